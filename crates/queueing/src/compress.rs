@@ -1,14 +1,16 @@
-//! Header compression over a line, with the state that RFC 1144 has at both ends.
+//! Header compression over a line, with the state that RFC 1144 keeps at both ends.
 //!
-//! A packet is compressed when its transmission begins, behind the queue, so what the queue drops costs no state. A packet
-//! that is lost on the wire leaves the far end behind: headers that it rebuilds wrongly fail their checksum there, and the
-//! packets are dropped with [`DropReason::HeaderCompression`](crate::DropReason::HeaderCompression), until the sender's
+//! A packet is compressed when its transmission begins, behind the queue, so packets that the queue
+//! drops cost no state. A packet lost on the wire leaves the decompressor behind: headers that it
+//! rebuilds wrongly fail their checksum, and the packets are dropped with
+//! [`DropReason::HeaderCompression`](crate::DropReason::HeaderCompression), until the sender's
 //! retransmission brings an uncompressed header.
 //!
 //! Published: RFC 1144; the fixed ratio is the model of simulators of that time.
-//! Differs: a header that the far end rebuilds wrongly, but with the same checksum sum (RFC 1144 names the case: an ACK
-//! number and a window that moved by opposite amounts), is dropped here too, where a real host would be deceived.
-//! Cost: writing the headers, twice, and comparing them with the connection's last.
+//! Differs: a header that is rebuilt wrongly, but with an equal checksum, is dropped too, where a
+//! real host would accept it. RFC 1144 names the case: an ACK number and a window that moved by
+//! opposite amounts.
+//! Cost: the headers are written twice and compared with the connection's last.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,18 +20,18 @@ use lastmile_linklayer::vj::{Compressed, Compressor, Decompressor, MAX_COMPRESSE
 use lastmile_packet::{FlowDirectory, MAX_HEADER_LEN, NumberedFlows, Packet, Protocol};
 use lastmile_units::ByteCount;
 
-/// How TCP/IP headers go over a line.
+/// How TCP/IP headers are sent over a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Compression {
-    /// As they are.
+    /// Uncompressed.
     #[default]
     None,
-    /// RFC 1144 with so many connections remembered, 1 to 256.
+    /// RFC 1144 with 1 to 256 connections remembered.
     Rfc1144 {
         /// Connection slots at each end.
         slots: u16,
     },
-    /// Every TCP header shrinks to the same share.
+    /// Every TCP header shrinks by a fixed ratio.
     FixedRatio(FixedRatio),
 }
 
@@ -39,21 +41,21 @@ pub(crate) enum Codec {
     Rfc1144(Box<VanJacobson>),
 }
 
-/// The compressor at the near end, what it has sent, the decompressor at the far end.
+/// The compressor at the near end, the headers on the wire, the decompressor at the far end.
 pub(crate) struct VanJacobson {
     compressor: Compressor,
     decompressor: Decompressor,
-    /// The addresses of simulated flows.
+    /// The directory of addresses of simulated flows.
     flows: Arc<dyn FlowDirectory>,
-    /// What each packet on the wire carries in place of its headers, in order.
+    /// The compressed headers of each packet on the wire, in order.
     on_wire: VecDeque<Headers>,
 }
 
 /// The headers of one packet on the wire.
 enum Headers {
-    /// As they were.
+    /// Headers other than TCP/IP, unchanged.
     Plain,
-    /// As they were, but for the slot that they name.
+    /// Unchanged but for the slot number that they name.
     Uncompressed(Box<[u8]>),
     Compressed {
         bytes: [u8; MAX_COMPRESSED],
@@ -62,7 +64,7 @@ enum Headers {
 }
 
 impl Codec {
-    /// `None` without compression, or for a number of slots that no line has.
+    /// `None` without compression, or for a number of slots out of range.
     pub(crate) fn new(compression: Compression) -> Option<Self> {
         match compression {
             Compression::None => None,
@@ -76,7 +78,7 @@ impl Codec {
         }
     }
 
-    /// Tells the addresses of simulated flows.
+    /// Sets the directory of addresses of simulated flows.
     pub(crate) fn set_flows(&mut self, flows: Arc<dyn FlowDirectory>) {
         match self {
             Self::FixedRatio(_) => {}
@@ -84,7 +86,8 @@ impl Codec {
         }
     }
 
-    /// A packet's transmission begins: the IP bytes that it takes with its headers compressed. `lost`: it never arrives.
+    /// Compresses a packet as its transmission begins, and returns its IP bytes with compressed
+    /// headers. `lost`: it never arrives.
     pub(crate) fn transmit(&mut self, packet: &impl Packet, lost: bool) -> ByteCount {
         let meta = packet.meta();
         match self {
@@ -96,7 +99,8 @@ impl Codec {
         }
     }
 
-    /// The next packet on the wire arrives: true when the far end rebuilds its headers as they were.
+    /// Decompresses the next packet on the wire as it arrives: true if its headers are rebuilt
+    /// exactly.
     pub(crate) fn arrive(&mut self, packet: &impl Packet) -> bool {
         match self {
             Self::FixedRatio(_) => true,
@@ -144,8 +148,9 @@ impl VanJacobson {
     }
 }
 
-/// True when TCP at the far end would accept the headers: all that its checksum covers is as it was. The IPv4
-/// identification and header checksum are not covered, and lag after a loss (RFC 1144, section 4).
+/// True when TCP at the far end would accept the headers: all fields that its checksum covers are
+/// equal. The IPv4 identification and header checksum are not covered, and lag after a loss (RFC
+/// 1144, section 4).
 fn same_to_tcp(restored: &[u8], original: &[u8]) -> bool {
     const IDENTIFICATION: core::ops::Range<usize> = 4..6;
     const HEADER_CHECKSUM: core::ops::Range<usize> = 10..12;

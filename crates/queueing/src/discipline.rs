@@ -1,76 +1,85 @@
-//! The contract of a queueing discipline, in the words of tc(8): what is enqueued is dequeued in the order that the
-//! discipline decides, or handed to the drop sink with a reason. Nothing is lost in silence.
+//! The contract of a queueing discipline. Its words are those of tc(8): an enqueued packet is
+//! dequeued in an order that the discipline decides, or handed to the drop sink with a reason. No
+//! packet disappears unreported.
 
 use lastmile_packet::Packet;
 use lastmile_units::{ByteCount, Instant, PacketCount};
 
 /// A queue, scheduler, shaper or regulator; all compose into a tree.
 ///
-/// What every discipline keeps (the generic property test in `tests/` holds each of them to it):
+/// Rules for every discipline, checked by the generic property test in `tests/`:
 ///
-/// - *Conservation*: every packet that was enqueued is dequeued once, handed to a sink once, or still counted by
-///   [`Discipline::backlog`]. A call may drop packets other than the one that it was given. A packet that the discipline
-///   makes (an ACK regenerator restores what was suppressed) is shown to [`DropSink::created`] when it is made, and from
-///   then on is as one that was enqueued. Bytes by which pure ACKs grow or shrink are the counters `grown_bytes` and
-///   `shrunk_bytes`, counted when the packet leaves or its place in the backlog changes size.
-/// - *Order*: packets of one flow leave in the order in which they came. Where a scheduler tells classes apart, this holds
-///   for the packets of a flow within a class.
+/// - *Conservation*: every enqueued packet is dequeued once, handed to a sink once, or counted by
+///   [`Discipline::backlog`]. A call may drop packets other than the one that it was given. A
+///   packet that the discipline makes (an ACK regenerator restores suppressed ACKs) is shown to
+///   [`DropSink::created`] when it is made, and then counts as an enqueued packet. The counters
+///   `grown_bytes` and `shrunk_bytes` count the bytes by which rewritten pure ACKs grow or shrink,
+///   when the packet departs or its size in the backlog changes.
+/// - *Order*: packets of one flow depart in the order of their arrival. In a scheduler with classes
+///   this holds for the packets of a flow within a class.
 /// - *Time*: `now` never goes back between calls; equal is allowed.
-/// - *Readiness*: where `next_ready` promises a time, `dequeue` at that time returns a packet, unless it drops all that
-///   waits (an AQM or regulator may). Where it promises none of its own (a shaper above a shaper knows the size of a packet
-///   only when it has it), `dequeue` at that time makes progress: `next_ready` then names a later time.
-/// - *Untouched*: a packet leaves as it came, except for a pure ACK that an ACK regulator rewrites and a window that a clamp
-///   lowers.
-/// - *Handed on*: a discipline that puts a sink of its own between one below it and the caller's passes on all that the
-///   sink is told, what is created as well as what is dropped.
+/// - *Readiness*: `dequeue` at the time returned by `next_ready` returns a packet, unless it drops
+///   the whole backlog (an AQM or regulator may). A shaper above a shaper learns the size of a
+///   packet only when it has dequeued it; there `dequeue` makes progress instead: `next_ready` then
+///   returns a later time.
+/// - *Untouched*: packets depart unchanged. Exceptions are a pure ACK that an ACK regulator
+///   rewrites and a window that a clamp lowers.
+/// - *Handed on*: a discipline that passes a sink of its own to a child forwards all calls of that
+///   sink to the caller's, `created` as well as `dropped`.
 pub trait Discipline<P: Packet> {
-    /// Takes a packet in. It, or another in its favour, may go to `drops` at once.
+    /// Enqueues a packet. This packet, or others in its favour, may go to `drops` at once.
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>);
 
-    /// Hands out the next packet, if one may leave now.
+    /// Dequeues the next packet, if one may depart now.
     fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P>;
 
-    /// What `dequeue` would return if that is of a class that goes before others; else `None`, and nothing leaves. A discipline whose classes
-    /// are all equal has none.
+    /// Dequeues the packet that `dequeue` would return, if its class has priority over others; else
+    /// returns `None` and dequeues nothing. A discipline whose classes are all equal returns
+    /// `None`.
     fn dequeue_urgent(&mut self, _now: Instant, _drops: &mut dyn DropSink<P>) -> Option<P> {
         None
     }
 
-    /// When `dequeue` may next return a packet: `now` or earlier for at once, `None` for not before the next `enqueue`.
+    /// The time at which `dequeue` may next return a packet: `now` or earlier means at once, `None`
+    /// not before the next `enqueue`.
     ///
-    /// May change after every `enqueue` and `dequeue`. Asking early is harmless.
+    /// May change after every `enqueue` and `dequeue`. An early `dequeue` is harmless.
     #[must_use]
     fn next_ready(&self, now: Instant) -> Option<Instant>;
 
-    /// How urgent what [`Discipline::dequeue`] would return now is: a lower number may interrupt the transmission of a higher one, where the
-    /// line lets it. `None`: nothing is ready. A discipline that does not tell levels has one.
+    /// Level of urgency of the packet that [`Discipline::dequeue`] would return now; `None` if none
+    /// is ready. A lower number may interrupt the transmission of a higher one, on lines that allow
+    /// it. A discipline without levels returns 0.
     #[must_use]
     fn level_ready(&self, now: Instant) -> Option<usize> {
         self.next_ready(now).filter(|ready| *ready <= now).map(|_| 0)
     }
 
-    /// How urgent the packet was that `dequeue` returned last, in the same numbers.
+    /// Level of urgency of the packet that `dequeue` returned last, comparable with
+    /// [`Discipline::level_ready`].
     #[must_use]
     fn level_sent(&self) -> usize {
         0
     }
 
-    /// What waits.
+    /// Packets and bytes in the queue.
     #[must_use]
     fn backlog(&self) -> Backlog;
 
-    /// [`Discipline::backlog`] and [`Discipline::next_ready`], for schedulers that ask for both after every packet: one call through a
-    /// pointer, not two.
+    /// [`Discipline::backlog`] and [`Discipline::next_ready`] in one virtual call, for schedulers
+    /// that need both after every packet.
     #[must_use]
     fn standing(&self, now: Instant) -> (Backlog, Option<Instant>) {
         (self.backlog(), self.next_ready(now))
     }
 
-    /// Shows every counter of this discipline and of those below it, in an order that never changes: what `tc -s` prints.
+    /// Shows every counter of this discipline and of those below it, in a fixed order. `tc -s`
+    /// prints the like.
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>));
 }
 
-/// The answers of a discipline that holds nothing back and changes no turns: those of the queue below it.
+/// Answers of a discipline that forwards packets without delay or reordering: those of the queue
+/// below it.
 macro_rules! answers_of_below {
     ($self:ident => $below:expr) => {
         fn next_ready(&$self, now: Instant) -> Option<Instant> {
@@ -116,25 +125,26 @@ impl<P: Packet, D: Discipline<P> + ?Sized> Discipline<P> for Box<D> {
     answers_of_below!(self => (**self));
 }
 
-/// A discipline of any kind, as the nodes of a tree hold it.
+/// A boxed discipline of any kind: a node of a tree.
 pub type Node<P> = Box<dyn Discipline<P> + Send>;
 
 /// One counter of one discipline in a tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Counter<'a> {
-    /// Where the discipline stands below the root, by the keys of a configuration: empty for the root,
+    /// Path of the discipline below the root, in keys of a configuration: empty for the root,
     /// `classes.0.queue` for the queue of its first class.
     pub path: &'a str,
-    /// The kind of the discipline, as a configuration calls it.
+    /// Kind of the discipline, by its name in a configuration.
     pub kind: &'static str,
-    /// What is counted. A name that ends in `_bytes` counts bytes, in `_ms` milliseconds, in `_packets` or anything else packets.
+    /// Name of the count. Its unit is bytes if the name ends in `_bytes`, milliseconds if in `_ms`,
+    /// else packets.
     pub name: &'static str,
     /// The count.
     pub value: u64,
 }
 
 impl Counter<'_> {
-    /// Shows the counters of `child`, with `key` put before their paths.
+    /// Shows the counters of `child`, with `key` prefixed to their paths.
     pub fn below<P: Packet>(key: &str, child: &(impl Discipline<P> + ?Sized), visit: &mut dyn FnMut(Counter<'_>)) {
         child.counters(&mut |counter| {
             if counter.path.is_empty() {
@@ -146,7 +156,8 @@ impl Counter<'_> {
     }
 }
 
-/// Packets that wait, and their IP bytes. An ACK that a regulator will rewrite counts as it came.
+/// Packets in a queue and their IP bytes. An ACK that a regulator will rewrite counts with the size
+/// that it had on arrival.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Backlog {
     /// Packets.
@@ -155,12 +166,12 @@ pub struct Backlog {
     pub bytes: ByteCount,
 }
 
-/// Takes dropped packets, each with its reason, and hears of new ones. A closure takes drops alone.
+/// Receives dropped packets, each with its reason, and created ones. A closure receives drops only.
 pub trait DropSink<P> {
     /// `packet` is dropped at `now` because of `reason`.
     fn dropped(&mut self, now: Instant, packet: P, reason: DropReason);
 
-    /// `packet` is made at `now`; nobody had enqueued it.
+    /// The discipline itself made `packet` at `now`.
     fn created(&mut self, _now: Instant, _packet: &P) {}
 }
 
@@ -174,31 +185,33 @@ impl<P, F: FnMut(Instant, P, DropReason)> DropSink<P> for F {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum DropReason {
-    /// The queue was full: the packet that arrived went, or the newest of the longest queue.
+    /// The queue was full. Dropped: the packet that arrived, or the newest of the longest queue.
     Tail,
-    /// The queue was full: the oldest packet went.
+    /// The queue was full. Dropped: the oldest packet.
     Head,
     /// An AQM dropped it early.
     Aqm,
     /// A policer found it out of profile.
     Policed,
-    /// ACK filter: a newer ACK of its flow came.
+    /// ACK filter: a newer ACK of its flow arrived.
     AckFiltered,
-    /// ACK collapsing: a newer ACK of its flow left.
+    /// ACK collapsing: a newer ACK of its flow departed.
     AckCollapsed,
-    /// Smart ACK Dropper: its number lives on in the ACK of its flow that waits.
+    /// Smart ACK Dropper: a queued ACK of its flow carries its acknowledgement number.
     AckMerged,
     /// Smart ACK Dropper, `duplicates = "count"`: a duplicate ACK, counted for the regenerator.
     AckDuplicate,
-    /// ACK regenerator: a signal of a Smart ACK Dropper, taken in where it was meant to go.
+    /// ACK regenerator: a signal of a Smart ACK Dropper, consumed at its destination.
     AckSignal,
     /// Lost on the wire.
     WireLoss,
-    /// Its header was rebuilt wrongly after a loss before it, so its checksum failed (RFC 1144, section 4).
+    /// The far end rebuilt its header wrongly after an earlier loss, so its checksum failed (RFC
+    /// 1144, section 4).
     HeaderCompression,
-    /// It was larger than the whole queue, the burst of a shaper, or what the line takes: waiting would not have helped.
+    /// It was larger than the whole queue, the burst of a shaper, or the maximum of the line;
+    /// waiting would not have helped.
     TooLarge,
-    /// No route, or nobody listened.
+    /// No route, or no listener.
     Unreachable,
 }
 
@@ -220,7 +233,7 @@ impl DropReason {
         Self::Unreachable,
     ];
 
-    /// The place of this reason in [`DropReason::ALL`].
+    /// The position of this reason in [`DropReason::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize

@@ -2,10 +2,11 @@
 //!
 //! Published: `pfifo` and `bfifo` of tc-bfifo(8); head drop (drop from front) Lakshman, Neidhardt, Ott 1996, and
 //! `pfifo_head_drop` of Linux.
-//! Differs: a limit in cells counts what each packet takes on its line, as the buffer of an ATM modem does. A packet larger
-//! than the whole limit is dropped as [`DropReason::TooLarge`] under both policies: head drop would empty the queue for it
-//! in vain.
-//! Cost: O(1) a packet, one ring that grows as it fills; a limit in cells divides once a packet on the way in and out.
+//! Differs: a limit in cells counts the cells of each packet on its line, as the buffer of an ATM
+//! modem does. A packet larger than the whole limit is dropped as [`DropReason::TooLarge`] under
+//! both policies: head drop would empty the queue for it in vain.
+//! Cost: O(1) a packet; the ring grows on demand; a limit in cells divides once a packet at enqueue
+//! and at dequeue.
 
 use std::collections::VecDeque;
 
@@ -19,13 +20,13 @@ use crate::discipline::Counter;
 use crate::spec::{Problem, Site};
 use crate::{Backlog, Discipline, DropReason, DropSink};
 
-/// Which packet goes when the queue is full.
+/// The packet to drop when the queue is full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Overflow {
-    /// The one that arrives.
+    /// The packet that arrives.
     #[default]
     Tail,
-    /// The oldest, and as many after it as it takes to make room.
+    /// The oldest packet, and as many after it as the new packet needs.
     Head,
 }
 
@@ -42,46 +43,46 @@ pub struct Config {
 #[derive(Clone, Debug)]
 pub struct Fifo<P: Packet> {
     packets: VecDeque<P>,
-    room: Room,
+    capacity: Capacity,
     overflow: Overflow,
     tally: Tally,
 }
 
 impl<P: Packet> Fifo<P> {
-    /// An empty queue. `None`: the limit is in cells, and `link_layer` sends none.
+    /// An empty queue. `None` if the limit is in cells and `link_layer` has none.
     #[must_use]
     pub fn new(limit: Limit, overflow: Overflow, link_layer: &LinkLayer) -> Option<Self> {
-        let room = Room::new(limit, link_layer)?;
-        Some(Self { packets: VecDeque::new(), room, overflow, tally: Tally::default() })
+        let capacity = Capacity::new(limit, link_layer)?;
+        Some(Self { packets: VecDeque::new(), capacity, overflow, tally: Tally::default() })
     }
 
-    /// An empty queue that holds so many packets.
+    /// An empty queue that holds at most `limit` packets.
     #[must_use]
     pub fn in_packets(limit: PacketCount, overflow: Overflow) -> Self {
-        let room = Room::of(Measure::Packets, limit.as_u64());
-        Self { packets: VecDeque::new(), room, overflow, tally: Tally::default() }
+        let capacity = Capacity::of(Measure::Packets, limit.as_u64());
+        Self { packets: VecDeque::new(), capacity, overflow, tally: Tally::default() }
     }
 
-    /// An empty queue that holds so many IP bytes.
+    /// An empty queue that holds at most `limit` IP bytes.
     #[must_use]
     pub fn in_bytes(limit: ByteCount, overflow: Overflow) -> Self {
-        let room = Room::of(Measure::Bytes, limit.as_u64());
-        Self { packets: VecDeque::new(), room, overflow, tally: Tally::default() }
+        let capacity = Capacity::of(Measure::Bytes, limit.as_u64());
+        Self { packets: VecDeque::new(), capacity, overflow, tally: Tally::default() }
     }
 
     #[inline]
     fn pop(&mut self) -> Option<P> {
         let packet = self.packets.pop_front()?;
-        self.room.release(&packet);
+        self.capacity.release(&packet);
         Some(packet)
     }
 }
 
 impl<P: Packet> Discipline<P> for Fifo<P> {
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
-        let size = self.room.size_of(&packet);
-        if !self.room.fits(size) {
-            if self.room.never_fits(size) {
+        let size = self.capacity.size_of(&packet);
+        if !self.capacity.fits(size) {
+            if self.capacity.never_fits(size) {
                 self.tally.too_large += 1;
                 drops.dropped(now, packet, DropReason::TooLarge);
                 return;
@@ -91,13 +92,13 @@ impl<P: Packet> Discipline<P> for Fifo<P> {
                 drops.dropped(now, packet, DropReason::Tail);
                 return;
             }
-            while !self.room.fits(size) {
-                let oldest = self.pop().expect("an empty queue has room for a packet within its limit");
+            while !self.capacity.fits(size) {
+                let oldest = self.pop().expect("an empty queue holds any packet within its limit");
                 self.tally.head += 1;
                 drops.dropped(now, oldest, DropReason::Head);
             }
         }
-        self.room.take(&packet, size);
+        self.capacity.take(&packet, size);
         self.packets.push_back(packet);
     }
 
@@ -112,7 +113,7 @@ impl<P: Packet> Discipline<P> for Fifo<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.room.backlog(self.packets.len())
+        self.capacity.backlog(self.packets.len())
     }
 
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
@@ -120,7 +121,7 @@ impl<P: Packet> Discipline<P> for Fifo<P> {
     }
 }
 
-/// What a limit counts.
+/// The unit of a limit.
 #[derive(Clone, Debug)]
 enum Measure {
     Packets,
@@ -129,17 +130,17 @@ enum Measure {
     Cells(LinkLayer),
 }
 
-/// The room of a queue, in whatever its limit counts.
+/// Used and free space of a queue, in the unit of its limit.
 #[derive(Clone, Debug)]
-pub(crate) struct Room {
+pub(crate) struct Capacity {
     measure: Measure,
     limit: u64,
     used: u64,
     bytes: u64,
 }
 
-impl Room {
-    /// `None`: the limit is in cells, and `link_layer` sends none.
+impl Capacity {
+    /// `None` if the limit is in cells and `link_layer` has none.
     pub(crate) fn new(limit: Limit, link_layer: &LinkLayer) -> Option<Self> {
         Some(match limit {
             Limit::Packets(packets) => Self::of(Measure::Packets, packets.as_u64()),
@@ -156,7 +157,7 @@ impl Room {
         Self { measure, limit, used: 0, bytes: 0 }
     }
 
-    /// What the packet takes of the limit.
+    /// Size of the packet in the unit of the limit.
     #[inline]
     pub(crate) fn size_of(&self, packet: &impl Packet) -> u64 {
         match &self.measure {
@@ -176,7 +177,7 @@ impl Room {
         size <= self.limit - self.used
     }
 
-    /// True when the packet would fit if `freed` of what is used fell free.
+    /// True when the packet would fit after `freed` units were released.
     pub(crate) const fn would_fit(&self, size: u64, freed: u64) -> bool {
         size <= self.limit - self.used + freed
     }
@@ -204,7 +205,7 @@ impl Room {
     }
 }
 
-/// What a queue counts, whatever else it does.
+/// Counters of every queue, whatever its order of service.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     sent_packets: u64,

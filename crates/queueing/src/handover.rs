@@ -1,12 +1,15 @@
-//! One queue takes over from another while packets wait: how a live shaper gets a new policy without losing any.
+//! Replaces one queue by another while packets are queued: how a live shaper changes its policy
+//! without losing packets.
 //!
-//! What waits in the earlier queue leaves first, by the earlier queue's rules; what comes goes into the next one, whose turn
-//! begins when the earlier is empty. Only packets of classes that go before others in the next queue do not wait for the earlier one. So
-//! the packets of a flow keep their order if both policies put the flow into such a class, or neither does. Each policy keeps to its own
-//! rate; while both send, the sum exceeds the rate by what the urgent classes send.
+//! The backlog of the earlier queue departs first, by that queue's rules. Arriving packets go into
+//! the next queue, which is served when the earlier is empty. Only packets of priority classes of
+//! the next queue do not wait for the earlier one. The packets of a flow therefore keep their order
+//! if both policies put the flow into such a class, or neither does. Each policy keeps to its own
+//! rate; while both send, the sum exceeds the rate by the traffic of the priority classes.
 //!
-//! Differs: in Linux `tc qdisc replace` drops what waits in the old qdisc (`qdisc_reset` of sch_generic.c).
-//! Cost: one branch a packet; after the earlier queue is empty it is gone.
+//! Differs: in Linux `tc qdisc replace` drops the backlog of the old qdisc (`qdisc_reset` of
+//! sch_generic.c).
+//! Cost: one branch a packet; the earlier queue is freed once it is empty.
 
 use lastmile_packet::Packet;
 use lastmile_units::Instant;
@@ -14,13 +17,14 @@ use lastmile_units::Instant;
 use crate::discipline::Counter;
 use crate::{Backlog, Discipline, DropSink, Node};
 
-/// A queue, and the one before it for as long as that holds packets.
+/// A queue, and its predecessor for as long as that holds packets.
 pub struct Handover<P> {
     earlier: Option<Node<P>>,
     next: Node<P>,
-    /// Level of the packet that left last.
+    /// Level of the packet that departed last.
     sent: usize,
-    /// The next queue may hold urgent packets that can leave now: some came, or some left, since it was last asked in vain.
+    /// The next queue may hold priority packets that can depart now. Set when one is enqueued,
+    /// cleared when it has none.
     may_be_urgent: bool,
 }
 
@@ -32,7 +36,7 @@ impl<P: Packet> Handover<P> {
         Self { earlier: holds_any.then_some(earlier), next, sent: 0, may_be_urgent: false }
     }
 
-    /// True while packets of the earlier queue wait.
+    /// True while the earlier queue holds packets.
     #[must_use]
     pub fn is_under_way(&self) -> bool {
         self.earlier.is_some()
@@ -47,7 +51,7 @@ impl<P: Packet> Discipline<P> for Handover<P> {
 
     fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
         if let Some(earlier) = &mut self.earlier {
-            // Also when none has come: tokens may have.
+            // Also without a new packet: a shaper may have gained tokens.
             let urgent = self.next.dequeue_urgent(now, drops);
             self.may_be_urgent = urgent.is_some();
             if urgent.is_some() {
@@ -78,7 +82,8 @@ impl<P: Packet> Discipline<P> for Handover<P> {
         }
     }
 
-    /// Levels of two queues do not compare: what the earlier one sends is interrupted by nothing, so that no packet of its flow overtakes it.
+    /// Levels of two queues do not compare. Nothing interrupts the packets of the earlier one, so
+    /// that no packet of a flow overtakes another.
     fn level_ready(&self, now: Instant) -> Option<usize> {
         match &self.earlier {
             Some(earlier) => earlier.next_ready(now).filter(|ready| *ready <= now).map(|_| 0),
@@ -100,7 +105,8 @@ impl<P: Packet> Discipline<P> for Handover<P> {
         backlog
     }
 
-    /// Those of the next queue; while it waits for its turn those of the earlier as well, below `earlier`.
+    /// Counters of the next queue, and of the earlier one under the path `earlier` while that holds
+    /// packets.
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         self.next.counters(visit);
         if let Some(earlier) = &self.earlier {
@@ -122,7 +128,7 @@ mod tests {
         Box::new(Fifo::in_packets(PacketCount::new(packets), Overflow::Tail))
     }
 
-    /// Its length tells it apart.
+    /// A packet that its length identifies.
     fn packet(ip_len: u16) -> Meta {
         Meta { ip_len, protocol: Protocol::Udp, header_len: 28, ..Meta::default() }
     }
@@ -136,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_leaves_first_and_nothing_is_lost() {
+    fn the_earlier_backlog_departs_first_and_nothing_is_lost() {
         let mut earlier = fifo(10);
         earlier.enqueue(at(0), packet(100), &mut none);
         earlier.enqueue(at(0), packet(101), &mut none);
@@ -179,9 +185,10 @@ mod tests {
         assert!(!Handover::new(fifo(10), fifo(10)).is_under_way());
     }
 
-    /// What leaves the earlier queue, by whatever class, is as urgent as can be; then the next one's classes count.
+    /// Packets of the earlier queue have level 0 whatever their class; then the classes of the next
+    /// queue count.
     #[test]
-    fn what_the_earlier_queue_sends_is_interrupted_by_nothing() {
+    fn packets_of_the_earlier_queue_are_not_interrupted() {
         let mut earlier = two_classes();
         earlier.enqueue(at(0), packet(100), &mut none);
         let mut queue = Handover::new(earlier, two_classes());
@@ -195,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_of_the_next_queue_holds_for_what_comes() {
+    fn the_limit_of_the_next_queue_applies_to_arrivals() {
         let mut earlier = fifo(10);
         earlier.enqueue(at(0), packet(100), &mut none);
         let mut queue = Handover::new(earlier, fifo(1));
@@ -206,7 +213,8 @@ mod tests {
     }
 
     proptest! {
-        /// Hand-overs at any moment, one on top of another: the order of a single FIFO, and every packet leaves.
+        /// Hand-overs at any moment, also nested: the order of a single FIFO, and every packet
+        /// departs.
         #[test]
         fn any_number_of_hand_overs_keeps_the_order(ops in proptest::collection::vec(0_u8..4, 1..200)) {
             let mut queue = fifo(1000);

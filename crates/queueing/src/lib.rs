@@ -1,7 +1,8 @@
-//! The datapath: queues, schedulers, shapers, ACK regulation and the line itself, written once for both clocks.
+//! The datapath: queues, schedulers, shapers, ACK regulation and the line itself. Both clocks use
+//! this one implementation.
 //!
-//! Nothing here reads a clock, opens a socket or knows of the simulator. Time comes in with every call; packets are
-//! whatever offers [`lastmile_packet::Packet`].
+//! The crate reads no clock, opens no socket and does not depend on the simulator. Time is an
+//! argument of every call; a packet is any type that implements [`lastmile_packet::Packet`].
 
 pub mod ack;
 pub mod aqm;

@@ -1,13 +1,15 @@
-//! One direction of a line: a queue, a transmitter that takes exact time, a wire with a delay. Both clocks drive it.
+//! One direction of a line: a queue, a transmitter that takes exact time, a wire with a delay. Both
+//! clocks drive it.
 //!
-//! The simulator calls at the very times that [`Line::next_transmission`] and [`Line::next_arrival`] name; a live program
-//! calls when it wakes, which is always a little late. Both get the same departures: a transmission starts when it was due,
-//! not when the caller woke up, so lateness never enters the rate.
+//! The simulator calls at exactly the times that [`Line::next_transmission`] and
+//! [`Line::next_arrival`] return. A live program calls when it wakes up, always a little late. Both
+//! get equal departures: a transmission starts at the time at which it was due, not when the caller
+//! woke up, so lateness does not lower the rate.
 //!
-//! Packets on the wire wait in a ring, in order, so that a line needs one wake-up for its transmitter and one for its wire,
-//! however many packets it holds.
+//! Packets on the wire are kept in a ring, in order. A line therefore needs one wake-up for its
+//! transmitter and one for its wire, however many packets it holds.
 //!
-//! Cost: O(1) a packet beside the discipline's own.
+//! Cost: O(1) a packet, plus the discipline's own cost.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,18 +22,19 @@ use crate::compress::{Codec, Compression};
 use crate::random::Stream;
 use crate::{Discipline, DropReason, DropSink, Fifo, Handover, Node, Overflow};
 
-mod under_way;
+mod partly_sent;
 
-use under_way::UnderWay;
+use partly_sent::PartlySent;
 
-/// What a line is made of, apart from its queue.
+/// Parameters of a line, without its queue.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Rate of the wire, headers and cells included. `None`: transmission takes no time.
+    /// Rate of the wire, in bits on the wire (headers and cells included). `None`: transmission
+    /// takes no time.
     pub rate: Option<BitRate>,
-    /// What an IP packet costs on this wire.
+    /// Encapsulation: the bytes on the wire of an IP packet.
     pub link_layer: LinkLayer,
-    /// Propagation delay, and the constant delay of what stands at the far end.
+    /// Propagation delay, plus any constant delay at the far end.
     pub delay: Duration,
     /// Probability that a packet is lost on the wire, in parts per 10^9.
     pub loss_ppb: u32,
@@ -39,20 +42,20 @@ pub struct Config {
     pub compression: Compression,
 }
 
-/// What a line has done so far.
+/// Counters of a line since it was made.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
-    /// Packets and IP bytes that came to the queue.
+    /// Packets and IP bytes that were given to the queue.
     pub enqueued: Count,
     /// Packets and IP bytes whose transmission began.
     pub transmitted: Count,
-    /// Bytes on the wire that they took.
+    /// Bytes on the wire of all transmissions begun, OAM cells included.
     pub wire_bytes: WireBytes,
-    /// Packets and IP bytes that the far end took.
+    /// Packets and IP bytes that reached the far end and could be rebuilt there.
     pub arrived: Count,
-    /// Packets that the queue made, and their IP bytes.
+    /// Packets that the queue made (restored ACKs), and their IP bytes.
     pub created: Count,
-    /// What was dropped, by [`DropReason::index`].
+    /// Dropped packets and their IP bytes, by [`DropReason::index`].
     pub dropped: [Count; DropReason::ALL.len()],
 }
 
@@ -74,10 +77,11 @@ impl Count {
     }
 }
 
-/// Watches a line: told of each transmission and each drop.
+/// Receives each transmission and each drop of a line.
 pub trait Observer<P>: DropSink<P> {
-    /// `packet` begins its transmission at `start`, having waited for `waited`; the last of it leaves at `end`, unless something more
-    /// urgent interrupts it. It still carries the class that it had in the queue.
+    /// The transmission of `packet` begins at `start`, after a queueing time of `waited`. It ends
+    /// at `end`, unless more urgent packets interrupt it. The packet still carries the class that
+    /// it had in the queue.
     fn transmitted(&mut self, start: Instant, end: Instant, waited: Duration, packet: &P);
 }
 
@@ -90,19 +94,20 @@ pub struct Line<P: Packet> {
     delay: Duration,
     loss_ppb: u32,
     losses: Stream,
-    /// When the last bit of the current or latest transmission leaves.
+    /// End of the current transmission, or of the last one.
     busy_until: Instant,
     /// When the next transmission is due.
     due: Option<Instant>,
-    /// Packets that have begun, where they may be interrupted: the one at the end goes on first.
-    under_way: Vec<UnderWay<P>>,
-    /// Packets on the wire. Their `arrived` is when they will arrive.
+    /// Packets whose transmission has begun, on a line that can interrupt them. The last element
+    /// continues first.
+    partly_sent: Vec<PartlySent<P>>,
+    /// Packets on the wire. Their `arrived` is the time at which they will arrive.
     in_flight: VecDeque<P>,
     stats: Stats,
 }
 
 impl<P: Packet> Line<P> {
-    /// An idle line. `losses` decides which packets are lost on the wire.
+    /// An idle line. `losses` is the random stream that decides which packets are lost on the wire.
     #[must_use]
     pub fn new(config: &Config, queue: Node<P>, losses: Stream) -> Self {
         Self {
@@ -115,13 +120,13 @@ impl<P: Packet> Line<P> {
             losses,
             busy_until: Instant::ZERO,
             due: None,
-            under_way: Vec::new(),
+            partly_sent: Vec::new(),
             in_flight: VecDeque::new(),
             stats: Stats::default(),
         }
     }
 
-    /// The same line, over which flows go whose addresses are in `flows`: header compression sees them.
+    /// This line with `flows` as the directory of flow addresses, which header compression needs.
     #[must_use]
     pub fn with_flows(mut self, flows: Arc<dyn FlowDirectory>) -> Self {
         if let Some(codec) = &mut self.codec {
@@ -134,7 +139,8 @@ impl<P: Packet> Line<P> {
     #[inline]
     pub fn enqueue(&mut self, now: Instant, mut packet: P, observer: &mut impl Observer<P>) {
         if self.due.is_some_and(|due| due < now) {
-            // What is due now may be what has just come, for a caller that is late as for one that is on time.
+            // A packet due exactly now may be the one just enqueued, whether the caller is late or
+            // on time.
             self.transmit(Instant::from_ps(now.as_ps() - 1), observer);
         }
         packet.meta_mut().arrived = now;
@@ -163,7 +169,8 @@ impl<P: Packet> Line<P> {
                 }
                 None => {
                     self.reschedule(start);
-                    // An AQM or regulator dropped what waited. Anything still ready now would break the contract.
+                    // An AQM or regulator dropped all that was ready. A packet that is still ready
+                    // would break the contract.
                     debug_assert!(
                         self.due.is_none_or(|due| due > start),
                         "a discipline promised a packet and had none"
@@ -174,27 +181,30 @@ impl<P: Packet> Line<P> {
         }
     }
 
-    /// What was due before `at` is due at `at`: nothing is made up for of the time before. For callers that slept so long that their
-    /// lateness does less harm than a burst.
+    /// Postpones a transmission that was due before `at` to `at`, without compensation for the lost
+    /// time. For callers that slept so long that their lateness does less harm than a burst.
     pub fn forgive(&mut self, at: Instant) {
         self.due = self.due.map(|due| due.max(at));
     }
 
-    /// When [`Line::transmit`] must be called next. May change after every call that takes `&mut self`.
+    /// The time at which [`Line::transmit`] must be called next. May change after every call that
+    /// takes `&mut self`.
     #[must_use]
     #[inline]
     pub fn next_transmission(&self) -> Option<Instant> {
         self.due
     }
 
-    /// When the next packet reaches the far end. May change after `enqueue`, `transmit` and `take_arrival`.
+    /// The time at which the next packet reaches the far end. May change after `enqueue`,
+    /// `transmit` and `take_arrival`.
     #[must_use]
     #[inline]
     pub fn next_arrival(&self) -> Option<Instant> {
         self.in_flight.front().map(|packet| packet.meta().arrived)
     }
 
-    /// The next packet that has reached the far end by `now`. One whose headers cannot be rebuilt there is dropped.
+    /// The next packet that has reached the far end by `now`. A packet whose headers cannot be
+    /// rebuilt there is dropped.
     #[inline]
     pub fn take_arrival(&mut self, now: Instant, observer: &mut impl Observer<P>) -> Option<P> {
         while self.next_arrival()? <= now {
@@ -212,15 +222,16 @@ impl<P: Packet> Line<P> {
         None
     }
 
-    /// The flow of the packet that arrives when `before` others have: 0 for the next one.
+    /// The flow of the packet at position `before` on the wire: 0 is the next to arrive.
     #[must_use]
     #[inline]
     pub fn flow_at(&self, before: usize) -> Option<FlowId> {
         self.in_flight.get(before).map(|packet| packet.meta().flow)
     }
 
-    /// Gives the line another queue, whose turn comes when what waits in the present one has left (see [`Handover`]), and
-    /// another encapsulation, by which bytes on the wire are counted from now on.
+    /// Replaces the queue: `next` takes over when the backlog of the present queue has been sent
+    /// (see [`Handover`]). `link_layer` becomes the encapsulation by which later transmissions are
+    /// counted.
     pub fn hand_over(&mut self, next: Node<P>, link_layer: LinkLayer)
     where
         P: Send + 'static,
@@ -228,8 +239,9 @@ impl<P: Packet> Line<P> {
         let empty: Node<P> = Box::new(Fifo::in_packets(PacketCount::ZERO, Overflow::Tail));
         let earlier = std::mem::replace(&mut self.queue, empty);
         self.queue = Box::new(Handover::new(earlier, next));
-        // Their levels mean nothing to another queue: they leave first.
-        self.under_way.iter_mut().for_each(|begun| begun.level = 0);
+        // Levels of two queues do not compare. Interrupted packets of the replaced queue are the
+        // most urgent ones.
+        self.partly_sent.iter_mut().for_each(|begun| begun.level = 0);
         self.meter = WireMeter::new(link_layer);
     }
 
@@ -239,23 +251,25 @@ impl<P: Packet> Line<P> {
         &*self.queue
     }
 
-    /// Packets on the wire, the one being transmitted included, and their IP bytes. Looks at each.
+    /// Packets on the wire and their IP bytes, including those whose transmission has begun. O(n)
+    /// in these packets.
     #[must_use]
     pub fn in_flight(&self) -> Count {
         let packets = self.in_flight.len() as u64;
         let mut count =
             Count { packets, bytes: self.in_flight.iter().map(|packet| packet.meta().ip_bytes().as_u64()).sum() };
-        self.under_way.iter().for_each(|begun| count.add(&begun.packet));
+        self.partly_sent.iter().for_each(|begun| count.add(&begun.packet));
         count
     }
 
-    /// What the line has done so far.
+    /// Counters since the line was made.
     #[must_use]
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// Bits that have left by `now`: those of all transmissions begun, but for what is still to come of the current one.
+    /// Bits sent by `now`: the bits of all transmissions begun, less the unsent part of the current
+    /// one.
     #[must_use]
     pub fn bits_sent(&self, now: Instant) -> u64 {
         let begun = self.stats.wire_bytes.bits();
@@ -265,7 +279,7 @@ impl<P: Packet> Line<P> {
         begun.saturating_sub(u64::try_from(unsent).unwrap_or(u64::MAX))
     }
 
-    /// Cells that the packets took, on a line of cells, OAM cells between them included.
+    /// Cells sent on an ATM line, OAM cells included. `None` on other lines.
     #[must_use]
     pub fn cells(&self) -> Option<CellCount> {
         let atm = self.meter.link().framing() == Framing::Atm;
@@ -273,23 +287,24 @@ impl<P: Packet> Line<P> {
     }
 
     fn reschedule(&mut self, now: Instant) {
-        let next = if self.under_way.is_empty() { self.queue.next_ready(now) } else { Some(now) };
+        let next = if self.partly_sent.is_empty() { self.queue.next_ready(now) } else { Some(now) };
         self.due = next.map(|ready| ready.max(self.busy_until).max(now));
     }
 
-    /// Whether packets may be interrupted: what takes no time is not, and what has begun goes on piece by piece whatever has changed since.
+    /// Whether packets are sent in pieces and may be interrupted. Packets that have begun continue
+    /// in pieces even if the encapsulation has changed since.
     #[inline]
     fn sends_pieces(&self) -> bool {
         let may = self.meter.link().interleave() != Interleave::Never && self.transmitter.is_some();
-        may || !self.under_way.is_empty()
+        may || !self.partly_sent.is_empty()
     }
 
-    /// Whether the next packet is lost on the wire.
+    /// Draws whether the next packet is lost on the wire.
     fn loses(&mut self) -> bool {
         self.loss_ppb > 0 && self.losses.chance(self.loss_ppb)
     }
 
-    /// IP bytes of `packet` as they go out.
+    /// IP bytes of `packet` as transmitted, its headers compressed if the line compresses them.
     #[inline]
     fn bytes_to_send(&mut self, packet: &P, lost: bool) -> ByteCount {
         match &mut self.codec {
@@ -298,8 +313,8 @@ impl<P: Packet> Line<P> {
         }
     }
 
-    /// The wire is busy from `start` with `wire` bytes, and with the OAM cells that are due with them.
-    // Without a rate and OAM cells there is hardly anything to do.
+    /// Makes the wire busy from `start` with `wire` bytes and with the OAM cells that are due with them.
+    // Inlined: without a rate and OAM cells hardly any work is left.
     #[inline(always)]
     fn occupy(&mut self, start: Instant, wire: WireBytes) {
         let wire = self.meter.piece(wire);
@@ -333,7 +348,7 @@ impl<P: Packet> Line<P> {
     }
 }
 
-/// Counts what is dropped and created, on its way to the observer.
+/// Counts dropped and created packets and passes them to the observer.
 struct Counted<'a, O> {
     stats: &'a mut Stats,
     observer: &'a mut O,

@@ -1,14 +1,16 @@
-//! Random numbers whose stream is frozen: equal (seed, name) give equal numbers on every machine and in every version.
+//! Random numbers whose stream is frozen: equal (seed, name) give equal numbers on every machine
+//! and in every version.
 //!
-//! The generator is PCG XSL RR 128/64 (O'Neill 2014; `rand_pcg::Pcg64`). The distributions are written here, since those of
-//! a library may change between versions.
+//! The generator is PCG XSL RR 128/64 (O'Neill 2014; `rand_pcg::Pcg64`). The distributions are
+//! implemented here, since those of a library may change between versions.
 
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_pcg::Pcg64;
 
 use lastmile_units::Duration;
 
-/// One source of random numbers. Every random thing has its own, so that adding one changes no other.
+/// One stream of random numbers. Every random process has a stream of its own, so that adding one
+/// changes no other.
 #[derive(Clone, Debug)]
 pub struct Stream(Pcg64);
 
@@ -50,10 +52,12 @@ impl Stream {
         parts_per_billion > 0 && self.below(1_000_000_000) < u64::from(parts_per_billion)
     }
 
-    /// How often in a row [`chance`](Self::chance) would be false before it is true: from the geometric distribution, at least n with a
-    /// probability of `(1 - p)^n`. `None` for a probability of zero, which draws nothing.
+    /// Number of consecutive false results of [`chance`](Self::chance) before a true one:
+    /// geometric, at least n with a probability of `(1 - p)^n`. `None` for a probability of zero,
+    /// which draws nothing.
     ///
-    /// Inverse transform on 53 random bits, in software floating point as in [`exponential`](Self::exponential).
+    /// Inverse transform on 53 random bits, in software floating point as in
+    /// [`exponential`](Self::exponential).
     pub fn geometric(&mut self, parts_per_billion: u32) -> Option<u64> {
         if parts_per_billion == 0 {
             return None;
@@ -64,24 +68,26 @@ impl Stream {
 
     /// A span from the exponential distribution with this mean, at least one picosecond.
     ///
-    /// Inverse transform on 53 random bits, with a logarithm in software floating point that gives the same bits on every
-    /// machine (IEEE 754 basic operations only).
+    /// Inverse transform on 53 random bits, with a logarithm in software floating point that gives
+    /// equal bits on every machine (IEEE 754 basic operations only).
     pub fn exponential(&mut self, mean: Duration) -> Duration {
         let span = -libm::log(self.uniform()) * mean.as_ps() as f64;
         Duration::from_ps((span as u64).max(1))
     }
 
-    /// A number from the lognormal distribution: `e` to the power of a normal number of this mean and deviation.
+    /// A number from the lognormal distribution: `e` to the power of a normal number with this mean
+    /// and standard deviation.
     ///
-    /// Box and Muller (1958), of whose two numbers one is used, so that a draw always takes two; software floating point as in
-    /// [`exponential`](Self::exponential).
+    /// Box and Muller (1958); only one of its two numbers is used, so every draw takes two uniform
+    /// numbers. Software floating point as in [`exponential`](Self::exponential).
     pub fn lognormal(&mut self, mean: f64, deviation: f64) -> f64 {
         let (radius, angle) = (self.uniform(), self.uniform());
         let normal = libm::sqrt(-2.0 * libm::log(radius)) * libm::cos(2.0 * core::f64::consts::PI * angle);
         libm::exp(mean + deviation * normal)
     }
 
-    /// A number from the Pareto distribution, at least `least`: above x with a probability of `(least / x)^shape`.
+    /// A number from the Pareto distribution, at least `least`: exceeds x with a probability of
+    /// `(least / x)^shape`.
     pub fn pareto(&mut self, least: f64, shape: f64) -> f64 {
         least * libm::pow(self.uniform(), -shape.recip())
     }
@@ -97,7 +103,7 @@ fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014), to spread a seed over a state.
+/// SplitMix64 (Steele, Lea, Flood 2014), which spreads a seed over a state.
 pub(crate) fn split_mix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
@@ -132,7 +138,7 @@ mod tests {
         assert!((0.99..1.01).contains(&ratio), "mean off by a factor of {ratio}");
     }
 
-    /// Each number is reached with its probability, and the first ones are frozen.
+    /// Geometric numbers have their probabilities, and the first ones are frozen.
     #[test]
     fn geometric_numbers_are_distributed_as_they_should() {
         assert_eq!(Stream::new(7, "gaps").geometric(0), None);
@@ -153,8 +159,8 @@ mod tests {
     /// The logarithm of each of [`FROZEN`], as a share of 2^64, over that of 0.999.
     const FROZEN_GAPS: [u64; 3] = [570, 452, 368];
 
-    /// Of a lognormal number the median is e^mean, and e^(mean + deviation) the 84.13th percentile; of a Pareto number half is above
-    /// least * 2^(1 / shape).
+    /// The median of a lognormal number is e^mean, and e^(mean + deviation) its 84.13th percentile.
+    /// Half of all Pareto numbers exceed least * 2^(1 / shape).
     #[test]
     fn lognormal_and_pareto_numbers_have_their_percentiles() {
         let mut stream = Stream::new(7, "sizes");

@@ -95,7 +95,9 @@ impl Sender {
     /// Waits for more of the window, to send about a millisecond's worth at once. Linux does so whatever offloads are set: it builds
     /// packets of that size for itself, and a device without segmentation gets them in pieces, back to back. Not for longer than 1 ms
     /// after the last packet, not for more than a third of the window, not if the application has offered less, and not if the next
-    /// acknowledgement is likely to be late: where the first segment out is younger than half of the round trip.
+    /// acknowledgement is expected later than in 1 ms (half of a round trip, if that is less). The acknowledgement is expected a
+    /// smoothed round trip after the oldest segment in flight was sent (Linux 6.18, and stable kernels from October 2025 on; earlier
+    /// kernels waited if that segment was older than half of the round trip).
     fn gathers(&self, now: Instant, cwnd: u64, flight: u64) -> bool {
         const RECENT: Duration = Duration::from_ms(1);
         let apart = now.since(self.last_sent);
@@ -105,8 +107,9 @@ impl Sender {
         {
             return false;
         }
-        let half = self.rtt.srtt().map_or(Duration::ZERO, |srtt| Duration::from_ps(srtt.as_ps() / 2));
-        !self.rtt.is_linux() || self.trips.sent().first_age(now) >= half
+        let srtt = self.rtt.srtt().unwrap_or(Duration::ZERO);
+        let soon = Duration::from_ps(srtt.as_ps() / 2).min(Duration::from_ms(1));
+        !self.rtt.is_linux() || self.trips.sent().first_age(now) + soon >= srtt
     }
 
     /// What Linux builds one packet of for itself: octets in 2^-10 s at the rate of the window and a fifth more (twice that in the first half

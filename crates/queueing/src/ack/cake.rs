@@ -1,37 +1,47 @@
-//! The ACK filter of CAKE, for comparison: when a segment is queued, at most one older ACK of its flow goes.
+//! The ACK filter of CAKE, for comparison: when a segment is queued, at most one older ACK of its
+//! flow is removed.
 //!
-//! Published: `ack-filter` and `ack-filter-aggressive` of tc-cake(8); Høiland-Jørgensen, Täht, Morton 2018, section III-D.
-//! The manual says little; the cases below are what `net/sched/sch_cake.c` of Linux does (read in 2026).
+//! Published: `ack-filter` and `ack-filter-aggressive` of tc-cake(8); Høiland-Jørgensen, Täht,
+//! Morton 2018, section III-D. The manual says little; the cases below are what
+//! `net/sched/sch_cake.c` of Linux does (read in 2026).
 //!
-//! A segment *triggers* the search if it is TCP with ACK and without SYN, whatever else it carries. The queue is searched
-//! from its head. An ACK of the same flow that waits is *redundant* if
+//! A segment *triggers* the search if it is TCP with ACK and without SYN, whatever else it carries.
+//! The queue is searched from its head. A queued ACK of its flow is *redundant* if
 //!
-//! 1. of its flags ACK is set, ECE and CWR may be, and no other;
+//! 1. its flags are ACK and at most ECE and CWR;
 //! 2. it has no payload;
-//! 3. its options are timestamps and SACK blocks and nothing else: MSS, window scale, SACK permitted (which belong on a SYN)
-//!    and whatever is unknown keep it;
+//! 3. its options are timestamps and SACK blocks and nothing else: MSS, window scale, SACK
+//!    permitted (which belong on a SYN) and unknown options keep it;
 //! 4. its acknowledgement number is not above the trigger's;
 //! 5. neither its timestamp nor its echo reply is above the trigger's (modulo 2^32);
-//! 6. each of its SACK blocks lies within one of the trigger's, none lies below its own acknowledgement number (a D-SACK is said
-//!    once), and the trigger has SACK blocks if it has;
-//! 7. the trigger acknowledges more, or has SACK blocks over more bytes. So a duplicate never removes the ACK that it
-//!    repeats, nor does a window update; both go once the number moves on.
+//! 6. each of its SACK blocks lies within one of the trigger's, none lies below its own
+//!    acknowledgement number (a D-SACK is sent once), and the trigger has SACK blocks if it has;
+//! 7. the trigger acknowledges more, or has SACK blocks over more bytes. So a duplicate never
+//!    removes the ACK that it repeats, nor does a window update; both are removed once the number
+//!    advances.
 //!
-//! Of the redundant ones the *oldest of a run* may go. A segment of the flow with other ECE and CWR bits than the run has ends
-//! the run, since the last ACK before a change tells when it changed, and the next redundant ACK starts another.
+//! Of the redundant ACKs the *oldest of a run* may be removed. A segment of the flow with ECE and
+//! CWR bits other than those of the run ends the run, since the last ACK before a change marks its
+//! time. The next redundant ACK starts another run.
 //!
-//! - [`Mode::Normal`]: the oldest goes if a second redundant ACK stands behind it, so that two ACKs are left.
-//! - [`Mode::Aggressive`]: it also goes if it is the only one, stands right before the trigger, and has the trigger's ECE and
-//!   CWR bits, so that one is left.
+//! - [`Mode::Normal`]: the oldest is removed if a second redundant ACK is behind it, so that two
+//!   ACKs are left.
+//! - [`Mode::Aggressive`]: it is also removed if it is the only one, is directly before the
+//!   trigger, and has the trigger's ECE and CWR bits, so that one is left.
 //!
-//! Unlike the other regulators here it does not look at the sequence number (a keep-alive probe may go), nor at a
-//! congestion mark in the IP header, nor at a D-SACK inside the second block, nor does it know a duplicate once the number has moved on.
-//! Differs from Linux, each time on the careful side: what was read as unknown options here is more (MD5 signatures); an ACK with
-//! timestamps never goes for a segment without, where Linux compares with 0; a damaged segment triggers nothing, and a damaged ACK stays,
-//! where Linux looks at no checksum; 6in4 is not looked into.
+//! Unlike the other regulators here, this filter does not check the sequence number (it may remove
+//! a keep-alive probe), a congestion mark in the IP header, or a D-SACK inside the second block,
+//! and it does not recognise a duplicate once the number has advanced.
+//! Differs from Linux, always by removing less:
 //!
-//! CAKE searches one of its flow queues. In a queue of its own ([`CakeAckFilter`]) the packets of a flow that wait take that
-//! place. Cost: a scan of the flow's packets for each TCP segment. Memory: an entry for each flow of which something waits.
+//! - more options count as unknown (MD5 signatures);
+//! - an ACK with timestamps never gives way to a segment without, where Linux compares with 0;
+//! - a damaged segment triggers nothing and a damaged ACK stays, where Linux checks no checksum;
+//! - 6in4 is not parsed.
+//!
+//! CAKE searches one of its flow queues. In a queue of its own ([`CakeAckFilter`]) the search
+//! covers the queued packets of a flow. Cost: a scan of the flow's packets for each TCP segment.
+//! Memory: an entry for each flow with queued packets.
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{Meta, Packet, Protocol, SeqNumber, SynOptions, TcpFlags};
@@ -46,35 +56,36 @@ use crate::fifo::{Tally, check_limit};
 use crate::spec::{Problem, Site};
 use crate::{Backlog, Discipline, DropReason, DropSink, Environment, Limit, Overflow};
 
-/// How eager the filter is.
+/// Aggressiveness of the filter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Mode {
     /// `ack-filter`: leaves at least two ACKs of a flow.
     #[default]
     Normal,
-    /// `ack-filter-aggressive`: may leave the newest ACK of a flow alone.
+    /// `ack-filter-aggressive`: may leave only the newest ACK of a flow.
     Aggressive,
 }
 
-/// Which of the packets that wait `trigger` makes redundant, by the rules of CAKE.
+/// The queued packet that `trigger` makes redundant by the rules of CAKE, if any.
 ///
-/// `older` are the packets in the queue that `trigger` joins, the oldest first, `trigger` not among them, each with a name for
-/// the caller, such as its index. Packets of other flows may be among them; they only keep their neighbours apart.
+/// `older` are the packets in the queue that `trigger` joins, the oldest first, without `trigger`,
+/// each with an identifier of the caller, such as its index. They may include packets of other
+/// flows, which only separate their neighbours.
 pub fn redundant<'a, T>(
     mode: Mode,
     older: impl IntoIterator<Item = (T, &'a Meta)>,
     trigger: &impl Packet,
 ) -> Option<T> {
-    // Payload is summed only for a trigger in whose favour something would go.
+    // The checksum of payload is computed only for a trigger that would remove an ACK.
     redundant_if_sound(mode, older, trigger.meta()).filter(|_| trigger.segment().is_some())
 }
 
-/// The same for a trigger that may be damaged.
+/// As [`redundant`], for a trigger that may be damaged.
 fn redundant_if_sound<'a, T>(mode: Mode, older: impl IntoIterator<Item = (T, &'a Meta)>, trigger: &Meta) -> Option<T> {
     struct Run<T> {
         oldest: T,
         ecn: TcpFlags,
-        /// True while nothing has come behind it.
+        /// True while no packet is behind it.
         at_tail: bool,
     }
     let acknowledges = trigger.flags.contains(TcpFlags::ACK) && !trigger.flags.contains(TcpFlags::SYN);
@@ -108,7 +119,7 @@ const fn ecn_flags(meta: &Meta) -> TcpFlags {
     TcpFlags::from_bits(meta.flags.bits() & ECN.bits())
 }
 
-/// Rules 1 to 3: nothing but an acknowledgement.
+/// Rules 1 to 3: an acknowledgement and nothing else.
 fn is_ack(meta: &Meta) -> bool {
     let options = meta.options();
     meta.flags.without(ECN) == TcpFlags::ACK
@@ -141,11 +152,11 @@ fn stamped_no_later(older: &Meta, trigger: &Meta) -> bool {
     }
 }
 
-/// What the trigger's SACK blocks tell beside those of an older ACK.
+/// SACK information of the trigger compared with that of an older ACK.
 enum Selective {
     More,
     Same,
-    /// Something is missing, or would be.
+    /// Some block of the older ACK would be lost.
     Less,
 }
 
@@ -158,7 +169,7 @@ fn selective(older: &Meta, trigger: &Meta) -> Selective {
     if !covered {
         return Selective::Less;
     }
-    // As a number of 32 bits, as Linux adds them up: blocks of one window do not reach that far.
+    // A number of 32 bits, as Linux adds them up: blocks of one window do not overflow it.
     let bytes = |meta: &Meta| {
         let options = meta.options();
         options.sack_blocks().map(|block| block.right.distance_from(block.left)).fold(0, u32::wrapping_add)
@@ -166,19 +177,19 @@ fn selective(older: &Meta, trigger: &Meta) -> Selective {
     if bytes(trigger) > bytes(older) { Selective::More } else { Selective::Same }
 }
 
-/// How the discipline decides.
+/// Parameters of the discipline.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Rules {
-    /// How eager it is.
+    /// Aggressiveness.
     pub mode: Mode,
-    /// What is never removed and removes nothing.
+    /// Packets that are never removed and remove nothing.
     pub exempt: Match,
 }
 
 /// A FIFO with CAKE's ACK filter.
 #[derive(Clone, Debug)]
 pub struct CakeAckFilter<P> {
-    /// Noted with each packet: whether it is exempt.
+    /// With each packet: whether it is exempt.
     queue: FlowFifo<P, bool>,
     overflow: Overflow,
     mode: Mode,
@@ -187,7 +198,7 @@ pub struct CakeAckFilter<P> {
 }
 
 impl<P: Packet> CakeAckFilter<P> {
-    /// An empty queue. `None`: the limit is in cells, and the line sends none.
+    /// An empty queue. `None` if the limit is in cells and the line has none.
     #[must_use]
     pub fn new(limit: Limit, overflow: Overflow, rules: &Rules, environment: &Environment) -> Option<Self> {
         Some(Self {
@@ -202,8 +213,8 @@ impl<P: Packet> CakeAckFilter<P> {
 
 impl<P: Packet> Discipline<P> for CakeAckFilter<P> {
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
-        let size = self.queue.room.size_of(&packet);
-        if self.queue.room.never_fits(size) {
+        let size = self.queue.capacity.size_of(&packet);
+        if self.queue.capacity.never_fits(size) {
             self.stats.tally.too_large += 1;
             drops.dropped(now, packet, DropReason::TooLarge);
             return;
@@ -216,11 +227,11 @@ impl<P: Packet> Discipline<P> for CakeAckFilter<P> {
             redundant(self.mode, self.queue.of_flow(packet.meta().flow), &packet)
                 .filter(|&older| !self.queue.note(older))
         };
-        // CAKE queues first and drops from the longest queue then. A tail-drop queue refuses instead, and then nothing goes
-        // in favour of what finds no room.
-        if self.overflow == Overflow::Tail && !self.queue.room.fits(size) {
-            let freed = redundant.map_or(0, |older| self.queue.room.size_of(self.queue.packet(older)));
-            if !self.queue.room.would_fit(size, freed) {
+        // CAKE queues first and then drops from the longest queue. A tail-drop queue refuses
+        // instead; then nothing is removed in favour of a packet that does not fit.
+        if self.overflow == Overflow::Tail && !self.queue.capacity.fits(size) {
+            let freed = redundant.map_or(0, |older| self.queue.capacity.size_of(self.queue.packet(older)));
+            if !self.queue.capacity.would_fit(size, freed) {
                 self.stats.tally.tail += 1;
                 drops.dropped(now, packet, DropReason::Tail);
                 return;
@@ -230,7 +241,7 @@ impl<P: Packet> Discipline<P> for CakeAckFilter<P> {
             self.stats.filtered += 1;
             drops.dropped(now, self.queue.remove(older), DropReason::AckFiltered);
         }
-        self.queue.make_room(size, |oldest| {
+        self.queue.free_space(size, |oldest| {
             self.stats.tally.head += 1;
             drops.dropped(now, oldest, DropReason::Head);
         });
@@ -256,7 +267,7 @@ impl<P: Packet> Discipline<P> for CakeAckFilter<P> {
     }
 }
 
-/// What a filter counts.
+/// Counters of a filter.
 #[derive(Clone, Debug, Default)]
 struct Stats {
     tally: Tally,

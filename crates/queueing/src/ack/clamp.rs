@@ -1,38 +1,48 @@
-//! Receive-window clamping: the window that a receiver advertises is lowered on its way, so that the sender never has more
-//! in flight than the line and a small queue hold.
+//! Receive-window clamping: lowers the window that a receiver advertises, so that the sender never
+//! has more in flight than the line and a small queue hold.
 //!
-//! Published: Karandikar, Kalyanaraman, Bagal, Packer 2000 (TCP rate control): window = rate x round-trip time, shared among
-//! the active flows.
+//! Published: Karandikar, Kalyanaraman, Bagal, Packer 2000 (TCP rate control): window = rate x
+//! round-trip time, shared among the active flows.
 //!
-//! Rules, for every segment with ACK but without RST, and for the SYN, pure ACK or not, as it leaves:
+//! Rules, for every departing segment with ACK but without RST, and for the SYN, pure ACK or not:
 //!
-//! - The window is lowered to the target, never raised; the target is at least one segment of `mss` bytes, so that a sender with
-//!   Nagle's algorithm (RFC 9293, section 3.7.4) always has a whole one to send.
-//! - *A share is of whole segments, and one more.* A sender that avoids silly windows (RFC 9293, section 3.8.6.2.1) does not use the rest
-//!   of a segment, and of what it has in flight a segment may be held unacknowledged by the receiver (RFC 1122, section 4.2.3.2):
-//!   eight flows that share ten segments would stop and wait for the receiver's timer.
-//! - *Windows open slowly.* With [`Growth`] the round-trip time of a flow's target is at first what its handshake took from here to the server
-//!   and from here to the client, and grows by a small share of the time that passes, up to the one configured. So slow start ends before the
-//!   line has a queue at its far end, and what windows grow by afterwards fits into a shaper's margin. A handshake that was too quick, or a
-//!   path that became longer, costs rate for seconds and not for good. On a path that alone takes longer than configured, as over a satellite, a
-//!   flow comes to a quarter more than its handshake took. A SYN that was sent twice, or that came from the far end, measures nothing.
-//! - *What was advertised is not taken back* (RFC 9293, section 3.8.6): while the right edge that the sender knows lies beyond the
-//!   target, the window closes only as fast as acknowledgements come. A receiver that takes its window back is not corrected.
-//! - *The unit is the flow's* (RFC 7323, section 2): the shift is that of its SYN; a window is rounded up to the unit. A SYN-ACK settles
-//!   it for both ends, and so does a SYN without the option or with a shift of 0. A SYN that offers another shift may be refused in
-//!   the other direction: what the SYN-ACK says there is asked of a [`super::Witness`]. Where none has seen it, the shift counts as agreed
-//!   once an acknowledgement steps over the window before it, read without the shift, by more than a segment. With the usual
-//!   shifts (6 and up) one of two segments does; a small shift may stay unproved until a loss is repaired. Until then, and for a
-//!   flow whose SYN was not seen, windows stay as they are.
-//! - *A duplicate stays a duplicate and an update an update* (RFC 5681, section 2: the same number and the same window): what the
-//!   receiver advertised twice leaves twice as the same, whatever the target is by then; what it changed leaves changed, by one
-//!   unit where the target alone would make both the same.
-//! - What has unknown options is left alone: one of them may sign the header (RFC 5925, RFC 2385).
-//! - A damaged segment is left alone and says nothing: its receiver drops it.
+//! - The window is lowered to the target, never raised. The target is at least one segment of `mss`
+//!   bytes, so that a sender with Nagle's algorithm (RFC 9293, section 3.7.4) always has a whole
+//!   one to send.
+//! - *A share is of whole segments, plus one.* A sender that avoids silly windows (RFC 9293,
+//!   section 3.8.6.2.1) does not use a partial segment, and the receiver may hold one segment
+//!   unacknowledged (RFC 1122, section 4.2.3.2): eight flows that share ten segments would stop and
+//!   wait for the receiver's timer.
+//! - *Windows open slowly.* With [`Growth`] the round-trip time of a flow's target starts at the
+//!   time of its handshake, from here to the server plus from here to the client, and grows by a
+//!   small share of elapsed time, up to the configured value. Slow start therefore ends before the
+//!   far end of the line has a queue, and later growth of windows fits into a shaper's margin. A
+//!   handshake that was too quick, or a path that became longer, costs rate for seconds and not
+//!   permanently. On a path longer than configured, such as a satellite's, a flow reaches a quarter
+//!   more than its handshake time. A retransmitted SYN, or one from the far end, measures nothing.
+//! - *An advertised window is not taken back* (RFC 9293, section 3.8.6): while the right edge that
+//!   the sender knows exceeds the target, the window closes only as fast as acknowledgements
+//!   arrive. A receiver that takes its window back is not corrected.
+//! - *The unit is the flow's* (RFC 7323, section 2): the shift is that of its SYN; a window is
+//!   rounded up to the unit. A SYN-ACK decides for both ends, and so does a SYN without the option
+//!   or with a shift of 0. A SYN that offers another shift may be refused in the other direction: a
+//!   [`super::Witness`] reports that SYN-ACK. Without a witness, the shift counts as agreed once an
+//!   acknowledgement exceeds the previous window, read without the shift, by more than a segment.
+//!   With the usual shifts (6 and up) one of two segments does; a small shift may stay unproved
+//!   until a loss is repaired. Until then, and for a flow whose SYN was not seen, windows stay
+//!   unchanged.
+//! - *A duplicate stays a duplicate and an update an update* (RFC 5681, section 2: equal number and
+//!   equal window). Two equal windows of the receiver depart as equal windows, even if the target
+//!   has changed; two different ones depart as different windows, by one unit where the target
+//!   alone would make them equal.
+//! - Segments with unknown options are not changed: one of the options may sign the header (RFC
+//!   5925, RFC 2385).
+//! - A damaged segment is not changed and not read: its receiver drops it.
 //!
-//! A flow is active for [`ACTIVE_FOR`] after it has acknowledged something new.
-//! Cost: one table look-up a TCP segment, and for one with payload of a flow that is known a sum over that. Memory: an entry for each flow whose
-//! SYN was seen lately, of 131 072 at most; a flow that has not been seen for [`FORGOTTEN_AFTER`] counts as unknown.
+//! A flow is active for [`ACTIVE_FOR`] after it has acknowledged new data.
+//! Cost: one table look-up a TCP segment, and a checksum over the payload of a known flow's
+//! segment. Memory: an entry for each flow with a recent SYN, at most 131 072; a flow that has not
+//! been seen for [`FORGOTTEN_AFTER`] counts as unknown.
 
 use std::collections::VecDeque;
 
@@ -40,92 +50,97 @@ use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{FlowId, Packet, Protocol, Segment, SeqNumber, TcpFlags};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, Ratio};
 
-use super::recent::Recent;
+use super::recent_flows::RecentFlows;
 use crate::catalogue::Above;
 use crate::classify::{Condition, Match, Matcher as _};
 use crate::discipline::{Counter, answers_of_below};
 use crate::spec::{Problem, Spec};
 use crate::{Backlog, Discipline, DropSink, Environment, Node};
 
-/// How long a flow counts as active after it has acknowledged something new; it may count up to twice as long.
+/// Time for which a flow counts as active after it has acknowledged new data; it may count up to
+/// twice as long.
 pub const ACTIVE_FOR: Duration = Duration::from_s(1);
-/// How long the window scale of a silent flow is remembered.
+/// Time for which the window scale of a silent flow is remembered.
 pub const FORGOTTEN_AFTER: Duration = Duration::from_s(600);
-/// On a path that is longer than the configured round-trip time, the part of its own that a flow may wait beside it.
+/// On a path longer than the configured round-trip time: the divisor of the flow's own round-trip
+/// time that gives its queueing delay.
 const LONG_PATH_QUEUE: u64 = 4;
 /// RFC 7323, section 2.3: a larger shift counts as this.
 const LARGEST_SHIFT: u8 = 14;
 
-/// What a flow may have in flight.
+/// Bytes that a flow may have in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target {
-    /// So many bytes, each flow.
+    /// This many bytes for each flow.
     Window(ByteCount),
-    /// What `rate` delivers in `rtt`, all active flows together, in equal shares of whole segments, and for each flow a segment
-    /// more.
+    /// The bytes that `rate` delivers in `rtt`, shared equally by all active flows in whole
+    /// segments, plus one segment for each flow.
     Shared {
-        /// Rate of payload.
+        /// Payload rate.
         rate: BitRate,
-        /// Round-trip time, with as much waiting as is wanted.
+        /// Round-trip time, including the intended queueing delay.
         rtt: Duration,
-        /// How a flow comes to that round-trip time. `None`: it has it from its first acknowledgement on.
+        /// Growth of a flow's round-trip time towards `rtt`. `None`: `rtt` from its first
+        /// acknowledgement on.
         growth: Option<Growth>,
     },
 }
 
-/// A flow's round-trip time, as its target has it, begins with what its handshake took and grows from there.
+/// Growth of the round-trip time in a flow's target, which begins with the time of its handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Growth {
-    /// Added to the time of the handshake, whose packets are short: what full packets take.
+    /// Added to the time of the handshake, whose packets are short: the transmission time of full
+    /// packets.
     pub slack: Duration,
-    /// Growth per time. All flows together grow by this share of the rate.
+    /// Growth per elapsed time. All flows together grow by this share of the rate.
     pub share: Ratio,
 }
 
-/// How windows are clamped.
+/// Parameters of a window clamp.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// What a flow may have in flight.
+    /// Bytes that a flow may have in flight.
     pub target: Target,
-    /// Payload of a full segment: no window is lowered below.
+    /// Payload of a full segment: no window is lowered below it.
     pub mss: ByteCount,
-    /// What is never touched.
+    /// Packets that are never changed.
     pub exempt: Match,
 }
 
-/// A clamp behind a queue: windows are lowered in what leaves it.
+/// A clamp behind a queue: it lowers windows in departing packets.
 pub struct WindowClamp<D> {
     queue: D,
     environment: Environment,
     target: Target,
     mss: ByteCount,
     exempt: Condition,
-    flows: Recent<Flow>,
-    /// Every active flow once, in the order of the time since which it waits for a look.
+    flows: RecentFlows<Flow>,
+    /// Every active flow once, in the order of the time of its last activity check.
     active: VecDeque<(Instant, FlowId)>,
     stats: Stats,
 }
 
-/// What is known of a flow.
+/// State of a flow.
 #[derive(Debug)]
 struct Flow {
     scale: Scale,
     last_advance: Instant,
     active: bool,
-    /// Bytes that the SYN allowed from the first acknowledgement on; the SYN of a client has no number to count from.
+    /// Bytes that the SYN allowed from the first acknowledgement on; the SYN of a client has no
+    /// acknowledgement number as their base.
     syn_window: u64,
-    told: Option<Told>,
-    opening: Opening,
+    last_window: Option<LastWindow>,
+    handshake: HandshakeTime,
 }
 
-/// What the handshake says of the round-trip time.
+/// Round-trip time known from the handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Opening {
-    /// The SYN left at this time, once.
-    Asked(Instant),
-    /// The first acknowledgement left at `at`, so long after the SYN.
-    Took { rtt: Duration, at: Instant },
-    /// Nothing.
+enum HandshakeTime {
+    /// The SYN departed at this time, and was not retransmitted.
+    SynSent(Instant),
+    /// The first acknowledgement departed at `at`, `rtt` after the SYN.
+    Measured { rtt: Duration, at: Instant },
+    /// Not known.
     Unknown,
 }
 
@@ -133,37 +148,38 @@ enum Opening {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Scale {
     Agreed(u8),
-    /// Not known whether agreed.
+    /// Offered; agreement is unknown.
     Offered(Offer),
 }
 
-/// What a SYN offers, and what speaks for its having been refused.
+/// The offer of a SYN, and evidence about its refusal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Offer {
     shift: u8,
-    /// Of the SYN: its number, and how many bytes it carries.
+    /// The SYN's sequence number, and its bytes of data.
     seq: SeqNumber,
     data: u16,
-    /// The highest right edge if it was refused; `None` before anything followed the SYN.
+    /// The highest right edge that the sender could have seen after a refusal; `None` before any
+    /// segment after the SYN.
     highest: Option<SeqNumber>,
 }
 
-/// What the sender was told last.
+/// The last window sent to the sender.
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct LastWindow {
     ack: SeqNumber,
-    /// By a SYN, whose window is in bytes whatever the unit of the flow.
+    /// It was in a SYN, whose window is in bytes whatever the unit of the flow.
     by_syn: bool,
-    /// The field as the receiver sent it.
+    /// The window field as the receiver sent it.
     field: u16,
-    /// The field as it left.
-    left: u16,
+    /// The window field as it departed.
+    departing: u16,
     /// The highest right edge so far.
     edge: SeqNumber,
 }
 
 impl<D> WindowClamp<D> {
-    /// A clamp behind `queue`. `None`: a segment of no bytes, or of more than an IP packet holds.
+    /// A clamp behind `queue`. `None`: an `mss` of zero bytes, or of more than an IP packet holds.
     #[must_use]
     pub fn new(config: &Config, environment: &Environment, queue: D) -> Option<Self> {
         if config.mss == ByteCount::ZERO || config.mss.as_u64() > u64::from(u16::MAX) {
@@ -175,19 +191,19 @@ impl<D> WindowClamp<D> {
             target: config.target,
             mss: config.mss,
             exempt: Condition::new(&config.exempt, environment),
-            flows: Recent::new(FORGOTTEN_AFTER),
+            flows: RecentFlows::new(FORGOTTEN_AFTER),
             active: VecDeque::new(),
             stats: Stats::default(),
         })
     }
 
-    /// What a flow with this handshake may have in flight now, in bytes.
-    fn target(&mut self, now: Instant, opening: Opening) -> u64 {
-        self.look_for_idle(now);
+    /// Bytes that a flow with this handshake may have in flight now.
+    fn target(&mut self, now: Instant, handshake: HandshakeTime) -> u64 {
+        self.remove_inactive(now);
         let bytes = match self.target {
             Target::Window(window) => window.as_u64(),
             Target::Shared { rate, rtt, growth } => {
-                let own = growth.and_then(|growth| opening.allows(growth, rtt, now));
+                let own = growth.and_then(|growth| handshake.round_trip(growth, rtt, now));
                 let rtt = own.unwrap_or(rtt);
                 let in_flight = u128::from(rate.as_bps()) * u128::from(rtt.as_ps()) / (8 * 1_000_000_000_000);
                 let flows = self.active.len().max(1) as u64;
@@ -199,8 +215,8 @@ impl<D> WindowClamp<D> {
         bytes.max(self.mss.as_u64())
     }
 
-    /// Looks at the flows that have waited for it, and takes those off that are no longer active.
-    fn look_for_idle(&mut self, now: Instant) {
+    /// Checks the flows whose check is due, and removes those that are inactive.
+    fn remove_inactive(&mut self, now: Instant) {
         while let Some(&(since, id)) = self.active.front()
             && since.saturating_add(ACTIVE_FOR) <= now
         {
@@ -213,7 +229,7 @@ impl<D> WindowClamp<D> {
         }
     }
 
-    /// Lowers the window of a packet that leaves.
+    /// Lowers the window of a departing packet.
     fn clamp<P: Packet>(&mut self, now: Instant, packet: &mut P) {
         let meta = packet.meta();
         if meta.protocol != Protocol::Tcp {
@@ -224,7 +240,7 @@ impl<D> WindowClamp<D> {
             self.stats.passed_damaged += 1;
             return;
         }
-        let untouched = if meta.options().has_unknown() {
+        let is_exempt = if meta.options().has_unknown() {
             self.stats.passed_unknown_options += 1;
             true
         } else if self.exempt.matches(now, packet) {
@@ -233,45 +249,48 @@ impl<D> WindowClamp<D> {
         } else {
             false
         };
-        let (id, flags, came) = (meta.flow, meta.flags, meta.window);
-        let opens = flags.contains(TcpFlags::SYN);
-        if !opens && (!flags.contains(TcpFlags::ACK) || flags.contains(TcpFlags::RST)) {
+        let (id, flags, arrived) = (meta.flow, meta.flags, meta.window);
+        let is_syn = flags.contains(TcpFlags::SYN);
+        if !is_syn && (!flags.contains(TcpFlags::ACK) || flags.contains(TcpFlags::RST)) {
             self.stats.passed_flags += 1;
             return;
         }
-        if !opens && self.flows.get(now, &id).is_none() {
-            self.stats.passed_unknown_scale += u64::from(!untouched);
+        if !is_syn && self.flows.get(now, &id).is_none() {
+            self.stats.passed_unknown_scale += u64::from(!is_exempt);
             return;
         }
         let Some(segment) = packet.segment() else {
             self.stats.passed_damaged += 1;
             return;
         };
-        let left =
-            if opens { self.open(now, segment, untouched) } else { self.lowered(now, packet, segment, untouched) };
-        if left != came {
-            packet.set_window(left);
+        let departing = if is_syn {
+            self.open_flow(now, segment, is_exempt)
+        } else {
+            self.lowered_window(now, packet, segment, is_exempt)
+        };
+        if departing != arrived {
+            packet.set_window(departing);
         }
     }
 
-    /// The window with which a segment leaves whose flow is known.
-    fn lowered<P: Packet>(&mut self, now: Instant, packet: &P, segment: Segment<'_>, untouched: bool) -> u16 {
-        let flow = self.flows.hear(now, segment.flow, || unreachable!("it is known"));
-        if let Opening::Asked(at) = flow.opening {
-            flow.opening = Opening::Took { rtt: now.since(at), at: now };
+    /// The departing window of a segment of a known flow.
+    fn lowered_window<P: Packet>(&mut self, now: Instant, packet: &P, segment: Segment<'_>, is_exempt: bool) -> u16 {
+        let flow = self.flows.get_or_create(now, segment.flow, || unreachable!("it is known"));
+        if let HandshakeTime::SynSent(at) = flow.handshake {
+            flow.handshake = HandshakeTime::Measured { rtt: now.since(at), at: now };
         }
-        if flow.told.is_none_or(|told| segment.ack.after(told.ack)) {
+        if flow.last_window.is_none_or(|last_window| segment.ack.after(last_window.ack)) {
             flow.last_advance = now;
             if !flow.active {
                 flow.active = true;
                 self.active.push_back((now, segment.flow));
             }
         }
-        let opening = flow.opening;
-        let target = self.target(now, opening);
+        let handshake = flow.handshake;
+        let target = self.target(now, handshake);
         let flow = self.flows.get_mut(&segment.flow).expect("just found");
         let answered = match flow.scale {
-            // The SYN-ACK has passed before anything follows the SYN, or it is not seen at all.
+            // The SYN-ACK passes before any segment that follows the SYN, or is not seen at all.
             Scale::Offered(Offer { seq, data, highest: None, .. }) => packet
                 .key(&*self.environment.flows)
                 .and_then(|key| self.environment.handshakes.scales(now, &key, seq, data)),
@@ -282,26 +301,27 @@ impl<D> WindowClamp<D> {
             flow.scale = Scale::Agreed(if scales { flow.shift() } else { 0 });
         }
         let agreed = flow.agreed(segment, self.mss);
-        if !agreed && !untouched {
+        if !agreed && !is_exempt {
             self.stats.passed_unconfirmed_scale += 1;
         }
-        let touched = !untouched && agreed;
-        let left = if touched { flow.lowered(segment, target, &mut self.stats) } else { segment.window };
-        flow.note(segment, left);
-        left
+        let may_change = !is_exempt && agreed;
+        let departing = if may_change { flow.lowered_window(segment, target, &mut self.stats) } else { segment.window };
+        flow.record(segment, departing);
+        departing
     }
 
-    /// Begins a flow with its SYN, whose own window is never scaled (RFC 7323, section 2.2); returns the window with which it leaves.
-    fn open(&mut self, now: Instant, syn: Segment<'_>, untouched: bool) -> u16 {
-        if untouched {
-            // Its options are not known for sure: nor is the scale.
+    /// Creates a flow at its SYN, whose own window is never scaled (RFC 7323, section 2.2); returns
+    /// the departing window.
+    fn open_flow(&mut self, now: Instant, syn: Segment<'_>, is_exempt: bool) -> u16 {
+        if is_exempt {
+            // Its options cannot be trusted, so the scale is unknown.
             self.flows.forget(&syn.flow);
             return syn.window;
         }
-        let target = self.target(now, Opening::Unknown);
+        let target = self.target(now, HandshakeTime::Unknown);
         let answers = syn.flags.contains(TcpFlags::ACK);
         let scale = match syn.options().syn_options().window_scale {
-            // Refused or not, the unit is a byte.
+            // The unit is a byte even if the offer was refused.
             None | Some(0) => Scale::Agreed(0),
             Some(shift) if answers => Scale::Agreed(shift.min(LARGEST_SHIFT)),
             Some(shift) => {
@@ -310,31 +330,33 @@ impl<D> WindowClamp<D> {
             }
         };
         self.stats.seen += 1;
-        let left = u16::try_from(target).map_or(syn.window, |target| target.min(syn.window));
-        self.stats.clamped += u64::from(left != syn.window);
-        let syn_window = u64::from(left);
+        let departing = u16::try_from(target).map_or(syn.window, |target| target.min(syn.window));
+        self.stats.clamped += u64::from(departing != syn.window);
+        let syn_window = u64::from(departing);
         let edge = edge(syn.ack, syn_window);
-        let told = answers.then_some(Told { ack: syn.ack, by_syn: true, field: syn.window, left, edge });
+        let last_window =
+            answers.then_some(LastWindow { ack: syn.ack, by_syn: true, field: syn.window, departing, edge });
         let before = self.flows.get_mut(&syn.flow);
-        let repeated = before.as_ref().is_some_and(|flow| flow.told.is_none());
-        let opening = if answers || repeated { Opening::Unknown } else { Opening::Asked(now) };
-        // A flow that is opened anew keeps its place among the active.
+        let repeated = before.as_ref().is_some_and(|flow| flow.last_window.is_none());
+        let handshake = if answers || repeated { HandshakeTime::Unknown } else { HandshakeTime::SynSent(now) };
+        // A flow that is opened again keeps its position among the active flows.
         let active = before.is_some_and(|flow| flow.active);
-        self.flows.put(now, syn.flow, Flow { scale, last_advance: now, active, syn_window, told, opening });
-        left
+        self.flows.insert(now, syn.flow, Flow { scale, last_advance: now, active, syn_window, last_window, handshake });
+        departing
     }
 }
 
-/// The right edge of a window. No window reaches half the number space.
+/// The right edge of a window. No window exceeds half the number space.
 fn edge(ack: SeqNumber, window: u64) -> SeqNumber {
     ack.add(u32::try_from(window).unwrap_or(u32::MAX))
 }
 
-impl Opening {
-    /// The round-trip time that a flow may have by now, in the end `configured` or, on a longer path, its own and [`LONG_PATH_QUEUE`]; `None`
-    /// where nothing is known of it.
-    fn allows(self, growth: Growth, configured: Duration, now: Instant) -> Option<Duration> {
-        let Self::Took { rtt, at } = self else { return None };
+impl HandshakeTime {
+    /// The round-trip time allowed to a flow at `now`. Its maximum is `configured`, or on a longer
+    /// path the flow's own time and a [`LONG_PATH_QUEUE`]th of it. `None` if the handshake time is
+    /// unknown.
+    fn round_trip(self, growth: Growth, configured: Duration, now: Instant) -> Option<Duration> {
+        let Self::Measured { rtt, at } = self else { return None };
         let grown = Duration::from_ps(growth.share.of(now.since(at).as_ps()));
         let own = rtt + growth.slack;
         Some((own + grown).min(configured.max(own + own / LONG_PATH_QUEUE)))
@@ -342,17 +364,18 @@ impl Opening {
 }
 
 impl Flow {
-    /// True when the unit of the flow's windows is known; settles it where this segment proves it.
+    /// True when the unit of the flow's windows is known. Sets it if this segment proves it.
     fn agreed(&mut self, meta: Segment<'_>, mss: ByteCount) -> bool {
         let Scale::Offered(offer @ Offer { shift, highest, .. }) = self.scale else { return true };
-        // More than a segment beyond: a probe of a zero window may lie beyond it (RFC 9293, section 3.8.6.1).
+        // The margin of a segment covers a probe of a zero window, which may lie beyond it (RFC
+        // 9293, section 3.8.6.1).
         let slack = u32::try_from(mss.as_u64()).unwrap_or(u32::MAX);
         if highest.is_some_and(|edge| meta.ack.after(edge.add(slack))) {
             self.scale = Scale::Agreed(shift);
             return true;
         }
         let allowed = edge(meta.ack, u64::from(meta.window).max(if highest.is_none() { self.syn_window } else { 0 }));
-        self.scale = Scale::Offered(Offer { highest: Some(later(highest, allowed)), ..offer });
+        self.scale = Scale::Offered(Offer { highest: Some(later_of(highest, allowed)), ..offer });
         false
     }
 
@@ -362,24 +385,26 @@ impl Flow {
         }
     }
 
-    /// The field with which the segment leaves: at most its own.
-    fn lowered(&self, meta: Segment<'_>, target: u64, stats: &mut Stats) -> u16 {
+    /// The departing window field of the segment: at most its own.
+    fn lowered_window(&self, meta: Segment<'_>, target: u64, stats: &mut Stats) -> u16 {
         stats.seen += 1;
-        let before = self.told.filter(|told| told.ack == meta.ack && (!told.by_syn || self.shift() == 0));
-        if let Some(told) = before
-            && told.field == meta.window
+        let before = self
+            .last_window
+            .filter(|last_window| last_window.ack == meta.ack && (!last_window.by_syn || self.shift() == 0));
+        if let Some(last_window) = before
+            && last_window.field == meta.window
         {
-            stats.clamped += u64::from(told.left != meta.window);
-            return told.left;
+            stats.clamped += u64::from(last_window.departing != meta.window);
+            return last_window.departing;
         }
         let unit = 1 << self.shift();
         let advertised = u64::from(meta.window) * unit;
-        let edge = self.told.map_or_else(|| edge(meta.ack, self.syn_window), |told| told.edge);
+        let edge = self.last_window.map_or_else(|| edge(meta.ack, self.syn_window), |last_window| last_window.edge);
         let promised = if edge.after(meta.ack) { u64::from(edge.distance_from(meta.ack)) } else { 0 };
         stats.kept_open += u64::from(promised.min(advertised) > target);
         let window = advertised.min(target.max(promised));
         let mut field = u16::try_from(window.div_ceil(unit)).unwrap_or(meta.window).min(meta.window);
-        if before.is_some_and(|told| told.left == field) && field < meta.window {
+        if before.is_some_and(|last_window| last_window.departing == field) && field < meta.window {
             stats.kept_apart += 1;
             field += 1;
         }
@@ -387,19 +412,19 @@ impl Flow {
         field
     }
 
-    /// Takes note of what the sender is told.
-    fn note(&mut self, meta: Segment<'_>, left: u16) {
-        let allowed = edge(meta.ack, u64::from(left) << self.shift());
-        let known = self.told.map_or_else(|| edge(meta.ack, self.syn_window), |told| told.edge);
-        let edge = later(Some(known), allowed);
-        self.told = Some(match self.told {
-            Some(told) if meta.ack.before(told.ack) => Told { edge, ..told },
-            _ => Told { ack: meta.ack, by_syn: false, field: meta.window, left, edge },
+    /// Records the window sent to the sender.
+    fn record(&mut self, meta: Segment<'_>, departing: u16) {
+        let allowed = edge(meta.ack, u64::from(departing) << self.shift());
+        let known = self.last_window.map_or_else(|| edge(meta.ack, self.syn_window), |last_window| last_window.edge);
+        let edge = later_of(Some(known), allowed);
+        self.last_window = Some(match self.last_window {
+            Some(last_window) if meta.ack.before(last_window.ack) => LastWindow { edge, ..last_window },
+            _ => LastWindow { ack: meta.ack, by_syn: false, field: meta.window, departing, edge },
         });
     }
 }
 
-fn later(one: Option<SeqNumber>, other: SeqNumber) -> SeqNumber {
+fn later_of(one: Option<SeqNumber>, other: SeqNumber) -> SeqNumber {
     one.filter(|one| one.after(other)).unwrap_or(other)
 }
 
@@ -428,7 +453,7 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for WindowClamp<D> {
     answers_of_below!(self => self.queue);
 }
 
-/// What a clamp counts.
+/// Counters of a clamp.
 #[derive(Clone, Debug, Default)]
 struct Stats {
     seen: u64,

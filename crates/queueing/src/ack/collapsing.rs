@@ -1,18 +1,21 @@
-//! ACK collapsing: every ACK waits; when the oldest of a flow is to leave, the newest goes in its place and the rest is
-//! dropped.
+//! ACK collapsing: all ACKs are queued; when the oldest of a flow is to depart, the newest departs
+//! in its position and the others are dropped.
 //!
-//! Published: the filtering of RFC 3449, section 5.2.1 (Balakrishnan, Padmanabhan, Katz 1997), done when a packet is
-//! transmitted instead of when one is queued; thus the newest ACK is at the head, where the [filter](super::filter)'s waits at
-//! the tail.
+//! Published: the filtering of RFC 3449, section 5.2.1 (Balakrishnan, Padmanabhan, Katz 1997), done
+//! when a packet is transmitted instead of when one is queued. The newest ACK is therefore at the
+//! head, where that of the [filter](super::filter) is at the tail.
 //!
-//! Differs: the publication leaves open what is redundant. Here the ACK to leave gives way to the next of its flow in the
-//! queue, that to the one behind it, and so on, as long as each acknowledges more or updates the window of the same, comes from the same
-//! sequence number or a later one, and tells all that the one before tells (see [`super`]). The first that does not, or that is no
-//! regulated ACK (data, a flag, a duplicate, which fast retransmit counts), ends the run: nothing of a flow is overtaken by
-//! what came later and left earlier, and a duplicate stays behind the ACK that it repeats.
-//! Since every ACK waits until then, a queue that is full of ACKs refuses packets, where a filter makes room.
-//! Cost: one table look-up a packet on the way in, one on the way out; O(1) for each ACK dropped. The queue is never scanned.
-//! Memory: an entry for each flow of which something waits.
+//! Differs: the publication does not define redundancy. Here the ACK about to depart gives way to
+//! the next of its flow in the queue, that one to its next, and so on. Each must have a higher
+//! number, or an equal number and another window, must have the same sequence number or a later
+//! one, and must carry all information of the ACK before it (see [`super`]). The run ends at the first
+//! ACK that does not, and at any other packet of the flow (data, a flag, a duplicate, which fast
+//! retransmit counts). So no packet of a flow is overtaken by a later one, and a duplicate stays
+//! behind the ACK that it repeats.
+//! Since all ACKs are queued until then, a queue that is full of ACKs refuses packets, where a
+//! filter frees space.
+//! Cost: one table look-up a packet at enqueue, one at dequeue; O(1) for each ACK dropped. The
+//! queue is never scanned. Memory: an entry for each flow with queued packets.
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
@@ -20,7 +23,7 @@ use lastmile_units::Instant;
 
 use super::flow_fifo::FlowFifo;
 use super::linked_fifo::Handle;
-use super::{Regulated, Standing, gives_way};
+use super::{AckKind, Regulated, gives_way};
 use crate::catalogue::{Built, Mechanism};
 use crate::classify::{Condition, Match};
 use crate::discipline::Counter;
@@ -28,13 +31,13 @@ use crate::fifo::check_limit;
 use crate::spec::{Problem, Site};
 use crate::{Backlog, Discipline, DropReason, DropSink, Environment, Limit, Overflow};
 
-/// Whether a packet that waits is part of a run.
+/// Role of a queued packet in a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Role {
-    /// An ACK that may give way to a newer one, or be that newer one.
+    /// An ACK that may give way to a newer one, or be the newer one.
     Link,
-    /// It leaves as it came, and nothing leaves in its place.
-    Apart,
+    /// It departs unchanged, and no packet departs in its position.
+    Fixed,
 }
 
 /// A FIFO that collapses ACKs.
@@ -47,7 +50,8 @@ pub struct AckCollapsing<P> {
 }
 
 impl<P: Packet> AckCollapsing<P> {
-    /// An empty queue; what `exempt` matches leaves as it came. `None`: the limit is in cells, and the line sends none.
+    /// An empty queue; packets that `exempt` matches depart unchanged. `None` if the limit is in
+    /// cells and the line has none.
     #[must_use]
     pub fn new(limit: Limit, overflow: Overflow, exempt: &Match, environment: &Environment) -> Option<Self> {
         let queue = FlowFifo::new(limit, &environment.link_layer)?;
@@ -56,25 +60,26 @@ impl<P: Packet> AckCollapsing<P> {
 
     fn role_of(&mut self, now: Instant, packet: &P) -> Role {
         let Some(ack) = self.stats.passed.may_regulate(now, packet, &mut self.exempt) else {
-            return Role::Apart;
+            return Role::Fixed;
         };
         self.stats.seen += 1;
-        match self.queue.standing_of(ack) {
-            None | Some(Standing::Advance | Standing::WindowUpdate) => Role::Link,
-            Some(Standing::Duplicate) => {
+        match self.queue.kind_of(ack) {
+            None | Some(AckKind::Advance | AckKind::WindowUpdate) => Role::Link,
+            Some(AckKind::Duplicate) => {
                 self.stats.duplicates_kept += 1;
-                Role::Apart
+                Role::Fixed
             }
-            Some(Standing::Old) => {
+            Some(AckKind::Old) => {
                 self.stats.passed.old += 1;
-                Role::Apart
+                Role::Fixed
             }
         }
     }
 
-    /// What may leave in place of this ACK, if it is the next of its flow.
+    /// The packet that may depart in the position of this ACK: the next of its flow, if that is in
+    /// the run.
     fn next_in_run(&mut self, handle: Handle) -> Option<Handle> {
-        if self.queue.note(handle) == Role::Apart {
+        if self.queue.note(handle) == Role::Fixed {
             return None;
         }
         let next = self.queue.after(handle).filter(|&next| self.queue.note(next) == Role::Link)?;
@@ -87,18 +92,18 @@ impl<P: Packet> AckCollapsing<P> {
 
 impl<P: Packet> Discipline<P> for AckCollapsing<P> {
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
-        let size = self.queue.room.size_of(&packet);
-        if self.queue.room.never_fits(size) {
+        let size = self.queue.capacity.size_of(&packet);
+        if self.queue.capacity.never_fits(size) {
             self.stats.tally.too_large += 1;
             drops.dropped(now, packet, DropReason::TooLarge);
             return;
         }
-        if self.overflow == Overflow::Tail && !self.queue.room.fits(size) {
+        if self.overflow == Overflow::Tail && !self.queue.capacity.fits(size) {
             self.stats.tally.tail += 1;
             drops.dropped(now, packet, DropReason::Tail);
             return;
         }
-        self.queue.make_room(size, |oldest| {
+        self.queue.free_space(size, |oldest| {
             self.stats.tally.head += 1;
             drops.dropped(now, oldest, DropReason::Head);
         });
@@ -107,13 +112,13 @@ impl<P: Packet> Discipline<P> for AckCollapsing<P> {
     }
 
     fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
-        let mut leaving = self.queue.first()?;
-        while let Some(newer) = self.next_in_run(leaving) {
+        let mut departing = self.queue.first()?;
+        while let Some(newer) = self.next_in_run(departing) {
             self.stats.dropped += 1;
-            drops.dropped(now, self.queue.remove(leaving), DropReason::AckCollapsed);
-            leaving = newer;
+            drops.dropped(now, self.queue.remove(departing), DropReason::AckCollapsed);
+            departing = newer;
         }
-        let packet = self.queue.remove(leaving);
+        let packet = self.queue.remove(departing);
         self.stats.tally.sent(&packet);
         Some(packet)
     }

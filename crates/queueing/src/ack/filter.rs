@@ -1,16 +1,20 @@
-//! ACK filter (AF): a queue that lets an ACK take the place of older ones of its flow.
+//! ACK filter (AF): a queue in which a new ACK replaces older ones of its flow.
 //!
-//! Published: Balakrishnan, Padmanabhan, Katz 1997; RFC 3449, section 5.2.1. When an ACK comes, older ACKs of
-//! its flow that wait are removed, all or a fraction of them, and the new one goes to the tail.
+//! Published: Balakrishnan, Padmanabhan, Katz 1997; RFC 3449, section 5.2.1. When an ACK arrives,
+//! queued older ACKs of its flow are removed, all or a fraction of them, and the new one goes to
+//! the tail.
 //!
-//! Differs: the publications leave open what is redundant. Here an ACK is removed only for one that acknowledges more, or
-//! updates the window of the same, comes from the same sequence number or a later one, and tells all that its options
-//! tell (see [`super`]). A duplicate protects itself and the ACK that it repeats, since fast retransmit counts them all; with
-//! [`Duplicates::Remove`] duplicates are filtered like any older ACK, as a filter does that looks at numbers alone. A segment
-//! with ECE or CWR protects the ACK before it, which has neither and so tells that congestion was over (RFC 3168, section
-//! 6.1). Nothing is removed in favour of an ACK that then finds no room.
-//! Cost: one table look-up a packet, O(1) for each ACK removed or found protected, once. The queue is never scanned: the
-//! removable ACKs of a flow are chained. Memory: an entry for each flow of which a pure ACK waits.
+//! Differs: the publications do not define redundancy. Here an ACK is removed only for one that has
+//! a higher number, or an equal number and another window, has the same sequence number or a later
+//! one, and carries all information of its options (see [`super`]). A duplicate protects itself and
+//! the ACK that it repeats, since fast retransmit counts them all. With [`Duplicates::Remove`]
+//! duplicates are filtered like any older ACK, as a filter does that compares numbers alone. A
+//! segment with ECE or CWR protects the ACK before it, which has neither and so reports the end of
+//! congestion (RFC 3168, section 6.1). Nothing is removed in favour of an ACK that does not fit
+//! afterwards.
+//! Cost: one table look-up a packet; O(1) for each ACK removed or found protected, once. The queue
+//! is never scanned: the removable ACKs of a flow are chained. Memory: an entry for each flow with
+//! a queued pure ACK.
 
 use std::collections::hash_map::Entry;
 
@@ -20,18 +24,18 @@ use lastmile_units::Instant;
 
 use super::flow_map::FlowMap;
 use super::linked_fifo::{Handle, LinkedFifo};
-use super::{Newest, Regulated, Standing, gives_way};
+use super::{AckKind, Newest, Regulated, gives_way};
 use crate::catalogue::{Built, Mechanism};
 use crate::classify::{Condition, Match};
 use crate::discipline::Counter;
-use crate::fifo::{Room, check_limit};
+use crate::fifo::{Capacity, check_limit};
 use crate::spec::{Problem, Site};
 use crate::{Backlog, Discipline, DropReason, DropSink, Environment, Limit, Overflow};
 
-/// What happens to duplicate ACKs.
+/// Treatment of duplicate ACKs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Duplicates {
-    /// They stay, and so does the ACK that they repeat: fast retransmit lives.
+    /// They are kept, and so is the ACK that they repeat, as fast retransmit needs.
     #[default]
     Keep,
     /// They are filtered like any other older ACK.
@@ -40,8 +44,8 @@ pub enum Duplicates {
 
 /// The share of the removable older ACKs of a flow that a new one removes: above 0, at most 1.
 ///
-/// Of n that wait, n times the share are removed, rounded down, the oldest first. So no more than 1 / share of them wait,
-/// rounded up.
+/// Of n queued ACKs, n times the share are removed, rounded down, the oldest first. So at most 1 /
+/// share of them are queued, rounded up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fraction {
     numerator: u32,
@@ -49,7 +53,7 @@ pub struct Fraction {
 }
 
 impl Fraction {
-    /// All of them.
+    /// All older ACKs.
     pub const ALL: Self = Self { numerator: 1, denominator: 1 };
 
     /// `numerator / denominator`; `None` unless it is above 0 and at most 1.
@@ -64,18 +68,18 @@ impl Fraction {
     }
 }
 
-/// How a filter decides.
+/// Parameters of a filter.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rules {
-    /// How many of the older ACKs a new one removes.
+    /// The share of older ACKs that a new one removes.
     pub fraction: Fraction,
-    /// What happens to duplicates.
+    /// Treatment of duplicates.
     pub duplicates: Duplicates,
-    /// What is never removed and removes nothing.
+    /// Packets that are never removed and remove nothing.
     pub exempt: Match,
 }
 
-/// All older ACKs go, duplicates stay, nothing is exempt.
+/// Removes all older ACKs, keeps duplicates, exempts nothing.
 impl Default for Rules {
     fn default() -> Self {
         Self { fraction: Fraction::ALL, duplicates: Duplicates::Keep, exempt: Match::Never }
@@ -85,9 +89,9 @@ impl Default for Rules {
 /// A FIFO with an ACK filter.
 #[derive(Clone, Debug)]
 pub struct AckFilter<P> {
-    fifo: LinkedFifo<Waiting<P>>,
+    fifo: LinkedFifo<QueuedPacket<P>>,
     flows: FlowMap<Flow>,
-    room: Room,
+    capacity: Capacity,
     overflow: Overflow,
     rules: Rules,
     exempt: Condition,
@@ -95,38 +99,38 @@ pub struct AckFilter<P> {
 }
 
 #[derive(Clone, Debug)]
-struct Waiting<P> {
+struct QueuedPacket<P> {
     packet: P,
     chain: Chain,
 }
 
-/// Where a packet stands in the chain of removable ACKs of its flow.
+/// Links of a packet in the chain of removable ACKs of its flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Chain {
-    /// Nowhere: it is no pure ACK, or it is protected.
-    Apart,
-    /// Between these.
+    /// Not in the chain: no pure ACK, or protected.
+    Unchained,
+    /// Between these neighbours.
     In { before: Option<Handle>, after: Option<Handle> },
 }
 
-/// What an arriving packet does to the ACKs of its flow that wait.
+/// Effect of an arriving packet on the queued ACKs of its flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Verdict {
-    /// Nothing, and it will not be removed.
-    Apart,
+    /// None, and it will not be removed.
+    NoEffect,
     /// It protects the ACK that it repeats, and itself.
     Protects,
-    /// It removes so many of the oldest, and may be removed by a later one.
+    /// It removes this many of the oldest, and a later ACK may remove it.
     Removes(u32),
 }
 
-/// The pure ACKs of one flow that wait.
+/// The queued pure ACKs of one flow.
 #[derive(Clone, Debug)]
 struct Flow {
-    /// How many, protected ones included.
-    waiting: u32,
+    /// Their number, protected ones included.
+    queued: u32,
     newest: Newest,
-    /// The chain of removable ACKs, oldest and newest.
+    /// The chain of removable ACKs: its oldest and its newest.
     chain: Option<(Handle, Handle)>,
     chained: u32,
 }
@@ -138,7 +142,7 @@ impl<P: Packet> AckFilter<P> {
         Some(Self {
             fifo: LinkedFifo::new(),
             flows: FlowMap::default(),
-            room: Room::new(limit, &environment.link_layer)?,
+            capacity: Capacity::new(limit, &environment.link_layer)?,
             overflow,
             rules: rules.clone(),
             exempt: Condition::new(&rules.exempt, environment),
@@ -146,20 +150,20 @@ impl<P: Packet> AckFilter<P> {
         })
     }
 
-    fn judge(&mut self, now: Instant, packet: &P) -> Verdict {
+    fn decide(&mut self, now: Instant, packet: &P) -> Verdict {
         let Some(ack) = self.stats.passed.may_regulate(now, packet, &mut self.exempt) else {
-            return Verdict::Apart;
+            return Verdict::NoEffect;
         };
         self.stats.seen += 1;
         let Some(flow) = self.flows.get(&ack.flow) else {
             return Verdict::Removes(0);
         };
-        match (flow.newest.standing_of(ack.segment()), self.rules.duplicates) {
-            (Standing::Old, _) => {
+        match (flow.newest.kind_of(ack.segment()), self.rules.duplicates) {
+            (AckKind::Old, _) => {
                 self.stats.passed.old += 1;
-                Verdict::Apart
+                Verdict::NoEffect
             }
-            (Standing::Duplicate, Duplicates::Keep) => {
+            (AckKind::Duplicate, Duplicates::Keep) => {
                 self.stats.duplicates_kept += 1;
                 Verdict::Protects
             }
@@ -167,28 +171,30 @@ impl<P: Packet> AckFilter<P> {
         }
     }
 
-    /// Room that would fall free if the first `count` ACKs of the flow's chain were offered to `newer`.
+    /// Space that would be released if the first `count` ACKs of the flow's chain gave way to
+    /// `newer` where they may.
     fn freed_by(&self, newer: PureAck<'_>, count: u32) -> u64 {
         let mut freed = 0;
-        self.visit_chain(newer.flow, count, |waiting| {
-            if waiting.gives_way(newer) {
-                freed += self.room.size_of(&waiting.packet);
+        self.visit_chain(newer.flow, count, |queued| {
+            if queued.gives_way(newer) {
+                freed += self.capacity.size_of(&queued.packet);
             }
         });
         freed
     }
 
-    fn visit_chain(&self, flow: FlowId, count: u32, mut visit: impl FnMut(&Waiting<P>)) {
+    fn visit_chain(&self, flow: FlowId, count: u32, mut visit: impl FnMut(&QueuedPacket<P>)) {
         let mut at = self.flows.get(&flow).and_then(|flow| flow.chain).map(|(oldest, _)| oldest);
         for _ in 0..count {
             let Some(handle) = at else { return };
-            let waiting = self.fifo.get(handle);
-            visit(waiting);
-            at = waiting.chain.after();
+            let queued = self.fifo.get(handle);
+            visit(queued);
+            at = queued.chain.after();
         }
     }
 
-    /// Removes the first `count` ACKs of the flow's chain in favour of `newer`; those that do not give way are protected.
+    /// Removes the first `count` ACKs of the flow's chain in favour of `newer`; those that do not
+    /// give way are protected.
     fn filter(&mut self, now: Instant, newer: PureAck<'_>, count: u32, drops: &mut dyn DropSink<P>) {
         for _ in 0..count {
             let Some(handle) = self.flows.get_mut(&newer.flow).and_then(|flow| flow.unchain_oldest(&mut self.fifo))
@@ -205,29 +211,29 @@ impl<P: Packet> AckFilter<P> {
         }
     }
 
-    /// Puts a packet at the tail and notes what it says.
+    /// Appends a packet, and updates the state of its flow.
     fn append(&mut self, packet: P, size: u64, verdict: Verdict) {
-        self.room.take(&packet, size);
-        let handle = self.fifo.push_back(Waiting { packet, chain: Chain::Apart });
+        self.capacity.take(&packet, size);
+        let handle = self.fifo.push_back(QueuedPacket { packet, chain: Chain::Unchained });
         let Some(ack) = self.fifo.get(handle).packet.meta().pure_ack() else {
             self.note_other(handle);
             return;
         };
         let number = ack.ack;
         let flow = self.flows.entry(ack.flow).or_insert_with(|| Flow::new(ack));
-        flow.waiting += 1;
+        flow.queued += 1;
         flow.newest.note(ack.segment());
         match verdict {
-            Verdict::Apart => {}
+            Verdict::NoEffect => {}
             Verdict::Protects => flow.protect(number, &mut self.fifo),
             Verdict::Removes(_) => flow.enchain(handle, &mut self.fifo),
         }
     }
 
-    /// Notes what a packet at the tail says that is no pure ACK.
+    /// Updates the state of a flow with an appended packet that is no pure ACK.
     fn note_other(&mut self, handle: Handle) {
         let packet = &self.fifo.get(handle).packet;
-        // Payload is summed only where an ACK waits that it may protect.
+        // Checksums of payload are computed only if the flow has a queued ACK to protect.
         let Some(flow) = self.flows.get_mut(&packet.meta().flow) else { return };
         let Some(segment) = packet.segment() else { return };
         if segment.flags.contains(TcpFlags::ACK) {
@@ -238,16 +244,16 @@ impl<P: Packet> AckFilter<P> {
         }
     }
 
-    /// Takes a packet out that is in no chain.
+    /// Removes a packet that is in no chain.
     fn take(&mut self, handle: Handle) -> P {
         let packet = self.fifo.remove(handle).packet;
-        self.room.release(&packet);
+        self.capacity.release(&packet);
         if packet.meta().pure_ack().is_some()
-            && let Entry::Occupied(mut place) = self.flows.entry(packet.meta().flow)
+            && let Entry::Occupied(mut entry) = self.flows.entry(packet.meta().flow)
         {
-            place.get_mut().waiting -= 1;
-            if place.get().waiting == 0 {
-                place.remove();
+            entry.get_mut().queued -= 1;
+            if entry.get().queued == 0 {
+                entry.remove();
             }
         }
         packet
@@ -255,9 +261,9 @@ impl<P: Packet> AckFilter<P> {
 
     fn take_first(&mut self) -> Option<P> {
         let first = self.fifo.first()?;
-        let waiting = self.fifo.get(first);
-        if waiting.chain != Chain::Apart {
-            let flow = self.flows.get_mut(&waiting.packet.meta().flow).expect("a chained ACK has a flow");
+        let queued = self.fifo.get(first);
+        if queued.chain != Chain::Unchained {
+            let flow = self.flows.get_mut(&queued.packet.meta().flow).expect("a chained ACK has a flow");
             let oldest = flow.unchain_oldest(&mut self.fifo);
             debug_assert_eq!(oldest, Some(first), "the oldest packet of all is the oldest of its flow");
         }
@@ -267,20 +273,20 @@ impl<P: Packet> AckFilter<P> {
 
 impl<P: Packet> Discipline<P> for AckFilter<P> {
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
-        let size = self.room.size_of(&packet);
-        if self.room.never_fits(size) {
+        let size = self.capacity.size_of(&packet);
+        if self.capacity.never_fits(size) {
             self.stats.tally.too_large += 1;
             drops.dropped(now, packet, DropReason::TooLarge);
             return;
         }
-        let verdict = self.judge(now, &packet);
+        let verdict = self.decide(now, &packet);
         let removes = match verdict {
             Verdict::Removes(count) => packet.meta().pure_ack().map(|ack| (ack, count)),
             _ => None,
         };
-        if self.overflow == Overflow::Tail && !self.room.fits(size) {
+        if self.overflow == Overflow::Tail && !self.capacity.fits(size) {
             let freed = removes.map_or(0, |(ack, count)| self.freed_by(ack, count));
-            if !self.room.would_fit(size, freed) {
+            if !self.capacity.would_fit(size, freed) {
                 self.stats.tally.tail += 1;
                 drops.dropped(now, packet, DropReason::Tail);
                 return;
@@ -289,8 +295,8 @@ impl<P: Packet> Discipline<P> for AckFilter<P> {
         if let Some((ack, count)) = removes {
             self.filter(now, ack, count, drops);
         }
-        while !self.room.fits(size) {
-            let oldest = self.take_first().expect("an empty queue has room for a packet within its limit");
+        while !self.capacity.fits(size) {
+            let oldest = self.take_first().expect("an empty queue holds any packet within its limit");
             self.stats.tally.head += 1;
             drops.dropped(now, oldest, DropReason::Head);
         }
@@ -308,7 +314,7 @@ impl<P: Packet> Discipline<P> for AckFilter<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.room.backlog(self.fifo.len())
+        self.capacity.backlog(self.fifo.len())
     }
 
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
@@ -316,8 +322,8 @@ impl<P: Packet> Discipline<P> for AckFilter<P> {
     }
 }
 
-impl<P: Packet> Waiting<P> {
-    /// True of a pure ACK that may be removed in favour of `newer`.
+impl<P: Packet> QueuedPacket<P> {
+    /// True for a pure ACK that may be removed in favour of `newer`.
     fn gives_way(&self, newer: PureAck<'_>) -> bool {
         self.packet.meta().pure_ack().is_some_and(|older| gives_way(older, newer))
     }
@@ -326,14 +332,14 @@ impl<P: Packet> Waiting<P> {
 impl Chain {
     const fn before(self) -> Option<Handle> {
         match self {
-            Self::Apart => None,
+            Self::Unchained => None,
             Self::In { before, .. } => before,
         }
     }
 
     const fn after(self) -> Option<Handle> {
         match self {
-            Self::Apart => None,
+            Self::Unchained => None,
             Self::In { after, .. } => after,
         }
     }
@@ -341,10 +347,10 @@ impl Chain {
 
 impl Flow {
     fn new(ack: PureAck<'_>) -> Self {
-        Self { waiting: 0, newest: Newest::of(ack.segment()), chain: None, chained: 0 }
+        Self { queued: 0, newest: Newest::of(ack.segment()), chain: None, chained: 0 }
     }
 
-    fn enchain<P>(&mut self, handle: Handle, fifo: &mut LinkedFifo<Waiting<P>>) {
+    fn enchain<P>(&mut self, handle: Handle, fifo: &mut LinkedFifo<QueuedPacket<P>>) {
         let before = self.chain.map(|(_, newest)| newest);
         fifo.get_mut(handle).chain = Chain::In { before, after: None };
         if let Some(before) = before {
@@ -355,9 +361,9 @@ impl Flow {
         self.chained += 1;
     }
 
-    fn unchain_oldest<P>(&mut self, fifo: &mut LinkedFifo<Waiting<P>>) -> Option<Handle> {
+    fn unchain_oldest<P>(&mut self, fifo: &mut LinkedFifo<QueuedPacket<P>>) -> Option<Handle> {
         let (oldest, newest) = self.chain?;
-        let after = std::mem::replace(&mut fifo.get_mut(oldest).chain, Chain::Apart).after();
+        let after = std::mem::replace(&mut fifo.get_mut(oldest).chain, Chain::Unchained).after();
         if let Some(after) = after {
             let chain = &mut fifo.get_mut(after).chain;
             *chain = Chain::In { before: None, after: chain.after() };
@@ -367,16 +373,16 @@ impl Flow {
         Some(oldest)
     }
 
-    /// Takes the ACK with the number that a duplicate repeats out of the chain, if it waits there: it can only be the newest.
-    fn protect<P: Packet>(&mut self, duplicate: SeqNumber, fifo: &mut LinkedFifo<Waiting<P>>) {
+    /// Removes the ACK with the number of a duplicate from the chain. It can only be the newest.
+    fn protect<P: Packet>(&mut self, duplicate: SeqNumber, fifo: &mut LinkedFifo<QueuedPacket<P>>) {
         if self.chain.is_some_and(|(_, newest)| fifo.get(newest).packet.meta().ack == duplicate) {
             self.protect_newest(fifo);
         }
     }
 
-    fn protect_newest<P>(&mut self, fifo: &mut LinkedFifo<Waiting<P>>) {
+    fn protect_newest<P>(&mut self, fifo: &mut LinkedFifo<QueuedPacket<P>>) {
         let Some((oldest, newest)) = self.chain else { return };
-        let before = std::mem::replace(&mut fifo.get_mut(newest).chain, Chain::Apart).before();
+        let before = std::mem::replace(&mut fifo.get_mut(newest).chain, Chain::Unchained).before();
         if let Some(before) = before {
             let chain = &mut fifo.get_mut(before).chain;
             *chain = Chain::In { before: chain.before(), after: None };

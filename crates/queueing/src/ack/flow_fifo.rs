@@ -1,4 +1,5 @@
-//! A FIFO that also knows the order of the packets of each flow, and out of whose middle one can take.
+//! A FIFO that also keeps the order of the packets of each flow, and supports removal from its
+//! middle.
 
 use std::collections::hash_map::Entry;
 
@@ -7,32 +8,35 @@ use lastmile_packet::{FlowId, Meta, Packet, Protocol, PureAck, TcpFlags};
 
 use super::flow_map::FlowMap;
 use super::linked_fifo::{Handle, LinkedFifo};
-use super::{Newest, Standing};
-use crate::fifo::Room;
+use super::{AckKind, Newest};
+use crate::fifo::Capacity;
 use crate::{Backlog, Limit};
 
-/// A limited FIFO in which the packets of each flow are chained. `M` is what its owner notes with each packet.
+/// A limited FIFO in which the packets of each flow are chained. `M` is a note of the owner with
+/// each packet.
 ///
-/// Cost: one table look-up for each packet that comes or goes, and for a TCP segment with payload a sum over that. Memory: an entry for each flow of which something waits.
+/// Cost: one table look-up for each packet that arrives or departs, and for a TCP segment with
+/// payload a checksum over that. Memory: an entry for each flow with queued packets.
 #[derive(Clone, Debug)]
 pub(super) struct FlowFifo<P, M = ()> {
-    fifo: LinkedFifo<Waiting<P, M>>,
+    fifo: LinkedFifo<QueuedPacket<P, M>>,
     flows: FlowMap<Flow>,
-    pub(super) room: Room,
+    pub(super) capacity: Capacity,
 }
 
 #[derive(Clone, Debug)]
-struct Waiting<P, M> {
+struct QueuedPacket<P, M> {
     packet: P,
     note: M,
-    /// Whether it counts as a packet of its flow. A damaged segment does not: nobody hears what it says.
+    /// Whether it counts as a packet of its flow. A damaged segment does not: its receiver ignores
+    /// it.
     chained: bool,
-    /// The packets of the same flow before and after it.
+    /// The packets of its flow before and after it.
     before: Option<Handle>,
     after: Option<Handle>,
 }
 
-/// The packets of one flow that wait.
+/// The queued packets of one flow.
 #[derive(Clone, Debug)]
 struct Flow {
     oldest: Handle,
@@ -42,30 +46,31 @@ struct Flow {
 }
 
 impl<P: Packet, M: Copy> FlowFifo<P, M> {
-    /// `None`: the limit is in cells, and `link_layer` sends none.
+    /// `None` if the limit is in cells and `link_layer` has none.
     pub(super) fn new(limit: Limit, link_layer: &LinkLayer) -> Option<Self> {
-        Some(Self { fifo: LinkedFifo::new(), flows: FlowMap::default(), room: Room::new(limit, link_layer)? })
+        Some(Self { fifo: LinkedFifo::new(), flows: FlowMap::default(), capacity: Capacity::new(limit, link_layer)? })
     }
 
-    /// How a pure ACK stands to the newest acknowledgement of its flow that waits. `None`: none waits.
-    pub(super) fn standing_of(&self, ack: PureAck<'_>) -> Option<Standing> {
-        Some(self.flows.get(&ack.flow)?.newest?.standing_of(ack.segment()))
+    /// Relation of a pure ACK to the newest queued acknowledgement of its flow. `None`: no
+    /// acknowledgement is queued.
+    pub(super) fn kind_of(&self, ack: PureAck<'_>) -> Option<AckKind> {
+        Some(self.flows.get(&ack.flow)?.newest?.kind_of(ack.segment()))
     }
 
-    /// Puts a packet that fits at the tail.
+    /// Appends a packet that fits.
     pub(super) fn push_back(&mut self, packet: P, size: u64, note: M) {
         let (id, segment) = (packet.meta().flow, packet.segment());
         let chained = packet.meta().protocol != Protocol::Tcp || segment.is_some();
         let acknowledged = segment.filter(|segment| segment.flags.contains(TcpFlags::ACK)).map(Newest::of);
-        self.room.take(&packet, size);
-        let handle = self.fifo.push_back(Waiting { packet, note, chained, before: None, after: None });
+        self.capacity.take(&packet, size);
+        let handle = self.fifo.push_back(QueuedPacket { packet, note, chained, before: None, after: None });
         if !chained {
             return;
         }
         let flow = match self.flows.entry(id) {
-            Entry::Vacant(place) => place.insert(Flow { oldest: handle, last: handle, newest: None }),
-            Entry::Occupied(place) => {
-                let flow = place.into_mut();
+            Entry::Vacant(entry) => entry.insert(Flow { oldest: handle, last: handle, newest: None }),
+            Entry::Occupied(entry) => {
+                let flow = entry.into_mut();
                 self.fifo.get_mut(handle).before = Some(flow.last);
                 self.fifo.get_mut(flow.last).after = Some(handle);
                 flow.last = handle;
@@ -77,10 +82,10 @@ impl<P: Packet, M: Copy> FlowFifo<P, M> {
         }
     }
 
-    /// Takes a packet out.
+    /// Removes a packet.
     pub(super) fn remove(&mut self, handle: Handle) -> P {
-        let Waiting { packet, chained, before, after, .. } = self.fifo.remove(handle);
-        self.room.release(&packet);
+        let QueuedPacket { packet, chained, before, after, .. } = self.fifo.remove(handle);
+        self.capacity.release(&packet);
         if !chained {
             return packet;
         }
@@ -101,19 +106,19 @@ impl<P: Packet, M: Copy> FlowFifo<P, M> {
         packet
     }
 
-    /// Hands out the oldest packets until one of `size` fits. `size` is within the limit.
-    pub(super) fn make_room(&mut self, size: u64, mut evicted: impl FnMut(P)) {
-        while !self.room.fits(size) {
-            let oldest = self.first().expect("an empty queue has room for a packet within its limit");
+    /// Evicts the oldest packets until one of `size` fits. `size` is within the limit.
+    pub(super) fn free_space(&mut self, size: u64, mut evicted: impl FnMut(P)) {
+        while !self.capacity.fits(size) {
+            let oldest = self.first().expect("an empty queue holds any packet within its limit");
             evicted(self.remove(oldest));
         }
     }
 
     fn flow_mut(&mut self, packet: &P) -> &mut Flow {
-        self.flows.get_mut(&packet.meta().flow).expect("a flow of which something waits has an entry")
+        self.flows.get_mut(&packet.meta().flow).expect("a flow with queued packets has an entry")
     }
 
-    /// The packet that leaves next.
+    /// The packet at the head.
     pub(super) const fn first(&self) -> Option<Handle> {
         self.fifo.first()
     }
@@ -126,22 +131,22 @@ impl<P: Packet, M: Copy> FlowFifo<P, M> {
         self.fifo.get(handle).note
     }
 
-    /// The next packet of the same flow.
+    /// The next packet of its flow.
     pub(super) fn after(&self, handle: Handle) -> Option<Handle> {
         self.fifo.get(handle).after
     }
 
-    /// The packets of a flow that wait, the oldest first.
+    /// The queued packets of a flow, the oldest first.
     pub(super) fn of_flow(&self, flow: FlowId) -> impl Iterator<Item = (Handle, &Meta)> {
         let oldest = self.flows.get(&flow).map(|flow| flow.oldest);
         std::iter::successors(oldest, |handle| self.after(*handle)).map(|handle| (handle, self.packet(handle).meta()))
     }
 
     pub(super) fn backlog(&self) -> Backlog {
-        self.room.backlog(self.fifo.len())
+        self.capacity.backlog(self.fifo.len())
     }
 
-    /// True when nothing is remembered of any flow.
+    /// True when no flow has state.
     #[cfg(test)]
     pub(super) fn remembers_nothing(&self) -> bool {
         self.flows.is_empty()

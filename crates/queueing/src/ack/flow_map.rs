@@ -1,17 +1,18 @@
-//! A map by flow whose behaviour is the same in every run. It is never iterated.
+//! A map by flow with equal behaviour in every run. It is never iterated.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use lastmile_packet::FlowId;
 
-/// What is remembered of a flow.
+/// State by flow.
 pub(crate) type FlowMap<T> = HashMap<FlowId, T, BuildHasherDefault<FlowHasher>>;
 
-/// Hashes the index of a flow by a multiplication whose halves are folded together, so that both ends of the result depend
-/// on every bit: the map takes the bucket from one and its tag from the other.
+/// Hashes the index of a flow by a multiplication whose halves are combined, so that every bit
+/// affects both ends of the result: the map takes the bucket from one end and its tag from the
+/// other.
 ///
-/// Flow indices are handed out by this program, not by who sends packets, so no secret is needed.
+/// This program assigns flow indices, not the sender of packets, so no secret key is needed.
 #[derive(Clone, Default)]
 pub(crate) struct FlowHasher(u64);
 

@@ -1,18 +1,20 @@
-//! What the answers in TCP handshakes say, told from one direction to the other.
+//! The answers in TCP handshakes, passed from one direction to the other.
 //!
-//! A regulator of ACKs sees one direction. Whether the window scale that a client's SYN offers is in effect is said in the other, by
-//! the server's SYN-ACK (RFC 7323, section 2.2: it carries the option only if the SYN did, and both ends scale only if both have
-//! sent it). A [`Witness`] stands before a queue of that other direction, changes nothing, and notes the SYN-ACKs that come; whoever
-//! stands in the same place ([`Environment::handshakes`]) may ask for the answer to a SYN.
+//! A regulator of ACKs sees one direction. The server's SYN-ACK in the other direction decides
+//! whether the window scale that a client's SYN offers is in effect (RFC 7323, section 2.2: it
+//! carries the option only if the SYN did, and both ends scale only if both have sent it). A
+//! [`Witness`] in front of a queue of that other direction changes nothing and records SYN-ACKs.
+//! Disciplines in the same place ([`Environment::handshakes`]) can query the answer to a SYN.
 //!
-//! An answer belongs to a SYN by its acknowledgement number, which lies behind the SYN's own number and what data the SYN carries
-//! (RFC 9293, section 3.10.7.3; RFC 7413). So an answer to an earlier connection between the same ports is none to the next. Of
-//! a SYN-ACK with options that are not understood only the option that was found is believed, not that there was none.
-//! Where nothing was seen there is no answer, and who asks does what it would do without. A damaged SYN-ACK is not seen.
+//! An answer belongs to a SYN if it acknowledges the SYN's number and none, some or all of the
+//! SYN's data (RFC 9293, section 3.10.7.3; RFC 7413). An answer to an earlier connection between
+//! the same ports therefore does not match. If a SYN-ACK has unknown options, a window scale option
+//! found is believed, and its absence is not. Without a recorded answer, the caller proceeds as
+//! without a witness. A damaged SYN-ACK is ignored.
 //!
-//! Flows are known by addresses and ports, since numbers of flows say nothing of which is the reverse of which.
-//! Cost: a look at the flags of each packet; for a SYN-ACK, and for a question, a keyed hash and a lock that nobody else holds for
-//! long. Memory: 131 072 answers at most, each for two minutes at most.
+//! Flows are identified by addresses and ports, since flow numbers do not pair the two directions.
+//! Cost: a test of the flags of each packet; for a SYN-ACK, and for a query, a keyed hash and a
+//! briefly held lock. Memory: at most 131 072 answers, each for at most two minutes.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -20,36 +22,36 @@ use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{FlowKey, HashKey, Packet, Protocol, SeqNumber, TcpFlags};
 use lastmile_units::{Duration, Instant};
 
-use super::recent::Recent;
+use super::recent_flows::RecentFlows;
 use crate::catalogue::Above;
 use crate::discipline::{Counter, answers_of_below};
 use crate::spec::{Problem, Spec};
 use crate::{Backlog, Discipline, DropSink, Environment, Node};
 
-/// How long an answer is remembered: longer than an ACK waits for its turn.
+/// Time for which an answer is remembered: longer than the queueing delay of an ACK.
 const REMEMBERED_FOR: Duration = Duration::from_s(60);
 
-/// The answers that were seen lately.
+/// Recent answers.
 #[derive(Debug)]
-pub struct Handshakes(Mutex<Recent<Answer, FlowKey, HashKey>>);
+pub struct Handshakes(Mutex<RecentFlows<Answer, FlowKey, HashKey>>);
 
-/// What a SYN-ACK says.
+/// Content of a SYN-ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Answer {
     ack: SeqNumber,
-    /// Its window scale option was there or not; `None`: not known.
+    /// Whether it has a window scale option; `None`: not known.
     scales: Option<bool>,
 }
 
 impl Handshakes {
-    /// None seen. The key is that of a hash of addresses and ports.
+    /// No answers. `hash_key` is the key of a hash of addresses and ports.
     #[must_use]
     pub fn new(hash_key: HashKey) -> Self {
-        Self(Mutex::new(Recent::with_hasher(REMEMBERED_FOR, &hash_key)))
+        Self(Mutex::new(RecentFlows::with_hasher(REMEMBERED_FOR, &hash_key)))
     }
 
-    /// Whether the windows of both ends are scaled, by the answer to a SYN of the flow `syn_of`, whose number is `seq` and which carries
-    /// `data` bytes; `None` where no such answer was seen.
+    /// Whether the windows of both ends are scaled, by the answer to a SYN of the flow `syn_of`
+    /// with the number `seq` and `data` bytes of data. `None` if no such answer was seen.
     pub(super) fn scales(&self, now: Instant, syn_of: &FlowKey, seq: SeqNumber, data: u16) -> Option<bool> {
         let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = *seen.get(now, &syn_of.reversed())?;
@@ -60,18 +62,18 @@ impl Handshakes {
 
     fn note(&self, now: Instant, flow: FlowKey, answer: Answer) {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *seen.hear(now, flow, || answer) = answer;
+        *seen.get_or_create(now, flow, || answer) = answer;
     }
 }
 
-/// Under a key that is no secret.
+/// With a fixed key, which is no secret.
 impl Default for Handshakes {
     fn default() -> Self {
         Self::new(HashKey::default())
     }
 }
 
-/// A queue that notes the SYN-ACKs that come into it.
+/// A queue that records arriving SYN-ACKs.
 pub struct Witness<D> {
     queue: D,
     environment: Environment,
@@ -79,7 +81,7 @@ pub struct Witness<D> {
 }
 
 impl<D> Witness<D> {
-    /// A witness before `queue`, for all that stand in this environment.
+    /// A witness in front of `queue`, for all disciplines in this environment.
     #[must_use]
     pub fn new(environment: &Environment, queue: D) -> Self {
         Self { queue, environment: environment.clone(), noted: 0 }

@@ -1,13 +1,14 @@
-//! A FIFO out of whose middle one can take, in O(1): a list of indices within one vector.
+//! A FIFO with removal from its middle in O(1): a linked list of indices within one vector.
 
-/// Names an item until it is taken out.
+/// Identifies an item until it is removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Handle(u32);
 
-/// A FIFO with removal. Places that fall free are used again, so it holds no more than the most that ever waited.
+/// A FIFO with removal. Free slots are reused, so it has no more slots than were ever in use at
+/// once.
 #[derive(Clone, Debug)]
 pub(crate) struct LinkedFifo<T> {
-    places: Vec<Place<T>>,
+    slots: Vec<Slot<T>>,
     free: Option<Handle>,
     first: Option<Handle>,
     last: Option<Handle>,
@@ -15,14 +16,14 @@ pub(crate) struct LinkedFifo<T> {
 }
 
 #[derive(Clone, Debug)]
-enum Place<T> {
+enum Slot<T> {
     Free { next: Option<Handle> },
-    Taken { item: T, before: Option<Handle>, after: Option<Handle> },
+    Used { item: T, before: Option<Handle>, after: Option<Handle> },
 }
 
 impl<T> LinkedFifo<T> {
     pub(crate) const fn new() -> Self {
-        Self { places: Vec::new(), free: None, first: None, last: None, len: 0 }
+        Self { slots: Vec::new(), free: None, first: None, last: None, len: 0 }
     }
 
     pub(crate) const fn len(&self) -> usize {
@@ -34,16 +35,16 @@ impl<T> LinkedFifo<T> {
     }
 
     pub(crate) fn push_back(&mut self, item: T) -> Handle {
-        let place = Place::Taken { item, before: self.last, after: None };
+        let slot = Slot::Used { item, before: self.last, after: None };
         let handle = if let Some(handle) = self.free {
-            let Place::Free { next } = std::mem::replace(&mut self.places[handle.0 as usize], place) else {
-                unreachable!("the free list holds free places");
+            let Slot::Free { next } = std::mem::replace(&mut self.slots[handle.0 as usize], slot) else {
+                unreachable!("the free list holds free slots");
             };
             self.free = next;
             handle
         } else {
-            let index = u32::try_from(self.places.len()).expect("fewer than 2^32 packets wait in a queue");
-            self.places.push(place);
+            let index = u32::try_from(self.slots.len()).expect("fewer than 2^32 packets in a queue");
+            self.slots.push(slot);
             Handle(index)
         };
         match self.last {
@@ -55,11 +56,11 @@ impl<T> LinkedFifo<T> {
         handle
     }
 
-    /// Takes the item out.
+    /// Removes the item.
     pub(crate) fn remove(&mut self, handle: Handle) -> T {
-        let place = std::mem::replace(&mut self.places[handle.0 as usize], Place::Free { next: self.free });
-        let Place::Taken { item, before, after } = place else {
-            unreachable!("a handle is used only while its item waits");
+        let slot = std::mem::replace(&mut self.slots[handle.0 as usize], Slot::Free { next: self.free });
+        let Slot::Used { item, before, after } = slot else {
+            unreachable!("a handle is used only while its item is in the list");
         };
         self.free = Some(handle);
         match before {
@@ -75,30 +76,30 @@ impl<T> LinkedFifo<T> {
     }
 
     pub(crate) fn get(&self, handle: Handle) -> &T {
-        match &self.places[handle.0 as usize] {
-            Place::Taken { item, .. } => item,
-            Place::Free { .. } => unreachable!("a handle is used only while its item waits"),
+        match &self.slots[handle.0 as usize] {
+            Slot::Used { item, .. } => item,
+            Slot::Free { .. } => unreachable!("a handle is used only while its item is in the list"),
         }
     }
 
     pub(crate) fn get_mut(&mut self, handle: Handle) -> &mut T {
-        match &mut self.places[handle.0 as usize] {
-            Place::Taken { item, .. } => item,
-            Place::Free { .. } => unreachable!("a handle is used only while its item waits"),
+        match &mut self.slots[handle.0 as usize] {
+            Slot::Used { item, .. } => item,
+            Slot::Free { .. } => unreachable!("a handle is used only while its item is in the list"),
         }
     }
 
     fn before_mut(&mut self, handle: Handle) -> &mut Option<Handle> {
-        match &mut self.places[handle.0 as usize] {
-            Place::Taken { before, .. } => before,
-            Place::Free { .. } => unreachable!("links lead to items"),
+        match &mut self.slots[handle.0 as usize] {
+            Slot::Used { before, .. } => before,
+            Slot::Free { .. } => unreachable!("links lead to items"),
         }
     }
 
     fn after_mut(&mut self, handle: Handle) -> &mut Option<Handle> {
-        match &mut self.places[handle.0 as usize] {
-            Place::Taken { after, .. } => after,
-            Place::Free { .. } => unreachable!("links lead to items"),
+        match &mut self.slots[handle.0 as usize] {
+            Slot::Used { after, .. } => after,
+            Slot::Free { .. } => unreachable!("links lead to items"),
         }
     }
 }
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_keeps_its_order_when_first_middle_or_last_go() {
+    fn removals_keep_the_order_of_the_others() {
         let mut fifo = LinkedFifo::new();
         let handles: Vec<_> = (0..6).map(|n| fifo.push_back(n)).collect();
         assert_eq!(fifo.remove(handles[0]), 0);
@@ -125,13 +126,13 @@ mod tests {
     }
 
     #[test]
-    fn places_are_used_again() {
+    fn slots_are_reused() {
         let mut fifo = LinkedFifo::new();
         for n in 0..1000 {
             fifo.push_back(n);
             fifo.push_back(n);
             assert_eq!(drain(&mut fifo), [n, n]);
         }
-        assert_eq!(fifo.places.len(), 2);
+        assert_eq!(fifo.slots.len(), 2);
     }
 }

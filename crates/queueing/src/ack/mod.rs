@@ -1,27 +1,33 @@
 //! ACK regulation: fewer acknowledgements for a direction that cannot carry them all.
 //!
-//! What the regulators here agree on:
+//! Rules common to all regulators here:
 //!
-//! - Only a *pure ACK* is ever dropped or rewritten ([`lastmile_packet::PureAck`]: no payload, no flag but ACK, no
-//!   option unknown). All else passes, and so does a pure ACK on the exception list or one with a congestion mark in its IP
-//!   header (CE, RFC 3168), which would be lost with it.
-//! - A *damaged* segment ([`lastmile_packet::Packet::segment`] is none) passes unchanged and says nothing: its receiver drops it. No ACK
-//!   gives way to it, takes values from it or is kept apart by it. Of a segment with payload the checksum is computed only by a regulator that
-//!   would learn something from it.
-//! - What the sender sees is what it could have seen from TCP with some ACKs lost and none reordered.
-//! - A *duplicate* ACK is one with the number of the newest ACK of its flow and its window (RFC 5681, section 2), or with its
-//!   number and SACK blocks (RFC 6675, section 2: with SACK, the window does not matter). The same number with another window
-//!   and without SACK blocks is a *window update*, as good as a newer ACK.
-//! - No change of ECE or CWR is lost (RFC 3168, section 6.1): with either an ACK is no pure one, and the ACK before it stays.
-//! - No SACK information is lost: an ACK gives way to a newer one only if that covers each of its blocks, and never if its
-//!   first block is a D-SACK (RFC 2883), which is said only once. This is CAKE's care (`ack-filter` of tc-cake(8)). Nor does
-//!   an ACK with timestamps give way to one without, or with an older one.
+//! - Only a *pure ACK* is ever dropped or rewritten ([`lastmile_packet::PureAck`]: no payload, no
+//!   flag but ACK, no unknown option). All other packets pass. So does a pure ACK on the exception
+//!   list, and one with a congestion mark in its IP header (CE, RFC 3168), which would be lost with
+//!   it.
+//! - A *damaged* segment (without [`lastmile_packet::Packet::segment`]) passes unchanged and is not
+//!   read, since its receiver drops it. No ACK gives way to it, takes values from it or is kept
+//!   apart by it. The checksum of a segment with payload is computed only by a regulator that would
+//!   learn something from it.
+//! - The sender sees ACKs that it could have seen from TCP with some ACKs lost and none reordered.
+//! - A *duplicate* ACK has the number and the window of the newest ACK of its flow (RFC 5681,
+//!   section 2), or its number and SACK blocks (RFC 6675, section 2: with SACK, the window does not
+//!   matter). An ACK with its number, another window and no SACK blocks is a *window update*, and
+//!   counts as a newer ACK.
+//! - No change of ECE or CWR is lost (RFC 3168, section 6.1): an ACK with either is no pure ACK,
+//!   and the ACK before it stays.
+//! - No SACK information is lost: an ACK gives way to a newer one only if that covers each of its
+//!   blocks, and never if its first block is a D-SACK (RFC 2883), which is sent only once. CAKE has
+//!   this rule too (`ack-filter` of tc-cake(8)). Nor does an ACK with timestamps give way to one
+//!   without, or with an older one.
+//! - An ACK that carries a list for a regenerator ([`lastmile_packet::AckList`]) passes: dropping
+//!   it would lose the list.
 //!
-//! - An ACK that carries a list for a regenerator ([`lastmile_packet::AckList`]) passes: with it the list would be lost.
+//! [`cake`] alone has rules of its own, those of Linux, for comparison.
 //!
-//! [`cake`] alone has rules of its own, those of Linux, to compare with.
-//!
-//! An ACK that is the first of its flow to wait is never told from a duplicate, since nothing is remembered of a flow of
+//! The first queued ACK of a flow is never recognised as a duplicate, since flows without queued
+//! packets have no state.
 //! which nothing waits.
 
 pub mod cake;
@@ -33,7 +39,7 @@ pub(crate) mod flow_map;
 pub mod handshakes;
 pub(crate) mod linked_fifo;
 pub mod pacing;
-mod recent;
+mod recent_flows;
 pub mod regenerator;
 pub mod sad;
 
@@ -53,20 +59,20 @@ pub use pacing::AckPacing;
 pub use regenerator::AckRegenerator;
 pub use sad::SmartAckDropper;
 
-/// How a new ACK stands to the newest one of its flow.
+/// Relation of an ACK to the newest acknowledgement of its flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Standing {
-    /// It acknowledges more.
+enum AckKind {
+    /// It has a higher number.
     Advance,
-    /// It acknowledges the same, and changes the window.
+    /// It has an equal number and another window.
     WindowUpdate,
-    /// It acknowledges the same again.
+    /// It repeats the newest acknowledgement.
     Duplicate,
-    /// It acknowledges less: it was overtaken on its way here.
+    /// It has a lower number: it was reordered.
     Old,
 }
 
-/// The newest acknowledgement of a flow of which something waits.
+/// The newest acknowledgement of a flow with queued packets.
 #[derive(Clone, Copy, Debug)]
 struct Newest {
     ack: SeqNumber,
@@ -78,24 +84,24 @@ impl Newest {
         Self { ack: segment.ack, window: segment.window }
     }
 
-    fn standing_of(self, meta: Segment<'_>) -> Standing {
+    fn kind_of(self, meta: Segment<'_>) -> AckKind {
         if meta.ack.after(self.ack) {
-            Standing::Advance
+            AckKind::Advance
         } else if meta.ack.before(self.ack) {
-            Standing::Old
+            AckKind::Old
         } else if meta.window != self.window && meta.options().sack_count() == 0 {
-            Standing::WindowUpdate
+            AckKind::WindowUpdate
         } else {
-            Standing::Duplicate
+            AckKind::Duplicate
         }
     }
 
-    /// Takes note of a segment of the flow that acknowledges something, pure or not.
+    /// Updates with a segment of the flow that has ACK, pure or not.
     fn note(&mut self, segment: Segment<'_>) {
         self.advance_to(Self::of(segment));
     }
 
-    /// Becomes `other` unless that acknowledges less.
+    /// Becomes `other` unless that has a lower number.
     fn advance_to(&mut self, other: Self) {
         if other.ack.at_or_after(self.ack) {
             *self = other;
@@ -103,27 +109,28 @@ impl Newest {
     }
 }
 
-/// True when the sender loses nothing if it gets `newer` and never `older`.
+/// True when the sender loses no information if it receives `newer` and never `older`.
 fn gives_way(older: PureAck<'_>, newer: PureAck<'_>) -> bool {
     debug_assert!(older.ack.at_or_before(newer.ack), "an ACK that was overtaken removes none");
-    // A keep-alive probe has the sequence number before the next one (RFC 9293, section 3.8.4): it asks for an answer.
+    // A keep-alive probe has the sequence number before the next one (RFC 9293, section 3.8.4): it
+    // requires an answer.
     let probe = older.seq.add(1) == newer.seq;
-    older.seq.at_or_before(newer.seq) && !probe && stands_for(&older.fields(), &newer.fields())
+    older.seq.at_or_before(newer.seq) && !probe && may_replace(&older.fields(), &newer.fields())
 }
 
-/// True when a sender that gets `new` alone misses nothing that `old` says.
-fn stands_for(old: &AckFields, new: &AckFields) -> bool {
-    // RFC 7323: where timestamps are agreed on, a segment without them is dropped (section 3.2), and so is one whose value is older than
-    // that of a segment before it (section 5.3). With either goes all that it says.
-    let heard = match (old.options.timestamps(), new.options.timestamps()) {
+/// True when `new` alone gives a sender all information of `old`.
+fn may_replace(old: &AckFields, new: &AckFields) -> bool {
+    // RFC 7323: with timestamps agreed on, a segment without them is dropped (section 3.2), and so
+    // is one whose value is older than that of an earlier segment (section 5.3).
+    let is_accepted = match (old.options.timestamps(), new.options.timestamps()) {
         (None, _) => true,
         (Some(_), None) => false,
         (Some((old, _)), Some((new, _))) => SeqNumber::new(old).at_or_before(SeqNumber::new(new)),
     };
-    heard && covers_sack(old, new)
+    is_accepted && covers_sack(old, new)
 }
 
-/// True when a sender that gets `new` alone learns every SACK block that `old` holds and that still matters.
+/// True when `new` alone gives a sender every SACK block of `old` that still matters.
 fn covers_sack(old: &AckFields, new: &AckFields) -> bool {
     if old.options.sack_count() == 0 {
         return true;
@@ -141,12 +148,13 @@ fn contains(wider: SackBlock, block: SackBlock) -> bool {
     wider.left.at_or_before(block.left) && wider.right.at_or_after(block.right)
 }
 
-/// The cumulative number and `wider`, which begins there, tell of all bytes up to the end of `block`.
+/// True when the cumulative number and `wider`, which begins at or before it, cover all bytes up to
+/// the end of `block`.
 fn continues(ack: SeqNumber, wider: SackBlock, block: SackBlock) -> bool {
     wider.left.at_or_before(ack) && wider.right.at_or_after(block.right)
 }
 
-/// RFC 2883, section 4: the first block tells of a segment that came twice, when it lies below the cumulative
+/// RFC 2883, section 4: the first block reports a duplicate segment if it lies below the cumulative
 /// acknowledgement or inside the second block.
 fn is_dsack(fields: &AckFields) -> bool {
     let mut blocks = fields.options.sack_blocks();
@@ -157,7 +165,7 @@ fn is_dsack(fields: &AckFields) -> bool {
     }
 }
 
-/// What passed untouched, and why.
+/// Packets that passed unregulated, by reason.
 #[derive(Clone, Debug, Default)]
 struct Passed {
     not_tcp: u64,
@@ -172,7 +180,7 @@ struct Passed {
 }
 
 impl Passed {
-    /// The pure ACK that this packet is, if it may be regulated; counts why not otherwise.
+    /// The pure ACK of this packet, if it may be regulated; else counts the reason.
     fn may_regulate<'a>(
         &mut self,
         now: Instant,
@@ -185,7 +193,8 @@ impl Passed {
         if listed { None } else { Some(ack) }
     }
 
-    /// The same, with or without a list.
+    /// The pure ACK of this packet, if it may be regulated or carries a list; else counts the
+    /// reason.
     fn may_read<'a>(&mut self, now: Instant, packet: &'a impl Packet, exempt: &mut Condition) -> Option<PureAck<'a>> {
         let meta = packet.meta();
         let count = if meta.is_damaged() {
@@ -229,7 +238,7 @@ impl Passed {
     }
 }
 
-/// What a queue counts in which ACKs give way to newer ones.
+/// Counters of a queue whose ACKs give way to newer ones.
 #[derive(Clone, Debug, Default)]
 struct Regulated {
     tally: Tally,
@@ -241,7 +250,8 @@ struct Regulated {
 }
 
 impl Regulated {
-    /// Under the names of `kind`, which calls its dropped ACKs `dropped`.
+    /// Shows the counters of a discipline of this kind; `dropped` is the name of the count of
+    /// dropped ACKs.
     fn show(&self, kind: &'static str, dropped: &'static str, visit: &mut dyn FnMut(Counter<'_>)) {
         self.tally.show(kind, visit);
         let counts = [

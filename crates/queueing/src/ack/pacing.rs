@@ -1,28 +1,35 @@
-//! ACK pacing: ACKs go on no faster than the data that they let go can follow.
+//! ACK pacing: ACKs depart no faster than the data that they release can follow.
 //!
-//! An ACK lets its sender send about as much as it acknowledges. ACKs that come bunched, or that a regulator has thinned out, let
-//! bursts go that pile up in front of the next bottleneck. Spaced by what they acknowledge they let the data arrive there as fast
-//! as it leaves.
+//! An ACK lets its sender send about as many bytes as it acknowledges. Bunched ACKs, or ACKs that a
+//! regulator has thinned out, release bursts that queue at the next bottleneck. Spaced by the bytes
+//! that they acknowledge, they make the data arrive there at the bottleneck's rate.
 //!
-//! Published: Karandikar, Kalyanaraman, Bagal, Packer 2000 (TCP rate control), as the rate of acknowledgements beside the
-//! [clamp](super::clamp) of the window; RFC 3449, section 5.3.2, spaces reconstructed ACKs likewise. The order between flows is
-//! start-time fair queueing (Goyal, Vin, Cheng 1996).
+//! Published: Karandikar, Kalyanaraman, Bagal, Packer 2000 (TCP rate control), as the rate of
+//! acknowledgements in addition to the [clamp](super::clamp) of the window; RFC 3449, section
+//! 5.3.2, spaces reconstructed ACKs in this way. The order between flows is start-time fair
+//! queueing (Goyal, Vin, Cheng 1996).
 //!
 //! Rules:
 //!
-//! - An ACK that acknowledges b bytes more than the one before of its flow takes b / `rate`. All flows together share the rate, by
-//!   bytes acknowledged, however many ACKs each has.
-//! - An ACK that finds the rate free goes at once, and the next waits for it. So nothing is saved up in a pause.
-//! - No ACK is held longer than `max_hold`: then it goes, and takes its time all the same. What is owed is at most `max_hold`.
-//! - An ACK that acknowledges nothing new (a duplicate, a window update) takes no time, and waits only behind ACKs of its own flow.
-//! - Only pure ACKs are held. Anything else of the flow sends the ACKs that are held ahead of it and goes at once, so that order
-//!   holds; what it acknowledges takes its time too.
+//! - An ACK that acknowledges b bytes more than the previous one of its flow takes b / `rate`. All
+//!   flows together share the rate, by bytes acknowledged, however many ACKs each has.
+//! - An ACK that finds the rate free departs at once, and the next waits for it. A pause therefore
+//!   saves no tokens.
+//! - No ACK is held longer than `max_hold`: then it departs, and is charged like any other. The
+//!   debt is at most `max_hold`.
+//! - An ACK that acknowledges nothing new (a duplicate, a window update) takes no time, and waits
+//!   only behind ACKs of its own flow.
+//! - Only pure ACKs are held. Any other packet of the flow releases the held ACKs ahead of it and
+//!   departs at once, so that order is kept; the bytes that it acknowledges are charged too.
 //!
-//! Differs: the publication sets the number that an ACK carries, too; here ACKs only wait. The first ACK of a flow, and one that
-//! acknowledges more than any window (RFC 7323, section 2.3), take no time: what they acknowledge is not known.
-//! What is held joins the queue below when its time comes; an AQM there counts the time in `arrived`, the hold included.
-//! Cost: one table look-up a packet, a sum over the payload of a segment that has one, for an ACK that is held O(log n) in the flows of which ACKs are held. Memory: an entry for
-//! each flow that has acknowledged something lately, of 131 072 at most, and one for each ACK that is held.
+//! Differs: the publication also sets the number that an ACK carries; here ACKs are only delayed.
+//! The first ACK of a flow, and one that acknowledges more than any window (RFC 7323, section 2.3),
+//! take no time: the bytes that they acknowledge are unknown.
+//! A held ACK joins the queue below when it is released; an AQM there counts the time since
+//! `arrived`, the hold included.
+//! Cost: one table look-up a packet, a checksum over the payload of a segment that has one; for a
+//! held ACK O(log n) in the flows with held ACKs. Memory: an entry for each flow with a recent
+//! acknowledgement, at most 131 072, and one for each held ACK.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -33,21 +40,21 @@ use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, Seriali
 use super::Passed;
 use super::flow_map::FlowMap;
 use super::linked_fifo::{Handle, LinkedFifo};
-use super::recent::Recent;
+use super::recent_flows::RecentFlows;
 use crate::catalogue::Above;
 use crate::classify::{Condition, Match};
 use crate::discipline::Counter;
 use crate::spec::{Problem, Spec};
 use crate::{Backlog, Discipline, DropSink, Environment, Node};
 
-/// How ACKs are paced.
+/// Parameters of an ACK pacer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// Bytes that may be acknowledged in a time, all flows together: what the line can carry of payload, or less.
+    /// Bytes acknowledged per time, all flows together: the payload rate of the line, or less.
     pub rate: BitRate,
-    /// The longest that an ACK is held: above zero, at most [`Config::LONGEST_HOLD`].
+    /// The longest time for which an ACK is held: above zero, at most [`Config::LONGEST_HOLD`].
     pub max_hold: Duration,
-    /// What is never held.
+    /// Packets that are never held.
     pub exempt: Match,
 }
 
@@ -56,7 +63,7 @@ impl Config {
     pub const LONGEST_HOLD: Duration = Duration::from_ms(500);
 }
 
-/// What a silent flow acknowledged is forgotten after so long.
+/// Time after which the acknowledgements of a silent flow are forgotten.
 const FORGOTTEN_AFTER: Duration = Duration::from_s(600);
 
 /// A pacer in front of a queue.
@@ -65,29 +72,29 @@ pub struct AckPacing<P, D = Node<P>> {
     queue: D,
     max_hold: Duration,
     exempt: Condition,
-    /// Every ACK that is held, in the order in which they came, and so in that of their deadlines.
-    held: LinkedFifo<Held<P>>,
+    /// Every held ACK, in the order of arrival, which is also that of their deadlines.
+    held: LinkedFifo<HeldAck<P>>,
     held_bytes: u64,
-    flows: Recent<Flow>,
-    /// The ACKs of a flow that are held, in their order.
-    waiting: FlowMap<VecDeque<Handle>>,
-    /// The flows of which ACKs are held, by the start tag of the first.
-    turns: BTreeSet<(u64, FlowId)>,
+    flows: RecentFlows<Flow>,
+    /// The held ACKs of each flow, in their order.
+    held_by_flow: FlowMap<VecDeque<Handle>>,
+    /// The flows with held ACKs, by the start tag of the first.
+    next_by_tag: BTreeSet<(u64, FlowId)>,
     clock: Clock,
     stats: Stats,
 }
 
 #[derive(Debug)]
-struct Held<P> {
+struct HeldAck<P> {
     packet: P,
-    /// What it acknowledges, in bytes.
+    /// Bytes that it newly acknowledges.
     bytes: u32,
     /// Start tag: bytes acknowledged, on the scale of [`Clock::virtual_time`].
     start: u64,
     deadline: Instant,
 }
 
-/// What is known of a flow.
+/// State of a flow.
 #[derive(Debug, Default)]
 struct Flow {
     /// The highest number acknowledged.
@@ -96,29 +103,29 @@ struct Flow {
     finish: u64,
 }
 
-/// When the next ACK may go, and whose it is.
+/// The time of the next release, and the virtual time that selects its flow.
 #[derive(Debug)]
 struct Clock {
     serialiser: Serialiser,
-    /// When the data that was let go has passed.
-    free: Instant,
-    /// Start tag of the ACK that went last in its turn.
+    /// The time at which the data released so far has passed at the rate.
+    busy_until: Instant,
+    /// Start tag of the ACK that was last released in its turn.
     virtual_time: u64,
-    /// The highest finish tag given.
+    /// The highest finish tag so far.
     last_finish: u64,
 }
 
 impl Clock {
-    /// Data of so many bytes is let go at `at`; no more than `most` is ever owed.
+    /// Charges data of `bytes` bytes, released at `at`; the debt is at most `most`.
     fn charge(&mut self, at: Instant, bytes: u32, most: Duration) {
-        if self.free < at {
+        if self.busy_until < at {
             self.serialiser.restart();
         }
         let takes = self.serialiser.advance(WireBytes::new(u64::from(bytes)));
-        self.free = self.free.max(at).saturating_add(takes).min(at.saturating_add(most));
+        self.busy_until = self.busy_until.max(at).saturating_add(takes).min(at.saturating_add(most));
     }
 
-    /// Start tag of an ACK of `bytes` whose flow has come to `finish`.
+    /// Start tag of an ACK of `bytes` in a flow with this finish tag, which advances.
     fn tag(&mut self, finish: &mut u64, bytes: u32) -> u64 {
         let start = self.virtual_time.max(*finish);
         *finish = start + u64::from(bytes);
@@ -140,12 +147,12 @@ impl<P: Packet, D: Discipline<P>> AckPacing<P, D> {
             exempt: Condition::new(&config.exempt, environment),
             held: LinkedFifo::new(),
             held_bytes: 0,
-            flows: Recent::new(FORGOTTEN_AFTER),
-            waiting: FlowMap::default(),
-            turns: BTreeSet::new(),
+            flows: RecentFlows::new(FORGOTTEN_AFTER),
+            held_by_flow: FlowMap::default(),
+            next_by_tag: BTreeSet::new(),
             clock: Clock {
                 serialiser: Serialiser::new(config.rate),
-                free: Instant::ZERO,
+                busy_until: Instant::ZERO,
                 virtual_time: 0,
                 last_finish: 0,
             },
@@ -153,22 +160,22 @@ impl<P: Packet, D: Discipline<P>> AckPacing<P, D> {
         })
     }
 
-    /// When the next ACK that is held goes on.
+    /// The time of the next release of a held ACK.
     fn next_release(&self) -> Option<Instant> {
         let oldest = self.held.first()?;
-        Some(self.clock.free.min(self.held.get(oldest).deadline))
+        Some(self.clock.busy_until.min(self.held.get(oldest).deadline))
     }
 
-    /// Lets go on what is due by `now`, each as of the time at which it was due.
+    /// Releases the ACKs due by `now`, each as of the time at which it was due.
     fn release_due(&mut self, now: Instant, drops: &mut dyn DropSink<P>) {
         while let Some(oldest) = self.held.first() {
             let deadline = self.held.get(oldest).deadline;
-            let at = self.clock.free.min(deadline);
+            let at = self.clock.busy_until.min(deadline);
             if at > now {
                 return;
             }
-            let flow = if self.clock.free <= deadline {
-                let &(start, flow) = self.turns.first().expect("a flow with a held ACK has a turn");
+            let flow = if self.clock.busy_until <= deadline {
+                let &(start, flow) = self.next_by_tag.first().expect("a flow with a held ACK has a turn");
                 self.clock.virtual_time = start;
                 self.stats.paced += 1;
                 flow
@@ -178,36 +185,36 @@ impl<P: Packet, D: Discipline<P>> AckPacing<P, D> {
             };
             self.release(flow, at, now, drops);
         }
-        if self.clock.free <= now {
+        if self.clock.busy_until <= now {
             self.clock.virtual_time = self.clock.last_finish;
         }
     }
 
-    /// Lets the first held ACK of a flow go on, and those behind it that take no time.
+    /// Releases the first held ACK of a flow, and those behind it that take no time.
     fn release(&mut self, flow: FlowId, at: Instant, now: Instant, drops: &mut dyn DropSink<P>) {
-        let mut waiting = self.waiting.remove(&flow).expect("a flow with a turn has a held ACK");
-        let first = *waiting.front().expect("it has one");
-        self.turns.remove(&(self.held.get(first).start, flow));
+        let mut acks = self.held_by_flow.remove(&flow).expect("a flow with a turn has a held ACK");
+        let first = *acks.front().expect("it has one");
+        self.next_by_tag.remove(&(self.held.get(first).start, flow));
         let mut bytes = self.held.get(first).bytes;
-        while let Some(handle) = waiting.pop_front() {
-            let Held { packet, .. } = self.held.remove(handle);
+        while let Some(handle) = acks.pop_front() {
+            let HeldAck { packet, .. } = self.held.remove(handle);
             self.held_bytes -= u64::from(packet.meta().ip_len);
             self.clock.charge(at, bytes, self.max_hold);
             self.queue.enqueue(now, packet, drops);
-            let Some(next) = waiting.front() else { return };
+            let Some(next) = acks.front() else { return };
             bytes = self.held.get(*next).bytes;
             if bytes > 0 {
-                self.turns.insert((self.held.get(*next).start, flow));
-                self.waiting.insert(flow, waiting);
+                self.next_by_tag.insert((self.held.get(*next).start, flow));
+                self.held_by_flow.insert(flow, acks);
                 return;
             }
             self.stats.paced += 1;
         }
     }
 
-    /// Lets all held ACKs of a flow go on, for something that must not overtake them.
+    /// Releases all held ACKs of a flow, ahead of a packet that must not overtake them.
     fn flush(&mut self, flow: FlowId, now: Instant, drops: &mut dyn DropSink<P>) {
-        while self.waiting.contains_key(&flow) {
+        while self.held_by_flow.contains_key(&flow) {
             let before = self.held.len();
             let paced = self.stats.paced;
             self.release(flow, now, now, drops);
@@ -219,15 +226,15 @@ impl<P: Packet, D: Discipline<P>> AckPacing<P, D> {
     fn hold(&mut self, now: Instant, packet: P, bytes: u32) {
         let flow = packet.meta().flow;
         self.held_bytes += u64::from(packet.meta().ip_len);
-        let state = self.flows.hear(now, flow, Flow::default);
+        let state = self.flows.get_or_create(now, flow, Flow::default);
         let start = self.clock.tag(&mut state.finish, bytes);
         let deadline = now.saturating_add(self.max_hold);
-        let handle = self.held.push_back(Held { packet, bytes, start, deadline });
-        let waiting = self.waiting.entry(flow).or_default();
-        if waiting.is_empty() {
-            self.turns.insert((start, flow));
+        let handle = self.held.push_back(HeldAck { packet, bytes, start, deadline });
+        let acks = self.held_by_flow.entry(flow).or_default();
+        if acks.is_empty() {
+            self.next_by_tag.insert((start, flow));
         }
-        waiting.push_back(handle);
+        acks.push_back(handle);
         self.stats.held += 1;
     }
 }
@@ -236,7 +243,7 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for AckPacing<P, D> {
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
         self.release_due(now, drops);
         let meta = *packet.meta();
-        // A damaged ACK takes no time, and keeps its place among those of its flow.
+        // A damaged ACK takes no time, and keeps its position among those of its flow.
         let holdable = self.stats.passed.may_read(now, &packet, &mut self.exempt).is_some() || meta.is_damaged();
         if meta.protocol != Protocol::Tcp {
             if meta.protocol == Protocol::AckSignal {
@@ -246,13 +253,13 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for AckPacing<P, D> {
             return;
         }
         let bytes = match packet.segment() {
-            Some(segment) => self.flows.hear(now, meta.flow, Flow::default).acknowledge(segment),
+            Some(segment) => self.flows.get_or_create(now, meta.flow, Flow::default).acknowledge(segment),
             None => 0,
         };
         if holdable {
             self.stats.seen += u64::from(!meta.is_damaged());
-            let behind = self.waiting.contains_key(&meta.flow);
-            if behind || (bytes > 0 && self.clock.free > now) {
+            let has_held = self.held_by_flow.contains_key(&meta.flow);
+            if has_held || (bytes > 0 && self.clock.busy_until > now) {
                 self.hold(now, packet, bytes);
                 return;
             }
@@ -260,7 +267,7 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for AckPacing<P, D> {
             self.flush(meta.flow, now, drops);
         }
         if bytes > 0 {
-            let state = self.flows.hear(now, meta.flow, Flow::default);
+            let state = self.flows.get_or_create(now, meta.flow, Flow::default);
             self.clock.tag(&mut state.finish, bytes);
             self.clock.charge(now, bytes, self.max_hold);
         }
@@ -299,7 +306,8 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for AckPacing<P, D> {
 }
 
 impl Flow {
-    /// Takes note of what a segment acknowledges; returns how many bytes that is more than before, as far as can be told.
+    /// Records the acknowledgement of a segment; returns the bytes that it newly acknowledges, or 0
+    /// if unknown.
     fn acknowledge(&mut self, meta: Segment<'_>) -> u32 {
         /// RFC 7323, section 2.3: the window is at most 2^30 bytes.
         const LARGEST_WINDOW: u32 = 1 << 30;
@@ -320,7 +328,7 @@ impl Flow {
     }
 }
 
-/// What a pacer counts.
+/// Counters of a pacer.
 #[derive(Clone, Debug, Default)]
 struct Stats {
     seen: u64,

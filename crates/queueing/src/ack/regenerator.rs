@@ -1,31 +1,37 @@
-//! ACK regenerator (AR): puts back, behind the line, the ACKs that were suppressed before it.
+//! ACK regenerator (AR): restores, behind the line, the ACKs that were suppressed in front of it.
 //!
-//! Published: Kalyanaraman, Shekhar, Kidambi 1999, at the end of the reverse link, with a regeneration factor R ("R ACKs
-//! generated per suppressed ACK"); ACK reconstruction is RFC 3449, section 5.2.2. How the numbers become known is left
-//! open there. Here it is one of three ([`Know`]): a list in the ACK, a signal ahead of it (both from a
-//! [`SmartAckDropper`](super::SmartAckDropper) that reports), or interpolation between two ACKs that came.
+//! Published: Kalyanaraman, Shekhar, Kidambi 1999, at the end of the reverse link, with a
+//! regeneration factor R ("R ACKs generated per suppressed ACK"); ACK reconstruction is RFC 3449,
+//! section 5.2.2. Both leave open how the numbers become known. Here it is one of three ways
+//! ([`Know`]): a list in the ACK, a signal ahead of it (both from a
+//! [`SmartAckDropper`](super::SmartAckDropper) that reports), or interpolation between two ACKs.
 //!
-//! What holds whatever is known:
+//! Properties in all three cases:
 //!
-//! - No number goes out that the receiver did not send or imply: each lies before that of the ACK it comes from. With
-//!   R = 1 and a list or signal, those that were suppressed come back, each once, and no other.
-//! - With R > 1 further numbers stand evenly between a restored one and the next, never one twice. A *duplicate* comes back
-//!   once whatever R is, since fast retransmit counts them.
-//! - Window and timestamps are those of the newest ACK. Only a window that closes does so in proportion to the number, whatever its
-//!   scale: else the right edge would go back (RFC 9293, section 3.8.6). An ACK with SACK blocks is never multiplied.
-//! - Order within a flow is kept, also where ACKs are spread over time: whatever comes waits behind what is held.
-//! - What is not understood passes as it came. A list or signal that was lost costs only its numbers.
+//! - Every number sent was sent or implied by the receiver: each lies before that of the ACK it is
+//!   made from. With R = 1 and a list or signal, the suppressed numbers are restored, each once,
+//!   and no other.
+//! - With R > 1 further numbers are spread evenly between a restored one and the next, never one
+//!   twice. A *duplicate* is restored once whatever R is, since fast retransmit counts them.
+//! - Window and timestamps are those of the newest ACK. A closing window, however, closes in
+//!   proportion to the number, whatever its scale; otherwise the right edge would move back (RFC
+//!   9293, section 3.8.6). An ACK with SACK blocks is never multiplied.
+//! - Order within a flow is kept, also where ACKs are spread over time: arriving packets wait
+//!   behind held ones of their flow.
+//! - Packets that it cannot parse pass unchanged. A lost list or signal costs only its numbers.
 //!
-//! Interpolation takes it that the receiver acknowledges every [`Know::Interpolate::stride`] bytes. It cannot tell a hole
-//! that was filled from ACKs that were suppressed, so it leaves alone the first advance after a duplicate or SACK blocks.
+//! Interpolation assumes that the receiver acknowledges every [`Know::Interpolate::stride`] bytes.
+//! It cannot distinguish a filled hole from suppressed ACKs, so it ignores the first advance after
+//! a duplicate or SACK blocks.
 //!
-//! R > 1 makes a sender that counts ACKs grow faster than one ACK a segment would, up to R times: so published, and the
-//! reason to have R. A sender that counts bytes (RFC 3465) is not moved.
+//! R > 1 makes a sender that counts ACKs grow faster than one ACK a segment would, up to R times:
+//! so published, and the purpose of R. A sender that counts bytes (RFC 3465) is not affected.
 //!
-//! Cost: one table look-up an ACK, O(1) a packet made; spread over time O(log n) with n packets held. Memory: bounded, see
-//! `recent.rs`; of what is held no more than [`AckRegenerator::MOST_HELD`] packets and those that must wait behind them.
+//! Cost: one table look-up an ACK, O(1) a packet made; spread over time O(log n) with n packets
+//! held. Memory: bounded, see `recent_flows.rs`; held are at most [`AckRegenerator::MOST_HELD`] packets
+//! and those that must wait behind them.
 
-mod held;
+mod delayed;
 mod numbers;
 mod stats;
 
@@ -33,33 +39,34 @@ use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{AckFields, AckList, Packet, Protocol, PureAck, SeqNumber, TcpFlags};
 use lastmile_units::{Duration, Instant, PacketCount};
 
-use self::held::{Held, Span};
-use self::numbers::{Made, window_at};
+use self::delayed::{DelayedPackets, DepartureTimes};
+use self::numbers::{NumberCollector, window_at};
 use self::stats::Stats;
-use super::recent::Recent;
-use super::{Newest, Standing};
+use super::recent_flows::RecentFlows;
+use super::{AckKind, Newest};
 use crate::catalogue::Above;
 use crate::classify::{Condition, Match, Matcher};
 use crate::discipline::Counter;
 use crate::spec::{Problem, Spec};
 use crate::{Backlog, Discipline, DropReason, DropSink, Environment, Node};
 
-/// How a regenerator knows what was suppressed.
+/// Source of the suppressed numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Know {
-    /// From the list in an ACK.
+    /// The list in an ACK.
     List,
-    /// From the signal right ahead of an ACK.
+    /// The signal directly ahead of an ACK.
     Signal,
-    /// From the distance between two ACKs.
+    /// The distance between two ACKs.
     Interpolate {
-        /// Bytes between two ACKs of the receiver: segments for each ACK times bytes of a segment. At least 1.
+        /// Bytes between two ACKs of the receiver: segments for each ACK times bytes of a segment.
+        /// At least 1.
         stride: u32,
     },
 }
 
-/// ACKs for each one that was suppressed: above 0, at most [`Factor::MOST`]. The share of an ACK that is left over counts for
-/// the next.
+/// ACKs for each suppressed one: above 0, at most [`Factor::MOST`]. A fraction of an ACK is carried
+/// over to the next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Factor {
     numerator: u32,
@@ -83,35 +90,35 @@ impl Factor {
     }
 }
 
-/// When restored ACKs leave.
+/// Departure of restored ACKs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Release {
-    /// At once, right ahead of the ACK that they come from.
+    /// At once, directly ahead of the ACK that they are made from.
     Burst,
-    /// Spread evenly over the time since the flow's previous ACK came.
+    /// Spread evenly over the time since the flow's previous ACK.
     Paced {
-        /// The longest that a packet is held.
+        /// The longest time for which a packet is held.
         hold: Duration,
     },
 }
 
-/// How a regenerator works.
+/// Parameters of a regenerator.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// How it knows what was suppressed.
+    /// Source of the suppressed numbers.
     pub know: Know,
-    /// ACKs for each one that was suppressed.
+    /// ACKs for each suppressed one.
     pub factor: Factor,
-    /// When they leave.
+    /// Departure of restored ACKs.
     pub release: Release,
-    /// What is remembered of a flow is forgotten after so long a silence.
+    /// Time of silence after which a flow is forgotten.
     pub idle: Duration,
-    /// What passes untouched.
+    /// Packets that pass unchanged.
     pub exempt: Match,
 }
 
 impl Config {
-    /// What can be wrong with it.
+    /// Checks the parameters.
     pub(crate) fn check(&self) -> Result<(), Problem> {
         if self.know == (Know::Interpolate { stride: 0 }) {
             return Err(Problem::ZeroStride);
@@ -125,7 +132,7 @@ impl Config {
 }
 
 impl Default for Config {
-    /// Exactly the numbers that a list tells, at once; forgotten after a minute.
+    /// Exactly the numbers of a list, at once; flows are forgotten after a minute.
     fn default() -> Self {
         Self {
             know: Know::List,
@@ -145,46 +152,46 @@ pub struct AckRegenerator<P, D = Node<P>> {
     factor: Factor,
     release: Release,
     exempt: Condition,
-    flows: Recent<Flow>,
-    held: Held<P>,
-    /// The numbers to put ahead of an ACK, oldest first; kept for its memory.
+    flows: RecentFlows<Flow>,
+    held: DelayedPackets<P>,
+    /// The numbers to put ahead of an ACK, oldest first; a field to reuse its memory.
     numbers: Vec<SeqNumber>,
     stats: Stats,
 }
 
-/// What is remembered of a flow.
+/// State of a flow.
 #[derive(Clone, Debug)]
 struct Flow {
     newest: Newest,
-    /// When an acknowledgement came last. `None`: none did, only a signal.
-    came: Option<Instant>,
-    /// A duplicate or SACK blocks came: the next advance may be a hole that was filled.
-    hole: bool,
-    /// What is left over of the factor, in parts of its denominator.
-    left_over: u32,
-    /// The signal that came, and the number of the ACK that it is about.
+    /// Arrival time of its last acknowledgement. `None`: only a signal has arrived.
+    last_ack_at: Option<Instant>,
+    /// A duplicate or SACK blocks arrived: the next advance may be a filled hole.
+    may_be_hole: bool,
+    /// Fraction of an ACK carried over, in parts of the factor's denominator.
+    carry: u32,
+    /// The last signal, and the number of the ACK that it describes.
     signal: Option<(SeqNumber, AckList)>,
 }
 
 impl Flow {
     const fn of(newest: Newest) -> Self {
-        Self { newest, came: None, hole: false, left_over: 0, signal: None }
+        Self { newest, last_ack_at: None, may_be_hole: false, carry: 0, signal: None }
     }
 }
 
-/// What a packet that came says.
+/// Information from an arriving packet.
 #[derive(Default)]
-struct Heard {
-    /// When the flow's previous acknowledgement came, and the newest so far.
+struct Reading {
+    /// Arrival time of the flow's previous acknowledgement, and the newest so far.
     before: Option<(Instant, Newest)>,
-    /// What the ACK says without the list that it carries for a regenerator.
+    /// The fields of the ACK without the list for a regenerator.
     without_list: Option<AckFields>,
 }
 
 impl<P: Packet, D: Discipline<P>> AckRegenerator<P, D> {
-    /// ACKs are restored only while no more packets than this are held.
+    /// ACKs are restored only while at most this many packets are held.
     pub const MOST_HELD: usize = 16_384;
-    /// One ACK is made into no more than this.
+    /// Maximum number of packets made from one ACK.
     const MOST_AT_ONCE: usize = 4096;
 
     /// A regenerator in front of `queue`.
@@ -196,24 +203,24 @@ impl<P: Packet, D: Discipline<P>> AckRegenerator<P, D> {
             factor: config.factor,
             release: config.release,
             exempt: Condition::new(&config.exempt, environment),
-            flows: Recent::new(config.idle),
-            held: Held::default(),
+            flows: RecentFlows::new(config.idle),
+            held: DelayedPackets::default(),
             numbers: Vec::new(),
             stats: Stats::default(),
         }
     }
 
-    /// Finds the numbers to put ahead of a packet that came.
-    fn read(&mut self, now: Instant, packet: &P) -> Heard {
+    /// Reads an arriving packet, and collects the numbers to put ahead of it.
+    fn read(&mut self, now: Instant, packet: &P) -> Reading {
         self.numbers.clear();
-        let mut heard = Heard::default();
+        let mut reading = Reading::default();
         let ack = self.stats.passed.may_read(now, packet, &mut self.exempt);
         let Some(segment) = packet.segment().filter(|segment| segment.flags.contains(TcpFlags::ACK)) else {
-            return heard;
+            return reading;
         };
-        let flow = self.flows.hear(now, segment.flow, || Flow::of(Newest::of(segment)));
-        let before = flow.came.replace(now);
-        let standing = if before.is_some() { flow.newest.standing_of(segment) } else { Standing::Advance };
+        let flow = self.flows.get_or_create(now, segment.flow, || Flow::of(Newest::of(segment)));
+        let before = flow.last_ack_at.replace(now);
+        let kind = if before.is_some() { flow.newest.kind_of(segment) } else { AckKind::Advance };
         if let Some(ack) = ack {
             self.stats.seen += 1;
             let list = match self.know {
@@ -221,34 +228,36 @@ impl<P: Packet, D: Discipline<P>> AckRegenerator<P, D> {
                 Know::Signal => self.stats.matched(flow.signal.take(), ack.ack),
                 Know::Interpolate { .. } => AckList::EMPTY,
             };
-            let mut made = Made { numbers: &mut self.numbers, stats: &mut self.stats, factor: self.factor };
-            if standing == Standing::Old {
-                // It was overtaken, and what it stands for with it; nothing is to be spread there.
-                made.numbers.extend(list.numbers(ack.ack));
-                made.stats.restored += u64::from(list.count());
-                made.stats.passed.old += 1;
+            let mut collector =
+                NumberCollector { numbers: &mut self.numbers, stats: &mut self.stats, factor: self.factor };
+            if kind == AckKind::Old {
+                // It was reordered together with the ACKs that it replaces; its numbers are not
+                // multiplied.
+                collector.numbers.extend(list.numbers(ack.ack));
+                collector.stats.restored += u64::from(list.count());
+                collector.stats.passed.old += 1;
             } else if ack.options().sack_count() > 0 {
-                made.stats.passed_sack += 1;
+                collector.stats.passed_sack += 1;
             } else if let Know::Interpolate { stride } = self.know {
-                made.interpolate(flow, ack, before, stride);
+                collector.interpolate(flow, ack, before, stride);
             } else if !list.is_empty() {
-                made.restore(flow, &list, ack.ack, before.is_some());
+                collector.restore(flow, &list, ack.ack, before.is_some());
             }
             if self.know == Know::List && ack.options().has_list() {
-                heard.without_list = Some(AckFields { options: ack.options().without_list(), ..ack.fields() });
+                reading.without_list = Some(AckFields { options: ack.options().without_list(), ..ack.fields() });
             }
         }
-        match standing {
-            Standing::Advance => flow.hole = segment.options().sack_count() > 0,
-            Standing::Duplicate => flow.hole |= segment.payload_len() == 0,
-            Standing::WindowUpdate | Standing::Old => {}
+        match kind {
+            AckKind::Advance => flow.may_be_hole = segment.options().sack_count() > 0,
+            AckKind::Duplicate => flow.may_be_hole |= segment.payload_len() == 0,
+            AckKind::WindowUpdate | AckKind::Old => {}
         }
-        heard.before = before.map(|before| (before, flow.newest));
+        reading.before = before.map(|before| (before, flow.newest));
         flow.newest.note(segment);
-        heard
+        reading
     }
 
-    /// Takes out of an ACK the list that it carried.
+    /// Removes the list from an ACK.
     fn strip(&mut self, packet: &mut P, without_list: &AckFields) {
         let came = packet.meta().ip_len;
         packet.rewrite_ack(without_list);
@@ -256,20 +265,20 @@ impl<P: Packet, D: Discipline<P>> AckRegenerator<P, D> {
         self.stats.shrunk_bytes += u64::from(came - packet.meta().ip_len);
     }
 
-    /// Takes a signal in, or lets it pass: false.
-    fn take_in(&mut self, now: Instant, packet: &P) -> bool {
+    /// Consumes a signal: true. Any other packet passes: false.
+    fn consume_signal(&mut self, now: Instant, packet: &P) -> bool {
         let meta = packet.meta();
         if meta.protocol != Protocol::AckSignal || self.know != Know::Signal || self.exempt.matches(now, packet) {
             return false;
         }
-        let flow = self.flows.hear(now, meta.flow, || Flow::of(Newest { ack: meta.ack, window: meta.window }));
+        let flow = self.flows.get_or_create(now, meta.flow, || Flow::of(Newest { ack: meta.ack, window: meta.window }));
         self.stats.signals += 1;
         self.stats.signals_unmatched += u64::from(flow.signal.is_some());
         flow.signal = Some((meta.ack, meta.list()));
         true
     }
 
-    /// Lets the packets go whose time has come.
+    /// Releases held packets whose departure time has come.
     fn release(&mut self, now: Instant, drops: &mut dyn DropSink<P>) {
         while let Some(packet) = self.held.take(now) {
             self.queue.enqueue(now, packet, drops);
@@ -289,11 +298,11 @@ impl<P: Packet, D: Discipline<P>> AckRegenerator<P, D> {
 impl<P: Packet, D: Discipline<P>> Discipline<P> for AckRegenerator<P, D> {
     fn enqueue(&mut self, now: Instant, mut packet: P, drops: &mut dyn DropSink<P>) {
         self.release(now, drops);
-        if self.take_in(now, &packet) {
+        if self.consume_signal(now, &packet) {
             drops.dropped(now, packet, DropReason::AckSignal);
             return;
         }
-        let Heard { before, without_list } = self.read(now, &packet);
+        let Reading { before, without_list } = self.read(now, &packet);
         if let Some(without_list) = without_list {
             self.strip(&mut packet, &without_list);
         }
@@ -302,14 +311,18 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for AckRegenerator<P, D> {
             self.numbers.clear();
         }
         let flow = packet.meta().flow;
-        let span = match (self.release, before) {
-            (Release::Paced { hold }, Some((before, _))) if !self.numbers.is_empty() => {
-                Span::new(now, self.held.until(flow), now.since(before), hold, self.numbers.len() + 1)
-            }
-            _ => Span::at(self.held.until(flow).map_or(now, |until| until.max(now))),
+        let times = match (self.release, before) {
+            (Release::Paced { hold }, Some((before, _))) if !self.numbers.is_empty() => DepartureTimes::new(
+                now,
+                self.held.last_departure(flow),
+                now.since(before),
+                hold,
+                self.numbers.len() + 1,
+            ),
+            _ => DepartureTimes::at(self.held.last_departure(flow).map_or(now, |until| until.max(now))),
         };
         let numbers = std::mem::take(&mut self.numbers);
-        // Numbers are found in pure ACKs alone.
+        // Numbers are collected for pure ACKs only.
         if let Some(carrier) = packet.meta().pure_ack().map(PureAck::fields) {
             for (index, number) in numbers.iter().enumerate() {
                 let mut restored = packet.duplicate();
@@ -317,10 +330,10 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for AckRegenerator<P, D> {
                 restored.rewrite_ack(&AckFields { ack: *number, window, ..carrier });
                 drops.created(now, &restored);
                 self.stats.created += 1;
-                self.forward(now, span.time(index), restored, drops);
+                self.forward(now, times.time(index), restored, drops);
             }
         }
-        self.forward(now, span.time(numbers.len()), packet, drops);
+        self.forward(now, times.time(numbers.len()), packet, drops);
         self.numbers = numbers;
     }
 

@@ -1,30 +1,34 @@
-//! Smart ACK Dropper (SAD): at most one mergeable ACK of each flow waits, and it leaves with the newest values.
+//! Smart ACK Dropper (SAD): at most one mergeable ACK of each flow is queued, and it departs with
+//! the newest values.
 //!
-//! Published: Kalyanaraman, Shekhar, Kidambi 1999; Phanse 2000 applies it to ADSL. Design: a table by flow says whether an
-//! ACK of the flow waits, and what the newest one said. A newer ACK updates the table and is dropped; the one that waits
-//! takes the table's values when it leaves.
+//! Published: Kalyanaraman, Shekhar, Kidambi 1999; Phanse 2000 applies it to ADSL. Design: a table
+//! by flow holds whether an ACK of the flow is queued, and the values of the newest one. A newer
+//! ACK updates the table and is dropped; the queued one takes the table's values when it departs.
 //!
-//! Differs, so that the sender never sees what TCP could not have sent (see [`super`]):
+//! Differs, so that the sender never sees ACKs that TCP could not have sent (see [`super`]):
 //!
-//! - *Nothing is overtaken.* The ACK that waits may take newer values only while it is the last packet of its flow in the
-//!   queue. A duplicate that is kept, a data segment that carries an ACK, a FIN, an ACK that passes untouched: each *closes*
-//!   it, and the next ACK waits behind in its own right. So what leaves of a flow is always a subsequence of what came.
-//! - *The header tells one truth.* Only number, window and options are rewritten. An ACK with another sequence number (data
-//!   went another way; a keep-alive) or another traffic class waits in its own right.
-//! - *SACK blocks and timestamps* of the newest ACK win. Where they would not tell all that the ACK that waits tells, the
-//!   newest waits in its own right.
+//! - *Nothing is overtaken.* The queued ACK may take newer values only while it is the last packet
+//!   of its flow in the queue. Any later packet of the flow *closes* it: a duplicate that is kept,
+//!   a data segment that carries an ACK, a FIN, an ACK that passes unchanged. The next ACK is then
+//!   queued separately. The packets that depart are always a subsequence of those that arrived.
+//! - *Headers stay consistent.* Only number, window and options are rewritten. An ACK with another
+//!   sequence number (data was sent between; a keep-alive) or another traffic class is queued
+//!   separately.
+//! - *SACK blocks and timestamps* of the newest ACK are used. If they lack information of the
+//!   queued ACK, the newest is queued separately.
 //!
-//! What it suppresses it can *report* to an [`AckRegenerator`](super::AckRegenerator) at the far end of the line ([`Report`]): in
-//! an option of the ACK that leaves, or in a packet ahead of it, whose bytes are sent like any other. The publications
-//! have a regenerator and leave open how it learns the numbers. Every number is then told or leaves by itself: an ACK whose number
-//! the list has no room for waits in its own right, and so does one that the regenerator could not restore from its
-//! number (SACK blocks, a window update, timestamps where the other has none).
+//! It can *report* suppressed ACKs to an [`AckRegenerator`](super::AckRegenerator) at the far end
+//! of the line ([`Report`]): in an option of the departing ACK, or in a packet ahead of it, whose
+//! bytes are sent like any other. The publications have a regenerator and leave open how it learns
+//! the numbers. With a report every number is reported or departs in an ACK of its own: an ACK is
+//! queued separately if its number does not fit into the list, or if the regenerator could not
+//! restore it from its number (SACK blocks, a window update, timestamps that the other lacks).
 //!
-//! Should the discipline below drop an ACK that waits, its record goes with it; what had been merged into it is counted
-//! (`lost_acks`). The discipline below must not rewrite pure ACKs of its own: then it is only best effort, and yet no
-//! record outlives the packets of its flow.
-//! Cost: one table look-up a packet; no queue is ever scanned. Memory: a record for each flow of which a pure ACK waits,
-//! and one for each closed ACK.
+//! If the discipline below drops a queued ACK, its record is removed; the ACKs merged into it are
+//! counted (`lost_acks`). The discipline below must not rewrite pure ACKs itself: values are then
+//! best effort, but no record outlives the packets of its flow.
+//! Cost: one table look-up a packet; no queue is ever scanned. Memory: a record for each flow with
+//! a queued pure ACK, and one for each closed ACK.
 
 mod stats;
 mod table;
@@ -36,40 +40,40 @@ use lastmile_packet::{AckList, FlowId, Packet};
 use lastmile_units::{ByteCount, Instant, PacketCount};
 
 use self::stats::Stats;
-use self::table::{Record, Table, Waiting};
-use super::Standing;
+use self::table::{QueuedAck, Record, Table};
+use super::AckKind;
 use crate::catalogue::Above;
 use crate::classify::{Condition, Match};
 use crate::discipline::Counter;
 use crate::spec::{Problem, Spec};
 use crate::{Backlog, Discipline, DropReason, DropSink, Environment, Node};
 
-/// What happens to duplicate ACKs.
+/// Treatment of duplicate ACKs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Duplicates {
-    /// They are queued untouched, so that fast retransmit lives.
+    /// They are queued unchanged, as fast retransmit needs.
     #[default]
     Keep,
-    /// They are dropped and counted ([`Suppressed::duplicates`]), for a regenerator at the far end to restore. Their options
-    /// live on in the ACK that waits.
+    /// They are dropped and counted ([`Suppressed::duplicates`]), for a regenerator at the far end
+    /// to restore. The queued ACK takes their options.
     Count,
 }
 
-/// How what was suppressed is told to a regenerator.
+/// Report of suppressed ACKs to a regenerator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Report {
-    /// Not at all.
+    /// No report.
     #[default]
     None,
-    /// In an option in the IP header of the ACK that leaves.
+    /// In an option in the IP header of the departing ACK.
     List,
-    /// In a packet right ahead of the ACK that leaves.
+    /// In a packet directly ahead of the departing ACK.
     Signal,
 }
 
 impl Report {
-    /// Bytes of the list.
-    const fn room(self) -> usize {
+    /// Capacity of the list in bytes.
+    const fn list_capacity(self) -> usize {
         match self {
             Self::None => 0,
             Self::List => AckList::MAX_OPTION_BYTES,
@@ -78,7 +82,7 @@ impl Report {
     }
 }
 
-/// What one ACK stands for besides itself.
+/// ACKs that one ACK represents in addition to itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Suppressed {
     /// ACKs that were merged into it.
@@ -104,15 +108,15 @@ pub struct SmartAckDropper<P, D = Node<P>> {
     report: Report,
     exempt: Condition,
     table: Table,
-    /// What the ACK stood for that left last.
+    /// ACKs represented by the last departed packet.
     departed: Suppressed,
-    /// The ACK whose signal left last, rewritten, and the bytes with which it came.
-    held: Option<(P, u16)>,
+    /// The rewritten ACK whose signal has just departed, and its IP bytes on arrival.
+    behind_signal: Option<(P, u16)>,
     stats: Stats,
 }
 
 impl<P: Packet> SmartAckDropper<P> {
-    /// The usual one: duplicates are kept, nothing is reported, no packet is exempt.
+    /// The default: duplicates are kept, nothing is reported, no packet is exempt.
     #[must_use]
     pub fn over(queue: Node<P>) -> Self {
         Self::new(queue, Duplicates::Keep, Report::None, Match::Never.into())
@@ -120,7 +124,7 @@ impl<P: Packet> SmartAckDropper<P> {
 }
 
 impl<P, D> SmartAckDropper<P, D> {
-    /// A dropper in front of `queue`. What `exempt` matches is never regulated.
+    /// A dropper in front of `queue`. Packets that `exempt` matches are never regulated.
     #[must_use]
     pub fn new(queue: D, duplicates: Duplicates, report: Report, exempt: Condition) -> Self {
         Self {
@@ -130,34 +134,35 @@ impl<P, D> SmartAckDropper<P, D> {
             exempt,
             table: Table::default(),
             departed: Suppressed::default(),
-            held: None,
+            behind_signal: None,
             stats: Stats::default(),
         }
     }
 
-    /// What the newest ACK of `flow` that waits stands for. `None`: no pure ACK of the flow waits.
+    /// ACKs represented by the newest queued ACK of `flow`. `None`: no pure ACK of the flow is
+    /// queued.
     #[must_use]
     pub fn waiting(&self, flow: FlowId) -> Option<Suppressed> {
         self.table.flows.get(&flow).map(|record| record.last.suppressed)
     }
 
-    /// What the packet that left last stood for: nothing unless it was a pure ACK.
+    /// ACKs represented by the last departed packet: none unless it was a pure ACK.
     #[must_use]
     pub const fn departed(&self) -> Suppressed {
         self.departed
     }
 
-    /// What waits below, and the ACK that waits for its signal to leave.
+    /// The backlog below, plus the ACK whose signal has just departed.
     #[inline]
-    fn with_held(&self, mut backlog: Backlog) -> Backlog {
-        if let Some((_, came)) = &self.held {
+    fn with_ack_behind_signal(&self, mut backlog: Backlog) -> Backlog {
+        if let Some((_, came)) = &self.behind_signal {
             backlog.packets += PacketCount::new(1);
             backlog.bytes += ByteCount::new(u64::from(*came));
         }
         backlog
     }
 
-    /// Decides on a packet that came. `None`: it goes to the queue, and if it is a pure ACK its record stands.
+    /// Decides on an arriving packet. `None`: it goes to the queue, and a pure ACK has its record.
     fn admit(&mut self, now: Instant, packet: &P) -> Option<DropReason>
     where
         P: Packet,
@@ -167,41 +172,41 @@ impl<P, D> SmartAckDropper<P, D> {
             return None;
         };
         self.stats.seen += 1;
-        let tellable = self.report == Report::None || (ack.options().may_have_list() && packet.takes_list());
+        let reportable = self.report == Report::None || (ack.options().may_have_list() && packet.takes_list());
         let record = match self.table.flows.entry(ack.flow) {
-            Entry::Vacant(place) => {
-                place.insert(Record::new(ack)).last.open = tellable;
-                self.stats.not_tellable += u64::from(!tellable);
+            Entry::Vacant(entry) => {
+                entry.insert(Record::new(ack)).last.open = reportable;
+                self.stats.not_tellable += u64::from(!reportable);
                 return None;
             }
-            Entry::Occupied(place) => place.into_mut(),
+            Entry::Occupied(entry) => entry.into_mut(),
         };
-        let standing = record.newest.standing_of(ack.segment());
+        let kind = record.newest.kind_of(ack.segment());
         record.newest.note(ack.segment());
-        let reason = match (standing, self.duplicates) {
-            (Standing::Old, _) => {
+        let reason = match (kind, self.duplicates) {
+            (AckKind::Old, _) => {
                 self.stats.passed.old += 1;
-                record.push(Waiting::closed(ack));
+                record.push(QueuedAck::closed(ack));
                 return None;
             }
-            (Standing::Duplicate, Duplicates::Keep) => {
+            (AckKind::Duplicate, Duplicates::Keep) => {
                 self.stats.duplicates_kept += 1;
-                record.push(Waiting::closed(ack));
+                record.push(QueuedAck::closed(ack));
                 return None;
             }
-            (Standing::Duplicate, Duplicates::Count) => DropReason::AckDuplicate,
-            (Standing::Advance | Standing::WindowUpdate, _) => DropReason::AckMerged,
+            (AckKind::Duplicate, Duplicates::Count) => DropReason::AckDuplicate,
+            (AckKind::Advance | AckKind::WindowUpdate, _) => DropReason::AckMerged,
         };
-        if !tellable || (standing == Standing::WindowUpdate && self.report != Report::None) {
+        if !reportable || (kind == AckKind::WindowUpdate && self.report != Report::None) {
             self.stats.not_tellable += 1;
-            record.push(Waiting::closed(ack));
+            record.push(QueuedAck::closed(ack));
             return None;
         }
         if record.last.open && record.last.may_become(ack) {
             if self.report != Report::None {
-                if !record.last.tell(ack, self.report.room()) {
+                if !record.last.add_to_list(ack, self.report.list_capacity()) {
                     self.stats.list_full += 1;
-                    record.push(Waiting::open(ack));
+                    record.push(QueuedAck::open(ack));
                     return None;
                 }
                 self.stats.listed += 1;
@@ -212,18 +217,19 @@ impl<P, D> SmartAckDropper<P, D> {
             return Some(reason);
         }
         self.stats.kept_apart += u64::from(record.last.open);
-        record.push(Waiting::open(ack));
+        record.push(QueuedAck::open(ack));
         None
     }
 
-    /// Gives the ACK what the table has for it, and tells what it stands for; returns what leaves first.
-    fn release(&mut self, now: Instant, mut packet: P, waited: &Waiting, drops: &mut dyn DropSink<P>) -> P
+    /// Rewrites a departing ACK with the values of the table, and reports suppressed ACKs; returns
+    /// the packet that departs first.
+    fn release(&mut self, now: Instant, mut packet: P, waited: &QueuedAck, drops: &mut dyn DropSink<P>) -> P
     where
         P: Packet,
     {
         self.departed = waited.suppressed;
         let mut newest = waited.newest;
-        // Only a regulator of its own below could have made it newer.
+        // Only a regulator below can have made it newer.
         let Some(came_as) = packet.meta().pure_ack().filter(|came| newest.ack.at_or_after(came.ack)) else {
             return packet;
         };
@@ -241,7 +247,7 @@ impl<P, D> SmartAckDropper<P, D> {
             let signal = packet.signal(&waited.list);
             self.stats.signals += 1;
             drops.created(now, &signal);
-            self.held = Some((packet, came));
+            self.behind_signal = Some((packet, came));
             return signal;
         }
         self.stats.resized(came, packet.meta().ip_len);
@@ -255,17 +261,17 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for SmartAckDropper<P, D> {
             drops.dropped(now, packet, reason);
             return;
         }
-        let mut told = Told { table: &mut self.table, stats: &mut self.stats, drops };
-        self.queue.enqueue(now, packet, &mut told);
+        let mut sink = TableUpdater { table: &mut self.table, stats: &mut self.stats, drops };
+        self.queue.enqueue(now, packet, &mut sink);
     }
 
     fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
-        if let Some((packet, came)) = self.held.take() {
+        if let Some((packet, came)) = self.behind_signal.take() {
             self.stats.resized(came, packet.meta().ip_len);
             return Some(packet);
         }
-        let mut told = Told { table: &mut self.table, stats: &mut self.stats, drops };
-        let packet = self.queue.dequeue(now, &mut told)?;
+        let mut sink = TableUpdater { table: &mut self.table, stats: &mut self.stats, drops };
+        let packet = self.queue.dequeue(now, &mut sink)?;
         self.departed = Suppressed::default();
         if let Some(waited) = packet.meta().pure_ack().and_then(|ack| self.table.take(ack)) {
             return Some(self.release(now, packet, &waited, drops));
@@ -274,16 +280,16 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for SmartAckDropper<P, D> {
     }
 
     fn next_ready(&self, now: Instant) -> Option<Instant> {
-        if self.held.is_some() { Some(now) } else { self.queue.next_ready(now) }
+        if self.behind_signal.is_some() { Some(now) } else { self.queue.next_ready(now) }
     }
 
     fn backlog(&self) -> Backlog {
-        self.with_held(self.queue.backlog())
+        self.with_ack_behind_signal(self.queue.backlog())
     }
 
     fn standing(&self, now: Instant) -> (Backlog, Option<Instant>) {
         let (backlog, ready) = self.queue.standing(now);
-        (self.with_held(backlog), if self.held.is_some() { Some(now) } else { ready })
+        (self.with_ack_behind_signal(backlog), if self.behind_signal.is_some() { Some(now) } else { ready })
     }
 
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
@@ -292,14 +298,14 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for SmartAckDropper<P, D> {
     }
 }
 
-/// Strikes what the queue drops from the table, on its way to the sink.
-struct Told<'a, P> {
+/// Removes packets that the queue drops from the table, and passes them to the sink.
+struct TableUpdater<'a, P> {
     table: &'a mut Table,
     stats: &'a mut Stats,
     drops: &'a mut dyn DropSink<P>,
 }
 
-impl<P: Packet> DropSink<P> for Told<'_, P> {
+impl<P: Packet> DropSink<P> for TableUpdater<'_, P> {
     fn dropped(&mut self, now: Instant, packet: P, reason: DropReason) {
         if let Some(lost) = packet.meta().pure_ack().and_then(|ack| self.table.take(ack)) {
             self.stats.lost_acks += u64::from(lost.suppressed.merged);
@@ -308,7 +314,7 @@ impl<P: Packet> DropSink<P> for Told<'_, P> {
         self.drops.dropped(now, packet, reason);
     }
 
-    /// A regenerator below makes ACKs that never came by here: each leaves as it is.
+    /// A regenerator below makes ACKs that did not arrive here: each departs unchanged.
     fn created(&mut self, now: Instant, packet: &P) {
         if packet.meta().pure_ack().is_some() {
             self.table.pass(packet);

@@ -4,7 +4,7 @@ use super::*;
 use crate::Discipline;
 use crate::classify::Match;
 
-/// What a regulator counted, but for what it counted none of; what its queue counted is left out.
+/// The non-zero counters of a regulator, without those of its queue.
 pub(super) fn counted(discipline: &impl Discipline<Meta>) -> Vec<(&'static str, u64)> {
     let mut counts = Vec::new();
     discipline.counters(&mut |counter| {
@@ -35,13 +35,13 @@ fn every_block_must_be_covered() {
     assert!(!covers_sack(&fields(0, &[(2, 3), (5, 6)]), &fields(0, &[(5, 7)])));
 }
 
-/// The hole is filled: what the blocks told lies below the number now.
+/// The hole is filled: the blocks lie below the number.
 #[test]
 fn the_cumulative_number_covers_blocks_below_it() {
     assert!(covers_sack(&fields(0, &[(2, 3)]), &fields(3, &[])));
     assert!(!covers_sack(&fields(0, &[(2, 4)]), &fields(3, &[])));
     assert!(covers_sack(&fields(0, &[(2, 9)]), &fields(3, &[(3, 9)])));
-    // Segment 3, or segment 8, would be told of no more.
+    // Segment 3, or segment 8, would not be reported.
     assert!(!covers_sack(&fields(0, &[(2, 9)]), &fields(3, &[(4, 9)])));
     assert!(!covers_sack(&fields(0, &[(2, 9)]), &fields(3, &[(3, 8)])));
 }
@@ -61,14 +61,17 @@ fn a_dsack_is_never_covered() {
 fn an_ack_without_timestamps_does_not_stand_for_one_with() {
     let plain = fields(1, &[]);
     let stamped = AckFields { options: Options::NONE.with_timestamps(7, 7), ..fields(0, &[]) };
-    assert!(!stands_for(&stamped, &plain));
-    assert!(stands_for(&plain, &stamped));
-    assert!(stands_for(&stamped, &AckFields { options: Options::NONE.with_timestamps(8, 7), ..plain }));
-    // PAWS: the sender would take the older value for a segment of long ago, whatever its echo.
-    assert!(stands_for(&stamped, &AckFields { options: Options::NONE.with_timestamps(7, 6), ..plain }));
-    assert!(!stands_for(&stamped, &AckFields { options: Options::NONE.with_timestamps(6, 8), ..plain }));
+    assert!(!may_replace(&stamped, &plain));
+    assert!(may_replace(&plain, &stamped));
+    assert!(may_replace(&stamped, &AckFields { options: Options::NONE.with_timestamps(8, 7), ..plain }));
+    // PAWS: the sender would take the older value for an old segment, whatever its echo.
+    assert!(may_replace(&stamped, &AckFields { options: Options::NONE.with_timestamps(7, 6), ..plain }));
+    assert!(!may_replace(&stamped, &AckFields { options: Options::NONE.with_timestamps(6, 8), ..plain }));
     let last = AckFields { options: Options::NONE.with_timestamps(u32::MAX, 7), ..fields(0, &[]) };
-    assert!(stands_for(&last, &AckFields { options: Options::NONE.with_timestamps(2, 7), ..plain }), "the clock wraps");
+    assert!(
+        may_replace(&last, &AckFields { options: Options::NONE.with_timestamps(2, 7), ..plain }),
+        "the clock wraps"
+    );
 }
 
 fn ack(number: u32, window: u16, options: Options) -> Meta {
@@ -82,29 +85,30 @@ fn segment(meta: &Meta) -> Segment<'_> {
     meta.segment().expect("a simulated segment is sound")
 }
 
-/// RFC 5681, section 2: a duplicate has the number and the window of the ACK before. RFC 6675, section 2: or SACK blocks.
+/// RFC 5681, section 2: a duplicate has the number and the window of the previous ACK. RFC 6675,
+/// section 2: or SACK blocks.
 #[test]
 fn a_window_update_is_no_duplicate_unless_it_has_sack_blocks() {
     let newest = Newest::of(segment(&ack(u32::MAX, 100, Options::NONE)));
     let sack = Options::NONE.with_sack(&[SackBlock::default()]);
-    assert_eq!(newest.standing_of(segment(&ack(u32::MAX, 100, Options::NONE))), Standing::Duplicate);
-    assert_eq!(newest.standing_of(segment(&ack(u32::MAX, 0, Options::NONE))), Standing::WindowUpdate);
-    assert_eq!(newest.standing_of(segment(&ack(u32::MAX, 0, sack))), Standing::Duplicate);
-    assert_eq!(newest.standing_of(segment(&ack(5, 100, Options::NONE))), Standing::Advance);
-    assert_eq!(newest.standing_of(segment(&ack(u32::MAX - 1, 100, Options::NONE))), Standing::Old);
+    assert_eq!(newest.kind_of(segment(&ack(u32::MAX, 100, Options::NONE))), AckKind::Duplicate);
+    assert_eq!(newest.kind_of(segment(&ack(u32::MAX, 0, Options::NONE))), AckKind::WindowUpdate);
+    assert_eq!(newest.kind_of(segment(&ack(u32::MAX, 0, sack))), AckKind::Duplicate);
+    assert_eq!(newest.kind_of(segment(&ack(5, 100, Options::NONE))), AckKind::Advance);
+    assert_eq!(newest.kind_of(segment(&ack(u32::MAX - 1, 100, Options::NONE))), AckKind::Old);
 }
 
 #[test]
 fn an_overtaken_ack_is_not_the_newest() {
     let mut newest = Newest::of(segment(&ack(2000, 100, Options::NONE)));
     newest.note(segment(&ack(1000, 50, Options::NONE)));
-    assert_eq!(newest.standing_of(segment(&ack(2000, 100, Options::NONE))), Standing::Duplicate);
+    assert_eq!(newest.kind_of(segment(&ack(2000, 100, Options::NONE))), AckKind::Duplicate);
     newest.note(segment(&ack(2000, 50, Options::NONE)));
-    assert_eq!(newest.standing_of(segment(&ack(2000, 50, Options::NONE))), Standing::Duplicate);
+    assert_eq!(newest.kind_of(segment(&ack(2000, 50, Options::NONE))), AckKind::Duplicate);
 }
 
 #[test]
-fn what_may_not_be_regulated_is_counted_by_its_reason() {
+fn unregulated_packets_are_counted_by_reason() {
     let mut passed = Passed::default();
     let plain = ack(1, 1, Options::NONE);
     let mut exempt = Condition::from(Match::Flow(FlowId::new(9)));
@@ -126,7 +130,7 @@ fn what_may_not_be_regulated_is_counted_by_its_reason() {
         assert_eq!(passed.may_regulate(Instant::ZERO, &other, &mut exempt), None, "{other:?}");
     }
     assert!(passed.may_regulate(Instant::ZERO, &plain, &mut exempt).is_some());
-    // ECT(0): some stacks send ACKs that may be marked (RFC 8311); the mark matters, not the permission.
+    // ECT(0): some stacks send ACKs that may be marked (RFC 8311); only the mark matters.
     let may_be_marked = Meta { traffic_class: 2, ..plain };
     assert!(passed.may_regulate(Instant::ZERO, &may_be_marked, &mut exempt).is_some());
     let mut counts = Vec::new();

@@ -1,9 +1,12 @@
-//! CoDel (controlled delay): drops the oldest packet when every packet has waited too long for too long.
+//! CoDel (controlled delay): drops the oldest packet when the queueing delay of every packet
+//! exceeds a target for a whole interval.
 //!
 //! Published: RFC 8289; Nichols and Jacobson 2012; tc-codel(8).
-//! Differs: the square root of the control law is an exact integer one. What still waits is compared with the largest packet
-//! in bytes on the wire, where the RFC counts bytes of packets. The limit may be in bytes or cells as well as in packets.
-//! A packet has waited since [`lastmile_packet::Meta::arrived`], which whoever owns the queue sets.
+//! Differs: the square root of the control law is an exact integer root. The backlog is compared
+//! with the largest packet in bytes on the wire, where the RFC counts bytes of packets. The limit
+//! may be in bytes or cells as well as in packets.
+//! Queueing delay counts from [`lastmile_packet::Meta::arrived`], which the owner of the queue
+//! sets.
 //! Cost: O(1) a packet; a square root for each drop or mark.
 
 pub mod law;
@@ -19,20 +22,21 @@ use crate::fifo::{Tally, check_limit};
 use crate::spec::{Problem, Site};
 use crate::{Backlog, Discipline, DropReason, DropSink};
 
-pub use law::{ControlLaw, Settings, Signals, Waiting, drop_after, interval_over_root};
+pub use law::{ControlLaw, ControlledQueue, Settings, Signals, drop_after, interval_over_root};
 
-/// What CoDel is made of.
+/// Parameters of CoDel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// The wait that is good enough.
+    /// Acceptable queueing delay; must be below `interval`.
     pub target: Duration,
-    /// For how long every packet must wait longer before one is dropped: about the longest round-trip time.
+    /// Time for which the delay of every packet must exceed `target` before one is dropped: about
+    /// the longest round-trip time.
     pub interval: Duration,
-    /// How much it holds whatever happens.
+    /// Capacity of the queue.
     pub limit: Limit,
-    /// Marks packets of senders that understand it, in place of dropping them.
+    /// Marks packets of ECN-capable senders instead of dropping them.
     pub ecn: bool,
-    /// The largest IP packet to expect: as long as no more waits, nothing is dropped.
+    /// The largest IP packet to expect: nothing is dropped while the backlog is no larger.
     pub largest: ByteCount,
 }
 
@@ -53,9 +57,9 @@ impl Default for Config {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("a target of {target} is not below the interval of {interval}; RFC 8289 recommends 5 to 10 % of it")]
 pub struct TimesError {
-    /// The target asked for.
+    /// The configured target.
     pub target: Duration,
-    /// The interval asked for.
+    /// The configured interval.
     pub interval: Duration,
 }
 
@@ -70,7 +74,7 @@ pub struct CoDel<P: Packet> {
 }
 
 impl<P: Packet> CoDel<P> {
-    /// An empty queue. `None`: the limit is in cells, and `link_layer` sends none.
+    /// An empty queue. `None` if the limit is in cells and `link_layer` has none.
     #[must_use]
     pub fn new(config: &Config, link_layer: &LinkLayer) -> Option<Self> {
         let Config { target, interval, ecn, largest, .. } = *config;
@@ -84,12 +88,12 @@ impl<P: Packet> CoDel<P> {
     }
 }
 
-impl<P: Packet> Waiting<P> for WireFifo<P> {
+impl<P: Packet> ControlledQueue<P> for WireFifo<P> {
     fn take(&mut self) -> Option<P> {
         self.pop()
     }
 
-    fn left(&self) -> WireBytes {
+    fn backlog_bytes(&self) -> WireBytes {
         self.wire
     }
 }
@@ -98,11 +102,11 @@ impl<P: Packet> Discipline<P> for CoDel<P> {
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
         match self.queue.push(packet) {
             Ok(()) => {}
-            Err((packet, Full::Now)) => {
+            Err((packet, Full::NoSpace)) => {
                 self.tally.tail += 1;
                 drops.dropped(now, packet, DropReason::Tail);
             }
-            Err((packet, Full::ForEver)) => {
+            Err((packet, Full::TooLarge)) => {
                 self.tally.too_large += 1;
                 drops.dropped(now, packet, DropReason::TooLarge);
             }

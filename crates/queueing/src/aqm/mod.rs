@@ -1,7 +1,8 @@
-//! Active queue management: telling senders of congestion before the queue is full.
+//! Active queue management: signals congestion to senders before the queue is full.
 //!
-//! Sizes that stand for time are those on the wire of the line, where the RFCs count IP bytes: what delays is what is sent.
-//! Limits and thresholds of a queue are in packets, IP bytes or cells. Where a sender understands congestion marks and `ecn` is set, a mark takes the place of a drop (RFC 3168).
+//! Sizes that represent time are bytes on the wire, where the RFCs count IP bytes: delay comes from
+//! the bytes sent. Limits and thresholds of a queue are in packets, IP bytes or cells. If `ecn` is
+//! set, packets of ECN-capable senders are marked instead of dropped (RFC 3168).
 
 pub mod codel;
 pub mod pie;
@@ -14,29 +15,29 @@ use lastmile_packet::Packet;
 use lastmile_units::{Limit, WireBytes};
 
 use crate::Backlog;
-use crate::fifo::Room;
+use crate::fifo::Capacity;
 
 pub use codel::CoDel;
 pub use pie::Pie;
 pub use red::Red;
 
-/// A FIFO that knows how much it holds in bytes on the wire.
+/// A FIFO that also counts its backlog in bytes on the wire.
 #[derive(Clone, Debug)]
 struct WireFifo<P: Packet> {
     packets: VecDeque<P>,
-    room: Room,
+    capacity: Capacity,
     wire: WireBytes,
     link_layer: LinkLayer,
 }
 
 impl<P: Packet> WireFifo<P> {
-    /// `None`: the limit is in cells, and `link_layer` sends none.
+    /// `None` if the limit is in cells and `link_layer` has none.
     fn new(limit: Limit, link_layer: &LinkLayer) -> Option<Self> {
-        let room = Room::new(limit, link_layer)?;
-        Some(Self { packets: VecDeque::new(), room, wire: WireBytes::ZERO, link_layer: *link_layer })
+        let capacity = Capacity::new(limit, link_layer)?;
+        Some(Self { packets: VecDeque::new(), capacity, wire: WireBytes::ZERO, link_layer: *link_layer })
     }
 
-    /// Takes the packet in, or says why it cannot.
+    /// Enqueues the packet, or returns it with the reason for refusal.
     fn push(&mut self, packet: P) -> Result<(), (P, Full)> {
         if let Some(full) = self.refuses(&packet) {
             return Err((packet, full));
@@ -45,28 +46,28 @@ impl<P: Packet> WireFifo<P> {
         Ok(())
     }
 
-    /// Why it cannot take the packet in.
+    /// The reason for which the packet cannot be enqueued, if any.
     fn refuses(&self, packet: &P) -> Option<Full> {
-        let size = self.room.size_of(packet);
-        if self.room.never_fits(size) {
-            Some(Full::ForEver)
-        } else if self.room.fits(size) {
+        let size = self.capacity.size_of(packet);
+        if self.capacity.never_fits(size) {
+            Some(Full::TooLarge)
+        } else if self.capacity.fits(size) {
             None
         } else {
-            Some(Full::Now)
+            Some(Full::NoSpace)
         }
     }
 
-    /// Takes in a packet that is not refused.
+    /// Enqueues a packet that is not refused.
     fn put(&mut self, packet: P) {
-        self.room.take(&packet, self.room.size_of(&packet));
+        self.capacity.take(&packet, self.capacity.size_of(&packet));
         self.wire += self.link_layer.on_wire(packet.meta().ip_bytes());
         self.packets.push_back(packet);
     }
 
     fn pop(&mut self) -> Option<P> {
         let packet = self.packets.pop_front()?;
-        self.room.release(&packet);
+        self.capacity.release(&packet);
         self.wire -= self.link_layer.on_wire(packet.meta().ip_bytes());
         Some(packet)
     }
@@ -76,15 +77,15 @@ impl<P: Packet> WireFifo<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.room.backlog(self.packets.len())
+        self.capacity.backlog(self.packets.len())
     }
 }
 
-/// Why a packet finds no room.
+/// Reasons for which a packet does not fit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Full {
-    /// What waits takes it.
-    Now,
+    /// The backlog leaves too little free space.
+    NoSpace,
     /// The packet is larger than the whole limit.
-    ForEver,
+    TooLarge,
 }

@@ -233,10 +233,10 @@ impl<P: Packet> Discipline<P> for Pie<P> {
         let full = self.queue.refuses(&packet);
         if let Some(full) = full {
             let reason = match full {
-                Full::ForEver => DropReason::TooLarge,
-                Full::Now => DropReason::Tail,
+                Full::TooLarge => DropReason::TooLarge,
+                Full::NoSpace => DropReason::Tail,
             };
-            *(if full == Full::Now { &mut self.tally.tail } else { &mut self.tally.too_large }) += 1;
+            *(if full == Full::NoSpace { &mut self.tally.tail } else { &mut self.tally.too_large }) += 1;
             drops.dropped(now, packet, reason);
             return;
         }

@@ -1,12 +1,21 @@
-//! RED (random early detection): drops or marks what arrives with a probability that grows with the average queue.
+//! RED (random early detection): drops or marks arriving packets with a probability that grows with
+//! the average queue length.
 //!
 //! Published: Floyd and Jacobson 1993; the gentle variant Floyd 2000 (`gentle_` of ns); tc-red(8).
-//! Differs: the average, the decay while idle and the draw are exact integer arithmetic: 32 fractional bits, 64 for the
-//! power, and a comparison of whole products. The weight is any share, or the power of two that tc-red(8) finds for a `burst`,
-//! by the sum of section 4 of the paper. Thresholds count packets, IP bytes or cells. Marks and drops are spread as in
-//! figure 2 of the paper: behind one, the next comes after 1 to 1/p - 1 packets, each equally likely. The queue is idle from when its
-//! last packet leaves it, not from when the line has sent that.
-//! Cost: O(1) a packet, and for the first after a pause a power in as many squarings as the pause has binary digits.
+//! Differs:
+//!
+//! - The average, its decay while idle and the draw are exact integer arithmetic: 32 fractional
+//!   bits, 64 for the power, and a comparison of whole products.
+//! - The weight is any share, or the power of two that tc-red(8) finds for a `burst`, by the sum of
+//!   section 4 of the paper.
+//! - Thresholds count packets, IP bytes or cells.
+//! - Marks and drops are spread as in figure 2 of the paper: after one, the next follows after 1 to
+//!   1/p - 1 packets, each equally likely.
+//! - The queue is idle from the time when its last packet is dequeued, not when the line has sent
+//!   it.
+//!
+//! Cost: O(1) a packet; for the first packet after a pause a power, in as many squarings as the
+//! pause has binary digits.
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{Meta, Packet};
@@ -20,47 +29,50 @@ use crate::random::Stream;
 use crate::spec::{Problem, Site};
 use crate::{Backlog, Discipline, DropReason, DropSink};
 
-/// What RED is made of.
+/// Parameters of RED.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// An average below this is left alone.
+    /// Lower threshold: an average below it causes no drops.
     pub min: Limit,
-    /// From here on everything is dropped; with `gentle`, from twice this on. In the unit of `min`.
+    /// Upper threshold, in the unit of `min`: an average of at least `max`, with `gentle` of twice
+    /// `max`, drops everything.
     pub max: Limit,
-    /// How much it holds whatever happens.
+    /// Capacity of the queue.
     pub limit: Limit,
-    /// How likely a packet is dropped when the average is just below `max`, before drops are spread.
+    /// Drop probability at an average just below `max`, before drops are spread.
     pub probability: Ratio,
-    /// How fast the average follows the queue.
+    /// Weight of the moving average.
     pub weight: Weight,
-    /// An IP packet of average size: what a pause is counted in, and what a `burst` is made of.
+    /// An IP packet of average size: the unit in which a pause and a `burst` are counted.
     pub average_packet: ByteCount,
-    /// The rate on the wire at which a pause counts as packets that found the queue empty.
+    /// Rate on the wire, used to count a pause as packets that found the queue empty.
     pub bandwidth: BitRate,
-    /// Marks packets of senders that understand it, in place of dropping them.
+    /// Marks packets of ECN-capable senders instead of dropping them.
     pub ecn: bool,
-    /// Drops even those when the average is `max` or more.
+    /// Drops ECN-capable packets too when the average is `max` or more.
     pub hard_drop: bool,
-    /// Between `max` and twice `max` the probability grows to one, in place of a step.
+    /// Between `max` and twice `max` the probability grows linearly to one, in place of a step at
+    /// `max`.
     pub gentle: bool,
-    /// Which random numbers decide.
+    /// Seed of the random draws.
     pub seed: u64,
 }
 
-/// How fast the average follows the queue.
+/// Weight of the moving average: how fast it follows the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Weight {
     /// The share of each new observation.
     Share(Ratio),
-    /// The largest power of two, at most a half, with which so many packets of average size, arriving at once, leave the
-    /// average below `min`.
+    /// The largest power of two, at most a half, with which a burst of this many packets of average
+    /// size leaves the average below `min`.
     Burst(PacketCount),
-    /// As for a burst of `(2 min + max) / 3`, which tc-red(8) advises.
+    /// As `Burst` with `(2 min + max) / 3` packets, which tc-red(8) advises.
     Advised,
 }
 
 impl Default for Config {
-    /// Thresholds of 5 and 15 packets (Floyd 1997), a probability of 2 %, 1000-byte packets and 10 Mbit/s (tc-red(8)), gentle.
+    /// Thresholds of 5 and 15 packets (Floyd 1997), a probability of 2 %, 1000-byte packets and
+    /// 10 Mbit/s (tc-red(8)), gentle.
     fn default() -> Self {
         let packets = |count| Limit::Packets(PacketCount::new(count));
         Self {
@@ -79,30 +91,34 @@ impl Default for Config {
     }
 }
 
-/// What RED cannot work with.
+/// Parameters with which RED cannot work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum RedError {
     /// Thresholds that are no range.
     #[error(
-        "a min of {min} and a max of {max}: both must be in the same unit, min at least 1 of it and below max, max at most 2^30"
+        "a min of {min} and a max of {max}: both must be in the same unit, min at least 1 of it and below max, \
+         max at most 2^30"
     )]
     Thresholds {
-        /// The lower.
+        /// The lower threshold.
         min: Limit,
-        /// The upper.
+        /// The upper threshold.
         max: Limit,
     },
-    /// A probability of nothing.
+    /// A probability of zero.
     #[error("a probability of zero would drop nothing below max; it must be above 0 %")]
     ZeroProbability,
-    /// An average that never moves.
+    /// A weight of zero: the average would never move.
     #[error("a weight of zero would leave the average at zero; the paper advises 0.2 %")]
     ZeroWeight,
-    /// No packet to count a pause in.
+    /// An average packet of zero bytes, in which no pause can be counted.
     #[error("an average packet of 0 bytes; 1000 is usual")]
     ZeroPacket,
     /// A burst for which there is no weight.
-    #[error("a burst of {0}; it must be from 1 to {max} packets, and no weight from 2^-31 on may let it pass `min`", max = Config::LONGEST_BURST)]
+    #[error(
+        "a burst of {0}; it must be from 1 to {max} packets, and no weight from 2^-31 on may let it pass `min`",
+        max = Config::LONGEST_BURST
+    )]
     Burst(PacketCount),
 }
 
@@ -111,7 +127,7 @@ const ONE: u64 = 1 << 32;
 const BILLION: u128 = 1_000_000_000;
 
 impl Config {
-    /// The longest burst that a weight is looked for.
+    /// The longest burst for which a weight is searched.
     pub const LONGEST_BURST: u64 = 65_536;
     const LARGEST: u64 = 1 << 30;
 
@@ -119,8 +135,8 @@ impl Config {
     /// Thresholds, probabilities or weights that RED cannot work with.
     pub fn check(&self) -> Result<(), RedError> {
         let (min, max) = (count(self.min), count(self.max));
-        let alike = core::mem::discriminant(&self.min) == core::mem::discriminant(&self.max);
-        if !alike || min == 0 || min >= max || max > Self::LARGEST {
+        let same_unit = core::mem::discriminant(&self.min) == core::mem::discriminant(&self.max);
+        if !same_unit || min == 0 || min >= max || max > Self::LARGEST {
             return Err(RedError::Thresholds { min: self.min, max: self.max });
         }
         if self.probability.as_parts_per_billion() == 0 {
@@ -164,7 +180,10 @@ impl Config {
             return Err(refused);
         }
         let min = in_packets(self.min);
-        (1..32).map(|shift| ONE >> shift).find(|&weight| u128::from(after_burst(burst, weight)) < min).ok_or(refused)
+        (1..32)
+            .map(|shift| ONE >> shift)
+            .find(|&weight| u128::from(average_after_burst(burst, weight)) < min)
+            .ok_or(refused)
     }
 }
 
@@ -177,39 +196,42 @@ const fn count(limit: Limit) -> u64 {
     }
 }
 
-/// The average, in packets, when so many have come into an empty queue at once (Floyd and Jacobson 1993, section 4).
-fn after_burst(packets: u64, weight: u64) -> u64 {
-    (1..=packets).fold(0, |average, queue| follow(average, queue, weight))
+/// The average, in packets, after a burst of `packets` into an empty queue (Floyd and Jacobson
+/// 1993, section 4). 32 fractional bits.
+fn average_after_burst(packets: u64, weight: u64) -> u64 {
+    (1..=packets).fold(0, |average, queue| updated_average(average, queue, weight))
 }
 
-/// The average once a queue of this size was seen; both numbers of 32 fractional bits but for the queue.
-fn follow(average: u64, queue: u64, weight: u64) -> u64 {
+/// The average after an observation of `queue`, an integer. `average`, `weight` and the result have
+/// 32 fractional bits.
+fn updated_average(average: u64, queue: u64, weight: u64) -> u64 {
     let ahead = i128::from(queue.min(u64::from(u32::MAX)) * ONE) - i128::from(average);
     let step = (ahead * i128::from(weight)) >> 32;
-    // The average stays between itself and the queue, so it fits.
+    // The result lies between the average and the queue, so it fits.
     (i128::from(average) + step) as u64
 }
 
-/// The average once `empty` packets would have found the queue empty: `average * (1 - weight)^empty`.
+/// The average after `empty` packets would have found the queue empty: `average * (1 -
+/// weight)^empty`.
 fn decayed(average: u64, weight: u64, empty: u64) -> u64 {
-    // Below one, with 64 fractional bits.
-    let times = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> 64) as u64;
-    let (mut square, mut left, mut kept) = ((ONE - weight) << 32, empty, average);
+    // A product of two fractions below one, with 64 fractional bits.
+    let multiply = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> 64) as u64;
+    let (mut square, mut left, mut result) = ((ONE - weight) << 32, empty, average);
     while left > 0 {
         if left & 1 == 1 {
-            kept = times(kept, square);
+            result = multiply(result, square);
         }
-        square = times(square, square);
+        square = multiply(square, square);
         left >>= 1;
     }
-    kept
+    result
 }
 
-/// What becomes of a packet that arrives.
+/// Decision on an arriving packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Verdict {
     Pass,
-    /// Congestion is told; `hard`: by a drop, whatever the sender understands.
+    /// Congestion is signalled; `hard`: by a drop even for ECN-capable senders.
     Signal {
         hard: bool,
     },
@@ -226,7 +248,8 @@ struct Detector {
     probability: u128,
     gentle: bool,
     hard_drop: bool,
-    /// Packets since the last signal. `None`: the average was below `min` since.
+    /// Packets since the last signal. `None`: no packet has found the average at or above `min`
+    /// since it fell below.
     since: Option<u64>,
     random: Stream,
     forced: u64,
@@ -248,7 +271,7 @@ impl Detector {
         }
     }
 
-    /// What the average of now asks for (figure 2 of the paper).
+    /// Decides on the next packet by the current average (figure 2 of the paper).
     fn judge(&mut self) -> Verdict {
         let above = self.average >= self.max;
         let hard = above && self.hard_drop;
@@ -266,7 +289,7 @@ impl Detector {
         Verdict::Signal { hard }
     }
 
-    /// The probability before it is spread, as a fraction. `None`: below `min`.
+    /// The probability before spreading, as a fraction. `None`: the average is below `min`.
     fn chance(&self) -> Option<(u128, u128)> {
         let [min, max, average] = [self.min, self.max, self.average].map(u128::from);
         if average < min {
@@ -274,7 +297,7 @@ impl Detector {
         } else if average < max {
             Some((self.probability * (average - min), BILLION * (max - min)))
         } else if self.gentle {
-            // One from twice `max` on.
+            // The probability reaches one at twice `max`.
             let rest = (BILLION - self.probability) * (average - max);
             Some((self.probability * max + rest, BILLION * max))
         } else {
@@ -288,7 +311,8 @@ impl Detector {
         if left <= part {
             return true;
         }
-        // Both products are below 2^126: a threshold has at most 30 bits, its fraction 32, a billion 30, and a draw 32.
+        // Both products are below 2^126: a threshold has at most 30 bits, its fraction 32, a
+        // billion 30, and a draw 32.
         let draw = u128::from(self.random.bits() >> 32);
         draw * left < part * u128::from(ONE)
     }
@@ -300,9 +324,9 @@ pub struct Red<P: Packet> {
     queue: WireFifo<P>,
     measure: Limit,
     detector: Detector,
-    /// What a packet of average size takes on the line.
+    /// Transmission time of a packet of average size.
     packet_time: Duration,
-    /// Since when nothing waits.
+    /// The time since when the queue is empty.
     idle: Option<Instant>,
     ecn: bool,
     dropped: u64,
@@ -311,10 +335,11 @@ pub struct Red<P: Packet> {
 }
 
 impl<P: Packet> Red<P> {
-    /// An empty queue. `None`: the limit or the thresholds are in cells, and `link_layer` sends none.
+    /// An empty queue. `None` if the limit or the thresholds are in cells and `link_layer` has
+    /// none.
     ///
     /// # Errors
-    /// What RED cannot work with.
+    /// Parameters with which RED cannot work.
     pub fn new(config: &Config, link_layer: &LinkLayer) -> Result<Option<Self>, RedError> {
         config.check()?;
         let weight = config.weight(link_layer)?;
@@ -335,8 +360,8 @@ impl<P: Packet> Red<P> {
         }))
     }
 
-    /// What waits, in the unit of the thresholds.
-    fn waiting(&self) -> u64 {
+    /// The backlog in the unit of the thresholds.
+    fn backlog_in_limit_units(&self) -> u64 {
         let backlog = self.queue.backlog();
         match self.measure {
             Limit::Packets(_) => backlog.packets.as_u64(),
@@ -352,18 +377,18 @@ impl<P: Packet> Red<P> {
             let idle = self.idle.map_or(Duration::ZERO, |since| now.since(since));
             decayed(average, weight, idle / self.packet_time)
         } else {
-            follow(average, self.waiting(), weight)
+            updated_average(average, self.backlog_in_limit_units(), weight)
         };
     }
 }
 
-/// A cell on the wire.
+/// The size of a cell on the wire.
 const CELL: WireBytes = lastmile_units::CellCount::new(1).wire_bytes();
 
 impl<P: Packet> Discipline<P> for Red<P> {
     fn enqueue(&mut self, now: Instant, mut packet: P, drops: &mut dyn DropSink<P>) {
         let full = self.queue.refuses(&packet);
-        if full == Some(Full::ForEver) {
+        if full == Some(Full::TooLarge) {
             self.tally.too_large += 1;
             drops.dropped(now, packet, DropReason::TooLarge);
             return;

@@ -1,36 +1,38 @@
-//! COBALT: CoDel for flows that answer, BLUE for those that do not, side by side.
+//! COBALT: CoDel for responsive flows and BLUE for unresponsive ones, combined.
 //!
-//! Published: Palmei, Gupta, Imputato, Morton, Tahiliani, Avallone, Täht 2019; Høiland-Jørgensen, Täht, Morton 2018, section
-//! III-C; CoDel is RFC 8289, BLUE Feng, Shin, Kandlur, Saha 2002.
+//! Published: Palmei, Gupta, Imputato, Morton, Tahiliani, Avallone, Täht 2019; Høiland-Jørgensen,
+//! Täht, Morton 2018, section III-C; CoDel is RFC 8289, BLUE Feng, Shin, Kandlur, Saha 2002.
 //!
-//! What differs from plain CoDel: the first signal and those after it share one schedule, interval / sqrt(count) apart. Once
-//! packets are in time again the count is not forgotten but counted down along the same schedule, so that a flow that
-//! returns finds it where it belongs. BLUE raises a drop probability by 1/256 at most once a target when the queue overflows, and
-//! lowers it by 1/4096 when the queue is found empty; it always drops, marks or no marks.
+//! Differences from plain CoDel: the first signal and later ones share one schedule, interval /
+//! sqrt(count) apart. Once packets are in time again, the count is not discarded but decremented
+//! along that schedule, so that a flow that returns soon finds a suitable count. BLUE raises a drop
+//! probability by 1/256 at most once a target when the queue overflows, and lowers it by 1/4096
+//! when the queue is found empty. It always drops, with or without ECN.
 //!
-//! Differs from Linux: the square root is exact; what was late by less than its schedule when packets first came late is not
-//! held against the next packet, which always has its interval.
-//! Cost: O(1) a packet; a square root for each signal and for each step down.
+//! Differs from Linux: the square root is exact. When packets become late, the next signal always
+//! follows an interval over sqrt(count) later; an earlier due time does not shorten that.
+//! Cost: O(1) a packet; a square root for each signal and for each decrement.
 
 use lastmile_units::{BitRate, Duration, Instant, WireBytes};
 
 use crate::aqm::codel::drop_after;
 use crate::random::Stream;
 
-/// What all queues of a tin share.
+/// Parameters shared by all queues of a tin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Settings {
-    /// The wait that is good enough.
+    /// Acceptable queueing delay.
     pub(super) target: Duration,
-    /// From the first late packet to the first signal.
+    /// Time from the first late packet to the first signal.
     pub(super) interval: Duration,
-    /// What the largest packet takes on the line at the rate of the tin.
+    /// Transmission time of the largest packet at the rate of the tin.
     largest: Duration,
 }
 
 impl Settings {
-    /// For traffic with this round-trip time, in a tin of this rate: the target is a twentieth of it, or one and a half of
-    /// the largest packet where that is longer.
+    /// For traffic with this round-trip time, in a tin of this rate. The target is a twentieth of
+    /// the round-trip time, or one and a half times the largest packet's transmission time if that
+    /// is longer.
     pub(super) fn new(rtt: Duration, rate: Option<BitRate>, largest: WireBytes) -> Self {
         let largest = rate.map_or(Duration::ZERO, |rate| rate.time_for(largest));
         let wanted = Duration::from_ps(rtt.as_ps() / 20);
@@ -40,20 +42,20 @@ impl Settings {
         Self { target, interval, largest }
     }
 
-    fn too_long(&self, waited: Duration) -> bool {
+    fn is_late(&self, waited: Duration) -> bool {
         waited > self.target && waited > self.largest.saturating_mul(4)
     }
 }
 
-/// The least step up of BLUE's probability, in 2^-32.
-const MORE: u32 = 1 << 24;
-/// The least step down.
-const LESS: u32 = 1 << 20;
+/// The least increase of BLUE's probability, in 2^-32.
+const BLUE_INCREMENT: u32 = 1 << 24;
+/// The least decrease, in 2^-32.
+const BLUE_DECREMENT: u32 = 1 << 20;
 
-/// What is to be done with a packet.
+/// Decision on a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Signal {
-    /// Nothing.
+    /// Send it unchanged.
     Pass,
     /// Mark it, or drop it if it cannot be marked.
     Mark,
@@ -64,21 +66,23 @@ pub(super) enum Signal {
 /// The state of one queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Cobalt {
-    /// Signals on the schedule: the next comes interval / sqrt(count) after the last.
+    /// Signals on the schedule: the next follows interval / sqrt(count) after the last.
     count: u32,
-    /// When the next signal is due, or the count goes down by one; without a count, until when the queue counts as active.
+    /// The time of the next signal or decrement of `count`. With a count of zero, the time until
+    /// which the queue counts as active.
     next: Instant,
-    /// True while packets come late.
+    /// True while packets are late.
     late: bool,
     /// BLUE's probability, in 2^-32.
     blue: u32,
-    /// When it last changed.
+    /// When `blue` last changed.
     blue_changed: Instant,
 }
 
 impl Cobalt {
-    /// Says what is to be done with a packet that leaves at `now`, having waited so long. `markable`: it can be marked.
-    pub(super) fn leaving(
+    /// Decides on a packet that departs at `now` after a queueing delay of `waited`. `markable`: it
+    /// is ECN-capable.
+    pub(super) fn on_dequeue(
         &mut self,
         settings: &Settings,
         now: Instant,
@@ -86,7 +90,7 @@ impl Cobalt {
         random: &mut Stream,
     ) -> Signal {
         let due = self.is_due(now);
-        if settings.too_long(waited) {
+        if settings.is_late(waited) {
             if !self.late {
                 self.late = true;
                 self.next = drop_after(now, settings.interval, self.count);
@@ -109,17 +113,17 @@ impl Cobalt {
         if self.count == 0 {
             self.next = now.saturating_add(settings.interval);
         } else if signal == Signal::Mark && markable {
-            // Drops follow one another until the schedule is kept; one packet leaves with each mark, and what was missed stays
-            // missed.
+            // Drops follow one another until the schedule is kept. With marks one packet departs
+            // for each, and missed signals are not made up.
             self.next = self.next.max(now);
         }
         signal
     }
 
-    /// A packet of the queue was dropped at `now` since there was no room for it.
+    /// A packet of the queue was dropped at `now` since the memory was full.
     pub(super) fn overflowed(&mut self, settings: &Settings, now: Instant) {
         if now.since(self.blue_changed) > settings.target {
-            self.blue = self.blue.saturating_add(MORE);
+            self.blue = self.blue.saturating_add(BLUE_INCREMENT);
             self.blue_changed = now;
         }
         self.late = true;
@@ -130,7 +134,7 @@ impl Cobalt {
     /// The queue was found empty at `now`.
     pub(super) fn found_empty(&mut self, settings: &Settings, now: Instant) {
         if self.blue > 0 && now.since(self.blue_changed) > settings.target {
-            self.blue = self.blue.saturating_sub(LESS);
+            self.blue = self.blue.saturating_sub(BLUE_DECREMENT);
             self.blue_changed = now;
         }
         self.late = false;
@@ -140,8 +144,8 @@ impl Cobalt {
         }
     }
 
-    /// False once nothing is left to remember of the queue.
-    pub(super) fn remembers(&self, now: Instant) -> bool {
+    /// False once the queue's state equals that of a new one.
+    pub(super) fn has_state(&self, now: Instant) -> bool {
         self.blue > 0 || self.count > 0 || now < self.next
     }
 
@@ -174,16 +178,16 @@ mod tests {
         Stream::new(1, "blue")
     }
 
-    /// When packets that leave every millisecond, each having waited 10 ms, are signalled.
+    /// Times of signals to packets that depart every millisecond with a delay of 10 ms.
     fn signalled(cobalt: &mut Cobalt, from: u64, until: u64) -> Vec<u64> {
         let waited = Duration::from_ms(10);
         (from..until)
-            .filter(|&at| cobalt.leaving(&settings(), ms(at), (waited, false), &mut random()) != Signal::Pass)
+            .filter(|&at| cobalt.on_dequeue(&settings(), ms(at), (waited, false), &mut random()) != Signal::Pass)
             .collect()
     }
 
-    /// The first at 1000 + 100 ms; the next 100/sqrt(2) = 70.7 ms later, then 57.7, 50, 44.7 and 40.8 ms: each at the first
-    /// packet at or after 1170.71, 1228.45, 1278.45, 1323.17, 1363.99.
+    /// The first at 1000 + 100 ms; the next 100/sqrt(2) = 70.7 ms later, then 57.7, 50, 44.7 and
+    /// 40.8 ms: each at the first packet at or after 1170.71, 1228.45, 1278.45, 1323.17, 1363.99.
     #[test]
     fn signals_follow_the_control_law() {
         let mut cobalt = Cobalt::default();
@@ -192,26 +196,26 @@ mod tests {
     }
 
     #[test]
-    fn packets_in_time_are_left_alone_and_what_waited_for_the_target_is_in_time() {
+    fn a_delay_of_at_most_the_target_causes_no_signal() {
         let mut cobalt = Cobalt::default();
         for at in 0..1000 {
-            let signal = cobalt.leaving(&settings(), ms(at), (Duration::from_ms(5), false), &mut random());
+            let signal = cobalt.on_dequeue(&settings(), ms(at), (Duration::from_ms(5), false), &mut random());
             assert_eq!(signal, Signal::Pass);
         }
-        assert!(cobalt.remembers(ms(1098)) && !cobalt.remembers(ms(1099)), "an interval beyond the last packet");
+        assert!(cobalt.has_state(ms(1098)) && !cobalt.has_state(ms(1099)), "an interval beyond the last packet");
     }
 
-    /// After five signals the count stands at 6 (it began at one). In time again, it goes down along the schedule; late again after 60 ms, it
-    /// goes on from where it is, and not from one.
+    /// After five signals the count is 6 (it began at one). In time again, it is decremented along
+    /// the schedule; late again after 60 ms, it continues from its value, not from one.
     #[test]
     fn the_count_goes_down_step_by_step() {
         let mut cobalt = Cobalt::default();
         signalled(&mut cobalt, 1000, 1325);
         assert_eq!(cobalt.count, 6);
-        // Due at 1363.99, then 100/sqrt(5) = 44.7 ms later, and so on to 0: in all 100 * (1/sqrt(5) + 1/2 + 1/sqrt(3) +
-        // 1/sqrt(2) + 1) = 323.2 ms more for the count of 1 to come due.
+        // Due at 1363.99, then 100/sqrt(5) = 44.7 ms later, and so on to 0: in all 100 * (1/sqrt(5)
+        // + 1/2 + 1/sqrt(3) + 1/sqrt(2) + 1) = 323.2 ms more until the count of 1 is due.
         let in_time =
-            |cobalt: &mut Cobalt, at| cobalt.leaving(&settings(), ms(at), (Duration::ZERO, false), &mut random());
+            |cobalt: &mut Cobalt, at| cobalt.on_dequeue(&settings(), ms(at), (Duration::ZERO, false), &mut random());
         for at in 1325..1364 {
             in_time(&mut cobalt, at);
         }
@@ -226,18 +230,19 @@ mod tests {
         assert_eq!(cobalt.count, 0);
     }
 
-    /// 1/256 up at most once a target, 1/4096 down each time the queue is found empty a target later.
+    /// 1/256 up at most once a target, 1/4096 down each time the queue is found empty a target
+    /// later.
     #[test]
     fn blue_rises_with_overflow_and_falls_with_an_empty_queue() {
         let mut cobalt = Cobalt::default();
         for at in [10, 11, 12, 16, 30] {
             cobalt.overflowed(&settings(), ms(at));
         }
-        assert_eq!(cobalt.blue, 3 * MORE);
+        assert_eq!(cobalt.blue, 3 * BLUE_INCREMENT);
         cobalt.found_empty(&settings(), ms(35));
-        assert_eq!(cobalt.blue, 3 * MORE);
+        assert_eq!(cobalt.blue, 3 * BLUE_INCREMENT);
         for step in 1..=48 {
-            assert!(cobalt.remembers(ms(1_000_000)));
+            assert!(cobalt.has_state(ms(1_000_000)));
             cobalt.found_empty(&settings(), ms(30 + 6 * step));
         }
         assert_eq!(cobalt.blue, 0);
@@ -245,81 +250,84 @@ mod tests {
 
     /// 1/4096 at most once a target.
     #[test]
-    fn blue_falls_no_faster_than_it_may() {
-        let mut cobalt = Cobalt { blue: 2 * LESS, ..Cobalt::default() };
+    fn blue_falls_at_most_once_a_target() {
+        let mut cobalt = Cobalt { blue: 2 * BLUE_DECREMENT, ..Cobalt::default() };
         let after = [10, 12, 15, 16].map(|at| {
             cobalt.found_empty(&settings(), ms(at));
             cobalt.blue
         });
-        assert_eq!(after, [LESS, LESS, LESS, 0]);
+        assert_eq!(after, [BLUE_DECREMENT, BLUE_DECREMENT, BLUE_DECREMENT, 0]);
     }
 
-    /// An overflow at 10 ms makes a signal due at once, and those after it 100/sqrt(2) and 100/sqrt(3) ms later: at 80.71 and
-    /// 138.45 ms.
+    /// An overflow at 10 ms makes a signal due at once, and the next ones 100/sqrt(2) and
+    /// 100/sqrt(3) ms later: at 80.71 and 138.45 ms.
     #[test]
     fn an_overflow_is_a_reason_to_signal_at_once() {
         let mut cobalt = Cobalt::default();
-        assert_eq!(cobalt.leaving(&settings(), ms(0), (Duration::ZERO, false), &mut random()), Signal::Pass);
+        assert_eq!(cobalt.on_dequeue(&settings(), ms(0), (Duration::ZERO, false), &mut random()), Signal::Pass);
         cobalt.overflowed(&settings(), ms(10));
-        // BLUE, which rose, is another matter.
+        // BLUE's increase is not under test.
         cobalt.blue = 0;
         assert_eq!(signalled(&mut cobalt, 11, 150), [11, 81, 139]);
     }
 
-    /// Late again with a count of 4: the first signal comes after 100/sqrt(4) ms.
+    /// Late again with a count of 4: the first signal is 100/sqrt(4) ms later.
     #[test]
-    fn a_flow_that_returns_finds_its_count_where_it_was() {
+    fn a_flow_that_returns_keeps_its_count() {
         let mut cobalt = Cobalt { count: 4, next: ms(2000), ..Cobalt::default() };
         assert_eq!(signalled(&mut cobalt, 1000, 1060), [1050]);
     }
 
-    /// The first signal is due at 1100 ms, but no packet comes before 1500. A mark then leaves the next due at once, and the one
-    /// after that 100/sqrt(3) = 57.7 ms later. Drops make up for those that were due at 1171, 1229, 1279, 1324, 1364, 1402, 1438
-    /// and 1471 ms.
+    /// The first signal is due at 1100 ms, but no packet arrives before 1500. After a mark the next
+    /// is due at once, and the one after that 100/sqrt(3) = 57.7 ms later. Drops catch up on those
+    /// due at 1171, 1229, 1279, 1324, 1364, 1402, 1438 and 1471 ms.
     #[test]
-    fn marks_that_were_missed_stay_missed() {
+    fn missed_marks_are_not_made_up() {
         let signals = |markable| {
             let mut cobalt = Cobalt::default();
             let waited = Duration::from_ms(10);
-            cobalt.leaving(&settings(), ms(1000), (waited, markable), &mut random());
-            let mut is = |at| cobalt.leaving(&settings(), ms(at), (waited, markable), &mut random()) != Signal::Pass;
+            cobalt.on_dequeue(&settings(), ms(1000), (waited, markable), &mut random());
+            let mut is = |at| cobalt.on_dequeue(&settings(), ms(at), (waited, markable), &mut random()) != Signal::Pass;
             (1500..1560).filter(|at| is(*at)).collect::<Vec<_>>()
         };
         assert_eq!(signals(true), [1500, 1501, 1558]);
         assert_eq!(signals(false)[..9], [1500, 1501, 1502, 1503, 1504, 1505, 1506, 1507, 1508]);
     }
 
-    /// It is late no more, and the count goes down by one if that was due: at 10 ms, and then at 110.
+    /// The late state ends, and the count is decremented if that was due: at 10 ms, and then at
+    /// 110.
     #[test]
     fn an_empty_queue_counts_down_too() {
         let mut cobalt = Cobalt { count: 2, next: ms(10), late: true, ..Cobalt::default() };
         let mut counts = Vec::new();
         for at in [9, 10, 11, 109, 110] {
-            assert!(cobalt.remembers(ms(1_000_000)));
+            assert!(cobalt.has_state(ms(1_000_000)));
             cobalt.found_empty(&settings(), ms(at));
             counts.push(cobalt.count);
         }
         assert_eq!((counts, cobalt.late), (vec![2, 1, 1, 1, 0], false));
     }
 
-    /// A probability of 1/4: of 10 000 packets in time a quarter goes, give or take five standard deviations of 43.
+    /// A probability of 1/4: of 10 000 packets in time a quarter is dropped, to within five
+    /// standard deviations of 43.
     #[test]
-    fn blue_drops_whatever_the_wait() {
+    fn blue_drops_at_any_delay() {
         let mut cobalt = Cobalt { blue: 1 << 30, ..Cobalt::default() };
         let mut random = random();
         let dropped = (0..10_000)
-            .filter(|&at| cobalt.leaving(&settings(), ms(at), (Duration::ZERO, false), &mut random) == Signal::Drop)
+            .filter(|&at| cobalt.on_dequeue(&settings(), ms(at), (Duration::ZERO, false), &mut random) == Signal::Drop)
             .count();
         assert!((2_285..=2_715).contains(&dropped), "{dropped}");
     }
 
-    /// 1500 bytes take 24 ms at 500 kbit/s: a target of 36 ms, an interval of 100 + 31 ms; nothing is late within 96 ms.
+    /// 1500 bytes take 24 ms at 500 kbit/s: a target of 36 ms, an interval of 100 + 31 ms; nothing
+    /// is late within 96 ms.
     #[test]
     fn slow_tins_have_longer_times() {
         let slow = Settings::new(Duration::from_ms(100), Some(BitRate::from_kbit_per_s(500)), WireBytes::new(1500));
         assert_eq!((slow.target, slow.interval), (Duration::from_ms(36), Duration::from_ms(131)));
-        assert!(!slow.too_long(Duration::from_ms(96)) && slow.too_long(Duration::from_us(96_001)));
-        // 1500 bytes in 120 ms: a target of 180 ms, and twice as much beats 275 ms.
+        assert!(!slow.is_late(Duration::from_ms(96)) && slow.is_late(Duration::from_us(96_001)));
+        // 1500 bytes in 120 ms: a target of 180 ms, and twice as much exceeds 275 ms.
         let slower = Settings::new(Duration::from_ms(100), Some(BitRate::from_kbit_per_s(100)), WireBytes::new(1500));
         assert_eq!((slower.target, slower.interval), (Duration::from_ms(180), Duration::from_ms(360)));
     }

@@ -1,39 +1,43 @@
-//! What CAKE keeps apart: flows, hosts, or both.
+//! Flow and host isolation of CAKE.
 //!
-//! Published: tc-cake(8), "Flow isolation parameters"; Høiland-Jørgensen, Täht, Morton 2018, section III-B.
+//! Published: tc-cake(8), "Flow isolation parameters"; Høiland-Jørgensen, Täht, Morton 2018,
+//! section III-B.
 
 use core::net::IpAddr;
 use std::collections::BTreeMap;
 
 use lastmile_packet::FlowId;
 
-/// What is kept apart, and between whom the rate is shared.
+/// The packets that share a queue, and the hosts among which the rate is shared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Isolation {
-    /// Nothing: one queue.
+    /// One queue for all packets.
     FlowBlind,
-    /// Source hosts.
+    /// A queue for each source host.
     SourceHost,
-    /// Destination hosts.
+    /// A queue for each destination host.
     DestinationHost,
-    /// Pairs of source and destination host.
+    /// A queue for each pair of source and destination host.
     Hosts,
-    /// Flows, whoever has them.
+    /// A queue for each flow.
     Flows,
-    /// Flows; the rate is shared between source hosts, and then between the flows of each.
+    /// A queue for each flow; the rate is shared among source hosts, and then among the flows of
+    /// each.
     DualSourceHost,
-    /// Flows; the rate is shared between destination hosts, and then between the flows of each.
+    /// A queue for each flow; the rate is shared among destination hosts, and then among the flows
+    /// of each.
     DualDestinationHost,
-    /// Flows; a flow gets the share that is smaller of those of its source and of its destination host.
+    /// A queue for each flow; a flow gets the smaller of its shares by source host and by
+    /// destination host.
     #[default]
     Triple,
 }
 
-/// Source and destination host. `None`: of a packet whose addresses cannot be read.
+/// Source and destination host. `None` if the addresses of the packet cannot be read.
 pub(super) type Hosts = Option<(IpAddr, IpAddr)>;
 
 impl Isolation {
-    /// True where hosts share the rate.
+    /// Whether source hosts, and destination hosts, share the rate.
     const fn shares(self) -> (bool, bool) {
         match self {
             Self::DualSourceHost => (true, false),
@@ -43,13 +47,13 @@ impl Isolation {
         }
     }
 
-    /// True where the addresses of a packet matter.
-    pub(super) const fn asks_for_hosts(self) -> bool {
+    /// True if the mode depends on the addresses of a packet.
+    pub(super) const fn needs_hosts(self) -> bool {
         !matches!(self, Self::FlowBlind | Self::Flows)
     }
 
-    /// Equal for packets that share a queue whatever else happens, and not otherwise: flows have numbers of their own, and
-    /// addresses are hashed to 64 bits.
+    /// A tag that is equal for packets that must share a queue, and differs for others: flows have
+    /// numbers of their own, and addresses are hashed to 64 bits.
     pub(super) fn tag(self, flow: FlowId, hosts: Hosts) -> u64 {
         let (source, destination) =
             hosts.map_or((0, 0), |(source, destination)| (of_host(source), of_host(destination)));
@@ -73,14 +77,15 @@ fn of_host(address: IpAddr) -> u64 {
     }
 }
 
-/// Spreads 64 bits: the halves of a product, folded, so that each bit of the result depends on all.
+/// Hashes 64 bits: the halves of a product, combined, so that each bit of the result depends on
+/// all.
 pub(super) fn mix(bits: u64) -> u64 {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
     let wide = u128::from(bits ^ ODD) * u128::from(ODD);
     (wide >> 64) as u64 ^ wide as u64
 }
 
-/// How many bulk flows each host has: the share of each is the rate by that.
+/// Number of bulk flows of each host, by which the host's share is divided.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HostLoad {
     sources: BTreeMap<IpAddr, u32>,
@@ -100,19 +105,20 @@ impl HostLoad {
         }
     }
 
-    /// A flow between these hosts is no bulk flow any more.
+    /// A flow between these hosts stopped being a bulk flow.
     pub(super) fn remove(&mut self, isolation: Isolation, hosts: Hosts) {
         let Some((source, destination)) = hosts else { return };
         let (by_source, by_destination) = isolation.shares();
         if by_source {
-            less(&mut self.sources, source);
+            decrement(&mut self.sources, source);
         }
         if by_destination {
-            less(&mut self.destinations, destination);
+            decrement(&mut self.destinations, destination);
         }
     }
 
-    /// Among how many a flow between these hosts shares: the larger load of the two, at least itself.
+    /// The number of flows with which a flow between these hosts shares: the larger load of the
+    /// two, at least 1 (itself).
     pub(super) fn of(&self, hosts: Hosts) -> u32 {
         let Some((source, destination)) = hosts else { return 1 };
         let load = |map: &BTreeMap<IpAddr, u32>, host| map.get(host).copied().unwrap_or(1);
@@ -120,7 +126,7 @@ impl HostLoad {
     }
 }
 
-fn less(map: &mut BTreeMap<IpAddr, u32>, host: IpAddr) {
+fn decrement(map: &mut BTreeMap<IpAddr, u32>, host: IpAddr) {
     let count = map.get_mut(&host).expect("a flow was counted before");
     *count -= 1;
     if *count == 0 {
@@ -137,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn each_mode_keeps_apart_what_it_says() {
+    fn each_mode_separates_its_flows_or_hosts() {
         use Isolation::{DestinationHost, FlowBlind, Flows, Hosts, SourceHost, Triple};
         let tag = |mode: Isolation, flow, source, destination| mode.tag(FlowId::new(flow), hosts(source, destination));
         let first = |mode| tag(mode, 1, 1, 2);
@@ -163,7 +169,8 @@ mod tests {
         assert_eq!(tag(1 << 64 | 1), tag(1 << 64 | 1));
     }
 
-    /// One source with three flows to two destinations; only where its mode says so does it count.
+    /// One source with three flows to two destinations; a host's load counts only in modes that
+    /// share by it.
     #[test]
     fn the_load_of_a_flow_is_the_larger_of_its_hosts() {
         let load = |mode| {

@@ -1,23 +1,34 @@
-//! CAKE (common applications kept enhanced): a shaper, tins, flow and host isolation, COBALT and an ACK filter in one.
+//! CAKE (common applications kept enhanced): a shaper, tins, flow and host isolation, COBALT and an
+//! ACK filter in one.
 //!
-//! Published: tc-cake(8); Høiland-Jørgensen, Täht, Morton, "Piece of CAKE: a comprehensive queue management solution for home
-//! gateways", LANMAN 2018. Where both are silent, the numbers are those of `net/sched/sch_cake.c` of Linux (read in 2026).
+//! Published: tc-cake(8); Høiland-Jørgensen, Täht, Morton, "Piece of CAKE: a comprehensive queue
+//! management solution for home gateways", LANMAN 2018. Numbers that both omit are those of
+//! `net/sched/sch_cake.c` of Linux (read in 2026).
 //!
-//! - *Shaper*, in deficit mode: when a packet leaves, the next may leave once the line would have carried this one. No
-//!   bucket, no burst. Sizes are those on the wire.
-//! - *Tins* ([`Diffserv`]): the one with the largest number goes first as long as it keeps to its threshold.
+//! - *Shaper*, in deficit mode: after a packet departs, the next may depart once the line would
+//!   have carried the first. No bucket, no burst. Sizes are bytes on the wire.
+//! - *Tins* ([`Diffserv`]): the tin with the largest number has priority while it is below its
+//!   threshold.
 //! - *Isolation* ([`Isolation`]): within a tin each flow has a queue, and each host its share.
-//! - *COBALT* in each queue, its times from `rtt` and what the largest packet takes.
-//! - *Memory*: beyond the limit the oldest packet of the longest queue goes.
+//! - *COBALT* in each queue, with times from `rtt` and the transmission time of the largest packet.
+//! - *Memory*: above the limit the longest queue loses its oldest packet.
 //! - *ACK filter*: the rules of [`crate::ack::cake`], within each queue.
 //!
-//! Differs from Linux: memory counts IP bytes, not buffers. Hosts are counted exactly, where Linux hashes them too. A quantum is
-//! divided with its rest carried, where Linux adds a random number. A flow that finds all eight ways of its set taken keeps to
-//! the queue that it shares until that is empty, where Linux may move it and overtake its own packets. `nat` is only passed on to
-//! Linux: addresses here are never translated. Not there: `wash`, `ingress`, `autorate-ingress`, `fwmark`, the splitting of large segments (there are none here).
-//! Cost: a few look-ups a packet, a logarithm of the number of queues while memory is short, a scan of a flow's queue where
-//! ACKs are filtered. Where hosts share, a flow of a host with n bulk flows gets an n-th of the quantum a round, so that up to n
-//! rounds pass before a packet leaves, as in Linux. Memory: 220 kB for each tin that has seen a packet.
+//! Differs from Linux:
+//!
+//! - Memory counts IP bytes, not buffers.
+//! - Hosts are counted exactly, where Linux hashes them too.
+//! - Divisions of a quantum carry their remainder, where Linux adds a random number.
+//! - A flow that finds all eight ways of its set taken stays in the queue that it shares until that
+//!   is empty, where Linux may move it, so that it overtakes its own packets.
+//! - `nat` is only passed on to Linux: addresses here are never translated.
+//! - Not implemented: `wash`, `ingress`, `autorate-ingress`, `fwmark`, the splitting of large
+//!   segments (there are none here).
+//!
+//! Cost: a few look-ups a packet; the logarithm of the number of queues while memory is short; a
+//! scan of a flow's queue with the ACK filter. If hosts share, a flow of a host with n bulk flows
+//! gets an n-th of the quantum a round, so that up to n rounds pass before a packet departs, as in
+//! Linux. Memory: 220 kB for each tin that has seen a packet.
 
 mod cobalt;
 mod isolation;
@@ -42,37 +53,39 @@ pub use isolation::Isolation;
 use tin::{QUEUES, Tin};
 pub use tins::Diffserv;
 
-/// What a CAKE is made of.
+/// Parameters of a CAKE.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// The rate on the wire that it keeps to. `None`: as fast as what is below takes packets.
+    /// The shaper's rate on the wire. `None`: unlimited.
     pub bandwidth: Option<BitRate>,
-    /// How the differentiated services field divides traffic.
+    /// Division of traffic into tins by the differentiated services field.
     pub diffserv: Diffserv,
-    /// What is kept apart.
+    /// Flow and host isolation.
     pub isolation: Isolation,
-    /// The round-trip time of most traffic, from which COBALT's times follow.
+    /// The round-trip time of most traffic, from which COBALT's times are derived.
     pub rtt: Duration,
-    /// IP bytes that may wait. `None`: four times what the bandwidth carries in `rtt`, at least [`Config::LEAST_MEMORY`], and
-    /// [`Config::MEMORY`] without a bandwidth.
+    /// Capacity in IP bytes. `None`: four times the bytes that the bandwidth carries in `rtt`, at
+    /// least [`Config::LEAST_MEMORY`], and [`Config::MEMORY`] without a bandwidth.
     pub memory: Option<ByteCount>,
-    /// Linux looks behind its address translation for the hosts. Changes nothing here, where no address is translated.
+    /// Linux looks up hosts behind its address translation. No effect here, where no address is
+    /// translated.
     pub nat: bool,
-    /// Which ACKs go when a newer one comes. `None`: none.
+    /// ACKs removed in favour of newer ones. `None`: no ACK filter.
     pub ack_filter: Option<Mode>,
-    /// What a packet takes of the bandwidth, where that is not what it takes on this line: the line that is shaped for may be
-    /// a later one.
+    /// Encapsulation by which the bandwidth is counted, if other than that of this line: the
+    /// bottleneck may be a later line.
     pub link_layer: Option<LinkLayer>,
-    /// The largest IP packet to expect: COBALT's times allow for it.
+    /// The largest IP packet to expect, used for COBALT's times.
     pub largest: ByteCount,
-    /// How late a caller may ask without costing rate, as for a token bucket filter.
+    /// Maximum lateness of a caller that does not cost rate, as for a token bucket filter.
     pub catch_up: Duration,
     /// Seed of BLUE's random numbers.
     pub seed: u64,
 }
 
 impl Default for Config {
-    /// Without a bandwidth, `diffserv3`, `triple-isolate`, 100 ms, no ACK filter: the defaults of tc-cake(8).
+    /// Without a bandwidth, `diffserv3`, `triple-isolate`, 100 ms, no ACK filter: the defaults of
+    /// tc-cake(8).
     fn default() -> Self {
         Self {
             bandwidth: None,
@@ -93,12 +106,13 @@ impl Default for Config {
 impl Config {
     /// The shortest round-trip time: COBALT's target is a twentieth of it.
     pub const LEAST_RTT: Duration = Duration::from_us(1);
-    /// The least memory that follows from a bandwidth.
+    /// The minimum of a memory derived from a bandwidth.
     pub const LEAST_MEMORY: ByteCount = ByteCount::new(4 << 20);
-    /// The memory without a bandwidth: 10 240 packets of 1514 bytes, as many as Linux lets a queue hold.
+    /// The memory without a bandwidth: 10 240 packets of 1514 bytes, the maximum of a queue in
+    /// Linux.
     pub const MEMORY: ByteCount = ByteCount::new(10_240 * 1514);
 
-    /// Checks what only a value can be wrong about.
+    /// Checks the values that types do not check.
     ///
     /// # Errors
     /// A round-trip time or a memory with which nothing would pass.
@@ -121,7 +135,7 @@ impl Config {
     }
 }
 
-/// A CAKE that would let nothing pass.
+/// Errors of a CAKE that would pass nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CakeError {
     /// The round-trip time is too short.
@@ -130,7 +144,7 @@ pub enum CakeError {
     /// The largest packet does not fit the memory.
     #[error("a memory of {memory} does not hold the largest packet, which has {largest}")]
     Memory {
-        /// The memory asked for.
+        /// The configured memory.
         memory: ByteCount,
         /// The largest packet.
         largest: ByteCount,
@@ -144,12 +158,12 @@ pub struct Cake<P> {
     tins: Vec<Tin<P>>,
     /// The tin that sent last.
     sent: usize,
-    cx: Cx,
+    shared: Shared,
     memory: u64,
     shaper: Option<Serialiser>,
-    /// When the next packet may leave.
+    /// The time at which the next packet may depart.
     next: Instant,
-    /// Where there is no rate: the tin whose turn it is.
+    /// Without a rate: the tin that has the turn.
     turn: usize,
     too_large: u64,
 }
@@ -160,16 +174,16 @@ impl<P> core::fmt::Debug for Cake<P> {
     }
 }
 
-/// What all tins use.
+/// State shared by all tins.
 #[derive(Debug)]
-struct Cx {
+struct Shared {
     link_layer: LinkLayer,
     ack_filter: Option<Mode>,
     random: Stream,
     ledger: Ledger,
 }
 
-/// What waits in all tins, and while memory is short which queue is the longest.
+/// The backlog of all tins, and while memory is short the order of queues by size.
 #[derive(Debug, Default)]
 struct Ledger {
     packets: u64,
@@ -179,14 +193,14 @@ struct Ledger {
 }
 
 impl Ledger {
-    /// A packet of so many `bytes` came to a queue that held so many `before`.
+    /// Adds a packet of `bytes` to a queue that held `before` bytes.
     fn add(&mut self, queue: u32, before: u64, bytes: u64) {
         self.packets += 1;
         self.bytes += bytes;
         self.resize(queue, before, before + bytes);
     }
 
-    /// A packet of so many `bytes` left a queue that held so many `before`.
+    /// Removes a packet of `bytes` from a queue that held `before` bytes.
     fn remove(&mut self, queue: u32, before: u64, bytes: u64) {
         self.packets -= 1;
         self.bytes -= bytes;
@@ -214,7 +228,7 @@ impl<P: Packet> Cake<P> {
             tins: tins.collect(),
             sent: 0,
             flows: Arc::clone(&environment.flows),
-            cx: Cx {
+            shared: Shared {
                 link_layer,
                 ack_filter: config.ack_filter,
                 random: Stream::new(config.seed, "cake"),
@@ -229,17 +243,18 @@ impl<P: Packet> Cake<P> {
         }
     }
 
-    /// Drops from the longest queue until what waits fits the memory.
-    fn make_room(&mut self, now: Instant, drops: &mut dyn DropSink<P>) {
-        while self.cx.ledger.bytes > self.memory {
-            let by_size = self.cx.ledger.by_size.get_or_insert_with(|| self.tins.iter().flat_map(Tin::sizes).collect());
-            let &(_, longest) = by_size.last().expect("something waits");
+    /// Drops from the longest queue until the backlog fits the memory.
+    fn fit_memory(&mut self, now: Instant, drops: &mut dyn DropSink<P>) {
+        while self.shared.ledger.bytes > self.memory {
+            let by_size =
+                self.shared.ledger.by_size.get_or_insert_with(|| self.tins.iter().flat_map(Tin::sizes).collect());
+            let &(_, longest) = by_size.last().expect("the backlog is not empty");
             let longest = longest as usize;
-            self.tins[longest / QUEUES].drop_oldest(longest % QUEUES, now, &mut self.cx.ledger, drops);
+            self.tins[longest / QUEUES].drop_oldest(longest % QUEUES, now, &mut self.shared.ledger, drops);
         }
     }
 
-    /// The tin that is served next. Some tin has a flow in its rounds.
+    /// The tin to serve next. Some tin is active.
     fn choose_tin(&mut self, now: Instant) -> usize {
         if self.shaper.is_some() {
             return self.earliest_tin(now);
@@ -250,7 +265,8 @@ impl<P: Packet> Cake<P> {
         self.turn
     }
 
-    /// The one with the largest number that keeps to its threshold, or else the one that will be the first to.
+    /// The active tin below its threshold with the largest number; without one, the tin that will
+    /// be first below its threshold.
     fn earliest_tin(&self, now: Instant) -> usize {
         let active = self.tins.iter().enumerate().filter(|(_, tin)| tin.is_active());
         let (number, _) = active
@@ -259,10 +275,10 @@ impl<P: Packet> Cake<P> {
         number
     }
 
-    /// The packet was sent: the next may leave once the line would have carried it.
+    /// Charges a sent packet: the next may depart once the line would have carried it.
     fn charge(&mut self, now: Instant, tin: usize, packet: &P) {
         let Some(shaper) = &mut self.shaper else { return };
-        let wire = self.cx.link_layer.on_wire(packet.meta().ip_bytes());
+        let wire = self.shared.link_layer.on_wire(packet.meta().ip_bytes());
         self.tins[tin].charge(now, wire);
         let earliest = Instant::from_ps(now.as_ps().saturating_sub(self.config.catch_up.as_ps()));
         if self.next < earliest {
@@ -280,18 +296,18 @@ impl<P: Packet> Discipline<P> for Cake<P> {
             drops.dropped(now, packet, DropReason::TooLarge);
             return;
         }
-        if self.cx.ledger.packets == 0 && self.next < now {
+        if self.shared.ledger.packets == 0 && self.next < now {
             self.next = now;
             if let Some(shaper) = &mut self.shaper {
                 shaper.restart();
             }
         }
-        let hosts = if self.config.isolation.asks_for_hosts() { packet.key(&*self.flows) } else { None };
+        let hosts = if self.config.isolation.needs_hosts() { packet.key(&*self.flows) } else { None };
         let hosts = hosts.map(|key| (key.addresses.ip.source(), key.addresses.ip.destination()));
         let tin = self.config.diffserv.tin(packet.meta().dscp());
         packet.meta_mut().join_class(tin);
-        self.tins[tin].push(now, packet, hosts, &mut self.cx, drops);
-        self.make_room(now, drops);
+        self.tins[tin].push(now, packet, hosts, &mut self.shared, drops);
+        self.fit_memory(now, drops);
     }
 
     fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
@@ -299,13 +315,13 @@ impl<P: Packet> Discipline<P> for Cake<P> {
             return None;
         }
         let mut decays = true;
-        while self.cx.ledger.packets > 0 {
+        while self.shared.ledger.packets > 0 {
             let tin = self.choose_tin(now);
-            if let Some(packet) = self.tins[tin].serve(now, &mut decays, &mut self.cx, drops) {
+            if let Some(packet) = self.tins[tin].serve(now, &mut decays, &mut self.shared, drops) {
                 self.charge(now, tin, &packet);
                 self.sent = tin;
-                if self.cx.ledger.bytes < self.memory / 2 {
-                    self.cx.ledger.by_size = None;
+                if self.shared.ledger.bytes < self.memory / 2 {
+                    self.shared.ledger.by_size = None;
                 }
                 return Some(packet);
             }
@@ -315,11 +331,11 @@ impl<P: Packet> Discipline<P> for Cake<P> {
 
     fn next_ready(&self, now: Instant) -> Option<Instant> {
         let ready = if self.shaper.is_some() { self.next } else { now };
-        (self.cx.ledger.packets > 0).then_some(ready)
+        (self.shared.ledger.packets > 0).then_some(ready)
     }
 
     fn backlog(&self) -> Backlog {
-        let Ledger { packets, bytes, .. } = self.cx.ledger;
+        let Ledger { packets, bytes, .. } = self.shared.ledger;
         Backlog { packets: PacketCount::new(packets), bytes: ByteCount::new(bytes) }
     }
 

@@ -1,11 +1,14 @@
-//! One tin of CAKE: 1024 queues, a set-associative hash that finds them, and the rounds in which they are served.
+//! One tin of CAKE: 1024 queues, a set-associative hash that finds them, and the rounds in which
+//! they are served.
 //!
-//! The hash names a queue; if another flow has it, the seven others of its set of eight are tried. So flows share a queue only
-//! once nine fall into one set: 256 flows hardly ever do, where a plain hash would have thirty of them share.
+//! The hash selects a queue; if another flow has it, the seven others of its set of eight are
+//! tried. Flows therefore share a queue only once nine fall into one set: 256 flows hardly ever do,
+//! where with a plain hash thirty of them would share.
 //!
-//! The rounds are DRR++ (MacGregor, Shi 2000): a flow that comes anew is *sparse* and goes before all that have used up a
-//! quantum, which are *bulk*. The quantum of a flow is that of the tin by the number of bulk flows that its host has.
-//! A flow whose queue is empty keeps its queue, *decaying*, until its AQM has nothing left to remember.
+//! The rounds are DRR++ (MacGregor, Shi 2000): a new flow is *sparse* and has priority over flows
+//! that have used up a quantum, which are *bulk*. The quantum of a flow is that of the tin divided
+//! by the number of bulk flows of its host. A flow whose queue is empty keeps its queue,
+//! *decaying*, until its AQM is back in its initial state.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,7 +17,7 @@ use lastmile_units::{Instant, Serialiser, WireBytes};
 
 use super::cobalt::{Cobalt, Settings, Signal};
 use super::isolation::{HostLoad, Hosts, Isolation, mix};
-use super::{Config, Cx, Ledger};
+use super::{Config, Ledger, Shared};
 use crate::ack::linked_fifo::{Handle, LinkedFifo};
 use crate::discipline::Counter;
 use crate::{DropReason, DropSink};
@@ -24,39 +27,40 @@ pub(super) const QUEUES: usize = 1024;
 /// Queues of a set.
 const WAYS: usize = 8;
 
-/// What a queue is to the rounds.
+/// State of a queue in the rounds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Standing {
+enum QueueState {
     /// Free for any flow.
     #[default]
     Idle,
-    /// Among the new: it goes first until its quantum is used up.
+    /// In the list of new flows: it has priority until its quantum is used up.
     Sparse,
-    /// Among the old, to pay what it has used, though its queue is empty: still counted as sparse.
+    /// In the list of old flows with an empty queue, to pay for its quantum: still counted as
+    /// sparse.
     Paying,
-    /// Among the old.
+    /// In the list of old flows.
     Bulk,
-    /// Empty, its place kept.
+    /// Empty, but reserved for its flow.
     Decaying,
 }
 
 #[derive(Debug)]
 struct Flow<P> {
     packets: VecDeque<P>,
-    /// IP bytes that wait.
+    /// Backlog in IP bytes.
     bytes: u64,
-    /// Whose queue it is, or was last.
+    /// Tag of the flow that has the queue, or had it last.
     tag: Option<u64>,
     hosts: Hosts,
-    /// The tags of those that share it for want of a queue of their own.
+    /// Tags of flows that share the queue for lack of their own.
     guests: Vec<u64>,
-    standing: Standing,
-    /// Where it stands in the list of its standing.
-    place: Option<Handle>,
+    state: QueueState,
+    /// Its position in the list of its state.
+    position: Option<Handle>,
     /// Bytes on the wire that it may send in this round.
     deficit: i64,
-    /// What the last division of the quantum left over.
-    rest: u32,
+    /// Remainder of the last division of the quantum.
+    remainder: u32,
     law: Cobalt,
 }
 
@@ -68,16 +72,16 @@ impl<P> Flow<P> {
             tag: None,
             hosts: None,
             guests: Vec::new(),
-            standing: Standing::Idle,
-            place: None,
+            state: QueueState::Idle,
+            position: None,
             deficit: 0,
-            rest: 0,
+            remainder: 0,
             law: Cobalt::default(),
         }
     }
 }
 
-/// What a tin counts.
+/// Counters of a tin.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stats {
     sent_packets: u64,
@@ -92,6 +96,24 @@ struct Stats {
     way_collisions: u64,
 }
 
+/// Service of a tin without a rate, by deficit round robin among the tins.
+#[derive(Clone, Copy, Debug)]
+struct Share {
+    /// Bytes on the wire a round.
+    weight: i64,
+    /// Bytes on the wire that it may still send in this round.
+    deficit: i64,
+}
+
+/// The lists of queues: sparse ones have priority over bulk ones.
+#[derive(Debug)]
+struct Rounds {
+    new: LinkedFifo<u16>,
+    old: LinkedFifo<u16>,
+    /// Empty queues whose AQM is not yet in its initial state; checked, not served.
+    decaying: LinkedFifo<u16>,
+}
+
 /// A tin.
 #[derive(Debug)]
 pub(super) struct Tin<P> {
@@ -99,28 +121,26 @@ pub(super) struct Tin<P> {
     name: String,
     isolation: Isolation,
     settings: Settings,
-    /// Bytes on the wire a round, for a flow whose host has no other.
+    /// Bytes on the wire a round, for a flow that is its host's only one.
     quantum: u32,
-    /// The rate below which it goes first, and when it will have sent no more than that.
+    /// The rate up to which it has priority, and the time at which its traffic is down to that
+    /// rate.
     threshold: Option<Serialiser>,
     pub(super) next: Instant,
-    /// Where there is no rate: bytes a round of tins, and what is left of them.
-    weight: i64,
-    deficit: i64,
-    /// None before the first packet: most tins never see one.
+    share: Share,
+    /// Empty before the first packet: most tins never see one.
     flows: Vec<Flow<P>>,
-    /// Flows that found no queue of their own, and whose they share until it is empty: so they keep their order.
+    /// Flows without a queue of their own, and the queue that they share until it is empty, so that
+    /// they keep their order.
     guests: BTreeMap<u64, u16>,
-    new: LinkedFifo<u16>,
-    old: LinkedFifo<u16>,
-    decaying: LinkedFifo<u16>,
+    rounds: Rounds,
     load: HostLoad,
     packets: u64,
     stats: Stats,
 }
 
 impl<P: Packet> Tin<P> {
-    /// The tin of this number, on a line where the largest packet takes so much.
+    /// The tin of this number; `largest` is the largest packet on the wire.
     pub(super) fn new(config: &Config, number: usize, largest: WireBytes) -> Self {
         let rate = config.bandwidth.map(|bandwidth| config.diffserv.threshold_rate(number, bandwidth));
         // A 4096th of a second at the rate, from 300 to 1514 bytes.
@@ -133,13 +153,10 @@ impl<P: Packet> Tin<P> {
             quantum: u32::try_from(quantum).expect("at most 1514"),
             threshold: rate.map(Serialiser::new),
             next: Instant::ZERO,
-            weight: config.diffserv.weight(number),
-            deficit: 0,
+            share: Share { weight: config.diffserv.weight(number), deficit: 0 },
             flows: Vec::new(),
             guests: BTreeMap::new(),
-            new: LinkedFifo::new(),
-            old: LinkedFifo::new(),
-            decaying: LinkedFifo::new(),
+            rounds: Rounds { new: LinkedFifo::new(), old: LinkedFifo::new(), decaying: LinkedFifo::new() },
             load: HostLoad::default(),
             packets: 0,
             stats: Stats::default(),
@@ -148,52 +165,60 @@ impl<P: Packet> Tin<P> {
 
     /// True while a round has a flow to serve.
     pub(super) fn is_active(&self) -> bool {
-        self.new.first().is_some() || self.old.first().is_some()
+        self.rounds.new.first().is_some() || self.rounds.old.first().is_some()
     }
 
-    /// True if it is its turn, where tins share by weight. Otherwise it has more for its next turn.
+    /// True if it has the turn, where tins share by weight. Otherwise its deficit grows for its
+    /// next turn.
     pub(super) fn has_turn(&mut self) -> bool {
-        let has = self.deficit >= 0 && self.is_active();
-        if !has && self.deficit <= 0 {
-            self.deficit += self.weight;
+        let has = self.share.deficit >= 0 && self.is_active();
+        if !has && self.share.deficit <= 0 {
+            self.share.deficit += self.share.weight;
         }
         has
     }
 
-    /// The names of the queues in the ledger: one range a tin.
+    /// Number of a queue in the ledger: one range a tin.
     fn name_of(&self, index: usize) -> u32 {
         self.number * QUEUES as u32 + index as u32
     }
 
-    /// The bytes of each queue that waits, by its name in the ledger.
+    /// The bytes of each backlogged queue, by its number in the ledger.
     pub(super) fn sizes(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
         let waiting = self.flows.iter().enumerate().filter(|(_, flow)| flow.bytes > 0);
         waiting.map(|(index, flow)| (flow.bytes, self.name_of(index)))
     }
 
-    /// Takes a packet in.
-    pub(super) fn push(&mut self, now: Instant, packet: P, hosts: Hosts, cx: &mut Cx, drops: &mut dyn DropSink<P>) {
+    /// Enqueues a packet.
+    pub(super) fn push(
+        &mut self,
+        now: Instant,
+        packet: P,
+        hosts: Hosts,
+        shared: &mut Shared,
+        drops: &mut dyn DropSink<P>,
+    ) {
         if self.packets == 0 {
             self.next = self.next.max(now);
         }
         let index = self.queue_for(self.isolation.tag(packet.meta().flow, hosts), hosts);
-        let redundant = cx.ack_filter.and_then(|mode| {
-            let older = self.flows[index].packets.iter().enumerate().map(|(place, older)| (place, older.meta()));
+        let redundant = shared.ack_filter.and_then(|mode| {
+            let older = self.flows[index].packets.iter().enumerate().map(|(position, older)| (position, older.meta()));
             crate::ack::cake::redundant(mode, older, &packet)
         });
-        if let Some(place) = redundant {
-            let older = self.take(index, place, &mut cx.ledger).expect("it waits there");
+        if let Some(position) = redundant {
+            let older = self.take(index, position, &mut shared.ledger).expect("the packet is in this queue");
             self.stats.dropped_ack_filtered += 1;
             drops.dropped(now, older, DropReason::AckFiltered);
         }
         let name = self.name_of(index);
         let flow = &mut self.flows[index];
         let bytes = u64::from(packet.meta().ip_len);
-        cx.ledger.add(name, flow.bytes, bytes);
+        shared.ledger.add(name, flow.bytes, bytes);
         flow.bytes += bytes;
         self.packets += 1;
         flow.packets.push_back(packet);
-        self.rouse(index);
+        self.activate(index);
     }
 
     /// The queue of the flow with this tag.
@@ -206,7 +231,7 @@ impl<P: Packet> Tin<P> {
         let way = |n: usize| set + (slot + n) % WAYS;
         if let Some(n) = (0..WAYS).find(|&n| self.flows[way(n)].tag == Some(tag)) {
             self.stats.way_hits += u64::from(n > 0);
-            if self.flows[way(n)].standing == Standing::Idle {
+            if self.flows[way(n)].state == QueueState::Idle {
                 self.flows[way(n)].hosts = hosts;
             }
             return way(n);
@@ -214,7 +239,7 @@ impl<P: Packet> Tin<P> {
         if let Some(&index) = self.guests.get(&tag) {
             return usize::from(index);
         }
-        if let Some(n) = (0..WAYS).find(|&n| self.flows[way(n)].standing == Standing::Idle) {
+        if let Some(n) = (0..WAYS).find(|&n| self.flows[way(n)].state == QueueState::Idle) {
             self.stats.way_misses += 1;
             let flow = &mut self.flows[way(n)];
             (flow.tag, flow.hosts) = (Some(tag), hosts);
@@ -226,81 +251,82 @@ impl<P: Packet> Tin<P> {
         slot
     }
 
-    /// Puts a queue that has a packet now where it is served.
-    fn rouse(&mut self, index: usize) {
-        match self.flows[index].standing {
-            Standing::Idle | Standing::Decaying => {
-                self.leave(index);
+    /// Moves a queue that has received a packet to the list in which it is served.
+    fn activate(&mut self, index: usize) {
+        match self.flows[index].state {
+            QueueState::Idle | QueueState::Decaying => {
+                self.remove_from_list(index);
                 self.flows[index].deficit = self.quantum_of(index);
-                self.join(index, Standing::Sparse);
+                self.insert_into_list(index, QueueState::Sparse);
             }
-            // It stands among the old already.
-            Standing::Paying => self.becomes_bulk(index),
-            Standing::Sparse | Standing::Bulk => {}
+            // It is in the list of old flows already.
+            QueueState::Paying => self.become_bulk(index),
+            QueueState::Sparse | QueueState::Bulk => {}
         }
     }
 
-    /// Its share of the tin's quantum. What the division leaves over is carried, so that shares are exact.
+    /// The flow's share of the tin's quantum. The remainder of the division is carried, so that
+    /// shares are exact.
     fn quantum_of(&mut self, index: usize) -> i64 {
         let flow = &mut self.flows[index];
         let load = self.load.of(flow.hosts);
-        let whole = self.quantum + flow.rest;
-        flow.rest = whole % load;
+        let whole = self.quantum + flow.remainder;
+        flow.remainder = whole % load;
         i64::from(whole / load)
     }
 
-    fn becomes_bulk(&mut self, index: usize) {
+    fn become_bulk(&mut self, index: usize) {
         self.load.add(self.isolation, self.flows[index].hosts);
-        self.flows[index].standing = Standing::Bulk;
+        self.flows[index].state = QueueState::Bulk;
     }
 
-    /// The list in which queues of this standing wait.
-    fn list(&mut self, standing: Standing) -> Option<&mut LinkedFifo<u16>> {
-        match standing {
-            Standing::Idle => None,
-            Standing::Sparse => Some(&mut self.new),
-            Standing::Paying | Standing::Bulk => Some(&mut self.old),
-            Standing::Decaying => Some(&mut self.decaying),
+    /// The list of queues in this state.
+    fn list(&mut self, state: QueueState) -> Option<&mut LinkedFifo<u16>> {
+        match state {
+            QueueState::Idle => None,
+            QueueState::Sparse => Some(&mut self.rounds.new),
+            QueueState::Paying | QueueState::Bulk => Some(&mut self.rounds.old),
+            QueueState::Decaying => Some(&mut self.rounds.decaying),
         }
     }
 
-    fn leave(&mut self, index: usize) {
-        if let Some(place) = self.flows[index].place.take() {
-            let standing = self.flows[index].standing;
-            self.list(standing).expect("who has a place stands in a list").remove(place);
+    fn remove_from_list(&mut self, index: usize) {
+        if let Some(position) = self.flows[index].position.take() {
+            let state = self.flows[index].state;
+            self.list(state).expect("a position belongs to a list").remove(position);
         }
-        if self.flows[index].standing == Standing::Bulk {
+        if self.flows[index].state == QueueState::Bulk {
             self.load.remove(self.isolation, self.flows[index].hosts);
         }
-        self.flows[index].standing = Standing::Idle;
+        self.flows[index].state = QueueState::Idle;
     }
 
-    fn join(&mut self, index: usize, standing: Standing) {
-        debug_assert_eq!(self.flows[index].standing, Standing::Idle, "it left where it stood");
-        let place = self.list(standing).map(|list| list.push_back(index as u16));
-        self.flows[index].place = place;
-        match standing {
-            Standing::Bulk => self.becomes_bulk(index),
-            _ => self.flows[index].standing = standing,
+    fn insert_into_list(&mut self, index: usize, state: QueueState) {
+        debug_assert_eq!(self.flows[index].state, QueueState::Idle, "it was removed from its list");
+        let position = self.list(state).map(|list| list.push_back(index as u16));
+        self.flows[index].position = position;
+        match state {
+            QueueState::Bulk => self.become_bulk(index),
+            _ => self.flows[index].state = state,
         }
     }
 
-    /// Serves the flow whose turn it is. `None`: it had nothing, and has left the rounds.
+    /// Serves the flow that has the turn. `None`: it had no packet, and has left the rounds.
     ///
-    /// One of the decaying flows is looked after first if `decays` says so, which it then does no more.
+    /// If `decays` is set, a decaying flow is checked first, and `decays` is cleared.
     pub(super) fn serve(
         &mut self,
         now: Instant,
         decays: &mut bool,
-        cx: &mut Cx,
+        shared: &mut Shared,
         drops: &mut dyn DropSink<P>,
     ) -> Option<P> {
         loop {
-            let decaying = if std::mem::take(decays) { self.decaying.first() } else { None };
-            let index = match (decaying, self.new.first(), self.old.first()) {
-                (Some(place), ..) => *self.decaying.get(place),
-                (None, Some(place), _) => *self.new.get(place),
-                (None, None, Some(place)) => *self.old.get(place),
+            let decaying = if std::mem::take(decays) { self.rounds.decaying.first() } else { None };
+            let index = match (decaying, self.rounds.new.first(), self.rounds.old.first()) {
+                (Some(position), ..) => *self.rounds.decaying.get(position),
+                (None, Some(position), _) => *self.rounds.new.get(position),
+                (None, None, Some(position)) => *self.rounds.old.get(position),
                 (None, None, None) => return None,
             };
             let index = usize::from(index);
@@ -308,11 +334,11 @@ impl<P: Packet> Tin<P> {
                 self.next_round(index);
                 continue;
             }
-            if let Some(packet) = self.pull(index, now, cx, drops) {
-                let wire = cx.link_layer.on_wire(packet.meta().ip_bytes());
+            if let Some(packet) = self.pull(index, now, shared, drops) {
+                let wire = shared.link_layer.on_wire(packet.meta().ip_bytes());
                 let paid = i64::try_from(wire.as_u64()).expect("the wire bytes of a packet");
                 self.flows[index].deficit -= paid;
-                self.deficit -= paid;
+                self.share.deficit -= paid;
                 self.stats.sent_packets += 1;
                 self.stats.sent_bytes += u64::from(packet.meta().ip_len);
                 self.stats.sent_wire_bytes += wire.as_u64();
@@ -323,42 +349,43 @@ impl<P: Packet> Tin<P> {
         }
     }
 
-    /// Its quantum is used up: behind all the others, with a new one.
+    /// The flow has used up its quantum: it moves to the end with a new one.
     fn next_round(&mut self, index: usize) {
-        let stood = self.flows[index].standing;
-        if stood == Standing::Bulk {
-            // The load of its hosts stays as it is.
-            let place = self.flows[index].place.expect("it stands among the old");
-            self.old.remove(place);
-            self.flows[index].place = Some(self.old.push_back(index as u16));
+        let previous = self.flows[index].state;
+        if previous == QueueState::Bulk {
+            // The load of its hosts does not change.
+            let position = self.flows[index].position.expect("a bulk flow is in the list of old flows");
+            self.rounds.old.remove(position);
+            self.flows[index].position = Some(self.rounds.old.push_back(index as u16));
             self.flows[index].deficit += self.quantum_of(index);
             return;
         }
         let empty = self.flows[index].packets.is_empty();
-        let standing = match stood {
-            Standing::Sparse | Standing::Paying if empty => Standing::Paying,
-            _ => Standing::Bulk,
+        let state = match previous {
+            QueueState::Sparse | QueueState::Paying if empty => QueueState::Paying,
+            _ => QueueState::Bulk,
         };
         // A flow that turns from sparse to bulk counts in its own share already.
-        self.leave(index);
-        self.join(index, standing);
+        self.remove_from_list(index);
+        self.insert_into_list(index, state);
         self.flows[index].deficit += self.quantum_of(index);
     }
 
-    /// The next packet of a queue that its AQM lets pass.
-    fn pull(&mut self, index: usize, now: Instant, cx: &mut Cx, drops: &mut dyn DropSink<P>) -> Option<P> {
+    /// The next packet of a queue that its AQM passes.
+    fn pull(&mut self, index: usize, now: Instant, shared: &mut Shared, drops: &mut dyn DropSink<P>) -> Option<P> {
         loop {
-            let mut packet = self.take(index, 0, &mut cx.ledger)?;
+            let mut packet = self.take(index, 0, &mut shared.ledger)?;
             let waited = now.since(packet.meta().arrived);
             let flow = &mut self.flows[index];
             let markable = packet.meta().ecn() != Meta::NOT_ECT;
-            match flow.law.leaving(&self.settings, now, (waited, markable), &mut cx.random) {
+            match flow.law.on_dequeue(&self.settings, now, (waited, markable), &mut shared.random) {
                 Signal::Pass => return Some(packet),
                 Signal::Mark if packet.mark_ce() => {
                     self.stats.marked += 1;
                     return Some(packet);
                 }
-                // The last packet of a queue is never dropped: nothing would follow to tell its receiver of the loss.
+                // The last packet of a queue is never dropped: no packet would follow to show its
+                // receiver the loss.
                 Signal::Mark | Signal::Drop if flow.packets.is_empty() => return Some(packet),
                 Signal::Mark | Signal::Drop => {
                     self.stats.dropped_aqm += 1;
@@ -368,15 +395,16 @@ impl<P: Packet> Tin<P> {
         }
     }
 
-    /// A queue that was found empty leaves the rounds, and decays as long as its AQM remembers something.
+    /// Removes an empty queue from the rounds. It decays until its AQM is back in its initial
+    /// state.
     fn retire(&mut self, index: usize, now: Instant) {
         for tag in std::mem::take(&mut self.flows[index].guests) {
             self.guests.remove(&tag);
         }
         self.flows[index].law.found_empty(&self.settings, now);
-        let standing = if self.flows[index].law.remembers(now) { Standing::Decaying } else { Standing::Idle };
-        self.leave(index);
-        self.join(index, standing);
+        let state = if self.flows[index].law.has_state(now) { QueueState::Decaying } else { QueueState::Idle };
+        self.remove_from_list(index);
+        self.insert_into_list(index, state);
     }
 
     /// Drops the oldest packet of a queue that is the largest of all.
@@ -387,11 +415,11 @@ impl<P: Packet> Tin<P> {
         drops.dropped(now, oldest, DropReason::Head);
     }
 
-    /// Takes a packet out of a queue.
-    fn take(&mut self, index: usize, place: usize, ledger: &mut Ledger) -> Option<P> {
+    /// Removes the packet at this position from a queue.
+    fn take(&mut self, index: usize, position: usize, ledger: &mut Ledger) -> Option<P> {
         let name = self.name_of(index);
         let flow = &mut self.flows[index];
-        let packet = flow.packets.remove(place)?;
+        let packet = flow.packets.remove(position)?;
         let bytes = u64::from(packet.meta().ip_len);
         ledger.remove(name, flow.bytes, bytes);
         flow.bytes -= bytes;
@@ -399,8 +427,8 @@ impl<P: Packet> Tin<P> {
         Some(packet)
     }
 
-    /// A packet of the tin was sent: it uses up its threshold. What it did not use before does not count beyond the pause
-    /// that its first packet ended.
+    /// Charges a sent packet to the tin's threshold. Capacity unused before the pause that ended
+    /// with its first packet does not count.
     pub(super) fn charge(&mut self, now: Instant, wire: WireBytes) {
         let Some(threshold) = &mut self.threshold else { return };
         let span = threshold.advance(wire);

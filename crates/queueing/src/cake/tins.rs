@@ -1,17 +1,19 @@
-//! The tins of CAKE: which code points share one, up to what rate it goes first, and its weight.
+//! The tins of CAKE: their code points, their thresholds and their weights.
 //!
-//! Published: tc-cake(8), "Priority queue parameters"; Høiland-Jørgensen, Täht, Morton 2018, section III-C. The code
-//! points are those of RFC 2474 (CSx), RFC 2597 (AFxy), RFC 3246 (EF), RFC 5865 (VA), RFC 8622 (LE), and of RFC 1349 (TOS).
+//! Published: tc-cake(8), "Priority queue parameters"; Høiland-Jørgensen, Täht, Morton 2018,
+//! section III-C. The code points are those of RFC 2474 (CSx), RFC 2597 (AFxy), RFC 3246 (EF), RFC
+//! 5865 (VA), RFC 8622 (LE), and of RFC 1349 (TOS).
 //!
-//! A tin that has sent less than its threshold goes before those with a smaller number; one that has sent more waits for
-//! its turn. Without a bandwidth there is no threshold, and tins share by weight.
+//! A tin that has sent less than its threshold has priority over tins with a smaller number; one
+//! that has sent more is served in turn. Without a bandwidth there is no threshold, and tins share
+//! by weight.
 
 use lastmile_units::BitRate;
 
-/// How the differentiated services field divides traffic.
+/// Division of traffic by the differentiated services field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Diffserv {
-    /// One tin for everything.
+    /// One tin for all traffic.
     BestEffort,
     /// A tin for each value of the old precedence field: the upper three bits.
     Precedence,
@@ -97,7 +99,7 @@ impl Diffserv {
         }
     }
 
-    /// The share of the bandwidth below which a tin goes first, as a fraction.
+    /// The share of the bandwidth up to which a tin has priority, as a fraction.
     fn threshold(self, tin: usize) -> (u64, u64) {
         match self {
             Self::BestEffort => (1, 1),
@@ -107,7 +109,7 @@ impl Diffserv {
         }
     }
 
-    /// The rate below which a tin goes first.
+    /// The rate up to which a tin has priority.
     pub(super) fn threshold_rate(self, tin: usize, bandwidth: BitRate) -> BitRate {
         let (part, of) = self.threshold(tin);
         let bps = u128::from(bandwidth.as_bps()) * u128::from(part) / u128::from(of);
@@ -115,7 +117,7 @@ impl Diffserv {
         BitRate::from_bps(bps.max(1)).expect("at most the bandwidth")
     }
 
-    /// The weight of a tin where there is no bandwidth to take a share of: bytes a round.
+    /// The weight of a tin without a bandwidth: bytes on the wire a round.
     pub(super) fn weight(self, tin: usize) -> i64 {
         let whole: u64 = match self {
             Self::BestEffort => 65_535,
@@ -170,7 +172,7 @@ mod tests {
         assert_eq!((Precedence.tin(7), Precedence.tin(8), Precedence.tin(63)), (0, 1, 7));
     }
 
-    /// 6.25 %, 50 % and 25 % (tc-cake(8)); with eight tins each has 7/8 of the one before.
+    /// 6.25 %, 50 % and 25 % (tc-cake(8)); with eight tins each has 7/8 of the previous one.
     #[test]
     fn thresholds_are_shares_of_the_bandwidth() {
         let rate = |diffserv: Diffserv, tin| diffserv.threshold_rate(tin, BitRate::from_mbit_per_s(16)).as_bps();

@@ -1,10 +1,14 @@
-//! Deficit round robin (DRR): turns of a quantum each; what a turn leaves unused is kept for the next.
+//! Deficit round robin (DRR): each class or flow may send a quantum in its turn; the unused part is
+//! kept for its next turn.
 //!
-//! Published: Shreedhar, Varghese, "Efficient Fair Queuing Using Deficit Round-Robin", 1995; tc-drr(8).
-//! Differs: quanta count bytes on the wire of the line. A class is any discipline ([`super::members`] tells how its head is
-//! known); if it sends more than was expected of it, its deficit falls below zero and turns to come pay. Flows are told
-//! apart exactly, where the paper hashes them.
-//! Cost: O(1) a packet if no quantum is smaller than the largest packet; else as many rounds as quanta go into the packet.
+//! Published: Shreedhar, Varghese, "Efficient Fair Queuing Using Deficit Round-Robin", 1995;
+//! tc-drr(8).
+//! Differs: quanta count bytes on the wire of the line. A class is any discipline
+//! ([`super::members`] explains how the size of its head is known); if it sends more than expected,
+//! its deficit becomes negative and later active pay. Flows are distinguished exactly, where the
+//! paper hashes them.
+//! Cost: O(1) a packet if no quantum is smaller than the largest packet; else as many rounds as
+//! quanta go into the packet.
 
 use std::collections::VecDeque;
 
@@ -18,27 +22,28 @@ use crate::Spec;
 use crate::catalogue::{Built, Mechanism};
 use crate::spec::{Problem, Site};
 
-/// Among whom turns go, and what each may send in a turn: not zero.
+/// Classes or flows, with the quantum of each: bytes on the wire a turn, not zero.
 pub type Config = Among<WireBytes>;
 
-/// Turns and deficits.
+/// The active list and the deficits.
 #[derive(Clone, Debug)]
 pub(crate) struct Drr {
     quanta: Shares,
     members: Vec<Member>,
-    /// Those who have packets, and those who had when they last stood in front, in the order of turns.
-    turns: VecDeque<u32>,
-    /// The first of them has its quantum for this turn.
-    begun: bool,
-    forgotten: Vec<u32>,
+    /// The active list, in the order of active: members with packets, and members that became empty
+    /// since their last turn.
+    active: VecDeque<u32>,
+    /// The first member of the list has received its quantum for this turn.
+    has_quantum: bool,
+    released: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Member {
-    /// Bytes on the wire that it may still send.
+    /// Bytes on the wire that the member may still send.
     deficit: i64,
     head: Option<i64>,
-    listed: bool,
+    is_active: bool,
 }
 
 fn signed(size: u64) -> i64 {
@@ -47,14 +52,14 @@ fn signed(size: u64) -> i64 {
 
 impl Drr {
     pub(crate) const fn new(quanta: Shares) -> Self {
-        Self { quanta, members: Vec::new(), turns: VecDeque::new(), begun: false, forgotten: Vec::new() }
+        Self { quanta, members: Vec::new(), active: VecDeque::new(), has_quantum: false, released: Vec::new() }
     }
 
-    fn leave(&mut self) {
-        self.begun = false;
-        if let Some(member) = self.turns.pop_front() {
-            self.members[member as usize].listed = false;
-            self.forgotten.push(member);
+    fn deactivate(&mut self) {
+        self.has_quantum = false;
+        if let Some(member) = self.active.pop_front() {
+            self.members[member as usize].is_active = false;
+            self.released.push(member);
         }
     }
 }
@@ -67,37 +72,37 @@ impl Order for Drr {
         let state = &mut self.members[member as usize];
         state.head = head.map(|head| signed(head.as_u64()));
         if state.head.is_some() {
-            if !state.listed {
-                state.listed = true;
-                self.turns.push_back(member);
+            if !state.is_active {
+                state.is_active = true;
+                self.active.push_back(member);
             }
             return;
         }
         state.deficit = 0;
-        if !state.listed {
-            self.forgotten.push(member);
-        } else if self.turns.front() == Some(&member) {
-            self.leave();
+        if !state.is_active {
+            self.released.push(member);
+        } else if self.active.front() == Some(&member) {
+            self.deactivate();
         }
     }
 
     fn next(&mut self) -> Option<u32> {
         loop {
-            let member = *self.turns.front()?;
+            let member = *self.active.front()?;
             let state = &mut self.members[member as usize];
             let Some(head) = state.head else {
-                self.leave();
+                self.deactivate();
                 continue;
             };
-            if !self.begun {
+            if !self.has_quantum {
                 state.deficit += signed(self.quanta.of(member));
-                self.begun = true;
+                self.has_quantum = true;
             }
             if head <= state.deficit {
                 return Some(member);
             }
-            self.turns.rotate_left(1);
-            self.begun = false;
+            self.active.rotate_left(1);
+            self.has_quantum = false;
         }
     }
 
@@ -105,8 +110,8 @@ impl Order for Drr {
         self.members[member as usize].deficit -= signed(size.as_u64());
     }
 
-    fn forgotten(&mut self) -> &mut Vec<u32> {
-        &mut self.forgotten
+    fn released(&mut self) -> &mut Vec<u32> {
+        &mut self.released
     }
 }
 

@@ -1,6 +1,6 @@
-//! Many FIFOs in one store of packets, one for each flow or for each bucket of a hash.
+//! FIFOs in one store of packets, one FIFO for each flow or each bucket of a hash.
 //!
-//! Cost: O(1) a packet. Places that fall free are used again.
+//! Cost: O(1) a packet. Free slots are reused.
 
 use std::num::NonZeroU32;
 
@@ -13,16 +13,16 @@ use crate::random::split_mix;
 use crate::spec::Problem;
 use crate::{Backlog, Spec};
 
-/// Which packets share a queue.
+/// The rule by which packets share a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FlowKeys {
-    /// Those of one flow, and no others.
+    /// One queue for each flow.
     Exact,
-    /// Those whose flows have one hash, of so many: two flows may share a queue.
+    /// Hashed: flows of one bucket share a queue.
     Buckets {
-        /// How many there are.
+        /// Number of buckets.
         count: NonZeroU32,
-        /// Which flows share one.
+        /// Seed of the hash.
         seed: u64,
     },
 }
@@ -37,16 +37,16 @@ impl FlowKeys {
     }
 }
 
-/// FIFOs, each with a state `S` of its scheduler.
+/// FIFOs, each with its scheduler state `S`.
 #[derive(Clone, Debug)]
 pub(crate) struct Flows<P, S> {
     keys: FlowKeys,
     link_layer: LinkLayer,
     queues: Vec<Queue<S>>,
-    numbers: FlowMap<u32>,
+    queue_indices: FlowMap<u32>,
     free_queues: Vec<u32>,
-    places: Vec<Place<P>>,
-    free_place: Option<u32>,
+    slots: Vec<Slot<P>>,
+    free_slot: Option<u32>,
     packets: u64,
     bytes: u64,
 }
@@ -62,9 +62,9 @@ struct Queue<S> {
 }
 
 #[derive(Clone, Debug)]
-enum Place<P> {
-    Free { next: Option<u32> },
-    Taken { packet: P, ahead: Option<u32>, behind: Option<u32> },
+enum Slot<P> {
+    Free { next_free: Option<u32> },
+    Used { packet: P, previous: Option<u32>, next: Option<u32> },
 }
 
 impl<P: Packet, S: Clone + Default> Flows<P, S> {
@@ -78,16 +78,16 @@ impl<P: Packet, S: Clone + Default> Flows<P, S> {
             keys,
             link_layer: *link_layer,
             queues,
-            numbers: FlowMap::default(),
+            queue_indices: FlowMap::default(),
             free_queues: Vec::new(),
-            places: Vec::new(),
-            free_place: None,
+            slots: Vec::new(),
+            free_slot: None,
             packets: 0,
             bytes: 0,
         }
     }
 
-    /// The queue of a flow.
+    /// The queue of a flow; makes one for a new flow.
     pub(crate) fn queue_of(&mut self, flow: FlowId) -> u32 {
         match self.keys {
             FlowKeys::Buckets { count, seed } => {
@@ -96,7 +96,7 @@ impl<P: Packet, S: Clone + Default> Flows<P, S> {
                 (hash >> 64) as u32
             }
             FlowKeys::Exact => {
-                if let Some(&number) = self.numbers.get(&flow) {
+                if let Some(&number) = self.queue_indices.get(&flow) {
                     return number;
                 }
                 let queue = Queue { flow, ends: None, packets: 0, wire: 0, state: S::default() };
@@ -107,16 +107,16 @@ impl<P: Packet, S: Clone + Default> Flows<P, S> {
                     self.queues.push(queue);
                     u32::try_from(self.queues.len() - 1).expect("fewer than 2^32 flows")
                 };
-                self.numbers.insert(flow, number);
+                self.queue_indices.insert(flow, number);
                 number
             }
         }
     }
 
-    /// The scheduler is done with an empty queue: an exact flow is forgotten, a bucket keeps its state.
+    /// Releases an empty queue: an exact flow is removed, a bucket keeps its state.
     pub(crate) fn release(&mut self, queue: u32) {
         if self.keys == FlowKeys::Exact {
-            self.numbers.remove(&self.queues[queue as usize].flow);
+            self.queue_indices.remove(&self.queues[queue as usize].flow);
             self.free_queues.push(queue);
         }
     }
@@ -125,81 +125,81 @@ impl<P: Packet, S: Clone + Default> Flows<P, S> {
         self.packets += 1;
         self.bytes += u64::from(packet.meta().ip_len);
         let wire = self.wire_bytes(&packet).as_u64();
-        let ahead = self.queues[queue as usize].ends.map(|(_, last)| last);
-        let taken = Place::Taken { packet, ahead, behind: None };
-        let place = if let Some(place) = self.free_place {
-            let Place::Free { next } = std::mem::replace(&mut self.places[place as usize], taken) else {
-                unreachable!("the free list holds free places");
+        let previous = self.queues[queue as usize].ends.map(|(_, last)| last);
+        let used = Slot::Used { packet, previous, next: None };
+        let slot = if let Some(slot) = self.free_slot {
+            let Slot::Free { next_free } = std::mem::replace(&mut self.slots[slot as usize], used) else {
+                unreachable!("the free list holds free slots");
             };
-            self.free_place = next;
-            place
+            self.free_slot = next_free;
+            slot
         } else {
-            self.places.push(taken);
-            u32::try_from(self.places.len() - 1).expect("fewer than 2^32 packets wait in a queue")
+            self.slots.push(used);
+            u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 packets in a queue")
         };
         let this = &mut self.queues[queue as usize];
         this.packets += 1;
         this.wire += wire;
-        this.ends = Some((this.ends.map_or(place, |(first, _)| first), place));
-        if let Some(ahead) = ahead {
-            let Place::Taken { behind, .. } = &mut self.places[ahead as usize] else {
+        this.ends = Some((this.ends.map_or(slot, |(first, _)| first), slot));
+        if let Some(previous) = previous {
+            let Slot::Used { next, .. } = &mut self.slots[previous as usize] else {
                 unreachable!("links lead to packets");
             };
-            *behind = Some(place);
+            *next = Some(slot);
         }
     }
 
     /// The oldest packet of a queue.
     pub(crate) fn head(&self, queue: u32) -> Option<&P> {
         let (first, _) = self.queues[queue as usize].ends?;
-        match &self.places[first as usize] {
-            Place::Taken { packet, .. } => Some(packet),
-            Place::Free { .. } => unreachable!("links lead to packets"),
+        match &self.slots[first as usize] {
+            Slot::Used { packet, .. } => Some(packet),
+            Slot::Free { .. } => unreachable!("links lead to packets"),
         }
     }
 
-    /// Takes the oldest packet out of a queue.
+    /// Dequeues the oldest packet of a queue.
     pub(crate) fn pop(&mut self, queue: u32) -> Option<P> {
         let (first, last) = self.queues[queue as usize].ends?;
-        let (packet, _, behind) = self.free(queue, first);
-        self.queues[queue as usize].ends = behind.map(|next| (next, last));
-        if let Some(next) = behind {
-            let Place::Taken { ahead, .. } = &mut self.places[next as usize] else {
+        let (packet, _, next) = self.free(queue, first);
+        self.queues[queue as usize].ends = next.map(|next| (next, last));
+        if let Some(next) = next {
+            let Slot::Used { previous, .. } = &mut self.slots[next as usize] else {
                 unreachable!("links lead to packets");
             };
-            *ahead = None;
+            *previous = None;
         }
         Some(packet)
     }
 
-    /// Takes the newest packet out of a queue.
+    /// Removes the newest packet of a queue.
     pub(crate) fn pop_newest(&mut self, queue: u32) -> Option<P> {
         let (first, last) = self.queues[queue as usize].ends?;
-        let (packet, ahead, _) = self.free(queue, last);
-        self.queues[queue as usize].ends = ahead.map(|next| (first, next));
-        if let Some(next) = ahead {
-            let Place::Taken { behind, .. } = &mut self.places[next as usize] else {
+        let (packet, previous, _) = self.free(queue, last);
+        self.queues[queue as usize].ends = previous.map(|previous| (first, previous));
+        if let Some(previous) = previous {
+            let Slot::Used { next, .. } = &mut self.slots[previous as usize] else {
                 unreachable!("links lead to packets");
             };
-            *behind = None;
+            *next = None;
         }
         Some(packet)
     }
 
-    /// The packet at `place`, and the places ahead of it and behind it in its queue.
-    fn free(&mut self, queue: u32, place: u32) -> (P, Option<u32>, Option<u32>) {
-        let free = Place::Free { next: self.free_place };
-        let Place::Taken { packet, ahead, behind } = std::mem::replace(&mut self.places[place as usize], free) else {
+    /// Frees a slot. Returns its packet, and the slots before and after it in its queue.
+    fn free(&mut self, queue: u32, slot: u32) -> (P, Option<u32>, Option<u32>) {
+        let free = Slot::Free { next_free: self.free_slot };
+        let Slot::Used { packet, previous, next } = std::mem::replace(&mut self.slots[slot as usize], free) else {
             unreachable!("links lead to packets");
         };
-        self.free_place = Some(place);
+        self.free_slot = Some(slot);
         self.packets -= 1;
         self.bytes -= u64::from(packet.meta().ip_len);
         let wire = self.wire_bytes(&packet).as_u64();
         let this = &mut self.queues[queue as usize];
         this.packets -= 1;
         this.wire -= wire;
-        (packet, ahead, behind)
+        (packet, previous, next)
     }
 
     pub(crate) fn state(&self, queue: u32) -> &S {
@@ -222,7 +222,8 @@ impl<P: Packet, S: Clone + Default> Flows<P, S> {
         self.link_layer.on_wire(packet.meta().ip_bytes())
     }
 
-    /// The queue that holds most bytes on the wire; the first of several. Looks at each.
+    /// The queue with the largest backlog in bytes on the wire; the first of several. O(n) in the
+    /// queues.
     pub(crate) fn fattest(&self) -> Option<u32> {
         let mut fattest = None;
         for (number, queue) in (0_u32..).zip(&self.queues) {

@@ -1,11 +1,16 @@
 //! FQ-CoDel: deficit round robin over flows, new flows first, each under CoDel.
 //!
 //! Published: RFC 8290; tc-fq_codel(8).
-//! Differs: deficits, and CoDel's largest packet, count bytes on the wire where the RFC counts bytes of packets; the limit
-//! on memory counts IP bytes, since the overhead of a buffer is not known here. Flows may have queues of their own instead
-//! of sharing the buckets of a hash. A flow of its own whose queue was empty for a round is forgotten, CoDel's state
-//! with it.
-//! Cost: O(1) a packet; a packet too many looks at all queues for the fattest (section 4.1) and drops up to 64 of it.
+//! Differs:
+//!
+//! - Deficits, and CoDel's largest packet, count bytes on the wire, where the RFC counts bytes of
+//!   packets.
+//! - The limit on memory counts IP bytes, since the overhead of a buffer is unknown here.
+//! - Flows may have queues of their own instead of sharing the buckets of a hash. Such a flow is
+//!   forgotten, with its CoDel state, when its queue was empty for a round.
+//!
+//! Cost: O(1) a packet; on overflow, a search of all queues for the fattest (section 4.1), of which
+//! up to 64 packets are dropped.
 
 use std::collections::VecDeque;
 
@@ -14,34 +19,34 @@ use lastmile_packet::Packet;
 use lastmile_units::{ByteCount, Duration, Instant, PacketCount, WireBytes};
 
 use super::flows::{FlowKeys, Flows};
-use crate::aqm::codel::{ControlLaw, Settings, Signals, Waiting, check_times};
+use crate::aqm::codel::{ControlLaw, ControlledQueue, Settings, Signals, check_times};
 use crate::catalogue::{Built, Mechanism};
 use crate::discipline::Counter;
 use crate::fifo::Tally;
 use crate::spec::{Problem, Site};
 use crate::{Backlog, Discipline, DropReason, DropSink};
 
-/// As many packets go at once when there are too many (RFC 8290, section 4.1).
+/// Packets dropped at once on overflow, at most (RFC 8290, section 4.1).
 const DROP_BATCH: u32 = 64;
 
-/// What FQ-CoDel is made of.
+/// Parameters of FQ-CoDel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// Which packets share a queue.
+    /// The rule by which packets share a queue.
     pub flows: FlowKeys,
-    /// What a queue may send in a round.
+    /// Bytes on the wire that a queue may send in a round.
     pub quantum: WireBytes,
-    /// How many packets it holds.
+    /// Capacity in packets.
     pub limit: PacketCount,
-    /// How many IP bytes it holds.
+    /// Capacity in IP bytes.
     pub memory: ByteCount,
     /// CoDel's target.
     pub target: Duration,
     /// CoDel's interval.
     pub interval: Duration,
-    /// Marks packets of senders that understand it, in place of dropping them.
+    /// Marks packets of ECN-capable senders instead of dropping them.
     pub ecn: bool,
-    /// The largest IP packet to expect: CoDel leaves a queue alone that holds no more.
+    /// The largest IP packet to expect: CoDel drops nothing from a queue that holds no more.
     pub largest: ByteCount,
 }
 
@@ -63,25 +68,25 @@ struct Flow {
     law: ControlLaw,
     /// Bytes on the wire that it may still send in this round.
     credit: i64,
-    /// It stands in one of the lists.
+    /// It is in one of the two lists.
     listed: bool,
 }
 
-/// A queue as CoDel sees it.
-struct Watched<'a, P>(&'a mut Flows<P, Flow>, u32);
+/// The queue of one flow, as CoDel sees it.
+struct FlowQueue<'a, P>(&'a mut Flows<P, Flow>, u32);
 
-impl<P: Packet> Waiting<P> for Watched<'_, P> {
+impl<P: Packet> ControlledQueue<P> for FlowQueue<'_, P> {
     fn take(&mut self) -> Option<P> {
         self.0.pop(self.1)
     }
 
-    fn left(&self) -> WireBytes {
+    fn backlog_bytes(&self) -> WireBytes {
         self.0.wire_in(self.1)
     }
 }
 
 impl<P: Packet> FqCodel<P> {
-    /// A scheduler without packets, for a line whose packets take what `link_layer` says.
+    /// A scheduler without packets, for a line with this encapsulation.
     #[must_use]
     pub fn new(config: &Config, link_layer: &LinkLayer) -> Self {
         let Config { target, interval, ecn, largest, .. } = *config;
@@ -154,12 +159,13 @@ impl<P: Packet> Discipline<P> for FqCodel<P> {
                 continue;
             }
             let mut law = self.flows.state(queue).law;
-            let mut watched = Watched(&mut self.flows, queue);
-            let packet = law.dequeue(&self.settings, now, &mut watched, &mut self.signals, drops);
+            let mut flow_queue = FlowQueue(&mut self.flows, queue);
+            let packet = law.dequeue(&self.settings, now, &mut flow_queue, &mut self.signals, drops);
             self.flows.state_mut(queue).law = law;
             let Some(packet) = packet else {
                 list.pop_front();
-                // A new flow that is empty waits for its turn among the old, or each of its packets would be new.
+                // A new flow that is empty moves to the old list, or each of its packets would be
+                // new.
                 if is_new {
                     self.old.push_back(queue);
                 } else {

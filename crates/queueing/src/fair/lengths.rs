@@ -1,20 +1,21 @@
-//! Which of many queues is the longest, known at all times.
+//! Finds the longest of many queues in constant time.
 //!
-//! Queues of one length are linked to each other, as in `net/sched/sch_sfq.c` of Linux, so that a queue that grows or shrinks
-//! by a packet moves from one list to the next. Cost: O(1) a packet.
+//! Queues of one length are linked to each other, as in `net/sched/sch_sfq.c` of Linux. A queue
+//! that grows or shrinks by a packet moves to a neighbouring list. Cost: O(1) a packet.
 
-/// Queues by the number of their packets.
+/// Queues, linked by the number of their packets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lengths {
-    /// By length, the queue that came to it last.
+    /// By length, the queue that reached it last.
     newest: Vec<Option<u32>>,
-    /// By queue, its neighbours of the same length: that which came later, and that which came earlier.
+    /// By queue, its neighbours of equal length: the one that reached it later, and the one that
+    /// reached it earlier.
     links: Vec<(Option<u32>, Option<u32>)>,
     longest: usize,
 }
 
 impl Lengths {
-    /// A queue that had `from` packets has one more or one less.
+    /// The length of `queue` changed from `from` to `to`, by one packet.
     pub(crate) fn moved(&mut self, queue: u32, from: u32, to: u32) {
         debug_assert_eq!(from.abs_diff(to), 1, "queues change by a packet");
         if self.links.len() <= queue as usize {
@@ -28,7 +29,7 @@ impl Lengths {
         }
         self.longest = self.longest.max(to as usize);
         if self.newest.get(self.longest).is_none_or(Option::is_none) {
-            // The queue that shrank was the only one of this length, so now it is the longest.
+            // The queue that shrank was the only one of this length, and stays the longest.
             self.longest = to as usize;
         }
     }
@@ -55,7 +56,7 @@ impl Lengths {
         }
     }
 
-    /// The longest queue; of several the one that came to its length last.
+    /// The longest queue; of several the one that reached its length last.
     pub(crate) fn longest(&self) -> Option<u32> {
         self.newest.get(self.longest).copied().flatten()
     }
@@ -68,7 +69,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Against looking at each queue.
+        /// Compared with a search of all queues.
         #[test]
         fn the_longest_queue_is_known(steps in prop::collection::vec((0..5_u32, any::<bool>()), 0..200)) {
             let mut lengths = Lengths::default();

@@ -1,12 +1,15 @@
-//! Whose packets a fair scheduler tells apart: classes with a discipline each, or flows with a FIFO each.
+//! The members among which a fair scheduler shares a line: classes with a discipline each, or flows
+//! with a FIFO each.
 //!
-//! A scheduler by tags or deficits must know the size of a packet before it is its turn, and a discipline tells it only when
-//! the packet leaves. So a class keeps the sizes of what is below it in the order of arrival, and takes the first for the
-//! head. For a FIFO, with either end dropped, and for an AQM over one that is exact. Where packets overtake one another in
-//! a class it is a guess, and the class pays for what it really sent.
+//! A scheduler by tags or deficits must know the size of a packet before its turn, and a discipline
+//! shows it only when it dequeues the packet. A class therefore records the sizes of its backlog in
+//! order of arrival, and the first is taken as the size of its head. This is exact for a FIFO, with
+//! either end dropped, and for an AQM over one. Where packets overtake one another within a class
+//! it is a guess, and the class pays for the bytes that it really sent.
 //!
-//! Cost: O(1) a packet where sizes leave in order; else a search among the sizes of the class. Classes that a shaper below
-//! holds back are asked at every turn. A packet too many looks at all flows for the fattest.
+//! Cost: O(1) a packet where packets depart in order; else a search among the sizes of the class.
+//! Classes whose shaper delays them are polled at every turn. On overflow all flows are searched
+//! for the fattest.
 
 use std::collections::VecDeque;
 
@@ -21,16 +24,18 @@ use crate::fifo::Tally;
 use crate::spec::{ClassSpec, Problem, Spec, check_classes, numbered};
 use crate::{Backlog, Discipline as _, DropReason, DropSink, Node};
 
-/// Among whom a line is shared. `S` says what the share of one is.
+/// The members among which a line is shared. `S` is the type of a share.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Among<S> {
-    /// Classes: at most [`crate::Spec::MAX_CLASSES`]. A packet goes to the first that matches it, or else to the last.
+    /// Classes, at most [`crate::Spec::MAX_CLASSES`]. A packet goes to the first that matches it,
+    /// else to the last.
     Classes(Vec<Class<S>>),
     /// Every flow, each with a FIFO of its own.
     Flows {
-        /// What each has.
+        /// The share of each flow.
         share: S,
-        /// How many packets there are in all. One too many costs the flow with most bytes on the wire its oldest.
+        /// Capacity in packets, shared by all flows. On overflow the flow with most bytes on the
+        /// wire loses its oldest packet.
         limit: PacketCount,
     },
 }
@@ -38,9 +43,9 @@ pub enum Among<S> {
 /// A class and its share.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Class<S> {
-    /// Which packets, and where they wait.
+    /// The packets of the class, and its queue.
     pub class: ClassSpec,
-    /// What it has.
+    /// The share of the class.
     pub share: S,
 }
 
@@ -75,9 +80,9 @@ impl<S: Copy> Among<S> {
     pub(crate) fn shares(&self, number: impl Fn(S) -> u64) -> Shares {
         match self {
             Self::Classes(classes) => {
-                Shares { of: classes.iter().map(|class| number(class.share)).collect(), otherwise: 0 }
+                Shares { by_member: classes.iter().map(|class| number(class.share)).collect(), default_share: 0 }
             }
-            Self::Flows { share, .. } => Shares { of: Vec::new(), otherwise: number(*share) },
+            Self::Flows { share, .. } => Shares { by_member: Vec::new(), default_share: number(*share) },
         }
     }
 }
@@ -85,31 +90,32 @@ impl<S: Copy> Among<S> {
 /// The share of each member.
 #[derive(Clone, Debug)]
 pub(crate) struct Shares {
-    of: Vec<u64>,
-    otherwise: u64,
+    by_member: Vec<u64>,
+    default_share: u64,
 }
 
 impl Shares {
     pub(super) fn of(&self, member: u32) -> u64 {
-        self.of.get(member as usize).copied().unwrap_or(self.otherwise)
+        self.by_member.get(member as usize).copied().unwrap_or(self.default_share)
     }
 }
 
-/// Those among whom a line is shared, by number.
+/// The members among which a line is shared, by number.
 pub(crate) trait Members<P: Packet> {
-    /// Takes a packet in, and names in `touched`, each once, the members whose head this may change.
-    fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>, touched: &mut Vec<u32>);
+    /// Enqueues a packet, and adds to `changed`, each once, the members whose head may have
+    /// changed.
+    fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>, changed: &mut Vec<u32>);
 
-    /// The next packet of a member.
+    /// Dequeues the next packet of a member.
     fn dequeue(&mut self, member: u32, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P>;
 
-    /// The size of the packet that the member would send now. `None`: it sends none now.
+    /// Size of the packet that the member would send now. `None`: it sends none now.
     fn head(&mut self, member: u32, now: Instant) -> Option<WireBytes>;
 
-    /// Names the members that could not send when they were last asked and now can.
-    fn wake(&mut self, now: Instant, touched: &mut Vec<u32>);
+    /// Adds to `changed` the members that could not send when last polled and can now.
+    fn wake(&mut self, now: Instant, changed: &mut Vec<u32>);
 
-    /// Nothing is remembered of the member, which has no packets, so its number may go to another.
+    /// Releases the number of a member without packets and without scheduler state.
     fn release(&mut self, member: u32);
 
     fn wire_bytes(&self, packet: &P) -> WireBytes;
@@ -121,60 +127,67 @@ pub(crate) trait Members<P: Packet> {
     fn counters(&self, kind: &'static str, visit: &mut dyn FnMut(Counter<'_>));
 }
 
-/// Classes, each with the discipline where its packets wait.
+/// Classes, each with its queue.
 pub(crate) struct Classes<P, C> {
-    classes: Vec<Waiting<P>>,
+    classes: Vec<ClassQueue<P>>,
     classifier: C,
     link_layer: LinkLayer,
-    /// How many classes have packets and cannot send them yet.
-    held: usize,
+    /// Number of classes that have packets and cannot send them yet.
+    throttled: usize,
 }
 
-struct Waiting<P> {
+struct ClassQueue<P> {
     queue: Node<P>,
-    /// Bytes on the wire of what is in the queue, as it came, in the order of arrival.
+    /// Sizes of the packets in the queue as they arrived, in bytes on the wire, in order of
+    /// arrival.
     sizes: VecDeque<u32>,
-    /// It has packets and could not send when it was last asked.
-    held: bool,
+    /// It had packets and could not send when last polled.
+    throttled: bool,
     sent_packets: u64,
     sent_bytes: u64,
     sent_wire_bytes: u64,
 }
 
 impl<P: Packet, C: Classifier<P>> Classes<P, C> {
-    /// Classes over these queues; there is at least one. A packet whose class has no queue goes to the last one.
+    /// Classes over these queues; at least one. A packet whose class has no queue goes to the last
+    /// one.
     pub(crate) fn new(classifier: C, queues: Vec<Node<P>>, link_layer: &LinkLayer) -> Self {
-        let waiting = |queue| Waiting {
+        let class_queue = |queue| ClassQueue {
             queue,
             sizes: VecDeque::new(),
-            held: false,
+            throttled: false,
             sent_packets: 0,
             sent_bytes: 0,
             sent_wire_bytes: 0,
         };
-        Self { classes: queues.into_iter().map(waiting).collect(), classifier, link_layer: *link_layer, held: 0 }
+        Self {
+            classes: queues.into_iter().map(class_queue).collect(),
+            classifier,
+            link_layer: *link_layer,
+            throttled: 0,
+        }
     }
 }
 
-/// What a packet takes on the wire.
+/// Size of a packet on the wire, in bytes.
 fn on_wire(link_layer: &LinkLayer, packet: &impl Packet) -> u32 {
     let wire = link_layer.on_wire(packet.meta().ip_bytes()).as_u64();
     u32::try_from(wire).expect("a packet of at most 64 KiB and its overhead")
 }
 
-/// Keeps the sizes of a class while the discipline below it drops and makes packets.
-struct Watch<'a, P> {
+/// Updates the sizes of a class when its discipline drops or creates packets.
+struct SizeTracker<'a, P> {
     sizes: &'a mut VecDeque<u32>,
     link_layer: &'a LinkLayer,
     arriving: bool,
     drops: &'a mut dyn DropSink<P>,
 }
 
-impl<P: Packet> DropSink<P> for Watch<'_, P> {
+impl<P: Packet> DropSink<P> for SizeTracker<'_, P> {
     fn dropped(&mut self, now: Instant, packet: P, reason: DropReason) {
         use DropReason::{Aqm, Policed, Tail, TooLarge};
         let newest = self.arriving && matches!(reason, Tail | TooLarge | Aqm | Policed);
-        forget(self.sizes, on_wire(self.link_layer, &packet), newest);
+        remove_size(self.sizes, on_wire(self.link_layer, &packet), newest);
         self.drops.dropped(now, packet, reason);
     }
 
@@ -184,30 +197,31 @@ impl<P: Packet> DropSink<P> for Watch<'_, P> {
     }
 }
 
-/// Takes the oldest of this size out, or the newest. If a packet changed its size below, the oldest of any size goes.
-fn forget(sizes: &mut VecDeque<u32>, size: u32, newest: bool) {
+/// Removes the oldest entry of this size, or the newest. If the packet changed its size in the
+/// queue, removes the oldest of any size.
+fn remove_size(sizes: &mut VecDeque<u32>, size: u32, newest: bool) {
     let same = |other: &u32| *other == size;
-    let place = if newest { sizes.iter().rposition(same) } else { sizes.iter().position(same) };
-    sizes.remove(place.unwrap_or(0));
+    let position = if newest { sizes.iter().rposition(same) } else { sizes.iter().position(same) };
+    sizes.remove(position.unwrap_or(0));
 }
 
 impl<P: Packet, C: Classifier<P>> Members<P> for Classes<P, C> {
-    fn enqueue(&mut self, now: Instant, mut packet: P, drops: &mut dyn DropSink<P>, touched: &mut Vec<u32>) {
+    fn enqueue(&mut self, now: Instant, mut packet: P, drops: &mut dyn DropSink<P>, changed: &mut Vec<u32>) {
         let number = self.classifier.classify(now, &packet).index().min(self.classes.len() - 1);
         packet.meta_mut().join_class(number);
         let class = &mut self.classes[number];
         class.sizes.push_back(on_wire(&self.link_layer, &packet));
-        let mut watch = Watch { sizes: &mut class.sizes, link_layer: &self.link_layer, arriving: true, drops };
-        class.queue.enqueue(now, packet, &mut watch);
-        touched.push(u32::try_from(number).expect("at most MAX_CLASSES"));
+        let mut tracker = SizeTracker { sizes: &mut class.sizes, link_layer: &self.link_layer, arriving: true, drops };
+        class.queue.enqueue(now, packet, &mut tracker);
+        changed.push(u32::try_from(number).expect("at most MAX_CLASSES"));
     }
 
     fn dequeue(&mut self, member: u32, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
         let class = &mut self.classes[member as usize];
-        let mut watch = Watch { sizes: &mut class.sizes, link_layer: &self.link_layer, arriving: false, drops };
-        let packet = class.queue.dequeue(now, &mut watch)?;
+        let mut tracker = SizeTracker { sizes: &mut class.sizes, link_layer: &self.link_layer, arriving: false, drops };
+        let packet = class.queue.dequeue(now, &mut tracker)?;
         let wire = on_wire(&self.link_layer, &packet);
-        forget(&mut class.sizes, wire, false);
+        remove_size(&mut class.sizes, wire, false);
         class.sent_packets += 1;
         class.sent_bytes += u64::from(packet.meta().ip_len);
         class.sent_wire_bytes += u64::from(wire);
@@ -217,19 +231,19 @@ impl<P: Packet, C: Classifier<P>> Members<P> for Classes<P, C> {
     fn head(&mut self, member: u32, now: Instant) -> Option<WireBytes> {
         let class = &mut self.classes[member as usize];
         let ready = class.queue.next_ready(now);
-        let held = ready.is_some_and(|ready| ready > now);
-        self.held = self.held + usize::from(held) - usize::from(class.held);
-        class.held = held;
-        ready.filter(|_| !held).map(|_| WireBytes::new(class.sizes.front().copied().unwrap_or_default().into()))
+        let throttled = ready.is_some_and(|ready| ready > now);
+        self.throttled = self.throttled + usize::from(throttled) - usize::from(class.throttled);
+        class.throttled = throttled;
+        ready.filter(|_| !throttled).map(|_| WireBytes::new(class.sizes.front().copied().unwrap_or_default().into()))
     }
 
-    fn wake(&mut self, now: Instant, touched: &mut Vec<u32>) {
-        if self.held == 0 {
+    fn wake(&mut self, now: Instant, changed: &mut Vec<u32>) {
+        if self.throttled == 0 {
             return;
         }
         for (number, class) in (0..).zip(&self.classes) {
-            if class.held && class.queue.next_ready(now).is_none_or(|ready| ready <= now) {
-                touched.push(number);
+            if class.throttled && class.queue.next_ready(now).is_none_or(|ready| ready <= now) {
+                changed.push(number);
             }
         }
     }
@@ -266,7 +280,7 @@ impl<P: Packet, C: Classifier<P>> Members<P> for Classes<P, C> {
     }
 }
 
-/// Flows, each with a FIFO, and one limit for all.
+/// Flows, each with a FIFO, under one shared limit.
 #[derive(Clone, Debug)]
 pub(crate) struct PerFlow<P> {
     flows: Flows<P, ()>,
@@ -281,10 +295,10 @@ impl<P: Packet> PerFlow<P> {
 }
 
 impl<P: Packet> Members<P> for PerFlow<P> {
-    fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>, touched: &mut Vec<u32>) {
+    fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>, changed: &mut Vec<u32>) {
         let flow = self.flows.queue_of(packet.meta().flow);
         self.flows.push(flow, packet);
-        touched.push(flow);
+        changed.push(flow);
         if self.flows.backlog().packets > self.limit
             && let Some(fattest) = self.flows.fattest()
             && let Some(oldest) = self.flows.pop(fattest)
@@ -292,7 +306,7 @@ impl<P: Packet> Members<P> for PerFlow<P> {
             self.tally.head += 1;
             drops.dropped(now, oldest, DropReason::Head);
             if fattest != flow {
-                touched.push(fattest);
+                changed.push(fattest);
             }
         }
     }

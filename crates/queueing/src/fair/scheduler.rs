@@ -1,4 +1,5 @@
-//! What fair schedulers have in common: they take heads of members in an order of their own.
+//! The common part of fair schedulers: members with heads, served in an order that each scheduler
+//! defines.
 
 use lastmile_packet::Packet;
 use lastmile_units::{Instant, PacketCount, WireBytes};
@@ -9,22 +10,23 @@ use crate::discipline::Counter;
 use crate::spec::Site;
 use crate::{Backlog, Discipline, DropSink};
 
-/// Whose packet goes next, by the sizes of heads and of what was sent.
+/// The order of service, computed from the sizes of heads and of sent packets.
 pub(crate) trait Order {
-    /// The member now has this packet to send next, or none. Told after whatever may change it.
+    /// Sets the head of a member: the size of the packet that it would send next. Called after
+    /// every event that may change it.
     fn head(&mut self, member: u32, head: Option<WireBytes>);
 
-    /// Whose turn it is. `None`: nobody has a packet.
+    /// The member to serve next. `None`: no member has a packet.
     fn next(&mut self) -> Option<u32>;
 
-    /// The member whose turn it was has sent so much; its next head is told afterwards.
+    /// The member returned by `next` has sent `size` bytes. A call of `head` follows.
     fn sent(&mut self, member: u32, size: WireBytes);
 
-    /// The line had nothing to send: what was sent before no longer counts.
+    /// The line was idle: earlier service is released.
     fn restart(&mut self) {}
 
-    /// Members of which nothing is remembered any more, each once.
-    fn forgotten(&mut self) -> &mut Vec<u32>;
+    /// Members whose state was discarded since the list was last drained, each once.
+    fn released(&mut self) -> &mut Vec<u32>;
 }
 
 /// A scheduler of members by an order.
@@ -32,26 +34,26 @@ pub(crate) struct Scheduler<M, O> {
     kind: &'static str,
     members: M,
     order: O,
-    /// When a packet came while none was there, until the line first asks after that.
-    began: Option<Instant>,
-    /// Members whose heads are to be told. Empty between calls.
-    touched: Vec<u32>,
+    /// Time at which a packet arrived in the empty scheduler, until the next dequeue.
+    backlogged_since: Option<Instant>,
+    /// Members whose heads the order must learn. Empty between calls.
+    changed: Vec<u32>,
 }
 
 impl<M, O: Order> Scheduler<M, O> {
     /// A scheduler without packets; `kind` is its name in counters.
     pub(crate) const fn new(kind: &'static str, members: M, order: O) -> Self {
-        Self { kind, members, order, began: None, touched: Vec::new() }
+        Self { kind, members, order, backlogged_since: None, changed: Vec::new() }
     }
 
-    fn tell<P: Packet>(&mut self, now: Instant)
+    fn refresh_heads<P: Packet>(&mut self, now: Instant)
     where
         M: Members<P>,
     {
-        for member in self.touched.drain(..) {
+        for member in self.changed.drain(..) {
             self.order.head(member, self.members.head(member, now));
         }
-        for member in self.order.forgotten().drain(..) {
+        for member in self.order.released().drain(..) {
             self.members.release(member);
         }
     }
@@ -60,31 +62,32 @@ impl<M, O: Order> Scheduler<M, O> {
 impl<P: Packet, M: Members<P>, O: Order> Discipline<P> for Scheduler<M, O> {
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
         if self.members.backlog().packets == PacketCount::ZERO {
-            self.began = Some(now);
+            self.backlogged_since = Some(now);
         }
-        self.members.enqueue(now, packet, drops, &mut self.touched);
-        self.tell(now);
+        self.members.enqueue(now, packet, drops, &mut self.changed);
+        self.refresh_heads(now);
     }
 
     fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
-        // The line asks at the very time at which the first packet came: it was idle. One that is busy asks when it is done.
-        if self.began.take() == Some(now) {
+        // A dequeue at the time of arrival means that the line was idle. A busy line dequeues when
+        // its transmission ends.
+        if self.backlogged_since.take() == Some(now) {
             self.order.restart();
         }
-        self.members.wake(now, &mut self.touched);
-        self.tell(now);
+        self.members.wake(now, &mut self.changed);
+        self.refresh_heads(now);
         while let Some(member) = self.order.next() {
             let packet = self.members.dequeue(member, now, drops);
             if let Some(packet) = &packet {
                 self.order.sent(member, self.members.wire_bytes(packet));
             }
-            self.touched.push(member);
-            self.tell(now);
+            self.changed.push(member);
+            self.refresh_heads(now);
             if packet.is_some() {
                 return packet;
             }
         }
-        self.tell(now);
+        self.refresh_heads(now);
         None
     }
 

@@ -1,11 +1,19 @@
-//! SFQ (stochastic fairness queueing): the buckets of a hash of flows take turns, and the longest queue pays when there is no room.
+//! SFQ (stochastic fairness queueing): hash buckets of flows take turns; on overflow the longest
+//! queue loses a packet.
 //!
 //! Published: McKenney 1990; tc-sfq(8).
-//! Differs: quanta count bytes on the wire, and a queue pays exactly for what it sent, as in deficit round robin, where the
-//! paper sends a packet in a turn. Flows may have queues of their own instead of sharing buckets. With `perturb` all that waits
-//! moves to the buckets of the new hash, each flow in its order, as in Linux since 2.6.39: two flows that share a bucket
-//! part even when it is never empty. RED within a bucket is not here: [`crate::fair::FqCodel`] is what followed it.
-//! Cost: O(1) a packet, where a quantum is no less than a packet; a new hash moves every packet that waits.
+//! Differs:
+//!
+//! - Quanta count bytes on the wire, and a queue pays exactly for the bytes that it sent, as in
+//!   deficit round robin, where the paper sends a packet a turn.
+//! - Flows may have queues of their own instead of sharing buckets.
+//! - With `perturb` the whole backlog moves to the buckets of the new hash, each flow in its order,
+//!   as in Linux since 2.6.39. Two flows that share a bucket are separated even if it is never
+//!   empty.
+//! - RED within a bucket is not implemented: [`crate::fair::FqCodel`] superseded it.
+//!
+//! Cost: O(1) a packet, if a quantum is no less than a packet; a new hash moves every queued
+//! packet.
 
 use std::collections::VecDeque;
 
@@ -22,21 +30,22 @@ use crate::random::Stream;
 use crate::spec::{Problem, Site};
 use crate::{Backlog, Discipline, DropReason, DropSink, Overflow};
 
-/// What SFQ is made of.
+/// Parameters of SFQ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// Which packets share a queue.
+    /// The rule by which packets share a queue.
     pub flows: FlowKeys,
-    /// What a queue may send in a turn.
+    /// Bytes on the wire that a queue may send in a turn.
     pub quantum: WireBytes,
-    /// After how long other flows share a bucket. Zero: never. Flows that have queues of their own share none.
+    /// Interval at which the hash changes. Zero: never. No effect on flows with queues of their
+    /// own.
     pub perturb: Duration,
-    /// How many packets it holds.
+    /// Capacity in packets.
     pub limit: PacketCount,
-    /// How many packets a queue holds.
+    /// Capacity of one queue in packets.
     pub depth: PacketCount,
-    /// Which packet goes when there are too many: the newest of the longest queue, or its oldest; in a queue that is too
-    /// deep the one that arrives, or the oldest.
+    /// The packet to drop on overflow. Of the longest queue: its newest or its oldest. Of a queue
+    /// above `depth`: the one that arrives, or the oldest.
     pub drop: Overflow,
 }
 
@@ -45,12 +54,12 @@ pub struct Config {
 pub struct Sfq<P> {
     flows: Flows<P, Flow>,
     lengths: Lengths,
-    /// The queues that hold something, the next first.
+    /// Queues with packets, in the order of their turns.
     round: VecDeque<u32>,
     config: Config,
     link_layer: LinkLayer,
     quantum: i64,
-    /// Periods of `perturb` that have begun.
+    /// Number of the current period of `perturb`, from time zero.
     period: u64,
     seeds: Stream,
     tally: Tally,
@@ -61,12 +70,12 @@ pub struct Sfq<P> {
 struct Flow {
     /// Bytes on the wire that it may still send in this turn.
     credit: i64,
-    /// It stands in the round.
+    /// It is in the round.
     listed: bool,
 }
 
 impl<P: Packet> Sfq<P> {
-    /// A scheduler without packets, for a line whose packets take what `link_layer` says.
+    /// A scheduler without packets, for a line with this encapsulation.
     #[must_use]
     pub fn new(config: &Config, link_layer: &LinkLayer) -> Self {
         let seed = match config.flows {
@@ -87,7 +96,7 @@ impl<P: Packet> Sfq<P> {
         }
     }
 
-    /// Hashes anew all that waits, when it is time.
+    /// Rehashes the backlog if a new period has begun.
     fn perturb(&mut self, now: Instant) {
         let FlowKeys::Buckets { count, .. } = self.config.flows else { return };
         if self.config.perturb.is_zero() {
@@ -121,7 +130,7 @@ impl<P: Packet> Sfq<P> {
         }
     }
 
-    /// Takes a packet out of a queue, which may then be empty.
+    /// Removes a packet from a queue, which may become empty.
     fn take(&mut self, queue: u32, newest: bool) -> Option<P> {
         let length = self.flows.packets_in(queue);
         let packet = if newest { self.flows.pop_newest(queue) } else { self.flows.pop(queue) }?;
@@ -129,7 +138,7 @@ impl<P: Packet> Sfq<P> {
         Some(packet)
     }
 
-    /// Drops `packet`, which its queue was too deep for, or another in its favour.
+    /// Drops a packet of a queue above its depth, or of the longest queue.
     fn drop_of(&mut self, queue: u32, now: Instant, drops: &mut dyn DropSink<P>) {
         let newest = self.config.drop == Overflow::Tail;
         let Some(packet) = self.take(queue, newest) else { return };
@@ -156,7 +165,8 @@ impl<P: Packet> Discipline<P> for Sfq<P> {
         {
             self.drop_of(longest, now, drops);
             if self.flows.packets_in(longest) == 0 {
-                // All queues held one packet, and the one that arrived came to that last: its queue is the last of the round.
+                // All queues held one packet, and the arriving one reached that length last: its
+                // queue is the last of the round.
                 self.round.pop_back();
                 self.flows.state_mut(longest).listed = false;
                 self.flows.release(longest);

@@ -1,14 +1,23 @@
-//! WF2Q+: of the packets that a fluid system would have begun, the one that it would finish first.
+//! WF2Q+: of the packets whose service a fluid system would have begun, the one that it would
+//! finish first.
 //!
-//! Published: Bennett, Zhang, "Hierarchical Packet Fair Queueing Algorithms", 1996, on their WF2Q of the same year.
-//! Differs: sizes are bytes on the wire of the line. Virtual time moves a whole packet at a time, when the line asks for the
-//! next one, since nobody here knows how far the line is: who comes meanwhile starts where the packet in service did. It
-//! moves by the size over the weights of those who have packets or are still ahead of it, where the paper divides by all
-//! there could be: flows come and go, and nobody knows how many there will be. With all weights in use both are the
-//! same. It jumps to the least start tag when nobody may send. Tags belong to heads alone, as in the paper. A class is any
-//! discipline ([`super::members`] tells how its head is known).
-//! What a member sent does not count against it once the line was idle; a line that asks at the very time at which the
-//! first packet comes was.
+//! Published: Bennett, Zhang, "Hierarchical Packet Fair Queueing Algorithms", 1996, on their WF2Q
+//! of the same year.
+//! Differs:
+//!
+//! - Sizes are bytes on the wire of the line.
+//! - Virtual time advances by a whole packet when the line dequeues the next one, since the
+//!   progress of a transmission is unknown here. A packet that arrives meanwhile starts where the
+//!   packet in service did.
+//! - Virtual time advances by the size over the weights of the members that have packets or are
+//!   still ahead of it, where the paper divides by all weights: the number of flows is not known in
+//!   advance. With all weights in use both are equal. It jumps to the least start tag when no
+//!   member is eligible.
+//! - A class is any discipline ([`super::members`] explains how the size of its head is known).
+//! - Earlier service is released once the line was idle. The line counts as idle if it dequeues at
+//!   the very time at which the first packet arrives.
+//!
+//! Only heads have tags, as in the paper.
 //! Cost: O(log n) a packet among n members.
 
 use std::collections::BTreeSet;
@@ -25,7 +34,8 @@ use crate::Spec;
 use crate::catalogue::{Built, Mechanism};
 use crate::spec::{Problem, Site};
 
-/// Among whom the line is shared, and by which weights. All flows have the same, whatever it is.
+/// Classes or flows, with the weight of each. All flows have equal weights, so their value has no
+/// effect.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config(pub Among<NonZeroU32>);
 
@@ -34,41 +44,42 @@ pub struct Config(pub Among<NonZeroU32>);
 pub(crate) struct Wf2qPlus {
     weights: Shares,
     members: Vec<Member>,
-    /// By start tag: those whose turn has not begun in the fluid system, and those without a packet that are ahead of it.
+    /// By start tag: members whose head a fluid system would not have begun, and members without a
+    /// packet that are ahead of virtual time.
     waiting: BTreeSet<(u128, u32)>,
-    /// By finish tag: those whose turn has begun.
+    /// By finish tag: members whose head a fluid system would have begun.
     eligible: BTreeSet<(u128, u32)>,
-    /// As of when the packet in service began.
+    /// Virtual time at the beginning of the packet in service.
     virtual_time: u128,
     /// The size of the packet in service.
     in_service: u64,
-    /// What the last division left of virtual time.
-    rest: u64,
-    /// The weights of all in either set.
-    total: u64,
-    forgotten: Vec<u32>,
+    /// Remainder of the last division of virtual time.
+    remainder: u64,
+    /// The sum of weights of the members in both sets.
+    total_weight: u64,
+    released: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Member {
-    /// The start tag of the head; without one, the finish tag of what it sent last.
+    /// The start tag of the head; without a head, the finish tag of its last packet.
     start: u128,
-    /// What the last division left.
-    rest: u64,
+    /// Remainder of the last division of its tag.
+    remainder: u64,
     head: Option<u64>,
-    place: Place,
-    /// It has just sent, so that a packet that it still has came before.
+    membership: Membership,
+    /// It has just sent a packet, so its next head was already queued.
     sending: bool,
 }
 
-/// Where a member stands.
+/// The set that holds a member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Place {
-    /// Nowhere, and nothing is remembered of it.
+enum Membership {
+    /// None, and the member has no state.
     #[default]
-    Out,
+    Absent,
     Waiting,
-    /// With this finish tag.
+    /// The eligible set, with this finish tag.
     Eligible(u128),
 }
 
@@ -81,37 +92,37 @@ impl Wf2qPlus {
             eligible: BTreeSet::new(),
             virtual_time: 0,
             in_service: 0,
-            rest: 0,
-            total: 0,
-            forgotten: Vec::new(),
+            remainder: 0,
+            total_weight: 0,
+            released: Vec::new(),
         }
     }
 
-    /// Puts a member with its head among the eligible.
+    /// Inserts a member with its head into the eligible set.
     fn admit(&mut self, member: u32, head: u64) {
         let state = &mut self.members[member as usize];
-        let finish = state.start + span(head, state.rest, self.weights.of(member)).0;
-        state.place = Place::Eligible(finish);
+        let finish = state.start + span(head, state.remainder, self.weights.of(member)).0;
+        state.membership = Membership::Eligible(finish);
         self.eligible.insert((finish, member));
     }
 
-    /// Forgets a member that stands in neither set any more.
-    fn forget(&mut self, member: u32) {
-        self.members[member as usize].place = Place::Out;
-        self.total -= self.weights.of(member);
-        self.rest = 0;
-        self.forgotten.push(member);
+    /// Discards the state of a member that is in neither set.
+    fn release(&mut self, member: u32) {
+        self.members[member as usize].membership = Membership::Absent;
+        self.total_weight -= self.weights.of(member);
+        self.remainder = 0;
+        self.released.push(member);
     }
 
-    /// The virtual time has come for those whose start tag it has reached.
-    fn settle(&mut self) {
+    /// Makes members eligible whose start tag virtual time has reached.
+    fn admit_eligible(&mut self) {
         while let Some(&(start, member)) = self.waiting.first()
             && start <= self.virtual_time
         {
             self.waiting.pop_first();
             match self.members[member as usize].head {
                 Some(head) => self.admit(member, head),
-                None => self.forget(member),
+                None => self.release(member),
             }
         }
     }
@@ -120,22 +131,23 @@ impl Wf2qPlus {
         let now = self.virtual_time;
         let state = &mut self.members[member as usize];
         let had = state.head.replace(head);
-        match state.place {
-            Place::Out => {
-                (state.start, state.rest) = (now, 0);
-                self.total += self.weights.of(member);
-                self.rest = 0;
+        match state.membership {
+            Membership::Absent => {
+                (state.start, state.remainder) = (now, 0);
+                self.total_weight += self.weights.of(member);
+                self.remainder = 0;
                 self.admit(member, head);
             }
-            Place::Waiting => {
-                // Virtual time has overtaken what it sent last, and nobody has noticed yet.
+            Membership::Waiting => {
+                // Virtual time has passed the finish tag of its last packet, and `admit_eligible` has not
+                // yet run.
                 if had.is_none() && !sending && state.start < now {
                     self.waiting.remove(&(state.start, member));
-                    (state.start, state.rest) = (now, 0);
+                    (state.start, state.remainder) = (now, 0);
                     self.waiting.insert((now, member));
                 }
             }
-            Place::Eligible(finish) => {
+            Membership::Eligible(finish) => {
                 self.eligible.remove(&(finish, member));
                 self.admit(member, head);
             }
@@ -155,24 +167,24 @@ impl Order for Wf2qPlus {
             return;
         }
         state.head = None;
-        match state.place {
-            Place::Out => self.forgotten.push(member),
-            Place::Waiting => {}
-            Place::Eligible(finish) => {
+        match state.membership {
+            Membership::Absent => self.released.push(member),
+            Membership::Waiting => {}
+            Membership::Eligible(finish) => {
                 self.eligible.remove(&(finish, member));
-                self.forget(member);
+                self.release(member);
             }
         }
     }
 
     fn next(&mut self) -> Option<u32> {
-        if self.total > 0 {
-            let (span, rest) = span(std::mem::take(&mut self.in_service), self.rest, self.total);
+        if self.total_weight > 0 {
+            let (span, remainder) = span(std::mem::take(&mut self.in_service), self.remainder, self.total_weight);
             self.virtual_time += span;
-            self.rest = rest;
+            self.remainder = remainder;
         }
         loop {
-            self.settle();
+            self.admit_eligible();
             if let Some((_, member)) = self.eligible.first() {
                 return Some(*member);
             }
@@ -183,31 +195,31 @@ impl Order for Wf2qPlus {
 
     fn sent(&mut self, member: u32, size: WireBytes) {
         let state = &mut self.members[member as usize];
-        if let Place::Eligible(finish) = state.place {
+        if let Membership::Eligible(finish) = state.membership {
             self.eligible.remove(&(finish, member));
         }
-        let (own, rest) = span(size.as_u64(), state.rest, self.weights.of(member));
+        let (own, remainder) = span(size.as_u64(), state.remainder, self.weights.of(member));
         state.start += own;
-        *state = Member { rest, head: None, place: Place::Waiting, sending: true, ..*state };
+        *state = Member { remainder, head: None, membership: Membership::Waiting, sending: true, ..*state };
         self.waiting.insert((state.start, member));
         self.in_service = size.as_u64();
     }
 
     fn restart(&mut self) {
-        (self.virtual_time, self.in_service, self.rest) = (0, 0, 0);
+        (self.virtual_time, self.in_service, self.remainder) = (0, 0, 0);
         let eligible = std::mem::take(&mut self.eligible);
         for (_, member) in std::mem::take(&mut self.waiting).into_iter().chain(eligible) {
             let state = &mut self.members[member as usize];
-            (state.start, state.rest) = (0, 0);
+            (state.start, state.remainder) = (0, 0);
             match state.head {
                 Some(head) => self.admit(member, head),
-                None => self.forget(member),
+                None => self.release(member),
             }
         }
     }
 
-    fn forgotten(&mut self) -> &mut Vec<u32> {
-        &mut self.forgotten
+    fn released(&mut self) -> &mut Vec<u32> {
+        &mut self.released
     }
 }
 

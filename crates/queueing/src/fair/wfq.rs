@@ -1,12 +1,15 @@
-//! Weighted fair queueing (WFQ), self-clocked: the packet with the least finish tag goes next.
+//! Weighted fair queueing (WFQ), self-clocked: the packet with the least finish tag is sent next.
 //!
-//! Published: Demers, Keshav, Shenker 1989 and Parekh, Gallager 1993 (WFQ against a fluid system); Golestani, "A
-//! Self-Clocked Fair Queueing Scheme for Broadband Applications", 1994 (SCFQ), which is what this is: virtual time is the
-//! finish tag of the packet in service, so no fluid system has to be followed.
-//! Differs: sizes are bytes on the wire of the line. Only heads have tags: the start tag of a packet that waits behind
-//! another is the finish tag of that one, as if it had been tagged on arrival, unless the one before is dropped; then it
-//! takes its place. A class is any discipline ([`super::members`] tells how its head is known).
-//! When nothing waits, virtual time starts anew at zero. All tags are then in the past, so this changes no order.
+//! Published: Demers, Keshav, Shenker 1989 and Parekh, Gallager 1993 (WFQ against a fluid system);
+//! Golestani, "A Self-Clocked Fair Queueing Scheme for Broadband Applications", 1994 (SCFQ), which
+//! is implemented here: virtual time is the finish tag of the packet in service, so no fluid system
+//! has to be tracked.
+//! Differs: sizes are bytes on the wire of the line. Only heads have tags: the start tag of a
+//! packet behind another is the finish tag of that packet, as if it had been tagged on arrival. If
+//! the packet in front is dropped, the next one takes its start tag. A class is any discipline
+//! ([`super::members`] explains how the size of its head is known).
+//! Virtual time restarts at zero when the backlog is empty. All tags are then in the past, so the
+//! order does not change.
 //! Cost: O(log n) a packet among n members.
 
 use std::collections::BTreeSet;
@@ -23,7 +26,8 @@ use crate::Spec;
 use crate::catalogue::{Built, Mechanism};
 use crate::spec::{Problem, Site};
 
-/// Among whom the line is shared, and by which weights. All flows have the same, whatever it is.
+/// Classes or flows, with the weight of each. All flows have equal weights, so their value has no
+/// effect.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config(pub Among<NonZeroU32>);
 
@@ -32,27 +36,27 @@ pub struct Config(pub Among<NonZeroU32>);
 pub(crate) struct Wfq {
     weights: Shares,
     members: Vec<Member>,
-    /// The finish tags of heads. Of equal ones the member with the lower number goes first.
+    /// The finish tags of heads. Of equal tags the member with the lower number is served first.
     tags: BTreeSet<(u128, u32)>,
     virtual_time: u128,
-    forgotten: Vec<u32>,
+    released: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Member {
-    /// The start tag of the head, or after it was sent that of the packet behind it.
+    /// The start tag of the head; after it was sent, the start tag of the next packet.
     start: u128,
-    /// What the last division left.
-    rest: u64,
+    /// Remainder of the last division of its tag.
+    remainder: u64,
     /// The finish tag of the head.
     finish: Option<u128>,
-    /// It has just sent, so that a packet that it still has came before.
+    /// It has just sent a packet, so its next head was already queued.
     sending: bool,
 }
 
 impl Wfq {
     pub(crate) const fn new(weights: Shares) -> Self {
-        Self { weights, members: Vec::new(), tags: BTreeSet::new(), virtual_time: 0, forgotten: Vec::new() }
+        Self { weights, members: Vec::new(), tags: BTreeSet::new(), virtual_time: 0, released: Vec::new() }
     }
 }
 
@@ -68,16 +72,16 @@ impl Order for Wfq {
             self.tags.remove(&(finish, member));
         }
         let Some(head) = head else {
-            self.forgotten.push(member);
+            self.released.push(member);
             return;
         };
         if before.is_none() && !sending {
             if self.tags.is_empty() {
                 self.virtual_time = 0;
             }
-            (state.start, state.rest) = (self.virtual_time, 0);
+            (state.start, state.remainder) = (self.virtual_time, 0);
         }
-        let finish = state.start + span(head.as_u64(), state.rest, self.weights.of(member)).0;
+        let finish = state.start + span(head.as_u64(), state.remainder, self.weights.of(member)).0;
         state.finish = Some(finish);
         self.tags.insert((finish, member));
     }
@@ -91,15 +95,15 @@ impl Order for Wfq {
         if let Some(finish) = state.finish.take() {
             self.tags.remove(&(finish, member));
         }
-        let (span, rest) = span(size.as_u64(), state.rest, self.weights.of(member));
+        let (span, remainder) = span(size.as_u64(), state.remainder, self.weights.of(member));
         state.start += span;
-        (state.rest, state.sending) = (rest, true);
-        // Less only if the class sent a smaller packet than was expected of it.
+        (state.remainder, state.sending) = (remainder, true);
+        // Less only if the class sent a smaller packet than expected.
         self.virtual_time = self.virtual_time.max(state.start);
     }
 
-    fn forgotten(&mut self) -> &mut Vec<u32> {
-        &mut self.forgotten
+    fn released(&mut self) -> &mut Vec<u32> {
+        &mut self.released
     }
 }
 

@@ -6,7 +6,8 @@ use super::*;
 
 const NOW: Instant = Instant::ZERO;
 
-/// RFC 2684 routed, VC-multiplexed: the AAL5 trailer is all that it adds, so 40 bytes take one cell and 1500 take 32.
+/// RFC 2684 routed, VC-multiplexed: the overhead is the AAL5 trailer of 8 bytes, so 40 bytes take
+/// one cell and 1500 take 32.
 fn atm() -> LinkLayer {
     LinkLayer::new(8, Framing::Atm).expect("an overhead of 8 bytes")
 }
@@ -15,7 +16,7 @@ fn packet(number: u16, ip_len: u16) -> Meta {
     Meta { ip_id: number, ip_len, ..Meta::default() }
 }
 
-/// What a queue drops, as (number of the packet, reason).
+/// Drops, as (number of the packet, reason).
 fn fill(fifo: &mut Fifo<Meta>, packets: &[(u16, u16)]) -> Vec<(u16, DropReason)> {
     let mut dropped = Vec::new();
     for &(number, ip_len) in packets {
@@ -54,16 +55,16 @@ fn a_byte_limit_lets_a_small_packet_in_where_a_large_one_does_not_fit() {
 }
 
 #[test]
-fn head_drop_takes_as_many_as_a_large_packet_needs() {
+fn head_drop_frees_the_space_that_a_large_packet_needs() {
     let mut fifo = Fifo::in_bytes(ByteCount::new(1600), Overflow::Head);
     let dropped = fill(&mut fifo, &[(1, 40), (2, 40), (3, 40), (4, 1500)]);
     assert_eq!(dropped, [(1, DropReason::Head)]);
     assert_eq!(drain(&mut fifo), [2, 3, 4]);
 }
 
-/// 33 cells hold one packet of 1500 bytes (1508 / 48 = 31.4: 32 cells) and one of 40, whatever their bytes.
+/// 33 cells hold one packet of 1500 bytes (1508 / 48 = 31.4: 32 cells) and one of 40.
 #[test]
-fn a_cell_limit_counts_what_the_line_carries() {
+fn a_cell_limit_counts_cells_on_the_line() {
     let limit = Limit::Cells(CellCount::new(33));
     let mut fifo = Fifo::new(limit, Overflow::Tail, &atm()).expect("a line of cells");
     assert_eq!(
@@ -111,7 +112,7 @@ fn a_packet_as_large_as_the_whole_limit_fits() {
 }
 
 #[test]
-fn what_tail_drop_refuses_is_counted() {
+fn tail_drops_are_counted() {
     let mut fifo = Fifo::in_packets(PacketCount::new(1), Overflow::Tail);
     fill(&mut fifo, &[(1, 60), (2, 60), (3, 60)]);
     let mut tail = 0;

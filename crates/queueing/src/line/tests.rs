@@ -10,7 +10,8 @@ use crate::{Fifo, Match, Overflow};
 
 mod interrupted;
 
-/// Notes when each packet begins and ends its transmission and what it waited, what is dropped and when, and what is made.
+/// Records start, end and queueing time of each transmission, drops with their times, and created
+/// packets.
 #[derive(Default)]
 struct Log {
     transmitted: Vec<(u32, Instant, Instant)>,
@@ -74,9 +75,9 @@ fn a_packet_takes_its_wire_time_and_the_delay() {
     assert_eq!(line.cells(), Some(CellCount::new(32)));
 }
 
-/// 1000 bytes at 8 kbit/s take a second: after a quarter of it a quarter of the bits have left.
+/// 1000 bytes at 8 kbit/s take 1 s: after 250 ms a quarter of the bits have been sent.
 #[test]
-fn bits_count_as_they_leave() {
+fn bits_count_as_they_are_sent() {
     let mut line = line(&config(8, "ip"), 10);
     line.enqueue(at_us(0), packet(1, 1_000), &mut Log::default());
     assert_eq!(line.stats().wire_bytes.bits(), 8_000);
@@ -85,7 +86,7 @@ fn bits_count_as_they_leave() {
 }
 
 #[test]
-fn what_does_not_fit_the_queue_is_dropped_and_counted() {
+fn a_packet_that_does_not_fit_the_queue_is_dropped_and_counted() {
     let mut line = line(&config(512, "ip"), 2);
     let mut log = Log::default();
     for number in 0..5 {
@@ -107,9 +108,10 @@ fn a_lost_packet_takes_its_time_on_the_wire() {
     assert_eq!(line.next_arrival(), None);
 }
 
-/// 640 bytes at 512 kbit/s take 10 ms. The second came at 2 ms and leaves at 10.
+/// 640 bytes at 512 kbit/s take 10 ms. The second packet arrives at 2 ms and its transmission
+/// begins at 10 ms.
 #[test]
-fn a_packet_waits_from_when_it_came() {
+fn queueing_time_counts_from_arrival() {
     let mut line = line(&config(512, "ip"), 10);
     let mut log = Log::default();
     line.enqueue(at_us(0), packet(1, 640), &mut log);
@@ -118,9 +120,10 @@ fn a_packet_waits_from_when_it_came() {
     assert_eq!(log.waited, [Duration::ZERO, Duration::from_ms(8)]);
 }
 
-/// What comes at the very time at which the line falls free is in the queue before the line asks it.
+/// A packet that arrives exactly when the line becomes free is in the queue before the line
+/// dequeues.
 #[test]
-fn who_comes_as_the_line_falls_free_still_competes() {
+fn a_packet_that_arrives_as_the_line_becomes_free_still_competes() {
     let classes = [Match::PureAck, Match::Any].map(|matches| ClassSpec { matches, queue: Spec::fifo(10) });
     let queue = Spec::Priority(priority::Config { classes: classes.into() })
         .build(&LinkLayer::from_name("ip").unwrap())
@@ -133,7 +136,8 @@ fn who_comes_as_the_line_falls_free_still_competes() {
     assert_eq!(log.transmitted.iter().map(|sent| sent.0).collect::<Vec<_>>(), [1, 3]);
 }
 
-/// A byte at 3 kbit/s takes 2 666 666 666.67 ps. Back to back the part of a picosecond is carried; a pause ends that.
+/// A byte at 3 kbit/s takes 2 666 666 666.67 ps. Back-to-back transmissions carry the fraction of a
+/// picosecond; a pause resets it.
 #[test]
 fn parts_of_a_picosecond_are_carried_until_a_pause() {
     let mut line = line(&config(3, "ip"), 10);
@@ -158,7 +162,8 @@ fn without_a_rate_a_packet_takes_the_delay_alone() {
     assert_eq!(line.bits_sent(at_us(7_000)), 24_000);
 }
 
-/// A queue that is always ready since the beginning of time, and makes a packet of ten bytes beside each that comes.
+/// A queue that is always ready, even in the past, and creates a packet of ten bytes for each
+/// packet enqueued.
 struct Twins(Fifo<Meta>);
 
 impl Discipline<Meta> for Twins {
@@ -186,10 +191,10 @@ impl Discipline<Meta> for Twins {
     }
 }
 
-/// 640 bytes take 10 ms, 10 bytes 156.25 us. Two come, two are made, one finds no room; what arrives by 16 ms is the first,
-/// sent from 1 to 11 ms.
+/// 640 bytes take 10 ms, 10 bytes 156.25 us. Two packets arrive, two are created, one does not fit.
+/// By 16 ms only the first has arrived, transmitted from 1 to 11 ms.
 #[test]
-fn everything_is_counted_and_nothing_is_sent_before_it_came() {
+fn everything_is_counted_and_nothing_is_sent_before_its_arrival() {
     let queue = Twins(Fifo::in_packets(PacketCount::new(2), Overflow::Tail));
     let mut line = Line::new(&config(512, "ip"), Box::new(queue), Stream::new(1, "loss"));
     let mut log = Log::default();
@@ -219,7 +224,8 @@ fn everything_is_counted_and_nothing_is_sent_before_it_came() {
     assert_eq!(*line.stats(), expected);
 }
 
-/// Two flows between the same ends are one connection to RFC 1144: after its first header each takes 4 bytes, as above.
+/// Two flows between the same two ends are one connection to RFC 1144: after its first header each
+/// packet takes 4 bytes.
 #[test]
 fn header_compression_sees_the_addresses_of_flows() {
     struct Alike;
@@ -257,9 +263,10 @@ fn ack(number: u32) -> Meta {
     }
 }
 
-/// RFC 1144: the first header goes whole, then mask, checksum and an ACK difference of 100 in one byte: 4 bytes for 40.
+/// RFC 1144: the first header is sent whole. Each later one has mask, checksum and an ACK
+/// difference of 100 in one byte: 4 bytes for 40.
 #[test]
-fn acks_shrink_to_4_bytes_and_come_out_whole() {
+fn acks_shrink_to_4_bytes_and_are_rebuilt_whole() {
     let mut line = line(&Config { compression: Compression::Rfc1144 { slots: 16 }, ..config(16, "ip") }, 100);
     let mut log = Log::default();
     for number in 1..=10 {
@@ -275,8 +282,8 @@ fn acks_shrink_to_4_bytes_and_come_out_whole() {
     assert_eq!((arrived, log.dropped.len()), (10, 0));
 }
 
-/// A compressed packet lost on the wire: those after it are rebuilt wrongly and dropped, until an uncompressed one comes,
-/// here because its ACK number went back.
+/// A compressed packet is lost on the wire. The packets after it are rebuilt wrongly and dropped
+/// until an uncompressed header arrives, here because the ACK number went back.
 #[test]
 fn a_loss_breaks_header_compression_until_an_uncompressed_header_comes() {
     let compressed = Config { compression: Compression::Rfc1144 { slots: 16 }, ..config(16, "ip") };
@@ -300,7 +307,8 @@ fn a_loss_breaks_header_compression_until_an_uncompressed_header_comes() {
 }
 
 proptest! {
-    /// A caller that wakes late, and then does several things at once, gets the transmissions of one that is on time.
+    /// A caller that wakes late, and then does several things at once, causes the transmissions of
+    /// one that is on time.
     #[test]
     fn lateness_never_enters_the_rate(
         arrivals in prop::collection::vec((0_u64..30_000, 40_u16..1_500), 1..80),
@@ -316,7 +324,7 @@ proptest! {
                 (at_us(at), packet(number as u32, *ip_len))
             })
             .collect();
-        // On time: each transmission at the moment it is due.
+        // On time: each transmission starts when it is due.
         let (mut exact, mut exact_log) = (line(&config, 20), Log::default());
         for (at, packet) in &packets {
             while let Some(due) = exact.next_transmission().filter(|due| due < at) {
@@ -330,7 +338,8 @@ proptest! {
         // Late: woken by arrivals, and by a clock that overshoots.
         let (mut late, mut late_log) = (line(&config, 20), Log::default());
         for (number, (at, packet)) in packets.iter().enumerate() {
-            let woken = late.next_transmission().map(|due| due + Duration::from_us(lateness_us[number % lateness_us.len()]));
+            let lateness = Duration::from_us(lateness_us[number % lateness_us.len()]);
+            let woken = late.next_transmission().map(|due| due + lateness);
             if let Some(woken) = woken.filter(|woken| woken < at) {
                 late.transmit(woken, &mut late_log);
             }

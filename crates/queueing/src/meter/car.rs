@@ -1,15 +1,19 @@
-//! Committed access rate (CAR): a token bucket that lends tokens, and lends less the longer it has lent.
+//! Committed access rate (CAR): a token bucket that lends tokens, and lends less the longer it has
+//! lent.
 //!
-//! Published: Cisco IOS Quality of Service Solutions, "Policing and Shaping Overview", section on CAR; Phanse 2000, section
-//! 5.5, polices a bursty upstream source with it.
+//! Published: Cisco IOS Quality of Service Solutions, "Policing and Shaping Overview", section on
+//! CAR; Phanse 2000, section 5.5, polices a bursty upstream source with it.
 //!
-//! A packet that finds too few tokens borrows what is missing. The *actual debt* is what is owed once it has passed; the
-//! *compounded debt* is the sum of the actual debts after each packet that borrowed, since the last that exceeded. A packet
-//! whose compounded debt would be above the extended burst exceeds: it takes no token, and the sum starts at zero again. So
-//! losses set in one at a time as a burst goes on, not all at once as behind a full bucket, and TCP can answer the first.
+//! A packet that finds too few tokens borrows the missing ones. The *actual debt* is the number of
+//! tokens owed after the packet. The *compounded debt* is the sum of the actual debts after each
+//! packet that borrowed, since the last packet that exceeded. A packet that would raise the
+//! compounded debt above the extended burst exceeds: it takes no token, and the sum restarts at
+//! zero. Losses therefore set in one at a time during a burst, not all at once as behind a full
+//! bucket, and TCP can respond to the first.
 //!
-//! Differs: the documentation speaks of dropped packets; here whatever exceeds is left out of the debt, also where it is
-//! marked and sent on. An extended burst that equals the normal one lends nothing, as there.
+//! Differs: the documentation speaks of dropped packets; here exceeding packets do not add to the
+//! debt even if they are marked and transmitted. An extended burst equal to the normal one lends
+//! nothing, as there.
 //! Cost: a multiplication a packet.
 
 use lastmile_units::{BitRate, Instant, WireBytes};
@@ -17,14 +21,15 @@ use lastmile_units::{BitRate, Instant, WireBytes};
 use super::token_bucket::{tokens_for, tokens_in};
 use super::{Bucket, Color, MeterError, fits};
 
-/// What a committed access rate is made of.
+/// Parameters of a committed access rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
     /// The rate on the wire, headers and cells included.
     pub rate: BitRate,
-    /// The normal burst: what conforms at once after a pause, without borrowing.
+    /// The normal burst, on the wire: conforms at once after a pause, without borrowing.
     pub burst: WireBytes,
-    /// The extended burst: the most compounded debt. Equal to `burst`: nothing is lent.
+    /// The extended burst, on the wire: maximum of the compounded debt. Equal to `burst`: nothing
+    /// is lent.
     pub extended: WireBytes,
 }
 
@@ -51,7 +56,7 @@ pub struct Car {
     rate: BitRate,
     /// The burst, in picobits.
     full: u128,
-    /// The most compounded debt, in picobits; zero where nothing is lent.
+    /// Maximum of the compounded debt, in picobits; zero where nothing is lent.
     extended: u128,
     /// Picobits at `at`: in the bucket, or owed.
     account: Account,
@@ -94,7 +99,7 @@ impl Car {
             Account::Owes(debt) => debt.saturating_add(size),
         };
         let compounded = self.compounded.saturating_add(debt);
-        // The actual debt is one term of the sum, so it is held below the extended burst by the same comparison.
+        // The actual debt is one term of the sum, so this comparison limits it too.
         if compounded > self.extended {
             self.compounded = 0;
             return Color::Yellow;
@@ -131,26 +136,28 @@ mod tests {
         Instant::ZERO + Duration::from_s(count)
     }
 
-    /// What passes of packets of 1000 bytes that come at these seconds.
+    /// Whether each packet of 1000 bytes that arrives at these seconds conforms.
     fn passes(car: &mut Car, seconds: impl IntoIterator<Item = u64>) -> Vec<bool> {
         seconds.into_iter().map(|at| car.conform(s(at), WireBytes::new(1000)) == Color::Green).collect()
     }
 
-    /// The worked example of the documentation: one data unit arrives in each unit of time beyond what the rate pays for;
-    /// the normal burst is two units, the extended one four. Actual and compounded debt are 0/0, 0/0, 1/1, 2/3, then
-    /// 3/6 (dropped, 2/0), 3/3, 4/7 (dropped, 3/0). Here the units that the rate pays for are left out: all come at once.
+    /// The worked example of the documentation: in each unit of time one data unit arrives that the
+    /// rate does not cover; the normal burst is two units, the extended one four. Actual and
+    /// compounded debt are 0/0, 0/0, 1/1, 2/3, then 3/6 (dropped, 2/0), 3/3, 4/7 (dropped, 3/0).
+    /// Here the units that the rate covers are left out: all arrive at once.
     #[test]
     fn the_compounded_debt_of_the_published_example() {
         let mut car = car(2000, 4000);
         assert_eq!(passes(&mut car, [0; 7]), [true, true, true, true, false, true, false]);
-        // Then 3000 are owed. The next would owe 4000, which is not above the extended burst: it is the first of a new
-        // sum. After it the sum is 4000, and whatever borrows exceeds.
+        // 3000 are owed. The next packet owes 4000, which does not exceed the extended burst: it is
+        // the first of a new sum. The sum is then 4000, and every packet that borrows exceeds.
         assert_eq!(passes(&mut car, [0; 3]), [true, false, false]);
     }
 
-    /// The same against the clock, worked out by hand: two packets a second, one of them paid for. Tokens, debt and sum
-    /// after each packet: 1000, 0 | 0 (1000 earned), 1000/1000 | 1000/2000 (paid to 0, borrowed again), 2000/4000 | now
-    /// 1000 are owed and the next makes it 2000/6000: it exceeds, the sum is 0 | 2000/2000 | 2000/4000, and so on.
+    /// With time, computed by hand: two packets a second, one of them covered by the rate. Tokens,
+    /// debt and sum after each packet: 1000, 0 | 0 (1000 earned), 1000/1000 | 1000/2000 (paid to 0,
+    /// borrowed again), 2000/4000 | 1000 are owed and the next makes it 2000/6000: it exceeds, the
+    /// sum is 0 | 2000/2000 | 2000/4000, and so on.
     #[test]
     fn debt_is_paid_back_at_the_rate() {
         let mut car = car(2000, 4000);
@@ -167,8 +174,8 @@ mod tests {
         );
     }
 
-    /// 1250 bytes of burst and 2500 extended (Phanse 2000, table 5.11). A packet of 1500 borrows 250; one of 2000 makes the
-    /// debt 2250 and the sum 2500, all that may be lent.
+    /// 1250 bytes of burst and 2500 extended (Phanse 2000, table 5.11). A packet of 1500 borrows
+    /// 250; one of 2000 makes the debt 2250 and the sum 2500, the maximum.
     #[test]
     fn a_packet_above_the_burst_borrows_the_rest() {
         let mut car = car(1250, 2500);
@@ -177,8 +184,8 @@ mod tests {
         assert_eq!(car.conform(s(0), WireBytes::new(1)), Color::Yellow);
     }
 
-    /// After 100 s the bucket holds 2000, not 99 000: two packets, then debts of 1000 and 2000, which with the 1000 of before
-    /// make 4000.
+    /// After 100 s the bucket holds 2000, not 99 000: two packets, then debts of 1000 and 2000,
+    /// which with the earlier 1000 make 4000.
     #[test]
     fn a_debt_that_is_paid_back_leaves_no_more_than_the_burst() {
         let mut car = car(2000, 4000);

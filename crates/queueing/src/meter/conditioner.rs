@@ -1,11 +1,15 @@
-//! Traffic conditioner at the edge of cells: three drop precedences by token-bucket depth, and their image in the one bit that a cell has.
+//! Traffic conditioner at the edge of an ATM network: three drop precedences by token-bucket depth,
+//! mapped to the one loss priority bit of a cell.
 //!
-//! Published: RFC 2475, section 2.3.3 (meter, marker, dropper); RFC 2597 (assured forwarding: four classes of three drop precedences); RFC 2697 and
-//! RFC 2698 (the meters). That the precedences of AF become two levels of cell loss priority is Ano, Decre and Hasegawa 2002; which of them
-//! become CLP = 1 is a choice.
+//! Published: RFC 2475, section 2.3.3 (meter, marker, dropper); RFC 2597 (assured forwarding: four
+//! classes of three drop precedences); RFC 2697 and RFC 2698 (the meters). Ano, Decre and Hasegawa
+//! 2002 map the precedences of AF to two levels of cell loss priority; the choice of those that
+//! become CLP = 1 is a parameter.
 //!
-//! A packet is green, yellow or red by its meter, or without one by the drop precedence that it came with. One of an AF class goes on with the code point of its
-//! color (AFx1, AFx2, AFx3), so that queues of packets behind the cells honour it too; its class stays (RFC 2597, section 2: packets of a class are not reordered).
+//! The meter decides whether a packet is green, yellow or red; without a meter, the drop precedence
+//! that the packet arrived with decides. A packet of an AF class gets the code point of its color
+//! (AFx1, AFx2, AFx3), so that packet queues behind the cells honour it too; its class does not
+//! change (RFC 2597, section 2: packets of a class are not reordered).
 //! Cost: that of the meter.
 
 use lastmile_packet::Packet;
@@ -14,16 +18,16 @@ use lastmile_units::{Instant, WireBytes};
 use super::policer::Coming;
 use super::{Color, Meter};
 
-/// What is done with the packets of a class.
+/// Treatment of the packets of a class.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// What colors them. `None`: the drop precedence of their code points does.
+    /// The meter that colors the packets. `None`: the drop precedence of their code points does.
     pub meter: Option<super::Config>,
-    /// The color that they come with, for a meter that asks.
+    /// The color with which packets arrive, for color-aware meters.
     pub coming: Coming,
-    /// By [`Color`]: its cells have CLP = 1.
+    /// By [`Color`]: cells of the packet get CLP = 1.
     pub low_priority: [bool; 3],
-    /// By [`Color`]: it is dropped.
+    /// By [`Color`]: the packet is dropped.
     pub drop: [bool; 3],
 }
 
@@ -36,14 +40,14 @@ pub struct Count {
     pub bytes: u64,
 }
 
-/// What became of the packets of a class.
+/// Counters of the packets of a class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// By [`Color`]: all that came.
+    /// By [`Color`]: all packets.
     pub colors: [Count; 3],
-    /// By cell loss priority: those that went on.
+    /// By cell loss priority: packets that passed.
     pub clp: [Count; 2],
-    /// Those dropped.
+    /// Dropped packets.
     pub dropped: Count,
 }
 
@@ -76,7 +80,7 @@ impl Count {
 }
 
 impl Conditioner {
-    /// One whose meter has seen nothing.
+    /// A conditioner whose meter has full buckets.
     #[must_use]
     pub fn new(config: &Config) -> Self {
         Self {
@@ -88,8 +92,8 @@ impl Conditioner {
         }
     }
 
-    /// Colors a packet that takes `size` on the wire, and marks it: code point of an AF class, cell loss priority. False if it is dropped.
-    /// A packet that came with CLP = 1 keeps it.
+    /// Colors a packet of `size` on the wire, and marks it: code point of an AF class, cell loss
+    /// priority. False if it is dropped. A packet that arrived with CLP = 1 keeps it.
     pub fn pass(&mut self, now: Instant, size: WireBytes, packet: &mut impl Packet) -> bool {
         let meta = packet.meta();
         let bytes = meta.ip_bytes().as_u64();
@@ -112,14 +116,15 @@ impl Conditioner {
         true
     }
 
-    /// What became of packets so far.
+    /// Counters since the conditioner was made.
     #[must_use]
     pub const fn counts(&self) -> Counts {
         self.counts
     }
 }
 
-/// The code point of `color` in the AF class of `dscp` (AFxy is 8x + 2y). `None` for a code point that is not of assured forwarding.
+/// The code point of `color` in the AF class of `dscp` (AFxy is 8x + 2y). `None` for a code point
+/// outside of assured forwarding.
 fn af_of(dscp: u8, color: Color) -> Option<u8> {
     let class = dscp >> 3;
     ((1..=4).contains(&class) && matches!(dscp & 7, 2 | 4 | 6)).then_some(8 * class + 2 * (color as u8 + 1))
@@ -137,7 +142,7 @@ mod tests {
         Meta { ip_len: 1000, traffic_class: dscp << 2 | 1, ..Meta::default() }
     }
 
-    /// 8 kbit/s are 1000 bytes a second. Tc and Te of 1000 bytes each hold one packet each.
+    /// 8 kbit/s are 1000 bytes a second. Tc and Te of 1000 bytes hold one packet each.
     fn three_precedences(low_priority: [bool; 3], drop: [bool; 3]) -> Conditioner {
         let depth = WireBytes::new(1000);
         let meter = srtcm::Config { cir: BitRate::from_kbit_per_s(8), cbs: depth, ebs: depth };
@@ -176,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_meter_the_precedence_that_a_packet_came_with_counts() {
+    fn without_a_meter_the_arriving_drop_precedence_counts() {
         let config = Config { meter: None, coming: Coming::Blind, low_priority: [false, true, true], drop: [false; 3] };
         let mut edge = Conditioner::new(&config);
         let passed = [10, 12, 14, 0].map(|dscp| pass(&mut edge, 0, dscp).unwrap());
@@ -184,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_with_clp_1_keeps_it() {
+    fn a_packet_that_arrives_with_clp_1_keeps_it() {
         let mut edge = three_precedences([false; 3], [false; 3]);
         let mut packet = packet(10);
         packet.mark.set_clp();

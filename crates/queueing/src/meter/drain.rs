@@ -1,37 +1,50 @@
-//! Drain: a shaper behind a queue that belongs to someone else, which sees to it that this queue stays empty.
+//! Drain: a shaper behind a queue in another device, which keeps that queue empty.
 //!
-//! Downstream the queue of an access line stands at its far end, in the DSLAM. A shaper at the near end moves it here by letting less
-//! through than the line carries: senders that are clocked by acknowledgements then send no faster than that. But what piled up
-//! over there before (in slow start, say) goes only as fast as the rates differ: 64 kB behind a shaper at 97 % of 2 Mbit/s
-//! last for 9 s. So this shaper has two rates. It keeps a small margin as long as the line is idle now and then; when the line
-//! has not been idle for too long, a queue stands at the far end, and it lets much less through until the line is idle again.
+//! The downstream queue of an access line is at its far end, in the DSLAM. A shaper at the near end
+//! moves it here: it passes less than the line carries, and senders clocked by acknowledgements
+//! then send no faster. But a backlog that arose there earlier (in slow start, say) drains only at
+//! the difference of the rates: 64 kB behind a shaper at 97 % of 2 Mbit/s last for 9 s. This shaper
+//! therefore has two rates. It keeps a small margin as long as the line is idle now and then. When
+//! the line has not been idle for too long, the far end has a standing queue, and the shaper passes
+//! much less until the line is idle again.
 //!
-//! While it drains, the far queue empties at what the line carries beyond what leaves here, and fills the queue below this shaper:
-//! nothing of the line is lost until the far queue is empty, and then what is lost is the difference of the rates for as long as
-//! senders take to hear of it, a round-trip time. That is why a deep drain costs no more than a shallow one, and is over sooner.
+//! During a drain the far queue shrinks at the difference of the rates, and the queue below this
+//! shaper grows accordingly. The line stays fully used until the far queue is empty; then the
+//! difference of the rates is lost for as long as senders take to notice, a round-trip time. A deep
+//! drain therefore costs no more than a shallow one, and is over sooner.
 //!
-//! Published: indirect control of the downstream by a rate below that of the line is chapter 8 of Brouer 2005, and the ingress
-//! mode of tc-cake(8); both keep one margin. That idle time tells of the queue is CoDel's criterion (RFC 8289, section 3.2: a good
-//! queue is empty now and then). tc-cake(8), `autorate-ingress`, estimates the rate of the line from arrivals; here that is known.
-//! The two rates and the bucket of idle time are this project's own.
+//! Published: indirect control of the downstream by a rate below that of the line is chapter 8 of
+//! Brouer 2005, and the ingress mode of tc-cake(8); both keep one margin. Idle time as a sign of an
+//! empty queue is CoDel's criterion (RFC 8289, section 3.2: a good queue is empty now and then).
+//! tc-cake(8), `autorate-ingress`, estimates the rate of the line from arrivals; here that is
+//! known. The two rates and the bucket of idle time are this project's own.
 //!
 //! Rules:
 //!
-//! - A packet that arrives after a gap longer than it takes on the wire found the line idle for the difference. Half of the
-//!   margin must be idle time: a bucket is filled by idle time and emptied by time passing, at half the margin.
-//! - A bucket that is empty (after `patience` without idle time) begins a drain, a full one ends it.
-//! - A drain that does not end within `longest` is given up: traffic that nothing slows down would pay for nothing. The next begins
-//!   after twice the patience, then four times, at most 64 times; one that ends as it should makes it as short as at first.
-//! - The shaper is a transmitter of its rate: after a packet it waits for what the packet takes, and commits none ahead. Before a modem
-//!   that keeps its queue empty: a token bucket with a burst of one packet may send two.
-//! - What is urgent does not wait here, but is charged, up to two of the largest packets ahead of the rate.
+//! - A packet that arrives after a gap longer than its transmission time found the line idle for
+//!   the difference. Half of the margin must be idle time: idle time fills a bucket, and elapsed
+//!   time empties it, at half the margin.
+//! - An empty bucket (after `patience` without idle time) begins a drain, a full one ends it.
+//! - A drain that does not end within `longest` is given up, since unresponsive traffic would cause
+//!   loss of rate without benefit. The next begins after twice the patience, then four times, at
+//!   most 64 times; a drain that ends by a full bucket restores the initial patience.
+//! - The shaper is a transmitter of its rate: after a packet it waits for that packet's
+//!   transmission time, and commits none ahead. In front of a modem this keeps the modem's queue
+//!   empty, where a token bucket with a burst of one packet may send two.
+//! - Urgent packets do not wait here, but are charged, up to two of the largest packets ahead of
+//!   the rate.
 //!
-//! Limits: the rate of the line must be known. Where the true rate is lower by more than half of the margin, packets that come late for it
-//! pass for idle time, and nothing is drained: what is left is a shaper with too small a margin. Where it is higher, all is well and the
-//! difference is lost. What does not slow down cannot be controlled from here. Windows that grow refill the far queue: n flows
-//! that grow by a packet each round-trip time bring n packets in that time beyond what left, which is more than a small margin
-//! carries unless the round-trip time is long. Clamped windows ([`crate::WindowClamp`]) do not grow.
-//! Cost: a division a packet on arrival, one on departure, beside the queue's own.
+//! Limits:
+//!
+//! - The rate of the line must be known. If the true rate is lower by more than half of the margin,
+//!   late packets look like idle time and no drain begins: the shaper then has too small a margin.
+//!   If it is higher, the difference is lost.
+//! - Unresponsive traffic cannot be controlled from here.
+//! - Growing windows refill the far queue: n flows that grow by a packet each round-trip time bring
+//!   n packets more than departed in that time, which exceeds a small margin unless the round-trip
+//!   time is long. Clamped windows ([`crate::WindowClamp`]) do not grow.
+//!
+//! Cost: a division a packet at arrival and one at departure, plus the cost of the queue below.
 
 mod idleness;
 
@@ -48,60 +61,63 @@ use crate::discipline::Counter;
 use crate::spec::{Problem, Site, Spec, shaper_over};
 use crate::{Backlog, Condition, Discipline, DropReason, DropSink, Environment, Match, Matcher as _, Node};
 
-/// A shaper behind a line, or before one.
+/// Parameters of a shaper behind a line, or in front of one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
     /// Rate of the line, on the wire.
     pub line: BitRate,
-    /// What of it is let through as long as nothing stands at the far end.
+    /// Share of the line's rate that is passed while the far end has no standing queue.
     pub share: Ratio,
-    /// How the queue at the far end is drained. `None`: not, since the shaper stands before the line, or by the margin alone.
+    /// Draining of the queue at the far end. `None`: no drains, only the margin, as in front of a
+    /// line.
     pub drain: Option<Law>,
-    /// What does not wait for the shaper, and is charged afterwards: for packets behind the line, where they have waited enough.
+    /// Urgent packets, which are charged but do not wait. For packets behind the line that have
+    /// been delayed enough.
     pub urgent: Match,
     /// The largest IP packet to expect.
     pub largest: ByteCount,
-    /// How late a caller may ask without costing rate, as [`super::tbf::Config::catch_up`].
+    /// Maximum lateness of a caller that does not cost rate, as [`super::tbf::Config::catch_up`].
     pub catch_up: Duration,
 }
 
-/// How the queue at the far end of a line is drained. The share of the shaper must then be below the whole.
+/// Parameters of drains. The share of the shaper must then be below the whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Law {
-    /// What of the line's rate is let through during a drain: below the share.
+    /// Share of the line's rate that is passed during a drain: below the share of the shaper.
     pub depth: Ratio,
-    /// How long the line may go without idle time before a drain begins.
+    /// Time without idle time after which a drain begins.
     pub patience: Duration,
-    /// How long a drain lasts at most.
+    /// Maximum duration of a drain.
     pub longest: Duration,
 }
 
-/// Shares or times with which nothing would pass, or nothing would drain.
+/// Shares or times with which the shaper would pass or drain nothing.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum DrainError {
-    /// Without a margin the line need not be idle, and nothing could be told from that.
+    /// Without a margin the line is not idle even when the far queue is empty, so a queue cannot be
+    /// detected.
     #[error("a share of {0}; it must be below 100 %, so that the line is idle when nothing stands at its far end")]
     NoMargin(Ratio),
-    /// A drain that lets as much through as before.
+    /// A drain that passes no less than the shaper does otherwise.
     #[error("a drain to {depth} that is not below the share of {share}")]
     NoDrain {
-        /// The depth asked for.
+        /// The configured depth.
         depth: Ratio,
-        /// The share asked for.
+        /// The configured share.
         share: Ratio,
     },
-    /// A share of the rate of which nothing is left.
+    /// A share of the rate that rounds to zero.
     #[error("{share} of {line} is nothing")]
     Nothing {
-        /// The share asked for.
+        /// The configured share.
         share: Ratio,
         /// The rate of the line.
         line: BitRate,
     },
-    /// A condition that cannot be.
+    /// An invalid condition.
     #[error(transparent)]
     Match(#[from] MatchError),
-    /// The bucket would hold nothing, or a drain would be over at once.
+    /// A bucket without capacity, or a drain without duration.
     #[error("a time of zero: patience and longest must be above zero")]
     ZeroTime,
 }
@@ -110,7 +126,7 @@ impl Config {
     /// Checks shares and times.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// A share or time with which the shaper would pass or drain nothing.
     pub fn check(&self) -> Result<(), DrainError> {
         self.urgent.check()?;
         self.rate(self.share)?;
@@ -121,7 +137,7 @@ impl Config {
         if law.depth >= self.share {
             return Err(DrainError::NoDrain { depth: law.depth, share: self.share });
         }
-        if self.wanted().of(law.patience.as_ps()) == 0 || law.longest.is_zero() {
+        if self.required_idleness().of(law.patience.as_ps()) == 0 || law.longest.is_zero() {
             return Err(DrainError::ZeroTime);
         }
         self.rate(law.depth).map(|_| ())
@@ -131,64 +147,66 @@ impl Config {
         share.of_rate(self.line).ok_or(DrainError::Nothing { share, line: self.line })
     }
 
-    /// The share of idle time without which a queue stands at the far end: half of the margin.
-    fn wanted(&self) -> Ratio {
+    /// The required share of idle time, below which the far end has a standing queue: half of the
+    /// margin.
+    fn required_idleness(&self) -> Ratio {
         let margin = Ratio::ONE.as_parts_per_billion() - self.share.as_parts_per_billion();
         Ratio::from_parts_per_billion(margin / 2).unwrap_or(Ratio::ZERO)
     }
 }
 
-/// A shaper that drains the queue in front of the line before it.
+/// A shaper that drains the queue at the far end of the line in front of it.
 #[derive(Debug)]
 pub struct Drain<P, D = Node<P>> {
     queue: D,
     steady: Serialiser,
-    far: Option<Far>,
+    far_queue: Option<FarQueue>,
     meter: WireMeter,
     catch_up: Duration,
-    /// When what left last has passed.
-    free: Instant,
-    /// When the next packet may leave.
+    /// End of the transmission of the last packet, at the shaper's rate.
+    busy_until: Instant,
+    /// The time at which the next packet may depart.
     due: Option<Instant>,
     express: Express<P>,
     stats: Stats,
 }
 
-/// What does not wait for the shaper.
+/// Urgent packets, which do not wait for the shaper.
 #[derive(Debug)]
 struct Express<P> {
     urgent: Condition,
     packets: VecDeque<P>,
     bytes: u64,
-    /// How far the shaper may run ahead of its rate for them: two of the largest packets.
+    /// Maximum time by which urgent packets may run ahead of the rate: two of the largest packets.
     ahead: Duration,
-    /// When the first of them may leave.
+    /// The time at which the first of them may depart.
     due: Option<Instant>,
     passed: u64,
     dropped: u64,
 }
 
 impl<P> Express<P> {
-    /// So many may wait when there is more of them than the rate.
+    /// Capacity in packets, if urgent traffic exceeds the rate.
     const LIMIT: usize = 100;
 }
 
-/// What is known of the queue at the far end, and done about it.
+/// Detection and draining of the queue at the far end.
 #[derive(Debug)]
-struct Far {
+struct FarQueue {
     idleness: Idleness,
     state: State,
-    /// What is let through during a drain.
+    /// The rate during a drain.
     rate: Serialiser,
     longest: Duration,
-    stats: Drained,
+    stats: DrainStats,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// The margin alone; so many drains in a row were given up.
+    /// Only the margin; `in_vain` drains in a row were given up.
     Steady { in_vain: u32 },
-    /// Since when, and as before; bytes that came since beyond those that left.
+    /// A drain since `since`; `in_vain` earlier drains were given up. `gained`: bytes arrived less
+    /// bytes departed since.
     Draining { since: Instant, in_vain: u32, gained: i64 },
 }
 
@@ -200,7 +218,7 @@ struct Stats {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Drained {
+struct DrainStats {
     drains: u64,
     given_up: u64,
     time: Duration,
@@ -208,12 +226,12 @@ struct Drained {
     largest_wire_bytes: u64,
 }
 
-/// The patience doubles no more often.
+/// Maximum number of doublings of the patience.
 const MOST_IN_VAIN: u32 = 6;
 
-impl Far {
+impl FarQueue {
     /// Begins and ends drains.
-    fn judge(&mut self, now: Instant) {
+    fn update_state(&mut self, now: Instant) {
         match self.state {
             State::Steady { in_vain } if self.idleness.is_empty() => {
                 self.stats.drains += 1;
@@ -242,7 +260,7 @@ impl Far {
         self.stats.largest_wire_bytes = self.stats.largest_wire_bytes.max(gained);
     }
 
-    /// So much came during a drain; what left counts against it.
+    /// Adds bytes that arrived during a drain; negative for bytes that departed.
     fn gain(&mut self, wire: i64) {
         if let State::Draining { gained, .. } = &mut self.state {
             *gained = gained.saturating_add(wire);
@@ -259,27 +277,33 @@ fn signed(wire: WireBytes) -> i64 {
 }
 
 impl<P: Packet, D: Discipline<P>> Drain<P, D> {
-    /// A shaper over `queue`, with nothing known against the line.
+    /// A shaper over `queue`, without a known standing queue.
     ///
     /// # Errors
-    /// Shares or times with which nothing would pass, or nothing would drain.
+    /// Shares or times with which it would pass or drain nothing.
     pub fn new(config: &Config, environment: &Environment, queue: D) -> Result<Self, DrainError> {
         config.check()?;
         let link_layer = &environment.link_layer;
         let far = match config.drain {
-            Some(law) => Some(Far {
-                idleness: Idleness::new(config.line, *link_layer, config.wanted(), law.patience, config.largest),
+            Some(law) => Some(FarQueue {
+                idleness: Idleness::new(
+                    config.line,
+                    *link_layer,
+                    config.required_idleness(),
+                    law.patience,
+                    config.largest,
+                ),
                 state: State::Steady { in_vain: 0 },
                 rate: Serialiser::new(config.rate(law.depth)?),
                 longest: law.longest,
-                stats: Drained::default(),
+                stats: DrainStats::default(),
             }),
             None => None,
         };
         Ok(Self {
             queue,
             steady: Serialiser::new(config.rate(config.share)?),
-            far,
+            far_queue: far,
             express: Express {
                 urgent: Condition::new(&config.urgent, environment),
                 packets: VecDeque::new(),
@@ -291,27 +315,29 @@ impl<P: Packet, D: Discipline<P>> Drain<P, D> {
             },
             meter: WireMeter::new(*link_layer),
             catch_up: config.catch_up,
-            free: Instant::ZERO,
+            busy_until: Instant::ZERO,
             due: None,
             stats: Stats::default(),
         })
     }
 
-    /// True while a drain goes on.
+    /// True during a drain.
     #[must_use]
     pub fn is_draining(&self) -> bool {
-        self.far.as_ref().is_some_and(Far::is_draining)
+        self.far_queue.as_ref().is_some_and(FarQueue::is_draining)
     }
 
-    /// Says when the next packet may leave: what is ready by now, as if it had been ready at `since`.
+    /// Updates the times of the next departures. A packet that is ready now counts as ready since
+    /// `since`.
     fn reschedule(&mut self, now: Instant, since: Instant) {
         let ready = self.queue.next_ready(now);
-        self.due = ready.map(|ready| self.free.max(if ready <= now { since } else { ready }));
-        let allowed = Instant::from_ps(self.free.as_ps().saturating_sub(self.express.ahead.as_ps()));
+        self.due = ready.map(|ready| self.busy_until.max(if ready <= now { since } else { ready }));
+        let allowed = Instant::from_ps(self.busy_until.as_ps().saturating_sub(self.express.ahead.as_ps()));
         self.express.due = self.express.packets.front().map(|_| allowed.max(since));
     }
 
-    /// What may leave by now, the urgent first, and of the queue below what `below` gives.
+    /// Dequeues a packet that may depart now: an urgent one first, else one that `below` takes from
+    /// the queue below.
     fn take(
         &mut self,
         now: Instant,
@@ -319,9 +345,9 @@ impl<P: Packet, D: Discipline<P>> Drain<P, D> {
         below: impl FnOnce(&mut D, Instant, &mut dyn DropSink<P>) -> Option<P>,
     ) -> Option<P> {
         let due = self.next_ready(now).filter(|due| *due <= now)?;
-        if let Some(far) = &mut self.far {
+        if let Some(far) = &mut self.far_queue {
             far.idleness.silence(now);
-            far.judge(now);
+            far.update_state(now);
         }
         let at = due.max(Instant::from_ps(now.as_ps().saturating_sub(self.catch_up.as_ps())));
         let packet = if self.express.due.is_some_and(|due| due <= now) {
@@ -339,21 +365,21 @@ impl<P: Packet, D: Discipline<P>> Drain<P, D> {
         packet
     }
 
-    /// Charges what leaves, as of `at`.
+    /// Charges a departing packet, as of `at`.
     fn charge(&mut self, at: Instant, packet: &P) {
         let bytes = packet.meta().ip_bytes();
         let wire = self.meter.on_wire(bytes);
-        let rate = match &mut self.far {
+        let rate = match &mut self.far_queue {
             Some(far) if far.is_draining() => {
                 far.gain(-signed(wire));
                 &mut far.rate
             }
             _ => &mut self.steady,
         };
-        if at > self.free {
+        if at > self.busy_until {
             rate.restart();
         }
-        self.free = self.free.max(at).saturating_add(rate.advance(wire));
+        self.busy_until = self.busy_until.max(at).saturating_add(rate.advance(wire));
         self.stats.sent_packets += 1;
         self.stats.sent_bytes += bytes.as_u64();
         self.stats.sent_wire_bytes += wire.as_u64();
@@ -362,11 +388,11 @@ impl<P: Packet, D: Discipline<P>> Drain<P, D> {
 
 impl<P: Packet, D: Discipline<P>> Discipline<P> for Drain<P, D> {
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
-        if let Some(far) = &mut self.far {
-            // The time of arrival, which for a live caller lies before that of waking.
+        if let Some(far) = &mut self.far_queue {
+            // The time of arrival, which a live caller sees later.
             let wire = far.idleness.arrival(packet.meta().arrived.min(now), packet.meta().ip_bytes());
             far.gain(signed(wire));
-            far.judge(now);
+            far.update_state(now);
         }
         let due = self.next_ready(now).map_or(now, |due| due.min(now));
         if !self.express.urgent.matches(now, &packet) {
@@ -413,7 +439,7 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Drain<P, D> {
             ("urgent", self.express.passed),
             ("dropped_tail", self.express.dropped),
         ];
-        let drained = self.far.as_ref().map(|far| {
+        let drained = self.far_queue.as_ref().map(|far| {
             [
                 ("drains", far.stats.drains),
                 ("drains_given_up", far.stats.given_up),

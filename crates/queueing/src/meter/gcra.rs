@@ -1,14 +1,16 @@
-//! Generic cell rate algorithm, GCRA(T, tau): cells no closer than T, and early by tau at most.
+//! Generic cell rate algorithm, GCRA(T, tau): cells at intervals of at least T, with an allowance
+//! of tau for early cells.
 //!
 //! Published: ITU-T I.371; ATM Forum TM 4.0; as *virtual scheduling*. The continuous-state leaky
-//! bucket of the same texts gives the same verdicts, which a test shows.
+//! bucket of these texts gives equal verdicts, which a test shows.
 //!
-//! T = 1/PCR is 424 bits at the rate of the contract and seldom a whole number of picoseconds. All times here are multiples of
-//! 1/rate of a picosecond, in which T, tau and the time of a cell are integers: nothing is rounded.
+//! T = 1/PCR is 424 bits at the rate of the contract and seldom a whole number of picoseconds. All
+//! times here are multiples of 1/rate of a picosecond, in which T, tau and the time of a cell are
+//! integers: nothing is rounded.
 //!
-//! Differs: the line hands over packets, not cells. The cells of a packet count as arriving together and conform together: a
-//! packet conforms if the last of its cells does, and otherwise takes nothing. So tau must hold the cells of the largest
-//! packet.
+//! Differs: the line delivers packets, not cells. The cells of a packet count as arriving together
+//! and conform together: a packet conforms if its last cell does, and otherwise takes nothing. So
+//! tau must cover the cells of the largest packet.
 //! Cost: two multiplications a packet.
 
 use lastmile_units::{BitRate, CellCount, Duration, Instant, WireBytes};
@@ -19,12 +21,13 @@ const CELL_BYTES: u64 = CellCount::new(1).wire_bytes().as_u64();
 /// T in multiples of 1/rate ps: the bits of a cell, times 10^12 ps a second.
 const INCREMENT: u128 = CellCount::new(1).wire_bytes().bits() as u128 * 1_000_000_000_000;
 
-/// What a GCRA is made of.
+/// Parameters of a GCRA.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// The cell rate, as what its cells take on the wire: 424 bits each. T is a cell at this rate.
+    /// The cell rate, in bits on the wire: 424 bits a cell. T is the time of a cell at this rate.
     pub rate: BitRate,
-    /// tau: how much earlier than its theoretical time a cell may come (cell delay variation tolerance).
+    /// tau: maximum time by which a cell may arrive before its theoretical arrival time (cell delay
+    /// variation tolerance).
     pub tolerance: Duration,
 }
 
@@ -51,19 +54,19 @@ pub struct Gcra {
 }
 
 impl Gcra {
-    /// The first cell may come when it likes.
+    /// A GCRA whose first cell conforms at any time.
     #[must_use]
     pub fn new(config: &Config) -> Self {
         Self { rate: config.rate, limit: scaled(config.rate, config.tolerance.as_ps()), tat: 0 }
     }
 
-    /// Green, or yellow for a packet that does not conform. `size` is whole cells of 53 bytes; what is left over counts as
-    /// one more.
+    /// Green, or yellow for a packet that does not conform. `size` is whole cells of 53 bytes; a
+    /// remainder counts as one more.
     pub fn conform(&mut self, now: Instant, size: WireBytes) -> Color {
         let cells = size.as_u64().div_ceil(CELL_BYTES);
         let now = scaled(self.rate, now.as_ps());
         let first = self.tat.max(now);
-        // Behind the first, each cell of the packet comes T before its theoretical time more.
+        // Each cell of the packet after the first is early by another T.
         let last = first + u128::from(cells.saturating_sub(1)) * INCREMENT;
         let conforms = last <= now + self.limit;
         if conforms {
@@ -100,11 +103,12 @@ mod tests {
         assert!(!passes(&mut meter, us(423), 1), "1 us too early; it takes nothing");
         assert!(passes(&mut meter, us(424), 1));
         assert!(!passes(&mut meter, us(424), 1));
-        // Theoretical time 1272 us. A late cell starts anew: at 5000 us two may come again.
+        // Theoretical arrival time 1272 us. A late cell restarts the schedule: at 5000 us two may
+        // arrive again.
         assert!(passes(&mut meter, us(5000), 2) && !passes(&mut meter, us(5000), 1));
     }
 
-    /// A packet of 32 cells needs tau = 31 T, and is refused whole when it has less.
+    /// A packet of 32 cells needs tau = 31 T; a shorter tau refuses all of it.
     #[test]
     fn the_cells_of_a_packet_conform_together() {
         let t = Duration::from_us(424);
@@ -121,24 +125,25 @@ mod tests {
         assert!(!passes(&mut Gcra::new(&short), 0, 32));
     }
 
-    /// 149.76 Mbit/s: T is 2 831 196.58 ps. Cells that come at the first whole picosecond at or after n T all conform with
-    /// no tolerance at all, and a picosecond less for the last of a million does not.
+    /// 149.76 Mbit/s: T is 2 831 196.58 ps. Cells that arrive at the first whole picosecond at or
+    /// after n T all conform with no tolerance at all, and a picosecond less for the last of a
+    /// million does not.
     #[test]
     fn a_million_cells_carry_their_fraction() {
         let rate = BitRate::from_kbit_per_s(149_760);
         let mut meter = gcra(rate, Duration::ZERO);
         let at = |n: u64| u64::try_from((u128::from(n) * INCREMENT).div_ceil(149_760_000)).expect("3 s");
-        // Each starts a fraction late, which a rate without tolerance does not give back: so they come from a clock that
-        // is early by less than a picosecond.
+        // Each cell starts a fraction late, which a meter without tolerance does not give back. The
+        // cells therefore come from a clock that is early by less than a picosecond.
         let mut early = gcra(rate, Duration::from_ps(1));
         assert!((0..1_000_000).all(|n| passes(&mut early, at(n).saturating_sub(1), 1)));
         assert!(passes(&mut meter, 0, 1) && !passes(&mut meter, at(1) - 1, 1) && passes(&mut meter, at(1), 1));
     }
 
-    /// 54 bytes are a cell and a byte of the next: two cells, the second of which is early. T is 2 831 196.58 ps, so that
-    /// a tolerance of 2 831 197 ps is what they need.
+    /// 54 bytes are a cell and a byte of the next: two cells, the second of which is early. T is 2
+    /// 831 196.58 ps, so they need a tolerance of 2 831 197 ps.
     #[test]
-    fn what_is_left_over_of_a_size_is_a_cell() {
+    fn a_partial_cell_counts_as_a_cell() {
         let rate = BitRate::from_kbit_per_s(149_760);
         let size = WireBytes::new(54);
         assert_eq!(gcra(rate, Duration::from_ps(2_831_196)).conform(Instant::ZERO, size), Color::Yellow);
@@ -149,8 +154,8 @@ mod tests {
         assert_eq!(Config { rate, tolerance: needed }.check(size), Ok(()));
     }
 
-    /// The other form of the algorithm (I.371): a bucket that drains by one a unit of time and takes T for each
-    /// cell that finds it at tau or below.
+    /// The continuous-state form of the algorithm (I.371): a bucket that drains by one a unit of
+    /// time and adds T for each cell that finds it at tau or below.
     struct LeakyBucket {
         rate: u128,
         limit: u128,

@@ -1,8 +1,10 @@
-//! Meters, policers and shapers: what conforms to a rate, what is done with the rest, and when it will conform.
+//! Meters, policers and shapers: conformance to a rate, and the treatment of packets that exceed
+//! it.
 //!
-//! A meter answers for one packet at a time: `conform(now, size)` gives its [`Color`] and charges it. Sizes are bytes on the
-//! wire. Time is exact, in integers: nothing is rounded in the long run. A [`Policer`] acts on the answer, a [`Tbf`] waits for
-//! a better one, and a [`Drain`] waits for a queue that is not its own, too.
+//! A meter decides on one packet at a time: `conform(now, size)` returns its [`Color`] and charges
+//! it. Sizes are bytes on the wire. Time is exact, in integers: no long-run error accumulates. A
+//! [`Policer`] acts on the color at once, a [`Tbf`] delays packets until they conform, and a
+//! [`Drain`] also drains a queue in another device.
 
 pub mod car;
 pub mod conditioner;
@@ -28,32 +30,32 @@ pub use tbf::Tbf;
 pub use token_bucket::TokenBucket;
 pub use trtcm::TrTcm;
 
-/// What a meter says of a packet, in the words of RFC 2697. Meters with two answers say green and yellow.
+/// Verdict of a meter, in the words of RFC 2697. Meters with two verdicts return green and yellow.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Color {
     /// It conforms.
     Green,
-    /// It exceeds the rate, and is still within what may exceed it.
+    /// The packet exceeds the committed burst, and is within the excess burst or the peak rate.
     Yellow,
-    /// It violates both bounds.
+    /// The packet exceeds both bounds.
     Red,
 }
 
 impl Color {
-    /// The answer of a meter that has two.
+    /// The verdict of a meter that has two.
     const fn conforms(yes: bool) -> Self {
         if yes { Self::Green } else { Self::Yellow }
     }
 }
 
-/// A meter as a configuration describes it.
+/// Parameters of a meter.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Config {
     /// [`TokenBucket`].
     TokenBucket {
         /// Rate on the wire.
         rate: BitRate,
-        /// What may pass at once after a pause.
+        /// Bytes on the wire that conform at once after a pause.
         burst: WireBytes,
     },
     /// [`Car`].
@@ -98,7 +100,7 @@ impl core::fmt::Display for Bucket {
     }
 }
 
-/// A meter that would let nothing pass, or not what it says.
+/// A meter that would pass nothing, or whose parameters contradict each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum MeterError {
     /// The largest packet does not fit a burst.
@@ -106,47 +108,48 @@ pub enum MeterError {
     BurstTooSmall {
         /// The bucket.
         bucket: Bucket,
-        /// The burst asked for.
+        /// The configured burst.
         burst: WireBytes,
-        /// What the largest packet takes on the wire.
+        /// Size of the largest packet on the wire.
         needed: WireBytes,
     },
     /// Both bursts of an [`SrTcm`] are zero (RFC 2697, section 2).
     #[error("a committed and an excess burst of zero: at least one of them must be larger (RFC 2697)")]
     NoBurst,
-    /// The extended burst of a [`Car`] lies below its burst.
+    /// The extended burst of a [`Car`] is below its burst.
     #[error("an extended burst of {extended} is below the burst of {burst}; equal to it, nothing is ever borrowed")]
     ExtendedBelowBurst {
-        /// The burst asked for.
+        /// The configured burst.
         burst: WireBytes,
-        /// The extended burst asked for.
+        /// The configured extended burst.
         extended: WireBytes,
     },
-    /// The peak rate of a [`TrTcm`] lies below its committed rate (RFC 2698, section 2).
+    /// The peak rate of a [`TrTcm`] is below its committed rate (RFC 2698, section 2).
     #[error("a peak rate of {peak} is below the committed rate of {committed} (RFC 2698)")]
     PeakBelowCommitted {
-        /// The peak rate asked for.
+        /// The configured peak rate.
         peak: BitRate,
-        /// The committed rate asked for.
+        /// The configured committed rate.
         committed: BitRate,
     },
-    /// The peak rate of a [`Police`] is not above its rate, so that its burst could never be used.
+    /// The peak rate of a [`Police`] does not exceed its rate, so that its burst could never be
+    /// used.
     #[error("a peak rate of {peak} is not above the rate of {rate}")]
     PeakNotAboveRate {
-        /// The peak rate asked for.
+        /// The configured peak rate.
         peak: BitRate,
-        /// The rate asked for.
+        /// The configured rate.
         rate: BitRate,
     },
-    /// The tolerance of a [`Gcra`] holds fewer cells than the largest packet has.
+    /// The tolerance of a [`Gcra`] covers fewer cells than the largest packet has.
     #[error("a tolerance of {tolerance} never lets the largest packet conform, whose cells need {needed}")]
     ToleranceTooShort {
-        /// The tolerance asked for.
+        /// The configured tolerance.
         tolerance: Duration,
-        /// What the cells of the largest packet need, all there at once.
+        /// The tolerance that the cells of the largest packet need, arriving at once.
         needed: Duration,
     },
-    /// A [`Gcra`] on a line that has no cells.
+    /// A [`Gcra`] on a line without cells.
     #[error("a meter of cells, but this line sends no cells")]
     NoCells,
 }
@@ -163,10 +166,10 @@ pub(crate) enum Meter {
 }
 
 impl Config {
-    /// Checks that a packet that takes `largest` on the wire can conform.
+    /// Checks that a packet of `largest` bytes on the wire can conform.
     ///
     /// # Errors
-    /// What is wrong with the bursts or rates.
+    /// A burst or rate with which it never conforms.
     pub fn check(&self, largest: WireBytes) -> Result<(), MeterError> {
         match self {
             Self::TokenBucket { burst, .. } => fits(Bucket::Burst, *burst, largest),
@@ -184,7 +187,7 @@ impl Config {
         matches!(self, Self::Gcra(_))
     }
 
-    /// True for a meter that tells three colors apart; others have two, green and yellow.
+    /// True for a meter with three colors; others have green and yellow.
     #[must_use]
     pub const fn has_red(&self) -> bool {
         matches!(self, Self::SrTcm(_) | Self::TrTcm(_))
@@ -203,8 +206,8 @@ impl Config {
 }
 
 impl Meter {
-    /// The color of a packet of `size` that comes at `now` and was `before`. Only the meters of RFC 2697 and 2698 look at
-    /// the color that a packet comes with.
+    /// The color of a packet of `size` that arrives at `now` with the color `before`. Only the
+    /// meters of RFC 2697 and 2698 use `before`.
     pub(crate) fn conform(&mut self, now: Instant, size: WireBytes, before: Color) -> Color {
         match self {
             Self::TokenBucket(bucket) => Color::conforms(bucket.take(now, size)),

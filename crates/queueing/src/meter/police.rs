@@ -2,28 +2,31 @@
 //!
 //! Published: tc-police(8), `rate`, `burst`, `mtu`, `peakrate`.
 //!
-//! A packet conforms if it is not larger than `mtu`, the bucket of `rate` covers it, and so does that of `peakrate`, which
-//! holds `mtu`. One that exceeds takes nothing from either. What is polite on ingress, where one cannot queue, is to drop
-//! early: TCP slows down, and the queue at the far end of the line stays short.
+//! A packet conforms if it is not larger than `mtu`, the bucket of `rate` covers it, and so does
+//! that of `peakrate`, which holds `mtu`. An exceeding packet takes nothing from either. On
+//! ingress, where packets cannot be queued, an early drop slows TCP down and keeps the queue at the
+//! far end of the line short.
 //!
-//! Differs: sizes are those on the wire, which tc knows only where a size table (tc-stab(8)) says so. A burst below the
-//! largest packet is refused; tc drops each such packet for good. The estimator of tc (`avrate`) is left out.
+//! Differs: sizes are bytes on the wire, which tc counts only with a size table (tc-stab(8)). A
+//! burst below the largest packet is refused; tc drops each such packet for good. The estimator of
+//! tc (`avrate`) is not implemented.
 //! Cost: a multiplication a packet, two with a peak rate.
 
 use lastmile_units::{BitRate, Instant, WireBytes};
 
 use super::{Bucket, Color, MeterError, TokenBucket, fits};
 
-/// What an ingress policer is made of.
+/// Parameters of an ingress policer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
     /// The rate on the wire, headers and cells included.
     pub rate: BitRate,
-    /// What conforms at once after a pause.
+    /// Bytes on the wire that conform at once after a pause.
     pub burst: WireBytes,
-    /// The rate within a burst; above `rate`.
+    /// The rate within a burst; exceeds `rate`.
     pub peak: Option<BitRate>,
-    /// The largest packet on the wire: whatever is larger exceeds. The bucket of the peak rate holds as much.
+    /// The largest conforming packet, in bytes on the wire, and the capacity of the peak rate's
+    /// bucket.
     pub mtu: WireBytes,
 }
 
@@ -96,13 +99,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_larger_than_the_mtu_exceeds() {
+    fn a_packet_larger_than_the_mtu_exceeds() {
         let mut police = Police::new(&config(None));
         assert!(!passes(&mut police, 0, 1501) && passes(&mut police, 0, 1500));
     }
 
-    /// The peak rate, 2 bytes a millisecond, holds 1500. A packet that it does not cover takes nothing from the burst
-    /// either: at 0 ms 1500, at 750 ms 1500, and 1750 of 4000 are left (750 came in), so 1500 more at 1500 ms.
+    /// The peak rate, 2 bytes a millisecond, holds 1500. A packet that it does not cover takes
+    /// nothing from the burst: at 0 ms 1500, at 750 ms 1500, and 1750 of 4000 are left (750 were
+    /// earned), so 1500 more at 1500 ms.
     #[test]
     fn a_peak_rate_spreads_the_burst_and_neither_bucket_pays_alone() {
         let mut police = Police::new(&config(Some(BitRate::from_kbit_per_s(16))));
@@ -111,9 +115,10 @@ mod tests {
             assert!(!passes(&mut police, ms, 1500), "{ms} ms");
         }
         assert!(passes(&mut police, 750, 1500) && passes(&mut police, 1500, 1500));
-        // 4000 + 1500 - 4500 = 1000 in the bucket: the peak rate would pay 1500 at 2250 ms, the rate pays 1500 at 2000 ms.
+        // 4000 + 1500 - 4500 = 1000 in the bucket: the peak rate would pay 1500 at 2250 ms, the
+        // rate pays 1500 at 2000 ms.
         assert!(!passes(&mut police, 2249, 1500) && passes(&mut police, 2250, 1500));
-        // 1000 + 750 - 1500 = 250 left, 1500 at 3500 ms: now it is the rate that says when.
+        // 1000 + 750 - 1500 = 250 left, 1500 at 3500 ms: here the rate is the limit.
         assert!(!passes(&mut police, 3499, 1500) && passes(&mut police, 3500, 1500));
     }
 }

@@ -1,14 +1,16 @@
-//! Policer: meters packets as they arrive, and passes, re-marks or drops each by what its meter says. It never waits.
+//! Policer: meters packets as they arrive, and passes, re-marks or drops each by its color. It
+//! never delays packets.
 //!
-//! Published: RFC 2475, sections 2.3.3.1 to 2.3.3.4 (meters, markers, droppers); the actions and their names are those of
-//! `rate-limit` in Cisco IOS.
+//! Published: RFC 2475, sections 2.3.3.1 to 2.3.3.4 (meters, markers, droppers); the actions and
+//! their names are those of `rate-limit` in Cisco IOS.
 //!
-//! A policer has one rule or several. The first rule that covers a packet meters it; where its action says `continue`, the
-//! packet goes on to the next rule that covers it, as re-marked. A packet that no rule covers, or that ran out of rules, goes
-//! to the queue below. The queue sees packets as they are after the action, so that it can tell marked ones apart.
+//! A policer has one rule or several. The first rule that covers a packet meters it; if its action
+//! is `continue`, the packet goes on to the next rule that covers it, as re-marked. A packet that
+//! no rule covers, or that continues past the last rule, goes to the queue below. The queue sees
+//! packets as they are after the action, so that it can distinguish marked ones.
 //!
 //! Differs: bytes are those on the wire of the line.
-//! Cost: that of the meter, and the rules before the first that covers the packet.
+//! Cost: that of the meter, plus a test of each rule before the first that covers the packet.
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{Meta, Packet};
@@ -20,33 +22,33 @@ use crate::discipline::{Counter, answers_of_below};
 use crate::spec::{Problem, Spec};
 use crate::{Backlog, Condition, Discipline, DropReason, DropSink, Environment, Match, Matcher as _, Node};
 
-/// What is metered, by what, and what is done about it.
+/// Packets to meter, the meter, and the actions by color.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rule {
-    /// Which packets it meters.
+    /// The packets that the rule covers.
     pub matches: Match,
     /// The meter.
     pub meter: super::Config,
-    /// The color that packets come with. Meters with two answers do not ask.
+    /// The color with which packets arrive. Meters with two colors do not use it.
     pub coming: Coming,
     /// The largest IP packet to expect. It must be able to conform.
     pub largest: ByteCount,
-    /// What is done with a green packet: one that conforms.
+    /// Action on a green packet: it conforms.
     pub conform: Action,
-    /// What is done with a yellow packet: one that exceeds.
+    /// Action on a yellow packet: it exceeds.
     pub exceed: Action,
-    /// What is done with a red packet: one that violates.
+    /// Action on a red packet: it violates.
     pub violate: Action,
 }
 
-/// The color that a packet comes with.
+/// The color with which a packet arrives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Coming {
     /// Color-blind: every packet counts as green.
     #[default]
     Blind,
-    /// Color-aware, by the drop precedence of assured forwarding (RFC 2597, section 6): AFx1 green, AFx2 yellow, AFx3 red.
-    /// Every other code point is green.
+    /// Color-aware, by the drop precedence of assured forwarding (RFC 2597, section 6): AFx1 green,
+    /// AFx2 yellow, AFx3 red. Every other code point is green.
     DropPrecedence,
     /// Color-aware, by the cell loss priority: 0 green, 1 yellow.
     CellLossPriority,
@@ -69,37 +71,37 @@ impl Coming {
     }
 }
 
-/// What is done with a packet.
+/// Action on a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Action {
-    /// What it is marked with before.
+    /// A mark to set first.
     pub mark: Option<Remark>,
-    /// Where it goes.
+    /// The packet's destination.
     pub then: Then,
 }
 
-/// What a packet is marked with.
+/// A mark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Remark {
-    /// This differentiated services code point, 0 to 63.
+    /// A differentiated services code point, 0 to 63.
     Dscp(u8),
-    /// Cell loss priority 1, for its cells.
+    /// Cell loss priority 1, for the cells of the packet.
     Clp,
 }
 
-/// Where a metered packet goes.
+/// Destination of a metered packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Then {
-    /// To the queue below.
+    /// The queue below.
     Transmit,
-    /// To the next rule that covers it, and to the queue below if there is none.
+    /// The next rule that covers it, or without one the queue below.
     Continue,
-    /// Nowhere.
+    /// None: the packet is dropped.
     Drop,
 }
 
 impl Action {
-    /// Passes the packet as it is.
+    /// Passes the packet unchanged.
     pub const TRANSMIT: Self = Self { mark: None, then: Then::Transmit };
     /// Drops the packet.
     pub const DROP: Self = Self { mark: None, then: Then::Drop };
@@ -115,13 +117,13 @@ impl Action {
 #[derive(Debug)]
 pub struct Policer<P, D = Node<P>> {
     queue: D,
-    rules: Vec<Metered>,
+    rules: Vec<MeteredRule>,
     link_layer: LinkLayer,
     packet: core::marker::PhantomData<fn(P)>,
 }
 
 #[derive(Debug)]
-struct Metered {
+struct MeteredRule {
     matches: Condition,
     meter: Meter,
     coming: Coming,
@@ -144,12 +146,12 @@ impl<P: Packet, D: Discipline<P>> Policer<P, D> {
     /// A policer over `queue`. Its meters start with full buckets.
     #[must_use]
     pub fn new(rules: &[Rule], environment: &Environment, queue: D) -> Self {
-        let rules = rules.iter().map(|rule| Metered::new(rule, environment)).collect();
+        let rules = rules.iter().map(|rule| MeteredRule::new(rule, environment)).collect();
         Self { queue, rules, link_layer: environment.link_layer, packet: core::marker::PhantomData }
     }
 }
 
-impl Metered {
+impl MeteredRule {
     fn new(rule: &Rule, environment: &Environment) -> Self {
         Self {
             matches: Condition::new(&rule.matches, environment),
@@ -162,7 +164,7 @@ impl Metered {
         }
     }
 
-    /// Meters and marks `packet`, and says where it goes.
+    /// Meters and marks `packet`, and returns its destination.
     fn apply(&mut self, now: Instant, packet: &mut impl Packet, wire: WireBytes) -> Then {
         let before = self.coming.color(packet.meta());
         let color = self.meter.conform(now, wire, before) as usize;
@@ -194,7 +196,7 @@ impl Metered {
 }
 
 impl Remark {
-    /// Marks `packet`, and says whether that changed it.
+    /// Marks `packet`. True if that changed it.
     fn apply(self, packet: &mut impl Packet) -> bool {
         let before = *packet.meta();
         match self {

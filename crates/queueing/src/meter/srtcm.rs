@@ -1,9 +1,11 @@
-//! Single rate three color marker (srTCM): one rate fills two buckets, the second with what the first cannot hold.
+//! Single rate three color marker (srTCM): one rate fills two buckets, the second with the overflow
+//! of the first.
 //!
-//! Published: RFC 2697, whose names the fields have.
-//! Differs: the RFC adds a token CIR times a second; here tokens flow without steps, and bytes are those on the wire.
-//! A packet that comes green is treated in color-aware mode as every packet is in color-blind mode (RFC 2697, section 3), so
-//! there is one method for both.
+//! Published: RFC 2697, with its names of the parameters.
+//! Differs: the RFC adds a token CIR times a second; here tokens flow continuously, and bytes are
+//! those on the wire.
+//! Color-aware mode treats an arriving green packet as color-blind mode treats every packet (RFC
+//! 2697, section 3), so one method serves both.
 //! Cost: a multiplication a packet.
 
 use lastmile_units::{BitRate, Instant, WireBytes};
@@ -11,7 +13,7 @@ use lastmile_units::{BitRate, Instant, WireBytes};
 use super::token_bucket::{tokens_for, tokens_in};
 use super::{Bucket, Color, MeterError, fits};
 
-/// What a single rate three color marker is made of.
+/// Parameters of a single rate three color marker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
     /// Committed information rate, on the wire.
@@ -57,7 +59,8 @@ impl SrTcm {
         Self { cir: config.cir, cbs, ebs, committed: cbs, excess: ebs, at: Instant::ZERO }
     }
 
-    /// The color of a packet that was `before`: [`Color::Green`] in color-blind mode.
+    /// The color of a packet that arrives with the color `before`: [`Color::Green`] in color-blind
+    /// mode.
     pub fn conform(&mut self, now: Instant, size: WireBytes, before: Color) -> Color {
         self.earn(now);
         let size = tokens_for(size);
@@ -102,10 +105,11 @@ mod tests {
             .collect()
     }
 
-    /// RFC 2697, section 3, color-blind, worked out by hand. (Tc, Te) after each, from (2000, 3000):
-    /// 0 ms 1500 green (500, 3000); 1000 yellow (500, 2000); 500 green (0, 2000); 2000 yellow (0, 0); 1 red.
-    /// 1500 ms: 1500 to Tc (1500, 0); 1600 red. 2500 ms: 500 fill Tc, 500 flow over (2000, 500): 2001 red, 500 green
-    /// (1500, 500), 1501 red, 1500 green (0, 500), 500 yellow (0, 0).
+    /// RFC 2697, section 3, color-blind, computed by hand. (Tc, Te) after each, from (2000, 3000):
+    /// 0 ms 1500 green (500, 3000); 1000 yellow (500, 2000); 500 green (0, 2000); 2000 yellow (0,
+    /// 0); 1 red. 1500 ms: 1500 to Tc (1500, 0); 1600 red. 2500 ms: 500 fill Tc, 500 overflow
+    /// (2000, 500): 2001 red, 500 green (1500, 500), 1501 red, 1500 green (0, 500), 500 yellow (0,
+    /// 0).
     #[test]
     fn color_blind_as_in_the_rfc() {
         let packets = [
@@ -125,9 +129,10 @@ mod tests {
         assert_eq!(colors(&mut meter(2000, 3000), &packets), expected);
     }
 
-    /// Color-aware: a yellow packet takes nothing from Tc, a red one nothing at all. (Tc, Te) from (2000, 3000):
-    /// yellow 1000 (2000, 2000); red 100; green 2000 (0, 2000); green 1000 yellow (0, 1000); yellow 1001 red;
-    /// yellow 1000 (0, 0). 1 s: (1000, 0): yellow 1 is red though Tc could pay; green 1000 is green.
+    /// Color-aware: a yellow packet takes nothing from Tc, a red one nothing at all. (Tc, Te) from
+    /// (2000, 3000): yellow 1000 (2000, 2000); red 100; green 2000 (0, 2000); green 1000 yellow (0,
+    /// 1000); yellow 1001 red; yellow 1000 (0, 0). 1 s: (1000, 0): yellow 1 is red though Tc could
+    /// pay; green 1000 is green.
     #[test]
     fn color_aware_as_in_the_rfc() {
         let packets = [

@@ -1,14 +1,14 @@
-//! Token bucket filter (TBF): a shaper that lets packets of a queue go at a rate, with a burst above it.
+//! Token bucket filter (TBF): a shaper that dequeues packets at a rate, with a burst above it.
 //!
 //! Published: tc-tbf(8).
-//! Differs: size is what a packet takes on the wire of its line, not the bytes of its frame. Time is exact
-//! ([`TokenBucket`]). A burst that the largest packet does not fit is refused at construction, where tc drops each such
-//! packet for good; what is larger than announced is dropped on arrival, as there.
+//! Differs: sizes are bytes on the wire of the line, not of the frame. Time is exact
+//! ([`TokenBucket`]). A burst smaller than the largest packet is refused at construction, where tc
+//! drops each such packet for good; larger packets than announced are dropped on arrival, as in tc.
 //!
-//! As `sch_tbf` of Linux does (`qdisc_peek_dequeued`), it takes the next packet out of its queue as soon as the one before
-//! has left, since the size of a packet says when it may go. That packet is committed: an urgent one behind it waits its
-//! turn, and an ACK regulator in the queue changes it no more.
-//! Cost: one or two divisions a packet beside the queue's own.
+//! As `sch_tbf` of Linux does (`qdisc_peek_dequeued`), it dequeues the next packet as soon as the
+//! previous one has departed, since the size of a packet decides when it may depart. That packet is
+//! committed: an urgent one behind it waits, and an ACK regulator in the queue cannot change it.
+//! Cost: one or two divisions a packet, plus the cost of the queue below.
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
@@ -20,20 +20,21 @@ use crate::discipline::Counter;
 use crate::spec::{Problem, Site, Spec, shaper_over};
 use crate::{Backlog, Discipline, DropReason, DropSink, Environment, Node};
 
-/// What a shaper is made of, apart from its queue.
+/// Parameters of a shaper, without its queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
     /// The rate on the wire, headers and cells included.
     pub rate: BitRate,
-    /// What may leave at once after a pause.
+    /// Bytes on the wire that may depart at once after a pause.
     pub burst: WireBytes,
-    /// The rate within a burst. `None`: as fast as what is below takes it.
+    /// The rate within a burst. `None`: unlimited.
     pub peak: Option<Peak>,
     /// The largest IP packet to expect. It must fit each burst.
     pub largest: ByteCount,
-    /// How late a caller may ask without costing rate: a packet that waited for a late caller is charged from when it was
-    /// due, at most this far back. Zero suits a caller that comes when [`Discipline::next_ready`] says so, and keeps
-    /// every span of time to the burst plus what the rate earns in it.
+    /// Maximum lateness of a caller that does not cost rate: a packet delayed by a late caller is
+    /// charged from when it was due, at most this far back. Zero suits a caller that is on time for
+    /// [`Discipline::next_ready`], and limits every interval to the burst plus the tokens earned in
+    /// it.
     pub catch_up: Duration,
 }
 
@@ -42,35 +43,36 @@ pub struct Config {
 pub struct Peak {
     /// The rate on the wire.
     pub rate: BitRate,
-    /// What may leave at once even so: at least one packet (`mtu` of tc-tbf).
+    /// Bytes on the wire that may depart at once within a burst: at least one packet (`mtu` of
+    /// tc-tbf).
     pub burst: WireBytes,
 }
 
-/// A shaper that would pass nothing, or not what it says.
+/// A shaper that would pass nothing, or whose parameters contradict each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TbfError {
     /// The largest packet does not fit the burst.
     #[error("a burst of {burst} never lets the largest packet pass, which takes {needed}")]
     BurstTooSmall {
-        /// The burst asked for.
+        /// The configured burst.
         burst: WireBytes,
-        /// What the largest packet takes on the wire.
+        /// Size of the largest packet on the wire.
         needed: WireBytes,
     },
     /// The largest packet does not fit the burst of the peak rate.
     #[error("a peak burst of {burst} never lets the largest packet pass, which takes {needed}")]
     PeakBurstTooSmall {
-        /// The burst asked for.
+        /// The configured burst.
         burst: WireBytes,
-        /// What the largest packet takes on the wire.
+        /// Size of the largest packet on the wire.
         needed: WireBytes,
     },
-    /// The peak rate is not above the rate, so the burst could never be used.
+    /// The peak rate does not exceed the rate, so the burst could never be used.
     #[error("a peak rate of {peak} is not above the rate of {rate}")]
     PeakNotAboveRate {
-        /// The peak rate asked for.
+        /// The configured peak rate.
         peak: BitRate,
-        /// The rate asked for.
+        /// The configured rate.
         rate: BitRate,
     },
 }
@@ -101,11 +103,11 @@ pub struct Tbf<P, D = Node<P>> {
     queue: D,
     bucket: TokenBucket,
     peak: Option<TokenBucket>,
-    /// The smaller burst: what exceeds it never leaves.
+    /// The smaller burst: larger packets never conform.
     largest: WireBytes,
     link_layer: LinkLayer,
     catch_up: Duration,
-    /// The packet that leaves next, out of the queue already.
+    /// The next packet to depart, already dequeued from `queue`.
     head: Option<Head<P>>,
     sent_packets: u64,
     sent_bytes: u64,
@@ -117,9 +119,9 @@ pub struct Tbf<P, D = Node<P>> {
 struct Head<P> {
     packet: P,
     wire: WireBytes,
-    /// What the packet had in IP bytes when it came out of the queue.
+    /// IP bytes of the packet when it was dequeued from `queue`.
     bytes: ByteCount,
-    /// When it may leave.
+    /// The time at which it may depart.
     ready: Instant,
 }
 
@@ -127,7 +129,7 @@ impl<P: Packet, D: Discipline<P>> Tbf<P, D> {
     /// A shaper over `queue`, its buckets full.
     ///
     /// # Errors
-    /// A burst that the largest packet does not fit, or a peak rate that is not above the rate.
+    /// A burst smaller than the largest packet, or a peak rate that does not exceed the rate.
     pub fn new(config: &Config, link_layer: &LinkLayer, queue: D) -> Result<Self, TbfError> {
         config.check(link_layer)?;
         Ok(Self {
@@ -145,7 +147,7 @@ impl<P: Packet, D: Discipline<P>> Tbf<P, D> {
         })
     }
 
-    /// When a packet of this size conforms to both rates. `None`: never.
+    /// The time at which a packet of this size conforms to both rates. `None`: never.
     fn conforms_at(&self, wire: WireBytes) -> Option<Instant> {
         let at = self.bucket.ready_at(wire)?;
         match &self.peak {
@@ -154,7 +156,7 @@ impl<P: Packet, D: Discipline<P>> Tbf<P, D> {
         }
     }
 
-    /// Takes the next packet out of the queue, there since `since` at the latest.
+    /// Dequeues the next packet, which arrived at `since` or before, and commits it.
     fn pull(&mut self, now: Instant, since: Instant, drops: &mut dyn DropSink<P>) {
         debug_assert!(self.head.is_none(), "one packet at a time is committed");
         while let Some(packet) = self.queue.dequeue(now, drops) {
@@ -164,7 +166,7 @@ impl<P: Packet, D: Discipline<P>> Tbf<P, D> {
                 self.head = Some(Head { packet, wire, bytes, ready: at.max(since) });
                 return;
             }
-            // An ACK that came out of the queue larger than it went in.
+            // An ACK that became larger in the queue.
             self.too_large += 1;
             drops.dropped(now, packet, DropReason::TooLarge);
         }

@@ -1,4 +1,4 @@
-//! What every meter promises: nothing above its bound in any span, and exactly its rate in the long run.
+//! Properties of every meter: no interval above its bound, and exactly its rate in the long run.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ const RATE: BitRate = BitRate::from_kbit_per_s(777);
 const BURST: WireBytes = WireBytes::new(3180);
 const CELL: WireBytes = WireBytes::new(53);
 
-/// Every kind of meter at [`RATE`], and the most that it calls green at once.
+/// Every kind of meter at [`RATE`], and the most bytes that it calls green at once.
 fn meters() -> Vec<(Config, WireBytes)> {
     let peak = BitRate::from_kbit_per_s(1_999);
     // 59 cells early make 60 at once, the 3180 bytes of the others.
@@ -34,7 +34,8 @@ fn green(meter: &mut Meter, now: Instant, size: WireBytes) -> bool {
 }
 
 proptest! {
-    /// In every span at most burst + rate * span is green, to within a bit of the picosecond at either end.
+    /// In every interval at most burst + rate * interval is green, to within a bit of the picosecond
+    /// at either end.
     #[test]
     fn no_span_holds_more_than_the_burst_and_the_rate(
         arrivals in prop::collection::vec((0..60_000_000_000_u64, 1..31_u64), 1..120),
@@ -63,9 +64,9 @@ proptest! {
     }
 }
 
-/// Cells that come every 0.1 ms, 4.24 Mbit/s, for 100 s: a meter that takes them one by one passes the rate to within one
-/// cell, beside the burst that it started with, whatever its remainders. CAR gives away what exceeds as its sum starts
-/// anew, and lends on: it passes the rate as well, and ends at most its debt ahead.
+/// Cells at intervals of 0.1 ms, 4.24 Mbit/s, for 100 s: a meter that takes them one by one passes
+/// the rate to within one cell, plus its initial burst. CAR restarts its sum at each exceeding
+/// packet and lends on: it passes the rate as well, and ends at most its debt ahead.
 #[test]
 fn in_the_long_run_exactly_the_rate_conforms() {
     const ARRIVALS: u64 = 1_000_000;
@@ -80,8 +81,8 @@ fn in_the_long_run_exactly_the_rate_conforms() {
     }
 }
 
-/// The excess bucket of a single rate marker fills only with what the first cannot hold, so that yellow and green together
-/// keep the one rate.
+/// The excess bucket of a single rate marker fills only with the overflow of the first, so that
+/// yellow and green together keep the one rate.
 #[test]
 fn one_rate_pays_for_green_and_yellow() {
     let config = srtcm::Config { cir: RATE, cbs: BURST, ebs: BURST };
@@ -104,7 +105,7 @@ fn two_rates_pay_for_green_and_for_both() {
         counts[meter.conform(Instant::from_ps(n * 100_000_000), CELL, Color::Green) as usize] += 1;
     }
     let most = |rate: BitRate| (rate.as_bps() * 100 / 8 + BURST.as_u64()) / 53;
-    // A green token that comes while the peak bucket is short waits for it, and is not lost.
+    // A green token earned while the peak bucket is short is kept.
     assert!((most(RATE) - 1..=most(RATE)).contains(&counts[0]), "{counts:?}");
     assert!((most(pir) - 1..=most(pir)).contains(&(counts[0] + counts[1])), "{counts:?}");
 }

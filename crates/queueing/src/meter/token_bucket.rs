@@ -1,14 +1,17 @@
 //! The token bucket: a rate, and a burst that may exceed it.
 //!
-//! Published: tc-tbf(8), section ALGORITHM; the same as a leaky bucket used as a meter, GCRA of ITU-T I.371.
-//! Differs: tokens are counted in 10^-12 bit, so that what a rate earns in a span is a product of integers. Nothing is
-//! ever rounded: a packet that leaves at the first whole picosecond at which it conforms leaves the rest of that picosecond
-//! to those after it, and the long-run rate is exact.
-//! Cost: a multiplication to earn; a division to name the time at which a packet will conform.
+//! Published: tc-tbf(8), section ALGORITHM; equivalent to a leaky bucket used as a meter, GCRA of
+//! ITU-T I.371.
+//! Differs: tokens are counted in 10^-12 bit, so that rate times time is a product of integers.
+//! Nothing is rounded: a packet that departs at the first whole picosecond at which it conforms
+//! leaves the rest of that picosecond to later packets, and the long-run rate is exact.
+//! Cost: a multiplication to earn tokens; a division to compute the time at which a packet will
+//! conform.
 
 use lastmile_units::{BitRate, Duration, Instant, WireBytes};
 
-/// Tokens for one bit: as many picobits as a second has picoseconds, so that rate times time is a count of tokens.
+/// Tokens of one bit: as many picobits as a second has picoseconds, so that rate times time is a
+/// count of tokens.
 const TOKENS_PER_BIT: u128 = 1_000_000_000_000;
 
 /// A token bucket that counts bytes on the wire.
@@ -28,19 +31,20 @@ impl TokenBucket {
         Self { rate, burst, tokens: tokens_for(burst), at: Instant::ZERO }
     }
 
-    /// The rate at which tokens come.
+    /// The rate at which tokens are earned.
     #[must_use]
     pub const fn rate(&self) -> BitRate {
         self.rate
     }
 
-    /// What the bucket holds when it is full: the largest packet that can ever conform.
+    /// Capacity of the bucket: the largest packet that can ever conform.
     #[must_use]
     pub const fn burst(&self) -> WireBytes {
         self.burst
     }
 
-    /// When a packet of `size` first conforms, if no other takes tokens before. It may lie in the past.
+    /// The time at which a packet of `size` first conforms, if no other takes tokens before. May be
+    /// in the past.
     ///
     /// `None`: never, since `size` exceeds the burst (or the clock ends before).
     #[must_use]
@@ -54,9 +58,9 @@ impl TokenBucket {
         self.at.checked_add(self.time_to_earn(missing)?)
     }
 
-    /// Takes the tokens for `size` at `now` if the packet conforms, and says whether it does.
+    /// Takes the tokens for `size` at `now` if the packet conforms. True if it does.
     ///
-    /// `now` may lie before that of the call before: then it counts as the same.
+    /// A `now` before that of an earlier call counts as equal to it.
     pub fn take(&mut self, now: Instant, size: WireBytes) -> bool {
         self.earn(now);
         match self.tokens.checked_sub(tokens_for(size)) {
@@ -68,7 +72,8 @@ impl TokenBucket {
         }
     }
 
-    /// Whether a packet of `size` conforms at `now`. It takes nothing: several buckets can be asked before one is charged.
+    /// True if a packet of `size` conforms at `now`. Takes no tokens, so that several buckets can
+    /// be tested before one is charged.
     #[must_use]
     pub fn covers(&mut self, now: Instant, size: WireBytes) -> bool {
         self.earn(now);
@@ -77,14 +82,16 @@ impl TokenBucket {
 
     fn earn(&mut self, now: Instant) {
         let earned = tokens_in(self.rate, now.since(self.at));
-        // A packet as large as the burst conforms within some picosecond and leaves at its end. What the rest of that
-        // picosecond earns, less than a bit at any rate, must not be cut off, or each such packet would cost it.
+        // A packet as large as the burst conforms within some picosecond and departs at its end. The
+        // tokens of the rest of that picosecond, less than a bit at any rate, must not be lost, or
+        // each such packet would cost it.
         let full = tokens_for(self.burst) + u128::from(self.rate.as_bps() - 1);
         self.tokens = (self.tokens + earned).min(full);
         self.at = self.at.max(now);
     }
 
-    /// The whole picoseconds after which at least `missing` tokens have come. `None`: beyond the end of the clock.
+    /// The whole picoseconds after which at least `missing` tokens are earned. `None`: the clock
+    /// ends before.
     fn time_to_earn(&self, missing: u128) -> Option<Duration> {
         let rate = self.rate.as_bps();
         let span = match u64::try_from(missing) {
@@ -96,12 +103,12 @@ impl TokenBucket {
     }
 }
 
-/// At most 2^64 * 8 * 10^12, which leaves 20 bits of a `u128` free.
+/// Tokens of a size: at most 2^64 * 8 * 10^12, which leaves 20 bits of a `u128` free.
 pub(super) fn tokens_for(size: WireBytes) -> u128 {
     u128::from(size.as_u64()) * 8 * TOKENS_PER_BIT
 }
 
-/// What a rate earns in a span: at most 10^12 * 2^64.
+/// Tokens that a rate earns in a span: at most 10^12 * 2^64.
 pub(super) fn tokens_in(rate: BitRate, span: Duration) -> u128 {
     u128::from(rate.as_bps()) * u128::from(span.as_ps())
 }
@@ -139,13 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn what_exceeds_the_burst_never_conforms() {
+    fn a_packet_larger_than_the_burst_never_conforms() {
         let bucket = TokenBucket::new(BitRate::from_kbit_per_s(8), bytes(100));
         assert_eq!(bucket.ready_at(bytes(101)), None);
     }
 
-    /// 424 bits at 149.76 Mbit/s take 2 831 196.58 ps. A million cells, each at the first picosecond at which it conforms:
-    /// the last is at 10^6 * 424 / 149.76e6 s, rounded up once, since the bucket held the first cell.
+    /// 424 bits at 149.76 Mbit/s take 2 831 196.58 ps. A million cells depart, each at the first
+    /// picosecond at which it conforms: the last at 10^6 * 424 / 149.76e6 s, rounded up once, since
+    /// the bucket held the first cell.
     #[test]
     fn a_million_cells_leave_at_the_exact_rate() {
         let mut bucket = TokenBucket::new(BitRate::from_kbit_per_s(149_760), bytes(53));
@@ -158,8 +166,8 @@ mod tests {
         assert_eq!(u128::from(last.as_ps()), exact);
     }
 
-    /// One bit a second: 2^60 bytes take longer than the clock can tell. 10 MB take 80 000 000 s, more than it can tell too;
-    /// 1 MB takes 8 000 000 s, which needs the wide division and still is told.
+    /// One bit a second: 2^60 bytes take longer than the clock's range. 10 MB take 80 000 000 s,
+    /// also longer. 1 MB takes 8 000 000 s, which needs the wide division and is within the range.
     #[test]
     fn times_beyond_the_clock_are_never() {
         let mut bucket = TokenBucket::new(BitRate::from_bps(1).expect("a rate"), bytes(1 << 60));
@@ -185,7 +193,8 @@ mod tests {
         assert_eq!(bucket.ready_at(bytes(1)), Some(after(1_000) + Duration::from_ms(1)));
     }
 
-    /// 3 MB are 24 * 10^18 picobit, more than 64 bits hold; at 7 bit/s they take 3 428 571 428 571 428 571.4 ps.
+    /// 3 MB are 24 * 10^18 picobits, more than 64 bits hold; at 7 bit/s they take 3 428 571 428 571
+    /// 428 571.4 ps.
     #[test]
     fn a_long_time_is_rounded_up_to_a_picosecond() {
         let mut bucket = TokenBucket::new(BitRate::from_bps(7).expect("a rate"), bytes(3_000_000));
@@ -194,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_covered_conforms_since_the_last_that_took_tokens() {
+    fn a_covered_packet_conforms_since_the_last_charge() {
         let mut bucket = TokenBucket::new(BitRate::from_kbit_per_s(8), bytes(100));
         assert!(bucket.take(after(1_000), bytes(50)));
         assert_eq!(bucket.ready_at(bytes(50)), Some(after(1_000)));

@@ -1,15 +1,17 @@
-//! Two rate three color marker (trTCM): a peak rate that everything must keep, and a committed one for what is green.
+//! Two rate three color marker (trTCM): a peak rate for all packets, and a committed rate for green
+//! ones.
 //!
-//! Published: RFC 2698, whose names the fields have.
-//! Differs: tokens flow without steps, and bytes are those on the wire. A packet that comes green is treated in color-aware
-//! mode as every packet is in color-blind mode (RFC 2698, section 3), so there is one method for both.
+//! Published: RFC 2698, with its names of the parameters.
+//! Differs: tokens flow continuously, and bytes are those on the wire. Color-aware mode treats an
+//! arriving green packet as color-blind mode treats every packet (RFC 2698, section 3), so one
+//! method serves both.
 //! Cost: two multiplications a packet.
 
 use lastmile_units::{BitRate, Instant, WireBytes};
 
 use super::{Bucket, Color, MeterError, TokenBucket, fits};
 
-/// What a two rate three color marker is made of.
+/// Parameters of a two rate three color marker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
     /// Peak information rate, on the wire: at least `cir`.
@@ -46,12 +48,13 @@ impl TrTcm {
         Self { peak: TokenBucket::new(config.pir, config.pbs), committed: TokenBucket::new(config.cir, config.cbs) }
     }
 
-    /// The color of a packet that was `before`: [`Color::Green`] in color-blind mode.
+    /// The color of a packet that arrives with the color `before`: [`Color::Green`] in color-blind
+    /// mode.
     pub fn conform(&mut self, now: Instant, size: WireBytes, before: Color) -> Color {
         if before == Color::Red || !self.peak.take(now, size) {
             return Color::Red;
         }
-        // The peak bucket has paid; what it let pass is green if the committed bucket pays too.
+        // The peak bucket has paid; the packet is green if the committed bucket pays too.
         if before == Color::Green && self.committed.take(now, size) { Color::Green } else { Color::Yellow }
     }
 }
@@ -83,10 +86,10 @@ mod tests {
             .collect()
     }
 
-    /// RFC 2698, section 3, color-blind, worked out by hand. (Tp, Tc) after each, from (3000, 2000):
-    /// 0 ms 1500 green (1500, 500); 600 yellow (900, 500); 500 green (400, 0); 401 red; 400 yellow (0, 0).
-    /// 500 ms (1000, 500): 1001 red; 501 yellow (499, 500); 499 green (0, 1). 1000 ms (1000, 501): 1000 yellow (0, 501).
-    /// 3000 ms (3000, 2000): 2001 yellow, 999 green.
+    /// RFC 2698, section 3, color-blind, computed by hand. (Tp, Tc) after each, from (3000, 2000): 0 ms
+    /// 1500 green (1500, 500); 600 yellow (900, 500); 500 green (400, 0); 401 red; 400 yellow (0, 0).
+    /// 500 ms (1000, 500): 1001 red; 501 yellow (499, 500); 499 green (0, 1). 1000 ms (1000, 501): 1000
+    /// yellow (0, 501). 3000 ms (3000, 2000): 2001 yellow, 999 green.
     #[test]
     fn color_blind_as_in_the_rfc() {
         let packets = [
@@ -106,9 +109,9 @@ mod tests {
         assert_eq!(colors(&packets), expected);
     }
 
-    /// Color-aware: red stays red and takes nothing, yellow takes from the peak bucket only. (Tp, Tc) from (3000, 2000):
-    /// red 1; yellow 1000 (2000, 2000); green 2000 (0, 0); yellow 1 red. 1 s (2000, 1000): yellow 1500 (500, 1000);
-    /// green 501 red; green 500 green (0, 500).
+    /// Color-aware: red stays red and takes nothing, yellow takes from the peak bucket only. (Tp, Tc)
+    /// from (3000, 2000): red 1; yellow 1000 (2000, 2000); green 2000 (0, 0); yellow 1 red. 1 s (2000,
+    /// 1000): yellow 1500 (500, 1000); green 501 red; green 500 green (0, 500).
     #[test]
     fn color_aware_as_in_the_rfc() {
         let packets = [

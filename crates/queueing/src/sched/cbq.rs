@@ -1,17 +1,21 @@
-//! Class-based queueing (CBQ): each class has a share of the link, and borrows what others leave, or not.
+//! Class-based queueing (CBQ): each class has a share of the link, and may borrow capacity that
+//! others leave unused.
 //!
-//! Published: Floyd and Van Jacobson, "Link-sharing and resource management models for packet networks" (1995); tc-cbq(8).
-//! Kalyanaraman, Shekhar, Kidambi use it against asymmetry: data has a share G of the upstream, ACKs the rest.
-//! Differs: whether a class is within its share is told by exact tokens, not by an estimator of idle time. The estimator needs
-//! the time that the device takes for a packet, averages over a constant that must be guessed (`avpkt`, `ewma`), and errs by
-//! several per cent when either is wrong (tc-cbq(8), BUGS); tokens count bytes on the wire, and a bounded class gets its
-//! share exactly. The link-sharing guidelines are the formal ones, where Linux has the ancestor-only and top-level
-//! approximations: borrowers wait while a class within its share has something to send.
+//! Published: Floyd and Van Jacobson, "Link-sharing and resource management models for packet
+//! networks" (1995); tc-cbq(8). Kalyanaraman, Shekhar, Kidambi use it against asymmetry: data has a
+//! share G of the upstream, ACKs the rest.
+//! Differs: exact tokens decide whether a class is within its share, not an estimator of idle time.
+//! The estimator needs the time that the device takes for a packet, averages over a constant that
+//! must be guessed (`avpkt`, `ewma`), and errs by several per cent when either is wrong (tc-cbq(8),
+//! BUGS). Tokens count bytes on the wire, and a bounded class gets its share exactly. The
+//! link-sharing guidelines are the formal ones, where Linux has the ancestor-only and top-level
+//! approximations: borrowers wait while a class within its share has packets ready.
 //!
-//! The link itself is not held to its rate: the line does that. Only where an isolated class has set a part of it apart are
-//! the others held to the rest.
+//! The line limits the rate of the link, not this scheduler. Only if an isolated class reserves a
+//! part of the link are the other classes limited to the rest.
 //!
-//! Cost: as [`crate::Htb`]: O(depth + priorities), and the logarithm of the classes that wait for tokens.
+//! Cost: as [`crate::Htb`]: O(depth + priorities), plus the logarithm of the number of classes that
+//! wait for tokens.
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
@@ -26,19 +30,20 @@ use crate::discipline::Counter;
 use crate::spec::{Problem, Site, Spec};
 use crate::{Backlog, Discipline, DropSink, Environment, Node};
 
-/// What CBQ is made of.
+/// Parameters of CBQ.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// Classes and rules. What no rule matches, without a default, goes to the last leaf.
+    /// Classes and rules. A packet that no rule matches goes to the default class, or without one
+    /// to the last leaf.
     pub tree: Tree<Share>,
-    /// The rate of the link on the wire, of which shares are shares. `bandwidth` of tc-cbq.
+    /// The rate of the link on the wire, the base of shares. `bandwidth` of tc-cbq.
     pub rate: BitRate,
     /// The largest IP packet to expect.
     pub largest: ByteCount,
 }
 
 impl Config {
-    /// Packets a class may send at once after a pause, if it has no burst of its own: `maxburst` of tc-cbq.
+    /// Burst of a class without a configured one, in largest packets: `maxburst` of tc-cbq.
     pub const BURST_PACKETS: u64 = 20;
 
     /// Classes on a link of this rate that carries packets of at most 1500 bytes.
@@ -51,24 +56,26 @@ impl Config {
 /// A part of the link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Portion {
-    /// Of the rate of the link, at every depth of the tree.
+    /// A share of the rate of the link, at every depth of the tree.
     Share(Ratio),
-    /// On the wire.
+    /// A rate on the wire.
     Rate(BitRate),
 }
 
-/// What a class may send.
+/// Parameters of a class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Share {
-    /// What it has whatever others do. Classes below share it.
+    /// Guaranteed part of the link. Classes below share it.
     pub share: Portion,
-    /// Whether it may borrow from the class above: `borrow` of tc-cbq, or else `bounded`.
+    /// May borrow from the class above: `borrow` of tc-cbq, else `bounded`.
     pub borrow: bool,
-    /// Whether what it leaves is lost to others, but for those below it: `isolated` of tc-cbq.
+    /// Other classes may not use what it leaves unused, except those below it: `isolated` of
+    /// tc-cbq.
     pub isolated: bool,
-    /// Who goes first: 0, the most urgent, to 7. Of no effect in a class that has classes below.
+    /// Order of service: 0, the most urgent, to 7. No effect in a class with classes below.
     pub priority: u8,
-    /// What it may send at once after a pause. `None`: [`Config::BURST_PACKETS`] of the largest.
+    /// Bytes on the wire that it may send at once after a pause. `None`: [`Config::BURST_PACKETS`]
+    /// of the largest.
     pub burst: Option<WireBytes>,
 }
 
@@ -80,23 +87,24 @@ impl Share {
     }
 }
 
-/// A CBQ of any classifier, such as the [`Rules`] of its tree.
+/// CBQ with any classifier, such as the [`Rules`] of its tree.
 ///
-/// A classifier names leaves by their number in [`Tree::classes`]; what names none goes to the last leaf.
+/// A classifier returns leaves by their number in [`Tree::classes`]. Any other number means the
+/// last leaf.
 pub struct Cbq<P, C = Rules> {
     sharing: Sharing<P>,
     classifier: C,
-    /// By number of the configuration: the class of [`Sharing`], for leaves.
+    /// By number in the configuration: the class of [`Sharing`], for leaves.
     leaves: Vec<Option<u32>>,
     last: u32,
 }
 
 impl Config {
-    /// Refuses what would not do what it says.
+    /// Refuses a configuration that CBQ cannot keep.
     ///
     /// # Errors
-    /// A tree that is none, shares above that of the class above or of the link, a burst below the largest packet, a priority
-    /// above 7.
+    /// An invalid tree, shares that together exceed that of the class above or the link, a burst
+    /// below the largest packet, a priority above 7.
     pub fn check(&self, link_layer: &LinkLayer) -> Result<(), TreeError> {
         let shape = self.tree.shape()?;
         let rates = self.rates()?;
@@ -122,7 +130,7 @@ impl Config {
         }
     }
 
-    /// By class: its share as a rate.
+    /// The guaranteed rate of each class.
     fn rates(&self) -> Result<Vec<BitRate>, TreeError> {
         let rate = |class: &super::tree::Class<Share>| match class.share.share {
             Portion::Rate(rate) => Ok(rate),
@@ -131,21 +139,22 @@ impl Config {
         self.tree.classes.iter().map(rate).collect()
     }
 
-    /// The link, and the classes on it.
+    /// The plans of the link and of its classes.
     fn plans(&self, shape: &Shape, rates: &[BitRate], link_layer: &LinkLayer) -> Vec<Plan> {
-        let places = shape.places();
+        let positions = shape.positions();
         let packet = link_layer.on_wire(self.largest).as_u64();
         let burst = WireBytes::new(packet * Self::BURST_PACKETS);
-        // What isolated classes below have for themselves cannot be lent: by class, and of the link.
-        let (mut apart, mut apart_from_link) = (vec![0_u64; rates.len()], 0);
+        // The guarantees of isolated classes below cannot be lent: their sum by class, and for the
+        // link.
+        let (mut reserved, mut reserved_of_link) = (vec![0_u64; rates.len()], 0);
         for class in shape.order.iter().rev() {
-            let own = if self.tree.classes[*class].share.isolated { rates[*class].as_bps() } else { apart[*class] };
+            let own = if self.tree.classes[*class].share.isolated { rates[*class].as_bps() } else { reserved[*class] };
             match shape.parents[*class] {
-                Some(parent) => apart[parent] += own,
-                None => apart_from_link += own,
+                Some(parent) => reserved[parent] += own,
+                None => reserved_of_link += own,
             }
         }
-        let own = |rate: BitRate, apart: u64, burst| match BitRate::from_bps(rate.as_bps() - apart) {
+        let own = |rate: BitRate, reserved: u64, burst| match BitRate::from_bps(rate.as_bps() - reserved) {
             Some(rate) => Own::Rate(Tokens { rate, burst }),
             None => Own::Nothing,
         };
@@ -154,7 +163,7 @@ impl Config {
         let mut plans = vec![Plan {
             index: None,
             parent: None,
-            own: if apart_from_link == 0 { Own::Everything } else { own(self.rate, apart_from_link, burst) },
+            own: if reserved_of_link == 0 { Own::Everything } else { own(self.rate, reserved_of_link, burst) },
             ceil: None,
             borrows: false,
             isolated: false,
@@ -163,12 +172,12 @@ impl Config {
         }];
         plans.extend(shape.order.iter().map(|class| {
             let share = &self.tree.classes[*class].share;
-            // Turns in the ratio of the shares: a largest packet each in the mean.
+            // Quanta are proportional to the shares, with a mean of one largest packet.
             let quantum = u128::from(packet) * count * u128::from(rates[*class].as_bps()) / total;
             Plan {
                 index: Some(*class as u32),
-                parent: Some(shape.parents[*class].map_or(0, |parent| places[parent] + 1)),
-                own: own(rates[*class], apart[*class], share.burst.unwrap_or(burst)),
+                parent: Some(shape.parents[*class].map_or(0, |parent| positions[parent] + 1)),
+                own: own(rates[*class], reserved[*class], share.burst.unwrap_or(burst)),
                 ceil: None,
                 borrows: share.borrow,
                 isolated: share.isolated,
@@ -181,7 +190,7 @@ impl Config {
 }
 
 impl<P: Packet> Cbq<P> {
-    /// The CBQ of this configuration, told apart by its rules.
+    /// The CBQ of this configuration, with the rules of its tree as classifier.
     ///
     /// `queues` are those of the leaves, in the order of [`Tree::classes`].
     ///
@@ -194,7 +203,7 @@ impl<P: Packet> Cbq<P> {
 }
 
 impl<P: Packet, C: Classifier<P>> Cbq<P, C> {
-    /// The same, with a classifier of its own; the rules of the tree are not looked at.
+    /// A CBQ with another classifier; the rules of the tree are not used.
     ///
     /// # Errors
     /// As [`Config::check`].
@@ -208,8 +217,8 @@ impl<P: Packet, C: Classifier<P>> Cbq<P, C> {
         let shape = config.tree.shape()?;
         let plans = config.plans(&shape, &config.rates()?, link_layer);
         let (leaves, queues) = shape.leaves(queues);
-        // The link stands before them.
-        let leaves: Vec<Option<u32>> = leaves.into_iter().map(|leaf| leaf.map(|place| place + 1)).collect();
+        // The link is class 0 of [`Sharing`].
+        let leaves: Vec<Option<u32>> = leaves.into_iter().map(|leaf| leaf.map(|position| position + 1)).collect();
         let last = leaves.iter().rev().find_map(|leaf| *leaf).expect("a tree has a leaf");
         Ok(Self {
             sharing: Sharing::new("cbq", &plans, queues, link_layer, Slack::default()),

@@ -1,11 +1,13 @@
 //! Custom queueing (CQ): the queues take turns, and each sends until its count is reached.
 //!
-//! Published: `custom-queue-list` of Cisco IOS, as Phanse (2000) and Phanse, DaSilva, Kidambi (2000) use it for ACKs
-//! against data: a queue sends until its byte count is reached or crossed, and the packet that crosses it is sent whole.
-//! Differs: a count is in bytes on the wire or in packets, where IOS counts bytes of its own; any classifier, any discipline
-//! as a queue. What crosses the count is forgotten ([`Excess::Forgotten`], IOS before 12.1), which favours large packets,
-//! or comes off the next turn ([`Excess::Carried`], IOS since), which makes shares exact, as deficit round robin does.
-//! Cost: one classification on the way in; on the way out the queues passed over until one may send.
+//! Published: `custom-queue-list` of Cisco IOS, as Phanse (2000) and Phanse, DaSilva, Kidambi
+//! (2000) use it for ACKs against data: a queue sends until its byte count is reached or crossed,
+//! and the packet that crosses it is sent whole.
+//! Differs: a count is in bytes on the wire or in packets, where IOS counts bytes of its own; any
+//! classifier, any discipline as a queue. The bytes above the count are forgotten
+//! ([`Excess::Forgotten`], IOS before 12.1), which favours large packets, or deducted from the next
+//! turn ([`Excess::Carried`], IOS since), which makes shares exact, as in deficit round robin.
+//! Cost: one classification at enqueue; at dequeue a step for each queue that is skipped.
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
@@ -17,36 +19,36 @@ use crate::discipline::Counter;
 use crate::spec::{ClassSpec, Problem, Site, Spec, check_classes, numbered};
 use crate::{Backlog, Discipline, DropSink, Node};
 
-/// What custom queueing is made of.
+/// Parameters of custom queueing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// The queues, in the order of their turns: at most [`crate::Spec::MAX_CLASSES`]. A packet goes to the first that
-    /// matches it, or else to the last.
+    /// The queues, in the order of their turns: at most [`crate::Spec::MAX_CLASSES`]. A packet goes
+    /// to the first that matches it, else to the last.
     pub classes: Vec<Class>,
-    /// What happens to the part of a packet beyond the count.
+    /// Treatment of the bytes that a packet exceeds its count by.
     pub excess: Excess,
 }
 
-/// A queue and what it may send in a turn.
+/// A queue and its count.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Class {
-    /// Which packets, and where they wait.
+    /// The packets of the class, and its queue.
     pub class: ClassSpec,
-    /// When its turn ends. Not zero.
+    /// The amount after which its turn ends. Not zero.
     pub count: Count,
 }
 
-/// When the turn of a queue ends.
+/// The amount after which the turn of a queue ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Count {
-    /// When it has sent so many bytes on the wire, or more.
+    /// The turn ends when at least this many bytes on the wire were sent.
     Bytes(WireBytes),
-    /// When it has sent so many packets.
+    /// The turn ends when this many packets were sent.
     Packets(PacketCount),
 }
 
 impl Count {
-    /// The bare number.
+    /// The count without its unit.
     pub(crate) const fn as_u64(self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.as_u64(),
@@ -55,13 +57,13 @@ impl Count {
     }
 }
 
-/// What happens to what a queue sent beyond its count.
+/// Treatment of the bytes that a queue sent above its count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Excess {
-    /// It is a gift: each turn begins with the whole count.
+    /// Forgotten: each turn begins with the whole count.
     #[default]
     Forgotten,
-    /// It comes off the next turn, or turns.
+    /// Deducted from the next turn, or turns.
     Carried,
 }
 
@@ -71,7 +73,7 @@ pub struct CustomQueueing<P, C> {
     classifier: C,
     link_layer: LinkLayer,
     excess: Excess,
-    /// Whose turn it is.
+    /// The queue that has the turn.
     turn: usize,
     /// The class that sent last.
     sent: usize,
@@ -80,7 +82,8 @@ pub struct CustomQueueing<P, C> {
 struct Queue<P> {
     queue: Node<P>,
     count: Count,
-    /// What this turn has used of the count: more than it, when turns to come are paying for it.
+    /// The part of the count that is used. May exceed the count; later turns then pay for the
+    /// excess.
     used: u64,
     sent_packets: u64,
     sent_bytes: u64,
@@ -88,8 +91,8 @@ struct Queue<P> {
 }
 
 impl<P> Queue<P> {
-    /// Ends a turn. What is left of the count is lost.
-    fn pass(&mut self, excess: Excess) {
+    /// Ends a turn. The unused part of the count is lost.
+    fn end_turn(&mut self, excess: Excess) {
         self.used = match excess {
             Excess::Forgotten => 0,
             Excess::Carried => self.used.saturating_sub(self.count.as_u64()),
@@ -98,7 +101,8 @@ impl<P> Queue<P> {
 }
 
 impl<P: Packet, C: Classifier<P>> CustomQueueing<P, C> {
-    /// Queues with their counts, in the order of their turns. `None`: there is no queue, or a count is zero.
+    /// Queues with their counts, in the order of their turns. `None`: there is no queue, or a count
+    /// is zero.
     ///
     /// A packet whose class has no queue goes to the last one.
     #[must_use]
@@ -127,12 +131,14 @@ impl<P: Packet, C: Classifier<P>> Discipline<P> for CustomQueueing<P, C> {
     }
 
     fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
-        let mut silent = 0;
-        while silent < self.queues.len() {
+        let mut idle_queues = 0;
+        while idle_queues < self.queues.len() {
             let queue = &mut self.queues[self.turn];
             if queue.used >= queue.count.as_u64() {
-                // It pays for what it sent too much in turns before, if it has anything to lose by that.
-                silent = if queue.queue.next_ready(now).is_some_and(|ready| ready <= now) { 0 } else { silent + 1 };
+                // The queue pays with this turn for bytes above its count. The turn costs it
+                // something only if it has a packet ready.
+                idle_queues =
+                    if queue.queue.next_ready(now).is_some_and(|ready| ready <= now) { 0 } else { idle_queues + 1 };
             } else if let Some(packet) = queue.queue.dequeue(now, drops) {
                 let wire = self.link_layer.on_wire(packet.meta().ip_bytes()).as_u64();
                 queue.used += if matches!(queue.count, Count::Bytes(_)) { wire } else { 1 };
@@ -141,14 +147,14 @@ impl<P: Packet, C: Classifier<P>> Discipline<P> for CustomQueueing<P, C> {
                 queue.sent_bytes += u64::from(packet.meta().ip_len);
                 queue.sent_wire_bytes += wire;
                 if queue.used >= queue.count.as_u64() {
-                    queue.pass(self.excess);
+                    queue.end_turn(self.excess);
                     self.turn = (self.turn + 1) % self.queues.len();
                 }
                 return Some(packet);
             } else {
-                silent += 1;
+                idle_queues += 1;
             }
-            queue.pass(self.excess);
+            queue.end_turn(self.excess);
             self.turn = (self.turn + 1) % self.queues.len();
         }
         None

@@ -1,21 +1,29 @@
-//! Hierarchical token bucket (HTB): classes with a guaranteed rate and a ceiling, which borrow what others leave.
+//! Hierarchical token bucket (HTB): classes with a guaranteed rate and a ceiling, which borrow
+//! capacity that others leave unused.
 //!
-//! Published: tc-htb(8); Devera, "Hierarchical token bucket theory" (2002); formal link sharing of Floyd and Van Jacobson
-//! 1995, whose implementation it is.
-//! Differs: size is what a packet takes on the wire of its line. Time is exact, the remainder of every division carried, where
-//! Linux rounds to nanoseconds a packet. A class whose quantum is smaller than its packets sits out turns, so that shares of
-//! excess are those of the quanta even so; Linux hands it a packet a turn. Guarantees that the class above does not have, and
-//! bursts that the largest packet does not fit, are refused, where Linux promises more than there is. A queue below may
-//! shape, which Linux forbids.
+//! Published: tc-htb(8); Devera, "Hierarchical token bucket theory" (2002), an implementation of
+//! the formal link sharing of Floyd and Van Jacobson 1995.
+//! Differs:
 //!
-//! As in `sch_htb`, a class sends while it owes nothing and is charged afterwards: any span of time may hold its burst plus
-//! one packet. With [`Config::hysteresis`] it goes on until it owes a burst: cheaper there, and another burst in any span.
-//! With a coarse [`Config::timer`] (Brouer 2005, section 7.3.2: the 100 Hz of Linux 2.4) it goes on at the next tick after it
-//! has paid, and sends at once what it has saved until then.
-//! Unclassified packets without a default class go to a queue of their own, ahead of all and unshaped.
+//! - Sizes are bytes on the wire of the line.
+//! - Time is exact: the remainder of every division is carried, where Linux rounds to nanoseconds a
+//!   packet.
+//! - A class whose quantum is smaller than its packets skips turns, so that excess is shared by the
+//!   quanta even then; Linux gives it a packet a turn.
+//! - Guarantees that exceed those of the class above, and bursts smaller than the largest packet,
+//!   are refused, where Linux accepts them.
+//! - A queue below may shape, which Linux forbids.
 //!
-//! Cost: one classification a packet on the way in; on the way out what `sharing` says: O(depth + priorities), and
-//! the logarithm of the classes that wait for tokens.
+//! As in `sch_htb`, a class sends while it owes no tokens and is charged afterwards: any interval
+//! may carry its burst plus one packet. With [`Config::hysteresis`] it continues until it owes a
+//! burst: cheaper in Linux, and a second burst in any interval. With a coarse [`Config::timer`]
+//! (Brouer 2005, section 7.3.2: the 100 Hz of Linux 2.4) it resumes at the first tick after its
+//! debt is paid, and may send at once the tokens gained until then.
+//! Unclassified packets without a default class go to a direct queue, ahead of all classes and
+//! unshaped.
+//!
+//! Cost: one classification a packet at enqueue; at dequeue O(depth + priorities), plus the
+//! logarithm of the number of classes that wait for tokens.
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
@@ -30,26 +38,29 @@ use crate::fifo::{Fifo, Overflow};
 use crate::spec::{Problem, Site, Spec};
 use crate::{Backlog, BuildError, Discipline, DropSink, Environment, Node};
 
-/// What HTB is made of.
+/// Parameters of HTB.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// Classes and rules. What no rule matches, without a default, goes to the direct queue.
+    /// Classes and rules. A packet that no rule matches goes to the default class, or without one
+    /// to the direct queue.
     pub tree: Tree<Share>,
-    /// The largest IP packet to expect: what bursts are made for. `mtu` of tc-htb.
+    /// The largest IP packet to expect: the default of bursts. `mtu` of tc-htb.
     pub largest: ByteCount,
-    /// A class without a quantum has its rate in bytes a second divided by this, from 1000 to 200 000 bytes.
+    /// Divisor for the quantum of a class without one: its rate in bytes a second over `r2q`,
+    /// limited to 1000 to 200 000 bytes.
     pub r2q: u32,
     /// A class changes its mode a burst later than its tokens say (`htb_hysteresis` of Linux).
     pub hysteresis: bool,
-    /// Tick of the clock by which classes that wait for tokens are looked at again, as the 10 ms of Linux 2.4. Zero: exact.
+    /// Tick of the clock at which classes that wait for tokens are checked again, such as the 10 ms
+    /// of Linux 2.4. Zero: exact.
     pub timer: Duration,
-    /// What the direct queue holds. Not zero.
+    /// Capacity of the direct queue in packets. Not zero.
     pub direct_limit: PacketCount,
 }
 
 impl Config {
-    /// What tc has where nothing else is said: 1500-byte packets, `r2q` 10, no hysteresis, 1000 packets unclassified; and an exact
-    /// timer.
+    /// The defaults of tc: 1500-byte packets, `r2q` 10, no hysteresis, 1000 unclassified packets;
+    /// and an exact timer.
     #[must_use]
     pub const fn new(tree: Tree<Share>) -> Self {
         Self {
@@ -63,49 +74,54 @@ impl Config {
     }
 }
 
-/// What a class may send.
+/// Parameters of a class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Share {
-    /// What it has whatever others do. Classes below share it.
+    /// Guaranteed rate on the wire. Classes below share it.
     pub rate: BitRate,
-    /// What it has at most. `None`: its rate.
+    /// Maximum rate on the wire. `None`: its guaranteed rate.
     pub ceil: Option<BitRate>,
-    /// What it may send of its rate at once after a pause. `None`: the largest packet.
+    /// Bytes on the wire that it may send at once of its rate after a pause. `None`: the largest
+    /// packet.
     pub burst: Option<WireBytes>,
-    /// What it may send of its ceiling at once after a pause. `None`: the largest packet.
+    /// Bytes on the wire that it may send at once of its ceiling after a pause. `None`: the largest
+    /// packet.
     pub cburst: Option<WireBytes>,
-    /// Who is offered excess first: 0, the most urgent, to 7. Of no effect in a class that has classes below.
+    /// Order in which excess is offered: 0, the most urgent, to 7. No effect in a class with
+    /// classes below.
     pub priority: u8,
-    /// What it sends in its turn among those of its priority. `None`: by [`Config::r2q`].
+    /// Bytes on the wire in its turn among classes of its priority. `None`: computed by
+    /// [`Config::r2q`].
     pub quantum: Option<WireBytes>,
 }
 
 impl Share {
-    /// A rate and no more.
+    /// A guaranteed rate without borrowing.
     #[must_use]
     pub const fn of(rate: BitRate) -> Self {
         Self { rate, ceil: None, burst: None, cburst: None, priority: 0, quantum: None }
     }
 }
 
-/// An HTB of any classifier, such as the [`Rules`] of its tree.
+/// HTB with any classifier, such as the [`Rules`] of its tree.
 ///
-/// A classifier names leaves by their number in [`Tree::classes`]; what names none goes to the direct queue.
+/// A classifier returns leaves by their number in [`Tree::classes`]. Any other number means the
+/// direct queue.
 pub struct Htb<P: Packet, C = Rules> {
     sharing: Sharing<P>,
     classifier: C,
-    /// By number of the configuration: the class of [`Sharing`], for leaves.
+    /// By number in the configuration: the class of [`Sharing`], for leaves.
     leaves: Vec<Option<u32>>,
     direct: Fifo<P>,
     direct_packets: u64,
 }
 
 impl Config {
-    /// Refuses what would not do what it says.
+    /// Refuses a configuration that HTB cannot keep.
     ///
     /// # Errors
-    /// A tree that is none, a ceiling below its rate, guarantees above that of the class above, a burst below the largest
-    /// packet, a quantum of zero, a priority above 7.
+    /// An invalid tree, a ceiling below its rate, guarantees that together exceed that of the class
+    /// above, a burst below the largest packet, a quantum of zero, a priority above 7.
     pub fn check(&self, link_layer: &LinkLayer) -> Result<(), TreeError> {
         let shape = self.tree.shape()?;
         let needed = link_layer.on_wire(self.largest);
@@ -136,10 +152,10 @@ impl Config {
         Ok(())
     }
 
-    /// Refuses guarantees that a link of this rate does not have.
+    /// Refuses guarantees that together exceed the rate of the link.
     ///
     /// # Errors
-    /// The classes on the link are guaranteed more.
+    /// The classes on the link are guaranteed more than `available`.
     pub fn check_link(&self, available: BitRate) -> Result<(), TreeError> {
         let on_link = self.tree.classes.iter().filter(|class| class.parent.is_none());
         match sum(on_link.map(|class| class.share.rate)) {
@@ -149,13 +165,13 @@ impl Config {
     }
 
     fn plans(&self, shape: &Shape, link_layer: &LinkLayer) -> Vec<Plan> {
-        let places = shape.places();
+        let positions = shape.positions();
         let packet = link_layer.on_wire(self.largest);
         let plan = |number: &usize| {
             let share = &self.tree.classes[*number].share;
             Plan {
                 index: Some(*number as u32),
-                parent: shape.parents[*number].map(|parent| places[parent]),
+                parent: shape.parents[*number].map(|parent| positions[parent]),
                 own: Own::Rate(Tokens { rate: share.rate, burst: share.burst.unwrap_or(packet) }),
                 ceil: Some(Tokens { rate: share.ceil.unwrap_or(share.rate), burst: share.cburst.unwrap_or(packet) }),
                 borrows: true,
@@ -167,20 +183,20 @@ impl Config {
         shape.order.iter().map(plan).collect()
     }
 
-    /// As `htb_change_class` of Linux has it.
+    /// The default quantum, as in `htb_change_class` of Linux.
     fn quantum(&self, rate: BitRate) -> u64 {
         (rate.as_bps() / 8 / u64::from(self.r2q.max(1))).clamp(1000, 200_000)
     }
 }
 
-/// The sum of rates, at most the fastest there is. `None`: there are none.
+/// The sum of rates, limited to the highest rate. `None`: no rates.
 pub(super) fn sum(rates: impl Iterator<Item = BitRate>) -> Option<BitRate> {
     let sum = rates.fold(0_u64, |sum, rate| sum.saturating_add(rate.as_bps()));
     BitRate::from_bps(sum.min(BitRate::MAX.as_bps()))
 }
 
 impl<P: Packet> Htb<P> {
-    /// The HTB of this configuration, told apart by its rules.
+    /// The HTB of this configuration, with the rules of its tree as classifier.
     ///
     /// `queues` are those of the leaves, in the order of [`Tree::classes`].
     ///
@@ -193,7 +209,7 @@ impl<P: Packet> Htb<P> {
 }
 
 impl<P: Packet, C: Classifier<P>> Htb<P, C> {
-    /// The same, with a classifier of its own; the rules of the tree are not looked at.
+    /// An HTB with another classifier; the rules of the tree are not used.
     ///
     /// # Errors
     /// As [`Config::check`].

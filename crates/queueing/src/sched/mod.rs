@@ -1,4 +1,4 @@
-//! Schedulers: whose packet goes next.
+//! Schedulers by class: strict priority, custom queueing, HTB and CBQ.
 
 pub mod cbq;
 pub mod custom;

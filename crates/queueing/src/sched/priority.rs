@@ -1,9 +1,10 @@
 //! Strict priority: the first class that has a packet sends it.
 //!
-//! Published: tc-prio(8); `priority-list` of Cisco IOS has the same order with four classes.
-//! Differs: any number of classes, any classifier, any discipline as the queue of a class; a shaper there leaves the line
-//! to the classes below it while it waits.
-//! Cost: one classification a packet on the way in; on the way out the empty classes above the one that sends.
+//! Published: tc-prio(8); `priority-list` of Cisco IOS has this order with four classes.
+//! Differs: any number of classes, any classifier, any discipline as the queue of a class. While a
+//! shaper of a class waits, the classes below it may send.
+//! Cost: one classification a packet at enqueue; at dequeue a step for each empty class above the
+//! one that sends.
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
@@ -22,7 +23,7 @@ pub struct Config {
     pub classes: Vec<ClassSpec>,
 }
 
-/// A strict priority scheduler. Class 0 goes first.
+/// A strict priority scheduler. Class 0 is the most urgent.
 pub struct Priority<P, C> {
     classes: Vec<Class<P>>,
     classifier: C,
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_urgent_class_overtakes_what_waits_below_it() {
+    fn the_urgent_class_overtakes_the_backlog_of_lower_classes() {
         let mut scheduler = scheduler();
         let mut none = |_, packet, reason| panic!("{packet:?} dropped: {reason:?}");
         scheduler.enqueue(NOW, datagram(), &mut none);
@@ -162,7 +163,7 @@ mod tests {
         assert_eq!(scheduler.next_ready(NOW), None);
     }
 
-    /// The index `u16::MAX` names no class: the packet goes to the last one, and only its queue is full.
+    /// The index `u16::MAX` is no class: the packet goes to the last one. Only its queue is full.
     #[test]
     fn a_class_that_does_not_exist_is_the_last_and_a_full_class_leaves_the_others_alone() {
         let mut scheduler = scheduler();

@@ -1,10 +1,11 @@
-//! A tree of named classes as plain data, for the schedulers that share a link by one ([`crate::Htb`], [`crate::Cbq`]).
+//! A tree of named classes as plain data, for the schedulers that share a link by one
+//! ([`crate::Htb`], [`crate::Cbq`]).
 //!
-//! Classes stand in a flat list, each with the name of the class above it, so that rules, and other files, can name them.
-//! [`Rule`]s are tried in their order, and the first that matches names the leaf.
+//! Classes form a flat list, each with the name of its parent, so that rules and other files can
+//! name them. [`Rule`]s are tried in their order, and the first that matches names the leaf.
 //!
-//! Cost of a classification: rules for single flows a binary search, those for classes that rules above give a look-up; all others one
-//! after the other.
+//! Cost of a classification: a binary search for rules for single flows, a look-up for rules for a
+//! packet's class, and one test for each other rule.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,42 +17,42 @@ use crate::sched::sharing::PRIORITIES;
 use crate::spec::{Problem, Site, Spec};
 use crate::{BuildError, Environment, Node};
 
-/// A class of a tree. `S` is what the scheduler wants to know of it.
+/// A class of a tree. `S` are the parameters of the scheduler.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Class<S> {
-    /// Its name: of its own, and not empty.
+    /// Its name: unique, and not empty.
     pub name: String,
-    /// The name of the class above. `None`: it stands on the link itself.
+    /// The name of its parent. `None`: a class on the link itself.
     pub parent: Option<String>,
-    /// Its share of the link.
+    /// Its parameters in the scheduler.
     pub share: S,
-    /// Where its packets wait, for a leaf. `None` for a class that has classes below.
+    /// The queue of a leaf. `None` for a class with children.
     pub queue: Option<Spec>,
 }
 
-/// Packets that belong to a leaf.
+/// Assigns packets to a leaf.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rule {
-    /// Which packets.
+    /// The packets that the rule matches.
     pub matches: Match,
     /// The name of the leaf.
     pub class: String,
 }
 
-/// Classes and the rules that tell whose a packet is.
+/// Classes, and the rules that assign packets to them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tree<S> {
     /// The classes, from 1 to [`MAX_CLASSES`], in any order. Siblings take turns in this order.
     pub classes: Vec<Class<S>>,
     /// The rules; the first that matches decides.
     pub rules: Vec<Rule>,
-    /// The leaf of what no rule matches. `None`: what the scheduler says.
+    /// The leaf for packets that no rule matches. `None`: the scheduler has a default of its own.
     pub default: Option<String>,
 }
 
-/// Classes in one tree.
+/// Maximum number of classes in a tree.
 pub const MAX_CLASSES: usize = 65_000;
-/// Classes above one another; `sch_htb` of Linux has 8.
+/// Maximum depth of a tree; `sch_htb` of Linux has 8.
 pub const MAX_DEPTH: usize = 64;
 
 /// A tree that cannot be built.
@@ -60,79 +61,79 @@ pub enum TreeError {
     /// No class, or too many.
     #[error("{0} classes; there must be from 1 to {MAX_CLASSES}")]
     Count(usize),
-    /// One class is at fault.
+    /// An invalid class.
     #[error("class \"{class}\": {wrong}")]
     Class {
-        /// Its name.
+        /// The name of the class.
         class: String,
-        /// Why.
+        /// The reason.
         wrong: Wrong,
     },
-    /// A rule, or the default, names a class that is none.
+    /// A rule or the default names an unknown class.
     #[error("there is no class \"{0}\"")]
     Unknown(String),
-    /// A rule, or the default, names a class that has no queue.
+    /// A rule or the default names a class without a queue.
     #[error("class \"{0}\" has classes below it, so it takes no packets itself; name one of those")]
     NoLeaf(String),
-    /// The classes on the link are promised more than it has.
+    /// The guarantees of the classes on the link exceed its rate.
     #[error("the classes on the link are guaranteed {given} together, and the link has {available}")]
     MoreThanLink {
-        /// The sum.
+        /// The sum of guarantees.
         given: BitRate,
-        /// What there is.
+        /// The rate of the link.
         available: BitRate,
     },
 }
 
-/// What is wrong with a class.
+/// Errors of one class.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Wrong {
-    /// Nothing could refer to it.
+    /// A class without a name.
     #[error("a class needs a name")]
     NoName,
-    /// Two classes of one name.
+    /// Two classes with one name.
     #[error("there are two classes of this name")]
     NameTwice,
-    /// The class above does not exist.
+    /// The parent does not exist.
     #[error("its parent \"{0}\" is no class")]
     UnknownParent(String),
-    /// It stands above itself.
+    /// The class is its own ancestor.
     #[error("its parents lead round in a circle, and never to the link")]
     Circle,
-    /// Too many classes above it.
+    /// Too many ancestors.
     #[error("more than {MAX_DEPTH} classes above one another")]
     TooDeep,
-    /// A class that is no leaf with a queue.
+    /// A class with children has a queue.
     #[error("it has classes below it, so its own queue would take no packet")]
     QueueOfInner,
     /// A leaf without a queue.
     #[error("it has neither a queue nor classes below it")]
     NoQueue,
-    /// A priority that is none.
+    /// A priority out of range.
     #[error("a priority of {0}; it is from 0, the most urgent, to {max}", max = PRIORITIES - 1)]
     Priority(u8),
-    /// The ceiling is below the guarantee.
+    /// The ceiling is below the guaranteed rate.
     #[error("a ceil of {ceil} is below its rate of {rate}")]
     CeilBelowRate {
         /// The ceiling.
         ceil: BitRate,
-        /// The guarantee.
+        /// The guaranteed rate.
         rate: BitRate,
     },
-    /// Classes below are promised more than there is.
+    /// The guarantees of the children exceed that of the class.
     #[error("the classes below it are guaranteed {given} together, and it has {available}")]
     MoreThanRate {
-        /// The sum.
+        /// The sum of guarantees.
         given: BitRate,
-        /// What there is.
+        /// The guarantee of the class.
         available: BitRate,
     },
-    /// A burst that is smaller than a packet.
+    /// A burst smaller than the largest packet.
     #[error("a burst of {burst} is smaller than the largest packet, which takes {needed}")]
     BurstTooSmall {
         /// The burst.
         burst: WireBytes,
-        /// What the largest packet takes on the wire.
+        /// Size of the largest packet on the wire.
         needed: WireBytes,
     },
     /// A burst of the ceiling that is smaller than a packet.
@@ -143,10 +144,10 @@ pub enum Wrong {
         /// What the largest packet takes on the wire.
         needed: WireBytes,
     },
-    /// A turn in which nothing is sent.
+    /// A quantum of zero.
     #[error("a quantum of zero: it would never have a turn")]
     ZeroQuantum,
-    /// A share that rounds to nothing.
+    /// A share that rounds to zero bit/s.
     #[error("its share is less than a bit per second")]
     NoShare,
 }
@@ -157,49 +158,51 @@ impl Wrong {
     }
 }
 
-/// How the classes of a tree hang together.
+/// Parents, children and order of the classes of a tree, by number.
 #[derive(Debug)]
 pub(super) struct Shape {
-    /// Numbers of classes, parents before their children, siblings together and in the order of the configuration.
+    /// Numbers of classes: parents before their children, siblings consecutive and in the order of
+    /// the configuration.
     pub(super) order: Vec<usize>,
-    /// By class: the one above.
+    /// By class: its parent.
     pub(super) parents: Vec<Option<usize>>,
-    /// By class: those below.
+    /// By class: its children.
     pub(super) children: Vec<Vec<usize>>,
     /// The leaf of each rule.
     rules: Vec<usize>,
-    /// The leaf of what no rule matches.
+    /// The leaf for packets that no rule matches.
     pub(super) default: Option<usize>,
 }
 
 impl Shape {
-    /// By class: its place in [`Shape::order`].
-    pub(super) fn places(&self) -> Vec<usize> {
-        let mut places = vec![0; self.order.len()];
-        for (place, class) in self.order.iter().enumerate() {
-            places[*class] = place;
+    /// By class: its position in [`Shape::order`].
+    pub(super) fn positions(&self) -> Vec<usize> {
+        let mut positions = vec![0; self.order.len()];
+        for (position, class) in self.order.iter().enumerate() {
+            positions[*class] = position;
         }
-        places
+        positions
     }
 
-    /// By class: its place in [`Shape::order`], for leaves; and the queues of the leaves in that order.
+    /// By class: its position in [`Shape::order`], for leaves; and the queues of the leaves in that
+    /// order.
     ///
-    /// `queues` come in the order of the classes.
+    /// `queues` are in the order of the classes.
     pub(super) fn leaves<Q>(&self, queues: Vec<Q>) -> (Vec<Option<u32>>, Vec<Q>) {
         let is_leaf = |class: &usize| self.children[*class].is_empty();
-        let mut places = vec![None; self.order.len()];
-        for (place, class) in self.order.iter().enumerate().filter(|(_, class)| is_leaf(class)) {
-            places[*class] = Some(place as u32);
+        let mut positions = vec![None; self.order.len()];
+        for (position, class) in self.order.iter().enumerate().filter(|(_, class)| is_leaf(class)) {
+            positions[*class] = Some(position as u32);
         }
-        let mut by_place: Vec<(Option<u32>, Q)> =
-            (0..self.order.len()).filter(is_leaf).map(|class| places[class]).zip(queues).collect();
-        by_place.sort_by_key(|(place, _)| *place);
-        (places, by_place.into_iter().map(|(_, queue)| queue).collect())
+        let mut by_position: Vec<(Option<u32>, Q)> =
+            (0..self.order.len()).filter(is_leaf).map(|class| positions[class]).zip(queues).collect();
+        by_position.sort_by_key(|(position, _)| *position);
+        (positions, by_position.into_iter().map(|(_, queue)| queue).collect())
     }
 }
 
 impl<S> Tree<S> {
-    /// Finds parents and leaves by name.
+    /// Resolves names, and checks the tree.
     pub(super) fn shape(&self) -> Result<Shape, TreeError> {
         let classes = &self.classes;
         if classes.is_empty() || classes.len() > MAX_CLASSES {
@@ -247,7 +250,7 @@ impl<S> Tree<S> {
         Ok(Shape { order, parents, children, rules, default })
     }
 
-    /// Every class, from the link outwards.
+    /// All classes, parents first.
     fn order_outwards(&self, parents: &[Option<usize>], children: &[Vec<usize>]) -> Result<Vec<usize>, TreeError> {
         let mut depths = vec![None; parents.len()];
         let mut order = Vec::with_capacity(parents.len());
@@ -267,22 +270,23 @@ impl<S> Tree<S> {
         }
     }
 
-    /// The classifier of these rules; what none matches is of class `otherwise`.
+    /// The classifier of these rules. Packets that no rule matches get `otherwise`, unless the tree
+    /// has a default.
     pub(super) fn classifier(&self, shape: &Shape, otherwise: ClassIndex, environment: &Environment) -> Rules {
         let otherwise = shape.default.map_or(otherwise, |class| ClassIndex::new(class as u16));
-        let mut rules = Rules { flows: BTreeMap::new(), marks: Vec::new(), others: Vec::new(), otherwise };
+        let mut rules = Rules { by_flow: BTreeMap::new(), by_class: Vec::new(), conditions: Vec::new(), otherwise };
         for (number, (rule, class)) in self.rules.iter().zip(&shape.rules).enumerate() {
             let class = ClassIndex::new(*class as u16);
             match &rule.matches {
                 Match::Flow(flow) => {
-                    rules.flows.entry(*flow).or_insert((number, class));
+                    rules.by_flow.entry(*flow).or_insert((number, class));
                 }
-                Match::Class(mark) => {
-                    let mark = usize::from(*mark);
-                    rules.marks.resize(rules.marks.len().max(mark + 1), None);
-                    rules.marks[mark].get_or_insert((number, class));
+                Match::Class(packet_class) => {
+                    let packet_class = usize::from(*packet_class);
+                    rules.by_class.resize(rules.by_class.len().max(packet_class + 1), None);
+                    rules.by_class[packet_class].get_or_insert((number, class));
                 }
-                other => rules.others.push((number, Condition::new(other, environment), class)),
+                other => rules.conditions.push((number, Condition::new(other, environment), class)),
             }
         }
         rules
@@ -292,38 +296,44 @@ impl<S> Tree<S> {
 /// The rules of a tree: the first that matches names the class.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// The first rule for each flow that has one.
-    flows: BTreeMap<FlowId, (usize, ClassIndex)>,
-    /// The first rule for each class that rules above give, by its number.
-    marks: Vec<Option<(usize, ClassIndex)>>,
-    /// All others, in their order.
-    others: Vec<(usize, Condition, ClassIndex)>,
+    /// By flow: the first rule for it, as (number of the rule, class).
+    by_flow: BTreeMap<FlowId, (usize, ClassIndex)>,
+    /// By class of the packet: the first rule for it.
+    by_class: Vec<Option<(usize, ClassIndex)>>,
+    /// All other rules, in their order.
+    conditions: Vec<(usize, Condition, ClassIndex)>,
     otherwise: ClassIndex,
 }
 
 impl<P: Packet> Classifier<P> for Rules {
-    // For nearly every tree below rules it is one look-up.
+    // Nearly every tree whose packets are already classified needs one look-up.
     #[inline(always)]
     fn classify(&mut self, now: Instant, packet: &P) -> ClassIndex {
         let class = packet.meta().class;
-        let mark = class.and_then(|class| self.marks.get(usize::from(class))?.as_ref());
-        if self.flows.is_empty() && self.others.is_empty() {
-            return mark.map_or(self.otherwise, |(_, class)| *class);
+        let by_class_rule = class.and_then(|class| self.by_class.get(usize::from(class))?.as_ref());
+        if self.by_flow.is_empty() && self.conditions.is_empty() {
+            return by_class_rule.map_or(self.otherwise, |(_, class)| *class);
         }
-        self.first_of(now, packet, mark.copied())
+        self.first_match(now, packet, by_class_rule.copied())
     }
 }
 
 impl Rules {
-    /// The class of the first rule that matches, where `mark` is the first of those for the mark of the packet.
-    fn first_of<P: Packet>(&mut self, now: Instant, packet: &P, mark: Option<(usize, ClassIndex)>) -> ClassIndex {
-        let flow = self.flows.get(&packet.meta().flow).copied();
-        let known = match (flow, mark) {
-            (Some(flow), Some(mark)) => Some(if flow.0 < mark.0 { flow } else { mark }),
-            (flow, mark) => flow.or(mark),
+    /// The class of the first rule that matches; `by_class_rule` is the first rule for the class of the
+    /// packet.
+    fn first_match<P: Packet>(
+        &mut self,
+        now: Instant,
+        packet: &P,
+        by_class_rule: Option<(usize, ClassIndex)>,
+    ) -> ClassIndex {
+        let flow = self.by_flow.get(&packet.meta().flow).copied();
+        let known = match (flow, by_class_rule) {
+            (Some(flow), Some(by_class_rule)) => Some(if flow.0 < by_class_rule.0 { flow } else { by_class_rule }),
+            (flow, by_class_rule) => flow.or(by_class_rule),
         };
         let before = known.map_or(usize::MAX, |(number, _)| number);
-        for (number, condition, class) in &mut self.others {
+        for (number, condition, class) in &mut self.conditions {
             if *number > before {
                 break;
             }

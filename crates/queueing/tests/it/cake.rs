@@ -1,4 +1,4 @@
-//! CAKE, held to the contract.
+//! CAKE under the contract.
 
 use lastmile_packet::Meta;
 use lastmile_queueing::DropReason::{AckFiltered, Aqm, Head, TooLarge};
@@ -14,7 +14,7 @@ fn cake(config: Config) -> Spec {
     Spec::Cake(config)
 }
 
-/// Times so short that COBALT has something to do.
+/// Times so short that COBALT acts on random traffic.
 fn short() -> Config {
     Config { rtt: Duration::from_ms(2), ..Config::default() }
 }

@@ -4,10 +4,16 @@
 //! contract!(fifo_in_packets, Promise::of(&[Tail]), |line| Spec::fifo(10).build(line));
 //! ```
 //!
-//! Held on every random sequence of arrivals, departures and waits: conservation of packets and bytes, order within a flow
-//! (and class), the declared drop reasons and no other, work conservation or the rate, what `next_ready` promises, times
-//! that do not go back, packets that leave as they came unless they are pure ACKs under regulation, new packets that were
-//! shown when they were made, and counters that agree with the drops and sizes that were seen.
+//! Checked on every random sequence of arrivals, departures and waits:
+//!
+//! - conservation of packets and bytes;
+//! - order within a flow (and class);
+//! - the declared drop reasons and no other;
+//! - work conservation or the rate;
+//! - the times of `next_ready`, and that times do not go back;
+//! - packets unchanged at departure, unless they are pure ACKs under regulation;
+//! - new packets shown when they are made;
+//! - counters that agree with the drops and sizes seen.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +26,7 @@ use proptest::test_runner::{Config, TestRunner};
 
 use crate::traffic::{Op, Probe, Receivers, ops};
 
-/// What a discipline promises beside what all do.
+/// Properties of a discipline in addition to the common ones.
 #[derive(Clone, Copy)]
 pub(crate) struct Promise {
     reasons: &'static [DropReason],
@@ -36,17 +42,18 @@ pub(crate) struct Promise {
     class: fn(&Meta) -> u8,
 }
 
-/// What a shaper lets pass.
+/// Bounds of a shaper.
 #[derive(Clone, Copy)]
 pub(crate) struct Rate {
     pub(crate) rate: BitRate,
     pub(crate) burst: WireBytes,
-    /// True when the discipline sends at this rate as long as anything waits; false when another bound holds it below.
+    /// True when the discipline sends at this rate whenever it is backlogged; false when another
+    /// bound holds it below.
     pub(crate) reached: bool,
 }
 
 impl Promise {
-    /// Work-conserving, leaves packets alone, and drops for these reasons only.
+    /// Work-conserving, leaves packets unchanged, and drops for these reasons only.
     pub(crate) const fn of(reasons: &'static [DropReason]) -> Self {
         Self {
             reasons,
@@ -63,22 +70,22 @@ impl Promise {
         }
     }
 
-    /// Packets of senders that understand it may leave with a congestion mark.
+    /// Packets of ECN-capable senders may depart with a congestion mark.
     pub(crate) const fn marks_congestion(self) -> Self {
         Self { marks_congestion: true, ..self }
     }
 
-    /// Pure ACKs may leave with newer values.
+    /// Pure ACKs may depart with newer values.
     pub(crate) const fn rewrites_acks(self) -> Self {
         Self { rewrites_acks: true, ..self }
     }
 
-    /// Packets may leave with another code point or mark.
+    /// Packets may depart with another code point or mark.
     pub(crate) const fn remarks(self) -> Self {
         Self { remarks: true, ..self }
     }
 
-    /// TCP segments may leave with a lower window.
+    /// TCP segments may depart with a lower window.
     pub(crate) const fn lowers_windows(self) -> Self {
         Self { lowers_windows: true, ..self }
     }
@@ -88,33 +95,34 @@ impl Promise {
         Self { creates: true, ..self }
     }
 
-    /// Holds packets back to a rate.
+    /// Delays packets to a rate.
     pub(crate) const fn shapes(self, rate: Rate) -> Self {
         Self { work_conserving: false, rate: Some(rate), ..self }
     }
 
-    /// Waits for the line to have carried a packet after it, not until there are tokens for one before it.
+    /// Waits after a packet until the line has carried it, not before it until there are tokens.
     pub(crate) const fn pays_afterwards(self) -> Self {
         Self { pays_afterwards: true, ..self }
     }
 
-    /// Holds packets back in some class: no one rate can be checked from outside.
+    /// Delays packets in some class: no single rate can be checked from outside.
     pub(crate) const fn waits(self) -> Self {
         Self { work_conserving: false, ..self }
     }
 
-    /// Shapes what is already shaped: it learns only at the time that it names whether a packet may leave.
+    /// Shapes an already shaped queue: only at the time it names does it learn whether a packet may
+    /// depart.
     pub(crate) const fn names_times_too_early(self) -> Self {
         Self { names_exact_times: false, ..self }
     }
 
-    /// Tells classes apart: order holds within each.
+    /// Has classes: order holds within each.
     pub(crate) const fn by_class(self, class: fn(&Meta) -> u8) -> Self {
         Self { class, ..self }
     }
 }
 
-/// Makes the property test `$name` of the discipline that `$build` makes.
+/// Defines the property test `$name` of the discipline that `$build` makes.
 macro_rules! contract {
     ($name:ident, $promise:expr, $build:expr) => {
         #[test]
@@ -125,12 +133,12 @@ macro_rules! contract {
 }
 pub(crate) use contract;
 
-/// Routed RFC 2684, VC-multiplexed: cells, and nothing but the AAL5 trailer.
+/// Routed RFC 2684, VC-multiplexed: cells, and no overhead but the AAL5 trailer.
 pub(crate) fn atm() -> LinkLayer {
     LinkLayer::new(8, Framing::Atm).expect("an overhead of 8 bytes")
 }
 
-/// Holds a discipline to its promise.
+/// Tests a discipline against its promise.
 pub(crate) fn hold(promise: Promise, build: impl Fn(&LinkLayer) -> Result<Node<Probe>, BuildError>) {
     let config = Config { failure_persistence: None, ..Config::default() };
     let outcome = TestRunner::new(config).run(&ops(), |ops| {
@@ -151,19 +159,20 @@ struct Trial {
     discipline: Node<Probe>,
     receivers: Receivers,
     now: Instant,
-    /// What came and has neither left nor been dropped, as it came.
+    /// Packets that have arrived and neither departed nor been dropped, as they arrived.
     inside: BTreeMap<usize, Meta>,
     drops: Drops,
     dropped: BTreeMap<DropReason, u64>,
-    /// IP bytes that came or were made, and those that left or were dropped, as they then were.
+    /// IP bytes that arrived or were made, and those that departed or were dropped, with their
+    /// sizes at those times.
     came_bytes: u64,
     gone_bytes: u64,
-    /// The newest packet that left, by flow and class.
+    /// The newest departed packet, by flow and class.
     left: BTreeMap<(u32, u8), usize>,
     departures: Vec<(Instant, WireBytes)>,
 }
 
-/// Collects drops and new packets until the trial looks at them.
+/// Collects drops and new packets until the trial checks them.
 #[derive(Default)]
 struct Drops {
     dropped: Vec<(Instant, Probe, DropReason)>,
@@ -219,7 +228,7 @@ impl Trial {
         self.check()
     }
 
-    /// Empties the discipline, asking exactly when it says so.
+    /// Empties the discipline, dequeuing exactly at its ready times.
     fn drain(mut self) -> Held {
         let from = self.departures.len();
         for _ in 0..1000 {
@@ -288,7 +297,7 @@ impl Trial {
         Ok(())
     }
 
-    /// What was made is inside from then on, as if it had been enqueued.
+    /// Adds created packets to those inside, as if they had been enqueued.
     fn welcome(&mut self) -> Held {
         for (at, id, meta) in std::mem::take(&mut self.drops.created) {
             prop_assert_eq!(at, self.now, "a packet is shown when it is made");
@@ -299,22 +308,22 @@ impl Trial {
         Ok(())
     }
 
-    /// What came, with the marks that it may wear by now.
+    /// The arrived packet with the marks that it may have at departure.
     fn marked_as(&self, mut before: Meta, after: &Meta) -> Meta {
         if self.promise.remarks {
             before.set_dscp(after.dscp());
             before.mark = after.mark;
         }
-        // A scheduler notes its class.
+        // A scheduler records its class.
         before.class = after.class;
         before
     }
 
-    /// What holds between any two calls.
+    /// Properties that hold between any two calls.
     fn check(&mut self) -> Held {
         self.welcome()?;
         for (at, packet, reason) in std::mem::take(&mut self.drops.dropped) {
-            prop_assert_eq!(at, self.now, "a drop happens when it is told");
+            prop_assert_eq!(at, self.now, "a drop happens when it is reported");
             prop_assert!(self.promise.reasons.contains(&reason), "{reason:?} was never declared");
             let before = self.inside.remove(&packet.id).map(|before| self.marked_as(before, packet.meta()));
             prop_assert!(before.is_some(), "packet {} is dropped twice, or after it left", packet.id);
@@ -338,15 +347,16 @@ impl Trial {
         let bytes = self.came_bytes + grown - shrunk - self.gone_bytes;
         prop_assert_eq!(backlog.bytes.as_u64(), bytes, "every byte is somewhere");
         let ready = self.discipline.next_ready(self.now);
-        prop_assert_eq!(ready.is_some(), !self.inside.is_empty(), "what waits will leave");
+        prop_assert_eq!(ready.is_some(), !self.inside.is_empty(), "a backlog has a ready time");
         if self.promise.work_conserving {
             prop_assert!(ready.is_none_or(|ready| ready <= self.now), "an idle line while packets wait");
         }
         Ok(())
     }
 
-    /// In every span, no more than the burst and what the rate earns; from `from` on, where a caller came on time and
-    /// something always waited, no less than what it earns. Both but for one picosecond, since times are whole ones.
+    /// In every interval, at most the burst plus the rate's earnings. From `from` on, where the
+    /// caller was on time and the discipline always backlogged, at least the rate's earnings. Both
+    /// to within a picosecond, since times are whole ones.
     fn check_rate(&self, from: usize) -> Held {
         const PER_BIT: u128 = 1_000_000_000_000;
         const PICOSECOND: Duration = Duration::from_ps(1);

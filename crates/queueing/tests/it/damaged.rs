@@ -1,5 +1,5 @@
-//! Damaged segments among sound ones, in front of every regulator: each damaged one leaves bit for bit, and the sound ones leave as they
-//! would without it.
+//! Damaged segments among sound ones, in front of every regulator: each damaged one departs bit for
+//! bit, and the sound ones depart as they would without it.
 
 use core::net::Ipv4Addr;
 
@@ -15,34 +15,34 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::{Config, TestRunner};
 
-/// What the receiver of a flow sends next.
+/// The next packet of a flow's receiver.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Advance(u8),
     Duplicate,
-    /// The same number, and SACK blocks over so many segments beyond the next.
+    /// A repeated number, and SACK blocks over this many segments beyond the next.
     Selective(u8),
     Window(u16),
     Data(u8),
     Flagged,
-    /// An ACK for so many segments, which carries the list of as many before it.
+    /// An ACK for this many segments, with the list of as many before it.
     Listed(u8),
 }
 
-/// What happens to a regulator.
+/// Operations on a regulator.
 #[derive(Clone, Debug)]
 enum Op {
     Sound {
         flow: usize,
         step: Step,
     },
-    /// A copy of what would come next, some of its bits flipped.
+    /// A copy of the packet that would be next, some of its bits flipped.
     Damaged {
         flow: usize,
         step: Step,
         bits: Vec<Index>,
     },
-    /// As many sound packets leave.
+    /// This many sound packets depart.
     Dequeue(u8),
     Wait(u8),
 }
@@ -150,7 +150,7 @@ fn frame(flow: usize, bytes: Vec<u8>) -> Frame {
     frame
 }
 
-/// `None`: what is left is no damage that any checksum tells.
+/// `None`: the result has no damage that a checksum detects.
 fn flipped(mut bytes: Vec<u8>, bits: &[Index]) -> Option<Vec<u8>> {
     for bit in bits {
         let bit = bit.index(8 * bytes.len());
@@ -159,7 +159,7 @@ fn flipped(mut bytes: Vec<u8>, bits: &[Index]) -> Option<Vec<u8>> {
     (checksums_hold(&bytes) != Ok(true)).then_some(bytes)
 }
 
-/// A regulator, what came out of it, and how.
+/// A regulator with its input and output.
 struct Trial {
     node: Node<Frame>,
     now: Instant,
@@ -189,7 +189,7 @@ impl Trial {
         self.node.enqueue(self.now, frame(flow, bytes), &mut drops);
     }
 
-    /// Takes packets out until a sound one has left. False: nothing is ready.
+    /// Dequeues packets until a sound one has departed. False: nothing is ready.
     fn dequeue(&mut self) -> bool {
         loop {
             let dropped = &mut self.dropped;
@@ -238,7 +238,7 @@ impl Trial {
     }
 }
 
-/// Holds a regulator to it, among damaged packets of this kind.
+/// Tests a regulator among damaged packets of this kind.
 fn hold(spec: &Spec, damages: fn(&Frame) -> bool) {
     let config = Config { failure_persistence: None, cases: 512, ..Config::default() };
     let outcome = TestRunner::new(config).run(&ops(), |ops| {
@@ -259,7 +259,7 @@ fn hold(spec: &Spec, damages: fn(&Frame) -> bool) {
 }
 
 const ANY: fn(&Frame) -> bool = |_| true;
-/// TCP still, and without payload.
+/// TCP without payload, even after the damage.
 const SHORT: fn(&Frame) -> bool = |frame| frame.meta().protocol == Protocol::Tcp && frame.meta().payload_len() == 0;
 
 fn queue() -> Box<Spec> {
@@ -306,7 +306,8 @@ fn the_filter_of_cake_drops_nothing_for_a_damaged_segment() {
     }
 }
 
-/// One queue, so that damaged packets take nobody's turn. Others keep their neighbours apart.
+/// One queue, so that damaged packets take no other queue's turn. They still separate their
+/// neighbours.
 #[test]
 fn cake_drops_nothing_for_a_damaged_ack() {
     for mode in [cake_filter::Mode::Normal, cake_filter::Mode::Aggressive] {
@@ -320,9 +321,9 @@ fn cake_drops_nothing_for_a_damaged_ack() {
     }
 }
 
-/// A damaged segment with payload sends the ACKs ahead of it on, as any other does.
+/// A damaged segment with payload releases the ACKs ahead of it, as any other does.
 #[test]
-fn a_damaged_ack_paces_nobody() {
+fn a_damaged_ack_paces_no_other() {
     let config =
         pacing::Config { rate: BitRate::from_mbit_per_s(1), max_hold: Duration::from_ms(30), exempt: Match::Never };
     hold(&Spec::AckPacing(Over { config, queue: queue() }), SHORT);

@@ -1,4 +1,4 @@
-//! Every discipline, held to the contract: a line each.
+//! Every discipline under the contract: a line each.
 
 use lastmile_packet::{Meta, Protocol};
 use lastmile_queueing::DropReason::{
@@ -72,7 +72,8 @@ contract!(custom_in_packets_over_a_shaped_class, Promise::of(&[Tail, Head]).wait
     in_turns(Count::Packets(PacketCount::new(3)), Excess::Carried, shaped).build(line)
 });
 
-/// A family of two above a third class; ACKs and datagrams have one each, and what else there is the third.
+/// A family of two next to a third class; ACKs and datagrams have one each, and all other packets
+/// the third.
 fn tree<S>(share: impl Fn(&str) -> S, ack: Spec, datagram: Spec, rest: Spec) -> Tree<S> {
     let class = |name: &str, parent: &str, queue| tree::Class {
         name: name.into(),
@@ -128,8 +129,9 @@ fn cbq(borrow: bool, rest: Spec) -> Spec {
     Spec::Cbq(cbq::Config::new(tree, RATE))
 }
 
-/// A class sends within its rate whatever the class above owes, so in any span each of the five may have a burst and a packet,
-/// with hysteresis another burst, and all together nothing more than the rate of the root.
+/// A class sends within its rate whatever the class above owes, so in any interval each of the five
+/// may have a burst and a packet, with hysteresis another burst, and all together at most the rate
+/// of the root.
 fn below_a_root(bursts: u64) -> Rate {
     Rate { rate: RATE, burst: WireBytes::new(5 * bursts * BURST.as_u64()), reached: false }
 }
@@ -178,7 +180,7 @@ contract!(cbq_over_htb, Promise::of(&[Tail, Head]).waits().names_times_too_early
 
 /// A rate that does not divide a second into whole picoseconds a bit.
 pub(crate) const RATE: BitRate = BitRate::from_kbit_per_s(777);
-/// What the largest packet takes: 1508 bytes in 32 cells.
+/// The largest packet on the wire: 1508 bytes in 32 cells.
 pub(crate) const BURST: WireBytes = WireBytes::new(32 * 53);
 
 pub(crate) fn tbf(rate: BitRate, burst: WireBytes, queue: Spec) -> Spec {
@@ -389,7 +391,7 @@ contract!(cake_ack_filter_aggressive, Promise::of(&[Head, TooLarge, AckFiltered]
     cake_ack_filter(SMALL, Overflow::Head, Mode::Aggressive).build(line)
 });
 
-/// Rules of every kind that remembers something, over a scheduler whose classes they name.
+/// Rules of every kind with state, over a scheduler whose classes they name.
 fn ruled(queue: Spec) -> Spec {
     let rule = |matches, class| rules::Rule { matches, class, last: false };
     let rules = vec![

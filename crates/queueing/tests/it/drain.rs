@@ -1,4 +1,5 @@
-//! The drain in a closed loop: senders that have a window, the far queue, the line, the shaper, and acknowledgements back.
+//! The drain in a closed loop: senders with a window, the far queue, the line, the shaper, and
+//! acknowledgements back.
 
 use std::collections::BTreeSet;
 
@@ -10,29 +11,29 @@ use lastmile_queueing::{Discipline as _, Drain, DropReason, Environment, Match, 
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, Ratio};
 use proptest::prelude::*;
 
-/// What the shaper is told of the line.
+/// The line rate configured in the shaper.
 const TOLD: BitRate = BitRate::from_kbit_per_s(2_000);
 
-/// A window of packets of 1500 bytes, all of which stand at the far end when it begins.
+/// A window of packets of 1500 bytes, all of which are at the far end at the beginning.
 #[derive(Clone, Copy, Debug)]
 struct Loop {
     /// The rate of the line.
     rate: BitRate,
     window: u64,
-    /// From the shaper to the far queue, by way of the sender.
+    /// Delay from the shaper to the far queue, via the sender.
     delay: Duration,
-    /// How late a packet is stamped at most.
+    /// Maximum lateness of a packet's time stamp.
     late: Duration,
     share: u32,
     drain: bool,
     length: Duration,
 }
 
-/// What there was in the second half of the time.
+/// Observations in the second half of the time.
 struct Seen {
-    /// Most packets at the far end.
+    /// Maximum number of packets at the far end.
     most: u64,
-    /// Packets delivered, as a share of what the line carries in that time.
+    /// Packets delivered, as a share of the line's capacity in that time.
     delivered: f64,
 }
 
@@ -40,11 +41,11 @@ struct Seen {
 enum Event {
     /// A packet has crossed the line.
     Crossed,
-    /// It is stamped, and handed to the shaper.
+    /// It is stamped, and enqueued in the shaper.
     Stamped,
-    /// The shaper may let one go.
+    /// The shaper may dequeue a packet.
     Ready,
-    /// An acknowledgement lets the next packet come to the far end.
+    /// An acknowledgement releases the next packet to the far end.
     Returned,
 }
 
@@ -81,7 +82,7 @@ impl Loop {
             match event {
                 Event::Crossed => {
                     (crossing, far) = (false, far - 1);
-                    // Late in a way that repeats itself.
+                    // Lateness in a reproducible pattern.
                     let late = Duration::from_ps(self.late.as_ps() / 7 * (tag * 5 % 8));
                     events.insert((now + late, Event::Stamped, tag));
                 }
@@ -121,8 +122,8 @@ const OVERSHOOT: Loop = Loop {
     length: Duration::from_s(10),
 };
 
-/// At 98 % alone 2 % of 5 s, 100 ms of the 407, have left the far end by half time. The drain takes one second to begin and, at 20 % of
-/// the line, two to empty it.
+/// With 98 % and no drain, 2 % of 5 s, 100 ms of the 407, have departed from the far end by half
+/// time. The drain takes one second to begin and, at 20 % of the line, two to empty it.
 #[test]
 fn a_drain_empties_the_far_queue_that_a_margin_leaves_there() {
     let plain = Loop { drain: false, ..OVERSHOOT }.run();
@@ -132,9 +133,9 @@ fn a_drain_empties_the_far_queue_that_a_margin_leaves_there() {
     assert!(drained.delivered > 0.975, "{}", drained.delivered);
 }
 
-/// The line is slower than the shaper was told by less than half of the margin, or faster.
+/// The line is slower than configured by less than half of the margin, or faster.
 #[test]
-fn a_rate_that_is_not_quite_right_changes_little() {
+fn a_slightly_wrong_rate_changes_little() {
     for (rate, share) in [(1_990, 98), (1_980, 97), (2_020, 98), (2_100, 98)] {
         let rate = BitRate::from_kbit_per_s(rate);
         let seen = Loop { rate, share, ..OVERSHOOT }.run();
@@ -143,16 +144,17 @@ fn a_rate_that_is_not_quite_right_changes_little() {
     }
 }
 
-/// Slower by more than the margin: no queue can be kept away by this share, and no drain goes on for good.
+/// Slower by more than the margin: no queue can be avoided with this share, and no drain lasts for
+/// ever.
 #[test]
-fn a_line_far_slower_than_told_is_still_used() {
+fn a_line_far_slower_than_configured_is_still_used() {
     let seen = Loop { rate: BitRate::from_kbit_per_s(1_900), ..OVERSHOOT }.run();
     assert!(seen.delivered > 0.97, "{}", seen.delivered);
 }
 
 proptest! {
-    /// Whatever the window, the delay and the lateness of stamps: the far queue is nearly empty in the end, and the line full where the
-    /// window fills it.
+    /// For any window, delay and lateness of stamps: the far queue is nearly empty in the end, and
+    /// the line is full if the window suffices.
     #[test]
     fn the_far_queue_is_emptied(
         window in 1..150_u64,
@@ -173,7 +175,8 @@ proptest! {
         let seen = case.run();
         prop_assert!(seen.most <= 3, "{}", seen.most);
         prop_assert!(seen.delivered <= 1.0, "{}", seen.delivered);
-        // 6.8 ms a packet, less where the line is faster: what the delay and the line hold, and a few that wait.
+        // 6.8 ms a packet, less where the line is faster: the packets that the delay and the line
+        // hold, and a few queued ones.
         if window * 6 > delay + 30 {
             prop_assert!(seen.delivered > 0.92, "{}", seen.delivered);
         }

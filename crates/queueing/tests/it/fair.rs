@@ -1,4 +1,5 @@
-//! Schedulers that are fair to classes and flows: held to the contract, and to the bounds that their authors prove.
+//! Fair schedulers of classes and flows, under the contract and within the bounds that their
+//! authors prove.
 
 use std::num::NonZeroU32;
 
@@ -19,7 +20,7 @@ fn is_ack(meta: &Meta) -> u8 {
     u8::from(meta.is_pure_ack() || meta.protocol == Protocol::AckSignal)
 }
 
-/// ACKs have a share of 2, what else there is 5.
+/// ACKs have a share of 2, all other packets 5.
 fn acks_and_rest<S>(share: impl Fn(u32) -> S, acks: Spec, rest: Spec) -> Among<S> {
     let class = |matches, queue, number| Class { class: ClassSpec { matches, queue }, share: share(number) };
     Among::Classes(vec![class(Match::PureAck, acks, 2), class(Match::Any, rest, 5)])
@@ -93,7 +94,7 @@ contract!(wf2q_plus_of_flows, Promise::of(&[Head]), |line| {
     Spec::Wf2qPlus(wf2q_plus::Config(Among::Flows { share: weight(1), limit: FEW })).build(line)
 });
 
-/// A class for each share, of the flow with its number.
+/// A class for each share, with the flow of its number.
 fn classes<S: Copy>(shares: &[S]) -> Among<S> {
     let class = |number| ClassSpec { matches: Match::Flow(FlowId::new(number)), queue: Spec::fifo(1000) };
     Among::Classes((0..).zip(shares).map(|(number, &share)| Class { class: class(number), share }).collect())
@@ -111,7 +112,7 @@ fn wire(packet: &Meta) -> u64 {
     atm().on_wire(packet.ip_bytes()).as_u64()
 }
 
-/// What was sent, class and size on the wire, as long as every class had more.
+/// Packets sent, as class and size on the wire, while every class was backlogged.
 fn while_all_wait(spec: &Spec, sizes: &[Vec<u16>]) -> Vec<(usize, u64)> {
     let mut scheduler: Node<Meta> = spec.build(&atm()).expect("a tree that can be built");
     let mut none = |_, packet, reason| panic!("{packet:?} dropped: {reason:?}");
@@ -131,8 +132,9 @@ fn while_all_wait(spec: &Spec, sizes: &[Vec<u16>]) -> Vec<(usize, u64)> {
     unreachable!("a class ends first")
 }
 
-/// What each packet of a load waits for: the time at which it has been sent, on a line that sends a byte on the wire in a
-/// nanosecond, and the time by which a line of its own would have sent it that had its share of this one.
+/// For each packet of a load: its class, the time at which it has been sent, on a line of a byte a
+/// nanosecond, and the time by which a line of its own with its class's share of the rate would
+/// have sent it.
 fn departures(spec: &Spec, weights: &[u32], load: &[(u64, u32, u16)]) -> Vec<(usize, f64, f64)> {
     let mut scheduler: Node<Meta> = spec.build(&atm()).expect("a tree that can be built");
     let mut none = |_, packet, reason| panic!("{packet:?} dropped: {reason:?}");
@@ -177,7 +179,7 @@ fn sizes() -> impl Strategy<Value = Vec<Vec<u16>>> {
     prop::collection::vec(prop::collection::vec(size, 5..40), 3)
 }
 
-/// At up to several times the rate of the line, with pauses.
+/// Arrivals at up to several times the rate of the line, with pauses.
 fn load() -> impl Strategy<Value = Vec<(u64, u32, u16)>> {
     let gap = prop_oneof![3 => Just(0_u64), 3 => 0..800_u64, 1 => 0..20_000_u64];
     let size = prop_oneof![Just(40_u16), Just(1500), 40..=1500_u16];
@@ -188,34 +190,36 @@ fn three_weights() -> impl Strategy<Value = Vec<u32>> {
     prop::collection::vec(1..20_u32, 3)
 }
 
-/// For floats that hold whole nanoseconds and quotients of them.
+/// Tolerance for floats that hold whole nanoseconds and quotients of them.
 const ROUNDING: f64 = 1e-3;
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Shreedhar and Varghese, theorem 2: in any span in which both have packets, what two classes were sent, each over its
-    /// quantum, differs by no more than the least quantum and two largest packets, over the least quantum.
+    /// Shreedhar and Varghese, theorem 2: in any interval in which both are backlogged, the service
+    /// of two classes, each over its quantum, differs by at most the least quantum and two largest
+    /// packets, over the least quantum.
     #[test]
     fn drr_keeps_its_bound_of_fairness(sizes in sizes(), quanta in prop::collection::vec(200..5000_u64, 3)) {
         let spec = Spec::Drr(classes(&quanta.iter().map(|quantum| WireBytes::new(*quantum)).collect::<Vec<_>>()));
         let sent = while_all_wait(&spec, &sizes);
         let least = quanta.iter().copied().min().expect("three");
-        let largest = sizes.iter().flatten().map(|size| wire(&packet(0, *size))).max().expect("something waits");
+        let largest = sizes.iter().flatten().map(|size| wire(&packet(0, *size))).max().expect("a backlog");
         for from in 0..sent.len() {
             let mut of = [0_u64; 3];
             for &(class, size) in &sent[from..] {
                 of[class] += size;
                 for (i, j) in [(0, 1), (0, 2), (1, 2)] {
                     let apart = (of[i] * quanta[j]).abs_diff(of[j] * quanta[i]) * least;
-                    prop_assert!(apart <= (least + 2 * largest) * quanta[i] * quanta[j], "{of:?} from {from} of {sent:?}");
+                    let most = (least + 2 * largest) * quanta[i] * quanta[j];
+                    prop_assert!(apart <= most, "{of:?} from {from} of {sent:?}");
                 }
             }
         }
     }
 
-    /// Golestani, theorem 1: in any span in which both have packets, what two classes were sent, each over its weight, differs
-    /// by no more than a largest packet of each over its weight.
+    /// Golestani, theorem 1: in any interval in which both are backlogged, the service of two
+    /// classes, each over its weight, differs by at most a largest packet of each over its weight.
     #[test]
     fn wfq_keeps_its_bound_of_fairness(sizes in sizes(), weights in three_weights()) {
         let sent = while_all_wait(&Spec::Wfq(wfq::Config(weighted(&weights))), &sizes);
@@ -234,28 +238,32 @@ proptest! {
         }
     }
 
-    /// The delay bound of SCFQ: a packet is sent by the time at which a line of its class alone, with the class's share of the
-    /// rate, would have sent it, and the time of a largest packet of each other class.
+    /// The delay bound of SCFQ: a packet is sent by the time at which a line of its class alone,
+    /// with the class's share of the rate, would have sent it, plus the time of a largest packet of
+    /// each other class.
     #[test]
     fn wfq_keeps_its_bound_of_delay(load in load(), weights in three_weights()) {
         let largest = largest(&load, 3);
         for (class, sent, alone) in departures(&Spec::Wfq(wfq::Config(weighted(&weights))), &weights, &load) {
             let others: f64 = (0..3).filter(|other| *other != class).map(|other| largest[other]).sum();
-            prop_assert!(sent <= alone + others + ROUNDING, "class {class}: sent at {sent}, alone at {alone}, {others}");
+            let latest = alone + others + ROUNDING;
+            prop_assert!(sent <= latest, "class {class}: sent at {sent}, alone at {alone}, {others}");
         }
     }
 
-    /// WF2Q+: by that time and the time of one largest packet, however many classes there are.
+    /// WF2Q+: by the time of a line of its class alone, plus the time of one largest packet,
+    /// whatever the number of classes.
     #[test]
     fn wf2q_plus_keeps_its_bound_of_delay(load in load(), weights in three_weights()) {
         let largest = largest(&load, 3).into_iter().fold(0.0, f64::max);
         for (class, sent, alone) in departures(&Spec::Wf2qPlus(wf2q_plus::Config(weighted(&weights))), &weights, &load) {
-            prop_assert!(sent <= alone + largest + ROUNDING, "class {class}: sent at {sent}, alone at {alone}, {largest}");
+            let latest = alone + largest + ROUNDING;
+            prop_assert!(sent <= latest, "class {class}: sent at {sent}, alone at {alone}, {largest}");
         }
     }
 
-    /// Worst-case fairness: when a packet begins, its class has been sent no more than its share of all that was sent, so it is
-    /// never ahead by more than that packet.
+    /// Worst-case fairness: when a packet begins, its class has received at most its share of the
+    /// total service, so it is never ahead by more than that packet.
     #[test]
     fn wf2q_plus_sends_nothing_before_the_fluid_system_begins_it(sizes in sizes(), weights in three_weights()) {
         let (mut of, mut all) = ([0_u64; 3], 0);

@@ -1,21 +1,21 @@
-//! Golden traces of ACK regulation: for each feature of TCP that it must not break, what comes and what every regulator lets
-//! the sender hear, and when.
+//! Golden traces of ACK regulation: for each feature of TCP that it must not break, the arriving
+//! packets, and for every regulator the packets that the sender receives, with their times.
 //!
 //! ```text
 //! # a comment
 //! line 0.010                                     the time that a packet takes on the line
-//! 0.000 < S win 8000 <mss 1000,sackOK,wscale 0>  it comes
+//! 0.000 < S win 8000 <mss 1000,sackOK,wscale 0>  it arrives
 //! 0.020 < . ack 1001 win 8000
 //! 0.021 < . seq 2 ack 1001 win 8000 len 100      other than sequence number 1, with payload
-//! == fifo, ack-filter                            these regulators let go, the comment below them first:
+//! == fifo, ack-filter                            output of these regulators, below its comment
 //! 0.010 > S win 8000 <mss 1000,sackOK,wscale 0>  it has left the line and the regenerator behind it
 //! ```
 //!
-//! Times, flags and options are written as in the traces of TCP; `[ect0]` and `[ce]` for the ECN field. Numbers count from just
-//! below the wrap. Regulators stand in a section of their own where they let go the same.
+//! Times, flags and options are written as in the traces of TCP; `[ect0]` and `[ce]` for the ECN
+//! field. Numbers count from just below the wrap. Regulators with equal output share a section.
 //!
-//! After a change that is meant, `cargo test -p lastmile-queueing --test it -- --ignored bless` writes the traces anew. Read
-//! every line of the difference against the RFC before it is committed.
+//! After an intended change, `cargo test -p lastmile-queueing --test it -- --ignored bless`
+//! rewrites the traces. Read every line of the difference against the RFC before you commit it.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ use crate::diff::diff;
 use crate::notation::{format_flags, format_options, format_time, parse_flags, parse_options, parse_time};
 
 const LIMIT: Limit = Limit::Packets(PacketCount::new(100));
-/// What the receiver has from the sender counts from here, and so do its own sequence numbers.
+/// Base of acknowledgement numbers and of the receiver's own sequence numbers.
 const BASE: SeqNumber = SeqNumber::new(0u32.wrapping_sub(1500));
 
 const REGULATORS: [&str; 11] = [
@@ -50,7 +50,7 @@ const REGULATORS: [&str; 11] = [
     "window-clamp",
 ];
 
-/// What stands ahead of the line, and what behind it.
+/// The disciplines in front of the line and behind it.
 fn regulator(name: &str) -> (Spec, Spec) {
     let fifo = || Box::new(Spec::fifo(100));
     let sad = |duplicates, report| {
@@ -112,7 +112,7 @@ fn read(path: &Path) -> (String, Result<String, String>) {
 }
 
 #[test]
-fn every_regulator_lets_the_sender_hear_what_is_written() {
+fn every_regulator_reproduces_its_golden_traces() {
     let files = traces();
     assert!(files.len() >= 7, "only {} golden traces found", files.len());
     let mut report = String::new();
@@ -137,7 +137,7 @@ fn bless() {
     }
 }
 
-/// Regulators that let go the same.
+/// Regulators with equal output.
 #[derive(Default)]
 struct Section {
     names: Vec<String>,
@@ -145,7 +145,7 @@ struct Section {
     output: String,
 }
 
-/// Runs a trace through every regulator and writes it anew. The error says the line and what is wrong with it.
+/// Runs a trace through every regulator and rewrites it. The error names the line and the fault.
 fn replay(text: &str) -> Result<String, String> {
     let head: String = text.split_inclusive('\n').take_while(|line| !line.starts_with("==")).collect();
     let (mut line, mut comes) = (Duration::ZERO, Vec::new());
@@ -199,7 +199,7 @@ fn sections_of(text: &str) -> Vec<Section> {
     sections
 }
 
-/// There is room for all: only regulation drops.
+/// The queue has space for all packets: only regulation drops.
 struct Regulation;
 
 impl DropSink<Meta> for Regulation {
@@ -210,7 +210,8 @@ impl DropSink<Meta> for Regulation {
     }
 }
 
-/// What the sender hears. At one instant a packet leaves the line before others come, and those come before the next begins.
+/// The packets that the sender receives. At one instant a packet leaves the line before others
+/// arrive, and those arrive before the next transmission begins.
 fn run(name: &str, line: Duration, comes: &[(Instant, Meta)]) -> String {
     let link_layer = LinkLayer::new(0, Framing::None).expect("plain IP");
     let (ahead, behind) = regulator(name);
@@ -282,8 +283,8 @@ fn parse_packet(text: &str) -> Option<Meta> {
 }
 
 fn format_packet(packet: &Meta) -> String {
-    assert_eq!(packet.protocol, Protocol::Tcp, "a signal that nobody took");
-    assert!(!packet.options().has_list(), "a list that nobody took");
+    assert_eq!(packet.protocol, Protocol::Tcp, "a signal that no regenerator consumed");
+    assert!(!packet.options().has_list(), "a list that no regenerator removed");
     assert_eq!(packet.header_len, 40 + packet.options().header_bytes(), "header length of {packet:?}");
     let mut out = format_flags(packet.flags);
     let seq = packet.seq.distance_from(BASE);
@@ -312,7 +313,7 @@ fn format_packet(packet: &Meta) -> String {
 
 const TINY: &str = "line 0.010\n0.000 < . ack 1 win 9\n";
 
-/// The reader keeps nothing of what the file claims, and forgets no regulator.
+/// The reader ignores the output in the file, and adds missing regulators.
 #[test]
 fn a_wrong_expectation_and_a_missing_regulator_are_found() {
     let actual = replay(&format!("{TINY}== fifo\n0.010 > . ack 2 win 9\n")).expect("a good trace");

@@ -1,4 +1,4 @@
-//! What every discipline promises, held against random traffic.
+//! Properties of every discipline, tested with random traffic.
 
 mod cake;
 mod contract;

@@ -1,4 +1,4 @@
-//! Queues under active management, and fair ones, held to the contract: a line each.
+//! AQM and fair queues under the contract: a line each.
 
 use std::num::NonZeroU32;
 
@@ -15,7 +15,7 @@ const PACKETS: Limit = Limit::Packets(PacketCount::new(10));
 const BYTES: Limit = Limit::Bytes(ByteCount::new(4000));
 const SMALL: Limit = Limit::Bytes(ByteCount::new(400));
 
-/// Times as short as the waits of random traffic.
+/// Times as short as the queueing delays of random traffic.
 fn codel(limit: Limit, ecn: bool) -> Spec {
     let (target, interval) = (Duration::from_ms(1), Duration::from_ms(5));
     Spec::Codel(codel::Config { target, interval, limit, ecn, largest: ByteCount::new(300) })
@@ -36,7 +36,7 @@ contract!(pie_that_drops, Promise::of(&[Tail, Aqm]), |line| pie(PACKETS, false).
 contract!(pie_that_marks, Promise::of(&[Tail, Aqm]).marks_congestion(), |line| pie(BYTES, true).build(line));
 contract!(pie_too_small_for_some, Promise::of(&[Tail, TooLarge, Aqm]), |line| pie(SMALL, false).build(line));
 
-/// Thresholds and a weight that random traffic passes all the time.
+/// Thresholds and a weight that random traffic crosses all the time.
 fn red(thresholds: (Limit, Limit), limit: Limit, ecn: bool) -> Spec {
     let ((min, max), weight) = (thresholds, red::Weight::Share(Ratio::from_percent(30).expect("a share")));
     let probability = Ratio::from_percent(20).expect("a share");

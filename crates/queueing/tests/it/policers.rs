@@ -1,4 +1,4 @@
-//! Policers, held to the contract.
+//! Policers under the contract.
 
 use lastmile_queueing::DropReason::{AckMerged, Head, Policed, Tail};
 use lastmile_queueing::ack::sad::Duplicates;

@@ -1,4 +1,5 @@
-//! A Smart ACK Dropper and, behind the line, an ACK regenerator: the sender receives what it would have received without them.
+//! A Smart ACK Dropper and, behind the line, an ACK regenerator: the sender receives what it would
+//! have received without them.
 
 use lastmile_packet::{Meta, Packet, Protocol};
 use lastmile_queueing::ack::regenerator::{Config, Factor, Know, Release};
@@ -13,18 +14,18 @@ use proptest::test_runner::{Config as Cases, TestRunner};
 use crate::contract::atm;
 use crate::traffic::{FLOWS, Op, Probe, Receivers, Step, ops};
 
-/// Both ends.
+/// The dropper and the regenerator.
 struct Pair {
     dropper: Node<Probe>,
     regenerator: Node<Probe>,
     now: Instant,
     arrived: Vec<Meta>,
     left: Vec<Meta>,
-    /// ACKs that the dropper took out.
+    /// Number of ACKs that the dropper removed.
     suppressed: usize,
 }
 
-/// Nothing but what regulation drops.
+/// Accepts the drops of regulation only.
 struct Regulation(usize);
 
 impl DropSink<Probe> for Regulation {
@@ -55,7 +56,8 @@ impl Pair {
         let mut receivers = Receivers::new();
         for op in ops {
             match *op {
-                // The receivers' own: nobody else reports on this path.
+                // The receivers' own lists and signals, which are removed: no other regulator
+                // reports on this path.
                 Op::Enqueue { step: Step::Listed(_) | Step::Signal(_), .. } => {}
                 Op::Enqueue { flow, step } => {
                     let packet = receivers.step(self.now, flow, step);
@@ -97,7 +99,8 @@ impl Pair {
     }
 }
 
-/// Runs random traffic of all flows through the pair, and checks what came against what left, flow by flow.
+/// Runs random traffic of all flows through the pair, and compares arrivals with departures, flow
+/// by flow.
 fn hold(
     (duplicates, report, config): (Duplicates, Report, Config),
     check: impl Fn(&[Meta], &[Meta]) -> Result<(), TestCaseError>,
@@ -116,7 +119,7 @@ fn hold(
     }
 }
 
-/// The same numbers in the same order, and all that is not restored from its number is untouched.
+/// Equal numbers in equal order; packets that are not restored from a number are unchanged.
 fn same(arrived: &[Meta], left: &[Meta]) -> Result<(), TestCaseError> {
     let numbers = |seen: &[Meta]| seen.iter().map(|meta| (meta.ack, meta.seq, meta.ip_len)).collect::<Vec<_>>();
     prop_assert_eq!(numbers(left), numbers(arrived));
@@ -170,8 +173,8 @@ fn spread_over_time_the_sender_receives_every_number_that_was_sent() {
     hold((Duplicates::Count, Report::List, Config { release, ..list() }), same);
 }
 
-/// What the receiver sent is all there, in order, and between its numbers only what it implied: larger than the one before,
-/// smaller than the one after.
+/// All packets of the receiver are there, in order, and between them only implied numbers: above
+/// the previous number, below the next one.
 #[test]
 fn threefold_the_further_numbers_lie_strictly_between_those_that_were_sent() {
     let config = Config { factor: Factor::new(3, 1).expect("a factor"), ..list() };
@@ -199,7 +202,8 @@ fn threefold_the_further_numbers_lie_strictly_between_those_that_were_sent() {
     });
 }
 
-/// Whoever interpolates invents nothing beyond the newest number either, and restores no more than a full stream had.
+/// Interpolation too invents no number above the newest, and restores no more than a full stream
+/// had.
 #[test]
 fn interpolated_numbers_lie_between_those_that_came() {
     let config = Config { know: Know::Interpolate { stride: 1460 }, ..list() };
@@ -216,7 +220,7 @@ fn interpolated_numbers_lie_between_those_that_came() {
     });
 }
 
-/// Lists are of use only where something is suppressed.
+/// Lists matter only if ACKs are suppressed.
 #[test]
 fn random_traffic_does_get_suppressed_and_restored() {
     let steps = [Step::Advance(1), Step::Advance(2), Step::Duplicate, Step::Advance(1)];

@@ -1,4 +1,5 @@
-//! What the sender sees behind a regulator: always what it could have seen with some ACKs lost, and never the last one.
+//! The sender's view behind a regulator: one that it could have had with some ACKs lost, and never
+//! the last one.
 
 use lastmile_packet::{Meta, Packet, Protocol, SackBlock, SeqNumber, TcpFlags};
 use lastmile_queueing::ack::cake::{self, Mode};
@@ -14,15 +15,15 @@ use proptest::test_runner::{Config, TestRunner};
 use crate::contract::atm;
 use crate::traffic::{FLOWS, Op, Probe, Receivers, Step, ops};
 
-const ROOMY: Limit = Limit::Packets(PacketCount::new(100_000));
+const AMPLE: Limit = Limit::Packets(PacketCount::new(100_000));
 
 fn sad(duplicates: Duplicates) -> Spec {
-    let queue = Box::new(Spec::Fifo(fifo::Config { limit: ROOMY, drop: Overflow::Tail }));
+    let queue = Box::new(Spec::Fifo(fifo::Config { limit: AMPLE, drop: Overflow::Tail }));
     Spec::Sad(Over { config: sad::Config { duplicates, report: Report::None, exempt: Match::Never }, queue })
 }
 
 fn ack_filter(rules: Rules) -> Spec {
-    Spec::AckFilter(filter::Config { limit: ROOMY, drop: Overflow::Tail, rules })
+    Spec::AckFilter(filter::Config { limit: AMPLE, drop: Overflow::Tail, rules })
 }
 
 #[test]
@@ -53,12 +54,12 @@ fn the_ack_filter_by_number_alone_only_ever_loses_acks() {
 
 #[test]
 fn collapsing_only_ever_loses_acks() {
-    hold(&Spec::AckCollapsing(collapsing::Config { limit: ROOMY, drop: Overflow::Tail, exempt: Match::Never }));
+    hold(&Spec::AckCollapsing(collapsing::Config { limit: AMPLE, drop: Overflow::Tail, exempt: Match::Never }));
 }
 
 fn cake_ack_filter(mode: Mode) -> Spec {
     Spec::CakeAckFilter(cake::Config {
-        limit: ROOMY,
+        limit: AMPLE,
         drop: Overflow::Tail,
         rules: cake::Rules { mode, exempt: Match::Never },
     })
@@ -74,12 +75,12 @@ fn the_aggressive_ack_filter_of_cake_only_ever_loses_acks() {
     hold_but_for_ecn(&cake_ack_filter(Mode::Aggressive));
 }
 
-/// What may be lost: pure ACKs.
+/// Pure ACKs may be lost.
 fn hold(spec: &Spec) {
     hold_where(spec, Meta::is_pure_ack);
 }
 
-/// What may be lost: pure ACKs, also with ECE and CWR. Their changes may not.
+/// Pure ACKs may be lost, also those with ECE and CWR, but no change of these.
 fn hold_but_for_ecn(spec: &Spec) {
     hold_where(spec, |meta| Meta { flags: meta.flags.without(ECN), ..*meta }.is_pure_ack());
 }
@@ -90,7 +91,7 @@ fn hold_where(spec: &Spec, may_go: fn(&Meta) -> bool) {
     each_flow(spec, &[], may_go, |arrived, left| check_flow(arrived, left, may_go));
 }
 
-/// Runs random traffic behind `first`, and checks what came and what left of each flow.
+/// Runs random traffic behind `first`, and compares arrivals and departures of each flow.
 fn each_flow(
     spec: &Spec,
     first: &[Op],
@@ -118,7 +119,7 @@ fn each_flow(
 fn pacing_changes_and_loses_nothing() {
     let config =
         pacing::Config { rate: BitRate::from_mbit_per_s(1), max_hold: Duration::from_ms(30), exempt: Match::Never };
-    let queue = Box::new(Spec::Fifo(fifo::Config { limit: ROOMY, drop: Overflow::Tail }));
+    let queue = Box::new(Spec::Fifo(fifo::Config { limit: AMPLE, drop: Overflow::Tail }));
     each_flow(
         &Spec::AckPacing(Over { config, queue }),
         &[],
@@ -132,12 +133,12 @@ fn pacing_changes_and_loses_nothing() {
 
 const TARGET: u16 = 1200;
 
-/// What the receiver said of its window, with its SYN first, and what of that the sender hears.
+/// Windows that the receiver sent, its SYN first, compared with those that the sender receives.
 #[test]
 fn a_clamped_window_is_one_that_a_receiver_could_have_advertised() {
     let target = clamp::Target::Window(ByteCount::new(u64::from(TARGET)));
     let config = clamp::Config { target, mss: ByteCount::new(500), exempt: Match::Never };
-    let queue = Box::new(Spec::Fifo(fifo::Config { limit: ROOMY, drop: Overflow::Tail }));
+    let queue = Box::new(Spec::Fifo(fifo::Config { limit: AMPLE, drop: Overflow::Tail }));
     let syns: Vec<Op> = (0..FLOWS).map(|flow| Op::Enqueue { flow, step: Step::Flagged(TcpFlags::SYN) }).collect();
     each_flow(&Spec::WindowClamp(Over { config, queue }), &syns, |_| false, check_windows);
 }
@@ -162,7 +163,7 @@ fn check_windows(arrived: &[Meta], left: &[Meta]) -> Result<(), TestCaseError> {
             prop_assert!(kept, "{:?} was promised and {:?} is left of {came:?}", highest, edge(heard));
         }
         highest = Some(highest.filter(|highest| highest.after(edge(heard))).unwrap_or(edge(heard)));
-        // RFC 5681, section 2: a duplicate has the number and the window of the one before.
+        // RFC 5681, section 2: a duplicate has the number and the window of the previous ACK.
         if let Some((came_before, heard_before)) = before
             && came_before.ack == came.ack
             && !came.options().has_unknown()
@@ -177,14 +178,14 @@ fn check_windows(arrived: &[Meta], left: &[Meta]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// What came, and what left in which order.
+/// The arrivals, and the departures in their order.
 fn run(mut discipline: Node<Probe>, ops: &[Op], may_go: fn(&Meta) -> bool) -> (Vec<Meta>, Vec<Meta>) {
     let mut now = Instant::ZERO;
     let mut receivers = Receivers::new();
     let (mut arrived, mut left) = (Vec::new(), Vec::new());
     let mut sink = |_, packet: Probe, reason: DropReason| {
         assert!(may_go(packet.meta()), "only a pure ACK is regulated, not {packet:?}");
-        assert_ne!(reason, DropReason::Tail, "there is room for all");
+        assert_ne!(reason, DropReason::Tail, "the queue has space for all");
     };
     for op in ops {
         match *op {
@@ -209,26 +210,28 @@ fn run(mut discipline: Node<Probe>, ops: &[Op], may_go: fn(&Meta) -> bool) -> (V
 }
 
 fn check_flow(arrived: &[Meta], left: &[Meta], may_go: fn(&Meta) -> bool) -> Result<(), TestCaseError> {
-    // A subsequence, each as it came: matching each with the first that it can be finds one if there is one.
+    // A subsequence of unchanged packets: matching each with the first possible one finds it if
+    // there is one.
     let mut rest = arrived.iter();
     for seen in left {
         let found = rest.any(|came| as_the_sender_sees(came) == as_the_sender_sees(seen));
         prop_assert!(found, "nothing like {seen:?} came, or it was overtaken");
     }
-    // Nobody waits for what will never come: the last word of the receiver gets through.
+    // No endless wait: the last packet of the receiver departs.
     prop_assert_eq!(arrived.last().map(as_the_sender_sees), left.last().map(as_the_sender_sees));
     let acknowledges = |meta: &&Meta| meta.protocol == Protocol::Tcp;
-    // An ACK without timestamps, which the sender drops, is no reason to keep from it what it would have heard.
+    // An ACK without timestamps, which the sender drops, does not justify the loss of an acceptable
+    // one.
     let stamped = |seen: &[Meta]| {
         let heard = seen.iter().filter(|meta| acknowledges(meta) && meta.options().timestamps().is_some());
         heard.map(|meta| meta.ack).next_back()
     };
     prop_assert_eq!(stamped(arrived), stamped(left));
-    // What is never merged always leaves.
+    // Packets that are never merged always depart.
     let others = |seen: &[Meta]| seen.iter().filter(|meta| !may_go(meta)).count();
     prop_assert_eq!(others(arrived), others(left));
-    // RFC 3168, section 6.1: ECE says that congestion was met, and its absence that CWR was heard. A signal to a regenerator
-    // says neither: the sender never sees it.
+    // RFC 3168, section 6.1: ECE reports congestion, and its absence the receipt of CWR. A signal
+    // to a regenerator does neither: the sender never receives it.
     let changes = |seen: &[Meta]| {
         let mut flags: Vec<_> = seen.iter().filter(acknowledges).map(|meta| meta.flags.bits() & ECN.bits()).collect();
         flags.dedup();
@@ -239,7 +242,7 @@ fn check_flow(arrived: &[Meta], left: &[Meta], may_go: fn(&Meta) -> bool) -> Res
     let Some(first) = arrived.iter().find(acknowledges) else { return Ok(()) };
     let highest =
         arrived.iter().filter(acknowledges).map(|meta| meta.ack.distance_from(first.ack)).fold(0, |high, d| {
-            // An overtaken ACK may come first of all: what lies before it is no large number.
+            // A reordered ACK may be first: numbers before it are not large ones.
             if d < 1 << 31 { d.max(high) } else { high }
         });
     let highest = first.ack.add(highest);
@@ -247,21 +250,21 @@ fn check_flow(arrived: &[Meta], left: &[Meta], may_go: fn(&Meta) -> bool) -> Res
         for (index, block) in came.options().sack_blocks().enumerate() {
             let dsack = index == 0 && block.left.before(came.ack);
             let acknowledged = !dsack && block.right.at_or_before(highest);
-            let told = left.iter().any(|seen| seen.options().sack_blocks().any(|wider| covers(seen, wider, block)));
-            prop_assert!(acknowledged || told, "{block:?} of {came:?} was never told");
+            let reported = left.iter().any(|seen| seen.options().sack_blocks().any(|wider| covers(seen, wider, block)));
+            prop_assert!(acknowledged || reported, "{block:?} of {came:?} was never reported");
         }
     }
     Ok(())
 }
 
-/// True when the sender learns from `wider`, or from it and the number that it comes with, that `block` has arrived.
+/// True when `wider`, alone or with the number of its ACK, reports all of `block`.
 fn covers(seen: &Meta, wider: SackBlock, block: SackBlock) -> bool {
     let left = if block.left.before(seen.ack) { seen.ack } else { block.left };
     let whole = wider.left.at_or_before(block.left);
     (whole || (block.right.after(seen.ack) && wider.left.at_or_before(left))) && wider.right.at_or_after(block.right)
 }
 
-/// The header, but for what is the packet's own: when it came, and its IP identification.
+/// The header without the packet's own fields: time of arrival and IP identification.
 fn as_the_sender_sees(meta: &Meta) -> Meta {
     Meta { arrived: Instant::ZERO, ip_id: 0, ..*meta }
 }

@@ -1,4 +1,4 @@
-//! Schedulers that share a link among classes: what the urgent wait, what a ceiling lets pass.
+//! Schedulers that share a link among classes: delay of urgent packets, and ceilings.
 
 use std::num::NonZeroU32;
 
@@ -21,18 +21,18 @@ use crate::contract::atm;
 /// The upstream of an ADSL line.
 const LINE: BitRate = BitRate::from_kbit_per_s(512);
 const URGENT: u32 = 0;
-/// What 1500 bytes take: 32 cells.
+/// 1500 bytes on the wire: 32 cells.
 const LARGEST: WireBytes = WireBytes::new(32 * 53);
 
-/// One packet of the load: after how long, whose, how large.
+/// One packet of the load: time since the last, class, size.
 type Arrival = (Duration, u32, u16);
 
-/// Offers packets to a line with this queue, and returns what each packet that was sent waited.
+/// Offers packets to a line with this queue, and returns the queueing delay of each packet sent.
 fn waits(queue: &Spec, load: impl IntoIterator<Item = Arrival>) -> Vec<(u32, Duration)> {
     struct Waits(Vec<(u32, Duration)>);
     impl DropSink<Meta> for Waits {
         fn dropped(&mut self, _: Instant, packet: Meta, _: DropReason) {
-            assert_ne!(packet.flow.index(), URGENT, "a queue of its own has room for what is urgent");
+            assert_ne!(packet.flow.index(), URGENT, "urgent packets have a queue with enough space");
         }
     }
     impl Observer<Meta> for Waits {
@@ -87,7 +87,7 @@ fn tree<S>(share: impl Fn(&str) -> S) -> Tree<S> {
     Tree { classes, rules: rules(&names), default: None }
 }
 
-/// `line` kbit/s in all, of which the urgent class is guaranteed `urgent`, and the others `rest` each.
+/// `line` kbit/s in all; the urgent class is guaranteed `urgent`, and the others `rest` each.
 fn htb(line: u64, urgent: u64, rest: u64, hysteresis: bool) -> Spec {
     let share = |name: &str| {
         let (rate, priority) = match name {
@@ -121,8 +121,8 @@ fn priority() -> Spec {
     Spec::Priority(priority::Config { classes: (0..3).map(class).collect() })
 }
 
-/// Packets of the lower classes at up to many times the rate of the line, and now and then a lone urgent one: at most 160
-/// bytes (4 cells) in 50 ms, 34 kbit/s, well within a share of 20 %.
+/// Packets of the lower classes at up to many times the rate of the line, and now and then a single
+/// urgent one: at most 160 bytes (4 cells) in 50 ms, 34 kbit/s, well within a share of 20 %.
 fn load() -> impl Strategy<Value = Vec<Arrival>> {
     let size = prop_oneof![Just(1500_u16), Just(40), 40..=1500_u16];
     let other = (0..20_000_u64, 1..3_u32, size).prop_map(|(us, class, size)| (Duration::from_us(us), class, size));
@@ -133,7 +133,8 @@ fn load() -> impl Strategy<Value = Vec<Arrival>> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 64, ..ProptestConfig::default() })]
 
-    /// Whatever the load, the urgent wait for the packet on the wire at most: 26.5 ms for 1500 bytes.
+    /// For any load, urgent packets wait at most for the packet on the wire: 26.5 ms for 1500
+    /// bytes.
     #[test]
     fn a_lone_urgent_packet_waits_for_one_packet_at_most(load in load()) {
         let disciplines = [
@@ -141,7 +142,7 @@ proptest! {
             cbq(),
             htb(512, 102, 205, false),
             htb(480, 102, 150, false),
-            // What is within its rate waits no longer with hysteresis.
+            // Hysteresis does not delay a packet within its rate.
             htb(480, 102, 150, true),
         ];
         for discipline in disciplines {
@@ -151,8 +152,8 @@ proptest! {
         }
     }
 
-    /// In any span a leaf sends no more than its ceiling earns and the burst of it, beside the packet that crosses; with
-    /// hysteresis a burst more.
+    /// In any interval a leaf sends at most its ceiling's earnings plus the ceiling's burst and one
+    /// packet; with hysteresis a burst more.
     #[test]
     fn no_class_exceeds_its_ceiling_by_more_than_its_burst(
         load in prop::collection::vec((0..5_000_u64, 0..3_u32, 40..=1500_u16), 1..200),
@@ -196,9 +197,13 @@ proptest! {
             for (first, &(start, _)) in sent.iter().enumerate() {
                 let mut before_the_last = 0;
                 for &(end, size) in &sent[first..] {
-                    let earned = u128::from(ceil.as_bps()) * u128::from(end.since(start).as_ps() + 1) / 1_000_000_000_000;
+                    let span_ps = u128::from(end.since(start).as_ps() + 1);
+                    let earned = u128::from(ceil.as_bps()) * span_ps / 1_000_000_000_000;
                     let most = bursts * u128::from(cburst.bits()) + earned;
-                    prop_assert!(u128::from(before_the_last) <= most, "{before_the_last} bits by {end}, at most {most}");
+                    prop_assert!(
+                        u128::from(before_the_last) <= most,
+                        "{before_the_last} bits by {end}, at most {most}"
+                    );
                     before_the_last += size.bits();
                 }
             }
@@ -206,9 +211,9 @@ proptest! {
     }
 }
 
-/// A root at 90 % of the line, and nobody has a rate of its own to speak of: all is borrowed from the root. The urgent then
-/// wait until the root has paid for the packet before, 1696 bytes at 460.8 kbit/s: 29.4 ms. With hysteresis it pays for a
-/// burst more, when it pays.
+/// A root at 90 % of the line, and negligible rates of the leaves: everything is borrowed from the
+/// root. Urgent packets then wait until the root has paid for the previous packet, 1696 bytes at
+/// 460.8 kbit/s: 29.4 ms. With hysteresis it pays for a burst more, when it pays.
 #[test]
 fn hysteresis_makes_those_who_borrow_wait_a_burst_longer() {
     let root = BitRate::from_bps(460_800).expect("a rate");
@@ -219,7 +224,8 @@ fn hysteresis_makes_those_who_borrow_wait_a_burst_longer() {
             htb::Share { ceil: Some(root), priority, ..htb::Share::of(rate) }
         };
         let queue = Spec::Htb(htb::Config { hysteresis, ..htb::Config::new(tree(share)) });
-        // Bursts of their own are spent in the first second; the next packet of their own rate is due after 13.
+        // Bursts of their own are spent in the first second; the next packet of their own rate is
+        // due after 13.
         let bulk = (0..1000).map(|_| (Duration::from_ms(10), 2, 1500));
         let load = bulk.enumerate().flat_map(|(n, packet)| {
             let urgent = (n % 7 == 3).then_some((Duration::from_us(137), URGENT, 100));
@@ -240,16 +246,17 @@ fn hysteresis_makes_those_who_borrow_wait_a_burst_longer() {
     assert!(with <= root.time_for(LARGEST) * 2 + Duration::from_ps(1), "{with}");
 }
 
-/// Of which sizes packets are.
+/// Sizes of packets.
 #[derive(Clone, Copy, Debug)]
 enum Sizes {
-    /// 40, 576 and 1500 bytes in turn, whosever they are.
+    /// 40, 576 and 1500 bytes in turn, for any class.
     Mixed,
     /// Each class has one of the three.
     ByClass,
 }
 
-/// Shares of the bytes on the wire in 200 s, when the three classes always have packets, of 40, 576 and 1500 bytes.
+/// Shares of the bytes on the wire in 200 s, when the three classes always have packets, of 40, 576
+/// and 1500 bytes.
 fn shares(queue: &Spec, of: Sizes) -> [f64; 3] {
     const SIZES: [u16; 3] = [40, 576, 1500];
     let mut discipline = queue.build::<Meta>(&atm()).expect("a tree that can be built");
@@ -276,7 +283,7 @@ fn shares(queue: &Spec, of: Sizes) -> [f64; 3] {
                 offer(&mut discipline, now, packet.flow.index());
                 now += line.advance(wire);
             }
-            None => now = discipline.next_ready(now).expect("something waits"),
+            None => now = discipline.next_ready(now).expect("the backlog is not empty"),
         }
     }
     sent.map(|sent| sent as f64 / total as f64)
@@ -324,7 +331,8 @@ fn classes_that_always_have_packets_get_their_shares() {
         let share = |name: &str| cbq::Share { borrow, ..cbq::Share::of(cbq::Portion::Share(share(name))) };
         Spec::Cbq(cbq::Config::new(tree(share), LINE))
     };
-    // In all 90 % of the line, so that the tree decides and not the line: all guaranteed, or nearly all shared by quanta.
+    // In all 90 % of the line, so that the tree decides and not the line: all guaranteed, or nearly
+    // all shared by quanta.
     let root = BitRate::from_bps(460_800).expect("a rate");
     let htb = |part: Ratio, quantum| {
         let share = |name: &str| {
@@ -343,7 +351,7 @@ fn classes_that_always_have_packets_get_their_shares() {
     }
 }
 
-/// Within 1 %, whatever the sizes.
+/// Within 1 %, for all sizes.
 #[track_caller]
 fn assert_shares(queue: &Spec, expected: [f64; 3]) {
     for of in [Sizes::Mixed, Sizes::ByClass] {
@@ -353,8 +361,8 @@ fn assert_shares(queue: &Spec, expected: [f64; 3]) {
     }
 }
 
-/// A third for each flow: with queues of their own or in buckets, by quanta above and below the largest packet, with and
-/// without a rate.
+/// A third for each flow: with queues of their own or in buckets, by quanta above and below the
+/// largest packet, with and without a rate.
 #[test]
 fn flows_that_always_have_packets_get_equal_shares() {
     let (limit, one) = (PacketCount::new(100), NonZeroU32::MIN);
@@ -383,7 +391,7 @@ fn flows_that_always_have_packets_get_equal_shares() {
             }));
         }
     }
-    // A long round-trip time, so that nothing is dropped of two packets that wait.
+    // A long round-trip time, so that two queued packets cause no drop.
     let rtt = Duration::from_s(10);
     for bandwidth in [None, BitRate::from_bps(460_800)] {
         let isolation = Isolation::Flows;

@@ -1,4 +1,4 @@
-//! Random traffic: several flows of what access lines carry, and what may go wrong with each.
+//! Random traffic: several flows of typical access line packets, and possible faults of each.
 
 use std::cell::Cell;
 
@@ -9,22 +9,23 @@ use lastmile_packet::{
 use lastmile_units::{Duration, Instant};
 use proptest::prelude::*;
 
-/// A packet that knows who it is, whatever happens to its header.
+/// A packet with an identity that survives changes of its header.
 #[derive(Clone, Debug)]
 pub(crate) struct Probe {
-    /// Its number, in the order of arrival, times [`ROOM`]. Packets that are made of it come before it.
+    /// Its number, in the order of arrival, times [`IDS_PER_PACKET`]. Packets made from it have smaller
+    /// numbers.
     pub(crate) id: usize,
     meta: Meta,
     made: Cell<usize>,
 }
 
-/// Numbers for what is made of one packet.
-const ROOM: usize = 1 << 20;
+/// Numbers reserved for packets made from one packet.
+const IDS_PER_PACKET: usize = 1 << 20;
 
 impl Probe {
     fn made(&self, meta: Meta) -> Self {
         self.made.set(self.made.get() + 1);
-        Self { id: self.id - ROOM + self.made.get(), meta, made: Cell::new(0) }
+        Self { id: self.id - IDS_PER_PACKET + self.made.get(), meta, made: Cell::new(0) }
     }
 }
 
@@ -66,30 +67,30 @@ impl Packet for Probe {
     }
 }
 
-/// What the receiver of a flow sends next.
+/// The next packet of a flow's receiver.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
-    /// A pure ACK for so many more segments.
+    /// A pure ACK for this many more segments.
     Advance(u8),
-    /// The same ACK again.
+    /// A repeated ACK.
     Duplicate,
-    /// The same ACK again, with SACK blocks that so many segments have arrived beyond the hole.
+    /// A repeated ACK with SACK blocks: this many segments have arrived beyond the hole.
     DuplicateWithSack(u8),
     /// An ACK that advances and still has SACK blocks; the first is a D-SACK if the flag is set.
     AdvanceWithSack(u8, bool),
-    /// The same number, another window.
+    /// A repeated number with another window.
     Window(u16),
-    /// An ACK that was overtaken.
+    /// A reordered ACK.
     Old,
     /// A keep-alive probe.
     KeepAlive,
     /// Data that carries the newest ACK number.
     Data(u16),
-    /// Data of a sender that understands congestion marks.
+    /// Data of an ECN-capable sender.
     CapableData(u16),
-    /// An ACK with a flag besides.
+    /// An ACK with another flag.
     Flagged(TcpFlags),
-    /// An ACK with an option that nobody knows.
+    /// An ACK with an unknown option.
     UnknownOption,
     /// An ACK with a congestion mark in its IP header.
     CongestionMarked,
@@ -97,15 +98,16 @@ pub(crate) enum Step {
     OtherClass(u8),
     /// An ACK that advances, without the timestamps that its flow may have.
     Unstamped,
-    /// An ACK for so many segments, which carries the list of as many ACKs before it, the last a duplicate.
+    /// An ACK for this many segments, with the list of as many ACKs before it, the last a
+    /// duplicate.
     Listed(u8),
-    /// A signal of so many ACKs ahead of the one that acknowledges the last of them.
+    /// A signal of this many ACKs ahead of the one that acknowledges the last of them.
     Signal(u8),
     /// A datagram of a flow of its own.
     Datagram(u16),
 }
 
-/// What happens to a discipline.
+/// Operations on a discipline.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
     Enqueue { flow: u8, step: Step },
@@ -156,7 +158,7 @@ pub(crate) fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op, 1..200)
 }
 
-/// The receivers of all flows: turns steps into packets.
+/// The receivers of all flows: they turn steps into packets.
 pub(crate) struct Receivers {
     flows: Vec<Receiver>,
     sent: usize,
@@ -176,7 +178,7 @@ impl Receivers {
         let flows = (0..FLOWS)
             .map(|flow| Receiver {
                 seq: SeqNumber::new(1000),
-                // One flow wraps around early on.
+                // One flow wraps around early.
                 ack: SeqNumber::new(if flow == 0 { u32::MAX - 5 * SEGMENT } else { 50_000 }),
                 window: 8000,
                 timestamps: flow % 2 == 1,
@@ -249,7 +251,7 @@ impl Receivers {
             meta.ack = meta.ack.add(u32::from(segments) * SEGMENT);
             meta = meta.signal(&list);
         }
-        Probe { id: (id + 1) * ROOM, meta, made: Cell::new(0) }
+        Probe { id: (id + 1) * IDS_PER_PACKET, meta, made: Cell::new(0) }
     }
 }
 
@@ -261,7 +263,8 @@ fn listed(segments: u8) -> AckList {
     list
 }
 
-/// One block from the second missing segment on, or two with a hole of their own; behind a D-SACK if asked for.
+/// One block from the second missing segment on, or two with a hole of their own; behind a D-SACK
+/// if requested.
 fn beyond(ack: SeqNumber, segments: u8, dsack: bool) -> Options {
     let block = |from: u32, to: u32| SackBlock { left: ack.add(from * SEGMENT), right: ack.add(to * SEGMENT) };
     let segments = u32::from(segments);

@@ -255,7 +255,10 @@ impl Congestion {
             return cubic::reduced(cwnd, mss);
         }
         self.growth = None;
-        reno::reduced(flight, mss)
+        match Style::of(config, config.sack) {
+            Style::Rack => reno::halved(self.cwnd, mss),
+            _ => reno::reduced(flight, mss),
+        }
     }
 
     /// The third duplicate acknowledgement. `reduce` is false when this window of data has been answered by a reduction

@@ -89,3 +89,14 @@ fn a_window_never_passes_a_gibibyte() {
     }
     assert_eq!(congestion.cwnd(), 1 << 30);
 }
+
+/// Linux halves the window. RFC 5681 halves what is in flight, which is less after a slow start that the receive window limited.
+#[test]
+fn a_sender_that_repairs_as_linux_does_halves_the_window() {
+    let config = Config { rto: Rto::Linux, ..config(Variant::Sack) };
+    let mut congestion = Congestion::new(&config, 1000);
+    congestion.set_window(u64::from(37 * MSS));
+    congestion.on_fast_retransmit(&config, Style::Rack, 20 * MSS, MSS, true);
+    assert_eq!(congestion.ssthresh(), 18 * MSS, "whole segments");
+    assert_eq!([3520, 3, 1].map(|cwnd| reno::halved(cwnd * MSS, MSS) / MSS), [1760, 2, 2]);
+}

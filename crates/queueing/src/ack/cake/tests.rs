@@ -57,7 +57,8 @@ fn the_oldest_goes_and_only_one_at_a_time() {
     assert_eq!(both(&[data(1), ack(1), ack(2), ack(3)], &ack(4)), [Some(1), Some(1)]);
 }
 
-/// The only one must stand right before the trigger; even a packet of another flow between them keeps it.
+/// A single ACK must be directly before the trigger; a packet of another flow between them keeps
+/// it.
 #[test]
 fn aggressive_takes_a_single_ack_only_from_right_before_the_trigger() {
     let other = Meta { flow: FlowId::new(2), ..ack(9) };
@@ -74,9 +75,9 @@ fn other_flows_and_protocols_are_no_acks_of_the_flow() {
     assert_eq!(both(&[ack(1), ack(2)], &Meta { protocol: Protocol::Udp, ..ack(3) }), [None, None]);
 }
 
-/// Data with an ACK triggers; a SYN does not, nor does what acknowledges nothing.
+/// Data with an ACK triggers; a SYN does not, nor does a segment without ACK.
 #[test]
-fn whatever_acknowledges_triggers() {
+fn every_acknowledgement_triggers() {
     let older = [ack(1), ack(2)];
     assert_eq!(both(&older, &data(3)), [Some(0), Some(0)]);
     assert_eq!(both(&older, &flagged(3, TcpFlags::FIN)), [Some(0), Some(0)]);
@@ -86,7 +87,7 @@ fn whatever_acknowledges_triggers() {
 }
 
 #[test]
-fn rules_1_to_3_keep_what_does_more_than_acknowledge() {
+fn rules_1_to_3_keep_segments_that_do_more_than_acknowledge() {
     for flag in [TcpFlags::FIN, TcpFlags::SYN, TcpFlags::RST, TcpFlags::PSH, TcpFlags::URG] {
         assert_eq!(both(&[ack(1), flagged(1, flag)], &ack(3)), [None, None], "{flag:?}");
     }
@@ -121,13 +122,13 @@ fn timestamps_may_only_rise() {
 
 /// Rule 6.
 #[test]
-fn sack_blocks_must_be_told_again() {
+fn sack_blocks_must_be_covered() {
     let twice = |blocks| [sacked(10, blocks), sacked(10, blocks)];
     assert_eq!(both(&twice(&[(20, 30)]), &sacked(10, &[(20, 40)])), [Some(0), Some(0)]);
     assert_eq!(both(&twice(&[(20, 30), (50, 60)]), &sacked(10, &[(50, 70), (20, 30)])), [Some(0), Some(0)]);
     assert_eq!(both(&twice(&[(20, 30), (50, 60)]), &sacked(10, &[(50, 90)])), [None, None]);
     assert_eq!(both(&twice(&[(20, 30)]), &sacked(10, &[(25, 90)])), [None, None]);
-    // Even where the number has moved past the block.
+    // Even if the number has advanced past the block.
     assert_eq!(both(&twice(&[(20, 30)]), &ack(40)), [None, None]);
 }
 
@@ -138,19 +139,19 @@ fn a_dsack_stays() {
     assert_eq!(both(&[dsack, dsack], &sacked(11, &[(5, 10), (20, 40)])), [None, None]);
 }
 
-/// Rule 7: more acknowledged, or more selectively.
+/// Rule 7: a higher number, or more SACK information.
 #[test]
-fn the_same_again_removes_nothing() {
+fn a_repeated_ack_removes_nothing() {
     assert_eq!(both(&[ack(1), ack(1)], &ack(1)), [None, None]);
     assert_eq!(both(&[ack(1), ack(1)], &Meta { window: 900, ..ack(1) }), [None, None]);
-    let told = sacked(1, &[(20, 30)]);
-    assert_eq!(both(&[told, told], &told), [None, None]);
-    assert_eq!(both(&[told, told], &sacked(2, &[(20, 30)])), [Some(0), Some(0)]);
-    assert_eq!(both(&[told, told], &sacked(1, &[(20, 31)])), [Some(0), Some(0)]);
-    assert_eq!(both(&[ack(1), ack(1)], &told), [Some(0), Some(0)]);
+    let with_blocks = sacked(1, &[(20, 30)]);
+    assert_eq!(both(&[with_blocks, with_blocks], &with_blocks), [None, None]);
+    assert_eq!(both(&[with_blocks, with_blocks], &sacked(2, &[(20, 30)])), [Some(0), Some(0)]);
+    assert_eq!(both(&[with_blocks, with_blocks], &sacked(1, &[(20, 31)])), [Some(0), Some(0)]);
+    assert_eq!(both(&[ack(1), ack(1)], &with_blocks), [Some(0), Some(0)]);
 }
 
-/// The last ACK before ECE or CWR change stays, also where the change came on data.
+/// The last ACK before ECE or CWR change stays, also if the change arrived on data.
 #[test]
 fn a_change_of_ece_or_cwr_ends_a_run() {
     let ece = |number| flagged(number, TcpFlags::ECE);
@@ -182,7 +183,7 @@ fn drain(queue: &mut CakeAckFilter<Meta>) -> Vec<Meta> {
 
 const ROOMY: Limit = Limit::Packets(PacketCount::new(1000));
 
-/// The queue of the flow is what counts: packets of other flows between its ACKs do not keep them.
+/// The queue of the flow counts: packets of other flows between its ACKs do not keep them.
 #[test]
 fn in_a_queue_for_all_a_flow_has_its_own_neighbours() {
     let other = Meta { flow: FlowId::new(2), ..data(9) };
@@ -197,7 +198,7 @@ fn in_a_queue_for_all_a_flow_has_its_own_neighbours() {
 }
 
 #[test]
-fn nothing_is_removed_for_a_packet_that_finds_no_room() {
+fn nothing_is_removed_for_a_packet_that_does_not_fit() {
     let limit = Limit::Bytes(ByteCount::new(1550));
     let rules = Rules { mode: Mode::Aggressive, exempt: Match::Never };
     let mut tail = queue(limit, Overflow::Tail, &rules);
@@ -209,7 +210,7 @@ fn nothing_is_removed_for_a_packet_that_finds_no_room() {
 }
 
 #[test]
-fn the_exempt_are_left_alone_and_counted() {
+fn exempt_packets_are_kept_and_counted() {
     let exempt = Match::Flow(FlowId::new(1));
     let mut filter = queue(ROOMY, Overflow::Tail, &Rules { mode: Mode::Aggressive, exempt });
     assert_eq!(send(&mut filter, [ack(1), ack(2), ack(3)]), []);
@@ -218,9 +219,10 @@ fn the_exempt_are_left_alone_and_counted() {
     assert!(counts.contains(&("passed_exempt", 3)) && counts.contains(&("seen", 0)));
 }
 
-/// An exempt ACK that waits stays, and an exempt one that comes removes nothing: here those with timestamps, 52 bytes.
+/// A queued exempt ACK stays, and an arriving exempt one removes nothing: here those with
+/// timestamps, 52 bytes.
 #[test]
-fn the_exempt_neither_remove_nor_are_removed() {
+fn exempt_acks_neither_remove_nor_are_removed() {
     let exempt = |number| stamped(number, 1, 1);
     let rules = || Rules { mode: Mode::Aggressive, exempt: Match::AtLeastBytes(52) };
     let mut waits = queue(ROOMY, Overflow::Tail, &rules());
@@ -231,9 +233,10 @@ fn the_exempt_neither_remove_nor_are_removed() {
     assert_eq!(send(&mut comes, [ack(3), ack(4)]), [(ack(1), DropReason::AckFiltered)]);
 }
 
-/// The first of the flow has left, and then its last is removed: what comes later finds its neighbours all the same.
+/// The first packet of the flow has departed, and then its last is removed: later packets have the
+/// right neighbours.
 #[test]
-fn what_has_left_has_no_neighbours() {
+fn departed_packets_are_unlinked() {
     let mut normal = queue(ROOMY, Overflow::Tail, &Rules::default());
     send(&mut normal, [data(1), ack(2), ack(3)]);
     assert_eq!(normal.dequeue(NOW, &mut |_, _, _| {}), Some(data(1)));
@@ -247,7 +250,7 @@ fn what_has_left_has_no_neighbours() {
 }
 
 #[test]
-fn each_packet_is_counted_once_by_what_became_of_it() {
+fn each_packet_is_counted_once_by_its_fate() {
     let rules = || Rules { mode: Mode::Aggressive, exempt: Match::Never };
     let mut tail = queue(Limit::Bytes(ByteCount::new(1700)), Overflow::Tail, &rules());
     let datagram = Meta { protocol: Protocol::Udp, ..ack(0) };

@@ -18,7 +18,7 @@ fn to_bytes(window: u64) -> WindowClamp<Fifo<Meta>> {
     clamp_to(Target::Window(ByteCount::new(window)))
 }
 
-/// What the window is behind the clamp.
+/// The window behind the clamp.
 fn pass(clamp: &mut WindowClamp<Fifo<Meta>>, now: Instant, packet: Meta) -> u16 {
     let mut none = |_, packet, reason: DropReason| panic!("{packet:?} dropped: {reason:?}");
     clamp.enqueue(now, packet, &mut none);
@@ -82,8 +82,8 @@ fn without_the_option_the_unit_is_a_byte() {
     }
 }
 
-/// A client's SYN: what it offers may be refused where nothing is seen of it. 30 000 bytes were allowed from 0 on if it was, so
-/// 31 461 and more prove that it was not.
+/// A client's SYN: its offer may be refused where the answer is not seen. A refusal would allow 30
+/// 000 bytes from 0 on, so 31 461 and more prove that it was agreed.
 #[test]
 fn an_offered_shift_counts_once_it_is_proved() {
     let mut clamp = to_bytes(20_000);
@@ -92,13 +92,14 @@ fn an_offered_shift_counts_once_it_is_proved() {
     assert_eq!(pass(&mut clamp, NOW, ack(0, 30_000)), 30_000);
     assert_eq!(pass(&mut clamp, NOW, ack(31_460, 1000)), 1000);
     assert_eq!(count(&clamp, "passed_unconfirmed_scale"), 2);
-    // What the first window allowed is 128 times as much, and is not taken back: 30 000 * 128 from 0 on.
+    // The first window allowed 128 times as much, and is not taken back: 30 000 * 128 from 0 on.
     assert_eq!(pass(&mut clamp, NOW, ack(34_000, 30_000)), 29_735);
     assert_eq!(pass(&mut clamp, NOW, ack(3_840_000, 30_000)), 157);
     assert_eq!(count(&clamp, "kept_open"), 1);
 }
 
-/// The SYN of a client and what a witness in the other direction has seen of its answer: flow 0, and its reverse 1.
+/// The SYN of a client, and its answer seen by a witness in the other direction: flow 0, and its
+/// reverse 1.
 fn answered(clamp: &mut WindowClamp<Fifo<Meta>>, shift: Option<u8>) -> Meta {
     let syn = Meta { flags: TcpFlags::SYN, ack: SeqNumber::new(0), ..syn_ack(0, 65_535, Some(7)) };
     pass(clamp, NOW, syn);
@@ -111,7 +112,7 @@ fn answered(clamp: &mut WindowClamp<Fifo<Meta>>, shift: Option<u8>) -> Meta {
 }
 
 #[test]
-fn the_answer_of_the_other_direction_settles_what_was_offered() {
+fn the_answer_of_the_other_direction_decides_on_the_offer() {
     let mut clamp = to_bytes(20_000);
     let first = answered(&mut clamp, Some(2));
     // The shift is the client's own, not that of the answer.
@@ -125,9 +126,10 @@ fn the_answer_of_the_other_direction_settles_what_was_offered() {
     assert_eq!(count(&clamp, "answered"), 1);
 }
 
-/// What follows the SYN before its answer has passed is of an earlier connection, or goes another way than the answer.
+/// A segment after the SYN, but before its answer, belongs to an earlier connection, or takes
+/// another path than the answer.
 #[test]
-fn an_answer_that_comes_late_is_not_asked_for() {
+fn a_late_answer_is_not_used() {
     let mut clamp = to_bytes(20_000);
     let syn = Meta { flags: TcpFlags::SYN, ack: SeqNumber::new(0), ..syn_ack(0, 65_535, Some(7)) };
     pass(&mut clamp, NOW, syn);
@@ -146,9 +148,10 @@ fn a_refused_shift_is_never_applied() {
     }
 }
 
-/// RFC 9293, section 3.8.6: the right edge stands at 60 000 (1 window of 60 000 from 0) until it has been reached.
+/// RFC 9293, section 3.8.6: the right edge stays at 60 000 (1 window of 60 000 from 0) until it has
+/// been reached.
 #[test]
-fn what_was_advertised_is_not_taken_back() {
+fn an_advertised_window_is_not_taken_back() {
     let mut clamp = to_bytes(60_000);
     pass(&mut clamp, NOW, syn_ack(1, 65_535, None));
     assert_eq!(pass(&mut clamp, NOW, ack(0, 60_000)), 60_000);
@@ -156,9 +159,9 @@ fn what_was_advertised_is_not_taken_back() {
     assert_eq!(pass(&mut clamp, NOW, ack(10_000, 60_000)), 50_000);
     assert_eq!(pass(&mut clamp, NOW, ack(39_000, 60_000)), 21_000);
     assert_eq!(pass(&mut clamp, NOW, ack(41_000, 60_000)), 20_000);
-    // One that was overtaken: the edge is at 61 000.
+    // A reordered ACK: the edge is at 61 000.
     assert_eq!(pass(&mut clamp, NOW, ack(40_000, 60_000)), 21_000);
-    // A receiver that takes back is not corrected.
+    // A receiver that takes its window back is not corrected.
     assert_eq!(pass(&mut clamp, NOW, ack(42_000, 5000)), 5000);
     assert_eq!(count(&clamp, "kept_open"), 3);
 }
@@ -171,9 +174,9 @@ fn a_window_is_never_lowered_below_a_segment() {
     assert_eq!(pass(&mut clamp, NOW, ack(1460, 536)), 536);
 }
 
-/// RFC 5681, section 2: three of the same number and window make fast retransmit.
+/// RFC 5681, section 2: three ACKs of equal number and window cause a fast retransmit.
 #[test]
-fn a_duplicate_stays_one_whatever_the_target_is_by_then() {
+fn a_duplicate_stays_one_after_a_change_of_target() {
     let mut clamp = to_bytes(20_000);
     pass(&mut clamp, NOW, syn_ack(1, 65_535, None));
     let windows = [30_000, 10_000, 50_000].map(|target| {
@@ -184,7 +187,8 @@ fn a_duplicate_stays_one_whatever_the_target_is_by_then() {
     assert_eq!(count(&clamp, "clamped"), 4, "the SYN too");
 }
 
-/// The application reads while nothing comes: without care every update would look like a duplicate.
+/// The application reads while no data arrives: without this rule every update would look like a
+/// duplicate.
 #[test]
 fn a_window_update_does_not_become_a_duplicate() {
     let mut clamp = to_bytes(20_000);
@@ -196,7 +200,7 @@ fn a_window_update_does_not_become_a_duplicate() {
 }
 
 #[test]
-fn what_is_not_known_for_sure_passes_and_is_counted() {
+fn windows_of_unknown_meaning_pass_and_are_counted() {
     let mut clamp = to_bytes(2000);
     assert_eq!(pass(&mut clamp, NOW, ack(0, 60_000)), 60_000);
     assert_eq!(pass(&mut clamp, NOW, syn_ack(7, 60_000, None)), 60_000);
@@ -205,7 +209,7 @@ fn what_is_not_known_for_sure_passes_and_is_counted() {
     let mut signed = ack(0, 60_000);
     signed.set_options(Options::NONE.with_unknown());
     assert_eq!(pass(&mut clamp, NOW, signed), 60_000);
-    // The sender knows that window now.
+    // The sender has learned that window.
     assert_eq!(pass(&mut clamp, NOW, ack(1000, 60_000)), 59_000);
     assert_eq!(pass(&mut clamp, NOW, Meta { flags: TcpFlags::ACK.with(TcpFlags::RST), ..ack(0, 60_000) }), 60_000);
     assert_eq!(pass(&mut clamp, NOW, Meta { flags: TcpFlags::FIN, ..ack(90_000, 60_000) }), 60_000, "says nothing");
@@ -222,7 +226,7 @@ fn what_is_not_known_for_sure_passes_and_is_counted() {
 }
 
 #[test]
-fn a_silent_flow_is_forgotten_since_its_number_may_be_anothers() {
+fn a_silent_flow_is_forgotten_since_its_number_may_be_reused() {
     let mut clamp = to_bytes(2000);
     pass(&mut clamp, NOW, syn_ack(1, 60_000, Some(2)));
     let later = NOW + FORGOTTEN_AFTER;
@@ -231,10 +235,11 @@ fn a_silent_flow_is_forgotten_since_its_number_may_be_anothers() {
     assert_eq!(count(&clamp, "passed_unknown_scale"), 2);
 }
 
-/// 8 Mbit/s in 40 ms: 40 000 bytes, shared by those that have acknowledged something new within a second or two.
-/// 40 000 bytes, and one segment of 1460 more than it takes to hold them, or half of them: 28 + 1 and 14 + 1.
+/// 8 Mbit/s in 40 ms: 40 000 bytes, shared by the flows that have acknowledged new data within a
+/// second or two. Whole segments of 1460 that hold 40 000 bytes, or half of them, plus one: 28 + 1
+/// and 14 + 1.
 #[test]
-fn active_flows_share_what_the_line_delivers_in_a_round_trip() {
+fn active_flows_share_the_bytes_of_a_round_trip() {
     let at = |ms| Instant::ZERO + Duration::from_ms(ms);
     let mut clamp =
         clamp_to(Target::Shared { rate: BitRate::from_mbit_per_s(8), rtt: Duration::from_ms(40), growth: None });
@@ -246,15 +251,16 @@ fn active_flows_share_what_the_line_delivers_in_a_round_trip() {
     // Not taken back at once.
     assert_eq!(pass(&mut clamp, at(10), segment(1, 11_000, 60_000)), 32_340);
     assert_eq!(pass(&mut clamp, at(20), segment(1, 30_000, 60_000)), 21_900);
-    // Flow 2 says the same again: not active.
+    // Flow 2 repeats its ACK: not active.
     assert_eq!(pass(&mut clamp, at(900), segment(2, 1000, 60_000)), 21_900);
     assert_eq!(pass(&mut clamp, at(1010), segment(1, 50_000, 60_000)), 42_340);
 }
 
-/// 8 Mbit/s: a handshake of 20 ms and 5 ms more are 25 000 bytes, 17 full segments begun and one more. A hundredth of 500 ms later these are 5 ms
-/// more, and after 1.5 s the 40 ms of the target. What is not allowed by the handshake is what is allowed at once without it.
+/// 8 Mbit/s: a handshake of 20 ms and 5 ms more are 25 000 bytes, 17 full segments begun and one
+/// more. A hundredth of 500 ms later these are 5 ms more, and after 1.5 s the 40 ms of the target.
+/// A flow without a handshake time gets the whole target at once.
 #[test]
-fn windows_begin_with_the_time_of_the_handshake_and_grow_by_a_share_of_the_time() {
+fn windows_begin_at_the_handshake_time_and_grow_by_a_share_of_elapsed_time() {
     let at = |ms| Instant::ZERO + Duration::from_ms(ms);
     let growth = Growth { slack: Duration::from_ms(5), share: Ratio::from_percent(1).expect("a share") };
     let of =
@@ -279,8 +285,8 @@ fn windows_begin_with_the_time_of_the_handshake_and_grow_by_a_share_of_the_time(
     assert_eq!(pass(&mut far, at(20), segment(1, 0, 60_000)), segments(28), "the far end opened");
 }
 
-/// A handshake of 600 ms where 40 ms are configured: 400 kbit/s are 30 000 bytes, 21 full segments begun and one more; after 15 s and later a
-/// quarter more bytes, 26 segments and one more.
+/// A handshake of 600 ms where 40 ms are configured: 400 kbit/s are 30 000 bytes, 21 full segments
+/// begun and one more; after 15 s and later a quarter more bytes, 26 segments and one more.
 #[test]
 fn a_path_that_is_longer_than_configured_has_a_window_of_its_own() {
     let at = |ms| Instant::ZERO + Duration::from_ms(ms);
@@ -314,20 +320,21 @@ fn a_shift_above_14_counts_as_14() {
     let syn = Meta { flags: TcpFlags::SYN, ack: SeqNumber::new(0), ..syn_ack(1, 65_535, Some(15)) };
     pass(&mut clamp, NOW, syn);
     pass(&mut clamp, NOW, ack(0, 10));
-    // More than 65 535 + 1460 acknowledged: the shift holds.
+    // More than 65 535 + 1460 acknowledged: the shift was agreed.
     assert_eq!(pass(&mut clamp, NOW, ack(70_000, 10)), 10);
     assert_eq!(pass(&mut clamp, NOW, ack(1_000_000, 65_535)), 64);
 }
 
-/// The SYN allowed 10 000 bytes from 0 on. Were the shift refused, the sender could have sent those, whatever was said later.
+/// The SYN allowed 10 000 bytes from 0 on. If the shift was refused, the sender could still have
+/// sent those, whatever a later window.
 #[test]
-fn what_the_syn_or_an_earlier_window_allowed_proves_no_shift() {
+fn bytes_that_earlier_windows_allowed_prove_no_shift() {
     let syn = |window| Meta { flags: TcpFlags::SYN, ack: SeqNumber::new(0), ..syn_ack(1, window, Some(7)) };
     let mut clamp = to_bytes(20_000);
     pass(&mut clamp, NOW, syn(10_000));
     assert_eq!(pass(&mut clamp, NOW, ack(0, 100)), 100);
     assert_eq!(pass(&mut clamp, NOW, ack(9000, 60_000)), 60_000);
-    // 30 000 from 0 on, of which the receiver says no more at 1000.
+    // 30 000 from 0 on, of which the receiver takes back a part at 1000.
     let mut clamp = to_bytes(20_000);
     pass(&mut clamp, NOW, syn(1000));
     assert_eq!(
@@ -337,9 +344,10 @@ fn what_the_syn_or_an_earlier_window_allowed_proves_no_shift() {
     assert_eq!(pass(&mut clamp, NOW, ack(20_000, 60_000)), 60_000);
 }
 
-/// RFC 9293, section 3.8.6. The SYN of a client allowed 60 000 bytes from its first acknowledgement on, before the target fell.
+/// RFC 9293, section 3.8.6. The SYN of a client allowed 60 000 bytes from its first acknowledgement
+/// on, before the target fell.
 #[test]
-fn what_the_syn_of_a_client_allowed_is_not_taken_back() {
+fn the_window_of_a_clients_syn_is_not_taken_back() {
     let mut clamp = to_bytes(60_000);
     let syn = Meta { flags: TcpFlags::SYN, ack: SeqNumber::new(0), ..syn_ack(1, 65_535, None) };
     assert_eq!(pass(&mut clamp, NOW, syn), 60_000);
@@ -350,7 +358,8 @@ fn what_the_syn_of_a_client_allowed_is_not_taken_back() {
     assert_eq!(count(&clamp, "kept_open"), 2);
 }
 
-/// What the sender heard of 5000 stands, though 4000 comes after it; and the edge is the highest of both.
+/// The sender's state is that of 5000, though 4000 arrives after it; the edge is the higher of
+/// both.
 #[test]
 fn an_overtaken_ack_changes_no_duplicate_and_may_raise_the_edge() {
     let mut clamp = to_bytes(30_000);
@@ -359,13 +368,13 @@ fn an_overtaken_ack_changes_no_duplicate_and_may_raise_the_edge() {
     assert_eq!(pass(&mut clamp, NOW, ack(4000, 60_000)), 31_000);
     clamp.target = Target::Window(ByteCount::new(50_000));
     assert_eq!(pass(&mut clamp, NOW, ack(5000, 60_000)), 30_000, "the same again");
-    // 4000 and 50 000: no less from 6000 on than 48 000.
+    // 4000 and 50 000: at least 48 000 from 6000 on.
     assert_eq!(pass(&mut clamp, NOW, ack(4000, 60_000)), 50_000);
     clamp.target = Target::Window(ByteCount::new(10_000));
     assert_eq!(pass(&mut clamp, NOW, ack(6000, 60_000)), 48_000);
 }
 
-/// The signed SYN may have any scale: the one that was known is not used.
+/// The signed SYN may have any scale: the earlier known one is not used.
 #[test]
 fn a_syn_that_cannot_be_read_makes_the_scale_unknown() {
     let mut clamp = to_bytes(2000);
@@ -378,7 +387,7 @@ fn a_syn_that_cannot_be_read_makes_the_scale_unknown() {
 }
 
 #[test]
-fn a_flow_that_is_heard_of_is_not_forgotten() {
+fn an_active_flow_is_not_forgotten() {
     let mut clamp = to_bytes(2000);
     pass(&mut clamp, NOW, syn_ack(1, 60_000, None));
     for minute in (9..60).step_by(9) {
@@ -387,7 +396,8 @@ fn a_flow_that_is_heard_of_is_not_forgotten() {
     }
 }
 
-/// 40 000 bytes for all, as above. Two flows that go on keep half each, look after look; one that stops has none a second later.
+/// 40 000 bytes for all flows. Two flows that go on keep half each, check after check; one that
+/// stops has none a second later.
 #[test]
 fn a_share_lasts_for_as_long_as_the_flow_is_active() {
     let at = |ms| Instant::ZERO + Duration::from_ms(ms);
@@ -401,7 +411,7 @@ fn a_share_lasts_for_as_long_as_the_flow_is_active() {
         let windows = [1, 2].map(|flow| pass(&mut clamp, at(ms), segment(flow, number, 60_000)));
         assert_eq!(windows, [21_900, 21_900], "{ms} ms");
     }
-    // Opened anew it is one flow still.
+    // A flow that is opened again counts once.
     pass(&mut clamp, at(2400), syn_ack(1, 1000, None));
     assert_eq!(pass(&mut clamp, at(2400), segment(1, 600_000, 60_000)), 21_900);
     let mut clamp =
@@ -413,9 +423,10 @@ fn a_share_lasts_for_as_long_as_the_flow_is_active() {
     assert_eq!(pass(&mut clamp, at(1000), segment(1, 200_000, 60_000)), 42_340);
 }
 
-/// RFC 7323, section 2.2: 65 535 in the SYN-ACK are bytes, 65 535 in the next segment units of 128. It repeats nothing.
+/// RFC 7323, section 2.2: 65 535 in the SYN-ACK are bytes, 65 535 in the next segment units of 128,
+/// so it is no duplicate.
 #[test]
-fn a_field_like_that_of_the_syn_is_lowered_in_its_own_unit() {
+fn a_window_field_equal_to_that_of_the_syn_has_its_own_unit() {
     let mut clamp = to_bytes(20_000);
     assert_eq!(pass(&mut clamp, NOW, syn_ack(1, 65_535, Some(7))), 20_000);
     assert_eq!(pass(&mut clamp, NOW, ack(0, 65_535)), 157);

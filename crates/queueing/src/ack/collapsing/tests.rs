@@ -31,7 +31,7 @@ fn send(queue: &mut AckCollapsing<Meta>, packets: impl IntoIterator<Item = Meta>
     dropped
 }
 
-/// What leaves, and what is dropped in its favour.
+/// The departing packet, and the packets dropped in its favour.
 fn leave(queue: &mut AckCollapsing<Meta>) -> Option<(Meta, Vec<Meta>)> {
     let mut dropped = Vec::new();
     let packet = queue.dequeue(NOW, &mut |_, packet, reason| {
@@ -45,9 +45,9 @@ fn drain(queue: &mut AckCollapsing<Meta>) -> Vec<Meta> {
     std::iter::from_fn(|| leave(queue)).map(|(packet, _)| packet).collect()
 }
 
-/// All four wait until then; behind the data waits nothing of flow 1 any more.
+/// All four are queued until then; behind the data no packet of flow 1 is left.
 #[test]
-fn the_newest_leaves_in_the_place_of_the_oldest() {
+fn the_newest_departs_in_the_position_of_the_oldest() {
     let mut queue = queue(10, Overflow::Tail);
     let data = Meta { ip_len: 1500, ..ack(9, 0) };
     assert_eq!(send(&mut queue, [ack(1, 1000), ack(2, 10), data, ack(1, 2000), ack(1, 3000)]), []);
@@ -74,17 +74,17 @@ fn nothing_is_overtaken() {
 }
 
 #[test]
-fn what_the_newer_does_not_tell_leaves_by_itself() {
+fn an_ack_with_information_that_the_newer_lacks_departs_itself() {
     let mut queue = queue(10, Overflow::Tail);
-    let mut told = ack(1, 1000);
+    let mut with_blocks = ack(1, 1000);
     let block = SackBlock { left: SeqNumber::new(5000), right: SeqNumber::new(6000) };
-    told.set_options(Options::NONE.with_sack(&[block]));
-    (told.header_len, told.ip_len) = (52, 52);
+    with_blocks.set_options(Options::NONE.with_sack(&[block]));
+    (with_blocks.header_len, with_blocks.ip_len) = (52, 52);
     let mut stamped = ack(1, 3000);
     stamped.set_options(Options::NONE.with_timestamps(1, 1));
     (stamped.header_len, stamped.ip_len) = (52, 52);
-    send(&mut queue, [told, ack(1, 2000), stamped, ack(1, 4000)]);
-    assert_eq!(drain(&mut queue), [told, stamped, ack(1, 4000)]);
+    send(&mut queue, [with_blocks, ack(1, 2000), stamped, ack(1, 4000)]);
+    assert_eq!(drain(&mut queue), [with_blocks, stamped, ack(1, 4000)]);
 }
 
 #[test]
@@ -96,14 +96,14 @@ fn the_latest_window_leaves_and_a_repeated_one_too() {
 }
 
 #[test]
-fn an_overtaken_ack_and_the_exempt_stay_as_they_came() {
+fn reordered_and_exempt_acks_stay_unchanged() {
     let mut queue = queue(10, Overflow::Tail);
     let exempt = [ack(7, 1), ack(7, 2)];
     send(&mut queue, acks([2000, 1000, 3000]).into_iter().chain(exempt));
     assert_eq!(drain(&mut queue), [ack(1, 2000), ack(1, 1000), ack(1, 3000), ack(7, 1), ack(7, 2)]);
 }
 
-/// Every ACK takes its room until one leaves.
+/// Every ACK uses its space until one departs.
 #[test]
 fn a_full_queue_drops_at_its_tail_or_head() {
     let mut tail = queue(2, Overflow::Tail);
@@ -113,10 +113,10 @@ fn a_full_queue_drops_at_its_tail_or_head() {
     assert_eq!(leave(&mut head), Some((ack(1, 3000), vec![ack(1, 2000)])));
 }
 
-/// The data acknowledges 2000, so the ACK of 2000 behind it is a duplicate and no part of a run. A reset without ACK says nothing
-/// of what is acknowledged (RFC 9293, section 3.1).
+/// The data acknowledges 2000, so the ACK of 2000 behind it is a duplicate and in no run. A reset
+/// without ACK acknowledges nothing (RFC 9293, section 3.1).
 #[test]
-fn data_that_acknowledges_is_what_a_duplicate_repeats() {
+fn an_ack_that_repeats_the_number_of_data_counts_as_a_duplicate() {
     let mut queue = queue(10, Overflow::Tail);
     let answer = Meta { ip_len: 1500, ..ack(1, 2000) };
     let reset = Meta { flags: TcpFlags::RST, ..ack(1, 9000) };
@@ -124,9 +124,10 @@ fn data_that_acknowledges_is_what_a_duplicate_repeats() {
     assert_eq!(drain(&mut queue), [answer, ack(1, 2000), reset, ack(1, 4000)]);
 }
 
-/// 1000 gives way to 2000, which a duplicate repeats; 1500 was overtaken; what is stamped is not told by 4000.
+/// 1000 gives way to 2000, which a duplicate repeats; 1500 was reordered; 4000 lacks the timestamps
+/// of the stamped ACK.
 #[test]
-fn each_packet_is_counted_once_by_what_became_of_it() {
+fn each_packet_is_counted_once_by_its_fate() {
     let line = LinkLayer::new(0, Framing::None).expect("no overhead");
     let new = |bytes, overflow| {
         let limit = Limit::Bytes(lastmile_units::ByteCount::new(bytes));

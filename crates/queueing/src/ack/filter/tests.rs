@@ -12,7 +12,7 @@ fn filter(limit: Limit, overflow: Overflow, rules: &Rules) -> AckFilter<Meta> {
     AckFilter::new(limit, overflow, rules, &Environment::new(line)).expect("no limit in cells")
 }
 
-fn roomy(rules: &Rules) -> AckFilter<Meta> {
+fn with_ample_space(rules: &Rules) -> AckFilter<Meta> {
     filter(Limit::Packets(PacketCount::new(1000)), Overflow::Tail, rules)
 }
 
@@ -52,7 +52,7 @@ fn drain(filter: &mut AckFilter<Meta>) -> Vec<Meta> {
 /// RFC 3449, section 5.2.1: older ACKs are removed, the new one goes to the tail, behind the data.
 #[test]
 fn a_new_ack_removes_older_ones_of_its_flow_and_goes_to_the_tail() {
-    let mut filter = roomy(&Rules::default());
+    let mut filter = with_ample_space(&Rules::default());
     let dropped = send(&mut filter, [ack(1, 1000), ack(2, 10), data(), ack(1, 2000)]);
     assert_eq!(dropped, [(ack(1, 1000), DropReason::AckFiltered)]);
     assert_eq!(drain(&mut filter), [ack(2, 10), data(), ack(1, 2000)]);
@@ -61,24 +61,24 @@ fn a_new_ack_removes_older_ones_of_its_flow_and_goes_to_the_tail() {
 
 #[test]
 fn duplicates_protect_themselves_and_the_ack_that_they_repeat() {
-    let mut filter = roomy(&Rules::default());
+    let mut filter = with_ample_space(&Rules::default());
     send(&mut filter, acks([1000, 2000, 2000, 2000, 2000, 6000, 7000]));
     assert_eq!(drain(&mut filter), acks([2000, 2000, 2000, 2000, 7000]));
 }
 
-/// A filter that looks at numbers alone takes fast retransmit away.
+/// A filter that compares numbers alone disables fast retransmit.
 #[test]
-fn by_number_alone_duplicates_go_too() {
-    let mut filter = roomy(&Rules { duplicates: Duplicates::Remove, ..Rules::default() });
+fn by_number_alone_duplicates_are_removed_too() {
+    let mut filter = with_ample_space(&Rules { duplicates: Duplicates::Remove, ..Rules::default() });
     send(&mut filter, acks([1000, 2000, 2000, 2000, 2000]));
     assert_eq!(drain(&mut filter), acks([2000]));
 }
 
-/// Half of one is none, half of two is one: two wait.
+/// Half of one is none, half of two is one: two are queued.
 #[test]
-fn a_fraction_leaves_its_inverse_waiting() {
+fn a_fraction_leaves_its_inverse_queued() {
     let fraction = Fraction::new(1, 2).expect("a half");
-    let mut filter = roomy(&Rules { fraction, ..Rules::default() });
+    let mut filter = with_ample_space(&Rules { fraction, ..Rules::default() });
     assert_eq!(send(&mut filter, acks([1000, 2000])), []);
     let dropped = send(&mut filter, acks([3000, 4000, 5000]));
     assert_eq!(dropped, acks([1000, 2000, 3000]).map(|packet| (packet, DropReason::AckFiltered)));
@@ -97,7 +97,7 @@ fn a_fraction_is_above_zero_and_at_most_one() {
 #[test]
 fn a_duplicate_protects_only_the_newest_of_a_chain() {
     let fraction = Fraction::new(1, 3).expect("a third");
-    let mut filter = roomy(&Rules { fraction, ..Rules::default() });
+    let mut filter = with_ample_space(&Rules { fraction, ..Rules::default() });
     send(&mut filter, acks([1000, 2000, 3000, 3000]));
     // The chain holds 1000 and 2000; 4000 makes three, so 5000 removes one.
     assert_eq!(send(&mut filter, acks([4000, 5000])), [(ack(1, 1000), DropReason::AckFiltered)]);
@@ -107,40 +107,41 @@ fn a_duplicate_protects_only_the_newest_of_a_chain() {
 
 #[test]
 fn an_ack_whose_sack_blocks_the_newer_one_does_not_cover_stays() {
-    let mut filter = roomy(&Rules::default());
-    let mut told = ack(1, 1000);
+    let mut filter = with_ample_space(&Rules::default());
+    let mut with_blocks = ack(1, 1000);
     let block = SackBlock { left: SeqNumber::new(5000), right: SeqNumber::new(6000) };
-    told.set_options(Options::NONE.with_sack(&[block]));
-    (told.header_len, told.ip_len) = (52, 52);
-    assert_eq!(send(&mut filter, [told, ack(1, 2000)]), []);
+    with_blocks.set_options(Options::NONE.with_sack(&[block]));
+    (with_blocks.header_len, with_blocks.ip_len) = (52, 52);
+    assert_eq!(send(&mut filter, [with_blocks, ack(1, 2000)]), []);
     assert_eq!(send(&mut filter, acks([3000])), [(ack(1, 2000), DropReason::AckFiltered)]);
-    assert_eq!(drain(&mut filter), [told, ack(1, 3000)]);
+    assert_eq!(drain(&mut filter), [with_blocks, ack(1, 3000)]);
 }
 
 #[test]
 fn a_keep_alive_probe_stays() {
-    let mut filter = roomy(&Rules::default());
+    let mut filter = with_ample_space(&Rules::default());
     let probe = Meta { seq: SeqNumber::new(49), ..ack(1, 1000) };
     let next = Meta { seq: SeqNumber::new(50), ..ack(1, 2000) };
     assert_eq!(send(&mut filter, [probe, next]), []);
     assert_eq!(drain(&mut filter), [probe, next]);
 }
 
-/// RFC 9293, section 3.10.7.4: a probe from below the window is answered and dropped, and what it acknowledges with it.
+/// RFC 9293, section 3.10.7.4: a probe from below the window is answered and dropped, and its
+/// acknowledgement with it.
 #[test]
 fn a_keep_alive_probe_removes_nothing() {
-    let mut filter = roomy(&Rules::default());
+    let mut filter = with_ample_space(&Rules::default());
     let first = Meta { seq: SeqNumber::new(50), ..ack(1, 1000) };
     let probe = Meta { seq: SeqNumber::new(49), ..ack(1, 2000) };
     assert_eq!(send(&mut filter, [first, probe]), []);
     assert_eq!(drain(&mut filter), [first, probe]);
 }
 
-/// RFC 3168, section 6.1: between two times of ECE stands the one ACK that says that the first was over.
+/// RFC 3168, section 6.1: between two periods of ECE one ACK reports the end of the first.
 #[test]
 fn the_ack_before_ece_or_cwr_stays() {
     for flag in [TcpFlags::ECE, TcpFlags::CWR] {
-        let mut filter = roomy(&Rules::default());
+        let mut filter = with_ample_space(&Rules::default());
         let flagged = Meta { flags: TcpFlags::ACK.with(flag), ..ack(1, 2000) };
         send(&mut filter, [ack(1, 500), ack(1, 1000), flagged, ack(1, 3000), ack(1, 4000)]);
         assert_eq!(drain(&mut filter), [ack(1, 1000), flagged, ack(1, 4000)]);
@@ -149,25 +150,25 @@ fn the_ack_before_ece_or_cwr_stays() {
 
 #[test]
 fn the_latest_window_removes_the_ones_before() {
-    let mut filter = roomy(&Rules::default());
+    let mut filter = with_ample_space(&Rules::default());
     let opened = Meta { window: 900, ..ack(1, 1000) };
     send(&mut filter, [Meta { window: 0, ..ack(1, 1000) }, opened]);
     assert_eq!(drain(&mut filter), [opened]);
 }
 
-/// The new ACK would not fit even in place of the old one: the old one must live.
+/// The new ACK would not fit even in place of the old one: the old one must stay.
 #[test]
-fn nothing_is_removed_for_an_ack_that_finds_no_room() {
+fn nothing_is_removed_for_an_ack_that_does_not_fit() {
     let mut filter = filter(Limit::Bytes(ByteCount::new(1550)), Overflow::Tail, &Rules::default());
     let large = Meta { ip_len: 64, header_len: 64, ..ack(1, 2000) };
     assert_eq!(send(&mut filter, [data(), ack(1, 1000), large]), [(large, DropReason::Tail)]);
-    // One of the same size takes the place of the old one in the full queue.
+    // An ACK of equal size replaces the old one in the full queue.
     assert_eq!(send(&mut filter, [ack(1, 3000)]), [(ack(1, 1000), DropReason::AckFiltered)]);
     assert_eq!(drain(&mut filter), [data(), ack(1, 3000)]);
 }
 
 #[test]
-fn head_drop_makes_room_and_forgets_what_went() {
+fn head_drop_frees_space_and_updates_the_flow() {
     let mut filter = filter(Limit::Packets(PacketCount::new(2)), Overflow::Head, &Rules::default());
     assert_eq!(send(&mut filter, [ack(1, 1000), data(), data()]), [(ack(1, 1000), DropReason::Head)]);
     assert!(filter.flows.is_empty());
@@ -175,11 +176,11 @@ fn head_drop_makes_room_and_forgets_what_went() {
     assert_eq!(drain(&mut filter), [data(), ack(1, 2000)]);
 }
 
-/// The data acknowledges 2000, and so the ACK of 2000 behind it is a duplicate; it repeats none that waits. A reset without ACK
-/// says nothing of what is acknowledged (RFC 9293, section 3.1).
+/// The data acknowledges 2000, so the ACK of 2000 behind it is a duplicate; it repeats no queued
+/// one. A reset without ACK acknowledges nothing (RFC 9293, section 3.1).
 #[test]
-fn data_that_acknowledges_is_what_a_duplicate_repeats() {
-    let mut filter = roomy(&Rules::default());
+fn an_ack_that_repeats_the_number_of_data_counts_as_a_duplicate() {
+    let mut filter = with_ample_space(&Rules::default());
     let answer = Meta { ip_len: 1500, ..ack(1, 2000) };
     let reset = Meta { flags: TcpFlags::RST, ..ack(1, 9000) };
     let dropped = send(&mut filter, [ack(1, 1000), answer, ack(1, 2000), reset, ack(1, 3000)]);
@@ -188,10 +189,10 @@ fn data_that_acknowledges_is_what_a_duplicate_repeats() {
     assert_eq!(counted(&filter)[4], ("duplicates_kept", 1));
 }
 
-/// Half of one is none: 1000 and 2000 wait, until one of them is protected or leaves.
+/// Half of one is none: 1000 and 2000 are queued, until one of them is protected or departs.
 #[test]
-fn what_is_protected_or_has_left_is_never_removed() {
-    let half = || roomy(&Rules { fraction: Fraction::new(1, 2).expect("a half"), ..Rules::default() });
+fn protected_or_departed_acks_are_never_removed() {
+    let half = || with_ample_space(&Rules { fraction: Fraction::new(1, 2).expect("a half"), ..Rules::default() });
     let mut filter = half();
     send(&mut filter, acks([1000, 2000, 2000]));
     assert_eq!(filter.dequeue(NOW, &mut |_, _, _| {}), Some(ack(1, 1000)));
@@ -205,20 +206,20 @@ fn what_is_protected_or_has_left_is_never_removed() {
     assert!(filter.flows.is_empty());
 }
 
-/// The old ACK would stay for its SACK block, so its room does not fall free.
+/// The old ACK would stay for its SACK block, so its space is not released.
 #[test]
-fn a_protected_ack_makes_no_room() {
+fn a_protected_ack_frees_no_space() {
     let mut filter = filter(Limit::Packets(PacketCount::new(2)), Overflow::Tail, &Rules::default());
-    let mut told = ack(1, 1000);
+    let mut with_blocks = ack(1, 1000);
     let block = SackBlock { left: SeqNumber::new(5000), right: SeqNumber::new(6000) };
-    told.set_options(Options::NONE.with_sack(&[block]));
-    (told.header_len, told.ip_len) = (52, 52);
-    assert_eq!(send(&mut filter, [data(), told, ack(1, 2000)]), [(ack(1, 2000), DropReason::Tail)]);
-    assert_eq!(drain(&mut filter), [data(), told]);
+    with_blocks.set_options(Options::NONE.with_sack(&[block]));
+    (with_blocks.header_len, with_blocks.ip_len) = (52, 52);
+    assert_eq!(send(&mut filter, [data(), with_blocks, ack(1, 2000)]), [(ack(1, 2000), DropReason::Tail)]);
+    assert_eq!(drain(&mut filter), [data(), with_blocks]);
 }
 
 #[test]
-fn what_is_larger_than_the_whole_limit_is_dropped_as_such() {
+fn a_packet_larger_than_the_whole_limit_is_dropped_as_too_large() {
     for overflow in [Overflow::Tail, Overflow::Head] {
         let mut filter = filter(Limit::Bytes(ByteCount::new(1499)), overflow, &Rules::default());
         assert_eq!(send(&mut filter, [ack(1, 1000), data()]), [(data(), DropReason::TooLarge)]);
@@ -226,9 +227,10 @@ fn what_is_larger_than_the_whole_limit_is_dropped_as_such() {
     }
 }
 
-/// 1000 goes for 2000; the second 2000 is a duplicate; 1500 was overtaken; what is stamped stays for want of timestamps behind it.
+/// 1000 is removed for 2000; the second 2000 is a duplicate; 1500 was reordered; the stamped one
+/// stays, since the ACKs behind it have no timestamps.
 #[test]
-fn each_packet_is_counted_once_by_what_became_of_it() {
+fn each_packet_is_counted_once_by_its_fate() {
     let mut tail = filter(Limit::Bytes(ByteCount::new(1732)), Overflow::Tail, &Rules::default());
     let mut stamped = ack(1, 3000);
     stamped.set_options(Options::NONE.with_timestamps(1, 1));

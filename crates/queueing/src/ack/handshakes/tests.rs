@@ -21,7 +21,7 @@ fn segment(flags: TcpFlags, shift: Option<u8>) -> Meta {
     meta
 }
 
-/// What is known of flow 0 after these packets have passed a witness.
+/// The recorded answer for flow 0 after these packets have passed a witness.
 fn asked(packets: &[Meta], now: Instant, seq: SeqNumber, data: u16) -> Option<bool> {
     let environment = Environment::default();
     let mut witness = Witness::new(&environment, Fifo::in_packets(PacketCount::new(9), Overflow::Tail));
@@ -55,14 +55,14 @@ fn an_answer_to_another_syn_is_none() {
         let answer = Meta { ack: SEQ.add(ack), ..answer };
         assert_eq!(asked(&[answer], at(1), SEQ, 10), heard, "{ack}");
     }
-    // The later one counts.
+    // The later answer counts.
     assert_eq!(asked(&[segment(SYN_ACK, None), answer], at(1), SEQ, 0), Some(true));
     let earlier = Meta { ack: SEQ.add(50), ..segment(SYN_ACK, None) };
     assert_eq!(asked(&[earlier, answer], at(1), SEQ, 0), Some(true));
 }
 
 #[test]
-fn of_options_that_are_not_understood_only_what_was_found_counts() {
+fn with_unknown_options_only_a_found_window_scale_counts() {
     let unknown = |shift| {
         let mut meta = segment(SYN_ACK, shift);
         meta.set_options(meta.options().with_unknown());
@@ -88,7 +88,7 @@ fn an_answer_is_forgotten() {
     assert_eq!(asked(&answer, at(60), SEQ, 0), None);
 }
 
-/// A flood of answers forgets the oldest, not more than it must.
+/// A flood of answers displaces only the oldest.
 #[test]
 fn memory_is_bounded() {
     let handshakes = Handshakes::default();

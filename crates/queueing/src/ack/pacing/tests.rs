@@ -14,7 +14,7 @@ fn pacer(max_hold: Duration) -> AckPacing<Meta, Fifo<Meta>> {
     let config = Config { rate: RATE, max_hold, exempt: Match::Never };
     let queue = Fifo::in_packets(PacketCount::new(100), Overflow::Tail);
     let mut pacer = AckPacing::new(&config, &environment, queue).expect("a hold within its range");
-    // What the flows acknowledged before.
+    // Earlier acknowledgements of the flows.
     for flow in [1, 2] {
         pacer.enqueue(Instant::ZERO, ack(flow, 0), &mut none);
         assert_eq!(pacer.dequeue(Instant::ZERO, &mut none), Some(ack(flow, 0)), "the first takes no time");
@@ -42,7 +42,7 @@ fn send(pacer: &mut AckPacing<Meta, Fifo<Meta>>, at: Instant, packets: &[Meta]) 
     }
 }
 
-/// What leaves, and when in microseconds, if it is asked for as soon as it is ready.
+/// The departing packets with their times in microseconds, each dequeued as soon as it is ready.
 fn drain(pacer: &mut AckPacing<Meta, Fifo<Meta>>, mut now: Instant) -> Vec<(u64, Meta)> {
     let mut left = Vec::new();
     while let Some(ready) = pacer.next_ready(now) {
@@ -56,9 +56,9 @@ fn drain(pacer: &mut AckPacing<Meta, Fifo<Meta>>, mut now: Instant) -> Vec<(u64,
 
 const LONG: Duration = Duration::from_ms(500);
 
-/// Each waits until the data that the one before let go has passed.
+/// Each waits until the data released by the previous one has passed.
 #[test]
-fn bunched_acks_are_spaced_by_what_they_acknowledge() {
+fn bunched_acks_are_spaced_by_the_bytes_that_they_acknowledge() {
     let mut pacer = pacer(LONG);
     send(&mut pacer, us(100), &[ack(1, 1000), ack(1, 2000), ack(1, 5000), ack(1, 6000)]);
     assert_eq!(pacer.backlog().packets.as_u64(), 4);
@@ -68,7 +68,7 @@ fn bunched_acks_are_spaced_by_what_they_acknowledge() {
 }
 
 #[test]
-fn acks_that_come_slower_than_the_rate_are_not_held_and_save_nothing_up() {
+fn acks_slower_than_the_rate_are_not_held_and_earn_no_burst() {
     let mut pacer = pacer(LONG);
     send(&mut pacer, us(0), &[ack(1, 1000)]);
     send(&mut pacer, us(1000), &[ack(1, 2000)]);
@@ -77,7 +77,8 @@ fn acks_that_come_slower_than_the_rate_are_not_held_and_save_nothing_up() {
     assert_eq!(drain(&mut pacer, us(90_000)), [(90_000, ack(1, 3000)), (91_000, ack(1, 4000))]);
 }
 
-/// 3 bytes at 9 Mbit/s take 8/3 us. After 300 of them 800 us have passed, not 300 times a rounded time.
+/// 3 bytes at 9 Mbit/s take 8/3 us. After 300 of them 800 us have passed, not 300 times a rounded
+/// time.
 #[test]
 fn the_rate_is_exact_over_many_acks() {
     let mut pacer = pacer(LONG);
@@ -90,22 +91,22 @@ fn the_rate_is_exact_over_many_acks() {
 }
 
 #[test]
-fn what_acknowledges_nothing_new_takes_no_time_and_keeps_its_place() {
+fn an_ack_without_new_bytes_takes_no_time_and_keeps_its_order() {
     let mut pacer = pacer(LONG);
     let update = Meta { window: 900, ..ack(1, 2000) };
     send(&mut pacer, us(0), &[ack(1, 1000), ack(1, 2000), ack(1, 2000), update, ack(1, 3000)]);
-    // Nothing of flow 2 is held, so its duplicate goes at once.
+    // No ACK of flow 2 is held, so its duplicate departs at once.
     send(&mut pacer, us(0), &[ack(2, 0)]);
     let expected = [(0, ack(1, 1000)), (0, ack(2, 0)), (1000, ack(1, 2000)), (1000, ack(1, 2000)), (1000, update)];
     let left = drain(&mut pacer, us(0));
     assert_eq!((&left[..5], &left[5..]), (&expected[..], &[(2000, ack(1, 3000))][..]));
-    // Two came before, to make the flows known.
+    // Two earlier ones made the flows known.
     assert_eq!(counted(&pacer), [("seen", 8), ("held", 4), ("paced", 4)]);
 }
 
-/// Data overtakes nothing, waits for nothing, and takes its time: 2000 bytes held and 1000 of its own.
+/// Data overtakes nothing, waits for nothing, and is charged: 2000 bytes held and 1000 of its own.
 #[test]
-fn data_sends_the_acks_of_its_flow_ahead() {
+fn data_releases_the_acks_of_its_flow_ahead_of_it() {
     let mut pacer = pacer(LONG);
     let data = Meta { ip_len: 1500, ..ack(1, 4000) };
     send(&mut pacer, us(0), &[ack(1, 1000), ack(1, 2000), ack(1, 3000), ack(2, 500), data, ack(1, 5000)]);
@@ -114,7 +115,7 @@ fn data_sends_the_acks_of_its_flow_ahead() {
         (0, ack(1, 2000)),
         (0, ack(1, 3000)),
         (0, data),
-        // Flow 2 has had nothing yet, and so comes first.
+        // Flow 2 has had no service, and so is first.
         (4000, ack(2, 500)),
         (4500, ack(1, 5000)),
     ];
@@ -126,18 +127,20 @@ fn data_sends_the_acks_of_its_flow_ahead() {
     }
 }
 
-/// 10 000 bytes at once would take 10 ms: the second ACK goes after 3, and no more than 3 are owed by then.
+/// 10 000 bytes at once would take 10 ms: the second ACK departs after 3 ms, and at most 3 ms are
+/// owed then.
 #[test]
-fn no_ack_is_held_longer_than_it_may_be() {
+fn no_ack_is_held_longer_than_the_maximum() {
     let mut pacer = pacer(Duration::from_ms(3));
     send(&mut pacer, us(0), &[ack(1, 10_000), ack(1, 11_000)]);
     assert_eq!(drain(&mut pacer, us(0)), [(0, ack(1, 10_000)), (3000, ack(1, 11_000))]);
     send(&mut pacer, us(5000), &[ack(1, 12_000)]);
-    // At 3 ms the debt was 0, as it had been cut to 3 ms at 0 ms, and the second ACK took 1 ms.
+    // At 3 ms the debt was 0, as it had been limited to 3 ms at 0 ms, and the second ACK took 1 ms.
     assert_eq!(drain(&mut pacer, us(5000)), [(5000, ack(1, 12_000))]);
 }
 
-/// One flow acknowledges a segment at a time, the other four: the bytes are shared evenly, not the ACKs.
+/// One flow acknowledges a segment at a time, the other four: the bytes are shared evenly, not the
+/// ACKs.
 #[test]
 fn flows_share_the_rate_by_bytes() {
     let mut pacer = pacer(LONG);
@@ -148,7 +151,7 @@ fn flows_share_the_rate_by_bytes() {
     for (at, packet) in drain(&mut pacer, us(0)) {
         let of = &mut bytes[packet.flow.index() as usize - 1];
         *of = packet.ack.distance_from(ack(1, 0).ack);
-        // Until flow 2 has no more: never further apart than one ACK of each.
+        // Until flow 2 has none left: never further apart than one ACK of each.
         if at < 12_000 {
             assert!(bytes[0].abs_diff(bytes[1]) <= 5000, "{bytes:?} at {at}");
         }
@@ -156,8 +159,9 @@ fn flows_share_the_rate_by_bytes() {
     assert_eq!(bytes, [12_000, 8000]);
 }
 
-/// Twenty ACKs come at once, and each lets as much go as it acknowledges. A bottleneck of the same rate takes it as it comes:
-/// what one ACK lets go is all that ever waits there, where without the pacer it would be all twenty.
+/// Twenty ACKs arrive at once, and each releases as many bytes as it acknowledges. At a bottleneck
+/// of equal rate the queue holds at most the data released by one ACK; without the pacer it would
+/// hold that of all twenty.
 #[test]
 fn the_bottleneck_behind_paced_acks_has_a_short_queue() {
     let peak = |arrivals: &[(u64, u64)]| {
@@ -175,9 +179,9 @@ fn the_bottleneck_behind_paced_acks_has_a_short_queue() {
     assert_eq!((peak(&paced), peak(&[(0, 2920); 20])), (2920, 58_400));
 }
 
-/// A caller that comes late finds everything that was due, and has cost no rate.
+/// A late caller gets all ACKs that were due, and has cost no rate.
 #[test]
-fn what_was_due_while_nobody_asked_goes_at_once() {
+fn overdue_acks_depart_at_the_next_dequeue() {
     let mut pacer = pacer(LONG);
     send(&mut pacer, us(0), &[ack(1, 1000), ack(1, 2000), ack(1, 3000), ack(1, 4000)]);
     let mut left = Vec::new();
@@ -188,9 +192,10 @@ fn what_was_due_while_nobody_asked_goes_at_once() {
     assert_eq!(drain(&mut pacer, us(2500)), [(3000, ack(1, 4000))]);
 }
 
-/// A flow number that is used again: what a SYN, or a leap of more than any window, acknowledges is not known.
+/// A reused flow number: the bytes acknowledged by a SYN, or by an advance of more than any window,
+/// are unknown.
 #[test]
-fn what_cannot_be_known_takes_no_time() {
+fn an_unknown_number_of_bytes_takes_no_time() {
     let mut pacer = pacer(LONG);
     let syn = Meta { flags: TcpFlags::ACK.with(TcpFlags::SYN), ..ack(1, 7_000_000) };
     send(&mut pacer, us(0), &[syn, ack(1, 7_000_000)]);
@@ -200,7 +205,7 @@ fn what_cannot_be_known_takes_no_time() {
 }
 
 #[test]
-fn a_hold_is_above_zero_and_at_most_what_rfc_1122_allows() {
+fn a_hold_is_above_zero_and_at_most_the_maximum_of_rfc_1122() {
     let environment = Environment::new(LinkLayer::new(0, Framing::None).expect("no overhead"));
     let new = |max_hold| {
         let queue: Fifo<Meta> = Fifo::in_packets(PacketCount::new(1), Overflow::Tail);
@@ -210,10 +215,11 @@ fn a_hold_is_above_zero_and_at_most_what_rfc_1122_allows() {
     assert!(new(LONG) && !new(LONG + Duration::from_ps(1)));
 }
 
-/// 1 ms each, and none is held longer than 3: the fourth goes when its turn and its time come, those behind it when their time
-/// does. What the last three let go is owed, as far as 3 ms from then: 6 ms.
+/// 1 ms each, and none is held longer than 3 ms: the fourth departs when both its turn and its
+/// deadline come, those behind it at their deadline. The data of the last three is owed, at most 3
+/// ms from then: 6 ms.
 #[test]
-fn what_has_waited_as_long_as_it_may_goes_unpaid_and_is_owed() {
+fn an_ack_at_its_deadline_departs_and_its_bytes_are_owed() {
     let mut pacer = pacer(Duration::from_ms(3));
     send(&mut pacer, us(0), &[1, 2, 3, 4, 5, 6].map(|n| ack(1, 1000 * n)));
     let times: Vec<u64> = drain(&mut pacer, us(0)).iter().map(|(at, _)| *at).collect();
@@ -223,10 +229,11 @@ fn what_has_waited_as_long_as_it_may_goes_unpaid_and_is_owed() {
     assert_eq!(drain(&mut pacer, us(4000)), [(6000, ack(1, 7000))]);
 }
 
-/// The first, of 4000 bytes, owes 3 ms at most. Flow 2 comes at 1 ms and has had nothing, so the turn at 3 ms is its. But then
-/// flow 1 has waited for 3 ms, and goes though it has had more; flow 2 has waited for as long at 4 ms.
+/// The first, of 4000 bytes, owes at most 3 ms. Flow 2 arrives at 1 ms without earlier service, so
+/// it has the turn at 3 ms. But then flow 1 has been held for 3 ms, and departs despite its earlier
+/// service; flow 2 has been held as long at 4 ms.
 #[test]
-fn the_oldest_goes_when_it_has_waited_as_long_as_it_may_whosever_turn_it_is() {
+fn the_oldest_departs_at_its_deadline_whichever_flow_has_the_turn() {
     let mut pacer = pacer(Duration::from_ms(3));
     send(&mut pacer, us(0), &[ack(1, 4000), ack(1, 5000)]);
     send(&mut pacer, us(1000), &[1, 2, 3].map(|n| ack(2, 1000 * n)));
@@ -235,9 +242,10 @@ fn the_oldest_goes_when_it_has_waited_as_long_as_it_may_whosever_turn_it_is() {
     assert_eq!(drain(&mut pacer, us(1000)), expected);
 }
 
-/// Flow 1 has acknowledged 10 000 bytes on its own, one ACK each 2 ms, flow 2 nothing: that gives it no right to 10 000 more.
+/// Flow 1 has acknowledged 10 000 bytes alone, one ACK each 2 ms, flow 2 nothing: that gives it no
+/// right to 10 000 more.
 #[test]
-fn a_flow_that_had_nothing_to_send_has_saved_nothing_up_against_another() {
+fn an_idle_flow_earns_no_credit_against_others() {
     let mut pacer = pacer(LONG);
     for n in 1..=10 {
         send(&mut pacer, us(u64::from(n) * 2000), &[ack(1, 1000 * n)]);
@@ -246,13 +254,14 @@ fn a_flow_that_had_nothing_to_send_has_saved_nothing_up_against_another() {
     send(&mut pacer, us(30_000), &[11, 12, 13].map(|n| ack(1, 1000 * n)));
     send(&mut pacer, us(30_000), &[1, 2, 3].map(|n| ack(2, 1000 * n)));
     let flows: Vec<u32> = drain(&mut pacer, us(30_000)).iter().map(|(_, packet)| packet.flow.index()).collect();
-    // Flow 1 went at once; after it flow 2 has had less, and then each the same.
+    // Flow 1 departed at once; after it flow 2 has had less service, and then both are equal.
     assert_eq!(flows, [1, 2, 1, 2, 1, 2]);
 }
 
-/// The same where flow 2 comes while flow 1 is at it: it begins at what flow 1 has come to by then, 6000 bytes.
+/// Flow 2 arrives while flow 1 is being served: it begins at the tag that flow 1 has reached, 6000
+/// bytes.
 #[test]
-fn a_flow_that_comes_late_begins_with_the_others() {
+fn a_new_flow_begins_at_the_virtual_time_of_the_others() {
     let mut pacer = pacer(LONG);
     let many: Vec<Meta> = (1..=10).map(|n| ack(1, 1000 * n)).collect();
     send(&mut pacer, us(0), &many);
@@ -264,9 +273,9 @@ fn a_flow_that_comes_late_begins_with_the_others() {
     assert_eq!(order[6..], rest);
 }
 
-/// 4000 bytes that went at once count as flow 1's share, so flow 2 has 4000 before its next.
+/// 4000 bytes that departed at once count as flow 1's share, so flow 2 has 4000 before its next.
 #[test]
-fn what_went_at_once_counts_for_its_flow() {
+fn bytes_that_departed_at_once_count_for_their_flow() {
     let mut pacer = pacer(LONG);
     send(&mut pacer, us(0), &[ack(1, 4000), ack(1, 5000)]);
     send(&mut pacer, us(0), &[1, 2, 3, 4].map(|n| ack(2, 1000 * n)));
@@ -274,9 +283,10 @@ fn what_went_at_once_counts_for_its_flow() {
     assert_eq!(left.iter().map(|(_, packet)| packet.flow.index()).collect::<Vec<_>>(), [1, 2, 2, 2, 2, 1]);
 }
 
-/// 1 byte at 9 Mbit/s takes 888 888 ps and 8/9. What is left of a picosecond counts for the next byte, but not over a pause.
+/// 1 byte at 9 Mbit/s takes 888 888 ps and 8/9. The fraction of a picosecond counts for the next
+/// byte, but not across a pause.
 #[test]
-fn no_part_of_a_picosecond_is_saved_up_in_a_pause() {
+fn a_pause_discards_the_fraction_of_a_picosecond() {
     let mut pacer = pacer(LONG);
     pacer.clock.serialiser = Serialiser::new(BitRate::from_mbit_per_s(9));
     let mut waits = Vec::new();
@@ -284,14 +294,15 @@ fn no_part_of_a_picosecond_is_saved_up_in_a_pause() {
         let now = us(1000 * u64::from(n));
         send(&mut pacer, now, &[ack(1, 2 * n), ack(1, 2 * n + 1)]);
         assert!(pacer.dequeue(now, &mut none).is_some());
-        waits.push(pacer.next_ready(now).expect("the second waits").since(now).as_ps());
+        waits.push(pacer.next_ready(now).expect("the second is held").since(now).as_ps());
         assert_eq!(drain(&mut pacer, now).len(), 1);
     }
-    // The first ACK of all acknowledges two bytes.
+    // The very first ACK acknowledges two bytes.
     assert_eq!(waits[1..], [waits[1]; 4]);
 }
 
-/// The overtaken ACK takes no time, and does not make the next one acknowledge more: 1000 bytes, 1 ms.
+/// The reordered ACK takes no time, and does not make the next one acknowledge more: 1000 bytes, 1
+/// ms.
 #[test]
 fn an_overtaken_ack_takes_no_time() {
     let mut pacer = pacer(LONG);
@@ -301,9 +312,10 @@ fn an_overtaken_ack_takes_no_time() {
     assert_eq!(times, [0, 0, 2000, 3000]);
 }
 
-/// A signal tells of the ACK behind it, and a congestion mark is not to wait: neither overtakes what is held.
+/// A signal describes the ACK behind it, and a congestion mark must not wait: neither overtakes
+/// held ACKs.
 #[test]
-fn a_signal_and_a_marked_ack_send_the_acks_of_their_flow_ahead() {
+fn a_signal_and_a_marked_ack_release_the_acks_of_their_flow_ahead_of_them() {
     let mut list = lastmile_packet::AckList::EMPTY;
     assert!(list.push(1000, lastmile_packet::AckList::MAX_BYTES));
     let signal = Packet::signal(&ack(1, 4000), &list);
@@ -319,7 +331,7 @@ fn a_signal_and_a_marked_ack_send_the_acks_of_their_flow_ahead() {
     }
 }
 
-/// RFC 9293, section 3.1: without ACK the number says nothing.
+/// RFC 9293, section 3.1: without ACK the number has no meaning.
 #[test]
 fn a_reset_without_ack_acknowledges_nothing() {
     let mut pacer = pacer(LONG);
@@ -328,9 +340,10 @@ fn a_reset_without_ack_acknowledges_nothing() {
     assert_eq!(drain(&mut pacer, us(0)), [(0, reset), (0, ack(1, 1000)), (1000, ack(1, 2000))]);
 }
 
-/// The shaper below has let a packet of 1000 bytes go, and has the next one ready after 8 ms; an ACK that is held joins it at 1 ms.
+/// The shaper below has sent a packet of 1000 bytes, and has the next one ready after 8 ms; a held
+/// ACK joins it at 1 ms.
 #[test]
-fn what_is_held_goes_on_when_it_is_due_though_the_queue_below_is_not_ready() {
+fn held_acks_are_released_on_time_while_the_queue_below_is_not_ready() {
     let line = LinkLayer::new(0, Framing::None).expect("no overhead");
     let shaper = crate::meter::tbf::Config {
         rate: BitRate::from_mbit_per_s(1),

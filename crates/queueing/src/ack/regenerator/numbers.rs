@@ -1,4 +1,4 @@
-//! Which numbers go ahead of an ACK, and with which windows.
+//! Numbers and windows of the restored ACKs that precede an ACK.
 
 use lastmile_packet::{AckFields, AckList, PureAck, SeqNumber};
 use lastmile_units::Instant;
@@ -7,27 +7,29 @@ use super::stats::Stats;
 use super::{Factor, Flow};
 use crate::ack::Newest;
 
-/// The window of a restored ACK between `before` and `carrier`. Where it closes it does so in proportion to the number, so that the
-/// right edge lies between theirs; the number of `before` gets its window, and so is a duplicate.
+/// The window of a restored ACK between `before` and `carrier`. A closing window closes in
+/// proportion to the number, so that the right edge lies between theirs. The number of `before`
+/// gets its window, and so is a duplicate.
 pub(super) fn window_at(number: SeqNumber, before: Newest, carrier: &AckFields) -> u16 {
     let (at, span) = (number.distance_from(before.ack), carrier.ack.distance_from(before.ack));
     if carrier.window >= before.window || !carrier.ack.after(before.ack) || at > span {
         return carrier.window;
     }
     let closed = u64::from(before.window - carrier.window) * u64::from(at);
-    // Rounded down, for the sender must not take more than it is given. No more than the difference.
+    // Rounded down, since the sender must not exceed its window. At most the difference.
     before.window - closed.div_ceil(u64::from(span)) as u16
 }
 
-/// The numbers to put ahead of one ACK, in the making.
-pub(super) struct Made<'a> {
+/// Collects the numbers that precede one ACK.
+pub(super) struct NumberCollector<'a> {
     pub(super) numbers: &'a mut Vec<SeqNumber>,
     pub(super) stats: &'a mut Stats,
     pub(super) factor: Factor,
 }
 
-impl Made<'_> {
-    /// Those that a list tells, ahead of the ACK `carrier`. `known`: the flow's newest number is one that came before.
+impl NumberCollector<'_> {
+    /// Adds the numbers of a list, ahead of the ACK `carrier`. `known`: the flow's newest number
+    /// arrived earlier.
     pub(super) fn restore(&mut self, flow: &mut Flow, list: &AckList, carrier: SeqNumber, known: bool) {
         let mut previous = known.then_some(flow.newest.ack);
         let mut numbers = list.numbers(carrier).peekable();
@@ -37,44 +39,47 @@ impl Made<'_> {
                 self.numbers.push(number);
                 self.stats.duplicates_restored += 1;
             } else {
-                self.stats.restored += self.put(flow, number, next);
+                self.stats.restored += self.add(flow, number, next);
             }
             previous = Some(number);
         }
     }
 
-    /// Those that a receiver would have sent between the newest number and that of `ack`.
+    /// Adds the numbers that a receiver would have sent between the newest number and that of
+    /// `ack`.
     pub(super) fn interpolate(&mut self, flow: &mut Flow, ack: PureAck<'_>, before: Option<Instant>, stride: u32) {
-        // What repeats the newest number has nothing between; what was overtaken does not come here.
+        // An ACK that repeats the newest number has none between; a reordered one is handled by the
+        // caller.
         let missing = ack.ack.distance_from(flow.newest.ack).saturating_sub(1) / stride.max(1);
         if before.is_none() {
-            self.stats.passed_first += 1;
+            self.stats.not_interpolated.first += 1;
         } else if missing == 0 {
             // Nothing is missing.
-        } else if flow.hole {
-            self.stats.passed_hole += 1;
+        } else if flow.may_be_hole {
+            self.stats.not_interpolated.hole += 1;
         } else if missing > u32::from(AckList::MAX_COUNT) {
-            self.stats.passed_too_far += 1;
+            self.stats.not_interpolated.too_far += 1;
         } else {
             let mut number = flow.newest.ack;
             for left in (0..missing).rev() {
                 number = number.add(stride);
                 let next = if left > 0 { number.add(stride) } else { ack.ack };
-                self.stats.interpolated += self.put(flow, number, next);
+                self.stats.interpolated += self.add(flow, number, next);
             }
         }
     }
 
-    /// Puts `number` and what else the factor asks for before `next`; returns how many.
-    fn put(&mut self, flow: &mut Flow, number: SeqNumber, next: SeqNumber) -> u64 {
-        let share = u64::from(flow.left_over) + u64::from(self.factor.numerator);
+    /// Adds `number`, and the further numbers that the factor requires before `next`; returns how
+    /// many.
+    fn add(&mut self, flow: &mut Flow, number: SeqNumber, next: SeqNumber) -> u64 {
+        let share = u64::from(flow.carry) + u64::from(self.factor.numerator);
         let denominator = u64::from(self.factor.denominator);
         // Both fit: at most MOST + 1, and less than the denominator.
         let mut due = (share / denominator) as u32;
-        flow.left_over = (share % denominator) as u32;
+        flow.carry = (share % denominator) as u32;
         let gap = next.distance_from(number);
         if gap == 0 {
-            // Its duplicates would else be taken for the ACK that they repeat.
+            // Further numbers would be duplicates of the next ACK.
             due = 1;
         }
         let due = due.min(gap.max(1));

@@ -1,11 +1,11 @@
-//! What a regenerator counts.
+//! Counters of a regenerator.
 
 use lastmile_packet::{AckList, SeqNumber};
 
 use crate::ack::Passed;
 use crate::discipline::Counter;
 
-/// What a regenerator counts.
+/// Counters of a regenerator.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stats {
     pub(super) seen: u64,
@@ -20,14 +20,23 @@ pub(super) struct Stats {
     pub(super) no_room: u64,
     pub(super) shrunk_bytes: u64,
     pub(super) passed_sack: u64,
-    pub(super) passed_first: u64,
-    pub(super) passed_hole: u64,
-    pub(super) passed_too_far: u64,
+    pub(super) not_interpolated: NotInterpolated,
     pub(super) passed: Passed,
 }
 
+/// ACKs ahead of which nothing was interpolated, by reason.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct NotInterpolated {
+    /// The first ACK of a flow.
+    pub(super) first: u64,
+    /// The gap may be a filled hole.
+    pub(super) hole: u64,
+    /// The gap exceeds the maximum of a list.
+    pub(super) too_far: u64,
+}
+
 impl Stats {
-    /// The list of the signal, if it is about the ACK `ack`.
+    /// The list of the signal, if it describes the ACK `ack`.
     pub(super) fn matched(&mut self, signal: Option<(SeqNumber, AckList)>, ack: SeqNumber) -> AckList {
         match signal {
             Some((about, list)) if about == ack => list,
@@ -54,9 +63,9 @@ impl Stats {
             ("dropped_ack_signal", self.signals),
             ("shrunk_bytes", self.shrunk_bytes),
             ("passed_sack", self.passed_sack),
-            ("passed_first", self.passed_first),
-            ("passed_hole", self.passed_hole),
-            ("passed_too_far", self.passed_too_far),
+            ("passed_first", self.not_interpolated.first),
+            ("passed_hole", self.not_interpolated.hole),
+            ("passed_too_far", self.not_interpolated.too_far),
         ];
         for (name, value) in counts {
             visit(Counter { path: "", kind: "ack-regenerator", name, value });

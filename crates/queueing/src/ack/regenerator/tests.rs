@@ -44,7 +44,7 @@ fn listed(number: u32, steps: &[u32]) -> Meta {
     with_options(ack(number), Options::NONE.with_list(&list(steps)))
 }
 
-/// What leaves at `ms` when this comes then.
+/// The packets that depart at `ms` when this one arrives then.
 fn pass(regenerator: &mut Regenerator, ms: u64, packet: Meta) -> Vec<Meta> {
     let mut sink = |_, packet: Meta, reason| {
         assert_eq!((packet.protocol, reason), (Protocol::AckSignal, DropReason::AckSignal));
@@ -72,10 +72,11 @@ fn counter(regenerator: &Regenerator, name: &str) -> u64 {
     found.expect("a counter of this name")
 }
 
-/// RFC 9293, section 3.8.6: 1000 with 9000 promised everything up to 10 000, and 5000 with 5000 promises no more and no less.
-/// The duplicate of 1000 is one (RFC 5681, section 2). A window that opens is that of the newest.
+/// RFC 9293, section 3.8.6: 1000 with a window of 9000 promised everything up to 10 000, and so
+/// does 5000 with 5000. The duplicate of 1000 stays one (RFC 5681, section 2). An opening window is
+/// that of the newest.
 #[test]
-fn a_window_that_closes_takes_nothing_back() {
+fn a_closing_window_takes_nothing_back() {
     let mut regenerator = regenerator(&Config::default());
     let windows = |left: Vec<Meta>| left.iter().map(|meta| (meta.ack.raw(), meta.window)).collect::<Vec<_>>();
     pass(&mut regenerator, 0, Meta { window: 9000, ..ack(1000) });
@@ -85,10 +86,10 @@ fn a_window_that_closes_takes_nothing_back() {
     assert_eq!(windows(opening), [(6000, 6000), (7000, 6000), (8000, 6000)]);
 }
 
-/// The list says 1000, 2000, 2000, 4000 (steps 1000, 0, 2000, 1000 up to 5000): as they were suppressed, with the newest
-/// window, and without the list.
+/// The list holds 1000, 2000, 2000, 4000 (steps 1000, 0, 2000, 1000 up to 5000): they are restored
+/// as they were suppressed, with the newest window, and without the list.
 #[test]
-fn one_for_one_the_suppressed_numbers_come_back() {
+fn with_a_factor_of_one_the_suppressed_numbers_are_restored() {
     let mut regenerator = regenerator(&Config::default());
     let newest = Meta { window: 700, ..listed(5000, &[1000, 0, 2000, 1000]) };
     let left = pass(&mut regenerator, 0, newest);
@@ -97,13 +98,13 @@ fn one_for_one_the_suppressed_numbers_come_back() {
     let counts =
         [("seen", 1), ("lists", 1), ("restored", 3), ("duplicates_restored", 1), ("created", 4), ("shrunk_bytes", 16)];
     assert_eq!(counted(&regenerator), counts);
-    // A list of 3 runs of 3, 2 and 3 bytes, and one more of 3: 11, with 3 before, filled up to 16.
+    // A list of 3 runs of 3, 2 and 3 bytes, and one more of 3: 11, with 3 before, padded to 16.
     assert_eq!((newest.ip_len, counter(&regenerator, "shrunk_bytes")), (56, 16));
 }
 
-/// The first suppressed ACK repeats the one that left before.
+/// The first suppressed ACK repeats the last one that departed.
 #[test]
-fn duplicates_come_back_once_whatever_the_factor() {
+fn duplicates_are_restored_once_for_any_factor() {
     let mut regenerator = regenerator(&Config { factor: factor(4, 1), ..Config::default() });
     pass(&mut regenerator, 0, ack(1000));
     let left = pass(&mut regenerator, 1, listed(1000, &[0, 0]));
@@ -111,12 +112,13 @@ fn duplicates_come_back_once_whatever_the_factor() {
     assert_eq!((counter(&regenerator, "restored"), counter(&regenerator, "duplicates_restored")), (0, 2));
 }
 
-/// R = 3: three numbers for the one suppressed, a third of the way apart: 1000, 1333, 1666, then 2000 itself.
+/// R = 3: three numbers for one suppressed, a third of the distance apart: 1000, 1333, 1666, then
+/// 2000 itself.
 #[test]
-fn further_numbers_stand_evenly_between_a_restored_one_and_the_next() {
+fn further_numbers_are_spread_evenly_up_to_the_next() {
     let mut threefold = regenerator(&Config { factor: factor(3, 1), ..Config::default() });
     assert_eq!(numbers(&pass(&mut threefold, 0, listed(2000, &[1000]))), [1000, 1333, 1666, 2000]);
-    // Two bytes have room for two numbers only.
+    // Two bytes hold only two numbers.
     assert_eq!(numbers(&pass(&mut threefold, 1, listed(3002, &[2]))), [3000, 3001, 3002]);
     // 3/2: one, two, one, two.
     let mut regenerator = regenerator(&Config { factor: factor(3, 2), ..Config::default() });
@@ -127,10 +129,11 @@ fn further_numbers_stand_evenly_between_a_restored_one_and_the_next() {
 }
 
 #[test]
-fn a_factor_below_one_restores_its_share_but_none_that_is_repeated_is_left_out() {
+fn a_factor_below_one_restores_its_share_and_all_repeated_numbers() {
     let mut regenerator = regenerator(&Config { factor: factor(1, 2), ..Config::default() });
     let left = pass(&mut regenerator, 0, listed(6000, &[1000, 1000, 1000, 0, 0, 2000]));
-    // 1000 and 3000 are left out by their share; 4000 is repeated. The list: 1000, 2000, 3000, 4000, 4000, 4000.
+    // The share omits 1000 and 3000; 4000 is repeated. The list: 1000, 2000, 3000, 4000, 4000,
+    // 4000.
     assert_eq!(numbers(&left), [2000, 4000, 4000, 4000, 6000]);
     // Half of one is none, but 1000 is repeated.
     let mut halves = self::regenerator(&Config { factor: factor(1, 2), ..Config::default() });
@@ -144,7 +147,7 @@ fn a_factor_is_above_0_and_at_most_16() {
 }
 
 #[test]
-fn a_signal_is_taken_in_and_its_ack_restored() {
+fn a_signal_is_consumed_and_its_acks_restored() {
     let mut regenerator = regenerator(&Config { know: Know::Signal, ..Config::default() });
     let signal = Packet::signal(&ack(3000), &list(&[1000, 1000]));
     assert_eq!(pass(&mut regenerator, 0, signal), []);
@@ -153,7 +156,7 @@ fn a_signal_is_taken_in_and_its_ack_restored() {
     assert_eq!(numbers(&pass(&mut regenerator, 2, ack(4000))), [4000]);
 }
 
-/// Its ACK was lost: the next one is not the one that it tells of.
+/// Its ACK was lost: the signal does not describe the next one.
 #[test]
 fn a_signal_of_another_ack_restores_nothing() {
     let mut regenerator = regenerator(&Config { know: Know::Signal, ..Config::default() });
@@ -163,7 +166,7 @@ fn a_signal_of_another_ack_restores_nothing() {
 }
 
 #[test]
-fn what_it_does_not_know_of_passes_as_it_came() {
+fn unknown_packets_pass_unchanged() {
     let mut interpolates = regenerator(&Config { know: Know::Interpolate { stride: 1000 }, ..Config::default() });
     let signal = Packet::signal(&ack(3000), &list(&[1000]));
     assert_eq!(pass(&mut interpolates, 0, signal), [signal]);
@@ -171,7 +174,7 @@ fn what_it_does_not_know_of_passes_as_it_came() {
     let mut reads_lists = regenerator(&Config::default());
     assert_eq!(pass(&mut reads_lists, 0, signal), [signal]);
     assert_eq!(counter(&reads_lists, "passed_not_tcp"), 1);
-    // A congestion mark is the ACK's own.
+    // A congestion mark belongs to the ACK itself.
     let marked = Meta { traffic_class: Meta::CE, ..listed(3000, &[1000]) };
     assert_eq!(pass(&mut reads_lists, 1, marked), [marked]);
 }
@@ -187,7 +190,7 @@ fn interpolation_puts_a_number_at_every_stride() {
 }
 
 #[test]
-fn a_hole_that_was_filled_is_not_taken_for_suppressed_acks() {
+fn a_filled_hole_does_not_count_as_suppressed_acks() {
     let mut regenerator = regenerator(&Config { know: Know::Interpolate { stride: 1000 }, ..Config::default() });
     pass(&mut regenerator, 0, ack(1000));
     pass(&mut regenerator, 1, ack(1000));
@@ -209,9 +212,9 @@ fn a_flow_that_was_silent_for_long_is_a_new_one() {
     assert_eq!(counter(&regenerator, "passed_first"), 2);
 }
 
-/// The ACK before came 40 ms ago: three restored ones and the ACK itself leave 10 ms apart.
+/// The previous ACK arrived 40 ms ago: three restored ones and the ACK itself depart 10 ms apart.
 #[test]
-fn paced_acks_leave_evenly_over_the_time_since_the_previous_one() {
+fn paced_acks_depart_evenly_over_the_time_since_the_previous_one() {
     let release = Release::Paced { hold: Duration::from_ms(100) };
     let mut regenerator = regenerator(&Config { release, ..Config::default() });
     assert_eq!(numbers(&pass(&mut regenerator, 0, ack(1000))), [1000]);
@@ -223,7 +226,7 @@ fn paced_acks_leave_evenly_over_the_time_since_the_previous_one() {
         assert_eq!(leave(&mut regenerator, at(ms - 1)), []);
         assert_eq!(numbers(&leave(&mut regenerator, at(ms))), [number]);
     }
-    // A newer ACK comes early: it waits behind the last that is held, and those of other flows do not.
+    // A newer ACK arrives early: it waits behind the last held one; those of other flows do not.
     assert_eq!(pass(&mut regenerator, 62, ack(6000)), []);
     let other = Meta { flow: FlowId::new(2), ..ack(7) };
     assert_eq!(pass(&mut regenerator, 63, other), [other]);
@@ -234,7 +237,7 @@ fn paced_acks_leave_evenly_over_the_time_since_the_previous_one() {
     assert!(regenerator.held.flows.is_empty());
 }
 
-/// The previous ACK came 900 ms ago, but none is held for more than 30 ms: 0, 10, 20 ms.
+/// The previous ACK arrived 900 ms ago, but none is held for more than 30 ms: 0, 10, 20 ms.
 #[test]
 fn no_ack_is_held_for_longer_than_the_cap() {
     let hold = Duration::from_ms(30);
@@ -242,15 +245,17 @@ fn no_ack_is_held_for_longer_than_the_cap() {
     pass(&mut regenerator, 0, ack(1000));
     assert_eq!(numbers(&pass(&mut regenerator, 900, listed(4000, &[1000; 2]))), [2000]);
     assert_eq!(regenerator.next_ready(at(900)), Some(at(910)));
-    // What comes in between has 30 ms from then on, behind those: from 920 to 935 in three steps.
+    // An ACK that arrives in between is spread over 30 ms from then on, behind those: from 920 to
+    // 935 in three steps.
     assert_eq!(pass(&mut regenerator, 905, listed(7000, &[1000; 2])), []);
     assert_eq!(numbers(&leave(&mut regenerator, at(920))), [3000, 4000, 5000]);
     let last = at(905) + hold;
     assert_eq!(numbers(&leave(&mut regenerator, last)), [6000, 7000]);
 }
 
-/// 3000 bytes acknowledged, 1000 of window closed: at 2000, 333 1/3 of them, and the sender gets no more than that leaves. A
-/// number before the newest one has the window of the ACK that it came with, and so has what repeats that ACK's number.
+/// 3000 bytes acknowledged, 1000 of window closed: at 2000, 333 1/3 of them, rounded in favour of
+/// the receiver. A number before the newest one has the window of the ACK that it arrived with, and
+/// so has one that repeats that ACK's number.
 #[test]
 fn a_closing_window_is_rounded_down_and_spread_between_the_two_acks_alone() {
     let windows = |left: Vec<Meta>| left.iter().map(|meta| (meta.ack.raw(), meta.window)).collect::<Vec<_>>();
@@ -264,9 +269,10 @@ fn a_closing_window_is_rounded_down_and_spread_between_the_two_acks_alone() {
     assert_eq!(windows(below), [(3000, 4000), (4000, 5000), (5000, 4000)]);
 }
 
-/// It was overtaken by 5000, and what it stands for with it: the numbers of its list come back once, whatever the factor.
+/// 5000 overtook it and the ACKs that it replaces: the numbers of its list are restored once,
+/// whatever the factor.
 #[test]
-fn an_overtaken_ack_brings_its_own_numbers_and_no_more() {
+fn a_reordered_ack_restores_exactly_its_numbers() {
     let mut regenerator = regenerator(&Config { factor: factor(3, 1), ..Config::default() });
     pass(&mut regenerator, 0, ack(5000));
     assert_eq!(numbers(&pass(&mut regenerator, 1, listed(4000, &[1000, 1000]))), [2000, 3000, 4000]);
@@ -278,18 +284,19 @@ fn an_overtaken_ack_brings_its_own_numbers_and_no_more() {
     );
 }
 
-/// The only ACK of a flow that came, and a list that repeats its number: that is the ACK before, which did not come.
+/// The only ACK of a flow so far, with a list that repeats its number: the list refers to an
+/// earlier ACK, which did not arrive.
 #[test]
-fn the_first_of_a_flow_repeats_none_that_came() {
+fn the_first_ack_of_a_flow_restores_no_duplicate() {
     let mut regenerator = regenerator(&Config::default());
     assert_eq!(numbers(&pass(&mut regenerator, 0, listed(1000, &[0]))), [1000, 1000]);
     assert_eq!((counter(&regenerator, "restored"), counter(&regenerator, "duplicates_restored")), (1, 0));
 }
 
-/// RFC 9293, section 3.1: without ACK the number says nothing; nor does that of a signal that passes. Data repeats the number
-/// and is no duplicate (RFC 5681, section 2).
+/// RFC 9293, section 3.1: without ACK the number has no meaning; nor has that of a passing signal.
+/// Data repeats the number and is no duplicate (RFC 5681, section 2).
 #[test]
-fn only_acknowledgements_tell_what_is_missing() {
+fn only_acknowledgements_show_missing_numbers() {
     let config = Config { know: Know::Interpolate { stride: 1000 }, ..Config::default() };
     let reset = Meta { flags: TcpFlags::RST, ..ack(50_000) };
     let signal = Packet::signal(&ack(3000), &list(&[1000]));
@@ -302,18 +309,19 @@ fn only_acknowledgements_tell_what_is_missing() {
     }
 }
 
-/// R = 3, two segments an ACK: from 1000 to 4500 one is missing, 3000, and two more lie between it and 4500.
+/// R = 3, two segments an ACK: from 1000 to 4500 one is missing, 3000, and two more lie between it
+/// and 4500.
 #[test]
-fn further_numbers_lie_before_the_ack_that_came() {
+fn further_numbers_lie_before_the_arriving_ack() {
     let know = Know::Interpolate { stride: 2000 };
     let mut regenerator = regenerator(&Config { know, factor: factor(3, 1), ..Config::default() });
     pass(&mut regenerator, 0, ack(1000));
     assert_eq!(numbers(&pass(&mut regenerator, 1, ack(4500))), [3000, 3500, 4000, 4500]);
 }
 
-/// 1024 numbers at most, as many as a list tells: beyond that it is no stream of ACKs that was thinned out.
+/// 1024 numbers at most, the maximum of a list: a larger gap is no thinned stream of ACKs.
 #[test]
-fn a_leap_of_more_than_a_list_could_tell_is_left_alone() {
+fn a_gap_beyond_the_maximum_of_a_list_is_not_interpolated() {
     let mut regenerator = regenerator(&Config { know: Know::Interpolate { stride: 1000 }, ..Config::default() });
     pass(&mut regenerator, 0, ack(0));
     assert_eq!(pass(&mut regenerator, 1, ack(1_025_000)).len(), 1025);
@@ -322,7 +330,7 @@ fn a_leap_of_more_than_a_list_could_tell_is_left_alone() {
 }
 
 #[test]
-fn a_signal_counts_once_and_the_last_one_alone() {
+fn a_signal_is_used_once_and_only_the_last_one() {
     let mut regenerator = regenerator(&Config { know: Know::Signal, ..Config::default() });
     pass(&mut regenerator, 0, Packet::signal(&ack(2000), &list(&[1000])));
     pass(&mut regenerator, 1, Packet::signal(&ack(3000), &list(&[500])));
@@ -335,7 +343,8 @@ fn a_signal_counts_once_and_the_last_one_alone() {
     assert_eq!(pass(&mut passes, 0, signal), [signal]);
 }
 
-/// R = 16 makes 16 of each of 1024 numbers, more than 4096: the ACK goes on alone. With R = 4 it is just 4096.
+/// R = 16 makes 16 of each of 1024 numbers, more than 4096: the ACK departs alone. R = 4 makes
+/// exactly 4096.
 #[test]
 fn one_ack_is_made_into_no_more_than_4096() {
     for (times, left) in [(16, 1), (4, 4097)] {
@@ -345,10 +354,10 @@ fn one_ack_is_made_into_no_more_than_4096() {
     }
 }
 
-/// Of 1024 numbers and their ACK one leaves at once and 1024 are held. Sixteen flows fill the 16 384 places; the seventeenth finds
-/// none, and its ACK goes on alone.
+/// Of 1024 numbers and their ACK one departs at once and 1024 are held. Sixteen flows fill the
+/// capacity of 16 384; the seventeenth exceeds it, and its ACK departs alone.
 #[test]
-fn no_more_is_held_than_there_is_room_for() {
+fn held_packets_are_limited_by_the_capacity() {
     let release = Release::Paced { hold: Duration::from_ms(100) };
     let mut regenerator = regenerator(&Config { release, ..Config::default() });
     let of = |flow, meta| Meta { flow: FlowId::new(flow), ..meta };
@@ -364,9 +373,10 @@ fn no_more_is_held_than_there_is_room_for() {
     assert_eq!(leave(&mut regenerator, at(101)).len(), 16 * 1024);
 }
 
-/// Nobody asks between 40 and 65 ms: what was due at 50 and 60 ms is ahead of the ACK of another flow that comes at 65.
+/// No dequeue between 40 and 65 ms: the packets due at 50 and 60 ms precede the ACK of another flow
+/// that arrives at 65.
 #[test]
-fn what_is_due_is_ahead_of_what_comes_later() {
+fn due_packets_precede_later_arrivals() {
     let release = Release::Paced { hold: Duration::from_ms(100) };
     let mut regenerator = regenerator(&Config { release, ..Config::default() });
     pass(&mut regenerator, 0, ack(1000));
@@ -376,7 +386,7 @@ fn what_is_due_is_ahead_of_what_comes_later() {
 }
 
 #[test]
-fn whoever_makes_an_ack_says_so() {
+fn created_acks_are_shown_to_the_sink() {
     struct Created(Vec<Meta>);
     impl DropSink<Meta> for Created {
         fn dropped(&mut self, _: Instant, packet: Meta, reason: DropReason) {

@@ -1,10 +1,10 @@
-//! What a Smart ACK Dropper counts.
+//! Counters of a Smart ACK Dropper.
 
 use crate::DropReason;
 use crate::ack::Passed;
 use crate::discipline::Counter;
 
-/// What a dropper counts.
+/// Counters of a dropper.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stats {
     pub(super) seen: u64,

@@ -1,4 +1,4 @@
-//! The table of a Smart ACK Dropper: what is known of the pure ACKs that wait, by flow.
+//! The table of a Smart ACK Dropper: the queued pure ACKs by flow.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
@@ -7,35 +7,35 @@ use lastmile_packet::{AckFields, AckList, Options, Packet, Protocol, PureAck, Se
 
 use super::Suppressed;
 use crate::ack::flow_map::FlowMap;
-use crate::ack::{Newest, stands_for};
+use crate::ack::{Newest, may_replace};
 
-/// What is known of the pure ACKs that wait, by flow.
+/// The queued pure ACKs by flow.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     pub(super) flows: FlowMap<Record>,
 }
 
 impl Table {
-    /// A packet goes to the queue untouched.
+    /// Records a packet that goes to the queue unchanged.
     pub(super) fn pass(&mut self, packet: &impl Packet) {
         let meta = packet.meta();
         if let Some(ack) = meta.pure_ack() {
             match self.flows.entry(ack.flow) {
-                Entry::Vacant(place) => {
-                    place.insert(Record { last: Waiting::closed(ack), ..Record::new(ack) });
+                Entry::Vacant(entry) => {
+                    entry.insert(Record { last: QueuedAck::closed(ack), ..Record::new(ack) });
                 }
-                Entry::Occupied(place) => {
-                    let record = place.into_mut();
+                Entry::Occupied(entry) => {
+                    let record = entry.into_mut();
                     record.newest.note(ack.segment());
-                    record.push(Waiting::closed(ack));
+                    record.push(QueuedAck::closed(ack));
                 }
             }
             return;
         }
-        // Payload is summed only where an ACK waits that it may close.
+        // Checksums of payload are computed only if the flow has a queued ACK to close.
         let Some(record) = self.flows.get_mut(&meta.flow) else { return };
         if meta.protocol == Protocol::AckSignal {
-            // It tells of the ACK behind it: nothing may be merged past both.
+            // It describes the ACK behind it: no later ACK may be merged past both.
             record.last.open = false;
         } else if let Some(segment) = packet.segment() {
             record.last.open = false;
@@ -45,65 +45,66 @@ impl Table {
         }
     }
 
-    /// Strikes a pure ACK that leaves the queue, whichever way.
-    pub(super) fn take(&mut self, ack: PureAck<'_>) -> Option<Waiting> {
-        let Entry::Occupied(mut place) = self.flows.entry(ack.flow) else {
+    /// Removes the record of a pure ACK that departs from the queue or is dropped.
+    pub(super) fn take(&mut self, ack: PureAck<'_>) -> Option<QueuedAck> {
+        let Entry::Occupied(mut entry) = self.flows.entry(ack.flow) else {
             debug_assert!(false, "every pure ACK in the queue has a record");
             return None;
         };
-        let record = place.get_mut();
+        let record = entry.get_mut();
         let carrier = Carrier::of(ack);
-        // What leaves or is dropped from the head is the first, what was refused is the last.
+        // A departing or head-dropped ACK is the first, a refused one is the last.
         if record.earlier.front().is_some_and(|first| first.carrier == carrier) {
             return record.earlier.pop_front();
         }
         if record.last.carrier != carrier
-            && let Some(index) = record.earlier.iter().position(|waiting| waiting.carrier == carrier)
+            && let Some(index) = record.earlier.iter().position(|queued| queued.carrier == carrier)
         {
             return record.earlier.remove(index);
         }
         match record.earlier.pop_back() {
             Some(before) => Some(std::mem::replace(&mut record.last, before)),
-            None => Some(place.remove().last),
+            None => Some(entry.remove().last),
         }
     }
 }
 
-/// The pure ACKs of one flow that wait, in order.
+/// The queued pure ACKs of one flow, in order.
 #[derive(Debug)]
 pub(super) struct Record {
     pub(super) newest: Newest,
-    pub(super) last: Waiting,
-    /// Those before the last, all of them closed. Empty unless something stood between two ACKs.
-    earlier: VecDeque<Waiting>,
+    pub(super) last: QueuedAck,
+    /// Those before the last, all closed. Empty unless other packets are queued between ACKs of the
+    /// flow.
+    earlier: VecDeque<QueuedAck>,
 }
 
 impl Record {
     pub(super) fn new(ack: PureAck<'_>) -> Self {
-        Self { newest: Newest::of(ack.segment()), last: Waiting::open(ack), earlier: VecDeque::new() }
+        Self { newest: Newest::of(ack.segment()), last: QueuedAck::open(ack), earlier: VecDeque::new() }
     }
 
-    pub(super) fn push(&mut self, waiting: Waiting) {
-        let mut before = std::mem::replace(&mut self.last, waiting);
+    pub(super) fn push(&mut self, queued: QueuedAck) {
+        let mut before = std::mem::replace(&mut self.last, queued);
         before.open = false;
         self.earlier.push_back(before);
     }
 }
 
-/// A pure ACK that waits.
+/// A queued pure ACK.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct QueuedAck {
     carrier: Carrier,
     pub(super) traffic_class: u8,
     /// The bit of the published table: true while newer ACKs may be merged into this one.
     pub(super) open: bool,
     pub(super) newest: AckFields,
     pub(super) suppressed: Suppressed,
-    /// The numbers suppressed, where they are reported.
+    /// The suppressed numbers, if they are reported.
     pub(super) list: AckList,
 }
 
-/// What a pure ACK says in the queue below. Two that say the same are as good as one another.
+/// The content of a pure ACK in the queue below. ACKs of equal content are interchangeable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Carrier {
     seq: SeqNumber,
@@ -116,7 +117,7 @@ impl Carrier {
     }
 }
 
-impl Waiting {
+impl QueuedAck {
     pub(super) fn open(ack: PureAck<'_>) -> Self {
         Self {
             carrier: Carrier::of(ack),
@@ -132,17 +133,18 @@ impl Waiting {
         Self { open: false, ..Self::open(ack) }
     }
 
-    /// True when nothing is lost if this ACK leaves with what `newer` says.
+    /// True when no information is lost if this ACK departs with the values of `newer`.
     pub(super) fn may_become(&self, newer: PureAck<'_>) -> bool {
         self.carrier.seq == newer.seq
             && self.traffic_class == newer.traffic_class
-            && stands_for(&self.newest, &newer.fields())
+            && may_replace(&self.newest, &newer.fields())
     }
 
-    /// Notes that the newest number gives way to that of `newer`. False, and nothing changes: it cannot be told.
-    pub(super) fn tell(&mut self, newer: PureAck<'_>, room: usize) -> bool {
+    /// Adds the newest number to the list, as that of `newer` replaces it. False, without a change,
+    /// if the list cannot represent it.
+    pub(super) fn add_to_list(&mut self, newer: PureAck<'_>, capacity: usize) -> bool {
         let stamped = |options: &Options| options.timestamps().is_some();
         stamped(&self.newest.options) == stamped(&newer.options())
-            && self.list.push(newer.ack.distance_from(self.newest.ack), room)
+            && self.list.push(newer.ack.distance_from(self.newest.ack), capacity)
     }
 }

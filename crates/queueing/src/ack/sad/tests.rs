@@ -5,6 +5,8 @@ use super::*;
 use crate::ack::tests::counted;
 use crate::fifo::{Fifo, Overflow};
 
+mod report;
+
 const NOW: Instant = Instant::ZERO;
 
 type Sad = SmartAckDropper<Meta, Fifo<Meta>>;
@@ -49,7 +51,7 @@ fn with_options(mut meta: Meta, options: Options) -> Meta {
     meta
 }
 
-/// What is dropped on the way in.
+/// The packets dropped on arrival.
 fn send(sad: &mut Sad, packets: impl IntoIterator<Item = Meta>) -> Vec<(Meta, DropReason)> {
     let mut dropped = Vec::new();
     for packet in packets {
@@ -74,7 +76,7 @@ fn counter(sad: &Sad, name: &str) -> u64 {
 }
 
 #[test]
-fn one_ack_of_a_flow_waits_and_leaves_with_the_newest_values() {
+fn one_ack_of_a_flow_is_queued_and_departs_with_the_newest_values() {
     let mut sad = keeping();
     let newest = Meta { window: 700, ..ack(1, 5000) };
     let dropped = send(&mut sad, [ack(1, 1000), ack(2, 10), ack(1, 3000), newest]);
@@ -85,19 +87,21 @@ fn one_ack_of_a_flow_waits_and_leaves_with_the_newest_values() {
     assert_eq!(sad.waiting(flow(1)), None);
 }
 
-/// The bit is cleared at dequeue: the next ACK waits in its own right, and the table holds nothing of what has left.
+/// The bit is cleared at dequeue: the next ACK is queued separately, and the table has no entry for
+/// departed packets.
 #[test]
-fn an_ack_that_left_takes_no_more() {
+fn a_departed_ack_takes_no_more_values() {
     let mut sad = keeping();
     for number in 0..1000 {
         assert_eq!(send(&mut sad, [ack(number, number)]), []);
         assert_eq!(drain(&mut sad), [ack(number, number)]);
         assert!(sad.table.flows.is_empty());
     }
-    assert!(sad.table.flows.capacity() < 10, "the table grows with what waits, not with what ever came");
+    assert!(sad.table.flows.capacity() < 10, "the table grows with queued flows, not with all flows seen");
 }
 
-/// RFC 5681, section 3.2: three duplicates trigger fast retransmit, so all three follow the ACK that they repeat.
+/// RFC 5681, section 3.2: three duplicates trigger fast retransmit, so all three follow the ACK
+/// that they repeat.
 #[test]
 fn kept_duplicates_reach_the_sender_behind_the_ack_that_they_repeat() {
     let mut sad = keeping();
@@ -108,7 +112,7 @@ fn kept_duplicates_reach_the_sender_behind_the_ack_that_they_repeat() {
 }
 
 #[test]
-fn counted_duplicates_are_dropped_and_told_with_the_ack_that_leaves() {
+fn counted_duplicates_are_dropped_and_reported_with_the_departing_ack() {
     let mut sad = counting();
     let dropped = send(&mut sad, [1000, 1000, 1000, 1000, 6000].map(|number| ack(1, number)));
     let reasons: Vec<_> = dropped.iter().map(|(_, reason)| *reason).collect();
@@ -133,12 +137,13 @@ fn the_newest_sack_blocks_and_timestamps_win() {
     let third = with_options(ack(1, 1000), Options::NONE.with_timestamps(3, 1).with_sack(&[block(5000)]));
     send(&mut sad, [first, second, third]);
     assert_eq!(drain(&mut sad), [third]);
-    // The ACK came with 52 bytes and left with 64: one SACK block takes 12 (RFC 2018, section 3, with padding).
+    // The ACK arrived with 52 bytes and departed with 64: one SACK block takes 12 (RFC 2018,
+    // section 3, with padding).
     assert_eq!((counter(&sad, "grown_bytes"), counter(&sad, "shrunk_bytes")), (12, 0));
 }
 
 #[test]
-fn an_ack_whose_sack_blocks_would_be_lost_keeps_its_place() {
+fn an_ack_whose_sack_blocks_would_be_lost_stays_queued() {
     let mut sad = counting();
     let block = |left| lastmile_packet::SackBlock { left: SeqNumber::new(left), right: SeqNumber::new(left + 1000) };
     let one = with_options(ack(1, 1000), Options::NONE.with_sack(&[block(3000)]));
@@ -148,7 +153,7 @@ fn an_ack_whose_sack_blocks_would_be_lost_keeps_its_place() {
     assert_eq!(counter(&sad, "kept_apart"), 1);
 }
 
-/// RFC 9293, section 3.8.6: a window that opens is told once; the newest one is the one that holds.
+/// RFC 9293, section 3.8.6: an opening window is sent once; the newest one is valid.
 #[test]
 fn a_window_update_is_merged_and_the_latest_window_wins() {
     let mut sad = keeping();
@@ -158,21 +163,21 @@ fn a_window_update_is_merged_and_the_latest_window_wins() {
     assert_eq!(drain(&mut sad), [opened]);
 }
 
-/// Were 3000 merged into 1000, the sender would get it before the data that was sent before it.
+/// If 3000 were merged into 1000, the sender would receive it before data that was sent earlier.
 #[test]
 fn an_ack_never_overtakes_data_of_its_own_flow() {
     let mut sad = keeping();
     let data = Meta { ip_len: 1500, ..ack(1, 2000) };
     send(&mut sad, [ack(1, 1000), data, ack(1, 3000), ack(1, 4000)]);
     assert_eq!(drain(&mut sad), [ack(1, 1000), data, ack(1, 4000)]);
-    // It was the data that kept them apart.
+    // The data kept them apart.
     let counts = [("seen", 3), ("dropped_ack_merged", 1), ("rewritten", 1), ("passed_data", 1)];
     assert_eq!(counted(&sad), counts);
 }
 
-/// Data that repeats the number and the window counts: the pure ACK behind it says nothing new, so it is a duplicate.
+/// Data that repeats the number and the window counts: the pure ACK behind it is a duplicate.
 #[test]
-fn an_ack_that_repeats_what_data_said_is_a_duplicate() {
+fn an_ack_that_repeats_the_number_of_data_is_a_duplicate() {
     let mut sad = keeping();
     let data = Meta { ip_len: 1500, ..ack(1, 2000) };
     send(&mut sad, [ack(1, 1000), data, ack(1, 2000), ack(1, 3000)]);
@@ -180,8 +185,9 @@ fn an_ack_that_repeats_what_data_said_is_a_duplicate() {
     assert_eq!(counter(&sad, "duplicates_kept"), 1);
 }
 
-/// RFC 9293, section 3.8.4: a keep-alive probe is an ACK from the sequence number before the next one. It asks for an
-/// answer, so it must neither vanish nor lend its sequence number to an ACK.
+/// RFC 9293, section 3.8.4: a keep-alive probe is an ACK from the sequence number before the next
+/// one. It requires an answer, so it must neither be dropped nor lend its sequence number to an
+/// ACK.
 #[test]
 fn a_keep_alive_probe_is_neither_merged_nor_merged_into() {
     let mut sad = counting();
@@ -200,7 +206,7 @@ fn an_overtaken_ack_passes_untouched() {
 }
 
 #[test]
-fn what_is_exempt_passes_untouched() {
+fn exempt_packets_pass_unchanged() {
     let exempt = Match::Flow(flow(1));
     let mut sad = SmartAckDropper::new(
         Fifo::in_packets(PacketCount::new(9), Overflow::Tail),
@@ -212,7 +218,8 @@ fn what_is_exempt_passes_untouched() {
     assert_eq!(drain(&mut sad), [ack(1, 1), ack(1, 2), ack(1, 2), ack(2, 2)]);
 }
 
-/// The queue refuses the ACK: no bit may stay behind, or the next ACK would be merged into nothing.
+/// The queue refuses the ACK: no bit may remain set, or the next ACK would be merged into a missing
+/// one.
 #[test]
 fn an_ack_that_the_queue_refuses_leaves_no_bit() {
     let mut sad = dropper(Duplicates::Keep, 1, Overflow::Tail);
@@ -224,9 +231,9 @@ fn an_ack_that_the_queue_refuses_leaves_no_bit() {
     assert_eq!(drain(&mut sad), [ack(1, 2000)]);
 }
 
-/// A full queue costs nothing while the flow's ACK waits: what is merged needs no room.
+/// A full queue costs nothing while the flow's ACK is queued: a merged ACK needs no space.
 #[test]
-fn merging_needs_no_room() {
+fn merging_needs_no_space() {
     let mut sad = dropper(Duplicates::Keep, 1, Overflow::Tail);
     send(&mut sad, [ack(1, 1000)]);
     assert_eq!(send(&mut sad, [ack(1, 2000)]), [(ack(1, 2000), DropReason::AckMerged)]);
@@ -234,7 +241,7 @@ fn merging_needs_no_room() {
 }
 
 #[test]
-fn what_is_lost_with_an_ack_dropped_below_is_counted() {
+fn losses_with_an_ack_dropped_below_are_counted() {
     let mut sad = dropper(Duplicates::Count, 2, Overflow::Head);
     let data = Meta { ip_len: 1500, ..ack(9, 0) };
     send(&mut sad, [ack(1, 1000), ack(1, 2000), ack(1, 2000), ack(1, 3000), data]);
@@ -243,11 +250,11 @@ fn what_is_lost_with_an_ack_dropped_below_is_counted() {
     assert_eq!(sad.waiting(flow(1)), None);
 }
 
-/// The arriving ACK pushes the waiting one of its own flow out at the head. Its own record stands.
+/// The arriving ACK evicts the queued one of its own flow at the head. Its own record stays.
 #[test]
 fn head_drop_of_the_same_flow_keeps_the_newer_record() {
     let mut sad = dropper(Duplicates::Keep, 1, Overflow::Head);
-    // A duplicate is queued beside the first, so the first goes.
+    // A duplicate is queued behind the first, so the first is dropped.
     assert_eq!(send(&mut sad, [ack(1, 1000), ack(1, 1000)]), [(ack(1, 1000), DropReason::Head)]);
     let other = Meta { seq: SeqNumber::new(7), ..ack(1, 2000) };
     assert_eq!(send(&mut sad, [other]), [(ack(1, 1000), DropReason::Head)]);
@@ -256,7 +263,8 @@ fn head_drop_of_the_same_flow_keeps_the_newer_record() {
     assert!(sad.table.flows.is_empty());
 }
 
-/// Between any two ACKs of the flow stands data: all of them are closed, and each leaves with its own values.
+/// Data is queued between any two ACKs of the flow: all of them are closed, and each departs with
+/// its own values.
 #[test]
 fn many_closed_acks_leave_in_order_with_their_own_values() {
     let mut sad = dropper(Duplicates::Keep, 10_000, Overflow::Tail);
@@ -272,7 +280,8 @@ fn many_closed_acks_leave_in_order_with_their_own_values() {
     assert!(sad.table.flows.is_empty());
 }
 
-/// The queue below drops the second ACK from its middle. The first is the last ACK now, but not the last packet.
+/// The queue below drops the second ACK from its middle. The first is then the last ACK, but not
+/// the last packet.
 #[test]
 fn an_ack_stays_closed_when_the_one_behind_it_is_dropped() {
     let mut sad = keeping();
@@ -283,91 +292,10 @@ fn an_ack_stays_closed_when_the_one_behind_it_is_dropped() {
     assert_eq!(send(&mut sad, [ack(1, 3000)]), []);
 }
 
-fn reporting(report: Report, duplicates: Duplicates) -> Sad {
-    SmartAckDropper::new(
-        Fifo::in_packets(PacketCount::new(100), Overflow::Tail),
-        duplicates,
-        report,
-        Match::Never.into(),
-    )
-}
-
-fn told(packet: &Meta) -> Vec<u32> {
-    packet.list().numbers(packet.ack).map(SeqNumber::raw).collect()
-}
-
-/// Steps of 1000 and 2000, each two bytes and a count: 6 bytes, 3 before, 12 in words. 40 and 12 are 52.
+/// RFC 2474, section 3: the network treats each traffic class separately, and so may it treat the
+/// ACKs.
 #[test]
-fn a_list_rides_on_the_ack_that_leaves_and_its_bytes_are_paid() {
-    let mut sad = reporting(Report::List, Duplicates::Keep);
-    send(&mut sad, [1000, 2000, 4000].map(|number| ack(1, number)));
-    let left = drain(&mut sad);
-    assert_eq!(left.len(), 1);
-    assert_eq!((left[0].ack.raw(), left[0].ip_len, left[0].header_len), (4000, 52, 52));
-    assert_eq!(told(&left[0]), [1000, 2000]);
-    assert_eq!((counter(&sad, "listed"), counter(&sad, "grown_bytes")), (2, 12));
-}
-
-#[test]
-fn a_signal_leaves_right_ahead_of_the_ack() {
-    let mut sad = reporting(Report::Signal, Duplicates::Count);
-    send(&mut sad, [1000, 1000, 3000].map(|number| ack(1, number)));
-    send(&mut sad, [ack(2, 7)]);
-    let left = drain(&mut sad);
-    assert_eq!(left[0].protocol, Protocol::AckSignal);
-    assert_eq!((left[0].ack.raw(), told(&left[0])), (3000, vec![1000, 1000]));
-    assert_eq!(left[1..], [ack(1, 3000), ack(2, 7)]);
-    assert_eq!(counter(&sad, "signals"), 1);
-}
-
-/// At most one ACK of a flow waits in `count` mode, and one more for each list that was full.
-#[test]
-fn what_a_full_list_has_no_room_for_waits_in_its_own_right() {
-    for (report, room) in [(Report::List, 7), (Report::Signal, 10)] {
-        let mut sad = reporting(report, Duplicates::Count);
-        // Each step is another, so that each takes three bytes of 23 or 31.
-        let numbers: Vec<u32> = (0..30)
-            .scan(0, |sum, n| {
-                *sum += 1000 + n;
-                Some(*sum)
-            })
-            .collect();
-        send(&mut sad, numbers.iter().map(|number| ack(1, *number)));
-        let waiting = Discipline::<Meta>::backlog(&sad).packets.as_u64();
-        assert_eq!(waiting, 1 + counter(&sad, "list_full"));
-        let mut seen = Vec::new();
-        let left = drain(&mut sad);
-        assert_eq!(left.iter().map(|packet| told(packet).len()).max(), Some(room));
-        for packet in left {
-            if packet.protocol == Protocol::Tcp {
-                seen.extend(told(&packet));
-                seen.push(packet.ack.raw());
-            } else {
-                seen.extend(told(&packet));
-            }
-        }
-        assert_eq!(seen, numbers);
-        assert!(counter(&sad, "list_full") > 0);
-    }
-}
-
-#[test]
-fn what_its_number_does_not_tell_waits_in_its_own_right() {
-    let mut sad = reporting(Report::List, Duplicates::Count);
-    let block = lastmile_packet::SackBlock { left: SeqNumber::new(9000), right: SeqNumber::new(9500) };
-    let sack = with_options(ack(1, 3000), Options::NONE.with_sack(&[block]));
-    let window = Meta { window: 900, ..ack(1, 4000) };
-    send(&mut sad, [ack(1, 1000), ack(1, 2000), sack, ack(1, 4000), window, ack(1, 5000)]);
-    let left = drain(&mut sad);
-    assert_eq!(left.iter().map(|meta| meta.ack.raw()).collect::<Vec<_>>(), [2000, 3000, 4000, 4000, 5000]);
-    assert_eq!((left[1], left[3]), (sack, window));
-    assert_eq!(counter(&sad, "not_tellable"), 2);
-    assert_eq!(left.iter().map(|meta| told(meta).len()).sum::<usize>(), 1);
-}
-
-/// RFC 2474, section 3: the traffic class is treated by itself on the way, and so may the ACKs be.
-#[test]
-fn an_ack_of_another_traffic_class_waits_in_its_own_right() {
+fn an_ack_of_another_traffic_class_is_queued_separately() {
     let mut sad = keeping();
     let other = Meta { traffic_class: 0b10_1000, ..ack(1, 2000) };
     assert_eq!(send(&mut sad, [ack(1, 1000), other]), []);
@@ -376,7 +304,7 @@ fn an_ack_of_another_traffic_class_waits_in_its_own_right() {
 
 /// 1000 with a SACK block takes 12 bytes more than 5000, which covers it, without one.
 #[test]
-fn an_ack_that_leaves_smaller_than_it_came_is_counted() {
+fn an_ack_that_shrinks_is_counted() {
     let mut sad = keeping();
     let block = lastmile_packet::SackBlock { left: SeqNumber::new(3000), right: SeqNumber::new(4000) };
     let sack = with_options(ack(1, 1000), Options::NONE.with_sack(&[block]));
@@ -385,7 +313,7 @@ fn an_ack_that_leaves_smaller_than_it_came_is_counted() {
     assert_eq!((counter(&sad, "grown_bytes"), counter(&sad, "shrunk_bytes")), (0, 12));
 }
 
-/// RFC 9293, section 3.1: without ACK the number says nothing, and 2000 is newer than 1000.
+/// RFC 9293, section 3.1: without ACK the number has no meaning, and 2000 is newer than 1000.
 #[test]
 fn a_reset_without_ack_makes_no_ack_old() {
     let mut sad = keeping();
@@ -394,17 +322,19 @@ fn a_reset_without_ack_makes_no_ack_old() {
     assert_eq!(drain(&mut sad), [ack(1, 1000), reset, ack(1, 3000)]);
 }
 
-/// The first waits with what 2000 says, and the one that was overtaken says the same as it did when it came.
+/// The first departs with the values of 2000; the reordered one departs unchanged, though both
+/// arrived equal.
 #[test]
-fn of_two_that_came_alike_each_leaves_with_its_own_values() {
+fn two_equal_acks_depart_with_their_own_values() {
     let mut sad = keeping();
     send(&mut sad, [1000, 2000, 1000, 4000].map(|number| ack(1, number)));
     assert_eq!(drain(&mut sad), [2000, 1000, 4000].map(|number| ack(1, number)));
 }
 
-/// The queue below drops the second of four, which none is merged into: each has a traffic class of its own.
+/// The queue below drops the second of four ACKs, none of which is merged: each has a traffic class
+/// of its own.
 #[test]
-fn what_is_dropped_from_the_middle_takes_its_own_record_along() {
+fn a_drop_from_the_middle_removes_its_own_record() {
     let mut sad = keeping();
     let acks = [1, 2, 3, 4].map(|n: u8| Meta { traffic_class: 4 * n, ..ack(1, 1000 * u32::from(n)) });
     assert_eq!(send(&mut sad, acks), []);
@@ -416,9 +346,10 @@ fn what_is_dropped_from_the_middle_takes_its_own_record_along() {
     assert!(sad.table.flows.is_empty());
 }
 
-/// Plain ACKs are exempt here, stamped ones are not. An exempt one takes nothing up, and counts as what was said last.
+/// Plain ACKs are exempt here, stamped ones are not. An exempt ACK takes no values, and counts as
+/// the newest acknowledgement.
 #[test]
-fn nothing_is_merged_into_an_exempt_ack_and_what_it_says_counts() {
+fn nothing_is_merged_into_an_exempt_ack_and_its_number_counts() {
     let sad = || {
         let queue = Fifo::in_packets(PacketCount::new(9), Overflow::Tail);
         SmartAckDropper::new(queue, Duplicates::Keep, Report::None, Match::AtMostBytes(40).into())
@@ -435,61 +366,10 @@ fn nothing_is_merged_into_an_exempt_ack_and_what_it_says_counts() {
     assert_eq!(counter(&behind, "duplicates_kept"), 1);
 }
 
-/// A signal of another dropper tells of the ACK behind it: nothing may be merged past it.
+/// The dropper below merges 2000 into 1000, which the upper one holds for an ACK of 1000: the newer
+/// values stay.
 #[test]
-fn a_signal_that_passes_closes_the_ack_before_it() {
-    let mut list = AckList::EMPTY;
-    assert!(list.push(500, AckList::MAX_BYTES));
-    let signal = Packet::signal(&ack(1, 2000), &list);
-    let mut sad = keeping();
-    assert_eq!(send(&mut sad, [ack(1, 1000), signal, ack(1, 2000)]), []);
-    assert_eq!(drain(&mut sad), [ack(1, 1000), signal, ack(1, 2000)]);
-}
-
-/// The ACK is ready, and waits, as soon as its signal has left. Nobody had enqueued the signal.
-#[test]
-fn the_ack_behind_its_signal_still_waits() {
-    #[derive(Default)]
-    struct Created(Vec<Meta>);
-    impl DropSink<Meta> for Created {
-        fn dropped(&mut self, _: Instant, packet: Meta, reason: DropReason) {
-            panic!("{packet:?} dropped: {reason:?}");
-        }
-        fn created(&mut self, _: Instant, packet: &Meta) {
-            self.0.push(*packet);
-        }
-    }
-    let mut sad = reporting(Report::Signal, Duplicates::Keep);
-    send(&mut sad, [ack(1, 1000), ack(1, 2000)]);
-    let mut created = Created::default();
-    let signal = sad.dequeue(NOW, &mut created).expect("the signal");
-    assert_eq!((signal.protocol, created.0), (Protocol::AckSignal, vec![signal]));
-    let waits = Backlog { packets: PacketCount::new(1), bytes: ByteCount::new(40) };
-    assert_eq!((Discipline::<Meta>::backlog(&sad), Discipline::<Meta>::next_ready(&sad, NOW)), (waits, Some(NOW)));
-    assert_eq!(drain(&mut sad), [ack(1, 2000)]);
-    assert_eq!(Discipline::<Meta>::backlog(&sad), Backlog::default());
-}
-
-/// An ACK restored from its number has the timestamps of the one that it comes from: 1000, which had none, would get some. And
-/// an ACK with a SACK block has no room for a list, so nothing is suppressed in favour of what it becomes.
-#[test]
-fn what_a_list_cannot_tell_is_not_suppressed() {
-    let mut sad = reporting(Report::List, Duplicates::Count);
-    let stamped = with_options(ack(1, 2000), Options::NONE.with_timestamps(1, 1));
-    assert_eq!(send(&mut sad, [ack(1, 1000), stamped]), []);
-    assert_eq!(drain(&mut sad), [ack(1, 1000), stamped]);
-    assert_eq!(counted(&sad), [("seen", 2), ("list_full", 1)]);
-    let mut sad = reporting(Report::List, Duplicates::Count);
-    let block = lastmile_packet::SackBlock { left: SeqNumber::new(3000), right: SeqNumber::new(4000) };
-    let sack = with_options(ack(1, 1000), Options::NONE.with_sack(&[block]));
-    assert_eq!(send(&mut sad, [sack, ack(1, 5000)]), []);
-    assert_eq!(drain(&mut sad), [sack, ack(1, 5000)]);
-    assert_eq!(counted(&sad), [("seen", 2), ("not_tellable", 1)]);
-}
-
-/// The dropper below merges 2000 into 1000, which the upper one holds for an ACK of 1000: it is not put back.
-#[test]
-fn an_ack_that_a_dropper_below_made_newer_stays_so() {
+fn newer_values_from_a_dropper_below_are_kept() {
     let mut upper = SmartAckDropper::new(counting(), Duplicates::Keep, Report::None, Match::Never.into());
     for number in [1000, 1000, 2000] {
         upper.enqueue(NOW, ack(1, number), &mut |_, _, _| {});
@@ -498,9 +378,10 @@ fn an_ack_that_a_dropper_below_made_newer_stays_so() {
     assert!(upper.table.flows.is_empty());
 }
 
-/// A regenerator below makes 2000 between 1000 and 3000: it leaves as it is, and 3000 keeps its record.
+/// A regenerator below makes 2000 between 1000 and 3000: it departs unchanged, and 3000 keeps its
+/// record.
 #[test]
-fn an_ack_that_is_made_below_leaves_as_it_is() {
+fn an_ack_made_below_departs_unchanged() {
     use crate::ack::regenerator::{Config, Know};
     let config = Config { know: Know::Interpolate { stride: 1000 }, ..Config::default() };
     let queue = Fifo::in_packets(PacketCount::new(9), Overflow::Tail);

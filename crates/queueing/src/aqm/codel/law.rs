@@ -1,7 +1,8 @@
-//! CoDel's control law by itself, for any queue that can hand out its oldest packet.
+//! CoDel's control law, for any queue from which the oldest packet can be taken.
 //!
-//! Published: RFC 8289, sections 5.3 to 5.6. As `dodequeue` there, a packet counts as late only while more than a largest
-//! packet waits behind it. A mark stands for a drop (section 4.4 and Linux): the marked packet is handed out.
+//! Published: RFC 8289, sections 5.3 to 5.6. As in its `dodequeue`, a packet counts as late only
+//! while more than one largest packet is queued behind it. A mark replaces a drop (section 4.4 and
+//! Linux): the marked packet is dequeued.
 
 use lastmile_packet::Packet;
 use lastmile_units::{Duration, Instant, WireBytes};
@@ -9,36 +10,37 @@ use lastmile_units::{Duration, Instant, WireBytes};
 use crate::discipline::Counter;
 use crate::{DropReason, DropSink};
 
-/// What the law is set to: one value for all queues of a discipline.
+/// Parameters of the law, shared by all queues of a discipline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// The wait that is good enough.
+    /// Acceptable queueing delay.
     pub target: Duration,
-    /// For how long every packet must wait longer before one is dropped.
+    /// Time for which the delay of every packet must exceed `target` before one is dropped.
     pub interval: Duration,
-    /// Marks packets of senders that understand it, in place of dropping them.
+    /// Marks packets of ECN-capable senders instead of dropping them.
     pub ecn: bool,
-    /// What the largest packet takes on the wire: as long as no more is left, nothing is dropped.
+    /// Bytes on the wire of the largest packet: nothing is dropped while the remaining backlog is
+    /// no larger.
     pub mtu: WireBytes,
 }
 
-/// The packets that the law watches over.
-pub trait Waiting<P> {
-    /// Takes the oldest packet out.
+/// The queue that the law controls.
+pub trait ControlledQueue<P> {
+    /// Dequeues the oldest packet.
     fn take(&mut self) -> Option<P>;
 
-    /// Bytes on the wire of the packets that still wait.
-    fn left(&self) -> WireBytes;
+    /// Backlog in bytes on the wire.
+    fn backlog_bytes(&self) -> WireBytes;
 }
 
-/// What the law did.
+/// Counters of the law's decisions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Signals {
     /// Packets dropped.
     pub dropped: u64,
-    /// Packets marked in place of being dropped.
+    /// Packets marked instead of dropped.
     pub marked: u64,
-    /// How often the law began to drop or mark.
+    /// Number of times that the law entered the dropping state.
     pub episodes: u64,
 }
 
@@ -55,11 +57,11 @@ impl Signals {
 /// The state of the law for one queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ControlLaw {
-    /// When the wait will have been above target for an interval. `None`: it is not above.
+    /// When the delay will have exceeded the target for an interval. `None`: it is below the target.
     first_above: Option<Instant>,
-    /// When the next packet is to be dropped, or, outside of an episode, would have been.
+    /// When the next packet is to be dropped; outside of an episode, when it would have been.
     drop_next: Instant,
-    /// Packets dropped since the episode began, or what it began with.
+    /// Drops since the episode began, plus its initial count.
     count: u32,
     /// `count` at the beginning of the episode.
     last_count: u32,
@@ -67,16 +69,17 @@ pub struct ControlLaw {
 }
 
 impl ControlLaw {
-    /// Hands out the next packet of `queue`, having dropped or marked those that the law wants to.
+    /// Dequeues the next packet of `queue`, after dropping or marking the packets that the law
+    /// selects.
     pub fn dequeue<P: Packet>(
         &mut self,
         settings: &Settings,
         now: Instant,
-        queue: &mut impl Waiting<P>,
+        queue: &mut impl ControlledQueue<P>,
         signals: &mut Signals,
         drops: &mut dyn DropSink<P>,
     ) -> Option<P> {
-        let Some((mut packet, mut late)) = self.look(settings, now, queue) else {
+        let Some((mut packet, mut late)) = self.take_oldest(settings, now, queue) else {
             self.dropping = false;
             return None;
         };
@@ -90,8 +93,8 @@ impl ControlLaw {
                 return Some(packet);
             }
             drops.dropped(now, packet, DropReason::Aqm);
-            // The packet behind it goes, however late it is.
-            return self.look(settings, now, queue).map(|(next, _)| next);
+            // The next packet departs, however late it is.
+            return self.take_oldest(settings, now, queue).map(|(next, _)| next);
         }
         self.dropping = late;
         while self.dropping && now >= self.drop_next {
@@ -101,8 +104,8 @@ impl ControlLaw {
                 return Some(packet);
             }
             drops.dropped(now, packet, DropReason::Aqm);
-            // Something is left: a late packet has more than a largest one behind it.
-            (packet, late) = self.look(settings, now, queue)?;
+            // The queue is not empty: a late packet has more than one largest packet behind it.
+            (packet, late) = self.take_oldest(settings, now, queue)?;
             if late {
                 self.drop_next = drop_after(self.drop_next, settings.interval, self.count);
             }
@@ -111,14 +114,20 @@ impl ControlLaw {
         Some(packet)
     }
 
-    /// The oldest packet, and whether it and all before it have been late for an interval (`dodequeue`).
-    fn look<P: Packet>(&mut self, settings: &Settings, now: Instant, queue: &mut impl Waiting<P>) -> Option<(P, bool)> {
+    /// The oldest packet, and whether the delay has exceeded the target for an interval
+    /// (`dodequeue`).
+    fn take_oldest<P: Packet>(
+        &mut self,
+        settings: &Settings,
+        now: Instant,
+        queue: &mut impl ControlledQueue<P>,
+    ) -> Option<(P, bool)> {
         let Some(packet) = queue.take() else {
             self.first_above = None;
             return None;
         };
         let waited = now.since(packet.meta().arrived);
-        if waited < settings.target || queue.left() <= settings.mtu {
+        if waited < settings.target || queue.backlog_bytes() <= settings.mtu {
             self.first_above = None;
             return Some((packet, false));
         }
@@ -126,7 +135,8 @@ impl ControlLaw {
         Some((packet, now >= first_above))
     }
 
-    /// Begins an episode. One that follows soon upon another drops as often as that one did in the end.
+    /// Begins an episode. If the previous one ended less than 16 intervals ago, this one starts
+    /// with the drop count that it reached.
     fn begin(&mut self, interval: Duration, now: Instant) {
         let gained = self.count.saturating_sub(self.last_count);
         let soon = now.since(self.drop_next) < interval.saturating_mul(16);
@@ -137,21 +147,23 @@ impl ControlLaw {
     }
 }
 
-/// Marks the packet if it may be, or counts it as dropped and says false.
+/// Marks the packet if marking is enabled and its sender is ECN-capable; else counts it as dropped
+/// and returns false.
 fn signal(settings: &Settings, packet: &mut impl Packet, signals: &mut Signals) -> bool {
     let marked = settings.ecn && packet.mark_ce();
     *(if marked { &mut signals.marked } else { &mut signals.dropped }) += 1;
     marked
 }
 
-/// When the next drop follows upon the one at `time`: `interval / sqrt(count)` later (RFC 8289, section 5.5).
+/// Time of the drop that follows one at `time`: `interval / sqrt(count)` later (RFC 8289, section
+/// 5.5).
 #[must_use]
 pub fn drop_after(time: Instant, interval: Duration, count: u32) -> Instant {
     time.saturating_add(interval_over_root(interval, count))
 }
 
-/// `interval / sqrt(count)`, rounded down to a picosecond: the whole square root of `interval^2 / count`. A count of zero
-/// counts as one.
+/// `interval / sqrt(count)`, rounded down to a picosecond: the integer square root of `interval^2 /
+/// count`. A count of zero counts as one.
 #[must_use]
 pub fn interval_over_root(interval: Duration, count: u32) -> Duration {
     let square = u128::from(interval.as_ps()).pow(2) / u128::from(count.max(1));

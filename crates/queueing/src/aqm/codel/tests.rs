@@ -4,7 +4,7 @@ use lastmile_units::PacketCount;
 
 use super::*;
 
-/// A line without overhead: what is on the wire is the IP packet.
+/// A line without overhead: the bytes on the wire are the IP packet.
 fn plain() -> LinkLayer {
     LinkLayer::new(0, Framing::None).expect("no overhead")
 }
@@ -17,15 +17,16 @@ fn ms(ms: u64) -> Instant {
     Instant::ZERO + Duration::from_ms(ms)
 }
 
-/// Packets of 1000 bytes that come at once, numbered on.
+/// Consecutively numbered packets of 1000 bytes that arrive at once.
 fn fill(codel: &mut CoDel<Meta>, at: Instant, numbers: core::ops::RangeInclusive<u16>, ecn: u8) {
     for number in numbers {
         let packet = Meta { arrived: at, ip_id: number, ip_len: 1000, traffic_class: ecn, ..Meta::default() };
-        codel.enqueue(at, packet, &mut |_, _, _| panic!("there is room for all"));
+        codel.enqueue(at, packet, &mut |_, _, _| panic!("the queue is not full"));
     }
 }
 
-/// What happens at a dequeue every 10 ms, from `first` to `last` ms: (ms, number of a packet that is dropped).
+/// Dequeues every 10 ms, from `first` to `last` ms, and returns the drops as (ms, number of the
+/// packet).
 fn drops_every_10_ms(codel: &mut CoDel<Meta>, first: u64, last: u64) -> Vec<(u64, u16)> {
     let mut dropped = Vec::new();
     for at in (first..=last).step_by(10) {
@@ -48,9 +49,10 @@ fn the_root_is_exact() {
     assert_eq!(interval_over_root(Duration::MAX, 1), Duration::MAX);
 }
 
-/// Worked by the pseudo-code of RFC 8289, section 5. All packets came at 0. At 10 ms the first has waited more than 5 ms, so
-/// the wait has been above target for an interval at 110 ms: packet 11 is dropped and 12 leaves, the next drop is due at
-/// 210 ms, and packet k + 1 leaves at 10 k ms from then on.
+/// Computed with the pseudo-code of RFC 8289, section 5. All packets arrived at 0. At 10 ms the
+/// first has waited for more than 5 ms, so the delay has exceeded the target for an interval at 110
+/// ms: packet 11 is dropped and 12 departs, the next drop is due at 210 ms, and packet k + 1
+/// departs at 10 k ms from then on.
 ///
 /// | due, ms | at, ms | drop | count | next due |
 /// | --- | --- | --- | --- | --- |
@@ -83,10 +85,11 @@ fn empty(codel: &mut CoDel<Meta>, at: Instant) {
     while codel.dequeue(at, &mut none).is_some() {}
 }
 
-/// The episode above made five drops and began with one. Upon the next, at 510 ms, 77 ms after a drop would have been due,
-/// the count starts at 5 - 1 = 4: the second drop is due 100 / sqrt(4) = 50 ms later, the third 44.721 ms after that.
+/// The episode of `drops_come_faster_as_the_rfc_says` made five drops with an initial count of 1.
+/// The next begins at 510 ms, 77 ms after a drop would have been due, so the count starts at 5 - 1
+/// = 4: its second drop is due 100 / sqrt(4) = 50 ms later, the third 44.721 ms after that.
 #[test]
-fn an_episode_soon_after_another_goes_on_with_its_count() {
+fn an_episode_soon_after_another_continues_its_count() {
     let mut codel = codel(false);
     fill(&mut codel, ms(0), 1..=100, 0);
     drops_every_10_ms(&mut codel, 10, 390);
@@ -95,7 +98,8 @@ fn an_episode_soon_after_another_goes_on_with_its_count() {
     assert_eq!(drops_every_10_ms(&mut codel, 410, 610), [(510, 211), (560, 217), (610, 223)]);
 }
 
-/// The same 1520 ms later. 1600 ms after 433.167 is 2033.167, so 2030 ms still is soon.
+/// The second episode begins 1520 ms later, at 2030 ms. 1600 ms after 433.167 is 2033.167, so 2030
+/// ms is within 16 intervals.
 #[test]
 fn an_episode_within_sixteen_intervals_is_soon() {
     let mut codel = codel(false);
@@ -106,10 +110,11 @@ fn an_episode_within_sixteen_intervals_is_soon() {
     assert_eq!(drops_every_10_ms(&mut codel, 1930, 2130), [(2030, 211), (2080, 217), (2130, 223)]);
 }
 
-/// After the drop at 390 ms one packet is left behind the one that goes: the episode is over, and the drop that was due at
-/// 388.446 ms stays the last that was. A new one at 2030 ms, more than 1600 ms after that, starts at 1.
+/// After the drop at 390 ms one packet is left behind the departing one: the episode is over, and
+/// 388.446 ms stays the last due time. A new episode at 2030 ms, more than 1600 ms after that,
+/// starts with a count of 1.
 #[test]
-fn an_episode_ends_with_what_is_in_time_and_its_schedule_with_it() {
+fn an_episode_and_its_schedule_end_with_a_packet_in_time() {
     let mut codel = codel(false);
     fill(&mut codel, ms(0), 1..=45, 0);
     assert_eq!(drops_every_10_ms(&mut codel, 10, 400), FIRST);
@@ -118,17 +123,19 @@ fn an_episode_ends_with_what_is_in_time_and_its_schedule_with_it() {
     assert_eq!(drops_every_10_ms(&mut codel, 1930, 2130), [(2030, 211), (2130, 222)]);
 }
 
-/// At 440 ms a drop has been due since 433.167, but only one packet of 1000 bytes waits behind: it is no standing queue.
+/// At 440 ms a drop has been due since 433.167, but only one packet of 1000 bytes is queued behind:
+/// no standing queue.
 #[test]
-fn what_is_in_time_is_not_dropped_however_long_a_drop_was_due() {
+fn a_packet_in_time_is_not_dropped_even_if_a_drop_is_due() {
     let mut codel = codel(false);
     fill(&mut codel, ms(0), 1..=46, 0);
     assert_eq!(drops_every_10_ms(&mut codel, 10, 390), FIRST);
     assert_eq!(drops_every_10_ms(&mut codel, 440, 450), []);
 }
 
-/// Behind the packet that leaves with the first drop, 12, one is left: from there on the wait is not above target. More comes
-/// at 112 ms, which is above target from 120 ms on, for an interval at 220; with one drop made before, the count starts at 1.
+/// Behind packet 12, which departs with the first drop, one packet is left: the delay then counts
+/// as below the target. More packets arrive at 112 ms, exceed the target from 120 ms on, and have
+/// done so for an interval at 220 ms. One drop was made before, so the count starts at 1.
 #[test]
 fn the_packet_behind_the_first_drop_counts_too() {
     let mut codel = codel(false);
@@ -138,7 +145,7 @@ fn the_packet_behind_the_first_drop_counts_too() {
     assert_eq!(drops_every_10_ms(&mut codel, 120, 320), [(220, 23), (320, 34)]);
 }
 
-/// A wait below the target is good, the target itself is not (section 5.6).
+/// A delay below the target is good, the target itself is not (section 5.6).
 #[test]
 fn a_wait_of_just_the_target_is_too_long() {
     for (later, expected) in [(Duration::ZERO, vec![105]), (Duration::from_us(1), vec![])] {
@@ -147,7 +154,9 @@ fn a_wait_of_just_the_target_is_too_long() {
         for step in 0..=10 {
             let (arrived, now) = (ms(10 * step) + later, ms(10 * step + 5));
             while codel.backlog().packets < PacketCount::new(4) {
-                codel.enqueue(now, Meta { ip_len: 1000, ..Meta::default() }, &mut |_, _, _| panic!("there is room"));
+                codel.enqueue(now, Meta { ip_len: 1000, ..Meta::default() }, &mut |_, _, _| {
+                    panic!("the queue is not full")
+                });
             }
             for packet in &mut codel.queue.packets {
                 packet.arrived = arrived;
@@ -158,15 +167,15 @@ fn a_wait_of_just_the_target_is_too_long() {
     }
 }
 
-/// A queue that somebody else empties, as FQ-CoDel does when there is no room, is not late any more.
+/// A queue emptied from outside, as FQ-CoDel does on overflow, starts a new interval.
 #[test]
 fn a_queue_that_was_emptied_from_outside_starts_afresh() {
     struct Outside(Vec<Meta>);
-    impl Waiting<Meta> for Outside {
+    impl ControlledQueue<Meta> for Outside {
         fn take(&mut self) -> Option<Meta> {
             self.0.pop()
         }
-        fn left(&self) -> WireBytes {
+        fn backlog_bytes(&self) -> WireBytes {
             WireBytes::new(1000 * self.0.len() as u64)
         }
     }
@@ -182,8 +191,9 @@ fn a_queue_that_was_emptied_from_outside_starts_afresh() {
     assert_eq!(dropped, 0, "above target since 110 ms, not since 10");
 }
 
-/// 1500 bytes in 32 cells are a largest packet of 1696: one that waits behind is left alone, and counts as that much whether
-/// it comes or goes; two behind are a standing queue.
+/// 1500 bytes take 32 cells, 1696 bytes: the largest packet. One of them queued behind causes no
+/// drops; two behind are a standing queue. A packet has this size both when it is enqueued and when
+/// it is dequeued.
 #[test]
 fn a_largest_packet_is_as_large_as_on_the_wire() {
     let atm = LinkLayer::new(8, Framing::Atm).expect("an overhead of 8 bytes");
@@ -193,7 +203,7 @@ fn a_largest_packet_is_as_large_as_on_the_wire() {
         for step in 0..100_u64 {
             while codel.backlog().packets < PacketCount::new(behind + 1) {
                 let packet = Meta { arrived: ms(step * 10), ip_len: 1500, ..Meta::default() };
-                codel.enqueue(ms(step * 10 + 50), packet, &mut |_, _, _| panic!("there is room"));
+                codel.enqueue(ms(step * 10 + 50), packet, &mut |_, _, _| panic!("the queue is not full"));
             }
             codel.dequeue(ms(step * 10 + 50), &mut |_, _, _| dropped += 1);
         }
@@ -209,7 +219,8 @@ fn the_defaults_are_those_of_the_rfc() {
     assert_eq!((limit, ecn, largest), (Limit::Packets(PacketCount::new(1000)), false, ByteCount::new(1500)));
 }
 
-/// The same 1700 ms later: 433.167 + 16 * 100 = 2033.167 has passed at 2110 ms, so the count starts at 1.
+/// The second episode begins 1700 ms later: 433.167 + 16 * 100 = 2033.167 has passed at 2110 ms, so
+/// the count starts at 1.
 #[test]
 fn an_episode_long_after_another_starts_afresh() {
     let mut codel = codel(false);
@@ -220,9 +231,10 @@ fn an_episode_long_after_another_starts_afresh() {
     assert_eq!(drops_every_10_ms(&mut codel, 2010, 2210), [(2110, 211), (2210, 222)]);
 }
 
-/// The times of the trace above, with a mark where a drop was; each dequeue hands out one packet, marked or not.
+/// Marks at the times at which `drops_come_faster_as_the_rfc_says` has drops. Each dequeue returns
+/// one packet, marked or not.
 #[test]
-fn a_mark_takes_the_place_of_a_drop() {
+fn a_mark_replaces_a_drop() {
     let mut codel = codel(true);
     fill(&mut codel, ms(0), 1..=200, 2);
     let mut none = |_, packet, reason| panic!("{packet:?} dropped: {reason:?}");
@@ -234,35 +246,36 @@ fn a_mark_takes_the_place_of_a_drop() {
 }
 
 #[test]
-fn a_sender_that_knows_no_marks_gets_drops_all_the_same() {
+fn a_sender_without_ecn_gets_drops() {
     let mut codel = codel(true);
     fill(&mut codel, ms(0), 1..=200, 0);
     assert_eq!(drops_every_10_ms(&mut codel, 10, 430), FIRST);
 }
 
-/// One packet of 1000 bytes waits behind each that leaves, never more than the 1500 of the largest: that is no standing
-/// queue, however long each has waited. With two behind, it is one.
+/// One packet of 1000 bytes is queued behind each departing one, never more than the 1500 of the
+/// largest: no standing queue, however long each has waited. Two packets behind are one.
 #[test]
-fn a_backlog_of_one_largest_packet_is_left_alone() {
+fn a_backlog_of_one_largest_packet_causes_no_drops() {
     for (behind, expected) in [(1, 0), (2, 9)] {
         let mut codel = codel(false);
         let mut dropped = 0;
         for step in 0..100_u64 {
             while codel.backlog().packets < PacketCount::new(behind + 1) {
-                // It came 50 ms ago.
+                // The packet arrived 50 ms ago.
                 let packet = Meta { arrived: ms(step * 10), ip_len: 1000, ..Meta::default() };
-                codel.enqueue(ms(step * 10 + 50), packet, &mut |_, _, _| panic!("there is room"));
+                codel.enqueue(ms(step * 10 + 50), packet, &mut |_, _, _| panic!("the queue is not full"));
             }
             codel.dequeue(ms(step * 10 + 50), &mut |_, _, _| dropped += 1);
         }
-        // The first is dropped at 150 ms. The next has one behind it, so the wait is not above target; it is again 10 ms
-        // later, for an interval at 260 ms, and so on every 110 ms up to 1030.
+        // The first drop is at 150 ms. The next packet has one behind it, so the delay counts as
+        // below the target; it exceeds the target 10 ms later, for an interval at 260 ms, and so on
+        // every 110 ms up to 1030.
         assert_eq!(dropped, expected, "{behind} behind");
     }
 }
 
 #[test]
-fn what_no_queue_could_hold_is_told_apart_from_what_finds_it_full() {
+fn a_packet_above_the_limit_and_a_full_queue_are_distinguished() {
     let limit = Limit::Bytes(ByteCount::new(100));
     let mut codel = CoDel::new(&Config { limit, ..Config::default() }, &plain()).expect("a limit in bytes");
     let mut dropped = Vec::new();

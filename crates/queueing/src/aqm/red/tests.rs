@@ -4,7 +4,7 @@ use lastmile_units::CellCount;
 
 use super::*;
 
-/// A line without overhead: what is on the wire is the IP packet.
+/// A line without overhead: the bytes on the wire are the IP packet.
 fn plain() -> LinkLayer {
     LinkLayer::new(0, Framing::None).expect("no overhead")
 }
@@ -17,7 +17,7 @@ fn percent(percent: u32) -> Ratio {
     Ratio::from_percent(percent).expect("a share")
 }
 
-/// A weight of a half, 1000-byte packets, and 8 Mbit/s: one takes 1 ms.
+/// A weight of a half, 1000-byte packets, and 8 Mbit/s: a packet takes 1 ms.
 fn config() -> Config {
     Config {
         limit: packets(1000),
@@ -44,9 +44,10 @@ fn us(us: u64) -> Instant {
     Instant::ZERO + Duration::from_us(us)
 }
 
-/// With w = 1/2, four packets that come at once find 0, 1, 2 and 3: the average is 0, then 0 + 1/2 = 1/2,
-/// 1/2 + 3/4 = 5/4, 5/4 + 7/8 = 17/8. All leave at 0. After 3.9 ms, three packets of 1 ms would have come into an empty queue:
-/// 17/8 / 2^3 = 17/64; the next packet finds one, 17/64 + 47/128 = 81/128.
+/// With w = 1/2, four packets that arrive at once find 0, 1, 2 and 3: the average is 0, then 0 +
+/// 1/2 = 1/2, 1/2 + 3/4 = 5/4, 5/4 + 7/8 = 17/8. All depart at 0. After 3.9 ms, three packets of 1
+/// ms would have found an empty queue: 17/8 / 2^3 = 17/64. The next packet finds one: 17/64 +
+/// 47/128 = 81/128.
 #[test]
 fn the_average_is_exact() {
     let mut red = red(&config());
@@ -62,7 +63,7 @@ fn the_average_is_exact() {
     average(&red, 81, 128);
 }
 
-/// 0.998^500 = 0.367 510 625, of 10 packets; and (1/2)^500 leaves nothing.
+/// An average of 10 packets decays to 10 * 0.998^500 = 10 * 0.367 510 625. (1/2)^500 leaves zero.
 #[test]
 fn a_pause_lets_the_average_decay_by_a_power() {
     let weight = |ppm| u64::from(Ratio::from_ppm(ppm).expect("a share").as_parts_per_billion()) * ONE / 1_000_000_000;
@@ -72,8 +73,8 @@ fn a_pause_lets_the_average_decay_by_a_power() {
     assert_eq!(decayed(10 * ONE, weight(500_000), 0), 10 * ONE);
 }
 
-/// Section 4 of the paper: for a min of 5 packets and bursts of 50, the weight may be at most 0.0042 (it is 0.00419...): of the
-/// powers of two that is 2^-8 = 0.0039.
+/// Section 4 of the paper: for a min of 5 packets and bursts of 50, the weight may be at most
+/// 0.0042 (it is 0.00419...). The largest power of two below is 2^-8 = 0.0039.
 #[test]
 fn the_weight_for_a_burst_is_that_of_the_paper() {
     let of = |config: &Config| config.weight(&plain());
@@ -81,17 +82,17 @@ fn the_weight_for_a_burst_is_that_of_the_paper() {
     assert_eq!(of(&burst(50)), Ok(ONE >> 8));
     let below = |weight: f64| 51.0 + ((1.0 - weight).powi(51) - 1.0) / weight;
     assert!(below(0.0041) < 5.0 && below(0.0042) > 5.0 && below(0.0042) < 5.01, "the formula of the paper");
-    let exact = after_burst(50, ONE >> 8) as f64 / ONE as f64;
+    let exact = average_after_burst(50, ONE >> 8) as f64 / ONE as f64;
     assert!((exact - below(1.0 / 256.0)).abs() < 1e-6, "{exact}");
-    // 5000 bytes are 5 packets of 1000; (2 * 5 + 15) / 3 = 8 packets are advised: 2^-2 leaves an average of 5.30, 2^-3 one
-    // of 3.41.
+    // 5000 bytes are 5 packets of 1000; (2 * 5 + 15) / 3 = 8 packets are advised: 2^-2 leaves an
+    // average of 5.30, 2^-3 one of 3.41.
     let bytes = |count| Limit::Bytes(ByteCount::new(count));
     assert_eq!(of(&Config { min: bytes(5000), max: bytes(15_000), ..burst(50) }), Ok(ONE >> 8));
     assert_eq!(of(&Config { weight: Weight::Advised, ..config() }), Ok(ONE >> 3));
     assert_eq!(of(&burst(0)), Err(RedError::Burst(PacketCount::new(0))));
 }
 
-/// How many packets pass between two signals, `times` over, with the average held still.
+/// Numbers of packets between two signals, for `times` gaps, with a constant average.
 fn gaps(config: &Config, average: u64, times: usize) -> Vec<u64> {
     let mut detector = red(config).detector;
     detector.average = average;
@@ -103,8 +104,8 @@ fn gaps(config: &Config, average: u64, times: usize) -> Vec<u64> {
     (0..times).map(|_| gap()).collect()
 }
 
-/// Halfway from 5 to 15 packets the probability is half of 4 %, so behind a drop the next is one of the next 49 packets,
-/// each equally likely: 1000 of 49 000 with a standard deviation of 31.
+/// Halfway from 5 to 15 packets the probability is half of 4 %, so after a drop the next is one of
+/// the next 49 packets, each equally likely: 1000 of 49 000 with a standard deviation of 31.
 #[test]
 fn drops_are_spread_evenly() {
     let config = Config { probability: percent(4), ..config() };
@@ -116,7 +117,7 @@ fn drops_are_spread_evenly() {
     assert!(gaps.iter().all(|&gap| gap < 50));
 }
 
-/// Packets from signal to signal are 1/(2p) on average: at 1/4 of the way, 1/2 and 3/4 of a max of 10 %.
+/// The mean gap is 1/(2p) packets: at 1/4, 1/2 and 3/4 of a max of 10 %.
 #[test]
 fn the_probability_grows_with_the_average() {
     let config = Config { probability: percent(10), min: packets(4), max: packets(8), ..config() };
@@ -133,7 +134,8 @@ fn the_probability_grows_with_the_average() {
     assert!((0..10_000).all(|_| below.judge() == Verdict::Pass), "a probability of zero at min itself");
 }
 
-/// At max everything goes. Gentle, it is 10 % there and still, at one and a half times max 10 + 90 / 2 = 55 %, at twice max all.
+/// At max every packet is dropped. With `gentle`, the probability at max is 10 %, at one and a half
+/// times max 10 + 90 / 2 = 55 %, at twice max 100 %.
 #[test]
 fn gentle_has_no_step_at_max() {
     let step = Config { probability: percent(10), ..config() };
@@ -146,13 +148,13 @@ fn gentle_has_no_step_at_max() {
     let at = [29, 30, 45, 59, 60];
     assert_eq!(at.map(|at| signals(&step, at)), [95, 1000, 1000, 1000, 1000].map(Some));
     assert_eq!(at.map(|at| signals(&gentle, at)), [95, 100, 550, 970, 1000].map(Some));
-    // Above a half the next after a signal always is one: 1 / (1 - p) * p is above 1.
+    // Above a half the packet after a signal always is signalled: 1 / (1 - p) * p is above 1.
     assert_eq!(gaps(&gentle, 45 * ONE / 2, 1000), vec![1; 1000]);
     let mean = gaps(&gentle, 15 * ONE, 20_000).iter().sum::<u64>() as f64 / 20_000.0;
     assert!((4.8..5.2).contains(&mean), "one of 1 to 9, not {mean}");
 }
 
-/// What becomes of 1000 packets, each of which finds ten, with an average of ten: (dropped, marked).
+/// Sends 1000 packets, each of which finds ten, at an average of ten; returns (dropped, marked).
 fn signals(config: &Config, ecn: u8) -> (u64, u64) {
     let mut red = red(config);
     red.detector.average = 10 * ONE;
@@ -170,7 +172,7 @@ fn signals(config: &Config, ecn: u8) -> (u64, u64) {
 }
 
 #[test]
-fn a_mark_takes_the_place_of_a_drop() {
+fn a_mark_replaces_a_drop() {
     let (dropped, marked) = signals(&Config { ecn: true, ..config() }, 2);
     assert!(dropped == 0 && marked > 0, "{dropped} dropped, {marked} marked");
     let (dropped, marked) = signals(&Config { ecn: true, ..config() }, 0);
@@ -179,7 +181,7 @@ fn a_mark_takes_the_place_of_a_drop() {
     assert!(dropped > 0 && marked == 0, "{dropped} dropped, {marked} marked without ecn");
 }
 
-/// An average of ten above a max of six: every packet is signalled, by a drop if asked for.
+/// An average of ten above a max of six: every packet is signalled, by a drop with `hard_drop`.
 #[test]
 fn above_max_marks_may_become_drops() {
     let above = Config { ecn: true, max: packets(6), limit: packets(2000), ..config() };
@@ -206,7 +208,7 @@ fn thresholds_must_be_a_range() {
 }
 
 #[test]
-fn what_red_cannot_work_with_is_refused() {
+fn parameters_with_which_red_cannot_work_are_refused() {
     let refused = |config: Config| Red::<Meta>::new(&config, &plain()).expect_err("it is refused");
     assert_eq!(refused(Config { probability: percent(0), ..config() }), RedError::ZeroProbability);
     assert_eq!(refused(Config { average_packet: ByteCount::ZERO, ..config() }), RedError::ZeroPacket);
@@ -232,8 +234,8 @@ fn the_defaults_are_those_of_floyd_and_tc() {
     assert_eq!((config.ecn, config.hard_drop, config.gentle, config.seed), (false, false, true, 1));
 }
 
-/// One packet in a burst leaves an average of the weight, and that must be below `min`: of 500 bytes, half of a packet, a
-/// half is not and a quarter is.
+/// A burst of one packet leaves an average equal to the weight, which must be below `min`. For 500
+/// bytes, half of a packet, a weight of a half is too large and a quarter is not.
 #[test]
 fn a_burst_must_leave_the_average_below_min_and_not_at_it() {
     let bytes = |count| Limit::Bytes(ByteCount::new(count));
@@ -246,7 +248,8 @@ fn atm() -> LinkLayer {
     LinkLayer::new(8, Framing::Atm).expect("an overhead of 8 bytes")
 }
 
-/// 1000 bytes are 21 cells, so 105 cells are the 5 packets of the paper's example, and three packets that wait 63 cells.
+/// 1000 bytes are 21 cells: 105 cells are the 5 packets of the paper's example, and three queued
+/// packets are 63 cells.
 #[test]
 fn cells_count_as_packets_of_average_size() {
     let cells = |count| Limit::Cells(CellCount::new(count));
@@ -257,13 +260,13 @@ fn cells_count_as_packets_of_average_size() {
     for _ in 0..3 {
         red.enqueue(us(0), packet(0, 0), &mut none);
     }
-    assert_eq!(red.waiting(), 63);
+    assert_eq!(red.backlog_in_limit_units(), 63);
     let bytes = |count| Limit::Bytes(ByteCount::new(count));
     let mut red = self::red(&Config { min: bytes(5000), max: bytes(15_000), ..config() });
     for _ in 0..3 {
         red.enqueue(us(0), packet(0, 0), &mut none);
     }
-    assert_eq!(red.waiting(), 3000);
+    assert_eq!(red.backlog_in_limit_units(), 3000);
 }
 
 /// 21 cells take 1.113 ms at 8 Mbit/s: 3.3 ms are two packets, and 8 packets decay to 2.
@@ -276,7 +279,7 @@ fn a_pause_is_counted_in_packets_on_the_wire() {
     assert_eq!(red.detector.average, 2 * ONE);
 }
 
-/// Pauses from 0 and from 10 ms: at 13 ms three packets of 1 ms would have come.
+/// Pauses from 0 and from 10 ms: by 13 ms three packets of 1 ms would have arrived.
 #[test]
 fn a_pause_begins_when_the_last_packet_leaves() {
     let mut red = red(&config());
@@ -289,7 +292,8 @@ fn a_pause_begins_when_the_last_packet_leaves() {
     assert_eq!(red.detector.average, ONE);
 }
 
-/// Figure 2 of the paper: the count is -1 below `min`, 0 with the first packet above it, and 0 again with each that is signalled.
+/// Figure 2 of the paper: the count is -1 below `min`, 0 at the first packet above it, and 0 again
+/// at each signal.
 #[test]
 fn packets_are_counted_from_the_first_above_min() {
     let mut detector = red(&Config { probability: Ratio::from_ppm(1).expect("a share"), ..config() }).detector;
@@ -322,9 +326,9 @@ fn seeds_give_other_drops() {
     assert_ne!(of(1), of(2));
 }
 
-/// What would be marked still finds no room when the queue is full, and is then no mark.
+/// A packet to be marked is dropped when the queue is full, and does not count as a mark.
 #[test]
-fn a_mark_makes_no_room() {
+fn a_mark_frees_no_space() {
     let full = Config { ecn: true, limit: packets(20), max: packets(6), ..config() };
     let mut red = red(&full);
     for _ in 0..20 {
@@ -347,7 +351,7 @@ fn a_mark_makes_no_room() {
         });
         counts
     };
-    // The average was above max, whatever became of the packet.
+    // The average was above max, whether or not the packet was dropped.
     assert_eq!(counts(&red), [("sent_packets", 1), ("sent_bytes", 1000), ("dropped_tail", 1), ("forced", 1)]);
     assert_eq!(counts(&small), [("dropped_too_large", 1)]);
 }

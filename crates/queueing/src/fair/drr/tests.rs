@@ -1,17 +1,18 @@
 use lastmile_units::{PacketCount, WireBytes};
 
 use super::{Among, Config};
-use crate::fair::trial::{Trial, flows, line};
+use crate::fair::harness::{Trial, flows, line};
 use crate::spec::Spec;
 
 fn quanta<const N: usize>(quanta: [u64; N]) -> Spec {
     Spec::Drr(Config::Classes(line(quanta.map(WireBytes::new))))
 }
 
-/// Quanta of 500, as in the figures of the paper. Turn 1: 200 of 500, 300 stay; 500 of 500; 100, 400 stay; 180, 320 stay.
-/// Turn 2: 750 and 20 of 800; 500 of 500; 600 and 200 of 900; 700 and 50 of 820.
+/// Quanta of 500, as in the figures of the paper. Turn 1: 200 of 500, 300 stay; 500 of 500; 100,
+/// 400 stay; 180, 320 stay. Turn 2: 750 and 20 of 800; 500 of 500; 600 and 200 of 900; 700 and 50
+/// of 820.
 #[test]
-fn what_a_turn_leaves_is_kept_for_the_next() {
+fn the_unused_part_of_a_turn_is_kept_for_the_next() {
     let mut trial = Trial::new(&quanta([500; 4]));
     for (class, sizes) in
         [(0, [200, 750, 20].as_slice()), (1, &[500, 500]), (2, &[100, 600, 200]), (3, &[180, 700, 50])]
@@ -23,8 +24,8 @@ fn what_a_turn_leaves_is_kept_for_the_next() {
     assert_eq!(trial.rest(), [turn_1.as_slice(), &turn_2].concat());
 }
 
-/// Class 0 leaves 1400 of 1500 unused and is then empty; when it comes again it has 1500 and not 2900 to spend:
-/// one packet of 1000, and in the turn after, of 2000, two.
+/// Class 0 has 1400 of 1500 unused when it becomes empty. When it has packets again its deficit is
+/// 1500, not 2900: one packet of 1000, and in the next turn, with 2000, two.
 #[test]
 fn an_empty_queue_keeps_nothing() {
     let mut trial = Trial::new(&quanta([1500, 1500]));
@@ -35,7 +36,8 @@ fn an_empty_queue_keeps_nothing() {
     assert_eq!(trial.rest(), [(0, 1000), (1, 1500), (0, 1000), (0, 1000), (1, 1500)]);
 }
 
-/// A quantum of 100 lets a packet of 250 pass in every third turn, then (50 are left) every second.
+/// A quantum of 100 lets a packet of 250 pass in every third turn, then (50 are left) in every
+/// second.
 #[test]
 fn a_quantum_smaller_than_a_packet_takes_turns_to_save() {
     let mut trial = Trial::new(&quanta([100, 100]));
@@ -45,7 +47,7 @@ fn a_quantum_smaller_than_a_packet_takes_turns_to_save() {
     assert_eq!(trial.rest(), expected);
 }
 
-/// Without classes each flow has a turn, and the fattest pays for a packet too many.
+/// Without classes each flow has a turn, and on overflow the fattest loses a packet.
 #[test]
 fn flows_take_turns_and_the_fattest_loses_its_oldest() {
     let share = WireBytes::new(1500);

@@ -16,7 +16,8 @@ fn wire(sizes: &VecDeque<u16>) -> u64 {
 }
 
 proptest! {
-    /// Against a FIFO of the standard library for each flow. No more places and queues are made than were ever in use.
+    /// Compared with a FIFO of the standard library for each flow. The store has no more slots and
+    /// queues than were ever in use.
     #[test]
     fn every_flow_has_a_fifo_of_its_own(steps in prop::collection::vec((0..4_u32, 0..4_u8, 40..1500_u16), 1..200)) {
         let mut flows: Flows<Meta, u8> = Flows::new(FlowKeys::Exact, &atm());
@@ -50,7 +51,7 @@ proptest! {
             let backlog = Backlog { packets: PacketCount::new(packets as u64), bytes: ByteCount::new(bytes) };
             prop_assert_eq!(flows.backlog(), backlog);
             most = most.max(packets);
-            prop_assert!(flows.places.len() <= most && flows.queues.len() <= 4);
+            prop_assert!(flows.slots.len() <= most && flows.queues.len() <= 4);
         }
     }
 }

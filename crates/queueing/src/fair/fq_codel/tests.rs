@@ -32,7 +32,7 @@ fn send(scheduler: &mut FqCodel<Meta>, count: usize) -> Vec<(u32, u16)> {
     sent.take(count).map(|packet| (packet.flow.index(), packet.ip_id)).collect()
 }
 
-/// Two long queues take turns, a quantum each; a flow that comes with one packet goes before both.
+/// Two long queues take turns, a quantum each; a new flow with one packet goes before both.
 #[test]
 fn sparse_flows_go_first() {
     let mut scheduler = scheduler(&config(1000));
@@ -47,7 +47,8 @@ fn sparse_flows_go_first() {
     assert_eq!(send(&mut scheduler, 4), [(3, 0), (2, 1), (1, 2), (2, 2)]);
 }
 
-/// RFC 8290, section 4.2: a new flow that has been emptied goes to the old ones, so its next packet is not first again.
+/// RFC 8290, section 4.2: an emptied new flow becomes an old one, so its next packet is not first
+/// again.
 #[test]
 fn a_flow_that_was_emptied_is_not_new_at_once_again() {
     let mut scheduler = scheduler(&config(1000));
@@ -57,20 +58,21 @@ fn a_flow_that_was_emptied_is_not_new_at_once_again() {
     }
     assert_eq!(send(&mut scheduler, 2), [(1, 0), (1, 1)]);
     scheduler.enqueue(Instant::ZERO, packet(2, 0, 100), &mut none);
-    // Flow 1 has 500 of its quantum left, flow 2 is next; then it waits, empty, behind flow 1.
+    // Flow 1 has 500 of its quantum left, flow 2 is next and then moves, empty, behind flow 1.
     assert_eq!(send(&mut scheduler, 3), [(1, 2), (2, 0), (1, 3)]);
     scheduler.enqueue(Instant::ZERO, packet(2, 1, 100), &mut none);
     assert_eq!(send(&mut scheduler, 3), [(1, 4), (1, 5), (2, 1)]);
     assert_eq!(scheduler.new_flows, 2);
 }
 
-/// The eleventh packet is one too many: flow 1 holds most, and half of its nine, five, go from its head.
+/// The eleventh packet exceeds the limit: flow 1 has the largest backlog, and half of its nine
+/// packets, five, are dropped from its head.
 #[test]
 fn the_fattest_flow_loses_half_of_its_queue() {
     let mut scheduler = scheduler(&config(10));
     let mut dropped = Vec::new();
     for number in 0..9 {
-        scheduler.enqueue(Instant::ZERO, packet(1, number, 500), &mut |_, _, _| panic!("there is room"));
+        scheduler.enqueue(Instant::ZERO, packet(1, number, 500), &mut |_, _, _| panic!("the queue is not full"));
     }
     for number in 0..2 {
         let mut sink = |_, packet: Meta, reason| dropped.push((packet.flow.index(), packet.ip_id, reason));
@@ -80,7 +82,7 @@ fn the_fattest_flow_loses_half_of_its_queue() {
     assert_eq!(dropped, expected);
 }
 
-/// Of 200 packets that share one queue, 64 go and not 100.
+/// Of 200 packets in one queue, 64 are dropped, not 100.
 #[test]
 fn no_more_than_a_batch_goes_at_once() {
     let buckets = FlowKeys::Buckets { count: NonZeroU32::MIN, seed: 1 };
@@ -101,7 +103,7 @@ fn drops(scheduler: &mut FqCodel<Meta>, packets: &[(u32, u16)]) -> Vec<(u32, u16
     dropped
 }
 
-/// What fits the limits stays, to the last packet and byte.
+/// Packets within the limits are kept, up to the last packet and byte.
 #[test]
 fn limits_are_for_packets_and_for_bytes() {
     let mut scheduler = scheduler(&config(3));
@@ -117,13 +119,13 @@ fn limits_are_for_packets_and_for_bytes() {
     assert_eq!((scheduler.tally.too_large, scheduler.tally.head), (1, 0));
 }
 
-/// Packets that came at 0 and leave every 10 ms: the episode of CoDel begins at 110 ms, as alone, in this queue alone. Once the flow
-/// is gone and comes again, nothing is left of it.
+/// Packets arrive at 0 and depart every 10 ms: the episode begins at 110 ms, as in CoDel alone, and
+/// only in this queue. A flow that was released and returns has new CoDel state.
 #[test]
 fn each_flow_has_its_own_codel_until_it_is_forgotten() {
     let mut scheduler = scheduler(&config(1000));
     for number in 0..40 {
-        scheduler.enqueue(Instant::ZERO, packet(1, number, 1000), &mut |_, _, _| panic!("there is room"));
+        scheduler.enqueue(Instant::ZERO, packet(1, number, 1000), &mut |_, _, _| panic!("the queue is not full"));
     }
     let mut dropped = Vec::new();
     for at in (10..=210).step_by(10) {
@@ -141,7 +143,8 @@ fn each_flow_has_its_own_codel_until_it_is_forgotten() {
     assert_eq!(scheduler.next_ready(end), None);
 }
 
-/// 1500 bytes in 32 cells are a largest packet of 1696: one that waits behind is no standing queue.
+/// 1500 bytes take 32 cells, 1696 bytes: the largest packet. One of them queued behind is no
+/// standing queue.
 #[test]
 fn a_largest_packet_is_as_large_as_on_the_wire() {
     let atm = LinkLayer::new(8, Framing::Atm).expect("an overhead of 8 bytes");
@@ -149,14 +152,14 @@ fn a_largest_packet_is_as_large_as_on_the_wire() {
     for step in 0..100_u16 {
         let now = Instant::ZERO + Duration::from_ms(u64::from(step) * 10 + 50);
         while scheduler.backlog().packets < PacketCount::new(2) {
-            scheduler.enqueue(now, packet(1, step, 1500), &mut |_, _, _| panic!("there is room"));
+            scheduler.enqueue(now, packet(1, step, 1500), &mut |_, _, _| panic!("the queue is not full"));
         }
         let mut none = |_, packet, reason| panic!("{packet:?} dropped: {reason:?}");
         assert!(scheduler.dequeue(now, &mut none).is_some());
     }
 }
 
-/// The same with senders that understand marks: at 110 and 210 ms the packet that leaves is marked.
+/// ECN-capable senders: the packets that depart at 110 and 210 ms are marked.
 #[test]
 fn marks_take_the_place_of_drops_and_all_is_counted() {
     let mut scheduler = scheduler(&Config { ecn: true, ..config(1000) });
@@ -172,12 +175,12 @@ fn marks_take_the_place_of_drops_and_all_is_counted() {
         }
     }
     assert_eq!(marked, [110, 210]);
-    let mut told = Vec::new();
+    let mut counters = Vec::new();
     scheduler.counters(&mut |counter| {
         if counter.value > 0 {
-            told.push((counter.name, counter.value));
+            counters.push((counter.name, counter.value));
         }
     });
     let expected = [("sent_packets", 21), ("sent_bytes", 21_000), ("marked", 2), ("episodes", 1), ("new_flows", 1)];
-    assert_eq!(told, expected);
+    assert_eq!(counters, expected);
 }

@@ -3,7 +3,7 @@ use lastmile_packet::{FlowId, Meta};
 use lastmile_units::WireBytes;
 
 use super::*;
-use crate::fair::trial::{Trial, line};
+use crate::fair::harness::{Trial, line};
 use crate::spec::Spec;
 
 const NOW: Instant = Instant::ZERO;
@@ -16,16 +16,17 @@ fn packet(ip_len: u16) -> Meta {
     Meta { ip_len, ..Meta::default() }
 }
 
-/// Two of three packets have one size. What is refused as it comes is the newest of its size; what goes otherwise the oldest.
+/// Two of three packets have equal sizes. A packet refused on arrival is the newest of its size;
+/// any other drop is the oldest.
 #[test]
-fn the_size_of_what_is_dropped_goes_from_where_it_stood() {
+fn the_size_of_a_dropped_packet_is_removed_at_its_position() {
     use DropReason::{AckFiltered, Aqm, Head, Policed, Tail, TooLarge};
     let left = |arriving, reason| {
         let mut sizes = VecDeque::from([100, 200, 100]);
         let mut dropped = 0;
         let mut sink = |_, _, _| dropped += 1;
-        let mut watch = Watch { sizes: &mut sizes, link_layer: &plain(), arriving, drops: &mut sink };
-        watch.dropped(NOW, packet(100), reason);
+        let mut tracker = SizeTracker { sizes: &mut sizes, link_layer: &plain(), arriving, drops: &mut sink };
+        tracker.dropped(NOW, packet(100), reason);
         assert_eq!(dropped, 1, "it is handed on");
         Vec::from(sizes)
     };
@@ -39,14 +40,14 @@ fn the_size_of_what_is_dropped_goes_from_where_it_stood() {
 }
 
 #[test]
-fn a_packet_that_changed_its_size_below_goes_for_the_oldest() {
+fn a_packet_of_changed_size_removes_the_oldest_entry() {
     let mut sizes = VecDeque::from([100, 200]);
-    forget(&mut sizes, 300, false);
+    remove_size(&mut sizes, 300, false);
     assert_eq!(sizes, [200]);
 }
 
 #[test]
-fn what_is_made_below_is_waiting_and_is_told() {
+fn a_packet_made_below_is_recorded_and_reported() {
     struct Made(usize);
     impl DropSink<Meta> for Made {
         fn dropped(&mut self, _: Instant, packet: Meta, _: DropReason) {
@@ -57,13 +58,14 @@ fn what_is_made_below_is_waiting_and_is_told() {
         }
     }
     let (mut sizes, mut made) = (VecDeque::from([100]), Made(0));
-    Watch { sizes: &mut sizes, link_layer: &plain(), arriving: true, drops: &mut made }.created(NOW, &packet(40));
+    SizeTracker { sizes: &mut sizes, link_layer: &plain(), arriving: true, drops: &mut made }.created(NOW, &packet(40));
     assert_eq!((sizes, made.0), (VecDeque::from([100, 40]), 1));
 }
 
-/// Quanta of 1000. The fattest flow loses its 1500 bytes, so 100 are at its head, and it need not save for two turns.
+/// Quanta of 1000. The fattest flow loses its 1500 bytes; its new head has 100, for which it need
+/// not save two turns.
 #[test]
-fn who_pays_for_a_packet_too_many_has_another_head() {
+fn a_flow_that_loses_its_head_has_a_new_head_size() {
     let share = WireBytes::new(1000);
     let mut trial = Trial::new(&Spec::Drr(Among::Flows { share, limit: PacketCount::new(3) }));
     trial.offer(7, &[1500, 100]);
@@ -73,9 +75,10 @@ fn who_pays_for_a_packet_too_many_has_another_head() {
     assert_eq!(trial.rest(), [(7, 100), (9, 1000), (8, 100)]);
 }
 
-/// A packet that no class matches goes to the last. 40, 576 and 1500 bytes are 1, 13 and 32 cells.
+/// A packet without a matching class goes to the last class. 40, 576 and 1500 bytes are 1, 13 and
+/// 32 cells.
 #[test]
-fn classes_tell_what_they_sent() {
+fn classes_count_sent_packets() {
     let atm = LinkLayer::new(8, Framing::Atm).expect("an overhead of 8 bytes");
     let classes = line([WireBytes::new(2000), WireBytes::new(2000)]);
     let mut scheduler: Node<Meta> = Spec::Drr(Among::Classes(classes)).build(&atm).expect("it can be built");
@@ -84,10 +87,10 @@ fn classes_tell_what_they_sent() {
         scheduler.enqueue(NOW, Meta { flow: FlowId::new(flow), ..packet(size) }, &mut none);
     }
     assert_eq!(std::iter::from_fn(|| scheduler.dequeue(NOW, &mut none)).count(), 3);
-    let mut told = Vec::new();
+    let mut counters = Vec::new();
     scheduler.counters(&mut |counter| {
         if counter.kind == "drr" {
-            told.push(format!("{} {} {}", counter.path, counter.name, counter.value));
+            counters.push(format!("{} {} {}", counter.path, counter.name, counter.value));
         }
     });
     let expected = [
@@ -98,5 +101,5 @@ fn classes_tell_what_they_sent() {
         "classes.1 sent_bytes 2076",
         "classes.1 sent_wire_bytes 2385",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(counters, expected);
 }

@@ -53,22 +53,22 @@ impl Order for Box<dyn Order> {
         (**self).restart();
     }
 
-    fn forgotten(&mut self) -> &mut Vec<u32> {
-        (**self).forgotten()
+    fn released(&mut self) -> &mut Vec<u32> {
+        (**self).released()
     }
 }
 
-/// A packet that comes and is the one too many at once leaves a flow of which there is nothing to remember.
+/// A packet that exceeds the limit on arrival leaves a flow without state.
 #[test]
-fn who_came_and_went_is_forgotten() {
+fn a_flow_whose_only_packet_was_dropped_is_forgotten() {
     for mut order in orders() {
         order.head(3, None);
-        assert_eq!(*order.forgotten(), [3]);
+        assert_eq!(*order.released(), [3]);
     }
 }
 
 #[test]
-fn numbers_of_flows_that_are_gone_are_used_again() {
+fn numbers_of_forgotten_flows_are_reused() {
     for order in orders() {
         let mut scheduler = Scheduler::new("any", PerFlow::new(PacketCount::new(4), &plain()), order);
         for flow in 0..5 {
@@ -76,13 +76,13 @@ fn numbers_of_flows_that_are_gone_are_used_again() {
             assert!(scheduler.dequeue(NOW, &mut none).is_some());
             assert!(scheduler.dequeue(NOW, &mut none).is_none());
         }
-        let mut touched = Vec::new();
-        scheduler.members.enqueue(NOW, packet(9), &mut none, &mut touched);
-        assert_eq!(touched, [0]);
+        let mut changed = Vec::new();
+        scheduler.members.enqueue(NOW, packet(9), &mut none, &mut changed);
+        assert_eq!(changed, [0]);
     }
 }
 
-/// A queue that drops all that waits when it is asked, as an AQM may.
+/// A queue that drops its whole backlog on dequeue, as an AQM may.
 struct Shredder(Fifo<Meta>);
 
 impl Discipline<Meta> for Shredder {

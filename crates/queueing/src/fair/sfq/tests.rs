@@ -48,10 +48,10 @@ fn queues_take_turns_of_a_quantum() {
     assert_eq!(send(&mut sfq, 6), [(1, 0), (1, 1), (1, 2), (2, 0), (1, 3), (1, 4)]);
 }
 
-/// Of cells: 40 bytes and a trailer of 8 are one cell of 53, 576 are 13 of them (689), and 1500 are 32 (1696). Each flow gets a
-/// third of them, to within a quantum.
+/// Cells: 40 bytes and a trailer of 8 are one cell of 53 bytes, 576 are 13 cells (689), and 1500
+/// are 32 (1696). Each flow gets a third of the bytes on the wire, to within a quantum.
 #[test]
-fn flows_share_the_wire_whatever_their_packets() {
+fn flows_share_the_wire_for_any_packet_sizes() {
     let line = LinkLayer::new(8, Framing::Atm).expect("8 bytes");
     let quantum = line.on_wire(lastmile_units::ByteCount::new(1500));
     let mut sfq = Sfq::new(&Config { quantum, ..config(127) }, &line);
@@ -82,18 +82,18 @@ fn drops(sfq: &mut Sfq<Meta>, packets: &[(u32, u16)]) -> Vec<(u32, u16, DropReas
     dropped
 }
 
-/// Five packets are one too many: flow 1 has three of them, and its newest goes, or its oldest.
+/// Five packets are one too many: flow 1 has three of them, and loses its newest, or its oldest.
 #[test]
-fn the_longest_queue_pays() {
+fn the_longest_queue_loses_a_packet() {
     let arrivals = [(1, 0), (1, 1), (1, 2), (2, 0), (3, 0)];
     assert_eq!(drops(&mut sfq(&config(4)), &arrivals), [(1, 2, DropReason::Tail)]);
     let head = Config { drop: Overflow::Head, ..config(4) };
     assert_eq!(drops(&mut sfq(&head), &arrivals), [(1, 0, DropReason::Head)]);
 }
 
-/// When all have one packet, the flow that came last gives way, and is forgotten.
+/// When all flows have one packet, the flow that arrived last is dropped and released.
 #[test]
-fn a_flow_too_many_finds_no_room() {
+fn a_flow_beyond_the_capacity_is_dropped() {
     let mut sfq = sfq(&config(2));
     assert_eq!(drops(&mut sfq, &[(1, 0), (2, 0), (3, 0)]), [(3, 0, DropReason::Tail)]);
     assert_eq!(send(&mut sfq, 9), [(1, 0), (2, 0)]);
@@ -112,8 +112,8 @@ fn a_queue_is_no_deeper_than_its_depth() {
     assert_eq!(send(&mut sfq, 9), [(1, 1), (1, 2), (2, 0)]);
 }
 
-/// Of 16 flows in 8 buckets some share one. From one period to the next other flows do, and in each period each flow leaves
-/// in the order in which it came.
+/// Of 16 flows in 8 buckets some share one. These change from period to period, and in each period
+/// packets of a flow depart in the order of arrival.
 #[test]
 fn a_new_hash_reorders_no_flow() {
     let mut sfq = sfq(&Config { flows: buckets(8), perturb: Duration::from_ms(10), ..config(10_000) });
@@ -132,7 +132,8 @@ fn a_new_hash_reorders_no_flow() {
     assert!(left.iter().all(|numbers| numbers.is_sorted() && !numbers.is_empty()), "{left:?}");
 }
 
-/// Flows that share a bucket, found by asking; the new hash parts them although their queue is never empty.
+/// The test searches a flow that shares a bucket with flow 0. The new hash separates them although
+/// their queue is never empty.
 #[test]
 fn a_new_hash_parts_flows_that_shared_a_bucket() {
     let mut sfq = sfq(&Config { flows: buckets(1024), perturb: Duration::from_s(10), ..config(127) });
@@ -150,8 +151,8 @@ fn a_new_hash_parts_flows_that_shared_a_bucket() {
     assert_eq!(sfq.backlog().packets, PacketCount::new(35));
 }
 
-/// The state of a bucket outlives its packets, that of a flow does not; in both a queue that is filled again has a turn, and a
-/// whole quantum: of 1500, 100 were sent in the turn before.
+/// A bucket keeps its state when it is empty, a flow does not. In both cases a queue that is filled
+/// again has a turn with a whole quantum of 1500, although 100 were sent in the turn before.
 #[test]
 fn a_queue_that_was_empty_begins_with_a_quantum() {
     for flows in [FlowKeys::Exact, buckets(1024)] {
@@ -167,9 +168,10 @@ fn a_queue_that_was_empty_begins_with_a_quantum() {
     }
 }
 
-/// A bucket that found no room is in the round again when its next packet comes.
+/// A bucket that lost its only packet on overflow is in the round again when its next packet
+/// arrives.
 #[test]
-fn a_bucket_too_many_finds_no_room_once() {
+fn a_bucket_beyond_the_capacity_is_dropped_once() {
     let mut sfq = sfq(&Config { flows: buckets(1024), ..config(2) });
     assert_eq!(drops(&mut sfq, &[(1, 0), (2, 0), (3, 0)]), [(3, 0, DropReason::Tail)]);
     assert_eq!(send(&mut sfq, 9), [(1, 0), (2, 0)]);
@@ -177,9 +179,9 @@ fn a_bucket_too_many_finds_no_room_once() {
     assert_eq!(send(&mut sfq, 9), [(3, 1), (3, 2)]);
 }
 
-/// Whether it was sent or found no room.
+/// Reused both after a departure and after a drop.
 #[test]
-fn the_number_of_a_flow_that_is_gone_is_used_again() {
+fn the_number_of_a_forgotten_flow_is_reused() {
     let mut sfq = sfq(&config(2));
     drops(&mut sfq, &[(1, 0), (2, 0), (3, 0)]);
     assert_eq!(sfq.flows.queue_of(FlowId::new(4)), 2);
@@ -187,9 +189,9 @@ fn the_number_of_a_flow_that_is_gone_is_used_again() {
     assert_eq!(sfq.flows.queue_of(FlowId::new(5)), 0);
 }
 
-/// When a queue is empty the turn goes to the one behind it, and to no other.
+/// When a queue becomes empty the turn passes to the one behind it, and to no other.
 #[test]
-fn nobody_is_passed_over_when_a_queue_runs_empty() {
+fn no_queue_is_skipped_when_another_becomes_empty() {
     let mut sfq = sfq(&config(100));
     for (flow, packets) in [(1, 1), (2, 2), (3, 2)] {
         for number in 0..packets {
@@ -199,9 +201,10 @@ fn nobody_is_passed_over_when_a_queue_runs_empty() {
     assert_eq!(send(&mut sfq, 9), [(1, 0), (2, 0), (3, 0), (2, 1), (3, 1)]);
 }
 
-/// Flow 1 had five packets and has one; flow 2, with two, is the longest. A new hash changes nothing about that.
+/// Flow 1 had five packets and has one; flow 2, with two, is the longest. A new hash does not
+/// change this.
 #[test]
-fn the_longest_queue_is_the_one_that_is_longest_now() {
+fn the_longest_queue_is_the_currently_longest() {
     for at in [Instant::ZERO, Instant::ZERO + Duration::from_s(10)] {
         let mut sfq = sfq(&Config { flows: buckets(1024), perturb: Duration::from_s(10), ..config(5) });
         assert_eq!(drops(&mut sfq, &[(1, 0), (1, 1), (1, 2), (1, 3), (1, 4)]), []);
@@ -213,7 +216,7 @@ fn the_longest_queue_is_the_one_that_is_longest_now() {
     }
 }
 
-/// Where 50 flows are from one period to the next.
+/// The buckets of 50 flows from one period to the next.
 #[test]
 fn each_period_has_a_hash_of_its_own() {
     let mut sfq = sfq(&Config { flows: buckets(1024), perturb: Duration::from_s(1), ..config(127) });
@@ -228,17 +231,17 @@ fn each_period_has_a_hash_of_its_own() {
 }
 
 #[test]
-fn counters_tell_what_was_sent_and_what_was_not() {
+fn counters_show_packets_sent_and_dropped() {
     for (drop, name) in [(Overflow::Tail, "dropped_tail"), (Overflow::Head, "dropped_head")] {
         let mut sfq = sfq(&Config { drop, ..config(2) });
         assert_eq!(drops(&mut sfq, &[(1, 0), (1, 1), (1, 2)]).len(), 1);
         assert_eq!(send(&mut sfq, 9).len(), 2);
-        let mut told = Vec::new();
+        let mut counters = Vec::new();
         sfq.counters(&mut |counter| {
             if counter.value > 0 {
-                told.push((counter.name, counter.value));
+                counters.push((counter.name, counter.value));
             }
         });
-        assert_eq!(told, [("sent_packets", 2), ("sent_bytes", 1000), (name, 1)]);
+        assert_eq!(counters, [("sent_packets", 2), ("sent_bytes", 1000), (name, 1)]);
     }
 }

@@ -3,16 +3,17 @@ use std::num::NonZeroU32;
 use lastmile_units::{Duration, PacketCount, WireBytes};
 
 use super::{Among, Config, Wf2qPlus};
+use crate::fair::harness::{Trial, eleven_sessions, flows, long_run, weights};
 use crate::fair::scheduler::Order as _;
-use crate::fair::trial::{Trial, eleven_sessions, flows, long_run, weights};
 use crate::spec::Spec;
 
 fn classes<const N: usize>(of: [u32; N]) -> Spec {
     Spec::Wf2qPlus(Config(Among::Classes(weights(of))))
 }
 
-/// The example of the paper: a session with half of the line and ten with a twentieth each. The first sends every second
-/// packet, as it would in the fluid system: when virtual time is 5, its second packet (start tag 10) must still wait.
+/// The example of the paper: a session with half of the line and ten with a twentieth each. The
+/// first sends every second packet, as in the fluid system: when virtual time is 5, its second
+/// packet (start tag 10) must still wait.
 #[test]
 fn no_session_runs_ahead_of_its_fluid_service() {
     let sent = eleven_sessions(|shares| Spec::Wf2qPlus(Config(Among::Classes(shares))));
@@ -20,7 +21,7 @@ fn no_session_runs_ahead_of_its_fluid_service() {
     assert_eq!(sent, expected);
 }
 
-/// Nobody else has packets: virtual time jumps to the start tag of the one who has, and the line does not wait.
+/// Only one member has packets: virtual time jumps to its start tag, and the line does not wait.
 #[test]
 fn virtual_time_jumps_to_the_least_start_tag() {
     let mut trial = Trial::new(&classes([1, 9]));
@@ -29,11 +30,13 @@ fn virtual_time_jumps_to_the_least_start_tag() {
     assert_eq!(trial.rest_classes(), [1, 0, 0, 0]);
 }
 
-/// Weights 1 and 9: after a packet of 100 each, virtual time is 20, and class 0 has been served to 100. While the line is
-/// busy that counts, and class 1 goes three times (20 to 53.3) before it. After a pause it does not: of the start tags 0 and
-/// finish tags 100 and 11.1, class 1 goes first, and class 0 next, since at 10 the next of class 1 (11.1) has not begun.
+/// Weights 1 and 9: after a packet of 100 each, virtual time is 20, and class 0 has been served to
+/// 100. While the line is busy, class 1 therefore sends three times (20 to 53.3) before class 0.
+/// After a pause earlier service is released: of the start tags 0 and finish tags 100 and 11.1,
+/// class 1 goes first. Class 0 is next, since at 10 the next packet of class 1 (11.1) has not
+/// begun.
 #[test]
-fn a_pause_of_the_line_ends_what_a_class_owes() {
+fn a_pause_of_the_line_discards_earlier_service() {
     for (pause, expected) in [(Duration::ZERO, [1, 0, 1, 1]), (Duration::from_us(1), [1, 1, 1, 0])] {
         let mut trial = Trial::new(&classes([1, 9]));
         trial.offer(0, &[100]);
@@ -42,7 +45,7 @@ fn a_pause_of_the_line_ends_what_a_class_owes() {
         trial.now += Duration::from_ms(1);
         trial.offer(0, &[100]);
         trial.offer(1, &[100; 3]);
-        // The line asks when it is done with the packet before, or at once if it was idle.
+        // The line dequeues when its transmission ends, or at once if it was idle.
         trial.now += pause;
         assert_eq!(trial.take_classes(4), expected);
     }
@@ -54,7 +57,7 @@ fn tags_last() {
 }
 
 #[test]
-fn flows_have_equal_weights_and_the_fattest_pays_for_a_packet_too_many() {
+fn flows_have_equal_weights_and_the_fattest_loses_on_overflow() {
     flows(&Spec::Wf2qPlus(Config(Among::Flows { share: NonZeroU32::MIN, limit: PacketCount::new(4) })));
 }
 
@@ -66,9 +69,10 @@ fn bytes(count: u64) -> Option<WireBytes> {
     Some(WireBytes::new(count))
 }
 
-/// Weight 3 and packets of 100: tags and virtual time are thirds, cut off, and every third packet all are whole again.
+/// Weight 3 and packets of 100: tags and virtual time are thirds, rounded down, and integers again
+/// after every third packet.
 #[test]
-fn what_divisions_leave_is_carried() {
+fn remainders_of_divisions_are_carried() {
     let mut order = order([3]);
     for packet in 1..=3000_u128 {
         order.head(0, bytes(100));
@@ -81,27 +85,27 @@ fn what_divisions_leave_is_carried() {
     assert_eq!(order.members[0].start, 100_000 << 32);
 }
 
-/// What a division by other weights left means nothing once somebody comes or goes.
+/// A remainder of virtual time is discarded when the sum of weights changes.
 #[test]
-fn another_total_begins_without_remainder() {
+fn a_new_sum_of_weights_begins_without_remainder() {
     let mut order = order([3, 1]);
     order.head(0, bytes(100));
     order.next();
     order.sent(0, WireBytes::new(100));
     order.head(0, bytes(100));
     order.next();
-    assert_eq!(order.rest, 1);
+    assert_eq!(order.remainder, 1);
     order.head(1, bytes(100));
-    assert_eq!((order.rest, order.total), (0, 4));
-    order.rest = 1;
+    assert_eq!((order.remainder, order.total_weight), (0, 4));
+    order.remainder = 1;
     order.head(1, None);
-    assert_eq!((order.rest, order.total), (0, 3));
+    assert_eq!((order.remainder, order.total_weight), (0, 3));
 }
 
-/// Virtual time was far ahead of class 0 when it sent, and still is of where its next would start. With nothing to send until
-/// then, it has no claim to the time before it comes again.
+/// Virtual time was far ahead of class 0 when it sent, and passes the start tag of its next packet.
+/// When it has packets again it has no claim to the time between.
 #[test]
-fn who_was_overtaken_starts_at_virtual_time() {
+fn a_member_behind_virtual_time_starts_at_it() {
     let mut order = order([1, 1]);
     order.head(0, bytes(100));
     assert_eq!(order.next(), Some(0));

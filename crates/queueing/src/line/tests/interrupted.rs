@@ -1,4 +1,4 @@
-//! A line whose packets may be interrupted: between cells, between fragments.
+//! Lines whose packets may be interrupted between cells or between fragments.
 
 use lastmile_linklayer::multilink::{Multilink, SequenceNumber};
 
@@ -6,8 +6,8 @@ use super::*;
 use crate::sched::priority;
 use crate::{ClassIndex, Priority};
 
-/// A line of 512 kbit/s, PPPoA, whose packets may be interrupted: packets up to 200 bytes are more urgent than larger ones, those up to
-/// 100 most of all.
+/// A line of 512 kbit/s, PPPoA, whose packets may be interrupted. Packets up to 100 bytes are the
+/// most urgent, then those up to 200 bytes, then larger ones.
 fn interrupted(interleave: Interleave) -> Line<Meta> {
     let class = |matches| ClassSpec { matches, queue: Spec::fifo(100) };
     let classes = vec![class(Match::AtMostBytes(100)), class(Match::AtMostBytes(200)), class(Match::Any)];
@@ -21,7 +21,7 @@ fn fragments(bytes: u64) -> Interleave {
     Interleave::Fragments(Multilink::new(ByteCount::new(bytes), SequenceNumber::Long).expect("not empty"))
 }
 
-/// When each packet arrives, by its number.
+/// The arrival time of each packet, by its number.
 fn arrivals(line: &mut Line<Meta>, log: &mut Log) -> Vec<(u32, Instant)> {
     let mut arrived = Vec::new();
     while let Some(next) = line.next_transmission().into_iter().chain(line.next_arrival()).min() {
@@ -33,11 +33,12 @@ fn arrivals(line: &mut Line<Meta>, log: &mut Log) -> Vec<(u32, Instant)> {
     arrived
 }
 
-/// 1500 bytes begin at 0; 84 bytes come at 1 ms. A cell takes 828.125 us.
+/// 1500 bytes begin at 0; 84 bytes arrive at 1 ms. A cell takes 828.125 us; the delay is 5 ms.
 ///
-/// - never: 32 cells first, then its two: 34 cells, and 5 ms of delay;
-/// - between cells: the second cell of the large packet ends, then its two: 4 cells;
-/// - fragments of 160 bytes, 4 cells each: the first ends, then its three: 7 cells. The large packet takes 38, and 3 for the small one.
+/// - never: 32 cells, then the 2 cells of the small packet: 34 cells;
+/// - between cells: the second cell of the large packet ends, then 2 cells: 4 cells;
+/// - fragments of 160 bytes, 4 cells each: the first fragment ends, then 3 cells of the small
+///   packet: 7 cells. The large packet takes 38 cells, plus 3 for the small one.
 #[test]
 fn an_urgent_packet_waits_for_a_packet_a_cell_or_a_fragment() {
     let cell_ns = 828_125;
@@ -57,9 +58,10 @@ fn an_urgent_packet_waits_for_a_packet_a_cell_or_a_fragment() {
     }
 }
 
-/// The one in the middle interrupts the largest and is interrupted by the smallest; all three are under way then.
+/// The packet of middle size interrupts the largest and is interrupted by the smallest. All three
+/// are then partly sent.
 #[test]
-fn who_interrupts_may_be_interrupted() {
+fn an_interrupting_packet_may_be_interrupted() {
     let mut line = interrupted(Interleave::Cells);
     let mut log = Log::default();
     for (ms, number, bytes) in [(0, 1, 1500), (1, 2, 200), (2, 3, 84)] {
@@ -72,10 +74,11 @@ fn who_interrupts_may_be_interrupted() {
     assert_eq!(log.transmitted.iter().map(|(number, ..)| *number).collect::<Vec<_>>(), [1, 2, 3]);
 }
 
-/// At 2 ms, with 29 of its cells to come, a packet of 1500 bytes meets another queue, in which small packets go first, and an encapsulation that
-/// may interrupt packets or not: it goes on piece by piece, and what comes leaves after it, by the rules of the next queue.
+/// At 2 ms, with 29 of its cells left, a packet of 1500 bytes meets a new queue that prefers small
+/// packets, and a new encapsulation with or without interruption. The packet continues in pieces;
+/// packets that arrive are sent after it, in the order of the new queue.
 #[test]
-fn what_is_under_way_leaves_before_another_queue_has_its_turn() {
+fn a_partly_sent_packet_departs_before_those_of_a_new_queue() {
     for to in [Interleave::Cells, Interleave::Never] {
         let mut line = interrupted(Interleave::Cells);
         let mut log = Log::default();
@@ -95,10 +98,11 @@ fn what_is_under_way_leaves_before_another_queue_has_its_turn() {
     }
 }
 
-/// Whole packets of 32 cells, 26.5 ms each: three wait, and something urgent comes at the moment at which the second has left. A line that hears of
-/// nothing before that sends it next, as one that was woken when the first had left.
+/// Packets of 32 cells, 26.5 ms each: three are queued, and an urgent one arrives exactly when the
+/// second has been sent. It is sent next, whether or not the line was woken when the first had been
+/// sent.
 #[test]
-fn what_comes_when_a_packet_has_left_may_be_next_however_late_the_line_is_told() {
+fn an_urgent_packet_that_arrives_as_another_departs_is_next_even_for_a_late_caller() {
     for woken in [true, false] {
         let mut line = interrupted(Interleave::Never);
         let mut log = Log::default();
@@ -114,7 +118,8 @@ fn what_comes_when_a_packet_has_left_may_be_next_however_late_the_line_is_told()
     }
 }
 
-/// What takes no time is interrupted by nothing: a middlebox before such a line counts its bytes and sends at once.
+/// A transmission that takes no time cannot be interrupted: such a line, as in a middlebox, counts
+/// bytes and sends at once.
 #[test]
 fn a_line_without_a_rate_sends_packets_whole() {
     let config = Config { rate: None, ..config(512, "pppoa-vcmux") };
@@ -126,11 +131,11 @@ fn a_line_without_a_rate_sends_packets_whole() {
     );
     let mut log = Log::default();
     line.enqueue(at_us(0), packet(1, 1500), &mut log);
-    assert_eq!((line.stats().wire_bytes.as_u64(), line.under_way.len()), (38 * 53, 0));
+    assert_eq!((line.stats().wire_bytes.as_u64(), line.partly_sent.len()), (38 * 53, 0));
     assert_eq!(arrivals(&mut line, &mut log), [(1, at_us(5_000))]);
 }
 
-/// Drops all that it holds when its turn comes, as an AQM may.
+/// Drops its whole backlog on dequeue, as an AQM may.
 #[derive(Default)]
 struct Dropping(Vec<Meta>);
 
@@ -155,9 +160,10 @@ impl Discipline<Meta> for Dropping {
     fn counters(&self, _visit: &mut dyn FnMut(Counter<'_>)) {}
 }
 
-/// Something urgent is promised and then dropped; what comes in its place is of the level of the packet under way, and goes after it.
+/// An urgent packet is ready and then dropped. The packet dequeued in its place has the level of
+/// the partly sent packet, and is sent after it.
 #[test]
-fn what_is_dropped_when_its_turn_comes_interrupts_nothing() {
+fn an_urgent_packet_dropped_at_dequeue_interrupts_nothing() {
     let config = config(512, "pppoa-vcmux");
     let link_layer = config.link_layer.with_interleave(Interleave::Cells).expect("a line of cells");
     let below = Fifo::in_packets(PacketCount::new(9), Overflow::Tail);
@@ -173,8 +179,9 @@ fn what_is_dropped_when_its_turn_comes_interrupts_nothing() {
 }
 
 proptest! {
-    /// Every packet arrives once, whole, in the order of its level; the line is never idle while something waits; and a packet of the first
-    /// level waits for one piece, and for those of its level before it.
+    /// Every packet arrives once, whole, in the order of its level. The line is never idle with a
+    /// backlog. A packet of the first level waits for one piece, and for earlier packets of its
+    /// level.
     #[test]
     fn interrupted_packets_are_conserved(
         packets in prop::collection::vec((0_u64..60_000, 20_u16..1_500), 1..60),
@@ -207,7 +214,7 @@ proptest! {
             prop_assert!(of.is_sorted());
         }
         prop_assert_eq!(arrived.len(), packets.len());
-        // Of the first level: one piece of another, then what of its own level came before.
+        // First level: one piece of another packet, then earlier packets of its own level.
         let rate = BitRate::from_kbit_per_s(512);
         let piece = match interleave {
             Interleave::Fragments(multilink) => multilink.fragment_on_wire(link),

@@ -43,8 +43,8 @@ fn arrive(shaper: &mut Shaper, at: Instant) {
     shaper.enqueue(at, Meta { ip_len: 1000, arrived: at, ..Meta::default() }, &mut none);
 }
 
-/// Packets that come every `gap` after the last, until the shaper drains or no longer does; how many.
-fn until_it_turns(shaper: &mut Shaper, last: &mut Instant, gap: Duration) -> u32 {
+/// Sends packets `gap` apart until a drain begins or ends; returns their number.
+fn until_the_drain_changes(shaper: &mut Shaper, last: &mut Instant, gap: Duration) -> u32 {
     let before = shaper.is_draining();
     for packets in 1..10_000 {
         *last += gap;
@@ -66,7 +66,7 @@ fn counter(shaper: &Shaper, wanted: &str) -> u64 {
     found.expect("a counter of this name")
 }
 
-/// 1000 bytes take 10 ms at 80 % of 1 Mbit/s. Nothing is saved up in a pause.
+/// 1000 bytes take 10 ms at 80 % of 1 Mbit/s. A pause saves no tokens.
 #[test]
 fn one_packet_leaves_at_a_time() {
     let mut shaper = shaper(&Config { share: percent(80), drain: None, ..config() });
@@ -84,7 +84,7 @@ fn one_packet_leaves_at_a_time() {
     assert_eq!(shaper.next_ready(us(26_000)), Some(us(35_000)), "the third left at 25 ms and takes until 35 ms");
 }
 
-/// A caller that comes late by no more than `catch_up` does not cost rate.
+/// A caller late by at most `catch_up` does not cost rate.
 #[test]
 fn a_late_caller_is_charged_from_when_a_packet_was_due() {
     let catch_up = Duration::from_ms(1);
@@ -98,22 +98,23 @@ fn a_late_caller_is_charged_from_when_a_packet_was_due() {
     assert_eq!(shaper.next_ready(us(15_000)), Some(us(24_000)), "14 ms is as far back as it goes");
 }
 
-/// The margin is 2 %, half of it must be idle: 1 % of a second makes a bucket of 10 ms. Back to back each packet takes 1 % of
-/// 8 ms from it, 80 us, and 125 gaps empty it. With gaps of 10 ms a packet brings 2 ms and time takes 0.1 ms: six of them are 11.4 ms.
+/// The margin is 2 %, half of it must be idle: 1 % of a second makes a bucket of 10 ms. Back to
+/// back each packet takes 1 % of 8 ms from it, 80 us, and 125 gaps empty it. With gaps of 10 ms a
+/// packet adds 2 ms and time takes 0.1 ms: six of them are 11.4 ms.
 #[test]
 fn a_second_without_idle_time_begins_a_drain_and_idle_time_ends_it() {
     let mut shaper = shaper(&config());
     let mut now = us(0);
-    assert_eq!(until_it_turns(&mut shaper, &mut now, Duration::from_ms(8)), 126);
-    assert_eq!(until_it_turns(&mut shaper, &mut now, Duration::from_ms(10)), 6);
+    assert_eq!(until_the_drain_changes(&mut shaper, &mut now, Duration::from_ms(8)), 126);
+    assert_eq!(until_the_drain_changes(&mut shaper, &mut now, Duration::from_ms(10)), 6);
     assert_eq!((counter(&shaper, "drains"), counter(&shaper, "drained_ms")), (1, 60));
-    // None of the six had left: all that came is what the far queue gave up.
+    // None of the six had departed: all bytes arrived came from the far queue.
     assert_eq!(counter(&shaper, "drained_wire_bytes"), 6_000);
 }
 
-/// The line at 98 % leaves 2 % idle, twice what is wanted.
+/// Traffic at 98 % of the line leaves 2 % idle, twice the required share.
 #[test]
-fn arrivals_at_the_share_are_never_taken_for_a_queue() {
+fn arrivals_at_the_share_never_count_as_a_queue() {
     let mut shaper = shaper(&config());
     for number in 0..10_000 {
         arrive(&mut shaper, us(8_163 * number));
@@ -121,9 +122,10 @@ fn arrivals_at_the_share_are_never_taken_for_a_queue() {
     assert_eq!(counter(&shaper, "drains"), 0);
 }
 
-/// Every other packet stamped late, by an eighth of a packet: the first millisecond passes for idle time, and no other.
+/// Every other packet has a time stamp late by an eighth of a packet: only the first millisecond
+/// looks like idle time.
 #[test]
-fn late_stamps_pass_for_idle_time_once() {
+fn late_stamps_count_as_idle_time_once() {
     let mut shaper = shaper(&config());
     let mut packets = 0;
     while !shaper.is_draining() {
@@ -131,7 +133,7 @@ fn late_stamps_pass_for_idle_time_once() {
         packets += 1;
         assert!(packets < 200, "lateness passes for idle time");
     }
-    // A full bucket has no room for the first millisecond.
+    // A full bucket cannot take the first millisecond.
     assert!((126..=127).contains(&packets), "{packets}");
     for more in packets..packets + 100 {
         arrive(&mut shaper, us(8_000 * more + 1_000 * (more % 2)));
@@ -139,9 +141,10 @@ fn late_stamps_pass_for_idle_time_once() {
     assert!(shaper.is_draining(), "lateness ended the drain");
 }
 
-/// A bucket of 10 ms, and bunches of five packets of 8 ms each at 97 % of the line: no queue stands anywhere, and none is drained.
+/// A bucket of 10 ms, and bunches of five packets of 8 ms each at 97 % of the line: no standing
+/// queue, and no drain.
 #[test]
-fn bunches_are_not_taken_for_a_queue() {
+fn bunches_do_not_count_as_a_queue() {
     let mut shaper = shaper(&config());
     for number in 0..2_000 {
         arrive(&mut shaper, us(5 * 8_250 * (number / 5)));
@@ -149,7 +152,8 @@ fn bunches_are_not_taken_for_a_queue() {
     assert_eq!(counter(&shaper, "drains"), 0);
 }
 
-/// The same without a pause between them, as from a line that hands over what it carries five by five: a queue stands.
+/// Bunches of five packets without a pause between them, as from a line that delivers five packets
+/// at a time: a standing queue.
 #[test]
 fn bunches_without_idle_time_between_them_are_a_queue() {
     let mut shaper = shaper(&config());
@@ -166,47 +170,50 @@ fn bunches_without_idle_time_between_them_are_a_queue() {
     assert!(shaper.is_draining(), "the pause between bunches ended the drain");
 }
 
-/// A line that carries a tenth more than told: what came in excess is not held against it for longer than the patience.
+/// A line 10 % faster than configured: the excess counts against it for at most the
+/// patience.
 #[test]
-fn a_line_that_is_faster_than_told_is_not_taken_for_busy_for_long() {
+fn a_line_faster_than_configured_does_not_count_as_busy_for_long() {
     let mut shaper = shaper(&config());
     for number in 0..10_000 {
         arrive(&mut shaper, us(7_200 * number));
     }
     let mut now = us(7_200 * 9_999);
     if !shaper.is_draining() {
-        until_it_turns(&mut shaper, &mut now, Duration::from_ms(8));
+        until_the_drain_changes(&mut shaper, &mut now, Duration::from_ms(8));
     }
-    // A second ahead: at 80 % of the line one fifth of the time is idle, so that it takes five.
-    let packets = until_it_turns(&mut shaper, &mut now, Duration::from_ms(10));
+    // A second ahead: at 80 % of the line one fifth of the time is idle, so recovery takes five
+    // seconds.
+    let packets = until_the_drain_changes(&mut shaper, &mut now, Duration::from_ms(10));
     assert!((490..=510).contains(&packets), "{packets}");
 }
 
-/// Nothing slows this down. After 5 s a drain is given up; the next begins after 2 s, then 4 s.
+/// Unresponsive traffic: a drain is given up after 5 s; the next begins after 2 s, then 4 s.
 #[test]
-fn a_drain_in_vain_is_given_up_and_the_next_begins_later() {
+fn an_unsuccessful_drain_is_given_up_and_the_next_begins_later() {
     let mut shaper = shaper(&config());
     let mut now = us(0);
     let gap = Duration::from_ms(8);
-    let turns: Vec<u32> = (0..6).map(|_| until_it_turns(&mut shaper, &mut now, gap)).collect();
+    let turns: Vec<u32> = (0..6).map(|_| until_the_drain_changes(&mut shaper, &mut now, gap)).collect();
     // Gaps of 8 ms, of which the first packet has none: 1 s, and then 5 s, 2 s, 5 s, 4 s, 5 s.
     assert_eq!(turns, [126, 625, 250, 625, 500, 625]);
     assert_eq!((counter(&shaper, "drains"), counter(&shaper, "drains_given_up")), (3, 3));
-    // Idle time alone changes nothing of that; a drain that ends as it should makes the patience what it was.
+    // Idle time alone does not restore the patience; a drain that ends by a full bucket does.
     now += Duration::from_s(10);
-    assert_eq!(until_it_turns(&mut shaper, &mut now, gap), 1 + 1000);
+    assert_eq!(until_the_drain_changes(&mut shaper, &mut now, gap), 1 + 1000);
     now += Duration::from_s(1);
-    assert_eq!(until_it_turns(&mut shaper, &mut now, gap), 1);
-    assert_eq!(until_it_turns(&mut shaper, &mut now, gap), 125);
+    assert_eq!(until_the_drain_changes(&mut shaper, &mut now, gap), 1);
+    assert_eq!(until_the_drain_changes(&mut shaper, &mut now, gap), 125);
 }
 
-/// A line that is silent is idle, though no packet comes to show it: what waits here finds the drain over.
+/// A silent line is idle, though no packet arrives to show it: queued packets find the drain over.
 #[test]
 fn silence_is_idle_time() {
     let mut shaper = shaper(&config());
     let mut now = us(0);
-    until_it_turns(&mut shaper, &mut now, Duration::from_ms(8));
-    // A packet of 8 ms may be under way; 11 ms more, less their share of 1 %, fill the bucket of 10 ms.
+    until_the_drain_changes(&mut shaper, &mut now, Duration::from_ms(8));
+    // A packet of 8 ms may be on the wire; 11 ms more, less their share of 1 %, fill the bucket of
+    // 10 ms.
     let silent = now + Duration::from_ms(19);
     assert!(shaper.dequeue(now + Duration::from_ms(17), &mut none).is_some());
     assert!(shaper.is_draining());
@@ -219,7 +226,7 @@ fn silence_is_idle_time() {
 
 /// 1000 bytes take 8.163265306 ms at 98 %: two of them may be owed.
 #[test]
-fn what_is_urgent_does_not_wait_and_is_charged() {
+fn urgent_packets_do_not_wait_and_are_charged() {
     let mut shaper = shaper(&Config { urgent: Match::Dscp(46), drain: None, ..config() });
     let mut urgent = Meta { ip_len: 1000, ..Meta::default() };
     urgent.set_dscp(46);
@@ -229,14 +236,14 @@ fn what_is_urgent_does_not_wait_and_is_charged() {
         shaper.enqueue(us(0), urgent, &mut none);
     }
     let left = |shaper: &mut Shaper, at| shaper.dequeue(at, &mut none).map(|packet| packet.dscp());
-    // Owed after each of them: 8.2 ms, 16.3 ms, and beyond two packets with the third.
+    // Owed after each of them: 8.2 ms, 16.3 ms, and more than two packets with the third.
     for _ in 0..3 {
         assert_eq!(left(&mut shaper, us(0)), Some(46));
     }
     assert_eq!(left(&mut shaper, us(0)), None);
     assert_eq!(left(&mut shaper, us(8_164)), Some(46), "8.2 ms of 24.5 ms are paid");
     assert_eq!(left(&mut shaper, us(32_653)), None);
-    assert_eq!(left(&mut shaper, us(32_654)), Some(0), "the rest waits until all four are paid");
+    assert_eq!(left(&mut shaper, us(32_654)), Some(0), "the others wait until all four are paid");
     assert_eq!((counter(&shaper, "urgent"), shaper.backlog().packets), (4, PacketCount::new(1)));
 }
 

@@ -34,7 +34,7 @@ fn packet(dscp: u8) -> Meta {
     Meta { ip_len: 1000, header_len: 40, traffic_class: dscp << 2 | 2, ..Meta::default() }
 }
 
-/// What reaches the queue of packets that all come at once.
+/// The packets that reach the queue, of those that arrive at once.
 fn passed(policer: &mut Policer<Meta, Fifo<Meta>>, packets: &[Meta]) -> Vec<Meta> {
     for packet in packets {
         policer.enqueue(Instant::ZERO, *packet, &mut |_, _, reason| assert_eq!(reason, DropReason::Policed));
@@ -54,7 +54,7 @@ fn count(policer: &Policer<Meta, Fifo<Meta>>, path: &str, name: &str) -> u64 {
 }
 
 #[test]
-fn what_exceeds_is_dropped_and_both_are_counted() {
+fn exceeding_packets_are_dropped_and_both_kinds_counted() {
     let mut policer = policer(&[rule(Match::Any, bucket(3000))]);
     assert_eq!(passed(&mut policer, &[packet(0); 5]), [packet(0); 3]);
     let expected = [
@@ -94,17 +94,18 @@ fn tagged_packets_keep_their_bytes() {
 }
 
 #[test]
-fn what_no_rule_covers_passes_uncounted() {
+fn packets_without_a_rule_pass_uncounted() {
     let mut policer = policer(&[rule(Match::Dscp(8), bucket(1000))]);
     let left = passed(&mut policer, &[packet(8), packet(8), packet(0), packet(0)]);
     assert_eq!(left, [packet(8), packet(0), packet(0)]);
     assert_eq!(count(&policer, "", "conformed_packets") + count(&policer, "", "exceeded_packets"), 2);
 }
 
-/// Two rules for scavengers: 1000 bytes of them conform as they are; what exceeds is marked CS1 and goes on to a rule
-/// for everything marked so, which takes 2000 bytes of it. Other traffic meets neither.
+/// Two rules for scavengers: 1000 bytes of them conform unchanged; exceeding ones are marked CS1
+/// and continue to a rule for all CS1 traffic, which takes 2000 bytes of it. Other traffic matches
+/// neither.
 #[test]
-fn continue_goes_on_to_the_next_rule_that_covers_the_packet_as_it_now_is() {
+fn continue_leads_to_the_next_rule_that_covers_the_re_marked_packet() {
     let on = Action { mark: Some(Remark::Dscp(8)), then: Then::Continue };
     let first = Rule { exceed: on, ..rule(Match::Dscp(1), bucket(1000)) };
     let mut policer = policer(&[first, rule(Match::Dscp(8), bucket(2000)), rule(Match::Dscp(1), bucket(1000))]);
@@ -126,7 +127,7 @@ fn the_last_rule_may_say_continue() {
     assert_eq!(passed(&mut policer, &[packet(0); 2]), [packet(0); 2]);
 }
 
-/// RFC 2597, section 6: AF11 to AF43 are 10, 12, 14, 18, ... 38; what is no assured forwarding is green.
+/// RFC 2597, section 6: AF11 to AF43 are 10, 12, 14, 18, ... 38; every other code point is green.
 #[test]
 fn a_color_aware_meter_reads_the_drop_precedence() {
     let color = |dscp| Coming::DropPrecedence.color(&packet(dscp));
@@ -140,7 +141,8 @@ fn a_color_aware_meter_reads_the_drop_precedence() {
     assert_eq!((Coming::Blind.color(&tagged), Coming::CellLossPriority.color(&tagged)), (Color::Green, Color::Yellow));
 }
 
-/// Yellow as it comes, so green tokens are left for the packet that comes green: color-blind it would take them.
+/// A packet arrives yellow, so green tokens are left for the packet that arrives green: color-blind
+/// it would take them.
 #[test]
 fn color_aware_and_color_blind_differ() {
     let meter = meter::Config::TrTcm(trtcm::Config {
@@ -155,7 +157,7 @@ fn color_aware_and_color_blind_differ() {
     let sent = [packet(12), packet(10), packet(14)];
     assert_eq!(passed(&mut policer(&[aware]), &sent), [packet(12), packet(10), packet(14)]);
     assert_eq!(passed(&mut policer(std::slice::from_ref(&blind)), &sent), [packet(10), packet(12), packet(12)]);
-    // The marker of one rate: what comes yellow takes from the excess bucket, 2000 bytes.
+    // The single rate marker: a yellow packet takes from the excess bucket, 2000 bytes.
     let meter = meter::Config::SrTcm(srtcm::Config { cir: RATE, cbs: WireBytes::new(1000), ebs: WireBytes::new(2000) });
     let blind = Rule { meter, ..blind };
     let aware = Rule { coming: Coming::DropPrecedence, ..blind.clone() };
@@ -165,7 +167,7 @@ fn color_aware_and_color_blind_differ() {
 
 /// 1000 bytes and 8 of trailer are 21 cells, 1113 bytes on the wire: all meters count these.
 #[test]
-fn every_meter_counts_what_the_wire_carries() {
+fn every_meter_counts_bytes_on_the_wire() {
     let atm = LinkLayer::new(8, Framing::Atm).expect("an overhead of 8 bytes");
     let two = WireBytes::new(2 * 1113);
     let one = WireBytes::new(1113);
@@ -210,7 +212,8 @@ fn meters_that_pass_nothing_are_refused() {
     assert_eq!(car(700, 800).check(largest), Ok(()));
     assert_eq!(
         refused(car(3000, 2999)),
-        "an extended burst of 2999 wire bytes is below the burst of 3000 wire bytes; equal to it, nothing is ever borrowed"
+        "an extended burst of 2999 wire bytes is below the burst of 3000 wire bytes; \
+         equal to it, nothing is ever borrowed"
     );
     let srtcm = |cbs, ebs| meter::Config::SrTcm(srtcm::Config { cir: RATE, cbs: bytes(cbs), ebs: bytes(ebs) });
     assert_eq!(
@@ -247,7 +250,7 @@ fn meters_that_pass_nothing_are_refused() {
 
 /// A bucket of 1112 bytes covers the 1000 of the packet, but not its 21 cells.
 #[test]
-fn a_packet_conforms_by_what_it_takes_on_the_wire() {
+fn a_packet_conforms_by_its_bytes_on_the_wire() {
     let atm = LinkLayer::new(8, Framing::Atm).expect("an overhead of 8 bytes");
     for (burst, conforms) in [(1112, 0), (1113, 1)] {
         let queue = Fifo::in_packets(PacketCount::new(10), Overflow::Tail);

@@ -46,7 +46,7 @@ fn fill(shaper: &mut Shaper, now: Instant, packets: u16) {
     }
 }
 
-/// What leaves when asked at `now` until nothing more does.
+/// Number of packets that depart at `now`.
 fn take(shaper: &mut Shaper, now: Instant) -> usize {
     let mut none = |_, packet, reason| panic!("{packet:?} dropped: {reason:?}");
     std::iter::from_fn(|| shaper.dequeue(now, &mut none)).count()
@@ -62,13 +62,13 @@ fn a_burst_leaves_at_once_and_the_rest_at_the_rate() {
     assert_eq!(take(&mut shaper, ms(7)), 0);
     assert_eq!(take(&mut shaper, ms(8)), 1);
     assert_eq!(shaper.next_ready(ms(8)), Some(ms(16)));
-    // Late by two packets' time: the bucket earned on.
+    // Late by the time of two packets: the bucket went on earning.
     assert_eq!(take(&mut shaper, ms(32)), 3);
 }
 
 /// Cells, not bytes: 1000 bytes and 8 of AAL5 trailer take 21 cells, 1113 bytes, 8.904 ms at 1 Mbit/s.
 #[test]
-fn the_rate_counts_what_the_wire_carries() {
+fn the_rate_counts_bytes_on_the_wire() {
     let atm = LinkLayer::new(8, Framing::Atm).expect("an overhead of 8 bytes");
     let mut shaper = shaper_on(&atm, &config(1113));
     fill(&mut shaper, ms(0), 3);
@@ -88,12 +88,13 @@ fn a_peak_rate_spreads_the_burst() {
         left.push(now);
         assert_eq!(take(&mut shaper, now), 1);
     }
-    // 2 ms a packet at the peak rate. The burst of three and what the rate earns beside pass at it: the fourth has earned
-    // its 8 ms by then, the fifth waits until 16 ms.
+    // 2 ms a packet at the peak rate. The burst of three and the tokens earned meanwhile depart at
+    // it: the fourth packet has its 8 ms of tokens at that time, the fifth waits until 16 ms.
     assert_eq!(left, [ms(0), ms(2), ms(4), ms(8), ms(16)]);
 }
 
-/// Asked 1 ms late each time, with a bucket of one packet: without catching up, every lateness is lost.
+/// Each dequeue is 1 ms late, with a bucket of one packet: without catching up, all lateness is
+/// lost.
 #[test]
 fn a_late_caller_loses_rate_unless_it_may_catch_up() {
     let sent_in_a_second = |catch_up| {
@@ -111,7 +112,8 @@ fn a_late_caller_loses_rate_unless_it_may_catch_up() {
     assert_eq!(sent_in_a_second(Duration::from_ms(2)), 125);
 }
 
-/// Nobody asked for 100 ms: what may follow at once is the burst and what 16 ms earn, not what 100 ms do.
+/// No dequeue for 100 ms: the packets that then depart at once are the burst and those earned in 16
+/// ms, not in 100 ms.
 #[test]
 fn catching_up_is_bounded() {
     let mut shaper = shaper(&Config { catch_up: Duration::from_ms(16), ..config(1000) });
@@ -121,9 +123,10 @@ fn catching_up_is_bounded() {
     assert_eq!(take(&mut shaper, ms(100)), 3);
 }
 
-/// A packet was not late before it came: after a pause only the burst passes, however late the caller may be.
+/// No packet is charged before its arrival: after a pause only the burst passes, whatever
+/// `catch_up` is.
 #[test]
-fn nothing_is_charged_to_a_time_before_it_came() {
+fn no_packet_is_charged_before_its_arrival() {
     let mut shaper = shaper(&Config { catch_up: Duration::from_ms(16), ..config(1000) });
     fill(&mut shaper, ms(100), 10);
     assert_eq!(take(&mut shaper, ms(100)), 1);
@@ -131,7 +134,7 @@ fn nothing_is_charged_to_a_time_before_it_came() {
 }
 
 #[test]
-fn what_is_larger_than_the_burst_is_dropped_on_arrival() {
+fn a_packet_larger_than_the_burst_is_dropped_on_arrival() {
     let mut shaper = shaper(&config(1000));
     let mut dropped = Vec::new();
     let large = Meta { ip_len: 1001, ..packet(1) };
@@ -154,7 +157,7 @@ fn a_shaper_that_would_pass_nothing_is_refused() {
     assert_eq!(not_above, Some(TbfError::PeakNotAboveRate { peak: RATE, rate: RATE }));
 }
 
-/// The packet that is committed counts as waiting.
+/// The committed packet is part of the backlog.
 #[test]
 fn the_backlog_holds_the_committed_packet() {
     let mut shaper = shaper(&config(1000));
@@ -165,9 +168,10 @@ fn the_backlog_holds_the_committed_packet() {
     assert_eq!(shaper.backlog(), backlog(2, 2000));
 }
 
-/// With a head that waits, what is too large for the burst, or for that of the peak rate, takes no room in the queue.
+/// While a head waits, packets larger than the burst, or than the peak burst, use no space in the
+/// queue.
 #[test]
-fn what_is_too_large_never_waits() {
+fn too_large_packets_are_never_queued() {
     let peak = Some(Peak { rate: BitRate::from_mbit_per_s(4), burst: WireBytes::new(1000) });
     for peak in [None, peak] {
         let burst = if peak.is_some() { 3000 } else { 1000 };
@@ -190,7 +194,7 @@ fn what_is_too_large_never_waits() {
     }
 }
 
-/// A queue whose packets leave a byte larger than they came, as an ACK that is given a list does.
+/// A queue whose packets grow by a byte, as an ACK does that is given a list.
 struct Grows(Fifo<Meta>);
 
 impl Discipline<Meta> for Grows {
@@ -216,7 +220,7 @@ impl Discipline<Meta> for Grows {
 }
 
 #[test]
-fn what_grew_too_large_below_is_dropped_and_counted() {
+fn packets_that_grew_too_large_below_are_dropped_and_counted() {
     let fifo = Fifo::in_packets(PacketCount::new(10), Overflow::Tail);
     let mut shaper = Tbf::new(&config(1000), &plain(), Grows(fifo)).expect("a burst that is large enough");
     let mut reasons = Vec::new();
@@ -225,9 +229,9 @@ fn what_grew_too_large_below_is_dropped_and_counted() {
     assert_eq!(shaper.next_ready(ms(0)), None);
 }
 
-/// 1000 bytes are 1113 on the wire (above).
+/// 1000 bytes are 21 cells, 1113 bytes on the wire.
 #[test]
-fn what_is_sent_is_counted_as_it_is_and_as_the_wire_carries_it() {
+fn sent_packets_are_counted_in_ip_bytes_and_bytes_on_the_wire() {
     let atm = LinkLayer::new(8, Framing::Atm).expect("an overhead of 8 bytes");
     let mut shaper = shaper_on(&atm, &config(3000));
     fill(&mut shaper, ms(0), 2);
@@ -242,7 +246,8 @@ fn what_is_sent_is_counted_as_it_is_and_as_the_wire_carries_it() {
     assert_eq!(told, sent);
 }
 
-/// The bucket is empty at 0 ms, and full again at 8 ms: a packet that comes at 1 ms is known to be ready then.
+/// The bucket is empty at 0 ms, and full again at 8 ms: the ready time of a packet that arrives at
+/// 1 ms is known.
 #[test]
 fn a_packet_that_comes_to_an_empty_queue_is_ready_when_it_conforms() {
     let mut shaper = shaper(&config(1000));
@@ -252,7 +257,7 @@ fn a_packet_that_comes_to_an_empty_queue_is_ready_when_it_conforms() {
     assert_eq!(shaper.next_ready(ms(1)), Some(ms(8)));
 }
 
-/// Half the rate below: the second packet comes out of there at 16 ms.
+/// Half the rate below: the queue below returns the second packet at 16 ms.
 #[test]
 fn a_queue_that_is_ready_later_is_asked_then() {
     let inner = shaper(&Config { rate: BitRate::from_kbit_per_s(500), ..config(1000) });

@@ -52,7 +52,8 @@ fn none(_: Instant, packet: Meta, reason: DropReason) {
     panic!("{packet:?} dropped: {reason:?}");
 }
 
-/// Per cent of the link that each class gets in 100 s, when those of `backlogged` always have packets of 1000 bytes.
+/// Per cent of the link that each class gets in 100 s, when those of `backlogged` always have
+/// packets of 1000 bytes.
 fn shares(config: &Config, backlogged: &[u32]) -> Vec<f64> {
     let leaves = config.tree.classes.iter().filter(|class| class.queue.is_some());
     let fifo = |_| -> Node<Meta> { Box::new(Fifo::in_packets(PacketCount::new(1000), Overflow::Tail)) };
@@ -72,7 +73,7 @@ fn shares(config: &Config, backlogged: &[u32]) -> Vec<f64> {
             cbq.enqueue(now, sent, &mut none);
             now += line.advance(WireBytes::new(u64::from(sent.ip_len)));
         } else {
-            now = cbq.next_ready(now).expect("something waits");
+            now = cbq.next_ready(now).expect("the backlog is not empty");
         }
     }
     // 10 000 bytes are 0.1 % of 100 s at 800 kbit/s.
@@ -87,7 +88,8 @@ fn assert_shares(config: &Config, backlogged: &[u32], expected: &[f64]) {
     assert!(near && shares.len() == expected.len(), "{shares:?}, expected {expected:?}");
 }
 
-/// Kalyanaraman and others: data has a share G of the upstream, ACKs the rest, and neither gets more.
+/// Kalyanaraman and others: data has a share G of the upstream, ACKs the rest, and neither gets
+/// more.
 #[test]
 fn a_bounded_class_has_its_share_and_no_more() {
     let config = by_number(vec![leaf("data", None, bounded(percent(40))), leaf("acks", None, bounded(percent(60)))]);
@@ -97,13 +99,13 @@ fn a_bounded_class_has_its_share_and_no_more() {
 }
 
 #[test]
-fn a_class_that_borrows_uses_what_the_other_leaves() {
+fn a_class_that_borrows_uses_unused_capacity_of_the_other() {
     let config = by_number(vec![leaf("data", None, percent(40)), leaf("acks", None, bounded(percent(60)))]);
     assert_shares(&config, &[0, 1], &[40.0, 60.0]);
     assert_shares(&config, &[0], &[100.0, 0.0]);
 }
 
-/// 30 % are nobody's: the urgent borrower has them all, or both by their shares.
+/// 30 % are unallocated: the more urgent borrower gets all of it, or both share it by their shares.
 #[test]
 fn borrowing_follows_priority_and_then_shares() {
     let tree = |priority| {
@@ -116,9 +118,10 @@ fn borrowing_follows_priority_and_then_shares() {
     assert_shares(&tree(1), &[0, 1], &[20.0 + 30.0 * 2.0 / 7.0, 50.0 + 30.0 * 5.0 / 7.0]);
 }
 
-/// Nobody else uses what an isolated class leaves, and it may still borrow itself.
+/// No other class uses what an isolated class leaves unused, and the isolated class may still
+/// borrow.
 #[test]
-fn what_an_isolated_class_leaves_is_lost() {
+fn unused_capacity_of_an_isolated_class_is_lost() {
     let config = by_number(vec![
         leaf("alone", None, isolated(percent(30))),
         leaf("rest", None, percent(50)),
@@ -129,9 +132,10 @@ fn what_an_isolated_class_leaves_is_lost() {
     assert_shares(&config, &[0, 1, 2], &[30.0, 50.0, 20.0]);
 }
 
-/// Floyd and Van Jacobson, figure 1, in small: what one class of an agency leaves belongs to the agency first.
+/// Floyd and Van Jacobson, figure 1, reduced: the unused capacity of one class of an agency goes to
+/// that agency first.
 #[test]
-fn a_family_is_served_before_strangers() {
+fn unused_capacity_goes_to_siblings_first() {
     let config = by_number(vec![
         inner("us", None, percent(60)),
         leaf("mail", Some("us"), percent(20)),
@@ -142,7 +146,7 @@ fn a_family_is_served_before_strangers() {
     assert_shares(&config, &[1, 2, 3], &[0.0, 20.0, 40.0, 40.0]);
 }
 
-/// A bounded family holds its members to its share, whatever they may borrow among themselves.
+/// A bounded family limits its members to its share, whatever they borrow from each other.
 #[test]
 fn a_bounded_family_stays_within_its_share() {
     let config = by_number(vec![
@@ -156,7 +160,7 @@ fn a_bounded_family_stays_within_its_share() {
 }
 
 #[test]
-fn shares_that_are_not_there_are_refused() {
+fn shares_beyond_the_available_rate_are_refused() {
     let refused = |classes| by_number(classes).check(&plain()).unwrap_err().to_string();
     let over = vec![leaf("a", None, percent(60)), leaf("b", None, percent(41))];
     let link = "the classes on the link are guaranteed 808 kbit/s together, and the link has 800 kbit/s";
@@ -173,7 +177,7 @@ fn shares_that_are_not_there_are_refused() {
     assert_eq!(refused(vec![leaf("a", None, at_priority(8, percent(10)))]), priority);
 }
 
-/// Packets of 1000 that leave at once from a bounded class of this burst.
+/// Packets of 1000 bytes that a bounded class of this burst sends at once.
 fn at_once(burst: Option<u64>) -> usize {
     let config = by_number(vec![leaf("a", None, Share { burst: burst.map(WireBytes::new), ..bounded(percent(10)) })]);
     let fifo: Node<Meta> = Box::new(Fifo::in_packets(PacketCount::new(1000), Overflow::Tail));
@@ -184,23 +188,24 @@ fn at_once(burst: Option<u64>) -> usize {
     std::iter::from_fn(|| cbq.dequeue(Instant::ZERO, &mut none)).count()
 }
 
-/// 20 packets where nothing else is said (`maxburst` of tc-cbq), and one on credit.
+/// 20 packets by default (`maxburst` of tc-cbq), and one on credit.
 #[test]
 fn a_pause_earns_a_burst() {
     assert_eq!([at_once(None), at_once(Some(5000)), at_once(Some(1000))], [21, 6, 2]);
 }
 
-/// All of what the family has is set apart for one of its members: the family has nothing to lend, not even to that one.
+/// One member reserves the whole share of its family: the family has nothing to lend, not even to
+/// that member.
 #[test]
-fn what_is_all_set_apart_is_lent_to_nobody() {
+fn a_share_reserved_for_an_isolated_class_is_not_lent() {
     let family = |share| by_number(vec![inner("us", None, share), leaf("web", Some("us"), isolated(percent(60)))]);
     assert_shares(&family(bounded(percent(60))), &[1], &[0.0, 60.0]);
     assert_shares(&family(percent(60)), &[1], &[0.0, 100.0]);
 }
 
-/// 20 % are its own, 40 % it borrows from the family, which pays for that and has no more.
+/// 20 % are its own, 40 % it borrows from the family, which pays for them and has no more.
 #[test]
-fn what_an_isolated_class_borrows_is_paid_for_above() {
+fn an_isolated_class_that_borrows_is_charged_to_its_lender() {
     let config = by_number(vec![
         inner("us", None, bounded(percent(60))),
         leaf("web", Some("us"), isolated(percent(20))),
@@ -213,7 +218,7 @@ fn what_an_isolated_class_borrows_is_paid_for_above() {
 }
 
 #[test]
-fn what_no_rule_matches_goes_to_the_last_class() {
+fn packets_without_a_matching_rule_go_to_the_last_class() {
     let config = by_number(vec![leaf("a", None, percent(40)), leaf("b", None, percent(60))]);
     let fifo = || -> Node<Meta> { Box::new(Fifo::in_packets(PacketCount::new(10), Overflow::Tail)) };
     let mut cbq = Cbq::new(&config, vec![fifo(), fifo()], &Environment::new(plain())).unwrap();

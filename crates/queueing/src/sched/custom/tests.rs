@@ -32,8 +32,8 @@ fn order(queues: &mut impl Discipline<Meta>, count: usize) -> Vec<u32> {
     (0..count).map(|_| queues.dequeue(NOW, &mut none).unwrap().flow.index()).collect()
 }
 
-/// The example of the Cisco IOS guide: counts of 1500, 1500 and 1500 bytes and packets of 1086, 291 and 831 bytes make
-/// turns of 2, 6 and 2 packets.
+/// The example of the Cisco IOS guide: counts of 1500, 1500 and 1500 bytes and packets of 1086, 291
+/// and 831 bytes make turns of 2, 6 and 2 packets.
 #[test]
 fn a_packet_that_crosses_the_count_is_sent_whole_and_ends_the_turn() {
     let mut queues = queues(&[bytes(1500); 3], Excess::Forgotten);
@@ -46,10 +46,10 @@ fn a_packet_that_crosses_the_count_is_sent_whole_and_ends_the_turn() {
     assert_eq!(order(&mut queues, 20), [turns, turns].concat());
 }
 
-/// A count of 1500 and packets of 1000: forgotten, two a turn for ever. Carried, the 500 too many come off the next turn:
-/// two, one (1000 are left), two, one; 1500 a turn in the mean.
+/// A count of 1500 and packets of 1000: forgotten, always two a turn. Carried, the excess of 500 is
+/// deducted from the next turn: two, one (1000 are left), two, one; 1500 a turn in the mean.
 #[test]
-fn what_crosses_the_count_is_forgotten_or_carried() {
+fn bytes_above_the_count_are_forgotten_or_carried() {
     for (excess, expected) in
         [(Excess::Forgotten, [0, 0, 1, 0, 0, 1, 0, 0, 1]), (Excess::Carried, [0, 0, 1, 0, 1, 0, 0, 1, 0])]
     {
@@ -62,9 +62,10 @@ fn what_crosses_the_count_is_forgotten_or_carried() {
     }
 }
 
-/// A packet of ten counts costs nine more turns, which nobody else wants: it still leaves, and so does the next.
+/// A packet of ten counts costs nine more turns, which no other queue needs: it still departs, and
+/// so does the next.
 #[test]
-fn a_debt_of_many_turns_idles_no_line() {
+fn a_debt_of_many_turns_does_not_idle_the_line() {
     let mut queues = queues(&[bytes(100), bytes(100)], Excess::Carried);
     for _ in 0..3 {
         queues.enqueue(NOW, packet(0, 1000), &mut none);
@@ -74,7 +75,7 @@ fn a_debt_of_many_turns_idles_no_line() {
 }
 
 #[test]
-fn counts_of_packets_take_no_heed_of_sizes() {
+fn counts_of_packets_ignore_sizes() {
     let packets = |count| Count::Packets(PacketCount::new(count));
     let mut queues = queues(&[packets(2), packets(1)], Excess::Forgotten);
     for _ in 0..4 {
@@ -84,7 +85,8 @@ fn counts_of_packets_take_no_heed_of_sizes() {
     assert_eq!(order(&mut queues, 8), [0, 0, 1, 0, 0, 1, 1, 1]);
 }
 
-/// Two packets of a count of three, then an empty queue: what is left of the count is lost, and the next turn is whole.
+/// Two packets of a count of three, then an empty queue: the unused part of the count is lost, and
+/// the next turn is whole.
 #[test]
 fn a_queue_that_runs_empty_gives_up_its_turn() {
     let mut queues = queues(&[bytes(300), bytes(100)], Excess::Forgotten);
@@ -106,17 +108,17 @@ fn counters_name_packets_and_bytes() {
         queues.enqueue(NOW, packet(0, 1000), &mut none);
     }
     order(&mut queues, 3);
-    let mut told = Vec::new();
+    let mut counters = Vec::new();
     queues.counters(&mut |c| {
         if c.value > 0 && c.kind == "custom" {
-            told.push(format!("{} {} {}", c.path, c.name, c.value));
+            counters.push(format!("{} {} {}", c.path, c.name, c.value));
         }
     });
-    assert_eq!(told, ["classes.0 sent_packets 3", "classes.0 sent_bytes 3000", "classes.0 sent_wire_bytes 3000"]);
+    assert_eq!(counters, ["classes.0 sent_packets 3", "classes.0 sent_bytes 3000", "classes.0 sent_wire_bytes 3000"]);
 }
 
 #[test]
-fn no_queue_and_a_count_of_nothing_are_refused() {
+fn an_empty_list_of_queues_and_a_count_of_zero_are_refused() {
     let fifo = || -> Node<Meta> { Box::new(Fifo::in_packets(PacketCount::new(1), Overflow::Tail)) };
     let plain = LinkLayer::new(0, Framing::None).unwrap();
     let first = |_: &Meta| ClassIndex::new(0);
@@ -135,7 +137,7 @@ fn a_debt_of_a_whole_count_costs_a_turn() {
     assert_eq!(order(&mut queues, 9), [0, 1, 1, 0, 1, 1, 0, 1, 1]);
 }
 
-/// 40 bytes are a cell of 53: two make 106. What has no queue of its own goes to the last.
+/// 40 bytes are a cell of 53: two make 106. A packet without a queue goes to the last.
 #[test]
 fn counts_are_in_bytes_on_the_wire() {
     let fifo = || -> Node<Meta> { Box::new(Fifo::in_packets(PacketCount::new(1000), Overflow::Tail)) };

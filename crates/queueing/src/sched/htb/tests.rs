@@ -63,7 +63,8 @@ fn none(_: Instant, packet: Meta, reason: DropReason) {
     panic!("{packet:?} dropped: {reason:?}");
 }
 
-/// kbit/s that each class gets in 100 s, when those of `backlogged` always have packets of 1000 bytes.
+/// kbit/s that each class gets in 100 s, when those of `backlogged` always have packets of 1000
+/// bytes.
 fn rates(config: &Config, backlogged: &[u32]) -> Vec<f64> {
     let mut htb = built(config);
     let mut bytes = vec![0; config.tree.classes.len()];
@@ -93,7 +94,7 @@ fn assert_rates(config: &Config, backlogged: &[u32], expected: &[f64]) {
 }
 
 #[test]
-fn a_class_has_its_rate_and_borrows_what_the_other_leaves() {
+fn a_class_has_its_rate_and_borrows_unused_capacity_of_the_other() {
     let config = by_number(vec![
         inner("all", None, kbit(800)),
         leaf("a", "all", up_to(800, kbit(160))),
@@ -104,7 +105,7 @@ fn a_class_has_its_rate_and_borrows_what_the_other_leaves() {
     assert_rates(&config, &[2], &[0.0, 0.0, 640.0]);
 }
 
-/// 800 less twice 80 are left over, and the urgent one takes all of it up to its ceiling.
+/// 800 less twice 80 are excess, and the more urgent class takes all of it up to its ceiling.
 #[test]
 fn the_more_urgent_class_is_offered_excess_first() {
     let tree = |ceil| {
@@ -119,7 +120,7 @@ fn the_more_urgent_class_is_offered_excess_first() {
 }
 
 #[test]
-fn urgent_leaves_can_be_asked_alone() {
+fn urgent_leaves_can_be_dequeued_alone() {
     let mut htb = built(&by_number(vec![
         inner("all", None, kbit(800)),
         leaf("later", "all", at_priority(1, up_to(800, kbit(400)))),
@@ -134,7 +135,8 @@ fn urgent_leaves_can_be_asked_alone() {
     assert_eq!(htb.dequeue(START, &mut none).map(|packet| packet.flow), Some(FlowId::new(1)));
 }
 
-/// 640 left over in turns of 1000 and 3000 bytes: 160 and 480. The same in turns smaller than a packet.
+/// 640 of excess in turns of 1000 and 3000 bytes: 160 and 480. Also with quanta smaller than a
+/// packet.
 #[test]
 fn excess_of_one_priority_is_shared_by_quanta() {
     for unit in [1000, 100] {
@@ -147,9 +149,9 @@ fn excess_of_one_priority_is_shared_by_quanta() {
     }
 }
 
-/// What a sibling leaves goes to its sibling, before a cousin borrows it.
+/// The unused capacity of a class goes to its sibling, before a cousin borrows it.
 #[test]
-fn excess_stays_in_the_family_as_long_as_somebody_wants_it() {
+fn excess_goes_to_siblings_before_cousins() {
     let config = by_number(vec![
         inner("all", None, kbit(800)),
         inner("us", Some("all"), up_to(800, kbit(600))),
@@ -160,14 +162,16 @@ fn excess_stays_in_the_family_as_long_as_somebody_wants_it() {
     ]);
     assert_rates(&config, &[3, 5], &[0.0, 0.0, 0.0, 600.0, 0.0, 200.0]);
     assert_rates(&config, &[3, 4, 5], &[0.0, 0.0, 0.0, 100.0, 500.0, 200.0]);
-    // Both sides want more than the other leaves: 800 less 100 and 200 are in no family, but "us" has 500 of it.
+    // Both sides need more than the other leaves unused: 800 less 100 and 200 are in no family, but
+    // "us" has 500 of it.
     assert_rates(&config, &[3], &[0.0, 0.0, 0.0, 800.0, 0.0, 0.0]);
 }
 
-/// 8 kbit/s are a byte a millisecond. A burst of 1000 lets one packet pass, and one more on credit; the debt of 1000 is paid
-/// after a second, with hysteresis after one more packet and then two seconds.
+/// 8 kbit/s are a byte a millisecond. A burst of 1000 lets one packet pass, and one more on credit.
+/// The debt of 1000 is paid after 1 s; with hysteresis one more packet passes, and the debt is paid
+/// after 2 s.
 #[test]
-fn a_class_sends_again_at_the_very_time_at_which_it_owes_nothing() {
+fn a_class_sends_again_exactly_when_its_debt_is_paid() {
     let mut config = by_number(vec![inner("all", None, kbit(8)), leaf("a", "all", kbit(8))]);
     for (hysteresis, at_once) in [(false, 2), (true, 3)] {
         config.hysteresis = hysteresis;
@@ -186,9 +190,10 @@ fn a_class_sends_again_at_the_very_time_at_which_it_owes_nothing() {
     }
 }
 
-/// 8 kbit/s are a byte a millisecond: the debts of the test above are paid after 1 s. With a tick of 300 ms the class is looked
-/// at 1.2 s after the start, which is at a tick; it then has 200 of its burst of 1000 and so sends one packet, owes 800, and is
-/// looked at again after 2.1 s: what ticks cost is time, not rate.
+/// 8 kbit/s are a byte a millisecond: the debt of two packets of 1000 after a burst of 1000 is paid
+/// after 1 s. With a tick of 300 ms the class is checked 1.2 s after the start, which is at a tick.
+/// It then has 200 of its burst of 1000, sends one packet, owes 800, and is checked again after 2.1
+/// s: ticks cost time, not rate.
 #[test]
 fn with_a_coarse_timer_a_class_sends_again_at_the_next_tick() {
     let mut config = by_number(vec![inner("all", None, kbit(8)), leaf("a", "all", kbit(8))]);
@@ -212,7 +217,7 @@ fn with_a_coarse_timer_a_class_sends_again_at_the_next_tick() {
     assert_eq!(sent, [0, 0, 1200, 2100, 3000, 4200]);
 }
 
-/// Sums of what a class has over many ticks: nothing is lost as long as the burst holds what a tick brings.
+/// Sums over many ticks: no rate is lost as long as the burst holds the tokens of a tick.
 #[test]
 fn a_coarse_timer_costs_no_rate() {
     let mut config = by_number(vec![
@@ -230,7 +235,7 @@ fn a_coarse_timer_costs_no_rate() {
 }
 
 #[test]
-fn what_belongs_nowhere_goes_first_and_unshaped_or_to_the_default() {
+fn unclassified_packets_go_first_and_unshaped_or_to_the_default() {
     let mut config = by_number(vec![inner("all", None, kbit(8)), leaf("a", "all", kbit(8))]);
     let sent = |config: &Config| -> Vec<u32> {
         let mut htb = built(config);
@@ -244,10 +249,11 @@ fn what_belongs_nowhere_goes_first_and_unshaped_or_to_the_default() {
     assert_eq!(sent(&config), [1, 1]);
 }
 
-/// 1000 bytes of burst let two packets of 600 pass, and all owe 200: 2 ms at 800 kbit/s, 200 ms at 8 kbit/s. After 2 ms the
-/// root lends the third, and the leaf still owes 198 of its own.
+/// 1000 bytes of burst let two packets of 600 pass, and every class owes 200: 2 ms at 800 kbit/s,
+/// 200 ms at 8 kbit/s. After 2 ms the root lends for the third packet, and the leaf still owes 198
+/// of its own.
 #[test]
-fn counters_tell_who_lent_and_who_borrowed() {
+fn counters_show_lenders_and_borrowers() {
     let config = by_number(vec![inner("all", None, kbit(800)), leaf("a", "all", up_to(800, kbit(8)))]);
     let mut htb = built(&config);
     for _ in 0..4 {
@@ -259,10 +265,10 @@ fn counters_tell_who_lent_and_who_borrowed() {
     assert_eq!(htb.next_ready(START), Some(later));
     assert!(htb.dequeue(later, &mut none).is_some());
     assert_eq!(htb.next_ready(later), Some(later + Duration::from_ms(6)));
-    let mut told = Vec::new();
+    let mut counters = Vec::new();
     htb.counters(&mut |c| {
         if c.value > 0 && c.path.starts_with("classes") && c.kind == "htb" {
-            told.push(format!("{} {} {}", c.path, c.name, c.value));
+            counters.push(format!("{} {} {}", c.path, c.name, c.value));
         }
     });
     let expected = [
@@ -282,11 +288,11 @@ fn counters_tell_who_lent_and_who_borrowed() {
         "classes.1 debt_bytes 198",
         "classes.1 ceil_debt_bytes 600",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(counters, expected);
 }
 
 #[test]
-fn what_would_not_do_what_it_says_is_refused() {
+fn a_configuration_that_htb_cannot_keep_is_refused() {
     let refused = |change: &dyn Fn(&mut Config)| {
         let mut config =
             by_number(vec![inner("all", None, kbit(800)), leaf("a", "all", kbit(300)), leaf("b", "all", kbit(500))]);
@@ -314,21 +320,21 @@ fn what_would_not_do_what_it_says_is_refused() {
     );
 }
 
-/// tc: the rate in bytes a second by r2q, but no less than 1000 and no more than 200 000.
+/// tc: the rate in bytes a second over r2q, limited to 1000 to 200 000.
 #[test]
-fn a_quantum_of_its_own_is_that_of_tc() {
+fn the_default_quantum_is_that_of_tc() {
     let config = by_number(vec![leaf("a", "a", kbit(8))]);
     for (kbit, quantum) in [(8, 1000), (800, 10_000), (100_000, 200_000)] {
         assert_eq!(config.quantum(BitRate::from_kbit_per_s(kbit)), quantum);
     }
-    // 800 kbit/s are 100 000 bytes a second. No r2q at all counts as 1.
+    // 800 kbit/s are 100 000 bytes a second. An r2q of zero counts as 1.
     for (r2q, quantum) in [(5, 20_000), (1, 100_000), (0, 100_000)] {
         assert_eq!(Config { r2q, ..config.clone() }.quantum(BitRate::from_kbit_per_s(800)), quantum);
     }
 }
 
 #[test]
-fn what_just_fits_is_taken() {
+fn values_at_their_limits_are_accepted() {
     let one_packet = Some(WireBytes::new(1000));
     let bursts = Share { burst: one_packet, cburst: one_packet, ..kbit(800) };
     for share in [at_priority(7, kbit(800)), up_to(800, kbit(800)), bursts] {
@@ -339,14 +345,15 @@ fn what_just_fits_is_taken() {
     assert!(by_number(vec![inner("all", None, kbit(800)), leaf("a", "all", small)]).check(&plain()).is_err());
 }
 
-/// A class of its own on the link.
+/// One class, on the link.
 fn alone(share: Share) -> Config {
     by_number(vec![Class { queue: Some(Spec::fifo(1000)), ..inner("a", None, share) }])
 }
 
-/// 8 kbit/s, packets of 1000: a burst of 3000 lets three pass and one on credit, if that of the ceiling does too.
+/// 8 kbit/s, packets of 1000: a burst of 3000 lets three pass and one on credit, if the burst of
+/// the ceiling does too.
 #[test]
-fn as_much_leaves_at_once_as_both_bursts_hold() {
+fn the_smaller_burst_limits_packets_sent_at_once() {
     let at_once = |burst: Option<u64>, cburst: Option<u64>| {
         let share = Share { burst: burst.map(WireBytes::new), cburst: cburst.map(WireBytes::new), ..kbit(8) };
         let mut htb = built(&alone(share));
@@ -361,7 +368,7 @@ fn as_much_leaves_at_once_as_both_bursts_hold() {
 }
 
 #[test]
-fn what_belongs_nowhere_is_limited_counted_and_woken_for() {
+fn unclassified_packets_are_limited_counted_and_ready() {
     let config = by_number(vec![inner("all", None, kbit(8)), leaf("a", "all", kbit(8))]);
     let mut htb = built(&Config { direct_limit: PacketCount::new(2), ..config });
     let mut dropped = Vec::new();
@@ -382,8 +389,9 @@ fn what_belongs_nowhere_is_limited_counted_and_woken_for() {
     assert_eq!(direct, Some((String::new(), 1)));
 }
 
-/// Both may send of their own. A packet of 500 leaves 500 of a turn of 1000, one more 0, and only the third takes more than
-/// there is: the turn after that begins with 500. So one packet, then always two.
+/// Both may send of their own. A packet of 500 leaves 500 of a turn of 1000, one more 0, and only
+/// the third exceeds the quantum: the turn after that begins with 500. So one packet, then always
+/// two.
 #[test]
 fn a_turn_ends_when_more_than_the_quantum_was_sent() {
     let wide = |share| Share { burst: Some(WireBytes::new(100_000)), cburst: Some(WireBytes::new(100_000)), ..share };
@@ -399,11 +407,12 @@ fn a_turn_ends_when_more_than_the_quantum_was_sent() {
     assert_eq!(order, [1, 2, 1, 1, 2, 2, 1, 1, 2, 2]);
 }
 
-/// With hysteresis three packets of 1000 leave at once, a debt of 2000. At 8 kbit/s that is paid after 2 s; a debt of a burst, let
-/// pass while the class sends, is not enough to begin again, nor does it help to have had nothing to send.
+/// With hysteresis three packets of 1000 depart at once, a debt of 2000. At 8 kbit/s that is paid
+/// after 2 s. A debt of a burst, allowed while the class sends, does not allow it to begin again,
+/// even after an empty queue.
 #[test]
 fn hysteresis_ends_when_the_class_may_not_send() {
-    // Held by its rate, and by its ceiling.
+    // Limited by its rate, and by its ceiling.
     let by_rate = alone(Share { cburst: Some(WireBytes::new(9000)), ..up_to(800, kbit(8)) });
     let by_ceil = alone(Share { burst: Some(WireBytes::new(9000)), ..kbit(8) });
     for config in [by_rate, by_ceil] {
@@ -427,9 +436,9 @@ fn overlimits(htb: &Htb<Meta>) -> u64 {
     sum
 }
 
-/// A class on the link has nobody to borrow from: out of tokens it is over its limit, whatever its ceiling.
+/// A class on the link has no lender: out of tokens it is over its limit, whatever its ceiling.
 #[test]
-fn a_class_on_the_link_borrows_from_nobody() {
+fn a_class_on_the_link_has_no_lender() {
     let mut htb = built(&alone(Share { cburst: Some(WireBytes::new(9000)), ..up_to(800, kbit(8)) }));
     for _ in 0..3 {
         htb.enqueue(START, packet(0, 1000), &mut none);

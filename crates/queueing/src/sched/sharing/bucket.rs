@@ -1,7 +1,8 @@
-//! Tokens that may be owed: a class sends while it owes none, and the packet is charged afterwards.
+//! A token bucket with debt: a class sends while it owes no tokens, and the packet is charged
+//! afterwards.
 //!
-//! As GCRA of ITU-T I.371 does, it keeps the time at which the bucket will be full again, with the remainder of every
-//! division carried: the long-run rate is exact, and asking costs a comparison.
+//! As GCRA of ITU-T I.371, it stores the time at which the bucket will be full again, with the
+//! remainder of every division carried: the long-run rate is exact, and a test costs a comparison.
 
 use lastmile_units::{BitRate, Duration, Instant, Serialiser, WireBytes};
 
@@ -11,9 +12,10 @@ const PS_PER_S: u128 = 1_000_000_000_000;
 #[derive(Clone, Debug)]
 pub(super) struct Bucket {
     serialiser: Serialiser,
-    /// What the burst takes at the rate, in whole picoseconds.
+    /// Time of the burst at the rate, in whole picoseconds.
     burst: Duration,
-    /// When it is full again, but for the part of a picosecond that the serialiser carries.
+    /// The time at which the bucket is full again, without the fraction of a picosecond that the
+    /// serialiser carries.
     full_at: Instant,
 }
 
@@ -23,20 +25,20 @@ impl Bucket {
         Self { serialiser: Serialiser::new(rate), burst: rate.time_for(burst), full_at: Instant::ZERO }
     }
 
-    /// When nothing is owed any more, if nothing is charged before. It may lie in the past.
+    /// The time at which no tokens are owed, if nothing is charged before. May be in the past.
     #[inline]
     pub(super) const fn ready_at(&self) -> Instant {
         Instant::from_ps(self.full_at.as_ps().saturating_sub(self.burst.as_ps()))
     }
 
-    /// True while nothing is owed, or no more than a burst if that much debt is let pass.
+    /// True while no tokens are owed; with `in_debt`, while at most a burst is owed.
     #[inline]
     pub(super) fn conforms(&self, now: Instant, in_debt: bool) -> bool {
         let ready = self.ready_at();
         ready <= now || in_debt && ready.since(now) <= self.burst
     }
 
-    /// Takes the tokens of a packet, there or not.
+    /// Charges a packet, even if its tokens are not available.
     #[inline]
     pub(super) fn charge(&mut self, now: Instant, size: WireBytes) {
         if self.full_at < now {
@@ -46,7 +48,7 @@ impl Bucket {
         self.full_at = self.full_at.saturating_add(self.serialiser.advance(size));
     }
 
-    /// Tokens at `now` in bytes on the wire, rounded towards zero: those in the bucket, or those owed.
+    /// Tokens at `now` in bytes on the wire, rounded towards zero: (available, owed).
     pub(super) fn tokens(&self, now: Instant) -> (u64, u64) {
         let rate = u128::from(self.serialiser.rate().as_bps());
         let bytes = |span: Duration| {
@@ -67,8 +69,8 @@ mod tests {
         Instant::ZERO + Duration::from_ms(ms)
     }
 
-    /// 8 kbit/s are a byte a millisecond. The burst of 100 lets a packet of 60 pass, and one of 60 more, which leaves a debt
-    /// of 20: 20 ms.
+    /// 8 kbit/s are a byte a millisecond. The burst of 100 lets a packet of 60 pass, and another of
+    /// 60, which leaves a debt of 20: 20 ms.
     #[test]
     fn a_packet_may_go_into_debt_and_the_next_waits_for_it() {
         let mut bucket = Bucket::new(BitRate::from_kbit_per_s(8), WireBytes::new(100));
@@ -83,10 +85,10 @@ mod tests {
         assert!(bucket.conforms(at_ms(1020), false));
     }
 
-    /// With debts let pass it goes on to minus one burst: 100 tokens, a packet of 150 and one of 50 make a debt of 100;
-    /// a byte more is too much.
+    /// With a debt of a burst allowed, the tokens may fall to minus one burst: 100 tokens, less a
+    /// packet of 150 and one of 50, are a debt of 100. One more byte is too much.
     #[test]
-    fn with_a_debt_of_a_burst_let_pass_it_sends_twice_the_burst() {
+    fn with_a_debt_of_a_burst_allowed_it_sends_twice_the_burst() {
         let mut bucket = Bucket::new(BitRate::from_kbit_per_s(8), WireBytes::new(100));
         let start = at_ms(1000);
         for size in [150, 50] {
@@ -97,8 +99,8 @@ mod tests {
         assert!(!bucket.conforms(start, true));
     }
 
-    /// A byte at 3 kbit/s takes 2 666 666 666.67 ps. After a pause the part of a picosecond from before is gone; and however long
-    /// the pause, no more than the burst is there.
+    /// A byte at 3 kbit/s takes 2 666 666 666.67 ps. A pause discards the fraction of a picosecond,
+    /// and never adds more than the burst.
     #[test]
     fn a_pause_leaves_a_full_bucket_and_no_more() {
         let mut bucket = Bucket::new(BitRate::from_kbit_per_s(3), WireBytes::new(1));
@@ -111,15 +113,16 @@ mod tests {
         assert_eq!([1000, 1060, 9000].map(|ms| bucket.tokens(at_ms(ms))), [(0, 0), (60, 0), (100, 0)]);
     }
 
-    /// 53 bytes at 149.76 Mbit/s take 2 831 196.58 ps. A million of them back to back owe the exact sum, not a million
-    /// times a rounded one.
+    /// 53 bytes at 149.76 Mbit/s take 2 831 196.58 ps. A million of them back to back owe the exact
+    /// sum, not a million times a rounded one.
     #[test]
     fn debts_add_up_exactly() {
         let mut bucket = Bucket::new(BitRate::from_kbit_per_s(149_760), WireBytes::new(53));
         for _ in 0..=1_000_000 {
             bucket.charge(bucket.ready_at(), WireBytes::new(53));
         }
-        // The bucket held the first, less the part of a picosecond by which a burst is rounded down.
+        // The burst held the first packet, less the fraction of a picosecond by which a burst is
+        // rounded down.
         let exact = (424_000_000_u128 * PS_PER_S).div_ceil(149_760_000);
         assert_eq!(u128::from(bucket.ready_at().as_ps()), exact);
     }

@@ -1,17 +1,18 @@
-//! Building the tree: levels, places and siblings.
+//! Builds the tree: levels, indices and siblings.
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
 
+use super::backlogged::Backlogged;
 use super::bucket::Bucket;
 use super::class::{Bound, Class, Leaf, Mode, Tally};
 use super::events::Events;
-use super::waiting::Waiting;
 use super::{Own, Plan, Sharing, Slack};
 use crate::{Backlog, Node};
 
 impl<P: Packet> Sharing<P> {
-    /// The tree of these classes; `queues` belong to the leaves, in the order of the plans. Siblings follow one another.
+    /// The tree of these plans. `queues` belong to the leaves, in the order of the plans. Siblings
+    /// are consecutive.
     pub(crate) fn new(
         kind: &'static str,
         plans: &[Plan],
@@ -29,7 +30,7 @@ impl<P: Packet> Sharing<P> {
                 *count += 1;
             }
         }
-        // The lowest inner class is of level 1.
+        // The lowest inner class has level 1.
         let top = (0..plans.len()).filter(|id| children[*id].1 > 0).map(|id| depths[id] + 1).max().unwrap_or(0);
         let mut levels = vec![Vec::new(); top + 1];
         let (mut classes, mut borrowers, mut leaves) = (Vec::new(), Vec::new(), Vec::new());
@@ -37,17 +38,18 @@ impl<P: Packet> Sharing<P> {
         for (id, plan) in plans.iter().enumerate() {
             let (first_child, count) = children[id];
             let level = if count == 0 { 0 } else { top - depths[id] };
-            let content = if count == 0 {
+            let content_index = if count == 0 {
                 let queue = queues.next().expect("a queue for each leaf");
                 let quantum = i64::try_from(plan.quantum).unwrap_or(i64::MAX);
-                leaves.push(Leaf { held: queue.backlog(), queue, quantum, deficits: vec![0; depths[id] + 1] });
+                leaves.push(Leaf { last_backlog: queue.backlog(), queue, quantum, deficits: vec![0; depths[id] + 1] });
                 leaves.len() - 1
             } else {
-                borrowers.push(Waiting::new(count as usize));
+                borrowers.push(Backlogged::new(count as usize));
                 borrowers.len() - 1
             };
             let parent = plan.parent.map(|parent| parent as u32);
-            // Nobody above could lend it what its own is short of.
+            // A root class cannot borrow, so a ceiling equal to its own rate needs no second
+            // bucket.
             let ceil_is_own = parent.is_none() && plan.ceil.is_some_and(|ceil| plan.own == Own::Rate(ceil));
             classes.push(Class {
                 mode: Mode::CanSend,
@@ -57,10 +59,10 @@ impl<P: Packet> Sharing<P> {
                 isolated: plan.isolated,
                 level: level as u8,
                 parent,
-                place: levels[level].len() as u32,
-                sibling: plan.parent.map_or(0, |parent| id as u32 - children[parent].0),
+                index_in_level: levels[level].len() as u32,
+                index_among_siblings: plan.parent.map_or(0, |parent| id as u32 - children[parent].0),
                 first_child,
-                content: content as u32,
+                content_index: content_index as u32,
                 own: match plan.own {
                     Own::Everything => Bound::None,
                     Own::Rate(tokens) => Bound::Bucket(Bucket::new(tokens.rate, tokens.burst)),
@@ -77,7 +79,7 @@ impl<P: Packet> Sharing<P> {
             link_layer: *link_layer,
             slack,
             events: Events::new(classes.len()),
-            lenders: levels.iter().map(|level| Waiting::new(level.len())).collect(),
+            lenders: levels.iter().map(|level| Backlogged::new(level.len())).collect(),
             indices: plans.iter().map(|plan| plan.index).collect(),
             classes,
             leaves,

@@ -1,4 +1,4 @@
-//! A class at work: what it may do, what it owes, what it has done.
+//! State of a class: its mode, its tokens, its counters.
 
 use lastmile_units::Instant;
 
@@ -22,23 +22,24 @@ pub(super) enum Bound {
 #[derive(Clone, Debug)]
 pub(super) struct Class {
     pub(super) mode: Mode,
-    /// Priorities at which something below waits and may be sent as far as this class: a bit each.
+    /// Priorities, a bit each, at which a leaf below is backlogged and its packets can reach this
+    /// class.
     pub(super) active: u8,
     pub(super) priority: u8,
     pub(super) borrows: bool,
     pub(super) isolated: bool,
-    /// 0 for a leaf; an inner class is above those below it.
+    /// 0 for a leaf; the level of an inner class exceeds those of its children.
     pub(super) level: u8,
     pub(super) parent: Option<u32>,
-    /// Its place among those of its level, and among its siblings.
-    pub(super) place: u32,
-    pub(super) sibling: u32,
-    /// The first class below; they follow one another.
+    /// Its index among the classes of its level.
+    pub(super) index_in_level: u32,
+    pub(super) index_among_siblings: u32,
+    /// The first child; children have consecutive numbers.
     pub(super) first_child: u32,
-    /// Which queue, or which set of turns.
-    pub(super) content: u32,
+    /// Index of its leaf, or of its set of borrowers.
+    pub(super) content_index: u32,
     pub(super) own: Bound,
-    /// `None`: there is none, or it is like its own and is charged whenever that is, at the root.
+    /// `None`: no ceiling, or (at the root) a ceiling equal to its own rate, which needs no bucket.
     pub(super) ceil: Option<Bucket>,
     pub(super) ceil_is_own: bool,
     pub(super) tally: Tally,
@@ -49,7 +50,7 @@ impl Class {
         self.level == 0
     }
 
-    /// It may send whatever it did before, of its own.
+    /// True if it may send of its own tokens, whatever its mode was.
     #[inline]
     pub(super) fn owes_nothing(&self, now: Instant) -> bool {
         let pays = |bucket: &Bucket| bucket.ready_at() <= now;
@@ -70,16 +71,17 @@ pub(super) struct Tally {
     pub(super) lent: u64,
     pub(super) borrowed: u64,
     pub(super) overlimits: u64,
-    /// When it was charged last.
-    pub(super) at: Instant,
+    /// Time of the last charge.
+    pub(super) last_charged: Instant,
 }
 
-/// A queue at the end of a branch.
+/// The queue of a leaf.
 pub(super) struct Leaf<P> {
     pub(super) queue: Node<P>,
-    /// What it held when it was asked last; it changes through this tree alone.
-    pub(super) held: Backlog,
+    /// Its backlog at the last update; only this tree changes it.
+    pub(super) last_backlog: Backlog,
     pub(super) quantum: i64,
-    /// What it may still send in its turn: at level 0, then of each class above from the root down.
+    /// Bytes that it may still send in its turn: at level 0, then at the level of each ancestor
+    /// from the root down.
     pub(super) deficits: Vec<i64>,
 }

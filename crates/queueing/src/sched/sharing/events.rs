@@ -1,24 +1,25 @@
-//! When which class changes: a heap of times in which every class has at most one, which can be moved.
+//! Times at which classes change: a heap with at most one time for each class, which can be changed
+//! or removed.
 //!
-//! Cost: the logarithm of the classes that wait.
+//! Cost: the logarithm of the number of classes in the heap.
 
 use lastmile_units::Instant;
 
 const NOWHERE: u32 = u32::MAX;
 
-/// A time for each class that has one.
+/// At most one time for each class.
 #[derive(Clone, Debug)]
 pub(super) struct Events {
     /// A binary heap, the earliest first; equal times by class.
     heap: Vec<(Instant, u32)>,
-    /// Where each class stands in the heap.
-    places: Vec<u32>,
+    /// By class: its position in the heap.
+    positions: Vec<u32>,
 }
 
 impl Events {
-    /// Nothing, for so many classes.
+    /// An empty heap for `classes` classes.
     pub(super) fn new(classes: usize) -> Self {
-        Self { heap: Vec::new(), places: vec![NOWHERE; classes] }
+        Self { heap: Vec::new(), positions: vec![NOWHERE; classes] }
     }
 
     /// The earliest time.
@@ -26,27 +27,27 @@ impl Events {
         self.heap.first().map(|(at, _)| *at)
     }
 
-    /// The class whose time is the earliest, if it has come.
+    /// The class with the earliest time, if that is not after `now`.
     #[inline]
     pub(super) fn due(&self, now: Instant) -> Option<usize> {
         self.heap.first().filter(|(at, _)| *at <= now).map(|(_, class)| *class as usize)
     }
 
-    /// Gives the class this time and no other.
+    /// Sets the time of a class, in position of an earlier setting.
     pub(super) fn set(&mut self, class: usize, at: Instant) {
         let entry = (at, class as u32);
-        match self.places[class] {
+        match self.positions[class] {
             NOWHERE => {
                 self.heap.push(entry);
                 self.rise(self.heap.len() - 1);
             }
-            place => {
-                let place = place as usize;
-                let before = std::mem::replace(&mut self.heap[place], entry);
+            position => {
+                let position = position as usize;
+                let before = std::mem::replace(&mut self.heap[position], entry);
                 if entry < before {
-                    self.rise(place);
+                    self.rise(position);
                 } else if entry > before {
-                    self.sink(place);
+                    self.sink(position);
                 }
             }
         }
@@ -55,10 +56,10 @@ impl Events {
     /// Whether the class has a time.
     #[inline]
     pub(super) fn has(&self, class: usize) -> bool {
-        self.places[class] != NOWHERE
+        self.positions[class] != NOWHERE
     }
 
-    /// Takes the class's time away, if it has one.
+    /// Removes the time of a class, if it has one.
     #[inline]
     pub(super) fn cancel(&mut self, class: usize) {
         if self.has(class) {
@@ -67,49 +68,49 @@ impl Events {
     }
 
     fn take_out(&mut self, class: usize) {
-        let place = std::mem::replace(&mut self.places[class], NOWHERE) as usize;
-        let removed = self.heap.swap_remove(place);
-        if let Some(&moved) = self.heap.get(place) {
+        let position = std::mem::replace(&mut self.positions[class], NOWHERE) as usize;
+        let removed = self.heap.swap_remove(position);
+        if let Some(&moved) = self.heap.get(position) {
             if moved < removed {
-                self.rise(place);
+                self.rise(position);
             } else {
-                self.sink(place);
+                self.sink(position);
             }
         }
     }
 
-    fn rise(&mut self, mut place: usize) {
-        let entry = self.heap[place];
-        while place > 0 {
-            let above = (place - 1) / 2;
+    fn rise(&mut self, mut position: usize) {
+        let entry = self.heap[position];
+        while position > 0 {
+            let above = (position - 1) / 2;
             if self.heap[above] <= entry {
                 break;
             }
-            self.put(place, self.heap[above]);
-            place = above;
+            self.put(position, self.heap[above]);
+            position = above;
         }
-        self.put(place, entry);
+        self.put(position, entry);
     }
 
-    fn sink(&mut self, mut place: usize) {
-        let entry = self.heap[place];
+    fn sink(&mut self, mut position: usize) {
+        let entry = self.heap[position];
         loop {
-            let mut below = 2 * place + 1;
+            let mut below = 2 * position + 1;
             if below + 1 < self.heap.len() && self.heap[below + 1] < self.heap[below] {
                 below += 1;
             }
             if below >= self.heap.len() || self.heap[below] >= entry {
                 break;
             }
-            self.put(place, self.heap[below]);
-            place = below;
+            self.put(position, self.heap[below]);
+            position = below;
         }
-        self.put(place, entry);
+        self.put(position, entry);
     }
 
-    fn put(&mut self, place: usize, entry: (Instant, u32)) {
-        self.heap[place] = entry;
-        self.places[entry.1 as usize] = place as u32;
+    fn put(&mut self, position: usize, entry: (Instant, u32)) {
+        self.heap[position] = entry;
+        self.positions[entry.1 as usize] = position as u32;
     }
 }
 
@@ -122,7 +123,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Against a sorted map.
+        /// Compared with a sorted map.
         #[test]
         fn the_earliest_is_first_whatever_moves(
             steps in prop::collection::vec((0..20_usize, prop::option::weighted(0.8, 0..50_u64)), 1..200),

@@ -1,51 +1,59 @@
-//! Link sharing by a tree of classes with exact token accounting: what HTB and CBQ have in common.
+//! Link sharing by a tree of classes with exact token accounting: the common part of HTB and CBQ.
 //!
-//! Published: Floyd and Van Jacobson 1995, formal link-sharing guidelines; Devera, "Hierarchical token bucket theory", whose
-//! modes, levels and order this has.
+//! Published: Floyd and Van Jacobson 1995, formal link-sharing guidelines; Devera, "Hierarchical
+//! token bucket theory", for the modes, the levels and the order of service.
 //!
-//! A class *can send* while it owes no tokens, *may borrow* from the class above while it is held to its ceiling alone, or
-//! *cannot send*. Leaves that can send come first, then those that borrow from the lowest classes that can lend; on
-//! each level the most urgent priority; within it turns of a quantum. A packet is charged to all that it passes: its ceiling in
-//! every class up to the root, its rate from the lender on.
+//! A class *can send* while it owes no tokens. It *may borrow* from its parent while its own tokens
+//! are used up but those of its ceiling are not. Else it *cannot send*.
 //!
-//! Cost a packet: O(depth + priorities), beside the logarithm of the classes that wait for tokens, in a heap. Members of a
-//! level or a class are kept in sets of bits, which cost a step for each factor of 64.
+//! Order of service:
+//!
+//! - leaves that can send, then leaves that borrow from the lowest class that can lend;
+//! - on each level the most urgent priority;
+//! - within a priority, turns of a quantum.
+//!
+//! A packet is charged to the ceiling of its leaf and of every ancestor, and to the own rate of the
+//! lender and of every ancestor above it.
+//!
+//! Cost a packet: O(depth + priorities), plus the logarithm of the number of classes that wait for
+//! tokens, in a heap. Members of a level or a class are bit sets, with one step for each factor of
+//! 64.
 
-mod accounts;
+mod accounting;
+mod backlogged;
 mod bucket;
 mod build;
 mod class;
 mod events;
 mod modes;
+mod ordered_set;
 mod plan;
-mod set;
-mod turns;
-mod waiting;
+mod round_robin;
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
 use lastmile_units::{ByteCount, Instant, PacketCount};
 
+use self::backlogged::Backlogged;
 use self::class::{Class, Leaf};
 use self::events::Events;
-use self::waiting::Waiting;
 use crate::{Backlog, DropSink};
 
 pub(crate) use self::plan::{Own, PRIORITIES, Plan, Slack, Tokens};
 
-/// A tree of classes at work.
+/// A tree of classes with its queues.
 pub(crate) struct Sharing<P> {
     kind: &'static str,
     link_layer: LinkLayer,
     slack: Slack,
     classes: Vec<Class>,
-    /// The configuration's numbers of the classes.
+    /// By class: its number in the configuration.
     indices: Vec<Option<u32>>,
     leaves: Vec<Leaf<P>>,
-    /// The children of each inner class that may borrow from it.
-    borrowers: Vec<Waiting>,
+    /// By inner class: its children that may borrow from it.
+    borrowers: Vec<Backlogged>,
     /// By level: the classes that can send or lend.
-    lenders: Vec<Waiting>,
+    lenders: Vec<Backlogged>,
     /// By level: its classes.
     levels: Vec<Vec<u32>>,
     events: Events,
@@ -53,65 +61,67 @@ pub(crate) struct Sharing<P> {
 }
 
 impl<P: Packet> Sharing<P> {
-    /// Hands a packet to the queue of leaf `id`.
+    /// Enqueues a packet in the queue of leaf `id`.
     pub(crate) fn enqueue(&mut self, id: usize, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
-        let content = self.classes[id].content as usize;
-        self.leaves[content].queue.enqueue(now, packet, drops);
-        let ready = self.account(content, now);
-        self.join_or_leave(id, ready, now);
+        let content_index = self.classes[id].content_index as usize;
+        self.leaves[content_index].queue.enqueue(now, packet, drops);
+        let ready = self.update_backlog(content_index, now);
+        self.update_leaf(id, ready, now);
     }
 
     pub(crate) fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
-        self.catch_up(now);
+        self.handle_events(now);
         self.send_first(u8::MAX, now, drops)
     }
 
-    /// The same of the leaves that go before others.
+    /// Dequeues a packet of a leaf that has priority over others.
     pub(crate) fn dequeue_urgent(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
-        self.catch_up(now);
+        self.handle_events(now);
         let leaves = self.classes.iter().filter(|class| class.is_leaf());
         let last = leaves.map(|class| class.priority).max()?;
         self.send_first((1 << last) - 1, now, drops)
     }
 
-    /// Does what was to happen by `now`.
-    fn catch_up(&mut self, now: Instant) {
+    /// Handles all events due by `now`.
+    fn handle_events(&mut self, now: Instant) {
         while let Some(id) = self.events.due(now) {
             if self.classes[id].active == 0 {
-                self.look_at(id, now);
+                self.poll_leaf(id, now);
             } else {
-                self.judge(id, now);
+                self.update_mode(id, now);
             }
         }
     }
 
-    /// Sends the first packet of these priorities, a bit each.
+    /// Dequeues the first packet of these priorities, a bit each.
     fn send_first(&mut self, priorities: u8, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
         loop {
-            let level = self.lenders.iter().position(|waiting| waiting.priorities & priorities != 0)?;
+            let level = self.lenders.iter().position(|backlogged| backlogged.priorities & priorities != 0)?;
             let priority = (self.lenders[level].priorities & priorities).trailing_zeros() as usize;
-            let id = self.pick(level, priority);
-            let content = self.classes[id].content as usize;
-            let packet = self.leaves[content].queue.dequeue(now, drops);
-            let ready = self.account(content, now);
+            let id = self.next_leaf(level, priority);
+            let content_index = self.classes[id].content_index as usize;
+            let packet = self.leaves[content_index].queue.dequeue(now, drops);
+            let ready = self.update_backlog(content_index, now);
             if let Some(packet) = packet {
                 let bytes = packet.meta().ip_bytes();
                 let wire = self.link_layer.on_wire(bytes);
                 self.spend_turn(id, level, priority, wire);
                 self.charge(id, level, now, bytes, wire);
-                self.join_or_leave(id, ready, now);
+                self.update_leaf(id, ready, now);
                 return Some(packet);
             }
-            self.join_or_leave(id, ready, now);
+            self.update_leaf(id, ready, now);
         }
     }
 
-    /// `now` while a class can send, or else when the first class changes, which may make nothing ready yet.
+    /// `now` while a class can send, else the time of the next event, which may make no packet
+    /// ready.
     pub(crate) fn next_ready(&self, now: Instant) -> Option<Instant> {
-        if self.lenders.iter().any(|waiting| waiting.priorities != 0) { Some(now) } else { self.events.first() }
+        if self.lenders.iter().any(|backlogged| backlogged.priorities != 0) { Some(now) } else { self.events.first() }
     }
 
-    /// Notes in the packet that it goes to leaf `id`, by the configuration's number of the class.
+    /// Records in the packet that it belongs to leaf `id`, by the class's number in the
+    /// configuration.
     #[inline]
     pub(crate) fn note_class(&self, id: usize, packet: &mut P) {
         if let Some(number) = self.indices[id] {
@@ -123,13 +133,14 @@ impl<P: Packet> Sharing<P> {
         self.backlog
     }
 
-    /// The queue of a leaf may hold more or less than before; returns when it has something to send.
-    // As `join_or_leave`.
+    /// Updates the backlog after a change in the queue of a leaf. Returns the time at which the leaf
+    /// has a packet ready.
+    // Inlined as `update_leaf` is.
     #[inline(always)]
-    fn account(&mut self, content: usize, now: Instant) -> Option<Instant> {
-        let leaf = &mut self.leaves[content];
+    fn update_backlog(&mut self, content_index: usize, now: Instant) -> Option<Instant> {
+        let leaf = &mut self.leaves[content_index];
         let (after, ready) = leaf.queue.standing(now);
-        let before = core::mem::replace(&mut leaf.held, after);
+        let before = core::mem::replace(&mut leaf.last_backlog, after);
         let sum = |all: u64, before: u64, after: u64| all + after - before;
         self.backlog = Backlog {
             packets: PacketCount::new(sum(
@@ -142,33 +153,33 @@ impl<P: Packet> Sharing<P> {
         ready
     }
 
-    /// Asks the queue of leaf `id` whether it has something to send.
-    fn look_at(&mut self, id: usize, now: Instant) {
-        let ready = self.leaves[self.classes[id].content as usize].queue.next_ready(now);
-        self.join_or_leave(id, ready, now);
+    /// Polls the queue of leaf `id`.
+    fn poll_leaf(&mut self, id: usize, now: Instant) {
+        let ready = self.leaves[self.classes[id].content_index as usize].queue.next_ready(now);
+        self.update_leaf(id, ready, now);
     }
 
-    /// Leaf `id`, which has something to send at `ready`, joins or leaves those that wait for a turn.
-    // Twice a packet, and nearly always there is nothing to do: out of line it takes three times the instructions.
+    /// Activates or deactivates leaf `id`, which has a packet ready at `ready`.
+    // Runs twice a packet and nearly always changes nothing: a call would take three times the instructions.
     #[inline(always)]
-    fn join_or_leave(&mut self, id: usize, ready: Option<Instant>, now: Instant) {
-        let awake = ready.is_some_and(|ready| ready <= now);
+    fn update_leaf(&mut self, id: usize, ready: Option<Instant>, now: Instant) {
+        let is_ready = ready.is_some_and(|ready| ready <= now);
         let class = &self.classes[id];
-        if awake != (class.active == 0) && (awake || ready.is_none() && !self.events.has(id)) {
-            // As before.
+        if is_ready != (class.active == 0) && (is_ready || ready.is_none() && !self.events.has(id)) {
+            // The state of the leaf is unchanged.
             return;
         }
-        self.wake_or_rest(id, ready, now);
+        self.change_activity(id, ready, now);
     }
 
-    fn wake_or_rest(&mut self, id: usize, ready: Option<Instant>, now: Instant) {
-        let awake = ready.is_some_and(|ready| ready <= now);
+    fn change_activity(&mut self, id: usize, ready: Option<Instant>, now: Instant) {
+        let is_ready = ready.is_some_and(|ready| ready <= now);
         let class = &mut self.classes[id];
-        if awake && class.active == 0 {
+        if is_ready && class.active == 0 {
             class.active = 1 << class.priority;
-            self.settle(id, now);
+            self.refresh_mode(id, now);
             self.attach(id, self.classes[id].active, now);
-        } else if !awake {
+        } else if !is_ready {
             if class.active != 0 {
                 self.detach(id, self.classes[id].active);
                 self.classes[id].active = 0;

@@ -1,4 +1,5 @@
-//! What classes may do, as their tokens come and go, and to whom they therefore offer what waits below them.
+//! Modes of classes, which follow their tokens, and the propagation of backlogged priorities to
+//! lenders.
 
 use lastmile_packet::Packet;
 use lastmile_units::Instant;
@@ -7,7 +8,7 @@ use super::Sharing;
 use super::class::{Bound, Mode};
 
 impl<P: Packet> Sharing<P> {
-    /// What the class may do at `now`, and when it may do more.
+    /// The mode of the class at `now`, and the time at which it may improve.
     #[inline]
     fn mode_at(&self, id: usize, now: Instant) -> (Mode, Option<Instant>) {
         let class = &self.classes[id];
@@ -30,12 +31,12 @@ impl<P: Packet> Sharing<P> {
         }
     }
 
-    /// Gives a class that is in no set the mode that it has by now.
-    pub(super) fn settle(&mut self, id: usize, now: Instant) {
-        self.settle_as(id, self.mode_at(id, now));
+    /// Updates the mode of a class that is in no set.
+    pub(super) fn refresh_mode(&mut self, id: usize, now: Instant) {
+        self.set_mode(id, self.mode_at(id, now));
     }
 
-    fn settle_as(&mut self, id: usize, (mode, until): (Mode, Option<Instant>)) {
+    fn set_mode(&mut self, id: usize, (mode, until): (Mode, Option<Instant>)) {
         let class = &mut self.classes[id];
         class.tally.overlimits += u64::from(mode == Mode::CannotSend && class.mode != Mode::CannotSend);
         class.mode = mode;
@@ -49,8 +50,9 @@ impl<P: Packet> Sharing<P> {
         }
     }
 
-    /// Looks at the tokens of a class, which may change its mode and so what it offers to whom.
-    pub(super) fn judge(&mut self, id: usize, now: Instant) {
+    /// Updates the mode of a class after its tokens changed, and moves its backlogged priorities
+    /// accordingly.
+    pub(super) fn update_mode(&mut self, id: usize, now: Instant) {
         let class = &self.classes[id];
         let (before, active) = (class.mode, class.active);
         let judged = self.mode_at(id, now);
@@ -58,35 +60,36 @@ impl<P: Packet> Sharing<P> {
             return;
         }
         if judged.0 == before || active == 0 {
-            self.settle_as(id, judged);
+            self.set_mode(id, judged);
         } else {
             self.detach(id, active);
-            self.settle_as(id, judged);
+            self.set_mode(id, judged);
             self.attach(id, active, now);
         }
     }
 
-    /// Offers what waits at the priorities of `mask` below a class: to the line, or to the class above.
+    /// Adds the backlogged priorities `mask` of a class to the lenders of its level if it can send,
+    /// or to the borrowers of its parent.
     pub(super) fn attach(&mut self, mut id: usize, mut mask: u8, now: Instant) {
         loop {
             let class = &self.classes[id];
             match (class.mode, class.parent) {
                 (Mode::CanSend, _) => {
-                    self.lenders[usize::from(class.level)].insert(class.place as usize, mask);
+                    self.lenders[usize::from(class.level)].insert(class.index_in_level as usize, mask);
                     return;
                 }
                 (Mode::MayBorrow, Some(parent)) => {
-                    let sibling = class.sibling as usize;
+                    let sibling = class.index_among_siblings as usize;
                     id = parent as usize;
-                    let content = self.classes[id].content as usize;
-                    mask = self.borrowers[content].insert(sibling, mask);
+                    let content_index = self.classes[id].content_index as usize;
+                    mask = self.borrowers[content_index].insert(sibling, mask);
                     if mask == 0 {
                         return;
                     }
                     let idle = self.classes[id].active == 0;
                     self.classes[id].active |= mask;
                     if idle {
-                        self.settle(id, now);
+                        self.refresh_mode(id, now);
                     }
                 }
                 _ => return,
@@ -94,20 +97,20 @@ impl<P: Packet> Sharing<P> {
         }
     }
 
-    /// Takes back what [`Sharing::attach`] offers.
+    /// Undoes [`Sharing::attach`].
     pub(super) fn detach(&mut self, mut id: usize, mut mask: u8) {
         loop {
             let class = &self.classes[id];
             match (class.mode, class.parent) {
                 (Mode::CanSend, _) => {
-                    self.lenders[usize::from(class.level)].remove(class.place as usize, mask);
+                    self.lenders[usize::from(class.level)].remove(class.index_in_level as usize, mask);
                     return;
                 }
                 (Mode::MayBorrow, Some(parent)) => {
-                    let sibling = class.sibling as usize;
+                    let sibling = class.index_among_siblings as usize;
                     id = parent as usize;
-                    let content = self.classes[id].content as usize;
-                    mask = self.borrowers[content].remove(sibling, mask);
+                    let content_index = self.classes[id].content_index as usize;
+                    mask = self.borrowers[content_index].remove(sibling, mask);
                     if mask == 0 {
                         return;
                     }

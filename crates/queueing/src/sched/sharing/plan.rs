@@ -1,4 +1,4 @@
-//! Classes before they are built.
+//! Parameters of classes, from which the tree is built.
 
 use lastmile_units::{BitRate, Duration, WireBytes};
 
@@ -12,38 +12,38 @@ pub(crate) struct Tokens {
     pub(crate) burst: WireBytes,
 }
 
-/// What a class may send of its own, and lend.
+/// The capacity that a class has of its own and may lend.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Own {
-    /// As much as there is.
+    /// Unlimited.
     Everything,
-    /// This.
+    /// A rate.
     Rate(Tokens),
-    /// Nothing: all of it is set apart for isolated classes below.
+    /// None: isolated classes below reserve all of it.
     Nothing,
 }
 
-/// How far the modes of classes lag behind their tokens.
+/// Delays of mode changes relative to the tokens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Slack {
-    /// A class that sends goes on until it owes a burst.
+    /// A class that sends continues until it owes a burst.
     pub(crate) hysteresis: bool,
-    /// Tick of the clock by which those that wait are looked at again; zero: at the very time.
+    /// Tick of the clock at which waiting classes are checked again; zero: exact.
     pub(crate) timer: Duration,
 }
 
-/// A class, before it is built. Those below one come after it.
+/// Parameters of a class. Children follow their parent in a list of plans.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    /// The number of the class in a configuration. `None`: it has none, and shows no counters.
+    /// The number of the class in a configuration. `None`: no number, and no counters.
     pub(crate) index: Option<u32>,
-    /// The class above, by its place among the plans.
+    /// Its parent, by position in the list of plans.
     pub(crate) parent: Option<usize>,
     pub(crate) own: Own,
     pub(crate) ceil: Option<Tokens>,
-    /// Whether it may borrow from the class above.
+    /// May borrow from its parent.
     pub(crate) borrows: bool,
-    /// What it sends of its own is not charged to the classes above.
+    /// Packets that it sends of its own capacity are not charged to its ancestors.
     pub(crate) isolated: bool,
     /// Below [`PRIORITIES`].
     pub(crate) priority: u8,

@@ -21,15 +21,15 @@ fn rule(matches: Match, class: &str) -> Rule {
 }
 
 #[test]
-fn classes_may_stand_in_any_order() {
+fn classes_may_be_listed_in_any_order() {
     let shape = family().shape().unwrap();
-    assert_eq!((shape.order.as_slice(), shape.places().as_slice()), ([1, 0, 2].as_slice(), [1, 0, 2].as_slice()));
-    let (places, queues) = shape.leaves(vec!["of child", "of other"]);
-    assert_eq!((places, queues), (vec![Some(1), None, Some(2)], vec!["of child", "of other"]));
+    assert_eq!((shape.order.as_slice(), shape.positions().as_slice()), ([1, 0, 2].as_slice(), [1, 0, 2].as_slice()));
+    let (positions, queues) = shape.leaves(vec!["of child", "of other"]);
+    assert_eq!((positions, queues), (vec![Some(1), None, Some(2)], vec!["of child", "of other"]));
 }
 
 #[test]
-fn what_is_no_tree_is_refused() {
+fn an_invalid_tree_is_refused() {
     let refused = |tree: Tree<()>| tree.shape().unwrap_err().to_string();
     let ring = tree(vec![class("a", "b", false), class("b", "c", false), class("c", "a", false), class("d", "", true)]);
     assert_eq!(refused(ring), "class \"a\": its parents lead round in a circle, and never to the link");
@@ -63,7 +63,7 @@ fn rules_and_defaults_name_leaves() {
     );
 }
 
-/// A rule for a flow is found at once, but a rule before it still goes first.
+/// A rule for a flow is found directly, but an earlier rule still has precedence.
 #[test]
 fn the_first_rule_that_matches_decides() {
     let flow = |number| Match::Flow(FlowId::new(number));

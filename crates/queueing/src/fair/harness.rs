@@ -1,4 +1,4 @@
-//! A scheduler on a line without overhead, for hand-worked orders.
+//! Test harness: a scheduler on a line without overhead, for service orders computed by hand.
 
 use std::num::NonZeroU32;
 
@@ -11,7 +11,7 @@ use super::scheduler::Order;
 use crate::spec::{ClassSpec, Spec};
 use crate::{Discipline as _, Match, Node};
 
-/// A class for each share, of the flow with its number.
+/// A class for each share, with the flow of its number.
 pub(super) fn line<S>(shares: impl IntoIterator<Item = S>) -> Vec<Class<S>> {
     let class = |number| ClassSpec { matches: Match::Flow(FlowId::new(number)), queue: Spec::fifo(100) };
     (0..).zip(shares).map(|(number, share)| Class { class: class(number), share }).collect()
@@ -24,7 +24,7 @@ pub(super) fn weights<const N: usize>(weights: [u32; N]) -> Vec<Class<NonZeroU32
 pub(super) struct Trial {
     scheduler: Node<Meta>,
     pub(super) now: Instant,
-    /// Flow and size of what was dropped.
+    /// Flow and size of dropped packets.
     pub(super) dropped: Vec<(u32, u16)>,
 }
 
@@ -43,7 +43,7 @@ impl Trial {
         }
     }
 
-    /// Flow and size of the next packets, at most so many.
+    /// Flow and size of the next packets, at most `count`.
     pub(super) fn take(&mut self, count: usize) -> Vec<(u32, u16)> {
         let mut none = |_, packet, reason| panic!("{packet:?} dropped: {reason:?}");
         let sent = std::iter::from_fn(|| self.scheduler.dequeue(self.now, &mut none));
@@ -54,7 +54,7 @@ impl Trial {
         self.take(count).into_iter().map(|(class, _)| class).collect()
     }
 
-    /// All that is left.
+    /// Flow and size of the whole backlog.
     pub(super) fn rest(&mut self) -> Vec<(u32, u16)> {
         self.take(usize::MAX)
     }
@@ -64,7 +64,8 @@ impl Trial {
     }
 }
 
-/// Figure 1 of Bennett and Zhang: a session of weight 10 with eleven packets, and ten of weight 1 with a packet each.
+/// Figure 1 of Bennett and Zhang: a session of weight 10 with eleven packets, and ten of weight 1
+/// with a packet each.
 pub(super) fn eleven_sessions(spec: impl Fn(Vec<Class<NonZeroU32>>) -> Spec) -> Vec<u32> {
     let mut trial = Trial::new(&spec(weights([10, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1])));
     trial.offer(0, &[100; 11]);
@@ -74,7 +75,8 @@ pub(super) fn eleven_sessions(spec: impl Fn(Vec<Class<NonZeroU32>>) -> Spec) -> 
     trial.rest_classes()
 }
 
-/// Four packets fit: of three flows the one with most bytes loses its oldest, and what is left alternates.
+/// Capacity four packets: of three flows the one with most bytes loses its oldest, and the rest
+/// alternates.
 pub(super) fn flows(spec: &Spec) {
     let mut trial = Trial::new(spec);
     trial.offer(7, &[1000, 1001]);
@@ -88,7 +90,8 @@ pub(super) fn flows(spec: &Spec) {
     assert!(place((7, 1000)) < place((7, 1001)), "{sent:?}");
 }
 
-/// Sends as much at once as 1000 days of 100 Gbit/s, and then 600 packets of 100 by weights 1 and 2: 200 and 400 of them.
+/// Serves 1000 days of 100 Gbit/s, and then 600 packets of 100 bytes by weights 1 and 2: 200 and
+/// 400 of them.
 pub(super) fn long_run(order: impl Fn(Shares) -> Box<dyn Order>) {
     let shares = Among::Classes(weights([1, 2])).shares(|weight| weight.get().into());
     let mut order = order(shares);
@@ -97,7 +100,7 @@ pub(super) fn long_run(order: impl Fn(Shares) -> Box<dyn Order>) {
         order.head(member, size);
     }
     for (member, days) in [(0, 1000), (1, 2000)] {
-        // 100 Gbit/s are 1.08 * 10^15 bytes a day; each member has had what is its due.
+        // 100 Gbit/s are 1.08 * 10^15 bytes a day; each member has received its share.
         order.sent(member, WireBytes::new(days * 1_080_000_000_000_000));
         order.head(member, size);
     }

@@ -1,4 +1,4 @@
-//! When the packets that one ACK is made into leave, and those that wait until then.
+//! Delayed packets of a regenerator, and the times of their departure.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
@@ -8,58 +8,59 @@ use lastmile_units::{ByteCount, Duration, Instant};
 
 use crate::ack::flow_map::FlowMap;
 
-/// When the packets that one ACK is made into leave.
+/// Departure times of the packets made from one ACK.
 #[derive(Clone, Copy)]
-pub(super) struct Span {
+pub(super) struct DepartureTimes {
     from: Instant,
     length: Duration,
     parts: u64,
 }
 
-impl Span {
+impl DepartureTimes {
     pub(super) const fn at(from: Instant) -> Self {
         Self { from, length: Duration::ZERO, parts: 1 }
     }
 
-    /// `parts` packets, evenly over `gap`, from when the flow's last packet leaves, and none later than `hold` from now.
+    /// `parts` packets, spread evenly over `gap`, starting when the flow's last held packet
+    /// departs, and none later than `hold` from now.
     pub(super) fn new(now: Instant, busy_until: Option<Instant>, gap: Duration, hold: Duration, parts: usize) -> Self {
         let from = busy_until.map_or(now, |until| until.max(now));
         let latest = now.saturating_add(hold);
-        // What was held before came before, so it leaves before `latest`.
+        // Earlier held packets depart before `latest`, since their hold began earlier.
         Self { from, length: gap.min(latest.since(from)), parts: parts as u64 }
     }
 
     pub(super) fn time(&self, index: usize) -> Instant {
         let ps = u128::from(self.length.as_ps()) * index as u128 / u128::from(self.parts);
-        // No more than the length.
+        // At most the length.
         self.from.saturating_add(Duration::from_ps(ps as u64))
     }
 }
 
-/// Packets that wait for their time, and for those of their flow before them.
+/// Packets held until their departure time, in order within each flow.
 #[derive(Debug)]
-pub(super) struct Held<P> {
-    /// By the time at which they leave; at equal times in the order in which they came.
+pub(super) struct DelayedPackets<P> {
+    /// By departure time; at equal times in the order of arrival.
     packets: BTreeMap<(Instant, u64), P>,
-    pub(super) flows: FlowMap<HeldFlow>,
+    pub(super) flows: FlowMap<DelayedFlow>,
     put: u64,
     pub(super) bytes: ByteCount,
 }
 
 #[derive(Debug)]
-pub(super) struct HeldFlow {
+pub(super) struct DelayedFlow {
     packets: u32,
-    /// When the last of them leaves.
-    until: Instant,
+    /// Departure time of the last of them.
+    last_departure: Instant,
 }
 
-impl<P> Default for Held<P> {
+impl<P> Default for DelayedPackets<P> {
     fn default() -> Self {
         Self { packets: BTreeMap::new(), flows: FlowMap::default(), put: 0, bytes: ByteCount::new(0) }
     }
 }
 
-impl<P: Packet> Held<P> {
+impl<P: Packet> DelayedPackets<P> {
     pub(super) fn len(&self) -> usize {
         self.packets.len()
     }
@@ -68,16 +69,16 @@ impl<P: Packet> Held<P> {
         self.packets.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// When the last packet of the flow leaves that is held.
-    pub(super) fn until(&self, flow: FlowId) -> Option<Instant> {
-        self.flows.get(&flow).map(|held| held.until)
+    /// Departure time of the last held packet of the flow.
+    pub(super) fn last_departure(&self, flow: FlowId) -> Option<Instant> {
+        self.flows.get(&flow).map(|held| held.last_departure)
     }
 
     pub(super) fn put(&mut self, at: Instant, packet: P) {
-        let flow = self.flows.entry(packet.meta().flow).or_insert(HeldFlow { packets: 0, until: at });
-        debug_assert!(at >= flow.until, "order within a flow is kept");
+        let flow = self.flows.entry(packet.meta().flow).or_insert(DelayedFlow { packets: 0, last_departure: at });
+        debug_assert!(at >= flow.last_departure, "order within a flow is kept");
         flow.packets += 1;
-        flow.until = at;
+        flow.last_departure = at;
         self.bytes += packet.meta().ip_bytes();
         self.packets.insert((at, self.put), packet);
         self.put += 1;

@@ -1,13 +1,15 @@
-//! A set of small numbers in order, and whose turn it is among them.
+//! An ordered set of small numbers, and round robin over it.
 //!
-//! Cost: one step for each factor of 64 in the capacity, whatever the set holds. Up to 64 members take no memory of their own.
+//! Cost: one step for each factor of 64 in the capacity, however many numbers are in the set. A
+//! capacity up to 64 needs no allocation.
 
-/// Numbers below a fixed capacity: a word of 64 for each 64 below it, up to a single word.
+/// Numbers below a fixed capacity, in tiers of 64-bit words: each bit of a tier is one word of the
+/// tier below.
 #[derive(Clone, Debug)]
 pub(super) struct OrderedSet {
-    /// All of it, where one word is enough.
+    /// The whole set, if the capacity is at most 64.
     word: u64,
-    /// Otherwise: tier after tier, the numbers themselves first. Empty until something is in the set for the first time.
+    /// The tiers of a larger set, the lowest first. Empty until the first insertion.
     words: Vec<u64>,
     capacity: usize,
 }
@@ -74,7 +76,7 @@ impl OrderedSet {
     }
 
     /// The least number that is at least `from`.
-    // A few instructions where one word is enough, fewer than a call takes.
+    // Inlined: with one word it takes fewer instructions than a call.
     #[inline(always)]
     pub(super) fn next(&self, from: usize) -> Option<usize> {
         if !self.is_one_word() {
@@ -88,7 +90,7 @@ impl OrderedSet {
         if from >= self.capacity || self.words.is_empty() {
             return None;
         }
-        // Up, until a word has something at or after the place.
+        // Upwards, until a word has a bit at or after the index.
         let (mut start, mut len, mut index) = (0, self.capacity.div_ceil(64), from);
         let mut tiers = [0; 4];
         let mut height = 0;
@@ -106,7 +108,7 @@ impl OrderedSet {
             height += 1;
             (start, len, index) = (start + len, len.div_ceil(64), index / 64 + 1);
         };
-        // And down to the least below it.
+        // Downwards, to the least number below that bit.
         while height > 0 {
             height -= 1;
             found = found * 64 + self.words[tiers[height] + found].trailing_zeros() as usize;
@@ -127,18 +129,18 @@ fn words_for(capacity: usize) -> usize {
 
 /// Members that take turns in the order of their numbers.
 #[derive(Clone, Debug)]
-pub(super) struct Turns {
+pub(super) struct RoundRobin {
     pub(super) members: OrderedSet,
-    /// The first member from here on has the turn.
+    /// The first member from this number on has the turn.
     from: usize,
 }
 
-impl Turns {
+impl RoundRobin {
     pub(super) const fn new(capacity: usize) -> Self {
         Self { members: OrderedSet::new(capacity), from: 0 }
     }
 
-    /// Who has the turn. `None`: the round is over, and the next begins.
+    /// The member that has the turn. `None`: the round is over, and the next begins.
     #[inline]
     pub(super) fn current(&mut self) -> Option<usize> {
         let current = self.members.next(self.from);
@@ -148,8 +150,8 @@ impl Turns {
         current
     }
 
-    /// `member` has had its turn.
-    pub(super) const fn pass(&mut self, member: usize) {
+    /// Ends the turn of `member`.
+    pub(super) const fn end_turn(&mut self, member: usize) {
         self.from = member + 1;
     }
 }
@@ -163,7 +165,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Against the standard library, at capacities of one, two and three tiers.
+        /// Compared with the standard library, at capacities of one, two and three tiers.
         #[test]
         fn a_set_is_a_set(
             capacity in prop_oneof![1..130_usize, 4000..5000_usize, 60_000..66_000_usize],
@@ -197,7 +199,7 @@ mod tests {
 
     #[test]
     fn members_take_turns_and_a_round_has_an_end() {
-        let mut turns = Turns::new(10);
+        let mut turns = RoundRobin::new(10);
         for member in [7, 2, 5] {
             turns.members.insert(member);
         }
@@ -206,7 +208,7 @@ mod tests {
             let current = turns.current();
             seen.push(current);
             if let Some(member) = current {
-                turns.pass(member);
+                turns.end_turn(member);
             }
         }
         let round = [Some(2), Some(5), Some(7), None];
