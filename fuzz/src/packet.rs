@@ -7,9 +7,9 @@ use lastmile_packet::{
     AckFields, FlowAddresses, FlowId, FlowKey, Frame, Meta, Options, Packet, Parsed, Protocol, PureAck, SackBlock,
     SeqNumber, SynOptions, TcpFlags, checksums_hold, parse, parse_headers, write_packet,
 };
-use lastmile_queueing::ack::sad;
-use lastmile_queueing::spec::Spec;
-use lastmile_queueing::{Discipline, Environment, Limit, Match, Overflow};
+use lastmile_queueing::ack::{collapsing, filter, sad};
+use lastmile_queueing::spec::{Over, Spec};
+use lastmile_queueing::{Discipline, Environment, Limit, Match, Overflow, ack};
 use lastmile_units::{Instant, PacketCount};
 
 /// Panics when a property does not hold.
@@ -138,11 +138,11 @@ fn check_regulated(input: &[u8]) {
     let (limit, drop, exempt) = (Limit::Packets(PacketCount::new(9)), Overflow::Tail, Match::Never);
     let (duplicates, report) = (sad::Duplicates::Count, sad::Report::List);
     for spec in [
-        Spec::Sad { duplicates, report, exempt: Match::Never, queue: queue() },
-        Spec::AckFilter { limit, drop, rules: Default::default() },
-        Spec::AckCollapsing { limit, drop, exempt },
-        Spec::CakeAckFilter { limit, drop, rules: Default::default() },
-        Spec::AckRegenerator { config: Default::default(), queue: queue() },
+        Spec::Sad(Over { config: sad::Config { duplicates, report, exempt: Match::Never }, queue: queue() }),
+        Spec::AckFilter(filter::Config { limit, drop, rules: Default::default() }),
+        Spec::AckCollapsing(collapsing::Config { limit, drop, exempt }),
+        Spec::CakeAckFilter(ack::cake::Config { limit, drop, rules: Default::default() }),
+        Spec::AckRegenerator(Over { config: Default::default(), queue: queue() }),
     ] {
         let mut node = spec.build_in(&Environment::default()).expect("a regulator");
         let mut dropped = Vec::new();

@@ -11,8 +11,10 @@ use lastmile_linklayer::{Framing, LinkLayer};
 use lastmile_packet::{FlowId, Meta, SeqNumber, TcpFlags};
 use lastmile_queueing::ack::filter::Rules;
 use lastmile_queueing::ack::sad::{Duplicates, Report};
-use lastmile_queueing::spec::{ClassSpec, Spec};
-use lastmile_queueing::{DropReason, Limit, Match, Node, Overflow};
+use lastmile_queueing::ack::{filter, sad};
+use lastmile_queueing::sched::priority;
+use lastmile_queueing::spec::{ClassSpec, Over, Spec};
+use lastmile_queueing::{DropReason, Limit, Match, Node, Overflow, fifo};
 use lastmile_units::{ByteCount, CellCount, Instant, PacketCount};
 
 const BATCHES: u32 = 40;
@@ -20,19 +22,23 @@ const CALLS: u32 = 50_000;
 
 fn main() {
     let limit = Limit::Packets(PacketCount::new(100_000));
-    let fifo = |limit| Spec::Fifo { limit, drop: Overflow::Tail };
-    let ack_filter = Spec::AckFilter { limit, drop: Overflow::Tail, rules: Rules::default() };
+    let fifo = |limit| Spec::Fifo(fifo::Config { limit, drop: Overflow::Tail });
+    let ack_filter = Spec::AckFilter(filter::Config { limit, drop: Overflow::Tail, rules: Rules::default() });
     let classes = vec![
         ClassSpec { matches: Match::PureAck, queue: fifo(limit) },
         ClassSpec { matches: Match::Any, queue: fifo(limit) },
     ];
-    let sad =
-        |duplicates| Spec::Sad { duplicates, report: Report::None, exempt: Match::Never, queue: Box::new(fifo(limit)) };
+    let sad = |duplicates| {
+        Spec::Sad(Over {
+            config: sad::Config { duplicates, report: Report::None, exempt: Match::Never },
+            queue: Box::new(fifo(limit)),
+        })
+    };
     let rows = [
         ("fifo, packets", fifo(limit)),
         ("fifo, bytes", fifo(Limit::Bytes(ByteCount::new(100_000_000)))),
         ("fifo, cells", fifo(Limit::Cells(CellCount::new(100_000_000)))),
-        ("priority over two fifos", Spec::Priority { classes }),
+        ("priority over two fifos", Spec::Priority(priority::Config { classes })),
         ("sad over fifo", sad(Duplicates::Keep)),
         ("ack-filter", ack_filter),
     ];

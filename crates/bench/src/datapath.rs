@@ -15,6 +15,7 @@ use lastmile_packet::{Frame, HashKey, Protocol};
 use lastmile_queueing::classify::Prefix;
 use lastmile_queueing::classify::rules::{self, Rule};
 use lastmile_queueing::compress::Compression;
+use lastmile_queueing::sched::priority;
 use lastmile_queueing::spec::{ClassSpec, Spec};
 use lastmile_queueing::{End, Match, line};
 use lastmile_scenario::policy::{Line, Policy};
@@ -141,7 +142,7 @@ pub(crate) fn long_list() -> [(Spec, LinkLayer); 2] {
     let rules =
         std::iter::once(Rule { matches: Match::PureAck, class: 0, last: false }).chain((1..LONG_LIST).map(rule));
     let class = |number| ClassSpec { matches: Match::Class(number), queue: Spec::fifo(1_000) };
-    let queue = Box::new(Spec::Priority { classes: vec![class(0), class(1)] });
+    let queue = Box::new(Spec::Priority(priority::Config { classes: vec![class(0), class(1)] }));
     let up = Spec::Rules(rules::Config { rules: rules.collect(), otherwise: 1, names: Vec::new(), queue });
     [up, Spec::fifo(1_000)].map(|queue| (queue, LinkLayer::from_name("ip").expect("a preset")))
 }

@@ -7,18 +7,18 @@ use lastmile_queueing::ack::cake::{self, Mode};
 use lastmile_queueing::ack::filter::{self, Fraction};
 use lastmile_queueing::ack::regenerator::{self, Know};
 use lastmile_queueing::ack::sad::{Duplicates, Report};
-use lastmile_queueing::ack::{clamp, pacing};
-use lastmile_queueing::aqm::{codel, red};
+use lastmile_queueing::ack::{clamp, collapsing, pacing, sad};
+use lastmile_queueing::aqm::{codel, pie, red};
 use lastmile_queueing::cake::{Config as CakeConfig, Isolation};
 use lastmile_queueing::classify::{Bound, rules};
-use lastmile_queueing::fair::{Among, FlowKeys, fq_codel, sfq};
+use lastmile_queueing::fair::{Among, FlowKeys, fq_codel, sfq, wf2q_plus, wfq};
 use lastmile_queueing::meter::policer::{Action, Coming, Rule};
-use lastmile_queueing::meter::{self, car, gcra, police, srtcm, trtcm};
+use lastmile_queueing::meter::{self, car, gcra, police, policer, srtcm, tbf, trtcm};
 use lastmile_queueing::sched::custom::{self, Count, Excess};
 use lastmile_queueing::sched::tree::{self, Tree};
-use lastmile_queueing::sched::{cbq, htb};
-use lastmile_queueing::spec::{ClassSpec, Spec};
-use lastmile_queueing::{Limit, Match, Overflow};
+use lastmile_queueing::sched::{cbq, htb, priority};
+use lastmile_queueing::spec::{ClassSpec, Over, Spec};
+use lastmile_queueing::{Limit, Match, Overflow, fifo};
 use lastmile_units::{BitRate, ByteCount, CellCount, Duration, PacketCount, WireBytes};
 
 use crate::queues::Load;
@@ -54,7 +54,7 @@ fn row(name: &'static str, loads: &'static [Load], spec: impl Fn(u32) -> Spec + 
 }
 
 fn fifo() -> Spec {
-    Spec::Fifo { limit: LIMIT, drop: Overflow::Tail }
+    Spec::Fifo(fifo::Config { limit: LIMIT, drop: Overflow::Tail })
 }
 
 fn below() -> Box<Spec> {
@@ -66,28 +66,29 @@ fn plain() -> Vec<Row> {
         row("fifo", BOTH, |_| fifo()),
         row("fifo in bytes", MIXED, |_| {
             let limit = Limit::Bytes(ByteCount::new(1_000_000_000));
-            Spec::Fifo { limit, drop: Overflow::Tail }
+            Spec::Fifo(fifo::Config { limit, drop: Overflow::Tail })
         }),
-        row("fifo in cells", MIXED, |_| Spec::Fifo {
-            limit: Limit::Cells(CellCount::new(10_000_000)),
-            drop: Overflow::Tail,
+        row("fifo in cells", MIXED, |_| {
+            Spec::Fifo(fifo::Config { limit: Limit::Cells(CellCount::new(10_000_000)), drop: Overflow::Tail })
         }),
     ]
 }
 
 fn acks() -> Vec<Row> {
-    let sad = |duplicates, report| Spec::Sad { duplicates, report, exempt: Match::Never, queue: below() };
+    let sad = |duplicates, report| {
+        Spec::Sad(Over { config: sad::Config { duplicates, report, exempt: Match::Never }, queue: below() })
+    };
     let ack_filter = |fraction| {
         let rules = filter::Rules { fraction, ..filter::Rules::default() };
-        Spec::AckFilter { limit: LIMIT, drop: Overflow::Tail, rules }
+        Spec::AckFilter(filter::Config { limit: LIMIT, drop: Overflow::Tail, rules })
     };
     let cake_filter = |mode| {
         let rules = cake::Rules { mode, exempt: Match::Never };
-        Spec::CakeAckFilter { limit: LIMIT, drop: Overflow::Tail, rules }
+        Spec::CakeAckFilter(cake::Config { limit: LIMIT, drop: Overflow::Tail, rules })
     };
     let clamp = |target| {
         let config = clamp::Config { target, mss: ByteCount::new(1_460), exempt: Match::Never };
-        Spec::WindowClamp { config, queue: below() }
+        Spec::WindowClamp(Over { config, queue: below() })
     };
     vec![
         row("sad keep", BOTH, move |_| sad(Duplicates::Keep, Report::None)),
@@ -97,21 +98,19 @@ fn acks() -> Vec<Row> {
         row("ack-regenerator", BOTH, |_| {
             let config =
                 regenerator::Config { know: Know::Interpolate { stride: 730 }, ..regenerator::Config::default() };
-            Spec::AckRegenerator { config, queue: below() }
+            Spec::AckRegenerator(Over { config, queue: below() })
         }),
         row("ack-filter", BOTH, move |_| ack_filter(Fraction::ALL)),
         row("ack-filter of a half", BOTH, move |_| ack_filter(Fraction::new(1, 2).expect("a half"))),
-        row("ack-collapsing", BOTH, |_| Spec::AckCollapsing {
-            limit: LIMIT,
-            drop: Overflow::Tail,
-            exempt: Match::Never,
+        row("ack-collapsing", BOTH, |_| {
+            Spec::AckCollapsing(collapsing::Config { limit: LIMIT, drop: Overflow::Tail, exempt: Match::Never })
         }),
         row("cake-ack-filter normal", BOTH, move |_| cake_filter(Mode::Normal)),
         row("cake-ack-filter aggressive", BOTH, move |_| cake_filter(Mode::Aggressive)),
         row("ack-pacing", BOTH, |_| {
             // Below what the ACKs of the load stand for, so that they are held.
             let (rate, max_hold) = (BitRate::from_mbit_per_s(2_000), Duration::from_ms(50));
-            Spec::AckPacing { config: pacing::Config { rate, max_hold, exempt: Match::Never }, queue: below() }
+            Spec::AckPacing(Over { config: pacing::Config { rate, max_hold, exempt: Match::Never }, queue: below() })
         }),
         row("window-clamp", BOTH, move |_| clamp(clamp::Target::Window(ByteCount::new(4_000)))),
         row("window-clamp shared", BOTH, move |_| {
@@ -125,12 +124,15 @@ fn meters() -> Vec<Row> {
         let (matches, coming, conform) = (Match::Any, Coming::Blind, Action::TRANSMIT);
         let (exceed, violate) = (Action::DROP, Action::DROP);
         let rules = vec![Rule { matches, meter, coming, largest: LARGEST, conform, exceed, violate }];
-        Spec::Policer { rules, queue: below() }
+        Spec::Policer(Over { config: policer::Config { rules }, queue: below() })
     };
     vec![
         row("tbf", MIXED, |_| {
             let catch_up = Duration::ZERO;
-            Spec::Tbf { rate: RATE, burst: BURST, peak: None, largest: LARGEST, catch_up, queue: below() }
+            Spec::Tbf(Over {
+                config: tbf::Config { rate: RATE, burst: BURST, peak: None, largest: LARGEST, catch_up },
+                queue: below(),
+            })
         }),
         row("policer token-bucket", MIXED, move |_| policer(meter::Config::TokenBucket { rate: RATE, burst: BURST })),
         row("policer car", MIXED, move |_| {
@@ -160,7 +162,7 @@ fn acks_first() -> Vec<ClassSpec> {
 
 fn schedulers() -> Vec<Row> {
     let mut rows = vec![
-        row("priority of 2", MIXED, |_| Spec::Priority { classes: acks_first() }),
+        row("priority of 2", MIXED, |_| Spec::Priority(priority::Config { classes: acks_first() })),
         row("custom of 2", MIXED, |_| {
             let count = Count::Bytes(WireBytes::new(4_500));
             let classes = acks_first().into_iter().map(|class| custom::Class { class, count }).collect();
@@ -171,7 +173,7 @@ fn schedulers() -> Vec<Row> {
             let long = Match::ConnectionBytes(Bound::Above, ByteCount::new(1_000_000));
             let rules = vec![rule(Match::Any, 1), rule(Match::PureAck, 0), rule(long, 1)];
             let class = |number| ClassSpec { matches: Match::Class(number), queue: fifo() };
-            let queue = Box::new(Spec::Priority { classes: vec![class(0), class(1)] });
+            let queue = Box::new(Spec::Priority(priority::Config { classes: vec![class(0), class(1)] }));
             Spec::Rules(rules::Config { rules, otherwise: 1, names: Vec::new(), queue })
         }),
     ];
@@ -223,6 +225,7 @@ fn managed() -> Vec<Row> {
     };
     vec![
         row("codel", MIXED, |_| Spec::Codel(codel::Config { limit: LIMIT, ..codel::Config::default() })),
+        row("pie", MIXED, |_| Spec::Pie(pie::Config { limit: LIMIT, ..pie::Config::default() })),
         row("fq-codel of 1024", MIXED, |_| {
             fq_codel(FlowKeys::Buckets { count: NonZeroU32::new(1_024).expect("some buckets"), seed: 0 })
         }),
@@ -248,8 +251,8 @@ fn managed() -> Vec<Row> {
             })
         }),
         row("drr of flows", MIXED, |_| Spec::Drr(among_flows(WireBytes::new(1_500)))),
-        row("wfq of flows", MIXED, |_| Spec::Wfq(among_flows(NonZeroU32::MIN))),
-        row("wf2q-plus of flows", MIXED, |_| Spec::Wf2qPlus(among_flows(NonZeroU32::MIN))),
+        row("wfq of flows", MIXED, |_| Spec::Wfq(wfq::Config(among_flows(NonZeroU32::MIN)))),
+        row("wf2q-plus of flows", MIXED, |_| Spec::Wf2qPlus(wf2q_plus::Config(among_flows(NonZeroU32::MIN)))),
         row("cake", MIXED, move |_| cake(None, None)),
         row("cake of flows", MIXED, |_| {
             let (memory, isolation) = (Some(ByteCount::new(1_000_000_000)), Isolation::Flows);

@@ -4,6 +4,7 @@
 use lastmile_queueing::Spec;
 use lastmile_queueing::classify::Match;
 use lastmile_queueing::meter::{self, policer};
+use lastmile_queueing::spec::Over;
 use lastmile_units::{BitRate, WireBytes};
 
 use crate::accounting::Accounting;
@@ -73,9 +74,9 @@ pub(crate) fn redirect_steps() -> Vec<Step> {
 
 /// A policer, if that is what the queue is: the filter, and what of it cannot be expressed.
 pub(crate) fn police(queue: &Spec, accounting: &Accounting) -> Option<(Vec<Step>, Vec<String>)> {
-    let Spec::Policer { rules, queue } = queue else { return None };
+    let Spec::Policer(Over { config: policer::Config { rules }, queue }) = queue else { return None };
     let mut remarks = Vec::new();
-    if !matches!(**queue, Spec::Fifo { .. }) {
+    if !matches!(**queue, Spec::Fifo(_)) {
         remarks.push("downstream: a queue behind a policer: there is none on the way in; left out".to_owned());
     }
     if rules.len() > 1 {

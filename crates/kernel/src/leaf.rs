@@ -5,8 +5,10 @@
 //! cells are exact. What regulates ACKs becomes CAKE's ACK filter, or else nothing.
 
 use lastmile_queueing::ack::cake::Mode;
+use lastmile_queueing::ack::{collapsing, filter};
 use lastmile_queueing::fair::FlowKeys;
-use lastmile_queueing::{Limit, Overflow, Spec, aqm, fair};
+use lastmile_queueing::spec::Over;
+use lastmile_queueing::{Limit, Overflow, Spec, ack, aqm, fair, fifo};
 use lastmile_units::{BitRate, Duration, PacketCount};
 
 use crate::accounting::Accounting;
@@ -110,7 +112,7 @@ impl Nearest {
     fn find(&mut self, queue: &Spec, place: &Place<'_>) {
         let packets = |count| Limit::Packets(PacketCount::new(count));
         match queue {
-            Spec::Fifo { limit, drop } => self.fifo(*limit, *drop, place),
+            Spec::Fifo(fifo::Config { limit, drop }) => self.fifo(*limit, *drop, place),
             Spec::Sfq(config) => {
                 self.tried.push(sfq(config));
                 self.fifo(Limit::Packets(config.limit), Overflow::Tail, place);
@@ -125,6 +127,13 @@ impl Nearest {
                 self.tried.push(codel(config, target, interval, place.accounting));
                 self.fifo(config.limit, Overflow::Tail, place);
             }
+            Spec::Pie(config) => {
+                if config.max_burst != PIE_BURST {
+                    self.remark(format!("the kernel's PIE spares bursts of {PIE_BURST}, not of {}", config.max_burst));
+                }
+                self.tried.push(pie(config, place.accounting));
+                self.fifo(config.limit, Overflow::Tail, place);
+            }
             Spec::Red(config) => {
                 self.tried.push(red(config, place.accounting));
                 self.fifo(config.limit, Overflow::Tail, place);
@@ -137,27 +146,28 @@ impl Nearest {
                 ));
                 self.fifo(packets(1000), Overflow::Tail, place);
             }
-            Spec::Sad { queue, .. } => {
+            Spec::Sad(Over { queue, .. }) => {
                 self.remark("the Smart ACK Dropper rewrites ACKs, which nothing in the kernel does; CAKE's ACK filter drops old ones instead, or else every ACK waits");
                 self.filtered(Mode::Aggressive, place);
                 self.find(queue, place);
             }
-            Spec::AckFilter { limit, drop, .. } | Spec::AckCollapsing { limit, drop, .. } => {
+            Spec::AckFilter(filter::Config { limit, drop, .. })
+            | Spec::AckCollapsing(collapsing::Config { limit, drop, .. }) => {
                 self.remark("ACKs are filtered by CAKE's rules, or else not at all");
                 self.filtered(Mode::Aggressive, place);
                 self.fifo(*limit, *drop, place);
             }
-            Spec::CakeAckFilter { limit, drop, rules } => {
+            Spec::CakeAckFilter(ack::cake::Config { limit, drop, rules }) => {
                 self.remark("without CAKE in the kernel ACKs are not filtered");
                 self.filtered(rules.mode, place);
                 self.fifo(*limit, *drop, place);
             }
-            Spec::AckPacing { queue, .. } => self.without("ACK pacing", queue, place),
-            Spec::AckRegenerator { queue, .. } => self.without("ACK regeneration", queue, place),
-            Spec::WindowClamp { queue, .. } => self.without("the window clamp", queue, place),
-            Spec::Witness { queue } => self.find(queue, place),
-            Spec::Policer { queue, .. } => self.without("a policer within the upstream", queue, place),
-            Spec::Tbf { queue, .. } | Spec::Drain { queue, .. } => {
+            Spec::AckPacing(Over { queue, .. }) => self.without("ACK pacing", queue, place),
+            Spec::AckRegenerator(Over { queue, .. }) => self.without("ACK regeneration", queue, place),
+            Spec::WindowClamp(Over { queue, .. }) => self.without("the window clamp", queue, place),
+            Spec::Witness(Over { queue, .. }) => self.find(queue, place),
+            Spec::Policer(Over { queue, .. }) => self.without("a policer within the upstream", queue, place),
+            Spec::Tbf(Over { queue, .. }) | Spec::Drain(Over { queue, .. }) => {
                 self.without("a shaper below a shaper", queue, place);
             }
             Spec::Rules(config) => self.without("rules below rules", &config.queue, place),
@@ -166,7 +176,7 @@ impl Nearest {
                 self.tried.push(Discipline::new("sfq").number("limit", 127));
                 self.fifo(packets(127), Overflow::Tail, place);
             }
-            Spec::Priority { .. } | Spec::Custom(_) | Spec::Cbq(_) | Spec::Htb(_) => {
+            Spec::Priority(_) | Spec::Custom(_) | Spec::Cbq(_) | Spec::Htb(_) => {
                 self.remark("a scheduler below a class: its first queue stands for all of them");
                 match queue.below().first() {
                     Some(first) => self.find(first, place),
@@ -251,6 +261,19 @@ fn codel(config: &aqm::codel::Config, target: Duration, interval: Duration, acco
         .number("limit", limit)
         .time("target", target)
         .time("interval", interval)
+        .option(ecn(config.ecn))
+}
+
+/// What `sch_pie` of Linux has for `max_burst`, without an option.
+const PIE_BURST: Duration = Duration::from_ms(150);
+
+fn pie(config: &aqm::pie::Config, accounting: &Accounting) -> Discipline {
+    Discipline::new("pie")
+        .number("limit", accounting.packets(config.limit))
+        .time("target", config.target)
+        .time("tupdate", config.period)
+        .number("alpha", config.alpha.into())
+        .number("beta", config.beta.into())
         .option(ecn(config.ecn))
 }
 

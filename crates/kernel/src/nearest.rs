@@ -4,7 +4,8 @@
 use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::Spec;
 use lastmile_queueing::classify::rules;
-use lastmile_queueing::meter::drain;
+use lastmile_queueing::meter::{drain, tbf};
+use lastmile_queueing::spec::Over;
 use lastmile_units::Duration;
 
 /// The nearest queue that the kernel can be told of, and what it lacks.
@@ -17,21 +18,21 @@ pub fn nearest(queue: &Spec, layer: &LinkLayer) -> (Spec, Vec<String>) {
 
 fn taken_off(queue: &Spec, layer: &LinkLayer, remarks: &mut Vec<String>) -> Spec {
     match queue {
-        Spec::WindowClamp { queue, .. } => {
+        Spec::WindowClamp(Over { queue, .. }) => {
             remarks.push("a clamp of the windows that receivers advertise: the kernel has none; left out".to_owned());
             taken_off(queue, layer, remarks)
         }
-        Spec::AckPacing { queue, .. } => {
+        Spec::AckPacing(Over { queue, .. }) => {
             remarks.push("pacing of ACKs: the kernel has none; left out".to_owned());
             taken_off(queue, layer, remarks)
         }
         // It does nothing itself, and what asks it is left out.
-        Spec::Witness { queue } => taken_off(queue, layer, remarks),
+        Spec::Witness(Over { queue, .. }) => taken_off(queue, layer, remarks),
         Spec::Rules(config) => {
             let queue = Box::new(taken_off(&config.queue, layer, remarks));
             Spec::Rules(rules::Config { queue, ..config.clone() })
         }
-        Spec::Drain { config, queue } => {
+        Spec::Drain(Over { config, queue }) => {
             if config.drain.is_some() {
                 let remark = format!(
                     "a drain of the queue at the far end: the kernel has none; {} of the line alone",
@@ -57,7 +58,7 @@ fn shaped(config: &drain::Config, queue: Spec, layer: &LinkLayer) -> Spec {
     }
     let burst = layer.on_wire(config.largest);
     let (largest, catch_up) = (config.largest, Duration::ZERO);
-    Spec::Tbf { rate, burst, peak: None, largest, catch_up, queue: Box::new(queue) }
+    Spec::Tbf(Over { config: tbf::Config { rate, burst, peak: None, largest, catch_up }, queue: Box::new(queue) })
 }
 
 #[cfg(test)]
@@ -90,10 +91,10 @@ mod tests {
             max_hold: Duration::from_ms(100),
             exempt: Match::Never,
         };
-        let drained = Spec::Drain { config, queue: Box::new(Spec::fifo(7)) };
-        let queue = Spec::AckPacing { config: paced, queue: Box::new(drained) };
+        let drained = Spec::Drain(Over { config, queue: Box::new(Spec::fifo(7)) });
+        let queue = Spec::AckPacing(Over { config: paced, queue: Box::new(drained) });
         let (found, remarks) = nearest(&queue, &preset::BRIDGED_VCMUX_FCS.link);
-        let Spec::Tbf { rate, burst, queue, .. } = found else { panic!("{found:?}") };
+        let Spec::Tbf(Over { config: tbf::Config { rate, burst, .. }, queue }) = found else { panic!("{found:?}") };
         assert_eq!((rate, burst.as_u64(), *queue), (BitRate::from_kbit_per_s(1960), 1696, Spec::fifo(7)));
         assert_eq!(
             remarks,

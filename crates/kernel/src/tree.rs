@@ -11,8 +11,9 @@
 //! Bursts are three packets of the largest size at least: a kernel that wakes up late loses what does not fit. Quanta are one at
 //! least, all by the same factor: HTB sends a whole packet a turn, and smaller quanta would be no shares.
 
-use lastmile_queueing::sched::{cbq, custom, htb};
-use lastmile_queueing::spec::ClassSpec;
+use lastmile_queueing::meter::tbf;
+use lastmile_queueing::sched::{cbq, custom, htb, priority};
+use lastmile_queueing::spec::{ClassSpec, Over};
 use lastmile_queueing::{Match, Spec};
 use lastmile_units::{BitRate, WireBytes};
 
@@ -97,7 +98,7 @@ impl<'a> Tree<'a> {
                 (rules.collect(), default)
             }
         };
-        let by_priority = matches!(below, Spec::Priority { .. });
+        let by_priority = matches!(below, Spec::Priority(_));
         Self { classes, rules, otherwise, by_priority, remarks }
     }
 
@@ -136,8 +137,8 @@ impl<'a> Plan<'a, '_> {
             Spec::Htb(config) => self.htb(config),
             Spec::Cbq(config) => Some(self.cbq(config)),
             Spec::Custom(config) => Some(self.custom(config)),
-            Spec::Priority { classes } => Some(self.priority(classes)),
-            Spec::Tbf { rate, queue, peak, .. } => {
+            Spec::Priority(priority::Config { classes }) => Some(self.priority(classes)),
+            Spec::Tbf(Over { config: tbf::Config { rate, peak, .. }, queue }) => {
                 if peak.is_some() {
                     self.remarks.push("the peak rate of a token bucket: HTB has none; left out".to_owned());
                 }

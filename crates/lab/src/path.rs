@@ -2,7 +2,6 @@
 
 use lastmile_live::bump::HopConfig;
 use lastmile_model::{Network, NodeIndex};
-use lastmile_queueing::line::Config;
 use lastmile_scenario::Scenario;
 
 use crate::error::Error;
@@ -67,20 +66,9 @@ impl<'s> Path<'s> {
         Network { links: links.collect(), traffic: Vec::new(), atm: None, ..self.network.clone() }
     }
 
-    /// As the simulator makes a line of a link: what the node at its end takes for a packet is part of its delay.
     fn hop(&self, link: usize) -> HopConfig {
         let link = &self.network.links[link];
-        HopConfig {
-            name: link.name.clone(),
-            line: Config {
-                rate: link.rate,
-                link_layer: link.link_layer,
-                delay: link.delay + self.network.nodes[link.to].processing,
-                loss_ppb: link.loss_ppb,
-                compression: link.compression,
-            },
-            queue: link.queue.clone(),
-        }
+        HopConfig { name: link.name.clone(), line: self.network.line_of(link), queue: link.queue.clone() }
     }
 }
 

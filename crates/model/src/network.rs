@@ -2,6 +2,7 @@
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::compress::Compression;
+use lastmile_queueing::line;
 use lastmile_queueing::spec::Spec as QueueSpec;
 use lastmile_units::{BitRate, Duration};
 
@@ -76,6 +77,20 @@ pub struct Link {
     pub queue: QueueSpec,
     /// Header compression over this link.
     pub compression: Compression,
+}
+
+impl Network {
+    /// The line that a link is made of, for either clock. Its delay includes the processing of the node at its end.
+    #[must_use]
+    pub fn line_of(&self, link: &Link) -> line::Config {
+        line::Config {
+            rate: link.rate,
+            link_layer: link.link_layer,
+            delay: link.delay + self.nodes[link.to].processing,
+            loss_ppb: link.loss_ppb,
+            compression: link.compression,
+        }
+    }
 }
 
 /// What to record beside the totals.

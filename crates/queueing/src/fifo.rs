@@ -15,7 +15,9 @@ use lastmile_packet::Packet;
 pub use lastmile_units::Limit;
 use lastmile_units::{ByteCount, Instant, PacketCount};
 
+use crate::catalogue::{Built, Mechanism};
 use crate::discipline::Counter;
+use crate::spec::{Problem, Site};
 use crate::{Backlog, Discipline, DropReason, DropSink};
 
 /// The packet to drop when the queue is full.
@@ -26,6 +28,15 @@ pub enum Overflow {
     Tail,
     /// The oldest packet, and as many after it as the new packet needs.
     Head,
+}
+
+/// The parameters of a FIFO.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// How much it holds.
+    pub limit: Limit,
+    /// Which packet goes when it is full.
+    pub drop: Overflow,
 }
 
 /// A FIFO.
@@ -222,6 +233,31 @@ impl Tally {
         for (name, value) in counts {
             visit(Counter { path: "", kind, name, value });
         }
+    }
+}
+
+/// Refuses a queue that holds nothing, and a limit in cells on a line without them.
+pub(crate) fn check_limit(limit: Limit, link_layer: &LinkLayer) -> Result<(), Problem> {
+    let count = match limit {
+        Limit::Packets(packets) => packets.as_u64(),
+        Limit::Bytes(bytes) => bytes.as_u64(),
+        Limit::Wire(bytes) => bytes.as_u64(),
+        Limit::Cells(cells) => {
+            link_layer.cells(ByteCount::new(1)).ok_or(Problem::NoCells)?;
+            cells.as_u64()
+        }
+    };
+    if count == 0 { Err(Problem::ZeroLimit) } else { Ok(()) }
+}
+
+impl Mechanism for Config {
+    fn check(&self, link_layer: &LinkLayer) -> Result<(), Problem> {
+        check_limit(self.limit, link_layer)
+    }
+
+    fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
+        let fifo = Fifo::new(self.limit, self.drop, &site.environment.link_layer);
+        Ok(Box::new(fifo.ok_or_else(|| site.refuse(Problem::NoCells))?))
     }
 }
 

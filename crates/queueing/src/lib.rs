@@ -7,6 +7,7 @@
 pub mod ack;
 pub mod aqm;
 pub mod cake;
+pub mod catalogue;
 pub mod classify;
 pub mod compress;
 pub mod discipline;

@@ -1,170 +1,90 @@
 //! A tree of disciplines as plain data, and how it is built.
 //!
 //! A configuration describes a tree with [`Spec`]; [`Spec::build`] makes it for any kind of packet and any line. Both
-//! clocks build theirs from the same value.
+//! clocks build theirs from the same value. The disciplines stand in one table, [`crate::catalogue`].
 
-use lastmile_units::{BitRate, ByteCount, Duration, PacketCount, WireBytes};
+use lastmile_linklayer::LinkLayer;
+use lastmile_packet::Packet;
+use lastmile_units::PacketCount;
 
-use crate::ack::{cake, clamp, filter, pacing, regenerator, sad};
-use crate::cake::Config as CakeConfig;
-use crate::classify::{Match, rules};
-use crate::meter::tbf::Peak;
-use crate::meter::{drain, policer};
-use crate::sched::{cbq, custom, htb};
-use crate::{Limit, Overflow};
+use crate::catalogue::{Built, Mechanism};
+use crate::{Environment, Limit, Node, Overflow, fifo};
 
-mod aqm;
-mod build;
-mod check;
+mod classes;
 mod error;
-mod fair;
 mod policy;
-mod sched;
+mod site;
 
+pub use classes::ClassSpec;
+pub(crate) use classes::{check_classes, numbered};
 pub use error::{BuildError, Problem};
+pub(crate) use policy::shaper_over;
+pub use site::Site;
 
-/// A discipline and those below it.
+/// A mechanism, and the queue below it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Spec {
-    /// [`crate::Fifo`].
-    Fifo {
-        /// How much it holds.
-        limit: Limit,
-        /// Which packet goes when it is full.
-        drop: Overflow,
-    },
-    /// [`crate::fair::Sfq`].
-    Sfq(crate::fair::sfq::Config),
-    /// [`crate::aqm::Red`].
-    Red(crate::aqm::red::Config),
-    /// [`crate::aqm::CoDel`].
-    Codel(crate::aqm::codel::Config),
-    /// [`crate::fair::FqCodel`].
-    FqCodel(crate::fair::fq_codel::Config),
-    /// Deficit round robin: [`crate::fair::drr`].
-    Drr(crate::fair::drr::Config),
-    /// Weighted fair queueing: [`crate::fair::wfq`].
-    Wfq(crate::fair::wfq::Config),
-    /// [`crate::fair::wf2q_plus`].
-    Wf2qPlus(crate::fair::wf2q_plus::Config),
-    /// [`crate::Priority`].
-    Priority {
-        /// The classes, the most urgent first. A packet goes to the first that matches it, or else to the last.
-        classes: Vec<ClassSpec>,
-    },
-    /// [`crate::CustomQueueing`].
-    Custom(custom::Config),
-    /// [`crate::Cbq`].
-    Cbq(cbq::Config),
-    /// [`crate::Htb`].
-    Htb(htb::Config),
-    /// [`crate::meter::Tbf`].
-    Tbf {
-        /// Rate on the wire.
-        rate: BitRate,
-        /// What may leave at once after a pause.
-        burst: WireBytes,
-        /// The rate within a burst.
-        peak: Option<Peak>,
-        /// The largest IP packet to expect.
-        largest: ByteCount,
-        /// How late a caller may ask without costing rate ([`crate::meter::tbf::Config::catch_up`]).
-        catch_up: Duration,
-        /// What waits for tokens.
-        queue: Box<Spec>,
-    },
-    /// [`crate::meter::Drain`].
-    Drain {
-        /// The line in front of it, and how its queue is kept empty.
-        config: drain::Config,
-        /// What waits here instead.
-        queue: Box<Spec>,
-    },
-    /// [`crate::Cake`].
-    Cake(CakeConfig),
-    /// [`crate::meter::Policer`].
-    Policer {
-        /// What is metered, and what is done about it; the first that covers a packet decides.
-        rules: Vec<policer::Rule>,
-        /// Where what passes waits.
-        queue: Box<Spec>,
-    },
-    /// [`crate::Rules`].
-    Rules(rules::Config),
-    /// [`crate::ack::SmartAckDropper`].
-    Sad {
-        /// What happens to duplicate ACKs.
-        duplicates: sad::Duplicates,
-        /// How a regenerator is told of what was suppressed.
-        report: sad::Report,
-        /// What is never regulated.
-        exempt: Match,
-        /// The queue behind it.
-        queue: Box<Spec>,
-    },
-    /// [`crate::ack::AckRegenerator`].
-    AckRegenerator {
-        /// How it works.
-        config: regenerator::Config,
-        /// The queue behind it.
-        queue: Box<Spec>,
-    },
-    /// [`crate::ack::AckFilter`].
-    AckFilter {
-        /// How much it holds.
-        limit: Limit,
-        /// Which packet goes when it is full.
-        drop: Overflow,
-        /// How it decides.
-        rules: filter::Rules,
-    },
-    /// [`crate::ack::AckCollapsing`].
-    AckCollapsing {
-        /// How much it holds.
-        limit: Limit,
-        /// Which packet goes when it is full.
-        drop: Overflow,
-        /// What is never regulated.
-        exempt: Match,
-    },
-    /// [`crate::ack::CakeAckFilter`].
-    CakeAckFilter {
-        /// How much it holds.
-        limit: Limit,
-        /// Which packet goes when it is full.
-        drop: Overflow,
-        /// How it decides.
-        rules: cake::Rules,
-    },
-    /// [`crate::ack::AckPacing`].
-    AckPacing {
-        /// How fast ACKs go, and how long they are held at most.
-        config: pacing::Config,
-        /// The queue behind it.
-        queue: Box<Spec>,
-    },
-    /// [`crate::ack::WindowClamp`].
-    WindowClamp {
-        /// What a flow may have in flight.
-        config: clamp::Config,
-        /// The queue in front of it.
-        queue: Box<Spec>,
-    },
-    /// [`crate::ack::Witness`]: notes what a clamp in the other direction asks for.
-    Witness {
-        /// The queue behind it.
-        queue: Box<Spec>,
-    },
+pub struct Over<C> {
+    /// The mechanism.
+    pub config: C,
+    /// The queue below.
+    pub queue: Box<Spec>,
 }
 
-/// A class of a scheduler.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ClassSpec {
-    /// Which packets belong to it.
-    pub matches: Match,
-    /// Where they wait.
-    pub queue: Spec,
+impl<C> Over<C> {
+    /// `config` over `queue`.
+    #[must_use]
+    pub fn new(config: C, queue: Spec) -> Self {
+        Self { config, queue: Box::new(queue) }
+    }
 }
+
+/// Makes [`Spec`] from the table of disciplines.
+macro_rules! spec {
+    (
+        kinds { $($(#[$kind_doc:meta])* $name:literal => $kind:ident($kind_config:ty),)* }
+        parts { $($(#[$part_doc:meta])* $part:ident($part_config:ty),)* }
+    ) => {
+        /// A discipline and those below it.
+        #[derive(Clone, PartialEq, Eq, Debug)]
+        pub enum Spec {
+            $($(#[$kind_doc])* $kind($kind_config),)*
+            $($(#[$part_doc])* $part($part_config),)*
+        }
+
+        /// Asks the mechanism of each variant.
+        impl Mechanism for Spec {
+            fn check(&self, link_layer: &LinkLayer) -> Result<(), Problem> {
+                match self {
+                    $(Self::$kind(config) => Mechanism::check(config, link_layer),)*
+                    $(Self::$part(config) => Mechanism::check(config, link_layer),)*
+                }
+            }
+
+            fn below(&self) -> Vec<&Self> {
+                match self {
+                    $(Self::$kind(config) => Mechanism::below(config),)*
+                    $(Self::$part(config) => Mechanism::below(config),)*
+                }
+            }
+
+            fn class_name(&self, class: u16) -> Option<String> {
+                match self {
+                    $(Self::$kind(config) => Mechanism::class_name(config, class),)*
+                    $(Self::$part(config) => Mechanism::class_name(config, class),)*
+                }
+            }
+
+            fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
+                match self {
+                    $(Self::$kind(config) => Mechanism::build(config, site),)*
+                    $(Self::$part(config) => Mechanism::build(config, site),)*
+                }
+            }
+        }
+    };
+}
+
+crate::catalogue!(spec);
 
 impl Spec {
     /// As many classes as tc-prio(8) has bands at most.
@@ -176,67 +96,48 @@ impl Spec {
     /// Disciplines above one another.
     pub const MAX_DEPTH: usize = 16;
 
-    /// The plainest queue: so many packets, the one that arrives goes when it is full.
+    /// A FIFO of at most `packets` packets that drops the packet that arrives.
     #[must_use]
     pub const fn fifo(packets: u64) -> Self {
-        Self::Fifo { limit: Limit::Packets(PacketCount::new(packets)), drop: Overflow::Tail }
+        Self::Fifo(fifo::Config { limit: Limit::Packets(PacketCount::new(packets)), drop: Overflow::Tail })
     }
 
-    /// The name of the class that packets carry in this queue ([`lastmile_packet::Meta::class`]): of the outermost rules, or without rules
-    /// of the outermost scheduler. `None`: there is no such class.
+    /// The name of the class that packets carry in this queue ([`lastmile_packet::Meta::class`]): of the
+    /// outermost rules, or without rules of the outermost scheduler. `None`: there is no such class.
     #[must_use]
     pub fn class_name(&self, class: u16) -> Option<String> {
-        let number = usize::from(class);
-        let numbered = |matches: Option<&Match>| matches.map(|_| format!("classes.{number}"));
-        match self {
-            Self::Htb(config) => config.tree.classes.get(number).map(|class| class.name.clone()),
-            Self::Cbq(config) => config.tree.classes.get(number).map(|class| class.name.clone()),
-            Self::Priority { classes } => numbered(classes.get(number).map(|class| &class.matches)),
-            Self::Custom(config) => numbered(config.classes.get(number).map(|class| &class.class.matches)),
-            Self::Drr(config) => numbered(config.classes().get(number).map(|class| &class.class.matches)),
-            Self::Wfq(config) | Self::Wf2qPlus(config) => {
-                numbered(config.classes().get(number).map(|class| &class.class.matches))
-            }
-            Self::Cake(config) => config.diffserv.names().get(number).map(|name| (*name).to_owned()),
-            Self::Rules(config) => config.names.get(number).cloned(),
-            _ => match self.below().as_slice() {
-                [only] => only.class_name(class),
-                _ => None,
-            },
-        }
+        Mechanism::class_name(self, class)
     }
 
     /// The disciplines right below this one, in the order of the configuration.
     #[must_use]
     pub fn below(&self) -> Vec<&Self> {
-        match self {
-            Self::Sfq(_)
-            | Self::Red(_)
-            | Self::Codel(_)
-            | Self::FqCodel(_)
-            | Self::Fifo { .. }
-            | Self::AckFilter { .. }
-            | Self::AckCollapsing { .. }
-            | Self::CakeAckFilter { .. } => {
-                vec![]
-            }
-            Self::Cake(_) => vec![],
-            Self::Tbf { queue, .. } | Self::Drain { queue, .. } => vec![queue],
-            Self::Policer { queue, .. } | Self::Sad { queue, .. } => vec![queue],
-            Self::AckPacing { queue, .. } | Self::WindowClamp { queue, .. } | Self::AckRegenerator { queue, .. } => {
-                vec![queue]
-            }
-            Self::Witness { queue } => vec![queue],
-            Self::Drr(config) => config.classes().iter().map(|class| &class.class.queue).collect(),
-            Self::Wfq(config) | Self::Wf2qPlus(config) => {
-                config.classes().iter().map(|class| &class.class.queue).collect()
-            }
-            Self::Priority { classes } => classes.iter().map(|class| &class.queue).collect(),
-            Self::Custom(config) => config.classes.iter().map(|class| &class.class.queue).collect(),
-            Self::Cbq(config) => config.tree.classes.iter().filter_map(|class| class.queue.as_ref()).collect(),
-            Self::Htb(config) => config.tree.classes.iter().filter_map(|class| class.queue.as_ref()).collect(),
-            Self::Rules(config) => vec![&config.queue],
-        }
+        Mechanism::below(self)
+    }
+
+    /// Refuses what cannot be built on a line, apart from the disciplines below.
+    ///
+    /// # Errors
+    /// The problem of this discipline.
+    pub fn check(&self, link_layer: &LinkLayer) -> Result<(), Problem> {
+        Mechanism::check(self, link_layer)
+    }
+
+    /// Builds the tree for a line whose packets take what `link_layer` says, and whose flows are known by
+    /// their number alone.
+    ///
+    /// # Errors
+    /// The first discipline that cannot be built, from the root down.
+    pub fn build<P: Packet + Send + 'static>(&self, link_layer: &LinkLayer) -> Result<Node<P>, BuildError> {
+        self.build_in(&Environment::new(*link_layer))
+    }
+
+    /// Builds the tree for its surroundings.
+    ///
+    /// # Errors
+    /// The first discipline that cannot be built, from the root down.
+    pub fn build_in<P: Packet + Send + 'static>(&self, environment: &Environment) -> Result<Node<P>, BuildError> {
+        Site::new(environment).build(self)
     }
 }
 

@@ -26,7 +26,7 @@ use lastmile_linklayer::{LinkLayer, aal5};
 use lastmile_model::outcome::{FlowOutcome, Outcome};
 use lastmile_model::{Link, Network, Replay, Source, Traffic};
 use lastmile_queueing::compress::Compression;
-use lastmile_queueing::spec::Spec;
+use lastmile_queueing::spec::{Over, Spec};
 use lastmile_tcp::{Config, WindowScale};
 use lastmile_theory::delay;
 use lastmile_units::{ByteCount, Duration, Instant};
@@ -198,9 +198,9 @@ fn packet_rate(link: &Link, ip: ByteCount) -> Option<f64> {
 /// True when something in front of the link thins pure ACKs out, so that their number says little.
 pub(crate) fn regulates_acks(queue: &Spec) -> bool {
     match queue {
-        Spec::Sad { .. } | Spec::AckFilter { .. } => true,
-        Spec::AckCollapsing { .. } | Spec::CakeAckFilter { .. } => true,
-        Spec::AckPacing { queue, .. } | Spec::WindowClamp { queue, .. } => regulates_acks(queue),
+        Spec::Sad(_) | Spec::AckFilter(_) => true,
+        Spec::AckCollapsing(_) | Spec::CakeAckFilter(_) => true,
+        Spec::AckPacing(Over { queue, .. }) | Spec::WindowClamp(Over { queue, .. }) => regulates_acks(queue),
         Spec::Cake(config) if config.ack_filter.is_some() => true,
         other => other.below().into_iter().any(regulates_acks),
     }
@@ -359,7 +359,7 @@ pub(crate) fn two_way(
     let before = before * 8.0 / part.length_s();
     let over = |index: &usize| {
         let link = &network.links[*index];
-        let acks = packet_rate(link, shape.ack_over(link, tcp)).filter(|_| matches!(link.queue, Spec::Fifo { .. }))?;
+        let acks = packet_rate(link, shape.ack_over(link, tcp)).filter(|_| matches!(link.queue, Spec::Fifo(_)))?;
         let seen = format::to_f64(part.ack_waits[*index].packets) / part.length_s();
         let busy = format::to_f64(part.wire_bits[*index]) / format::to_f64(link.rate?.as_bps()) / part.length_s();
         let (data, left) = beside_data(acks, seen, busy);

@@ -7,10 +7,10 @@ use lastmile_atm::contract::{Contract, Peak, Sustainable};
 use lastmile_atm::network::{Upc, VcSpec};
 use lastmile_model::outcome::{Loss, LossCause};
 use lastmile_model::{Atm, Network};
-use lastmile_queueing::DropReason;
-use lastmile_queueing::meter;
 use lastmile_queueing::meter::policer::{Rule, Then};
-use lastmile_queueing::spec::Spec;
+use lastmile_queueing::meter::{policer, tbf};
+use lastmile_queueing::spec::{Over, Spec};
+use lastmile_queueing::{DropReason, meter};
 use lastmile_units::BitRate;
 
 use crate::format;
@@ -128,7 +128,7 @@ fn limit(contract: &Contract, cause: LossCause) -> Option<String> {
 /// The rules of the policers above the first scheduler of a queue, and of those below it.
 fn rules(queue: &Spec) -> Box<dyn Iterator<Item = &Rule> + '_> {
     let own = match queue {
-        Spec::Policer { rules, .. } => rules.as_slice(),
+        Spec::Policer(Over { config: policer::Config { rules, .. }, .. }) => rules.as_slice(),
         _ => &[],
     };
     Box::new(own.iter().chain(queue.below().into_iter().flat_map(rules)))
@@ -160,8 +160,8 @@ fn of(rate: BitRate) -> String {
 /// The rate that a queue keeps to on the wire, whatever its line carries: that of a token bucket, a drain, CAKE, or an HTB.
 pub(crate) fn shaped_to(queue: &Spec) -> Option<BitRate> {
     let own = match queue {
-        Spec::Tbf { rate, .. } => Some(*rate),
-        Spec::Drain { config, .. } => config.share.of_rate(config.line),
+        Spec::Tbf(Over { config: tbf::Config { rate, .. }, .. }) => Some(*rate),
+        Spec::Drain(Over { config, .. }) => config.share.of_rate(config.line),
         // Of another link layer its bytes are not those of this wire.
         Spec::Cake(config) if config.link_layer.is_none() => config.bandwidth,
         Spec::Htb(config) => {

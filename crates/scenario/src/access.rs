@@ -125,7 +125,7 @@ const NO_POLICY: &str = "none";
 pub struct Access {
     /// The line towards the client.
     pub down: LineSpec,
-    /// The line from the client, with the queue of a policy that stands in the modem.
+    /// The line from the client, with the queue of a policy in the modem.
     pub up: LineSpec,
     /// The policy that the queues come from, if the file names one.
     pub policy: Option<Policy>,
@@ -174,7 +174,7 @@ fn in_place_of_remedy(remedy: &str) -> String {
     }
 }
 
-/// What a thing of a line is called: of one line by its own name, of several numbered from 1.
+/// The name of a node or link of a line: its own name with one line, numbered from 1 with several.
 fn numbered(name: &str, line: usize, lines: usize) -> String {
     if lines == 1 { name.to_owned() } else { format!("{name}-{}", line + 1) }
 }
@@ -196,7 +196,8 @@ pub(crate) fn add_nodes(table: &Table<'_>, topology: &mut Topology<'_>) -> Nodes
     Nodes { lines, dslam, gateway, server }
 }
 
-/// Reads the line and its surroundings, and adds the links between `nodes`: those of the aggregation and the backbone, then line by line.
+/// Reads the line and its surroundings, and adds the links between `nodes`: those of the aggregation and the
+/// backbone, then line by line.
 pub(crate) fn read<'d>(
     table: &Table<'d>,
     nodes: &Nodes,
@@ -273,7 +274,7 @@ impl Middlebox {
         Self { down: policy.down.as_ref().map(|down| down.queue.clone()), up: before.then(|| policy.up.clone()) }
     }
 
-    /// How many links it has towards the CPE.
+    /// The number of its links towards the CPE.
     fn links(&self) -> usize {
         usize::from(self.down.is_some()) + usize::from(self.up.is_some())
     }
@@ -313,7 +314,7 @@ fn policy(table: &Table<'_>, down: Option<&LineSpec>, up: Option<&LineSpec>) -> 
             Some(Some(policy))
         }
         Err(report) => {
-            // What is wrong inside the file is told there; that there is none, here.
+            // The file reports its own errors; a missing file is reported here.
             match report.findings() {
                 [only] if matches!(only.place, Place::WholeFile { .. }) => {
                     table.error(
@@ -338,7 +339,8 @@ fn direction(table: &Table<'_>, key: &'static str, shared: &Defaults) -> Option<
     Some(LineSpec { link_layer: line::interleaved(&own, line.link_layer), ..line })
 }
 
-/// The rate of a hop that says nothing about it: never the bottleneck of `lines` lines, the faster direction of which has `fastest`.
+/// The rate of a hop that says nothing about it: never the bottleneck of `lines` lines, the faster direction
+/// of which has `fastest`.
 fn ample(fastest: Option<BitRate>, lines: u64) -> BitRate {
     let twice = fastest.map_or(0, |rate| rate.as_bps().saturating_mul(2).saturating_mul(lines));
     BitRate::from_bps(twice.max(1_000_000_000)).unwrap_or(BitRate::MAX)

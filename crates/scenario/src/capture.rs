@@ -1,8 +1,8 @@
 //! Capture files, packet by packet: pcap and pcapng, also compressed by gzip or Zstandard.
 //!
-//! Link layers: Ethernet with VLAN tags and PPPoE, PPP, raw IP, Linux cooked and loopback captures. A file that ends in the middle of a packet
-//! is read up to there. Times are nanoseconds since 1970; pcapng tells their unit interface by interface (`if_tsresol`, by default the
-//! microsecond).
+//! Link layers: Ethernet with VLAN tags and PPPoE, PPP, raw IP, Linux cooked and loopback captures. A file
+//! that ends in the middle of a packet is read up to there. Times are nanoseconds since 1970; pcapng tells
+//! their unit interface by interface (`if_tsresol`, by default the microsecond).
 
 mod link;
 mod pcap;
@@ -26,11 +26,11 @@ pub struct Frame<'a> {
     pub at_ns: Option<u64>,
     /// Where it was seen.
     pub sighting: Sighting,
-    /// What was captured of the IP packet in it; `None` where there is none.
+    /// The captured part of its IP packet; `None` where there is none.
     pub ip: Option<&'a [u8]>,
 }
 
-/// How far a capture was read.
+/// The result of reading a capture: complete, or up to a position.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Extent {
     /// Bytes of the file before compression, up to the end of the last whole packet.
@@ -67,8 +67,8 @@ impl Times {
     /// The longest capture. Sums of a few such spans are still times.
     pub const LONGEST: Duration = Duration::from_s(50 * 86_400);
 
-    /// When a packet came; at the beginning if it came before the first one. `None` for one that came later than [`Times::LONGEST`]:
-    /// a damaged time.
+    /// When a packet came; at the beginning if it came before the first one. `None` for one that came later
+    /// than [`Times::LONGEST`]: a damaged time.
     pub fn since_first(&mut self, at_ns: u64) -> Option<Instant> {
         let since_ns = at_ns.saturating_sub(*self.first_ns.get_or_insert(at_ns));
         (since_ns <= Self::LONGEST.as_ns()).then(|| Instant::ZERO + Duration::from_ns(since_ns))

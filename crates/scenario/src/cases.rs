@@ -1,4 +1,4 @@
-//! What `lastmile compare` sets side by side: settings under a name.
+//! Cases of `lastmile compare`: settings under a name.
 
 use crate::diagnostics::Place;
 use crate::overrides::Override;
@@ -22,11 +22,11 @@ pub(crate) static CASE: Section = Section {
 /// A row of `lastmile compare`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Case {
-    /// What the comparison calls it.
+    /// Its name in the comparison.
     pub name: String,
     /// Where the file says so.
     pub place: Place,
-    /// What it sets.
+    /// Its settings, each as `--set` has it.
     pub set: Vec<Override>,
 }
 

@@ -1,5 +1,5 @@
-//! What is wrong with a file that lastmile read, said so that it can be mended: file, line, column, the line itself with a
-//! caret, and what would be right.
+//! Findings about a file that lastmile read: file, line and column, the line itself with a caret, and the
+//! expected form.
 //!
 //! ```text
 //! error: scenarios/x.toml:7:1: unknown key "encapsulaton" in [access]
@@ -9,9 +9,9 @@
 //! hint: did you mean "encapsulation"?
 //! ```
 //!
-//! The first line says all that a program or a hurried reader needs; the rest helps to mend it. All that is wrong with a
-//! file is told at once, up to [`Report::SHOWN`] findings. What came from the command line (`--set key=value`) has no line;
-//! it is named as it was typed.
+//! The first line has all that a program or a hurried reader needs; the rest helps to mend the file. All
+//! findings about a file are reported at once, up to [`Report::SHOWN`]. An argument of the command line
+//! (`--set key=value`) has no line; it is named as it was typed.
 
 use core::fmt;
 use core::ops::Range;
@@ -124,8 +124,8 @@ impl Excerpt {
     /// Characters kept before the caret of a long line.
     const LEAD: usize = 30;
 
-    /// Cuts a long line around the part. A tab becomes a blank, another hidden character its visible escape, under which the caret is
-    /// as much longer.
+    /// Cuts a long line around the part. A tab becomes a blank, another hidden character its visible escape,
+    /// under which the caret is as much longer.
     fn cut(line: &str, before: usize, width: usize) -> Self {
         let shown = |from: usize, to: usize| {
             let part: String = line.chars().map(|c| if c == '\t' { ' ' } else { c }).take(to).skip(from).collect();
@@ -163,9 +163,9 @@ pub struct Diagnostic {
     pub place: Place,
     /// The key that it is about, from the root of the file, such as `access.up.rate`; empty for the file as a whole.
     pub key: String,
-    /// What is wrong, in one line.
+    /// The problem, in one line.
     pub message: String,
-    /// What would be right, in one line.
+    /// The expected form, in one line.
     pub hint: Option<String>,
 }
 
@@ -182,19 +182,19 @@ impl Diagnostic {
         Self { severity: Severity::Warning, ..Self::error(place, message) }
     }
 
-    /// The same about `key`.
+    /// This finding, about `key`.
     #[must_use]
     pub fn about(self, key: impl Into<String>) -> Self {
         Self { key: key.into(), ..self }
     }
 
-    /// The same with a hint.
+    /// This finding with a hint.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// The same with a hint, if there is one.
+    /// This finding with a hint, if there is one.
     #[must_use]
     pub fn maybe_hint(self, hint: Option<String>) -> Self {
         Self { hint, ..self }
@@ -251,7 +251,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// How many findings are shown; more hardly help.
+    /// The largest number of findings that is shown.
     pub const SHOWN: usize = 20;
 
     /// A report of one finding.
@@ -283,7 +283,7 @@ impl Report {
         self.findings.iter().any(|finding| finding.severity == Severity::Error)
     }
 
-    /// The same, said of `what`: of what is wrong only with the file as it is there. An argument is named already.
+    /// This report with `what` named in each finding about the file. Findings about an argument stay as they are.
     #[must_use]
     pub fn within(mut self, what: &str) -> Self {
         for finding in &mut self.findings {
@@ -294,7 +294,7 @@ impl Report {
         self
     }
 
-    /// What `other` does not tell.
+    /// The findings that `other` does not have.
     #[must_use]
     pub fn beyond(&self, other: &Self) -> Self {
         Self { findings: self.findings.iter().filter(|finding| !other.findings.contains(finding)).cloned().collect() }

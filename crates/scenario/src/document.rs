@@ -1,7 +1,8 @@
 //! A TOML document in which every key and value knows where it came from: a span of the file, or an override.
 //!
-//! `toml` parses; this tree only adds the origin, keeps the order of the file, and takes each `key=value` of `--set` or of a
-//! `[[case]]` before anything is read, so that an override is checked exactly as the same line in the file would be.
+//! `toml` parses; this tree only adds the origin, keeps the order of the file, and takes each `key=value` of
+//! `--set` or of a `[[case]]` before anything is read, so that an override is checked exactly as the same
+//! line in the file would be.
 
 use core::ops::Range;
 
@@ -209,7 +210,7 @@ fn override_value(text: &str, index: usize) -> Result<Node, Refusal> {
     }
     match DeValue::parse(text) {
         Ok(value) => Ok(node_of(value, &origin)),
-        // What begins as a table, list or quoted text was meant as one.
+        // Text that begins as a table, list or quoted text was meant as one.
         Err(error) if text.starts_with(['{', '[', '"', '\'']) => Err(Refusal::new(error.message())),
         Err(_) => Ok(Node { value: Value::String(text.to_owned()), origin: origin(0..0) }),
     }

@@ -102,7 +102,7 @@ impl Ends {
         if read.is_empty() { None } else { Some(read) }
     }
 
-    /// The same with data that goes down, or up, where these ends are those of data that goes up.
+    /// These ends, which are those of data that goes up, for data that goes down or up.
     pub(crate) fn turned(&self, down: Option<bool>) -> Self {
         if down == Some(true) {
             Self { from: self.to, to: self.from, label: "down".into(), opened_by: OpenedBy::Receiver }

@@ -7,10 +7,11 @@ use std::path::Path;
 /// Larger than any scenario or policy that a person writes.
 const LARGEST: u64 = 8 << 20;
 
-/// What may be read.
+/// The kinds of file that may be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reading {
-    /// Whatever there is, for a command that reads it once: a pipe of `<(command)` too, which waits until the command has written.
+    /// Any file, for a command that reads it once: a pipe of `<(command)` too, which waits until the command
+    /// has written.
     Once,
     /// A regular file alone, for a program that reads it again while it runs: nothing that others do makes it wait.
     Again,
@@ -97,7 +98,7 @@ mod tests {
         }
         assert_eq!(read(&folder.join("none"), Reading::Again), Err("no such file".to_owned()));
         assert_eq!(read(&folder.join("file"), Reading::Again).as_deref(), Ok("text"));
-        // What takes no end is read up to a limit.
+        // A file without an end is read up to a limit.
         assert_eq!(read(Path::new("/dev/zero"), Reading::Once), Err("larger than 8 MiB: no scenario".to_owned()));
         let writing = std::thread::scope(|scope| {
             let reading = scope.spawn(|| read(&fifo, Reading::Once));

@@ -1,8 +1,8 @@
 //! The scenario file: read, check, build. One file describes a network for the simulated and the live clock.
 //!
-//! [`Scenario::load`] reads a TOML file with its `--set key=value` overrides. What comes out is checked and complete: a
-//! [`lastmile_model::Network`] for the simulator, [`LineSpec`]s for a live line. Otherwise a [`Report`] says all that is
-//! wrong, with file, line, key and what would be right.
+//! [`Scenario::load`] reads a TOML file with its `--set key=value` overrides. The result is checked and complete: a
+//! [`lastmile_model::Network`] for the simulator, [`LineSpec`]s for a live line. Otherwise a [`Report`] lists all
+//! errors, with file, line, key and the expected form.
 //!
 //! | file | holds |
 //! | --- | --- |
@@ -12,9 +12,10 @@
 //! | `schema.rs` | the table of all keys: kinds, defaults, ranges; reader and reference both come from it |
 //! | `reader.rs`, `value.rs` | typed values out of the tree |
 //! | `scenario.rs` | the file as a whole |
-//! | `access.rs`, `topology.rs`, `line.rs`, `queue.rs` | access line, nodes and links, one direction of a line, its queue |
-//! | `cases.rs` | what a comparison sets side by side |
-//! | `traffic.rs`, `names.rs`, `tcp.rs` | what runs |
+//! | `access.rs`, `topology.rs`, `line.rs` | access line, nodes and links, one direction of a line |
+//! | `queue/` | queues: keys and reader of each discipline, by the table of `lastmile_queueing::catalogue` |
+//! | `cases.rs` | cases of a comparison |
+//! | `traffic.rs`, `traffic/kinds.rs`, `names.rs`, `tcp.rs` | traffic: reader, keys of each kind, addresses and ports, TCP |
 //! | `capture.rs`, `replay.rs` | capture files, and their packets as traffic |
 //! | `policy/` | the policy file: line, classes, rules; the policies that come with the program |
 //! | `atm/` | switches, links of cells, contracts, virtual channels |

@@ -6,10 +6,10 @@ use lastmile_linklayer::fixed_ratio::FixedRatio;
 use lastmile_linklayer::multilink::{Multilink, SequenceNumber};
 use lastmile_linklayer::{Framing, Interleave, LinkLayer, OamShare, PRESETS, Preset, preset};
 use lastmile_model::{Link, NodeIndex};
-use lastmile_queueing::Overflow;
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::line::Config;
 use lastmile_queueing::spec::Spec as QueueSpec;
+use lastmile_queueing::{Overflow, fifo};
 use lastmile_units::{BitRate, ByteCount, Duration, Limit, Ratio};
 
 use crate::diagnostics::nearest;
@@ -24,7 +24,7 @@ use crate::schema::{Key, Kind, Section};
 pub struct LineSpec {
     /// Rate of the wire, headers and cells included. `None`: transmission takes no time.
     pub rate: Option<BitRate>,
-    /// What an IP packet costs on this wire.
+    /// The cost of an IP packet on this wire.
     pub link_layer: LinkLayer,
     /// Propagation delay.
     pub delay: Duration,
@@ -50,7 +50,8 @@ impl LineSpec {
     }
 }
 
-/// Buffer of a line that says nothing about it, where 100 packets are less: about one long round trip, the classic rule.
+/// Buffer of a line that says nothing about it, where 100 packets are less: about one long round trip, the
+/// classic rule.
 const DEFAULT_BUFFER: Duration = Duration::from_ms(100);
 
 /// Longest delay of a wire: beyond the moon and back.
@@ -113,7 +114,7 @@ pub(crate) const QUEUE: Key = Key::optional(
     "The queue in front of the transmitter.",
 );
 
-/// What holds for a direction where its table leaves something out.
+/// The values of a direction whose table leaves something out.
 #[derive(Clone)]
 pub(crate) struct Defaults {
     pub(crate) rate: Option<BitRate>,
@@ -152,14 +153,15 @@ impl Default for Defaults {
     }
 }
 
-/// The queue of a link that says nothing about it: a FIFO of `least` packets, or of [`DEFAULT_BUFFER`] where that is more.
+/// The queue of a link that says nothing about it: a FIFO of `least` packets, or of [`DEFAULT_BUFFER`] where
+/// that is more.
 pub(crate) fn default_queue(wire: &Wire, least: u32) -> QueueSpec {
     let packets = QueueSpec::fifo(least.into());
     let Some(bytes) = wire.bytes_in(DEFAULT_BUFFER) else { return packets };
     if bytes.as_u64() <= u64::from(least) * wire.layer.on_wire(ByteCount::new(1500)).as_u64() {
         return packets;
     }
-    QueueSpec::Fifo { limit: Limit::Wire(bytes), drop: Overflow::Tail }
+    QueueSpec::Fifo(fifo::Config { limit: Limit::Wire(bytes), drop: Overflow::Tail })
 }
 
 impl LineSpec {
@@ -253,7 +255,7 @@ pub(crate) fn shared_layer(table: &Table<'_>, base: LinkLayer) -> LinkLayer {
     let layer = own.unwrap_or(base);
     if let Some(cells) = table.optional::<u64>("oam") {
         let share = u16::try_from(cells).ok().and_then(OamShare::one_in);
-        // A share out of range is told where it is read.
+        // A share out of range is reported where it is read.
         let Some(share) = share else { return layer };
         // With a wrong encapsulation the share may well be right.
         let known = own.is_some() || !table.has("encapsulation");
@@ -322,7 +324,8 @@ pub(crate) fn interleaved(table: &Table<'_>, layer: LinkLayer) -> LinkLayer {
     })
 }
 
-/// PPP multilink fragments of `size`, with the long header; `None` and an error at `key` if it is no size or no fragment is like that.
+/// PPP multilink fragments of `size`, with the long header; `None` and an error at `key` if it is no size or
+/// no fragment is like that.
 fn fragments(table: &Table<'_>, key: &'static str, size: &str) -> Option<Multilink> {
     let sequence = SequenceNumber::Long;
     let Ok(bytes) = size.parse::<ByteCount>() else {
@@ -342,13 +345,13 @@ fn fragments(table: &Table<'_>, key: &'static str, size: &str) -> Option<Multili
     fragments
 }
 
-/// What a line whose packets may be interrupted cannot be, as an error at `key`, the line itself. True if it is in order. `instead` says what
-/// stands in place of the queue that the line's own table has.
+/// Checks a line whose packets may be interrupted; an error is reported at `key`, the line itself. True if
+/// the line is in order. `instead` names the queue that replaces the one of the line's own table.
 pub(crate) fn can_interleave(table: &Table<'_>, key: &'static str, line: &LineSpec, instead: Option<&str>) -> bool {
     if line.link_layer.interleave() == Interleave::Never {
         return true;
     }
-    if !matches!(line.queue, QueueSpec::Priority { .. }) {
+    if !matches!(line.queue, QueueSpec::Priority(_)) {
         let (found, hint) = match instead {
             Some(instead) => (instead, "leave out one of them"),
             None => (

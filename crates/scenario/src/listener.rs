@@ -1,4 +1,4 @@
-//! Who listens to datagrams: the play-out buffer of the receiving application, and the codec of voice.
+//! Receivers of datagrams: the play-out buffer of the receiving application, and the codec of voice.
 
 use core::fmt::{self, Display};
 

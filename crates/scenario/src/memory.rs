@@ -1,10 +1,11 @@
-//! What a run will need in memory at the least, as far as the file says it before anything runs.
+//! A lower bound of the memory of a run, as far as it follows from the file.
 //!
-//! Counted is what follows from the file alone: samples, flows, what each flow and link had done when the traffic changed, and packets of
-//! sources that send whatever becomes of them. What TCP and random sources leave in queues shows only as the run goes on.
+//! The bound counts what follows from the file alone: samples, flows, the state of each flow and link at each
+//! change of the traffic, and packets of sources that do not react. It leaves out the packets of TCP and of
+//! random sources in queues, which only the run shows.
 
 use lastmile_model::{Link, Network, Source, Traffic};
-use lastmile_queueing::{Limit, Spec};
+use lastmile_queueing::{Limit, Spec, fifo};
 use lastmile_units::{ByteCount, Duration, Instant};
 
 use crate::diagnostics::Place;
@@ -19,13 +20,13 @@ const SERIES: [u64; 2] = [4, 6];
 const FLOW: u64 = 800;
 /// A packet in a queue or on a wire.
 const PACKET: u64 = 36;
-/// What is noted of a flow, or of a link, when the traffic changes.
+/// Bytes recorded for a flow, or for a link, when the traffic changes.
 const SNAPSHOT: u64 = 100;
 
 /// A part of what a run will need, and the key that says how much.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Need {
-    /// What needs it, in words: `100000 samples of 804 series`.
+    /// The part of the run, in words: `100000 samples of 804 series`.
     pub what: String,
     /// Bytes.
     pub bytes: u64,
@@ -33,7 +34,7 @@ pub struct Need {
     pub key: String,
     /// Where the key is.
     pub place: Place,
-    /// What would need less.
+    /// A setting that would need less.
     pub hint: String,
     /// It is kept with the results when the run is over.
     pub is_kept: bool,
@@ -45,7 +46,7 @@ pub(crate) struct Recorded {
     pub(crate) flows: Place,
 }
 
-/// What `network` needs, whose traffic was read from these tables.
+/// The needs of `network`, whose traffic was read from these tables.
 pub(crate) fn needs(network: &Network, recorded: &Recorded, tables: &[Table<'_>]) -> Vec<Need> {
     let mut needs: Vec<Need> = samples(network, recorded).into_iter().chain(snapshots(network, recorded)).collect();
     for (traffic, table) in network.traffic.iter().zip(tables) {
@@ -91,7 +92,7 @@ fn samples(network: &Network, recorded: &Recorded) -> Option<Need> {
     })
 }
 
-/// What is noted of each flow and link when the traffic changes.
+/// The records of each flow and link when the traffic changes.
 fn snapshots(network: &Network, recorded: &Recorded) -> Option<Need> {
     let flows: u64 = network.traffic.iter().map(|traffic| u64::from(traffic.count)).sum();
     if flows > network.record.flow_limit as u64 {
@@ -114,8 +115,8 @@ fn snapshots(network: &Network, recorded: &Recorded) -> Option<Need> {
     })
 }
 
-/// Packets that links hold, at the end or before, of a source that sends at equal intervals whatever becomes of them, as if it were alone
-/// on its way; and the key that says how often it sends.
+/// Packets that links hold, at the end or before, of a source that sends at equal intervals whatever becomes
+/// of them, as if it were alone on its way; and the key that says how often it sends.
 fn undelivered(network: &Network, traffic: &Traffic) -> Option<(&'static str, u64)> {
     let Source::Constant { interval, size, kind } = traffic.source else { return None };
     let end = traffic.stop.unwrap_or(Instant::MAX).min(Instant::ZERO + network.duration);
@@ -141,12 +142,13 @@ fn carried_in(link: &Link, size: ByteCount, span: Duration) -> Option<u128> {
     Some(u128::from(span.as_ps()) / u128::from(each.as_ps().max(1)))
 }
 
-/// Packets of this size that a queue holds, where a FIFO says so; what is shared by flows and classes may hold less than it says.
+/// Packets of this size that a queue holds, where a FIFO says so; what is shared by flows and classes may
+/// hold less than it says.
 fn limit(queue: &Spec, size: ByteCount) -> u128 {
     match queue {
-        Spec::Fifo { limit: Limit::Packets(packets), .. } => packets.as_u64().into(),
-        Spec::Fifo { limit: Limit::Bytes(bytes), .. } => (bytes.as_u64() / size.as_u64().max(1)).into(),
-        Spec::Fifo { limit: Limit::Wire(bytes), .. } => (bytes.as_u64() / size.as_u64().max(1)).into(),
+        Spec::Fifo(fifo::Config { limit: Limit::Packets(packets), .. }) => packets.as_u64().into(),
+        Spec::Fifo(fifo::Config { limit: Limit::Bytes(bytes), .. }) => (bytes.as_u64() / size.as_u64().max(1)).into(),
+        Spec::Fifo(fifo::Config { limit: Limit::Wire(bytes), .. }) => (bytes.as_u64() / size.as_u64().max(1)).into(),
         _ => 0,
     }
 }

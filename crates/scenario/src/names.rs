@@ -1,4 +1,4 @@
-//! What the packets of a traffic say of their ends: addresses, ports and first payload bytes.
+//! The ends of a traffic as its packets name them: addresses, ports and first payload bytes.
 
 use std::net::IpAddr;
 
@@ -50,18 +50,18 @@ pub(crate) const FIRST_ANSWER: Key = Key::optional(
     "What the server's end sends first; at most 512 bytes.",
 );
 
-/// What a traffic is, as far as its names depend on it.
+/// The properties of a traffic on which its names depend.
 pub(crate) struct Nature {
-    /// The data come from the server's end; the client's is the one that opens the connection, or where nothing is opened
-    /// that of the access line.
+    /// The data come from the server's end; the client's is the one that opens the connection, or where
+    /// nothing is opened that of the access line.
     pub(crate) server_sends: bool,
     /// Its packets are IPv6.
     pub(crate) ipv6: bool,
-    /// How many of it there are.
+    /// The number of its flows.
     pub(crate) count: u32,
 }
 
-/// Reads the names of a traffic's ends. What is wrong with them is in the report; what is left of them is returned.
+/// Reads the names of a traffic's ends. Errors are in the report; the valid names are returned.
 pub(crate) fn read(table: &Table<'_>, nature: &Nature) -> Names {
     let end = |address, port, text| EndName {
         address: address_of(table, address, nature.ipv6),

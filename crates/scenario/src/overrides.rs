@@ -2,7 +2,7 @@
 
 use crate::diagnostics::Place;
 
-/// `key=value`, and where it was written, so that what is wrong with it is told there.
+/// `key=value`, and where it was written, so that its errors are reported there.
 ///
 /// It names a key as in the file, entries of lists by their name or by their place from 0 (`traffic.upload.start=10s`,
 /// `traffic.0.start=10s`). Its value is TOML, or a bare text.

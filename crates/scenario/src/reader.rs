@@ -1,8 +1,9 @@
 //! Reads a document into typed values: parsed once, then never doubted again.
 //!
-//! Every table is opened with the [`Section`]s that describe it; keys that they do not have are errors at once, with the
-//! nearest known key as a hint. A value that is missing, of the wrong kind or out of range is an error at its own place. Reading
-//! goes on after an error, so that one pass finds all that is wrong; a value that could not be read is `None`.
+//! Every table is opened with the [`Section`]s that describe it; keys that they do not have are errors at
+//! once, with the nearest known key as a hint. A value that is missing, of the wrong kind or out of range is
+//! an error at its own place. Reading goes on after an error, so that one pass finds all that is wrong; a
+//! value that could not be read is `None`.
 
 use core::cell::RefCell;
 use std::collections::BTreeSet;
@@ -97,7 +98,8 @@ pub(crate) struct Unopened<'d> {
     path: Path,
 }
 
-/// One of the kinds that a table can be of: its name in the key `kind`, the keys that only it has, and what it stands for.
+/// One of the kinds that a table can be of: its name in the key `kind`, the keys that only it has, and what
+/// it stands for.
 pub(crate) struct Variant<T: 'static> {
     pub(crate) name: &'static str,
     pub(crate) section: &'static Section,
@@ -196,7 +198,7 @@ impl<'d> Table<'d> {
         }
     }
 
-    /// The same for a key without a default.
+    /// One of the words of `options`, for a key without a default.
     pub(crate) fn optional_choice<T: Copy>(&self, key: &'static str, options: &[(&'static str, T)]) -> Option<T> {
         self.has(key).then(|| self.choice(key, options)).flatten()
     }
@@ -206,7 +208,7 @@ impl<'d> Table<'d> {
         self.valid_name(key, self.get(key)?)
     }
 
-    /// The same for a key without a default.
+    /// A name, for a key without a default.
     pub(crate) fn optional_name(&self, key: &'static str) -> Option<String> {
         self.valid_name(key, self.optional(key)?)
     }
@@ -250,7 +252,7 @@ impl<'d> Table<'d> {
         self.table(key)
     }
 
-    /// What the table at `key` would be if it were there and empty: all defaults.
+    /// The table at `key` as if it were there and empty: all defaults.
     pub(crate) fn empty(&self, key: &'static str, section: &'static Section) -> Table<'d> {
         static NOTHING: document::Table = document::Table { entries: Vec::new() };
         Unopened { table: &NOTHING, path: self.at.path.child(key), ..self.at.clone() }.open(section)
@@ -282,8 +284,8 @@ impl<'d> Table<'d> {
         tables
     }
 
-    /// The values at `key`, a list or one on its own, each with its place; none if it is missing. Those that are wrong are left
-    /// out, and in the report.
+    /// The values at `key`, a list or one on its own, each with its place; none if it is missing. Those that
+    /// are wrong are left out, and in the report.
     pub(crate) fn each<T: FromNode>(&self, key: &'static str) -> Vec<(Place, T)> {
         self.spec(key);
         let Some(node) = self.at.table.get(key) else { return Vec::new() };
@@ -363,7 +365,7 @@ impl<'d> Table<'d> {
         &self.at.path.keys
     }
 
-    /// What the schema says about `key`.
+    /// The row of `key` in the schema.
     fn spec(&self, key: &'static str) -> &'static Key {
         let found = self.sections.iter().find_map(|section| Some((section.heading, section.key(key)?)));
         let (heading, spec) = found.unwrap_or_else(|| panic!("{key} is read but not described"));

@@ -5,122 +5,63 @@ use core::fmt::Write as _;
 use lastmile_linklayer::PRESETS;
 
 use crate::schema::{Fallback, Key, Kind, Section};
-use crate::{access, apps, atm, cases, line, queue, replay, scenario, tcp, topology, traffic};
+use crate::{access, atm, cases, line, queue, scenario, tcp, topology, traffic};
 
 /// All sections, in the order of the reference, under their chapters.
-pub(crate) const CHAPTERS: &[(&str, &str, &[&Section])] = &[
-    ("The run", "", &[&scenario::ROOT, &scenario::RECORD, &cases::CASE]),
-    (
-        "The access line",
-        "",
-        &[
-            &access::ACCESS,
-            &access::DIRECTION,
-            &access::LAN,
-            &access::AGGREGATION,
-            &access::BACKBONE,
-            &access::PROCESSING,
-        ],
-    ),
-    ("Nodes and links", "", &[&topology::NODE, &topology::LINK, &topology::BACK]),
-    (
-        "ATM",
-        "",
-        &[
-            &atm::ATM,
-            &atm::switch::SWITCH,
-            &atm::abr::PORT,
-            &atm::abr::EFCI,
-            &atm::abr::ERICA,
-            &atm::link::CELL_LINK,
-            &atm::link::CELL_BACK,
-            &atm::queue::CELL_QUEUE,
-            &atm::queue::TAIL_DROP,
-            &atm::queue::PPD,
-            &atm::queue::EPD,
-            &atm::queue::EPD_PER_VC,
-            &atm::queue::SPD,
-            &atm::queue::CLASSES,
-            &atm::queue::PER_VC,
-            &atm::queue::CELL_CLASS,
-            &atm::contract::CONTRACT,
-            &atm::contract::UBR,
-            &atm::contract::CBR,
-            &atm::contract::SBR1,
-            &atm::contract::SBR2,
-            &atm::contract::SBR3,
-            &atm::contract::GFR,
-            &atm::abr::ABR,
-            &atm::contract::VP,
-            &atm::edge::EDGE,
-        ],
-    ),
-    ("Encapsulations", ENCAPSULATIONS, &[&line::CUSTOM]),
-    (
-        "Queues",
-        "",
-        &[
-            &queue::QUEUE,
-            &queue::FIFO,
-            &queue::ack::SAD,
-            &queue::ack::ACK_FILTER,
-            &queue::ack::ACK_COLLAPSING,
-            &queue::ack::CAKE_ACK_FILTER,
-            &queue::ack::ACK_REGENERATOR,
-            &queue::ack::ACK_PACING,
-            &queue::ack::WINDOW_CLAMP,
-            &queue::sched::PRIORITY,
-            &queue::sched::CUSTOM,
-            &queue::tree::CBQ,
-            &queue::tree::CBQ_CLASS,
-            &queue::tree::HTB,
-            &queue::tree::HTB_CLASS,
-            &queue::shaper::TBF,
-            &queue::cake::CAKE,
-            &queue::meter::POLICER,
-            &queue::meter::RULE,
-            &queue::meter::METER,
-            &queue::meter::TOKEN_BUCKET,
-            &queue::meter::CAR,
-            &queue::meter::SRTCM,
-            &queue::meter::TRTCM,
-            &queue::meter::GCRA,
-            &queue::meter::POLICE,
-            &queue::aqm::RED,
-            &queue::aqm::CODEL,
-            &queue::fair::SFQ,
-            &queue::fair::FQ_CODEL,
-            &queue::fair::DRR,
-            &queue::fair::DRR_CLASS,
-            &queue::fair::WFQ,
-            &queue::fair::WFQ_CLASS,
-            &queue::fair::WF2Q_PLUS,
-            &queue::fair::WF2Q_PLUS_CLASS,
-            &queue::sched::CLASS,
-            &queue::sched::CUSTOM_CLASS,
-            &queue::matching::MATCH,
-        ],
-    ),
-    (
-        "Traffic",
-        "",
-        &[
-            &traffic::TRAFFIC,
-            &traffic::BULK,
-            &traffic::PERSISTENT,
-            &traffic::WRITES,
-            &traffic::POISSON,
-            &traffic::ONOFF,
-            &traffic::VOICE,
-            &traffic::BLAST,
-            &apps::WEB,
-            &apps::SWARM,
-            &replay::REPLAY,
-            &traffic::PING,
-        ],
-    ),
-    ("TCP", "", &[&tcp::TCP]),
-];
+pub(crate) fn chapters() -> Vec<(&'static str, &'static str, Vec<&'static Section>)> {
+    vec![
+        ("The run", "", vec![&scenario::ROOT, &scenario::RECORD, &cases::CASE]),
+        (
+            "The access line",
+            "",
+            vec![
+                &access::ACCESS,
+                &access::DIRECTION,
+                &access::LAN,
+                &access::AGGREGATION,
+                &access::BACKBONE,
+                &access::PROCESSING,
+            ],
+        ),
+        ("Nodes and links", "", vec![&topology::NODE, &topology::LINK, &topology::BACK]),
+        (
+            "ATM",
+            "",
+            vec![
+                &atm::ATM,
+                &atm::switch::SWITCH,
+                &atm::abr::PORT,
+                &atm::abr::EFCI,
+                &atm::abr::ERICA,
+                &atm::link::CELL_LINK,
+                &atm::link::CELL_BACK,
+                &atm::queue::CELL_QUEUE,
+                &atm::queue::TAIL_DROP,
+                &atm::queue::PPD,
+                &atm::queue::EPD,
+                &atm::queue::EPD_PER_VC,
+                &atm::queue::SPD,
+                &atm::queue::CLASSES,
+                &atm::queue::PER_VC,
+                &atm::queue::CELL_CLASS,
+                &atm::contract::CONTRACT,
+                &atm::contract::UBR,
+                &atm::contract::CBR,
+                &atm::contract::SBR1,
+                &atm::contract::SBR2,
+                &atm::contract::SBR3,
+                &atm::contract::GFR,
+                &atm::abr::ABR,
+                &atm::contract::VP,
+                &atm::edge::EDGE,
+            ],
+        ),
+        ("Encapsulations", ENCAPSULATIONS, vec![&line::CUSTOM]),
+        ("Queues", "", queue::sections()),
+        ("Traffic", "", traffic::sections()),
+        ("TCP", "", vec![&tcp::TCP]),
+    ]
+}
 
 const INTRODUCTION: &str = "\
 # The scenario file
@@ -175,15 +116,15 @@ the tunnel's carrier, or a table.";
 #[must_use]
 pub fn render() -> String {
     let mut text = INTRODUCTION.to_owned();
-    for (title, about, sections) in CHAPTERS {
+    for (title, about, sections) in chapters() {
         let _ = write!(text, "\n## {title}\n\n");
         if !about.is_empty() {
             let _ = write!(text, "{about}\n\n");
         }
-        if *title == "Encapsulations" {
+        if title == "Encapsulations" {
             text.push_str(&presets());
         }
-        for section in *sections {
+        for section in sections {
             render_section(&mut text, section, title);
         }
         text.truncate(text.trim_end().len());
@@ -225,7 +166,7 @@ fn default(key: &Key) -> String {
     }
 }
 
-/// True for what stands in a file without quotes.
+/// True for values that are written without quotes.
 fn bare(kind: Kind, text: &str) -> bool {
     match kind {
         Kind::Flag | Kind::Count => true,

@@ -1,8 +1,8 @@
 //! `kind = "replay"`: the packets of a capture file.
 //!
-//! Reads what [`crate::capture`] reads. What is no IP is left out; what cannot be read, because its headers were not captured or contradict
-//! themselves, is left out and counted. Payloads need not be there: packets have the length that their IP header gives. Times count from the
-//! first packet of the file.
+//! Every format of [`crate::capture`] can be replayed. Frames without IP are left out. Packets whose headers
+//! were not captured, or contradict themselves, are left out and counted. Payloads need not be there: packets
+//! have the length that their IP header gives. Times count from the first packet of the file.
 
 use std::collections::BTreeMap;
 use std::fs::File;

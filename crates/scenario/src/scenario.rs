@@ -92,7 +92,8 @@ pub(crate) static RECORD: Section = Section {
     ],
 };
 
-/// The best-effort probe of a comparison: its name, the IP bytes of a request and of a reply, and the least time between requests.
+/// The best-effort probe of a comparison: its name, the IP bytes of a request and of a reply, and the least
+/// time between requests.
 const PROBE_NAME: &str = "probe";
 const PROBE_SIZE: ByteCount = ByteCount::new(84);
 const PROBE_INTERVAL: Duration = Duration::from_ms(200);
@@ -112,7 +113,8 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Reads the file at `path` with `overrides` such as `access.up.rate=1 Mbit/s`, each as `--set` has it ([`Override::set`]).
+    /// Reads the file at `path` with `overrides` such as `access.up.rate=1 Mbit/s`, each as `--set` has it
+    /// ([`Override::set`]).
     ///
     /// # Errors
     /// All that is wrong: the file cannot be read, or what it says cannot be simulated.
@@ -120,7 +122,7 @@ impl Scenario {
         Self::load_with(path, &set(overrides))
     }
 
-    /// Reads the file at `path` with `overrides`; what is wrong with one of these is told where it was written.
+    /// Reads the file at `path` with `overrides`. An error in an override is reported where it was written.
     ///
     /// # Errors
     /// As [`Scenario::load`].
@@ -139,7 +141,8 @@ impl Scenario {
         Self::parse_with(name, text, &set(overrides))
     }
 
-    /// Reads `text`, which messages call `name`, with `overrides`; what is wrong with one of these is told where it was written.
+    /// Reads `text`, which messages call `name`, with `overrides`. An error in an override is reported where
+    /// it was written.
     ///
     /// # Errors
     /// As [`Scenario::parse`].
@@ -155,33 +158,34 @@ impl Scenario {
         Ok(Self { warnings: report, ..scenario })
     }
 
-    /// What the results call it.
+    /// Its name in results.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What to simulate.
+    /// The network to simulate.
     #[must_use]
     pub fn network(&self) -> Network {
         self.network.clone()
     }
 
-    /// What to simulate, on loan.
+    /// The network to simulate, borrowed.
     #[must_use]
     pub fn network_ref(&self) -> &Network {
         &self.network
     }
 
-    /// The same scenario with no traffic but what `keep` holds for: a download on its own, to compare with.
+    /// This scenario with no traffic but that for which `keep` holds: a download on its own, to compare with.
     #[must_use]
     pub fn with_traffic(mut self, keep: impl Fn(&Traffic) -> bool) -> Self {
         self.network.traffic.retain(keep);
         self
     }
 
-    /// The same scenario with a best-effort probe: a ping over UDP without a code point from the client of the first access line to the server,
-    /// which no policy puts first because it is a ping. Unchanged without an access line, or if the file has such a ping.
+    /// This scenario with a best-effort probe: a ping over UDP without a code point from the client of the
+    /// first access line to the server, which no policy puts first because it is a ping. Unchanged without an
+    /// access line, or if the file has such a ping.
     ///
     /// The probe runs as long as the file's first ping, or all the time. Its requests take at most 1 % of the upstream.
     #[must_use]
@@ -224,13 +228,13 @@ impl Scenario {
         self.access.as_ref()
     }
 
-    /// What a comparison of the file sets side by side, in its order; none where it does not say.
+    /// The cases that a comparison of the file runs, in its order; none where the file has none.
     #[must_use]
     pub fn cases(&self) -> &[Case] {
         &self.cases
     }
 
-    /// What a run will need in memory at the least, part by part.
+    /// The least memory of a run, part by part.
     #[must_use]
     pub fn needs(&self) -> &[Need] {
         &self.needs
@@ -249,14 +253,14 @@ impl Scenario {
         Err(Report::of(Diagnostic::error(place, "no [[traffic]]: nothing runs").hint(hint)))
     }
 
-    /// What is odd about the file, but does not keep it from being simulated.
+    /// Warnings: oddities of the file that do not keep it from being simulated.
     #[must_use]
     pub fn warnings(&self) -> &Report {
         &self.warnings
     }
 
-    /// The links that a traffic's packets take, and those back, as indices into the network's list. `None` where there is no
-    /// way, which only the way back of a datagram source may lack.
+    /// The links that a traffic's packets take, and those back, as indices into the network's list. `None`
+    /// where there is no way, which only the way back of a datagram source may lack.
     ///
     /// # Panics
     /// If the network has no such traffic.
@@ -272,9 +276,9 @@ impl Scenario {
         topology::way(&self.network.nodes, &self.network.links, from, to)
     }
 
-    /// The round-trip time of a traffic over empty queues: a packet of `out` IP bytes there, one of `back` back.
-    /// Transmission, propagation and processing; header compression and OAM cells left out. Over links of cells a packet is not
-    /// stored on the way. `None` where there is no way back.
+    /// The round-trip time of a traffic over empty queues: a packet of `out` IP bytes there, one of `back`
+    /// back. Transmission, propagation and processing; header compression and OAM cells left out. Over links
+    /// of cells a packet is not stored on the way. `None` where there is no way back.
     ///
     /// # Panics
     /// If the network has no such traffic.
@@ -349,7 +353,7 @@ pub(crate) fn read_root(root: &Table<'_>, file: &str) -> Option<Scenario> {
         lines: lines.unwrap_or_default(),
         atm: cells,
     };
-    // What is wrong may lack what the needs are counted by.
+    // A network with errors may lack values from which needs are counted.
     let needs = if topology_is_complete { memory::needs(&network, &recorded, &tables) } else { Vec::new() };
     Some(Scenario { name: name?, network, access, cases, needs, warnings: Report::default() })
 }

@@ -1,14 +1,14 @@
 //! The one table of what a file may say: keys, kinds, defaults, ranges, and what they mean.
 //!
-//! The reader takes names, defaults and ranges from here, and the reference in `docs/` is printed from here, so that neither
-//! can say what the other does not do.
+//! The reader takes names, defaults and ranges from here, and the reference in `docs/` is printed from here,
+//! so that neither can say what the other does not do.
 
 /// The keys of one table of a file.
 #[derive(Debug)]
 pub(crate) struct Section {
     /// Heading in the reference, such as `[access]`.
     pub(crate) heading: &'static str,
-    /// What the table describes. Markdown.
+    /// The subject of the table. Markdown.
     pub(crate) about: &'static str,
     /// Its keys, in the order of the reference.
     pub(crate) keys: &'static [Key],
@@ -30,7 +30,7 @@ pub(crate) struct Key {
     pub(crate) min: Option<&'static str>,
     /// Largest value, written as in a file.
     pub(crate) max: Option<&'static str>,
-    /// What it means. Markdown, one line.
+    /// Its meaning. Markdown, one line.
     pub(crate) doc: &'static str,
 }
 
@@ -59,7 +59,7 @@ impl Key {
     }
 }
 
-/// What holds where a key is left out.
+/// The value of a key that is left out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fallback {
     /// Leaving it out is an error.
@@ -70,7 +70,7 @@ pub(crate) enum Fallback {
     Value(&'static str),
 }
 
-/// What the value of a key is.
+/// The kind of a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     Text,

@@ -383,7 +383,7 @@ fn byte_counting(table: &Table<'_>) -> Option<ByteCounting> {
     }
 }
 
-/// What holds between keys.
+/// Checks of keys against each other.
 fn check(table: &Table<'_>, config: &Config) {
     if let Err(error) = config.check() {
         table.error(error.field, format!("{}: {error}", table.path(error.field)), None);

@@ -1,8 +1,9 @@
 //! Nodes and links, and the one question about them: is there exactly one way from each node to each other?
 //!
-//! Packets take the path with the fewest links. Where there are two ways, which one they take would hang on a tie, or on a
-//! link that someone adds elsewhere, and links would stand idle unnoticed. So a loop of links is an error. One-way links may
-//! well form a ring (a satellite down, a telephone line up): there is still one way from each node to each other.
+//! Packets take the path with the fewest links. Where there are two ways, which one they take would hang on a
+//! tie, or on a link that someone adds elsewhere, and links would stand idle unnoticed. So a loop of links is
+//! an error. One-way links may well form a ring (a satellite down, a telephone line up): there is still one
+//! way from each node to each other.
 
 use core::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -36,7 +37,7 @@ pub(crate) static NODE: Section = Section {
     ],
 };
 
-/// What every link has, of packets or of cells.
+/// The keys of every link, of packets or of cells.
 pub(crate) const NAME: Key = Key::optional(
     "name",
     Kind::Text,
@@ -101,7 +102,7 @@ pub(crate) struct Topology<'d> {
     pub(crate) links: Vec<Link>,
     /// The table that each link comes from: for findings about it.
     tables: Vec<Table<'d>>,
-    /// Which of the links carry cells, and how.
+    /// The links that carry cells, and their settings.
     pub(crate) cells: Vec<(usize, CellLine)>,
     pub(crate) switches: BTreeMap<NodeIndex, Switch>,
     /// Names of switches, those too of which something is wrong.
@@ -391,8 +392,8 @@ impl<'d> Topology<'d> {
 
     /// Two ways, as links, between the same two nodes, if there are two anywhere.
     ///
-    /// A depth-first search meets a node a second time, off its own path, just when two simple paths lead there. Cost: nodes
-    /// times links at most, since the first such meeting ends it.
+    /// A depth-first search meets a node a second time, off its own path, just when two simple paths lead
+    /// there. Cost: nodes times links at most, since the first such meeting ends it.
     fn two_ways(&self) -> Option<(Vec<usize>, Vec<usize>)> {
         let mut out = vec![Vec::new(); self.nodes.len()];
         for (index, link) in self.links.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What a value of a file can be read as, and what is wrong with one that cannot.
+//! Typed values of a file, and errors of those that cannot be read.
 
 use core::fmt::Display;
 use core::str::FromStr;
@@ -8,7 +8,7 @@ use lastmile_units::{BitRate, ByteCount, CellCount, Duration, Instant, Limit, Pa
 
 use crate::document::Value;
 
-/// What a value of a file can be read as.
+/// A type as which a value of a file can be read.
 pub(crate) trait FromNode: Sized {
     /// The value, or what is wrong with it, in one line.
     fn from_value(value: &Value) -> Result<Self, String>;
@@ -16,7 +16,7 @@ pub(crate) trait FromNode: Sized {
     /// A default of the schema.
     fn from_default(text: &'static str) -> Self;
 
-    /// What is wrong with a value outside the bounds of the schema.
+    /// The error of a value outside the bounds of the schema.
     fn out_of_range(&self, _min: Option<&'static str>, _max: Option<&'static str>) -> Option<String> {
         None
     }
@@ -156,7 +156,7 @@ impl FromNode for Scalar {
     }
 }
 
-/// How often packets go out: so many a second, or as many as make a bit rate.
+/// The rate of a datagram source: packets per second, or a bit rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SendRate {
     Packets(u64),

@@ -13,7 +13,7 @@ use lastmile_live::probe::{Ping, ping};
 use lastmile_live::stop::Stop;
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::spec::Spec;
-use lastmile_queueing::{Limit, Overflow, line};
+use lastmile_queueing::{Limit, Overflow, fifo, line};
 use lastmile_units::{BitRate, Duration, PacketCount};
 
 use super::{Result, Row};
@@ -159,7 +159,7 @@ fn hop(kbit_per_s: Option<u64>) -> Result<HopConfig> {
     Ok(HopConfig {
         name: "line".into(),
         line: line::Config { rate, link_layer: link_layer?, delay, loss_ppb: 0, compression: Compression::None },
-        queue: Spec::Fifo { limit: Limit::Packets(PacketCount::new(1000)), drop: Overflow::Tail },
+        queue: Spec::Fifo(fifo::Config { limit: Limit::Packets(PacketCount::new(1000)), drop: Overflow::Tail }),
     })
 }
 

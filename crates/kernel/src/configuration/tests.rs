@@ -1,12 +1,14 @@
 //! Numbers and orders of whole configurations; the scripts of the ready policies are snapshots of the command.
 
 use lastmile_linklayer::preset;
+use lastmile_queueing::ack::sad;
+use lastmile_queueing::aqm::pie;
 use lastmile_queueing::classify::{Bound, rules};
 use lastmile_queueing::sched::tree::{self, Tree as Named};
-use lastmile_queueing::sched::{cbq, custom, htb};
-use lastmile_queueing::spec::ClassSpec;
-use lastmile_queueing::{Limit, Match, Overflow};
-use lastmile_units::{PacketCount, Ratio, WireBytes};
+use lastmile_queueing::sched::{cbq, custom, htb, priority};
+use lastmile_queueing::spec::{ClassSpec, Over};
+use lastmile_queueing::{Limit, Match, Overflow, fifo};
+use lastmile_units::{Duration, PacketCount, Ratio, WireBytes};
 
 use super::*;
 
@@ -112,7 +114,11 @@ fn a_class_of_cbq_borrows_by_its_ceiling() {
 #[test]
 fn priorities_are_bands_of_prio_or_else_classes_of_htb() {
     let (configuration, all) = of(
-        &ruled(vec![(Match::PureAck, 0, false)], 1, Spec::Priority { classes: vec![class(0), class(1)] }),
+        &ruled(
+            vec![(Match::PureAck, 0, false)],
+            1,
+            Spec::Priority(priority::Config { classes: vec![class(0), class(1)] }),
+        ),
         &["acks", "data"],
     );
     let prio =
@@ -138,7 +144,8 @@ fn priorities_are_bands_of_prio_or_else_classes_of_htb() {
 fn the_last_match_becomes_the_first() {
     let dscp = |dscp, last| (Match::Dscp(dscp), 0, last);
     let rules = vec![dscp(1, false), dscp(2, true), dscp(3, false), dscp(4, true)];
-    let (configuration, _) = of(&ruled(rules, 0, Spec::Priority { classes: vec![class(0)] }), &["all"]);
+    let (configuration, _) =
+        of(&ruled(rules, 0, Spec::Priority(priority::Config { classes: vec![class(0)] })), &["all"]);
     let Some(Step::Choice { otherwise, .. }) = configuration.steps.last() else { panic!("prio, or else HTB") };
     let (order, texts) = tables(otherwise);
     assert_eq!(order, ["DSCP 2 -> all", "DSCP 4 -> all", "DSCP 3 -> all", "DSCP 1 -> all", "all others -> all"]);
@@ -173,18 +180,39 @@ fn a_rule_that_cannot_be_told_is_left_out_and_said_to_be() {
 
 #[test]
 fn what_regulates_acks_becomes_an_ack_filter_or_a_fifo_of_its_limit() {
-    let fifo = Spec::Fifo { limit: Limit::Packets(PacketCount::new(400)), drop: Overflow::Tail };
-    let sad = Spec::Sad {
-        duplicates: lastmile_queueing::ack::sad::Duplicates::default(),
-        report: lastmile_queueing::ack::sad::Report::default(),
-        exempt: Match::Never,
+    let fifo = Spec::Fifo(fifo::Config { limit: Limit::Packets(PacketCount::new(400)), drop: Overflow::Tail });
+    let sad = Spec::Sad(Over {
+        config: sad::Config {
+            duplicates: sad::Duplicates::default(),
+            report: sad::Report::default(),
+            exempt: Match::Never,
+        },
         queue: Box::new(fifo),
-    };
+    });
     let (configuration, all) = of(&sad, &[]);
     let at = all.iter().position(|line| line.contains("ack-filter-aggressive")).unwrap();
     assert!(all[at].starts_with("try tc qdisc add dev $DEV parent 1a57:1 handle 1a58: cake unlimited"), "{}", all[at]);
     assert_eq!(all[at + 2], "tc qdisc add dev $DEV parent 1a57:1 handle 1a58: pfifo limit 400");
     assert!(configuration.left_out[0].contains("Smart ACK Dropper"), "{:?}", configuration.left_out);
+}
+
+/// tc-pie(8) counts gains in sixteenths, and the burst is a constant of the kernel.
+#[test]
+fn pie_becomes_pie_or_a_fifo_of_its_limit() {
+    let config = pie::Config { max_burst: Duration::from_ms(100), ecn: true, ..pie::Config::default() };
+    let (configuration, all) = of(&Spec::Pie(config), &[]);
+    let at = all.iter().position(|line| line.contains(" pie ")).unwrap();
+    assert!(
+        all[at].ends_with("handle 1a58: pie limit 1000 target 15000us tupdate 15000us alpha 2 beta 20 ecn"),
+        "{}",
+        all[at]
+    );
+    assert_eq!(all[at + 2], "tc qdisc add dev $DEV parent 1a57:1 handle 1a58: pfifo limit 1000");
+    assert!(
+        configuration.left_out[0].contains("spares bursts of 150 ms, not of 100 ms"),
+        "{:?}",
+        configuration.left_out
+    );
 }
 
 /// 512 000 / (3 * 424) packets of 69 bytes, 26/27 of that with OAM cells. Over PTM 578 bytes are 600 of frame, which are 609.375

@@ -10,8 +10,9 @@ use lastmile_queueing::classify::rules;
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::fifo::Limit;
 use lastmile_queueing::line::{Config, Count};
+use lastmile_queueing::sched::priority;
 use lastmile_queueing::spec::{ClassSpec, Spec};
-use lastmile_queueing::{Match, Overflow};
+use lastmile_queueing::{Match, Overflow, fifo};
 use lastmile_units::{BitRate, ByteCount, CellCount};
 use proptest::prelude::*;
 
@@ -108,7 +109,7 @@ fn hop(name: &str, rate: Option<BitRate>, link_layer: &str, delay: Duration, lim
     HopConfig {
         name: name.into(),
         line: Config { rate, link_layer, delay, loss_ppb: 0, compression: Compression::None },
-        queue: Spec::Fifo { limit: Limit::Bytes(ByteCount::new(limit)), drop: Overflow::Tail },
+        queue: Spec::Fifo(fifo::Config { limit: Limit::Bytes(ByteCount::new(limit)), drop: Overflow::Tail }),
     }
 }
 
@@ -121,7 +122,7 @@ fn adsl(limit: u64) -> HopConfig {
 fn interleaved() -> HopConfig {
     let class = |matches| ClassSpec { matches, queue: Spec::fifo(30) };
     let classes = vec![class(Match::AtMostBytes(200)), class(Match::Any)];
-    let mut hop = HopConfig { queue: Spec::Priority { classes }, ..adsl(0) };
+    let mut hop = HopConfig { queue: Spec::Priority(priority::Config { classes }), ..adsl(0) };
     hop.line.link_layer = hop.line.link_layer.with_interleave(Interleave::Cells).unwrap();
     hop
 }
@@ -351,7 +352,7 @@ fn each_direction_has_its_own_line() {
 fn a_limit_in_cells_needs_a_line_with_cells() {
     let in_cells = |link_layer| {
         let mut down = hop("down", None, link_layer, Duration::ZERO, 0);
-        down.queue = Spec::Fifo { limit: Limit::Cells(CellCount::new(100)), drop: Overflow::Tail };
+        down.queue = Spec::Fifo(fifo::Config { limit: Limit::Cells(CellCount::new(100)), drop: Overflow::Tail });
         let (up, down) = (vec![adsl(1000)], vec![down]);
         Bump::new(&BumpConfig { up, down, mtu: 1500, seed: 1, hash_key: HashKey::default() })
     };

@@ -16,7 +16,7 @@ use lastmile_packet::checksum::Sum;
 use lastmile_queueing::Match;
 use lastmile_queueing::ack::sad;
 use lastmile_queueing::random::Stream;
-use lastmile_queueing::spec::Spec;
+use lastmile_queueing::spec::{Over, Spec};
 use lastmile_units::Duration;
 
 use super::{PacketSocket, Path, Port as _, offload::Offloads};
@@ -64,7 +64,7 @@ impl Machines {
         let unshaped = |regulated: bool| {
             let queue = Box::new(Spec::fifo(2000));
             let (duplicates, report) = (sad::Duplicates::Keep, sad::Report::None);
-            let sad = Spec::Sad { duplicates, report, exempt: Match::Never, queue };
+            let sad = Spec::Sad(Over { config: sad::Config { duplicates, report, exempt: Match::Never }, queue });
             let queue = if regulated { sad } else { Spec::fifo(2000) };
             Direction { queue, link_layer: LinkLayer::from_name("bridged-vcmux-fcs").unwrap() }
         };

@@ -18,7 +18,7 @@ use lastmile_live::stop::Stop;
 use lastmile_packet::Frame;
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::spec::Spec;
-use lastmile_queueing::{Limit, Overflow, line};
+use lastmile_queueing::{Limit, Overflow, fifo, line};
 use lastmile_units::{BitRate, ByteCount, Duration};
 
 use crate::frames::{everything_until, numbered, send};
@@ -71,7 +71,7 @@ fn wire() -> Config {
             loss_ppb: 0,
             compression: Compression::None,
         },
-        queue: Spec::Fifo { limit: Limit::Bytes(ByteCount::new(10_000_000)), drop: Overflow::Tail },
+        queue: Spec::Fifo(fifo::Config { limit: Limit::Bytes(ByteCount::new(10_000_000)), drop: Overflow::Tail }),
     };
     Config::new(vec![hop.clone()], vec![hop])
 }

@@ -17,8 +17,9 @@ use lastmile_live::emulate;
 use lastmile_live::io::PacketSocket;
 use lastmile_live::shape::{self, Direction, Tuning};
 use lastmile_queueing::compress::Compression;
-use lastmile_queueing::spec::Spec;
-use lastmile_queueing::{Limit, Overflow, line};
+use lastmile_queueing::meter::tbf;
+use lastmile_queueing::spec::{Over, Spec};
+use lastmile_queueing::{Limit, Overflow, fifo, line};
 use lastmile_units::{BitRate, ByteCount, Duration};
 
 use crate::bridge::across;
@@ -172,7 +173,7 @@ fn presets() -> impl Iterator<Item = &'static Preset> {
 }
 
 fn queue() -> Spec {
-    Spec::Fifo { limit: Limit::Bytes(ByteCount::new(20_000_000)), drop: Overflow::Tail }
+    Spec::Fifo(fifo::Config { limit: Limit::Bytes(ByteCount::new(20_000_000)), drop: Overflow::Tail })
 }
 
 /// A bucket of one packet in front of a line that takes what comes.
@@ -180,7 +181,10 @@ fn shaped(link_layer: LinkLayer) -> Direction {
     let largest = ByteCount::new(LARGEST);
     let burst = link_layer.on_wire(largest);
     let (queue, catch_up) = (Box::new(queue()), Duration::ZERO);
-    Direction { queue: Spec::Tbf { rate: RATE, burst, peak: None, largest, catch_up, queue }, link_layer }
+    Direction {
+        queue: Spec::Tbf(Over { config: tbf::Config { rate: RATE, burst, peak: None, largest, catch_up }, queue }),
+        link_layer,
+    }
 }
 
 fn emulated(link_layer: LinkLayer) -> emulate::Config {

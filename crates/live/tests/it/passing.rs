@@ -9,10 +9,11 @@ use lastmile_live::clock::{Clock as _, MonotonicClock};
 use lastmile_live::io::PacketSocket;
 use lastmile_live::shape::Direction;
 use lastmile_packet::{Frame, Packet as _};
-use lastmile_queueing::ack::{filter, sad};
+use lastmile_queueing::ack::{collapsing, filter, sad};
+use lastmile_queueing::meter::tbf;
 use lastmile_queueing::random::Stream;
-use lastmile_queueing::spec::Spec;
-use lastmile_queueing::{End, Match};
+use lastmile_queueing::spec::{Over, Spec};
+use lastmile_queueing::{End, Match, fifo};
 use lastmile_units::{BitRate, ByteCount, Duration};
 
 use crate::frames::{ethernet, everything, everything_until, ipv4, seal, send};
@@ -157,19 +158,22 @@ fn regulated(rate: BitRate, regulator: Spec) -> Direction {
     let link_layer = LinkLayer::from_name("ethernet").unwrap();
     let largest = ByteCount::new(9000);
     let (burst, queue, catch_up) = (link_layer.on_wire(largest), Box::new(regulator), Duration::ZERO);
-    Direction { queue: Spec::Tbf { rate, burst, peak: None, largest, catch_up, queue }, link_layer }
+    Direction {
+        queue: Spec::Tbf(Over { config: tbf::Config { rate, burst, peak: None, largest, catch_up }, queue }),
+        link_layer,
+    }
 }
 
 fn regulators() -> [(&'static str, Spec); 3] {
     let exempt = Match::Port(End::Destination, EXEMPT..=EXEMPT);
-    let Spec::Fifo { limit, drop } = Spec::fifo(100_000) else { panic!("a FIFO is one") };
+    let Spec::Fifo(fifo::Config { limit, drop }) = Spec::fifo(100_000) else { panic!("a FIFO is one") };
     let queue = Box::new(Spec::fifo(100_000));
     let (duplicates, report) = (sad::Duplicates::Keep, sad::Report::None);
     let rules = filter::Rules { exempt: exempt.clone(), ..Default::default() };
     [
-        ("SAD", Spec::Sad { duplicates, report, exempt: exempt.clone(), queue }),
-        ("ACK filter", Spec::AckFilter { limit, drop, rules }),
-        ("ACK collapsing", Spec::AckCollapsing { limit, drop, exempt }),
+        ("SAD", Spec::Sad(Over { config: sad::Config { duplicates, report, exempt: exempt.clone() }, queue })),
+        ("ACK filter", Spec::AckFilter(filter::Config { limit, drop, rules })),
+        ("ACK collapsing", Spec::AckCollapsing(collapsing::Config { limit, drop, exempt })),
     ]
 }
 

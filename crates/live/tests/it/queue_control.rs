@@ -21,7 +21,7 @@ use lastmile_live::stop::Stop;
 use lastmile_queueing::sched::htb::{Config, Share};
 use lastmile_queueing::sched::tree::{Class, Rule, Tree};
 use lastmile_queueing::spec::Spec;
-use lastmile_queueing::{Limit, Match, Overflow};
+use lastmile_queueing::{Limit, Match, Overflow, fifo};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, WireBytes};
 
 use crate::frames::{datagram, everything, read_datagram, send};
@@ -42,7 +42,7 @@ const MODEM: ByteCount = ByteCount::new(18_000);
 const HELD: Duration = Duration::from_ms(120);
 
 fn fifo(limit: ByteCount) -> Spec {
-    Spec::Fifo { limit: Limit::Bytes(limit), drop: Overflow::Tail }
+    Spec::Fifo(fifo::Config { limit: Limit::Bytes(limit), drop: Overflow::Tail })
 }
 
 /// 20, 40 and 40 %, of which each may have all that the others leave.

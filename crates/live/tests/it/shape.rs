@@ -14,8 +14,10 @@ use lastmile_live::netns::Namespace;
 use lastmile_live::shape::{Config, Direction, Handle, Snapshot, Tuning, World};
 use lastmile_live::stop::Stop;
 use lastmile_packet::Frame;
-use lastmile_queueing::spec::{ClassSpec, Spec};
-use lastmile_queueing::{Limit, Match, Overflow};
+use lastmile_queueing::meter::tbf;
+use lastmile_queueing::sched::priority;
+use lastmile_queueing::spec::{ClassSpec, Over, Spec};
+use lastmile_queueing::{Limit, Match, Overflow, fifo};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
 use crate::bridge::{RIGHT, part, pings, say_ready, started};
@@ -35,12 +37,15 @@ fn link_layer() -> LinkLayer {
 fn shaped(rate: BitRate, queue: Spec) -> Direction {
     let burst = link_layer().on_wire(LARGEST);
     let queue = Box::new(queue);
-    let queue = Spec::Tbf { rate, burst, peak: None, largest: LARGEST, catch_up: Duration::ZERO, queue };
+    let queue = Spec::Tbf(Over {
+        config: tbf::Config { rate, burst, peak: None, largest: LARGEST, catch_up: Duration::ZERO },
+        queue,
+    });
     Direction { queue, link_layer: link_layer() }
 }
 
 fn bytes(limit: u64) -> Spec {
-    Spec::Fifo { limit: Limit::Bytes(ByteCount::new(limit)), drop: Overflow::Tail }
+    Spec::Fifo(fifo::Config { limit: Limit::Bytes(ByteCount::new(limit)), drop: Overflow::Tail })
 }
 
 pub(crate) fn unshaped() -> Direction {
@@ -253,14 +258,16 @@ fn no_packet_is_lost_or_overtaken_when_the_policy_changes() {
         }
         // One that cannot be: what is in force stays.
         let cells = Direction { link_layer: LinkLayer::from_name("ip").unwrap(), ..unshaped() };
-        let small = Spec::Tbf {
-            rate: BitRate::from_mbit_per_s(1),
-            burst: lastmile_units::WireBytes::new(1),
-            peak: None,
-            largest: LARGEST,
-            catch_up: Duration::ZERO,
+        let small = Spec::Tbf(Over {
+            config: tbf::Config {
+                rate: BitRate::from_mbit_per_s(1),
+                burst: lastmile_units::WireBytes::new(1),
+                peak: None,
+                largest: LARGEST,
+                catch_up: Duration::ZERO,
+            },
             queue: Box::new(Spec::fifo(1)),
-        };
+        });
         let refused = handle.hand_over(&Direction { queue: small, ..cells }, &unshaped());
         assert!(matches!(refused, Err(Error::Queue(_))), "{refused:?}");
         numbers(&mut to, handle, COUNT)
@@ -277,7 +284,7 @@ fn acks_first_keeps_the_download() {
     needs_live!();
     let hosts = Hosts::new(true);
     let classes = [Match::PureAck, Match::Any].map(|matches| ClassSpec { matches, queue: bytes(60_000) });
-    let up = shaped(BitRate::from_kbit_per_s(512), Spec::Priority { classes: classes.into() });
+    let up = shaped(BitRate::from_kbit_per_s(512), Spec::Priority(priority::Config { classes: classes.into() }));
     let down = shaped(BitRate::from_mbit_per_s(2), bytes(30_000));
     let exact = 2e6 * 1448.0 / (32.0 * 53.0);
     let (snapshot, goodput) = shaping(&hosts, up, down, |_| {

@@ -15,7 +15,7 @@ use lastmile_queueing::discipline::{DropReason, DropSink};
 use lastmile_queueing::line::{self, Line, Observer};
 use lastmile_queueing::random::Stream;
 use lastmile_queueing::spec::Spec;
-use lastmile_queueing::{Limit, Overflow};
+use lastmile_queueing::{Limit, Overflow, fifo};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
 /// One direction of an ADSL line, bridged with FCS over ATM, with a FIFO of 206 kB.
@@ -29,7 +29,7 @@ pub(crate) fn adsl(rate: BitRate, delay: Duration) -> HopConfig {
             loss_ppb: 0,
             compression: Compression::None,
         },
-        queue: Spec::Fifo { limit: Limit::Bytes(ByteCount::new(206_000)), drop: Overflow::Tail },
+        queue: Spec::Fifo(fifo::Config { limit: Limit::Bytes(ByteCount::new(206_000)), drop: Overflow::Tail }),
     }
 }
 

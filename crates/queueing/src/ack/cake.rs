@@ -43,14 +43,17 @@
 //! covers the queued packets of a flow. Cost: a scan of the flow's packets for each TCP segment.
 //! Memory: an entry for each flow with queued packets.
 
+use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{Meta, Packet, Protocol, SeqNumber, SynOptions, TcpFlags};
 use lastmile_units::Instant;
 
 use super::flow_fifo::FlowFifo;
 use super::{Passed, contains};
+use crate::catalogue::{Built, Mechanism};
 use crate::classify::{Condition, Match, Matcher as _};
 use crate::discipline::Counter;
-use crate::fifo::Tally;
+use crate::fifo::{Tally, check_limit};
+use crate::spec::{Problem, Site};
 use crate::{Backlog, Discipline, DropReason, DropSink, Environment, Limit, Overflow};
 
 /// Aggressiveness of the filter.
@@ -300,6 +303,29 @@ impl Stats {
             visit(Counter { path: "", kind: KIND, name, value });
         }
         self.passed.show(KIND, visit);
+    }
+}
+
+/// The parameters of a queue with CAKE's ACK filter.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// How much it holds.
+    pub limit: Limit,
+    /// Which packet goes when it is full.
+    pub drop: Overflow,
+    /// How it decides.
+    pub rules: Rules,
+}
+
+impl Mechanism for Config {
+    fn check(&self, link_layer: &LinkLayer) -> Result<(), Problem> {
+        check_limit(self.limit, link_layer)?;
+        Ok(self.rules.exempt.check()?)
+    }
+
+    fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
+        let queue = CakeAckFilter::new(self.limit, self.drop, &self.rules, site.environment);
+        Ok(Box::new(queue.ok_or_else(|| site.refuse(Problem::NoCells))?))
     }
 }
 

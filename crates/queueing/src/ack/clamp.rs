@@ -46,13 +46,16 @@
 
 use std::collections::VecDeque;
 
+use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{FlowId, Packet, Protocol, Segment, SeqNumber, TcpFlags};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, Ratio};
 
 use super::recent_flows::RecentFlows;
+use crate::catalogue::Above;
 use crate::classify::{Condition, Match, Matcher as _};
 use crate::discipline::{Counter, answers_of_below};
-use crate::{Backlog, Discipline, DropSink, Environment};
+use crate::spec::{Problem, Spec};
+use crate::{Backlog, Discipline, DropSink, Environment, Node};
 
 /// Time for which a flow counts as active after it has acknowledged new data; it may count up to
 /// twice as long.
@@ -486,6 +489,20 @@ impl Stats {
         for (name, value) in counts {
             visit(Counter { path: "", kind: "window-clamp", name, value });
         }
+    }
+}
+
+impl Above for Config {
+    fn check(&self, _queue: &Spec, _link_layer: &LinkLayer) -> Result<(), Problem> {
+        Ok(self.exempt.check()?)
+    }
+
+    fn over<P: Packet + Send + 'static>(
+        &self,
+        queue: impl Discipline<P> + Send + 'static,
+        environment: &Environment,
+    ) -> Result<Node<P>, Problem> {
+        Ok(Box::new(WindowClamp::new(self, environment, queue).ok_or(Problem::SegmentSize(self.mss))?))
     }
 }
 

@@ -17,14 +17,18 @@
 //! Cost: one table look-up a packet at enqueue, one at dequeue; O(1) for each ACK dropped. The
 //! queue is never scanned. Memory: an entry for each flow with queued packets.
 
+use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
 use lastmile_units::Instant;
 
 use super::flow_fifo::FlowFifo;
 use super::linked_fifo::Handle;
 use super::{AckKind, Regulated, gives_way};
+use crate::catalogue::{Built, Mechanism};
 use crate::classify::{Condition, Match};
 use crate::discipline::Counter;
+use crate::fifo::check_limit;
+use crate::spec::{Problem, Site};
 use crate::{Backlog, Discipline, DropReason, DropSink, Environment, Limit, Overflow};
 
 /// Role of a queued packet in a run.
@@ -129,6 +133,29 @@ impl<P: Packet> Discipline<P> for AckCollapsing<P> {
 
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         self.stats.show("ack-collapsing", "dropped_ack_collapsed", visit);
+    }
+}
+
+/// The parameters of a queue that collapses ACKs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// How much it holds.
+    pub limit: Limit,
+    /// Which packet goes when it is full.
+    pub drop: Overflow,
+    /// Packets that are never regulated.
+    pub exempt: Match,
+}
+
+impl Mechanism for Config {
+    fn check(&self, link_layer: &LinkLayer) -> Result<(), Problem> {
+        check_limit(self.limit, link_layer)?;
+        Ok(self.exempt.check()?)
+    }
+
+    fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
+        let queue = AckCollapsing::new(self.limit, self.drop, &self.exempt, site.environment);
+        Ok(Box::new(queue.ok_or_else(|| site.refuse(Problem::NoCells))?))
     }
 }
 

@@ -18,12 +18,15 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{FlowKey, HashKey, Packet, Protocol, SeqNumber, TcpFlags};
 use lastmile_units::{Duration, Instant};
 
 use super::recent_flows::RecentFlows;
+use crate::catalogue::Above;
 use crate::discipline::{Counter, answers_of_below};
-use crate::{Backlog, Discipline, DropSink, Environment};
+use crate::spec::{Problem, Spec};
+use crate::{Backlog, Discipline, DropSink, Environment, Node};
 
 /// Time for which an answer is remembered: longer than the queueing delay of an ACK.
 const REMEMBERED_FOR: Duration = Duration::from_s(60);
@@ -118,6 +121,24 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Witness<D> {
     }
 
     answers_of_below!(self => self.queue);
+}
+
+/// A witness has no parameters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Config;
+
+impl Above for Config {
+    fn check(&self, _queue: &Spec, _link_layer: &LinkLayer) -> Result<(), Problem> {
+        Ok(())
+    }
+
+    fn over<P: Packet + Send + 'static>(
+        &self,
+        queue: impl Discipline<P> + Send + 'static,
+        environment: &Environment,
+    ) -> Result<Node<P>, Problem> {
+        Ok(Box::new(Witness::new(environment, queue)))
+    }
 }
 
 #[cfg(test)]

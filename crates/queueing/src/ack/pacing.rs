@@ -33,6 +33,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{FlowId, Packet, Protocol, Segment, SeqNumber, TcpFlags};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, Serialiser, WireBytes};
 
@@ -40,8 +41,10 @@ use super::Passed;
 use super::flow_map::FlowMap;
 use super::linked_fifo::{Handle, LinkedFifo};
 use super::recent_flows::RecentFlows;
+use crate::catalogue::Above;
 use crate::classify::{Condition, Match};
 use crate::discipline::Counter;
+use crate::spec::{Problem, Spec};
 use crate::{Backlog, Discipline, DropSink, Environment, Node};
 
 /// Parameters of an ACK pacer.
@@ -350,6 +353,20 @@ impl Stats {
             visit(Counter { path: "", kind: KIND, name, value });
         }
         self.passed.show(KIND, visit);
+    }
+}
+
+impl Above for Config {
+    fn check(&self, _queue: &Spec, _link_layer: &LinkLayer) -> Result<(), Problem> {
+        Ok(self.exempt.check()?)
+    }
+
+    fn over<P: Packet + Send + 'static>(
+        &self,
+        queue: impl Discipline<P> + Send + 'static,
+        environment: &Environment,
+    ) -> Result<Node<P>, Problem> {
+        Ok(Box::new(AckPacing::new(self, environment, queue).ok_or(Problem::Hold(self.max_hold))?))
     }
 }
 

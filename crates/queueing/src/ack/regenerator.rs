@@ -35,6 +35,7 @@ mod delayed;
 mod numbers;
 mod stats;
 
+use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{AckFields, AckList, Packet, Protocol, PureAck, SeqNumber, TcpFlags};
 use lastmile_units::{Duration, Instant, PacketCount};
 
@@ -43,9 +44,10 @@ use self::numbers::{NumberCollector, window_at};
 use self::stats::Stats;
 use super::recent_flows::RecentFlows;
 use super::{AckKind, Newest};
+use crate::catalogue::Above;
 use crate::classify::{Condition, Match, Matcher};
 use crate::discipline::Counter;
-use crate::spec::Problem;
+use crate::spec::{Problem, Spec};
 use crate::{Backlog, Discipline, DropReason, DropSink, Environment, Node};
 
 /// Source of the suppressed numbers.
@@ -355,6 +357,21 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for AckRegenerator<P, D> {
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         self.stats.show(visit);
         Counter::below("queue", &self.queue, visit);
+    }
+}
+
+impl Above for Config {
+    fn check(&self, _queue: &Spec, _link_layer: &LinkLayer) -> Result<(), Problem> {
+        Self::check(self)?;
+        Ok(self.exempt.check()?)
+    }
+
+    fn over<P: Packet + Send + 'static>(
+        &self,
+        queue: impl Discipline<P> + Send + 'static,
+        environment: &Environment,
+    ) -> Result<Node<P>, Problem> {
+        Ok(Box::new(AckRegenerator::new(queue, self, environment)))
     }
 }
 

@@ -35,15 +35,18 @@ mod table;
 
 use std::collections::hash_map::Entry;
 
+use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{AckList, FlowId, Packet};
 use lastmile_units::{ByteCount, Instant, PacketCount};
 
 use self::stats::Stats;
 use self::table::{QueuedAck, Record, Table};
 use super::AckKind;
+use crate::catalogue::Above;
 use crate::classify::{Condition, Match};
 use crate::discipline::Counter;
-use crate::{Backlog, Discipline, DropReason, DropSink, Node};
+use crate::spec::{Problem, Spec};
+use crate::{Backlog, Discipline, DropReason, DropSink, Environment, Node};
 
 /// Treatment of duplicate ACKs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -317,6 +320,40 @@ impl<P: Packet> DropSink<P> for TableUpdater<'_, P> {
             self.table.pass(packet);
         }
         self.drops.created(now, packet);
+    }
+}
+
+/// The parameters of a Smart ACK Dropper.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// What happens to duplicate ACKs.
+    pub duplicates: Duplicates,
+    /// How a regenerator hears of the ACKs that were suppressed.
+    pub report: Report,
+    /// Packets that are never regulated.
+    pub exempt: Match,
+}
+
+/// True when an ACK regenerator is in this tree.
+fn regenerates(spec: &Spec) -> bool {
+    matches!(spec, Spec::AckRegenerator(_)) || spec.below().into_iter().any(regenerates)
+}
+
+impl Above for Config {
+    fn check(&self, queue: &Spec, _link_layer: &LinkLayer) -> Result<(), Problem> {
+        if regenerates(queue) {
+            return Err(Problem::RegeneratorBelow);
+        }
+        Ok(self.exempt.check()?)
+    }
+
+    fn over<P: Packet + Send + 'static>(
+        &self,
+        queue: impl Discipline<P> + Send + 'static,
+        environment: &Environment,
+    ) -> Result<Node<P>, Problem> {
+        let exempt = Condition::new(&self.exempt, environment);
+        Ok(Box::new(SmartAckDropper::new(queue, self.duplicates, self.report, exempt)))
     }
 }
 

@@ -16,8 +16,10 @@ use lastmile_packet::Packet;
 use lastmile_units::{ByteCount, Duration, Instant, Limit, WireBytes};
 
 use super::{Full, WireFifo};
+use crate::catalogue::{Built, Mechanism};
 use crate::discipline::Counter;
-use crate::fifo::Tally;
+use crate::fifo::{Tally, check_limit};
+use crate::spec::{Problem, Site};
 use crate::{Backlog, Discipline, DropReason, DropSink};
 
 pub use law::{ControlLaw, ControlledQueue, Settings, Signals, drop_after, interval_over_root};
@@ -128,6 +130,23 @@ impl<P: Packet> Discipline<P> for CoDel<P> {
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         self.tally.show("codel", visit);
         self.signals.show("codel", visit);
+    }
+}
+
+/// Refuses a target that is not below the interval.
+pub(crate) fn check_times(target: Duration, interval: Duration) -> Result<(), Problem> {
+    if target < interval { Ok(()) } else { Err(TimesError { target, interval }.into()) }
+}
+
+impl Mechanism for Config {
+    fn check(&self, link_layer: &LinkLayer) -> Result<(), Problem> {
+        check_limit(self.limit, link_layer)?;
+        check_times(self.target, self.interval)
+    }
+
+    fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
+        let codel = CoDel::new(self, &site.environment.link_layer);
+        Ok(Box::new(codel.ok_or_else(|| site.refuse(Problem::NoCells))?))
     }
 }
 

@@ -5,6 +5,7 @@
 //! set, packets of ECN-capable senders are marked instead of dropped (RFC 3168).
 
 pub mod codel;
+pub mod pie;
 pub mod red;
 
 use std::collections::VecDeque;
@@ -17,6 +18,7 @@ use crate::Backlog;
 use crate::fifo::Capacity;
 
 pub use codel::CoDel;
+pub use pie::Pie;
 pub use red::Red;
 
 /// A FIFO that also counts its backlog in bytes on the wire.

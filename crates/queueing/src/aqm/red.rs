@@ -22,9 +22,11 @@ use lastmile_packet::{Meta, Packet};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, Limit, PacketCount, Ratio, WireBytes};
 
 use super::{Full, WireFifo};
+use crate::catalogue::{Built, Mechanism};
 use crate::discipline::Counter;
-use crate::fifo::Tally;
+use crate::fifo::{Tally, check_limit};
 use crate::random::Stream;
+use crate::spec::{Problem, Site};
 use crate::{Backlog, Discipline, DropReason, DropSink};
 
 /// Parameters of RED.
@@ -434,6 +436,20 @@ impl<P: Packet> Discipline<P> for Red<P> {
         {
             visit(Counter { path: "", kind: "red", name, value });
         }
+    }
+}
+
+impl Mechanism for Config {
+    fn check(&self, link_layer: &LinkLayer) -> Result<(), Problem> {
+        check_limit(self.limit, link_layer)?;
+        Self::check(self)?;
+        self.weight(link_layer)?;
+        check_limit(self.min, link_layer)
+    }
+
+    fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
+        let red = Red::new(self, &site.environment.link_layer).map_err(|why| site.refuse(why))?;
+        Ok(Box::new(red.ok_or_else(|| site.refuse(Problem::NoCells))?))
     }
 }
 

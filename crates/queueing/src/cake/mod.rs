@@ -43,8 +43,10 @@ use lastmile_packet::{FlowDirectory, Packet};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, Serialiser};
 
 use crate::ack::cake::Mode;
+use crate::catalogue::{Built, Mechanism};
 use crate::discipline::Counter;
 use crate::random::Stream;
+use crate::spec::{Problem, Site};
 use crate::{Backlog, Discipline, DropReason, DropSink, Environment};
 
 pub use isolation::Isolation;
@@ -342,6 +344,20 @@ impl<P: Packet> Discipline<P> for Cake<P> {
         for tin in &self.tins {
             tin.show(visit);
         }
+    }
+}
+
+impl Mechanism for Config {
+    fn check(&self, _link_layer: &LinkLayer) -> Result<(), Problem> {
+        Ok(Self::check(self)?)
+    }
+
+    fn class_name(&self, class: u16) -> Option<String> {
+        self.diffserv.names().get(usize::from(class)).map(|name| (*name).to_owned())
+    }
+
+    fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
+        Ok(Box::new(Cake::new(self, site.environment)))
     }
 }
 

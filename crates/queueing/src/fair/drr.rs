@@ -12,10 +12,15 @@
 
 use std::collections::VecDeque;
 
+use lastmile_linklayer::LinkLayer;
+use lastmile_packet::Packet;
 use lastmile_units::WireBytes;
 
 use super::members::{Among, Shares};
-use super::scheduler::Order;
+use super::scheduler::{self, Order};
+use crate::Spec;
+use crate::catalogue::{Built, Mechanism};
+use crate::spec::{Problem, Site};
 
 /// Classes or flows, with the quantum of each: bytes on the wire a turn, not zero.
 pub type Config = Among<WireBytes>;
@@ -107,6 +112,29 @@ impl Order for Drr {
 
     fn released(&mut self) -> &mut Vec<u32> {
         &mut self.released
+    }
+}
+
+impl Mechanism for Config {
+    fn check(&self, _link_layer: &LinkLayer) -> Result<(), Problem> {
+        Self::check(self)?;
+        let zero = match self {
+            Self::Classes(classes) => classes.iter().any(|class| class.share.as_u64() == 0),
+            Self::Flows { share, .. } => share.as_u64() == 0,
+        };
+        if zero { Err(Problem::ZeroQuantum) } else { Ok(()) }
+    }
+
+    fn below(&self) -> Vec<&Spec> {
+        self.queues()
+    }
+
+    fn class_name(&self, class: u16) -> Option<String> {
+        self.name(class)
+    }
+
+    fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
+        scheduler::build("drr", self, Drr::new(self.shares(WireBytes::as_u64)), site)
     }
 }
 

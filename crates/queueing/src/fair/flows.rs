@@ -8,9 +8,10 @@ use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{FlowId, Packet};
 use lastmile_units::{ByteCount, PacketCount, WireBytes};
 
-use crate::Backlog;
 use crate::ack::flow_map::FlowMap;
 use crate::random::split_mix;
+use crate::spec::Problem;
+use crate::{Backlog, Spec};
 
 /// The rule by which packets share a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,6 +25,16 @@ pub enum FlowKeys {
         /// Seed of the hash.
         seed: u64,
     },
+}
+
+impl FlowKeys {
+    /// Refuses more buckets than [`Spec::MAX_BUCKETS`].
+    pub(crate) fn check(self) -> Result<(), Problem> {
+        match self {
+            Self::Buckets { count, .. } if count.get() > Spec::MAX_BUCKETS => Err(Problem::Buckets(count.get())),
+            Self::Buckets { .. } | Self::Exact => Ok(()),
+        }
+    }
 }
 
 /// FIFOs, each with its scheduler state `S`.

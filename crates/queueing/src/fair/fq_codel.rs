@@ -19,9 +19,11 @@ use lastmile_packet::Packet;
 use lastmile_units::{ByteCount, Duration, Instant, PacketCount, WireBytes};
 
 use super::flows::{FlowKeys, Flows};
-use crate::aqm::codel::{ControlLaw, ControlledQueue, Settings, Signals};
+use crate::aqm::codel::{ControlLaw, ControlledQueue, Settings, Signals, check_times};
+use crate::catalogue::{Built, Mechanism};
 use crate::discipline::Counter;
 use crate::fifo::Tally;
+use crate::spec::{Problem, Site};
 use crate::{Backlog, Discipline, DropReason, DropSink};
 
 /// Packets dropped at once on overflow, at most (RFC 8290, section 4.1).
@@ -191,6 +193,23 @@ impl<P: Packet> Discipline<P> for FqCodel<P> {
         self.tally.show("fq-codel", visit);
         self.signals.show("fq-codel", visit);
         visit(Counter { path: "", kind: "fq-codel", name: "new_flows", value: self.new_flows });
+    }
+}
+
+impl Mechanism for Config {
+    fn check(&self, _link_layer: &LinkLayer) -> Result<(), Problem> {
+        if self.limit.as_u64() == 0 || self.memory.as_u64() == 0 {
+            return Err(Problem::ZeroLimit);
+        }
+        if self.quantum.as_u64() == 0 {
+            return Err(Problem::ZeroQuantum);
+        }
+        self.flows.check()?;
+        check_times(self.target, self.interval)
+    }
+
+    fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
+        Ok(Box::new(FqCodel::new(self, &site.environment.link_layer)))
     }
 }
 

@@ -21,7 +21,7 @@ use super::flows::{FlowKeys, Flows};
 use crate::classify::Classifier;
 use crate::discipline::Counter;
 use crate::fifo::Tally;
-use crate::spec::ClassSpec;
+use crate::spec::{ClassSpec, Problem, Spec, check_classes, numbered};
 use crate::{Backlog, Discipline as _, DropReason, DropSink, Node};
 
 /// The members among which a line is shared. `S` is the type of a share.
@@ -55,6 +55,25 @@ impl<S: Copy> Among<S> {
             Self::Classes(classes) => classes,
             Self::Flows { .. } => &[],
         }
+    }
+
+    /// Refuses classes and limits with which nothing would pass.
+    pub(crate) fn check(&self) -> Result<(), Problem> {
+        match self {
+            Self::Classes(classes) => check_classes(classes.iter().map(|class| &class.class)),
+            Self::Flows { limit, .. } if limit.as_u64() == 0 => Err(Problem::ZeroLimit),
+            Self::Flows { .. } => Ok(()),
+        }
+    }
+
+    /// The queues of the classes.
+    pub(crate) fn queues(&self) -> Vec<&Spec> {
+        self.classes().iter().map(|class| &class.class.queue).collect()
+    }
+
+    /// The name of a class.
+    pub(crate) fn name(&self, class: u16) -> Option<String> {
+        numbered(class, self.classes().len())
     }
 
     /// The shares as numbers.

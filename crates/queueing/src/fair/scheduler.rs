@@ -4,8 +4,10 @@
 use lastmile_packet::Packet;
 use lastmile_units::{Instant, PacketCount, WireBytes};
 
-use super::members::Members;
+use super::members::{Among, Classes, Members, PerFlow};
+use crate::catalogue::Built;
 use crate::discipline::Counter;
+use crate::spec::Site;
 use crate::{Backlog, Discipline, DropSink};
 
 /// The order of service, computed from the sizes of heads and of sent packets.
@@ -100,6 +102,25 @@ impl<P: Packet, M: Members<P>, O: Order> Discipline<P> for Scheduler<M, O> {
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         self.members.counters(self.kind, visit);
     }
+}
+
+/// Builds the scheduler of checked members by `order`; `kind` is its name in counters.
+pub(crate) fn build<P: Packet + Send + 'static, S: Copy>(
+    kind: &'static str,
+    among: &Among<S>,
+    order: impl Order + Send + 'static,
+    site: &mut Site<'_>,
+) -> Built<P> {
+    Ok(match among {
+        Among::Classes(classes) => {
+            let (classifier, queues) = site.classes(classes.iter().map(|class| &class.class))?;
+            let classes = Classes::new(classifier, queues, &site.environment.link_layer);
+            Box::new(Scheduler::new(kind, classes, order))
+        }
+        Among::Flows { limit, .. } => {
+            Box::new(Scheduler::new(kind, PerFlow::new(*limit, &site.environment.link_layer), order))
+        }
+    })
 }
 
 #[cfg(test)]

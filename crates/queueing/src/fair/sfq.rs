@@ -23,9 +23,11 @@ use lastmile_units::{Duration, Instant, PacketCount, WireBytes};
 
 use super::flows::{FlowKeys, Flows};
 use super::lengths::Lengths;
+use crate::catalogue::{Built, Mechanism};
 use crate::discipline::Counter;
 use crate::fifo::Tally;
 use crate::random::Stream;
+use crate::spec::{Problem, Site};
 use crate::{Backlog, Discipline, DropReason, DropSink, Overflow};
 
 /// Parameters of SFQ.
@@ -205,6 +207,22 @@ impl<P: Packet> Discipline<P> for Sfq<P> {
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         self.tally.show("sfq", visit);
         visit(Counter { path: "", kind: "sfq", name: "rehashes", value: self.rehashes });
+    }
+}
+
+impl Mechanism for Config {
+    fn check(&self, _link_layer: &LinkLayer) -> Result<(), Problem> {
+        if self.limit.as_u64() == 0 || self.depth.as_u64() == 0 {
+            return Err(Problem::ZeroLimit);
+        }
+        if self.quantum.as_u64() == 0 {
+            return Err(Problem::ZeroQuantum);
+        }
+        self.flows.check()
+    }
+
+    fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
+        Ok(Box::new(Sfq::new(self, &site.environment.link_layer)))
     }
 }
 

@@ -15,15 +15,21 @@
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
+use lastmile_linklayer::LinkLayer;
+use lastmile_packet::Packet;
 use lastmile_units::WireBytes;
 
 use super::members::{Among, Shares};
-use super::scheduler::Order;
+use super::scheduler::{self, Order};
 use super::tags::span;
+use crate::Spec;
+use crate::catalogue::{Built, Mechanism};
+use crate::spec::{Problem, Site};
 
 /// Classes or flows, with the weight of each. All flows have equal weights, so their value has no
 /// effect.
-pub type Config = Among<NonZeroU32>;
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Config(pub Among<NonZeroU32>);
 
 /// Finish tags.
 #[derive(Clone, Debug)]
@@ -98,6 +104,25 @@ impl Order for Wfq {
 
     fn released(&mut self) -> &mut Vec<u32> {
         &mut self.released
+    }
+}
+
+impl Mechanism for Config {
+    fn check(&self, _link_layer: &LinkLayer) -> Result<(), Problem> {
+        self.0.check()
+    }
+
+    fn below(&self) -> Vec<&Spec> {
+        self.0.queues()
+    }
+
+    fn class_name(&self, class: u16) -> Option<String> {
+        self.0.name(class)
+    }
+
+    fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
+        let order = Wfq::new(self.0.shares(|weight| weight.get().into()));
+        scheduler::build("wfq", &self.0, order, site)
     }
 }
 

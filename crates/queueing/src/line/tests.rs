@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::discipline::{Backlog, Counter};
+use crate::sched::priority;
 use crate::spec::{ClassSpec, Spec};
 use crate::{Fifo, Match, Overflow};
 
@@ -124,7 +125,9 @@ fn queueing_time_counts_from_arrival() {
 #[test]
 fn a_packet_that_arrives_as_the_line_becomes_free_still_competes() {
     let classes = [Match::PureAck, Match::Any].map(|matches| ClassSpec { matches, queue: Spec::fifo(10) });
-    let queue = Spec::Priority { classes: classes.into() }.build(&LinkLayer::from_name("ip").unwrap()).unwrap();
+    let queue = Spec::Priority(priority::Config { classes: classes.into() })
+        .build(&LinkLayer::from_name("ip").unwrap())
+        .unwrap();
     let mut line = Line::new(&config(512, "ip"), queue, Stream::new(1, "loss"));
     let mut log = Log::default();
     line.enqueue(at_us(0), packet(1, 640), &mut log);

@@ -19,7 +19,7 @@
 use lastmile_units::{BitRate, Instant, WireBytes};
 
 use super::token_bucket::{tokens_for, tokens_in};
-use super::{Color, MeterError, fits};
+use super::{Bucket, Color, MeterError, fits};
 
 /// Parameters of a committed access rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,9 +40,9 @@ impl Config {
         }
         if self.lends() {
             let most = WireBytes::new(self.burst.as_u64().saturating_add(self.extended.as_u64()));
-            return fits("burst with its extension", most, largest);
+            return fits(Bucket::Extended, most, largest);
         }
-        fits("burst", self.burst, largest)
+        fits(Bucket::Burst, self.burst, largest)
     }
 
     fn lends(&self) -> bool {

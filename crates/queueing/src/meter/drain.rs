@@ -50,13 +50,15 @@ mod idleness;
 
 use std::collections::VecDeque;
 
-use lastmile_linklayer::WireMeter;
+use lastmile_linklayer::{LinkLayer, WireMeter};
 use lastmile_packet::Packet;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, Ratio, Serialiser, WireBytes};
 
 use self::idleness::Idleness;
+use crate::catalogue::{Above, Built};
 use crate::classify::MatchError;
 use crate::discipline::Counter;
+use crate::spec::{Problem, Site, Spec, shaper_over};
 use crate::{Backlog, Condition, Discipline, DropReason, DropSink, Environment, Match, Matcher as _, Node};
 
 /// Parameters of a shaper behind a line, or in front of one.
@@ -450,6 +452,24 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Drain<P, D> {
             visit(Counter { path: "", kind: "drain", name, value });
         }
         Counter::below("queue", &self.queue, visit);
+    }
+}
+
+impl Above for Config {
+    fn check(&self, _queue: &Spec, _link_layer: &LinkLayer) -> Result<(), Problem> {
+        Ok(Self::check(self)?)
+    }
+
+    fn over<P: Packet + Send + 'static>(
+        &self,
+        queue: impl Discipline<P> + Send + 'static,
+        environment: &Environment,
+    ) -> Result<Node<P>, Problem> {
+        Ok(Box::new(Drain::new(self, environment, queue)?))
+    }
+
+    fn build<P: Packet + Send + 'static>(&self, queue: &Spec, site: &mut Site<'_>) -> Built<P> {
+        shaper_over(self, queue, site)
     }
 }
 

@@ -70,14 +70,44 @@ pub enum Config {
     Police(police::Config),
 }
 
+/// A bucket of a meter, by the parameter that gives its size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bucket {
+    /// The only burst of a meter.
+    Burst,
+    /// The burst of a [`Car`] with its extension.
+    Extended,
+    /// The committed burst of RFC 2697 and 2698.
+    Committed,
+    /// The excess burst of RFC 2697.
+    Excess,
+    /// The peak burst of RFC 2698.
+    Peak,
+    /// The largest packet that a [`Police`] lets pass.
+    Mtu,
+}
+
+impl core::fmt::Display for Bucket {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Burst => "burst",
+            Self::Extended => "burst with its extension",
+            Self::Committed => "committed burst",
+            Self::Excess => "excess burst",
+            Self::Peak => "peak burst",
+            Self::Mtu => "mtu",
+        })
+    }
+}
+
 /// A meter that would pass nothing, or whose parameters contradict each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum MeterError {
     /// The largest packet does not fit a burst.
-    #[error("a {what} of {burst} never lets the largest packet conform, which takes {needed}")]
+    #[error("a {bucket} of {burst} never lets the largest packet conform, which takes {needed}")]
     BurstTooSmall {
-        /// The name of the burst.
-        what: &'static str,
+        /// The bucket.
+        bucket: Bucket,
         /// The configured burst.
         burst: WireBytes,
         /// Size of the largest packet on the wire.
@@ -142,7 +172,7 @@ impl Config {
     /// A burst or rate with which it never conforms.
     pub fn check(&self, largest: WireBytes) -> Result<(), MeterError> {
         match self {
-            Self::TokenBucket { burst, .. } => fits("burst", *burst, largest),
+            Self::TokenBucket { burst, .. } => fits(Bucket::Burst, *burst, largest),
             Self::Car(config) => config.check(largest),
             Self::SrTcm(config) => config.check(largest),
             Self::TrTcm(config) => config.check(largest),
@@ -190,8 +220,8 @@ impl Meter {
     }
 }
 
-fn fits(what: &'static str, burst: WireBytes, needed: WireBytes) -> Result<(), MeterError> {
-    if burst < needed { Err(MeterError::BurstTooSmall { what, burst, needed }) } else { Ok(()) }
+fn fits(bucket: Bucket, burst: WireBytes, needed: WireBytes) -> Result<(), MeterError> {
+    if burst < needed { Err(MeterError::BurstTooSmall { bucket, burst, needed }) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@
 
 use lastmile_units::{BitRate, Instant, WireBytes};
 
-use super::{Color, MeterError, TokenBucket, fits};
+use super::{Bucket, Color, MeterError, TokenBucket, fits};
 
 /// Parameters of an ingress policer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,8 +37,8 @@ impl Config {
         {
             return Err(MeterError::PeakNotAboveRate { peak, rate: self.rate });
         }
-        fits("burst", self.burst, largest)?;
-        fits("mtu", self.mtu, largest)
+        fits(Bucket::Burst, self.burst, largest)?;
+        fits(Bucket::Mtu, self.mtu, largest)
     }
 }
 

@@ -16,8 +16,10 @@ use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{Meta, Packet};
 use lastmile_units::{ByteCount, Instant, WireBytes};
 
-use super::{Color, Meter};
+use super::{Color, Meter, MeterError};
+use crate::catalogue::Above;
 use crate::discipline::{Counter, answers_of_below};
+use crate::spec::{Problem, Spec};
 use crate::{Backlog, Condition, Discipline, DropReason, DropSink, Environment, Match, Matcher as _, Node};
 
 /// Packets to meter, the meter, and the actions by color.
@@ -242,6 +244,45 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Policer<P, D> {
     }
 
     answers_of_below!(self => self.queue);
+}
+
+/// The parameters of a policer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// What is metered, and what is done about it: from one rule to [`Spec::MAX_RULES`]. The first rule that covers a packet decides.
+    pub rules: Vec<Rule>,
+}
+
+impl Rule {
+    fn check(&self, link_layer: &LinkLayer) -> Result<(), Problem> {
+        self.matches.check()?;
+        for action in [self.conform, self.exceed, self.violate] {
+            if let Some(Remark::Dscp(dscp @ 64..)) = action.mark {
+                return Err(Problem::Dscp(dscp));
+            }
+        }
+        if self.meter.counts_cells() {
+            link_layer.cells(self.largest).ok_or(MeterError::NoCells)?;
+        }
+        Ok(self.meter.check(link_layer.on_wire(self.largest))?)
+    }
+}
+
+impl Above for Config {
+    fn check(&self, _queue: &Spec, link_layer: &LinkLayer) -> Result<(), Problem> {
+        if self.rules.is_empty() || self.rules.len() > Spec::MAX_RULES {
+            return Err(Problem::Rules(self.rules.len()));
+        }
+        self.rules.iter().try_for_each(|rule| rule.check(link_layer))
+    }
+
+    fn over<P: Packet + Send + 'static>(
+        &self,
+        queue: impl Discipline<P> + Send + 'static,
+        environment: &Environment,
+    ) -> Result<Node<P>, Problem> {
+        Ok(Box::new(Policer::new(&self.rules, environment, queue)))
+    }
 }
 
 #[cfg(test)]

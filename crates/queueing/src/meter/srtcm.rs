@@ -11,7 +11,7 @@
 use lastmile_units::{BitRate, Instant, WireBytes};
 
 use super::token_bucket::{tokens_for, tokens_in};
-use super::{Color, MeterError, fits};
+use super::{Bucket, Color, MeterError, fits};
 
 /// Parameters of a single rate three color marker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,9 +29,9 @@ impl Config {
         if self.cbs == WireBytes::ZERO && self.ebs == WireBytes::ZERO {
             return Err(MeterError::NoBurst);
         }
-        for (what, burst) in [("committed burst", self.cbs), ("excess burst", self.ebs)] {
+        for (bucket, burst) in [(Bucket::Committed, self.cbs), (Bucket::Excess, self.ebs)] {
             if burst != WireBytes::ZERO {
-                fits(what, burst, largest)?;
+                fits(bucket, burst, largest)?;
             }
         }
         Ok(())

@@ -15,11 +15,13 @@ use lastmile_packet::Packet;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, WireBytes};
 
 use super::TokenBucket;
+use crate::catalogue::{Above, Built};
 use crate::discipline::Counter;
-use crate::{Backlog, Discipline, DropReason, DropSink, Node};
+use crate::spec::{Problem, Site, Spec, shaper_over};
+use crate::{Backlog, Discipline, DropReason, DropSink, Environment, Node};
 
 /// Parameters of a shaper, without its queue.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
     /// The rate on the wire, headers and cells included.
     pub rate: BitRate,
@@ -27,8 +29,6 @@ pub struct Config {
     pub burst: WireBytes,
     /// The rate within a burst. `None`: unlimited.
     pub peak: Option<Peak>,
-    /// Encapsulation of the line.
-    pub link_layer: LinkLayer,
     /// The largest IP packet to expect. It must fit each burst.
     pub largest: ByteCount,
     /// Maximum lateness of a caller that does not cost rate: a packet delayed by a late caller is
@@ -77,6 +77,26 @@ pub enum TbfError {
     },
 }
 
+impl Config {
+    /// Refuses what would pass nothing, or not what it says.
+    ///
+    /// # Errors
+    /// A burst that the largest packet does not fit, or a peak rate that is not above the rate.
+    pub fn check(&self, link_layer: &LinkLayer) -> Result<(), TbfError> {
+        let needed = link_layer.on_wire(self.largest);
+        if self.burst < needed {
+            return Err(TbfError::BurstTooSmall { burst: self.burst, needed });
+        }
+        match self.peak {
+            Some(peak) if peak.burst < needed => Err(TbfError::PeakBurstTooSmall { burst: peak.burst, needed }),
+            Some(peak) if peak.rate <= self.rate => {
+                Err(TbfError::PeakNotAboveRate { peak: peak.rate, rate: self.rate })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// A token bucket filter over a queue.
 #[derive(Debug)]
 pub struct Tbf<P, D = Node<P>> {
@@ -110,25 +130,14 @@ impl<P: Packet, D: Discipline<P>> Tbf<P, D> {
     ///
     /// # Errors
     /// A burst smaller than the largest packet, or a peak rate that does not exceed the rate.
-    pub fn new(config: &Config, queue: D) -> Result<Self, TbfError> {
-        let needed = config.link_layer.on_wire(config.largest);
-        if config.burst < needed {
-            return Err(TbfError::BurstTooSmall { burst: config.burst, needed });
-        }
-        if let Some(peak) = config.peak {
-            if peak.burst < needed {
-                return Err(TbfError::PeakBurstTooSmall { burst: peak.burst, needed });
-            }
-            if peak.rate <= config.rate {
-                return Err(TbfError::PeakNotAboveRate { peak: peak.rate, rate: config.rate });
-            }
-        }
+    pub fn new(config: &Config, link_layer: &LinkLayer, queue: D) -> Result<Self, TbfError> {
+        config.check(link_layer)?;
         Ok(Self {
             queue,
             bucket: TokenBucket::new(config.rate, config.burst),
             peak: config.peak.map(|peak| TokenBucket::new(peak.rate, peak.burst)),
             largest: config.peak.map_or(config.burst, |peak| peak.burst.min(config.burst)),
-            link_layer: config.link_layer,
+            link_layer: *link_layer,
             catch_up: config.catch_up,
             head: None,
             sent_packets: 0,
@@ -221,6 +230,24 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Tbf<P, D> {
             visit(Counter { path: "", kind: "tbf", name, value });
         }
         Counter::below("queue", &self.queue, visit);
+    }
+}
+
+impl Above for Config {
+    fn check(&self, _queue: &Spec, link_layer: &LinkLayer) -> Result<(), Problem> {
+        Ok(Self::check(self, link_layer)?)
+    }
+
+    fn over<P: Packet + Send + 'static>(
+        &self,
+        queue: impl Discipline<P> + Send + 'static,
+        environment: &Environment,
+    ) -> Result<Node<P>, Problem> {
+        Ok(Box::new(Tbf::new(self, &environment.link_layer, queue)?))
+    }
+
+    fn build<P: Packet + Send + 'static>(&self, queue: &Spec, site: &mut Site<'_>) -> Built<P> {
+        shaper_over(self, queue, site)
     }
 }
 

@@ -9,7 +9,7 @@
 
 use lastmile_units::{BitRate, Instant, WireBytes};
 
-use super::{Color, MeterError, TokenBucket, fits};
+use super::{Bucket, Color, MeterError, TokenBucket, fits};
 
 /// Parameters of a two rate three color marker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,8 +29,8 @@ impl Config {
         if self.pir < self.cir {
             return Err(MeterError::PeakBelowCommitted { peak: self.pir, committed: self.cir });
         }
-        fits("peak burst", self.pbs, largest)?;
-        fits("committed burst", self.cbs, largest)
+        fits(Bucket::Peak, self.pbs, largest)?;
+        fits(Bucket::Committed, self.cbs, largest)
     }
 }
 

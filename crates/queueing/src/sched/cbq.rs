@@ -24,8 +24,10 @@ use lastmile_units::{BitRate, ByteCount, Instant, Ratio, WireBytes};
 use super::htb::sum;
 use super::sharing::{Own, PRIORITIES, Plan, Sharing, Slack, Tokens};
 use super::tree::{Rules, Shape, Tree, TreeError, Wrong};
+use crate::catalogue::{Built, Mechanism};
 use crate::classify::{ClassIndex, Classifier};
 use crate::discipline::Counter;
+use crate::spec::{Problem, Site, Spec};
 use crate::{Backlog, Discipline, DropSink, Environment, Node};
 
 /// Parameters of CBQ.
@@ -249,6 +251,27 @@ impl<P: Packet, C: Classifier<P>> Discipline<P> for Cbq<P, C> {
 
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         self.sharing.counters(visit);
+    }
+}
+
+impl Mechanism for Config {
+    fn check(&self, link_layer: &LinkLayer) -> Result<(), Problem> {
+        self.tree.check_rules()?;
+        // What is no tree has leaves without a queue, so it is refused before they are built.
+        Ok(Self::check(self, link_layer)?)
+    }
+
+    fn below(&self) -> Vec<&Spec> {
+        self.tree.queues()
+    }
+
+    fn class_name(&self, class: u16) -> Option<String> {
+        self.tree.name(class)
+    }
+
+    fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
+        let queues = self.tree.build_leaves(site)?;
+        Ok(Box::new(Cbq::new(self, queues, site.environment).map_err(|why| site.refuse(why))?))
     }
 }
 

@@ -13,9 +13,10 @@ use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
 use lastmile_units::{Instant, PacketCount, WireBytes};
 
+use crate::catalogue::{Built, Mechanism};
 use crate::classify::Classifier;
 use crate::discipline::Counter;
-use crate::spec::ClassSpec;
+use crate::spec::{ClassSpec, Problem, Site, Spec, check_classes, numbered};
 use crate::{Backlog, Discipline, DropSink, Node};
 
 /// Parameters of custom queueing.
@@ -182,6 +183,28 @@ impl<P: Packet, C: Classifier<P>> Discipline<P> for CustomQueueing<P, C> {
             }
             Counter::below(&format!("{path}.queue"), &*class.queue, visit);
         }
+    }
+}
+
+impl Mechanism for Config {
+    fn check(&self, _link_layer: &LinkLayer) -> Result<(), Problem> {
+        check_classes(self.classes.iter().map(|class| &class.class))?;
+        if self.classes.iter().any(|class| class.count.as_u64() == 0) { Err(Problem::ZeroCount) } else { Ok(()) }
+    }
+
+    fn below(&self) -> Vec<&Spec> {
+        self.classes.iter().map(|class| &class.class.queue).collect()
+    }
+
+    fn class_name(&self, class: u16) -> Option<String> {
+        numbered(class, self.classes.len())
+    }
+
+    fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
+        let (classifier, queues) = site.classes(self.classes.iter().map(|class| &class.class))?;
+        let queues = queues.into_iter().zip(self.classes.iter().map(|class| class.count)).collect();
+        let scheduler = CustomQueueing::new(classifier, queues, self.excess, &site.environment.link_layer);
+        Ok(Box::new(scheduler.expect("checked: there is a queue, and no count is zero")))
     }
 }
 

@@ -31,10 +31,12 @@ use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, WireByt
 
 use super::sharing::{Own, PRIORITIES, Plan, Sharing, Slack, Tokens};
 use super::tree::{Rules, Shape, Tree, TreeError, Wrong};
+use crate::catalogue::{Built, Mechanism};
 use crate::classify::{ClassIndex, Classifier};
 use crate::discipline::Counter;
 use crate::fifo::{Fifo, Overflow};
-use crate::{Backlog, Discipline, DropSink, Environment, Node};
+use crate::spec::{Problem, Site, Spec};
+use crate::{Backlog, BuildError, Discipline, DropSink, Environment, Node};
 
 /// Parameters of HTB.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -132,8 +134,11 @@ impl Config {
             if let Some(ceil) = share.ceil.filter(|ceil| *ceil < share.rate) {
                 return wrong(Wrong::CeilBelowRate { ceil, rate: share.rate });
             }
-            if let Some(burst) = [share.burst, share.cburst].into_iter().flatten().find(|burst| *burst < needed) {
+            if let Some(burst) = share.burst.filter(|burst| *burst < needed) {
                 return wrong(Wrong::BurstTooSmall { burst, needed });
+            }
+            if let Some(burst) = share.cburst.filter(|burst| *burst < needed) {
+                return wrong(Wrong::CeilBurstTooSmall { burst, needed });
             }
             if share.quantum == Some(WireBytes::ZERO) {
                 return wrong(Wrong::ZeroQuantum);
@@ -273,6 +278,37 @@ impl<P: Packet, C: Classifier<P>> Discipline<P> for Htb<P, C> {
         visit(Counter { path: "", kind: "htb", name: "direct_packets", value: self.direct_packets });
         self.sharing.counters(visit);
         Counter::below("direct", &self.direct, visit);
+    }
+}
+
+impl Config {
+    /// Builds the scheduler as its own type.
+    pub(crate) fn build_tree<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Result<Htb<P>, BuildError> {
+        let queues = self.tree.build_leaves(site)?;
+        Htb::new(self, queues, site.environment).map_err(|why| site.refuse(why))
+    }
+}
+
+impl Mechanism for Config {
+    fn check(&self, link_layer: &LinkLayer) -> Result<(), Problem> {
+        if self.direct_limit.as_u64() == 0 {
+            return Err(Problem::ZeroLimit);
+        }
+        self.tree.check_rules()?;
+        // What is no tree has leaves without a queue, so it is refused before they are built.
+        Ok(Self::check(self, link_layer)?)
+    }
+
+    fn below(&self) -> Vec<&Spec> {
+        self.tree.queues()
+    }
+
+    fn class_name(&self, class: u16) -> Option<String> {
+        self.tree.name(class)
+    }
+
+    fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
+        Ok(Box::new(self.build_tree::<P>(site)?))
     }
 }
 

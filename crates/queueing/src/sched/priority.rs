@@ -6,12 +6,22 @@
 //! Cost: one classification a packet at enqueue; at dequeue a step for each empty class above the
 //! one that sends.
 
+use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
 use lastmile_units::Instant;
 
+use crate::catalogue::{Built, Mechanism};
 use crate::classify::Classifier;
 use crate::discipline::Counter;
+use crate::spec::{ClassSpec, Problem, Site, Spec, check_classes, numbered};
 use crate::{Backlog, Discipline, DropSink, Node};
+
+/// The parameters of strict priority.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// The classes, the most urgent first: at most [`Spec::MAX_CLASSES`]. A packet goes to the first that matches it, or else to the last.
+    pub classes: Vec<ClassSpec>,
+}
 
 /// A strict priority scheduler. Class 0 is the most urgent.
 pub struct Priority<P, C> {
@@ -92,6 +102,25 @@ impl<P: Packet, C: Classifier<P>> Discipline<P> for Priority<P, C> {
             visit(Counter { path: &path, kind: "priority", name: "sent_bytes", value: class.sent_bytes });
             Counter::below(&format!("{path}.queue"), &*class.queue, visit);
         }
+    }
+}
+
+impl Mechanism for Config {
+    fn check(&self, _link_layer: &LinkLayer) -> Result<(), Problem> {
+        check_classes(&self.classes)
+    }
+
+    fn below(&self) -> Vec<&Spec> {
+        self.classes.iter().map(|class| &class.queue).collect()
+    }
+
+    fn class_name(&self, class: u16) -> Option<String> {
+        numbered(class, self.classes.len())
+    }
+
+    fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
+        let (classifier, queues) = site.classes(&self.classes)?;
+        Ok(Box::new(Priority::new(classifier, queues).expect("checked: there is a class")))
     }
 }
 

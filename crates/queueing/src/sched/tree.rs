@@ -12,10 +12,10 @@ use std::collections::{BTreeMap, VecDeque};
 use lastmile_packet::{FlowId, Packet};
 use lastmile_units::{BitRate, Instant, WireBytes};
 
-use crate::Environment;
 use crate::classify::{ClassIndex, Classifier, Condition, Match, Matcher as _};
 use crate::sched::sharing::PRIORITIES;
-use crate::spec::Spec;
+use crate::spec::{Problem, Site, Spec};
+use crate::{BuildError, Environment, Node};
 
 /// A class of a tree. `S` are the parameters of the scheduler.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -134,6 +134,14 @@ pub enum Wrong {
         /// The burst.
         burst: WireBytes,
         /// Size of the largest packet on the wire.
+        needed: WireBytes,
+    },
+    /// A burst of the ceiling that is smaller than a packet.
+    #[error("a burst of {burst} is smaller than the largest packet, which takes {needed}")]
+    CeilBurstTooSmall {
+        /// The burst.
+        burst: WireBytes,
+        /// What the largest packet takes on the wire.
         needed: WireBytes,
     },
     /// A quantum of zero.
@@ -334,6 +342,32 @@ impl Rules {
             }
         }
         known.map_or(self.otherwise, |(_, class)| class)
+    }
+}
+
+impl<S> Tree<S> {
+    /// Refuses conditions that cannot be.
+    pub(super) fn check_rules(&self) -> Result<(), Problem> {
+        Ok(self.rules.iter().try_for_each(|rule| rule.matches.check())?)
+    }
+
+    /// The queues of the leaves, in the order of the classes.
+    pub(super) fn queues(&self) -> Vec<&Spec> {
+        self.classes.iter().filter_map(|class| class.queue.as_ref()).collect()
+    }
+
+    /// The name of a class.
+    pub(super) fn name(&self, class: u16) -> Option<String> {
+        self.classes.get(usize::from(class)).map(|class| class.name.clone())
+    }
+
+    /// Builds the queues of the leaves, in the order of the classes.
+    pub(super) fn build_leaves<P: Packet + Send + 'static>(
+        &self,
+        site: &mut Site<'_>,
+    ) -> Result<Vec<Node<P>>, BuildError> {
+        let leaves = self.classes.iter().enumerate().filter_map(|(index, class)| Some((index, class.queue.as_ref()?)));
+        leaves.map(|(index, queue)| site.class_queue(index, queue)).collect()
     }
 }
 

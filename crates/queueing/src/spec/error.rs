@@ -1,4 +1,4 @@
-//! What cannot be built, where it stands, and why.
+//! Errors of trees: the position of the discipline that cannot be built, and the problem.
 
 use lastmile_units::{ByteCount, Duration};
 
@@ -17,18 +17,11 @@ use crate::sched::tree::TreeError;
 pub struct BuildError {
     /// Where the discipline stands below the root, by the keys of a configuration; empty for the root.
     pub at: String,
-    /// What is wrong with it.
+    /// The problem of this discipline.
     pub problem: Problem,
 }
 
-impl BuildError {
-    /// `at` holds the keys that lead to the discipline.
-    pub(super) fn new(at: &[String], problem: impl Into<Problem>) -> Self {
-        Self { at: at.join("."), problem: problem.into() }
-    }
-}
-
-/// What is wrong with a discipline of a tree.
+/// A problem of one discipline of a tree.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Problem {
     /// The queue holds nothing.
@@ -43,6 +36,9 @@ pub enum Problem {
     /// Times with which CoDel cannot work.
     #[error(transparent)]
     Times(#[from] crate::aqm::codel::TimesError),
+    /// Times or gains with which PIE cannot work.
+    #[error(transparent)]
+    Pie(#[from] crate::aqm::pie::PieError),
     /// Thresholds, probabilities or weights with which RED cannot work.
     #[error(transparent)]
     Red(#[from] crate::aqm::red::RedError),

@@ -1,74 +1,67 @@
-//! What policies are made of: a shaper over rules over an HTB.
+//! The trees of policies: a shaper over rules over an HTB.
 //!
-//! The three are one type then, so that nothing between them is called through a pointer; the queues of the leaves are nodes as ever. What
-//! they do is the same.
+//! The three are built as one type, so that no call between them goes through a pointer. The queues of the
+//! leaves are nodes. The behaviour is that of three nodes.
 
+use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
 
-use super::{BuildError, Problem, Spec, sched};
+use super::{BuildError, Problem, Site, Spec};
+use crate::catalogue::{Above, Built, Mechanism};
 use crate::classify::{Rules, rules};
-use crate::meter::drain::{self, Drain};
-use crate::meter::tbf::{self, Tbf};
-use crate::{Discipline, Environment, Htb, Node};
+use crate::{Htb, Node};
 
-/// What a shaper is made from, whatever the type of its queue.
-pub(super) trait Shaper {
-    fn over<P: Packet + Send + 'static>(
-        &self,
-        queue: impl Discipline<P> + Send + 'static,
-        environment: &Environment,
-    ) -> Result<Node<P>, Problem>;
-}
+impl Mechanism for rules::Config {
+    fn check(&self, _link_layer: &LinkLayer) -> Result<(), Problem> {
+        Ok(rules::check(self)?)
+    }
 
-impl Shaper for tbf::Config {
-    fn over<P: Packet + Send + 'static>(
-        &self,
-        queue: impl Discipline<P> + Send + 'static,
-        _environment: &Environment,
-    ) -> Result<Node<P>, Problem> {
-        Ok(Box::new(Tbf::new(self, queue)?))
+    fn below(&self) -> Vec<&Spec> {
+        vec![&self.queue]
+    }
+
+    fn class_name(&self, class: u16) -> Option<String> {
+        self.names.get(usize::from(class)).cloned()
+    }
+
+    fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
+        if let Some(policy) = over_htb::<P>(self, site)? {
+            return Ok(Box::new(policy));
+        }
+        let queue: Node<P> = site.queue(&self.queue)?;
+        Ok(Box::new(Rules::new(&self.rules, self.otherwise, site.environment, queue)))
     }
 }
 
-impl Shaper for drain::Config {
-    fn over<P: Packet + Send + 'static>(
-        &self,
-        queue: impl Discipline<P> + Send + 'static,
-        environment: &Environment,
-    ) -> Result<Node<P>, Problem> {
-        Ok(Box::new(Drain::new(self, environment, queue)?))
-    }
-}
-
-/// Builds `shaper`, to which `at` leads, over `queue`: as one type with it where that is rules over an HTB.
-pub(super) fn shaper_over<P: Packet + Send + 'static>(
-    shaper: &impl Shaper,
+/// Builds `shaper` over `queue`: as one type with it where that is rules over an HTB.
+pub(crate) fn shaper_over<P: Packet + Send + 'static>(
+    shaper: &impl Above,
     queue: &Spec,
-    at: &mut Vec<String>,
-    environment: &Environment,
-) -> Result<Node<P>, BuildError> {
-    at.push("queue".into());
-    let policy = rules_over_htb::<P>(queue, at, environment)?;
-    at.pop();
-    let built = match policy {
-        Some(policy) => shaper.over(policy, environment),
-        None => shaper.over::<P>(queue.build_queue(at, environment)?, environment),
+    site: &mut Site<'_>,
+) -> Built<P> {
+    let policy = match queue {
+        Spec::Rules(config) => site.below("queue".into(), |site| {
+            site.check(queue)?;
+            over_htb::<P>(config, site)
+        })?,
+        _ => None,
     };
-    built.map_err(|why| BuildError::new(at, why))
+    let built = match policy {
+        Some(policy) => shaper.over(policy, site.environment),
+        None => shaper.over::<P>(site.queue::<P>(queue)?, site.environment),
+    };
+    built.map_err(|why| site.refuse(why))
 }
 
-/// Builds `spec`, to which `at` leads, if it is rules over an HTB.
-pub(super) fn rules_over_htb<P: Packet + Send + 'static>(
-    spec: &Spec,
-    at: &mut Vec<String>,
-    environment: &Environment,
+/// Builds checked rules if their queue is an HTB.
+fn over_htb<P: Packet + Send + 'static>(
+    config: &rules::Config,
+    site: &mut Site<'_>,
 ) -> Result<Option<Rules<P, Htb<P>>>, BuildError> {
-    let Spec::Rules(rules::Config { rules, otherwise, queue, .. }) = spec else { return Ok(None) };
-    let Spec::Htb(config) = &**queue else { return Ok(None) };
-    spec.check_at(at, environment)?;
-    at.push("queue".into());
-    queue.check_at(at, environment)?;
-    let htb = sched::htb(config, at, environment)?;
-    at.pop();
-    Ok(Some(Rules::new(rules, *otherwise, environment, htb)))
+    let Spec::Htb(tree) = &*config.queue else { return Ok(None) };
+    let htb = site.below("queue".into(), |site| {
+        site.check(&config.queue)?;
+        tree.build_tree(site)
+    })?;
+    Ok(Some(Rules::new(&config.rules, config.otherwise, site.environment, htb)))
 }

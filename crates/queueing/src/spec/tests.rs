@@ -1,10 +1,13 @@
 use lastmile_linklayer::{Framing, LinkLayer};
 use lastmile_packet::{FlowId, Meta, SeqNumber, TcpFlags};
-use lastmile_units::{CellCount, Instant};
+use lastmile_units::{BitRate, ByteCount, CellCount, Duration, Instant, PacketCount, WireBytes};
 
 use super::*;
-use crate::meter::{self, gcra};
+use crate::Match;
+use crate::ack::{clamp, handshakes, regenerator, sad};
+use crate::meter::{self, gcra, policer, tbf};
 use crate::sched::tree::{self, Tree};
+use crate::sched::{custom, htb, priority};
 
 fn plain() -> LinkLayer {
     LinkLayer::new(0, Framing::None).expect("no overhead")
@@ -15,17 +18,18 @@ fn atm() -> LinkLayer {
 }
 
 fn sad(queue: Spec) -> Spec {
-    Spec::Sad {
-        duplicates: sad::Duplicates::Keep,
-        report: sad::Report::None,
-        exempt: Match::Never,
+    Spec::Sad(Over {
+        config: sad::Config { duplicates: sad::Duplicates::Keep, report: sad::Report::None, exempt: Match::Never },
         queue: Box::new(queue),
-    }
+    })
 }
 
 fn tbf(burst: u64, queue: Spec) -> Spec {
     let (rate, burst, largest) = (BitRate::from_kbit_per_s(512), WireBytes::new(burst), ByteCount::new(1500));
-    Spec::Tbf { rate, burst, peak: None, largest, catch_up: Duration::ZERO, queue: Box::new(queue) }
+    Spec::Tbf(Over {
+        config: tbf::Config { rate, burst, peak: None, largest, catch_up: Duration::ZERO },
+        queue: Box::new(queue),
+    })
 }
 
 fn bucket(burst: u64) -> meter::Config {
@@ -56,7 +60,7 @@ fn refused(spec: &Spec, line: &LinkLayer) -> String {
 }
 
 fn regenerator(config: regenerator::Config, queue: Spec) -> Spec {
-    Spec::AckRegenerator { config, queue: Box::new(queue) }
+    Spec::AckRegenerator(Over { config, queue: Box::new(queue) })
 }
 
 #[test]
@@ -78,21 +82,24 @@ fn a_regenerator_that_could_not_work_is_refused() {
 
 #[test]
 fn what_cannot_be_built_is_told_with_its_place() {
-    let in_cells = Spec::Fifo { limit: Limit::Cells(CellCount::new(100)), drop: Overflow::Tail };
+    let in_cells = Spec::Fifo(fifo::Config { limit: Limit::Cells(CellCount::new(100)), drop: Overflow::Tail });
     let no_cells = "a limit in cells, but this line sends no cells; give the limit in packets or bytes";
     assert_eq!(refused(&in_cells, &plain()), no_cells);
     assert!(in_cells.build::<Meta>(&atm()).is_ok());
 
     let classes = vec![class(Match::PureAck, Spec::fifo(10)), class(Match::Any, sad(in_cells))];
-    let deep = tbf(2000, Spec::Priority { classes });
+    let deep = tbf(2000, Spec::Priority(priority::Config { classes }));
     assert_eq!(refused(&deep, &plain()), format!("queue.classes.1.queue.queue: {no_cells}"));
 
     assert_eq!(refused(&sad(Spec::fifo(0)), &plain()), "queue: a limit of zero: no packet would ever pass");
     // 1508 bytes in 32 cells of 53.
     let small = "queue: a burst of 1500 wire bytes never lets the largest packet pass, which takes 1696 wire bytes";
     assert_eq!(refused(&sad(tbf(1500, Spec::fifo(10))), &atm()), small);
-    assert_eq!(refused(&Spec::Priority { classes: vec![] }, &plain()), "0 classes; there must be from 1 to 16");
-    let many = Spec::Priority { classes: vec![class(Match::Any, Spec::fifo(1)); 17] };
+    assert_eq!(
+        refused(&Spec::Priority(priority::Config { classes: vec![] }), &plain()),
+        "0 classes; there must be from 1 to 16"
+    );
+    let many = Spec::Priority(priority::Config { classes: vec![class(Match::Any, Spec::fifo(1)); 17] });
     assert_eq!(refused(&many, &plain()), "17 classes; there must be from 1 to 16");
     let idle = custom::Class { class: class(Match::Any, Spec::fifo(1)), count: custom::Count::Bytes(WireBytes::ZERO) };
     let idle = Spec::Custom(custom::Config { classes: vec![idle], excess: custom::Excess::Carried });
@@ -112,13 +119,13 @@ fn what_cannot_be_built_is_told_with_its_place() {
     assert_eq!(refused(&htb(Some("b"), Match::Any), &plain()), "queue: class \"a\": its parent \"b\" is no class");
     assert_eq!(refused(&htb(None, Match::Dscp(64)), &plain()), "queue: a DSCP of 64; it is from 0 to 63");
     let dscp = Match::Not(Box::new(Match::All(vec![Match::Any, Match::Dscp(64)])));
-    let odd = Spec::Priority { classes: vec![class(dscp, Spec::fifo(1))] };
+    let odd = Spec::Priority(priority::Config { classes: vec![class(dscp, Spec::fifo(1))] });
     assert_eq!(refused(&odd, &plain()), "a DSCP of 64; it is from 0 to 63");
 }
 
 #[test]
 fn policers_that_cannot_be_built_are_refused() {
-    let over = |rules| Spec::Policer { rules, queue: Box::new(Spec::fifo(1)) };
+    let over = |rules| Spec::Policer(Over { config: policer::Config { rules }, queue: Box::new(Spec::fifo(1)) });
     assert_eq!(refused(&over(vec![]), &plain()), "0 rules; there must be from 1 to 64");
     assert_eq!(refused(&over(vec![rule(bucket(1500)); 65]), &plain()), "65 rules; there must be from 1 to 64");
     // What fits a burst of bytes does not fit one of cells: 1508 bytes in 32 cells of 53.
@@ -145,7 +152,8 @@ fn a_tree_has_a_greatest_depth() {
 #[test]
 fn a_tree_does_what_it_says_and_tells_so() {
     let classes = vec![class(Match::PureAck, sad(Spec::fifo(10))), class(Match::Any, Spec::fifo(1))];
-    let mut tree = Spec::Priority { classes }.build::<Meta>(&plain()).expect("nothing is wrong with it");
+    let mut tree =
+        Spec::Priority(priority::Config { classes }).build::<Meta>(&plain()).expect("nothing is wrong with it");
     let now = Instant::ZERO;
     let ack = |number| Meta {
         flow: FlowId::new(1),
@@ -191,7 +199,7 @@ fn a_tree_does_what_it_says_and_tells_so() {
 fn what_lets_packets_through_as_they_come_tells_their_levels() {
     let two = || {
         let classes = vec![class(Match::PureAck, Spec::fifo(9)), class(Match::Any, Spec::fifo(9))];
-        Box::new(Spec::Priority { classes })
+        Box::new(Spec::Priority(priority::Config { classes }))
     };
     let target = clamp::Target::Window(ByteCount::new(10_000));
     let clamp = clamp::Config { target, mss: ByteCount::new(1460), exempt: Match::Never };
@@ -200,9 +208,9 @@ fn what_lets_packets_through_as_they_come_tells_their_levels() {
     let data = Meta { ip_len: 1500, ..ack };
     for tree in [
         *two(),
-        Spec::Policer { rules: vec![rule(bucket(10_000))], queue: two() },
-        Spec::WindowClamp { config: clamp, queue: two() },
-        Spec::Witness { queue: two() },
+        Spec::Policer(Over { config: policer::Config { rules: vec![rule(bucket(10_000))] }, queue: two() }),
+        Spec::WindowClamp(Over { config: clamp, queue: two() }),
+        Spec::Witness(Over { config: handshakes::Config, queue: two() }),
     ] {
         let mut queue = tree.build::<Meta>(&plain()).expect("nothing is wrong with it");
         let mut drops = |_: Instant, _: Meta, reason| panic!("dropped: {reason:?}");
@@ -224,7 +232,7 @@ fn what_lets_packets_through_as_they_come_tells_their_levels() {
 #[test]
 fn managed_and_fair_queues_that_could_not_work_are_refused() {
     use crate::aqm::codel;
-    use crate::fair::{Among, FlowKeys, fq_codel, sfq};
+    use crate::fair::{Among, FlowKeys, fq_codel, sfq, wf2q_plus, wfq};
     let fine = fq_codel::Config {
         flows: FlowKeys::Exact,
         quantum: WireBytes::new(1500),
@@ -266,8 +274,11 @@ fn managed_and_fair_queues_that_could_not_work_are_refused() {
     assert_eq!(refused(Spec::Drr(flows(WireBytes::ZERO, 1))), no_quantum);
     assert_eq!(refused(Spec::Drr(flows(WireBytes::new(1), 0))), no_limit);
     let one = std::num::NonZeroU32::MIN;
-    assert_eq!(refused(Spec::Wfq(Among::Flows { share: one, limit: PacketCount::ZERO })), no_limit);
-    assert_eq!(refused(Spec::Wf2qPlus(Among::Flows { share: one, limit: PacketCount::ZERO })), no_limit);
+    assert_eq!(refused(Spec::Wfq(wfq::Config(Among::Flows { share: one, limit: PacketCount::ZERO }))), no_limit);
+    assert_eq!(
+        refused(Spec::Wf2qPlus(wf2q_plus::Config(Among::Flows { share: one, limit: PacketCount::ZERO }))),
+        no_limit
+    );
     let class =
         |quantum| crate::fair::Class { class: class(Match::Any, Spec::fifo(1)), share: WireBytes::new(quantum) };
     assert_eq!(refused(Spec::Drr(Among::Classes(vec![class(1), class(0)]))), no_quantum);

@@ -7,9 +7,9 @@ use lastmile_packet::{
     FlowAddresses, FlowId, Frame, IpAddresses, Meta, Options, Packet, Protocol, SackBlock, SeqNumber, SynOptions,
     TcpFlags, checksums_hold, header_len, write_packet,
 };
-use lastmile_queueing::ack::{cake as cake_filter, clamp, filter, pacing, regenerator, sad};
-use lastmile_queueing::spec::Spec;
-use lastmile_queueing::{DropReason, Environment, Limit, Match, Node, Overflow};
+use lastmile_queueing::ack::{cake as cake_filter, clamp, collapsing, filter, pacing, regenerator, sad};
+use lastmile_queueing::spec::{Over, Spec};
+use lastmile_queueing::{DropReason, Environment, Limit, Match, Node, Overflow, ack};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -274,7 +274,10 @@ fn limit() -> (Limit, Overflow) {
 fn sad_takes_nothing_from_a_damaged_ack() {
     for duplicates in [sad::Duplicates::Keep, sad::Duplicates::Count] {
         for report in [sad::Report::None, sad::Report::List, sad::Report::Signal] {
-            hold(&Spec::Sad { duplicates, report, exempt: Match::Never, queue: queue() }, ANY);
+            hold(
+                &Spec::Sad(Over { config: sad::Config { duplicates, report, exempt: Match::Never }, queue: queue() }),
+                ANY,
+            );
         }
     }
 }
@@ -284,14 +287,14 @@ fn the_filter_drops_nothing_for_a_damaged_ack() {
     let (limit, drop) = limit();
     for duplicates in [filter::Duplicates::Keep, filter::Duplicates::Remove] {
         let rules = filter::Rules { duplicates, ..filter::Rules::default() };
-        hold(&Spec::AckFilter { limit, drop, rules }, ANY);
+        hold(&Spec::AckFilter(filter::Config { limit, drop, rules }), ANY);
     }
 }
 
 #[test]
 fn no_ack_collapses_into_a_damaged_one() {
     let (limit, drop) = limit();
-    hold(&Spec::AckCollapsing { limit, drop, exempt: Match::Never }, ANY);
+    hold(&Spec::AckCollapsing(collapsing::Config { limit, drop, exempt: Match::Never }), ANY);
 }
 
 #[test]
@@ -299,7 +302,7 @@ fn the_filter_of_cake_drops_nothing_for_a_damaged_segment() {
     let (limit, drop) = limit();
     for mode in [cake_filter::Mode::Normal, cake_filter::Mode::Aggressive] {
         let rules = cake_filter::Rules { mode, exempt: Match::Never };
-        hold(&Spec::CakeAckFilter { limit, drop, rules }, ANY);
+        hold(&Spec::CakeAckFilter(ack::cake::Config { limit, drop, rules }), ANY);
     }
 }
 
@@ -323,7 +326,7 @@ fn cake_drops_nothing_for_a_damaged_ack() {
 fn a_damaged_ack_paces_no_other() {
     let config =
         pacing::Config { rate: BitRate::from_mbit_per_s(1), max_hold: Duration::from_ms(30), exempt: Match::Never };
-    hold(&Spec::AckPacing { config, queue: queue() }, SHORT);
+    hold(&Spec::AckPacing(Over { config, queue: queue() }), SHORT);
 }
 
 #[test]
@@ -332,7 +335,7 @@ fn a_regenerator_restores_nothing_from_a_damaged_ack() {
     for know in knows {
         for release in [regenerator::Release::Burst, regenerator::Release::Paced { hold: Duration::from_ms(20) }] {
             let config = regenerator::Config { know, release, ..Default::default() };
-            hold(&Spec::AckRegenerator { config, queue: queue() }, ANY);
+            hold(&Spec::AckRegenerator(Over { config, queue: queue() }), ANY);
         }
     }
 }
@@ -344,5 +347,5 @@ fn a_clamp_learns_nothing_from_a_damaged_segment() {
         mss: ByteCount::new(1000),
         exempt: Match::Never,
     };
-    hold(&Spec::WindowClamp { config, queue: queue() }, ANY);
+    hold(&Spec::WindowClamp(Over { config, queue: queue() }), ANY);
 }

@@ -8,15 +8,15 @@ use lastmile_queueing::ack::cake::{self, Mode};
 use lastmile_queueing::ack::filter::{self, Fraction, Rules};
 use lastmile_queueing::ack::regenerator::{Config, Factor, Know, Release};
 use lastmile_queueing::ack::sad::{Duplicates, Report};
-use lastmile_queueing::ack::{clamp, pacing};
+use lastmile_queueing::ack::{clamp, collapsing, handshakes, pacing, sad};
 use lastmile_queueing::classify::{Bound, rules};
-use lastmile_queueing::meter::drain;
 use lastmile_queueing::meter::tbf::Peak;
+use lastmile_queueing::meter::{drain, tbf};
 use lastmile_queueing::sched::custom::{self, Count, Excess};
 use lastmile_queueing::sched::tree::{self, Rule, Tree};
-use lastmile_queueing::sched::{cbq, htb};
-use lastmile_queueing::spec::{ClassSpec, Spec};
-use lastmile_queueing::{Limit, Match, Overflow};
+use lastmile_queueing::sched::{cbq, htb, priority};
+use lastmile_queueing::spec::{ClassSpec, Over, Spec};
+use lastmile_queueing::{Limit, Match, Overflow, fifo};
 use lastmile_units::{BitRate, ByteCount, CellCount, Duration, PacketCount, Ratio, WireBytes};
 
 use crate::contract::{Promise, Rate, contract};
@@ -27,7 +27,7 @@ const SMALL: Limit = Limit::Bytes(ByteCount::new(400));
 const CELLS: Limit = Limit::Cells(CellCount::new(40));
 
 pub(crate) fn fifo(limit: Limit, drop: Overflow) -> Spec {
-    Spec::Fifo { limit, drop }
+    Spec::Fifo(fifo::Config { limit, drop })
 }
 
 contract!(fifo_in_packets_tail, Promise::of(&[Tail]), |line| fifo(PACKETS, Overflow::Tail).build(line));
@@ -41,7 +41,7 @@ contract!(fifo_too_small_for_some_head, Promise::of(&[Head, TooLarge]), |line| f
 
 fn acks_first(urgent: Spec, rest: Spec) -> Spec {
     let class = |matches, queue| ClassSpec { matches, queue };
-    Spec::Priority { classes: vec![class(Match::PureAck, urgent), class(Match::Any, rest)] }
+    Spec::Priority(priority::Config { classes: vec![class(Match::PureAck, urgent), class(Match::Any, rest)] })
 }
 
 fn is_ack(meta: &Meta) -> u8 {
@@ -185,7 +185,10 @@ pub(crate) const BURST: WireBytes = WireBytes::new(32 * 53);
 
 pub(crate) fn tbf(rate: BitRate, burst: WireBytes, queue: Spec) -> Spec {
     let largest = ByteCount::new(1500);
-    Spec::Tbf { rate, burst, peak: None, largest, catch_up: Duration::ZERO, queue: Box::new(queue) }
+    Spec::Tbf(Over {
+        config: tbf::Config { rate, burst, peak: None, largest, catch_up: Duration::ZERO },
+        queue: Box::new(queue),
+    })
 }
 
 pub(crate) fn held_to(rate: BitRate, burst: WireBytes) -> Rate {
@@ -207,7 +210,8 @@ contract!(
         let queue = Box::new(fifo(PACKETS, Overflow::Tail));
         let peak = Some(Peak { rate: BitRate::from_mbit_per_s(2), burst: BURST });
         let (largest, catch_up) = (ByteCount::new(1500), Duration::ZERO);
-        Spec::Tbf { rate: RATE, burst: LARGE_BURST, peak, largest, catch_up, queue }.build(line)
+        Spec::Tbf(Over { config: tbf::Config { rate: RATE, burst: LARGE_BURST, peak, largest, catch_up }, queue })
+            .build(line)
     }
 );
 contract!(tbf_over_tbf, Promise::of(&[Tail]).waits().names_times_too_early(), |line| {
@@ -220,7 +224,10 @@ contract!(tbf_over_sad, Promise::of(&[Tail, AckMerged]).rewrites_acks().shapes(h
 fn drain(law: Option<drain::Law>, urgent: Match, queue: Spec) -> Spec {
     let share = Ratio::from_percent(90).expect("a share");
     let (line, largest, catch_up) = (BitRate::from_kbit_per_s(864), ByteCount::new(1500), Duration::ZERO);
-    Spec::Drain { config: drain::Config { line, share, drain: law, urgent, largest, catch_up }, queue: Box::new(queue) }
+    Spec::Drain(Over {
+        config: drain::Config { line, share, drain: law, urgent, largest, catch_up },
+        queue: Box::new(queue),
+    })
 }
 
 /// A drain that begins soon and is given up soon.
@@ -256,7 +263,10 @@ contract!(drain_over_htb, Promise::of(&[Tail, Head]).waits().names_times_too_ear
 });
 
 pub(crate) fn sad(duplicates: Duplicates, queue: Spec) -> Spec {
-    Spec::Sad { duplicates, report: Report::None, exempt: Match::Never, queue: Box::new(queue) }
+    Spec::Sad(Over {
+        config: sad::Config { duplicates, report: Report::None, exempt: Match::Never },
+        queue: Box::new(queue),
+    })
 }
 
 contract!(sad_keeping_duplicates, Promise::of(&[Tail, AckMerged]).rewrites_acks(), |line| {
@@ -281,7 +291,7 @@ contract!(
 );
 
 fn reporting(duplicates: Duplicates, report: Report, queue: Spec) -> Spec {
-    Spec::Sad { duplicates, report, exempt: Match::Never, queue: Box::new(queue) }
+    Spec::Sad(Over { config: sad::Config { duplicates, report, exempt: Match::Never }, queue: Box::new(queue) })
 }
 
 contract!(regenerator_from_lists, Promise::of(&[Tail]).rewrites_acks().creates(), |line| {
@@ -305,7 +315,7 @@ contract!(regenerator_spread_over_time, Promise::of(&[Tail]).rewrites_acks().cre
     regenerator(Config { know, release, ..Config::default() }, fifo(PACKETS, Overflow::Tail)).build(line)
 });
 fn regenerator(config: Config, queue: Spec) -> Spec {
-    Spec::AckRegenerator { config, queue: Box::new(queue) }
+    Spec::AckRegenerator(Over { config, queue: Box::new(queue) })
 }
 
 contract!(sad_over_priority, Promise::of(&[Tail, Head, AckMerged]).rewrites_acks().by_class(is_ack), |line| sad(
@@ -321,17 +331,15 @@ contract!(sad_over_an_ack_filter, Promise::of(&[Head, AckFiltered, AckMerged]).r
 });
 contract!(sad_with_an_exempt_flow, Promise::of(&[Tail, AckMerged]).rewrites_acks(), |line| {
     let exempt = Match::Flow(lastmile_packet::FlowId::new(1));
-    Spec::Sad {
-        duplicates: Duplicates::Keep,
-        report: Report::None,
-        exempt,
+    Spec::Sad(Over {
+        config: sad::Config { duplicates: Duplicates::Keep, report: Report::None, exempt },
         queue: Box::new(fifo(PACKETS, Overflow::Tail)),
-    }
+    })
     .build(line)
 });
 
 fn ack_filter(limit: Limit, drop: Overflow, rules: Rules) -> Spec {
-    Spec::AckFilter { limit, drop, rules }
+    Spec::AckFilter(filter::Config { limit, drop, rules })
 }
 
 fn half() -> Rules {
@@ -359,7 +367,7 @@ contract!(ack_filter_by_number_alone, Promise::of(&[Head, TooLarge, AckFiltered]
 });
 
 fn ack_collapsing(limit: Limit, drop: Overflow) -> Spec {
-    Spec::AckCollapsing { limit, drop, exempt: Match::Never }
+    Spec::AckCollapsing(collapsing::Config { limit, drop, exempt: Match::Never })
 }
 
 contract!(ack_collapsing_tail, Promise::of(&[Tail, AckCollapsed]), |line| {
@@ -373,7 +381,7 @@ contract!(sad_over_ack_collapsing, Promise::of(&[Tail, AckCollapsed, AckMerged])
 });
 
 fn cake_ack_filter(limit: Limit, drop: Overflow, mode: Mode) -> Spec {
-    Spec::CakeAckFilter { limit, drop, rules: cake::Rules { mode, exempt: Match::Never } }
+    Spec::CakeAckFilter(cake::Config { limit, drop, rules: cake::Rules { mode, exempt: Match::Never } })
 }
 
 contract!(cake_ack_filter_normal, Promise::of(&[Tail, AckFiltered]), |line| {
@@ -397,14 +405,14 @@ fn ruled(queue: Spec) -> Spec {
 contract!(rules_over_priority, Promise::of(&[Tail, Head]).by_class(is_ack), |line| {
     let class = |number, queue| ClassSpec { matches: Match::Class(number), queue };
     let classes = vec![class(0, fifo(PACKETS, Overflow::Head)), class(1, fifo(BYTES, Overflow::Tail))];
-    ruled(Spec::Priority { classes }).build(line)
+    ruled(Spec::Priority(priority::Config { classes })).build(line)
 });
 contract!(rules_over_a_fifo, Promise::of(&[Tail]), |line| ruled(fifo(PACKETS, Overflow::Tail)).build(line));
 
 /// A segment of 1460 bytes takes 11.68 ms.
 fn ack_pacing(queue: Spec) -> Spec {
     let (rate, max_hold) = (BitRate::from_mbit_per_s(1), Duration::from_ms(30));
-    Spec::AckPacing { config: pacing::Config { rate, max_hold, exempt: Match::Never }, queue: Box::new(queue) }
+    Spec::AckPacing(Over { config: pacing::Config { rate, max_hold, exempt: Match::Never }, queue: Box::new(queue) })
 }
 
 contract!(ack_pacing_over_a_fifo, Promise::of(&[Tail]).waits(), |line| {
@@ -419,7 +427,7 @@ contract!(ack_pacing_over_tbf, Promise::of(&[Tail]).waits().names_times_too_earl
 
 fn window_clamp(target: clamp::Target, queue: Spec) -> Spec {
     let config = clamp::Config { target, mss: ByteCount::new(500), exempt: Match::Never };
-    Spec::WindowClamp { config, queue: Box::new(queue) }
+    Spec::WindowClamp(Over { config, queue: Box::new(queue) })
 }
 
 contract!(window_clamp_to_a_window, Promise::of(&[Tail]).lowers_windows(), |line| {
@@ -431,5 +439,5 @@ contract!(window_clamp_shared, Promise::of(&[Tail, AckMerged]).lowers_windows().
 });
 
 contract!(a_witness_of_handshakes, Promise::of(&[Tail]), |line| {
-    Spec::Witness { queue: Box::new(fifo(PACKETS, Overflow::Tail)) }.build(line)
+    Spec::Witness(Over { config: handshakes::Config, queue: Box::new(fifo(PACKETS, Overflow::Tail)) }).build(line)
 });

@@ -7,7 +7,7 @@ use lastmile_packet::{FlowId, Meta, Protocol};
 use lastmile_queueing::DropReason::{AckFiltered, Aqm, Head, Tail};
 use lastmile_queueing::ack::filter;
 use lastmile_queueing::aqm::codel;
-use lastmile_queueing::fair::{Among, Class};
+use lastmile_queueing::fair::{Among, Class, wf2q_plus, wfq};
 use lastmile_queueing::spec::{ClassSpec, Spec};
 use lastmile_queueing::{Discipline as _, Match, Node, Overflow};
 use lastmile_units::{ByteCount, Duration, Instant, PacketCount, WireBytes};
@@ -52,7 +52,7 @@ fn managed() -> Spec {
 }
 
 fn filtered() -> Spec {
-    Spec::AckFilter { limit: PACKETS, drop: Overflow::Head, rules: filter::Rules::default() }
+    Spec::AckFilter(filter::Config { limit: PACKETS, drop: Overflow::Head, rules: filter::Rules::default() })
 }
 
 const FEW: PacketCount = PacketCount::new(6);
@@ -70,28 +70,28 @@ contract!(drr_of_flows, Promise::of(&[Head]), |line| {
     Spec::Drr(Among::Flows { share: quantum(2), limit: FEW }).build(line)
 });
 contract!(wfq_over_fifos, Promise::of(&[Tail, Head]).by_class(is_ack), |line| {
-    Spec::Wfq(acks_and_rest(weight, head(), tail())).build(line)
+    Spec::Wfq(wfq::Config(acks_and_rest(weight, head(), tail()))).build(line)
 });
 contract!(wfq_over_a_shaped_class, Promise::of(&[Tail, Head]).waits().by_class(is_ack), |line| {
-    Spec::Wfq(acks_and_rest(weight, shaped(), head())).build(line)
+    Spec::Wfq(wfq::Config(acks_and_rest(weight, shaped(), head()))).build(line)
 });
 contract!(wfq_over_what_drops_anywhere, Promise::of(&[Tail, Head, Aqm, AckFiltered]).by_class(is_ack), |line| {
-    Spec::Wfq(acks_and_rest(weight, filtered(), managed())).build(line)
+    Spec::Wfq(wfq::Config(acks_and_rest(weight, filtered(), managed()))).build(line)
 });
 contract!(wfq_of_flows, Promise::of(&[Head]), |line| {
-    Spec::Wfq(Among::Flows { share: weight(1), limit: FEW }).build(line)
+    Spec::Wfq(wfq::Config(Among::Flows { share: weight(1), limit: FEW })).build(line)
 });
 contract!(wf2q_plus_over_fifos, Promise::of(&[Tail, Head]).by_class(is_ack), |line| {
-    Spec::Wf2qPlus(acks_and_rest(weight, head(), tail())).build(line)
+    Spec::Wf2qPlus(wf2q_plus::Config(acks_and_rest(weight, head(), tail()))).build(line)
 });
 contract!(wf2q_plus_over_a_shaped_class, Promise::of(&[Tail, Head]).waits().by_class(is_ack), |line| {
-    Spec::Wf2qPlus(acks_and_rest(weight, shaped(), head())).build(line)
+    Spec::Wf2qPlus(wf2q_plus::Config(acks_and_rest(weight, shaped(), head()))).build(line)
 });
 contract!(wf2q_plus_over_what_drops_anywhere, Promise::of(&[Tail, Head, Aqm, AckFiltered]).by_class(is_ack), |line| {
-    Spec::Wf2qPlus(acks_and_rest(weight, filtered(), managed())).build(line)
+    Spec::Wf2qPlus(wf2q_plus::Config(acks_and_rest(weight, filtered(), managed()))).build(line)
 });
 contract!(wf2q_plus_of_flows, Promise::of(&[Head]), |line| {
-    Spec::Wf2qPlus(Among::Flows { share: weight(1), limit: FEW }).build(line)
+    Spec::Wf2qPlus(wf2q_plus::Config(Among::Flows { share: weight(1), limit: FEW })).build(line)
 });
 
 /// A class for each share, with the flow of its number.
@@ -222,7 +222,7 @@ proptest! {
     /// classes, each over its weight, differs by at most a largest packet of each over its weight.
     #[test]
     fn wfq_keeps_its_bound_of_fairness(sizes in sizes(), weights in three_weights()) {
-        let sent = while_all_wait(&Spec::Wfq(weighted(&weights)), &sizes);
+        let sent = while_all_wait(&Spec::Wfq(wfq::Config(weighted(&weights))), &sizes);
         let largest = |class: usize| sizes[class].iter().map(|size| wire(&packet(0, *size))).max().unwrap_or(0);
         let largest = [largest(0), largest(1), largest(2)];
         for from in 0..sent.len() {
@@ -244,7 +244,7 @@ proptest! {
     #[test]
     fn wfq_keeps_its_bound_of_delay(load in load(), weights in three_weights()) {
         let largest = largest(&load, 3);
-        for (class, sent, alone) in departures(&Spec::Wfq(weighted(&weights)), &weights, &load) {
+        for (class, sent, alone) in departures(&Spec::Wfq(wfq::Config(weighted(&weights))), &weights, &load) {
             let others: f64 = (0..3).filter(|other| *other != class).map(|other| largest[other]).sum();
             let latest = alone + others + ROUNDING;
             prop_assert!(sent <= latest, "class {class}: sent at {sent}, alone at {alone}, {others}");
@@ -256,7 +256,7 @@ proptest! {
     #[test]
     fn wf2q_plus_keeps_its_bound_of_delay(load in load(), weights in three_weights()) {
         let largest = largest(&load, 3).into_iter().fold(0.0, f64::max);
-        for (class, sent, alone) in departures(&Spec::Wf2qPlus(weighted(&weights)), &weights, &load) {
+        for (class, sent, alone) in departures(&Spec::Wf2qPlus(wf2q_plus::Config(weighted(&weights))), &weights, &load) {
             let latest = alone + largest + ROUNDING;
             prop_assert!(sent <= latest, "class {class}: sent at {sent}, alone at {alone}, {largest}");
         }
@@ -268,7 +268,7 @@ proptest! {
     fn wf2q_plus_sends_nothing_before_the_fluid_system_begins_it(sizes in sizes(), weights in three_weights()) {
         let (mut of, mut all) = ([0_u64; 3], 0);
         let total: u64 = weights.iter().map(|weight| u64::from(*weight)).sum();
-        for (class, size) in while_all_wait(&Spec::Wf2qPlus(weighted(&weights)), &sizes) {
+        for (class, size) in while_all_wait(&Spec::Wf2qPlus(wf2q_plus::Config(weighted(&weights))), &sizes) {
             prop_assert!(of[class] * total <= all * u64::from(weights[class]), "class {class}: {of:?} of {all}");
             of[class] += size;
             all += size;

@@ -24,8 +24,8 @@ use lastmile_linklayer::{Framing, LinkLayer};
 use lastmile_packet::{FlowId, Meta, Protocol, SeqNumber, TcpFlags};
 use lastmile_queueing::ack::regenerator::{self, Know};
 use lastmile_queueing::ack::sad::{Duplicates, Report};
-use lastmile_queueing::ack::{cake, clamp, filter, pacing};
-use lastmile_queueing::spec::Spec;
+use lastmile_queueing::ack::{cake, clamp, collapsing, filter, pacing, sad};
+use lastmile_queueing::spec::{Over, Spec};
 use lastmile_queueing::{DropReason, DropSink, Limit, Match, Node, Overflow};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount};
 
@@ -53,15 +53,19 @@ const REGULATORS: [&str; 11] = [
 /// The disciplines in front of the line and behind it.
 fn regulator(name: &str) -> (Spec, Spec) {
     let fifo = || Box::new(Spec::fifo(100));
-    let sad = |duplicates, report| Spec::Sad { duplicates, report, exempt: Match::Never, queue: fifo() };
+    let sad = |duplicates, report| {
+        Spec::Sad(Over { config: sad::Config { duplicates, report, exempt: Match::Never }, queue: fifo() })
+    };
     let regenerator = |know| {
         let config = regenerator::Config { know, ..regenerator::Config::default() };
-        Spec::AckRegenerator { config, queue: fifo() }
+        Spec::AckRegenerator(Over { config, queue: fifo() })
     };
-    let cake = |mode| Spec::CakeAckFilter {
-        limit: LIMIT,
-        drop: Overflow::Tail,
-        rules: cake::Rules { mode, exempt: Match::Never },
+    let cake = |mode| {
+        Spec::CakeAckFilter(cake::Config {
+            limit: LIMIT,
+            drop: Overflow::Tail,
+            rules: cake::Rules { mode, exempt: Match::Never },
+        })
     };
     let ahead = match name {
         "fifo" => Spec::fifo(100),
@@ -69,20 +73,24 @@ fn regulator(name: &str) -> (Spec, Spec) {
         "sad-count" => sad(Duplicates::Count, Report::None),
         "sad-list-regenerator" => return (sad(Duplicates::Count, Report::List), regenerator(Know::List)),
         "sad-signal-regenerator" => return (sad(Duplicates::Count, Report::Signal), regenerator(Know::Signal)),
-        "ack-filter" => Spec::AckFilter { limit: LIMIT, drop: Overflow::Tail, rules: filter::Rules::default() },
-        "ack-collapsing" => Spec::AckCollapsing { limit: LIMIT, drop: Overflow::Tail, exempt: Match::Never },
+        "ack-filter" => {
+            Spec::AckFilter(filter::Config { limit: LIMIT, drop: Overflow::Tail, rules: filter::Rules::default() })
+        }
+        "ack-collapsing" => {
+            Spec::AckCollapsing(collapsing::Config { limit: LIMIT, drop: Overflow::Tail, exempt: Match::Never })
+        }
         "cake" => cake(cake::Mode::Normal),
         "cake-aggressive" => cake(cake::Mode::Aggressive),
         // A segment of 1000 bytes in 20 ms.
         "ack-pacing" => {
             let rate = BitRate::from_kbit_per_s(400);
             let config = pacing::Config { rate, max_hold: Duration::from_ms(100), exempt: Match::Never };
-            Spec::AckPacing { config, queue: fifo() }
+            Spec::AckPacing(Over { config, queue: fifo() })
         }
         "window-clamp" => {
             let target = clamp::Target::Window(ByteCount::new(3000));
             let config = clamp::Config { target, mss: ByteCount::new(1000), exempt: Match::Never };
-            Spec::WindowClamp { config, queue: fifo() }
+            Spec::WindowClamp(Over { config, queue: fifo() })
         }
         other => panic!("no regulator {other}"),
     };

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use lastmile_queueing::DropReason::{Aqm, Head, Tail, TooLarge};
-use lastmile_queueing::aqm::{codel, red};
+use lastmile_queueing::aqm::{codel, pie, red};
 use lastmile_queueing::fair::{FlowKeys, fq_codel, sfq};
 use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{Limit, Overflow};
@@ -24,6 +24,17 @@ fn codel(limit: Limit, ecn: bool) -> Spec {
 contract!(codel_that_drops, Promise::of(&[Tail, Aqm]), |line| codel(PACKETS, false).build(line));
 contract!(codel_that_marks, Promise::of(&[Tail, Aqm]).marks_congestion(), |line| codel(BYTES, true).build(line));
 contract!(codel_too_small_for_some, Promise::of(&[Tail, TooLarge, Aqm]), |line| codel(SMALL, false).build(line));
+
+/// A controller as quick as the waits of random traffic.
+fn pie(limit: Limit, ecn: bool) -> Spec {
+    let (target, period, max_burst) = (Duration::from_ms(1), Duration::from_us(500), Duration::ZERO);
+    let (alpha, beta, largest) = (32, 32, ByteCount::new(100));
+    Spec::Pie(pie::Config { target, period, alpha, beta, max_burst, limit, ecn, largest, ..pie::Config::default() })
+}
+
+contract!(pie_that_drops, Promise::of(&[Tail, Aqm]), |line| pie(PACKETS, false).build(line));
+contract!(pie_that_marks, Promise::of(&[Tail, Aqm]).marks_congestion(), |line| pie(BYTES, true).build(line));
+contract!(pie_too_small_for_some, Promise::of(&[Tail, TooLarge, Aqm]), |line| pie(SMALL, false).build(line));
 
 /// Thresholds and a weight that random traffic crosses all the time.
 fn red(thresholds: (Limit, Limit), limit: Limit, ecn: bool) -> Spec {

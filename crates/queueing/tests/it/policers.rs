@@ -3,8 +3,8 @@
 use lastmile_queueing::DropReason::{AckMerged, Head, Policed, Tail};
 use lastmile_queueing::ack::sad::Duplicates;
 use lastmile_queueing::meter::policer::{Action, Coming, Remark, Rule, Then};
-use lastmile_queueing::meter::{self, car, gcra, police, srtcm, trtcm};
-use lastmile_queueing::spec::Spec;
+use lastmile_queueing::meter::{self, car, gcra, police, policer, srtcm, trtcm};
+use lastmile_queueing::spec::{Over, Spec};
 use lastmile_queueing::{Match, Overflow};
 use lastmile_units::{BitRate, ByteCount, Duration, WireBytes};
 
@@ -19,7 +19,7 @@ fn rule(meter: meter::Config, exceed: Action) -> Rule {
 }
 
 fn policer(rules: Vec<Rule>, queue: Spec) -> Spec {
-    Spec::Policer { rules, queue: Box::new(queue) }
+    Spec::Policer(Over { config: policer::Config { rules }, queue: Box::new(queue) })
 }
 
 fn bucket() -> meter::Config {

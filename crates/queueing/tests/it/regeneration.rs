@@ -3,8 +3,9 @@
 
 use lastmile_packet::{Meta, Packet, Protocol};
 use lastmile_queueing::ack::regenerator::{Config, Factor, Know, Release};
+use lastmile_queueing::ack::sad;
 use lastmile_queueing::ack::sad::{Duplicates, Report};
-use lastmile_queueing::spec::Spec;
+use lastmile_queueing::spec::{Over, Spec};
 use lastmile_queueing::{DropReason, DropSink, Match, Node};
 use lastmile_units::{Duration, Instant};
 use proptest::prelude::*;
@@ -38,8 +39,9 @@ impl DropSink<Probe> for Regulation {
 impl Pair {
     fn new(duplicates: Duplicates, report: Report, config: Config) -> Self {
         let queue = || Box::new(Spec::fifo(1_000_000));
-        let dropper = Spec::Sad { duplicates, report, exempt: Match::Never, queue: queue() };
-        let regenerator = Spec::AckRegenerator { config, queue: queue() };
+        let dropper =
+            Spec::Sad(Over { config: sad::Config { duplicates, report, exempt: Match::Never }, queue: queue() });
+        let regenerator = Spec::AckRegenerator(Over { config, queue: queue() });
         Self {
             dropper: dropper.build(&atm()).expect("a dropper"),
             regenerator: regenerator.build(&atm()).expect("a regenerator"),

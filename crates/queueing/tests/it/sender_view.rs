@@ -5,9 +5,9 @@ use lastmile_packet::{Meta, Packet, Protocol, SackBlock, SeqNumber, TcpFlags};
 use lastmile_queueing::ack::cake::{self, Mode};
 use lastmile_queueing::ack::filter::{self, Fraction, Rules};
 use lastmile_queueing::ack::sad::{Duplicates, Report};
-use lastmile_queueing::ack::{clamp, pacing};
-use lastmile_queueing::spec::Spec;
-use lastmile_queueing::{DropReason, Limit, Match, Node, Overflow};
+use lastmile_queueing::ack::{clamp, collapsing, pacing, sad};
+use lastmile_queueing::spec::{Over, Spec};
+use lastmile_queueing::{DropReason, Limit, Match, Node, Overflow, fifo};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -18,12 +18,12 @@ use crate::traffic::{FLOWS, Op, Probe, Receivers, Step, ops};
 const AMPLE: Limit = Limit::Packets(PacketCount::new(100_000));
 
 fn sad(duplicates: Duplicates) -> Spec {
-    let queue = Box::new(Spec::Fifo { limit: AMPLE, drop: Overflow::Tail });
-    Spec::Sad { duplicates, report: Report::None, exempt: Match::Never, queue }
+    let queue = Box::new(Spec::Fifo(fifo::Config { limit: AMPLE, drop: Overflow::Tail }));
+    Spec::Sad(Over { config: sad::Config { duplicates, report: Report::None, exempt: Match::Never }, queue })
 }
 
 fn ack_filter(rules: Rules) -> Spec {
-    Spec::AckFilter { limit: AMPLE, drop: Overflow::Tail, rules }
+    Spec::AckFilter(filter::Config { limit: AMPLE, drop: Overflow::Tail, rules })
 }
 
 #[test]
@@ -54,11 +54,15 @@ fn the_ack_filter_by_number_alone_only_ever_loses_acks() {
 
 #[test]
 fn collapsing_only_ever_loses_acks() {
-    hold(&Spec::AckCollapsing { limit: AMPLE, drop: Overflow::Tail, exempt: Match::Never });
+    hold(&Spec::AckCollapsing(collapsing::Config { limit: AMPLE, drop: Overflow::Tail, exempt: Match::Never }));
 }
 
 fn cake_ack_filter(mode: Mode) -> Spec {
-    Spec::CakeAckFilter { limit: AMPLE, drop: Overflow::Tail, rules: cake::Rules { mode, exempt: Match::Never } }
+    Spec::CakeAckFilter(cake::Config {
+        limit: AMPLE,
+        drop: Overflow::Tail,
+        rules: cake::Rules { mode, exempt: Match::Never },
+    })
 }
 
 #[test]
@@ -115,9 +119,9 @@ fn each_flow(
 fn pacing_changes_and_loses_nothing() {
     let config =
         pacing::Config { rate: BitRate::from_mbit_per_s(1), max_hold: Duration::from_ms(30), exempt: Match::Never };
-    let queue = Box::new(Spec::Fifo { limit: AMPLE, drop: Overflow::Tail });
+    let queue = Box::new(Spec::Fifo(fifo::Config { limit: AMPLE, drop: Overflow::Tail }));
     each_flow(
-        &Spec::AckPacing { config, queue },
+        &Spec::AckPacing(Over { config, queue }),
         &[],
         |_| false,
         |arrived, left| {
@@ -134,9 +138,9 @@ const TARGET: u16 = 1200;
 fn a_clamped_window_is_one_that_a_receiver_could_have_advertised() {
     let target = clamp::Target::Window(ByteCount::new(u64::from(TARGET)));
     let config = clamp::Config { target, mss: ByteCount::new(500), exempt: Match::Never };
-    let queue = Box::new(Spec::Fifo { limit: AMPLE, drop: Overflow::Tail });
+    let queue = Box::new(Spec::Fifo(fifo::Config { limit: AMPLE, drop: Overflow::Tail }));
     let syns: Vec<Op> = (0..FLOWS).map(|flow| Op::Enqueue { flow, step: Step::Flagged(TcpFlags::SYN) }).collect();
-    each_flow(&Spec::WindowClamp { config, queue }, &syns, |_| false, check_windows);
+    each_flow(&Spec::WindowClamp(Over { config, queue }), &syns, |_| false, check_windows);
 }
 
 fn check_windows(arrived: &[Meta], left: &[Meta]) -> Result<(), TestCaseError> {

@@ -6,11 +6,11 @@ use lastmile_packet::{FlowId, Meta, Protocol};
 use lastmile_queueing::cake::{self, Isolation};
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::discipline::{DropReason, DropSink};
-use lastmile_queueing::fair::{self, Among, FlowKeys, fq_codel, sfq};
+use lastmile_queueing::fair::{self, Among, FlowKeys, fq_codel, sfq, wf2q_plus, wfq};
 use lastmile_queueing::line::{self, Line, Observer};
 use lastmile_queueing::random::Stream;
 use lastmile_queueing::sched::tree::{Class, Rule, Tree};
-use lastmile_queueing::sched::{cbq, custom, htb};
+use lastmile_queueing::sched::{cbq, custom, htb, priority};
 use lastmile_queueing::spec::{ClassSpec, Spec};
 use lastmile_queueing::{Discipline as _, Match, Node, Overflow};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, Ratio, Serialiser, WireBytes};
@@ -118,7 +118,7 @@ fn cbq() -> Spec {
 
 fn priority() -> Spec {
     let class = |number| ClassSpec { matches: Match::Flow(FlowId::new(number)), queue: Spec::fifo(50) };
-    Spec::Priority { classes: (0..3).map(class).collect() }
+    Spec::Priority(priority::Config { classes: (0..3).map(class).collect() })
 }
 
 /// Packets of the lower classes at up to many times the rate of the line, and now and then a single
@@ -309,7 +309,12 @@ fn fair<S>(share: impl Fn(u32) -> S) -> Among<S> {
 fn fair_queueing() -> [Spec; 4] {
     let quanta = |unit| fair(|share| WireBytes::new(unit * u64::from(share)));
     let weights = || fair(|share| NonZeroU32::new(share).expect("a weight"));
-    [Spec::Drr(quanta(100)), Spec::Drr(quanta(3)), Spec::Wfq(weights()), Spec::Wf2qPlus(weights())]
+    [
+        Spec::Drr(quanta(100)),
+        Spec::Drr(quanta(3)),
+        Spec::Wfq(wfq::Config(weights())),
+        Spec::Wf2qPlus(wf2q_plus::Config(weights())),
+    ]
 }
 
 /// A fifth, a half and three tenths, by turns, by tokens, by both, and by fair queueing.
@@ -362,8 +367,10 @@ fn assert_shares(queue: &Spec, expected: [f64; 3]) {
 fn flows_that_always_have_packets_get_equal_shares() {
     let (limit, one) = (PacketCount::new(100), NonZeroU32::MIN);
     let buckets = FlowKeys::Buckets { count: NonZeroU32::new(1024).expect("above zero"), seed: 1 };
-    let mut specs =
-        vec![Spec::Wfq(Among::Flows { share: one, limit }), Spec::Wf2qPlus(Among::Flows { share: one, limit })];
+    let mut specs = vec![
+        Spec::Wfq(wfq::Config(Among::Flows { share: one, limit })),
+        Spec::Wf2qPlus(wf2q_plus::Config(Among::Flows { share: one, limit })),
+    ];
     for quantum in [LARGEST, WireBytes::new(300)] {
         specs.push(Spec::Drr(Among::Flows { share: quantum, limit }));
         for flows in [FlowKeys::Exact, buckets] {

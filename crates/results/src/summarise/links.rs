@@ -2,7 +2,9 @@
 
 use lastmile_model::Link as LinkSpec;
 use lastmile_model::outcome::LinkOutcome;
-use lastmile_queueing::{DropReason, Limit, Spec};
+use lastmile_queueing::ack::{collapsing, filter};
+use lastmile_queueing::spec::Over;
+use lastmile_queueing::{DropReason, Limit, Spec, ack, fifo};
 
 use super::Run;
 use super::statistics::delay;
@@ -70,17 +72,17 @@ impl Run<'_> {
 /// What the queue holds at most, where one limit in bytes says so.
 fn limit_in_bytes(queue: &Spec) -> Option<u64> {
     match queue {
-        Spec::Fifo { limit, .. }
-        | Spec::AckFilter { limit, .. }
-        | Spec::AckCollapsing { limit, .. }
-        | Spec::CakeAckFilter { limit, .. } => match limit {
+        Spec::Fifo(fifo::Config { limit, .. })
+        | Spec::AckFilter(filter::Config { limit, .. })
+        | Spec::AckCollapsing(collapsing::Config { limit, .. })
+        | Spec::CakeAckFilter(ack::cake::Config { limit, .. }) => match limit {
             Limit::Bytes(bytes) => Some(bytes.as_u64()),
             Limit::Packets(_) | Limit::Wire(_) | Limit::Cells(_) => None,
         },
-        Spec::Tbf { queue, .. }
-        | Spec::Policer { queue, .. }
-        | Spec::Sad { queue, .. }
-        | Spec::AckRegenerator { queue, .. } => limit_in_bytes(queue),
+        Spec::Tbf(Over { queue, .. })
+        | Spec::Policer(Over { queue, .. })
+        | Spec::Sad(Over { queue, .. })
+        | Spec::AckRegenerator(Over { queue, .. }) => limit_in_bytes(queue),
         _ => None,
     }
 }

@@ -3,9 +3,10 @@
 use lastmile_model::{Codec, Listener, Network, OpenedBy, Source, Traffic};
 use lastmile_queueing::Match;
 use lastmile_queueing::classify::rules;
-use lastmile_queueing::sched::htb;
+use lastmile_queueing::meter::tbf;
 use lastmile_queueing::sched::tree::{self, Tree};
-use lastmile_queueing::spec::{ClassSpec, Spec};
+use lastmile_queueing::sched::{htb, priority};
+use lastmile_queueing::spec::{ClassSpec, Over, Spec};
 use lastmile_results::schema::{Flow, Voice};
 use lastmile_results::{Run, report, table};
 use lastmile_tcp::Config;
@@ -33,7 +34,9 @@ fn beside_upload(up_queue: Spec) -> Network {
 
 fn priority_to_calls() -> Spec {
     let class = |matches, queue| ClassSpec { matches, queue };
-    Spec::Priority { classes: vec![class(Match::Dscp(46), Spec::fifo(50)), class(Match::Any, modem())] }
+    Spec::Priority(priority::Config {
+        classes: vec![class(Match::Dscp(46), Spec::fifo(50)), class(Match::Any, modem())],
+    })
 }
 
 fn flow<'a>(run: &'a Run, name: &str) -> &'a Flow {
@@ -197,21 +200,23 @@ fn waits_are_told_by_class_of_the_scheduler() {
 fn waits_are_told_by_the_names_of_a_policy_below_its_shaper() {
     let rule = |matches, class| rules::Rule { matches, class, last: true };
     let class = |number, queue| ClassSpec { matches: Match::Class(number), queue };
-    let scheduler = Spec::Priority { classes: vec![class(0, Spec::fifo(50)), class(1, modem())] };
+    let scheduler = Spec::Priority(priority::Config { classes: vec![class(0, Spec::fifo(50)), class(1, modem())] });
     let policy = Spec::Rules(rules::Config {
         rules: vec![rule(Match::Dscp(46), 0)],
         otherwise: 1,
         names: vec!["calls".into(), "rest".into()],
         queue: Box::new(scheduler),
     });
-    let shaper = Spec::Tbf {
-        rate: BitRate::from_kbit_per_s(480),
-        burst: WireBytes::new(1_600),
-        peak: None,
-        largest: ByteCount::new(1500),
-        catch_up: Duration::ZERO,
+    let shaper = Spec::Tbf(Over {
+        config: tbf::Config {
+            rate: BitRate::from_kbit_per_s(480),
+            burst: WireBytes::new(1_600),
+            peak: None,
+            largest: ByteCount::new(1500),
+            catch_up: Duration::ZERO,
+        },
         queue: Box::new(policy),
-    };
+    });
     check_waits(&run(&beside_upload(shaper)), ["calls", "rest"]);
 }
 

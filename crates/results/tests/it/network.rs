@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_model::{Compression, Link, Names, Network, Node, OpenedBy, Record, Source, Traffic};
+use lastmile_queueing::ack::sad;
 use lastmile_queueing::ack::sad::{Duplicates, Report};
-use lastmile_queueing::spec::Spec;
-use lastmile_queueing::{Limit, Match, Overflow};
+use lastmile_queueing::spec::{Over, Spec};
+use lastmile_queueing::{Limit, Match, Overflow, fifo};
 use lastmile_tcp::{Config, Variant};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
@@ -62,12 +63,15 @@ pub(crate) fn bulk(tcp: &Config, bytes: Option<u64>, opened_by: OpenedBy) -> Sou
 
 /// A modem's FIFO of 206 kB.
 pub(crate) fn modem() -> Spec {
-    Spec::Fifo { limit: Limit::Bytes(ByteCount::new(206_000)), drop: Overflow::Tail }
+    Spec::Fifo(fifo::Config { limit: Limit::Bytes(ByteCount::new(206_000)), drop: Overflow::Tail })
 }
 
 /// A Smart ACK Dropper in front of a queue.
 pub(crate) fn sad(queue: Spec) -> Spec {
-    Spec::Sad { duplicates: Duplicates::Keep, report: Report::None, exempt: Match::Never, queue: Box::new(queue) }
+    Spec::Sad(Over {
+        config: sad::Config { duplicates: Duplicates::Keep, report: Report::None, exempt: Match::Never },
+        queue: Box::new(queue),
+    })
 }
 
 /// CUBIC with a receive window of 64 KiB.

@@ -6,8 +6,8 @@ use lastmile_atm::{Contract, LinkId};
 use lastmile_model::{Network, OpenedBy, Source};
 use lastmile_queueing::Match;
 use lastmile_queueing::meter::policer::{Action, Coming, Rule, Then};
-use lastmile_queueing::meter::{self};
-use lastmile_queueing::spec::Spec;
+use lastmile_queueing::meter::{self, policer, tbf};
+use lastmile_queueing::spec::{Over, Spec};
 use lastmile_units::{BitRate, ByteCount, Duration, WireBytes};
 
 use crate::cells::short_of_cells;
@@ -49,7 +49,7 @@ fn policed(queue: Spec) -> Spec {
         exceed: drop,
         violate: drop,
     };
-    Spec::Policer { rules: vec![rule], queue: Box::new(queue) }
+    Spec::Policer(Over { config: policer::Config { rules: vec![rule] }, queue: Box::new(queue) })
 }
 
 #[test]
@@ -77,14 +77,16 @@ fn a_policer_that_drops_is_named_with_its_bucket_and_its_drops() {
 
 #[test]
 fn a_shaper_below_the_rate_of_its_link_is_what_limits() {
-    let shaper = Spec::Tbf {
-        rate: BitRate::from_kbit_per_s(300),
-        burst: WireBytes::new(3_000),
-        peak: None,
-        largest: ByteCount::new(1500),
-        catch_up: Duration::ZERO,
+    let shaper = Spec::Tbf(Over {
+        config: tbf::Config {
+            rate: BitRate::from_kbit_per_s(300),
+            burst: WireBytes::new(3_000),
+            peak: None,
+            largest: ByteCount::new(1500),
+            catch_up: Duration::ZERO,
+        },
         queue: Box::new(modem()),
-    };
+    });
     let mut network = line(2_000, 512, "ethernet", shaper);
     network.duration = Duration::from_s(20);
     network.traffic.push(traffic("upload", 0, 1, bulk(&tcp(), None, OpenedBy::Sender)));

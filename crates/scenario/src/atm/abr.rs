@@ -108,7 +108,7 @@ pub(crate) static ERICA: Section = Section {
 const PORTS: &[Variant<bool>] =
     &[Variant { name: "efci", section: &EFCI, value: false }, Variant { name: "erica", section: &ERICA, value: true }];
 
-/// What a contract of available bit rate says.
+/// The parameters of a contract of available bit rate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Abr {
     pub(crate) parameters: Parameters,

@@ -108,7 +108,7 @@ pub(crate) fn build<'d>(
         let hold = service.and_then(|service| service.abr?.hold).filter(|_| !back);
         circuits.push(Circuit { traffic, back, vcs: vcs.collect::<Vec<VcId>>(), edge, hold });
     }
-    // What the tables could not see.
+    // Checks that need the whole network.
     if let Err(error) = CellNetwork::new(&spec) {
         root.error("switch", error.to_string(), None);
         return None;

@@ -195,7 +195,7 @@ impl Contracts {
         self.find_index(table, key).map(|index| &self.services[index])
     }
 
-    /// The same, by its place.
+    /// The contract at this index.
     pub(crate) fn find_index(&self, table: &Table<'_>, key: &'static str) -> Option<usize> {
         let name: String = table.optional(key)?;
         let found = self.services.iter().position(|service| service.name == name);
@@ -265,7 +265,7 @@ fn service<'d>(item: Unopened<'d>, classes: Option<&[String]>) -> Option<(Servic
     Some((service, table))
 }
 
-/// What is policed. The outer `None`: something is wrong, which is then in the report.
+/// The policing of a contract. The outer `None`: something is wrong, which is then in the report.
 #[expect(clippy::option_option, reason = "wrong, or none")]
 fn contract(table: &Table<'_>, form: Form) -> Option<Option<Contract>> {
     let cdvt: Option<Duration> = table.get("cdvt");

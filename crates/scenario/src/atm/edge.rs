@@ -1,4 +1,5 @@
-//! `[[edge]]`: what packets of a class get where they become cells: drop precedence, cell loss priority, contract and path.
+//! `[[edge]]`: what packets of a class get where they become cells: drop precedence, cell loss priority,
+//! contract and path.
 
 use lastmile_model::{Edge, MeterScope, NodeIndex};
 use lastmile_queueing::meter::{Color, Config as Meter, conditioner};
@@ -78,7 +79,7 @@ struct Class {
     back: bool,
 }
 
-/// What the packets of a traffic get at an edge.
+/// The treatment of the packets of one traffic at an edge.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
     /// Its place among the edges.
@@ -128,7 +129,7 @@ impl Edges {
         Some(Found { edge, contract, path })
     }
 
-    /// What the simulator needs of them.
+    /// The edges as the simulator takes them.
     pub(crate) fn into_spec(self) -> Vec<Edge> {
         self.classes.into_iter().map(|class| class.edge).collect()
     }

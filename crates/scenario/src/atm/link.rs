@@ -59,8 +59,8 @@ pub(crate) static CELL_BACK: Section = Section {
     ],
 };
 
-/// Bit rates for cells, 424 bits each. SDH: 260 of 270 columns (G.707). DS3: 12 cells in 125 us (PLCP). E3: 530 bytes in 125 us
-/// (G.832). DS1, E1: 24 and 30 time slots (G.804).
+/// Bit rates for cells, 424 bits each. SDH: 260 of 270 columns (G.707). DS3: 12 cells in 125 us (PLCP). E3:
+/// 530 bytes in 125 us (G.832). DS1, E1: 24 and 30 time slots (G.804).
 const INTERFACES: &[(&str, BitRate)] = &[
     ("oc-3c", BitRate::from_kbit_per_s(149_760)),
     ("stm-1", BitRate::from_kbit_per_s(149_760)),
@@ -118,12 +118,12 @@ impl CellLine {
         Some(Self { rate, pace, delay: delay?, loss, port: port? })
     }
 
-    /// The same the other way, where the port is that of `near`.
+    /// The link of the other direction, with the port of `near`.
     pub(crate) fn turned(&self, near: Option<&Switch>) -> Self {
         Self { port: near.map_or_else(Port::of_host, |switch| switch.port.clone()), ..self.clone() }
     }
 
-    /// The same as the simulator's link, which says what a packet alone would take.
+    /// The link of the simulated network, from which the time of a single packet follows.
     pub(crate) fn link(&self, name: String, from: NodeIndex, to: NodeIndex, settings: &Settings) -> Link {
         Link {
             name,

@@ -1,7 +1,8 @@
-//! ATM networks as a file describes them: switches, links of cells, contracts, and which traffic takes which virtual channel.
+//! ATM networks as a file describes them: switches, links of cells, contracts, and which traffic takes which
+//! virtual channel.
 //!
-//! Whatever leads to or from a switch carries cells. Every flow has virtual channels of its own along its way, one there and one
-//! back, from the last node that is no switch to the next; nobody has to list them.
+//! Every link to or from a switch carries cells. Every flow has virtual channels of its own along its way,
+//! one there and one back, from the last node that is no switch to the next; nobody has to list them.
 
 pub(crate) mod abr;
 pub(crate) mod circuits;
@@ -36,7 +37,7 @@ pub(crate) static ATM: Section = Section {
     ],
 };
 
-/// What `[atm]` says.
+/// The settings of `[atm]`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
     pub(crate) encapsulation: Encapsulation,
@@ -56,7 +57,7 @@ impl Settings {
         }
     }
 
-    /// What a packet takes on a link of cells.
+    /// The cost of a packet on a link of cells.
     pub(crate) fn link_layer(&self) -> LinkLayer {
         match self.encapsulation {
             Encapsulation::LlcSnap => preset::IPOA_LLCSNAP.link,

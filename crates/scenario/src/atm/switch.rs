@@ -69,7 +69,7 @@ impl Port {
         Self { queues: lastmile_atm::Queues::Fifo(queue), classes: Vec::new() }
     }
 
-    /// That of a host: it holds what its applications send.
+    /// The port of a host, which holds all that its applications send.
     pub(crate) fn of_host() -> Self {
         Self::tail_drop(None)
     }

@@ -58,7 +58,7 @@ pub(super) fn ip_of(link: DataLink, frame: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// What an Ethernet type says of the bytes after it.
+/// The content after an Ethernet type.
 fn by_type(ethertype: u16, rest: &[u8]) -> Option<&[u8]> {
     match ethertype {
         0x0800 | 0x86dd => Some(rest),
@@ -70,7 +70,7 @@ fn by_type(ethertype: u16, rest: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// What a PPP frame without address and control carries.
+/// The content of a PPP frame without address and control.
 fn ppp(frame: &[u8]) -> Option<&[u8]> {
     match frame {
         [0x00, 0x21 | 0x57, ip @ ..] | [0x21 | 0x57, ip @ ..] => Some(ip),

@@ -1,6 +1,7 @@
 //! pcapng (IETF draft-ietf-opsawg-pcapng).
 //!
-//! Of packets only the fixed fields are read, so that no option of a packet, nor a block that is not needed, can end the reading.
+//! Of packets only the fixed fields are read, so that no option of a packet, nor a block that is not needed,
+//! can end the reading.
 
 use std::io::Read;
 
@@ -18,7 +19,7 @@ const PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
 
-/// A packet as it stands in its block.
+/// A packet as its block gives it.
 struct Packet<'a> {
     interface: u32,
     /// In the unit of the interface; `None` for a simple packet.
@@ -36,7 +37,7 @@ pub(super) fn read(mut file: impl Read, take: &mut Take<'_>) -> Result<Extent, S
         PcapNgReader::new(head.as_slice().chain(file)).map_err(|error| format!("no pcapng: {}", broken(&error)))?;
     let mut order = reader.section().endianness;
     let mut extent = Extent { bytes: u64::from(length), broken: None };
-    // Those of the section; the reader has them too, but not while a block is borrowed from it.
+    // The interfaces of the section. The reader has a copy that cannot be read while a block is borrowed from it.
     let mut interfaces: Vec<InterfaceDescriptionBlock<'static>> = Vec::new();
     loop {
         let block = match reader.next_raw_block() {
@@ -107,8 +108,8 @@ fn packet<'a>(
     Some(Packet { interface, time: Some(time), data })
 }
 
-/// A time of an interface in nanoseconds: `if_tsresol` is a negative power of ten, or of two where its highest bit is set; `if_tsoffset`
-/// are seconds to add.
+/// A time of an interface in nanoseconds: `if_tsresol` is a negative power of ten, or of two where its
+/// highest bit is set; `if_tsoffset` are seconds to add.
 fn to_ns(raw: u64, interface: &InterfaceDescriptionBlock<'_>) -> Option<u64> {
     let (mut resolution, mut offset_s) = (6, 0);
     for option in &interface.options {

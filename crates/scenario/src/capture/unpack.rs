@@ -1,4 +1,5 @@
-//! Compressed files, known by their first bytes: gzip (RFC 1952) and Zstandard (RFC 8878). Several members or frames in a row are one file.
+//! Compressed files, known by their first bytes: gzip (RFC 1952) and Zstandard (RFC 8878). Several members or
+//! frames in a row are one file.
 
 use std::io::{self, BufRead, BufReader, Read};
 

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Meta;
-use lastmile_queueing::Match;
 use lastmile_queueing::classify::rules;
 use lastmile_queueing::sched::tree::{TreeError, Wrong};
 use lastmile_queueing::spec::Spec;
+use lastmile_queueing::{Match, fifo};
 use lastmile_units::{BitRate, ByteCount, WireBytes};
 
 use super::scheduler::{Plan, ROOT};
@@ -267,7 +267,7 @@ fn queue_of(table: &Table<'_>, key: &'static str, ceil: Option<BitRate>, around:
         return queue::read(queue, wire).map(|queue| around.patient(queue));
     }
     let limit = queue::limit_of(table, "limit", wire)?;
-    let spec = Spec::Fifo { limit, drop: lastmile_queueing::Overflow::Tail };
+    let spec = Spec::Fifo(fifo::Config { limit, drop: lastmile_queueing::Overflow::Tail });
     queue::checked_at(table, "limit", &spec, &wire.layer)
 }
 

@@ -2,10 +2,10 @@
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::Match;
-use lastmile_queueing::ack::{clamp, pacing};
+use lastmile_queueing::ack::{clamp, handshakes, pacing};
 use lastmile_queueing::classify::rules;
-use lastmile_queueing::meter::{self, drain, policer};
-use lastmile_queueing::spec::Spec;
+use lastmile_queueing::meter::{self, drain, policer, tbf};
+use lastmile_queueing::spec::{Over, Spec};
 use lastmile_units::{BitRate, ByteCount, Duration, Ratio, WireBytes};
 
 use super::classes::{Around, FORMS, Form, Sharing, scheduled};
@@ -30,11 +30,11 @@ impl Regulated {
     /// `queue` with the regulators around it.
     pub(super) fn over(&self, queue: Spec) -> Spec {
         let queue = match &self.pace {
-            Some(config) => Spec::AckPacing { config: config.clone(), queue: Box::new(queue) },
+            Some(config) => Spec::AckPacing(Over { config: config.clone(), queue: Box::new(queue) }),
             None => queue,
         };
         match &self.clamp {
-            Some(config) => Spec::WindowClamp { config: config.clone(), queue: Box::new(queue) },
+            Some(config) => Spec::WindowClamp(Over { config: config.clone(), queue: Box::new(queue) }),
             None => queue,
         }
     }
@@ -45,7 +45,7 @@ impl Around {
     pub(super) fn one_by_one(&self, line: BitRate, share: Ratio, queue: Spec) -> Spec {
         let (largest, catch_up) = (self.largest, Duration::ZERO);
         let config = drain::Config { line, share, drain: None, urgent: Match::Never, largest, catch_up };
-        Spec::Drain { config, queue: Box::new(queue) }
+        Spec::Drain(Over { config, queue: Box::new(queue) })
     }
 
     /// `queue` behind a token bucket of the rate.
@@ -54,7 +54,10 @@ impl Around {
             return queue;
         }
         let (rate, burst, largest) = (self.rate, self.largest_wire(), self.largest);
-        Spec::Tbf { rate, burst, peak: None, largest, catch_up: Duration::ZERO, queue: Box::new(queue) }
+        Spec::Tbf(Over {
+            config: tbf::Config { rate, burst, peak: None, largest, catch_up: Duration::ZERO },
+            queue: Box::new(queue),
+        })
     }
 }
 
@@ -97,7 +100,9 @@ pub(super) fn read(table: &Table<'_>, line: Line) -> Option<(Option<Down>, Regul
         return Some((None, regulated));
     }
     let policed = |queue| match &police {
-        Some(police) => Box::new(Spec::Policer { rules: vec![police.rule(largest)], queue }),
+        Some(police) => {
+            Box::new(Spec::Policer(Over { config: policer::Config { rules: vec![police.rule(largest)] }, queue }))
+        }
         None => queue,
     };
     // Below the rules and the drain, which sees all that arrives.
@@ -109,16 +114,16 @@ pub(super) fn read(table: &Table<'_>, line: Line) -> Option<(Option<Down>, Regul
     let queue = match (drain, share, queue) {
         // Below the rules, whose classes say what is urgent.
         (Some(_), _, Spec::Rules(rules)) => {
-            let queue = Box::new(Spec::Drain { config, queue: rules.queue });
+            let queue = Box::new(Spec::Drain(Over { config, queue: rules.queue }));
             Spec::Rules(rules::Config { queue, ..rules })
         }
-        (Some(_), _, queue) => Spec::Drain { config, queue: Box::new(queue) },
+        (Some(_), _, queue) => Spec::Drain(Over { config, queue: Box::new(queue) }),
         (None, Some(_), queue) if !shapes_itself => around.shaped(queue),
         (.., queue) => queue,
     };
     // The clamp asks what SYN-ACKs say, which come this way.
     let queue = match &regulated.clamp {
-        Some(_) => Spec::Witness { queue: Box::new(queue) },
+        Some(_) => Spec::Witness(Over { config: handshakes::Config, queue: Box::new(queue) }),
         None => queue,
     };
     let queue = queue::checked_at(table, "queue", &queue, &line.down_layer)?;

@@ -19,7 +19,7 @@ use std::path::Path;
 use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::Match;
 use lastmile_queueing::meter::drain;
-use lastmile_queueing::spec::Spec;
+use lastmile_queueing::spec::{Over, Spec};
 use lastmile_units::{BitRate, ByteCount, Duration, Ratio, WireBytes};
 
 use crate::diagnostics::{Diagnostic, Place, Report, Source, did_you_mean};
@@ -241,7 +241,7 @@ impl Policy {
         let up = match self.place {
             Position::Middlebox => self.up.clone(),
             // What is meant for the modem knows that the line takes one packet at a time.
-            Position::Modem => Spec::Drain {
+            Position::Modem => Spec::Drain(Over {
                 config: drain::Config {
                     line: self.rate,
                     share: Ratio::ONE,
@@ -251,7 +251,7 @@ impl Policy {
                     catch_up: Duration::ZERO,
                 },
                 queue: Box::new(self.up.clone()),
-            },
+            }),
         };
         (up, self.down.as_ref().map_or_else(|| Spec::fifo(UNSHAPED), |down| down.queue.clone()))
     }

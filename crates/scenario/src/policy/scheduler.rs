@@ -2,7 +2,7 @@
 
 use lastmile_queueing::Match;
 use lastmile_queueing::sched::tree::{self, Tree};
-use lastmile_queueing::sched::{cbq, custom, htb};
+use lastmile_queueing::sched::{cbq, custom, htb, priority};
 use lastmile_queueing::spec::{ClassSpec, Spec};
 use lastmile_units::{BitRate, ByteCount, Ratio, WireBytes};
 
@@ -78,7 +78,9 @@ impl Plan<'_> {
     }
 
     pub(super) fn priority(&self) -> Spec {
-        Spec::Priority { classes: self.ordered(|class| class.priority).map(|(_, spec)| spec).collect() }
+        Spec::Priority(priority::Config {
+            classes: self.ordered(|class| class.priority).map(|(_, spec)| spec).collect(),
+        })
     }
 
     /// The classes by `key`, that of what no rule matches among them.

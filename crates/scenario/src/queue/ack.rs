@@ -1,184 +1,124 @@
 //! Queues that regulate acknowledgements.
 
-use lastmile_queueing::ack::{Fraction, cake, clamp, filter, pacing, regenerator, sad};
-use lastmile_queueing::spec::Spec;
+use lastmile_queueing::ack::{Fraction, cake, clamp, collapsing, filter, pacing, regenerator, sad};
+use lastmile_queueing::spec::Over;
 use lastmile_units::{BitRate, ByteCount, Duration, Ratio};
 
 use super::matching::{EXEMPT, exempt};
-use super::{BELOW, DROP, LIMIT, Wire, below, limit_and_drop};
+use super::{BELOW, DROP, LIMIT, Readable, Wire, below, limit_and_drop};
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 
-pub(crate) static SAD: Section = Section {
-    heading: "`kind = \"sad\"`",
-    about: "Smart ACK Dropper: at most one pure ACK of each flow waits, and it leaves with the newest values.",
-    keys: &[
-        Key::with_default(
-            "duplicates",
-            Kind::Choice(&["keep", "count"]),
-            "keep",
-            "Duplicate ACKs are queued untouched, or dropped and counted for a regenerator.",
-        ),
-        Key::with_default(
+impl Readable for Over<sad::Config> {
+    const SECTION: &'static Section = &Section {
+        heading: "`kind = \"sad\"`",
+        about: "Smart ACK Dropper: at most one pure ACK of each flow waits, and it leaves with the newest values.",
+        keys: &[
+            Key::with_default(
+                "duplicates",
+                Kind::Choice(&["keep", "count"]),
+                "keep",
+                "Duplicate ACKs are queued untouched, or dropped and counted for a regenerator.",
+            ),
+            Key::with_default(
+                "report",
+                Kind::Choice(&["none", "list", "signal"]),
+                "none",
+                "How an `ack-regenerator` behind the line is told what was suppressed: not, in the ACK that leaves, or in a packet ahead of it.",
+            ),
+            EXEMPT,
+            BELOW,
+            LIMIT,
+            DROP,
+        ],
+    };
+
+    fn read(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Self> {
+        let options = &[("keep", sad::Duplicates::Keep), ("count", sad::Duplicates::Count)];
+        let duplicates = table.choice("duplicates", options);
+        let report = table.choice(
             "report",
-            Kind::Choice(&["none", "list", "signal"]),
-            "none",
-            "How an `ack-regenerator` behind the line is told what was suppressed: not, in the ACK that leaves, or in a packet ahead of it.",
-        ),
-        EXEMPT,
-        BELOW,
-        LIMIT,
-        DROP,
-    ],
-};
-
-pub(crate) static ACK_FILTER: Section = Section {
-    heading: "`kind = \"ack-filter\"`",
-    about: "A FIFO in which a new ACK takes the place of older ones of its flow.",
-    keys: &[
-        LIMIT,
-        DROP,
-        Key::with_default("fraction", Kind::Share, "100 %", "Share of the older ACKs that a new one removes.")
-            .at_least("0.0001 %"),
-        Key::with_default(
-            "duplicates",
-            Kind::Choice(&["keep", "remove"]),
-            "keep",
-            "Duplicate ACKs stay, or are filtered like any older one.",
-        ),
-        EXEMPT,
-    ],
-};
-
-pub(crate) static ACK_COLLAPSING: Section = Section {
-    heading: "`kind = \"ack-collapsing\"`",
-    about: "A FIFO in which every ACK waits; when the oldest of a flow is to leave, the newest goes in its place and the rest is dropped.",
-    keys: &[LIMIT, DROP, EXEMPT],
-};
-
-pub(crate) static CAKE_ACK_FILTER: Section = Section {
-    heading: "`kind = \"cake-ack-filter\"`",
-    about: "A FIFO with the ACK filter of CAKE: when a segment is queued, at most one older ACK of its flow goes.",
-    keys: &[
-        LIMIT,
-        DROP,
-        Key::with_default(
-            "mode",
-            Kind::Choice(&["normal", "aggressive"]),
-            "normal",
-            "`ack-filter` of tc-cake(8), which leaves two ACKs of a flow, or `ack-filter-aggressive`, which may leave one.",
-        ),
-        EXEMPT,
-    ],
-};
-
-pub(crate) static ACK_REGENERATOR: Section = Section {
-    heading: "`kind = \"ack-regenerator\"`",
-    about: "Puts back, behind the line, the ACKs that were suppressed before it.",
-    keys: &[
-        Key::with_default(
-            "know",
-            Kind::Choice(&["list", "signal", "interpolate"]),
-            "list",
-            "How it learns what was suppressed: as the `report` of the `sad` before the line says, or from the distance between ACKs.",
-        ),
-        Key::with_default(
-            "factor",
-            Kind::Count,
-            "1",
-            "ACKs to make of `per` suppressed ones; `factor` / `per` is at most 16.",
-        )
-        .at_least("1")
-        .at_most("16000"),
-        Key::with_default("per", Kind::Count, "1", "Suppressed ACKs of which `factor` are made.")
-            .at_least("1")
-            .at_most("16000"),
-        Key::with_default(
-            "release",
-            Kind::Choice(&["burst", "paced"]),
-            "burst",
-            "At once, or spread over the time since the flow's previous ACK came.",
-        ),
-        Key::with_default("max_hold", Kind::Time, "100 ms", "With `paced`: the longest that a packet is held.")
-            .at_least("1 us")
-            .at_most("500 ms"),
-        Key::with_default("segments", Kind::Count, "2", "With `interpolate`: segments for each ACK of the receiver.")
-            .at_least("1")
-            .at_most("1000"),
-        Key::with_default("segment_size", Kind::Bytes, "1460 B", "With `interpolate`: payload of a segment.")
-            .at_least("1 B")
-            .at_most("65535 B"),
-        Key::with_default("idle", Kind::Time, "60 s", "A flow is forgotten after so long a silence.")
-            .at_least("1 s")
-            .at_most("1 h"),
-        EXEMPT,
-        BELOW,
-        LIMIT,
-        DROP,
-    ],
-};
-
-pub(crate) static ACK_PACING: Section = Section {
-    heading: "`kind = \"ack-pacing\"`",
-    about: "ACKs go on no faster than the data that they let go can follow. Only pure ACKs are held.",
-    keys: &[
-        Key::required(
-            "rate",
-            Kind::Rate,
-            "Bytes that are acknowledged in a time, all flows together: payload of the other direction.",
-        ),
-        Key::with_default("max_hold", Kind::Time, "100 ms", "The longest that an ACK is held.")
-            .at_least("1 us")
-            .at_most("500 ms"),
-        EXEMPT,
-        BELOW,
-        LIMIT,
-        DROP,
-    ],
-};
-
-pub(crate) static WINDOW_CLAMP: Section = Section {
-    heading: "`kind = \"window-clamp\"`",
-    about: "Lowers the window that receivers advertise, to `window` for each flow, or to what `rate` delivers in `rtt` for all \
-            active flows together.",
-    keys: &[
-        Key::optional("window", Kind::Bytes, "`rate` and `rtt`", "What a flow may have in flight."),
-        Key::optional("rate", Kind::Rate, "`window`", "Payload of the other direction."),
-        Key::optional("rtt", Kind::Time, "`window`", "The round-trip time, with as much waiting as is wanted."),
-        Key::with_default("mss", Kind::Bytes, "1460 B", "Payload of a full segment: no window is lowered below.")
-            .at_least("1 B")
-            .at_most("65535 B"),
-        EXEMPT,
-        BELOW,
-        LIMIT,
-        DROP,
-    ],
-};
-
-pub(super) fn sad(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Spec> {
-    let options = &[("keep", sad::Duplicates::Keep), ("count", sad::Duplicates::Count)];
-    let duplicates = table.choice("duplicates", options);
-    let report = table
-        .choice("report", &[("none", sad::Report::None), ("list", sad::Report::List), ("signal", sad::Report::Signal)]);
-    let exempt = exempt(table);
-    let queue = below(table, wire, depth);
-    Some(Spec::Sad { duplicates: duplicates?, report: report?, exempt: exempt?, queue: Box::new(queue?) })
+            &[("none", sad::Report::None), ("list", sad::Report::List), ("signal", sad::Report::Signal)],
+        );
+        let exempt = exempt(table);
+        let queue = below(table, wire, depth);
+        let config = sad::Config { duplicates: duplicates?, report: report?, exempt: exempt? };
+        Some(Self::new(config, queue?))
+    }
 }
 
-pub(super) fn regenerator(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Spec> {
-    let know = know(table);
-    let factor = factor(table);
-    let max_hold: Option<Duration> = table.get("max_hold");
-    let release = table.choice("release", &[("burst", false), ("paced", true)]);
-    if release == Some(false) && table.has("max_hold") {
-        table.error("max_hold", "max_hold, but what is restored leaves at once", Some("release = \"paced\"".into()));
+impl Readable for Over<regenerator::Config> {
+    const SECTION: &'static Section = &Section {
+        heading: "`kind = \"ack-regenerator\"`",
+        about: "Puts back, behind the line, the ACKs that were suppressed before it.",
+        keys: &[
+            Key::with_default(
+                "know",
+                Kind::Choice(&["list", "signal", "interpolate"]),
+                "list",
+                "How it learns what was suppressed: as the `report` of the `sad` before the line says, or from the distance between ACKs.",
+            ),
+            Key::with_default(
+                "factor",
+                Kind::Count,
+                "1",
+                "ACKs to make of `per` suppressed ones; `factor` / `per` is at most 16.",
+            )
+            .at_least("1")
+            .at_most("16000"),
+            Key::with_default("per", Kind::Count, "1", "Suppressed ACKs of which `factor` are made.")
+                .at_least("1")
+                .at_most("16000"),
+            Key::with_default(
+                "release",
+                Kind::Choice(&["burst", "paced"]),
+                "burst",
+                "At once, or spread over the time since the flow's previous ACK came.",
+            ),
+            Key::with_default("max_hold", Kind::Time, "100 ms", "With `paced`: the longest that a packet is held.")
+                .at_least("1 us")
+                .at_most("500 ms"),
+            Key::with_default(
+                "segments",
+                Kind::Count,
+                "2",
+                "With `interpolate`: segments for each ACK of the receiver.",
+            )
+            .at_least("1")
+            .at_most("1000"),
+            Key::with_default("segment_size", Kind::Bytes, "1460 B", "With `interpolate`: payload of a segment.")
+                .at_least("1 B")
+                .at_most("65535 B"),
+            Key::with_default("idle", Kind::Time, "60 s", "A flow is forgotten after so long a silence.")
+                .at_least("1 s")
+                .at_most("1 h"),
+            EXEMPT,
+            BELOW,
+            LIMIT,
+            DROP,
+        ],
+    };
+
+    fn read(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Self> {
+        let know = know(table);
+        let factor = factor(table);
+        let max_hold: Option<Duration> = table.get("max_hold");
+        let release = table.choice("release", &[("burst", false), ("paced", true)]);
+        if release == Some(false) && table.has("max_hold") {
+            table.error(
+                "max_hold",
+                "max_hold, but what is restored leaves at once",
+                Some("release = \"paced\"".into()),
+            );
+        }
+        let idle: Option<Duration> = table.get("idle");
+        let exempt = exempt(table);
+        let queue = below(table, wire, depth);
+        let release =
+            if release? { regenerator::Release::Paced { hold: max_hold? } } else { regenerator::Release::Burst };
+        let config = regenerator::Config { know: know?, factor: factor?, release, idle: idle?, exempt: exempt? };
+        Some(Self::new(config, queue?))
     }
-    let idle: Option<Duration> = table.get("idle");
-    let exempt = exempt(table);
-    let queue = below(table, wire, depth);
-    let release = if release? { regenerator::Release::Paced { hold: max_hold? } } else { regenerator::Release::Burst };
-    let config = regenerator::Config { know: know?, factor: factor?, release, idle: idle?, exempt: exempt? };
-    Some(Spec::AckRegenerator { config, queue: Box::new(queue?) })
 }
 
 fn know(table: &Table<'_>) -> Option<regenerator::Know> {
@@ -210,11 +150,31 @@ fn factor(table: &Table<'_>) -> Option<regenerator::Factor> {
     exact
 }
 
-pub(super) fn filter(table: &Table<'_>, wire: &Wire) -> Option<Spec> {
-    let held = limit_and_drop(table, wire);
-    let rules = rules(table);
-    let (limit, drop) = held?;
-    Some(Spec::AckFilter { limit, drop, rules: rules? })
+impl Readable for filter::Config {
+    const SECTION: &'static Section = &Section {
+        heading: "`kind = \"ack-filter\"`",
+        about: "A FIFO in which a new ACK takes the place of older ones of its flow.",
+        keys: &[
+            LIMIT,
+            DROP,
+            Key::with_default("fraction", Kind::Share, "100 %", "Share of the older ACKs that a new one removes.")
+                .at_least("0.0001 %"),
+            Key::with_default(
+                "duplicates",
+                Kind::Choice(&["keep", "remove"]),
+                "keep",
+                "Duplicate ACKs stay, or are filtered like any older one.",
+            ),
+            EXEMPT,
+        ],
+    };
+
+    fn read(table: &Table<'_>, wire: &Wire, _depth: usize) -> Option<Self> {
+        let held = limit_and_drop(table, wire);
+        let rules = rules(table);
+        let (limit, drop) = held?;
+        Some(Self { limit, drop, rules: rules? })
+    }
 }
 
 fn rules(table: &Table<'_>) -> Option<filter::Rules> {
@@ -226,37 +186,104 @@ fn rules(table: &Table<'_>) -> Option<filter::Rules> {
     Some(filter::Rules { fraction, duplicates: duplicates?, exempt: exempt? })
 }
 
-pub(super) fn collapsing(table: &Table<'_>, wire: &Wire) -> Option<Spec> {
-    let held = limit_and_drop(table, wire);
-    let exempt = exempt(table);
-    let (limit, drop) = held?;
-    Some(Spec::AckCollapsing { limit, drop, exempt: exempt? })
+impl Readable for collapsing::Config {
+    const SECTION: &'static Section = &Section {
+        heading: "`kind = \"ack-collapsing\"`",
+        about: "A FIFO in which every ACK waits; when the oldest of a flow is to leave, the newest goes in its place and the rest is dropped.",
+        keys: &[LIMIT, DROP, EXEMPT],
+    };
+
+    fn read(table: &Table<'_>, wire: &Wire, _depth: usize) -> Option<Self> {
+        let held = limit_and_drop(table, wire);
+        let exempt = exempt(table);
+        let (limit, drop) = held?;
+        Some(Self { limit, drop, exempt: exempt? })
+    }
 }
 
-pub(super) fn cake_filter(table: &Table<'_>, wire: &Wire) -> Option<Spec> {
-    let held = limit_and_drop(table, wire);
-    let mode = table.choice("mode", &[("normal", cake::Mode::Normal), ("aggressive", cake::Mode::Aggressive)]);
-    let exempt = exempt(table);
-    let (limit, drop) = held?;
-    Some(Spec::CakeAckFilter { limit, drop, rules: cake::Rules { mode: mode?, exempt: exempt? } })
+impl Readable for cake::Config {
+    const SECTION: &'static Section = &Section {
+        heading: "`kind = \"cake-ack-filter\"`",
+        about: "A FIFO with the ACK filter of CAKE: when a segment is queued, at most one older ACK of its flow goes.",
+        keys: &[
+            LIMIT,
+            DROP,
+            Key::with_default(
+                "mode",
+                Kind::Choice(&["normal", "aggressive"]),
+                "normal",
+                "`ack-filter` of tc-cake(8), which leaves two ACKs of a flow, or `ack-filter-aggressive`, which may leave one.",
+            ),
+            EXEMPT,
+        ],
+    };
+
+    fn read(table: &Table<'_>, wire: &Wire, _depth: usize) -> Option<Self> {
+        let held = limit_and_drop(table, wire);
+        let mode = table.choice("mode", &[("normal", cake::Mode::Normal), ("aggressive", cake::Mode::Aggressive)]);
+        let exempt = exempt(table);
+        let (limit, drop) = held?;
+        Some(Self { limit, drop, rules: cake::Rules { mode: mode?, exempt: exempt? } })
+    }
 }
 
-pub(super) fn pacing(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Spec> {
-    let rate: Option<BitRate> = table.get("rate");
-    let max_hold: Option<Duration> = table.get("max_hold");
-    let exempt = exempt(table);
-    let queue = below(table, wire, depth);
-    let config = pacing::Config { rate: rate?, max_hold: max_hold?, exempt: exempt? };
-    Some(Spec::AckPacing { config, queue: Box::new(queue?) })
+impl Readable for Over<pacing::Config> {
+    const SECTION: &'static Section = &Section {
+        heading: "`kind = \"ack-pacing\"`",
+        about: "ACKs go on no faster than the data that they let go can follow. Only pure ACKs are held.",
+        keys: &[
+            Key::required(
+                "rate",
+                Kind::Rate,
+                "Bytes that are acknowledged in a time, all flows together: payload of the other direction.",
+            ),
+            Key::with_default("max_hold", Kind::Time, "100 ms", "The longest that an ACK is held.")
+                .at_least("1 us")
+                .at_most("500 ms"),
+            EXEMPT,
+            BELOW,
+            LIMIT,
+            DROP,
+        ],
+    };
+
+    fn read(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Self> {
+        let rate: Option<BitRate> = table.get("rate");
+        let max_hold: Option<Duration> = table.get("max_hold");
+        let exempt = exempt(table);
+        let queue = below(table, wire, depth);
+        let config = pacing::Config { rate: rate?, max_hold: max_hold?, exempt: exempt? };
+        Some(Self::new(config, queue?))
+    }
 }
 
-pub(super) fn window_clamp(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Spec> {
-    let target = target(table);
-    let mss: Option<ByteCount> = table.get("mss");
-    let exempt = exempt(table);
-    let queue = below(table, wire, depth);
-    let config = clamp::Config { target: target?, mss: mss?, exempt: exempt? };
-    Some(Spec::WindowClamp { config, queue: Box::new(queue?) })
+impl Readable for Over<clamp::Config> {
+    const SECTION: &'static Section = &Section {
+        heading: "`kind = \"window-clamp\"`",
+        about: "Lowers the window that receivers advertise, to `window` for each flow, or to what `rate` delivers in `rtt` for all \
+            active flows together.",
+        keys: &[
+            Key::optional("window", Kind::Bytes, "`rate` and `rtt`", "What a flow may have in flight."),
+            Key::optional("rate", Kind::Rate, "`window`", "Payload of the other direction."),
+            Key::optional("rtt", Kind::Time, "`window`", "The round-trip time, with as much waiting as is wanted."),
+            Key::with_default("mss", Kind::Bytes, "1460 B", "Payload of a full segment: no window is lowered below.")
+                .at_least("1 B")
+                .at_most("65535 B"),
+            EXEMPT,
+            BELOW,
+            LIMIT,
+            DROP,
+        ],
+    };
+
+    fn read(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Self> {
+        let target = target(table);
+        let mss: Option<ByteCount> = table.get("mss");
+        let exempt = exempt(table);
+        let queue = below(table, wire, depth);
+        let config = clamp::Config { target: target?, mss: mss?, exempt: exempt? };
+        Some(Self::new(config, queue?))
+    }
 }
 
 /// A window for each flow, or a rate and a round-trip time for all.

@@ -1,11 +1,10 @@
 //! Queues that manage themselves actively.
 
-use lastmile_packet::Meta;
-use lastmile_queueing::aqm::{codel, red};
-use lastmile_queueing::spec::{Problem, Spec};
+use lastmile_queueing::aqm::{codel, pie, red};
+use lastmile_queueing::spec::Problem;
 use lastmile_units::{BitRate, ByteCount, Duration, PacketCount, Ratio};
 
-use super::{Wire, capacity};
+use super::{Readable, Wire, capacity};
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 
@@ -31,131 +30,202 @@ pub(super) const LARGEST: Key = Key::with_default(
 .at_least("1 B")
 .at_most("65535 B");
 
-pub(crate) static CODEL: Section = Section {
-    heading: "`kind = \"codel\"`",
-    about: "CoDel (RFC 8289): a FIFO that drops its oldest packet when all have waited longer than `target` for an `interval`.",
-    keys: &[TARGET, INTERVAL, ECN, LARGEST, Key::with_default("limit", Kind::Limit, "1000 packets", capacity::ABOUT)],
-};
+impl Readable for codel::Config {
+    const SECTION: &'static Section = &Section {
+        heading: "`kind = \"codel\"`",
+        about: "CoDel (RFC 8289): a FIFO that drops its oldest packet when all have waited longer than `target` for an `interval`.",
+        keys: &[
+            TARGET,
+            INTERVAL,
+            ECN,
+            LARGEST,
+            Key::with_default("limit", Kind::Limit, "1000 packets", capacity::ABOUT),
+        ],
+    };
 
-pub(super) fn codel(table: &Table<'_>, wire: &Wire) -> Option<Spec> {
-    let target: Option<Duration> = table.get("target");
-    let interval: Option<Duration> = table.get("interval");
-    let ecn: Option<bool> = table.get("ecn");
-    let largest: Option<ByteCount> = table.get("largest");
-    let limit = capacity::limit(table, "limit", wire);
-    let config = codel::Config { target: target?, interval: interval?, limit: limit?, ecn: ecn?, largest: largest? };
-    buildable(table, Spec::Codel(config), wire)
+    fn read(table: &Table<'_>, wire: &Wire, _depth: usize) -> Option<Self> {
+        let target: Option<Duration> = table.get("target");
+        let interval: Option<Duration> = table.get("interval");
+        let ecn: Option<bool> = table.get("ecn");
+        let largest: Option<ByteCount> = table.get("largest");
+        let limit = capacity::limit(table, "limit", wire);
+        Some(Self { target: target?, interval: interval?, limit: limit?, ecn: ecn?, largest: largest? })
+    }
 }
 
-pub(crate) static RED: Section = Section {
-    heading: "`kind = \"red\"`",
-    about: "RED (Floyd and Jacobson 1993): a FIFO that drops what arrives with a probability that grows with its average length.",
-    keys: &[
-        Key::with_default("min", Kind::Limit, "5 packets", "An average below this is left alone."),
-        Key::with_default(
-            "max",
-            Kind::Limit,
-            "15 packets",
-            "From here on everything is dropped; with `gentle`, from twice this on. In the unit of `min`.",
-        ),
-        Key::with_default(
-            "probability",
-            Kind::Share,
-            "2 %",
-            "How likely a drop is when the average is just below `max`, before drops are spread.",
-        ),
-        Key::optional(
-            "weight",
-            Kind::Share,
-            "the power of two for `burst`",
-            "How fast the average follows the queue: the share of each new observation.",
-        ),
-        Key::optional(
-            "burst",
-            Kind::Other("packets"),
-            "a third of twice `min` and `max`",
-            "So many packets that arrive at once leave the average below `min`.",
-        ),
-        Key::with_default(
-            "avpkt",
-            Kind::Bytes,
-            "1000 B",
-            "An IP packet of average size: what a pause and a burst are counted in.",
-        )
-        .at_least("1 B")
-        .at_most("65535 B"),
-        Key::with_default(
-            "bandwidth",
-            Kind::Rate,
-            "10 Mbit/s",
-            "The rate of the line, at which the average decays while nothing waits.",
-        ),
-        ECN,
-        Key::with_default("harddrop", Kind::Flag, "false", "Drops instead of marking when the average is above `max`."),
-        Key::with_default(
-            "gentle",
-            Kind::Flag,
-            "true",
-            "From `max` to twice `max` the probability grows to one, in place of a step.",
-        ),
-        Key::with_default("limit", Kind::Limit, "100 packets", capacity::ABOUT),
-        Key::with_default("seed", Kind::Count, "1", "Which random numbers decide."),
-    ],
-};
+impl Readable for pie::Config {
+    const SECTION: &'static Section = &Section {
+        heading: "`kind = \"pie\"`",
+        about: "PIE (RFC 8033): a FIFO that drops what arrives with a probability that a controller moves until packets wait for `target`.",
+        keys: &[
+            Key::with_default("target", Kind::Time, "15 ms", "The wait that the controller aims at.").at_least("1 us"),
+            Key::with_default("tupdate", Kind::Time, "15 ms", "The time between two updates of the probability.")
+                .at_least("1 us"),
+            Key::with_default(
+                "alpha",
+                Kind::Count,
+                "2",
+                "Gain of the distance from `target`, in sixteenths per second.",
+            )
+            .at_most("32"),
+            Key::with_default(
+                "beta",
+                Kind::Count,
+                "20",
+                "Gain of the change since the update before, in sixteenths per second.",
+            )
+            .at_most("32"),
+            Key::with_default(
+                "max_burst",
+                Kind::Time,
+                "150 ms",
+                "After a phase of short waits nothing is dropped early for this time.",
+            ),
+            Key::with_default(
+                "ecn",
+                Kind::Flag,
+                "false",
+                "Marks packets of senders that understand it (RFC 3168), in place of dropping them, while the probability is below 10 %.",
+            ),
+            Key::with_default(
+                "largest",
+                Kind::Bytes,
+                "1500 B",
+                "The largest IP packet to expect: while at most two of them wait, nothing is dropped early.",
+            )
+            .at_least("1 B")
+            .at_most("65535 B"),
+            Key::with_default("limit", Kind::Limit, "1000 packets", capacity::ABOUT),
+            Key::with_default("seed", Kind::Count, "1", "Which random numbers decide."),
+        ],
+    };
 
-pub(super) fn red(table: &Table<'_>, wire: &Wire) -> Option<Spec> {
-    let [min, max, limit] = ["min", "max", "limit"].map(|key| capacity::limit(table, key, wire));
-    let probability: Option<Ratio> = table.get("probability");
-    let share: Option<Ratio> = table.optional("weight");
-    let burst: Option<PacketCount> = table.optional("burst");
-    let average_packet: Option<ByteCount> = table.get("avpkt");
-    let bandwidth: Option<BitRate> = table.get("bandwidth");
-    let ecn: Option<bool> = table.get("ecn");
-    let hard_drop: Option<bool> = table.get("harddrop");
-    let gentle: Option<bool> = table.get("gentle");
-    let seed: Option<u64> = table.get("seed");
-    let weight = match (share, burst) {
-        (Some(_), Some(_)) => {
-            table.error("burst", "both a weight and a burst, from which the weight follows", None);
-            return None;
+    fn read(table: &Table<'_>, wire: &Wire, _depth: usize) -> Option<Self> {
+        let [target, period, max_burst] = ["target", "tupdate", "max_burst"].map(|key| table.get::<Duration>(key));
+        let [alpha, beta] = ["alpha", "beta"].map(|key| u32::try_from(table.get::<u64>(key)?).ok());
+        let ecn: Option<bool> = table.get("ecn");
+        let largest: Option<ByteCount> = table.get("largest");
+        let limit = capacity::limit(table, "limit", wire);
+        let seed: Option<u64> = table.get("seed");
+        Some(Self {
+            target: target?,
+            period: period?,
+            alpha: alpha?,
+            beta: beta?,
+            max_burst: max_burst?,
+            limit: limit?,
+            ecn: ecn?,
+            largest: largest?,
+            seed: seed?,
+        })
+    }
+}
+
+impl Readable for red::Config {
+    const SECTION: &'static Section = &Section {
+        heading: "`kind = \"red\"`",
+        about: "RED (Floyd and Jacobson 1993): a FIFO that drops what arrives with a probability that grows with its average length.",
+        keys: &[
+            Key::with_default("min", Kind::Limit, "5 packets", "An average below this is left alone."),
+            Key::with_default(
+                "max",
+                Kind::Limit,
+                "15 packets",
+                "From here on everything is dropped; with `gentle`, from twice this on. In the unit of `min`.",
+            ),
+            Key::with_default(
+                "probability",
+                Kind::Share,
+                "2 %",
+                "How likely a drop is when the average is just below `max`, before drops are spread.",
+            ),
+            Key::optional(
+                "weight",
+                Kind::Share,
+                "the power of two for `burst`",
+                "How fast the average follows the queue: the share of each new observation.",
+            ),
+            Key::optional(
+                "burst",
+                Kind::Other("packets"),
+                "a third of twice `min` and `max`",
+                "So many packets that arrive at once leave the average below `min`.",
+            ),
+            Key::with_default(
+                "avpkt",
+                Kind::Bytes,
+                "1000 B",
+                "An IP packet of average size: what a pause and a burst are counted in.",
+            )
+            .at_least("1 B")
+            .at_most("65535 B"),
+            Key::with_default(
+                "bandwidth",
+                Kind::Rate,
+                "10 Mbit/s",
+                "The rate of the line, at which the average decays while nothing waits.",
+            ),
+            ECN,
+            Key::with_default(
+                "harddrop",
+                Kind::Flag,
+                "false",
+                "Drops instead of marking when the average is above `max`.",
+            ),
+            Key::with_default(
+                "gentle",
+                Kind::Flag,
+                "true",
+                "From `max` to twice `max` the probability grows to one, in place of a step.",
+            ),
+            Key::with_default("limit", Kind::Limit, "100 packets", capacity::ABOUT),
+            Key::with_default("seed", Kind::Count, "1", "Which random numbers decide."),
+        ],
+    };
+
+    fn read(table: &Table<'_>, wire: &Wire, _depth: usize) -> Option<Self> {
+        let [min, max, limit] = ["min", "max", "limit"].map(|key| capacity::limit(table, key, wire));
+        let probability: Option<Ratio> = table.get("probability");
+        let share: Option<Ratio> = table.optional("weight");
+        let burst: Option<PacketCount> = table.optional("burst");
+        let average_packet: Option<ByteCount> = table.get("avpkt");
+        let bandwidth: Option<BitRate> = table.get("bandwidth");
+        let ecn: Option<bool> = table.get("ecn");
+        let hard_drop: Option<bool> = table.get("harddrop");
+        let gentle: Option<bool> = table.get("gentle");
+        let seed: Option<u64> = table.get("seed");
+        let weight = match (share, burst) {
+            (Some(_), Some(_)) => {
+                table.error("burst", "both a weight and a burst, from which the weight follows", None);
+                return None;
+            }
+            (Some(share), None) => red::Weight::Share(share),
+            (None, Some(burst)) => red::Weight::Burst(burst),
+            (None, None) => red::Weight::Advised,
+        };
+        Some(Self {
+            min: min?,
+            max: max?,
+            limit: limit?,
+            probability: probability?,
+            weight,
+            average_packet: average_packet?,
+            bandwidth: bandwidth?,
+            ecn: ecn?,
+            hard_drop: hard_drop?,
+            gentle: gentle?,
+            seed: seed?,
+        })
+    }
+
+    fn key(problem: &Problem) -> &'static str {
+        match problem {
+            Problem::Red(red::RedError::Thresholds { .. }) => "max",
+            Problem::Red(red::RedError::ZeroProbability) => "probability",
+            Problem::Red(red::RedError::ZeroWeight) => "weight",
+            Problem::Red(red::RedError::ZeroPacket) => "avpkt",
+            Problem::Red(red::RedError::Burst(_)) => "burst",
+            _ => "limit",
         }
-        (Some(share), None) => red::Weight::Share(share),
-        (None, Some(burst)) => red::Weight::Burst(burst),
-        (None, None) => red::Weight::Advised,
-    };
-    let config = red::Config {
-        min: min?,
-        max: max?,
-        limit: limit?,
-        probability: probability?,
-        weight,
-        average_packet: average_packet?,
-        bandwidth: bandwidth?,
-        ecn: ecn?,
-        hard_drop: hard_drop?,
-        gentle: gentle?,
-        seed: seed?,
-    };
-    buildable(table, Spec::Red(config), wire)
-}
-
-/// `spec` if it can be built, or an error at the key that its problem is about.
-pub(super) fn buildable(table: &Table<'_>, spec: Spec, wire: &Wire) -> Option<Spec> {
-    let Err(error) = spec.build::<Meta>(&wire.layer) else { return Some(spec) };
-    let key = match error.problem {
-        Problem::ZeroLimit | Problem::NoCells => "limit",
-        Problem::ZeroQuantum => "quantum",
-        Problem::Buckets(_) => "flows",
-        Problem::Times(_) => "target",
-        Problem::Red(error) => match error {
-            red::RedError::Thresholds { .. } => "max",
-            red::RedError::ZeroProbability => "probability",
-            red::RedError::ZeroWeight => "weight",
-            red::RedError::ZeroPacket => "avpkt",
-            red::RedError::Burst(_) => "burst",
-        },
-        _ => "kind",
-    };
-    table.error(key, format!("{}: {}", table.path(key), error.problem), None);
-    None
+    }
 }

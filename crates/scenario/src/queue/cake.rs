@@ -3,140 +3,142 @@
 use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::ack::cake::Mode;
 use lastmile_queueing::cake::{CakeError, Config, Diffserv, Isolation};
-use lastmile_queueing::spec::Spec;
+use lastmile_queueing::spec::Problem;
 use lastmile_units::{BitRate, ByteCount, Duration};
 
+use super::{Readable, Wire};
 use crate::line::encapsulation;
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 
-pub(crate) static CAKE: Section = Section {
-    heading: "`kind = \"cake\"`",
-    about: "Common applications kept enhanced (tc-cake): a shaper without bursts, tins by code point, a queue for each flow and a share for each \
+impl Readable for Config {
+    const SECTION: &'static Section = &Section {
+        heading: "`kind = \"cake\"`",
+        about: "Common applications kept enhanced (tc-cake): a shaper without bursts, tins by code point, a queue for each flow and a share for each \
             host, COBALT in each queue, and an ACK filter.",
-    keys: &[
-        Key::optional(
-            "bandwidth",
-            Kind::Rate,
-            "as fast as the line",
-            "Rate on the wire that it keeps to, headers and cells included.",
-        ),
-        Key::optional(
-            "encapsulation",
-            Kind::Other("name, or table, see [encapsulations](#encapsulations)"),
-            "that of the line",
-            "What a packet takes of the bandwidth, where a later line is shaped for.",
-        ),
-        Key::with_default(
-            "diffserv",
-            Kind::Choice(&["besteffort", "precedence", "diffserv3", "diffserv4", "diffserv8"]),
-            "diffserv3",
-            "How code points divide traffic into tins.",
-        ),
-        Key::with_default(
-            "isolation",
-            Kind::Choice(&[
-                "flowblind",
-                "srchost",
-                "dsthost",
-                "hosts",
-                "flows",
-                "dual-srchost",
-                "dual-dsthost",
+        keys: &[
+            Key::optional(
+                "bandwidth",
+                Kind::Rate,
+                "as fast as the line",
+                "Rate on the wire that it keeps to, headers and cells included.",
+            ),
+            Key::optional(
+                "encapsulation",
+                Kind::Other("name, or table, see [encapsulations](#encapsulations)"),
+                "that of the line",
+                "What a packet takes of the bandwidth, where a later line is shaped for.",
+            ),
+            Key::with_default(
+                "diffserv",
+                Kind::Choice(&["besteffort", "precedence", "diffserv3", "diffserv4", "diffserv8"]),
+                "diffserv3",
+                "How code points divide traffic into tins.",
+            ),
+            Key::with_default(
+                "isolation",
+                Kind::Choice(&[
+                    "flowblind",
+                    "srchost",
+                    "dsthost",
+                    "hosts",
+                    "flows",
+                    "dual-srchost",
+                    "dual-dsthost",
+                    "triple-isolate",
+                ]),
                 "triple-isolate",
-            ]),
-            "triple-isolate",
-            "What has a queue of its own, and between whom the rate is shared.",
-        ),
-        Key::with_default(
-            "rtt",
-            Kind::Time,
-            "100 ms",
-            "Round-trip time of most traffic: COBALT's target is a twentieth of it.",
-        )
-        .at_least("1 us")
-        .at_most("100 s"),
-        Key::optional(
-            "memory",
-            Kind::Bytes,
-            "4 MiB, or four times `bandwidth` times `rtt` where that is more; 10240 packets of 1514 bytes without a bandwidth",
-            "IP bytes that may wait. Beyond it the longest queue loses its oldest packet.",
-        ),
-        Key::with_default(
-            "nat",
-            Kind::Flag,
-            "false",
-            "For [`lastmile tc`](../guides/kernel-shapers.md): the kernel's CAKE tells hosts by their addresses before translation. Changes nothing \
+                "What has a queue of its own, and between whom the rate is shared.",
+            ),
+            Key::with_default(
+                "rtt",
+                Kind::Time,
+                "100 ms",
+                "Round-trip time of most traffic: COBALT's target is a twentieth of it.",
+            )
+            .at_least("1 us")
+            .at_most("100 s"),
+            Key::optional(
+                "memory",
+                Kind::Bytes,
+                "4 MiB, or four times `bandwidth` times `rtt` where that is more; 10240 packets of 1514 bytes without a bandwidth",
+                "IP bytes that may wait. Beyond it the longest queue loses its oldest packet.",
+            ),
+            Key::with_default(
+                "nat",
+                Kind::Flag,
+                "false",
+                "For [`lastmile tc`](../guides/kernel-shapers.md): the kernel's CAKE tells hosts by their addresses before translation. Changes nothing \
              elsewhere.",
-        ),
-        Key::with_default(
-            "ack_filter",
-            Kind::Choice(&["off", "normal", "aggressive"]),
-            "off",
-            "Whether an ACK goes when newer ones of its flow wait behind it.",
-        ),
-        Key::with_default(
-            "largest",
-            Kind::Bytes,
-            "1500 B",
-            "The largest IP packet to expect: COBALT's times allow for it.",
-        )
-        .at_least("1 B")
-        .at_most("65535 B"),
-    ],
-};
-
-pub(super) fn cake(table: &Table<'_>) -> Option<Spec> {
-    let bandwidth: Option<BitRate> = table.optional("bandwidth");
-    let link_layer: Option<LinkLayer> = encapsulation(table);
-    let diffserv = table.choice(
-        "diffserv",
-        &[
-            ("besteffort", Diffserv::BestEffort),
-            ("precedence", Diffserv::Precedence),
-            ("diffserv3", Diffserv::Three),
-            ("diffserv4", Diffserv::Four),
-            ("diffserv8", Diffserv::Eight),
+            ),
+            Key::with_default(
+                "ack_filter",
+                Kind::Choice(&["off", "normal", "aggressive"]),
+                "off",
+                "Whether an ACK goes when newer ones of its flow wait behind it.",
+            ),
+            Key::with_default(
+                "largest",
+                Kind::Bytes,
+                "1500 B",
+                "The largest IP packet to expect: COBALT's times allow for it.",
+            )
+            .at_least("1 B")
+            .at_most("65535 B"),
         ],
-    );
-    let isolation = table.choice(
-        "isolation",
-        &[
-            ("flowblind", Isolation::FlowBlind),
-            ("srchost", Isolation::SourceHost),
-            ("dsthost", Isolation::DestinationHost),
-            ("hosts", Isolation::Hosts),
-            ("flows", Isolation::Flows),
-            ("dual-srchost", Isolation::DualSourceHost),
-            ("dual-dsthost", Isolation::DualDestinationHost),
-            ("triple-isolate", Isolation::Triple),
-        ],
-    );
-    let rtt: Option<Duration> = table.get("rtt");
-    let memory: Option<ByteCount> = table.optional("memory");
-    let nat: Option<bool> = table.get("nat");
-    let filters = &[("off", None), ("normal", Some(Mode::Normal)), ("aggressive", Some(Mode::Aggressive))];
-    let ack_filter = table.choice("ack_filter", filters);
-    let largest: Option<ByteCount> = table.get("largest");
-    let config = Config {
-        bandwidth,
-        diffserv: diffserv?,
-        isolation: isolation?,
-        rtt: rtt?,
-        memory,
-        nat: nat?,
-        ack_filter: ack_filter?,
-        link_layer,
-        largest: largest?,
-        ..Config::default()
     };
-    if let Err(wrong) = config.check() {
-        let key = match wrong {
-            CakeError::Rtt(_) => "rtt",
-            CakeError::Memory { .. } => "memory",
-        };
-        table.error(key, format!("{}: {wrong}", table.path(key)), None);
-        return None;
+
+    fn read(table: &Table<'_>, _wire: &Wire, _depth: usize) -> Option<Self> {
+        let bandwidth: Option<BitRate> = table.optional("bandwidth");
+        let link_layer: Option<LinkLayer> = encapsulation(table);
+        let diffserv = table.choice(
+            "diffserv",
+            &[
+                ("besteffort", Diffserv::BestEffort),
+                ("precedence", Diffserv::Precedence),
+                ("diffserv3", Diffserv::Three),
+                ("diffserv4", Diffserv::Four),
+                ("diffserv8", Diffserv::Eight),
+            ],
+        );
+        let isolation = table.choice(
+            "isolation",
+            &[
+                ("flowblind", Isolation::FlowBlind),
+                ("srchost", Isolation::SourceHost),
+                ("dsthost", Isolation::DestinationHost),
+                ("hosts", Isolation::Hosts),
+                ("flows", Isolation::Flows),
+                ("dual-srchost", Isolation::DualSourceHost),
+                ("dual-dsthost", Isolation::DualDestinationHost),
+                ("triple-isolate", Isolation::Triple),
+            ],
+        );
+        let rtt: Option<Duration> = table.get("rtt");
+        let memory: Option<ByteCount> = table.optional("memory");
+        let nat: Option<bool> = table.get("nat");
+        let filters = &[("off", None), ("normal", Some(Mode::Normal)), ("aggressive", Some(Mode::Aggressive))];
+        let ack_filter = table.choice("ack_filter", filters);
+        let largest: Option<ByteCount> = table.get("largest");
+        Some(Self {
+            bandwidth,
+            diffserv: diffserv?,
+            isolation: isolation?,
+            rtt: rtt?,
+            memory,
+            nat: nat?,
+            ack_filter: ack_filter?,
+            link_layer,
+            largest: largest?,
+            ..Config::default()
+        })
     }
-    Some(Spec::Cake(config))
+
+    fn key(problem: &Problem) -> &'static str {
+        match problem {
+            Problem::Cake(CakeError::Rtt(_)) => "rtt",
+            Problem::Cake(CakeError::Memory { .. }) => "memory",
+            _ => "kind",
+        }
+    }
 }

@@ -22,7 +22,7 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// The same wire behind a shaper of `rate`.
+    /// This wire behind a shaper of `rate`.
     pub(crate) fn shaped_to(self, rate: Option<BitRate>) -> Self {
         Self { rate: rate.or(self.rate), ..self }
     }
@@ -72,8 +72,8 @@ pub(crate) fn limit(table: &Table<'_>, key: &'static str, wire: &Wire) -> Option
     }
 }
 
-/// The number of packets at `key`, or its default; a time is as many packets of `largest` as depart in it, at least one. `None` if it is wrong, which
-/// is then in the report.
+/// The number of packets at `key`, or its default; a time is as many packets of `largest` as depart in it, at
+/// least one. `None` if it is wrong, which is then in the report.
 pub(crate) fn packets(table: &Table<'_>, key: &'static str, wire: &Wire, largest: ByteCount) -> Option<PacketCount> {
     match limit(table, key, wire)? {
         Limit::Packets(packets) => Some(packets),

@@ -3,13 +3,12 @@
 use std::num::NonZeroU32;
 
 use lastmile_queueing::Overflow;
-use lastmile_queueing::fair::{Among, Class, FlowKeys, fq_codel, sfq};
-use lastmile_queueing::spec::Spec;
+use lastmile_queueing::fair::{Among, Class, FlowKeys, drr, fq_codel, sfq, wf2q_plus, wfq};
 use lastmile_units::{ByteCount, Duration, PacketCount, WireBytes};
 
-use super::aqm::{ECN, INTERVAL, LARGEST, TARGET, buildable};
+use super::aqm::{ECN, INTERVAL, LARGEST, TARGET};
 use super::sched::{class_spec, classes};
-use super::{BELOW, DROP, LIMIT, Wire, capacity};
+use super::{BELOW, DROP, LIMIT, Readable, Wire, capacity};
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 
@@ -21,77 +20,64 @@ const EXACT: Key = Key::with_default(
 );
 const SEED: Key = Key::with_default("seed", Kind::Count, "1", "Which flows share a bucket.");
 
-pub(crate) static FQ_CODEL: Section = Section {
-    heading: "`kind = \"fq-codel\"`",
-    about: "FQ-CoDel (RFC 8290): deficit round robin over flows, new flows first, each under CoDel.",
-    keys: &[
-        Key::with_default("flows", Kind::Count, "1024", "Buckets of the hash that tells flows apart.")
-            .at_least("1")
-            .at_most("65536"),
-        EXACT,
-        SEED,
-        Key::optional("quantum", Kind::WireBytes, "a packet of `largest`", "What a flow may send in a round."),
-        Key::with_default("limit", Kind::Other("packets"), "10240 packets", "How many packets it holds."),
-        Key::with_default("memory", Kind::Bytes, "32 MB", "How many IP bytes it holds.").at_least("1 B"),
-        TARGET,
-        INTERVAL,
-        ECN,
-        LARGEST,
-    ],
-};
-
-pub(crate) static SFQ: Section = Section {
-    heading: "`kind = \"sfq\"`",
-    about: "SFQ (McKenney 1990): the buckets of a hash of flows take turns, and the longest queue pays when there is no room.",
-    keys: &[
-        Key::with_default("divisor", Kind::Count, "1024", "Buckets of the hash that tells flows apart.")
-            .at_least("1")
-            .at_most("65536"),
-        EXACT,
-        SEED,
-        Key::optional("quantum", Kind::WireBytes, "a packet of `largest`", "What a queue may send in a turn."),
-        Key::with_default("largest", Kind::Bytes, "1500 B", "The largest IP packet to expect.")
-            .at_least("1 B")
-            .at_most("65535 B"),
-        Key::optional(
-            "perturb",
-            Kind::Time,
-            "never",
-            "After how long the hash changes, so that other flows share a bucket. No flow is reordered by it.",
-        ),
-        Key::with_default(
-            "limit",
-            Kind::Other("packets, or time"),
-            "127 packets",
-            "How many packets it holds; a time is as many of `largest` as depart in it at the rate that empties the queue.",
-        ),
-        Key::with_default("depth", Kind::Other("packets, or time"), "127 packets", "How many a queue holds, likewise."),
-        Key::with_default(
-            "drop",
-            Kind::Choice(&["tail", "head"]),
-            "tail",
-            "Which packet of the longest queue goes when there are too many: its newest, or its oldest.",
-        ),
-    ],
-};
-
-pub(super) fn sfq(table: &Table<'_>, wire: &Wire) -> Option<Spec> {
-    let flows = keys(table, "divisor");
-    let quantum: Option<WireBytes> = table.optional("quantum");
-    let largest: Option<ByteCount> = table.get("largest");
-    let perturb: Option<Duration> = table.optional("perturb");
-    let drop = table.choice("drop", &[("tail", Overflow::Tail), ("head", Overflow::Head)]);
-    let largest = largest?;
-    let [limit, depth] = ["limit", "depth"].map(|key| capacity::packets(table, key, wire, largest));
-    let config = sfq::Config {
-        flows: flows?,
-        quantum: quantum.unwrap_or_else(|| wire.layer.on_wire(largest)),
-        perturb: perturb.unwrap_or_default(),
-        limit: limit?,
-        depth: depth?,
-        drop: drop?,
+impl Readable for sfq::Config {
+    const SECTION: &'static Section = &Section {
+        heading: "`kind = \"sfq\"`",
+        about: "SFQ (McKenney 1990): the buckets of a hash of flows take turns, and the longest queue pays when there is no room.",
+        keys: &[
+            Key::with_default("divisor", Kind::Count, "1024", "Buckets of the hash that tells flows apart.")
+                .at_least("1")
+                .at_most("65536"),
+            EXACT,
+            SEED,
+            Key::optional("quantum", Kind::WireBytes, "a packet of `largest`", "What a queue may send in a turn."),
+            Key::with_default("largest", Kind::Bytes, "1500 B", "The largest IP packet to expect.")
+                .at_least("1 B")
+                .at_most("65535 B"),
+            Key::optional(
+                "perturb",
+                Kind::Time,
+                "never",
+                "After how long the hash changes, so that other flows share a bucket. No flow is reordered by it.",
+            ),
+            Key::with_default(
+                "limit",
+                Kind::Other("packets, or time"),
+                "127 packets",
+                "How many packets it holds; a time is as many of `largest` as depart in it at the rate that empties the queue.",
+            ),
+            Key::with_default(
+                "depth",
+                Kind::Other("packets, or time"),
+                "127 packets",
+                "How many a queue holds, likewise.",
+            ),
+            Key::with_default(
+                "drop",
+                Kind::Choice(&["tail", "head"]),
+                "tail",
+                "Which packet of the longest queue goes when there are too many: its newest, or its oldest.",
+            ),
+        ],
     };
-    buildable(table, Spec::Sfq(config), wire)
+
+    fn read(table: &Table<'_>, wire: &Wire, _depth: usize) -> Option<Self> {
+        let flows = keys(table, "divisor");
+        let quantum: Option<WireBytes> = table.optional("quantum");
+        let largest: Option<ByteCount> = table.get("largest");
+        let perturb: Option<Duration> = table.optional("perturb");
+        let drop = table.choice("drop", &[("tail", Overflow::Tail), ("head", Overflow::Head)]);
+        let largest = largest?;
+        let [limit, depth] = ["limit", "depth"].map(|key| capacity::packets(table, key, wire, largest));
+        Some(Self {
+            flows: flows?,
+            quantum: quantum.unwrap_or_else(|| wire.layer.on_wire(largest)),
+            perturb: perturb.unwrap_or_default(),
+            limit: limit?,
+            depth: depth?,
+            drop: drop?,
+        })
+    }
 }
 
 /// Which packets share a queue; `buckets` is the key of their number.
@@ -103,27 +89,47 @@ fn keys(table: &Table<'_>, buckets: &'static str) -> Option<FlowKeys> {
     Some(if exact? { FlowKeys::Exact } else { FlowKeys::Buckets { count, seed: seed? } })
 }
 
-pub(super) fn fq_codel(table: &Table<'_>, wire: &Wire) -> Option<Spec> {
-    let flows = keys(table, "flows");
-    let quantum: Option<WireBytes> = table.optional("quantum");
-    let limit: Option<PacketCount> = table.get("limit");
-    let memory: Option<ByteCount> = table.get("memory");
-    let target: Option<Duration> = table.get("target");
-    let interval: Option<Duration> = table.get("interval");
-    let ecn: Option<bool> = table.get("ecn");
-    let largest: Option<ByteCount> = table.get("largest");
-    let largest = largest?;
-    let config = fq_codel::Config {
-        flows: flows?,
-        quantum: quantum.unwrap_or_else(|| wire.layer.on_wire(largest)),
-        limit: limit?,
-        memory: memory?,
-        target: target?,
-        interval: interval?,
-        ecn: ecn?,
-        largest,
+impl Readable for fq_codel::Config {
+    const SECTION: &'static Section = &Section {
+        heading: "`kind = \"fq-codel\"`",
+        about: "FQ-CoDel (RFC 8290): deficit round robin over flows, new flows first, each under CoDel.",
+        keys: &[
+            Key::with_default("flows", Kind::Count, "1024", "Buckets of the hash that tells flows apart.")
+                .at_least("1")
+                .at_most("65536"),
+            EXACT,
+            SEED,
+            Key::optional("quantum", Kind::WireBytes, "a packet of `largest`", "What a flow may send in a round."),
+            Key::with_default("limit", Kind::Other("packets"), "10240 packets", "How many packets it holds."),
+            Key::with_default("memory", Kind::Bytes, "32 MB", "How many IP bytes it holds.").at_least("1 B"),
+            TARGET,
+            INTERVAL,
+            ECN,
+            LARGEST,
+        ],
     };
-    buildable(table, Spec::FqCodel(config), wire)
+
+    fn read(table: &Table<'_>, wire: &Wire, _depth: usize) -> Option<Self> {
+        let flows = keys(table, "flows");
+        let quantum: Option<WireBytes> = table.optional("quantum");
+        let limit: Option<PacketCount> = table.get("limit");
+        let memory: Option<ByteCount> = table.get("memory");
+        let target: Option<Duration> = table.get("target");
+        let interval: Option<Duration> = table.get("interval");
+        let ecn: Option<bool> = table.get("ecn");
+        let largest: Option<ByteCount> = table.get("largest");
+        let largest = largest?;
+        Some(Self {
+            flows: flows?,
+            quantum: quantum.unwrap_or_else(|| wire.layer.on_wire(largest)),
+            limit: limit?,
+            memory: memory?,
+            target: target?,
+            interval: interval?,
+            ecn: ecn?,
+            largest,
+        })
+    }
 }
 
 const CLASSES: Key =
@@ -142,46 +148,19 @@ const WEIGHT: Key =
         .at_least("1")
         .at_most("4294967295");
 
-pub(crate) static DRR: Section = Section {
-    heading: "`kind = \"drr\"`",
-    about: "Deficit round robin: classes, or flows, take turns of a quantum each, and keep what a turn leaves unused.",
-    keys: &[
-        CLASSES,
-        Key::optional(
-            "quantum",
-            Kind::WireBytes,
-            "a packet of 1500 B",
-            "Without `classes`: what a flow may send in a turn.",
-        ),
-        ALL,
-    ],
-};
-
-pub(crate) static DRR_CLASS: Section = Section {
+static DRR_CLASS: Section = Section {
     heading: "`classes` of `kind = \"drr\"`",
     about: "A class of deficit round robin. A packet goes to the first class that matches it, or else to the last.",
     keys: &[MATCH, QUANTUM, BELOW, LIMIT, DROP],
 };
 
-pub(crate) static WFQ: Section = Section {
-    heading: "`kind = \"wfq\"`",
-    about: "Weighted fair queueing, self-clocked: classes by their weights, or flows with equal ones.",
-    keys: &[CLASSES, ALL],
-};
-
-pub(crate) static WFQ_CLASS: Section = Section {
+static WFQ_CLASS: Section = Section {
     heading: "`classes` of `kind = \"wfq\"`",
     about: "A class of weighted fair queueing. A packet goes to the first class that matches it, or else to the last.",
     keys: &[MATCH, WEIGHT, BELOW, LIMIT, DROP],
 };
 
-pub(crate) static WF2Q_PLUS: Section = Section {
-    heading: "`kind = \"wf2q-plus\"`",
-    about: "WF2Q+: as `wfq`, and no class, or flow, is ahead of its share by more than a packet.",
-    keys: &[CLASSES, ALL],
-};
-
-pub(crate) static WF2Q_PLUS_CLASS: Section = Section {
+static WF2Q_PLUS_CLASS: Section = Section {
     heading: "`classes` of `kind = \"wf2q-plus\"`",
     about: "A class of WF2Q+. A packet goes to the first class that matches it, or else to the last.",
     keys: &[MATCH, WEIGHT, BELOW, LIMIT, DROP],
@@ -214,22 +193,39 @@ fn among<S>(
     classes(table, section, read).map(Among::Classes)
 }
 
-pub(super) fn drr(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Spec> {
-    let quantum = |table: &Table<'_>| -> Option<WireBytes> {
-        let quantum = table.optional("quantum");
-        if quantum == Some(WireBytes::ZERO) {
-            let message = format!("{}: a quantum of zero: nothing would ever be sent", table.path("quantum"));
-            table.error("quantum", message, None);
-            return None;
-        }
-        Some(quantum.unwrap_or_else(|| wire.layer.on_wire(MTU)))
+impl Readable for drr::Config {
+    const SECTION: &'static Section = &Section {
+        heading: "`kind = \"drr\"`",
+        about: "Deficit round robin: classes, or flows, take turns of a quantum each, and keep what a turn leaves unused.",
+        keys: &[
+            CLASSES,
+            Key::optional(
+                "quantum",
+                Kind::WireBytes,
+                "a packet of 1500 B",
+                "Without `classes`: what a flow may send in a turn.",
+            ),
+            ALL,
+        ],
     };
-    let each = quantum(table);
-    if table.has("classes") && table.has("quantum") {
-        table.error("quantum", "both quantum and classes, which have their own", None);
+    const PARTS: &'static [&'static Section] = &[&DRR_CLASS];
+
+    fn read(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Self> {
+        let quantum = |table: &Table<'_>| -> Option<WireBytes> {
+            let quantum = table.optional("quantum");
+            if quantum == Some(WireBytes::ZERO) {
+                let message = format!("{}: a quantum of zero: nothing would ever be sent", table.path("quantum"));
+                table.error("quantum", message, None);
+                return None;
+            }
+            Some(quantum.unwrap_or_else(|| wire.layer.on_wire(MTU)))
+        };
+        let each = quantum(table);
+        if table.has("classes") && table.has("quantum") {
+            table.error("quantum", "both quantum and classes, which have their own", None);
+        }
+        among(table, &DRR_CLASS, (wire, depth), each, quantum)
     }
-    let config = among(table, &DRR_CLASS, (wire, depth), each, quantum)?;
-    buildable(table, Spec::Drr(config), wire)
 }
 
 fn weight(class: &Table<'_>) -> Option<NonZeroU32> {
@@ -237,21 +233,33 @@ fn weight(class: &Table<'_>) -> Option<NonZeroU32> {
     NonZeroU32::new(u32::try_from(weight?).ok()?)
 }
 
-pub(super) fn wfq(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Spec> {
-    weighted(table, &WFQ_CLASS, (wire, depth), Spec::Wfq)
+impl Readable for wfq::Config {
+    const SECTION: &'static Section = &Section {
+        heading: "`kind = \"wfq\"`",
+        about: "Weighted fair queueing, self-clocked: classes by their weights, or flows with equal ones.",
+        keys: &[CLASSES, ALL],
+    };
+    const PARTS: &'static [&'static Section] = &[&WFQ_CLASS];
+
+    fn read(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Self> {
+        weighted(table, &WFQ_CLASS, (wire, depth)).map(Self)
+    }
 }
 
-pub(super) fn wf2q_plus(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Spec> {
-    weighted(table, &WF2Q_PLUS_CLASS, (wire, depth), Spec::Wf2qPlus)
+impl Readable for wf2q_plus::Config {
+    const SECTION: &'static Section = &Section {
+        heading: "`kind = \"wf2q-plus\"`",
+        about: "WF2Q+: as `wfq`, and no class, or flow, is ahead of its share by more than a packet.",
+        keys: &[CLASSES, ALL],
+    };
+    const PARTS: &'static [&'static Section] = &[&WF2Q_PLUS_CLASS];
+
+    fn read(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Self> {
+        weighted(table, &WF2Q_PLUS_CLASS, (wire, depth)).map(Self)
+    }
 }
 
-/// A discipline whose members have weights; flows have equal ones.
-fn weighted(
-    table: &Table<'_>,
-    section: &'static Section,
-    (wire, depth): (&Wire, usize),
-    spec: fn(Among<NonZeroU32>) -> Spec,
-) -> Option<Spec> {
-    let among = among(table, section, (wire, depth), Some(NonZeroU32::MIN), weight)?;
-    buildable(table, spec(among), wire)
+/// Members that have weights; flows have equal ones.
+fn weighted(table: &Table<'_>, section: &'static Section, position: (&Wire, usize)) -> Option<Among<NonZeroU32>> {
+    among(table, section, position, Some(NonZeroU32::MIN), weight)
 }

@@ -2,13 +2,13 @@
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::Match;
-use lastmile_queueing::meter::policer::{Action, Coming, Remark, Rule, Then};
-use lastmile_queueing::meter::{Config, MeterError, car, gcra, police, srtcm, trtcm};
-use lastmile_queueing::spec::{Problem, Spec};
+use lastmile_queueing::meter::policer::{self, Action, Coming, Remark, Rule, Then};
+use lastmile_queueing::meter::{Bucket, Config, MeterError, car, gcra, police, srtcm, trtcm};
+use lastmile_queueing::spec::{Over, Problem, Spec};
 use lastmile_units::{BitRate, ByteCount, Duration, WireBytes};
 
 use super::matching::matching;
-use super::{BELOW, DROP, LIMIT, Wire, below};
+use super::{BELOW, DROP, LIMIT, Readable, Wire, below};
 use crate::reader::{Table, Unopened, Variant};
 use crate::schema::{Key, Kind, Section};
 
@@ -22,7 +22,7 @@ const ACTIONS: Kind = Kind::Choice(&[
     "set-clp-continue",
 ]);
 
-/// One rule, as it stands in the table of a policer or of its `rules`.
+/// The keys of one rule, in the table of a policer or in its `rules`.
 macro_rules! with_rule_keys {
     ($meter:expr; $($more:expr),* $(,)?) => {
         &[
@@ -46,25 +46,7 @@ macro_rules! with_rule_keys {
     };
 }
 
-pub(crate) static POLICER: Section = Section {
-    heading: "`kind = \"policer\"`",
-    about: "Meters packets as they arrive, and passes, drops or re-marks each before it reaches the queue below. One rule stands in the table \
-            itself; several are given as `rules`, of which the first that matches a packet meters it.",
-    keys: with_rule_keys![
-        Key::optional("meter", Kind::Table("[meters](#meters)"), "given in `rules`", "What says which packets conform.");
-        Key::optional(
-            "rules",
-            Kind::Tables("[rules](#rules-of-a-policer)"),
-            "the one in this table",
-            "The rules, at most 64."
-        ),
-        BELOW,
-        LIMIT,
-        DROP,
-    ],
-};
-
-pub(crate) static RULE: Section = Section {
+static RULE: Section = Section {
     heading: "Rules of a policer",
     about: "What is metered, by what, and what is done about it. `continue` sends a packet, as re-marked, on to the next rule that matches \
             it; without one it passes.",
@@ -73,7 +55,7 @@ pub(crate) static RULE: Section = Section {
     ],
 };
 
-pub(crate) static METER: Section = Section {
+static METER: Section = Section {
     heading: "Meters",
     about: "What conforms. Rates and bursts count bytes on the wire, headers and cells included.",
     keys: &[
@@ -96,10 +78,10 @@ pub(crate) static METER: Section = Section {
 const RATE: Key = Key::required("rate", Kind::Rate, "Rate on the wire, headers and cells included.");
 const BURST: Key = Key::required("burst", Kind::WireBytes, "What conforms at once after a pause.");
 
-pub(crate) static TOKEN_BUCKET: Section =
+static TOKEN_BUCKET: Section =
     Section { heading: "Meter `token-bucket`", about: "A rate and a burst above it.", keys: &[RATE, BURST] };
 
-pub(crate) static CAR: Section = Section {
+static CAR: Section = Section {
     heading: "Meter `car`",
     about: "Committed access rate: a token bucket that lends tokens, and lends less the longer it has lent.",
     keys: &[
@@ -114,7 +96,7 @@ pub(crate) static CAR: Section = Section {
     ],
 };
 
-pub(crate) static SRTCM: Section = Section {
+static SRTCM: Section = Section {
     heading: "Meter `srtcm`",
     about: "Single rate three color marker (RFC 2697).",
     keys: &[
@@ -124,7 +106,7 @@ pub(crate) static SRTCM: Section = Section {
     ],
 };
 
-pub(crate) static TRTCM: Section = Section {
+static TRTCM: Section = Section {
     heading: "Meter `trtcm`",
     about: "Two rate three color marker (RFC 2698).",
     keys: &[
@@ -135,7 +117,7 @@ pub(crate) static TRTCM: Section = Section {
     ],
 };
 
-pub(crate) static GCRA: Section = Section {
+static GCRA: Section = Section {
     heading: "Meter `gcra`",
     about: "Generic cell rate algorithm (ITU-T I.371), for lines that have cells. The cells of a packet conform together or not at all.",
     keys: &[
@@ -148,7 +130,7 @@ pub(crate) static GCRA: Section = Section {
     ],
 };
 
-pub(crate) static POLICE: Section = Section {
+static POLICE: Section = Section {
     heading: "Meter `police`",
     about: "The ingress policer of Linux (tc-police).",
     keys: &[
@@ -187,10 +169,31 @@ const METERS: [Variant<Form>; 6] = [
 pub(crate) const COMING: &[(&str, Coming)] =
     &[("blind", Coming::Blind), ("drop-precedence", Coming::DropPrecedence), ("clp", Coming::CellLossPriority)];
 
-pub(super) fn policer(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Spec> {
-    let rules = rules(table, &wire.layer);
-    let queue = below(table, wire, depth);
-    Some(Spec::Policer { rules: rules?, queue: Box::new(queue?) })
+impl Readable for Over<policer::Config> {
+    const SECTION: &'static Section = &Section {
+        heading: "`kind = \"policer\"`",
+        about: "Meters packets as they arrive, and passes, drops or re-marks each before it reaches the queue below. One rule stands in the table \
+            itself; several are given as `rules`, of which the first that matches a packet meters it.",
+        keys: with_rule_keys![
+            Key::optional("meter", Kind::Table("[meters](#meters)"), "given in `rules`", "What says which packets conform.");
+            Key::optional(
+                "rules",
+                Kind::Tables("[rules](#rules-of-a-policer)"),
+                "the one in this table",
+                "The rules, at most 64."
+            ),
+            BELOW,
+            LIMIT,
+            DROP,
+        ],
+    };
+    const PARTS: &'static [&'static Section] = &[&RULE, &METER, &TOKEN_BUCKET, &CAR, &SRTCM, &TRTCM, &GCRA, &POLICE];
+
+    fn read(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Self> {
+        let rules = rules(table, &wire.layer);
+        let queue = below(table, wire, depth);
+        Some(Self::new(policer::Config { rules: rules? }, queue?))
+    }
 }
 
 fn rules(table: &Table<'_>, link_layer: &LinkLayer) -> Option<Vec<Rule>> {
@@ -315,10 +318,7 @@ fn checked(table: &Table<'_>, config: &Config, largest: ByteCount, link_layer: &
         }
     };
     let (key, about_size) = match wrong {
-        MeterError::BurstTooSmall { what: "excess burst", .. } => ("excess_burst", true),
-        MeterError::BurstTooSmall { what: "peak burst", .. } => ("peak_burst", true),
-        MeterError::BurstTooSmall { what: "mtu", .. } => ("mtu", true),
-        MeterError::BurstTooSmall { .. } => ("burst", true),
+        MeterError::BurstTooSmall { bucket, .. } => (key_of(bucket), true),
         MeterError::ToleranceTooShort { .. } => ("tolerance", true),
         MeterError::NoBurst => ("burst", false),
         MeterError::ExtendedBelowBurst { .. } => ("extended_burst", false),
@@ -328,4 +328,14 @@ fn checked(table: &Table<'_>, config: &Config, largest: ByteCount, link_layer: &
     let hint = about_size.then(|| format!("a packet of {largest} takes {takes} on this line"));
     table.error(key, format!("{}: {wrong}", table.path(key)), hint);
     false
+}
+
+/// The key that gives the size of a bucket.
+const fn key_of(bucket: Bucket) -> &'static str {
+    match bucket {
+        Bucket::Burst | Bucket::Extended | Bucket::Committed => "burst",
+        Bucket::Excess => "excess_burst",
+        Bucket::Peak => "peak_burst",
+        Bucket::Mtu => "mtu",
+    }
 }

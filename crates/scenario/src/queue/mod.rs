@@ -14,8 +14,8 @@ mod words;
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Meta;
-use lastmile_queueing::Overflow;
-use lastmile_queueing::spec::Spec;
+use lastmile_queueing::spec::{Problem, Spec};
+use lastmile_queueing::{Overflow, fifo};
 use lastmile_units::Limit;
 
 use crate::reader::{Table, Unopened, Variant};
@@ -24,40 +24,76 @@ use crate::schema::{Key, Kind, Section};
 pub(crate) use capacity::{Wire, limit as limit_of};
 pub(crate) use words::{CodePoint, ColorName, Several};
 
-pub(crate) static QUEUE: Section = Section {
+/// A discipline as a file describes it: what a named row of the [table](lastmile_queueing::catalogue) needs here.
+trait Readable: Sized {
+    /// The keys of its table.
+    const SECTION: &'static Section;
+    /// The tables within its own, in the order of the reference.
+    const PARTS: &'static [&'static Section] = &[];
+
+    /// Reads its table, for a queue before `wire`, with `depth` queues above it.
+    fn read(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Self>;
+
+    /// The key that is at fault for a problem.
+    fn key(problem: &Problem) -> &'static str {
+        match problem {
+            Problem::ZeroLimit | Problem::NoCells => "limit",
+            Problem::ZeroQuantum => "quantum",
+            Problem::Buckets(_) => "flows",
+            Problem::Times(_) => "target",
+            Problem::RegeneratorBelow => "queue",
+            _ => "kind",
+        }
+    }
+}
+
+/// A named row of the table of disciplines.
+#[derive(Clone, Copy)]
+struct Row {
+    parts: &'static [&'static Section],
+    read: fn(&Table<'_>, &Wire, usize) -> Option<Spec>,
+    key: fn(&Problem) -> &'static str,
+}
+
+/// Makes names and rows from the table of disciplines.
+macro_rules! rows {
+    (
+        kinds { $($(#[$doc:meta])* $name:literal => $kind:ident($config:ty),)* }
+        parts { $($parts:tt)* }
+    ) => {
+        const NAMES: &[&str] = &[$($name),*];
+
+        static KINDS: &[Variant<Row>] = &[$(Variant {
+            name: $name,
+            section: <$config as Readable>::SECTION,
+            value: Row {
+                parts: <$config as Readable>::PARTS,
+                read: |table, wire, depth| <$config as Readable>::read(table, wire, depth).map(Spec::$kind),
+                key: <$config as Readable>::key,
+            },
+        }),*];
+    };
+}
+
+lastmile_queueing::catalogue!(rows);
+
+static QUEUE: Section = Section {
     heading: "Queues",
     about: "A queue is a table with a `kind`. Those that regulate, shape or schedule stand over another queue, given as `queue = { ... }` \
             (or, for a FIFO, by its `limit` and `drop` alone), so that they nest: `queue = { kind = \"sad\", queue = { kind = \"tbf\", ... } }`.",
-    keys: &[Key::with_default(
-        "kind",
-        Kind::Choice(&[
-            "fifo",
-            "red",
-            "codel",
-            "sfq",
-            "fq-codel",
-            "sad",
-            "ack-filter",
-            "ack-collapsing",
-            "cake-ack-filter",
-            "ack-regenerator",
-            "ack-pacing",
-            "window-clamp",
-            "drr",
-            "wfq",
-            "wf2q-plus",
-            "priority",
-            "custom",
-            "cbq",
-            "htb",
-            "tbf",
-            "policer",
-            "cake",
-        ]),
-        "fifo",
-        "What it is.",
-    )],
+    keys: &[Key::with_default("kind", Kind::Choice(NAMES), "fifo", "What it is.")],
 };
+
+/// Every section about queues, in the order of the table of disciplines.
+pub(crate) fn sections() -> Vec<&'static Section> {
+    let mut sections = vec![&QUEUE];
+    for kind in KINDS {
+        sections.push(kind.section);
+        sections.extend(kind.value.parts);
+    }
+    sections.push(&matching::MATCH);
+    sections
+}
 
 const LIMIT: Key = Key::with_default("limit", Kind::Limit, "100 packets", capacity::ABOUT);
 const DROP: Key = Key::with_default(
@@ -69,59 +105,15 @@ const DROP: Key = Key::with_default(
 const BELOW: Key =
     Key::optional("queue", Kind::Table("[queues](#queues)"), "a FIFO of `limit` and `drop`", "The queue below.");
 
-pub(crate) static FIFO: Section =
-    Section { heading: "`kind = \"fifo\"`", about: "First in, first out.", keys: &[LIMIT, DROP] };
+impl Readable for fifo::Config {
+    const SECTION: &'static Section =
+        &Section { heading: "`kind = \"fifo\"`", about: "First in, first out.", keys: &[LIMIT, DROP] };
 
-#[derive(Clone, Copy)]
-enum Form {
-    Fifo,
-    Red,
-    Codel,
-    Sfq,
-    FqCodel,
-    Sad,
-    AckFilter,
-    AckCollapsing,
-    CakeAckFilter,
-    AckRegenerator,
-    AckPacing,
-    WindowClamp,
-    Drr,
-    Wfq,
-    Wf2qPlus,
-    Priority,
-    Custom,
-    Cbq,
-    Htb,
-    Tbf,
-    Policer,
-    Cake,
+    fn read(table: &Table<'_>, wire: &Wire, _depth: usize) -> Option<Self> {
+        let (limit, drop) = limit_and_drop(table, wire)?;
+        Some(Self { limit, drop })
+    }
 }
-
-const KINDS: &[Variant<Form>] = &[
-    Variant { name: "fifo", section: &FIFO, value: Form::Fifo },
-    Variant { name: "red", section: &aqm::RED, value: Form::Red },
-    Variant { name: "codel", section: &aqm::CODEL, value: Form::Codel },
-    Variant { name: "sfq", section: &fair::SFQ, value: Form::Sfq },
-    Variant { name: "fq-codel", section: &fair::FQ_CODEL, value: Form::FqCodel },
-    Variant { name: "sad", section: &ack::SAD, value: Form::Sad },
-    Variant { name: "ack-filter", section: &ack::ACK_FILTER, value: Form::AckFilter },
-    Variant { name: "ack-collapsing", section: &ack::ACK_COLLAPSING, value: Form::AckCollapsing },
-    Variant { name: "cake-ack-filter", section: &ack::CAKE_ACK_FILTER, value: Form::CakeAckFilter },
-    Variant { name: "ack-regenerator", section: &ack::ACK_REGENERATOR, value: Form::AckRegenerator },
-    Variant { name: "ack-pacing", section: &ack::ACK_PACING, value: Form::AckPacing },
-    Variant { name: "window-clamp", section: &ack::WINDOW_CLAMP, value: Form::WindowClamp },
-    Variant { name: "drr", section: &fair::DRR, value: Form::Drr },
-    Variant { name: "wfq", section: &fair::WFQ, value: Form::Wfq },
-    Variant { name: "wf2q-plus", section: &fair::WF2Q_PLUS, value: Form::Wf2qPlus },
-    Variant { name: "priority", section: &sched::PRIORITY, value: Form::Priority },
-    Variant { name: "custom", section: &sched::CUSTOM, value: Form::Custom },
-    Variant { name: "cbq", section: &tree::CBQ, value: Form::Cbq },
-    Variant { name: "htb", section: &tree::HTB, value: Form::Htb },
-    Variant { name: "tbf", section: &shaper::TBF, value: Form::Tbf },
-    Variant { name: "policer", section: &meter::POLICER, value: Form::Policer },
-    Variant { name: "cake", section: &cake::CAKE, value: Form::Cake },
-];
 
 /// Reads a queue that stands before `wire`.
 pub(crate) fn read(queue: Unopened<'_>, wire: &Wire) -> Option<Spec> {
@@ -143,51 +135,32 @@ pub(crate) fn checked_at(table: &Table<'_>, key: &'static str, spec: &Spec, link
 }
 
 fn read_at(queue: Unopened<'_>, wire: &Wire, depth: usize) -> Option<Spec> {
-    let (form, table) = queue.open_kind(&QUEUE, KINDS)?;
+    let (row, table) = queue.open_kind(&QUEUE, KINDS)?;
     if depth >= Spec::MAX_DEPTH {
         table.error("kind", format!("more than {} queues above one another", Spec::MAX_DEPTH), None);
         return None;
     }
-    match form {
-        Form::Fifo => fifo_of(&table, wire),
-        Form::Red => aqm::red(&table, wire),
-        Form::Codel => aqm::codel(&table, wire),
-        Form::Sfq => fair::sfq(&table, wire),
-        Form::FqCodel => fair::fq_codel(&table, wire),
-        Form::Sad => ack::sad(&table, wire, depth),
-        Form::AckFilter => ack::filter(&table, wire),
-        Form::AckCollapsing => ack::collapsing(&table, wire),
-        Form::CakeAckFilter => ack::cake_filter(&table, wire),
-        Form::AckRegenerator => ack::regenerator(&table, wire, depth),
-        Form::AckPacing => ack::pacing(&table, wire, depth),
-        Form::WindowClamp => ack::window_clamp(&table, wire, depth),
-        Form::Drr => fair::drr(&table, wire, depth),
-        Form::Wfq => fair::wfq(&table, wire, depth),
-        Form::Wf2qPlus => fair::wf2q_plus(&table, wire, depth),
-        Form::Priority => sched::priority(&table, wire, depth),
-        Form::Custom => sched::custom(&table, wire, depth),
-        Form::Cbq => tree::cbq(&table, wire, depth),
-        Form::Htb => tree::htb(&table, wire, depth),
-        Form::Tbf => shaper::tbf(&table, wire, depth),
-        Form::Policer => meter::policer(&table, wire, depth),
-        Form::Cake => cake::cake(&table),
-    }
+    accepted(&table, (row.read)(&table, wire, depth)?, wire, row.key)
+}
+
+/// `spec` if this queue can be built, apart from those below; else an error at the key that is at fault.
+fn accepted(table: &Table<'_>, spec: Spec, wire: &Wire, key: fn(&Problem) -> &'static str) -> Option<Spec> {
+    let Err(problem) = spec.check(&wire.layer) else { return Some(spec) };
+    let key = key(&problem);
+    table.error(key, format!("{}: {problem}", table.path(key)), None);
+    None
 }
 
 fn limit_and_drop(table: &Table<'_>, wire: &Wire) -> Option<(Limit, Overflow)> {
     let limit = capacity::limit(table, "limit", wire);
     let drop = table.choice("drop", &[("tail", Overflow::Tail), ("head", Overflow::Head)]);
-    let limit = limit?;
-    let spec = Spec::Fifo { limit, drop: drop? };
-    if let Err(error) = spec.build::<Meta>(&wire.layer) {
-        table.error("limit", format!("{}: {}", table.path("limit"), error.problem), None);
-        return None;
-    }
-    Some((limit, drop?))
+    Some((limit?, drop?))
 }
 
+/// The FIFO of a table that has its keys and others.
 fn fifo_of(table: &Table<'_>, wire: &Wire) -> Option<Spec> {
-    limit_and_drop(table, wire).map(|(limit, drop)| Spec::Fifo { limit, drop })
+    let fifo = fifo::Config::read(table, wire, 0)?;
+    accepted(table, Spec::Fifo(fifo), wire, fifo::Config::key)
 }
 
 /// The queue below: a table of its own, or a FIFO.

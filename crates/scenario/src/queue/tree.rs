@@ -8,7 +8,7 @@ use lastmile_queueing::spec::Spec;
 use lastmile_units::{BitRate, ByteCount, Duration, Limit, WireBytes};
 
 use super::matching::matching;
-use super::{BELOW, DROP, LIMIT, Wire, below};
+use super::{BELOW, DROP, LIMIT, Readable, Wire, below};
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 use crate::value::Portion;
@@ -32,23 +32,7 @@ const MATCH: Key = Key::optional(
     "Which packets belong to it; the first class in the list that matches has the packet.",
 );
 
-pub(crate) static CBQ: Section = Section {
-    heading: "`kind = \"cbq\"`",
-    about: "Class-based queueing: each class has a share of the link, and borrows what others leave unless it is bounded.",
-    keys: &[
-        Key::required("rate", Kind::Rate, "Rate of the link on the wire, of which shares are shares."),
-        CLASSES,
-        Key::optional(
-            "default",
-            Kind::Text,
-            "the last class that takes packets",
-            "The class of what no class matches.",
-        ),
-        LARGEST,
-    ],
-};
-
-pub(crate) static CBQ_CLASS: Section = Section {
+static CBQ_CLASS: Section = Section {
     heading: "`classes` of `kind = \"cbq\"`",
     about: "A class of CBQ. One that is the parent of another has neither a queue nor a match.",
     keys: &[
@@ -70,7 +54,81 @@ pub(crate) static CBQ_CLASS: Section = Section {
     ],
 };
 
-pub(crate) static HTB: Section = Section {
+static HTB_CLASS: Section = Section {
+    heading: "`classes` of `kind = \"htb\"`",
+    about: "A class of HTB. One that is the parent of another has neither a queue nor a match.",
+    keys: &[
+        NAME,
+        PARENT,
+        Key::required("rate", Kind::Rate, "What it has whatever others do. Classes below share it."),
+        Key::optional("ceil", Kind::Rate, "its rate", "What it has at most."),
+        Key::optional(
+            "burst",
+            Kind::WireBytes,
+            "one packet of `largest`",
+            "What it may send of its rate at once after a pause.",
+        ),
+        Key::optional(
+            "cburst",
+            Kind::WireBytes,
+            "one packet of `largest`",
+            "What it may send of its ceiling at once after a pause.",
+        ),
+        PRIORITY,
+        Key::optional(
+            "quantum",
+            Kind::WireBytes,
+            "by `r2q`, 1000 to 200000",
+            "What it sends in a turn among those of its priority.",
+        ),
+        MATCH,
+        BELOW,
+        LIMIT,
+        DROP,
+    ],
+};
+
+impl Readable for cbq::Config {
+    const SECTION: &'static Section = &Section {
+        heading: "`kind = \"cbq\"`",
+        about: "Class-based queueing: each class has a share of the link, and borrows what others leave unless it is bounded.",
+        keys: &[
+            Key::required("rate", Kind::Rate, "Rate of the link on the wire, of which shares are shares."),
+            CLASSES,
+            Key::optional(
+                "default",
+                Kind::Text,
+                "the last class that takes packets",
+                "The class of what no class matches.",
+            ),
+            LARGEST,
+        ],
+    };
+    const PARTS: &'static [&'static Section] = &[&CBQ_CLASS];
+
+    fn read(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Self> {
+        let rate: Option<BitRate> = table.get("rate");
+        let largest: Option<ByteCount> = table.get("largest");
+        let share = |class: &Table<'_>| {
+            let share: Option<Portion> = class.get("share");
+            let (borrow, isolated) = (class.get("borrow"), class.get("isolated"));
+            let (priority, burst) = (priority(class), class.optional("burst"));
+            let share = match share? {
+                Portion::Share(share) => cbq::Portion::Share(share),
+                Portion::Rate(rate) => cbq::Portion::Rate(rate),
+            };
+            Some(cbq::Share { share, borrow: borrow?, isolated: isolated?, priority: priority?, burst })
+        };
+        let items = items(table, &CBQ_CLASS);
+        let tree = classes(table, &items, (share, |_| rate), wire, depth);
+        let config = Self { tree: tree?, rate: rate?, largest: largest? };
+        checked(table, &items, &config.tree, config.check(&wire.layer), "share")?;
+        Some(config)
+    }
+}
+
+impl Readable for htb::Config {
+    const SECTION: &'static Section = &Section {
     heading: "`kind = \"htb\"`",
     about: "Hierarchical token bucket: each class has a guaranteed rate and a ceiling, and borrows in between. Sizes are those on the wire.",
     keys: &[
@@ -106,88 +164,36 @@ pub(crate) static HTB: Section = Section {
         ),
     ],
 };
+    const PARTS: &'static [&'static Section] = &[&HTB_CLASS];
 
-pub(crate) static HTB_CLASS: Section = Section {
-    heading: "`classes` of `kind = \"htb\"`",
-    about: "A class of HTB. One that is the parent of another has neither a queue nor a match.",
-    keys: &[
-        NAME,
-        PARENT,
-        Key::required("rate", Kind::Rate, "What it has whatever others do. Classes below share it."),
-        Key::optional("ceil", Kind::Rate, "its rate", "What it has at most."),
-        Key::optional(
-            "burst",
-            Kind::WireBytes,
-            "one packet of `largest`",
-            "What it may send of its rate at once after a pause.",
-        ),
-        Key::optional(
-            "cburst",
-            Kind::WireBytes,
-            "one packet of `largest`",
-            "What it may send of its ceiling at once after a pause.",
-        ),
-        PRIORITY,
-        Key::optional(
-            "quantum",
-            Kind::WireBytes,
-            "by `r2q`, 1000 to 200000",
-            "What it sends in a turn among those of its priority.",
-        ),
-        MATCH,
-        BELOW,
-        LIMIT,
-        DROP,
-    ],
-};
-
-pub(super) fn cbq(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Spec> {
-    let rate: Option<BitRate> = table.get("rate");
-    let largest: Option<ByteCount> = table.get("largest");
-    let share = |class: &Table<'_>| {
-        let share: Option<Portion> = class.get("share");
-        let (borrow, isolated) = (class.get("borrow"), class.get("isolated"));
-        let (priority, burst) = (priority(class), class.optional("burst"));
-        let share = match share? {
-            Portion::Share(share) => cbq::Portion::Share(share),
-            Portion::Rate(rate) => cbq::Portion::Rate(rate),
+    fn read(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Self> {
+        let largest: Option<ByteCount> = table.get("largest");
+        let r2q: Option<u64> = table.get("r2q");
+        let hysteresis: Option<bool> = table.get("hysteresis");
+        let timer: Option<Duration> = table.get("timer");
+        let direct_limit: Option<Limit> = table.get("direct_limit");
+        let share = |class: &Table<'_>| {
+            let (rate, ceil): (Option<BitRate>, Option<BitRate>) = (class.get("rate"), class.optional("ceil"));
+            let wire = |key| -> Option<WireBytes> { class.optional(key) };
+            let (burst, cburst, quantum) = (wire("burst"), wire("cburst"), wire("quantum"));
+            let priority = priority(class);
+            Some(htb::Share { rate: rate?, ceil, burst, cburst, priority: priority?, quantum })
         };
-        Some(cbq::Share { share, borrow: borrow?, isolated: isolated?, priority: priority?, burst })
-    };
-    let items = items(table, &CBQ_CLASS);
-    let tree = classes(table, &items, (share, |_| rate), wire, depth);
-    let config = cbq::Config { tree: tree?, rate: rate?, largest: largest? };
-    checked(table, &items, &config.tree, config.check(&wire.layer), "share")?;
-    Some(Spec::Cbq(config))
-}
-
-pub(super) fn htb(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Spec> {
-    let largest: Option<ByteCount> = table.get("largest");
-    let r2q: Option<u64> = table.get("r2q");
-    let hysteresis: Option<bool> = table.get("hysteresis");
-    let timer: Option<Duration> = table.get("timer");
-    let direct_limit: Option<Limit> = table.get("direct_limit");
-    let share = |class: &Table<'_>| {
-        let (rate, ceil): (Option<BitRate>, Option<BitRate>) = (class.get("rate"), class.optional("ceil"));
-        let wire = |key| -> Option<WireBytes> { class.optional(key) };
-        let (burst, cburst, quantum) = (wire("burst"), wire("cburst"), wire("quantum"));
-        let priority = priority(class);
-        Some(htb::Share { rate: rate?, ceil, burst, cburst, priority: priority?, quantum })
-    };
-    let items = items(table, &HTB_CLASS);
-    let ceiling = |class: &Table<'_>| class.optional("ceil").or_else(|| class.optional("rate"));
-    let tree = classes(table, &items, (share, ceiling), wire, depth);
-    let Limit::Packets(direct_limit) = direct_limit? else {
-        let message =
-            format!("{}: a limit in packets is expected, such as \"1000 packets\"", table.path("direct_limit"));
-        table.error("direct_limit", message, None);
-        return None;
-    };
-    let r2q = u32::try_from(r2q?).ok()?;
-    let (hysteresis, timer) = (hysteresis?, timer?);
-    let config = htb::Config { tree: tree?, largest: largest?, r2q, hysteresis, timer, direct_limit };
-    checked(table, &items, &config.tree, config.check(&wire.layer), "rate")?;
-    Some(Spec::Htb(config))
+        let items = items(table, &HTB_CLASS);
+        let ceiling = |class: &Table<'_>| class.optional("ceil").or_else(|| class.optional("rate"));
+        let tree = classes(table, &items, (share, ceiling), wire, depth);
+        let Limit::Packets(direct_limit) = direct_limit? else {
+            let message =
+                format!("{}: a limit in packets is expected, such as \"1000 packets\"", table.path("direct_limit"));
+            table.error("direct_limit", message, None);
+            return None;
+        };
+        let r2q = u32::try_from(r2q?).ok()?;
+        let (hysteresis, timer) = (hysteresis?, timer?);
+        let config = Self { tree: tree?, largest: largest?, r2q, hysteresis, timer, direct_limit };
+        checked(table, &items, &config.tree, config.check(&wire.layer), "rate")?;
+        Some(config)
+    }
 }
 
 /// Says at the line's queue if its classes are promised more than the line has.
@@ -224,7 +230,7 @@ fn checked<S>(
     let class = |name: &str| tree.classes.iter().rposition(|class| class.name == name).and_then(|at| items.get(at));
     let (at, key) = match &error {
         TreeError::Class { class: name, wrong } => {
-            class(name).map_or((table, "classes"), |item| (item, key_of(item, wrong, guarantee)))
+            class(name).map_or((table, "classes"), |item| (item, key_of(wrong, guarantee)))
         }
         // Rules stand in the classes that they lead to.
         TreeError::Unknown(_) | TreeError::NoLeaf(_) => (table, "default"),
@@ -234,7 +240,7 @@ fn checked<S>(
     None
 }
 
-fn key_of(class: &Table<'_>, wrong: &Wrong, guarantee: &'static str) -> &'static str {
+fn key_of(wrong: &Wrong, guarantee: &'static str) -> &'static str {
     match wrong {
         Wrong::NoName | Wrong::NameTwice => "name",
         Wrong::UnknownParent(_) | Wrong::Circle | Wrong::TooDeep => "parent",
@@ -242,19 +248,21 @@ fn key_of(class: &Table<'_>, wrong: &Wrong, guarantee: &'static str) -> &'static
         Wrong::Priority(_) => "priority",
         Wrong::CeilBelowRate { .. } => "ceil",
         Wrong::MoreThanRate { .. } | Wrong::NoShare => guarantee,
-        Wrong::BurstTooSmall { burst, .. } if class.optional("burst") == Some(*burst) => "burst",
-        Wrong::BurstTooSmall { .. } => "cburst",
+        Wrong::BurstTooSmall { .. } => "burst",
+        Wrong::CeilBurstTooSmall { .. } => "cburst",
         Wrong::ZeroQuantum => "quantum",
     }
 }
 
-/// What would come of it.
+/// The consequence, as a hint.
 fn consequence(error: &TreeError) -> Option<String> {
     let hint = match error {
         TreeError::MoreThanLink { .. } | TreeError::Class { wrong: Wrong::MoreThanRate { .. }, .. } => {
             "when all classes have packets, the guarantees would not hold; lower one of them"
         }
-        TreeError::Class { wrong: Wrong::BurstTooSmall { .. }, .. } => "such a packet would never leave in time",
+        TreeError::Class { wrong: Wrong::BurstTooSmall { .. } | Wrong::CeilBurstTooSmall { .. }, .. } => {
+            "such a packet would never leave in time"
+        }
         TreeError::Class { wrong: Wrong::Circle, .. } => {
             "none of them would ever send; a class on the link has no parent"
         }

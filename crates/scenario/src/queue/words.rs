@@ -1,4 +1,4 @@
-//! What conditions on packets are written with: ports, prefixes, code points, flags, amounts.
+//! Values of conditions on packets: ports, prefixes, code points, flags, amounts.
 
 use core::ops::RangeInclusive;
 use core::str::FromStr;
@@ -15,7 +15,8 @@ use crate::diagnostics::did_you_mean;
 use crate::document::Value;
 use crate::value::FromNode;
 
-/// Differentiated services code points by name: RFC 2474 (CS), RFC 2597 (AF), RFC 3246 (EF), RFC 5865 (VA), RFC 8622 (LE).
+/// Differentiated services code points by name: RFC 2474 (CS), RFC 2597 (AF), RFC 3246 (EF), RFC 5865 (VA),
+/// RFC 8622 (LE).
 const CODE_POINTS: [(&str, u8); 24] = [
     ("default", 0),
     ("LE", 1),
@@ -43,8 +44,8 @@ const CODE_POINTS: [(&str, u8); 24] = [
     ("VA", 44),
 ];
 
-/// Types of service by name (RFC 1349, section 4), in the bits that the ECN field has left of them. Minimal cost has lost its
-/// bit to ECN.
+/// Types of service by name (RFC 1349, section 4), in the bits that the ECN field has left of them. Minimal
+/// cost has lost its bit to ECN.
 const SERVICES: [(&str, u8); 4] =
     [("minimize-delay", 0x10), ("maximize-throughput", 0x08), ("maximize-reliability", 0x04), ("normal-service", 0x00)];
 /// The bits of [`SERVICES`].
@@ -279,7 +280,7 @@ impl<T: FromStr<Err = ParseError>> FromNode for Bounded<T> {
     }
 }
 
-/// So many in a time: `"< 5 /s"`, `"> 100 /min"`.
+/// A bound on a count per time: `"< 5 /s"`, `"> 100 /min"`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct PerTime {
     pub(super) bound: Bound,
@@ -311,7 +312,7 @@ fn bound<'a>(value: &'a Value, example: &str) -> Result<(Bound, &'a str), String
     }
 }
 
-/// What first payload bytes hold: a text anywhere, or `{ text | hex, at }`.
+/// A pattern of first payload bytes: a text anywhere, or `{ text | hex, at }`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Payload(pub(super) Pattern);
 

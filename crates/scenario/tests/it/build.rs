@@ -7,15 +7,14 @@ use lastmile_model::{Echo, OpenedBy, Source};
 use lastmile_packet::Protocol;
 use lastmile_queueing::ack::cake::{Mode, Rules};
 use lastmile_queueing::ack::sad::{Duplicates, Report};
-use lastmile_queueing::ack::{clamp, pacing};
-use lastmile_queueing::cake;
+use lastmile_queueing::ack::{clamp, collapsing, filter, pacing, sad};
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::meter::policer::{Action, Coming, Remark, Rule, Then};
-use lastmile_queueing::meter::{self, car, police, trtcm};
+use lastmile_queueing::meter::{self, car, police, policer, tbf, trtcm};
 use lastmile_queueing::sched::custom::{Count, Excess};
-use lastmile_queueing::sched::{cbq, htb, tree};
-use lastmile_queueing::spec::Spec;
-use lastmile_queueing::{Limit, Match, Overflow};
+use lastmile_queueing::sched::{cbq, htb, priority, tree};
+use lastmile_queueing::spec::{Over, Spec};
+use lastmile_queueing::{Limit, Match, Overflow, ack, cake, fifo};
 use lastmile_scenario::{Scenario, tcp_of};
 use lastmile_tcp::{ByteCounting, Config, InitialWindow, Variant, WindowScale};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, Ratio, WireBytes};
@@ -29,7 +28,7 @@ fn demo(overrides: &[&str]) -> Scenario {
 }
 
 fn fifo_206_kb() -> Spec {
-    Spec::Fifo { limit: Limit::Bytes(ByteCount::new(206_000)), drop: Overflow::Tail }
+    Spec::Fifo(fifo::Config { limit: Limit::Bytes(ByteCount::new(206_000)), drop: Overflow::Tail })
 }
 
 #[test]
@@ -87,28 +86,32 @@ fn a_probe_is_added_that_no_policy_knows_and_that_costs_little() {
 /// A kind of queue over the FIFO of the file keeps the FIFO's limit.
 #[test]
 fn a_kind_of_queue_is_one_override_away() {
-    let sad = Spec::Sad {
-        duplicates: Duplicates::Keep,
-        report: Report::None,
-        exempt: Match::Never,
+    let sad = Spec::Sad(Over {
+        config: sad::Config { duplicates: Duplicates::Keep, report: Report::None, exempt: Match::Never },
         queue: Box::new(fifo_206_kb()),
-    };
+    });
     let queue = |argument: &str| demo(&[argument]).access().unwrap().up.queue.clone();
     assert_eq!(queue("access.up.queue.kind=sad"), sad);
     let scenario = demo(&["access.up.queue.kind=sad"]);
     assert_eq!(scenario.network().links[scenario.access().unwrap().up_link].queue, sad);
     let held = |limit: Limit| limit == Limit::Bytes(ByteCount::new(206_000));
-    assert!(matches!(queue("access.up.queue.kind=ack-filter"), Spec::AckFilter { limit, .. } if held(limit)));
+    assert!(
+        matches!(queue("access.up.queue.kind=ack-filter"), Spec::AckFilter(filter::Config { limit, .. }) if held(limit))
+    );
     let collapsing = queue("access.up.queue.kind=ack-collapsing");
-    assert!(matches!(collapsing, Spec::AckCollapsing { limit, exempt: Match::Never, .. } if held(limit)));
+    assert!(
+        matches!(collapsing, Spec::AckCollapsing(collapsing::Config { limit, exempt: Match::Never, .. }) if held(limit))
+    );
     for (mode, expected) in [("normal", Mode::Normal), ("aggressive", Mode::Aggressive)] {
         let mode = format!("access.up.queue.mode={mode}");
         let cake = demo(&["access.up.queue.kind=cake-ack-filter", &mode]).access().unwrap().up.queue.clone();
         assert!(
-            matches!(cake, Spec::CakeAckFilter { limit, rules, .. } if held(limit) && rules == Rules { mode: expected, exempt: Match::Never })
+            matches!(cake, Spec::CakeAckFilter(ack::cake::Config { limit, rules, .. }) if held(limit) && rules == Rules { mode: expected, exempt: Match::Never })
         );
     }
-    let Spec::Priority { classes } = queue("access.up.queue.kind=priority") else { panic!("a scheduler") };
+    let Spec::Priority(priority::Config { classes }) = queue("access.up.queue.kind=priority") else {
+        panic!("a scheduler")
+    };
     assert_eq!(classes.iter().map(|class| &class.matches).collect::<Vec<_>>(), [&Match::PureAck, &Match::Any]);
     assert!(classes.iter().all(|class| class.queue == fifo_206_kb()));
 }
@@ -169,7 +172,7 @@ fn a_policer_is_as_the_file_says() {
         exceed: Action::DROP,
         violate: Action::DROP,
     };
-    let expected = |rules| Spec::Policer { rules, queue: Box::new(Spec::fifo(20)) };
+    let expected = |rules| Spec::Policer(Over { config: policer::Config { rules }, queue: Box::new(Spec::fifo(20)) });
     assert_eq!(parse(&text).unwrap().access().unwrap().up.queue, expected(vec![rule.clone()]));
 
     let text = LINE.replace(
@@ -205,17 +208,17 @@ fn acks_are_paced_and_windows_clamped_over_a_fifo_or_any_other_queue() {
     let pacing = up(&["access.up.queue.kind=ack-pacing", "access.up.queue.rate=1 Mbit/s"]);
     let config =
         pacing::Config { rate: BitRate::from_mbit_per_s(1), max_hold: Duration::from_ms(100), exempt: Match::Never };
-    assert_eq!(pacing, Spec::AckPacing { config, queue: Box::new(fifo_206_kb()) });
+    assert_eq!(pacing, Spec::AckPacing(Over { config, queue: Box::new(fifo_206_kb()) }));
 
     let clamp = up(&["access.up.queue.kind=window-clamp", "access.up.queue.window=20 kB"]);
     let target = clamp::Target::Window(ByteCount::new(20_000));
     let config = clamp::Config { target, mss: ByteCount::new(1460), exempt: Match::Never };
-    assert_eq!(clamp, Spec::WindowClamp { config: config.clone(), queue: Box::new(fifo_206_kb()) });
+    assert_eq!(clamp, Spec::WindowClamp(Over { config: config.clone(), queue: Box::new(fifo_206_kb()) }));
 
     let shared = ["access.up.queue.kind=window-clamp", "access.up.queue.rate=1 Mbit/s", "access.up.queue.rtt=40 ms"];
     let target = clamp::Target::Shared { rate: BitRate::from_mbit_per_s(1), rtt: Duration::from_ms(40), growth: None };
     let config = clamp::Config { target, ..config };
-    assert_eq!(up(&shared), Spec::WindowClamp { config, queue: Box::new(fifo_206_kb()) });
+    assert_eq!(up(&shared), Spec::WindowClamp(Over { config, queue: Box::new(fifo_206_kb()) }));
 }
 
 #[test]
@@ -320,7 +323,7 @@ fn links_go_both_ways_and_back_may_differ() {
     assert_eq!((there.rate, back.rate, core.rate), (BitRate::from_bps(8_000_000), BitRate::from_bps(1_000_000), None));
     assert_eq!((there.link_layer, back.link_layer), (preset::AAL5.link, preset::AAL5.link));
     assert_eq!(there.queue, Spec::fifo(100));
-    assert!(matches!(back.queue, Spec::Fifo { limit: Limit::Cells(_), .. }));
+    assert!(matches!(back.queue, Spec::Fifo(fifo::Config { limit: Limit::Cells(_), .. })));
     assert_eq!(network.nodes[there.to].processing, Duration::from_ms(1));
     assert_eq!(network.traffic[0].direction, "a to c");
 }
@@ -379,13 +382,15 @@ fn queues_nest() {
     )
     .replace("down = { rate = \"2 Mbit/s\" }", "down.rate = \"2 Mbit/s\"");
     let queue = parse(&text).unwrap_or_else(|report| panic!("{report}")).access().unwrap().down.queue.clone();
-    let Spec::Sad { duplicates: Duplicates::Count, report: Report::None, exempt, queue } = queue else {
+    let Spec::Sad(Over { config: sad::Config { duplicates: Duplicates::Count, report: Report::None, exempt }, queue }) =
+        queue
+    else {
         panic!("a SAD")
     };
     assert_eq!(exempt, Match::All(vec![Match::Dscp(8), Match::Not(Box::new(Match::Protocol(Protocol::Tcp)))]));
-    let Spec::Tbf { largest, queue, .. } = *queue else { panic!("a TBF") };
+    let Spec::Tbf(Over { config: tbf::Config { largest, .. }, queue }) = *queue else { panic!("a TBF") };
     assert_eq!(largest, ByteCount::new(1500));
-    assert_eq!(*queue, Spec::Fifo { limit: Limit::Packets(PacketCount::new(7)), drop: Overflow::Head });
+    assert_eq!(*queue, Spec::Fifo(fifo::Config { limit: Limit::Packets(PacketCount::new(7)), drop: Overflow::Head }));
 }
 
 #[test]

@@ -2,8 +2,9 @@
 
 use lastmile_packet::{Protocol, TcpFlags};
 use lastmile_queueing::Match;
+use lastmile_queueing::ack::sad;
 use lastmile_queueing::classify::{Bound, End, Pattern, Prefix};
-use lastmile_queueing::spec::Spec;
+use lastmile_queueing::spec::{Over, Spec};
 use lastmile_scenario::Diagnostic;
 use lastmile_units::{BitRate, ByteCount, Duration};
 
@@ -19,7 +20,7 @@ fn line(condition: &str) -> String {
 fn condition(text: &str) -> Match {
     let scenario = parse(&line(text)).unwrap_or_else(|report| panic!("{report}"));
     match &scenario.access().expect("an access line").up.queue {
-        Spec::Sad { exempt, .. } => exempt.clone(),
+        Spec::Sad(Over { config: sad::Config { exempt, .. }, .. }) => exempt.clone(),
         other => panic!("{other:?}"),
     }
 }

@@ -5,7 +5,10 @@ use std::path::Path;
 use lastmile_linklayer::PRESETS;
 use lastmile_packet::Meta;
 use lastmile_queueing::ack::clamp::{Growth, Target};
-use lastmile_queueing::spec::Spec;
+use lastmile_queueing::fifo;
+use lastmile_queueing::meter::{policer, tbf};
+use lastmile_queueing::sched::priority;
+use lastmile_queueing::spec::{Over, Spec};
 use lastmile_scenario::policy::{Line, Policy, Position, ready};
 use lastmile_scenario::{Diagnostic, Scenario};
 use lastmile_units::{BitRate, ByteCount, Limit, Ratio, WireBytes};
@@ -130,7 +133,7 @@ fn limits_of_ready_policies_are_times() {
         let down = BitRate::from_kbit_per_s(100_000);
         let line = Line { up, down, up_layer: layer, down_layer: layer };
         let limit = Limit::Wire(WireBytes::new(bytes));
-        assert!(matches!(ready("fifo", Some(line)).up, Spec::Fifo { limit: own, .. } if own == limit));
+        assert!(matches!(ready("fifo", Some(line)).up, Spec::Fifo(fifo::Config { limit: own, .. }) if own == limit));
         for name in ready::NAMES {
             let in_bytes = |line: &str| line.contains("limit") && line.contains("kB");
             assert!(!ready::text(name).unwrap().lines().any(in_bytes), "{name}: a limit of some line's bytes");
@@ -300,7 +303,7 @@ fn each_scheduler_has_its_classes() {
     let counts: Vec<String> = custom.classes.iter().map(|class| format!("{:?}", class.count)).collect();
     assert_eq!(counts.len(), 2);
     assert!(counts[0].contains("1500") && counts[1].contains("4500"), "{counts:?}");
-    let Spec::Priority { classes } = with("priority") else { panic!("priorities") };
+    let Spec::Priority(priority::Config { classes }) = with("priority") else { panic!("priorities") };
     assert_eq!(classes[0].matches, lastmile_queueing::Match::Class(1), "the most urgent first");
     let Spec::Htb(htb) = with("htb") else { panic!("HTB") };
     assert_eq!(htb.tree.classes[2].share.rate, BitRate::from_bps(307_200).unwrap());
@@ -332,7 +335,7 @@ fn a_middlebox_stands_between_the_line_and_the_lan() {
         assert_eq!((&link.queue, link.rate), (queue, None), "{name} shapes, and takes no time itself");
     }
     assert_eq!(network.links[access.up_link].queue, access.up.queue);
-    assert!(matches!(access.up.queue, Spec::Fifo { .. }));
+    assert!(matches!(access.up.queue, Spec::Fifo(_)));
 
     let several = crate::parse(&text.replace("policy =", "lines = 3\npolicy =")).unwrap().network();
     for (number, line) in several.lines.iter().enumerate() {
@@ -354,12 +357,12 @@ fn down(text: &str) -> lastmile_scenario::policy::Down {
 fn what_stands_behind_the_downstream_is_as_the_table_says() {
     let kbit = BitRate::from_kbit_per_s;
     let plain = down("share = \"95 %\"\n");
-    assert!(matches!(plain.queue, Spec::Tbf { rate, .. } if rate == kbit(1900)));
+    assert!(matches!(plain.queue, Spec::Tbf(Over { config: tbf::Config { rate, .. }, .. }) if rate == kbit(1900)));
     assert_eq!((plain.scheduler, plain.rate, plain.drain), ("none", Some(kbit(1900)), None));
 
     let drained = down("drain = true\n");
     assert_eq!(drained.rate, Some(kbit(1960)));
-    let Spec::Drain { config, .. } = &drained.queue else { panic!("{:?}", drained.queue) };
+    let Spec::Drain(Over { config, .. }) = &drained.queue else { panic!("{:?}", drained.queue) };
     assert_eq!((config.line, config.share.as_f64(), config.drain), (kbit(2000), 0.98, drained.drain));
     assert!(down("drain = false\nshare = \"90 %\"\n").drain.is_none());
 
@@ -369,7 +372,7 @@ fn what_stands_behind_the_downstream_is_as_the_table_says() {
     assert_eq!(shared.classes[1].rate, Some(kbit(900)), "half of what is let through");
     // The rules, and below them the drain, which knows by the class what is urgent.
     let Spec::Rules(rules) = &shared.queue else { panic!("{:?}", shared.queue) };
-    let Spec::Drain { config, queue } = &*rules.queue else { panic!("{:?}", rules.queue) };
+    let Spec::Drain(Over { config, queue }) = &*rules.queue else { panic!("{:?}", rules.queue) };
     let first = lastmile_queueing::Match::OneOf(vec![lastmile_queueing::Match::Class(0)]);
     assert_eq!((&config.urgent, config.drain.unwrap().depth.as_f64()), (&first, 0.7));
     assert!(matches!(&**queue, Spec::Htb(_)));
@@ -380,7 +383,9 @@ fn what_stands_behind_the_downstream_is_as_the_table_says() {
     assert!(matches!(&*rules.queue, Spec::Htb(htb) if htb.tree.classes[0].share.rate == kbit(1800)));
 
     let policed = down("police = { share = \"50 %\" }\n");
-    let Spec::Policer { rules, .. } = &policed.queue else { panic!("{:?}", policed.queue) };
+    let Spec::Policer(Over { config: policer::Config { rules, .. }, .. }) = &policed.queue else {
+        panic!("{:?}", policed.queue)
+    };
     assert_eq!((rules.len(), policed.police.unwrap().rate, policed.rate), (1, kbit(1000), None));
 }
 
@@ -389,8 +394,8 @@ fn what_stands_behind_the_downstream_is_as_the_table_says() {
 fn acks_of_downloads_are_regulated_on_their_way_up() {
     let text = "[down]\nshare = \"98 %\"\nclamp = { rtt = \"100 ms\" }\npace = { max_hold = \"50 ms\" }\n";
     let policy = Policy::parse("p.toml", &format!("{LINE}{SHARED}{text}"), None).unwrap();
-    let Spec::WindowClamp { config: clamp, queue } = &policy.up else { panic!("{:?}", policy.up) };
-    let Spec::AckPacing { config: pace, queue } = &**queue else { panic!("{queue:?}") };
+    let Spec::WindowClamp(Over { config: clamp, queue }) = &policy.up else { panic!("{:?}", policy.up) };
+    let Spec::AckPacing(Over { config: pace, queue }) = &**queue else { panic!("{queue:?}") };
     assert!(matches!(&**queue, Spec::Rules(_)));
     let payload = BitRate::from_bps(1_907_733).unwrap();
     assert_eq!((pace.rate, pace.max_hold), (payload, lastmile_units::Duration::from_ms(50)));

@@ -161,6 +161,42 @@ fn cells_where_there_are_none() {
     assert!(found[0].ends_with("more than 16 queues above one another"), "{found:?}");
 }
 
+/// The error stands at the queue below, which is at fault, and not at the line.
+#[test]
+fn a_regenerator_below_a_dropper() {
+    refused(
+        &LINE.replace(
+            "\"2 Mbit/s\"",
+            "\"2 Mbit/s\", queue = { kind = \"tbf\", rate = \"1 Mbit/s\", burst = \"1500 wire bytes\", \
+             queue = { kind = \"sad\", queue = { kind = \"ack-regenerator\" } } }",
+        ),
+        "error: x.toml:3:131: access.down.queue.queue.queue: an ACK regenerator below a Smart ACK Dropper, which would take what \
+         it makes for what came; it belongs behind the line, or above the dropper",
+    );
+}
+
+#[test]
+fn a_burst_below_a_packet_is_told_at_its_key() {
+    let with = |class: &str| {
+        let queue =
+            format!("queue = {{ kind = \"htb\", classes = [{{ name = \"a\", rate = \"1 Mbit/s\", {class} }}] }}");
+        LINE.replace("\"2 Mbit/s\"", &format!("\"2 Mbit/s\", {queue}"))
+    };
+    let small = "\"100 wire bytes\"";
+    for (class, key) in [
+        (format!("burst = {small}"), "burst"),
+        (format!("cburst = {small}"), "cburst"),
+        (format!("burst = {small}, cburst = {small}"), "burst"),
+    ] {
+        let found = headlines(&with(&class));
+        let expected = format!(
+            "access.down.queue.classes.a.{key}: class \"a\": a burst of 100 wire bytes is smaller than the largest packet, which takes \
+             1500 wire bytes"
+        );
+        assert!(found.len() == 1 && found[0].ends_with(&expected), "{found:?}");
+    }
+}
+
 #[test]
 fn policers_that_would_not_do_what_they_say() {
     let with =

@@ -1,7 +1,8 @@
 //! Defaults of today: TCP, MTU, buffers, hops; words and lists that a file may use.
 
 use lastmile_model::{OpenedBy, Source};
-use lastmile_queueing::spec::Spec;
+use lastmile_queueing::fifo;
+use lastmile_queueing::spec::{Over, Spec};
 use lastmile_scenario::{Scenario, tcp_of};
 use lastmile_tcp::{Config, Variant, WindowScale};
 use lastmile_units::{BitRate, ByteCount, Limit, WireBytes};
@@ -73,7 +74,7 @@ fn a_packet_larger_than_the_mtu_is_refused() {
 fn limits(text: &str) -> Vec<(String, Limit)> {
     let scenario = parsed(text);
     let limit = |queue: &Spec| match queue {
-        Spec::Fifo { limit, .. } => *limit,
+        Spec::Fifo(fifo::Config { limit, .. }) => *limit,
         other => panic!("{other:?}"),
     };
     scenario.network_ref().links.iter().map(|link| (link.name.clone(), limit(&link.queue))).collect()
@@ -103,8 +104,11 @@ fn a_time_behind_a_shaper_counts_at_the_rate_of_the_shaper() {
     let up = "rate = \"40 Mbit/s\", queue = { kind = \"tbf\", rate = \"8 Mbit/s\", burst = \"3000 wire bytes\", limit = \"100 ms\" }";
     let scenario = parsed(&line("rate = \"40 Mbit/s\"", up));
     let link = scenario.network_ref().links.iter().find(|link| link.name == "up").unwrap();
-    let Spec::Tbf { queue, .. } = &link.queue else { panic!("{:?}", link.queue) };
-    assert!(matches!(**queue, Spec::Fifo { limit: Limit::Wire(bytes), .. } if bytes.as_u64() == 100_000), "{queue:?}");
+    let Spec::Tbf(Over { queue, .. }) = &link.queue else { panic!("{:?}", link.queue) };
+    assert!(
+        matches!(**queue, Spec::Fifo(fifo::Config { limit: Limit::Wire(bytes), .. }) if bytes.as_u64() == 100_000),
+        "{queue:?}"
+    );
 }
 
 #[test]

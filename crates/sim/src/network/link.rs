@@ -39,13 +39,7 @@ impl LinkState {
             .queue
             .build_in::<Meta>(&environment)
             .map_err(|source| BuildError::Queue { link: link.name.clone(), source })?;
-        let config = line::Config {
-            rate: link.rate,
-            link_layer: link.link_layer,
-            delay: link.delay + network.nodes[link.to].processing,
-            loss_ppb: link.loss_ppb,
-            compression: link.compression,
-        };
+        let config = network.line_of(link);
         let losses = Stream::new(network.seed, &format!("loss on link {}", link.name));
         Ok(Self {
             line: Line::new(&config, queue, losses).with_flows(Arc::clone(flows)),

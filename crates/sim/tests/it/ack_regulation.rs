@@ -1,8 +1,8 @@
 //! Transfers with regulated ACKs: they complete, fast retransmit and SACK work, and regulation causes no timeout.
 
 use lastmile_model::outcome::{FlowOutcome, Outcome};
-use lastmile_queueing::ack::{cake, clamp, filter, pacing};
-use lastmile_queueing::spec::Spec;
+use lastmile_queueing::ack::{cake, clamp, collapsing, filter, pacing};
+use lastmile_queueing::spec::{Over, Spec};
 use lastmile_queueing::{Limit, Match, Overflow};
 use lastmile_sim::run;
 use lastmile_tcp::{Config, Variant, WindowScale};
@@ -15,23 +15,28 @@ const DROP: Overflow = Overflow::Tail;
 
 fn window_clamp(target: clamp::Target) -> Spec {
     let config = clamp::Config { target, mss: ByteCount::new(1460), exempt: Match::Never };
-    Spec::WindowClamp { config, queue: Box::new(Spec::fifo(100)) }
+    Spec::WindowClamp(Over { config, queue: Box::new(Spec::fifo(100)) })
 }
 
 fn mechanisms() -> Vec<(&'static str, Spec)> {
-    let cake =
-        |mode| Spec::CakeAckFilter { limit: LIMIT, drop: DROP, rules: cake::Rules { mode, exempt: Match::Never } };
+    let cake = |mode| {
+        Spec::CakeAckFilter(cake::Config {
+            limit: LIMIT,
+            drop: DROP,
+            rules: cake::Rules { mode, exempt: Match::Never },
+        })
+    };
     let config = pacing::Config {
         rate: BitRate::from_kbit_per_s(1_800),
         max_hold: Duration::from_ms(100),
         exempt: Match::Never,
     };
     vec![
-        ("ack-filter", Spec::AckFilter { limit: LIMIT, drop: DROP, rules: filter::Rules::default() }),
-        ("ack-collapsing", Spec::AckCollapsing { limit: LIMIT, drop: DROP, exempt: Match::Never }),
+        ("ack-filter", Spec::AckFilter(filter::Config { limit: LIMIT, drop: DROP, rules: filter::Rules::default() })),
+        ("ack-collapsing", Spec::AckCollapsing(collapsing::Config { limit: LIMIT, drop: DROP, exempt: Match::Never })),
         ("cake, normal", cake(cake::Mode::Normal)),
         ("cake, aggressive", cake(cake::Mode::Aggressive)),
-        ("ack-pacing", Spec::AckPacing { config, queue: Box::new(Spec::fifo(100)) }),
+        ("ack-pacing", Spec::AckPacing(Over { config, queue: Box::new(Spec::fifo(100)) })),
         ("window-clamp", window_clamp(clamp::Target::Window(ByteCount::new(20_000)))),
     ]
 }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_model::{Compression, Link, Names, Network, Node, OpenedBy, Record, Source, Traffic};
+use lastmile_queueing::ack::sad;
 use lastmile_queueing::ack::sad::{Duplicates, Report};
-use lastmile_queueing::spec::Spec;
-use lastmile_queueing::{Limit, Match, Overflow};
+use lastmile_queueing::spec::{Over, Spec};
+use lastmile_queueing::{Limit, Match, Overflow, fifo};
 use lastmile_tcp::Config;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
@@ -71,12 +72,15 @@ fn bulk(tcp: &Config, bytes: Option<u64>, opened_by: OpenedBy) -> Source {
 
 /// A modem's FIFO with a limit in IP bytes.
 pub(crate) fn fifo_bytes(bytes: u64) -> Spec {
-    Spec::Fifo { limit: Limit::Bytes(ByteCount::new(bytes)), drop: Overflow::Tail }
+    Spec::Fifo(fifo::Config { limit: Limit::Bytes(ByteCount::new(bytes)), drop: Overflow::Tail })
 }
 
 /// A Smart ACK Dropper in front of a queue.
 pub(crate) fn sad(queue: Spec) -> Spec {
-    Spec::Sad { duplicates: Duplicates::Keep, report: Report::None, exempt: Match::Never, queue: Box::new(queue) }
+    Spec::Sad(Over {
+        config: sad::Config { duplicates: Duplicates::Keep, report: Report::None, exempt: Match::Never },
+        queue: Box::new(queue),
+    })
 }
 
 pub(crate) fn at_ms(ms: u64) -> Instant {

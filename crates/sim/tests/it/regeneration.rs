@@ -8,8 +8,9 @@ use lastmile_model::{Observer, Passage};
 use lastmile_packet::{Meta, Protocol, SeqNumber};
 use lastmile_queueing::Match;
 use lastmile_queueing::ack::regenerator::{Config as Regeneration, Know};
+use lastmile_queueing::ack::sad;
 use lastmile_queueing::ack::sad::{Duplicates, Report};
-use lastmile_queueing::spec::Spec;
+use lastmile_queueing::spec::{Over, Spec};
 use lastmile_sim::Simulation;
 use lastmile_tcp::{Config, Variant};
 use lastmile_units::{BitRate, Duration, Instant};
@@ -43,11 +44,14 @@ fn the_sender_receives_every_number_in_order() {
         (network.links[0].from, network.links[0].to) = (1, 2);
         (network.links[1].from, network.links[1].to) = (3, 0);
         let queue = Box::new(Spec::fifo(1000));
-        let sad = Spec::Sad { duplicates: Duplicates::Count, report, exempt: Match::Never, queue: queue.clone() };
+        let sad = Spec::Sad(Over {
+            config: sad::Config { duplicates: Duplicates::Count, report, exempt: Match::Never },
+            queue: queue.clone(),
+        });
         network.links[0].queue = sad;
         let config = Regeneration { know, ..Regeneration::default() };
         for (name, from, to, queue) in
-            [("in", 0, 1, *queue.clone()), ("out", 2, 3, Spec::AckRegenerator { config, queue })]
+            [("in", 0, 1, *queue.clone()), ("out", 2, 3, Spec::AckRegenerator(Over { config, queue }))]
         {
             let mut link = network.links[0].clone();
             (link.name, link.from, link.to, link.queue) = (name.to_owned(), from, to, queue);

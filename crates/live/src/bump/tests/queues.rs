@@ -2,17 +2,22 @@
 
 use super::*;
 use lastmile_model::Passage;
+use lastmile_queueing::meter::tbf;
+use lastmile_queueing::sched::priority;
+use lastmile_queueing::spec::Over;
 
 /// A bucket of one packet of 1000 bytes.
 fn shaped(kbit: u64) -> Spec {
-    Spec::Tbf {
-        rate: BitRate::from_kbit_per_s(kbit),
-        burst: lastmile_units::WireBytes::new(1000),
-        peak: None,
-        largest: ByteCount::new(1000),
-        catch_up: Duration::ZERO,
+    Spec::Tbf(Over {
+        config: tbf::Config {
+            rate: BitRate::from_kbit_per_s(kbit),
+            burst: lastmile_units::WireBytes::new(1000),
+            peak: None,
+            largest: ByteCount::new(1000),
+            catch_up: Duration::ZERO,
+        },
         queue: Box::new(Spec::fifo(100)),
-    }
+    })
 }
 
 /// 1000 bytes take 16 ms at 500 kbit/s. Of half a second's sleep 32 packets are due at its end, of
@@ -76,7 +81,7 @@ fn by_size() -> Spec {
         rules: vec![rules::Rule { matches: Match::AtMostBytes(100), class: 0, last: false }],
         otherwise: 1,
         names: Vec::new(),
-        queue: Box::new(Spec::Priority { classes: vec![class(Match::Class(0)), class(Match::Any)] }),
+        queue: Box::new(Spec::Priority(priority::Config { classes: vec![class(Match::Class(0)), class(Match::Any)] })),
     })
 }
 

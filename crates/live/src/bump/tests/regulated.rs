@@ -1,8 +1,11 @@
 //! Regulators between ports with Ethernet frames.
 
 use lastmile_packet::{AckFields, Options, Packet as _, SackBlock, SeqNumber, TcpFlags, checksums_hold, header_len};
-use lastmile_queueing::ack::{clamp, pacing, sad};
+use lastmile_queueing::ack;
+use lastmile_queueing::ack::{clamp, collapsing, filter, handshakes, pacing, sad};
 use lastmile_queueing::classify::End;
+use lastmile_queueing::sched::priority;
+use lastmile_queueing::spec::Over;
 use lastmile_units::PacketCount;
 
 use super::*;
@@ -42,12 +45,10 @@ pub(super) fn slow(queue: Spec) -> Vec<HopConfig> {
 }
 
 pub(super) fn sad() -> Spec {
-    Spec::Sad {
-        duplicates: sad::Duplicates::Keep,
-        report: sad::Report::None,
-        exempt: Match::Never,
+    Spec::Sad(Over {
+        config: sad::Config { duplicates: sad::Duplicates::Keep, report: sad::Report::None, exempt: Match::Never },
         queue: Box::new(Spec::fifo(1000)),
-    }
+    })
 }
 
 /// The frames that leave when these come at once.
@@ -150,13 +151,13 @@ fn regulators() -> Vec<Spec> {
     };
     vec![
         sad(),
-        Spec::AckFilter { limit, drop, rules: Default::default() },
-        Spec::AckCollapsing { limit, drop, exempt },
-        Spec::CakeAckFilter { limit, drop, rules: Default::default() },
-        Spec::AckRegenerator { config: Default::default(), queue: queue() },
-        Spec::AckPacing { config: pacing, queue: queue() },
-        Spec::WindowClamp { config: clamp, queue: queue() },
-        Spec::Witness { queue: queue() },
+        Spec::AckFilter(filter::Config { limit, drop, rules: Default::default() }),
+        Spec::AckCollapsing(collapsing::Config { limit, drop, exempt }),
+        Spec::CakeAckFilter(ack::cake::Config { limit, drop, rules: Default::default() }),
+        Spec::AckRegenerator(Over { config: Default::default(), queue: queue() }),
+        Spec::AckPacing(Over { config: pacing, queue: queue() }),
+        Spec::WindowClamp(Over { config: clamp, queue: queue() }),
+        Spec::Witness(Over { config: handshakes::Config, queue: queue() }),
     ]
 }
 
@@ -181,7 +182,7 @@ proptest! {
             let mut bump = bump(slow(spec.clone()));
             let left = across(&mut bump, frames.clone());
             let (mut left, mut came) = (others(&left), others(&frames));
-            if matches!(spec, Spec::AckPacing { .. }) {
+            if matches!(spec, Spec::AckPacing(_)) {
                 // A damaged ACK waits behind those of its flow, and others pass it.
                 left.sort();
                 came.sort();
@@ -221,9 +222,9 @@ fn by_port() -> Spec {
         rules: vec![rules::Rule { matches: Match::Port(End::Destination, 80..=80), class: 0, last: false }],
         otherwise: 1,
         names: Vec::new(),
-        queue: Box::new(Spec::Priority {
+        queue: Box::new(Spec::Priority(priority::Config {
             classes: vec![class(Match::Class(0), sad()), class(Match::Any, Spec::fifo(1000))],
-        }),
+        })),
     })
 }
 

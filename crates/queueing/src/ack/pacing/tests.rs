@@ -349,12 +349,11 @@ fn held_acks_are_released_on_time_while_the_queue_below_is_not_ready() {
         rate: BitRate::from_mbit_per_s(1),
         burst: WireBytes::new(1000),
         peak: None,
-        link_layer: line,
         largest: ByteCount::new(1000),
         catch_up: Duration::ZERO,
     };
     let queue = Fifo::in_packets(PacketCount::new(100), Overflow::Tail);
-    let queue = crate::meter::Tbf::new(&shaper, queue).expect("a burst of one packet");
+    let queue = crate::meter::Tbf::new(&shaper, &line, queue).expect("a burst of one packet");
     let config = Config { rate: RATE, max_hold: LONG, exempt: Match::Never };
     let mut pacer = AckPacing::new(&config, &Environment::new(line), queue).expect("a hold within its range");
     let data = Meta { ip_len: 1000, ..ack(2, 0) };

@@ -1,3 +1,4 @@
+use lastmile_linklayer::Framing;
 use lastmile_packet::{FlowId, Meta, Options, SackBlock};
 use lastmile_units::ByteCount;
 
@@ -12,7 +13,7 @@ fn at(ms: u64) -> Instant {
 }
 
 fn regenerator(config: &Config) -> Regenerator {
-    let line = lastmile_linklayer::LinkLayer::new(0, lastmile_linklayer::Framing::None).expect("no overhead");
+    let line = LinkLayer::new(0, Framing::None).expect("no overhead");
     AckRegenerator::new(Fifo::in_packets(PacketCount::new(100_000), Overflow::Tail), config, &Environment::new(line))
 }
 

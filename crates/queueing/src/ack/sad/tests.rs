@@ -385,7 +385,7 @@ fn an_ack_made_below_departs_unchanged() {
     use crate::ack::regenerator::{Config, Know};
     let config = Config { know: Know::Interpolate { stride: 1000 }, ..Config::default() };
     let queue = Fifo::in_packets(PacketCount::new(9), Overflow::Tail);
-    let below = crate::ack::AckRegenerator::new(queue, &config, &crate::Environment::default());
+    let below = crate::ack::AckRegenerator::new(queue, &config, &Environment::default());
     let mut sad = SmartAckDropper::new(below, Duplicates::Keep, Report::None, Match::Never.into());
     let mut left = Vec::new();
     for number in [1000, 3000] {

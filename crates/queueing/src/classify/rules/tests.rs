@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use super::*;
 use crate::classify::{Bound, Condition, End, Matcher as _, Pattern, Prefix};
+use crate::fifo;
+use crate::sched::priority;
 use crate::spec::ClassSpec;
 use crate::{Limit, Overflow};
 
@@ -72,9 +74,9 @@ impl Bench {
     fn with(rules: impl IntoIterator<Item = Rule>) -> Self {
         let class = |number| ClassSpec {
             matches: Match::Class(number),
-            queue: Spec::Fifo { limit: Limit::Packets(PacketCount::new(1)), drop: Overflow::Tail },
+            queue: Spec::Fifo(fifo::Config { limit: Limit::Packets(PacketCount::new(1)), drop: Overflow::Tail }),
         };
-        let queue = Box::new(Spec::Priority { classes: (0..4).map(class).collect() });
+        let queue = Box::new(Spec::Priority(priority::Config { classes: (0..4).map(class).collect() }));
         let spec = Spec::Rules(Config { rules: rules.into_iter().collect(), otherwise: 3, names: Vec::new(), queue });
         Self { rules: spec.build_in(&environment()).unwrap(), now: Instant::ZERO }
     }
@@ -245,9 +247,9 @@ fn each_list_of_rules_has_classes_of_its_own() {
             queue,
         })
     };
-    let inner = Spec::Priority { classes: vec![class(0, Spec::fifo(1)), class(1, Spec::fifo(1))] };
+    let inner = Spec::Priority(priority::Config { classes: vec![class(0, Spec::fifo(1)), class(1, Spec::fifo(1))] });
     let inner = rules(Match::Any, 1, inner);
-    let outer = Spec::Priority { classes: vec![class(1, Spec::fifo(1)), class(0, inner)] };
+    let outer = Spec::Priority(priority::Config { classes: vec![class(1, Spec::fifo(1)), class(0, inner)] });
     let mut tree = rules(Match::PureAck, 1, outer).build_in::<Meta>(&environment()).unwrap();
     for packet in [data(0), ack(0)] {
         tree.enqueue(Instant::ZERO, packet, &mut |_, _, _| panic!("there is room"));

@@ -8,7 +8,7 @@ use crate::fair::scheduler::Order as _;
 use crate::spec::Spec;
 
 fn classes<const N: usize>(of: [u32; N]) -> Spec {
-    Spec::Wf2qPlus(Config::Classes(weights(of)))
+    Spec::Wf2qPlus(Config(Among::Classes(weights(of))))
 }
 
 /// The example of the paper: a session with half of the line and ten with a twentieth each. The
@@ -16,7 +16,7 @@ fn classes<const N: usize>(of: [u32; N]) -> Spec {
 /// packet (start tag 10) must still wait.
 #[test]
 fn no_session_runs_ahead_of_its_fluid_service() {
-    let sent = eleven_sessions(|shares| Spec::Wf2qPlus(Config::Classes(shares)));
+    let sent = eleven_sessions(|shares| Spec::Wf2qPlus(Config(Among::Classes(shares))));
     let expected: Vec<u32> = (1..=10).flat_map(|other| [0, other]).chain([0]).collect();
     assert_eq!(sent, expected);
 }
@@ -58,11 +58,11 @@ fn tags_last() {
 
 #[test]
 fn flows_have_equal_weights_and_the_fattest_loses_on_overflow() {
-    flows(&Spec::Wf2qPlus(Among::Flows { share: NonZeroU32::MIN, limit: PacketCount::new(4) }));
+    flows(&Spec::Wf2qPlus(Config(Among::Flows { share: NonZeroU32::MIN, limit: PacketCount::new(4) })));
 }
 
 fn order<const N: usize>(of: [u32; N]) -> Wf2qPlus {
-    Wf2qPlus::new(Config::Classes(weights(of)).shares(|weight| weight.get().into()))
+    Wf2qPlus::new(Among::Classes(weights(of)).shares(|weight| weight.get().into()))
 }
 
 fn bytes(count: u64) -> Option<WireBytes> {

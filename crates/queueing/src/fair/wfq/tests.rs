@@ -11,7 +11,7 @@ use crate::spec::Spec;
 /// 0 is first.
 #[test]
 fn the_least_finish_tag_goes_first() {
-    let mut trial = Trial::new(&Spec::Wfq(Config::Classes(weights([1, 2]))));
+    let mut trial = Trial::new(&Spec::Wfq(Config(Among::Classes(weights([1, 2])))));
     trial.offer(0, &[100; 2]);
     trial.offer(1, &[100; 4]);
     assert_eq!(trial.rest_classes(), [1, 0, 1, 1, 0, 1]);
@@ -22,7 +22,7 @@ fn the_least_finish_tag_goes_first() {
 /// to earlier time.
 #[test]
 fn a_late_member_starts_at_the_finish_tag_of_the_packet_in_service() {
-    let mut trial = Trial::new(&Spec::Wfq(Config::Classes(weights([1, 1]))));
+    let mut trial = Trial::new(&Spec::Wfq(Config(Among::Classes(weights([1, 1])))));
     trial.offer(0, &[100; 4]);
     assert_eq!(trial.take(1), [(0, 100)]);
     trial.offer(1, &[99; 2]);
@@ -34,7 +34,7 @@ fn a_late_member_starts_at_the_finish_tag_of_the_packet_in_service() {
 /// and its eleventh (110) waits for all ten.
 #[test]
 fn a_session_may_run_ahead_of_its_fluid_service() {
-    let sent = eleven_sessions(|shares| Spec::Wfq(Config::Classes(shares)));
+    let sent = eleven_sessions(|shares| Spec::Wfq(Config(Among::Classes(shares))));
     let expected: Vec<u32> = [0; 10].into_iter().chain(1..=10).chain([0]).collect();
     assert_eq!(sent, expected);
 }
@@ -48,7 +48,7 @@ fn tags_last() {
 /// Weight 3 and packets of 100: a finish tag of 33 1/3 is rounded down, and the remainder is kept.
 #[test]
 fn remainders_of_divisions_are_carried() {
-    let shares = Config::Classes(weights([3])).shares(|weight| weight.get().into());
+    let shares = Among::Classes(weights([3])).shares(|weight| weight.get().into());
     let mut order = Wfq::new(shares);
     for _ in 0..3000 {
         order.head(0, Some(WireBytes::new(100)));
@@ -60,11 +60,11 @@ fn remainders_of_divisions_are_carried() {
 
 #[test]
 fn flows_have_equal_weights_and_the_fattest_loses_on_overflow() {
-    flows(&Spec::Wfq(Among::Flows { share: NonZeroU32::MIN, limit: PacketCount::new(4) }));
+    flows(&Spec::Wfq(Config(Among::Flows { share: NonZeroU32::MIN, limit: PacketCount::new(4) })));
 }
 
 fn order<const N: usize>(of: [u32; N]) -> Wfq {
-    Wfq::new(Config::Classes(weights(of)).shares(|weight| weight.get().into()))
+    Wfq::new(Among::Classes(weights(of)).shares(|weight| weight.get().into()))
 }
 
 fn bytes(count: u64) -> Option<WireBytes> {

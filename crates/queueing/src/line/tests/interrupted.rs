@@ -3,6 +3,7 @@
 use lastmile_linklayer::multilink::{Multilink, SequenceNumber};
 
 use super::*;
+use crate::sched::priority;
 use crate::{ClassIndex, Priority};
 
 /// A line of 512 kbit/s, PPPoA, whose packets may be interrupted. Packets up to 100 bytes are the
@@ -12,7 +13,7 @@ fn interrupted(interleave: Interleave) -> Line<Meta> {
     let classes = vec![class(Match::AtMostBytes(100)), class(Match::AtMostBytes(200)), class(Match::Any)];
     let config = config(512, "pppoa-vcmux");
     let link_layer = config.link_layer.with_interleave(interleave).expect("cells and PPP");
-    let queue = Spec::Priority { classes }.build(&link_layer).expect("three classes");
+    let queue = Spec::Priority(priority::Config { classes }).build(&link_layer).expect("three classes");
     Line::new(&Config { link_layer, ..config }, queue, Stream::new(1, "loss"))
 }
 
@@ -86,7 +87,7 @@ fn a_partly_sent_packet_departs_before_those_of_a_new_queue() {
         let link = line.meter.link().with_interleave(to).expect("a line of cells");
         let class = |matches| ClassSpec { matches, queue: Spec::fifo(100) };
         let classes = vec![class(Match::AtMostBytes(100)), class(Match::Any)];
-        line.hand_over(Spec::Priority { classes }.build(&link).expect("two classes"), link);
+        line.hand_over(Spec::Priority(priority::Config { classes }).build(&link).expect("two classes"), link);
         line.enqueue(at_us(2_000), packet(2, 1400), &mut log);
         line.enqueue(at_us(2_000), packet(3, 84), &mut log);
         let arrived: Vec<u32> = arrivals(&mut line, &mut log).into_iter().map(|(number, _)| number).collect();

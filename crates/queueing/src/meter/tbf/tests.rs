@@ -14,14 +14,22 @@ fn config(burst: u64) -> Config {
         rate: RATE,
         burst: WireBytes::new(burst),
         peak: None,
-        link_layer: LinkLayer::new(0, Framing::None).expect("no overhead"),
         largest: ByteCount::new(1000),
         catch_up: Duration::ZERO,
     }
 }
 
+fn plain() -> LinkLayer {
+    LinkLayer::new(0, Framing::None).expect("no overhead")
+}
+
 fn shaper(config: &Config) -> Shaper {
-    Tbf::new(config, Fifo::in_packets(PacketCount::new(1000), Overflow::Tail)).expect("a burst that is large enough")
+    shaper_on(&plain(), config)
+}
+
+fn shaper_on(link_layer: &LinkLayer, config: &Config) -> Shaper {
+    Tbf::new(config, link_layer, Fifo::in_packets(PacketCount::new(1000), Overflow::Tail))
+        .expect("a burst that is large enough")
 }
 
 fn packet(number: u16) -> Meta {
@@ -62,7 +70,7 @@ fn a_burst_leaves_at_once_and_the_rest_at_the_rate() {
 #[test]
 fn the_rate_counts_bytes_on_the_wire() {
     let atm = LinkLayer::new(8, Framing::Atm).expect("an overhead of 8 bytes");
-    let mut shaper = shaper(&Config { link_layer: atm, ..config(1113) });
+    let mut shaper = shaper_on(&atm, &config(1113));
     fill(&mut shaper, ms(0), 3);
     assert_eq!(take(&mut shaper, ms(0)), 1);
     assert_eq!(shaper.next_ready(ms(0)), Some(Instant::ZERO + Duration::from_us(8_904)));
@@ -138,7 +146,7 @@ fn a_packet_larger_than_the_burst_is_dropped_on_arrival() {
 
 #[test]
 fn a_shaper_that_would_pass_nothing_is_refused() {
-    let build = |config: &Config| Shaper::new(config, Fifo::in_packets(PacketCount::new(1), Overflow::Tail));
+    let build = |config: &Config| Shaper::new(config, &plain(), Fifo::in_packets(PacketCount::new(1), Overflow::Tail));
     let needed = WireBytes::new(1000);
     let burst = WireBytes::new(999);
     assert_eq!(build(&config(999)).err(), Some(TbfError::BurstTooSmall { burst, needed }));
@@ -214,7 +222,7 @@ impl Discipline<Meta> for Grows {
 #[test]
 fn packets_that_grew_too_large_below_are_dropped_and_counted() {
     let fifo = Fifo::in_packets(PacketCount::new(10), Overflow::Tail);
-    let mut shaper = Tbf::new(&config(1000), Grows(fifo)).expect("a burst that is large enough");
+    let mut shaper = Tbf::new(&config(1000), &plain(), Grows(fifo)).expect("a burst that is large enough");
     let mut reasons = Vec::new();
     shaper.enqueue(ms(0), packet(1), &mut |_, _, reason| reasons.push(reason));
     assert_eq!((reasons, shaper.too_large), (vec![DropReason::TooLarge], 1));
@@ -225,7 +233,7 @@ fn packets_that_grew_too_large_below_are_dropped_and_counted() {
 #[test]
 fn sent_packets_are_counted_in_ip_bytes_and_bytes_on_the_wire() {
     let atm = LinkLayer::new(8, Framing::Atm).expect("an overhead of 8 bytes");
-    let mut shaper = shaper(&Config { link_layer: atm, ..config(3000) });
+    let mut shaper = shaper_on(&atm, &config(3000));
     fill(&mut shaper, ms(0), 2);
     assert_eq!(take(&mut shaper, ms(0)), 2);
     let mut told = Vec::new();
@@ -253,7 +261,7 @@ fn a_packet_that_comes_to_an_empty_queue_is_ready_when_it_conforms() {
 #[test]
 fn a_queue_that_is_ready_later_is_asked_then() {
     let inner = shaper(&Config { rate: BitRate::from_kbit_per_s(500), ..config(1000) });
-    let mut outer = Tbf::new(&config(1000), inner).expect("a burst that is large enough");
+    let mut outer = Tbf::new(&config(1000), &plain(), inner).expect("a burst that is large enough");
     for number in 0..2 {
         outer.enqueue(ms(0), packet(number), &mut |_, _, _| {});
     }

@@ -1,0 +1,221 @@
+//! The kinds of traffic, and the keys of each.
+
+use crate::atm::circuits;
+use crate::reader::Variant;
+use crate::schema::{Key, Kind, Section};
+use crate::{apps, listener, names, replay};
+
+const SIZE: Key = Key::optional(
+    "size",
+    Kind::Bytes,
+    "1500 B, or the MTU of the path",
+    "IP bytes of a packet. One larger than the MTU of a link is an error.",
+)
+.at_least("28 B")
+.at_most("65535 B");
+
+pub(super) static TRAFFIC: Section = Section {
+    heading: "`[[traffic]]`",
+    about: "A source, or `count` equal ones. Between which nodes: by `direction` with an `[access]` line, or by `from` and `to`.",
+    keys: &[
+        Key::required(
+            "kind",
+            Kind::Choice(&NAMES),
+            "What it is, such as \"bulk\" for a TCP transfer; each kind has keys of its own, see below.",
+        ),
+        Key::optional(
+            "name",
+            Kind::Text,
+            "the kind",
+            "Name, unique. With `count` above one, flows are called `name-1`, `name-2`, ...",
+        ),
+        Key::optional(
+            "direction",
+            Kind::Choice(&["down", "up", "both"]),
+            "`from` and `to` say it; a ping goes `up`, web pages `down`, a swarm `both`",
+            "`down`: data from server to client, who opens the connection; `up`: from client to server. `both`: two traffics, \
+             `NAME-down` and `NAME-up`.",
+        ),
+        Key::optional(
+            "line",
+            Kind::Other("number of a line, or a list such as `[3, 4]`"),
+            "each line",
+            "The access lines that it runs on, from 1. On several lines there is one traffic for each: `NAME-line-1`, `NAME-line-2`, ...",
+        ),
+        Key::optional("from", Kind::Text, "`direction` says it", "Node that the data comes from."),
+        Key::optional("to", Kind::Text, "`direction` says it", "Node that the data goes to."),
+        Key::with_default("count", Kind::Count, "1", "How many of them; at most 1000000 flows in all.").at_least("1"),
+        Key::with_default("start", Kind::Time, "0 s", "When it starts."),
+        Key::optional(
+            "stop",
+            Kind::Time,
+            "the end of the run",
+            "When the application stops offering data; after `start`.",
+        ),
+        Key::optional(
+            "dscp",
+            Kind::Other("a number up to 63, or a name such as `\"EF\"`"),
+            "0",
+            "Differentiated services code point of its packets (RFC 2474).",
+        ),
+        circuits::CONTRACT_KEY,
+        circuits::BACK_CONTRACT_KEY,
+        circuits::VP_KEY,
+        circuits::VC_KEY,
+        names::CLIENT,
+        names::SERVER,
+        names::CLIENT_PORT,
+        names::SERVER_PORT,
+        names::FIRST_PAYLOAD,
+        names::FIRST_ANSWER,
+    ],
+};
+
+const OPENED_BY: Key = Key::optional(
+    "opened_by",
+    Kind::Choice(&["sender", "receiver"]),
+    "`receiver` for `direction = \"down\"`, otherwise `sender`",
+    "Which end opens the connection.",
+);
+const REQUEST: Key = Key::with_default("request", Kind::Bytes, "0 B",
+    "Bytes that the receiver of the data sends first, as an HTTP request; only where the receiver opens the connection.")
+    .at_most("1 GiB");
+const TCP: Key = Key::optional("tcp", Kind::Table("`[tcp]`"), "as the file's `[tcp]`", "What its TCP does.");
+
+static BULK: Section = Section {
+    heading: "`kind = \"bulk\"`",
+    about: "A TCP transfer of so many bytes, or of as many as there is time for.",
+    keys: &[
+        Key::optional("bytes", Kind::Bytes, "no end", "Bytes to transfer.").at_least("1 B").at_most("1000000 GB"),
+        REQUEST,
+        OPENED_BY,
+        TCP,
+    ],
+};
+static PERSISTENT: Section = Section {
+    heading: "`kind = \"persistent\"`",
+    about: "A TCP source that always has data.",
+    keys: &[REQUEST, OPENED_BY, TCP],
+};
+static WRITES: Section = Section {
+    heading: "`kind = \"writes\"`",
+    about: "A TCP connection whose application hands it data at random times, with exponential gaps (a Poisson process), drawn by the seed. It \
+            waits for nothing: what TCP cannot send yet waits in a send buffer without limit. Only the simulator has it.",
+    keys: &[
+        Key::required("rate", Kind::Rate, "Mean rate of the data in bits per second, headers not counted."),
+        Key::optional("size", Kind::Bytes, "the `mss` of its TCP", "Bytes of data handed over at a time.")
+            .at_least("1 B")
+            .at_most("1 GiB"),
+        OPENED_BY,
+        TCP,
+    ],
+};
+static POISSON: Section = Section {
+    heading: "`kind = \"poisson\"`",
+    about: "UDP packets of one size with exponential gaps.",
+    keys: &[Key::required("rate", Kind::Rate, "Mean rate in IP bits per second."), SIZE, listener::PLAYOUT],
+};
+static ONOFF: Section = Section {
+    heading: "`kind = \"onoff\"`",
+    about: "Bursty UDP: a constant rate during exponential on-times, silence during exponential off-times. Give the mean `rate` \
+            or the `peak`.",
+    keys: &[
+        Key::optional("rate", Kind::Rate, "follows from `peak`", "Mean rate in IP bits per second, silences included."),
+        Key::optional("peak", Kind::Rate, "follows from `rate`", "Rate in IP bits per second while on."),
+        Key::with_default("on", Kind::Time, "500 ms", "Mean length of a burst.").at_least("1 us").at_most("24 h"),
+        Key::with_default("off", Kind::Time, "500 ms", "Mean length of a silence.").at_most("24 h"),
+        SIZE,
+        listener::PLAYOUT,
+    ],
+};
+static VOICE: Section = Section {
+    heading: "`kind = \"voice\"`",
+    about: "UDP packets at a constant interval; the defaults are G.711 in packets of 20 ms (RFC 3551): 160 bytes of sound, 40 of headers. \
+            Results tell how well it is understood: delay, jitter, late packets, R factor and MOS (ITU-T G.107).",
+    keys: &[
+        Key::with_default("interval", Kind::Time, "20 ms", "Time between packets.").at_least("1 us").at_most("24 h"),
+        Key::optional("size", Kind::Bytes, "200 B", "IP bytes of a packet.").at_least("28 B").at_most("65535 B"),
+        listener::PLAYOUT,
+        listener::CODEC,
+        listener::IE,
+        listener::BPL,
+    ],
+};
+static BLAST: Section = Section {
+    heading: "`kind = \"blast\"`",
+    about: "UDP packets of one size, so many a second, whatever becomes of them.",
+    keys: &[
+        Key::required(
+            "rate",
+            Kind::Other("`\"100 packets/s\"`, or a rate"),
+            "Packets per second, or IP bits per second.",
+        ),
+        SIZE,
+        listener::PLAYOUT,
+    ],
+};
+static PING: Section = Section {
+    heading: "`kind = \"ping\"`",
+    about: "Requests that the other end answers: ICMP echo, or UDP datagrams. The size is that of ping(8) by default. A policy that serves ICMP \
+            first makes the ping over ICMP short; one over UDP without a `dscp` waits as other traffic does.",
+    keys: &[
+        Key::with_default(
+            "protocol",
+            Kind::Choice(&["icmp", "udp"]),
+            "icmp",
+            "What requests and replies are. Over UDP they leave half an `interval` after the start and each other. Only the simulator has \"udp\".",
+        ),
+        Key::with_default("interval", Kind::Time, "1 s", "Time between requests.").at_least("1 us").at_most("24 h"),
+        Key::optional("size", Kind::Bytes, "84 B", "IP bytes of a request and of its reply.")
+            .at_least("28 B")
+            .at_most("65535 B"),
+    ],
+};
+
+/// The kinds of traffic.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    Bulk,
+    Persistent,
+    Writes,
+    Poisson,
+    OnOff,
+    Voice,
+    Blast,
+    Web,
+    Swarm,
+    Replay,
+    Ping,
+}
+
+pub(super) const KINDS: [Variant<Form>; 11] = [
+    Variant { name: "bulk", section: &BULK, value: Form::Bulk },
+    Variant { name: "persistent", section: &PERSISTENT, value: Form::Persistent },
+    Variant { name: "writes", section: &WRITES, value: Form::Writes },
+    Variant { name: "poisson", section: &POISSON, value: Form::Poisson },
+    Variant { name: "onoff", section: &ONOFF, value: Form::OnOff },
+    Variant { name: "voice", section: &VOICE, value: Form::Voice },
+    Variant { name: "blast", section: &BLAST, value: Form::Blast },
+    Variant { name: "web", section: &apps::WEB, value: Form::Web },
+    Variant { name: "swarm", section: &apps::SWARM, value: Form::Swarm },
+    Variant { name: "replay", section: &replay::REPLAY, value: Form::Replay },
+    Variant { name: "ping", section: &PING, value: Form::Ping },
+];
+
+/// Their names, as the key `kind` has them.
+const NAMES: [&str; KINDS.len()] = {
+    let mut names = [""; KINDS.len()];
+    let mut index = 0;
+    while index < KINDS.len() {
+        names[index] = KINDS[index].name;
+        index += 1;
+    }
+    names
+};
+
+/// Every section about traffic, in the order of the kinds.
+pub(crate) fn sections() -> Vec<&'static Section> {
+    let mut sections = vec![&TRAFFIC];
+    sections.extend(KINDS.iter().map(|kind| kind.section));
+    sections
+}
