@@ -130,6 +130,24 @@ pub enum DataError {
         /// Where, and what was expected.
         source: Box<toml::de::Error>,
     },
+    /// A file of experiments that is not TOML, or not of its shape.
+    #[error("{file}: {source}")]
+    Experiments {
+        /// The file.
+        file: String,
+        /// Line, key, and the expected form.
+        source: Box<toml::de::Error>,
+    },
+    /// A name in a file of experiments that refers to nothing.
+    #[error("{file}, line {line}: {message}")]
+    Reference {
+        /// The file.
+        file: String,
+        /// The line.
+        line: usize,
+        /// The key, the name, and the names that there are.
+        message: String,
+    },
     /// The file's key is not the one it is shipped under.
     #[error("published data of {expected} call themselves {found}")]
     WrongKey {

@@ -6,14 +6,20 @@
 mod ano2002;
 mod brouer2005;
 mod closed_form;
+mod connections;
 #[cfg(test)]
 mod era;
 mod kalyanaraman1999;
-mod open;
+pub(crate) mod metric;
+pub(crate) mod open;
+pub(crate) mod peak;
+mod peaks;
 mod phanse2000;
-mod seeds;
+pub(crate) mod scenarios;
+pub(crate) mod seeds;
 mod sun1998;
-mod trial;
+pub(crate) mod trial;
+pub(crate) mod unchanged;
 
 use lastmile_model::Network;
 use lastmile_model::outcome::Outcome;
@@ -23,6 +29,7 @@ use lastmile_units::Duration;
 pub use open::{Part, Reproducible};
 
 use crate::data::Table;
+use crate::plan::Plan;
 use crate::reproduction::TableResult;
 use crate::value::Values;
 
@@ -131,6 +138,9 @@ pub enum ExperimentError {
     /// The data lack a setting, or it is of another kind.
     #[error("the data have no {0} that this experiment can use")]
     MissingSetting(&'static str),
+    /// A formula of the experiment's file gives nothing.
+    #[error("the experiment's file: {0}")]
+    Formula(String),
     /// The settings make no network.
     #[error("the settings make no network: {0}")]
     Network(String),
@@ -210,9 +220,9 @@ pub struct Drawing {
     /// The run.
     pub scenario: Scenario,
     /// The series to be drawn, by name.
-    pub series: &'static str,
+    pub series: String,
     /// Of which link or flow; those whose names begin so.
-    pub of: &'static str,
+    pub of: String,
 }
 
 /// The runs whose series a table is about: of its base case, with the first seed. Empty for most tables.
@@ -222,8 +232,7 @@ pub struct Drawing {
 pub fn drawings(publication: &str, table: &Table) -> Result<Vec<Drawing>, ExperimentError> {
     match publication {
         ano2002::KEY => ano2002::drawings(table),
-        sun1998::KEY => sun1998::drawings(table),
-        _ => Ok(Vec::new()),
+        _ => Plan::of(publication).ok().flatten().map_or_else(|| Ok(Vec::new()), |plan| plan.drawings(table)),
     }
 }
 
@@ -255,13 +264,16 @@ impl Yardstick {
 /// A publication whose open questions can be answered otherwise, by its key.
 #[must_use]
 pub fn reproducible(publication: &str) -> Option<&'static dyn Reproducible> {
-    let known = [
-        (ano2002::KEY, ano2002::REPRODUCIBLE),
-        (kalyanaraman1999::KEY, kalyanaraman1999::REPRODUCIBLE),
-        (phanse2000::KEY, phanse2000::REPRODUCIBLE),
-        (sun1998::KEY, sun1998::REPRODUCIBLE),
-    ];
-    known.into_iter().find(|(key, _)| *key == publication).map(|(_, known)| known)
+    if publication == ano2002::KEY {
+        return Some(ano2002::REPRODUCIBLE);
+    }
+    Plan::of(publication).ok().flatten().map(|plan| plan as &dyn Reproducible)
+}
+
+/// The plan of a publication whose experiments are data.
+fn plan(publication: &str) -> Result<&'static Plan, ExperimentError> {
+    let plan = Plan::of(publication).map_err(|error| ExperimentError::Formula(error.to_string()))?;
+    plan.ok_or(ExperimentError::MissingSetting("experiments of this publication"))
 }
 
 /// As many decimals as tell something.
@@ -271,7 +283,7 @@ fn rounded(value: f64, decimals: i32) -> f64 {
 }
 
 /// Six significant digits: more than any publication prints.
-fn significant(value: f64) -> f64 {
+pub(crate) fn significant(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return value;
     }

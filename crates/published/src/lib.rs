@@ -16,9 +16,13 @@
 
 pub mod data;
 pub mod experiments;
+mod formula;
+mod pairs;
+mod plan;
 pub mod reproduction;
 pub mod sample;
 pub mod select;
+mod template;
 pub mod value;
 pub mod verdict;
 pub mod work;

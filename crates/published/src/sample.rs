@@ -42,6 +42,12 @@ impl Sample {
         self.estimate().mean
     }
 
+    /// The largest value of all seeds.
+    #[must_use]
+    pub fn most(&self) -> f64 {
+        self.0.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+    }
+
     /// Mean and interval: Student's t for the mean of independent runs.
     #[must_use]
     pub fn estimate(&self) -> Estimate {

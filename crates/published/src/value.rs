@@ -33,6 +33,11 @@ impl Value {
             Self::Bool(_) | Self::Text(_) | Self::List(_) => None,
         }
     }
+
+    /// True of equal values; a number is one with a fraction or without.
+    fn is(&self, other: &Self) -> bool {
+        self == other || self.as_f64().is_some_and(|number| Some(number) == other.as_f64())
+    }
 }
 
 impl fmt::Display for Value {
@@ -153,6 +158,16 @@ impl Values {
     #[must_use]
     pub const fn len(&self) -> usize {
         self.0.len()
+    }
+
+    /// True when all of `wanted` are among these. Of a list any one may be.
+    #[must_use]
+    pub fn have(&self, wanted: &Self) -> bool {
+        wanted.iter().all(|(name, wanted)| match (self.get(name), wanted) {
+            (Some(ours), Value::List(any)) => any.iter().any(|one| one.is(ours)),
+            (Some(ours), one) => one.is(ours),
+            (None, _) => false,
+        })
     }
 
     /// These values, with those of `over` on top: a row's parameters over its table's.

@@ -7,7 +7,7 @@ use crate::value::Values;
 use super::ExperimentError;
 
 /// The seeds of every random experiment.
-pub(super) const SEEDS: [u64; 10] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
+pub(crate) const SEEDS: [u64; 10] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
 
 /// Runs `once` with each of these seeds.
 ///
@@ -21,7 +21,7 @@ pub(super) fn means_over(
 }
 
 /// The means over runs, one with each seed. Quantities are those of the first run that are numbers.
-pub(super) fn means(runs: &[Values]) -> Means {
+pub(crate) fn means(runs: &[Values]) -> Means {
     let mut means = Means::default();
     let Some(first) = runs.first() else { return means };
     for (name, _) in first.iter() {

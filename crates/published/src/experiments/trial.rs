@@ -13,7 +13,7 @@ use lastmile_units::{Duration, Instant};
 use super::{ExperimentError, Lab};
 
 /// A run of a shipped scenario.
-pub(super) struct Trial {
+pub(crate) struct Trial {
     outcome: Outcome,
     flows: Vec<FlowShape>,
     links: Vec<String>,
@@ -39,11 +39,11 @@ pub(super) struct Connection {
 }
 
 /// The overrides of one row: `key=value`, as `--set` takes them.
-#[derive(Clone, Default)]
-pub(super) struct Overrides(Vec<String>);
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Overrides(Vec<String>);
 
 impl Overrides {
-    pub(super) fn set(&mut self, key: &str, value: impl Display) {
+    pub(crate) fn set(&mut self, key: &str, value: impl Display) {
         self.0.push(format!("{key}={value}"));
     }
 
@@ -53,7 +53,7 @@ impl Overrides {
     }
 
     /// The scenario `text`, which ships as `name`, with these.
-    pub(super) fn scenario(&self, name: &str, text: &str) -> Result<Scenario, ExperimentError> {
+    pub(crate) fn scenario(&self, name: &str, text: &str) -> Result<Scenario, ExperimentError> {
         Scenario::parse(name, text, &self.0).map_err(|report| ExperimentError::Network(report.to_string()))
     }
 }
@@ -72,7 +72,7 @@ pub(super) trait Variation<S> {
 impl Trial {
     /// Runs the scenario `text`, which ships as `name`, until the flow `download` is complete, so that every total is that of
     /// the transfer alone.
-    pub(super) fn until_complete(name: &str, text: &str, overrides: &Overrides) -> Result<Self, ExperimentError> {
+    pub(crate) fn until_complete(name: &str, text: &str, overrides: &Overrides) -> Result<Self, ExperimentError> {
         let mut network = network(name, text, overrides)?;
         let whole = run(&network).map_err(|error| network_error(&error))?;
         let end = whole.flows.iter().find(|flow| flow.name == "download").and_then(|flow| flow.end);
@@ -82,7 +82,7 @@ impl Trial {
     }
 
     /// Runs the scenario `text`, which ships as `name`, for as long as it says.
-    pub(super) fn whole(name: &str, text: &str, overrides: &Overrides) -> Result<Self, ExperimentError> {
+    pub(crate) fn whole(name: &str, text: &str, overrides: &Overrides) -> Result<Self, ExperimentError> {
         Self::of(&network(name, text, overrides)?)
     }
 
@@ -163,11 +163,11 @@ impl Trial {
         regulated.iter().map(|reason| dropped[reason.index()].packets).sum()
     }
 
-    /// Bytes of the download that had been acknowledged when its congestion window first reached `window` bytes.
-    pub(super) fn acked_when_window_reached(&self, window: f64) -> Option<f64> {
-        let cwnd = &self.series("cwnd_bytes", "download").points;
+    /// Bytes of a flow that had been acknowledged when its congestion window first reached `window` bytes.
+    pub(super) fn acked_when_window_reached(&self, flow: &str, window: f64) -> Option<f64> {
+        let cwnd = &self.series("cwnd_bytes", flow).points;
         let (reached, _) = cwnd.iter().find(|(_, cwnd)| *cwnd >= window)?;
-        let acked = &self.series("acked_bytes", "download").points;
+        let acked = &self.series("acked_bytes", flow).points;
         acked.iter().find(|(at, _)| at == reached).map(|(_, acked)| *acked)
     }
 
@@ -230,9 +230,8 @@ impl Trial {
         self.series("acked_bytes", flow).points.last().map_or(0.0, |(_, acked)| *acked)
     }
 
-    /// Segments of payload that the downloads delivered for each ACK that came back.
-    pub(super) fn segments_per_ack(&self) -> f64 {
-        let traffic = "download";
+    /// Segments of payload that the flows of `traffic` delivered for each ACK that came back.
+    pub(super) fn segments_per_ack(&self, traffic: &str) -> f64 {
         let segments: f64 = self
             .outcome
             .flows
@@ -259,6 +258,13 @@ impl Trial {
         let replies = self.outcome.probes.iter().find(|probe| probe.name == ping).map(|probe| &probe.replies);
         let took = |(left, took): &(Instant, Duration)| (left.as_secs_f64(), took.as_secs_f64() * 1e3);
         replies.into_iter().flatten().map(took)
+    }
+
+    /// The fastest round trip of all pings whose names begin with `name`, in ms.
+    pub(super) fn least_round_trip_ms(&self, name: &str) -> f64 {
+        let pings = self.outcome.probes.iter().filter(|probe| probe.name.starts_with(name));
+        let took = pings.flat_map(|probe| &probe.replies).map(|(_, took)| took.as_secs_f64() * 1e3);
+        took.fold(f64::INFINITY, f64::min)
     }
 
     /// Echo requests that no reply came back to.
@@ -320,6 +326,12 @@ impl Trial {
     pub(super) fn cells(&self, link: &str) -> LinkStats {
         let port = self.ports.iter().position(|port| port == link).expect("the scenario has this link");
         self.outcome.atm.as_ref().expect("the scenario has cells").ports[port]
+    }
+
+    /// Share of a link's rate that the cells of complete frames took, in percent.
+    pub(super) fn cells_goodput_pct(&self, link: &str) -> f64 {
+        let cells_per_s = self.rates_bps[self.index(link)] as f64 / 424.0;
+        100.0 * self.cells(link).good_cells as f64 / self.time_s() / cells_per_s
     }
 
     /// Packets that a link dropped, for whatever reason.

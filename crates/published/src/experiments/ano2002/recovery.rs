@@ -56,8 +56,12 @@ fn sampled(overrides: &mut Overrides) {
 /// Windows of one path of each class, for their recoveries to be drawn.
 pub(super) fn drawings(setup: &Setup) -> Result<Vec<Drawing>, ExperimentError> {
     let scenario = Point::at(80).scenario(setup, SEEDS[0], sampled)?;
-    let drawing =
-        |label: &str, of| Drawing { label: label.to_owned(), scenario: scenario.clone(), series: "cwnd_bytes", of };
+    let drawing = |label: &str, of: &str| Drawing {
+        label: label.to_owned(),
+        scenario: scenario.clone(),
+        series: "cwnd_bytes".to_owned(),
+        of: of.to_owned(),
+    };
     Ok(vec![drawing("AF", "af-1-"), drawing("DF", "df-1-")])
 }
 

@@ -10,7 +10,10 @@ use crate::verdict::Finding;
 
 use super::super::trial::{Overrides, Trial};
 use super::super::{ExperimentError, rounded};
-use super::{DOWNLOAD, KEY};
+use super::KEY;
+
+const DOWNLOAD: (&str, &str) =
+    ("phanse2000/download.toml", include_str!("../../../scenarios/phanse2000/download.toml"));
 
 const MSS: f64 = 1500.0;
 /// The window of 64 KB holds 43 segments.
