@@ -1,4 +1,4 @@
-//! What reproduces a table: an experiment each, found by publication and table.
+//! Experiments: each reproduces one table, and is found by publication and table.
 //!
 //! An experiment takes the table's settings, chooses what the publication leaves open and says so under
 //! [`TableResult::assumptions`], simulates every row, and judges the table's claim by its own figures.
@@ -45,7 +45,7 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// What it is made of, where that is more than one part.
+    /// The publication's plan, where the table has more than one part.
     fn divisible(&self) -> Option<&'static dyn Reproducible> {
         reproducible(self.publication).filter(|known| known.tables().contains(&self.table))
     }
@@ -91,7 +91,8 @@ impl Experiment {
     }
 }
 
-/// What runs a scenario with real packets: the links and traffic that ran, and what came of it. The error says why it did not.
+/// A laboratory runs a scenario with real packets and returns the network with its outcome. The
+/// error gives the reason where it did not run.
 pub type Lab<'a> = dyn FnMut(&Scenario) -> Result<(Network, Outcome), String> + 'a;
 
 /// How a table is measured with real packets, after it was simulated.
@@ -101,7 +102,7 @@ pub struct LiveExperiment {
     pub publication: &'static str,
     /// Id of the table.
     pub table: &'static str,
-    /// How long its runs take together.
+    /// Duration of all its runs together.
     pub seconds: u64,
     /// Runs them, and adds what they gave to the table's rows and claims.
     pub run: fn(&Table, &mut TableResult, &mut Lab<'_>) -> Result<(), ExperimentError>,
@@ -162,7 +163,7 @@ fn number(settings: &Values, name: &'static str) -> Result<f64, ExperimentError>
     settings.number(name).ok_or(ExperimentError::MissingSetting(name))
 }
 
-/// What reproduces a table.
+/// A function that reproduces a table.
 type Run = fn(&Table) -> Result<TableResult, ExperimentError>;
 
 /// The tables of a publication by their ids, each with what reproduces it.
@@ -215,7 +216,7 @@ pub fn experiment(publication: &str, table: &str) -> Option<Experiment> {
 /// A run whose series a table is about, to be drawn.
 #[derive(Debug)]
 pub struct Drawing {
-    /// What it is called beside the others.
+    /// Its name among the others.
     pub label: String,
     /// The run.
     pub scenario: Scenario,
@@ -230,10 +231,7 @@ pub struct Drawing {
 /// # Errors
 /// As those of the experiment.
 pub fn drawings(publication: &str, table: &Table) -> Result<Vec<Drawing>, ExperimentError> {
-    match publication {
-        ano2002::KEY => ano2002::drawings(table),
-        _ => Plan::of(publication).ok().flatten().map_or_else(|| Ok(Vec::new()), |plan| plan.drawings(table)),
-    }
+    Plan::of(publication).ok().flatten().map_or_else(|| Ok(Vec::new()), |plan| plan.drawings(table))
 }
 
 /// The simulation that work is counted in: its time says how fast a machine is.
@@ -264,9 +262,6 @@ impl Yardstick {
 /// A publication whose open questions can be answered otherwise, by its key.
 #[must_use]
 pub fn reproducible(publication: &str) -> Option<&'static dyn Reproducible> {
-    if publication == ano2002::KEY {
-        return Some(ano2002::REPRODUCIBLE);
-    }
     Plan::of(publication).ok().flatten().map(|plan| plan as &dyn Reproducible)
 }
 

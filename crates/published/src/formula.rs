@@ -1,7 +1,8 @@
 //! Formulas of the experiment files: arithmetic over settings of a run, its metrics, and the figures of rows.
 //!
-//! A formula has numbers, `'text'`, names with dots, `+ - * /`, comparisons, parentheses and calls. [`FUNCTIONS`] and the metrics of
-//! [`metric`](crate::experiments::metric) are all that it can call. A figure is a [`Sample`], so that differences and ratios are taken seed by seed.
+//! A formula has numbers, `'text'`, names with dots, `+ - * /`, comparisons, parentheses and calls.
+//! [`FUNCTIONS`] and the metrics of [`metric`](crate::experiments::metric) are all that it can
+//! call. A figure is a [`Sample`], so that differences and ratios are taken seed by seed.
 
 mod parse;
 #[cfg(test)]
@@ -22,7 +23,7 @@ pub(crate) enum Formula {
     Operation(Box<Formula>, Operator, Box<Formula>),
 }
 
-/// What stands between two formulas.
+/// An operator between two formulas.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Operator {
     Add,
@@ -37,7 +38,7 @@ pub(crate) enum Operator {
     Unequal,
 }
 
-/// What a formula gives.
+/// The value of a formula.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Quantity {
     Number(f64),
@@ -75,7 +76,8 @@ pub(crate) enum Condition {
     NotBelow(Formula, Formula),
 }
 
-/// The functions of every formula, with the least and the largest number of arguments. Those after `if` need rows of figures.
+/// The functions of every formula, with the least and the largest number of arguments. Those after
+/// `if` need rows of figures.
 pub(crate) const FUNCTIONS: [(&str, usize, usize); 15] = [
     ("abs", 1, 1),
     ("round", 1, 1),
@@ -94,7 +96,7 @@ pub(crate) const FUNCTIONS: [(&str, usize, usize); 15] = [
     ("average", 1, 1),
 ];
 
-/// What the names of a formula stand for.
+/// The values of the names in a formula.
 pub(crate) trait Names {
     /// The value called `name`.
     fn value(&self, name: &str) -> Result<Quantity, Missing>;
@@ -104,7 +106,7 @@ pub(crate) trait Names {
 }
 
 impl Formula {
-    /// What it gives with these names.
+    /// Its value with these names.
     pub(crate) fn of(&self, names: &dyn Names) -> Result<Quantity, Missing> {
         match self {
             Self::Number(number) => Ok(Quantity::Number(*number)),
@@ -214,7 +216,7 @@ impl Quantity {
         }
     }
 
-    /// What stands on both sides of an operator, together.
+    /// The result of an operator.
     pub(crate) fn with(&self, operator: Operator, other: &Self) -> Result<Self, Missing> {
         let arithmetic = |of: fn(f64, f64) -> f64| self.combine(operator.as_str(), other, of);
         let compared = |of: fn(&f64, &f64) -> bool| match (self, other) {

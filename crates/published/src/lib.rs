@@ -1,7 +1,8 @@
 //! Published tables as data, and the scenarios that reproduce them.
 //!
-//! The data ship inside the program: five publications, each a TOML file under `data/` that holds, table by table, what was
-//! published, what the publication's own closed form gives when it is computed without rounding, and what was left unsaid.
+//! The data ship inside the program: five publications, each a TOML file under `data/` that holds,
+//! table by table, what was published, what the publication's own closed form gives when it is
+//! computed without rounding, and what was left unsaid.
 //!
 //! | module | holds |
 //! | --- | --- |

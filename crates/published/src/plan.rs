@@ -6,8 +6,9 @@
 //! | `[[rule]]` | which keys of the scenario a setting sets, and which traffic it adds |
 //! | `[[experiment]]` | for one table or several: the scenario, runs, figures, further rows, and the conditions of the claim |
 //!
-//! Settings are, each over those before: `open`, another answer, the table's scenario, the row's parameters, `let` of experiment and run. Rules apply
-//! in their order. Formulas and texts are those of [`formula`](crate::formula) and [`template`](crate::template).
+//! Settings are, each over those before: `open`, another answer, the table's scenario, the row's
+//! parameters, `let` of experiment and run. Rules apply in their order. Formulas and texts are
+//! those of [`formula`](crate::formula) and [`template`](crate::template).
 
 mod check;
 pub(crate) mod judge;
@@ -54,7 +55,7 @@ pub(crate) struct Plan {
     /// By how much a run becomes shorter by `brief`: its usual length over this one.
     #[serde(default = "one")]
     shorter: f64,
-    /// What is taken where the publication leaves something open.
+    /// Settings that the publication leaves open, in the base case.
     open: Values,
     /// Texts of assumptions, by the name under which experiments refer to them.
     #[serde(default)]
@@ -76,9 +77,9 @@ const fn one() -> f64 {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Question {
     asks: String,
-    /// What the base case takes.
+    /// The answer of the base case.
     taken: String,
-    /// Why, said without looking at the results.
+    /// The reason, which does not depend on the results.
     because: String,
     /// The tables to which it matters; empty for all.
     #[serde(default)]
@@ -87,7 +88,7 @@ pub(crate) struct Question {
     answers: Vec<Answer>,
 }
 
-/// What may be meant as well.
+/// Another possible answer.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Answer {
@@ -95,7 +96,7 @@ struct Answer {
     set: Values,
 }
 
-/// What settings set.
+/// Keys and text of the scenario that follow from settings.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Rule {
@@ -158,9 +159,9 @@ struct Experiment {
     /// Names of its notes.
     #[serde(default)]
     notes: Vec<Spanned<String>>,
-    /// At most so many seeds.
+    /// Its number of seeds, where it is less than the plan's.
     seeds: Option<usize>,
-    /// What `shorter` is for it.
+    /// Its value of `shorter`.
     shorter: Option<f64>,
     #[serde(default, rename = "let")]
     settings: Pairs<Setting>,
@@ -174,7 +175,7 @@ struct Experiment {
     /// Rows that the publication does not have.
     #[serde(default, rename = "row")]
     rows: Vec<ExtraRow>,
-    /// Conditions of the claim, and what is told of them.
+    /// Conditions of the claim, and the evidence.
     #[serde(default, rename = "claim")]
     steps: Vec<Step>,
     /// A judge that is no formula.
@@ -244,7 +245,7 @@ struct Step {
     formulas: Pairs<Formula>,
     #[serde(default)]
     holds: Vec<Condition>,
-    /// What `${list}` says of each row.
+    /// The text of each row in `${list}`.
     list: Option<Template>,
     #[serde(default)]
     tell: Vec<Template>,
@@ -283,7 +284,7 @@ struct Draw {
     /// Settings of the runs.
     #[serde(default)]
     open: Values,
-    /// What is drawn of each row.
+    /// The drawings of each row.
     each: Vec<Drawn>,
 }
 

@@ -1,7 +1,7 @@
 //! Texts of the experiment files with values in them: keys of scenarios, and the figures of a claim.
 //!
-//! `${formula}` is a value, `${formula:.2}` one with two decimals, `${formula:+.2}` with its sign too. `$[ ... ]` is left out where a value in it
-//! is missing.
+//! `${formula}` is a value, `${formula:.2}` one with two decimals, `${formula:+.2}` with its sign
+//! too. `$[ ... ]` is left out where a value in it is missing.
 
 use std::str::FromStr;
 

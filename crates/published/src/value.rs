@@ -154,7 +154,7 @@ impl Values {
         self.0.is_empty()
     }
 
-    /// How many there are.
+    /// Their number.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.0.len()

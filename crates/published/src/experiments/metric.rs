@@ -1,4 +1,5 @@
-//! The metrics that a formula can ask of a run, by name. Names and units are those of the results, as far as these have them.
+//! The metrics that a formula can ask of a run, by name. Names and units are those of the results,
+//! as far as these have them.
 
 use lastmile_theory::fairness::jain;
 
@@ -8,7 +9,7 @@ use super::connections::{Connections, goodput_sum_mbps, waits_ms};
 use super::peaks;
 use super::trial::Trial;
 
-/// What a metric is called with: texts and numbers.
+/// The arguments of a metric: texts and numbers.
 pub(super) struct Arguments<'a>(&'a [Quantity]);
 
 impl Arguments<'_> {

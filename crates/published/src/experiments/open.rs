@@ -1,7 +1,8 @@
-//! What a publication leaves open: a base case that is fixed for stated reasons, and what would come of other answers.
+//! Open questions of a publication: a base case that is fixed for stated reasons, and the results of other answers.
 //!
-//! The base case is what the program reproduces with. Every other answer is tried one at a time and told beside each table, and
-//! [`Reproducible`] tries them together; neither ever changes the base case.
+//! The base case is what the program reproduces with. Every other answer is tried one at a time and
+//! told beside each table, and [`Reproducible`] tries them together; neither ever changes the base
+//! case.
 
 use crate::data::Table;
 use crate::reproduction::{RowResult, Sensitivity, TableResult};
@@ -10,147 +11,8 @@ use crate::verdict::{Agreement, Claim, Finding, Verdict};
 use super::ExperimentError;
 use super::seeds::SEEDS;
 
-/// Something that a publication does not say. `S` is what an experiment is set up by.
-pub(super) struct Question<S: 'static> {
-    /// What is not said.
-    pub(super) asks: &'static str,
-    /// What the base case takes.
-    pub(super) taken: &'static str,
-    /// Why, told without looking at what comes of it.
-    pub(super) because: &'static str,
-    /// What may be meant as well, and how it is set.
-    pub(super) others: &'static [Answer<S>],
-    /// The tables to which it matters; empty for all that are simulated.
-    pub(super) tables: &'static [&'static str],
-}
-
-/// What may be meant, and how it is set.
-pub(super) type Answer<S> = (&'static str, fn(&mut S));
-
-impl<S> Question<S> {
-    pub(super) fn concerns(&self, table: &Table) -> bool {
-        self.tables.is_empty() || self.tables.contains(&table.id.as_str())
-    }
-}
-
-/// The simulated tables of a publication that leaves things open.
-pub(super) struct Model<S: 'static> {
-    pub(super) publication: &'static str,
-    /// Its simulated tables.
-    pub(super) tables: &'static [Simulated<S>],
-    pub(super) base: fn() -> S,
-    /// With how many seeds the base case runs.
-    pub(super) seeds: usize,
-    /// How what is tried beside the base case is shortened.
-    pub(super) brief: Brief<S>,
-    pub(super) questions: &'static [Question<S>],
-}
-
-/// What is tried beside the base case is shorter.
-pub(super) struct Brief<S: 'static> {
-    pub(super) set: fn(&mut S),
-    /// By how much a run becomes shorter: its usual length over this one.
-    pub(super) shorter: f64,
-}
-
-/// A table that is simulated.
-pub(super) struct Simulated<S: 'static> {
-    pub(super) id: &'static str,
-    /// Simulates every row with each of these seeds.
-    pub(super) rows: Rows<S>,
-    /// Whether the rows show what the table claims, and by which figures.
-    pub(super) judge: Judge,
-    /// What else there is to know.
-    pub(super) notes: &'static [&'static str],
-    /// Where the table keeps to lengths or numbers of seeds of its own.
-    pub(super) own: Own,
-}
-
-/// In what a table differs from the others of its publication; nothing by default.
-#[derive(Clone, Copy)]
-pub(super) struct Own {
-    /// What [`Brief::shorter`] is for it.
-    pub(super) shorter: Option<f64>,
-    /// With how many seeds its base case runs, at most.
-    pub(super) seeds: usize,
-}
-
-impl Own {
-    pub(super) const NOTHING: Self = Self { shorter: None, seeds: usize::MAX };
-}
-
-/// Simulates every row, predictions too, with each of these seeds.
-pub(super) type Rows<S> = fn(&Table, &S, &[u64]) -> Result<Vec<RowResult>, ExperimentError>;
-
-/// Whether rows show what a table claims, and by which figures.
-pub(super) type Judge = fn(&Table, &[RowResult]) -> Finding;
-
 /// Seeds of what is tried beside the base case: the fewest of which an interval says something.
 const FEW: usize = 3;
-
-impl<S> Simulated<S> {
-    /// A table without lengths or numbers of seeds of its own.
-    pub(super) const fn new(id: &'static str, rows: Rows<S>, judge: Judge, notes: &'static [&'static str]) -> Self {
-        Self { id, rows, judge, notes, own: Own::NOTHING }
-    }
-}
-
-impl<S> Model<S> {
-    fn simulated(&self, table: &str) -> Option<&Simulated<S>> {
-        self.tables.iter().find(|known| known.id == table)
-    }
-
-    fn concerning<'a>(&'a self, table: &'a Table) -> impl Iterator<Item = &'a Question<S>> {
-        self.questions.iter().filter(|question| question.concerns(table))
-    }
-}
-
-impl<S> Reproducible for Model<S> {
-    fn publication(&self) -> &str {
-        self.publication
-    }
-
-    fn tables(&self) -> Vec<&str> {
-        self.tables.iter().map(|table| table.id).collect()
-    }
-
-    fn attempts<'a>(&'a self, table: &'a Table) -> Vec<(&'a str, &'a str)> {
-        self.concerning(table)
-            .flat_map(|question| question.others.iter().map(|(answer, _)| (question.asks, *answer)))
-            .collect()
-    }
-
-    fn seeds(&self, table: &str) -> usize {
-        self.simulated(table).map_or(self.seeds, |known| self.seeds.min(known.own.seeds))
-    }
-
-    fn shorter(&self, table: &str) -> f64 {
-        self.simulated(table).and_then(|known| known.own.shorter).unwrap_or(self.brief.shorter)
-    }
-
-    fn rows_of(&self, table: &Table, attempt: Option<usize>, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
-        let simulated = self.simulated(&table.id).ok_or(ExperimentError::MissingSetting("rows"))?;
-        let mut setup = (self.base)();
-        if let Some(number) = attempt {
-            (self.brief.set)(&mut setup);
-            if let Some(other) = number.checked_sub(1) {
-                let mut answers = self.concerning(table).flat_map(|question| question.others);
-                let (_, set) = answers.nth(other).ok_or(ExperimentError::MissingSetting("part of that number"))?;
-                set(&mut setup);
-            }
-        }
-        (simulated.rows)(table, &setup, seeds)
-    }
-
-    fn judge(&self, table: &Table, rows: &[RowResult]) -> Finding {
-        self.simulated(&table.id).map_or_else(Finding::default, |known| (known.judge)(table, rows))
-    }
-
-    fn assumptions(&self, table: &Table) -> Vec<String> {
-        let notes = self.simulated(&table.id).into_iter().flat_map(|known| known.notes).copied().map(String::from);
-        self.concerning(table).map(Question::told).chain(notes).collect()
-    }
-}
 
 /// A part of a table's reproduction, of which each can be made on a thread of its own.
 #[derive(Clone, Debug)]
@@ -162,11 +24,11 @@ enum Made {
     Whole(TableResult),
     /// The rows of the base case.
     Base(Vec<RowResult>),
-    /// What another answer gives.
+    /// The result of another answer.
     Tried(Tried),
 }
 
-/// What another answer gives, and what it makes of the claim.
+/// The result of another answer, and its effect on the claim.
 #[derive(Clone, Debug)]
 struct Tried {
     question: String,
@@ -231,14 +93,8 @@ impl Part {
     }
 }
 
-impl<S> Question<S> {
-    fn told(&self) -> String {
-        format!("{}: {}. {}", self.asks, self.taken, self.because)
-    }
-}
-
-/// The root mean square of the relative deviations from all figures published; `None` where none has a number other than zero, from which
-/// nothing deviates by a share.
+/// The root mean square of the relative deviations from all figures published; `None` where none
+/// has a number other than zero, from which nothing deviates by a share.
 pub(super) fn deviation_rms_pct(rows: &[RowResult]) -> Option<f64> {
     let relative = rows.iter().flat_map(|row| {
         row.deviation.iter().filter_map(|(name, deviation)| {
@@ -252,8 +108,8 @@ pub(super) fn deviation_rms_pct(rows: &[RowResult]) -> Option<f64> {
 
 /// A publication whose open questions can be answered otherwise.
 ///
-/// An attempt at a table is the base case (`None`), the base case as short as the others (0), or another answer (from 1 on, in the order of
-/// [`attempts`](Self::attempts)).
+/// An attempt at a table is the base case (`None`), the base case as short as the others (0), or
+/// another answer (from 1 on, in the order of [`attempts`](Self::attempts)).
 pub trait Reproducible: Sync {
     /// Its key.
     fn publication(&self) -> &str;
@@ -279,7 +135,7 @@ pub trait Reproducible: Sync {
     /// Whether rows show what the table claims.
     fn judge(&self, table: &Table, rows: &[RowResult]) -> Finding;
 
-    /// What the base case takes for a table, and what else there is to know.
+    /// The assumptions of the base case for a table, and further notes.
     fn assumptions(&self, table: &Table) -> Vec<String>;
 
     /// Of how many parts the reproduction of a table is made: the base case, and each other attempt.
@@ -338,7 +194,7 @@ pub trait Reproducible: Sync {
         self.join(table, parts)
     }
 
-    /// How many times as long as a brief judgement of this table a whole one takes, about.
+    /// The duration of the base case of this table over that of another attempt, about.
     fn whole_by_brief(&self, table: &str) -> f64 {
         self.shorter(table) * self.seeds(table) as f64 / FEW as f64
     }

@@ -6,8 +6,9 @@ use crate::verdict::Finding;
 const RATIO: &str = "goodput_to_input";
 const CARRIED: &str = "link23_goodput_pct";
 
-/// By how much a ratio falls that falls: far less than anything that is published as a fall, the least of which is 0.08, and more than what
-/// a packet more or less makes of a run in which all connections are in step.
+/// By how much a ratio falls that falls: far less than anything that is published as a fall, the
+/// least of which is 0.08, and more than what a packet more or less makes of a run in which all
+/// connections are in step.
 const FALL: f64 = 0.01;
 
 /// One cell on either side of the 19 to 20 of the claim.

@@ -35,7 +35,7 @@ impl Peaks {
         self.0.iter().copied().fold(0.0, f64::max)
     }
 
-    /// Percent of the peaks that have at least so many cells.
+    /// Percent of the peaks that have at least `cells`.
     pub(super) fn reaching_pct(&self, cells: f64) -> f64 {
         100.0 * self.0.iter().filter(|peak| **peak >= cells).count() as f64 / self.0.len().max(1) as f64
     }

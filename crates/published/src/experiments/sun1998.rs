@@ -1,6 +1,7 @@
 //! Sun 1998: single packet discard (SPD), so that more of what TCP sends over UBR arrives usefully.
 //!
-//! The simulated tables are in `experiments/sun1998.toml`. The base case was fixed, with its reasons, before any ratio was compared.
+//! The simulated tables are in `experiments/sun1998.toml`. The base case was fixed, with its
+//! reasons, before any ratio was compared.
 
 mod closed_forms;
 

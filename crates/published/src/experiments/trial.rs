@@ -22,7 +22,7 @@ pub(crate) struct Trial {
     rates_bps: Vec<u64>,
 }
 
-/// What a flow is, apart from what became of it.
+/// The fixed properties of a flow.
 struct FlowShape {
     /// Name of its traffic, which several flows may share.
     traffic: String,
@@ -30,7 +30,7 @@ struct FlowShape {
     mss: Option<f64>,
 }
 
-/// What became of a TCP connection.
+/// The outcome of a TCP connection.
 pub(super) struct Connection {
     pub(super) name: String,
     pub(super) goodput_bps: f64,
@@ -58,20 +58,9 @@ impl Overrides {
     }
 }
 
-/// What a table varies of a publication's network. `S` is what the publication leaves open.
-pub(super) trait Variation<S> {
-    /// The network with a seed, and whatever `set` changes of it.
-    fn scenario(&self, setup: &S, seed: u64, set: impl Fn(&mut Overrides)) -> Result<Scenario, ExperimentError>;
-
-    /// A run of it.
-    fn run(&self, setup: &S, seed: u64, set: impl Fn(&mut Overrides)) -> Result<Trial, ExperimentError> {
-        Trial::of_scenario(&self.scenario(setup, seed, set)?)
-    }
-}
-
 impl Trial {
-    /// Runs the scenario `text`, which ships as `name`, until the flow `download` is complete, so that every total is that of
-    /// the transfer alone.
+    /// Runs the scenario `text`, which ships as `name`, until the flow `download` is complete, so
+    /// that every total is that of the transfer alone.
     pub(crate) fn until_complete(name: &str, text: &str, overrides: &Overrides) -> Result<Self, ExperimentError> {
         let mut network = network(name, text, overrides)?;
         let whole = run(&network).map_err(|error| network_error(&error))?;
@@ -97,11 +86,6 @@ impl Trial {
         Ok(Self::new(&network, outcome))
     }
 
-    /// Runs a scenario.
-    pub(super) fn of_scenario(scenario: &Scenario) -> Result<Self, ExperimentError> {
-        Self::of(scenario.network_ref())
-    }
-
     fn of(network: &Network) -> Result<Self, ExperimentError> {
         Ok(Self::new(network, run(network).map_err(|error| network_error(&error))?))
     }
@@ -125,13 +109,13 @@ impl Trial {
         }
     }
 
-    /// How long the run took: for a transfer, from the first SYN to the last byte.
+    /// The duration of the run: for a transfer, from the first SYN to the last byte.
     pub(super) fn time_s(&self) -> f64 {
         self.outcome.duration.as_secs_f64()
     }
 
-    /// Share of a link's rate that was used from a fifth of the transfer to its last second but one, in percent: without
-    /// start-up and end.
+    /// Share of a link's rate that was used from a fifth of the transfer to its last second but
+    /// one, in percent: without start-up and end.
     pub(super) fn steady_utilisation_pct(&self, link: &str) -> f64 {
         let samples = self.series("wire_rate_bps", link);
         let (from, to) = (self.time_s() * 0.2, self.time_s() - 1.0);
@@ -189,7 +173,7 @@ impl Trial {
         100.0 * mean / self.rates_bps[self.index(link)] as f64
     }
 
-    /// How long the flows of `traffic` took, from start to last byte: the longest of them. `None` when one is not complete.
+    /// The duration of the longest flow of `traffic`, from start to last byte. `None` when one is not complete.
     pub(super) fn flow_time_s(&self, traffic: &str) -> Option<f64> {
         self.of_traffic(traffic)
             .map(|flow| Some(flow.end?.since(flow.start).as_secs_f64()))
@@ -202,7 +186,7 @@ impl Trial {
         bytes as f64 * 8.0 / self.time_s()
     }
 
-    /// The same as a share of a link's rate, in percent.
+    /// Goodput of the flows of `traffic` as a share of a link's rate, in percent.
     pub(super) fn goodput_pct(&self, traffic: &str, link: &str) -> f64 {
         100.0 * self.goodput_bps(traffic) / self.rates_bps[self.index(link)] as f64
     }
@@ -280,7 +264,7 @@ impl Trial {
         Some((start.as_secs_f64(), end.as_secs_f64()))
     }
 
-    /// Segments that the flows of `traffic` had sent again at the last change of the offered traffic up to `at_s`.
+    /// Segments that the flows of `traffic` had retransmitted at the last change of the offered traffic up to `at_s`.
     pub(super) fn sent_again_by(&self, traffic: &str, at_s: f64) -> u64 {
         let Some(snapshot) = self.outcome.snapshots.iter().rfind(|snapshot| snapshot.at.as_secs_f64() <= at_s) else {
             return 0;
@@ -302,7 +286,7 @@ impl Trial {
             .fold((0, 0), |(sent, arrived), flow| (sent + flow.data_packets, arrived + flow.data_packets_received))
     }
 
-    /// Segments that the flows of `traffic` sent again.
+    /// Segments that the flows of `traffic` retransmitted.
     pub(super) fn sent_again(&self, traffic: &str) -> u64 {
         self.of_traffic(traffic).filter_map(|flow| flow.tcp.as_ref()).map(|tcp| tcp.retransmissions).sum()
     }
@@ -322,7 +306,7 @@ impl Trial {
         self.of_traffic(traffic).map(connection).collect()
     }
 
-    /// What the port of a link of cells did.
+    /// The counters of the port of a link of cells.
     pub(super) fn cells(&self, link: &str) -> LinkStats {
         let port = self.ports.iter().position(|port| port == link).expect("the scenario has this link");
         self.outcome.atm.as_ref().expect("the scenario has cells").ports[port]

@@ -1,4 +1,5 @@
-//! A judge for figure 7 of Ano et al. 2002: whatever the burst size, throughput is that of the first one, at each round trip.
+//! A judge for figure 7 of Ano et al. 2002: whatever the burst size, throughput is that of the
+//! first one, at each round trip.
 
 use crate::reproduction::RowResult;
 use crate::verdict::Finding;

@@ -122,7 +122,7 @@ fn formula() -> impl Strategy<Value = Formula> {
 }
 
 proptest! {
-    /// What is written is read again as it was.
+    /// A formula that is written and read again is unchanged.
     #[test]
     fn a_formula_is_read_as_it_is_written(formula in formula()) {
         prop_assert_eq!(as_text(&formula).parse::<Formula>(), Ok(formula));

@@ -22,8 +22,9 @@ pub(super) enum Special {
     Unchanged,
 }
 
-/// What the names of a formula about rows stand for: figures of the row, `theory.`, `params.`, `published.` and `simulated.` of it, `inferred.` of
-/// the table, formulas with a name, and all of these of a row with a name.
+/// The values of names in a formula about rows: figures of the row, `theory.`, `params.`,
+/// `published.` and `simulated.` of it, `inferred.` of the table, formulas with a name, and all of
+/// these of a row with a name.
 pub(super) struct Figures<'a> {
     table: &'a Table,
     rows: &'a [&'a RowResult],
@@ -222,7 +223,7 @@ impl Condition {
                 };
                 match theirs {
                     Ok(theirs) => finding.difference(&ours, theirs),
-                    // What the publication does not have has the published sign, which is the positive one.
+                    // A difference that is not published has to be positive.
                     Err(Missing::Name(_)) => finding.above(&ours, 0.0),
                     Err(error) => return Err(error),
                 }

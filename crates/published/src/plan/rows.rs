@@ -78,7 +78,7 @@ impl Plan {
         Ok(drawings)
     }
 
-    /// What is tried beside the base case.
+    /// The answers that are tried besides the base case.
     fn others<'a>(&'a self, table: &'a Table) -> impl Iterator<Item = (&'a Question, &'a Answer)> {
         self.concerning(table).flat_map(|question| question.answers.iter().map(move |answer| (question, answer)))
     }

@@ -215,7 +215,7 @@ impl Names for RowRuns<'_> {
     }
 }
 
-/// What an experiment fails with where a formula gives nothing.
+/// The error of an experiment where a formula has no value.
 pub(super) fn failed(missing: Missing) -> ExperimentError {
     match missing {
         Missing::Run(error) => error,
