@@ -262,6 +262,16 @@ mod tests {
     }
 
     #[test]
+    fn values_have_what_is_wanted_of_a_list_any_one() {
+        let have = |wanted: &str| {
+            let values: Values = toml::from_str("rate = 64000\nkind = 'fifo'\nsad = false").unwrap();
+            values.have(&toml::from_str(wanted).unwrap())
+        };
+        assert!(have("") && have("rate = 64000.0") && have("sad = false\nkind = ['sad', 'fifo']"));
+        assert!(!have("rate = 16000") && !have("kind = ['sad']") && !have("absent = 1") && !have("sad = true"));
+    }
+
+    #[test]
     fn a_table_inside_a_row_is_refused() {
         assert!(toml::from_str::<Values>("nested = { a = 1 }").is_err());
     }

@@ -182,6 +182,19 @@ fn tables_may_have_seeds_and_lengths_of_their_own() {
     assert_eq!(plan.seeds("fig-7"), 3);
 }
 
+/// Three queues beside one another, and windows of both classes in one run.
+#[test]
+fn drawings_have_a_label_each() {
+    let labels = |key, id| -> Vec<(String, String)> {
+        let (table, plan) = table(key, id);
+        plan.drawings(&table).unwrap().into_iter().map(|drawing| (drawing.label, drawing.of)).collect()
+    };
+    let of = |drawings: [(&str, &str); 2]| drawings.map(|(label, of)| (label.to_owned(), of.to_owned())).to_vec();
+    assert_eq!(labels("ano2002", "fig-8"), of([("AF", "af-1-"), ("DF", "df-1-")]));
+    assert_eq!(labels("sun1998", "fig-5.12")[1..], of([("EPD per-VC", "link23"), ("SPD", "link23")]));
+    assert!(labels("sun1998", "5.7").is_empty() && labels("phanse2000", "2.1").is_empty());
+}
+
 const SMALL: &str = r#"
 seeds = 10
 open = { delay_ms = 5 }
