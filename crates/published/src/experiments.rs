@@ -21,6 +21,8 @@ mod sun1998;
 pub(crate) mod trial;
 pub(crate) mod unchanged;
 
+use std::sync::LazyLock;
+
 use lastmile_model::Network;
 use lastmile_model::outcome::Outcome;
 use lastmile_scenario::Scenario;
@@ -169,43 +171,20 @@ type Run = fn(&Table) -> Result<TableResult, ExperimentError>;
 /// The tables of a publication by their ids, each with what reproduces it.
 type Tables = &'static [(&'static str, Run)];
 
-/// Every experiment there is, in the order of publications and tables.
-pub const EXPERIMENTS: &[Experiment] = &joined::<{ count(&BY_PUBLICATION) }>(&BY_PUBLICATION);
-
-const BY_PUBLICATION: [(&str, Tables); 5] = [
-    (ano2002::KEY, ano2002::TABLES),
-    (brouer2005::KEY, brouer2005::TABLES),
-    (kalyanaraman1999::KEY, kalyanaraman1999::TABLES),
-    (phanse2000::KEY, phanse2000::TABLES),
-    (sun1998::KEY, sun1998::TABLES),
-];
-
-const fn count(publications: &[(&str, Tables)]) -> usize {
-    let (mut sum, mut publication) = (0, 0);
-    while publication < publications.len() {
-        sum += publications[publication].1.len();
-        publication += 1;
-    }
-    sum
-}
-
-const fn joined<const N: usize>(publications: &[(&'static str, Tables)]) -> [Experiment; N] {
-    let (table, run) = publications[0].1[0];
-    let mut all = [Experiment { publication: "", table, run }; N];
-    let (mut publication, mut place) = (0, 0);
-    while publication < publications.len() {
-        let (key, tables) = publications[publication];
-        let mut index = 0;
-        while index < tables.len() {
-            let (table, run) = tables[index];
-            all[place] = Experiment { publication: key, table, run };
-            place += 1;
-            index += 1;
-        }
-        publication += 1;
-    }
-    all
-}
+/// Every experiment, in the order of publications and tables.
+pub static EXPERIMENTS: LazyLock<Vec<Experiment>> = LazyLock::new(|| {
+    let publications: [(&str, Tables); 5] = [
+        (ano2002::KEY, ano2002::TABLES),
+        (brouer2005::KEY, brouer2005::TABLES),
+        (kalyanaraman1999::KEY, kalyanaraman1999::TABLES),
+        (phanse2000::KEY, phanse2000::TABLES),
+        (sun1998::KEY, sun1998::TABLES),
+    ];
+    let of = |(publication, tables): (&'static str, Tables)| {
+        tables.iter().map(move |&(table, run)| Experiment { publication, table, run })
+    };
+    publications.into_iter().flat_map(of).collect()
+});
 
 /// The experiment that reproduces a table, if there is one.
 #[must_use]

@@ -30,7 +30,7 @@ mod tests {
             }
         }
         assert!(count > 50, "{count}");
-        for known in EXPERIMENTS {
+        for known in EXPERIMENTS.iter() {
             let has_parts =
                 crate::reproducible(known.publication).is_some_and(|open| open.tables().contains(&known.table));
             assert!(!has_parts || work(known) > 0.0, "{}/{}", known.publication, known.table);

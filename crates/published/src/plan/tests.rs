@@ -47,14 +47,16 @@ fn every_simulated_table_has_an_experiment_and_questions_are_about_tables() {
     }
 }
 
-/// Every answer to every question makes a network, in which the published quantities are measured.
+/// The last answer to every question makes a network, in which the published quantities are measured.
 #[test]
-fn every_answer_can_be_tried() {
+fn every_question_can_be_answered_otherwise() {
     let brief: Values = toml::from_str("duration_s = 1\nduration_ms = 500\nshared_ms = 300").unwrap();
     for (publication, plan) in plans() {
         for id in plan.tables() {
             let (table, experiment) = (publication.table(id).unwrap(), plan.experiment(id).unwrap());
-            for attempt in 0..=plan.attempts(table).len() {
+            let attempts = plan.attempts(table);
+            let is_last = |number: &usize| attempts.get(*number).is_none_or(|next| next.0 != attempts[number - 1].0);
+            for attempt in (1..=attempts.len()).filter(is_last) {
                 let open = plan.open(table, Some(attempt)).unwrap().overlaid(&brief);
                 let trials = RefCell::default();
                 let row = &table.rows[0];
