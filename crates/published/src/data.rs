@@ -1,8 +1,9 @@
-//! The published side: what was measured or simulated, by whom, under which settings, and where it contradicts itself.
+//! The published side: figures, authors, settings, and contradictions of each publication.
 //!
-//! A table's `scenario` holds what all its rows share, a row's `params` what it varies. `published` are the reported figures,
-//! `theory` the publication's own closed form recomputed without rounding, `theory_printed` the figure as printed. What a
-//! publication leaves open is in `unstated`; what was deduced here, with the basis, in `inferred`.
+//! A table's `scenario` holds what all its rows share, a row's `params` what it varies. `published`
+//! are the reported figures, `theory` the publication's own closed form recomputed without
+//! rounding, `theory_printed` the figure as printed. `unstated` lists facts that a publication
+//! leaves open; `inferred` holds values deduced here, with the basis.
 
 use serde::Deserialize;
 
@@ -20,7 +21,7 @@ const FILES: [(&str, &str); 5] = [
 /// A publication and its tables.
 #[derive(Clone, Debug)]
 pub struct Publication {
-    /// What it is called here: first author and year, `phanse2000`.
+    /// Its key: first author and year, `phanse2000`.
     pub key: String,
     /// Authors, as on the title page.
     pub authors: String,
@@ -28,7 +29,7 @@ pub struct Publication {
     pub year: u16,
     /// Thesis, journal paper, conference paper.
     pub kind: String,
-    /// What it is about.
+    /// The subject.
     pub topic: String,
     /// The simulator that it used, for simulations.
     pub simulator: Option<String>,
@@ -36,7 +37,7 @@ pub struct Publication {
     pub measured_on: Option<String>,
     /// Its formulas, in words.
     pub formulas: Vec<String>,
-    /// What the whole publication leaves open.
+    /// Facts that the whole publication leaves open.
     pub general_unstated: Vec<String>,
     /// Its tables, figures and worked examples.
     pub tables: Vec<Table>,
@@ -48,7 +49,7 @@ pub struct Publication {
 pub struct Table {
     /// Its number in the publication: `5.1`, `fig-5.9`, `text-3.4`.
     pub id: String,
-    /// What it shows.
+    /// Its subject.
     pub title: String,
     /// Where its figures come from.
     pub kind: Kind,
@@ -57,17 +58,17 @@ pub struct Table {
     /// Section or figure.
     #[serde(rename = "where")]
     pub place: String,
-    /// What a reproduction must show.
+    /// The claim that a reproduction must show.
     pub claim: String,
     /// How hard it is to reproduce: `closed-form`, `easy`, `medium`, `hard`.
     pub difficulty: String,
-    /// What it leaves open.
+    /// Facts that it leaves open.
     pub unstated: Vec<String>,
     /// Where it disagrees with itself.
     pub contradictions: Vec<String>,
-    /// What all rows share.
+    /// Settings that all rows share.
     pub scenario: Values,
-    /// What was deduced here, and from what.
+    /// Values deduced here, with the basis.
     #[serde(default)]
     pub inferred: Values,
     /// Its rows.
@@ -103,7 +104,7 @@ impl Kind {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
-    /// What it varies.
+    /// The parameters that it varies.
     pub params: Values,
     /// The figures reported.
     pub published: Values,
@@ -129,6 +130,24 @@ pub enum DataError {
         publication: String,
         /// Where, and what was expected.
         source: Box<toml::de::Error>,
+    },
+    /// A file of experiments that is not TOML, or not of its shape.
+    #[error("{file}: {source}")]
+    Experiments {
+        /// The file.
+        file: String,
+        /// Line, key, and the expected form.
+        source: Box<toml::de::Error>,
+    },
+    /// A name in a file of experiments that refers to nothing.
+    #[error("{file}, line {line}: {message}")]
+    Reference {
+        /// The file.
+        file: String,
+        /// The line.
+        line: usize,
+        /// The key, the name, and the names that there are.
+        message: String,
     },
     /// The file's key is not the one it is shipped under.
     #[error("published data of {expected} call themselves {found}")]
@@ -186,7 +205,8 @@ impl Publication {
     ///
     /// # Errors
     ///
-    /// When the text is not of the shape described in [`data`](self), names another publication, or holds a table twice.
+    /// When the text is not of the shape described in [`data`](self), names another publication, or
+    /// holds a table twice.
     pub fn parse(key: &str, text: &str) -> Result<Self, DataError> {
         let File { publication: head, tables } = toml::from_str(text)
             .map_err(|source| DataError::Malformed { publication: key.to_owned(), source: Box::new(source) })?;

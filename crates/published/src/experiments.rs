@@ -1,4 +1,4 @@
-//! What reproduces a table: an experiment each, found by publication and table.
+//! Experiments: each reproduces one table, and is found by publication and table.
 //!
 //! An experiment takes the table's settings, chooses what the publication leaves open and says so under
 //! [`TableResult::assumptions`], simulates every row, and judges the table's claim by its own figures.
@@ -6,14 +6,22 @@
 mod ano2002;
 mod brouer2005;
 mod closed_form;
+mod connections;
 #[cfg(test)]
 mod era;
 mod kalyanaraman1999;
-mod open;
+pub(crate) mod metric;
+pub(crate) mod open;
+pub(crate) mod peak;
+mod peaks;
 mod phanse2000;
-mod seeds;
+pub(crate) mod scenarios;
+pub(crate) mod seeds;
 mod sun1998;
-mod trial;
+pub(crate) mod trial;
+pub(crate) mod unchanged;
+
+use std::sync::LazyLock;
 
 use lastmile_model::Network;
 use lastmile_model::outcome::Outcome;
@@ -23,6 +31,7 @@ use lastmile_units::Duration;
 pub use open::{Part, Reproducible};
 
 use crate::data::Table;
+use crate::plan::Plan;
 use crate::reproduction::TableResult;
 use crate::value::Values;
 
@@ -38,7 +47,7 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// What it is made of, where that is more than one part.
+    /// The publication's plan, where the table has more than one part.
     fn divisible(&self) -> Option<&'static dyn Reproducible> {
         reproducible(self.publication).filter(|known| known.tables().contains(&self.table))
     }
@@ -84,7 +93,8 @@ impl Experiment {
     }
 }
 
-/// What runs a scenario with real packets: the links and traffic that ran, and what came of it. The error says why it did not.
+/// A laboratory runs a scenario with real packets and returns the network with its outcome. The
+/// error gives the reason where it did not run.
 pub type Lab<'a> = dyn FnMut(&Scenario) -> Result<(Network, Outcome), String> + 'a;
 
 /// How a table is measured with real packets, after it was simulated.
@@ -94,7 +104,7 @@ pub struct LiveExperiment {
     pub publication: &'static str,
     /// Id of the table.
     pub table: &'static str,
-    /// How long its runs take together.
+    /// Duration of all its runs together.
     pub seconds: u64,
     /// Runs them, and adds what they gave to the table's rows and claims.
     pub run: fn(&Table, &mut TableResult, &mut Lab<'_>) -> Result<(), ExperimentError>,
@@ -131,6 +141,9 @@ pub enum ExperimentError {
     /// The data lack a setting, or it is of another kind.
     #[error("the data have no {0} that this experiment can use")]
     MissingSetting(&'static str),
+    /// A formula of the experiment's file gives nothing.
+    #[error("the experiment's file: {0}")]
+    Formula(String),
     /// The settings make no network.
     #[error("the settings make no network: {0}")]
     Network(String),
@@ -152,49 +165,26 @@ fn number(settings: &Values, name: &'static str) -> Result<f64, ExperimentError>
     settings.number(name).ok_or(ExperimentError::MissingSetting(name))
 }
 
-/// What reproduces a table.
+/// A function that reproduces a table.
 type Run = fn(&Table) -> Result<TableResult, ExperimentError>;
 
 /// The tables of a publication by their ids, each with what reproduces it.
 type Tables = &'static [(&'static str, Run)];
 
-/// Every experiment there is, in the order of publications and tables.
-pub const EXPERIMENTS: &[Experiment] = &joined::<{ count(&BY_PUBLICATION) }>(&BY_PUBLICATION);
-
-const BY_PUBLICATION: [(&str, Tables); 5] = [
-    (ano2002::KEY, ano2002::TABLES),
-    (brouer2005::KEY, brouer2005::TABLES),
-    (kalyanaraman1999::KEY, kalyanaraman1999::TABLES),
-    (phanse2000::KEY, phanse2000::TABLES),
-    (sun1998::KEY, sun1998::TABLES),
-];
-
-const fn count(publications: &[(&str, Tables)]) -> usize {
-    let (mut sum, mut publication) = (0, 0);
-    while publication < publications.len() {
-        sum += publications[publication].1.len();
-        publication += 1;
-    }
-    sum
-}
-
-const fn joined<const N: usize>(publications: &[(&'static str, Tables)]) -> [Experiment; N] {
-    let (table, run) = publications[0].1[0];
-    let mut all = [Experiment { publication: "", table, run }; N];
-    let (mut publication, mut place) = (0, 0);
-    while publication < publications.len() {
-        let (key, tables) = publications[publication];
-        let mut index = 0;
-        while index < tables.len() {
-            let (table, run) = tables[index];
-            all[place] = Experiment { publication: key, table, run };
-            place += 1;
-            index += 1;
-        }
-        publication += 1;
-    }
-    all
-}
+/// Every experiment, in the order of publications and tables.
+pub static EXPERIMENTS: LazyLock<Vec<Experiment>> = LazyLock::new(|| {
+    let publications: [(&str, Tables); 5] = [
+        (ano2002::KEY, ano2002::TABLES),
+        (brouer2005::KEY, brouer2005::TABLES),
+        (kalyanaraman1999::KEY, kalyanaraman1999::TABLES),
+        (phanse2000::KEY, phanse2000::TABLES),
+        (sun1998::KEY, sun1998::TABLES),
+    ];
+    let of = |(publication, tables): (&'static str, Tables)| {
+        tables.iter().map(move |&(table, run)| Experiment { publication, table, run })
+    };
+    publications.into_iter().flat_map(of).collect()
+});
 
 /// The experiment that reproduces a table, if there is one.
 #[must_use]
@@ -205,14 +195,14 @@ pub fn experiment(publication: &str, table: &str) -> Option<Experiment> {
 /// A run whose series a table is about, to be drawn.
 #[derive(Debug)]
 pub struct Drawing {
-    /// What it is called beside the others.
+    /// Its name among the others.
     pub label: String,
     /// The run.
     pub scenario: Scenario,
     /// The series to be drawn, by name.
-    pub series: &'static str,
+    pub series: String,
     /// Of which link or flow; those whose names begin so.
-    pub of: &'static str,
+    pub of: String,
 }
 
 /// The runs whose series a table is about: of its base case, with the first seed. Empty for most tables.
@@ -220,11 +210,7 @@ pub struct Drawing {
 /// # Errors
 /// As those of the experiment.
 pub fn drawings(publication: &str, table: &Table) -> Result<Vec<Drawing>, ExperimentError> {
-    match publication {
-        ano2002::KEY => ano2002::drawings(table),
-        sun1998::KEY => sun1998::drawings(table),
-        _ => Ok(Vec::new()),
-    }
+    Plan::of(publication).ok().flatten().map_or_else(|| Ok(Vec::new()), |plan| plan.drawings(table))
 }
 
 /// The simulation that work is counted in: its time says how fast a machine is.
@@ -255,13 +241,13 @@ impl Yardstick {
 /// A publication whose open questions can be answered otherwise, by its key.
 #[must_use]
 pub fn reproducible(publication: &str) -> Option<&'static dyn Reproducible> {
-    let known = [
-        (ano2002::KEY, ano2002::REPRODUCIBLE),
-        (kalyanaraman1999::KEY, kalyanaraman1999::REPRODUCIBLE),
-        (phanse2000::KEY, phanse2000::REPRODUCIBLE),
-        (sun1998::KEY, sun1998::REPRODUCIBLE),
-    ];
-    known.into_iter().find(|(key, _)| *key == publication).map(|(_, known)| known)
+    Plan::of(publication).ok().flatten().map(|plan| plan as &dyn Reproducible)
+}
+
+/// The plan of a publication whose experiments are data.
+fn plan(publication: &str) -> Result<&'static Plan, ExperimentError> {
+    let plan = Plan::of(publication).map_err(|error| ExperimentError::Formula(error.to_string()))?;
+    plan.ok_or(ExperimentError::MissingSetting("experiments of this publication"))
 }
 
 /// As many decimals as tell something.
@@ -271,7 +257,7 @@ fn rounded(value: f64, decimals: i32) -> f64 {
 }
 
 /// Six significant digits: more than any publication prints.
-fn significant(value: f64) -> f64 {
+pub(crate) fn significant(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return value;
     }

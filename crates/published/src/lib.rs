@@ -1,24 +1,31 @@
 //! Published tables as data, and the scenarios that reproduce them.
 //!
-//! The data ship inside the program: five publications, each a TOML file under `data/` that holds, table by table, what was
-//! published, what the publication's own closed form gives when it is computed without rounding, and what was left unsaid.
+//! The data ship inside the program. Each of five publications has a TOML file under `data/` with
+//! its tables: the published figures, the publication's own closed forms without rounding, and the
+//! facts that it leaves open. A second one under `experiments/` describes the reproduction:
+//! scenarios, metrics, assumptions and the conditions of each claim. Closed forms and the tables of
+//! brouer2005 are Rust.
 //!
 //! | module | holds |
 //! | --- | --- |
 //! | [`data`] | [`Publication`], [`Table`], [`Row`]: the published side |
 //! | [`value`] | [`Values`]: named numbers and words in the order of the file |
-//! | [`mod@select`] | `phanse2000/5.1 5.2`: which tables a user means |
-//! | [`experiments`] | [`Experiment`]: what reproduces a table |
+//! | [`mod@select`] | `phanse2000/5.1 5.2`: the tables that a user names |
+//! | [`experiments`] | [`Experiment`]: the reproduction of a table |
 //! | [`sample`] | [`Sample`]: a quantity with each seed, its mean and its interval |
 //! | [`verdict`] | [`Verdict`]: the states of a claim, and the rules that lead to them |
-//! | [`mod@work`] | how long experiments take |
+//! | [`mod@work`] | the duration of experiments |
 //! | [`reproduction`] | [`Reproduction`]: published, theory, simulated and live side by side, in the shape that `--json` prints |
 
 pub mod data;
 pub mod experiments;
+mod formula;
+mod pairs;
+mod plan;
 pub mod reproduction;
 pub mod sample;
 pub mod select;
+mod template;
 pub mod value;
 pub mod verdict;
 pub mod work;

@@ -1,6 +1,8 @@
-//! The reproduced side: each published figure beside the closed form, the simulation and, where there is one, the live run.
+//! The reproduced side: each published figure beside the closed form, the simulation and, where
+//! there is one, the live run.
 //!
-//! Serialised, a [`Reproduction`] has the shape that `lastmile reproduce --json` prints and that other programs rely on.
+//! Serialised, a [`Reproduction`] has the shape that `lastmile reproduce --json` prints and that
+//! other programs rely on.
 
 use serde::Serialize;
 
@@ -84,19 +86,19 @@ pub struct TableResult {
     pub publication: String,
     /// Id of the table.
     pub id: String,
-    /// What it shows.
+    /// Its subject.
     pub title: String,
     /// Row by row.
     pub rows: Vec<RowResult>,
-    /// What the publication says the figures show, and whether ours show it too.
+    /// The claims of the publication, each with its verdict.
     pub claims: Vec<Claim>,
     /// How near our figures lie to the published ones; `None` where nothing is simulated.
     pub agreement: Option<Agreement>,
     /// The claims that live figures can show, judged by these; empty where nothing ran live.
     pub live_claims: Vec<Claim>,
-    /// What the publication leaves open and had to be chosen here.
+    /// Assumptions where the publication leaves something open.
     pub assumptions: Vec<String>,
-    /// What other choices would have given; empty where none was tried.
+    /// The results of other assumptions; empty where none was tried.
     pub sensitivity: Vec<Sensitivity>,
     /// The seeds of the runs behind each row; empty where nothing is random.
     pub seeds: Vec<u64>,
@@ -105,27 +107,27 @@ pub struct TableResult {
 /// A row, reproduced. Values of the same name are the same quantity.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct RowResult {
-    /// What the row varies.
+    /// The parameters that the row varies.
     pub params: Values,
-    /// What was published.
+    /// The published figures.
     pub published: Values,
-    /// What the closed form gives.
+    /// The values of the closed form.
     pub theory: Values,
-    /// What the simulation gave; the mean over the seeds where there are several.
+    /// The simulated figures; means over the seeds where there are several.
     pub simulated: Values,
     /// Half the width of the 95 % confidence interval of that mean, by the same names; empty where nothing is random.
     pub ci95: Values,
-    /// What a live run gave; empty where there was none.
+    /// The figures of a live run; empty where there was none.
     pub live: Values,
-    /// What a simulation of that very run gives: as short, with the same hosts, and with TCP as the kernel's.
+    /// The figures of a simulation of the live run: equally short, with equal hosts, and with TCP as the kernel's.
     pub live_simulated: Values,
     /// Simulated minus published, or minus theory where nothing was published, in the unit of the name.
     pub deviation: Values,
-    /// The same for the live figures.
+    /// The deviation of the live figures.
     pub live_deviation: Values,
     /// True of a row that the publication has not, simulated to see whether its claim goes beyond its own rows.
     pub predicted: bool,
-    /// What each seed gave, by the names of the means.
+    /// The figures of each seed, by the names of the means.
     #[serde(skip)]
     pub samples: Samples,
 }
@@ -133,20 +135,21 @@ pub struct RowResult {
 /// Quantities that were measured with each seed, by their names.
 pub type Samples = Vec<(String, Sample)>;
 
-/// What a table gives when one thing that the publication leaves open is answered otherwise.
+/// The result of a table with another answer to one open question.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Sensitivity {
-    /// What is open.
+    /// The open question.
     pub question: String,
-    /// What was taken in place of the base case.
+    /// The answer in place of that of the base case.
     pub answer: String,
-    /// The root mean square of the relative deviations from all figures published, in percent; `None` where none has a number.
+    /// The root mean square of the relative deviations from all figures published, in percent;
+    /// `None` where none has a number.
     pub deviation_rms_pct: Option<f64>,
     /// True when the table's claim is shown even so.
     pub shown: bool,
     /// True when its seeds neither show nor refute the claim.
     pub undecided: bool,
-    /// With how many seeds it ran.
+    /// The number of its seeds.
     pub seeds: usize,
     /// True when the verdict is the opposite of the base case's, beyond the intervals.
     pub turns_the_verdict: bool,
@@ -258,7 +261,7 @@ pub struct Means {
     pub mean: Values,
     /// Half the widths, by the same names.
     pub ci95: Values,
-    /// What each seed gave, by the same names.
+    /// The figures of each seed, by the same names.
     pub samples: Samples,
 }
 

@@ -42,6 +42,12 @@ impl Sample {
         self.estimate().mean
     }
 
+    /// The largest value of all seeds.
+    #[must_use]
+    pub fn most(&self) -> f64 {
+        self.0.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+    }
+
     /// Mean and interval: Student's t for the mean of independent runs.
     #[must_use]
     pub fn estimate(&self) -> Estimate {
@@ -135,7 +141,8 @@ impl fmt::Display for Estimate {
 mod tests {
     use super::*;
 
-    /// Five samples with mean 12 and standard deviation sqrt(2.5): t(0.975, 4) = 2.7764, so 2.7764 * sqrt(2.5 / 5) = 1.9632.
+    /// Five samples with mean 12 and standard deviation sqrt(2.5): t(0.975, 4) = 2.7764, so 2.7764
+    /// * sqrt(2.5 / 5) = 1.9632.
     #[test]
     fn the_interval_is_students() {
         let Estimate { mean, half_width } = Sample(vec![10.0, 11.0, 12.0, 13.0, 14.0]).estimate();
@@ -144,8 +151,9 @@ mod tests {
         assert_eq!(Sample::single(3.0).estimate(), Estimate { mean: 3.0, half_width: 0.0 });
     }
 
-    /// Student 1908, "The probable error of a mean": additional hours of sleep of ten patients by two soporifics. Textbooks give the mean
-    /// difference as 1.58 h and its 95 % confidence interval as 0.70 to 2.46 h.
+    /// Student 1908, "The probable error of a mean": additional hours of sleep of ten patients by
+    /// two soporifics. Textbooks give the mean difference as 1.58 h and its 95 % confidence
+    /// interval as 0.70 to 2.46 h.
     #[test]
     fn the_interval_of_a_difference_is_the_textbooks() {
         let first = Sample(vec![0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]);

@@ -8,9 +8,9 @@ pub enum SelectError {
     /// No such publication.
     #[error("no published data called \"{name}\"; there are: {}", known.join(", "))]
     UnknownPublication {
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
-        /// What there is.
+        /// The known names.
         known: Vec<String>,
     },
     /// No such table in it.
@@ -18,16 +18,17 @@ pub enum SelectError {
     UnknownTable {
         /// The publication.
         publication: String,
-        /// What was asked for.
+        /// The name that was asked for.
         id: String,
-        /// What there is.
+        /// The known names.
         known: Vec<String>,
     },
 }
 
 /// The tables that `names` mean, in the order asked for, each once. Without names, all.
 ///
-/// A name is a publication (all its tables), `PUBLICATION/TABLE`, or the bare id of a table of the publication named before it.
+/// A name is a publication (all its tables), `PUBLICATION/TABLE`, or the bare id of a table of the
+/// publication named before it.
 ///
 /// # Errors
 ///

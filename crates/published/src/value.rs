@@ -33,6 +33,11 @@ impl Value {
             Self::Bool(_) | Self::Text(_) | Self::List(_) => None,
         }
     }
+
+    /// True of equal values; a number is one with a fraction or without.
+    fn is(&self, other: &Self) -> bool {
+        self == other || self.as_f64().is_some_and(|number| Some(number) == other.as_f64())
+    }
 }
 
 impl fmt::Display for Value {
@@ -149,10 +154,20 @@ impl Values {
         self.0.is_empty()
     }
 
-    /// How many there are.
+    /// Their number.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.0.len()
+    }
+
+    /// True when all of `wanted` are among these. Of a list any one may be.
+    #[must_use]
+    pub fn have(&self, wanted: &Self) -> bool {
+        wanted.iter().all(|(name, wanted)| match (self.get(name), wanted) {
+            (Some(ours), Value::List(any)) => any.iter().any(|one| one.is(ours)),
+            (Some(ours), one) => one.is(ours),
+            (None, _) => false,
+        })
     }
 
     /// These values, with those of `over` on top: a row's parameters over its table's.
@@ -244,6 +259,16 @@ mod tests {
         assert_eq!(all.integer("up_bps"), Some(16_000));
         assert_eq!(all.switch("sad"), Some(true));
         assert_eq!(all.len(), 3);
+    }
+
+    #[test]
+    fn values_have_what_is_wanted_of_a_list_any_one() {
+        let have = |wanted: &str| {
+            let values: Values = toml::from_str("rate = 64000\nkind = 'fifo'\nsad = false").unwrap();
+            values.have(&toml::from_str(wanted).unwrap())
+        };
+        assert!(have("") && have("rate = 64000.0") && have("sad = false\nkind = ['sad', 'fifo']"));
+        assert!(!have("rate = 16000") && !have("kind = ['sad']") && !have("absent = 1") && !have("sad = true"));
     }
 
     #[test]

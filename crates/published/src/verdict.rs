@@ -1,8 +1,10 @@
 //! How a claim comes out, and the rules by which it does.
 //!
-//! A claim is *shown* when every condition of it holds beyond the 95 % confidence interval, and no figure of its table lies more than half
-//! of the published one away from it. It *hangs on an assumption* when another answer to something that the publication leaves open gives the
-//! opposite verdict beyond the intervals. It is *quoted* where a publication quotes others, so that nothing is computed or simulated.
+//! A claim is *shown* when every condition of it holds beyond the 95 % confidence interval, and no
+//! figure of its table lies more than half of the published one away from it. It *hangs on an
+//! assumption* when another answer to something that the publication leaves open gives the opposite
+//! verdict beyond the intervals. It is *quoted* where a publication quotes others, so that nothing
+//! is computed or simulated.
 
 use serde::Serialize;
 
@@ -188,8 +190,8 @@ impl Finding {
 }
 
 impl Finding {
-    /// The claim that this decides, where parameters of the model were inferred from the very figures that it is about: it cannot be shown
-    /// independently of them.
+    /// The claim that this decides, where parameters of the model were inferred from the very
+    /// figures that it is about: it cannot be shown independently of them.
     #[must_use]
     pub fn claim_inferred(&self, text: &str, inferred: &[&str]) -> Claim {
         let claim = self.claim(text);

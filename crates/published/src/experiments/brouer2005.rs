@@ -1,8 +1,9 @@
 //! Brouer 2005: upstream queueing on shared ADSL, and a middlebox that schedules it with the exact overhead of ATM.
 //!
-//! The thesis measured on real lines. Its settings are those of the data; what it leaves open is in the scenarios under
-//! `scenarios/brouer2005/`, marked, and listed with each table. Three of them follow from its own figures, which therefore
-//! show nothing about these: both rates of the line, and the room in the modem and in the DSLAM.
+//! The thesis measured on real lines. Its settings are those of the data; what it leaves open is in
+//! the scenarios under `scenarios/brouer2005/`, marked, and listed with each table. Three of them
+//! follow from its own figures, which therefore show nothing about these: both rates of the line,
+//! and the room in the modem and in the DSLAM.
 
 mod asymmetry;
 mod both_full;
@@ -33,7 +34,7 @@ const MIDDLEBOX: (&str, &str) =
 const BOTH_FULL: (&str, &str) =
     ("brouer2005/both-full.toml", include_str!("../../scenarios/brouer2005/both-full.toml"));
 
-/// What every simulated table takes for the line of Tele2.
+/// Assumptions of every simulated table about the line of Tele2.
 const OPEN_LINE: [&str; 5] = [
     "The downstream is 2048 kbit/s of cells: the 1800 kbit/s of IP that were measured need 2041 at least, and 2048 is the product sold.",
     "The upstream is 513.3 kbit/s, which the measured median of 454 kbit/s of IP needs (figure 3.6); 512 are sold.",
@@ -45,7 +46,7 @@ const OPEN_LINE: [&str; 5] = [
      timeout stays 200 ms above the round trip, and it takes needless ones back by timestamps and DSACK; F-RTO came later.",
 ];
 
-/// What reproduces which table.
+/// The tables, each with the function that reproduces it.
 pub(super) const TABLES: Tables = &[
     ("text-2.2", asymmetry::rate_grids),
     ("text-2.3.2", asymmetry::with_cells),
@@ -126,7 +127,7 @@ mod tests {
         }
     }
 
-    /// What the data computed from the thesis, to four digits, is what the formulas here give.
+    /// The formulas give the values that the data hold to four digits.
     #[test]
     fn formulas_give_what_the_data_give_without_rounding() {
         let publications = crate::publications().unwrap();

@@ -1,4 +1,5 @@
-//! Tables of formulas: what a publication prints beside what the same formulas give here, exactly. Nothing is simulated.
+//! Tables of formulas: what a publication prints beside what the same formulas give here, exactly.
+//! Nothing is simulated.
 
 use crate::data::{Row, Table};
 use crate::reproduction::{RowResult, TableResult};
@@ -7,13 +8,14 @@ use crate::verdict::{Agreement, Claim, Finding, Verdict};
 
 use super::ExperimentError;
 
-/// What our formulas give for a row.
+/// The values of our formulas for a row.
 pub(super) type Formula = fn(&Table, &Row) -> Result<Values, ExperimentError>;
 
-/// How far a printed figure may lie from the exact one: half a unit of its second digit.
+/// The tolerance of a printed figure: half a unit of its second digit.
 const TOLERANCE: f64 = 0.02;
 
-/// The table with our figures under `theory`. Its claim holds when every printed figure is ours, rounded, and `also` holds.
+/// The table with our figures under `theory`. Its claim holds when every printed figure is ours,
+/// rounded, and `also` holds.
 pub(super) fn closed_form(
     key: &str,
     table: &Table,
@@ -46,7 +48,8 @@ pub(super) fn quoted(key: &str, table: &Table, judge: impl FnOnce(&Table) -> (bo
     result
 }
 
-/// The claim of a table that holds nothing of which a result could be another: quoted, unless its own figures contradict it.
+/// The claim of a table that holds nothing of which a result could be another: quoted, unless its
+/// own figures contradict it.
 pub(super) fn quotation(table: &Table, supported: bool, evidence: String) -> Claim {
     let verdict = if supported { Verdict::Quoted } else { Verdict::NotShown };
     Claim { text: table.claim.clone(), verdict, evidence }
@@ -66,7 +69,7 @@ pub(super) fn range(table: &Table, name: &str) -> Option<(f64, f64)> {
     Some((least, numbers.into_iter().reduce(f64::max)?))
 }
 
-/// How many figures both sides have, and the largest relative difference.
+/// The number of figures that both sides have, and the largest relative difference.
 fn agreement(rows: &[RowResult]) -> (usize, f64) {
     let mut compared = 0;
     let mut worst = 0.0_f64;

@@ -1,7 +1,7 @@
 //! The TCP of the publications: what follows for the scenarios that experiments build.
 //!
-//! Publications of 1998 to 2005 do not follow the program's defaults, which are those of a current Linux: each scenario names its era and
-//! says what differs from it, and starts its flows on time.
+//! Publications of 1998 to 2005 do not follow the program's defaults, which are those of a current
+//! Linux: each scenario names its era and says what differs from it, and starts its flows on time.
 
 use std::path::Path;
 

@@ -1,7 +1,8 @@
-//! What a publication leaves open: a base case that is fixed for stated reasons, and what would come of other answers.
+//! Open questions of a publication: a base case that is fixed for stated reasons, and the results of other answers.
 //!
-//! The base case is what the program reproduces with. Every other answer is tried one at a time and told beside each table, and
-//! [`Reproducible`] tries them together; neither ever changes the base case.
+//! The base case is what the program reproduces with. Every other answer is tried one at a time and
+//! told beside each table, and [`Reproducible`] tries them together; neither ever changes the base
+//! case.
 
 use crate::data::Table;
 use crate::reproduction::{RowResult, Sensitivity, TableResult};
@@ -10,140 +11,8 @@ use crate::verdict::{Agreement, Claim, Finding, Verdict};
 use super::ExperimentError;
 use super::seeds::SEEDS;
 
-/// Something that a publication does not say. `S` is what an experiment is set up by.
-pub(super) struct Question<S: 'static> {
-    /// What is not said.
-    pub(super) asks: &'static str,
-    /// What the base case takes.
-    pub(super) taken: &'static str,
-    /// Why, told without looking at what comes of it.
-    pub(super) because: &'static str,
-    /// What may be meant as well, and how it is set.
-    pub(super) others: &'static [Answer<S>],
-    /// The tables to which it matters; empty for all that are simulated.
-    pub(super) tables: &'static [&'static str],
-}
-
-/// What may be meant, and how it is set.
-pub(super) type Answer<S> = (&'static str, fn(&mut S));
-
-impl<S> Question<S> {
-    pub(super) fn concerns(&self, table: &Table) -> bool {
-        self.tables.is_empty() || self.tables.contains(&table.id.as_str())
-    }
-}
-
-/// The simulated tables of a publication that leaves things open.
-pub(super) struct Model<S: 'static> {
-    pub(super) publication: &'static str,
-    /// Its simulated tables.
-    pub(super) tables: &'static [Simulated<S>],
-    pub(super) base: fn() -> S,
-    /// With how many seeds the base case runs.
-    pub(super) seeds: usize,
-    /// How what is tried beside the base case is shortened.
-    pub(super) brief: Brief<S>,
-    pub(super) questions: &'static [Question<S>],
-}
-
-/// What is tried beside the base case is shorter.
-pub(super) struct Brief<S: 'static> {
-    pub(super) set: fn(&mut S),
-    /// By how much a run becomes shorter: its usual length over this one.
-    pub(super) shorter: f64,
-}
-
-/// A table that is simulated.
-pub(super) struct Simulated<S: 'static> {
-    pub(super) id: &'static str,
-    /// Simulates every row with each of these seeds.
-    pub(super) rows: Rows<S>,
-    /// Whether the rows show what the table claims, and by which figures.
-    pub(super) judge: Judge,
-    /// What else there is to know.
-    pub(super) notes: &'static [&'static str],
-    /// Where the table keeps to lengths or numbers of seeds of its own.
-    pub(super) own: Own,
-}
-
-/// In what a table differs from the others of its publication; nothing by default.
-#[derive(Clone, Copy)]
-pub(super) struct Own {
-    /// What [`Brief::shorter`] is for it.
-    pub(super) shorter: Option<f64>,
-    /// With how many seeds its base case runs, at most.
-    pub(super) seeds: usize,
-}
-
-impl Own {
-    pub(super) const NOTHING: Self = Self { shorter: None, seeds: usize::MAX };
-}
-
-/// Simulates every row, predictions too, with each of these seeds.
-pub(super) type Rows<S> = fn(&Table, &S, &[u64]) -> Result<Vec<RowResult>, ExperimentError>;
-
-/// Whether rows show what a table claims, and by which figures.
-pub(super) type Judge = fn(&Table, &[RowResult]) -> Finding;
-
 /// Seeds of what is tried beside the base case: the fewest of which an interval says something.
 const FEW: usize = 3;
-
-impl<S> Simulated<S> {
-    /// A table without lengths or numbers of seeds of its own.
-    pub(super) const fn new(id: &'static str, rows: Rows<S>, judge: Judge, notes: &'static [&'static str]) -> Self {
-        Self { id, rows, judge, notes, own: Own::NOTHING }
-    }
-
-    /// The judge's finding, and that no figure is far from the published one.
-    fn find(&self, table: &Table, rows: &[RowResult]) -> Finding {
-        (self.judge)(table, rows).with_figures_of(rows)
-    }
-}
-
-impl<S> Model<S> {
-    fn simulated(&self, table: &Table) -> Result<&Simulated<S>, ExperimentError> {
-        self.tables.iter().find(|known| known.id == table.id).ok_or(ExperimentError::MissingSetting("rows"))
-    }
-
-    /// With which seeds the base case of a table runs.
-    fn seeds(&self, simulated: &Simulated<S>) -> &'static [u64] {
-        &SEEDS[..self.seeds.min(simulated.own.seeds)]
-    }
-
-    /// The table in the base case, with what other answers would give.
-    pub(super) fn reproduce(&self, table: &Table) -> Result<TableResult, ExperimentError> {
-        let parts = (0..self.parts(table)).map(|number| self.part(table, number)).collect::<Result<_, _>>()?;
-        self.join(table, parts)
-    }
-
-    /// The rows of a table with these seeds.
-    fn attempt(&self, table: &Table, setup: &S, seeds: &[u64]) -> Result<Attempt, ExperimentError> {
-        let simulated = self.simulated(table)?;
-        let rows = (simulated.rows)(table, setup, seeds)?;
-        let finding = simulated.find(table, &rows);
-        Ok(Attempt { seeds: seeds.len(), deviation_rms_pct: deviation_rms_pct(&rows), finding })
-    }
-
-    /// The same beside the base case: with few seeds, and with all of the base case where few leave the claim undecided.
-    fn brief(&self, table: &Table, setup: &S) -> Result<Attempt, ExperimentError> {
-        let all = self.seeds(self.simulated(table)?);
-        let few = self.attempt(table, setup, &SEEDS[..FEW])?;
-        if few.finding.is_undecided() && all.len() > FEW { self.attempt(table, setup, all) } else { Ok(few) }
-    }
-
-    fn concerning<'a>(&'a self, table: &'a Table) -> impl Iterator<Item = &'a Question<S>> {
-        self.questions.iter().filter(|question| question.concerns(table))
-    }
-
-    /// What is tried beside the base case: what is asked, what is answered, and how it is set. First the base case itself, as short.
-    fn attempts<'a>(&'a self, table: &'a Table) -> impl Iterator<Item = (&'static str, &'static str, fn(&mut S))> + 'a {
-        let unchanged: fn(&mut S) = |_| ();
-        let others = self
-            .concerning(table)
-            .flat_map(|question| question.others.iter().map(|(answer, set)| (question.asks, *answer, *set)));
-        std::iter::once(("nothing: the base case, as short as the others", "", unchanged)).chain(others)
-    }
-}
 
 /// A part of a table's reproduction, of which each can be made on a thread of its own.
 #[derive(Clone, Debug)]
@@ -155,15 +24,15 @@ enum Made {
     Whole(TableResult),
     /// The rows of the base case.
     Base(Vec<RowResult>),
-    /// What another answer gives.
+    /// The result of another answer.
     Tried(Tried),
 }
 
-/// What another answer gives, and what it makes of the claim.
+/// The result of another answer, and its effect on the claim.
 #[derive(Clone, Debug)]
 struct Tried {
-    question: &'static str,
-    answer: &'static str,
+    question: String,
+    answer: String,
     attempt: Attempt,
 }
 
@@ -183,8 +52,8 @@ impl Tried {
 
     fn beside(&self, base: &Finding) -> Sensitivity {
         Sensitivity {
-            question: self.question.to_owned(),
-            answer: self.answer.to_owned(),
+            question: self.question.clone(),
+            answer: self.answer.clone(),
             deviation_rms_pct: self.attempt.deviation_rms_pct,
             shown: self.attempt.finding.is_shown(),
             undecided: self.attempt.finding.is_undecided(),
@@ -200,8 +69,8 @@ fn verdict(base: &Finding, tried: &[Tried]) -> Verdict {
     let mut assumptions: Vec<(&str, Vec<&str>)> = Vec::new();
     for turned in tried.iter().filter(|tried| tried.turns(base)) {
         match assumptions.iter_mut().find(|(question, _)| *question == turned.question) {
-            Some((_, answers)) => answers.push(turned.answer),
-            None => assumptions.push((turned.question, vec![turned.answer])),
+            Some((_, answers)) => answers.push(&turned.answer),
+            None => assumptions.push((&turned.question, vec![&turned.answer])),
         }
     }
     if assumptions.is_empty() {
@@ -224,14 +93,8 @@ impl Part {
     }
 }
 
-impl<S> Question<S> {
-    fn told(&self) -> String {
-        format!("{}: {}. {}", self.asks, self.taken, self.because)
-    }
-}
-
-/// The root mean square of the relative deviations from all figures published; `None` where none has a number other than zero, from which
-/// nothing deviates by a share.
+/// The root mean square of the relative deviations from all figures published; `None` where none
+/// has a number other than zero, from which nothing deviates by a share.
 pub(super) fn deviation_rms_pct(rows: &[RowResult]) -> Option<f64> {
     let relative = rows.iter().flat_map(|row| {
         row.deviation.iter().filter_map(|(name, deviation)| {
@@ -244,55 +107,67 @@ pub(super) fn deviation_rms_pct(rows: &[RowResult]) -> Option<f64> {
 }
 
 /// A publication whose open questions can be answered otherwise.
+///
+/// An attempt at a table is the base case (`None`), the base case as short as the others (0), or
+/// another answer (from 1 on, in the order of [`attempts`](Self::attempts)).
 pub trait Reproducible: Sync {
-    /// Its simulated tables, by id.
-    fn tables(&self) -> Vec<&'static str>;
+    /// Its key.
+    fn publication(&self) -> &str;
 
-    /// Of how many parts the reproduction of a table is made: the base case, and each other answer.
-    fn parts(&self, table: &Table) -> usize;
+    /// Its simulated tables, by id.
+    fn tables(&self) -> Vec<&str>;
+
+    /// The other answers that are tried for a table: the question and the answer.
+    fn attempts<'a>(&'a self, table: &'a Table) -> Vec<(&'a str, &'a str)>;
+
+    /// With how many seeds the base case of a table runs.
+    fn seeds(&self, table: &str) -> usize;
+
+    /// By how much a run of a table is shorter in other attempts than in the base case.
+    fn shorter(&self, table: &str) -> f64;
+
+    /// The rows of a table in an attempt, with each of these seeds.
+    ///
+    /// # Errors
+    /// As the experiment's.
+    fn rows_of(&self, table: &Table, attempt: Option<usize>, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError>;
+
+    /// Whether rows show what the table claims.
+    fn judge(&self, table: &Table, rows: &[RowResult]) -> Finding;
+
+    /// The assumptions of the base case for a table, and further notes.
+    fn assumptions(&self, table: &Table) -> Vec<String>;
+
+    /// Of how many parts the reproduction of a table is made: the base case, and each other attempt.
+    fn parts(&self, table: &Table) -> usize {
+        2 + self.attempts(table).len()
+    }
 
     /// Makes one of them.
     ///
     /// # Errors
     /// As the experiment's.
-    fn part(&self, table: &Table, number: usize) -> Result<Part, ExperimentError>;
+    fn part(&self, table: &Table, number: usize) -> Result<Part, ExperimentError> {
+        let Some(other) = number.checked_sub(1) else {
+            return Ok(Part(Made::Base(self.rows_of(table, None, &SEEDS[..self.seeds(&table.id)])?)));
+        };
+        let (question, answer) = match other.checked_sub(1) {
+            None => ("nothing: the base case, as short as the others", ""),
+            Some(place) => {
+                *self.attempts(table).get(place).ok_or(ExperimentError::MissingSetting("part of that number"))?
+            }
+        };
+        let attempt = brief(self, table, other)?;
+        Ok(Part(Made::Tried(Tried { question: question.to_owned(), answer: answer.to_owned(), attempt })))
+    }
 
     /// The reproduction that these parts make, in their order.
     ///
     /// # Errors
     /// As the experiment's.
-    fn join(&self, table: &Table, parts: Vec<Part>) -> Result<TableResult, ExperimentError>;
-
-    /// How many times as long as a brief judgement of this table a whole one takes, about.
-    fn whole_by_brief(&self, table: &str) -> f64;
-}
-
-impl<S> Reproducible for Model<S> {
-    fn tables(&self) -> Vec<&'static str> {
-        self.tables.iter().map(|table| table.id).collect()
-    }
-
-    fn parts(&self, table: &Table) -> usize {
-        1 + self.attempts(table).count()
-    }
-
-    fn part(&self, table: &Table, number: usize) -> Result<Part, ExperimentError> {
-        let simulated = self.simulated(table)?;
-        let Some(other) = number.checked_sub(1) else {
-            return Ok(Part(Made::Base((simulated.rows)(table, &(self.base)(), self.seeds(simulated))?)));
-        };
-        let attempt = self.attempts(table).nth(other);
-        let (asks, answer, set) = attempt.ok_or(ExperimentError::MissingSetting("part of that number"))?;
-        let mut setup = (self.base)();
-        (self.brief.set)(&mut setup);
-        set(&mut setup);
-        Ok(Part(Made::Tried(Tried { question: asks, answer, attempt: self.brief(table, &setup)? })))
-    }
-
     fn join(&self, table: &Table, parts: Vec<Part>) -> Result<TableResult, ExperimentError> {
-        let simulated = self.simulated(table)?;
-        let mut result = TableResult::new(self.publication, table);
-        result.seeds = self.seeds(simulated).to_vec();
+        let mut result = TableResult::new(self.publication(), table);
+        result.seeds = SEEDS[..self.seeds(&table.id)].to_vec();
         let mut tried = Vec::new();
         for part in parts {
             match part.0 {
@@ -301,20 +176,40 @@ impl<S> Reproducible for Model<S> {
                 Made::Tried(one) => tried.push(one),
             }
         }
-        let finding = simulated.find(table, &result.rows);
+        let finding = self.judge(table, &result.rows).with_figures_of(&result.rows);
         let verdict = verdict(&finding, &tried);
         result.claims.push(Claim { text: table.claim.clone(), verdict, evidence: finding.evidence() });
         result.agreement = Some(Agreement::of(&result.rows));
         result.sensitivity = tried.iter().map(|tried| tried.beside(&finding)).collect();
-        result.assumptions = self.concerning(table).map(Question::told).collect();
-        result.assumptions.extend(simulated.notes.iter().copied().map(String::from));
+        result.assumptions = self.assumptions(table);
         Ok(result)
     }
 
-    fn whole_by_brief(&self, table: &str) -> f64 {
-        let own = self.tables.iter().find(|known| known.id == table).map_or(Own::NOTHING, |known| known.own);
-        own.shorter.unwrap_or(self.brief.shorter) * self.seeds.min(own.seeds) as f64 / FEW as f64
+    /// The table in the base case, with what other answers would give.
+    ///
+    /// # Errors
+    /// As the experiment's.
+    fn reproduce(&self, table: &Table) -> Result<TableResult, ExperimentError> {
+        let parts = (0..self.parts(table)).map(|number| self.part(table, number)).collect::<Result<_, _>>()?;
+        self.join(table, parts)
     }
+
+    /// The duration of the base case of this table over that of another attempt, about.
+    fn whole_by_brief(&self, table: &str) -> f64 {
+        self.shorter(table) * self.seeds(table) as f64 / FEW as f64
+    }
+}
+
+/// An attempt with few seeds, and with all of the base case where few leave the claim undecided.
+fn brief(known: &(impl Reproducible + ?Sized), table: &Table, attempt: usize) -> Result<Attempt, ExperimentError> {
+    let with = |seeds: &[u64]| {
+        let rows = known.rows_of(table, Some(attempt), seeds)?;
+        let finding = known.judge(table, &rows).with_figures_of(&rows);
+        Ok(Attempt { seeds: seeds.len(), deviation_rms_pct: deviation_rms_pct(&rows), finding })
+    };
+    let all = known.seeds(&table.id);
+    let few = with(&SEEDS[..FEW])?;
+    if few.finding.is_undecided() && all > FEW { with(&SEEDS[..all]) } else { Ok(few) }
 }
 
 #[cfg(test)]
@@ -325,7 +220,11 @@ mod tests {
     fn tried(question: &'static str, answer: &'static str, lead: [f64; 3]) -> Tried {
         let mut finding = Finding::default();
         finding.above(&Sample::from(lead.to_vec()), 0.0);
-        Tried { question, answer, attempt: Attempt { seeds: 3, deviation_rms_pct: None, finding } }
+        Tried {
+            question: question.to_owned(),
+            answer: answer.to_owned(),
+            attempt: Attempt { seeds: 3, deviation_rms_pct: None, finding },
+        }
     }
 
     /// A queue of 32 KiB gives one verdict and one of 1000 packets the other: neither is the publication's.
@@ -358,32 +257,43 @@ mod tests {
     /// Leads of 0, 1 and 2 leave open whether there is one (1 +- 2.48); ten seeds decide it (1 +- 0.34).
     #[test]
     fn what_few_seeds_leave_undecided_runs_with_all_seeds_of_the_base_case() {
-        fn rows(_: &Table, lead: &[f64; 10], seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
-            let measured = crate::reproduction::Means {
-                samples: vec![("lead_s".to_owned(), lead[..seeds.len()].to_vec().into())],
-                ..Default::default()
-            };
-            Ok(vec![RowResult::unpublished(crate::Values::new(), measured)])
+        struct Leads([f64; 10]);
+        impl Reproducible for Leads {
+            fn publication(&self) -> &str {
+                "sun1998"
+            }
+            fn tables(&self) -> Vec<&str> {
+                vec!["5.7"]
+            }
+            fn attempts<'a>(&'a self, _: &'a Table) -> Vec<(&'a str, &'a str)> {
+                Vec::new()
+            }
+            fn seeds(&self, _: &str) -> usize {
+                10
+            }
+            fn shorter(&self, _: &str) -> f64 {
+                1.0
+            }
+            fn rows_of(&self, _: &Table, _: Option<usize>, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
+                let samples = vec![("lead_s".to_owned(), self.0[..seeds.len()].to_vec().into())];
+                let measured = crate::reproduction::Means { samples, ..Default::default() };
+                Ok(vec![RowResult::unpublished(crate::Values::new(), measured)])
+            }
+            fn judge(&self, _: &Table, rows: &[RowResult]) -> Finding {
+                let mut finding = Finding::default();
+                finding.above(&rows[0].sample("lead_s"), 0.0);
+                finding
+            }
+            fn assumptions(&self, _: &Table) -> Vec<String> {
+                Vec::new()
+            }
         }
-        fn judge(_: &Table, rows: &[RowResult]) -> Finding {
-            let mut finding = Finding::default();
-            finding.above(&rows[0].sample("lead_s"), 0.0);
-            finding
-        }
-        const MODEL: Model<[f64; 10]> = Model {
-            publication: "sun1998",
-            tables: &[Simulated::new("5.7", rows, judge, &[])],
-            base: || [1.0; 10],
-            seeds: 10,
-            brief: Brief { set: |_| (), shorter: 1.0 },
-            questions: &[],
-        };
         let publications = crate::publications().unwrap();
         let table = publications.iter().find_map(|publication| publication.table("5.7")).unwrap();
-        let certain = MODEL.brief(table, &[1.0; 10]).unwrap();
+        let certain = brief(&Leads([1.0; 10]), table, 0).unwrap();
         assert!(certain.seeds == FEW && certain.finding.is_shown());
         let uncertain = [0.0, 1.0, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-        let decided = MODEL.brief(table, &uncertain).unwrap();
+        let decided = brief(&Leads(uncertain), table, 0).unwrap();
         assert!(decided.seeds == 10 && decided.finding.is_shown());
     }
 }

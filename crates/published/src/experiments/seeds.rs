@@ -4,24 +4,12 @@ use crate::reproduction::Means;
 use crate::sample::Sample;
 use crate::value::Values;
 
-use super::ExperimentError;
-
 /// The seeds of every random experiment.
-pub(super) const SEEDS: [u64; 10] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
+pub(crate) const SEEDS: [u64; 10] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
 
-/// Runs `once` with each of these seeds.
-///
-/// Quantities are those of the first run that are numbers; the interval is Student's t for the mean of independent runs.
-pub(super) fn means_over(
-    seeds: &[u64],
-    once: impl Fn(u64) -> Result<Values, ExperimentError>,
-) -> Result<Means, ExperimentError> {
-    let runs = seeds.iter().map(|&seed| once(seed)).collect::<Result<Vec<Values>, _>>()?;
-    Ok(means(&runs))
-}
-
-/// The means over runs, one with each seed. Quantities are those of the first run that are numbers.
-pub(super) fn means(runs: &[Values]) -> Means {
+/// The means over runs, one with each seed, of those quantities of the first run that are numbers.
+/// The interval is Student's t for the mean of independent runs.
+pub(crate) fn means(runs: &[Values]) -> Means {
     let mut means = Means::default();
     let Some(first) = runs.first() else { return means };
     for (name, _) in first.iter() {

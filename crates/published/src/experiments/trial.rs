@@ -13,7 +13,7 @@ use lastmile_units::{Duration, Instant};
 use super::{ExperimentError, Lab};
 
 /// A run of a shipped scenario.
-pub(super) struct Trial {
+pub(crate) struct Trial {
     outcome: Outcome,
     flows: Vec<FlowShape>,
     links: Vec<String>,
@@ -22,7 +22,7 @@ pub(super) struct Trial {
     rates_bps: Vec<u64>,
 }
 
-/// What a flow is, apart from what became of it.
+/// The fixed properties of a flow.
 struct FlowShape {
     /// Name of its traffic, which several flows may share.
     traffic: String,
@@ -30,7 +30,7 @@ struct FlowShape {
     mss: Option<f64>,
 }
 
-/// What became of a TCP connection.
+/// The outcome of a TCP connection.
 pub(super) struct Connection {
     pub(super) name: String,
     pub(super) goodput_bps: f64,
@@ -39,11 +39,11 @@ pub(super) struct Connection {
 }
 
 /// The overrides of one row: `key=value`, as `--set` takes them.
-#[derive(Clone, Default)]
-pub(super) struct Overrides(Vec<String>);
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Overrides(Vec<String>);
 
 impl Overrides {
-    pub(super) fn set(&mut self, key: &str, value: impl Display) {
+    pub(crate) fn set(&mut self, key: &str, value: impl Display) {
         self.0.push(format!("{key}={value}"));
     }
 
@@ -53,26 +53,15 @@ impl Overrides {
     }
 
     /// The scenario `text`, which ships as `name`, with these.
-    pub(super) fn scenario(&self, name: &str, text: &str) -> Result<Scenario, ExperimentError> {
+    pub(crate) fn scenario(&self, name: &str, text: &str) -> Result<Scenario, ExperimentError> {
         Scenario::parse(name, text, &self.0).map_err(|report| ExperimentError::Network(report.to_string()))
     }
 }
 
-/// What a table varies of a publication's network. `S` is what the publication leaves open.
-pub(super) trait Variation<S> {
-    /// The network with a seed, and whatever `set` changes of it.
-    fn scenario(&self, setup: &S, seed: u64, set: impl Fn(&mut Overrides)) -> Result<Scenario, ExperimentError>;
-
-    /// A run of it.
-    fn run(&self, setup: &S, seed: u64, set: impl Fn(&mut Overrides)) -> Result<Trial, ExperimentError> {
-        Trial::of_scenario(&self.scenario(setup, seed, set)?)
-    }
-}
-
 impl Trial {
-    /// Runs the scenario `text`, which ships as `name`, until the flow `download` is complete, so that every total is that of
-    /// the transfer alone.
-    pub(super) fn until_complete(name: &str, text: &str, overrides: &Overrides) -> Result<Self, ExperimentError> {
+    /// Runs the scenario `text`, which ships as `name`, until the flow `download` is complete, so
+    /// that every total is that of the transfer alone.
+    pub(crate) fn until_complete(name: &str, text: &str, overrides: &Overrides) -> Result<Self, ExperimentError> {
         let mut network = network(name, text, overrides)?;
         let whole = run(&network).map_err(|error| network_error(&error))?;
         let end = whole.flows.iter().find(|flow| flow.name == "download").and_then(|flow| flow.end);
@@ -82,7 +71,7 @@ impl Trial {
     }
 
     /// Runs the scenario `text`, which ships as `name`, for as long as it says.
-    pub(super) fn whole(name: &str, text: &str, overrides: &Overrides) -> Result<Self, ExperimentError> {
+    pub(crate) fn whole(name: &str, text: &str, overrides: &Overrides) -> Result<Self, ExperimentError> {
         Self::of(&network(name, text, overrides)?)
     }
 
@@ -95,11 +84,6 @@ impl Trial {
         let scenario = overrides.scenario(name, text)?;
         let (network, outcome) = lab(&scenario).map_err(ExperimentError::Live)?;
         Ok(Self::new(&network, outcome))
-    }
-
-    /// Runs a scenario.
-    pub(super) fn of_scenario(scenario: &Scenario) -> Result<Self, ExperimentError> {
-        Self::of(scenario.network_ref())
     }
 
     fn of(network: &Network) -> Result<Self, ExperimentError> {
@@ -125,13 +109,13 @@ impl Trial {
         }
     }
 
-    /// How long the run took: for a transfer, from the first SYN to the last byte.
+    /// The duration of the run: for a transfer, from the first SYN to the last byte.
     pub(super) fn time_s(&self) -> f64 {
         self.outcome.duration.as_secs_f64()
     }
 
-    /// Share of a link's rate that was used from a fifth of the transfer to its last second but one, in percent: without
-    /// start-up and end.
+    /// Share of a link's rate that was used from a fifth of the transfer to its last second but
+    /// one, in percent: without start-up and end.
     pub(super) fn steady_utilisation_pct(&self, link: &str) -> f64 {
         let samples = self.series("wire_rate_bps", link);
         let (from, to) = (self.time_s() * 0.2, self.time_s() - 1.0);
@@ -163,11 +147,11 @@ impl Trial {
         regulated.iter().map(|reason| dropped[reason.index()].packets).sum()
     }
 
-    /// Bytes of the download that had been acknowledged when its congestion window first reached `window` bytes.
-    pub(super) fn acked_when_window_reached(&self, window: f64) -> Option<f64> {
-        let cwnd = &self.series("cwnd_bytes", "download").points;
+    /// Bytes of a flow that had been acknowledged when its congestion window first reached `window` bytes.
+    pub(super) fn acked_when_window_reached(&self, flow: &str, window: f64) -> Option<f64> {
+        let cwnd = &self.series("cwnd_bytes", flow).points;
         let (reached, _) = cwnd.iter().find(|(_, cwnd)| *cwnd >= window)?;
-        let acked = &self.series("acked_bytes", "download").points;
+        let acked = &self.series("acked_bytes", flow).points;
         acked.iter().find(|(at, _)| at == reached).map(|(_, acked)| *acked)
     }
 
@@ -189,7 +173,7 @@ impl Trial {
         100.0 * mean / self.rates_bps[self.index(link)] as f64
     }
 
-    /// How long the flows of `traffic` took, from start to last byte: the longest of them. `None` when one is not complete.
+    /// The duration of the longest flow of `traffic`, from start to last byte. `None` when one is not complete.
     pub(super) fn flow_time_s(&self, traffic: &str) -> Option<f64> {
         self.of_traffic(traffic)
             .map(|flow| Some(flow.end?.since(flow.start).as_secs_f64()))
@@ -202,7 +186,7 @@ impl Trial {
         bytes as f64 * 8.0 / self.time_s()
     }
 
-    /// The same as a share of a link's rate, in percent.
+    /// Goodput of the flows of `traffic` as a share of a link's rate, in percent.
     pub(super) fn goodput_pct(&self, traffic: &str, link: &str) -> f64 {
         100.0 * self.goodput_bps(traffic) / self.rates_bps[self.index(link)] as f64
     }
@@ -230,9 +214,8 @@ impl Trial {
         self.series("acked_bytes", flow).points.last().map_or(0.0, |(_, acked)| *acked)
     }
 
-    /// Segments of payload that the downloads delivered for each ACK that came back.
-    pub(super) fn segments_per_ack(&self) -> f64 {
-        let traffic = "download";
+    /// Segments of payload that the flows of `traffic` delivered for each ACK that came back.
+    pub(super) fn segments_per_ack(&self, traffic: &str) -> f64 {
         let segments: f64 = self
             .outcome
             .flows
@@ -261,6 +244,13 @@ impl Trial {
         replies.into_iter().flatten().map(took)
     }
 
+    /// The fastest round trip of all pings whose names begin with `name`, in ms.
+    pub(super) fn least_round_trip_ms(&self, name: &str) -> f64 {
+        let pings = self.outcome.probes.iter().filter(|probe| probe.name.starts_with(name));
+        let took = pings.flat_map(|probe| &probe.replies).map(|(_, took)| took.as_secs_f64() * 1e3);
+        took.fold(f64::INFINITY, f64::min)
+    }
+
     /// Echo requests that no reply came back to.
     pub(super) fn pings_lost(&self, ping: &str) -> u64 {
         let probe = self.outcome.probes.iter().find(|probe| probe.name == ping);
@@ -274,7 +264,7 @@ impl Trial {
         Some((start.as_secs_f64(), end.as_secs_f64()))
     }
 
-    /// Segments that the flows of `traffic` had sent again at the last change of the offered traffic up to `at_s`.
+    /// Segments that the flows of `traffic` had retransmitted at the last change of the offered traffic up to `at_s`.
     pub(super) fn sent_again_by(&self, traffic: &str, at_s: f64) -> u64 {
         let Some(snapshot) = self.outcome.snapshots.iter().rfind(|snapshot| snapshot.at.as_secs_f64() <= at_s) else {
             return 0;
@@ -296,7 +286,7 @@ impl Trial {
             .fold((0, 0), |(sent, arrived), flow| (sent + flow.data_packets, arrived + flow.data_packets_received))
     }
 
-    /// Segments that the flows of `traffic` sent again.
+    /// Segments that the flows of `traffic` retransmitted.
     pub(super) fn sent_again(&self, traffic: &str) -> u64 {
         self.of_traffic(traffic).filter_map(|flow| flow.tcp.as_ref()).map(|tcp| tcp.retransmissions).sum()
     }
@@ -316,10 +306,16 @@ impl Trial {
         self.of_traffic(traffic).map(connection).collect()
     }
 
-    /// What the port of a link of cells did.
+    /// The counters of the port of a link of cells.
     pub(super) fn cells(&self, link: &str) -> LinkStats {
         let port = self.ports.iter().position(|port| port == link).expect("the scenario has this link");
         self.outcome.atm.as_ref().expect("the scenario has cells").ports[port]
+    }
+
+    /// Share of a link's rate that the cells of complete frames took, in percent.
+    pub(super) fn cells_goodput_pct(&self, link: &str) -> f64 {
+        let cells_per_s = self.rates_bps[self.index(link)] as f64 / 424.0;
+        100.0 * self.cells(link).good_cells as f64 / self.time_s() / cells_per_s
     }
 
     /// Packets that a link dropped, for whatever reason.

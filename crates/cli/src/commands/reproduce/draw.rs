@@ -13,14 +13,14 @@ use crate::printer::Printer;
 pub(super) fn draw(publication: &str, table: &Table, out: &Path, printer: &mut Printer) -> Result<()> {
     let failed = |error| Failure::new(format_args!("{publication}/{}: {error}", table.id));
     let drawings = drawings(publication, table).map_err(failed)?;
-    let Some(series) = drawings.first().map(|drawing| drawing.series) else { return Ok(()) };
+    let Some(series) = drawings.first().map(|drawing| drawing.series.as_str()) else { return Ok(()) };
     let directory = out.join(format!("{publication}-{}", table.id));
     let mut drawn = Vec::new();
     for drawing in &drawings {
         let mut run = run(drawing)?;
         let name: String = run.label.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
         write::write_all(&directory.join(name), &run).map_err(Failure::new)?;
-        run.series.retain(|series| series.name == drawing.series && series.entity.starts_with(drawing.of));
+        run.series.retain(|series| series.name == drawing.series && series.entity.starts_with(&drawing.of));
         drawn.push(run);
     }
     let path = directory.join(format!("{series}.svg"));

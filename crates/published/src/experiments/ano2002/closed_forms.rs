@@ -9,8 +9,17 @@ use crate::value::Values;
 
 use super::super::closed_form::closed_form;
 use super::super::{ExperimentError, significant};
-use super::testbed::{AF, CONNECTIONS, PATHS, PAYLOAD, TRUNK_MBPS};
 use super::{KEY, number, whole};
+
+/// Cells of the trunk, in Mbit/s.
+const TRUNK_MBPS: f64 = 149.76;
+/// Virtual paths: those with a contract, and all.
+const AF: usize = 2;
+const PATHS: usize = 8;
+/// TCP connections of a path.
+const CONNECTIONS: usize = 6;
+/// TCP payload of what a cell's bits carry: 8192 bytes in 172 cells.
+const PAYLOAD: f64 = 8192.0 / (172.0 * 53.0);
 
 /// Payload and cells of full segments.
 fn cells(bytes: u64) -> Result<u64, ExperimentError> {

@@ -1,4 +1,5 @@
-//! Brouer 2005, chapter 8: ACKs first upstream, so that both directions fill; then what is done about the queue downstream.
+//! Brouer 2005, chapter 8: ACKs first upstream, so that both directions fill; then what is done
+//! about the queue downstream.
 
 use lastmile_queueing::random::Stream;
 
@@ -23,7 +24,7 @@ const TO_S: f64 = 330.0;
 /// Before the first upload, when ACKs and pings have the upstream to themselves.
 const UPLOAD_S: f64 = 60.0;
 
-/// What stands behind the modem.
+/// The discipline between modem and LAN.
 enum Downstream {
     /// Nothing.
     Free,
@@ -47,7 +48,8 @@ pub(super) fn policer(settings: &Values) -> Result<String, ExperimentError> {
 /// The rate of listing 8.3.
 const SHAPED_BPS: u64 = 1_999_000;
 
-/// Listing 8.3: 30 kbit/s are for the ACKs of uploads; of the rest a fifth is for class 1:10, the rest for the download.
+/// Listing 8.3: 30 kbit/s are for the ACKs of uploads; of the rest a fifth is for class 1:10, the
+/// rest for the download.
 pub(super) fn shaper(bps: u64) -> String {
     let kbps = bps as f64 / 1e3;
     let rest = kbps - 30.0;
@@ -176,7 +178,7 @@ pub(super) fn ack_priority(table: &Table) -> Result<TableResult, ExperimentError
     Ok(result)
 }
 
-/// How much less passes than without anything behind the modem.
+/// The throughput lost to the discipline behind the modem.
 fn with_loss(row: &crate::data::Row, runs: &[Trial], free: f64) -> RowResult {
     row_of_runs(row, runs, |trial| {
         let rate = throughput(trial);
@@ -273,7 +275,7 @@ pub(super) fn shaped(table: &Table) -> Result<TableResult, ExperimentError> {
     Ok(result)
 }
 
-/// What else the thesis may have had downstream.
+/// Other downstream classes that the thesis may have had.
 const CLASS_VARIANTS: [(&str, &str, &str); 5] = [
     (
         "a ceiling of 95 % for the download, as its class has in production",

@@ -18,7 +18,7 @@ const K: u64 = 5;
 /// Packets that the line holds without any queue: 1 ms each, for 10 ms of delay, 1 ms of packet and 5 ms of ACK.
 const LINE: u64 = 16;
 
-/// A download with a window of so many packets, or one that grows until it loses.
+/// A download with a window of `window` packets, or with one that grows until it loses.
 fn run(down: u64, up: u64, drop: &str, window: Option<u64>) -> Result<Trial, ExperimentError> {
     let mut overrides = Overrides::default();
     overrides.set("access.down.queue.limit", format_args!("{down} packets"));
@@ -98,7 +98,7 @@ pub(super) fn rules(table: &Table) -> Result<TableResult, ExperimentError> {
     Ok(result)
 }
 
-/// What the download does to the queue downstream: the least that it must hold, and windows that lose nothing.
+/// The claim about bursts: the least capacity of the downstream queue, and the windows that lose nothing.
 fn burst_claim(text: &str, least: u64, windows: &[(u64, u64, u64, u64)]) -> Claim {
     let near = windows.iter().all(|(.., rule, window)| window.abs_diff(*rule) <= 2);
     let told: Vec<String> = windows

@@ -8,16 +8,17 @@ use crate::verdict::Finding;
 use super::super::{ExperimentError, significant};
 use super::KEY;
 
-/// How far a printed figure may lie from the exact one, if it is more than a unit of its last digit.
+/// The tolerance of a printed figure, where it exceeds a unit of its last digit.
 const TOLERANCE: f64 = 0.005;
 
-/// What the formulas give for a row; more than the row asks for is left out.
+/// The values of the formulas for a row. Values that the row does not ask for are left out.
 pub(super) type Formula = fn(&Values) -> Result<Values, ExperimentError>;
 
 /// Judges a claim by the rows: whether they show it, and which figures say so.
 pub(super) type Verdict = (bool, String);
 
-/// The table by its formula. Its claim holds when every printed figure is the exact one, rounded or cut, and `judge` says so too.
+/// The table by its formula. Its claim holds when every printed figure is the exact one, rounded or
+/// cut, and `judge` says so too.
 ///
 /// Rows of which the data remark why they differ may differ.
 pub(super) fn formulas(

@@ -1,8 +1,12 @@
-//! Brouer 2005 with real packets: the kernel's TCP on an emulated line, one run of at most 75 s for each set of conditions.
+//! Brouer 2005 with real packets: the kernel's TCP on an emulated line, one run of at most 75 s for
+//! each set of conditions.
 //!
-//! Lines, queues and shapers are those of the simulation. What differs is told under the assumptions: hosts are two, so that pings go from host to
-//! server and the backbone's 5 ms are left out where the thesis pinged the BBRAS; runs are short; TCP is that of this kernel. A simulation of the
-//! same runs, with what the kernel does otherwise than Linux 2.4 ([`KERNEL`]), tells what of a deviation comes from there.
+//! Lines, queues and shapers are those of the simulation. The assumptions list the differences:
+//! there are two hosts, so that pings go from host to server and the backbone's 5 ms are left out
+//! where the thesis pinged the BBRAS; runs are short; TCP is that of this kernel. A simulation of
+//! the same runs, with TCP as the kernel's ([`KERNEL`]), shows how much of a deviation follows.
+
+mod both_full;
 
 use crate::data::Table;
 use crate::reproduction::TableResult;
@@ -11,14 +15,13 @@ use crate::verdict::Finding;
 
 use super::super::trial::{Overrides, Trial};
 use super::super::{ExperimentError, Lab, LiveExperiment, significant};
-use super::both_full::{policer, shaper};
 use super::measured::{RoundTrips, ip_kbps, mean};
 use super::production::PRODUCTION;
-use super::{BOTH_FULL, KEY, LINE, MIDDLEBOX, UPLOADS, overheads};
+use super::{KEY, LINE, MIDDLEBOX, UPLOADS, overheads};
 
 type Run = fn(&Table, &mut TableResult, &mut Lab<'_>) -> Result<(), ExperimentError>;
 
-/// What measures which table, and for how many seconds.
+/// The tables that are measured live, with the seconds that each takes.
 pub(in crate::experiments) const LIVE: &[LiveExperiment] = &[
     live("fig-3.2", 75, starvation),
     live("fig-3.6", 30, upload_alone),
@@ -29,9 +32,9 @@ pub(in crate::experiments) const LIVE: &[LiveExperiment] = &[
     live("fig-6.2", 45, accurate),
     live("fig-7.1", 4, idle),
     live("fig-7.3", 80, hysteresis),
-    live("fig-8.1", 50, ack_priority),
-    live("fig-8.3", 100, policed),
-    live("fig-8.4", 100, shaped),
+    live("fig-8.1", 50, both_full::ack_priority),
+    live("fig-8.3", 100, both_full::policed),
+    live("fig-8.4", 100, both_full::shaped),
     live("fig-10.3", 120, production),
 ];
 
@@ -45,11 +48,12 @@ const WINDOW: f64 = 63_712.0;
 /// Above this the queue is in the modem, as in the simulation.
 const LOST_MS: f64 = 150.0;
 
-/// What a kernel of today does otherwise than Linux 2.4, whatever a scenario says: windows grow by the segments that an ACK tells of, not by ACKs,
-/// and begin with ten; needless timeouts are found by F-RTO too.
+/// Differences of a current kernel from Linux 2.4, whatever a scenario says: windows grow by the
+/// segments that an ACK acknowledges, not by ACKs, and begin with ten; F-RTO finds needless
+/// timeouts too.
 const KERNEL: [(&str, &str); 3] = [("tcp.byte_counting", "true"), ("tcp.initial_window", "10"), ("tcp.frto", "true")];
 
-/// One run: a scenario, so many seconds of it, keys that are set otherwise, and traffic besides.
+/// One run of a scenario for `seconds`, with keys set otherwise and with further traffic.
 fn trial(
     lab: &mut Lab<'_>,
     (name, text): (&str, &str),
@@ -60,7 +64,7 @@ fn trial(
     let mut overrides = Overrides::default();
     overrides.set("duration", format_args!("{seconds} s"));
     KERNEL.iter().chain(set).for_each(|(key, value)| overrides.set(key, value.replace('\n', " ")));
-    // Two hosts: what the thesis pinged stands in front of the server.
+    // Two hosts: the server answers the pings that the thesis sent to the BBRAS.
     let text = text.replace("to = \"bbras\"\ndscp", "to = \"server\"\ndscp");
     Trial::live((name, &format!("{text}\n{traffic}")), &overrides, lab)
 }
@@ -137,7 +141,7 @@ fn starvation(table: &Table, result: &mut TableResult, lab: &mut Lab<'_>) -> Res
     Ok(())
 }
 
-/// So many uploads over the line without a middlebox, each with this window.
+/// A run of `count` uploads over the line without a middlebox, each with this window.
 fn uploads(lab: &mut Lab<'_>, seconds: u64, count: u64, window: u64) -> Result<Trial, ExperimentError> {
     let one = |number| {
         let keys = format!("direction = \"up\"\ntcp = {{ receive_window = \"{window} B\" }}");
@@ -359,100 +363,6 @@ fn hysteresis(table: &Table, result: &mut TableResult, lab: &mut Lab<'_>) -> Res
     Ok(())
 }
 
-/// A download throughout and an upload from the 20th second on, over the middlebox of chapter 8.
-struct BothFull {
-    kbps: f64,
-    kbps_before: f64,
-    kbps_beside: f64,
-    upload_kbps: f64,
-    before: RoundTrips,
-    beside: RoundTrips,
-    all: RoundTrips,
-}
-
-impl BothFull {
-    fn run(lab: &mut Lab<'_>, set: &[(&str, &str)]) -> Result<Self, ExperimentError> {
-        let set: Vec<(&str, &str)> = [AT_BBRAS].into_iter().chain(set.iter().copied()).collect();
-        let upload = upload("upload", 20, "from = \"host\"\nto = \"server\"\ndscp = 30");
-        let run = trial(lab, BOTH_FULL, 50, &set, &upload)?;
-        let trips = |from, to| RoundTrips::of(&run, "ping", from, to);
-        Ok(Self {
-            kbps: ip_kbps(&run, "download", 5.0, 50.0),
-            kbps_before: ip_kbps(&run, "download", 5.0, 20.0),
-            kbps_beside: ip_kbps(&run, "download", 25.0, 50.0),
-            upload_kbps: ip_kbps(&run, "upload", 25.0, 50.0),
-            before: trips(5.0, 20.0),
-            beside: trips(25.0, 49.0),
-            all: trips(5.0, 49.0),
-        })
-    }
-}
-
-fn ack_priority(table: &Table, result: &mut TableResult, lab: &mut Lab<'_>) -> Result<(), ExperimentError> {
-    let free = BothFull::run(lab, &[])?;
-    let figures = [("downstream_throughput_mean_kbps", free.kbps), ("upstream_throughput_kbps", free.upload_kbps)];
-    set(result, |params| params.text("quantity") == Some("throughput"), &figures);
-    let latency = [("latency_mean_ms_about", free.all.mean())];
-    set(result, |params| params.text("quantity") == Some("latency"), &latency);
-    let shown = free.kbps_beside > 0.97 * free.kbps_before && free.beside.mean() > 60.0;
-    let evidence = format!(
-        "{:.0} kbit/s before an upload and {:.0} beside it; pings of class 1:10 beside it {}",
-        free.kbps_before, free.kbps_beside, free.beside
-    );
-    judge(table, result, None, shown, evidence);
-    Ok(())
-}
-
-/// What something behind the modem costs, and what it leaves of the delay.
-fn behind(
-    result: &mut TableResult,
-    lab: &mut Lab<'_>,
-    set_to: &[(&str, &str)],
-) -> Result<(BothFull, BothFull, f64), ExperimentError> {
-    let (free, held) = (BothFull::run(lab, &[])?, BothFull::run(lab, set_to)?);
-    let lost = 100.0 * (1.0 - held.kbps / free.kbps);
-    let figures = [
-        ("downstream_throughput_mean_kbps", held.kbps),
-        ("loss_vs_unpoliced_pct", lost),
-        ("latency_mean_ms", held.all.mean()),
-    ];
-    set(result, |_| true, &figures);
-    Ok((free, held, lost))
-}
-
-fn policed(table: &Table, result: &mut TableResult, lab: &mut Lab<'_>) -> Result<(), ExperimentError> {
-    let (free, held, lost) = behind(result, lab, &[("link.box.back.queue", &policer(&table.scenario)?)])?;
-    let (before, during) = (held.before.mean(), held.beside.mean());
-    let shown = (1.0..6.0).contains(&lost) && before < 0.5 * free.before.mean() && during > 1.3 * before;
-    let evidence = format!(
-        "{lost:.1} % less throughput; pings take {before:.0} ms where the download alone is policed, {:.0} where it is not; {during:.0} beside an upload",
-        free.before.mean()
-    );
-    judge(table, result, None, shown, evidence);
-    Ok(())
-}
-
-fn shaped(table: &Table, result: &mut TableResult, lab: &mut Lab<'_>) -> Result<(), ExperimentError> {
-    let shaper = shaper(super::whole(&table.scenario, "down_shaper_bps")?);
-    let set_to = [("link.lan.back.encapsulation", "bridged-vcmux-fcs"), ("link.lan.back.queue", shaper.as_str())];
-    let (free, held, lost) = behind(result, lab, &set_to)?;
-    let (delay, cost) = table.claim.split_once(", at a cost").unwrap_or((&table.claim, " of 6.5 % throughput."));
-    let half = |held: &RoundTrips, free: &RoundTrips| held.mean() < 0.5 * free.mean();
-    let evidence = format!(
-        "pings of class 1:10 take {:.0} ms in place of {:.0} beside an upload, {:.0} in place of {:.0} beside the download alone",
-        held.beside.mean(),
-        free.beside.mean(),
-        held.before.mean(),
-        free.before.mean()
-    );
-    let shown = half(&held.beside, &free.beside) && half(&held.before, &free.before);
-    judge(table, result, Some(&format!("{delay}.")), shown, evidence);
-    let text = format!("It comes at a cost{cost}");
-    let evidence = format!("{lost:.1} % less throughput, of which 2.1 % are the rate of the shaper");
-    result.live_claims.push(Finding::new((lost - 6.5).abs() < 1.5, evidence).claim(&text));
-    Ok(())
-}
-
 /// Figure 10.3: with the six classes and without any.
 fn production(table: &Table, result: &mut TableResult, lab: &mut Lab<'_>) -> Result<(), ExperimentError> {
     let faster = ["10", "20", "50"].map(|class| format!("traffic.ping-{class}.interval"));
@@ -482,8 +392,9 @@ mod tests {
     use super::*;
     use crate::experiment;
 
-    /// The live experiments with the simulator in place of the lab: every scenario is one that two hosts can run, every row that they fill is there, and the
-    /// seconds that are told are those that they take.
+    /// The live experiments with the simulator in place of the lab: every scenario is one that two
+    /// hosts can run, every row that they fill is there, and the announced seconds are those that
+    /// they take.
     #[test]
     fn every_live_experiment_runs_between_two_hosts_for_as_long_as_it_says() {
         let publications = crate::publications().unwrap();
@@ -507,7 +418,8 @@ mod tests {
             .unwrap();
             assert!((seconds - known.seconds as f64).abs() < 1e-9, "{} takes {seconds} s", known.table);
             assert!(result.rows.iter().any(|row| !row.live.is_empty()), "{}", known.table);
-            // A window that grows by segments keeps the DSLAM's queue full, which the shaper of figure 8.4 drains slowly.
+            // A window that grows by segments keeps the DSLAM's queue full, which the shaper of
+            // figure 8.4 drains slowly.
             let shown = known.table != "fig-8.4";
             assert!(
                 result.live_claims.iter().all(|claim| claim.verdict.holds() == shown),

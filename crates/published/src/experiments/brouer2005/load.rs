@@ -29,7 +29,7 @@ pub(super) enum Ping {
     FromBehind,
 }
 
-/// What runs over the middlebox.
+/// The traffic over the middlebox.
 pub(super) struct Load {
     /// When the upload starts, in s, and how many bytes it has.
     pub(super) upload: Option<(u64, Option<&'static str>)>,
@@ -94,7 +94,7 @@ pub(super) fn htb_of(overrides: &mut Overrides, settings: &Values) -> Result<(),
     Ok(())
 }
 
-/// The tick of a clock of so many Hz.
+/// The tick of a clock of `hz`.
 pub(super) fn tick(hz: f64) -> String {
     format!("{:.0} ns", 1e9 / hz)
 }

@@ -13,7 +13,7 @@ use super::super::trial::{Overrides, Trial};
 use super::super::{ExperimentError, significant};
 use super::KEY;
 
-/// What a payload byte takes as an IP packet: 1500 for 1448. Throughput in the thesis counts IP bytes.
+/// IP bytes for each byte of payload: 1500 for 1448. Throughput in the thesis counts IP bytes.
 const IP_PER_PAYLOAD: f64 = 1500.0 / 1448.0;
 
 /// The scenario, with traffic of its own added, once with each seed.
@@ -24,7 +24,7 @@ pub(super) fn runs(
     SEEDS.iter().map(|&seed| run((name, text), seed, &set)).collect()
 }
 
-/// The same with one seed.
+/// The scenario, with traffic of its own added, with one seed.
 pub(super) fn run(
     (name, text): (&str, &str),
     seed: u64,
@@ -58,7 +58,7 @@ pub(super) fn judge(table: &Table, result: &mut TableResult, finding: Finding) {
     judge_inferred(table, result, finding, &[]);
 }
 
-/// The same, where parameters were inferred from these very figures.
+/// Adds the table's claim, where parameters were inferred from these very figures.
 pub(super) fn judge_inferred(table: &Table, result: &mut TableResult, finding: Finding, inferred: &[&str]) {
     result.agreement = Some(Agreement::of(&result.rows));
     result.claims.push(finding.with_figures_of(&result.rows).claim_inferred(&table.claim, inferred));
@@ -69,7 +69,7 @@ pub(super) fn figure(row: &RowResult, name: &str) -> f64 {
     row.simulated.number(name).unwrap_or_default()
 }
 
-/// What each run gives, seed by seed.
+/// A quantity of each run, seed by seed.
 pub(super) fn sample(runs: &[Trial], of: impl Fn(&Trial) -> f64) -> Sample {
     runs.iter().map(of).collect::<Vec<f64>>().into()
 }
@@ -95,12 +95,12 @@ pub(super) fn mean(samples: impl Iterator<Item = (f64, f64)>, from_s: f64, to_s:
 pub(super) struct RoundTrips(Vec<f64>);
 
 impl RoundTrips {
-    /// Those of a ping that left from one time to another.
+    /// The round trips of a ping that departed from one time to another.
     pub(super) fn of(trial: &Trial, ping: &str, from_s: f64, to_s: f64) -> Self {
         Self::new(trial.round_trips(ping).filter(|(at, _)| (from_s..to_s).contains(at)).map(|(_, took)| took))
     }
 
-    /// Those of a ping in several runs together.
+    /// The round trips of a ping in several runs together.
     pub(super) fn all(runs: &[Trial], ping: &str, from_s: f64, to_s: f64) -> Self {
         Self::new(runs.iter().flat_map(|trial| Self::of(trial, ping, from_s, to_s).0))
     }
@@ -133,7 +133,7 @@ impl RoundTrips {
         self.0.get(place.saturating_sub(1)).copied().unwrap_or_default()
     }
 
-    /// Percent that took no longer than `ms`.
+    /// Percent that took at most `ms`.
     pub(super) fn within_pct(&self, ms: f64) -> f64 {
         100.0 * self.0.partition_point(|time| *time <= ms) as f64 / self.0.len().max(1) as f64
     }
@@ -170,7 +170,7 @@ pub(super) fn set_pooled(row: &mut RowResult, figures: &[(&'static str, f64)]) {
     }
 }
 
-/// What one key changes when it is set otherwise, for what the thesis leaves open.
+/// The effect of single keys that the thesis leaves open.
 pub(super) fn sensitivity<T: fmt::Display>(
     what: &str,
     variants: &[(&str, &str, &str)],

@@ -15,7 +15,7 @@ use super::measured::{
 use super::starvation::VARIANTS;
 use super::{OPEN_LINE, UPLOADS};
 
-/// So many uploads that start within a second, each with a window of `window` bytes.
+/// Traffic of `count` uploads that start within a second, each with a window of `window` bytes.
 pub(super) fn uploads(seed: u64, overrides: &mut Overrides, count: u64, window: u64) -> String {
     let mut starts = Stream::new(seed, "brouer2005 uploads alone");
     overrides.set("traffic.ping.start", format_args!("{} us", starts.below(100_000)));

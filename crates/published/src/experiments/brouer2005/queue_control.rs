@@ -26,7 +26,7 @@ pub(super) fn naive(table: &Table) -> Result<TableResult, ExperimentError> {
         duration_s: 600,
     };
     let shaped = |seed, overrides: &mut Overrides| {
-        // What the kernel counted: IP bytes, at the rate that should be left of them.
+        // The kernel counted IP bytes, at the rate that should be left of them.
         overrides.set("link.box.encapsulation", "ip");
         for (class, kbps) in [("1:1", 450), ("1:10", 90), ("1:30", 180), ("1:50", 180)] {
             overrides.set(&format!("link.box.queue.classes.{class}.rate"), format_args!("{kbps} kbit/s"));
@@ -125,7 +125,7 @@ fn regained_s(trial: &Trial) -> f64 {
     late.map(|(at, _)| at).fold(240.0, f64::max)
 }
 
-/// An upload for a minute, then beside so many small packets a second for another.
+/// An upload alone for a minute, then with `packets_per_s` small packets for another.
 fn exact(packets_per_s: u64, set: impl Fn(&mut Overrides)) -> Result<Vec<Trial>, ExperimentError> {
     let load =
         Load { upload: Some((0, None)), udp: Some((packets_per_s, &[(60, 120)])), ping: Ping::Seldom, duration_s: 120 };

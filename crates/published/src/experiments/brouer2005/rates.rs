@@ -121,7 +121,7 @@ fn naive_part(settings: &Values) -> Result<Values, ExperimentError> {
     })
 }
 
-/// What formula 8.1 gives for a row of section 8.1.
+/// Formula 8.1 for a row of section 8.1.
 pub(super) fn ack_reservation(settings: &Values) -> Result<Values, ExperimentError> {
     let mut values = Values::new();
     let Ok(down) = whole(settings, "down_kbps") else { return Ok(values) };

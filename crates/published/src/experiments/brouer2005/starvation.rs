@@ -19,7 +19,7 @@ use super::{LINE, OPEN_LINE, UPLOADS, number};
 /// The receive window of every transfer, in bytes: 44 segments.
 const WINDOW: f64 = 63_712.0;
 
-/// What is set otherwise to see what it changes.
+/// Keys that are set otherwise to see their effect.
 pub(super) const VARIANTS: [(&str, &str, &str); 5] = [
     ("a DSLAM queue of 400 cells", "access.down.queue.limit", "400 cells"),
     ("of 1600 cells", "access.down.queue.limit", "1600 cells"),
@@ -103,7 +103,7 @@ pub(super) fn download_and_upload(table: &Table) -> Result<TableResult, Experime
             _ => row_of_runs(row, &[], |_| Values::new()),
         };
         if ours.simulated.is_empty() {
-            // What the line carries, for the round trip that the upload makes.
+            // The bytes that the line carries in the round trip of an upload.
             ours.theory = [("window_bytes", (1.8e6 * 1.15 / 8.0_f64).round())].into_iter().collect();
         }
         result.rows.push(ours);
@@ -396,7 +396,8 @@ pub(super) fn summary(table: &Table) -> Result<TableResult, ExperimentError> {
     Ok(result)
 }
 
-/// A download before and with an upload, and the longest round trip of 15 uploads; on the line of 8 Mbit/s if it is `fast`.
+/// A download before and with an upload, and the longest round trip of 15 uploads; on the line of 8
+/// Mbit/s if it is `fast`.
 pub(super) fn unmodified(fast: bool) -> Result<Values, ExperimentError> {
     let set = |overrides: &mut Overrides| {
         if fast {

@@ -65,7 +65,8 @@ pub(super) fn classes(table: &Table) -> Result<TableResult, ExperimentError> {
         theory.set("packets_per_s", rate.as_f64());
         result.rows.push(crate::reproduction::RowResult::closed_form(row, theory));
     }
-    // Each bound binds where its class is the scarce one: ACKs of a tenth of the reverse link, and of none of the forward.
+    // Each bound binds where its class is the scarce one: ACKs of a tenth of the reverse link, and
+    // of none of the forward.
     let starved_forward = at(hundredth(99)?, hundredth(90)?)?;
     let starved_reverse = at(Fraction::ONE, half)?;
     let shown = starved_forward.forward_packets.limit == Limit::Other
@@ -103,7 +104,7 @@ pub(super) fn cell_tax(table: &Table) -> Result<TableResult, ExperimentError> {
     let rises = result.rows.iter().all(|row| row.theory.number("k_atm") > row.theory.number("k"));
     let about =
         result.rows.iter().filter_map(|row| row.theory.number("change")).all(|change| (0.14..0.18).contains(&change));
-    // The paper simulates nothing over ATM, so that nothing tells what SAD and AR make of it.
+    // The paper simulates nothing over ATM, so that the effect of SAD and AR there is unknown.
     let (rise, rest) = claim.text.split_once(", which").unwrap_or((&claim.text, ""));
     let text = format!("{rise}.");
     result.claims.push(Claim { verdict: Verdict::of(cut && rises && about), text, evidence: claim.evidence.clone() });

@@ -1,7 +1,7 @@
 //! Phanse 2000, section 5.4.1: what suppressed ACKs take from the growth of a window that counts ACKs.
 //!
-//! The formulas are checked where they hold exactly: each ACK that arrives adds a segment in slow start, and 1/W of one in
-//! congestion avoidance; W - m of them arrive in a round.
+//! The formulas are checked where they hold exactly: each ACK that arrives adds a segment in slow
+//! start, and 1/W of one in congestion avoidance; W - m of them arrive in a round.
 
 use crate::data::{Row, Table};
 use crate::reproduction::{RowResult, TableResult};
@@ -10,7 +10,10 @@ use crate::verdict::Finding;
 
 use super::super::trial::{Overrides, Trial};
 use super::super::{ExperimentError, rounded};
-use super::{DOWNLOAD, KEY};
+use super::KEY;
+
+const DOWNLOAD: (&str, &str) =
+    ("phanse2000/download.toml", include_str!("../../../scenarios/phanse2000/download.toml"));
 
 const MSS: f64 = 1500.0;
 /// The window of 64 KB holds 43 segments.
@@ -109,7 +112,7 @@ fn after_avoidance(acks: u64) -> f64 {
     window + left / window
 }
 
-/// How long the whole download takes with this kind of queue upstream, from slow start.
+/// The duration of the whole download with this kind of queue upstream, from slow start, in s.
 fn finish(queue: &str) -> Result<f64, ExperimentError> {
     Ok(Trial::until_complete(DOWNLOAD.0, DOWNLOAD.1, &overrides(queue, true))?.time_s())
 }

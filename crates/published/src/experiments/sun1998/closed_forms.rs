@@ -54,7 +54,7 @@ pub(super) fn algorithm(table: &Table) -> Result<TableResult, ExperimentError> {
     Ok(result)
 }
 
-/// What a switch does in a step of the algorithm, in the words of the data. `None`: no such step.
+/// The action of a switch in a step of the algorithm, in the words of the data. `None`: no such step.
 fn action(step: u64, rules: &Rules) -> Option<&'static str> {
     let idle = |armed| FrameState { receiving: false, discarding: None, armed };
     let within = |discarding| FrameState { receiving: true, discarding, armed: true };

@@ -1,47 +1,21 @@
-//! Sun 1998, section 5.2: the ratio of goodput to input against the threshold of SPD.
+//! A judge for sections 5.2 of Sun 1998: a ratio is highest near a threshold of 20 cells, and falls from there.
 
-use crate::data::{Row, Table};
 use crate::reproduction::RowResult;
 use crate::verdict::Finding;
-
-use super::super::ExperimentError;
-use super::super::seeds::means_over;
-use super::super::trial::Variation as _;
-use super::network::{Point, Scheme, Setup, Sources, carried_pct, goodput_to_input};
-use super::whole;
 
 const RATIO: &str = "goodput_to_input";
 const CARRIED: &str = "link23_goodput_pct";
 
-pub(super) fn rows(table: &Table, setup: &Setup, seeds: &[u64]) -> Result<Vec<RowResult>, ExperimentError> {
-    table.rows.iter().map(|row| one(table, row, setup, seeds)).collect()
-}
-
-fn one(table: &Table, row: &Row, setup: &Setup, seeds: &[u64]) -> Result<RowResult, ExperimentError> {
-    let settings = table.settings(row);
-    let from = whole(&settings, "spd_threshold_cells")?;
-    let point = Point {
-        vcs: whole(&settings, "vcs")?,
-        buffer: whole(&settings, "switch_buffer_cells")?,
-        threshold: whole(&settings, "epd_threshold_cells")?,
-        scheme: Scheme::Spd { from, activation: setup.activation },
-        sources: Sources::Persistent,
-    };
-    let once = |seed| {
-        let trial = point.run(setup, seed, |_| ())?;
-        Ok([(RATIO, goodput_to_input(&trial)), (CARRIED, carried_pct(&trial))].into_iter().collect())
-    };
-    Ok(RowResult::of_means(row, means_over(seeds, once)?))
-}
-
-/// By how much a ratio falls that falls: far less than anything that is published as a fall, the least of which is 0.08, and more than what
-/// a packet more or less makes of a run in which all connections are in step.
+/// By how much a ratio falls that falls: far less than anything that is published as a fall, the
+/// least of which is 0.08, and more than what a packet more or less makes of a run in which all
+/// connections are in step.
 const FALL: f64 = 0.01;
 
 /// One cell on either side of the 19 to 20 of the claim.
 const NEAR: std::ops::RangeInclusive<u64> = 18..=21;
 
-pub(super) fn judge(_: &Table, rows: &[RowResult]) -> Finding {
+/// The finding about rows that differ by `spd_threshold_cells`.
+pub(crate) fn judge(rows: &[RowResult]) -> Finding {
     let ratio = |row: &RowResult| row.sample(RATIO).mean();
     let at = |row: &RowResult| row.params.integer("spd_threshold_cells").unwrap_or_default();
     let best = rows.iter().max_by(|one, other| ratio(one).total_cmp(&ratio(other)));
@@ -69,19 +43,18 @@ pub(super) fn judge(_: &Table, rows: &[RowResult]) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiments::sun1998::KEY;
     use crate::value::Values;
 
     /// Of a table from 5 to 32 cells.
     fn shown(ratios: [(i64, f64); 3]) -> bool {
         let publications = crate::publications().unwrap();
-        let sun = publications.iter().find(|publication| publication.key == KEY).unwrap();
+        let sun = publications.iter().find(|publication| publication.key == "sun1998").unwrap();
         let row = |(cells, ratio): (i64, f64)| {
             let params: Values = [("spd_threshold_cells", cells)].into_iter().collect();
             let simulated = [(RATIO, ratio)].into_iter().collect();
             RowResult { params, simulated, ..RowResult::new(&sun.table("5.3").unwrap().rows[0], Values::new()) }
         };
-        judge(sun.table("5.3").unwrap(), &ratios.map(row)).is_shown()
+        judge(&ratios.map(row)).is_shown()
     }
 
     #[test]
