@@ -1,10 +1,12 @@
-//! The encapsulations in use, by the names that `tc-cake(8)` users know, with every header accounted for.
+//! The encapsulations in use, by the names that `tc-cake(8)` users know, with every header of each.
 //!
-//! Published: RFC 2684 (routed and bridged), RFC 2364 (PPP over AAL5), RFC 2516 (PPPoE), ITU-T G.992.3 Annex N (PTM),
-//! IEEE 802.3, DOCSIS, RFC 2661 (L2TP). Overheads include the 8-byte AAL5 trailer.
+//! Published: RFC 2684 (routed and bridged), RFC 2364 (PPP over AAL5), RFC 2516 (PPPoE), ITU-T
+//! G.992.3 Annex N (PTM), IEEE 802.3, DOCSIS, RFC 2661 (L2TP). Overheads include the 8-byte AAL5
+//! trailer.
 //!
-//! Differs from `tc-cake(8)`: the `-fcs` encapsulations, `aal5` and `l2tp` are not there; `ether-vlan` is a preset with the
-//! minimum frame that a tag brings (88), where CAKE's keyword adds 4 bytes to another keyword and leaves its minimum.
+//! Differs from `tc-cake(8)`: CAKE has no `-fcs` encapsulations, `aal5` or `l2tp`. Here
+//! `ether-vlan` is a preset with the minimum frame that a tag brings (88), where CAKE's keyword
+//! adds 4 bytes to another keyword and leaves its minimum.
 
 use core::num::NonZeroU16;
 
@@ -15,51 +17,53 @@ use crate::{aal5, ethernet, ptm};
 /// One header, trailer, code or gap around an IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What it is.
+    /// Name of the header, with its source where it is not obvious.
     pub name: &'static str,
-    /// Its bytes.
+    /// Length in bytes.
     pub bytes: u32,
-    /// Whether it is of PPP.
+    /// Whether the header belongs to PPP.
     pub ppp: Ppp,
-    /// The largest IP packet behind it, where it sets one.
+    /// The largest IP packet behind this header, if the header sets a limit.
     pub mtu: Option<NonZeroU16>,
 }
 
 /// A named encapsulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preset {
-    /// Its first name.
+    /// The name that lists and messages use.
     pub name: &'static str,
-    /// Other names for it, those of `tc-cake(8)`, `tc-stab(8)` and the literature among them.
+    /// Other names, including those of `tc-cake(8)`, `tc-stab(8)` and the literature.
     pub aliases: &'static [&'static str],
-    /// How it carries packets.
+    /// The resulting link layer.
     pub link: LinkLayer,
-    /// What the overhead consists of, outermost first.
+    /// The headers that make up the overhead, outermost first.
     pub headers: &'static [Header],
-    /// Where it is found, and what to look out for.
+    /// Where the encapsulation is used, and its traps.
     pub note: &'static str,
 }
 
 impl Preset {
-    /// The preset called `name`, upper and lower case alike, `_` as good as `-`.
+    /// The preset with this name or alias. Case does not matter, and `_` counts as `-`.
     #[must_use]
     pub fn by_name(name: &str) -> Option<&'static Self> {
         PRESETS.iter().find(|preset| preset.names().any(|known| same(known, name)))
     }
 
-    /// Its name, then its aliases.
+    /// The name, then the aliases.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         core::iter::once(self.name).chain(self.aliases.iter().copied())
     }
 }
 
 impl LinkLayer {
-    /// By the name of a preset, or `l2tp/CARRIER` for the tunnel over another preset: `l2tp/ethernet`.
+    /// The link layer of a preset, or of `l2tp/CARRIER`, the tunnel over another preset:
+    /// `l2tp/ethernet`.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         let mut names = name.rsplit('/');
         let carrier = Preset::by_name(names.next()?)?.link;
-        // Not by recursion: a name of any length may come in, and the first tunnel too many ends this.
+        // Iteration, because a name of any length may come in. The first tunnel that exceeds the
+        // overhead ends it.
         names.try_fold(carrier, |carrier, tunnel| {
             let ppp = match Preset::by_name(tunnel)?.name {
                 name if name == L2TP.name => PppHeader::Full,
@@ -119,7 +123,7 @@ const fn link(headers: &[Header], framing: Framing, min: u32) -> LinkLayer {
     }
 }
 
-/// The lower of two MTUs, of which either may be none.
+/// The lower of two MTUs, either of which may be absent.
 const fn lower(one: Option<NonZeroU16>, other: Option<NonZeroU16>) -> Option<NonZeroU16> {
     match (one, other) {
         (Some(a), Some(b)) if b.get() < a.get() => Some(b),
@@ -243,7 +247,7 @@ presets! {
         [header("outer IPv4 header", l2tp::IP), header("UDP header", l2tp::UDP), header("L2TP data header with length", l2tp::L2TP),
          PPP],
         "LAC to LNS with address-and-control-field compression; over a carrier: l2tp-acfc/ethernet";
-    /// More than any line in use.
+    /// An overhead above that of any line in use.
     CONSERVATIVE = "conservative", [], Atm, min 0, [ALLOWANCE],
         "tc-cake(8): when the encapsulation is unknown";
 }
