@@ -246,7 +246,7 @@ fn an_error_is_one_short_line() {
     assert!(message.len() < 400 && !message.contains('\n'), "{message}");
 }
 
-/// Near misses, so that the deep branches are reached: random text seldom begins with a number.
+/// Nearly valid text, which reaches deep branches: random text seldom begins with a number.
 fn nearly() -> impl Strategy<Value = String> {
     let unit = prop::sample::select(vec![
         "ms",
@@ -307,7 +307,8 @@ proptest! {
         prop_assert_eq!(share.to_string().parse(), Ok(share));
     }
 
-    /// A fraction of any length is exact or refused: what parses, times its denominator, is the numerator.
+    /// A fraction of any length is exact or an error: the parsed value times the denominator is the
+    /// numerator.
     #[test]
     fn fractions_are_exact(whole in 0..1_000_000_u64, places in 1..13_usize, digits in any::<u64>()) {
         let fraction = digits % 10_u64.pow(u32::try_from(places).expect("small"));
