@@ -1,8 +1,9 @@
 //! One direction of a connection: its segments, and the ACKs of the other side.
 //!
-//! Offsets count from the first sequence number that was seen, in 64 bits; a header's number is the one nearest to the highest seen.
-//! A capture anywhere on the path will do: reactions of the sender are measured against its turnaround from there.
-//! Cost: constant for new data and cumulative ACKs, a binary search for repeats and SACK blocks.
+//! Offsets are 64-bit and count from the first captured sequence number; a 32-bit number in a
+//! header means the nearest offset to the highest one. The capture may be anywhere on the path:
+//! reactions of the sender are compared with its turnaround as seen from the capture. Cost:
+//! constant for new data and cumulative ACKs, a binary search for retransmissions and SACK blocks.
 
 mod cause;
 
@@ -20,16 +21,16 @@ use crate::sent::{Outstanding, Segment};
 use crate::turnaround::{Told, Turnaround};
 use crate::vantage::Vantage;
 
-/// A pause that is worth listing.
+/// The shortest pause that is listed.
 const PAUSE: Duration = Duration::from_s(1);
-/// What a host needs to answer, beside the way: interrupts, scheduling, the pacing of a burst.
+/// A host's response time in addition to the path: interrupts, scheduling, the pacing of a burst.
 const HOST_SLACK: Duration = Duration::from_ms(5);
-/// Round trips of which one was no delayed ACK.
+/// The number of round trips that is assumed to include one without delayed ACK.
 const FEW: u64 = 8;
-/// What current systems count timestamps in.
+/// The unit of timestamps in current systems.
 const TIMESTAMP_UNIT: Duration = Duration::from_ms(1);
 
-/// Whether losses are being repaired.
+/// The state of loss recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Phase {
     #[default]
@@ -38,22 +39,23 @@ pub(crate) enum Phase {
     Loss,
 }
 
-/// What is known of the part of a packet that lies below the highest offset seen.
+/// The part of a packet below the highest offset.
 #[derive(Clone, Copy, Debug, Default)]
 struct Old {
     /// Bytes that fill a hole.
     filled: i64,
-    /// True if any byte was seen before.
+    /// True if any byte was captured before.
     seen: bool,
-    /// Of the first segment that was: when it was last seen, in which episode, with which IP identification and timestamp.
+    /// Of the first such segment: time, episode, IP identification and timestamp of its last
+    /// transmission.
     last: Instant,
     episode: u32,
     ip_id: u16,
-    /// What lies above the hole that was filled: when it was seen, and its timestamp.
+    /// The segment above a filled hole: its time and timestamp.
     above: Option<(Instant, Option<u32>)>,
 }
 
-/// The first packet of a repair, whose need is still to be judged.
+/// The first packet of a repair, of which it is open whether it was needed.
 #[derive(Clone, Copy, Debug)]
 struct Doubt {
     start: i64,
@@ -62,13 +64,13 @@ struct Doubt {
     timeout: bool,
 }
 
-/// See the module.
+/// The state of one direction, as the module describes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Half {
     base: Option<SeqNumber>,
-    /// Offset of the first byte of data: 1 behind a SYN.
+    /// Offset of the first byte of data: 1 after a SYN.
     origin: i64,
-    /// One past the highest offset sent, and the highest acknowledged.
+    /// One past the highest offset sent, and the highest offset acknowledged.
     next: i64,
     una: i64,
     fin: Option<i64>,
@@ -83,42 +85,43 @@ pub(crate) struct Half {
     doubt: Option<Doubt>,
     dup_acks: u32,
     in_a_row: u64,
-    /// When there was first enough to tell of a loss.
+    /// Time of the first sufficient evidence of a loss.
     evidence: Option<Instant>,
     advanced: Option<Instant>,
     waiting: Option<Instant>,
     last_ack: Option<Instant>,
     last_sent: Option<Instant>,
     last_event: Option<Instant>,
-    /// What the sender has waited for since then.
+    /// The sender's limit since the last event.
     limit: Option<Limit>,
     last_is_full: bool,
     pub(crate) size: SegmentSize,
     at_sender: AtSender,
-    /// How long the sender took for the packet that passes now, if that is the first echo of a timestamp.
+    /// The sender's response time for the current packet, if it is the first echo of a timestamp.
     pub(crate) answer: Option<Duration>,
-    /// The ACK before, and when what it acknowledged had gone out.
+    /// The preceding ACK, and the transmission time of the data that it acknowledges.
     spaced: Option<(Instant, Instant)>,
-    /// SACK was seen; it was agreed on.
+    /// Whether SACK was used, and whether it was negotiated.
     sacks: bool,
     pub(crate) may_sack: bool,
-    /// The sender has repaired a hole above the first in a fast recovery, as only SACK lets it.
+    /// True if the sender repaired a hole above the first in a fast recovery, which requires SACK.
     selective: bool,
-    /// When the other side's SYN came last.
+    /// Time of the other side's last SYN.
     asked: Option<Instant>,
-    /// The receiver's window: how far it is scaled, its value in the last header, since when it is closed.
+    /// The receiver's window: its scale, its value in the last header, and the time since which it
+    /// is closed.
     pub(crate) shift: Option<u8>,
     raw_window: Option<u16>,
     window: Option<i64>,
     closed: Option<Instant>,
-    /// Packets that were acknowledged last: offset and IP identification.
+    /// The packets acknowledged last: offset and IP identification.
     recent: [(i64, u16); 8],
     recent_at: usize,
     pub(crate) out: Direction,
 }
 
 impl Half {
-    /// The initial sequence number, if the SYN was seen.
+    /// The initial sequence number, if the SYN was captured.
     pub(crate) fn initial(&self) -> Option<SeqNumber> {
         self.base.filter(|_| self.origin == 1)
     }
@@ -132,18 +135,19 @@ impl Half {
         near + i64::from(seq.raw().wrapping_sub(near_seq).cast_signed())
     }
 
-    /// How long the sender takes to answer what passes the capture; `opened` is what it took in the handshake.
+    /// The sender's response time as seen from the capture; `opened` is that of the handshake.
     fn reaction(&self, opened: Option<Duration>) -> Duration {
         let own = match (opened, self.turnaround.fastest()) {
             (Some(opened), Some(fastest)) => opened.max(fastest),
             (Some(known), None) | (None, Some(known)) => known,
-            // Nowhere to be learned: somewhere on the path.
+            // Without a measurement the capture is assumed to be in the middle of the path.
             (None, None) => self.rtt.least().unwrap_or_default() / 2,
         };
         own + own / 4 + self.rtt.least().unwrap_or_default() / 4 + HOST_SLACK
     }
 
-    /// A packet of this direction. `opened`: the round trip between capture and sender in the handshake.
+    /// Processes a packet of this direction. `opened` is the round trip between capture and sender
+    /// in the handshake.
     pub(crate) fn on_packet(&mut self, now: Instant, packet: &Meta, opened: Option<Duration>) {
         self.out.packets += 1;
         self.out.ip_bytes += u64::from(packet.ip_len);
@@ -181,13 +185,13 @@ impl Half {
         if let Some(cause) = cause {
             self.count(now, (start, end), cause, packet);
         }
-        // SYN and FIN have numbers and no bytes.
+        // SYN and FIN occupy sequence numbers without bytes.
         let flags = i64::from(syn && start >= self.next) + i64::from(fin && end > self.next);
         let fresh = (self.append(now, start, end, packet) + old.filled - flags).clamp(0, payload);
         self.out.bytes_new += fresh.unsigned_abs();
         self.out.bytes_repeated += (payload - fresh).unsigned_abs();
         if syn {
-            // One SYN has one answer.
+            // A SYN has one answer.
             self.asked = None;
         }
         self.last_is_full = self.size.is_full(payload.unsigned_abs());
@@ -198,7 +202,7 @@ impl Half {
         self.limit = Some(self.limit_now());
     }
 
-    /// Accounts for the packet as its sender saw it, which knew of the ACKs that had reached it.
+    /// Accounts for the packet at the sender, which knew the ACKs that had reached it.
     fn as_sent(&mut self, now: Instant, start: i64, cause: Option<Cause>, packet: &Meta, opened: Option<Duration>) {
         let turnaround = [opened, self.turnaround.least()].into_iter().flatten().min();
         let known = match packet.options().timestamps() {
@@ -222,14 +226,15 @@ impl Half {
         self.at_sender.sent(now, sent, known, turnaround.unwrap_or_default());
     }
 
-    /// What a packet towards the sender told it.
+    /// The sender's knowledge after a packet towards it.
     fn known(&self, told: &Told, at_most: bool) -> Option<Known> {
         let (base, ack) = self.base.zip(told.ack)?;
         let window = self.shift.map(|shift| i64::from(told.window) << if told.is_syn { 0 } else { shift.min(14) });
         Some(Known { at: told.at, ack: self.offset(base, self.una, ack), window, at_most })
     }
 
-    /// True if the packet, or what it acknowledges, is beyond all that was seen; `other` is the half that it acknowledges.
+    /// True if the packet's data or acknowledgement exceeds all earlier ones. `other` is the half
+    /// that it acknowledges.
     pub(crate) fn is_news(&self, other: &Self, packet: &Meta) -> bool {
         let len = i64::from(packet.payload_len())
             + i64::from(packet.flags.contains(TcpFlags::SYN))
@@ -240,7 +245,8 @@ impl Half {
             || acks && other.base.is_none_or(|base| other.offset(base, other.una, packet.ack) > other.una)
     }
 
-    /// One byte beyond a closed window, or the last acknowledged byte over again (RFC 9293, sections 3.8.6.1 and 3.8.4).
+    /// True for one byte beyond a closed window, or for the last acknowledged byte again (RFC 9293,
+    /// sections 3.8.6.1 and 3.8.4).
     fn is_probe(&self, start: i64, payload: i64) -> bool {
         payload == 1
             && (self.closed.is_some() && start >= self.una && start >= self.next
@@ -259,11 +265,11 @@ impl Half {
         }
     }
 
-    /// Looks up, and notes as sent once more, what lies below the highest offset seen.
+    /// Looks up the part below the highest offset, and records its retransmission.
     fn look(&mut self, now: Instant, start: i64, end: i64, packet: &Meta) -> Old {
         let mut old = Old::default();
         if start < self.una && start < end {
-            // Acknowledged and forgotten.
+            // The segment was acknowledged and its record removed.
             old.seen = true;
             old.last = self.advanced.unwrap_or(now);
             old.ip_id = self.recent.iter().find(|(offset, _)| *offset == start).map_or(0, |(_, id)| *id);
@@ -278,7 +284,8 @@ impl Half {
                 old.filled += segment.end - segment.start;
                 old.above = above.or(Some((segment.first, None)));
                 segment.first = now;
-                // What lies above was held back by the receiver: no ACK of it measures anything.
+                // The receiver held back the data above the hole, so no ACK of them measures a
+                // round trip.
                 segment.sends = 1;
             } else if !old.seen {
                 old = Old { seen: true, last: segment.last, episode: segment.episode, ip_id: segment.ip_id, ..old };
@@ -291,7 +298,7 @@ impl Half {
         old
     }
 
-    /// Why the packet goes out again; `None` for one that is new, duplicated or out of order.
+    /// The cause of a retransmission; `None` for a new, duplicated or reordered packet.
     fn judge(
         &mut self,
         now: Instant,
@@ -317,7 +324,8 @@ impl Half {
         Some(self.cause(now, range, old, reaction))
     }
 
-    /// What fills a hole was sent before what lies above it: by its timestamp, or because a repair cannot be there yet.
+    /// True for a packet that fills a hole and was sent before the data above it: by its timestamp,
+    /// or because it is too early for a repair.
     fn is_late(&self, now: Instant, packet: &Meta, old: &Old, reaction: Duration) -> bool {
         let Some((seen, timestamp)) = old.above else { return false };
         let own = packet.options().timestamps().map(|(value, _)| value);
@@ -326,11 +334,11 @@ impl Half {
         {
             return own.wrapping_sub(other).cast_signed() < 0;
         }
-        // A repair needs the ACK of what lies above, and the way back.
+        // A repair needs the ACK of the data above the hole, and a path back.
         now.since(seen) < reaction.saturating_sub(HOST_SLACK).max(Duration::from_ms(1)) && self.dup_acks < DUP_THRESH
     }
 
-    /// Counts a repeat, and begins a repair where it is the first of one.
+    /// Counts a retransmission, and starts a repair with its first packet.
     fn count(&mut self, now: Instant, (start, end): (i64, i64), cause: Cause, packet: &Meta) {
         let repeats = &mut self.out.repeats;
         let begins = match cause {
@@ -377,7 +385,7 @@ impl Half {
         }
     }
 
-    /// Adds what lies above the highest offset seen; returns how many sequence numbers that are.
+    /// Appends the part above the highest offset, and returns its length in sequence numbers.
     fn append(&mut self, now: Instant, start: i64, end: i64, packet: &Meta) -> i64 {
         if end <= self.next {
             return 0;
@@ -399,7 +407,7 @@ impl Half {
         end - start
     }
 
-    /// What the other side acknowledges with `packet`.
+    /// Processes the acknowledgement in a `packet` of the other side.
     pub(crate) fn on_ack(&mut self, now: Instant, packet: &Meta) {
         if packet.flags.contains(TcpFlags::SYN) {
             self.asked = Some(now);
@@ -411,7 +419,7 @@ impl Half {
         if is_bare {
             self.out.acks += 1;
         }
-        // Data that the capture does not see are known by their ACKs.
+        // Data that the capture misses are inferred from their ACKs.
         let base = *self.base.get_or_insert(packet.ack);
         if packet.options().timestamps().is_none()
             && let Some(known) = self.known(&Told::new(now, packet), true)
@@ -438,7 +446,8 @@ impl Half {
         self.limit = Some(self.limit_now());
     }
 
-    /// RFC 6675, section 4 (IsLost), and RFC 5681, section 3.2: whether there is enough to tell of a loss.
+    /// Checks for sufficient evidence of a loss: RFC 6675, section 4 (IsLost), and RFC 5681,
+    /// section 3.2.
     fn weigh(&mut self, now: Instant) {
         let mss = self.size.mss().cast_signed();
         let much = self.sacked.len() >= DUP_THRESH as usize || self.sacked.bytes() > 2 * mss;
@@ -483,7 +492,8 @@ impl Half {
         }
     }
 
-    /// The round trip of the newest segment that is acknowledged, and the distance from the ACK before.
+    /// Measures the round trip of the newest acknowledged segment, and the distance from the
+    /// preceding ACK.
     fn measure(&mut self, now: Instant, newest: &Segment, clean: bool, packet: &Meta, is_bare: bool) {
         let echo = packet.options().timestamps().map(|(_, echo)| echo);
         if clean {
@@ -503,7 +513,8 @@ impl Half {
         self.spaced = Some((now, newest.first));
     }
 
-    /// RFC 3522: an echo from before the repeat. Without timestamps: an answer sooner than any round trip.
+    /// Decides whether the repair was needed. RFC 3522: an echo from before the retransmission
+    /// shows that it was not. Without timestamps an answer sooner than any round trip does.
     fn settle_doubt(&mut self, now: Instant, ack: i64, packet: &Meta) {
         let Some(doubt) = self.doubt.take_if(|doubt| ack > doubt.start) else { return };
         let early = match (packet.options().timestamps(), doubt.timestamp) {
@@ -516,7 +527,8 @@ impl Half {
         }
     }
 
-    /// SACK blocks (RFC 2018), and reports of duplicates (RFC 2883, section 4). True if something is new.
+    /// Processes SACK blocks (RFC 2018) and reports of duplicates (RFC 2883, section 4). True if
+    /// anything is new.
     fn on_sack(&mut self, now: Instant, base: SeqNumber, ack: i64, packet: &Meta) -> bool {
         let options = packet.options();
         if options.sack_count() == 0 {
@@ -531,7 +543,7 @@ impl Half {
             let within = blocks.get(1).is_some_and(|other| other.0 <= left && right <= other.1);
             if number == 0 && left < right && (right <= ack || within) {
                 let repeats = &mut self.out.repeats;
-                // What was never sent again was duplicated by the network.
+                // A reported duplicate without a retransmission is the network's.
                 repeats.spurious += u64::from(repeats.spurious < repeats.packets());
                 continue;
             }
@@ -589,16 +601,16 @@ impl Half {
         } else if self.window.is_some_and(|window| flight + mss.cast_signed() > window) {
             Limit::ReceiveWindow
         } else if !self.last_is_full {
-            // It sent less than a full segment: there was no more.
+            // A segment below the full size: the application had no more data.
             Limit::Application
         } else {
             Limit::CongestionWindow
         }
     }
 
-    /// The fastest round trip from the capture to the end that this half's data go to, whose own half is `other`.
+    /// The fastest round trip from the capture to this half's receiver, whose own half is `other`.
     pub(crate) fn to_receiver(&self, other: &Self) -> Option<Duration> {
-        // A SYN is answered at once. Few segments may all have met a delayed ACK.
+        // A SYN is answered immediately. A small number of segments may all have met a delayed ACK.
         let is_sure = self.initial().is_some() || self.rtt.count() >= FEW;
         let by_data = self.rtt.least();
         // Echoes are too fast by up to the unit of timestamps.
@@ -606,7 +618,7 @@ impl Half {
         if is_sure { by_data.or(by_echo) } else { by_data.into_iter().chain(by_echo).min() }
     }
 
-    /// What the sender waited for, from where the capture stands, and where that comes from.
+    /// The sender's limits from the capture's vantage point, and their basis.
     fn judge_limits(&mut self, vantage: Vantage) -> Option<Basis> {
         let there = self.at_sender.finish(self.advanced, self.turnaround.least());
         let (shares, basis) = match (vantage, there) {
@@ -614,7 +626,8 @@ impl Half {
             (_, Some((shares, Basis::Timestamps))) => (shares, Basis::Timestamps),
             (Vantage::Between | Vantage::Receiver, Some(there)) => there,
             (Vantage::Between | Vantage::Receiver, None) => return None,
-            // The way to the receiver is long, or the whole is short: as if at the sender.
+            // A long path to the receiver, or a short round trip: the capture counts as next to the
+            // sender.
             (Vantage::Unknown, _) if self.rtt.least() >= Some(TIMESTAMP_UNIT) || there.is_some() => {
                 (self.out.limits, Basis::Packets)
             }
@@ -624,7 +637,8 @@ impl Half {
         Some(basis)
     }
 
-    /// The numbers, of a connection whose first packet came at `from`; `ways` are the fastest round trips to the sender and to the receiver.
+    /// The results of a connection whose first packet was captured at `from`. `ways` are the
+    /// fastest round trips to the sender and to the receiver.
     pub(crate) fn finish(mut self, from: Instant, ways: [Option<Duration>; 2]) -> Direction {
         [self.out.to_sender, self.out.to_receiver] = ways;
         self.out.vantage = Vantage::new(ways[0], ways[1]);

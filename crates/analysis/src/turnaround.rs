@@ -1,8 +1,9 @@
-//! How long a sender takes to answer what passes the capture, and what it knew when it sent a packet.
+//! A sender's response time as seen from the capture, and its knowledge when it sent a packet.
 //!
-//! By the timestamps of what goes to it (RFC 7323, section 3) and their echoes: the echo of a value answers the last packet that had it,
-//! at the earliest. So a packet names the last ACK that had reached its sender, wherever the capture stands.
-//! Cost: at most 8192 values remembered, a binary search for each packet.
+//! The basis is timestamps towards the sender (RFC 7323, section 3) and their echoes: an echo shows
+//! that the last packet with its value had arrived. Each packet thus identifies the last ACK that
+//! had reached its sender, at any position of the capture. Cost: at most 8192 stored values, a
+//! binary search for each packet.
 
 use std::collections::VecDeque;
 
@@ -17,12 +18,12 @@ const ANSWERS: usize = 8;
 /// A packet towards the sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Told {
-    /// When it passed the capture.
+    /// Time at the capture.
     pub(crate) at: Instant,
-    /// What it acknowledges, and the window that it offers, unscaled.
+    /// The acknowledgement number and the offered window, unscaled.
     pub(crate) ack: Option<SeqNumber>,
     pub(crate) window: u16,
-    /// Its window is not scaled (RFC 7323, section 2.2).
+    /// True for a SYN, whose window is not scaled (RFC 7323, section 2.2).
     pub(crate) is_syn: bool,
 }
 
@@ -35,22 +36,22 @@ impl Told {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turnaround {
-    /// Timestamps that passed towards the sender, in their order, and the last packet that had each.
+    /// Timestamps sent towards the sender, in order, and the last packet with each.
     values: VecDeque<(u32, Told)>,
-    /// What the sender has last echoed.
+    /// The timestamp that the sender echoed last.
     known: Option<(u32, Told)>,
     answers: VecDeque<Duration>,
     least: Option<Duration>,
-    /// Answers of a sender that had data in flight: it sent because of what it answers.
+    /// Response times with data in flight: the answered ACK triggered the transmission.
     pub(crate) prompt: RoundTrip,
 }
 
 impl Turnaround {
-    /// A packet towards the sender has this timestamp.
+    /// Records a packet towards the sender with this timestamp.
     pub(crate) fn passed(&mut self, value: u32, told: Told) {
         match self.values.back_mut() {
             Some((last, packet)) if *last == value => *packet = told,
-            // Out of order.
+            // The packet is out of order.
             Some((last, _)) if !is_after(value, *last) => {}
             _ => {
                 if self.values.len() == VALUES {
@@ -61,13 +62,14 @@ impl Turnaround {
         }
     }
 
-    /// A packet of the sender echoes this timestamp. Returns how long the answer took, if it is the first echo of it.
+    /// Records a packet of the sender that echoes this timestamp. Returns the response time for the
+    /// first echo of it.
     pub(crate) fn echoed(&mut self, now: Instant, echo: u32) -> Option<Duration> {
         let place = self.values.partition_point(|(value, _)| is_after(echo, *value));
         let (_, told) = self.values.get(place).filter(|(value, _)| *value == echo)?;
         let told = *told;
         self.known = Some((echo, told));
-        // An echo is told again with each packet until there is a newer one: only its first says anything.
+        // Packets repeat an echo until there is a newer one; only the first gives a response time.
         self.values.drain(..=place);
         if self.answers.len() == ANSWERS {
             self.answers.pop_front();
@@ -78,23 +80,23 @@ impl Turnaround {
         Some(took)
     }
 
-    /// The packet whose timestamp the sender echoes with `echo`, if it is the one that it has echoed last.
+    /// The packet whose timestamp is `echo`, if that is the sender's latest echo.
     pub(crate) fn known(&self, echo: u32) -> Option<Told> {
         self.known.filter(|(value, _)| *value == echo).map(|(_, told)| told)
     }
 
-    /// The fastest of the last answers.
+    /// The fastest of the latest response times.
     pub(crate) fn fastest(&self) -> Option<Duration> {
         self.answers.iter().min().copied()
     }
 
-    /// The fastest of all.
+    /// The fastest of all response times.
     pub(crate) fn least(&self) -> Option<Duration> {
         self.least
     }
 }
 
-/// Timestamps wrap (RFC 7323, section 5.2).
+/// True if `value` is later than `than`. Timestamps wrap (RFC 7323, section 5.2).
 fn is_after(value: u32, than: u32) -> bool {
     value.wrapping_sub(than).cast_signed() > 0
 }
@@ -125,7 +127,7 @@ mod tests {
         assert_eq!((turnaround.fastest(), turnaround.known(7)), (Some(Duration::from_ms(7)), None));
     }
 
-    /// A value a millisecond, as Linux has them, over a round trip of 300 ms, across the wrap.
+    /// A value per millisecond, as in Linux, over a round trip of 300 ms, across the wrap.
     #[test]
     fn round_trips_of_many_values_are_found() {
         let mut turnaround = Turnaround::default();
