@@ -1,4 +1,4 @@
-//! From a policy on its line to the steps that set the kernel up.
+//! From a policy on its line to the steps of a kernel set-up.
 
 use lastmile_linklayer::stab::Device;
 use lastmile_linklayer::{Framing, LinkLayer};
@@ -13,57 +13,57 @@ use crate::marks::Marks;
 use crate::tree::{Class, Tree};
 use crate::{cake, ingress, words};
 
-/// The handle of what is made at the root of a device, by which it is known again.
+/// The handle of a set-up at the root of a device, which identifies it.
 pub const MAJOR: u32 = 0x1a57;
-/// The first handle of the queues below.
+/// The first handle of the queues below the root.
 const QUEUES: u32 = MAJOR + 1;
 
-/// What is said of every set-up with HTB.
+/// A remark for every set-up with HTB.
 const CONVERSIONS: &str = "Rates are those of the wire, in whole bytes a second; limits in bytes count bytes on the wire, for as many \
     large packets. Bursts hold three of the largest packets at least: a kernel that wakes up late loses what does not fit.";
 
 /// One direction of a line.
 #[derive(Clone, Copy, Debug)]
 pub struct Direction<'a> {
-    /// What may be used of it, on the wire.
+    /// The available rate, on the wire.
     pub rate: BitRate,
-    /// What an IP packet costs.
+    /// The conversion of IP packets to bytes on the wire.
     pub layer: LinkLayer,
     /// The queue.
     pub queue: &'a Spec,
 }
 
-/// A policy, and the device it is for.
+/// A policy, and the device that it applies to.
 #[derive(Clone, Debug)]
 pub struct Request<'a> {
-    /// What it is called.
+    /// The policy's name.
     pub name: &'a str,
-    /// What it does, in a line.
+    /// The policy's purpose, one line.
     pub about: &'a str,
-    /// More that is to be said at the top, such as how a rate came about.
+    /// Further remarks for the top, such as the source of a rate.
     pub notes: Vec<String>,
-    /// The upstream: what leaves by the device.
+    /// The upstream: packets that the device transmits.
     pub up: Direction<'a>,
-    /// The downstream, if something is done about it: what comes in by the device.
+    /// The downstream, if the policy has one: packets that the device receives.
     pub down: Option<Direction<'a>>,
     /// Names of the upstream's classes, by their number.
     pub classes: &'a [String],
-    /// What the device sees in front of an IP packet.
+    /// The kind of device, by its bytes in front of an IP packet.
     pub header: Device,
-    /// The largest IP packet to expect.
+    /// The largest expected IP packet.
     pub largest: ByteCount,
 }
 
-/// What a flood of UDP packets meets that no rule matches: for a test.
+/// The path of a flood of unmatched UDP packets, for a test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flood {
-    /// On the wire.
+    /// Rate on the wire.
     pub rate: BitRate,
-    /// What a packet costs.
+    /// The conversion of IP packets to bytes on the wire.
     pub layer: LinkLayer,
-    /// The largest IP packet to expect.
+    /// The largest expected IP packet.
     pub largest: ByteCount,
-    /// CAKE counts it, which takes a started block of PTM for a whole one; HTB has the mean.
+    /// True if CAKE counts it, for which a partial PTM block counts as whole; HTB uses the mean.
     pub by_cake: bool,
 }
 
@@ -84,20 +84,20 @@ impl Flood {
     }
 }
 
-/// The nearest set-up of the kernel.
+/// The nearest set-up of the kernel for a policy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Configuration {
-    /// What the policy is called.
+    /// The policy's name.
     pub name: String,
-    /// What is said at the top: what the policy does, the line, how bytes are counted.
+    /// Remarks for the top: the policy's purpose, the line, the byte accounting.
     pub about: Vec<String>,
-    /// What cannot be expressed, and what is done instead.
+    /// Parts of the policy that cannot be expressed, and their substitutes.
     pub left_out: Vec<String>,
-    /// What is run, in this order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
-    /// An intermediate device is made.
+    /// True if the steps create an intermediate device.
     pub has_ifb: bool,
-    /// What a flood meets.
+    /// The path of a flood.
     pub flood: Flood,
 }
 
@@ -129,7 +129,7 @@ impl Configuration {
     }
 }
 
-/// A configuration while it is made.
+/// A configuration under construction.
 struct Making {
     steps: Vec<Step>,
     left_out: Vec<String>,
@@ -157,7 +157,7 @@ impl Making {
         true
     }
 
-    /// Sets up what leaves by `device`; returns what a flood meets.
+    /// Sets up the packets that `device` transmits, and returns the path of a flood.
     fn direction(
         &mut self,
         device: &'static str,
@@ -261,7 +261,7 @@ impl Making {
         self.left_out.extend(remarks);
     }
 
-    /// `prio` below one class that shapes; or classes of HTB.
+    /// `prio` below one class that shapes, or else classes of HTB.
     fn by_priority(&mut self, device: &'static str, tree: &Tree<'_>, accounting: &Accounting) {
         let Some((line, classes)) = tree.classes.split_first() else { return };
         self.root(device, line.minor, accounting);
@@ -295,7 +295,7 @@ impl Making {
             self.queue(device, &parent, handle, class, queue, accounting);
         }
         self.rules(device, tree, MAJOR, |minor| MAJOR << 16 | minor);
-        // The same has been said of the other branch.
+        // The other branch has already made these remarks.
         self.left_out.truncate(said);
         let otherwise = core::mem::replace(&mut self.steps, outside);
         let about = vec!["the most urgent first, whatever waits behind".to_owned()];
@@ -303,7 +303,7 @@ impl Making {
         self.steps.push(Step::Choice { about, first, then, lacking, otherwise });
     }
 
-    /// The rules at `major:`, as one program; `class` gives the handle of a class by its number.
+    /// The rules at `major:`, as one program; `class` returns the handle of a class by its number.
     fn rules(&mut self, device: &'static str, tree: &Tree<'_>, major: u32, class: impl Fn(u32) -> u32) {
         if tree.rules.is_empty() {
             return;
@@ -376,7 +376,8 @@ fn class_step(device: &'static str, class: &Class<'_>, accounting: &Accounting) 
     Step::run(about, Command::new(&words).leaving(expected))
 }
 
-/// The filter, or where the kernel has no BPF classifier what `u32` can tell of pure ACKs, whose class is `ack`.
+/// The filter. Without the kernel's BPF classifier, `u32` filters for pure ACKs, whose class is
+/// `ack`.
 fn filter(device: &'static str, major: u32, about: Vec<String>, program: &Program, ack: Option<u32>) -> Step {
     let parent = format!("{major:x}:");
     let words = format!("tc filter add dev {device} parent {parent} protocol all pref 1 bpf bytecode");
@@ -390,13 +391,14 @@ fn filter(device: &'static str, major: u32, about: Vec<String>, program: &Progra
     Step::Choice { about, first, then: vec![], lacking, otherwise }
 }
 
-/// Pure ACKs by `u32`, which cannot subtract: for each size of the TCP header the length that the IP packet has without payload.
+/// Pure ACKs by `u32`, which cannot subtract: for each size of the TCP header the length of an IP
+/// packet without payload.
 fn u32_pure_acks(device: &'static str, parent: &str, class: u32) -> Vec<Step> {
     let flowid = format!("flowid {:x}:{:x}", class >> 16, class & 0xffff);
     let add = format!("tc filter add dev {device} parent {parent}");
     let words = |header: u32| {
         let tcp = 20 + 4 * header;
-        // Five words of IP header, no fragment, TCP, and behind it no flag but ACK.
+        // Five words of IP header, no fragment, TCP, and in it no flag but ACK.
         let v4 = format!(
             "{add} protocol ip pref 2 u32 match u8 0x45 0xff at 0 match u16 {:#06x} 0xffff at 2 match u16 0 0x3fff at 6 \
              match u8 6 0xff at 9 match u8 {:#04x} 0xf0 at 32 match u8 0x10 0xff at 33 {flowid}",

@@ -1,15 +1,15 @@
-//! Conditions that have a memory, told by nft(8): a rule of nft sets a bit of the packet's mark where such a condition holds,
-//! and the classifier asks for the bit.
+//! Stateful conditions, by nft(8): a rule of nft sets a bit of the packet's mark if such a
+//! condition holds, and the classifier tests the bit.
 //!
 //! | condition | nft |
 //! | --- | --- |
 //! | bytes of a connection | `ct bytes` of the packet's direction |
 //! | new connections of a host | a set with a `limit` for each source address |
-//! | FTP data | `ct helper`, which the kernel's `nf_conntrack_ftp` gives to announced connections |
+//! | FTP data | `ct helper`, which the kernel's `nf_conntrack_ftp` sets for announced connections |
 //!
-//! The upper eight bits of the mark are used, and cleared first; the others stay as they are. All rules stand in a table of their
-//! own, [`TABLE`], at `postrouting`, where a packet still has the address that it had on the inside. Packets that are bridged do
-//! not come by there.
+//! The rules clear and use the upper eight bits of the mark; the others are unchanged. All rules
+//! are in a table of their own, [`TABLE`], at `postrouting`, where a packet still has its inside
+//! address. Bridged packets do not pass it.
 
 use lastmile_queueing::Match;
 use lastmile_queueing::classify::Bound;
@@ -19,19 +19,19 @@ use lastmile_units::Duration;
 use crate::command::{Command, DEVICE, Step};
 use crate::words;
 
-/// The table of nft in which the rules stand.
+/// The nft table of the rules.
 pub const TABLE: &str = "inet lastmile";
 const FIRST_BIT: u32 = 24;
 const OTHER_BITS: u32 = 0x00ff_ffff;
 
-/// Which bit of the mark says which condition.
+/// The conditions, by their bit of the mark.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Marks {
     conditions: Vec<Match>,
 }
 
 impl Marks {
-    /// Bits for what the rules ask for and nft can tell; the first eight of them.
+    /// Bits for the first eight conditions of the rules that nft supports.
     pub(crate) fn of_rules(rules: &[Rule]) -> Self {
         let mut marks = Self::default();
         for rule in rules {
@@ -60,7 +60,7 @@ impl Marks {
         Some(1 << (FIRST_BIT + u32::try_from(place).ok()?))
     }
 
-    /// What sets the bits.
+    /// The steps that set the bits.
     pub(crate) fn steps(&self) -> Vec<Step> {
         if self.conditions.is_empty() {
             return Vec::new();
@@ -77,7 +77,7 @@ impl Marks {
     }
 }
 
-/// True for what nft can tell.
+/// True for a condition that nft supports.
 fn is_told(condition: &Match) -> bool {
     match condition {
         Match::ConnectionBytes(..) | Match::FtpData => true,
@@ -86,7 +86,7 @@ fn is_told(condition: &Match) -> bool {
     }
 }
 
-/// So many in a time that `limit` has a word for.
+/// The rate in a unit of time that `limit` supports.
 fn rate(count: u32, per: Duration) -> Option<(u32, &'static str)> {
     let units = [(1, "second"), (60, "minute"), (3600, "hour")];
     units.into_iter().find_map(|(seconds, unit)| {
@@ -100,7 +100,7 @@ fn hook(name: &str, hook: &str, priority: &str) -> Command {
     Command::new(&format!("nft add chain {TABLE} {name} {{ type filter hook {hook} priority {priority} ; }}"))
 }
 
-/// A rule that sets the bit where `condition` holds.
+/// A rule that sets the bit if `condition` holds.
 fn rule(condition: &str, bit: u32) -> Command {
     let set = format!("meta mark set meta mark or {:#010x}", 1_u32 << bit);
     Command::new(&format!("nft add rule {TABLE} outgoing oifname {DEVICE} {condition} {set}"))
@@ -137,7 +137,7 @@ fn step(condition: &Match, bit: u32) -> Step {
             };
             choice(set("ip"), vec![limit("ip"), set("ip6"), limit("ip6")])
         }
-        // FTP data; nothing else is told.
+        // FTP data; no other condition has a mark.
         _ => {
             let helper =
                 Command::new(&format!("nft add ct helper {TABLE} ftp-control {{ type \"ftp\" protocol tcp ; }}"));

@@ -1,6 +1,7 @@
-//! A configuration as a shell script: complete, commented, to be run as often as one likes.
+//! A configuration as a shell script: complete, commented, and repeatable.
 //!
-//! Root runs it, and names in it come from files: every word passes [`shell::word`], every comment [`shell::comment`].
+//! Root runs the script, and names in it come from files. Every word therefore passes
+//! [`shell::word`], and every comment [`shell::comment`].
 
 use lastmile_text::shell;
 
@@ -9,10 +10,10 @@ use crate::configuration::{Configuration, MAJOR};
 use crate::ingress::{ALIAS, PREFERENCE};
 use crate::marks::TABLE;
 
-/// Comments are broken at this width.
+/// The width at which comments wrap.
 const WIDTH: usize = 118;
 
-/// The devices of a script; what is not named is asked of the environment.
+/// The devices of a script. A missing one is read from the environment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Devices<'a> {
     /// The device that faces the modem.
@@ -21,7 +22,7 @@ pub struct Devices<'a> {
     pub ifb: Option<&'a str>,
 }
 
-/// The name of an intermediate device for `device`: as long as names may be.
+/// The name of the intermediate device for `device`, within the limit of names.
 #[must_use]
 pub fn ifb_of(device: &str) -> String {
     let mut name = format!("ifb-{device}");
@@ -31,7 +32,7 @@ pub fn ifb_of(device: &str) -> String {
     name
 }
 
-/// The script.
+/// Writes the script.
 #[must_use]
 pub fn write(configuration: &Configuration, devices: Devices<'_>) -> String {
     let mut script = Script { text: String::from("#!/bin/sh\n"), depth: 0 };
@@ -85,7 +86,7 @@ impl Script {
         self.text.push('\n');
     }
 
-    /// A comment, broken into lines; those after the first are set in by `hang`.
+    /// Writes a comment, wrapped; lines after the first are indented by `hang`.
     fn comment(&mut self, text: &str, hang: &str) {
         let text = shell::comment(text);
         let mut line = String::new();
@@ -153,7 +154,8 @@ impl Script {
         }
     }
 
-    /// Takes away what was made here, and nothing else: it is known by handle, preference, alias, table.
+    /// Writes the removal of this program's objects, identified by handle, preference, alias and
+    /// table.
     fn removal(&mut self) {
         let lines = [
             "# Takes away what was made here, known by its handle, preference, alias and table, and nothing else."
@@ -222,7 +224,7 @@ impl Script {
     }
 }
 
-/// A command as a shell reads it.
+/// A command in the shell's syntax.
 fn written(command: &Command) -> String {
     let word = |word: &String| match word.as_str() {
         DEVICE | IFB => format!("\"{word}\""),
@@ -247,7 +249,8 @@ mod tests {
         );
     }
 
-    /// Root runs the script: nothing but the steps is a command in it, whatever a file calls its policy and its classes.
+    /// Root runs the script: only the steps are commands, for any names of policy and classes in a
+    /// file.
     #[test]
     fn no_text_of_a_file_becomes_a_command() {
         let hostile = "x\nreboot\r\nreboot '`reboot`$(reboot)\u{1b}[2J\u{2028}reboot\\\n";
@@ -276,7 +279,8 @@ mod tests {
             },
         };
         let script = write(&configuration, Devices { device: Some(hostile), ifb: Some(hostile) });
-        // Words stand in single quotes, with line breaks and all; what is left without them has no text of the file but in comments.
+        // Words are in single quotes, including line breaks. The rest contains text of the file
+        // only in comments.
         let quoted = shell::word(hostile);
         assert_eq!(script.matches(&quoted).count(), 5, "{script}");
         for line in script.replace(&quoted, "WORD").lines().filter(|line| line.contains("reboot")) {

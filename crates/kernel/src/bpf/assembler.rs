@@ -1,32 +1,32 @@
-//! Programs of the classic BPF machine, with labels: McCanne, Jacobson, "The BSD Packet Filter" (1993);
-//! `Documentation/networking/filter.rst` of Linux.
+//! Programs of the classic BPF machine, with labels: McCanne, Jacobson, "The BSD Packet Filter"
+//! (1993); `Documentation/networking/filter.rst` of Linux.
 //!
-//! A conditional jump reaches 255 instructions ahead. Those that have to reach further go by way of unconditional jumps behind
-//! them, which is worked out when all is known.
+//! A conditional jump reaches 255 instructions ahead. Longer branches use unconditional jumps
+//! placed right after them; the last step inserts these.
 
 use core::fmt;
 
 /// An instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Instruction {
-    /// What it does.
+    /// The operation.
     pub code: u16,
-    /// How many instructions are passed over if its condition holds.
+    /// Number of instructions skipped if the condition is true.
     pub jt: u8,
-    /// How many if not.
+    /// Number of instructions skipped if the condition is false.
     pub jf: u8,
-    /// Its operand.
+    /// The operand.
     pub k: u32,
 }
 
-/// As tc-bpf(8) reads it.
+/// The form of tc-bpf(8).
 impl fmt::Display for Instruction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {} {}", self.code, self.jt, self.jf, self.k)
     }
 }
 
-/// What instructions do. `A` is the accumulator, `X` the index, `M` the scratch memory, `P` the packet.
+/// Operations. `A` is the accumulator, `X` the index, `M` the scratch memory, `P` the packet.
 pub(super) mod code {
     /// A <- k
     pub(in crate::bpf) const LOAD_IMMEDIATE: u16 = 0x00;
@@ -72,11 +72,11 @@ pub(super) mod code {
     pub(in crate::bpf) const IF_AT_LEAST_INDEX: u16 = 0x3d;
     /// A & k?
     pub(in crate::bpf) const IF_ANY_BIT: u16 = 0x45;
-    /// The end: k
+    /// Ends the program with the result k
     pub(in crate::bpf) const RETURN: u16 = 0x06;
 }
 
-/// A place in a program.
+/// A position in a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Label(usize);
 
@@ -87,22 +87,22 @@ enum Item {
     Jump(Label),
 }
 
-/// A program while it is written.
+/// A program under construction.
 #[derive(Debug, Default)]
 pub(super) struct Assembler {
     items: Vec<Item>,
-    /// Before which item each label stands.
+    /// The item that each label precedes.
     places: Vec<Option<usize>>,
 }
 
 impl Assembler {
-    /// A label that stands nowhere yet.
+    /// A new label without a position.
     pub(super) fn label(&mut self) -> Label {
         self.places.push(None);
         Label(self.places.len() - 1)
     }
 
-    /// Puts the label before what comes next.
+    /// Sets the label's position to the next item.
     pub(super) fn place(&mut self, label: Label) {
         self.places[label.0] = Some(self.items.len());
     }
@@ -111,7 +111,7 @@ impl Assembler {
         self.items.push(Item::Plain(code, k));
     }
 
-    /// Goes on at `yes` or at `no`; both stand ahead.
+    /// Continues at `yes` or at `no`; both must be ahead.
     pub(super) fn branch(&mut self, code: u16, k: u32, yes: Label, no: Label) {
         self.items.push(Item::Branch { code, k, yes, no });
     }
@@ -120,12 +120,12 @@ impl Assembler {
         self.items.push(Item::Jump(to));
     }
 
-    /// Items so far, by which parts of the program are told apart.
+    /// Number of items so far, to mark the parts of the program.
     pub(super) fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// The program, cut at the items `cuts`.
+    /// The program, split at the items `cuts`.
     pub(super) fn finish(&self, cuts: &[usize]) -> Vec<Vec<Instruction>> {
         let mut long = vec![false; self.items.len()];
         let starts = loop {
@@ -156,7 +156,7 @@ impl Assembler {
         parts
     }
 
-    /// Where each item begins, and where the program ends.
+    /// The first instruction of each item, and the end of the program.
     fn starts(&self, long: &[bool]) -> Vec<usize> {
         let mut at = 0;
         let mut starts: Vec<usize> = long
@@ -171,7 +171,7 @@ impl Assembler {
         starts
     }
 
-    /// Instructions between the first of item `from` and the place of `to`.
+    /// Instructions between the first of item `from` and the position of `to`.
     fn distance(&self, starts: &[usize], from: usize, to: Label) -> usize {
         let to = self.places[to.0].expect("every label that is used is placed");
         starts[to] - starts[from] - 1
@@ -204,7 +204,7 @@ fn number(by: usize) -> u32 {
 mod tests {
     use super::*;
 
-    /// A branch over 300 instructions: by way of two jumps; one over 255 is direct.
+    /// A branch over 300 instructions needs two jumps; one over 255 is direct.
     #[test]
     fn far_places_are_reached_by_way_of_jumps() {
         for (between, first) in [(255, [(255, 0), (0, 0)]), (256, [(0, 1), (0, 0)])] {
@@ -220,7 +220,8 @@ mod tests {
             let program = program.finish(&[]).concat();
             assert_eq!((program[0].jt, program[0].jf), first[0], "{between}");
             if between == 256 {
-                // The first jump passes over the second and all between; the second goes right on.
+                // The first jump skips the second and all instructions between; the second
+                // continues with the next instruction.
                 assert_eq!((program[1].code, program[1].k, program[2].k), (code::JUMP, 257, 0));
                 assert_eq!(program.len(), 260);
             }

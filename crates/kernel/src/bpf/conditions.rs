@@ -10,16 +10,16 @@ use super::assembler::{Assembler, Label, code};
 use super::headers::{Field, kind};
 use crate::marks::Marks;
 
-/// Where the kernel shows the mark of a packet: `SKF_AD_OFF + SKF_AD_MARK`.
+/// The offset at which the kernel presents a packet's mark: `SKF_AD_OFF + SKF_AD_MARK`.
 const MARK: u32 = 0xffff_f014;
 
-/// TCP options that are looked at to find SACK: two NOPs, timestamps, two NOPs, and room for more.
+/// TCP options inspected for SACK: two NOPs, timestamps, two NOPs, and a few more.
 const OPTIONS: usize = 10;
 const OPTION_END: u32 = 0;
 const OPTION_NOP: u32 = 1;
 const OPTION_SACK: u32 = 5;
 
-/// What keeps a condition from being told by headers and marks.
+/// Why headers and marks cannot decide a condition; `None` if they can.
 pub(crate) fn obstacle(condition: &Match, marks: &Marks) -> Option<&'static str> {
     if marks.of(condition).is_some() {
         return None;
@@ -38,7 +38,7 @@ pub(crate) fn obstacle(condition: &Match, marks: &Marks) -> Option<&'static str>
     }
 }
 
-/// Conditions at their place in a program.
+/// Writes conditions into a program.
 pub(super) struct Conditions<'a> {
     pub(super) program: &'a mut Assembler,
     /// Bytes in front of the IP header.
@@ -47,7 +47,7 @@ pub(super) struct Conditions<'a> {
 }
 
 impl Conditions<'_> {
-    /// Goes on at `yes` if the condition holds, or else at `no`.
+    /// Continues at `yes` if the condition holds, else at `no`.
     pub(super) fn test(&mut self, condition: &Match, yes: Label, no: Label) {
         if let Some(bit) = self.marks.of(condition) {
             self.program.plain(code::LOAD_WORD, MARK);
@@ -103,7 +103,7 @@ impl Conditions<'_> {
                 }
                 self.program.jump(no);
             }
-            // What has an obstacle never comes here.
+            // A condition with an obstacle is not compiled.
             _ => self.program.jump(no),
         }
     }
@@ -126,7 +126,7 @@ impl Conditions<'_> {
         self.masked(Field::Flags, of.bits().into(), (set.bits() & of.bits()).into(), yes, no);
     }
 
-    /// Zero payload, whatever the size: timestamps and SACK blocks make an ACK longer.
+    /// A payload of zero decides, because timestamps and SACK blocks vary the size of an ACK.
     fn pure_ack(&mut self, yes: Label, no: Label) {
         let (tcp, ack) = (self.program.label(), self.program.label());
         self.field(Field::Kind, code::IF_EQUAL, kind::TCP, tcp, no);
@@ -136,7 +136,7 @@ impl Conditions<'_> {
         self.field(Field::Payload, code::IF_EQUAL, 0, yes, no);
     }
 
-    /// A SACK option among the first [`OPTIONS`].
+    /// Tests for a SACK option among the first [`OPTIONS`].
     fn sack(&mut self, yes: Label, no: Label) {
         self.program.plain(code::LOAD_MEMORY, Field::Transport as u32);
         self.program.plain(code::ADD, 20);
@@ -197,7 +197,7 @@ impl Conditions<'_> {
         self.program.branch(code::IF_ABOVE, last, no, yes);
     }
 
-    /// The address at byte `v4` or `v6` of the IP header.
+    /// Tests the address at byte `v4` or `v6` of the IP header.
     fn address(&mut self, v4: u32, v6: u32, prefix: Prefix, yes: Label, no: Label) {
         let (family, at, words) = match prefix.network() {
             IpAddr::V4(address) => (4, v4, vec![address.to_bits()]),
@@ -228,7 +228,7 @@ impl Conditions<'_> {
     }
 }
 
-/// What the headers show of a protocol; `None`: no real packet has it.
+/// The header value of a protocol; `None` for one that no real packet has.
 const fn known(protocol: Protocol) -> Option<u32> {
     match protocol {
         Protocol::Tcp => Some(kind::TCP),

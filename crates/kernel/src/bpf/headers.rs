@@ -1,14 +1,16 @@
-//! The first part of a program: reads the headers once, and leaves what conditions ask for in the scratch memory.
+//! The first part of a program: reads the headers once, and stores the fields for conditions in the
+//! scratch memory.
 //!
-//! Reads what [`lastmile_packet::parse`] reads, with two differences: extension headers of IPv6 are not walked over, so that a
-//! packet with any is of no transport protocol; and TCP options are not checked. A packet whose headers are cut off ends the
-//! program without an answer, so that it belongs to the default class of the scheduler.
+//! The program reads the fields of [`lastmile_packet::parse`], with two differences. It does not
+//! walk IPv6 extension headers, so a packet with any has no transport protocol. It does not check
+//! TCP options. Truncated headers end the program without a result, so that the packet belongs to
+//! the scheduler's default class.
 
 use lastmile_linklayer::stab::Device;
 
 use super::assembler::{Assembler, Label, code};
 
-/// Places of the scratch memory.
+/// Slots of the scratch memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub(super) enum Field {
@@ -16,9 +18,9 @@ pub(super) enum Field {
     Length = 0,
     /// The protocol number of the IP header.
     Number = 1,
-    /// What was read behind it: see [`kind`].
+    /// The kind of the transport header: see [`kind`].
     Kind = 2,
-    /// Where that begins in the frame.
+    /// Offset of the transport header in the frame.
     Transport = 3,
     /// TOS or traffic class.
     Service = 4,
@@ -28,20 +30,20 @@ pub(super) enum Field {
     Flags = 6,
     /// Payload bytes of a TCP segment.
     Payload = 7,
-    /// Ports; [`NO_PORT`] if it has none.
+    /// Source port; [`NO_PORT`] for a packet without ports.
     SourcePort = 8,
-    /// See [`Field::SourcePort`].
+    /// Destination port; [`NO_PORT`] for a packet without ports.
     DestinationPort = 9,
-    /// Where the TCP header ends in the frame.
+    /// Offset of the end of the TCP header in the frame.
     End = 10,
-    /// Where an option is looked for.
+    /// Offset of the option under inspection.
     Option = 11,
 }
 
-/// Above all ports.
+/// A value above all ports.
 pub(super) const NO_PORT: u32 = 0x1_0000;
 
-/// What a packet carries, as far as it was read.
+/// The kind of transport header.
 pub(super) mod kind {
     pub(in crate::bpf) const OTHER: u32 = 0;
     pub(in crate::bpf) const TCP: u32 = 1;
@@ -52,13 +54,13 @@ pub(super) mod kind {
 
 const ETHERTYPE_IPV4: u32 = 0x0800;
 const ETHERTYPE_IPV6: u32 = 0x86dd;
-/// More fragments, and the offset of this one.
+/// More-fragments flag and fragment offset.
 const FRAGMENT: u32 = 0x3fff;
 
-/// Reads the headers of a frame that `device` sees. What is not IP goes to `other`.
+/// Reads the headers of a frame on `device`. A frame without IP continues at `other`.
 pub(super) fn read(program: &mut Assembler, device: Device, other: Label) {
     let base = device.header();
-    // The kernel wants every place written before it is read, on every way.
+    // The kernel requires a write before every read of a slot, on every path.
     program.plain(code::LOAD_IMMEDIATE, 0);
     for field in [Field::Kind, Field::Flags, Field::Payload, Field::End] {
         program.plain(code::STORE, field as u32);
@@ -149,7 +151,7 @@ fn read_transport(program: &mut Assembler, base: u32, done: Label) {
     program.place(tcp);
     program.plain(code::LOAD_BYTE_AT, 13);
     store(program, Field::Flags);
-    // Where the header ends, and what of the packet lies beyond.
+    // The end of the header, and the packet's bytes after it.
     program.plain(code::LOAD_BYTE_AT, 12);
     program.plain(code::RIGHT, 4);
     program.plain(code::LEFT, 2);
@@ -176,7 +178,8 @@ fn read_transport(program: &mut Assembler, base: u32, done: Label) {
     store(program, Field::DestinationPort);
 }
 
-/// Echo request and reply of this family; everything else is of no kind. Goes to `done`.
+/// Recognises echo request and reply of this family; other messages have no kind. Continues at
+/// `done`.
 fn read_echo(program: &mut Assembler, family: u32, (request, reply): (u32, u32), done: Label) {
     let [of_family, is_request, no_request, is_reply, known] = core::array::from_fn(|_| program.label());
     program.plain(code::LOAD_MEMORY, Field::Family as u32);

@@ -1,9 +1,9 @@
-//! The machine that runs such programs, as the kernel's documentation has it: for tests.
+//! An interpreter of the programs, by the kernel's documentation, for tests.
 
 use super::assembler::code;
 use super::{Instruction, Program};
 
-/// What `program` returns for `frame` with this mark. 0 for what lies beyond the frame.
+/// The result of `program` for `frame` with this mark. 0 for a read beyond the frame.
 pub(super) fn run(program: &Program, frame: &[u8], mark: u32) -> u32 {
     let program: Vec<Instruction> = program.parts.concat();
     assert!(program.len() <= super::MOST);

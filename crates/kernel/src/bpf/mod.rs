@@ -1,10 +1,12 @@
-//! A list of rules as one program of the BPF classifier (tc-bpf(8), `bytecode`), which returns the class of a packet.
+//! A list of rules as one program of the BPF classifier (tc-bpf(8), `bytecode`), which returns the
+//! class of a packet.
 //!
-//! One filter in place of many: it computes, so that "no payload" is a subtraction and not a table of header sizes, and it
-//! negates, so that every rule that headers can tell is told exactly. Classic BPF, since tc takes it as text, without a compiler.
+//! One filter replaces many. It computes, so that "no payload" is a subtraction and not a table of
+//! header sizes. It negates, so that every rule on headers is exact. Classic BPF is used because tc
+//! takes it as text, without a compiler.
 //!
-//! Published: tc-bpf(8); McCanne, Jacobson 1993. A result that is not -1 is the class (`cls_bpf` of Linux).
-//! Cost: the headers once, then the rules one after the other.
+//! Published: tc-bpf(8); McCanne, Jacobson 1993. A result that is not -1 is the class (`cls_bpf` of
+//! Linux). Cost: the headers once, then the rules in order.
 
 mod assembler;
 mod conditions;
@@ -23,25 +25,27 @@ use assembler::{Assembler, code};
 use conditions::Conditions;
 pub(crate) use conditions::obstacle;
 
-/// The most instructions that the kernel takes (`BPF_MAXINSNS`).
+/// The most instructions that the kernel accepts (`BPF_MAXINSNS`).
 pub const MOST: usize = 4096;
 
-/// A rule: which packets, and the handle of their class.
+/// A rule: its condition, and the handle of its class.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rule<'a> {
     pub(crate) matches: &'a Match,
     pub(crate) class: u32,
 }
 
-/// A program, part by part.
+/// A program in parts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Program {
-    /// What reads the headers, then a part for each rule, then the answer for what none matches.
+    /// One part reads the headers, one part per rule follows, and the last returns the class for
+    /// unmatched packets.
     pub parts: Vec<Vec<Instruction>>,
 }
 
 impl Program {
-    /// The first rule that matches decides; `otherwise` is the class of what none matches, and of what is not IP.
+    /// The first matching rule decides. `otherwise` is the class of unmatched packets, and of
+    /// frames without IP.
     pub(crate) fn new(rules: &[Rule<'_>], otherwise: u32, device: Device, marks: &Marks) -> Self {
         let mut program = Assembler::default();
         let end = program.label();
@@ -61,19 +65,20 @@ impl Program {
         Self { parts: program.finish(&cuts) }
     }
 
-    /// How many instructions it has.
+    /// Number of instructions.
     #[must_use]
     pub fn len(&self) -> usize {
         self.parts.iter().map(Vec::len).sum()
     }
 
-    /// Never: it returns something.
+    /// False: every program returns a result.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// As tc-bpf(8) reads it: the number of instructions, and each of them, with commas between. A part a line.
+    /// The form of tc-bpf(8): the number of instructions, and the instructions, separated by
+    /// commas. One line per part.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let mut lines = vec![format!("{},", self.len())];

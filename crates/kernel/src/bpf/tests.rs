@@ -1,4 +1,4 @@
-//! Programs, run by the machine, against the conditions of the datapath on the same bytes.
+//! Programs in the interpreter, compared with the conditions of the datapath on equal bytes.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -18,7 +18,7 @@ use crate::order;
 
 const DEVICES: [Device; 3] = [Device::Ethernet, Device::TaggedEthernet, Device::Ip];
 
-/// The packet with what a device of this kind has in front of it.
+/// The packet behind the headers of this kind of device.
 fn frame(packet: &[u8], device: Device) -> Vec<u8> {
     let mut frame = vec![0xee; device.header() as usize];
     if let Some(at) = frame.len().checked_sub(2) {
@@ -30,7 +30,7 @@ fn frame(packet: &[u8], device: Device) -> Vec<u8> {
 }
 
 fn addresses() -> impl Strategy<Value = FlowAddresses> {
-    // Few of each, so that conditions hold now and then.
+    // Few values of each field, so that conditions match sometimes.
     let v4 = (0..4_u32, 0..4_u32).prop_map(|(source, destination)| IpAddresses::V4 {
         source: Ipv4Addr::from_bits(0x0a00_0000 + source * 0x0001_0001),
         destination: Ipv4Addr::from_bits(0x0a00_0000 + destination * 0x0001_0001),
@@ -65,11 +65,11 @@ fn protocol() -> impl Strategy<Value = Protocol> {
     ]
 }
 
-/// A packet in bytes.
+/// The bytes of a packet.
 fn packet() -> impl Strategy<Value = Vec<u8>> {
     let flags = prop_oneof![3 => Just(0x10_u8), 1 => any::<u8>()];
     let payload = prop_oneof![2 => Just(0_u16), 1 => 0..8_u16, 1 => 0..1400_u16];
-    // The first of several has an offset of 0; a whole packet may say that it must stay one.
+    // The first fragment has an offset of 0; DF may be set on a whole packet.
     let fragment = prop_oneof![8 => Just(None), 1 => Just(Some(0x2000)), 1 => Just(Some(0x4000)), 1 => any::<u16>().prop_map(Some)];
     (addresses(), protocol(), flags, options(), payload, any::<u8>(), fragment).prop_map(
         |(addresses, protocol, flags, options, payload, traffic_class, fragment)| {
@@ -132,7 +132,7 @@ fn condition() -> impl Strategy<Value = Match> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
-    /// A list of rules names one class, by the datapath and by the program, on every kind of device.
+    /// Datapath and program assign a packet to the same class, on every kind of device.
     #[test]
     fn a_program_names_the_class_that_the_rules_name(
         list in prop::collection::vec((condition(), any::<bool>()), 0..8),
@@ -167,7 +167,7 @@ proptest! {
         }
     }
 
-    /// Whatever comes, the program ends with an answer: that of what is no IP, or none for what is cut off.
+    /// Any bytes produce a result: that of a frame without IP, or none for a truncated one.
     #[test]
     fn no_bytes_keep_a_program_from_its_end(bytes in prop::collection::vec(any::<u8>(), 0..120), matches in condition()) {
         let rules = [Rule { matches: &matches, class: 1 }];
@@ -178,7 +178,7 @@ proptest! {
     }
 }
 
-/// The sizes of the measurements that a size filter gets wrong: 52 bytes with timestamps, 64 and 72 with SACK blocks.
+/// ACK sizes that a size filter misses: 52 bytes with timestamps, 64 and 72 with SACK blocks.
 #[test]
 fn an_ack_is_pure_whatever_its_options_are_and_data_never_is() {
     let rules = [Rule { matches: &Match::PureAck, class: 1 }];
@@ -207,7 +207,7 @@ fn an_ack_is_pure_whatever_its_options_are_and_data_never_is() {
     }
 }
 
-/// The bit of a mark stands for the condition.
+/// The bit of a mark replaces the condition.
 #[test]
 fn a_mark_says_what_nft_has_found() {
     let bytes = Match::ConnectionBytes(Bound::Below, ByteCount::new(500_000));
@@ -219,7 +219,7 @@ fn a_mark_says_what_nft_has_found() {
     assert_eq!([0, 1 << 24, 1 << 25, 0xffff_ffff].map(run), [2, 1, 2, 1]);
 }
 
-/// Three parts: what reads the headers, a rule, the rest.
+/// Three parts: the headers, a rule, the default.
 #[test]
 fn a_program_is_written_as_tc_reads_it() {
     let program = Program::new(
@@ -231,7 +231,7 @@ fn a_program_is_written_as_tc_reads_it() {
     let lines = program.lines();
     assert_eq!(lines.len(), 4);
     assert_eq!(lines[0], format!("{},", program.len()));
-    // M[2] is TCP, M[6] is ACK alone, M[7] is 0: the class.
+    // M[2] is TCP, M[6] is only ACK, M[7] is 0: the class.
     assert_eq!(lines[2], "96 0 0 2,21 0 5 1,96 0 0 6,21 0 3 16,96 0 0 7,21 0 1 0,6 0 0 441909264,");
     assert_eq!(lines[3], "6 0 0 441909265");
 }

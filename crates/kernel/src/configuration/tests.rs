@@ -1,4 +1,5 @@
-//! Numbers and orders of whole configurations; the scripts of the ready policies are snapshots of the command.
+//! Numbers and order of whole configurations. The scripts of the built-in policies are snapshots of
+//! the command.
 
 use lastmile_linklayer::preset;
 use lastmile_queueing::classify::{Bound, rules};
@@ -14,7 +15,7 @@ fn kbit(kbit: u64) -> BitRate {
     BitRate::from_kbit_per_s(kbit)
 }
 
-/// Every command, whatever the kernel has: of a choice what is tried, and then both branches.
+/// Every command for any kernel: of a choice the command to try, and then both branches.
 fn commands(steps: &[Step], into: &mut Vec<String>) {
     for step in steps {
         match step {
@@ -30,7 +31,7 @@ fn commands(steps: &[Step], into: &mut Vec<String>) {
     }
 }
 
-/// On 512 kbit/s of bridged Ethernet in ATM cells.
+/// The configuration on 512 kbit/s of bridged Ethernet in ATM cells.
 fn of(queue: &Spec, names: &[&str]) -> (Configuration, Vec<String>) {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     let configuration = Configuration::new(&Request {
@@ -57,7 +58,7 @@ fn class(number: u16) -> ClassSpec {
     ClassSpec { matches: Match::Class(number), queue: Spec::fifo(10) }
 }
 
-/// What is said of the parts of the program.
+/// The remarks on the parts of the program.
 fn parts(configuration: &Configuration) -> Vec<String> {
     let about = configuration.steps.iter().find_map(|step| match step {
         Step::Choice { about, first, .. } if first.as_words().contains(&"bytecode".to_owned()) => Some(about.clone()),
@@ -134,7 +135,8 @@ fn the_last_match_becomes_the_first() {
     assert_eq!(order, ["DSCP 2 -> all", "DSCP 4 -> all", "DSCP 3 -> all", "DSCP 1 -> all", "what is left -> all"]);
 }
 
-/// Bytes of a connection are marked by nft, its rate nobody tells, and that rule alone is left out.
+/// nft marks a connection's bytes. A connection's rate has no counterpart, and only that rule is
+/// omitted.
 #[test]
 fn a_rule_that_cannot_be_told_is_left_out_and_said_to_be() {
     let bytes = Match::ConnectionBytes(Bound::Below, ByteCount::new(1000));
@@ -156,7 +158,7 @@ fn a_rule_that_cannot_be_told_is_left_out_and_said_to_be() {
     assert!(all.iter().any(|line| line.contains("ct original bytes < 1000")), "{all:#?}");
 }
 
-/// What u32 can do for pure ACKs: 11 sizes of TCP header for each family; an ACK with timestamps has 52 bytes.
+/// Pure ACKs by u32: 11 sizes of TCP header for each family; an ACK with timestamps has 52 bytes.
 #[test]
 fn without_bpf_pure_acks_are_told_by_every_size_of_header() {
     let priority = Spec::Priority { classes: vec![class(0), class(1)] };
@@ -184,8 +186,8 @@ fn what_regulates_acks_becomes_an_ack_filter_or_a_fifo_of_its_limit() {
     assert!(configuration.left_out[0].contains("Smart ACK Dropper"), "{:?}", configuration.left_out);
 }
 
-/// 512 000 / (3 * 424) packets of 69 bytes, 26/27 of that with OAM cells. Over PTM 578 bytes are 600 of frame, which are 609.375
-/// on the wire in the mean and 610 by themselves.
+/// 512 000 / (3 * 424) packets of 69 bytes, 26/27 of that with OAM cells. Over PTM 578 bytes are
+/// 600 of frame, which are on the wire 609.375 in the mean and 610 for a single frame.
 #[test]
 fn a_flood_has_the_rate_of_its_cells_or_blocks() {
     let flood = |rate, layer, by_cake| Flood { rate, layer, largest: ByteCount::new(1500), by_cake };
