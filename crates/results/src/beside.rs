@@ -1,4 +1,5 @@
-//! Live runs beside one another and beside the simulation: medians, their spread, and how far the two lie apart.
+//! Live runs compared with each other and with the simulation: medians, their spread, and the
+//! deviation.
 
 use serde::Serialize;
 
@@ -12,48 +13,48 @@ use crate::{Run, table};
 pub struct Beside {
     /// Name of the scenario.
     pub scenario: String,
-    /// Live runs.
+    /// Number of live runs.
     pub runs: usize,
-    /// A row a measure, phase by phase.
+    /// One row per measure, phase by phase.
     pub rows: Vec<Row>,
 }
 
 /// One measure.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// Which part of the run.
+    /// The phase.
     pub phase: String,
-    /// What it is measured of: a flow, a ping or a link.
+    /// The flow, ping or link.
     pub of: String,
-    /// What is measured.
+    /// The measured quantity.
     pub measure: Measure,
-    /// In the simulation.
+    /// The simulated value.
     pub simulated: Option<f64>,
-    /// Of the live runs.
+    /// The median of the live runs.
     pub median: f64,
-    /// The least of the live runs.
+    /// The minimum of the live runs.
     pub least: f64,
-    /// The most of the live runs.
+    /// The maximum of the live runs.
     pub most: f64,
-    /// How far the median is from the simulated value, as a share of that.
+    /// Relative deviation of the median from the simulated value.
     pub deviation: Option<f64>,
 }
 
-/// What is measured; the name tells the unit.
+/// A measured quantity; its name includes the unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
-    /// Payload delivered by a flow for each second of the phase.
+    /// Goodput of a flow in the phase.
     GoodputBps,
-    /// Segments that a flow sent again in the phase.
+    /// Segments that a flow retransmitted in the phase.
     Retransmissions,
-    /// Round-trip time of a ping: the median.
+    /// Median round-trip time of a ping.
     RttP50S,
-    /// The 99th percentile of it.
+    /// The 99th percentile of a ping's round-trip time.
     RttP99S,
-    /// Mean time in the queue of a link.
+    /// Mean queueing delay of a link.
     QueueDelayMeanS,
-    /// Share of the phase that the wire was busy.
+    /// Share of the phase during which the wire was busy.
     Utilisation,
 }
 
@@ -69,7 +70,7 @@ impl Measure {
         }
     }
 
-    /// In the unit of the table.
+    /// The value in the unit of the table.
     fn told(self, value: f64) -> String {
         match self {
             Self::GoodputBps => format!("{:.1}", value / 1e3),
@@ -95,8 +96,9 @@ impl Measure {
 }
 
 impl Beside {
-    /// The live runs among `runs`, beside the first simulated one if there is any. `None` where nothing can be compared: no live run, one
-    /// alone, or several that were given different things, of which a median means nothing.
+    /// The live runs among `runs`, compared with the first simulated one if there is any. `None` if
+    /// no comparison is possible: no live run, a single one without simulation, or several with
+    /// different inputs, whose median has no meaning.
     #[must_use]
     pub fn new(runs: &[Run]) -> Option<Self> {
         let of = |clock: Clock| runs.iter().map(|run| &run.summary).filter(move |summary| summary.clock == clock);
@@ -134,7 +136,7 @@ impl Beside {
         Some(Self { scenario: first.scenario.clone(), runs: live.len(), rows })
     }
 
-    /// For a terminal of `width` columns: a table a phase.
+    /// The tables for a terminal of `width` columns, one per phase.
     #[must_use]
     pub fn table(&self, width: u16) -> String {
         self.tables().iter().fold(String::new(), |mut text, table| {
@@ -143,7 +145,7 @@ impl Beside {
         })
     }
 
-    /// A table a phase, which its title names.
+    /// One table per phase, named in its title.
     pub(crate) fn tables(&self) -> Vec<Table> {
         let simulated = self.rows.iter().any(|row| row.simulated.is_some());
         let live = if self.runs > 1 { format!("live, median\nof {}", self.runs) } else { "live".to_owned() };
@@ -181,7 +183,7 @@ impl Beside {
     }
 }
 
-/// Everything that is compared of a phase: flows, pings, and the line in both directions.
+/// Everything that is compared in a phase: flows, pings, and the line in both directions.
 fn measures(phase: &Phase) -> Vec<(String, Measure)> {
     let each = |name: &String, measures: &[Measure]| -> Vec<(String, Measure)> {
         measures.iter().map(|measure| (name.clone(), *measure)).collect()
@@ -193,7 +195,7 @@ fn measures(phase: &Phase) -> Vec<(String, Measure)> {
     flows.chain(probes).chain(links).collect()
 }
 
-/// The middle of `sorted`, which is not empty; of two middles their mean.
+/// The median of `sorted`, which is not empty.
 fn median(sorted: &[f64]) -> f64 {
     let (half, odd) = (sorted.len() / 2, sorted.len() % 2 == 1);
     if odd { sorted[half] } else { f64::midpoint(sorted[half - 1], sorted[half]) }
@@ -226,7 +228,7 @@ mod tests {
         assert!((median(&[1.0, 2.0, 4.0, 9.0]) - 3.0).abs() < 1e-12);
     }
 
-    /// 440 against 400 kbit/s is 10 % more; what one of the live runs did not measure is left out.
+    /// 440 against 400 kbit/s is 10 % more. A measure that one of the live runs lacks is omitted.
     #[test]
     fn live_runs_have_median_least_and_most_and_their_deviation_from_the_simulation() {
         let runs = [

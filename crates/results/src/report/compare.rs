@@ -1,4 +1,5 @@
-//! Several runs of one scenario: a row for each, what they did over time in the same panels, and all results of each.
+//! Several runs of one scenario: a row for each, their series in common panels, and all results of
+//! each.
 
 use maud::{Markup, html};
 
@@ -11,12 +12,13 @@ use crate::comparison::{self, Comparison, Row};
 use crate::format;
 use crate::tabular::{self, Table};
 
-/// Panels half as wide as a page, which a phone shows whole.
+/// Half the width of a page, which a phone shows whole.
 const WIDTH: f64 = 500.0;
-/// Height of a line of names beside a panel, twice: a long name takes two.
+/// Height for a name next to a panel, which may take two lines.
 const NAME: f64 = 28.0;
 
-/// The body of a page of a comparison with at least one run. Of rows with several seeds the first seed is drawn; of one such row, every seed.
+/// The body of a page that compares at least one run. Rows with several seeds show the first seed;
+/// a single such row shows every seed.
 pub(crate) fn body(comparison: &Comparison) -> Markup {
     let runs = &drawn(comparison)[..];
     let first = &runs[0].summary;
@@ -57,7 +59,7 @@ pub(crate) fn body(comparison: &Comparison) -> Markup {
     }
 }
 
-/// The name of a run beside the colour of its lines.
+/// The name of a run with the colour of its lines.
 fn named(number: usize, label: &str) -> Markup {
     html! { span.swatch style={ "background:var(--c" (number % COLOURS) ")" } {} b { (label) } }
 }
@@ -70,7 +72,7 @@ fn drawn(comparison: &Comparison) -> Vec<Run> {
     }
 }
 
-/// A row each of the phase that the comparison is about.
+/// One row per run, of the phase that the comparison is about.
 fn summary(comparison: &Comparison) -> Markup {
     let measured = comparison.measured();
     let (columns, texts) = comparison::table(&measured);
@@ -106,7 +108,7 @@ fn summary(comparison: &Comparison) -> Markup {
     }
 }
 
-/// Live runs beside the simulation: deviations, and the spread over runs.
+/// Live runs compared with the simulation: deviations, and the spread over runs.
 fn live_beside(runs: &[Run]) -> Markup {
     let beside = Beside::new(runs);
     html! {
@@ -121,7 +123,7 @@ fn live_beside(runs: &[Run]) -> Markup {
     }
 }
 
-/// Small multiples: every quantity, a panel a run, on equal scales.
+/// Small multiples: every quantity, one panel per run, on equal scales.
 fn each_quantity(runs: &[Run], frame: &Frame) -> Markup {
     let columns = panels::panels(runs, |_| true);
     let rows = columns.first().map_or(0, Vec::len);

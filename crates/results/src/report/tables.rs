@@ -6,12 +6,13 @@ use crate::format;
 use crate::schema::{Flow, Phase, PhaseFlow, Summary};
 use crate::tabular::{self, Kind, Table};
 
-/// A table of the page shows this many rows; `summary.json` has them all.
+/// The most rows of a table in the page; `summary.json` has them all.
 const MOST_ROWS: usize = 200;
-/// Flows whose limits are told without asking.
+/// The most flows whose limits are shown without a click.
 const EXPLAINED_AT_ONCE: usize = 4;
 
-/// What limited each flow, in words, by phase: the first flows at once, the others on request.
+/// The limits of each flow, in words, by phase: of the first flows directly, of the others after a
+/// click.
 pub(crate) fn why(summary: &Summary) -> Markup {
     let told = tabular::told_first(summary);
     let (first, others) = told.split_at(told.len().min(EXPLAINED_AT_ONCE));
@@ -39,7 +40,7 @@ fn why_flow(summary: &Summary, flow: &Flow) -> Markup {
             @if let (Some(bound), Some(by)) = (flow.bound_bps, &flow.bound_by) { ", bound " (format::rate(bound)) " by " (by) }
         }
         @let told = || phases.iter().filter(|(_, in_phase)| !in_phase.explanation.is_empty());
-        // Of what waits for nothing, phases have no more to tell.
+        // Phases add no information for a source that does not wait.
         @if flow.tcp.is_some() && told().count() > 1 {
             ul.why {
                 @for (phase, in_phase) in told() {
@@ -82,7 +83,7 @@ pub(crate) fn all(summary: &Summary) -> Markup {
     }
 }
 
-/// Why some flows of a table have no bound.
+/// The reason why some flows of a table have no bound.
 fn unbounded(summary: &Summary) -> Markup {
     html! {
         @if summary.flows.iter().any(|flow| &*flow.kind == "web" && flow.bound_bps.is_none()) {

@@ -10,7 +10,7 @@ fn has(value: &serde_json::Value, expected: &str) {
     }
 }
 
-/// Other programs rely on these keys: the result schema of the design, section 9.
+/// Keys on which other programs rely: the result schema of the design, section 9.
 #[test]
 fn the_promised_keys_are_there() {
     let summary = Summary {

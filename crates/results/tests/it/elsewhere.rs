@@ -1,4 +1,4 @@
-//! A line says where something else than the access line is the limit.
+//! Notes name other limits than the access line.
 
 use lastmile_results::{Origin, summarise};
 use lastmile_scenario::Scenario;
@@ -47,7 +47,8 @@ fn simulated(text: &str) -> lastmile_results::Summary {
     summarise(&Origin::default(), &network, &outcome)
 }
 
-/// ACKs that waited behind the upload arrive together, and 1500 segments leave the server at once: its own port has room for them.
+/// ACKs that waited behind the upload arrive together and release 1500 segments from the server at
+/// once: its port can queue them.
 #[test]
 fn by_default_packets_are_dropped_at_the_line_alone() {
     for seed in 1..=3 {
@@ -61,7 +62,8 @@ fn by_default_packets_are_dropped_at_the_line_alone() {
     }
 }
 
-/// Requests leave every 100 ms from a random start on, and replies take 20 ms: with some seeds the last is under way at the end.
+/// Requests are sent every 100 ms from a random start on, and replies take 20 ms: with some seeds
+/// the last is in flight at the end.
 #[test]
 fn a_request_under_way_at_the_end_is_not_lost() {
     let probes = (1..=20).flat_map(|seed| ["icmp", "udp"].map(|protocol| (seed, protocol))).map(|(seed, protocol)| {

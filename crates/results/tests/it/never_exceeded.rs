@@ -1,4 +1,4 @@
-//! A bound is a bound: no flow of any run exceeds it, over its life or in a phase.
+//! No flow of any run exceeds its bound, over its life or in a phase.
 
 use lastmile_results::{Origin, summarise};
 use lastmile_scenario::Scenario;
@@ -33,7 +33,7 @@ fn queue() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A direction; cells may have OAM cells among them.
+/// A direction, possibly with OAM cells.
 fn direction(kbit: std::ops::Range<u32>) -> impl Strategy<Value = String> {
     let loss = select(vec!["0 %", "0 %", "0.5 %", "3 %"]);
     let compression = select(vec!["none", "none", "vj", "10 %"]);
