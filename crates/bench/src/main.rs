@@ -1,7 +1,7 @@
-//! `make bench`: how fast and how small the simulator is, beside the machine's yardstick.
+//! `make bench`: speed and memory of the simulator, compared with a baseline of the machine.
 //!
-//! Each measurement runs in a process of its own, so that its peak memory is its own; a bare binary heap runs at the same
-//! pending sizes in the same run, so that a slow or busy machine shows.
+//! Each measurement runs in a separate process, so that its peak memory is its own. A bare binary
+//! heap runs at the same pending sizes in the same run, so that a slow or busy machine is visible.
 
 #![allow(
     clippy::print_stdout,
@@ -32,11 +32,12 @@ use comfy_table::{LineStyle, Table, TableStyle};
 
 use child::Measurement;
 
-/// Measures the simulator beside the machine's yardstick.
+/// Measure the simulator and a baseline of the machine.
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {
-    /// Times that each measurement runs; the best counts, since noise only ever adds.
+    /// Times that each measurement runs; the fastest counts, because disturbances only slow a run
+    /// down.
     #[arg(long, default_value_t = 5)]
     repeat: u32,
     /// Only measurements whose name contains this.
@@ -48,13 +49,13 @@ struct Arguments {
     /// Do not count instructions, which needs valgrind and takes some minutes.
     #[arg(long)]
     no_instructions: bool,
-    /// Run this one measurement here, and print it as a line of JSON.
+    /// Run this one measurement in this process, and print it as a line of JSON.
     #[arg(long, hide = true)]
     child: Option<String>,
-    /// With `--child`: as little as its instructions can be told from.
+    /// With `--child`: the shortest run from which instructions can be counted.
     #[arg(long, hide = true)]
     brief: bool,
-    /// Accepted, since `cargo bench` passes it.
+    /// Accepted, because `cargo bench` passes it.
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -80,7 +81,7 @@ fn main() -> ExitCode {
         }
     }
     for name in names {
-        // They take turns of their own.
+        // Live measurements take turns by themselves.
         let repeat = if live::is_one(&name) { 1 } else { arguments.repeat };
         match child::best_of(&name, repeat) {
             Ok(mut measurement) => {
