@@ -1,4 +1,4 @@
-//! What `--json` prints. Names carry their units; what is not known is `null`.
+//! The document that `--json` prints. Names include their units; unknown values are `null`.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -12,7 +12,8 @@ use super::group::GroupBy;
 use super::read::Analysed;
 use super::run::Beside;
 
-/// A direction counts for fairness if it has this share of the payload of its connection, and a full segment.
+/// The least share of a connection's payload from which a direction counts for fairness, together
+/// with a full segment.
 const OF_THE_PAYLOAD: f64 = 0.1;
 
 #[derive(Serialize)]
@@ -51,7 +52,7 @@ pub(super) struct Row {
     pub(super) from: String,
     pub(super) to: String,
     pub(super) opener_seen: bool,
-    /// Where the capture stands: `sender`, `between`, `receiver`; `null` if that is not sure.
+    /// The position of the capture: `sender`, `between`, `receiver`; `null` if unknown.
     pub(super) vantage: Option<&'static str>,
     pub(super) to_sender_s: Option<f64>,
     pub(super) to_receiver_s: Option<f64>,
@@ -110,7 +111,8 @@ pub(super) struct Row {
     pub(super) zero_window_s: f64,
     pub(super) longest_stall_s: f64,
     pub(super) pauses: u64,
-    /// Where `limited_by` comes from: `packets`, `timestamps`, `round_trip`; `null` where the vantage hides it.
+    /// The basis of `limited_by`: `packets`, `timestamps`, `round_trip`; `null` if the capture's
+    /// position does not allow a verdict.
     pub(super) limits_from: Option<&'static str>,
     pub(super) limited_by: BTreeMap<&'static str, f64>,
     pub(super) limit: String,
@@ -118,14 +120,14 @@ pub(super) struct Row {
     pub(super) from_ip: String,
     #[serde(skip)]
     pub(super) to_ip: String,
-    /// It is large enough to count for fairness.
+    /// True if it is large enough to count for fairness.
     #[serde(skip)]
     pub(super) counts: bool,
     #[serde(skip)]
     pub(super) group: Option<String>,
 }
 
-/// How evenly the connections of one direction and group shared.
+/// Fairness among the connections of one direction and group.
 #[derive(Serialize)]
 pub(super) struct Group {
     pub(super) group: Option<String>,
@@ -143,14 +145,14 @@ pub(super) struct Group {
     pub(super) explanation: String,
 }
 
-/// Where the capture stands, by all its connections.
+/// The position of the capture, by all its connections.
 #[derive(Serialize)]
 pub(super) struct Stands {
-    /// The address that it stands next to, if that is one of every connection whose vantage is known.
+    /// The address next to the capture, if it belongs to every connection with a known position.
     pub(super) next_to: Option<String>,
     pub(super) to_it_s: Option<f64>,
     pub(super) to_the_others_s: Option<f64>,
-    /// Rows by vantage.
+    /// Number of rows by position.
     pub(super) at_sender: usize,
     pub(super) between: usize,
     pub(super) at_receiver: usize,
@@ -181,8 +183,8 @@ impl Stands {
     }
 }
 
-/// The whole round trip of a direction, median and 95th percentile. Away from the sender it has two parts: medians are added, and the 95th
-/// percentile of the larger part to the median of the other.
+/// The whole round trip of a direction, median and 95th percentile. Away from the sender it has two
+/// parts: medians are added, and the 95th percentile of the larger part to the median of the other.
 fn round_trip(direction: &Direction) -> (Option<Duration>, Option<Duration>) {
     let own = direction.round_trips;
     if !matches!(direction.vantage, Vantage::Between | Vantage::Receiver) {
@@ -235,7 +237,7 @@ impl Row {
         let up = name == "up";
         let addresses = if up { connection.addresses } else { connection.addresses.reversed() };
         let handshake = connection.handshake;
-        // What the receiver of this direction offered.
+        // The options that the receiver of this direction offered.
         let offered = if up { handshake.syn_ack } else { handshake.syn };
         let both = handshake.syn.zip(handshake.syn_ack);
         let seconds = |span: Option<Duration>| span.map(Duration::as_secs_f64);
@@ -331,7 +333,7 @@ impl Row {
     }
 }
 
-/// A transfer, not what asks for one.
+/// True for a transfer, false for the requests of one.
 #[expect(clippy::cast_precision_loss, reason = "statistics")]
 fn counts_for_fairness(direction: &Direction, other: &Direction) -> bool {
     let payload = (direction.bytes_new + other.bytes_new) as f64;
@@ -345,7 +347,7 @@ fn share(part: u64, all: u64) -> Option<f64> {
     (all > 0).then(|| part as f64 / all as f64)
 }
 
-/// By group and direction, in the order of their names; without groups by direction alone.
+/// By group and direction, in the order of their names; without groups by direction only.
 fn groups(rows: &[Row]) -> Vec<Group> {
     let mut shares: BTreeMap<(Option<&String>, &'static str), Vec<Share>> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.counts) {

@@ -1,4 +1,4 @@
-//! The run's own counters beside those of a capture.
+//! The run's own counters, compared with those of a capture.
 
 use lastmile_results::Summary;
 use lastmile_results::schema::Flow;
@@ -6,19 +6,20 @@ use serde::Serialize;
 
 use super::document::Row;
 
-/// Counters of a run and of the capture, of all TCP flows together.
+/// Counters of a run and of the capture, summed over all TCP flows.
 #[derive(Serialize)]
 pub(super) struct Beside {
     pub(super) scenario: String,
     pub(super) counters: Vec<Counter>,
 }
 
-/// A counter twice.
+/// A counter of the run and of the capture.
 #[derive(Serialize)]
 pub(super) struct Counter {
     pub(super) direction: String,
     pub(super) name: &'static str,
-    /// `null` where the run does not tell, such as a kernel that does not count fast retransmits.
+    /// `null` if the run does not count it, for example a kernel without a counter of fast
+    /// retransmits.
     pub(super) run: Option<u64>,
     /// `null` without a capture.
     pub(super) capture: Option<u64>,

@@ -1,4 +1,5 @@
-//! What happened when, as samples for `series.parquet`: entities are connections and directions, such as `3 down`.
+//! Events as samples for `series.parquet`: entities are connections and directions, such as
+//! `3 down`.
 
 use lastmile_analysis::{Connection, Direction};
 use lastmile_results::Series;
@@ -15,7 +16,7 @@ pub(super) fn of(analysed: &Analysed) -> Vec<Series> {
     analysed.connections.iter().enumerate().flat_map(both).collect()
 }
 
-/// Of an event its ordinal number, of a pause its length, each at its time.
+/// The ordinal number of each event and the length of each pause, at its time.
 fn of_one(entity: &str, direction: &Direction) -> Vec<Series> {
     let ordinals = |times: &[Instant]| -> Vec<(f64, f64)> {
         times.iter().zip(1_u32..).map(|(at, number)| (at.as_secs_f64(), f64::from(number))).collect()

@@ -1,4 +1,5 @@
-//! What people read: a table of connections, how evenly they shared, and all of one connection.
+//! The output for people: a table of connections, their fairness, and all results of one
+//! connection.
 
 use std::fmt::Write as _;
 
@@ -13,7 +14,7 @@ use super::read::Analysed;
 use crate::failure::{Failure, Result};
 use crate::printer::Printer;
 
-/// Of a capture that was not read to its end, how far it was read and why no further.
+/// For a capture that was not read to its end: the position of the error, and its cause.
 pub(super) fn broken(document: &Document) -> Option<String> {
     let why = document.broken.as_ref()?;
     Some(format!(
@@ -25,7 +26,7 @@ pub(super) fn broken(document: &Document) -> Option<String> {
     ))
 }
 
-/// What is odd about the file, on standard error.
+/// Prints warnings about the file on standard error.
 pub(super) fn tell(document: &Document, printer: &mut Printer) {
     let Document { file, packets, .. } = document;
     let mut warn = |text: String| printer.talk(&format!("warning: {file}: {text}"));
@@ -47,7 +48,7 @@ pub(super) fn tell(document: &Document, printer: &mut Printer) {
     }
 }
 
-/// A capture: its connections, how evenly they shared, and the run beside it.
+/// The tables of a capture: its connections, their fairness, and the run's counters.
 pub(super) fn all(document: &Document, most: usize, printer: &mut Printer) -> Result<()> {
     if let Some(broken) = broken(document) {
         printer.data(&format!("{broken}\n"))?;
@@ -89,7 +90,7 @@ pub(super) fn all(document: &Document, most: usize, printer: &mut Printer) -> Re
     Ok(printer.data(&text)?)
 }
 
-/// Where the capture stands, in a line; nothing where there are no connections.
+/// The position of the capture, in one line; empty without connections.
 fn stands(stands: &Stands) -> String {
     let mut text = match (stands, &stands.next_to) {
         (Stands { to_it_s: Some(near), to_the_others_s: Some(far), .. }, Some(address)) => {
@@ -215,7 +216,7 @@ fn groups(text: &mut String, document: &Document) {
     }
 }
 
-/// What held a direction most, in words; with the bound where that is a window.
+/// The main limit of a direction, in words; with the bound for a window.
 pub(super) fn limit(direction: &Direction, round_trip: Option<Duration>) -> String {
     if direction.limits_from.is_none() {
         return "does not show from here".to_owned();
@@ -236,7 +237,7 @@ pub(super) fn limit(direction: &Direction, round_trip: Option<Duration>) -> Stri
         (Limit::CongestionWindow, _, Some(trip)) => {
             let least: f64 =
                 [direction.to_sender, direction.to_receiver].into_iter().flatten().map(Duration::as_secs_f64).sum();
-            // A round trip that has doubled has a full queue in it.
+            // A round trip of twice the minimum includes a queue.
             let queue = if trip >= 2.0 * least { " (a queue stands on the line)" } else { "" };
             format!("congestion window {share}{queue}")
         }
@@ -245,7 +246,7 @@ pub(super) fn limit(direction: &Direction, round_trip: Option<Duration>) -> Stri
     }
 }
 
-/// Everything of one connection.
+/// Prints all results of one connection.
 pub(super) fn one(analysed: &Analysed, document: &Document, wanted: usize, printer: &mut Printer) -> Result<()> {
     let count = analysed.connections.len();
     let Some(connection) = wanted.checked_sub(1).and_then(|index| analysed.connections.get(index)) else {

@@ -1,4 +1,4 @@
-//! What only real packets have, for a terminal.
+//! Results of real packets only, for a terminal.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ pub(super) fn table(live: &Live) -> String {
     format!("{text}\n{}{}", incidents(live, ""), devices::table(&live.line))
 }
 
-/// What a user should know if there was any, each line beginning with `label`.
+/// Notes on incidents, if there were any, each line beginning with `label`.
 pub(super) fn incidents(live: &Live, label: &str) -> String {
     let mut text = String::new();
     let label = if label.is_empty() { String::new() } else { format!("{label}: ") };
