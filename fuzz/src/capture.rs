@@ -1,9 +1,9 @@
-//! Capture files, link layers, cut headers, and the analysis of whatever connections come out.
+//! Capture files, link layers, truncated headers, and the analysis of the resulting connections.
 
 use lastmile_analysis::{Analysis, Direction, parse_captured};
 use lastmile_scenario::capture;
 
-/// Panics when a property does not hold.
+/// Panics if a property does not hold.
 pub fn check(input: &[u8]) {
     let mut analysis = Analysis::new();
     let (mut payload, mut times) = (0, capture::Times::default());
