@@ -24,6 +24,6 @@ pub fn check(input: &[u8]) {
 }
 
 fn bytes(direction: &Direction) -> u64 {
-    assert!(direction.repeats.packets() <= direction.packets, "a packet is one repeat at most");
-    direction.bytes_new + direction.bytes_repeated + direction.bytes_probed
+    assert!(direction.repeats.packets() <= direction.volume.packets, "a packet is one repeat at most");
+    direction.volume.bytes_new + direction.volume.bytes_repeated + direction.volume.bytes_probed
 }

@@ -29,15 +29,15 @@ pub fn parse_captured(bytes: &[u8]) -> Result<(Parsed, bool), ParseError> {
     }
     let mut short = [0; LONGEST];
     short[..bytes.len()].copy_from_slice(bytes);
-    let told = 4 * (bytes[tcp + DATA_OFFSET_AT] >> 4);
+    let claimed_len = 4 * (bytes[tcp + DATA_OFFSET_AT] >> 4);
     short[tcp + DATA_OFFSET_AT] = (there as u8 / 4) << 4 | bytes[tcp + DATA_OFFSET_AT] & 0x0f;
     let mut parsed = parse_headers(&short[..tcp + there])?;
-    let header_len = tcp + usize::from(told);
+    let header_len = tcp + usize::from(claimed_len);
     if header_len > usize::from(parsed.meta.ip_len) {
         return Err(ParseError::Length {
             offset: tcp + DATA_OFFSET_AT,
             field: "data offset",
-            value: usize::from(told / 4),
+            value: usize::from(claimed_len / 4),
         });
     }
     parsed.meta.header_len = header_len as u8;

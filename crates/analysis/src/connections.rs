@@ -12,7 +12,7 @@ use lastmile_units::{Duration, Instant};
 
 use crate::half::Half;
 use crate::outcome::{Connection, Handshake, Opener};
-use crate::turnaround::Told;
+use crate::turnaround::Feedback;
 
 /// The interface at which a packet was captured, in a capture of several interfaces.
 ///
@@ -179,9 +179,9 @@ impl State {
             // Every segment has these options (RFC 7323, appendix A).
             own.size.options = 12;
             if packet.flags.contains(TcpFlags::ACK) {
-                own.answer = own.turnaround.echoed(now, echo);
+                own.sender.answer = own.sender.turnaround.echoed(now, echo);
             }
-            other.turnaround.passed(value, Told::new(now, packet));
+            other.sender.turnaround.passed(value, Feedback::new(now, packet));
         }
         if packet.flags.contains(TcpFlags::SYN) {
             other.size.announced = packet.options().syn_options().mss;
@@ -193,13 +193,13 @@ impl State {
     /// Stores options and times of the packets that open the connection.
     fn handshake(&mut self, now: Instant, side: usize, packet: &Meta) {
         let flags = packet.flags;
-        let told = (now, packet.options().syn_options(), packet.options().timestamps().is_some());
+        let offered = (now, packet.options().syn_options(), packet.options().timestamps().is_some());
         match (flags.contains(TcpFlags::SYN), flags.contains(TcpFlags::ACK)) {
             (true, false) => {
                 self.opener.get_or_insert(side);
                 self.first_syn.get_or_insert(now);
                 if self.syn_ack.is_none() {
-                    self.syn = Some(told);
+                    self.syn = Some(offered);
                 }
             }
             (true, true) => {
@@ -208,7 +208,7 @@ impl State {
                     self.opened[side] = Some(now.since(at));
                 }
                 if self.took.is_none() {
-                    self.syn_ack = Some(told);
+                    self.syn_ack = Some(offered);
                 }
                 self.agree();
             }
@@ -230,10 +230,10 @@ impl State {
         // RFC 7323, section 2.2: windows are scaled if both sides offered it, each by its own
         // shift.
         let scaled = syn.window_scale.zip(answer.window_scale);
-        self.halves[opener].shift = Some(scaled.map_or(0, |(_, answer)| answer));
-        self.halves[1 - opener].shift = Some(scaled.map_or(0, |(own, _)| own));
+        self.halves[opener].window.shift = Some(scaled.map_or(0, |(_, answer)| answer));
+        self.halves[1 - opener].window.shift = Some(scaled.map_or(0, |(own, _)| own));
         for half in &mut self.halves {
-            half.may_sack = syn.sack_permitted && answer.sack_permitted;
+            half.sack.allowed = syn.sack_permitted && answer.sack_permitted;
         }
     }
 

@@ -103,12 +103,14 @@ fn explain(shares: &[Share], fairness: &Fairness) -> String {
         let mean = mean(waiting.iter().map(|share| share.timer_share)) * 100.0;
         let names = names(&waiting);
         return format!(
-            "{names} spent {mean:.0} % of the time waiting for retransmission timers; without these waits the index would be {without:.2} instead of {index:.2}"
+            "{names} spent {mean:.0} % of the time waiting for retransmission timers; \
+             without these waits the index would be {without:.2} instead of {index:.2}"
         );
     }
     if let Some(correlation) = fairness.correlation_with_timeouts.filter(|correlation| *correlation <= -TELLING) {
         return format!(
-            "goodput falls with the number of timeouts (correlation {correlation:.2}, {:.0} bit/s for each), and not by the waiting alone: each also closes the congestion window",
+            "goodput falls with the number of timeouts (correlation {correlation:.2}, {:.0} bit/s for each), \
+             and not by the waiting alone: each also closes the congestion window",
             fairness.bps_per_timeout.unwrap_or(0.0)
         );
     }
@@ -120,10 +122,10 @@ fn explain(shares: &[Share], fairness: &Fairness) -> String {
     if let Some(correlation) = fairness.correlation_with_inverse_rtt.filter(|correlation| *correlation >= TELLING) {
         return format!("goodput goes with the inverse of the round trip (correlation {correlation:.2})");
     }
-    let held = above(shares, |share| share.window_share);
-    if !held.is_empty() && held.len() < shares.len() {
-        let mean = mean(held.iter().map(|share| share.window_share)) * 100.0;
-        return format!("{} were held by the receiver's window for {mean:.0} % of the time", names(&held));
+    let limited = above(shares, |share| share.window_share);
+    if !limited.is_empty() && limited.len() < shares.len() {
+        let mean = mean(limited.iter().map(|share| share.window_share)) * 100.0;
+        return format!("{} were held by the receiver's window for {mean:.0} % of the time", names(&limited));
     }
     format!("neither timeouts, round trips, windows nor idle applications explain it (index {index:.2})")
 }
@@ -197,7 +199,8 @@ mod tests {
         assert!((fairness.bps_per_timeout.unwrap() + 12.5).abs() < 1e-9);
         assert_eq!(
             fairness.explanation,
-            "connection 3 spent 50 % of the time waiting for retransmission timers; without these waits the index would be 1.00 instead of 0.93"
+            "connection 3 spent 50 % of the time waiting for retransmission timers; \
+             without these waits the index would be 1.00 instead of 0.93"
         );
     }
 

@@ -10,7 +10,10 @@
 //! | --- | --- |
 //! | `connections.rs` | assignment of packets to connections; the opener of each |
 //! | `captured.rs` | headers truncated by a snap length |
-//! | `half.rs` | one direction: its data, and the ACKs of the other side |
+//! | `half.rs` | one direction: its data |
+//! | `half/acks.rs` | the ACKs of the other side |
+//! | `half/limits.rs` | the limits of its sender over time; the results |
+//! | `half/state.rs` | the parts of its state |
 //! | `half/cause.rs` | the cause of a retransmission |
 //! | `sent.rs` | unacknowledged segments |
 //! | `ranges.rs` | ranges acknowledged by SACK |
@@ -40,7 +43,10 @@ mod vantage;
 pub use captured::parse_captured;
 pub use connections::{Analysis, Sighting};
 pub use limit::{Limit, Shares};
-pub use outcome::{Connection, Direction, Handshake, MOST_PAUSES, Opener, Pause, Repeats, RoundTrips};
+pub use outcome::{
+    Acks, Connection, Delays, Direction, Events, Handshake, Limits, MOST_PAUSES, Opener, Pause, Position, Repeats,
+    RoundTrips, Volume, Window,
+};
 pub use sender::Basis;
 pub use sent::MOST_OUTSTANDING;
 pub use vantage::Vantage;

@@ -57,22 +57,8 @@ pub struct Handshake {
 /// One direction of a connection: its data, and the ACKs of the other side.
 #[derive(Clone, Debug, Default)]
 pub struct Direction {
-    /// Packets of any kind.
-    pub packets: u64,
-    /// Packets with payload.
-    pub data_packets: u64,
-    /// IP bytes of all packets.
-    pub ip_bytes: u64,
-    /// Payload bytes captured for the first time.
-    pub bytes_new: u64,
-    /// Payload bytes captured before: retransmitted, or duplicated by the network.
-    pub bytes_repeated: u64,
-    /// Payload bytes of window probes and keep-alives.
-    pub bytes_probed: u64,
-    /// Payload bytes acknowledged by the other side.
-    pub bytes_acknowledged: u64,
-    /// Acknowledged bytes that the capture missed.
-    pub bytes_unseen: u64,
+    /// Packets and bytes.
+    pub volume: Volume,
     /// Time from the connection's first packet to the last new data or acknowledgement of this
     /// direction.
     pub active: Duration,
@@ -89,6 +75,46 @@ pub struct Direction {
     pub dscp: Option<u8>,
     /// Retransmissions and their causes.
     pub repeats: Repeats,
+    /// Round trips on both sides of the capture.
+    pub delays: Delays,
+    /// ACKs of the other side.
+    pub acks: Acks,
+    /// The receiver's window.
+    pub window: Window,
+    /// The sender's limits.
+    pub limits: Limits,
+    /// The position of the capture.
+    pub position: Position,
+    /// Events and their times.
+    pub events: Events,
+    /// Unacknowledged segments whose records were removed at [`crate::MOST_OUTSTANDING`].
+    pub forgotten: u64,
+}
+
+/// Packets and bytes of a direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Volume {
+    /// Packets of any kind.
+    pub packets: u64,
+    /// Packets with payload.
+    pub data_packets: u64,
+    /// IP bytes of all packets.
+    pub ip_bytes: u64,
+    /// Payload bytes captured for the first time.
+    pub bytes_new: u64,
+    /// Payload bytes captured before: retransmitted, or duplicated by the network.
+    pub bytes_repeated: u64,
+    /// Payload bytes of window probes and keep-alives.
+    pub bytes_probed: u64,
+    /// Payload bytes acknowledged by the other side.
+    pub bytes_acknowledged: u64,
+    /// Acknowledged bytes that the capture missed.
+    pub bytes_unseen: u64,
+}
+
+/// Round trips on both sides of the capture.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Delays {
     /// Round trips from the capture to the receiver and back.
     pub round_trips: RoundTrips,
     /// Round trips from the capture to the sender and back with data in flight: from an ACK to the
@@ -97,31 +123,56 @@ pub struct Direction {
     /// The fastest of the last few round trips to the sender, including times when it had no data
     /// to send.
     pub turnaround: Option<Duration>,
-    /// Pure ACKs for this direction.
-    pub acks: u64,
+}
+
+/// ACKs for a direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Acks {
+    /// Pure ACKs.
+    pub pure: u64,
     /// Duplicate ACKs among them (RFC 5681, section 2).
-    pub duplicate_acks: u64,
+    pub duplicate: u64,
     /// ACKs whose distance from the preceding ACK can be compared with the distance of the data.
-    pub spaced_acks: u64,
+    pub spaced: u64,
     /// ACKs at less than half the distance of the data that they acknowledge (ACK compression:
-    /// Zhang, Shenker and Clark 1991; Mogul 1992), among `spaced_acks`.
-    pub compressed_acks: u64,
+    /// Zhang, Shenker and Clark 1991; Mogul 1992), among `spaced`.
+    pub compressed: u64,
+}
+
+/// The receiver's window over time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Window {
     /// Largest window that the receiver offered; `None` for an unknown scale.
-    pub max_window: Option<u64>,
+    pub max: Option<u64>,
     /// Number of times the window closed.
-    pub zero_windows: u64,
+    pub closings: u64,
     /// Time with a closed window.
-    pub zero_window: Duration,
-    /// Time by the sender's limit; empty if the capture's position does not allow a verdict.
-    pub limits: Shares,
+    pub closed: Duration,
+}
+
+/// The sender's limits.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits {
+    /// Time by limit; empty if the capture's position does not allow a verdict.
+    pub shares: Shares,
     /// The basis of that verdict.
-    pub limits_from: Option<Basis>,
-    /// The position of the capture.
+    pub basis: Option<Basis>,
+}
+
+/// The position of the capture.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Position {
+    /// The end that is next to the capture.
     pub vantage: Vantage,
     /// The fastest round trip from the capture to the sender.
     pub to_sender: Option<Duration>,
     /// The fastest round trip from the capture to the receiver.
     pub to_receiver: Option<Duration>,
+}
+
+/// Events of a direction and their times.
+#[derive(Clone, Debug, Default)]
+pub struct Events {
     /// Pauses above a second between packets with payload, the first [`MOST_PAUSES`].
     pub pauses: Vec<Pause>,
     /// Number of all such pauses.
@@ -132,8 +183,6 @@ pub struct Direction {
     pub timeouts_at: Vec<Instant>,
     /// Start times of fast retransmits, the first [`MOST_PAUSES`].
     pub fast_retransmits_at: Vec<Instant>,
-    /// Unacknowledged segments whose records were removed at [`crate::MOST_OUTSTANDING`].
-    pub forgotten: u64,
 }
 
 /// Retransmitted packets. The first six fields are causes: each packet has one.

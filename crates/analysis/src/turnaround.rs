@@ -17,7 +17,7 @@ const ANSWERS: usize = 8;
 
 /// A packet towards the sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Told {
+pub(crate) struct Feedback {
     /// Time at the capture.
     pub(crate) at: Instant,
     /// The acknowledgement number and the offered window, unscaled.
@@ -27,7 +27,7 @@ pub(crate) struct Told {
     pub(crate) is_syn: bool,
 }
 
-impl Told {
+impl Feedback {
     pub(crate) fn new(at: Instant, packet: &Meta) -> Self {
         let ack = packet.flags.contains(TcpFlags::ACK).then_some(packet.ack);
         Self { at, ack, window: packet.window, is_syn: packet.flags.contains(TcpFlags::SYN) }
@@ -37,9 +37,9 @@ impl Told {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turnaround {
     /// Timestamps sent towards the sender, in order, and the last packet with each.
-    values: VecDeque<(u32, Told)>,
+    values: VecDeque<(u32, Feedback)>,
     /// The timestamp that the sender echoed last.
-    known: Option<(u32, Told)>,
+    known: Option<(u32, Feedback)>,
     answers: VecDeque<Duration>,
     least: Option<Duration>,
     /// Response times with data in flight: the answered ACK triggered the transmission.
@@ -48,16 +48,16 @@ pub(crate) struct Turnaround {
 
 impl Turnaround {
     /// Records a packet towards the sender with this timestamp.
-    pub(crate) fn passed(&mut self, value: u32, told: Told) {
+    pub(crate) fn passed(&mut self, value: u32, feedback: Feedback) {
         match self.values.back_mut() {
-            Some((last, packet)) if *last == value => *packet = told,
+            Some((last, packet)) if *last == value => *packet = feedback,
             // The packet is out of order.
             Some((last, _)) if !is_after(value, *last) => {}
             _ => {
                 if self.values.len() == VALUES {
                     self.values.pop_front();
                 }
-                self.values.push_back((value, told));
+                self.values.push_back((value, feedback));
             }
         }
     }
@@ -66,23 +66,23 @@ impl Turnaround {
     /// first echo of it.
     pub(crate) fn echoed(&mut self, now: Instant, echo: u32) -> Option<Duration> {
         let place = self.values.partition_point(|(value, _)| is_after(echo, *value));
-        let (_, told) = self.values.get(place).filter(|(value, _)| *value == echo)?;
-        let told = *told;
-        self.known = Some((echo, told));
+        let (_, feedback) = self.values.get(place).filter(|(value, _)| *value == echo)?;
+        let feedback = *feedback;
+        self.known = Some((echo, feedback));
         // Packets repeat an echo until there is a newer one; only the first gives a response time.
         self.values.drain(..=place);
         if self.answers.len() == ANSWERS {
             self.answers.pop_front();
         }
-        let took = now.since(told.at);
+        let took = now.since(feedback.at);
         self.answers.push_back(took);
         self.least = Some(self.least.map_or(took, |least| least.min(took)));
         Some(took)
     }
 
     /// The packet whose timestamp is `echo`, if that is the sender's latest echo.
-    pub(crate) fn known(&self, echo: u32) -> Option<Told> {
-        self.known.filter(|(value, _)| *value == echo).map(|(_, told)| told)
+    pub(crate) fn known(&self, echo: u32) -> Option<Feedback> {
+        self.known.filter(|(value, _)| *value == echo).map(|(_, feedback)| feedback)
     }
 
     /// The fastest of the latest response times.
@@ -109,20 +109,20 @@ mod tests {
         Instant::ZERO.saturating_add(Duration::from_ms(ms))
     }
 
-    fn told(ms: u64) -> Told {
-        Told { at: at(ms), ack: Some(SeqNumber::new(ms as u32)), window: 1, is_syn: false }
+    fn feedback(ms: u64) -> Feedback {
+        Feedback { at: at(ms), ack: Some(SeqNumber::new(ms as u32)), window: 1, is_syn: false }
     }
 
     #[test]
     fn an_echo_answers_the_last_packet_with_its_value_once() {
         let mut turnaround = Turnaround::default();
-        turnaround.passed(7, told(0));
-        turnaround.passed(7, told(3));
-        turnaround.passed(8, told(4));
+        turnaround.passed(7, feedback(0));
+        turnaround.passed(7, feedback(3));
+        turnaround.passed(8, feedback(4));
         turnaround.echoed(at(10), 7);
         assert_eq!(turnaround.fastest(), Some(Duration::from_ms(7)));
         turnaround.echoed(at(90), 7);
-        assert_eq!(turnaround.known(7), Some(told(3)));
+        assert_eq!(turnaround.known(7), Some(feedback(3)));
         turnaround.echoed(at(104), 8);
         assert_eq!((turnaround.fastest(), turnaround.known(7)), (Some(Duration::from_ms(7)), None));
     }
@@ -133,10 +133,10 @@ mod tests {
         let mut turnaround = Turnaround::default();
         let value = |ms: u64| (u32::MAX - 500).wrapping_add(ms as u32);
         for ms in 0..2_000 {
-            turnaround.passed(value(ms), told(ms));
+            turnaround.passed(value(ms), feedback(ms));
             if ms >= 300 {
                 assert_eq!(turnaround.echoed(at(ms), value(ms - 300)), Some(Duration::from_ms(300)));
-                assert_eq!(turnaround.known(value(ms - 300)), Some(told(ms - 300)));
+                assert_eq!(turnaround.known(value(ms - 300)), Some(feedback(ms - 300)));
             }
         }
     }

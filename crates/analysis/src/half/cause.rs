@@ -36,32 +36,32 @@ impl Half {
     /// `reaction` is the sender's longest response time.
     pub(super) fn cause(&self, now: Instant, (start, end): (i64, i64), old: &Old, reaction: Duration) -> Cause {
         let recent = |at: Instant| now.since(at) <= reaction;
-        if start < self.origin {
+        if start < self.stream.origin {
             // A retransmitted SYN is answered again, independent of any timer.
             return if self.asked.is_some_and(recent) { Cause::AfterTimeout } else { Cause::Timeout };
         }
-        let Some(last_ack) = self.last_ack else { return Cause::Unknown };
+        let Some(last_ack) = self.times.last_ack else { return Cause::Unknown };
         let silent = !recent(last_ack);
-        let repaired = match self.phase {
+        let repaired = match self.recovery.phase {
             Phase::Open => None,
             Phase::Fast => Some(Cause::InRecovery),
             Phase::Loss => Some(Cause::AfterTimeout),
         };
         // The segment was acknowledged at the capture, and the sender cannot have received the ACK.
-        if end <= self.una && self.advanced.is_some_and(recent) {
-            return match self.last_phase {
+        if end <= self.stream.una && self.times.advanced.is_some_and(recent) {
+            return match self.recovery.last_phase {
                 Phase::Loss => Cause::AfterTimeout,
                 _ => Cause::InRecovery,
             };
         }
         let Some(repaired) = repaired else { return self.cause_of_first(now, (start, end), silent, reaction) };
-        if start > self.una {
+        if start > self.stream.una {
             return repaired;
         }
-        let again = old.episode == self.episode;
+        let again = old.episode == self.recovery.episode;
         if again {
-            let overtaken = self.sacks.then(|| self.sent.overtaken_since(old.last)).flatten();
-            return match (overtaken, self.evidence) {
+            let overtaken = self.sack.used.then(|| self.sent.overtaken_since(old.last)).flatten();
+            return match (overtaken, self.recovery.evidence) {
                 (Some(_), _) if self.too_soon(now, Some(old.last)) => repaired,
                 _ if silent => Cause::Timeout,
                 (Some(at), _) if recent(at) => repaired,
@@ -71,24 +71,24 @@ impl Half {
                 _ => Cause::Timeout,
             };
         }
-        if silent && !(self.sacked.len() > 0 && self.too_soon(now, None)) {
+        if silent && !(self.sack.ranges.len() > 0 && self.too_soon(now, None)) {
             return Cause::Timeout;
         }
         // Reno's recovery ends with the first new ACK (RFC 5681, section 3.2, step 6): a second
         // loss needs three duplicate ACKs of its own.
-        let is_reno = self.phase == Phase::Fast && !self.selective;
-        if is_reno && self.dup_acks == DUP_THRESH { Cause::Fast } else { repaired }
+        let is_reno = self.recovery.phase == Phase::Fast && !self.recovery.selective;
+        if is_reno && self.recovery.dup_acks == DUP_THRESH { Cause::Fast } else { repaired }
     }
 
     /// The cause of a retransmission outside of any repair.
     fn cause_of_first(&self, now: Instant, (start, end): (i64, i64), silent: bool, reaction: Duration) -> Cause {
-        let told = self.evidence.is_some_and(|at| now.since(at) <= reaction);
+        let fresh = self.recovery.evidence.is_some_and(|at| now.since(at) <= reaction);
         // Fewer than three suffice for early retransmit (RFC 5827) and RACK.
-        if told || (self.sacked.len() > 0 && (!silent || self.too_soon(now, None))) {
+        if fresh || (self.sack.ranges.len() > 0 && (!silent || self.too_soon(now, None))) {
             return Cause::Fast;
         }
-        let waited = self.last_sent.map(|at| now.since(at));
-        let is_tail = end == self.next && start > self.una && self.may_sack;
+        let waited = self.times.last_sent.map(|at| now.since(at));
+        let is_tail = end == self.stream.next && start > self.stream.una && self.sack.allowed;
         if is_tail && silent && waited >= self.rtt.smoothed() { Cause::TailProbe } else { Cause::Timeout }
     }
 
@@ -96,7 +96,7 @@ impl Half {
     /// acknowledgement and with the segment's transmission (`sent`, if that started the timer), and
     /// lasts longer than a smoothed round trip (RFC 6298, sections 5.3 and 2.3).
     fn too_soon(&self, now: Instant, sent: Option<Instant>) -> bool {
-        let set = self.advanced.max(sent);
+        let set = self.times.advanced.max(sent);
         set.zip(self.rtt.smoothed()).is_some_and(|(set, smoothed)| now.since(set) < smoothed)
     }
 }

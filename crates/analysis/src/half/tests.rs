@@ -101,12 +101,12 @@ fn numbers_wrap_and_every_byte_is_new_once() {
     assert_eq!(connection.handshake.took, Some(Duration::from_ms(100)));
     assert_eq!(connection.handshake.syn.unwrap().0.mss, Some(1460));
     let up = connection.up;
-    assert_eq!((up.bytes_new, up.bytes_repeated, up.bytes_acknowledged), (10_000, 0, 10_000));
+    assert_eq!((up.volume.bytes_new, up.volume.bytes_repeated, up.volume.bytes_acknowledged), (10_000, 0, 10_000));
     assert_eq!((up.initial_window, up.max_in_flight, up.repeats.packets()), (Some(10_000), 10_000, 0));
     // The SYN took 100 ms, the last segment 91.
-    assert_eq!((up.round_trips.count, up.round_trips.least), (2, Some(Duration::from_ms(91))));
+    assert_eq!((up.delays.round_trips.count, up.delays.round_trips.least), (2, Some(Duration::from_ms(91))));
     // 16 000 in units of 4.
-    assert_eq!(up.max_window, Some(64_000));
+    assert_eq!(up.window.max, Some(64_000));
     // 80 000 bits from 0 to 300 ms.
     assert!((up.goodput_bps - 80_000.0 / 0.3).abs() < 1e-6);
 }
@@ -129,7 +129,7 @@ fn three_duplicate_acks_are_a_fast_retransmit_and_what_follows_is_of_its_recover
     let up = talk.up();
     let repeats = up.repeats;
     assert_eq!((repeats.fast, repeats.in_recovery, repeats.timeouts, repeats.packets()), (1, 1, 0, 2));
-    assert_eq!((up.duplicate_acks, up.bytes_repeated), (3, 2_000));
+    assert_eq!((up.acks.duplicate, up.volume.bytes_repeated), (3, 2_000));
 }
 
 /// RFC 6298 (5.5): each expiry doubles the timer. RFC 5681: afterwards ACKs open the window again.
@@ -148,10 +148,10 @@ fn timeouts_in_a_row_are_counted_with_their_stall_and_their_waiting() {
     let up = talk.up();
     let repeats = up.repeats;
     assert_eq!((repeats.timeouts, repeats.after_timeout, repeats.fast, repeats.most_in_a_row), (2, 2, 0, 2));
-    assert_eq!(up.longest_stall, Duration::from_ms(3_100));
-    assert_eq!(up.limits.of(Limit::Timer), Duration::from_ms(3_000));
+    assert_eq!(up.events.longest_stall, Duration::from_ms(3_100));
+    assert_eq!(up.limits.shares.of(Limit::Timer), Duration::from_ms(3_000));
     // 1000 ms do not exceed a second.
-    assert_eq!(up.pauses.iter().map(|pause| pause.span.as_ms()).collect::<Vec<_>>(), [2_000]);
+    assert_eq!(up.events.pauses.iter().map(|pause| pause.span.as_ms()).collect::<Vec<_>>(), [2_000]);
 }
 
 /// RFC 6675, section 5: SACK indicates the loss; the retransmission is lost, and the timer
@@ -288,7 +288,7 @@ fn what_the_network_duplicates_or_reorders_is_no_repeat() {
     talk.ack(300, 3, &[]);
     let up = talk.up();
     assert_eq!((up.repeats.duplicated, up.repeats.out_of_order, up.repeats.packets()), (1, 1, 0));
-    assert_eq!((up.bytes_new, up.bytes_repeated), (3_000, 1_000));
+    assert_eq!((up.volume.bytes_new, up.volume.bytes_repeated), (3_000, 1_000));
 }
 
 /// A loss before the capture shows as a hole; the packet that fills it after three duplicate ACKs
@@ -306,9 +306,9 @@ fn a_repeat_of_what_was_lost_before_the_capture_is_known_by_its_hole() {
     talk.data(301, 1);
     talk.ack(400, 6, &[]);
     let up = talk.up();
-    assert_eq!((up.repeats.fast, up.repeats.lost_before_capture, up.bytes_new), (1, 1, 6_000));
+    assert_eq!((up.repeats.fast, up.repeats.lost_before_capture, up.volume.bytes_new), (1, 1, 6_000));
     // The hole delayed its ACK: only the SYN and the first segment were measured.
-    assert_eq!(up.round_trips.count, 2);
+    assert_eq!(up.delays.round_trips.count, 2);
 }
 
 #[test]
@@ -343,9 +343,9 @@ fn a_closed_window_is_counted_and_its_probes_are_no_repeats() {
     talk.data(2_300, 1);
     talk.ack(2_400, 2, &[]);
     let up = talk.up();
-    assert_eq!((up.repeats.probes, up.repeats.packets(), up.zero_windows), (2, 0, 1));
-    assert_eq!((up.zero_window, up.bytes_new), (Duration::from_s(2), 2_000));
-    assert!(up.limits.of(Limit::ReceiveWindow) >= Duration::from_s(1));
+    assert_eq!((up.repeats.probes, up.repeats.packets(), up.window.closings), (2, 0, 1));
+    assert_eq!((up.window.closed, up.volume.bytes_new), (Duration::from_s(2), 2_000));
+    assert!(up.limits.shares.of(Limit::ReceiveWindow) >= Duration::from_s(1));
 }
 
 /// Zhang, Shenker and Clark 1991: ACKs that queued behind one another arrive at shorter distances
@@ -360,7 +360,7 @@ fn acks_closer_than_their_data_are_compressed() {
         talk.ack(400 + u64::from(number), number, &[]);
     }
     let up = talk.up();
-    assert_eq!((up.spaced_acks, up.compressed_acks), (4, 4));
+    assert_eq!((up.acks.spaced, up.acks.compressed), (4, 4));
 }
 
 /// A capture that begins in the middle: the side with the larger port counts as the opener.
@@ -372,6 +372,6 @@ fn without_a_syn_windows_are_not_known_and_the_rest_is() {
     talk.ack(50, 5, &[]);
     let connection = talk.end();
     assert_eq!(connection.opener, crate::Opener::Guessed);
-    assert_eq!((connection.up.bytes_acknowledged, connection.up.max_window), (2_000, None));
+    assert_eq!((connection.up.volume.bytes_acknowledged, connection.up.window.max), (2_000, None));
     assert_eq!(connection.up.initial_window, None);
 }

@@ -66,12 +66,12 @@ fn payload(packets: &[(Instant, u32, Meta)], counts: impl Fn(u32) -> bool) -> u6
 }
 
 fn check(direction: &Direction) {
-    let limits = direction.limits.total();
+    let limits = direction.limits.shares.total();
     assert!(direction.repeats.spurious_timeouts <= direction.repeats.timeouts);
-    assert!(direction.repeats.packets() + direction.repeats.probes <= direction.packets);
-    assert!(direction.compressed_acks <= direction.spaced_acks);
+    assert!(direction.repeats.packets() + direction.repeats.probes <= direction.volume.packets);
+    assert!(direction.acks.compressed <= direction.acks.spaced);
     assert!(limits.as_secs_f64() < 1e9);
-    if let (Some(least), Some(p95)) = (direction.round_trips.least, direction.round_trips.p95) {
+    if let (Some(least), Some(p95)) = (direction.delays.round_trips.least, direction.delays.round_trips.p95) {
         assert!(least.as_secs_f64() <= p95.as_secs_f64() * 1.02 + 1e-6);
     }
 }
@@ -84,7 +84,8 @@ proptest! {
         let connections = analyse(&packets);
         let both = || connections.iter().flat_map(|connection| [&connection.up, &connection.down]);
         both().for_each(check);
-        let counted: u64 = both().map(|way| way.bytes_new + way.bytes_repeated + way.bytes_probed).sum();
+        let counted: u64 = both().map(|way| way.volume.bytes_new + way.volume.bytes_repeated +
+            way.volume.bytes_probed).sum();
         prop_assert_eq!(counted, payload(&packets, |_| true));
     }
 

@@ -5,6 +5,7 @@ mod csv;
 mod document;
 mod group;
 mod read;
+mod row;
 mod run;
 mod samples;
 mod tables;

@@ -87,10 +87,10 @@ fn open(path: &Path) -> std::io::Result<Box<dyn Read>> {
 fn one(path: &Path, run: Option<Summary>) -> Result<Analysed> {
     let wrong = |message: String| Failure::new(format_args!("{}: {message}", path.display()));
     let file = open(path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => {
-            wrong("no such file".to_owned())
-                .hint("pcap and pcapng can be read, also compressed (gz, zst) or from standard input (-), and folders of `run --out`")
-        }
+        ErrorKind::NotFound => wrong("no such file".to_owned()).hint(
+            "pcap and pcapng can be read, also compressed (gz, zst) or from standard input (-), \
+                 and folders of `run --out`",
+        ),
         _ => wrong(error.to_string()),
     })?;
     let mut analysis = Analysis::new();

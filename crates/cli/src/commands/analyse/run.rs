@@ -8,7 +8,7 @@ use super::document::Row;
 
 /// Counters of a run and of the capture, summed over all TCP flows.
 #[derive(Serialize)]
-pub(super) struct Beside {
+pub(super) struct RunCounters {
     pub(super) scenario: String,
     pub(super) counters: Vec<Counter>,
 }
@@ -25,7 +25,7 @@ pub(super) struct Counter {
     pub(super) capture: Option<u64>,
 }
 
-impl Beside {
+impl RunCounters {
     pub(super) fn new(summary: &Summary, rows: &[Row]) -> Self {
         let mut counters = Vec::new();
         let mut directions: Vec<&str> = Vec::new();
@@ -43,10 +43,10 @@ impl Beside {
             let mut counter = |name, run, capture| {
                 counters.push(Counter { direction: direction.to_owned(), name, run, capture });
             };
-            let told = |of: fn(&Flow) -> Option<u64>| flows().filter_map(of).reduce(|sum, count| sum + count);
-            counter("timeouts", told(|flow| flow.timeouts), own(|row| row.timeouts));
-            counter("fast retransmits", told(|flow| flow.fast_retransmits), own(|row| row.fast_retransmits));
-            counter("retransmissions", told(|flow| flow.retransmissions), own(|row| row.retransmissions));
+            let total = |of: fn(&Flow) -> Option<u64>| flows().filter_map(of).reduce(|sum, count| sum + count);
+            counter("timeouts", total(|flow| flow.timeouts), own(|row| row.repeats.timeouts));
+            counter("fast retransmits", total(|flow| flow.fast_retransmits), own(|row| row.repeats.fast_retransmits));
+            counter("retransmissions", total(|flow| flow.retransmissions), own(|row| row.repeats.retransmissions));
         }
         Self { scenario: summary.scenario.clone(), counters }
     }
