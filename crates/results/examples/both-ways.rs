@@ -18,7 +18,8 @@ const MACHINE: (&str, &str) = (
 );
 const GUEST: (&str, &str) = (
     include_str!("../../../docs/images/both-ways-guest.json"),
-    "One download and one upload, CUBIC, Linux 6.12 on a virtual clock; after the tenth second; a point for each margin; make peers",
+    "One download and one upload, CUBIC, Linux 6.12 on a virtual clock; after the tenth second; \
+     a point for each margin; make peers",
 );
 const LINES: [(&str, &str); 2] =
     [("2M", "2 Mbit/s down, 512 kbit/s up, bridged"), ("8M", "8 Mbit/s down, 768 kbit/s up, PPPoA")];

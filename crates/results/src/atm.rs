@@ -186,6 +186,6 @@ fn policed(counts: Conformance) -> Policed {
 
 /// Counts by reason, without zeros.
 fn reasons(counts: &[u64; CellDrop::ALL.len()]) -> BTreeMap<String, u64> {
-    let told = CellDrop::ALL.iter().filter(|reason| counts[reason.index()] > 0);
-    told.map(|reason| (reason.name().to_owned(), counts[reason.index()])).collect()
+    let counted = CellDrop::ALL.iter().filter(|reason| counts[reason.index()] > 0);
+    counted.map(|reason| (reason.name().to_owned(), counts[reason.index()])).collect()
 }

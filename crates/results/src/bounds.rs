@@ -378,7 +378,7 @@ pub(crate) fn two_way(
         let acks = packet_rate(link, shape.ack_over(link, tcp)).filter(|_| matches!(link.queue, Spec::Fifo { .. }))?;
         let seen = format::to_f64(part.ack_waits[*index].packets) / part.length_s();
         let busy = format::to_f64(part.wire_bits[*index]) / format::to_f64(link.rate?.as_bps()) / part.length_s();
-        let (data, left) = beside_data(acks, seen, busy);
+        let (data, left) = next_to_data(acks, seen, busy);
         let bps = left * covers + before;
         let by = format!("ACKs on link {}, beside data that takes {} of it", link.name, format::percent(data));
         (data >= DATA_IN_THE_WAY).then(|| Bound::of_link(*index, bps, by))
@@ -388,7 +388,7 @@ pub(crate) fn two_way(
 
 /// The share of data on a link with utilisation `busy` and `seen` ACKs a second, and the ACKs a
 /// second that fit next to it, of `acks` on an idle link.
-fn beside_data(acks: f64, seen: f64, busy: f64) -> (f64, f64) {
+fn next_to_data(acks: f64, seen: f64, busy: f64) -> (f64, f64) {
     let data = (busy - seen / acks).clamp(0.0, 1.0);
     (data, acks * (1.0 - data))
 }
@@ -413,7 +413,7 @@ mod tests {
     /// Table 5 of Kalyanaraman et al. 1999: of 64 kbit/s, packets have 0.1, 0.5 and 0.9, and ACKs
     /// of 40 bytes the rest.
     #[test]
-    fn acks_beside_data_are_those_of_the_closed_form() {
+    fn acks_next_to_data_are_those_of_the_closed_form() {
         let line = Line {
             forward: BitRate::from_mbit_per_s(8),
             reverse: BitRate::from_kbit_per_s(64),
@@ -428,10 +428,10 @@ mod tests {
             let expected = line.two_way(Fraction::ONE, share).expect("a line").reverse_acks.as_f64();
             // A full link: 200 ACKs a second without data, and their part that data leaves.
             let seen = 200.0 * (1.0 - f64::from(tenths) / 10.0);
-            let (data, left) = beside_data(200.0, seen, 1.0);
+            let (data, left) = next_to_data(200.0, seen, 1.0);
             assert!((data - f64::from(tenths) / 10.0).abs() < 1e-12 && (left - expected).abs() < 1e-9, "{data} {left}");
         }
         // Idle time counts as capacity for ACKs.
-        assert_eq!(beside_data(200.0, 50.0, 0.5), (0.25, 150.0));
+        assert_eq!(next_to_data(200.0, 50.0, 0.5), (0.25, 150.0));
     }
 }

@@ -87,7 +87,7 @@ pub fn table(rows: &[Vec<Row>]) -> (Vec<&'static str>, Vec<Vec<String>>) {
         columns = runs.first().map_or(columns, |cells| cells.iter().map(|cell| cell.column).collect());
         texts.push(columns_of(&runs).map(|cells| cell::over_runs(&cells)).collect());
     }
-    tabular::keep_told(&mut columns, &mut texts);
+    tabular::keep_filled(&mut columns, &mut texts);
     (columns, texts)
 }
 

@@ -6,7 +6,7 @@
 //! | [`schema`] | the shape of `summary.json` and `--json` |
 //! | [`summarise`] | from a simulation's outcome to that shape, with phases |
 //! | [`amp`] | A, M, P, F of a finished run |
-//! | [`beside`] | live runs compared with each other and with the simulation |
+//! | [`live_comparison`] | live runs compared with each other and with the simulation |
 //! | [`comparison`] | one row for each of several runs |
 //! | `bounds`, `limits` | the closed-form bound of each flow, and its limit in words |
 //! | `lines` | access lines that share a DSLAM |
@@ -24,7 +24,6 @@
 pub mod amp;
 mod atm;
 pub mod atomic;
-pub mod beside;
 mod bounds;
 pub mod capture;
 pub mod comparison;
@@ -32,6 +31,7 @@ pub mod format;
 pub mod json;
 mod limits;
 mod lines;
+pub mod live_comparison;
 pub mod parquet;
 mod phases;
 mod policing;

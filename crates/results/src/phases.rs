@@ -165,17 +165,17 @@ pub(crate) fn names(network: &Network, outcome: &Outcome, parts: &[Interval]) ->
     let always = |index: &usize| all.iter().all(|active| active.contains(index));
     let extra: Vec<Vec<usize>> =
         all.iter().map(|active| active.iter().copied().filter(|index| !always(index)).collect()).collect();
-    let told = |indices: &[usize]| told(network, indices);
+    let joined = |indices: &[usize]| names_of(network, indices);
     let mut names: Vec<String> = Vec::new();
     for (number, active) in extra.iter().enumerate() {
         let later = || extra[number + 1..].iter().find(|active| !active.is_empty());
         let earlier = || extra[..number].iter().rev().find(|active| !active.is_empty());
         let name = if !active.is_empty() {
-            format!("during {}", told(active))
+            format!("during {}", joined(active))
         } else if let Some(next) = later() {
-            format!("before {}", told(next))
+            format!("before {}", joined(next))
         } else if let Some(last) = earlier() {
-            format!("after {}", told(last))
+            format!("after {}", joined(last))
         } else {
             "whole run".to_owned()
         };
@@ -193,7 +193,7 @@ fn is_active(network: &Network, outcome: &Outcome, index: usize, part: &Interval
     bounds::active(network, outcome, index, (part.from, part.to)) > 0
 }
 
-fn told(network: &Network, indices: &[usize]) -> String {
+fn names_of(network: &Network, indices: &[usize]) -> String {
     const MOST: usize = 3;
     let names: Vec<&str> = indices.iter().take(MOST).map(|index| network.traffic[*index].name.as_str()).collect();
     match indices.len().saturating_sub(MOST) {

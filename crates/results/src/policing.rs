@@ -31,9 +31,9 @@ pub(crate) fn words<'a>(
             policed.entry(policer).or_default()[usize::from(loss.back)] += count;
         }
     }
-    let told: Vec<String> =
+    let policers: Vec<String> =
         policed.into_iter().map(|(policer, counts)| format!("{policer} drops {}", counted(counts))).collect();
-    (!told.is_empty()).then(|| told.join("; "))
+    (!policers.is_empty()).then(|| policers.join("; "))
 }
 
 fn counted([data, back]: [u64; 2]) -> String {

@@ -82,13 +82,15 @@ pub fn figure(runs: &[Run], series: &[&str]) -> String {
     let width = (frame.width + GAP) * runs.len() as f64 - GAP;
     let (outer_width, outer_height) = (width + 2.0 * GAP, height + top + GAP * 2.0 + 16.0);
     let drawing = html! {
-        svg.plot xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (coordinate(outer_width)) " " (coordinate(outer_height)) }
+        svg.plot xmlns="http://www.w3.org/2000/svg" viewBox={
+            "0 0 " (coordinate(outer_width)) " " (coordinate(outer_height)) }
             width=(coordinate(outer_width)) height=(coordinate(outer_height)) role="img" {
             title { (first.summary.scenario) }
             style { (PreEscaped(style::standalone())) }
             rect.ground width="100%" height="100%" {}
             @for (number, (run, panels)) in runs.iter().zip(&columns).enumerate() {
-                g transform={ "translate(" (coordinate(GAP + number as f64 * (frame.width + GAP))) " " (coordinate(GAP)) ")" } {
+                g transform={ "translate(" (coordinate(GAP + number as f64 * (frame.width + GAP))) " "
+                    (coordinate(GAP)) ")" } {
                     @if runs.len() > 1 { text.heading x="0" y="14" { (run.label) } }
                     (stack(panels, &frame_of(run, &frame), top))
                 }

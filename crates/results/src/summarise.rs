@@ -318,8 +318,8 @@ fn explanation(flow: &str, phases: &[Phase]) -> String {
         let flow = phase.flows.iter().find(|other| other.name == flow)?;
         (!flow.explanation.is_empty()).then_some((phase.name.as_str(), flow.explanation.as_str()))
     });
-    let told: Vec<(&str, &str)> = in_phases.collect();
-    match told.as_slice() {
+    let explained: Vec<(&str, &str)> = in_phases.collect();
+    match explained.as_slice() {
         [] => String::new(),
         [(_, words)] => (*words).to_owned(),
         several => several.iter().map(|(phase, words)| format!("{phase}: {words}")).collect::<Vec<_>>().join(". "),
@@ -414,7 +414,7 @@ fn fairness(flows: &[Flow]) -> Vec<Fairness> {
 pub(crate) const LOST_CELLS: &str = "lost_cells";
 
 fn conservation(outcome: &Outcome) -> Conservation {
-    let held = &outcome.conservation;
+    let conservation = &outcome.conservation;
     let mut dropped_by_reason = BTreeMap::new();
     for link in &outcome.links {
         for reason in DropReason::ALL {
@@ -431,22 +431,22 @@ fn conservation(outcome: &Outcome) -> Conservation {
         }
     }
     Conservation {
-        sent: held.sent.bytes,
-        created: held.created.bytes,
-        delivered: held.delivered.bytes,
-        dropped: held.dropped.bytes,
-        queued: held.queued.bytes,
-        in_flight: held.in_flight.bytes,
+        sent: conservation.sent.bytes,
+        created: conservation.created.bytes,
+        delivered: conservation.delivered.bytes,
+        dropped: conservation.dropped.bytes,
+        queued: conservation.queued.bytes,
+        in_flight: conservation.in_flight.bytes,
         packets: ConservedPackets {
-            sent: held.sent.packets,
-            created: held.created.packets,
-            delivered: held.delivered.packets,
-            dropped: held.dropped.packets,
-            queued: held.queued.packets,
-            in_flight: held.in_flight.packets,
+            sent: conservation.sent.packets,
+            created: conservation.created.packets,
+            delivered: conservation.delivered.packets,
+            dropped: conservation.dropped.packets,
+            queued: conservation.queued.packets,
+            in_flight: conservation.in_flight.packets,
         },
         dropped_by_reason,
-        holds: held.holds(),
+        holds: conservation.holds(),
     }
 }
 

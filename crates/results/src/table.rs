@@ -18,7 +18,7 @@ const MOST_EXPLAINED: usize = 8;
 #[must_use]
 pub fn run(summary: &Summary, width: u16) -> String {
     let mut text = String::new();
-    let mut first = tabular::told_first(summary);
+    let mut first = tabular::worst_or_all(summary);
     first.truncate(MOST_ROWS);
     table(&mut text, &tabular::groups(summary), width);
     table_of(&mut text, &tabular::flows(summary, &first), (first.len(), summary.flows.len()), width);
@@ -96,13 +96,13 @@ fn explanations(text: &mut String, summary: &Summary, first: &[&Flow], width: u1
         let mut phases: Vec<String> = Vec::new();
         for phase in &summary.phases {
             let same = phase.flows.iter().filter(|other| other.name == flow.name && !other.explanation.is_empty());
-            let told =
+            let sentence =
                 |same: &PhaseFlow| format!("{}, {}: {}", phase.name, format::rate(same.goodput_bps), same.explanation);
-            phases.extend(same.map(told));
+            phases.extend(same.map(sentence));
         }
         if phases.len() > 1 {
             wrap(text, &flow.name, 1, width);
-            phases.iter().for_each(|told| wrap(text, told, 3, width));
+            phases.iter().for_each(|phase| wrap(text, phase, 3, width));
         } else {
             let why = if flow.explanation.is_empty() { "not known" } else { &flow.explanation };
             wrap(text, &format!("{}, {}: {why}", flow.name, format::rate(flow.goodput_bps)), 1, width);

@@ -21,28 +21,28 @@ pub(crate) use self::streams::{classes, datagram_classes, datagram_flows, datagr
 
 /// The table without columns that are empty in every row.
 fn without_empty_columns(mut table: Table) -> Table {
-    keep_told(&mut table.columns, &mut table.rows);
+    keep_filled(&mut table.columns, &mut table.rows);
     table
 }
 
 /// Keeps the columns that have a value in any row.
-pub(crate) fn keep_told<C>(columns: &mut Vec<C>, rows: &mut [Vec<String>]) {
-    let told: Vec<bool> = (0..columns.len()).map(|column| is_told(rows, column)).collect();
+pub(crate) fn keep_filled<C>(columns: &mut Vec<C>, rows: &mut [Vec<String>]) {
+    let filled: Vec<bool> = (0..columns.len()).map(|column| is_filled(rows, column)).collect();
     for row in rows {
-        keep(row, &told);
+        keep(row, &filled);
     }
-    keep(columns, &told);
+    keep(columns, &filled);
 }
 
 /// True if any row has a value in this column.
-fn is_told(rows: &[Vec<String>], column: usize) -> bool {
+fn is_filled(rows: &[Vec<String>], column: usize) -> bool {
     rows.iter().any(|row| row[column] != NOTHING)
 }
 
-/// Keeps those of `columns` that are `told`.
-fn keep<C>(columns: &mut Vec<C>, told: &[bool]) {
-    let mut told = told.iter();
-    columns.retain(|_| told.next().is_some_and(|told| *told));
+/// Keeps those of `columns` that are `filled`.
+fn keep<C>(columns: &mut Vec<C>, filled: &[bool]) {
+    let mut filled = filled.iter();
+    columns.retain(|_| filled.next().is_some_and(|filled| *filled));
 }
 
 /// The cell without a value.
@@ -70,20 +70,20 @@ pub(crate) fn flows(summary: &Summary, first: &[&Flow]) -> Table {
     ]);
     let mut rows: Vec<Vec<String>> = first.iter().map(|shown| flow(shown)).collect();
     // Other rows are built one at a time, until each column has a value.
-    let mut told: Vec<bool> = (0..columns.len()).map(|column| is_told(&rows, column)).collect();
+    let mut filled: Vec<bool> = (0..columns.len()).map(|column| is_filled(&rows, column)).collect();
     let mut others = summary.flows.iter().map(flow);
-    while told.contains(&false)
+    while filled.contains(&false)
         && let Some(row) = others.next()
     {
-        told.iter_mut().zip(&row).for_each(|(told, cell)| *told |= cell != NOTHING);
+        filled.iter_mut().zip(&row).for_each(|(filled, cell)| *filled |= cell != NOTHING);
     }
-    rows.iter_mut().for_each(|row| keep(row, &told));
-    keep(&mut columns, &told);
+    rows.iter_mut().for_each(|row| keep(row, &filled));
+    keep(&mut columns, &filled);
     Table { title: "Flows".to_owned(), columns, rows }
 }
 
 /// The fair share of a flow that shares the line.
-fn told_share(flow: &Flow) -> Option<f64> {
+fn fair_share(flow: &Flow) -> Option<f64> {
     const ALIKE: f64 = 0.98;
     flow.fair_share_bps.filter(|share| flow.bound_bps.is_none_or(|bound| *share < ALIKE * bound))
 }
@@ -96,7 +96,7 @@ fn flow(flow: &Flow) -> Vec<String> {
         format::or_dash(flow.bound_bps, format::rate),
         format::or_dash(share, format::percent),
         format::or_dash(flow.bound_by.as_deref(), str::to_owned),
-        format::or_dash(told_share(flow), format::rate),
+        format::or_dash(fair_share(flow), format::rate),
         shares(&flow.limited_by),
         format::or_dash(flow.response_time_s, format::seconds),
         format::or_dash(flow.retransmissions, format::grouped),
@@ -108,9 +108,9 @@ fn flow(flow: &Flow) -> Vec<String> {
 pub(crate) fn shares(limited_by: &Shares) -> String {
     let mut shares: Vec<(&str, f64)> = limited_by.iter().collect();
     shares.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let told = shares.iter().filter(|(_, share)| *share >= 0.005);
+    let shown = shares.iter().filter(|(_, share)| *share >= 0.005);
     let texts: Vec<String> =
-        told.map(|(name, share)| format!("{} {:.0} %", name.replace('_', " "), share * 100.0)).collect();
+        shown.map(|(name, share)| format!("{} {:.0} %", name.replace('_', " "), share * 100.0)).collect();
     if texts.is_empty() { NOTHING.to_owned() } else { texts.join(", ") }
 }
 
@@ -151,9 +151,9 @@ fn link(link: &Link) -> Vec<String> {
 
 /// Counts by reason, such as `tail 12, ack merged 3`; a dash for none.
 pub(crate) fn reasons(drops: &BTreeMap<String, u64>) -> String {
-    let told = drops.iter().filter(|(_, count)| **count > 0);
+    let shown = drops.iter().filter(|(_, count)| **count > 0);
     let texts: Vec<String> =
-        told.map(|(name, count)| format!("{} {}", name.replace('_', " "), format::grouped(*count))).collect();
+        shown.map(|(name, count)| format!("{} {}", name.replace('_', " "), format::grouped(*count))).collect();
     if texts.is_empty() { NOTHING.to_owned() } else { texts.join(", ") }
 }
 
@@ -192,7 +192,7 @@ pub(crate) fn groups(summary: &Summary) -> Table {
 pub(crate) const MANY: usize = 12;
 
 /// The flows to show first: all of a few, of many the worst of each kind.
-pub(crate) fn told_first(summary: &Summary) -> Vec<&Flow> {
+pub(crate) fn worst_or_all(summary: &Summary) -> Vec<&Flow> {
     let worst = |flow: &&Flow| summary.groups.iter().any(|group| group.worst.contains(&flow.name));
     let many = summary.flows.len() > MANY && !summary.groups.is_empty();
     summary.flows.iter().filter(|flow| !many || worst(flow)).collect()

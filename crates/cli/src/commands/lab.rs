@@ -16,8 +16,8 @@ use lastmile_live::emulate::Ended;
 use lastmile_live::stop::Stop;
 use lastmile_model::Network;
 use lastmile_model::outcome::Outcome;
-use lastmile_results::beside::Beside;
 use lastmile_results::comparison::Comparison;
+use lastmile_results::live_comparison::LiveComparison;
 use lastmile_results::{Run, Summary, json, table, write};
 use lastmile_scenario::{Override, Scenario};
 use lastmile_units::{Duration, Instant};
@@ -219,7 +219,7 @@ fn progress(duration: Duration, number: u16, runs: u16, printer: &Printer) -> Pr
 #[derive(Serialize)]
 struct SideBySide<'a> {
     #[serde(flatten)]
-    beside: Beside,
+    comparison: LiveComparison,
     simulated: Option<&'a Summary>,
     live: Vec<Document<'a>>,
 }
@@ -284,16 +284,16 @@ fn print(arguments: &Arguments, simulated: Option<&Run>, live: &[Measured], prin
             Ok(printer.data(&format!("\n{table}\n{}", text::table(&only.live)))?)
         }
         _ => {
-            let Some(beside) = Beside::new(&all(simulated, live)) else { return Ok(()) };
+            let Some(comparison) = LiveComparison::new(&all(simulated, live)) else { return Ok(()) };
             if arguments.json {
                 let live: Vec<Document<'_>> = live.iter().map(Measured::document).collect();
                 let simulated = simulated.map(|run| &run.summary);
-                return Ok(printer.json(&SideBySide { beside, simulated, live })?);
+                return Ok(printer.json(&SideBySide { comparison, simulated, live })?);
             }
-            printer.heading(&beside.scenario)?;
+            printer.heading(&comparison.scenario)?;
             let talk: String =
                 live.iter().map(|measured| text::incidents(&measured.live, &measured.run.label)).collect();
-            Ok(printer.data(&format!("\n{}{talk}", beside.table(printer.width())))?)
+            Ok(printer.data(&format!("\n{}{talk}", comparison.table(printer.width())))?)
         }
     }
 }

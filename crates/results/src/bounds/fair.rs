@@ -30,7 +30,7 @@ pub(crate) fn in_phase(
     (from, to): (Instant, Instant),
 ) -> Vec<Option<Bound>> {
     let mut bounds = vec![None; network.traffic.len()];
-    let mut room = Room::new(network);
+    let mut unused = Unused::new(network);
     // Unresponsive sources take their rate first.
     for responsive in [false, true] {
         let mut demands = Vec::new();
@@ -41,7 +41,7 @@ pub(crate) fn in_phase(
                 demands.push(Demand::new(network, index, shape, count));
             }
         }
-        room.fill(network, demands, &mut bounds);
+        unused.fill(network, demands, &mut bounds);
     }
     bounds
 }
@@ -120,12 +120,12 @@ fn cap(network: &Network, traffic: usize, shape: &Shape) -> Bound {
 }
 
 /// The unused share of every resource.
-struct Room {
+struct Unused {
     data: Vec<f64>,
     acks: Vec<f64>,
 }
 
-impl Room {
+impl Unused {
     fn new(network: &Network) -> Self {
         Self { data: vec![1.0; network.links.len()], acks: vec![1.0; network.links.len()] }
     }
@@ -154,9 +154,9 @@ impl Room {
                 None => demand.cap.bps <= level,
             };
             let by = tight.map(|resource| Bound::of_link(resource.link(), level, name(network, resource, &demands)));
-            let (held, rising): (Vec<Demand>, Vec<Demand>) = demands.into_iter().partition(holds);
-            debug_assert!(!held.is_empty(), "every round holds at least one demand");
-            for demand in held {
+            let (frozen, rising): (Vec<Demand>, Vec<Demand>) = demands.into_iter().partition(holds);
+            debug_assert!(!frozen.is_empty(), "every round holds at least one demand");
+            for demand in frozen {
                 for (resource, cost) in &demand.costs {
                     self.take(*resource, cost * level * demand.count);
                 }

@@ -7,9 +7,9 @@ use super::panel::Frame;
 use super::style::COLOURS;
 use super::{caption, distribution, drawing, frame, frame_of, overlay, panels, shared_caption, tables};
 use crate::Run;
-use crate::beside::Beside;
 use crate::comparison::{self, Comparison, Row};
 use crate::format;
+use crate::live_comparison::LiveComparison;
 use crate::tabular::{self, Table};
 
 /// Half the width of a page, which a phone shows whole.
@@ -31,7 +31,7 @@ pub(crate) fn body(comparison: &Comparison) -> Markup {
             p.caption { (shared_caption(runs)) }
         }
         (summary(comparison))
-        (live_beside(runs))
+        (live_runs(runs))
         @if !overlays.is_empty() {
             h2 { "Over time" }
             div.panels { @for panel in &overlays { figure { (drawing(panel, &high, true)) } } }
@@ -40,7 +40,8 @@ pub(crate) fn body(comparison: &Comparison) -> Markup {
         (each_quantity(runs, &narrow))
         h2 { "What limited each flow" }
         div.columns {
-            @for (number, run) in runs.iter().enumerate() { div { h3 { (named(number, &run.label)) } (tables::why(&run.summary)) } }
+            @for (number, run) in runs.iter().enumerate() { div {
+                h3 { (named(number, &run.label)) } (tables::why(&run.summary)) } }
         }
         @if comparison.seeds() > 1 {
             (tables::markup(&tabular::over_seeds(&comparison.rows)))
@@ -81,10 +82,13 @@ fn summary(comparison: &Comparison) -> Markup {
         h2 { "Comparison" }
         p.caption {
             @if matches!(measured.first().and_then(|runs| runs.first()), Some(Row::Network(_))) {
-                "Goodputs are of all TCP connections, of the one that has least and of the one that has most, measured " (place) ". Means are of samples, "
-                "losses of all queues; what waits at the edge is that of each connection of available bit rate on its own."
+                "Goodputs are of all TCP connections, of the one that has least and of the one that has most, \
+                 measured " (place) ". Means are of samples, "
+                "losses of all queues; what waits at the edge is that of each connection of available bit rate on \
+                 its own."
             } @else {
-                "Goodputs are sums over flows, measured " (place) ". Queues are those of the line and of a middlebox at its near end; drops and merged ACKs "
+                "Goodputs are sums over flows, measured " (place) ". \
+                 Queues are those of the line and of a middlebox at its near end; drops and merged ACKs "
                 "are theirs over the whole run, as are the values of calls and datagrams, which are those of the worst."
                 @if let Some(about) = comparison::about_the_probe(&measured) { " " (about) }
             }
@@ -109,13 +113,14 @@ fn summary(comparison: &Comparison) -> Markup {
 }
 
 /// Live runs compared with the simulation: deviations, and the spread over runs.
-fn live_beside(runs: &[Run]) -> Markup {
-    let beside = Beside::new(runs);
+fn live_runs(runs: &[Run]) -> Markup {
+    let comparison = LiveComparison::new(runs);
     html! {
-        @if let Some(beside) = &beside {
-            h2 { @if beside.rows.iter().any(|row| row.simulated.is_some()) { "Live beside simulated" } @else { "Live runs" } }
-            @if beside.runs > 1 { p.caption { "Median, least and most of " (beside.runs) " live runs." } }
-            @for table in beside.tables() {
+        @if let Some(comparison) = &comparison {
+            h2 { @if comparison.rows.iter().any(|row| row.simulated.is_some()) { "Live beside simulated" } @else {
+                "Live runs" } }
+            @if comparison.runs > 1 { p.caption { "Median, least and most of " (comparison.runs) " live runs." } }
+            @for table in comparison.tables() {
                 h3 { (table.title) }
                 (tables::markup(&Table { title: String::new(), ..table }))
             }

@@ -38,7 +38,8 @@ fn of_several(runs: &[Run], frame_like: Option<&Frame>) -> Markup {
     html! {
         @for name in names {
             @let lines = lines(name);
-            (pair(&format!("Round trips of {name}"), lines.iter().map(|(label, probe)| (label.clone(), probe)).collect(), &runs[0], frame_like))
+            (pair(&format!("Round trips of {name}"),
+                lines.iter().map(|(label, probe)| (label.clone(), probe)).collect(), &runs[0], frame_like))
         }
     }
 }

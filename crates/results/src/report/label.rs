@@ -122,7 +122,7 @@ impl Run {
 ///
 /// `span` is the part of the plot, from 0 to 1, in which the line may be named. `lines` are all
 /// lines of the panel, `taken` the areas already in use. `None` if the line is outside the plot.
-pub(crate) fn beside(
+pub(crate) fn near_line(
     text: &str,
     own: usize,
     span: (f64, f64),
@@ -212,7 +212,7 @@ mod tests {
         let plot = Area { x: 0.0, y: 0.0, width: 100.0, height: 100.0 };
         let own = vec![Some((50.0, 50.0)); 100];
         let above = vec![Some((40.0, 40.0)); 100];
-        let area = beside("up", 0, (0.0, 1.0), &[own, above], plot, &[]).unwrap();
+        let area = near_line("up", 0, (0.0, 1.0), &[own, above], plot, &[]).unwrap();
         assert!(area.y > 50.0, "{area:?}");
     }
 
@@ -220,8 +220,8 @@ mod tests {
     fn a_name_stands_above_another_where_there_is_no_other_room() {
         let plot = Area { x: 0.0, y: 0.0, width: 100.0, height: 100.0 };
         let flat = vec![Some((100.0, 100.0)); 100];
-        let first = beside("the-first-name", 0, (0.4, 0.6), std::slice::from_ref(&flat), plot, &[]).unwrap();
-        let second = beside("the-second", 0, (0.4, 0.6), &[flat], plot, &[first]).unwrap();
+        let first = near_line("the-first-name", 0, (0.4, 0.6), std::slice::from_ref(&flat), plot, &[]).unwrap();
+        let second = near_line("the-second", 0, (0.4, 0.6), &[flat], plot, &[first]).unwrap();
         assert!(second.bottom() <= first.y, "{first:?} {second:?}");
     }
 

@@ -149,10 +149,11 @@ fn is_one_rate(runs: &[Run], name: &str, panel: &Panel) -> bool {
 }
 
 fn panel(quantity: &Quantity, runs: &[Run], subject: &str, lines: Vec<Points>, peak: f64, bin: f64) -> Panel {
-    let told: Vec<Option<(String, f64)>> = runs.iter().map(|run| (quantity.reference)(&run.summary, subject)).collect();
+    let references: Vec<Option<(String, f64)>> =
+        runs.iter().map(|run| (quantity.reference)(&run.summary, subject)).collect();
     // A capacity that differs between runs is no reference for all lines.
-    let same = told.windows(2).all(|pair| pair[0] == pair[1]);
-    let reference = told.into_iter().next().flatten().filter(|(_, value)| same && *value <= peak * 1.5);
+    let same = references.windows(2).all(|pair| pair[0] == pair[1]);
+    let reference = references.into_iter().next().flatten().filter(|(_, value)| same && *value <= peak * 1.5);
     let top = reference.as_ref().map_or(peak, |(_, value)| peak.min(value * panels::HEADROOM).max(*value));
     let mut notes = vec![format!("means of {}", format::seconds(bin))];
     if let Some((name, _)) = &reference {
@@ -233,9 +234,9 @@ mod tests {
         let panels = overlays(&[one, other]);
         let titles: Vec<&str> = panels.iter().map(|panel| panel.title.as_str()).collect();
         assert_eq!(titles, ["Goodput of download", "Round-trip time of ping"]);
-        let told: Vec<(&str, usize, f64)> =
+        let lines: Vec<(&str, usize, f64)> =
             panels[0].lines.iter().map(|line| (line.label.as_str(), line.colour, line.points[0].1)).collect();
-        assert_eq!(told, [("one", 0, 3e6), ("other", 1, 1e6)]);
+        assert_eq!(lines, [("one", 0, 3e6), ("other", 1, 1e6)]);
         // A run has one colour in all panels, also where another run has no line.
         assert_eq!(panels[1].lines.iter().map(|line| line.colour).collect::<Vec<_>>(), [1]);
     }

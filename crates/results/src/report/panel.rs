@@ -116,9 +116,11 @@ impl Panel {
             }
             @for line in &self.lines {
                 @let class = if line.bound { "bound" } else if line.faint { "line faint" } else { "line" };
-                path class={ (class) " c" (line.colour % COLOURS) " d" (line.dash % DASHES) } d=(path(&self.place(line, frame), plot)) {}
+                path class={ (class) " c" (line.colour % COLOURS) " d" (line.dash % DASHES) }
+                    d=(path(&self.place(line, frame), plot)) {}
                 @for (x, y) in self.place(line, frame).into_iter().filter(|_| self.marks) {
-                    circle class={ (class) " c" (line.colour % COLOURS) } cx=(coordinate(x)) cy=(coordinate(y)) r="2.5" {}
+                    circle class={ (class) " c" (line.colour % COLOURS) } cx=(coordinate(x)) cy=(coordinate(y))
+                        r="2.5" {}
                 }
             }
             (self.labels(frame, plot, &columns))
@@ -134,11 +136,13 @@ impl Panel {
             @for (number, (from, to, name)) in frame.phases.iter().enumerate() {
                 @let (left, right) = (frame.x(*from), frame.x(*to));
                 @if number % 2 == 1 {
-                    rect.band x=(coordinate(left)) y=(top) width=(coordinate(right - left)) height=(coordinate(plot.height)) {}
+                    rect.band x=(coordinate(left)) y=(top) width=(coordinate(right - left))
+                        height=(coordinate(plot.height)) {}
                 }
                 @if number > 0 { path.edge d={ "M" (coordinate(left)) " " (top) "V" (bottom) } {} }
                 @if CHARACTER * name.chars().count() as f64 <= right - left {
-                    text.phase x=(coordinate(f64::midpoint(left, right))) y=(coordinate(plot.y - 4.0)) text-anchor="middle" { (name) }
+                    text.phase x=(coordinate(f64::midpoint(left, right))) y=(coordinate(plot.y - 4.0))
+                        text-anchor="middle" { (name) }
                 }
             }
             @for (tick, label) in self.axis.ticks() {
@@ -153,7 +157,8 @@ impl Panel {
             }
             path.frame d={ "M" (coordinate(plot.x)) " " (bottom) "H" (coordinate(plot.right())) } {}
             @if last {
-                text x=(coordinate(f64::midpoint(plot.x, plot.right()))) y=(coordinate(plot.bottom() + 33.0)) text-anchor="middle" {
+                text x=(coordinate(f64::midpoint(plot.x, plot.right()))) y=(coordinate(plot.bottom() + 33.0))
+                    text-anchor="middle" {
                     (frame.across) ", " (frame.time.unit.1)
                 }
             }
@@ -163,14 +168,14 @@ impl Panel {
     /// The notes that fit next to the title.
     fn note(&self, width: f64) -> String {
         let title = (self.title.chars().count() + self.axis.unit.1.chars().count() + 4) as f64 * CHARACTER * TITLE_SIZE;
-        let mut told = String::new();
+        let mut text = String::new();
         for note in &self.notes {
-            let longer = if told.is_empty() { note.clone() } else { format!("{told}; {note}") };
+            let longer = if text.is_empty() { note.clone() } else { format!("{text}; {note}") };
             if title + longer.chars().count() as f64 * CHARACTER * NOTE_SIZE <= width {
-                told = longer;
+                text = longer;
             }
         }
-        told
+        text
     }
 
     /// Names of lines and references.
@@ -191,7 +196,7 @@ impl Panel {
             let text = &self.lines[index].label;
             let (from, to) = active(&self.lines[index].points);
             let span = (frame.time.place(from).clamp(0.0, 1.0), frame.time.place(to).clamp(0.0, 1.0));
-            if let Some(area) = label::beside(text, index, span, &in_the_way, plot, &taken) {
+            if let Some(area) = label::near_line(text, index, span, &in_the_way, plot, &taken) {
                 taken.push(area);
                 inside.push((index, area));
             }
@@ -201,16 +206,19 @@ impl Panel {
                 @let from = plot.right() + 2.0;
                 @if text.leader {
                     path class={ "leader " (text.class) } d={
-                        "M" (coordinate(from)) " " (coordinate(text.y)) "L" (coordinate(from + 8.0)) " " (coordinate(middle))
+                        "M" (coordinate(from)) " " (coordinate(text.y)) "L" (coordinate(from + 8.0)) " "
+                            (coordinate(middle))
                     } {}
                 }
                 @let first = middle - text.rows.len() as f64 * ROW / 2.0 + FONT - 1.0;
                 @for (row, line) in text.rows.iter().enumerate() {
-                    text class={ "label " (text.class) } x=(coordinate(from + 12.0)) y=(coordinate(first + row as f64 * ROW)) { (line) }
+                    text class={ "label " (text.class) } x=(coordinate(from + 12.0))
+                        y=(coordinate(first + row as f64 * ROW)) { (line) }
                 }
             }
             @for (index, area) in inside {
-                text class={ "label c" (self.lines[index].colour % COLOURS) } x=(coordinate(area.x)) y=(coordinate(area.y + FONT - 1.0)) {
+                text class={ "label c" (self.lines[index].colour % COLOURS) } x=(coordinate(area.x))
+                    y=(coordinate(area.y + FONT - 1.0)) {
                     (self.lines[index].label)
                 }
             }

@@ -3,136 +3,21 @@
 //!
 //! Several runs have equal panels on equal scales for comparison side by side.
 
+mod quantities;
+mod references;
+
 use std::collections::{BTreeMap, BTreeSet};
 
+use self::quantities::{QUANTITIES, Quantity};
+use self::references::capacities_of_lines;
+pub(crate) use self::references::narrowest;
 use super::panel::{Line, Panel, Reference};
 use super::scale::{Axis, round_step};
 use super::style::COLOURS;
 use crate::Run;
-use crate::format::{self, Unit};
-use crate::schema::{Flow, Summary};
+use crate::format;
+use crate::schema::Summary;
 use crate::series::Series;
-
-/// A quantity that is drawn.
-struct Quantity {
-    series: &'static str,
-    title: &'static str,
-    units: &'static [Unit],
-    /// Capacities and limits of a run.
-    references: fn(&Summary) -> Vec<Reference>,
-    /// True for a rate: drawn as means over a time, on a scale that ends slightly above the
-    /// capacity.
-    rate: bool,
-    /// True to draw only links that are busy in some phase, if there are any.
-    busy_links: bool,
-}
-
-const QUANTITIES: [Quantity; 13] = [
-    Quantity {
-        series: "goodput_bps",
-        title: "Goodput",
-        units: format::RATES,
-        references: capacities,
-        rate: true,
-        busy_links: false,
-    },
-    Quantity {
-        series: "queue_bytes",
-        title: "Queue",
-        units: format::BYTES,
-        references: queue_limits,
-        rate: false,
-        busy_links: false,
-    },
-    Quantity {
-        series: "queue_cells",
-        title: "Cells in the queue",
-        units: format::CELLS,
-        references: none,
-        rate: false,
-        busy_links: false,
-    },
-    Quantity {
-        series: "acr_bps",
-        title: "Allowed cell rate",
-        units: format::RATES,
-        references: none,
-        rate: true,
-        busy_links: false,
-    },
-    Quantity {
-        series: "edge_bytes",
-        title: "Waiting at the edge",
-        units: format::BYTES,
-        references: none,
-        rate: false,
-        busy_links: false,
-    },
-    Quantity {
-        series: "queue_delay_s",
-        title: "Delay in the queue",
-        units: format::SECONDS,
-        references: none,
-        rate: false,
-        busy_links: false,
-    },
-    Quantity {
-        series: "rtt_s",
-        title: "Round-trip time of probes",
-        units: format::SECONDS,
-        references: none,
-        rate: false,
-        busy_links: false,
-    },
-    Quantity {
-        series: "one_way_delay_s",
-        title: "One-way delay of packets",
-        units: format::SECONDS,
-        references: none,
-        rate: false,
-        busy_links: false,
-    },
-    Quantity {
-        series: "jitter_s",
-        title: "Jitter of datagrams",
-        units: format::SECONDS,
-        references: none,
-        rate: false,
-        busy_links: false,
-    },
-    Quantity {
-        series: "cwnd_bytes",
-        title: "Congestion window",
-        units: format::BYTES,
-        references: none,
-        rate: false,
-        busy_links: false,
-    },
-    Quantity {
-        series: "in_flight_bytes",
-        title: "Data in flight",
-        units: format::BYTES,
-        references: windows,
-        rate: false,
-        busy_links: false,
-    },
-    Quantity {
-        series: "acked_bytes",
-        title: "ACK number",
-        units: format::BYTES,
-        references: none,
-        rate: false,
-        busy_links: false,
-    },
-    Quantity {
-        series: "wire_rate_bps",
-        title: "Rate on the wire",
-        units: format::RATES,
-        references: line_rates,
-        rate: true,
-        busy_links: true,
-    },
-];
 
 /// Lines below this share of a panel's scale are mentioned in a note instead of drawn.
 const TOO_SMALL: f64 = 0.01;
@@ -352,78 +237,6 @@ pub(crate) fn source(flow: &str) -> &str {
     }
 }
 
-fn none(_: &Summary) -> Vec<Reference> {
-    Vec::new()
-}
-
-/// The payload capacity of the narrowest link of each flow, without repetition.
-fn capacities(summary: &Summary) -> Vec<Reference> {
-    let links: BTreeMap<&str, f64> = summary.flows.iter().filter_map(|flow| narrowest(summary, flow)).collect();
-    merged("capacity of", links.into_iter(), format::rate)
-}
-
-/// The link on the path of the data of `flow` with the least payload capacity, and that capacity.
-pub(crate) fn narrowest<'a>(summary: &'a Summary, flow: &Flow) -> Option<(&'a str, f64)> {
-    let links = summary.links.iter().filter(|link| flow.data_path.iter().any(|name| **name == *link.name));
-    let capacities = links.filter_map(|link| Some((link.name.as_str(), link.payload_capacity_bps?)));
-    capacities.min_by(|a, b| a.1.total_cmp(&b.1))
-}
-
-/// A reference for each value: links with one value share it.
-fn merged<'a>(what: &str, links: impl Iterator<Item = (&'a str, f64)>, told: impl Fn(f64) -> String) -> Vec<Reference> {
-    let mut values: Vec<(f64, Vec<&str>)> = Vec::new();
-    for (link, value) in links {
-        match values.iter_mut().find(|(other, _)| other.to_bits() == value.to_bits()) {
-            Some((_, names)) => names.push(link),
-            None => values.push((value, vec![link])),
-        }
-    }
-    let names = |names: &[&str]| match names {
-        [] => String::new(),
-        [only] => (*only).to_owned(),
-        [first, others @ ..] => format!("{first}\u{a0}and\u{a0}{}\u{a0}more", others.len()),
-    };
-    values.iter().map(|(value, links)| reference(what, &names(links), &told(*value), *value)).collect()
-}
-
-/// `what name value`, with the value on one line.
-fn reference(what: &str, name: &str, told: &str, value: f64) -> Reference {
-    Reference { label: format!("{what} {name} {}", told.replace(' ', "\u{a0}")), value }
-}
-
-fn queue_limits(summary: &Summary) -> Vec<Reference> {
-    let limited = summary.links.iter().filter_map(|link| Some((link, format::to_f64(link.queue_limit_bytes?))));
-    // Only queues that came near their limit have the limit as a reference.
-    let near = limited.filter(|(link, limit)| format::to_f64(link.max_backlog_bytes) > limit * 0.5);
-    merged("limit of", near.map(|(link, limit)| (link.name.as_str(), limit)), |limit| {
-        format::with_unit(limit, format::BYTES)
-    })
-}
-
-/// Each receive window, without repetition.
-fn windows(summary: &Summary) -> Vec<Reference> {
-    let windows: BTreeSet<u64> = summary.flows.iter().filter_map(|flow| flow.receive_window_bytes).collect();
-    windows
-        .into_iter()
-        .map(|size| reference("receive", "window", &format::window(size), format::to_f64(size)))
-        .collect()
-}
-
-fn line_rates(summary: &Summary) -> Vec<Reference> {
-    let narrow = capacities_of_lines(summary);
-    merged("rate of", narrow.iter().map(|(link, bps)| (link.as_str(), *bps)), format::rate)
-}
-
-/// Rates of the links that were busy for at least a tenth of some phase.
-fn capacities_of_lines(summary: &Summary) -> BTreeMap<String, f64> {
-    let used = |name: &str| {
-        let links = summary.phases.iter().flat_map(|phase| &phase.links).filter(|link| link.name == name);
-        links.filter_map(|link| link.utilisation).fold(0.0, f64::max)
-    };
-    let busy = summary.links.iter().filter(|link| used(&link.name) >= 0.1);
-    busy.filter_map(|link| Some((link.name.clone(), link.rate_bps?))).collect()
-}
-
 /// The bound of each of a few flows as steps over the phases.
 fn bounds(quantity: &Quantity, summary: &Summary) -> Vec<(String, Vec<(f64, f64)>)> {
     if quantity.series != "goodput_bps" || summary.flows.len() > FLOWS_WITH_BOUNDS {
@@ -446,6 +259,7 @@ fn bounds(quantity: &Quantity, summary: &Summary) -> Vec<(String, Vec<(f64, f64)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schema::Flow;
 
     #[test]
     fn flows_of_one_source_are_told_by_their_number() {
@@ -500,14 +314,6 @@ mod tests {
         let panel = panels(&[run], |_| true).remove(0).remove(0);
         assert!(panel.axis.span().1 < 3e6, "{:?}", panel.axis.span());
         assert_eq!(panel.notes, ["peaks above the scale are cut"]);
-    }
-
-    #[test]
-    fn links_with_one_rate_share_a_line_to_compare_with() {
-        let links = [("down-1", 1.5e6), ("down-2", 1.5e6), ("up", 1e5), ("down-3", 1.5e6)];
-        let merged = merged("rate of", links.into_iter(), format::rate);
-        let told: Vec<String> = merged.iter().map(|reference| reference.label.replace('\u{a0}', " ")).collect();
-        assert_eq!(told, ["rate of down-1 and 2 more 1.5 Mbit/s", "rate of up 100 kbit/s"]);
     }
 
     /// Two flows in two runs: the colour is the run's, the dashes are the flow's.

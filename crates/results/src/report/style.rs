@@ -28,7 +28,8 @@ const GROUND_DARK: &str = "--paper:#14171c;--ink:#e6e9ee;--muted:#9aa4b0;--grid:
 
 /// The style of a drawing; `:root` colours are in [`colours`].
 const DRAWING: &str = "\
-.plot text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;fill:var(--muted);font-variant-numeric:tabular-nums}
+.plot text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu \
+Sans',sans-serif;fill:var(--muted);font-variant-numeric:tabular-nums}
 .plot .title{font-weight:600;font-size:13px;fill:var(--ink)}
 .plot .heading{font-weight:600;font-size:16px;fill:var(--ink)}
 .plot .note,.plot .phase{font-size:11px}
@@ -103,7 +104,8 @@ pub(crate) fn page() -> String {
 
 const PAGE: &str = "\
 *{box-sizing:border-box}
-body{margin:0 auto;padding:1.5rem clamp(.75rem,3vw,2.5rem);max-width:90rem;background:var(--paper);color:var(--ink);font:15px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}
+body{margin:0 auto;padding:1.5rem clamp(.75rem,3vw,2.5rem);max-width:90rem;background:var(--paper);\
+color:var(--ink);font:15px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}
 h1{font-size:1.6rem;line-height:1.25;margin:.2rem 0}
 h2{font-size:1.15rem;margin:2rem 0 .5rem;border-bottom:1px solid var(--rule);padding-bottom:.2rem}
 h3{font-size:1rem;margin:1.2rem 0 .4rem}
@@ -130,7 +132,8 @@ ul.why{margin:.3rem 0;padding-left:1.2rem}
 ul.why li{margin:.15rem 0}
 details pre{background:var(--band);padding:.8rem;overflow-x:auto;font-size:.8rem}
 .bad{font-weight:600}
-@media print{svg.plot{min-width:0}body{max-width:none;padding:0;font-size:10pt}h2{break-after:avoid}details{display:none}.scroll{overflow:visible}td,th{padding:.15rem .35rem;font-size:8pt}}
+@media print{svg.plot{min-width:0}body{max-width:none;padding:0;font-size:10pt}h2{break-after:avoid}\
+details{display:none}.scroll{overflow:visible}td,th{padding:.15rem .35rem;font-size:8pt}}
 ";
 
 #[cfg(test)]

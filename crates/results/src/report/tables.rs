@@ -14,9 +14,9 @@ const EXPLAINED_AT_ONCE: usize = 4;
 /// The limits of each flow, in words, by phase: of the first flows directly, of the others after a
 /// click.
 pub(crate) fn why(summary: &Summary) -> Markup {
-    let told = tabular::told_first(summary);
-    let (first, others) = told.split_at(told.len().min(EXPLAINED_AT_ONCE));
-    let untold = summary.flows.len() - told.len();
+    let flows = tabular::worst_or_all(summary);
+    let (first, others) = flows.split_at(flows.len().min(EXPLAINED_AT_ONCE));
+    let omitted = summary.flows.len() - flows.len();
     html! {
         @for note in &summary.notes { p { (note) "." } }
         @for flow in first { (why_flow(summary, flow)) }
@@ -26,7 +26,7 @@ pub(crate) fn why(summary: &Summary) -> Markup {
                 @for flow in others { (why_flow(summary, flow)) }
             }
         }
-        @if untold > 0 { p.caption { "These are the worst of each kind; " (untold) " more are in summary.json." } }
+        @if omitted > 0 { p.caption { "These are the worst of each kind; " (omitted) " more are in summary.json." } }
     }
 }
 
@@ -37,13 +37,14 @@ fn why_flow(summary: &Summary, flow: &Flow) -> Markup {
     html! {
         h3 {
             (flow.name) ": " (format::rate(flow.goodput_bps))
-            @if let (Some(bound), Some(by)) = (flow.bound_bps, &flow.bound_by) { ", bound " (format::rate(bound)) " by " (by) }
+            @if let (Some(bound), Some(by)) = (flow.bound_bps, &flow.bound_by) {
+                ", bound " (format::rate(bound)) " by " (by) }
         }
-        @let told = || phases.iter().filter(|(_, in_phase)| !in_phase.explanation.is_empty());
+        @let explained = || phases.iter().filter(|(_, in_phase)| !in_phase.explanation.is_empty());
         // Phases add no information for a source that does not wait.
-        @if flow.tcp.is_some() && told().count() > 1 {
+        @if flow.tcp.is_some() && explained().count() > 1 {
             ul.why {
-                @for (phase, in_phase) in told() {
+                @for (phase, in_phase) in explained() {
                     li { b { (phase.name) } ", " (format::rate(in_phase.goodput_bps)) ": " (in_phase.explanation) }
                 }
             }
@@ -88,7 +89,8 @@ fn unbounded(summary: &Summary) -> Markup {
     html! {
         @if summary.flows.iter().any(|flow| &*flow.kind == "web" && flow.bound_bps.is_none()) {
             p.caption {
-                "Web users have no bound: each asks for a page only when the last has come and been read, so that what they offer "
+                "Web users have no bound: each asks for a page only when the last has come and been read, \
+                 so that what they offer "
                 "depends on what they get. How they fare is told by the response times of their pages."
             }
         }
@@ -102,8 +104,10 @@ pub(crate) fn markup(table: &Table) -> Markup {
             @if !table.title.is_empty() { h2 { (table.title) } }
             div.scroll {
                 table {
-                    thead { tr { @for column in &table.columns { th.left[column.kind != Kind::Number] scope="col" { (column.name) } } } }
-                    tbody { @for row in table.rows.iter().take(MOST_ROWS) { tr { @for (cell, column) in row.iter().zip(&table.columns) {
+                    thead { tr { @for column in &table.columns {
+                        th.left[column.kind != Kind::Number] scope="col" { (column.name) } } } }
+                    tbody { @for row in table.rows.iter().take(MOST_ROWS) {
+                        tr { @for (cell, column) in row.iter().zip(&table.columns) {
                         @match column.kind {
                             Kind::Name => td.name { (cell) },
                             Kind::Text => td.left { (cell) },
@@ -113,7 +117,8 @@ pub(crate) fn markup(table: &Table) -> Markup {
                     } } } }
                 }
             }
-            @if table.rows.len() > MOST_ROWS { p.caption { (table.rows.len() - MOST_ROWS) " more rows: see summary.json." } }
+            @if table.rows.len() > MOST_ROWS { p.caption { (table.rows.len() - MOST_ROWS) " more rows: \
+             see summary.json." } }
         }
     }
 }

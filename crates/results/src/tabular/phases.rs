@@ -106,8 +106,10 @@ fn measures(phase: &Phase, links: &[String]) -> Vec<(String, Value)> {
     let probes = phase.probes.iter().flat_map(|probe| {
         // The 99th percentile by nearest rank of a few replies is their maximum, and is named so.
         let tail = if probe.received >= ENOUGH_FOR_P99 { (TAIL, probe.rtt_s.p99) } else { (LARGEST, probe.rtt_s.max) };
-        let told = [(MEDIAN, probe.rtt_s.p50), tail];
-        told.into_iter().filter_map(|(what, value)| Some((format!("{}{what}", probe.name), Value::Seconds(value?))))
+        let round_trips = [(MEDIAN, probe.rtt_s.p50), tail];
+        round_trips
+            .into_iter()
+            .filter_map(|(what, value)| Some((format!("{}{what}", probe.name), Value::Seconds(value?))))
     });
     let links = phase.links.iter().filter(|link| links.contains(&link.name)).flat_map(|link| {
         let busy = link.utilisation.map(|share| (format!("{}: busy", link.name), Value::Share(share)));
@@ -148,17 +150,18 @@ pub(crate) fn comparison(runs: &[Run]) -> Table {
     links.sort();
     links.dedup();
     for phase in distinct(runs.iter().flat_map(|run| &run.summary.phases).map(|phase| phase.name.clone())) {
-        let told = |run: &Run| {
+        let values_of = |run: &Run| {
             let same = run.summary.phases.iter().find(|other| other.name == phase);
             same.map_or_else(Vec::new, |same| measures(same, &links))
         };
-        let told: Vec<Vec<(String, Value)>> = runs.iter().map(told).collect();
-        let mut names = distinct(told.iter().flatten().map(|(name, _)| name.clone()));
+        let values: Vec<Vec<(String, Value)>> = runs.iter().map(values_of).collect();
+        let mut names = distinct(values.iter().flatten().map(|(name, _)| name.clone()));
         names.sort_by_key(|name| order(name));
         for (number, name) in names.into_iter().enumerate() {
-            let find =
-                |told: &Vec<(String, Value)>| told.iter().find(|(other, _)| *other == name).map(|(_, value)| *value);
-            let values: Vec<Option<Value>> = told.iter().map(find).collect();
+            let find = |values: &Vec<(String, Value)>| {
+                values.iter().find(|(other, _)| *other == name).map(|(_, value)| *value)
+            };
+            let values: Vec<Option<Value>> = values.iter().map(find).collect();
             let phase = if number == 0 { phase.clone() } else { String::new() };
             let cells = values.iter().map(|value| format::or_dash(*value, |value| value.to_string()));
             let mut row: Vec<String> = [phase, name].into_iter().chain(cells).collect();
@@ -177,14 +180,15 @@ pub(crate) fn measured(runs: &[Run]) -> Vec<(String, String, Vec<Value>)> {
     let mut all = Vec::new();
     for phase in distinct(runs.iter().flat_map(|run| &run.summary.phases).map(|phase| phase.name.clone())) {
         let same = |run: &Run| run.summary.phases.iter().find(|other| other.name == phase).cloned();
-        let told: Vec<Vec<(String, Value)>> =
+        let values: Vec<Vec<(String, Value)>> =
             runs.iter().filter_map(same).map(|same| measures(&same, &links)).collect();
-        let mut names = distinct(told.iter().flatten().map(|(name, _)| name.clone()));
+        let mut names = distinct(values.iter().flatten().map(|(name, _)| name.clone()));
         names.sort_by_key(|name| order(name));
         for name in names {
-            let find =
-                |told: &Vec<(String, Value)>| told.iter().find(|(other, _)| *other == name).map(|(_, value)| *value);
-            all.push((phase.clone(), name.clone(), told.iter().filter_map(find).collect()));
+            let find = |values: &Vec<(String, Value)>| {
+                values.iter().find(|(other, _)| *other == name).map(|(_, value)| *value)
+            };
+            all.push((phase.clone(), name.clone(), values.iter().filter_map(find).collect()));
         }
     }
     all
@@ -204,8 +208,8 @@ pub(crate) fn over_seeds(seeded: &[Seeded]) -> Table {
             let found = of.iter().find(|(other, measure, _)| *other == phase && *measure == name);
             found.and_then(|(.., values)| mean(values)).unwrap_or_else(|| NOTHING.to_owned())
         };
-        let told = if phase == last { String::new() } else { phase.clone() };
-        let cells = [told, name.clone()].into_iter().chain(all.iter().map(cell)).collect();
+        let heading = if phase == last { String::new() } else { phase.clone() };
+        let cells = [heading, name.clone()].into_iter().chain(all.iter().map(cell)).collect();
         last = phase;
         table.rows.push(cells);
     }
@@ -216,8 +220,8 @@ pub(crate) fn over_seeds(seeded: &[Seeded]) -> Table {
 fn mean(values: &[Value]) -> Option<String> {
     let samples: Vec<f64> = values.iter().map(|value| value.bare()).collect();
     let (first, Mean { mean, ci95 }) = (values.first()?, Mean::of(&samples)?);
-    let told = first.with(mean).to_string();
-    Some(if samples.len() > 1 { format!("{told} ± {}", first.with(ci95)) } else { told })
+    let text = first.with(mean).to_string();
+    Some(if samples.len() > 1 { format!("{text} ± {}", first.with(ci95)) } else { text })
 }
 
 /// A factor, such as `× 9.8` or `÷ 40`; `=` for a difference below half a percent.

@@ -157,12 +157,12 @@ pub(crate) fn classes(verdict: Option<&Y1541>) -> String {
             _ => runs.push((*class, *class)),
         }
     }
-    let told: Vec<String> = runs
+    let ranges: Vec<String> = runs
         .iter()
         .map(|(first, last)| if first == last { first.to_string() } else { format!("{first}-{last}") })
         .collect();
     // A 99.9th percentile of fewer than a thousand packets has no meaning.
-    format!("{}{}", told.join(", "), if verdict.enough_packets { "" } else { " (few)" })
+    format!("{}{}", ranges.join(", "), if verdict.enough_packets { "" } else { " (few)" })
 }
 
 #[cfg(test)]
@@ -171,12 +171,12 @@ mod tests {
 
     #[test]
     fn classes_that_follow_one_another_are_one_range() {
-        let told = |list: &[u8], enough_packets| {
+        let text = |list: &[u8], enough_packets| {
             classes(Some(&Y1541 { classes: list.to_vec(), enough_packets, ..Y1541::default() }))
         };
-        assert_eq!(told(&[0, 1, 2, 3, 4, 5], true), "0-5");
-        assert_eq!(told(&[1, 3, 4, 5], true), "1, 3-5");
-        assert_eq!(told(&[5], false), "5 (few)");
+        assert_eq!(text(&[0, 1, 2, 3, 4, 5], true), "0-5");
+        assert_eq!(text(&[1, 3, 4, 5], true), "1, 3-5");
+        assert_eq!(text(&[5], false), "5 (few)");
         assert_eq!(classes(None), NOTHING);
     }
 }

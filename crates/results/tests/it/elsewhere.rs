@@ -53,7 +53,8 @@ fn simulated(text: &str) -> lastmile_results::Summary {
 fn by_default_packets_are_dropped_at_the_line_alone() {
     for seed in 1..=3 {
         let summary = simulated(&format!(
-            "seed = {seed}\nduration = \"8 s\"\naccess = {{ down = {{ rate = \"250 Mbit/s\" }}, up = {{ rate = \"25 Mbit/s\" }} }}\n\
+            "seed = {seed}\nduration = \"8 s\"\n\
+             access = {{ down = {{ rate = \"250 Mbit/s\" }}, up = {{ rate = \"25 Mbit/s\" }} }}\n\
              [[traffic]]\nkind = \"bulk\"\ndirection = \"both\"\n"
         ));
         for link in summary.links.iter().filter(|link| !["up", "down"].contains(&&*link.name)) {
@@ -68,7 +69,8 @@ fn by_default_packets_are_dropped_at_the_line_alone() {
 fn a_request_under_way_at_the_end_is_not_lost() {
     let probes = (1..=20).flat_map(|seed| ["icmp", "udp"].map(|protocol| (seed, protocol))).map(|(seed, protocol)| {
         let summary = simulated(&format!(
-            "seed = {seed}\nduration = \"2 s\"\naccess = {{ down = {{ rate = \"100 Mbit/s\" }}, up = {{ rate = \"40 Mbit/s\" }} }}\n\
+            "seed = {seed}\nduration = \"2 s\"\n\
+             access = {{ down = {{ rate = \"100 Mbit/s\" }}, up = {{ rate = \"40 Mbit/s\" }} }}\n\
              [[traffic]]\nkind = \"ping\"\ninterval = \"100 ms\"\nprotocol = \"{protocol}\"\n"
         ));
         let probe = &summary.probes[0];

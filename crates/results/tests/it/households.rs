@@ -17,9 +17,11 @@ fn under_full_both_ways(text: &str) -> Summary {
 #[test]
 fn a_household_on_adsl_keeps_its_call() {
     let summary = under_full_both_ways(
-        "duration = \"30 s\"\n[access]\nencapsulation = \"pppoe-llcsnap\"\ndown = { rate = \"16 Mbit/s\", delay = \"8 ms\" }\n\
+        "duration = \"30 s\"\n[access]\nencapsulation = \"pppoe-llcsnap\"\n\
+         down = { rate = \"16 Mbit/s\", delay = \"8 ms\" }\n\
          up = { rate = \"1 Mbit/s\", delay = \"8 ms\" }\n[[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\n\
-         [[traffic]]\nkind = \"bulk\"\ndirection = \"up\"\ncount = 2\nstart = \"5 s\"\n[[traffic]]\nkind = \"web\"\ncount = 3\n\
+         [[traffic]]\nkind = \"bulk\"\ndirection = \"up\"\ncount = 2\nstart = \"5 s\"\n[[traffic]]\n\
+         kind = \"web\"\ncount = 3\n\
          [[traffic]]\nkind = \"voice\"\ndirection = \"both\"\ndscp = \"EF\"\n",
     );
     let voice = summary.flows.iter().filter_map(|flow| flow.datagrams.as_deref()?.voice.as_ref());

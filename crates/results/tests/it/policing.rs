@@ -31,7 +31,8 @@ fn a_contract_that_lets_nothing_through_is_named_with_its_rate() {
     let summary = run(&unshaped()).summary;
     for flow in summary.flows.iter().filter(|flow| flow.name.starts_with("pair")) {
         assert!(flow.bytes_delivered == 0, "{}", flow.bytes_delivered);
-        let named = "the policer of virtual channel pair 32 (above PCR 100 kbit/s, CDVT 1 µs; its source does not shape its cells) drops ";
+        let named = "the policer of virtual channel pair 32 (above PCR 100 kbit/s, CDVT 1 µs; \
+         its source does not shape its cells) drops ";
         assert!(flow.explanation.starts_with(named), "{}", flow.explanation);
     }
     let other = summary.flows.iter().find(|flow| flow.name == "other-1").expect("the other flow");

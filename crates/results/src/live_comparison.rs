@@ -10,7 +10,7 @@ use crate::{Run, table};
 
 /// Every measure that has a value in each live run.
 #[derive(Clone, Debug, Serialize)]
-pub struct Beside {
+pub struct LiveComparison {
     /// Name of the scenario.
     pub scenario: String,
     /// Number of live runs.
@@ -71,7 +71,7 @@ impl Measure {
     }
 
     /// The value in the unit of the table.
-    fn told(self, value: f64) -> String {
+    fn text(self, value: f64) -> String {
         match self {
             Self::GoodputBps => format!("{:.1}", value / 1e3),
             Self::RttP50S | Self::RttP99S | Self::QueueDelayMeanS => format!("{:.1}", value * 1e3),
@@ -95,7 +95,7 @@ impl Measure {
     }
 }
 
-impl Beside {
+impl LiveComparison {
     /// The live runs among `runs`, compared with the first simulated one if there is any. `None` if
     /// no comparison is possible: no live run, a single one without simulation, or several with
     /// different inputs, whose median has no meaning.
@@ -158,12 +158,12 @@ impl Beside {
         ];
         let mut tables: Vec<Table> = Vec::new();
         for row in &self.rows {
-            let told = |value: f64| row.measure.told(value);
+            let text = |value: f64| row.measure.text(value);
             let cells = [
-                or_dash(row.simulated, told),
-                told(row.median),
-                told(row.least),
-                told(row.most),
+                or_dash(row.simulated, text),
+                text(row.median),
+                text(row.least),
+                text(row.most),
                 or_dash(row.deviation, |share| format!("{:+.1} %", share * 100.0)),
             ];
             if tables.last().is_none_or(|table| table.title != row.phase) {
@@ -219,7 +219,7 @@ mod tests {
     }
 
     fn rows(runs: &[Run]) -> Vec<Row> {
-        Beside::new(runs).unwrap().rows
+        LiveComparison::new(runs).unwrap().rows
     }
 
     #[test]
@@ -243,15 +243,15 @@ mod tests {
         let Row { median, least, most, deviation, .. } = rows[0];
         assert_eq!((median, least, most), (4.4e5, 4.2e5, 4.7e5));
         assert!((deviation.unwrap() - 0.1).abs() < 1e-12);
-        let text = Beside::new(&runs).unwrap().table(80);
+        let text = LiveComparison::new(&runs).unwrap().table(80);
         assert!(text.starts_with("during upload\n") && text.contains("+10.0 %"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 
     #[test]
     fn one_run_alone_is_compared_with_nothing() {
-        assert!(Beside::new(&[run(Clock::Monotonic, 1.0, None)]).is_none());
-        assert!(Beside::new(&[run(Clock::Simulated, 1.0, None), run(Clock::Simulated, 2.0, None)]).is_none());
+        assert!(LiveComparison::new(&[run(Clock::Monotonic, 1.0, None)]).is_none());
+        assert!(LiveComparison::new(&[run(Clock::Simulated, 1.0, None), run(Clock::Simulated, 2.0, None)]).is_none());
         assert_eq!(rows(&[run(Clock::Monotonic, 1.0, None), run(Clock::Monotonic, 3.0, None)])[0].simulated, None);
     }
 
@@ -259,6 +259,6 @@ mod tests {
     fn live_runs_of_different_remedies_have_no_median() {
         let mut other = run(Clock::Monotonic, 3.0, None);
         other.summary.inputs.set = vec!["access.policy=cake".into()];
-        assert!(Beside::new(&[run(Clock::Monotonic, 1.0, None), other]).is_none());
+        assert!(LiveComparison::new(&[run(Clock::Monotonic, 1.0, None), other]).is_none());
     }
 }
