@@ -77,7 +77,7 @@ fn main() -> ExitCode {
         let before = names.len();
         names.retain(|name| !live::is_one(name));
         if names.len() < before {
-            eprintln!("skipped: what begins with \"live:\", since {obstacle}");
+            eprintln!("skipped: measurements that begin with \"live:\", because {obstacle}");
         }
     }
     for name in names {
@@ -164,6 +164,7 @@ fn print_table(rows: &[Measurement]) {
     }
     println!("{table}");
     println!(
-        "best of several runs; each in its own process; `heap` and `wheel`: one pop and one push an event at that pending size"
+        "best of several runs; each in its own process; `heap` and `wheel`: \
+         one pop and one push an event at that pending size"
     );
 }

@@ -210,7 +210,8 @@ impl Served {
 pub(crate) fn print_table(rows: &[Measurement]) {
     let costs: Vec<&Cost> = rows.iter().filter_map(|row| row.queue.as_ref()).collect();
     let legend = format!(
-        "a packet in and a packet out, at so many flows; {STANDING} packets wait; mixed: 40, 576 and 1500 bytes, acks: pure ACKs"
+        "a packet in and a packet out, by the number of flows; {STANDING} packets wait; mixed: 40, 576 and 1500 bytes, \
+         acks: pure ACKs"
     );
     costs::print_table(&costs, ["discipline", "load"], FLOWS, &legend);
 }

@@ -121,7 +121,8 @@ mod tests {
         /// On every link the pieces add up to the packet, no piece exceeds a fragment, and the
         /// inverse holds.
         #[test]
-        fn pieces_are_the_packet(preset in 0..PRESETS.len(), fragment in 4_u64..2_000, ip in 0_u64..9_000, wire in 0_u64..20_000) {
+        fn pieces_are_the_packet(preset in 0..PRESETS.len(), fragment in 4_u64..2_000, ip in 0_u64..9_000,
+            wire in 0_u64..20_000) {
             let link = PRESETS[preset].link;
             for interleave in [Interleave::Never, Interleave::Cells, fragments(fragment)] {
                 let Ok(link) = link.with_interleave(interleave) else { continue };

@@ -177,14 +177,16 @@ mod tests {
         /// The fragments together carry the packet: at least the bytes of one frame, and no
         /// fragment exceeds the size asked for.
         #[test]
-        fn no_fragment_takes_longer_than_the_wait(us in 3_400..200_000_u64, kbit in 128..4_000_u64, ip in 20..1_500_u64) {
+        fn no_fragment_takes_longer_than_the_wait(us in 3_400..200_000_u64, kbit in 128..4_000_u64,
+            ip in 20..1_500_u64) {
             let (rate, wait) = (BitRate::from_kbit_per_s(kbit), Duration::from_us(us));
             let link = PPPOA_VCMUX.link;
             let multilink = Multilink::for_wait(link, rate, wait, SequenceNumber::Long).expect("more than a cell");
             prop_assert!(rate.time_for(multilink.fragment_on_wire(link)) <= wait);
             let whole = multilink.on_wire(link, ByteCount::new(ip));
             prop_assert!(whole >= link.on_wire(ByteCount::new(ip)));
-            prop_assert!(whole.as_u64() <= multilink.fragments(ByteCount::new(ip)) * multilink.fragment_on_wire(link).as_u64());
+            prop_assert!(whole.as_u64() <= multilink.fragments(ByteCount::new(ip)) *
+                multilink.fragment_on_wire(link).as_u64());
         }
     }
 }

@@ -140,7 +140,8 @@ const fn built(link: Result<LinkLayer, LinkError>) -> LinkLayer {
 }
 
 macro_rules! presets {
-    ($($(#[$doc:meta])* $id:ident = $name:literal, [$($alias:literal),*], $framing:ident, min $min:expr, [$($header:expr),*], $note:literal;)*) => {
+    ($($(#[$doc:meta])* $id:ident = $name:literal, [$($alias:literal),*], $framing:ident, min $min:expr,
+        [$($header:expr),*], $note:literal;)*) => {
         $(
             $(#[$doc])*
             pub const $id: Preset = {
@@ -176,7 +177,8 @@ presets! {
     IPOA_VCMUX = "ipoa-vcmux", ["ipoa-vc", "rfc2684-routed-vc", "rfc2684r-vc"], Atm, min 0, [AAL5_TRAILER],
         "RFC 2684 routed; the only one that carries a 40-byte ACK in one cell";
     /// RFC 2684 routed, LLC encapsulated.
-    IPOA_LLCSNAP = "ipoa-llcsnap", ["ipoa-llc", "rfc2684-routed-llc", "rfc2684r-llc"], Atm, min 0, [LLC_SNAP, AAL5_TRAILER],
+    IPOA_LLCSNAP = "ipoa-llcsnap", ["ipoa-llc", "rfc2684-routed-llc", "rfc2684r-llc"], Atm, min 0,
+        [LLC_SNAP, AAL5_TRAILER],
         "RFC 2684 routed, RFC 2225 (classical IP)";
     /// RFC 2684 bridged without FCS, VC multiplexed.
     BRIDGED_VCMUX = "bridged-vcmux", ["bridged-vc", "rfc2684-bridged-vc", "rfc2684b-vc"], Atm, min 0,
@@ -191,7 +193,8 @@ presets! {
         min MIN_VCMUX_FCS, [BRIDGED_PAD, MAC, FCS, AAL5_TRAILER],
         "RFC 2684 bridged with FCS: Ethernet frames padded to 64 bytes";
     /// RFC 2684 bridged with FCS, LLC encapsulated.
-    BRIDGED_LLCSNAP_FCS = "bridged-llcsnap-fcs", ["bridged-llc-fcs", "rfc2684-bridged-llc-fcs", "rfc2684b-llc-fcs"], Atm,
+    BRIDGED_LLCSNAP_FCS = "bridged-llcsnap-fcs",
+        ["bridged-llc-fcs", "rfc2684-bridged-llc-fcs", "rfc2684b-llc-fcs"], Atm,
         min MIN_LLCSNAP_FCS, [LLC_SNAP, BRIDGED_PAD, MAC, FCS, AAL5_TRAILER],
         "RFC 2684 bridged with FCS: Ethernet frames padded to 64 bytes";
     /// RFC 2364, VC multiplexed.
@@ -226,12 +229,14 @@ presets! {
         "VDSL2, RFC 2516; as in CAKE no minimum frame (custom: 68 where frames are padded)";
     /// Ethernet as it occupies the cable.
     ETHERNET = "ethernet", ["ether"], None, min ethernet::PREAMBLE + ethernet::MIN_FRAME + ethernet::GAP,
-        [header("preamble 7 and start delimiter 1", ethernet::PREAMBLE), MAC, FCS, header("inter-frame gap", ethernet::GAP)],
+        [header("preamble 7 and start delimiter 1", ethernet::PREAMBLE), MAC, FCS,
+            header("inter-frame gap", ethernet::GAP)],
         "preamble and gap included; frames padded to 64 bytes";
     /// Ethernet with one 802.1Q tag.
     ETHER_VLAN = "ether-vlan", ["ethernet-vlan", "vlan"], None,
         min ethernet::PREAMBLE + ethernet::MIN_FRAME + ethernet::VLAN_TAG + ethernet::GAP,
-        [header("preamble 7 and start delimiter 1", ethernet::PREAMBLE), MAC, header("802.1Q tag", ethernet::VLAN_TAG), FCS,
+        [header("preamble 7 and start delimiter 1", ethernet::PREAMBLE), MAC,
+            header("802.1Q tag", ethernet::VLAN_TAG), FCS,
          header("inter-frame gap", ethernet::GAP)],
         "one tag put on a padded frame; CAKE's 'ethernet ether-vlan' keeps the minimum at 84";
     /// Cable, as the head end counts.
@@ -239,12 +244,14 @@ presets! {
         "the Ethernet frame with FCS is what the head end shapes by, whatever the cable itself adds";
     /// L2TP without its carrier, full PPP header.
     L2TP = "l2tp", ["l2tpv2"], None, min 0,
-        [header("outer IPv4 header", l2tp::IP), header("UDP header", l2tp::UDP), header("L2TP data header with length", l2tp::L2TP),
+        [header("outer IPv4 header", l2tp::IP), header("UDP header", l2tp::UDP),
+            header("L2TP data header with length", l2tp::L2TP),
          ppp("PPP address 1, control 1, protocol 2", PppHeader::Full.bytes())],
         "LAC to LNS, RFC 2661, counted in the carrier's IP bytes; over a carrier: l2tp/ethernet";
     /// L2TP without its carrier, PPP address and control left out.
     L2TP_ACFC = "l2tp-acfc", [], None, min 0,
-        [header("outer IPv4 header", l2tp::IP), header("UDP header", l2tp::UDP), header("L2TP data header with length", l2tp::L2TP),
+        [header("outer IPv4 header", l2tp::IP), header("UDP header", l2tp::UDP),
+            header("L2TP data header with length", l2tp::L2TP),
          PPP],
         "LAC to LNS with address-and-control-field compression; over a carrier: l2tp-acfc/ethernet";
     /// An overhead above that of any line in use.

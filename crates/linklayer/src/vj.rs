@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! mask  0 C I P S A W U    connection number if C; TCP checksum, always; then, each if its bit is set,
-//!                          urgent pointer, window, ACK number, sequence number and IP ID (where it did not grow by one)
+//!                          urgent pointer, window, ACK number, sequence number and IP ID (unless it grew by one)
 //! S W U together: sequence and ACK number both grew by the last packet's data (an echoed keystroke)
 //! S A W U together: the sequence number did (bulk data)
 //! ```

@@ -198,7 +198,7 @@ mod tests {
         })
     }
 
-    fn told(directory: &Directory, flow: u32) -> String {
+    fn ends_of(directory: &Directory, flow: u32) -> String {
         let FlowAddresses { ip, source_port, destination_port } = directory.addresses(FlowId::new(flow));
         format!("{} {source_port} > {} {destination_port}", ip.source(), ip.destination())
     }
@@ -207,9 +207,9 @@ mod tests {
     fn what_is_not_named_has_the_address_of_its_node_and_a_port_of_its_own() {
         let plain = |opened_by, ipv6| transfers(1, opened_by, ipv6, Names::default());
         let both = directory(vec![plain(OpenedBy::Receiver, false), plain(OpenedBy::Sender, true)]);
-        assert_eq!(told(&both, 0), "10.0.0.2 49152 > 10.0.0.1 50000");
-        assert_eq!(told(&both, 1), "10.0.0.1 50000 > 10.0.0.2 49152");
-        assert_eq!(told(&both, 2), "fd00::2 50001 > fd00::1 49152");
+        assert_eq!(ends_of(&both, 0), "10.0.0.2 49152 > 10.0.0.1 50000");
+        assert_eq!(ends_of(&both, 1), "10.0.0.1 50000 > 10.0.0.2 49152");
+        assert_eq!(ends_of(&both, 2), "fd00::2 50001 > fd00::1 49152");
     }
 
     #[test]
@@ -224,9 +224,9 @@ mod tests {
             transfers(3, OpenedBy::Receiver, false, Names::default()),
             transfers(2, OpenedBy::Receiver, false, names),
         ]);
-        assert_eq!(told(&web, 4), "10.0.0.2 49152 > 10.0.0.1 50002");
-        assert_eq!(told(&web, 6), "192.0.2.80 80 > 10.0.1.7 3000");
-        assert_eq!(told(&web, 9), "10.0.1.7 3001 > 192.0.2.80 80");
+        assert_eq!(ends_of(&web, 4), "10.0.0.2 49152 > 10.0.0.1 50002");
+        assert_eq!(ends_of(&web, 6), "192.0.2.80 80 > 10.0.1.7 3000");
+        assert_eq!(ends_of(&web, 9), "10.0.1.7 3001 > 192.0.2.80 80");
         assert_eq!(web.first_payload(FlowId::new(4)), b"");
         assert_eq!(web.first_payload(FlowId::new(6)), b"HTTP/1.1 200 OK");
         assert_eq!(web.first_payload(FlowId::new(9)), b"GET /");
@@ -258,8 +258,8 @@ mod tests {
         assert_eq!(all.addresses(FlowId::new(7)), captured.reversed());
         // Numbers 0 to 2 are the traffic list, 3 the capture's flow; then web and swarm alternate.
         let number = |place, slot| 2 * number_of(4, 2, place, slot);
-        assert_eq!(told(&all, number(0, 0)), "10.0.0.2 80 > 10.0.0.1 50004");
-        assert_eq!(told(&all, number(1, 0)), "10.0.0.2 50005 > 10.0.0.1 49152");
-        assert_eq!(told(&all, number(0, 1) + 1), "10.0.0.1 50006 > 10.0.0.2 80");
+        assert_eq!(ends_of(&all, number(0, 0)), "10.0.0.2 80 > 10.0.0.1 50004");
+        assert_eq!(ends_of(&all, number(1, 0)), "10.0.0.2 50005 > 10.0.0.1 49152");
+        assert_eq!(ends_of(&all, number(0, 1) + 1), "10.0.0.1 50006 > 10.0.0.2 80");
     }
 }

@@ -72,7 +72,8 @@ pub enum BuildError {
         traffic: String,
     },
     /// An address of the wrong family.
-    #[error("traffic \"{traffic}\": {address} is no address of {}", if *ipv6 { "IPv6" } else { "IPv4, and only TCP can be IPv6" })]
+    #[error("traffic \"{traffic}\": {address} is no address of {}",
+        if *ipv6 { "IPv6" } else { "IPv4, and only TCP can be IPv6" })]
     Family {
         /// The traffic.
         traffic: String,
@@ -105,7 +106,8 @@ pub enum BuildError {
     #[error("the links of cells and their circuits do not fit the links and the traffic of the network")]
     Circuits,
     /// A traffic whose packets reach a link of cells on which it has no virtual channel.
-    #[error("traffic \"{traffic}\": no virtual channel for its {}, which come to link \"{link}\"", if *back { "replies" } else { "packets" })]
+    #[error("traffic \"{traffic}\": no virtual channel for its {}, which come to link \"{link}\"",
+        if *back { "replies" } else { "packets" })]
     NoVc {
         /// The traffic.
         traffic: String,

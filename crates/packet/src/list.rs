@@ -84,9 +84,9 @@ impl AckList {
     }
 
     /// Adds the carrier's old number, which grows by `step`. Returns false and changes nothing if
-    /// the list would exceed `room` bytes or [`AckList::MAX_COUNT`] numbers.
+    /// the list would exceed `capacity` bytes or [`AckList::MAX_COUNT`] numbers.
     #[must_use]
-    pub fn push(&mut self, step: u32, room: usize) -> bool {
+    pub fn push(&mut self, step: u32, capacity: usize) -> bool {
         let Some(span) = self.span.checked_add(step).filter(|span| *span <= Self::MAX_SPAN) else { return false };
         let mut grown = *self;
         let last = usize::from(self.last);
@@ -99,8 +99,8 @@ impl AckList {
         };
         grown.len = grown.last;
         let fits = self.count < Self::MAX_COUNT
-            && grown.put(step, room)
-            && grown.put(u32::from(repeated) + 1, room.min(Self::MAX_BYTES));
+            && grown.put(step, capacity)
+            && grown.put(u32::from(repeated) + 1, capacity.min(Self::MAX_BYTES));
         if fits {
             (grown.count, grown.span) = (self.count + 1, span);
             *self = grown;
@@ -146,10 +146,10 @@ impl AckList {
     }
 
     /// Appends a number in base 128; false if it does not fit.
-    fn put(&mut self, mut value: u32, room: usize) -> bool {
+    fn put(&mut self, mut value: u32, capacity: usize) -> bool {
         loop {
             let at = usize::from(self.len);
-            if at >= room || at >= Self::MAX_BYTES {
+            if at >= capacity || at >= Self::MAX_BYTES {
                 return false;
             }
             let more = value >= 0x80;
@@ -348,18 +348,18 @@ mod tests {
         fn what_is_pushed_comes_back(
             carrier in any::<u32>(),
             steps in prop::collection::vec(prop_oneof![Just(0_u32), Just(1460), Just(2920), 0..100_000_u32], 0..60),
-            room in 0..=AckList::MAX_BYTES,
+            capacity in 0..=AckList::MAX_BYTES,
         ) {
             let mut list = AckList::EMPTY;
             let mut expected = Vec::new();
             let mut number = carrier;
             for step in steps {
-                if list.push(step, room) {
+                if list.push(step, capacity) {
                     expected.push(number);
                     number = number.wrapping_add(step);
                 }
             }
-            prop_assert!(list.as_bytes().len() <= room);
+            prop_assert!(list.as_bytes().len() <= capacity);
             prop_assert_eq!(numbers(&list, number), expected);
             if !list.is_empty() {
                 prop_assert_eq!(AckList::read(list.as_bytes()), Some(list));

@@ -38,14 +38,14 @@ pub(crate) fn options() -> impl Strategy<Value = Options> {
     })
 }
 
-/// A list of at most `room` bytes, possibly empty.
-pub(crate) fn ack_list(room: usize) -> impl Strategy<Value = AckList> {
+/// A list of at most `capacity` bytes, possibly empty.
+pub(crate) fn ack_list(capacity: usize) -> impl Strategy<Value = AckList> {
     let step = prop_oneof![Just(0_u32), Just(1460), Just(2920), 0..100_000_u32];
     prop::collection::vec(step, 0..40).prop_map(move |steps| {
         let mut list = AckList::EMPTY;
         for step in steps {
             // A step that does not fit is omitted.
-            let _ = list.push(step, room);
+            let _ = list.push(step, capacity);
         }
         list
     })

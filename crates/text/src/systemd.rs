@@ -24,7 +24,8 @@ impl std::fmt::Display for NoProgram {
         f.write_str(match self {
             Self::Relative => "systemd needs the whole path of a program, from / on",
             Self::Characters => {
-                "systemd takes no program whose path has quotes, backslashes, control characters or bytes that are no UTF-8"
+                "systemd takes no program whose path has quotes, backslashes, \
+                 control characters or bytes that are no UTF-8"
             }
         })
     }

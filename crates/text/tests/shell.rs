@@ -30,7 +30,8 @@ proptest! {
         let script = format!("# {}\nprintf '%s\\0' {}\n", comment(&about), words.join(" "));
         // No program can be found, so any command but the shell's own printf would be an error.
         let output = Command::new("/bin/sh").args(["-euc", &script]).env("PATH", "/nonexistent").output().unwrap();
-        prop_assert!(output.status.success() && output.stderr.is_empty(), "{script:?}: {}", String::from_utf8_lossy(&output.stderr));
+        prop_assert!(output.status.success() && output.stderr.is_empty(), "{script:?}: {}",
+            String::from_utf8_lossy(&output.stderr));
         let expected: Vec<u8> = texts.iter().flat_map(|text| text.bytes().chain([0])).collect();
         prop_assert_eq!(output.stdout, expected);
     }

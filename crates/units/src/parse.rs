@@ -121,7 +121,8 @@ from_str! {
     Instant, Quantity::Time, |ps| Ok(Self::from_ps(ps)),
         "A time since the clock began, written as a [`Duration`] is: `60 s`.";
     BitRate, Quantity::Rate, rate,
-        "`512 kbit/s`, `1.544 Mbit/s`, `9600 bit/s`, or as `tc(8)` writes it: `512kbit`. A `Ki` or `Mi` is binary, as in `tc(8)`.";
+        "`512 kbit/s`, `1.544 Mbit/s`, `9600 bit/s`, or as `tc(8)` writes it: `512kbit`. A `Ki` or `Mi` is binary, \
+         as in `tc(8)`.";
     ByteCount, Quantity::Bytes, |count| Ok(Self::new(count)),
         "`206 kB` (206 000), `64 KiB` (65 536), `1500 B`, `1500 bytes`.";
     WireBytes, Quantity::WireBytes, |count| Ok(Self::new(count)),

@@ -66,7 +66,8 @@ pub(crate) fn print_tables(rows: &[Measurement]) {
     }
     if !rows.is_empty() {
         println!(
-            "a CPU second: of the thread that carries, the kernel's work in its name included; all ways in turns; where there are \
+            "a CPU second: of the thread that carries, the kernel's work in its name included; all ways in turns; \
+             where there are \
              a from and a to: medians of 31 turns, a quarter of which are below the one and above the other"
         );
     }

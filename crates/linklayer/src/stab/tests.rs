@@ -140,7 +140,8 @@ fn in_c_integers(spec: StabSpec, length: u32) -> i32 {
 proptest! {
     #[test]
     fn any_table_agrees_with_c_integers(
-        mtu in 1..70_000_u32, tsize in 1..3_000_u32, mpu in 1..200_u32, overhead in -100..300_i32, is_atm: bool, length in 0..65_536_u32,
+        mtu in 1..70_000_u32, tsize in 1..3_000_u32, mpu in 1..200_u32, overhead in -100..300_i32, is_atm: bool,
+            length in 0..65_536_u32,
     ) {
         let linklayer = if is_atm { StabLinkLayer::Atm } else { StabLinkLayer::Ethernet };
         let spec = StabSpec { mtu, tsize, mpu, overhead, linklayer };

@@ -307,7 +307,8 @@ proptest! {
         let mut bytes = Vec::new();
         write_packet(&meta, &addresses, &mut bytes);
         // No checksum covers the start of an IPv6 header, nor its list.
-        let first = match meta.mark.ipv6() { true => 40 + usize::from(meta.options().list_header_bytes(true)), false => 0 };
+        let first = match meta.mark.ipv6() { true => 40 + usize::from(meta.options().list_header_bytes(true)),
+            false => 0 };
         let bit = 8 * first + bit.index(8 * (bytes.len() - first));
         bytes[bit / 8] ^= 1 << (bit % 8);
         let mut frame = frame(&bytes);

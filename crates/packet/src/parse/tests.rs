@@ -229,12 +229,14 @@ fn udp_over_ipv6_needs_a_checksum() {
 
 proptest! {
     #[test]
-    fn bytes_that_end_early_are_truncated_at_their_end((meta, addresses) in packet(), cut in any::<prop::sample::Index>()) {
+    fn bytes_that_end_early_are_truncated_at_their_end((meta, addresses) in packet(),
+        cut in any::<prop::sample::Index>()) {
         let mut bytes = Vec::new();
         write_packet(&meta, &addresses, &mut bytes);
         let cut = cut.index(bytes.len());
         match parse(&bytes[..cut]) {
-            Err(ParseError::Truncated { offset, needed }) => prop_assert!(offset == cut && needed > cut && needed <= bytes.len()),
+            Err(ParseError::Truncated { offset, needed }) => prop_assert!(offset == cut && needed > cut && needed
+                <= bytes.len()),
             other => prop_assert!(false, "{:?}", other),
         }
         prop_assert_eq!(parse_headers(&bytes[..cut]).is_ok(), cut >= usize::from(meta.header_len));
@@ -255,7 +257,8 @@ proptest! {
     }
 
     #[test]
-    fn noise_never_panics_and_lengths_never_lie(mut bytes in prop::collection::vec(any::<u8>(), 0..200), version in 4..=6u8) {
+    fn noise_never_panics_and_lengths_never_lie(mut bytes in prop::collection::vec(any::<u8>(), 0..200),
+        version in 4..=6u8) {
         if let Some(first) = bytes.first_mut() {
             *first = version << 4 | *first & 0x0F;
         }
@@ -268,7 +271,8 @@ proptest! {
     }
 
     #[test]
-    fn sound_packets_with_a_changed_byte_never_panic((meta, addresses) in packet(), at in any::<prop::sample::Index>(), value: u8) {
+    fn sound_packets_with_a_changed_byte_never_panic((meta, addresses) in packet(),
+        at in any::<prop::sample::Index>(), value: u8) {
         let mut bytes = Vec::new();
         write_packet(&meta, &addresses, &mut bytes);
         let at = at.index(bytes.len().min(100));

@@ -192,10 +192,12 @@ proptest! {
             if new {
                 prop_assert!(given.insert(id), "a number is given once");
                 if full {
-                    let gone: Vec<u32> = model.keys().copied().filter(|old| under_test.get(&key(*old)).is_none()).collect();
+                    let gone: Vec<u32> = model.keys().copied().filter(|old|
+                        under_test.get(&key(*old)).is_none()).collect();
                     prop_assert_eq!(gone.len(), 1);
                     model.remove(&gone[0]).unwrap();
-                    prop_assert_eq!(Some(key(gone[0])), fresh, "with fewer settled than are looked at there is always a fresh one");
+                    prop_assert_eq!(Some(key(gone[0])), fresh,
+                        "with fewer settled than are looked at there is always a fresh one");
                 }
             }
             let entry = model.entry(flow).or_insert((id, 0));

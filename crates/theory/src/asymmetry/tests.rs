@@ -251,7 +251,8 @@ proptest! {
     #[test]
     fn every_download_that_passes_the_checks_fits_128_bits(
         down in 1..=1_000_000_000_000_u64, up in 1..=1_000_000_000_000_u64, oam in (2..=u16::MAX, 2..=u16::MAX),
-        overhead in -64..=512_i32, data in 2..=65_535_u64, ack in 1..=65_535_u64, d in 1_000..=65_535_000_u128, bytes: u64,
+        overhead in -64..=512_i32, data in 2..=65_535_u64, ack in 1..=65_535_u64, d in 1_000..=65_535_000_u128,
+            bytes: u64,
     ) {
         let link = |cells| {
             let atm = LinkLayer::new(overhead, lastmile_linklayer::Framing::Atm).expect("in range");
@@ -264,6 +265,7 @@ proptest! {
         };
         let refused = Err(DownloadError::Empty);
         prop_assert!(asymmetry(&download).map_or_else(Err, |found| Ok(found.utilisation > 0.0)) != Ok(false));
-        prop_assert!(serialisation(&download, ByteCount::new(bytes)).is_ok() || asymmetry(&download).map(|_| ()) == refused);
+        prop_assert!(serialisation(&download, ByteCount::new(bytes)).is_ok() || asymmetry(&download).map(|_| ()) ==
+            refused);
     }
 }

@@ -125,7 +125,8 @@ fn absurd_sizes_are_held() {
 proptest! {
     /// A bandwidth-delay product takes one round trip to transmit, to within a byte.
     #[test]
-    fn bandwidth_delay_and_queue_delay_are_inverse(bps in 1..1_000_000_000_000_u64, ps in 0..1_000_000_000_000_000_u64) {
+    fn bandwidth_delay_and_queue_delay_are_inverse(bps in 1..1_000_000_000_000_u64,
+        ps in 0..1_000_000_000_000_000_u64) {
         let (rate, time) = (BitRate::from_bps(bps).expect("not zero"), Duration::from_ps(ps));
         let bytes = bandwidth_delay(rate, time);
         prop_assert!(queue_delay(rate, bytes) <= time);

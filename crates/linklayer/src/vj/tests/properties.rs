@@ -98,7 +98,8 @@ proptest! {
 
     #[test]
     fn any_bytes_are_compressed_or_left_alone(
-        first in prop::collection::vec(any::<u8>(), 0..150), flips in prop::collection::vec((0..150_usize, any::<u8>()), 0..6),
+        first in prop::collection::vec(any::<u8>(), 0..150),
+            flips in prop::collection::vec((0..150_usize, any::<u8>()), 0..6),
     ) {
         let mut compressor = Compressor::new(1).expect("one");
         let mut bytes = first;
@@ -113,7 +114,8 @@ proptest! {
 
     /// A restored frame is always two whole headers with consistent lengths.
     #[test]
-    fn any_frame_is_restored_or_tossed(frames in prop::collection::vec((any::<bool>(), prop::collection::vec(any::<u8>(), 0..40), any::<u16>()), 1..50)) {
+    fn any_frame_is_restored_or_tossed(frames in prop::collection::vec((any::<bool>(),
+        prop::collection::vec(any::<u8>(), 0..40), any::<u16>()), 1..50)) {
         let (_, mut decompressor) = ends_after(&Packet::data(5000, 100));
         for (error, frame, length) in frames {
             if error {
@@ -123,7 +125,8 @@ proptest! {
                 prop_assert_eq!(restored.header.len(), 40);
                 let total = u16::from_be_bytes([restored.header[2], restored.header[3]]);
                 prop_assert_eq!(usize::from(total), 40 + usize::from(length) - restored.consumed);
-                prop_assert_eq!(ip_checksum(&restored.header[..20]), u16::from_be_bytes([restored.header[10], restored.header[11]]));
+                prop_assert_eq!(ip_checksum(&restored.header[..20]),
+                    u16::from_be_bytes([restored.header[10], restored.header[11]]));
             }
             let _ = decompressor.uncompressed(&frame);
         }
