@@ -94,7 +94,7 @@ impl From<lastmile_lab::Error> for Failure {
         let hint = match &error {
             Error::NoEnds { .. } => Some("name the two ends of the line: --between CLIENT,SERVER".to_owned()),
             Error::NoEndsOfTraffic { .. } => {
-                Some("name the nodes that the two hosts stand for: --between CLIENT,SERVER".to_owned())
+                Some("name the nodes of the two hosts: --between CLIENT,SERVER".to_owned())
             }
             other => other.hint(),
         };

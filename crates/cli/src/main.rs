@@ -60,7 +60,7 @@ fn main() -> ExitCode {
     let mut printer = Printer::new();
     #[cfg(target_os = "linux")]
     if lastmile_live::streams::output_was_closed() {
-        let closed = Failure::new("standard output is closed").hint("send it to /dev/null if nobody is to read it");
+        let closed = Failure::new("standard output is closed").hint("redirect it to /dev/null to discard the output");
         return printer.failure(&closed).into();
     }
     let arguments = match Arguments::try_parse() {

@@ -166,7 +166,7 @@ fn words(held: &Held, network: &Network) -> String {
         Holder::Series => format!("{count} samples of series"),
         Holder::Probes => format!("{count} replies to pings and web users"),
         Holder::Flows => format!("{count} flows"),
-        Holder::Snapshots => format!("{count} entries of what flows and links had done when the traffic changed"),
+        Holder::Snapshots => format!("{count} entries for flows and links at changes of the traffic"),
     }
 }
 

@@ -165,8 +165,8 @@ impl Printer {
 
     /// Columns of the terminal; 120 if standard output is not a terminal.
     pub(crate) fn width(&self) -> u16 {
-        let told = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0);
-        told.filter(|&width| width > 0).unwrap_or(120)
+        let columns = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0);
+        columns.filter(|&width| width > 0).unwrap_or(120)
     }
 
     /// Rows of the terminal; `None` if standard output is not a terminal, or does not report them.

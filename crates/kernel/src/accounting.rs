@@ -87,13 +87,13 @@ impl Accounting {
     #[must_use]
     pub fn stab_rate(&self, wire: BitRate) -> BitRate {
         let ptm = matches!(self.layer.framing(), Framing::Ptm);
-        held(self.without_oam(wire), if ptm { (64, 65) } else { (1, 1) })
+        whole_bytes(self.without_oam(wire), if ptm { (64, 65) } else { (1, 1) })
     }
 
     /// CAKE's rate for packets with the rate `wire` on the line. CAKE counts PTM itself.
     #[must_use]
     pub fn cake_rate(&self, wire: BitRate) -> BitRate {
-        held(self.without_oam(wire), (1, 1))
+        whole_bytes(self.without_oam(wire), (1, 1))
     }
 
     fn without_oam(&self, wire: BitRate) -> u64 {
@@ -150,7 +150,9 @@ impl Accounting {
     pub fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         if matches!(self.layer.framing(), Framing::Ptm) {
-            remarks.push("PTM: stab knows no 64/65 blocks, so HTB's rates are 64/65 of those on the wire".to_owned());
+            remarks.push(
+                "PTM: stab does not support 64/65 blocks, so HTB's rates are 64/65 of those on the wire".to_owned(),
+            );
         }
         if let Some(share) = self.layer.oam() {
             let cells = u32::from(share.user_cells());
@@ -161,7 +163,7 @@ impl Accounting {
 }
 
 /// The `part` / `of` share of `bps`, in whole bytes a second.
-fn held(bps: u64, (part, of): (u64, u64)) -> BitRate {
+fn whole_bytes(bps: u64, (part, of): (u64, u64)) -> BitRate {
     let bps = u128::from(bps) * u128::from(part) / u128::from(of) / 8 * 8;
     let bps = u64::try_from(bps).unwrap_or(u64::MAX).max(Accounting::LEAST);
     BitRate::from_bps(bps).unwrap_or(BitRate::MAX)

@@ -19,8 +19,9 @@ pub const MAJOR: u32 = 0x1a57;
 const QUEUES: u32 = MAJOR + 1;
 
 /// A remark for every set-up with HTB.
-const CONVERSIONS: &str = "Rates are those of the wire, in whole bytes a second; limits in bytes count bytes on the wire, for as many \
-    large packets. Bursts hold three of the largest packets at least: a kernel that wakes up late loses what does not fit.";
+const CONVERSIONS: &str = "Rates are those of the wire, in whole bytes a second. Limits in bytes \
+    count bytes on the wire, for an equal number of large packets. Bursts are at least three of the largest \
+    packets: a kernel that wakes up late loses the excess.";
 
 /// One direction of a line.
 #[derive(Clone, Copy, Debug)]
@@ -149,7 +150,8 @@ impl Making {
             other => other,
         };
         if !matches!(below, Spec::Tbf { .. } | Spec::Htb(_) | Spec::Cake(_)) {
-            let remark = "downstream: a queue that does not shape, at the rate of the line, leaves the queue at the far end where it is";
+            let remark = "downstream: a queue without a shaper at the rate of the line does not move the queue from \
+             the far end to this device";
             self.left_out.push(remark.to_owned());
         }
         self.direction(IFB, down, &[], accounting);
@@ -171,7 +173,7 @@ impl Making {
             self.steps.extend(ingress::device_steps());
         }
         if let Spec::Cake(config) = direction.queue {
-            self.steps.push(Step::Heading("CAKE, which shapes and shares by itself".to_owned()));
+            self.steps.push(Step::Heading("CAKE, which shapes and schedules".to_owned()));
             let config = lastmile_queueing::cake::Config {
                 bandwidth: config.bandwidth.or(Some(direction.rate)),
                 ..config.clone()
@@ -183,7 +185,7 @@ impl Making {
                 name: "cake".to_owned(),
                 values: discipline.values,
             };
-            let about = "overhead counts from the IP packet, whatever the device puts in front of it";
+            let about = "overhead counts from the IP packet, independent of the device's header";
             self.steps.push(Step::run(about, Command::new(&words).leaving(expected)));
             return flood(config.bandwidth.unwrap_or(direction.rate));
         }
@@ -224,7 +226,7 @@ impl Making {
         let expected =
             Expected { object: Object::Qdisc { device, parent: "root".to_owned() }, name: "htb".to_owned(), values };
         let about = match self.header.header() {
-            0 => "stab counts from the IP packet, which is all that this device sees".to_owned(),
+            0 => "stab counts from the IP packet: this device has no header in front of it".to_owned(),
             header => format!(
                 "stab counts from the frame, which has {header} bytes in front of the IP packet: {} - {header} = {}",
                 accounting.layer().overhead(),
@@ -298,8 +300,8 @@ impl Making {
         // The other branch has already made these remarks.
         self.left_out.truncate(said);
         let otherwise = core::mem::replace(&mut self.steps, outside);
-        let about = vec!["the most urgent first, whatever waits behind".to_owned()];
-        let lacking = "prio: classes of HTB with a priority each".to_owned();
+        let about = vec!["strict priority, the most urgent first".to_owned()];
+        let lacking = "prio: HTB classes with one priority each".to_owned();
         self.steps.push(Step::Choice { about, first, then, lacking, otherwise });
     }
 
@@ -310,7 +312,7 @@ impl Making {
         }
         let marks = if device == DEVICE { Marks::of_rules(tree.listed) } else { Marks::default() };
         let name = |minor| tree.class(minor).map_or("", |class| class.name.as_str());
-        let mut told: Vec<(bpf::Rule<'_>, &str)> = Vec::new();
+        let mut included: Vec<(bpf::Rule<'_>, &str)> = Vec::new();
         for rule in &tree.rules {
             match bpf::obstacle(rule.matches, &marks) {
                 Some(why) => {
@@ -318,33 +320,33 @@ impl Making {
                     self.left_out.push(format!("the rule \"{rule}\": {why}; left out"));
                 }
                 None => {
-                    told.push((bpf::Rule { matches: rule.matches, class: class(rule.minor) }, name(rule.minor)));
+                    included.push((bpf::Rule { matches: rule.matches, class: class(rule.minor) }, name(rule.minor)));
                 }
             }
         }
-        let of = |told: &[(bpf::Rule<'_>, &str)]| {
-            let rules: Vec<bpf::Rule<'_>> = told.iter().map(|(rule, _)| *rule).collect();
+        let of = |included: &[(bpf::Rule<'_>, &str)]| {
+            let rules: Vec<bpf::Rule<'_>> = included.iter().map(|(rule, _)| *rule).collect();
             Program::new(&rules, class(tree.otherwise), self.header, &marks)
         };
-        let mut program = of(&told);
+        let mut program = of(&included);
         while program.len() > bpf::MOST {
-            if let Some((rule, name)) = told.pop() {
+            if let Some((rule, name)) = included.pop() {
                 let rule = format!("{} -> {name}", words::condition(rule.matches));
                 self.left_out.push(format!("the rule \"{rule}\": the program is too long; left out"));
             }
-            program = of(&told);
+            program = of(&included);
         }
-        self.steps.push(Step::Heading("Who belongs where: the first rule that matches decides".to_owned()));
+        self.steps.push(Step::Heading("Classification: the first rule that matches decides".to_owned()));
         self.steps.extend(marks.steps());
         let mut about = vec![
-            "one program: its parts are those of the rules, and it returns the class".to_owned(),
+            "one program, which returns the class; one part per rule".to_owned(),
             "part 1 reads the headers".to_owned(),
         ];
-        for ((rule, name), part) in told.iter().zip(2..) {
+        for ((rule, name), part) in included.iter().zip(2..) {
             about.push(format!("part {part}: {} -> {name}", words::condition(rule.matches)));
         }
-        about.push(format!("part {}: what is left -> {}", told.len() + 2, name(tree.otherwise)));
-        let pure_ack = told.iter().find(|(rule, _)| *rule.matches == Match::PureAck);
+        about.push(format!("part {}: unmatched -> {}", included.len() + 2, name(tree.otherwise)));
+        let pure_ack = included.iter().find(|(rule, _)| *rule.matches == Match::PureAck);
         let ack = pure_ack.map(|(rule, _)| rule.class);
         self.steps.push(filter(device, major, about, &program, ack));
     }
@@ -356,7 +358,8 @@ fn class_step(device: &'static str, class: &Class<'_>, accounting: &Accounting) 
     let above = parent.map_or_else(|| format!("{MAJOR:x}:"), |parent| format!("{MAJOR:x}:{parent:x}"));
     let id = format!("{MAJOR:x}:{minor:x}");
     let words = format!(
-        "tc class add dev {device} parent {above} classid {id} htb rate {}bit ceil {}bit burst {burst} cburst {cburst} prio \
+        "tc class add dev {device} parent {above} classid {id} htb rate {}bit ceil {}bit burst {burst} cburst \
+         {cburst} prio \
          {priority} quantum {quantum}",
         rate.as_bps(),
         ceil.as_bps(),
@@ -386,7 +389,7 @@ fn filter(device: &'static str, major: u32, about: Vec<String>, program: &Progra
     let expected = Expected { object, name: "rules".to_owned(), values };
     let first =
         Command::new(&words).word(program.lines().join("\n")).words(&format!("flowid {parent}1")).leaving(expected);
-    let lacking = "the BPF classifier: u32 tells pure ACKs, and no other rule".to_owned();
+    let lacking = "the BPF classifier: u32 classifies pure ACKs, and no other rule".to_owned();
     let otherwise = ack.map_or_else(Vec::new, |class| u32_pure_acks(device, &parent, class));
     Step::Choice { about, first, then: vec![], lacking, otherwise }
 }
@@ -400,7 +403,8 @@ fn u32_pure_acks(device: &'static str, parent: &str, class: u32) -> Vec<Step> {
         let tcp = 20 + 4 * header;
         // Five words of IP header, no fragment, TCP, and in it no flag but ACK.
         let v4 = format!(
-            "{add} protocol ip pref 2 u32 match u8 0x45 0xff at 0 match u16 {:#06x} 0xffff at 2 match u16 0 0x3fff at 6 \
+            "{add} protocol ip pref 2 u32 match u8 0x45 0xff at 0 match u16 {:#06x} 0xffff at 2 match u16 0 0x3fff \
+             at 6 \
              match u8 6 0xff at 9 match u8 {:#04x} 0xf0 at 32 match u8 0x10 0xff at 33 {flowid}",
             20 + tcp,
             header * 16 + 80,

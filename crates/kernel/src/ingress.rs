@@ -21,10 +21,10 @@ pub(crate) fn discipline() -> Step {
     // An existing ingress discipline is kept: the filter has its own preference.
     let add = Command::new(&format!("tc qdisc add dev {DEVICE} handle {HANDLE} ingress"));
     Step::Choice {
-        about: vec!["a place for filters of what comes in".to_owned()],
+        about: vec!["ingress discipline, for filters of received packets".to_owned()],
         first: add,
         then: vec![],
-        lacking: "a free place: one is there".to_owned(),
+        lacking: "a free ingress: the existing discipline is used".to_owned(),
         otherwise: vec![],
     }
 }
@@ -36,7 +36,7 @@ fn every_packet(about: &str, action: &str, values: &[(&'static str, Value)]) -> 
         let mut values = values.to_vec();
         values.insert(0, ("kind", Value::Text(kind.to_owned())));
         let words = format!("tc filter add dev {DEVICE} parent {HANDLE} protocol all pref {PREFERENCE} {kind}");
-        let expected = Expected { object: object.clone(), name: "what comes in".to_owned(), values };
+        let expected = Expected { object: object.clone(), name: "ingress filter".to_owned(), values };
         Command::new(&words).words(matches).words(action).leaving(expected)
     };
     Step::Choice {
@@ -57,7 +57,7 @@ pub(crate) fn device_steps() -> Vec<Step> {
     };
     vec![
         Step::run(
-            "the intermediate device, by its alias known again",
+            "the intermediate device, identified by its alias",
             Command::new(&format!("ip link add dev {IFB} type ifb")),
         ),
         Step::run("", Command::new(&format!("ip link set dev {IFB} alias")).word(ALIAS).leaving(link)),
@@ -69,7 +69,7 @@ pub(crate) fn device_steps() -> Vec<Step> {
 pub(crate) fn redirect_steps() -> Vec<Step> {
     let action = format!("action mirred egress redirect dev {IFB}");
     let values = vec![("action", Value::Text("mirred".to_owned())), ("to_dev", Value::Text(IFB.to_owned()))];
-    vec![discipline(), every_packet("what comes in goes through the intermediate device", &action, &values)]
+    vec![discipline(), every_packet("received packets go through the intermediate device", &action, &values)]
 }
 
 /// The filter of a policer, and the parts of it that cannot be expressed. `None` for another queue.
@@ -77,17 +77,17 @@ pub(crate) fn police(queue: &Spec, accounting: &Accounting) -> Option<(Vec<Step>
     let Spec::Policer { rules, queue } = queue else { return None };
     let mut remarks = Vec::new();
     if !matches!(**queue, Spec::Fifo { .. }) {
-        remarks.push("downstream: a queue behind a policer: there is none on the way in; left out".to_owned());
+        remarks.push("downstream: a queue behind a policer: ingress has no queue; left out".to_owned());
     }
     if rules.len() > 1 {
-        remarks.push(format!("downstream: {} policers: the first alone is set up", rules.len()));
+        remarks.push(format!("downstream: {} policers: only the first is set up", rules.len()));
     }
     let rule = rules.first()?;
     if rule.matches != Match::Any {
         remarks.push("downstream: the policer's condition is left out: it meters every packet".to_owned());
     }
     if rule.exceed != policer::Action::DROP && rule.violate != policer::Action::DROP {
-        remarks.push("downstream: what exceeds is dropped, not marked".to_owned());
+        remarks.push("downstream: packets above the rate are dropped, not marked".to_owned());
     }
     let (rate, burst, mtu) = committed(&rule.meter, accounting, &mut remarks);
     let layer = accounting.layer();
@@ -107,7 +107,7 @@ pub(crate) fn police(queue: &Spec, accounting: &Accounting) -> Option<(Vec<Step>
         ("rate", Value::Rate(rate)),
         ("burst", Value::Burst { bytes: burst.as_u64(), rate }),
     ];
-    Some((vec![discipline(), every_packet("what comes in is policed", &action, &values)], remarks))
+    Some((vec![discipline(), every_packet("received packets are policed", &action, &values)], remarks))
 }
 
 /// Rate, burst and largest packet of a meter.

@@ -131,7 +131,7 @@ impl Nearest {
                 self.fifo(config.limit, Overflow::Tail, place);
             }
             Spec::Cake(config) => {
-                self.remark("CAKE below a class: it shapes nothing itself");
+                self.remark("CAKE below a class: without its own shaper");
                 self.tried.push(cake::discipline(
                     &lastmile_queueing::cake::Config { bandwidth: None, ..config.clone() },
                     place.accounting,
@@ -139,12 +139,15 @@ impl Nearest {
                 self.fifo(packets(1000), Overflow::Tail, place);
             }
             Spec::Sad { queue, .. } => {
-                self.remark("the Smart ACK Dropper rewrites ACKs, which nothing in the kernel does; CAKE's ACK filter drops old ones instead, or else every ACK waits");
+                self.remark(
+                    "the Smart ACK Dropper rewrites ACKs, which the kernel cannot; CAKE's \
+                     ACK filter drops old ones instead, or without CAKE every ACK is queued",
+                );
                 self.filtered(Mode::Aggressive, place);
                 self.find(queue, place);
             }
             Spec::AckFilter { limit, drop, .. } | Spec::AckCollapsing { limit, drop, .. } => {
-                self.remark("ACKs are filtered by CAKE's rules, or else not at all");
+                self.remark("ACKs are filtered by CAKE's rules, or without CAKE not at all");
                 self.filtered(Mode::Aggressive, place);
                 self.fifo(*limit, *drop, place);
             }
@@ -163,12 +166,12 @@ impl Nearest {
             }
             Spec::Rules(config) => self.without("rules below rules", &config.queue, place),
             Spec::Drr(_) | Spec::Wfq(_) | Spec::Wf2qPlus(_) => {
-                self.remark("turns among flows are those of sfq, of equal weight, or else a FIFO's");
+                self.remark("flows share by sfq, with equal weights, or without sfq by a FIFO");
                 self.tried.push(Discipline::new("sfq").number("limit", 127));
                 self.fifo(packets(127), Overflow::Tail, place);
             }
             Spec::Priority { .. } | Spec::Custom(_) | Spec::Cbq(_) | Spec::Htb(_) => {
-                self.remark("a scheduler below a class: its first queue stands for all of them");
+                self.remark("a scheduler below a class: its first queue replaces all of them");
                 match queue.below().first() {
                     Some(first) => self.find(first, place),
                     None => self.fifo(packets(1000), Overflow::Tail, place),
@@ -178,13 +181,13 @@ impl Nearest {
     }
 
     fn without(&mut self, what: &str, queue: &Spec, place: &Place<'_>) {
-        self.remark(format!("{what}: nothing in the kernel does that; left out"));
+        self.remark(format!("{what}: the kernel has none; left out"));
         self.find(queue, place);
     }
 
     fn fifo(&mut self, limit: Limit, drop: Overflow, place: &Place<'_>) {
         if drop == Overflow::Head && !matches!(limit, Limit::Packets(_)) {
-            self.remark("the kernel's FIFO in bytes drops what arrives, not the oldest");
+            self.remark("the kernel's FIFO in bytes drops arriving packets, not the oldest");
         }
         self.tried.push(match (limit, drop) {
             (Limit::Packets(count), Overflow::Tail) => Discipline::new("pfifo").number("limit", count.as_u64()),
@@ -199,7 +202,7 @@ impl Nearest {
 
     /// CAKE without a rate, for its ACK filter.
     fn filtered(&mut self, mode: Mode, place: &Place<'_>) {
-        self.remark("where CAKE filters ACKs, its queue management drops what waits for long, too");
+        self.remark("CAKE, as the ACK filter, also drops packets that wait for long");
         self.tried.push(cake::ack_filter(mode, place.accounting));
     }
 

@@ -71,8 +71,8 @@ impl Marks {
         let mut then = vec![Step::run("", chain), Step::run("the upper eight bits of the mark are used", clear)];
         then.extend(self.conditions.iter().zip(FIRST_BIT..).map(|(condition, bit)| step(condition, bit)));
         let first = Command::new(&format!("nft add table {TABLE}"));
-        let lacking = "nft(8), or nf_tables: conditions with a memory never hold".to_owned();
-        let about = vec!["marks for what has a memory".to_owned()];
+        let lacking = "nft(8), or nf_tables: stateful conditions never hold".to_owned();
+        let about = vec!["marks for stateful conditions".to_owned()];
         vec![Step::Choice { about, first, then, lacking, otherwise: vec![] }]
     }
 }
@@ -108,7 +108,7 @@ fn rule(condition: &str, bit: u32) -> Command {
 
 fn step(condition: &Match, bit: u32) -> Step {
     let about = vec![format!("bit {bit}: {}", words::condition(condition))];
-    let lacking = "such a condition: it never holds";
+    let lacking = "this condition: it never holds";
     let choice = |first: Command, then: Vec<Command>| {
         let then = then.into_iter().map(|command| Step::run("", command)).collect();
         Step::Choice { about: about.clone(), first, then, lacking: lacking.to_owned(), otherwise: vec![] }

@@ -92,8 +92,8 @@ impl Script {
         let mut line = String::new();
         let mut first = true;
         for word in text.split(' ') {
-            let room = WIDTH.saturating_sub(4 * self.depth + 2 + hang.len());
-            if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > room {
+            let width = WIDTH.saturating_sub(4 * self.depth + 2 + hang.len());
+            if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
                 let full = core::mem::take(&mut line);
                 self.line(&format!("# {}{full}", if first { "" } else { hang }));
                 first = false;
@@ -107,19 +107,13 @@ impl Script {
     }
 
     fn head(&mut self, configuration: &Configuration) {
-        self.comment(
-            &format!("{}: the nearest that the kernel's own tools come to this policy.", configuration.name),
-            "",
-        );
+        self.comment(&format!("{}: the nearest set-up with the kernel's own tools.", configuration.name), "");
         self.line("#");
         for line in configuration.about.iter().flat_map(|about| about.lines()) {
             self.comment(line, "");
         }
         self.line("#");
-        self.comment(
-            "sh SCRIPT sets it up, after it has taken away what it made before; sh SCRIPT remove takes that away.",
-            "",
-        );
+        self.comment("sh SCRIPT replaces an earlier set-up; sh SCRIPT remove removes it.", "");
         self.comment(
             "Large segments (GSO, GRO) are counted as one packet: switch them off where they come from, such as by \
              ethtool -K DEVICE gso off tso off gro off.",
@@ -129,7 +123,7 @@ impl Script {
         if configuration.left_out.is_empty() {
             self.comment("Nothing of the policy is left out.", "");
         } else {
-            self.comment("WHAT CANNOT BE EXPRESSED, and what is done instead:", "");
+            self.comment("NOT SUPPORTED by the kernel's tools, with the substitute:", "");
             for remark in &configuration.left_out {
                 self.comment(&format!("- {remark}"), "  ");
             }
@@ -145,8 +139,8 @@ impl Script {
             None => self.line(": \"${DEV:?the device that faces the modem, such as DEV=eth0}\""),
         }
         let why =
-            if configuration.has_ifb { "" } else { "; this policy needs none, but an earlier one may have made it" };
-        self.comment(&format!("The intermediate device through which what comes in is sent{why}."), "");
+            if configuration.has_ifb { "" } else { "; this policy needs none, but an earlier one may have created it" };
+        self.comment(&format!("The intermediate device for received packets{why}."), "");
         match (devices.ifb, devices.device) {
             (Some(ifb), _) => self.line(&format!("IFB={}", shell::word(ifb))),
             (None, Some(device)) => self.line(&format!("IFB={}", shell::word(&ifb_of(device)))),
@@ -158,8 +152,7 @@ impl Script {
     /// table.
     fn removal(&mut self) {
         let lines = [
-            "# Takes away what was made here, known by its handle, preference, alias and table, and nothing else."
-                .to_owned(),
+            "# Removes only objects of this script, identified by handle, preference, alias and table.".to_owned(),
             "remove() {".to_owned(),
             format!("    try tc qdisc del dev \"$DEV\" root handle {MAJOR:x}: || :"),
             format!("    try tc filter del dev \"$DEV\" parent ffff: pref {PREFERENCE} || :"),

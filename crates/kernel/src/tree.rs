@@ -3,7 +3,7 @@
 //! | scheduler | becomes |
 //! | --- | --- |
 //! | `htb` | HTB: rate, ceil, priority |
-//! | `cbq` | HTB: a class that may borrow has the ceiling of its parent, others their own rate. Linux has no CBQ from 6.3 on |
+//! | `cbq` | HTB: a class that may borrow has its parent's ceiling, others their own rate. No CBQ from Linux 6.3 on |
 //! | `custom` | HTB: the guaranteed share of a queue is its rate, and quanta divide the rest in proportion |
 //! | `priority` | `prio` below one class, or else HTB with a minimal rate and a priority each |
 //! | one queue | HTB with one class, so that packets queue here and not in the modem |
@@ -208,7 +208,7 @@ impl<'a> Plan<'a, '_> {
 
     fn cbq(&mut self, config: &'a cbq::Config) -> u32 {
         self.remarks.push(
-            "CBQ: HTB lends what is left by priority, and then by quanta; Linux has had no CBQ since 6.3".to_owned(),
+            "CBQ: HTB lends unused rate by priority, and then by quanta; Linux has no CBQ from 6.3 on".to_owned(),
         );
         let minors = minors(config.tree.classes.iter().map(|class| class.parent.is_none()));
         let minor = |name: &str| {
@@ -218,7 +218,7 @@ impl<'a> Plan<'a, '_> {
         for (class, number) in config.tree.classes.iter().zip(&minors) {
             let share = &class.share;
             if share.isolated {
-                self.remarks.push(format!("class {}: isolated; HTB lends what it leaves", class.name));
+                self.remarks.push(format!("class {}: isolated; HTB lends its unused rate", class.name));
             }
             let rate = match share.share {
                 cbq::Portion::Rate(rate) => rate,
@@ -246,7 +246,7 @@ impl<'a> Plan<'a, '_> {
     }
 
     fn custom(&mut self, config: &'a custom::Config) -> u32 {
-        self.remarks.push("turns by byte counts: HTB's rates and quanta in the same proportion".to_owned());
+        self.remarks.push("custom queueing by byte counts: HTB's rates and quanta in that proportion".to_owned());
         let largest = self.accounting.largest_counted().as_u64();
         let bytes = |count: custom::Count| match count {
             custom::Count::Bytes(bytes) => bytes.as_u64(),

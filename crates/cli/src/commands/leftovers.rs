@@ -13,7 +13,7 @@ pub(super) fn remove(printer: &mut Printer) {
     }
     let Ok(found) = leftovers::remove() else { return };
     if !found.removed.is_empty() {
-        printer.talk(&format!("removed what a killed lastmile left: network namespace {}", found.removed.join(", ")));
+        printer.talk(&format!("removed the network namespace of a killed lastmile: {}", found.removed.join(", ")));
     }
     for (name, error) in found.kept {
         printer.talk(&format!(

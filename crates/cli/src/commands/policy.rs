@@ -89,7 +89,7 @@ impl OnLine {
     fn text(&self) -> Result<String> {
         let read = |path: &str| file::read(Path::new(path), Reading::Once);
         ready::text(&self.policy).map_or_else(|| read(&self.policy), |text| Ok(text.to_owned())).map_err(|problem| {
-            let hint = format!("ready policies: {}", ready::NAMES.join(", "));
+            let hint = format!("built-in policies: {}", ready::NAMES.join(", "));
             Failure::new(format_args!("{}: {problem}", self.policy)).hint(hint)
         })
     }
@@ -116,7 +116,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
 }
 
 fn list(printer: &mut Printer) -> Result {
-    let mut table = Table::new([("policy", Kind::Name), ("what it does", Kind::Words)]);
+    let mut table = Table::new([("policy", Kind::Name), ("purpose", Kind::Words)]);
     for name in ready::NAMES {
         let policy = Policy::load(name, None, Some(example()?)).map_err(Failure::Report)?;
         table.row([name, policy.about.as_str()]);

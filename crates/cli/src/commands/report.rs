@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Serialize)]
-struct Told<'a> {
+struct ReportedRun<'a> {
     label: &'a str,
     #[serde(flatten)]
     measured: Row,
@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         })?;
         if runs.iter().any(|other| other.label == run.label) {
             return Err(Failure::new(format_args!("two of the folders are called \"{}\"", run.label))
-                .hint("their names tell the runs apart: copy or link one under another name"));
+                .hint("their names are the labels of the runs: copy or link one under another name"));
         }
         runs.push(run);
     }
@@ -70,9 +70,9 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     let labels = comparison.rows.iter().map(|row| &row.label);
     if arguments.json {
         let runs = comparison.rows.iter().flat_map(|row| &row.runs).zip(rows.into_iter().flatten());
-        let told: Vec<Told<'_>> =
-            runs.map(|(run, measured)| Told { label: &run.label, measured, summary: &run.summary }).collect();
-        printer.json(&told)?;
+        let reported: Vec<ReportedRun<'_>> =
+            runs.map(|(run, measured)| ReportedRun { label: &run.label, measured, summary: &run.summary }).collect();
+        printer.json(&reported)?;
     } else {
         let (columns, texts) = comparison::table(&rows);
         let columns = columns.into_iter().map(|name| (name, Kind::Number));

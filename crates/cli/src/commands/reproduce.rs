@@ -245,7 +245,7 @@ fn experiments<'a>(
     match (found.is_empty(), chosen.first()) {
         (true, Some((publication, _))) if !names.is_empty() => {
             Err(Failure::new(format_args!("nothing reproduces a table of {} yet", publication.key))
-                .hint("`lastmile reproduce --list` says what can be reproduced"))
+                .hint("`lastmile reproduce --list` lists the tables that can be reproduced"))
         }
         _ => Ok(found),
     }

@@ -78,9 +78,12 @@ fn values_of_a_key_are_compared_without_cases() {
 /// `[access]`.
 fn line_of_today(scratch: &Scratch, name: &str, more: &str) {
     let text = format!(
-        "duration = \"6 s\"\n[access]\nencapsulation = \"pppoe-ptm\"\ndown = {{ rate = \"100 Mbit/s\", delay = \"4 ms\" }}\n\
-         up = {{ rate = \"40 Mbit/s\", delay = \"4 ms\", queue = {{ limit = \"512 kB\" }} }}\n{more}\n[tcp]\nreceive_window = \"4 MB\"\n\
-         [[traffic]]\nname = \"download\"\nkind = \"bulk\"\ndirection = \"down\"\n[[traffic]]\nname = \"upload\"\nkind = \"bulk\"\ndirection = \"up\"\n\
+        "duration = \"6 s\"\n[access]\nencapsulation = \"pppoe-ptm\"\n\
+         down = {{ rate = \"100 Mbit/s\", delay = \"4 ms\" }}\n\
+         up = {{ rate = \"40 Mbit/s\", delay = \"4 ms\", queue = {{ limit = \"512 kB\" }} }}\n{more}\n[tcp]\n\
+         receive_window = \"4 MB\"\n\
+         [[traffic]]\nname = \"download\"\nkind = \"bulk\"\ndirection = \"down\"\n[[traffic]]\nname = \"upload\"\n\
+         kind = \"bulk\"\ndirection = \"up\"\n\
          [[traffic]]\nname = \"ping\"\nkind = \"ping\"\ninterval = \"100 ms\"\n"
     );
     std::fs::write(scratch.path.join(name), text).unwrap();

@@ -274,7 +274,8 @@ fn outlives_all(path: &str) {
     let downloads = done.downloads.load(Ordering::Relaxed);
     let (begun, ended) = (rss[rss.len() / 5], rss[rss.len() - 1]);
     eprintln!(
-        "{path}: flaps, reloads, refused reloads, scrapes, slow clients, uploads: {counts:?}; {downloads} downloads; {begun} to {ended} KiB"
+        "{path}: flaps, reloads, refused reloads, scrapes, slow clients, uploads: {counts:?}; \
+         {downloads} downloads; {begun} to {ended} KiB"
     );
     assert!(ended < begun + (16 << 10), "memory grew: {rss:?}");
     assert_eq!(site.pinged(10), 10);

@@ -18,7 +18,8 @@ use crate::transcript::Scratch;
 /// A hostile description: a clipboard write (OSC 52), erased screens (ESC [ 2J, CSI 2J), a
 /// right-to-left override, line breaks, and special characters of shells, systemd, markup and
 /// spreadsheets.
-const TEXT: &str = "\u{1b}]52;c;cm0=\u{7}\u{1b}[2J\u{9b}2J\u{202e}\u{2028}a\r\ntouch ran\n\"'`touch ran`$(touch ran)<script>]]>-->%i;=cmd|\u{8}\\";
+const TEXT: &str = "\u{1b}]52;c;cm0=\u{7}\u{1b}[2J\u{9b}2J\u{202e}\u{2028}a\r\ntouch ran\n\
+ \"'`touch ran`$(touch ran)<script>]]>-->%i;=cmd|\u{8}\\";
 
 /// A hostile name of a file.
 const FILE: &str = "\u{1b}[2J\u{9b}2J\u{202e}a\r\ntouch ran\nUser=root\n'`touch ran`$(touch ran)<script>%i;\u{8}.toml";

@@ -95,7 +95,8 @@ fn kernel_tcp_gets_what_the_simulated_one_gets() {
 #[test]
 #[ignore = "needs root: real packets"]
 fn a_call_is_judged_as_the_simulated_one() {
-    let upload = "\n[[traffic]]\nname = \"upload\"\nkind = \"bulk\"\ndirection = \"up\"\ntcp = { receive_window = \"12 KiB\" }\n";
+    let upload = "\n[[traffic]]\nname = \"upload\"\nkind = \"bulk\"\ndirection = \"up\"\n\
+     tcp = { receive_window = \"12 KiB\" }\n";
     // With a buffer of 60 ms a call would have no quality to compare.
     let text = SCENARIO.replace("dscp = 46\n", "dscp = 46\nplayout = \"250 ms\"\n") + upload;
     let Some((_, document)) = both(&text, &[]) else { return };

@@ -71,7 +71,8 @@ fn a_source_that_fills_a_wire_is_refused_with_its_place() {
     let first = error.lines().next().unwrap();
     assert_eq!(
         first,
-        "error: s.toml:9:8: traffic.0.rate: 600000000 packets in queues and on wires need 20.117 GiB; all together 20.119 GiB, and \
+        "error: s.toml:9:8: traffic.0.rate: 600000000 packets in queues and on wires need 20.117 GiB; \
+         all together 20.119 GiB, and \
          simulations may take 4.000 GiB"
     );
     assert!(error.contains("or grant more with --memory"), "{error}");

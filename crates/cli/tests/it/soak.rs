@@ -313,7 +313,8 @@ fn settle(
     let (received, left) = (up.received.packets, up.sent.packets);
     let Load { sent, came, overtaken, unknown, .. } = driver;
     eprintln!(
-        "{sent} sent, {received} came in, {left} went out, {came} came; dropped: {}; by the kernel: {by_kernel} at the devices, {unread} and \
+        "{sent} sent, {received} came in, {left} went out, {came} came; dropped: {}; by the kernel: \
+         {by_kernel} at the devices, {unread} and \
          {unheard} unread; {overtaken} overtaken",
         reasons.join(", ")
     );

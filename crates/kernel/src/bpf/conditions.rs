@@ -26,10 +26,10 @@ pub(crate) fn obstacle(condition: &Match, marks: &Marks) -> Option<&'static str>
     }
     match condition {
         Match::FirstPayload(_) => Some("first payload bytes: tc and nft look at one packet at a time"),
-        Match::ConnectionRate(..) => Some("the rate of a connection: nobody in the kernel measures it"),
-        Match::ConnectionBytes(..) => Some("bytes of a connection: only nft marks tell them, and not here"),
-        Match::NewConnections { .. } => Some("new connections of a host: only nft marks tell them, and not here"),
-        Match::FtpData => Some("FTP data: only nft marks tell it, and not here"),
+        Match::ConnectionRate(..) => Some("the rate of a connection: the kernel does not measure it"),
+        Match::ConnectionBytes(..) => Some("bytes of a connection: no nft mark is available"),
+        Match::NewConnections { .. } => Some("new connections of a host: no nft mark is available"),
+        Match::FtpData => Some("FTP data: no nft mark is available"),
         Match::Flow(_) => Some("the number of a flow: real packets have none"),
         Match::Class(_) => Some("a class of rules further up"),
         Match::Not(inner) => obstacle(inner, marks),

@@ -70,7 +70,8 @@ fn packet() -> impl Strategy<Value = Vec<u8>> {
     let flags = prop_oneof![3 => Just(0x10_u8), 1 => any::<u8>()];
     let payload = prop_oneof![2 => Just(0_u16), 1 => 0..8_u16, 1 => 0..1400_u16];
     // The first fragment has an offset of 0; DF may be set on a whole packet.
-    let fragment = prop_oneof![8 => Just(None), 1 => Just(Some(0x2000)), 1 => Just(Some(0x4000)), 1 => any::<u16>().prop_map(Some)];
+    let fragment = prop_oneof![8 => Just(None), 1 => Just(Some(0x2000)), 1 => Just(Some(0x4000)),
+        1 => any::<u16>().prop_map(Some)];
     (addresses(), protocol(), flags, options(), payload, any::<u8>(), fragment).prop_map(
         |(addresses, protocol, flags, options, payload, traffic_class, fragment)| {
             let mut meta = Meta { protocol, traffic_class, flags: TcpFlags::from_bits(flags), ..Meta::default() };
@@ -169,7 +170,8 @@ proptest! {
 
     /// Any bytes produce a result: that of a frame without IP, or none for a truncated one.
     #[test]
-    fn no_bytes_keep_a_program_from_its_end(bytes in prop::collection::vec(any::<u8>(), 0..120), matches in condition()) {
+    fn no_bytes_keep_a_program_from_its_end(bytes in prop::collection::vec(any::<u8>(), 0..120),
+        matches in condition()) {
         let rules = [Rule { matches: &matches, class: 1 }];
         for device in DEVICES {
             let answer = machine::run(&Program::new(&rules, 2, device, &Marks::default()), &bytes, 0);

@@ -118,7 +118,8 @@ fn priorities_are_bands_of_prio_or_else_classes_of_htb() {
     assert_eq!(all[at + 1], "tc qdisc add dev $DEV parent 1a58:1 handle 1a59: pfifo limit 10");
     // 0x1a58_0001, and 0x1a57_0010 in HTB.
     assert!(all[at + 3].contains("6 0 0 441974785,"), "{}", all[at + 3]);
-    let urgent = "tc class add dev $DEV parent 1a57:1 classid 1a57:10 htb rate 8000bit ceil 512000bit burst 5088 cburst 5088 prio 0 quantum 1696";
+    let urgent = "tc class add dev $DEV parent 1a57:1 classid 1a57:10 htb rate 8000bit ceil 512000bit burst 5088 \
+     cburst 5088 prio 0 quantum 1696";
     assert!(all.contains(&urgent.to_owned()), "{all:#?}");
     assert!(all.iter().any(|line| line.contains("6 0 0 441909264,")), "{all:#?}");
 }
@@ -132,7 +133,7 @@ fn the_last_match_becomes_the_first() {
     let Some(Step::Choice { otherwise, .. }) = configuration.steps.last() else { panic!("prio, or else HTB") };
     let htb = Configuration { steps: otherwise.clone(), ..configuration };
     let order: Vec<String> = parts(&htb);
-    assert_eq!(order, ["DSCP 2 -> all", "DSCP 4 -> all", "DSCP 3 -> all", "DSCP 1 -> all", "what is left -> all"]);
+    assert_eq!(order, ["DSCP 2 -> all", "DSCP 4 -> all", "DSCP 3 -> all", "DSCP 1 -> all", "unmatched -> all"]);
 }
 
 /// nft marks a connection's bytes. A connection's rate has no counterpart, and only that rule is
@@ -154,7 +155,7 @@ fn a_rule_that_cannot_be_told_is_left_out_and_said_to_be() {
     let (configuration, all) = of(&ruled(rules, 1, Spec::Htb(htb::Config::new(tree))), &["a", "b"]);
     assert_eq!(configuration.left_out.len(), 1, "{:?}", configuration.left_out);
     assert!(configuration.left_out[0].contains("the rate of a connection"), "{:?}", configuration.left_out);
-    assert_eq!(parts(&configuration), ["less than 1000 bytes of its connection -> a", "what is left -> b"]);
+    assert_eq!(parts(&configuration), ["less than 1000 bytes of its connection -> a", "unmatched -> b"]);
     assert!(all.iter().any(|line| line.contains("ct original bytes < 1000")), "{all:#?}");
 }
 

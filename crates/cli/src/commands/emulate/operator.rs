@@ -30,7 +30,7 @@ impl Program for Operator<'_> {
     }
 
     fn reload(&mut self) -> Answer<Status> {
-        Answer::Failed { error: "a line stays as it was made".to_owned() }
+        Answer::Failed { error: "the settings of a running line cannot be changed".to_owned() }
     }
 
     fn stop(&self) {

@@ -170,10 +170,10 @@ impl Status {
     pub(super) fn text(seen: &Seen<'_, Self>) -> String {
         let (now, before) = (seen.now, seen.before);
         let since = before.map(|before| now.uptime_s - before.uptime_s);
-        let told = [("up", &now.up, before.map(|b| &b.up)), ("down", &now.down, before.map(|b| &b.down))]
+        let texts = [("up", &now.up, before.map(|b| &b.up)), ("down", &now.down, before.map(|b| &b.down))]
             .map(|(name, direction, before)| direction.text(name, before.zip(since)));
         let head = format!("{} for {:.1} s, process {}", now.scenario, now.uptime_s, now.pid);
-        format!("{head}\n{}{}", told[0], told[1])
+        format!("{head}\n{}{}", texts[0], texts[1])
     }
 }
 

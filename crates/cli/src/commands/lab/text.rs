@@ -26,10 +26,10 @@ pub(super) fn incidents(live: &Live, label: &str) -> String {
         }
     }
     if let Some(missed) = live.capture_missed_packets.filter(|missed| *missed > 0) {
-        let _ = writeln!(text, "{label}{missed} packets are missing from the captures: they came too fast");
+        let _ = writeln!(text, "{label}{missed} packets are missing from the captures: they arrived too fast");
     }
     if !live.realtime {
-        let _ = writeln!(text, "{label}the kernel refused real-time priority: lateness depends on what else runs");
+        let _ = writeln!(text, "{label}the kernel refused real-time priority: lateness depends on other processes");
     }
     text
 }

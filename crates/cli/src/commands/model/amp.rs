@@ -52,7 +52,8 @@ pub(crate) struct Arguments {
     share_up: Option<String>,
 
     /// Results of a run, a folder or its summary.json: its A, M, P and F
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["down", "up", "links", "data", "ack", "packets_per_ack", "share_down"])]
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["down", "up", "links", "data", "ack", "packets_per_ack",
+        "share_down"])]
     run: Option<PathBuf>,
 
     /// Print JSON
@@ -273,7 +274,7 @@ fn print_two_way(document: &Document, printer: &mut Printer) -> Result<()> {
         ]);
     }
     printer.table(&table)?;
-    printer.data("\nkbit/s: IP bytes of the packets. Each is what its class carries at most.\n")?;
+    printer.data("\nkbit/s: IP bytes of the packets. Each is the capacity of its class.\n")?;
     Ok(())
 }
 

@@ -100,9 +100,7 @@ fn compute(arguments: &Arguments) -> Result<Document> {
         None => arguments.packets.data,
     };
     let payload = data.checked_sub(ack).filter(|&payload| payload > 0).ok_or_else(|| {
-        Failure::new(format_args!(
-            "a data packet of {data} bytes has no room for payload beside {ack} bytes of headers"
-        ))
+        Failure::new(format_args!("a data packet of {data} bytes leaves no payload after {ack} bytes of headers"))
     })?;
     let mut k_ip = 0.0;
     let mut rows = Vec::new();
@@ -192,7 +190,7 @@ fn print(document: &Document, printer: &mut Printer) -> Result<()> {
         ]);
     }
     printer.table(&table)?;
-    printer.data("\ndata, ACK: bytes on the wire. ACKs/s and their rate: what a full downstream needs.\n")?;
+    printer.data("\ndata, ACK: bytes on the wire. ACKs/s and their rate: for a full downstream.\n")?;
     Ok(())
 }
 

@@ -177,8 +177,8 @@ impl Status {
         let since = before.map(|before| now.uptime_s - before.uptime_s);
         let head = now.head();
         let directions = [("up", &now.up, before.map(|b| &b.up)), ("down", &now.down, before.map(|b| &b.down))];
-        let told = directions.map(|(name, direction, before)| direction.table(name, before.zip(since)));
-        format!("{head}\n{}\n{}", told[0], told[1])
+        let tables = directions.map(|(name, direction, before)| direction.table(name, before.zip(since)));
+        format!("{head}\n{}\n{}", tables[0], tables[1])
     }
 
     /// Position, time and policy.

@@ -69,7 +69,9 @@ pub(super) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
             let (up, down, link) = (arguments.up, arguments.down, arguments.link.clone());
             let on_line = OnLine { policy: policy.clone(), up, down, link };
             if ready::text(policy).is_none() && !Path::new(policy).exists() {
-                printer.talk(&format!("{policy} is not there yet: until it is, the service starts again and again"));
+                printer.talk(&format!(
+                    "{policy} does not exist yet: until it does, systemd restarts the service repeatedly"
+                ));
             } else {
                 // A unit that cannot start is of no use.
                 on_line.load_for_a_line(Reading::Once)?;
@@ -93,8 +95,8 @@ impl Arguments {
 
 /// The reason for `MemoryMax`: the largest resident set of the built-in policies at 1 Gbit/s with
 /// AF_XDP, a reload included.
-const MEMORY: &str = "With full flow tables (262 144 flows each way) and AF_XDP on one queue of each interface it takes 133 MB; \
-                      each further queue takes 32 MiB.";
+const MEMORY: &str = "With full flow tables (262 144 flows each way) and AF_XDP on one queue of each interface it takes \
+    133 MB; each further queue takes 32 MiB.";
 
 /// The differences between units: values and words for systemd, already escaped.
 struct Unit {
@@ -186,7 +188,8 @@ impl Unit {
             file: "/usr/lib/systemd/system/lastmile-shape@.service",
             about: "%i".to_owned(),
             needs: "AssertPathExists=/etc/lastmile/%i.env\n",
-            settings: "# LAN=eth1, WAN=eth2, POLICY=/etc/lastmile/home.toml or the name of a ready one, and further options in OPTIONS\n\
+            settings: "# LAN=eth1, WAN=eth2, POLICY=/etc/lastmile/home.toml or the name of a ready one, \
+             and further options in OPTIONS\n\
                        EnvironmentFile=/etc/lastmile/%i.env\n",
             lan: "${LAN}".to_owned(),
             wan: "${WAN}".to_owned(),
@@ -227,7 +230,8 @@ Restart=on-failure
 RestartSec=1
 RuntimeDirectory=lastmile
 RuntimeDirectoryPreserve=yes
-# What it may do at the start: bridges, packet sockets, programs for the kernel, memory shared with it (AF_XDP), --realtime.
+# What it may do at the start: bridges, packet sockets, programs for the kernel, memory shared with it (AF_XDP), \
+--realtime.
 # It gives them up itself once it runs.
 CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW CAP_BPF CAP_IPC_LOCK{nice}
 RestrictRealtime={restrict}

@@ -23,7 +23,7 @@ const ALLOWED: f64 = 1e-3;
 pub(super) fn remove(arguments: &Arguments, printer: &mut Printer) -> Result {
     let target = target(arguments);
     tc::remove(&target)?;
-    printer.talk(&format!("{}: what was set up is taken away", target.device));
+    printer.talk(&format!("{}: the set-up is removed", target.device));
     Ok(Exit::Done)
 }
 

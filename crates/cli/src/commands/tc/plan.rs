@@ -57,7 +57,8 @@ fn burst(policy: &Policy) -> String {
     let bytes = BURST_PACKETS * policy.line.up_layer.on_wire(policy.largest).as_u64();
     let ms = bytes * 8000 / policy.rate.as_bps().max(1);
     format!(
-        "one packet at a time at the line's very rate: HTB sends up to {bytes} bytes at once, and while the line is full {ms} ms of \
+        "one packet at a time at the rate of the line: HTB sends up to {bytes} bytes at once, \
+         and while the line is full {ms} ms of \
          waiting stay in the modem for good; `place = \"middlebox\"` and `share = \"97 %\"` in [scheduler] drain them"
     )
 }
