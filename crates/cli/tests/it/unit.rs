@@ -66,7 +66,7 @@ fn a_policy_that_is_not_there_yet_is_no_error_and_a_wrong_one_is() {
     assert!(absent.status.success());
     let text = String::from_utf8(absent.stdout).unwrap();
     assert!(text.contains(&format!("shape {}/later.toml --lan a", scratch.path.display())), "{text}");
-    assert!(String::from_utf8_lossy(&absent.stderr).starts_with("later.toml is not there yet"));
+    assert!(String::from_utf8_lossy(&absent.stderr).starts_with("later.toml does not exist yet"));
     std::fs::write(scratch.path.join("wrong.toml"), "name = 7").unwrap();
     assert_eq!(unit("wrong.toml").status.code(), Some(2));
     assert_eq!(unit("fifo").status.code(), Some(2), "a ready policy needs a line");

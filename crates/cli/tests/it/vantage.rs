@@ -88,7 +88,7 @@ fn where_a_capture_stands_is_found_and_said() {
         assert!(here.as_str().unwrap().contains(next_to), "{name}: {next_to}");
         let text = analyse(&[file(name).to_str().unwrap()], Stdio::null()).stdout;
         let text = String::from_utf8(text).unwrap();
-        assert!(text.contains(&format!("The capture stands at {next_to} or next to it")), "{text}");
+        assert!(text.contains(&format!("The capture is at {next_to} or next to it")), "{text}");
     }
 }
 

@@ -95,8 +95,8 @@ impl Arguments {
 
 /// The reason for `MemoryMax`: the largest resident set of the built-in policies at 1 Gbit/s with
 /// AF_XDP, a reload included.
-const MEMORY: &str = "With full flow tables (262 144 flows each way) and AF_XDP on one queue of each interface it takes \
-    133 MB; each further queue takes 32 MiB.";
+const MEMORY: &str = "With full flow tables (262 144 flows each way) and AF_XDP on one queue of each interface it \
+    takes 133 MB; each further queue takes 32 MiB.";
 
 /// The differences between units: values and words for systemd, already escaped.
 struct Unit {
