@@ -64,7 +64,7 @@ fn parts(configuration: &Configuration) -> Vec<String> {
         Step::Choice { about, first, .. } if first.as_words().contains(&"bytecode".to_owned()) => Some(about.clone()),
         _ => None,
     });
-    about.unwrap().into_iter().filter_map(|line| Some(line.split_once(": ")?.1.to_owned())).skip(1).collect()
+    about.unwrap().into_iter().filter_map(|line| Some(line.split_once(": ")?.1.to_owned())).collect()
 }
 
 /// Counts of 1 and 3 of 4 on 512 kbit/s: 128 and 384 kbit/s, and quanta of 1696 and 5088 bytes.
