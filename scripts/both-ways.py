@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Both directions of an emulated line full, with real packets: what a remedy keeps of a download, and what it makes of a ping.
+"""Both directions of an emulated line at full load, with real packets: the download that a remedy keeps, and the ping.
 
     client -- middlebox (lastmile shape, or the kernel's HTB) -- line (lastmile emulate) -- server
 
@@ -100,11 +100,11 @@ class Chain:
         for name, address in ends:
             self.at(name, "ip", "addr", "add", f"{address}/30", "dev", "eth0")
         macs = [self.at(name, "cat", "/sys/class/net/eth0/address").stdout.strip() for name, _ in ends]
-        # Neighbour discovery would share the line.
+        # Neighbour discovery would use the line.
         self.at(self.client, "ip", "neigh", "add", "198.18.0.1", "lladdr", macs[1], "dev", "eth0")
         self.at(self.server, "ip", "neigh", "add", "198.18.0.2", "lladdr", macs[0], "dev", "eth0")
         for name in (self.client, self.server):
-            # The kernel remembers what it learned of a path, which would tell one run of another.
+            # The kernel caches metrics of a path, which would influence the next run.
             self.at(name, "sysctl", "-qw", "net.ipv4.tcp_no_metrics_save=1", check=False)
         return self
 
@@ -157,7 +157,7 @@ class Chain:
         file = self.folder / "policy.toml"
         policy = policy.replace('share = "98 %"', f'share = "{share} %"')
         if remedy == "htb":
-            # The same margin both ways: with less its bursts would stay in the modem.
+            # Equal margins in both directions: with less, its bursts would queue in the modem.
             policy = policy.replace('share = "99 %"', f'share = "{min(float(share), 99)} %"')
         file.write_text(policy)
         on = ["--up", f"{line['up']} bit/s", "--down", f"{line['down']} bit/s", "--link", line["link"]]
@@ -176,7 +176,7 @@ class Chain:
 
 
 class Transfer(threading.Thread):
-    """Sends without end from one namespace to another, and counts what arrives."""
+    """An unlimited transfer between two namespaces, which counts the received bytes."""
 
     def __init__(self, chain, down, port, load, after=0.0):
         super().__init__(daemon=True)
@@ -197,7 +197,7 @@ class Transfer(threading.Thread):
     def prepare(end, tcp, window):
         end.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, tcp.encode())
         if window:
-            # The kernel doubles it, and half of that is the window.
+            # The kernel doubles the value, and half of the result is the window.
             end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, window)
 
     def run(self):
@@ -225,7 +225,7 @@ class Transfer(threading.Thread):
 
 
 class Counter(threading.Thread):
-    """Cells of what has crossed the upstream: every packet that the server's device takes in."""
+    """Cells of the packets that crossed the upstream: those that the server's device received."""
 
     def __init__(self, chain):
         super().__init__(daemon=True)
@@ -241,7 +241,7 @@ class Counter(threading.Thread):
                 packet, (_, _, kind, *_) = self.socket.recvfrom(2048)
             except TimeoutError:
                 continue
-            # 4: sent by this host.
+            # 4 (PACKET_OUTGOING): sent by this host.
             if kind != 4 and len(packet) >= 20:
                 self.cells += cells(self.line, int.from_bytes(packet[2:4], "big") if packet[0] >> 4 == 4 else len(packet))
 
@@ -291,7 +291,7 @@ def one(lastmile, number, load, arguments):
 
 
 def pinged(chain, count, interval):
-    """Round-trip times in milliseconds, sorted; those that were lost count as endless."""
+    """Round-trip times in milliseconds, sorted; lost requests count as infinite."""
     done = chain.at(chain.client, "ping", "-n", "-s", "56", "-c", str(count), "-i", str(interval), "-W", "5", "198.18.0.1", check=False)
     times = sorted(float(found) for found in re.findall(r"time=([0-9.]+)", done.stdout))
     return times + [float("inf")] * (count - len(times))
@@ -316,7 +316,7 @@ def main():
     if os.geteuid():
         sys.exit("network namespaces need root")
     lastmile = str(pathlib.Path(arguments.lastmile).resolve())
-    # Each with each of the others; the lines, of which two run at a time, one beside the other.
+    # Every combination; the lines are adjacent, so that two of them run at once.
     words = {
         "remedy": arguments.remedies, "share": arguments.shares, "tcp": arguments.tcp, "downloads": arguments.downloads,
         "window": arguments.window, "offset_ms": arguments.offset, "line": arguments.lines,

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Runs every fuzz target for the given number of seconds and sums up: executions, findings.
+# Runs every fuzz target for the given number of seconds, and prints executions and findings.
 set -euo pipefail
 seconds=${1:?usage: scripts/fuzz.sh SECONDS}
 cd "$(dirname "$0")/.."
 
-# libFuzzer's instrumentation needs unstable flags; a stable compiler takes them when told so.
+# libFuzzer's instrumentation needs unstable flags; RUSTC_BOOTSTRAP makes a stable compiler accept them.
 export RUSTC_BOOTSTRAP=1
-# Nor does it survive link-time optimisation, which releases have.
+# Link-time optimisation, as in releases, removes the instrumentation.
 export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
-# The code under test has no unsafe parts: without a sanitizer, a second has some 25 times as many inputs.
+# The code under test has no unsafe parts: without a sanitizer, a second has about 25 times the inputs.
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0
@@ -18,7 +18,7 @@ for target in $(cargo fuzz list); do
   if cargo fuzz run --features libfuzzer --sanitizer none "$target" "fuzz/corpus/$target" "fuzz/seeds/$target" -- -max_total_time="$seconds" -print_final_stats=1 >"$log" 2>&1; then
     findings="no findings"
   else
-    findings="FAILED, input kept in fuzz/artifacts/$target"
+    findings="FAILED, input stored in fuzz/artifacts/$target"
     status=1
     tail -n 30 "$log" >&2
   fi

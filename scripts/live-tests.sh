@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The tests that move real packets: they need root, network namespaces, TUN devices and ping. Elsewhere they are
-# skipped, and this says so. Arguments are parts of the names of those that shall run, and options of the test binary.
+# The tests with real packets. They need root, network namespaces, TUN devices and ping; without them the script prints a message and
+# passes. Arguments are parts of the names of the tests to run, and options of the test binary.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Equal seeds give equal bytes, however the program was compiled: runs scenarios with a debug and an optimised build and
-# compares every file that they write.
+# Equal seeds give equal bytes with every build: runs scenarios with a debug and an optimised build, and compares every file that they
+# write.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -9,12 +9,12 @@ export OPTIMISED=${2:?usage: scripts/same-bytes.sh DEBUG_BINARY OPTIMISED_BINARY
 
 compare() {
   local scenario=$1 link=down build
-  # Not local: it goes when this process does.
+  # Not local, because the trap runs when this process ends.
   out=$(mktemp -d)
   trap 'rm -rf "$out"' EXIT
   for build in DEBUG OPTIMISED; do
     "${!build}" run "$scenario" --seed 7 --out "$out/$build" >/dev/null || return
-    # With an access line there is a link called down to capture at, or down-1 of several; other networks have links of their own.
+    # An access line has a link `down`, several lines have `down-1`; other networks have other links and no capture here.
     if grep -q '^\[access\]' "$scenario"; then
       if grep -q '^lines' "$scenario"; then link=down-1; fi
       "${!build}" run "$scenario" --seed 7 --out "$out/$build" --capture "$link" >/dev/null || return

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Brings a fresh machine to the point where the make target named in $1 can run.
-# Installs only what is missing. What one target does not need, it never asks for: only a missing Rust toolchain or
-# linker stops, since nothing can be built without them; missing helpers are named and their tests skip themselves.
+# Prepares a machine for the make target named in $1. Installs only missing programs that this target needs. A missing Rust toolchain or
+# linker is an error, because nothing can be built without them. Other missing programs are named, and their tests are skipped.
 set -euo pipefail
 target=${1:?usage: scripts/setup.sh TARGET}
 cd "$(dirname "$0")/.."
@@ -11,7 +10,7 @@ say() { printf 'setup: %s\n' "$*" >&2; }
 die() { printf 'setup: error: %s\n' "$*" >&2; exit 2; }
 
 apt_updated=no
-# Installs packages where that is possible without a question; says so where it is not.
+# Installs packages if that needs no interaction; otherwise prints a message.
 apt_install() {
   if [ "$(id -u)" != 0 ] || ! have apt-get; then
     say "missing: $* (install with your package manager, for example: sudo apt-get install $*)"
@@ -28,9 +27,9 @@ apt_install() {
   }
 }
 
-# Installs the package $2 when the program $1 is missing; goes on without it when that fails, and says what for.
+# Installs the package $2 if the program $1 is missing. If that fails, prints its purpose $3 and continues.
 want() {
-  have "$1" || apt_install "$2" || say "going on without $1: $3"
+  have "$1" || apt_install "$2" || say "continuing without $1: $3"
 }
 
 rust_minimum() { sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml; }
@@ -73,10 +72,10 @@ esac
 
 case $target in
   test)
-    want tshark tshark "captures are not checked by a foreign reader"
+    want tshark tshark "captures are not checked by an independent reader"
     want ip iproute2 "no live tests"
     want ping iputils-ping "no live tests"
-    want ethtool ethtool "frames that the kernel joins are not tested"
+    want ethtool ethtool "frames that the kernel merges are not tested"
     ;;
   bench)
     want valgrind valgrind "no instruction counts"

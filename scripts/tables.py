@@ -32,7 +32,7 @@ SIMULATIONS, COSTS, CARRIED = (MEASURED / f"{name}.json" for name in ("simulatio
 PEERS = MEASURED / "kernel-queues.json"
 MARGINS = ROOT / "docs/images/both-ways.json"
 TABLE = re.compile(r"(<!-- table: (.+?) -->\n).*?(<!-- end of table -->)", re.S)
-# Rows of the short tables: what a household may choose, by the kernel and by lastmile.
+# Rows of the short tables: choices for a household, by the kernel and by lastmile.
 SHORT = ["none", "ack-priority-and-ping", "one-fq-codel", "cake", "margin-97", "full-both-ways"]
 
 
@@ -117,7 +117,7 @@ def machine(path):
 
 
 def simulations():
-    """Times where the machine was quiet enough to record them."""
+    """Times that were recorded on an idle machine."""
 
     def cells(row):
         instructions = count(row["instructions"] / row["data_packets"]) if row["instructions"] else "–"
@@ -130,7 +130,7 @@ def simulations():
 
 
 def costs(kind, what, keep):
-    """Instructions and nanoseconds of each thing, the numbers of flows next to each other."""
+    """Instructions and nanoseconds of each row, one column per number of flows."""
     found = [row[kind] for row in load(COSTS)["rows"] if row.get(kind) and keep(row[kind])]
     flows = sorted({cost["flows"] for cost in found})
     units = [unit for unit in ("instructions", "ns") if any(cost[f"{unit}_per_packet"] for cost in found)]
@@ -164,7 +164,7 @@ def carried():
 
 
 def live(heading):
-    """Rows of real packets that have this heading."""
+    """Rows of real packets with this heading."""
     found = [dict(zip(row["headings"], row["cells"])) for bench in load(CARRIED)["rows"] for row in bench["live"]]
     return [row for row in found if heading in row]
 
@@ -192,7 +192,7 @@ def shown(discipline):
 
 
 def record(files, note, times):
-    """Result files of what the benchmark printed: one for whole simulations, one for costs of a packet or cell, one for real packets."""
+    """Writes the benchmark's output to result files: one for whole simulations, one for costs of a packet or cell, one for real packets."""
     kinds = {SIMULATIONS: [], COSTS: [], CARRIED: []}
     for row in (row for file in files for row in json.loads(pathlib.Path(file).read_text())):
         cost = row.get("queue") or row.get("datapath") or row.get("atm")

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# What cargo starts in place of a binary of live tests, $1: each test is a process of its own, since namespaces are called after the
-# process that made them, and several run at once. Those that need a processor for themselves come last, one after the other.
-# Further arguments are parts of the names of those that shall run, or --nocapture: then all that they print is shown.
-# A test that fails among others runs once more with the machine to itself, since other processes can take from it the time that it measures;
-# what passes only then is called `late` and told of at the end. What fails alone has failed.
+# The runner that cargo starts for a binary of live tests, $1. Each test is a separate process, because namespaces are named after the
+# process that created them, and several run at once. Tests that need a processor for themselves run last, one after the other.
+# Further arguments are parts of the names of the tests to run, or --nocapture, which shows all their output.
+# A test that fails among others runs once more without them, because other processes can delay what it measures. A test that passes
+# only then is reported as `late` at the end.
 set -euo pipefail
 export BINARY=${1:?usage: scripts/test-processes.sh BINARY [--nocapture] [PART-OF-A-NAME...]} SHOW=failures
 shift
 
-# They measure how late or how fast something is, or keep a processor busy.
+# Tests that measure lateness or speed, or keep a processor busy.
 alone='^soak::|^timely::|^exact::|takes_as_long|same_round_trip|a_flood_leaves|packet_rates|in_and_in_order|answers_live_as_published'
 at_once=$((2 * $(nproc)))
 
@@ -17,7 +17,7 @@ for argument in "$@"; do
   if [ "$argument" = --nocapture ]; then SHOW=everything; else names+=("$argument"); fi
 done
 
-# run_one WORD NAME: runs it, and prints WORD if it passed.
+# run_one WORD NAME: runs the test NAME, and prints WORD if it passes.
 run_one() {
   local word=$1 name=$2 began=$EPOCHREALTIME output=
   if [ "$SHOW" = everything ]; then
@@ -33,7 +33,7 @@ run_one() {
 }
 export -f run_one
 
-# run WORD AT-ONCE: the tests that standard input names; leaves in $FAILED the names of those that failed.
+# run WORD AT-ONCE: runs the tests named on standard input, and writes the names of those that fail to $FAILED.
 run() {
   : >"$FAILED"
   xargs --no-run-if-empty --delimiter='\n' --max-args=1 --max-procs="$2" bash -c 'run_one "$@"' run_one "$1"

@@ -1,4 +1,4 @@
-//! libFuzzer before networks of cells: see `lastmile_fuzz::atm`.
+//! libFuzzer target for networks of cells: see `lastmile_fuzz::atm`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! libFuzzer before the parser: see `lastmile_fuzz::capture`.
+//! libFuzzer target for a parser: see `lastmile_fuzz::capture`.
 
 #![no_main]
 

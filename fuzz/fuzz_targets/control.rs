@@ -1,4 +1,4 @@
-//! libFuzzer before the parser: see `lastmile_fuzz::control`.
+//! libFuzzer target for a parser: see `lastmile_fuzz::control`.
 
 #![no_main]
 

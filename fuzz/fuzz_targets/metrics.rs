@@ -1,4 +1,4 @@
-//! libFuzzer before the parser: see `lastmile_fuzz::metrics`.
+//! libFuzzer target for a parser: see `lastmile_fuzz::metrics`.
 
 #![no_main]
 

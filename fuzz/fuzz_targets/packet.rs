@@ -1,4 +1,4 @@
-//! libFuzzer before the parser: see `lastmile_fuzz::packet`.
+//! libFuzzer target for a parser: see `lastmile_fuzz::packet`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! libFuzzer before pages and drawings: see `lastmile_fuzz::page`.
+//! libFuzzer target for pages and drawings: see `lastmile_fuzz::page`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! libFuzzer before the parser: see `lastmile_fuzz::policy`.
+//! libFuzzer target for a parser: see `lastmile_fuzz::policy`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! libFuzzer before the parser: see `lastmile_fuzz::scenario`.
+//! libFuzzer target for a parser: see `lastmile_fuzz::scenario`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! libFuzzer before what escapes text: see `lastmile_fuzz::text`.
+//! libFuzzer target for the escaping of text: see `lastmile_fuzz::text`.
 
 #![no_main]
 

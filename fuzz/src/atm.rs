@@ -1,6 +1,7 @@
-//! Networks of ATM that the input makes up: VCs, buffers, discard policies, schedulers, contracts, and packets through them.
+//! ATM networks built from the input: VCs, buffers, discard policies, schedulers, contracts, and
+//! packets through them.
 
-/// Panics when a property does not hold: what they are is said in [`lastmile_atm::trial`].
+/// Panics if a property of [`lastmile_atm::trial`] does not hold.
 pub fn check(input: &[u8]) {
     lastmile_atm::trial::check(input);
 }

@@ -1,9 +1,9 @@
-//! Capture files, link layers, cut headers, and the analysis of whatever connections come out.
+//! Capture files, link layers, truncated headers, and the analysis of the resulting connections.
 
 use lastmile_analysis::{Analysis, Direction, parse_captured};
 use lastmile_scenario::capture;
 
-/// Panics when a property does not hold.
+/// Panics if a property does not hold.
 pub fn check(input: &[u8]) {
     let mut analysis = Analysis::new();
     let (mut payload, mut times) = (0, capture::Times::default());
@@ -24,6 +24,6 @@ pub fn check(input: &[u8]) {
 }
 
 fn bytes(direction: &Direction) -> u64 {
-    assert!(direction.repeats.packets() <= direction.packets, "a packet is one repeat at most");
-    direction.bytes_new + direction.bytes_repeated + direction.bytes_probed
+    assert!(direction.repeats.packets() <= direction.volume.packets, "a packet is one repeat at most");
+    direction.volume.bytes_new + direction.volume.bytes_repeated + direction.volume.bytes_probed
 }

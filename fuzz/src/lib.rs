@@ -1,4 +1,5 @@
-//! What each fuzz target asserts, as plain functions: libFuzzer calls them with what it makes up, the tests with the seeds.
+//! The assertions of each fuzz target, as plain functions: libFuzzer calls them with generated
+//! input, the tests with the seeds.
 
 pub mod atm;
 pub mod capture;

@@ -1,9 +1,9 @@
-//! A connection to the port of metrics: whatever a client says, it hears at most one answer, whole and no longer than the page and a head, and the page
-//! only for a request of it.
+//! A connection to the port of metrics. For any input, a client receives at most one answer, whole
+//! and no longer than the page and a head, and the page only for a request of it.
 
 use lastmile_live::http::{LONGEST_HEAD, Pages, answer_to};
 
-/// What no answer holds but the page.
+/// Text that only the page contains.
 const PAGE: &str = "lastmile_fuzz_page 1\n# EOF\n";
 
 #[derive(Clone)]
@@ -17,7 +17,8 @@ impl Pages for Fixed {
     }
 }
 
-/// The first byte says how long the pieces are that the rest comes in. Panics when a property does not hold.
+/// The first byte gives the length of the pieces in which the rest arrives. Panics if a property
+/// does not hold.
 pub fn check(input: &[u8]) {
     let Some((&piece, request)) = input.split_first() else { return };
     let answer = answer_to(request, usize::from(piece) * 16 + 1, &Fixed).expect("a runtime");

@@ -1,7 +1,7 @@
 //! The packet parser, its inverse, and the rewriting of ACKs, alone and in Ethernet frames.
 //!
-//! The input is an IP packet, or an Ethernet frame. What stands behind the end of the packet is what a pure ACK is rewritten
-//! to say.
+//! The input is an IP packet, or an Ethernet frame. The bytes behind the end of the packet are the
+//! new fields of a pure ACK.
 
 use lastmile_packet::{
     AckFields, FlowAddresses, FlowId, FlowKey, Frame, Meta, Options, Packet, Parsed, Protocol, PureAck, SackBlock,
@@ -12,7 +12,7 @@ use lastmile_queueing::spec::{Over, Spec};
 use lastmile_queueing::{Discipline, Environment, Limit, Match, Overflow, ack};
 use lastmile_units::{Instant, PacketCount};
 
-/// Panics when a property does not hold.
+/// Panics if a property does not hold.
 pub fn check(input: &[u8]) {
     let parsed = parse(input);
     if let Ok(parsed) = &parsed {
@@ -37,7 +37,7 @@ fn check_lengths(input: &[u8], Parsed { meta, transport_offset, .. }: &Parsed) {
     }
 }
 
-/// Writing what was read gives a sound packet, which reads and writes as itself.
+/// Writing a parsed packet gives a valid packet, which is unchanged by parsing and writing.
 fn check_round_trip(Parsed { meta, key, .. }: &Parsed) {
     let mut bytes = Vec::new();
     write_packet(meta, &key.addresses, &mut bytes);
@@ -55,7 +55,7 @@ fn check_round_trip(Parsed { meta, key, .. }: &Parsed) {
     assert_eq!(parse(&twice).map(|parsed| parsed.meta), Ok(again.meta));
 }
 
-/// The metadata but for lengths and for the note that some options were not understood: neither is written.
+/// The metadata without lengths and without the mark of unknown options: neither is written.
 fn without_layout(meta: &Meta) -> Meta {
     let mut known = Options::syn(meta.options().syn_options());
     if meta.options().sack_count() > 0 {
@@ -76,8 +76,9 @@ fn without_layout(meta: &Meta) -> Meta {
     meta
 }
 
-/// Headers that are understood are enough, and all of them are needed. What is [`Protocol::Other`] may be told only by what
-/// comes behind the IP header, such as the type of an ICMP message; a signal that is cut off is one of them.
+/// The known headers suffice for parsing, and all of them are needed. [`Protocol::Other`] may
+/// depend on bytes behind the IP header, such as the type of an ICMP message; a truncated signal is
+/// such a packet.
 fn check_headers_alone(input: &[u8]) {
     if let Ok(parsed) = parse_headers(input)
         && !matches!(parsed.meta.protocol, Protocol::Other | Protocol::AckSignal)
@@ -109,15 +110,16 @@ fn check_packet(input: &[u8]) {
     }
 }
 
-/// Nothing is learned from a segment unless its checksums hold.
+/// A segment is readable only if its checksums hold.
 fn check_soundness(frame: &Frame) {
     let sound = frame.meta().protocol == Protocol::Tcp && checksums_hold(frame.packet_bytes()) == Ok(true);
     assert_eq!(frame.segment().is_some(), sound, "a segment is read if its checksums hold, and only then");
     assert_eq!(frame.meta().pure_ack().is_some(), sound && frame.meta().is_pure_ack());
 }
 
-/// Between two sound ACKs of its flow the input leaves every regulator as it came, unless it is a sound ACK itself. Nothing leaves damaged that
-/// was not, and nothing says what no sound ACK said.
+/// Between two valid ACKs of its flow the input departs from every regulator unchanged, unless it
+/// is a valid ACK itself. No undamaged packet departs damaged, and no departing ACK has fields that
+/// no valid ACK had.
 fn check_regulated(input: &[u8]) {
     let (first, _) = Frame::new(input.to_vec());
     let sound = first.meta().pure_ack().is_some();
@@ -164,7 +166,8 @@ fn check_regulated(input: &[u8]) {
     }
 }
 
-/// Whatever the input is, it passes; the packet in a frame changes as it would alone, and the frame stays one around it.
+/// Any input passes; the packet in a frame changes as it would alone, and the frame stays a frame
+/// around it.
 fn check_ethernet(input: &[u8]) {
     let (mut frame, key) = Frame::ethernet(input.to_vec());
     assert_eq!(frame.bytes(), input, "what nobody changes stays as it is");
@@ -187,7 +190,7 @@ fn check_ethernet(input: &[u8]) {
     assert_eq!(again, frame, "a rewritten frame reads as itself");
 }
 
-/// After a rewrite the bytes say the new and otherwise the old, with right checksums.
+/// After a rewrite the bytes have the new fields and otherwise the old ones, with right checksums.
 fn check_rewrite(frame: &mut Frame, key: &FlowKey, newest: &AckFields) {
     let before = *frame.meta();
     frame.rewrite_ack(newest);
@@ -199,7 +202,7 @@ fn check_rewrite(frame: &mut Frame, key: &FlowKey, newest: &AckFields) {
     assert_eq!(checksums_hold(frame.packet_bytes()), Ok(true), "right stays right");
 }
 
-/// What to rewrite an ACK to, from the next bytes of the input; zeros once it has ended.
+/// The new fields of an ACK, from the next bytes of the input; zeros after its end.
 fn newest(rest: &mut &[u8]) -> AckFields {
     let [kinds, mss_high, mss_low, window_scale] = take(rest).to_be_bytes();
     let ack = SeqNumber::new(take(rest));

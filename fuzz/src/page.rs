@@ -1,6 +1,7 @@
-//! Pages and drawings: the elements are those of a run whose names are harmless, by parsers of others. And the tables of that run.
+//! Pages and drawings: independent parsers find the elements of a run with harmless names. And the
+//! tables of that run.
 //!
-//! The input is texts as [`crate::text`] takes them.
+//! The input is a list of texts, as in [`crate::text`].
 
 use std::cell::RefCell;
 
@@ -13,7 +14,7 @@ use lastmile_text::shown;
 
 use crate::text::texts;
 
-/// Panics when a property does not hold.
+/// Panics if a property does not hold.
 pub fn check(input: &[u8]) {
     let texts = texts(input);
     let hostile = run(&texts);
@@ -39,7 +40,8 @@ pub fn check(input: &[u8]) {
     assert!(!shown_text.contains(|c| shown::is_hidden(c) && c != '\n'), "{shown_text:?}");
 }
 
-/// The character, or a letter in place of one that markup, XML or a terminal gives a meaning. Texts keep their lengths and words.
+/// The character, or a letter in place of one with a meaning in markup, XML or a terminal. Texts
+/// keep their lengths and words.
 fn harmless(c: char) -> char {
     if "<>&\"'`".contains(c) || shown::is_hidden(c) { 'x' } else { c }
 }

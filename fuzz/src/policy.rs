@@ -1,12 +1,12 @@
-//! The policy file: no input panics, a refusal says where and why, and what is accepted can be built, on its own line and on
-//! another.
+//! The policy file: no input panics, a refusal has the position and the reason, and an accepted
+//! policy can be built, on its own line and on another.
 
 use lastmile_packet::Meta;
 use lastmile_scenario::Report;
 use lastmile_scenario::policy::{Line, Policy};
 use lastmile_units::BitRate;
 
-/// Panics when a property does not hold.
+/// Panics if a property does not hold.
 pub fn check(input: &[u8]) {
     let Ok(text) = core::str::from_utf8(input) else { return };
     let own = Policy::parse("fuzz.toml", text, None);
@@ -17,7 +17,8 @@ pub fn check(input: &[u8]) {
     let ready = Policy::load("sad", None, None);
     assert!(ready.is_err(), "a policy without a line is none");
     if let Ok(Policy { line, .. }) = own {
-        // The same line turned round: rates may be too much for it then, which is to be said and not to panic.
+        // The reversed line: the policy's rates may exceed it, which must be reported and must not
+        // panic.
         let Line { up, down, up_layer, down_layer } = line;
         let turned = Line { up: down, down: up, up_layer: down_layer, down_layer: up_layer };
         match Policy::parse("fuzz.toml", text, Some(turned)) {

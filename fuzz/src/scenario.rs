@@ -1,12 +1,12 @@
-//! The scenario file and `--set`: no input panics, a refusal says where and why on one line, and what is accepted can be
-//! built.
+//! The scenario file and `--set`: no input panics, a refusal has the position and the reason on one
+//! line, and an accepted scenario can be built.
 //!
 //! A first line of `--set key=value` is an override; the rest is the file.
 
 use lastmile_packet::Meta;
 use lastmile_scenario::{Report, Scenario};
 
-/// Panics when a property does not hold.
+/// Panics if a property does not hold.
 pub fn check(input: &[u8]) {
     let Ok(text) = core::str::from_utf8(input) else { return };
     let (overrides, text) = match text.strip_prefix("--set ").and_then(|rest| rest.split_once('\n')) {

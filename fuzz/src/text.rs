@@ -1,7 +1,7 @@
-//! Text that leaves the program: whatever names, descriptions and paths hold, each reader reads back the very text, and nothing that
-//! it takes for a command, a directive or a movement of the cursor.
+//! Text that leaves the program: for any names, descriptions and paths, each reader reads back the
+//! exact text, and finds in it no command, directive or movement of the cursor.
 //!
-//! The input is some texts with a byte 0xfe between them, which UTF-8 does not have.
+//! The input is a list of texts, separated by a byte 0xfe, which UTF-8 does not have.
 
 mod read;
 
@@ -14,10 +14,10 @@ use lastmile_scenario::{Diagnostic, Source};
 use lastmile_text::{csv, shell, shown, systemd};
 use lastmile_units::{BitRate, ByteCount};
 
-/// Longer texts say nothing more, and pages of them take long.
+/// The longest text. Longer ones test nothing more, and their pages take long.
 const LONGEST: usize = 4096;
 
-/// Panics when a property does not hold.
+/// Panics if a property does not hold.
 pub fn check(input: &[u8]) {
     let texts = texts(input);
     check_shell(&texts);
@@ -33,7 +33,7 @@ pub(crate) fn texts(input: &[u8]) -> Vec<String> {
     input.split(|byte| *byte == 0xfe).map(|text| String::from_utf8_lossy(text).into_owned()).collect()
 }
 
-/// A shell and a unit have no NUL.
+/// The text without NUL, which a shell and a unit cannot have.
 fn without_nul(text: &str) -> String {
     text.replace('\0', "\\u{0}")
 }
@@ -46,7 +46,7 @@ fn check_shell(texts: &[String]) {
     assert_eq!(read, Some(expected));
 }
 
-/// A script has the words of one whose names are harmless, but for those names.
+/// A script has the words of one with harmless names, except for those names.
 fn check_script(texts: &[String]) {
     let text = |index: usize| texts[index % texts.len()].clone();
     let hostile = script(&text(0), &text(1), &text(2));

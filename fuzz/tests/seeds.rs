@@ -1,4 +1,4 @@
-//! Every seed once, without libFuzzer: what a target found before stays found.
+//! Replays every seed without libFuzzer, so that no error that a target found returns.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};

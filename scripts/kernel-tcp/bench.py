@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The kernel's TCP and the simulated one on the same lines, side by side.
+"""Comparison of the kernel's TCP and the simulated one on the same lines.
 
     bench.py kernel FOLDER [--line NAME] [--congestion NAME] [--starts N] [--emulate] [--capture]    real packets; as root
-    bench.py simulate FOLDER [--line NAME] [--congestion NAME] [--starts N] [--set KEY=VALUE]         the same trials, simulated
+    bench.py simulate FOLDER [--line NAME] [--congestion NAME] [--starts N] [--set KEY=VALUE]         these trials, simulated
     bench.py table FOLDER...                                            medians and ranges side by side
     bench.py windows FOLDER LINE CONGESTION START                       windows and round trips of the kernel over time, in one start
     bench.py study EMULATED SHAPED > docs/studies/kernel-tcp.md         the study, of both lines
@@ -104,11 +104,11 @@ def kernel(line, congestion, start, options, folder):
 
 
 def simulate(line, congestion, start, options, folder):
-    """The same trial by `lastmile run`."""
+    """The trial by `lastmile run`."""
     half = line["rtt_ms"] / 2
 
     def link(mbit, packets):
-        """The link of `lastmile emulate`, or HTB over pfifo in front of one that is never full, as in trial.sh."""
+        """The link of `lastmile emulate`, or HTB over pfifo in front of a faster link, as in trial.sh."""
         fifo = f'limit = "{packets} packets"'
         if options.emulate:
             return f'{{ rate = "{mbit} Mbit/s", delay = "{half} ms", queue = {{ {fifo} }} }}'
@@ -165,7 +165,7 @@ def read(folders):
             if match:
                 with open(os.path.join(folder, name), encoding="ascii") as file:
                     found.setdefault(match.group(1, 2), {}).setdefault(match[4], {})[match[3]] = json.load(file)
-    # Only starts that both have stand side by side.
+    # Only starts that both have are compared.
     for both in found.values():
         common = set.intersection(*(set(runs) for runs in both.values()))
         for kind, runs in both.items():
@@ -179,7 +179,7 @@ def cell(runs, get):
 
 
 def verdict(both):
-    """How far the medians lie apart, and whether that is within what is wanted."""
+    """The deviation of the medians, and whether it is within the tolerance."""
     def middle(kind, get):
         return statistics.median(get(run) for run in both[kind])
 

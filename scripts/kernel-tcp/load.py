@@ -1,4 +1,4 @@
-"""Both transfers of a trial at one of its ends, and what the kernel's TCP says of them every 10 ms.
+"""Both transfers of a trial at one of its ends, with the kernel's TCP account of them every 10 ms.
 
     load.py server FILE CONGESTION DURATION_S
     load.py client FILE CONGESTION DURATION_S UPLOAD_AFTER_MS

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# One trial with the kernel's TCP: a download, an upload and a ping between network namespaces of its own. As root.
+# One trial with the kernel's TCP: a download, an upload and a ping between its own network namespaces. As root.
 #
 #   trial.sh FOLDER
 #
 # FOLDER gets server.json and client.json (see load.py), ping.txt, machine.txt, and with CAPTURE=yes headers of both hosts in pcap files.
 # Environment: LASTMILE; DOWN_MBIT, UP_MBIT (rates of IP bytes); DOWN_PACKETS, UP_PACKETS (limits of the FIFOs); RTT_MS; CONGESTION
-# (cubic, reno); DURATION (s); UPLOAD_AFTER_MS; LINE: kernel (HTB over pfifo), netem (the same, delays by netem), or emulate
+# (cubic, reno); DURATION (s); UPLOAD_AFTER_MS; LINE: kernel (HTB over pfifo), netem (HTB over pfifo, delays by netem), or emulate
 # (`lastmile emulate` alone).
 #
 #   client --- near (delay) --- line (HTB, pfifo, both ways) --- far (a relay) --- server
 #   client (netem) --- line (HTB, pfifo, both ways) --- (netem) server
 #
-# `lastmile emulate` carries packets through `near`, which adds the whole delay, and `far`, which adds none: a packet that a program has
-# read belongs to its sender's socket no longer. Between namespaces alone it would until it arrives, and TCP small queues would hold the
-# sender back while its packets stand in the line's queue. Offloads of the hosts are off: packets of one MTU, bursts of the TCP alone.
+# `lastmile emulate` carries packets through `near`, which adds the whole delay, and `far`, which adds none. A packet read by a program is
+# released from its sender's socket. Between plain namespaces it is released only when received, and TCP small queues would hold the
+# sender back while its packets are in the line's queue. Offloads of the hosts are off: packets of one MTU, and bursts only by TCP.
 set -euo pipefail
 out=$1
 here=$(cd "$(dirname "$0")" && pwd)
@@ -40,7 +40,7 @@ for space in "${spaces[@]}"; do
   in_space "$space" ip link set lo up
 done
 for space in client server; do
-  # The kernel's own defaults, whatever this machine has.
+  # The kernel's own defaults, independent of this machine's settings.
   in_space "$space" sh -c 'cd /proc/sys/net/ipv4; echo "4096 131072 6291456" > tcp_rmem; echo "4096 16384 4194304" > tcp_wmem
     echo 1 > tcp_no_metrics_save; echo 1 > tcp_timestamps; echo 1 > tcp_sack'
 done

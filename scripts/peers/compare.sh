@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The comparison with the kernel's queues: every trial of list.sh in the guest, the same simulated, and the tables.
+# The comparison with the kernel's queues: every trial of list.sh in the guest, its simulation, and the tables.
 #
 #   compare.sh LASTMILE FOLDER [PATTERN]     only trials whose name matches the pattern (an extended regular expression)
 #
-# What has a result in FOLDER already is not run again. With HERE=yes the trials run on this machine in place of the guest (as root; the
-# kernel must have what they ask for). Exits with 1 where a trial failed, 2 where it could not begin.
+# Trials with a result in FOLDER are skipped. With HERE=yes the trials run on this machine instead of the guest (as root, with a kernel
+# that has the required features). Exit code 1: a trial failed; 2: it could not begin.
 set -euo pipefail
 say() { printf 'peers: %s\n' "$*" >&2; }
 die() { say "error: $*"; exit 2; }
@@ -33,7 +33,7 @@ elif [ "${HERE:-no}" = yes ]; then
   [ "$(id -u)" = 0 ] || die "on this machine it takes root, for namespaces and the kernel's queues"
   LASTMILE=$lastmile scripts/peers/trials.sh "$folder" < "$folder/list"
 else
-  # shellcheck disable=SC2016 # The guest knows what $SAVE is.
+  # shellcheck disable=SC2016 # $SAVE is expanded in the guest.
   scripts/peers/guest.sh --timeout $((600 + 240 * pending)) --keep "$lastmile" --out "$folder" \
     env "LASTMILE=$lastmile" "DURATION=$DURATION" "LIST=$folder/list" \
     bash -c 'scripts/peers/trials.sh "$SAVE" < "$LIST"'

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Fetches what the guest of guest.sh boots: a Debian kernel with its modules, unpacked into a cache folder (never installed), and
-# a small initramfs. Prints the folder. Does nothing where all is there already. KERNEL names a package to take instead of
-# the newest of 6.12 (or, where the machine's Debian has none, of its own kernel).
+# Fetches a kernel for guest.sh: a Debian kernel with its modules, unpacked into a cache folder (never installed), and a small
+# initramfs. Prints the folder. Existing files are kept. KERNEL names a package; the default is the newest of 6.12, or of the Debian
+# release's own kernel if there is none.
 set -euo pipefail
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/lastmile/peers
@@ -30,7 +30,7 @@ fi
 ! ldd "$(command -v busybox)" >/dev/null 2>&1 || die "busybox is linked dynamically: install busybox-static"
 
 mkdir -p "$cache"
-# The newest kernel that was unpacked before is good enough.
+# The newest kernel in the cache suffices.
 newest() { find "$cache" -mindepth 1 -maxdepth 1 -type d -name "${KERNEL:-linux-image-*}" 2>/dev/null | sort -V | tail -n1; }
 kernel=$(newest)
 if [ -z "$kernel" ]; then
@@ -47,7 +47,7 @@ if [ -z "$kernel" ]; then
   rm -rf "$cache/part"
   dpkg -x "$cache"/download/*.deb "$cache/part"
   rm -rf "$cache/download"
-  # Plain modules: busybox's modprobe reads no compressed ones.
+  # Uncompressed modules, because busybox's modprobe reads no others.
   find "$cache/part" -name '*.ko.xz' -exec xz -d {} +
   find "$cache/part" -name '*.ko.zst' -exec zstd -q --rm -d {} +
   release=$(ls "$cache"/part/lib/modules)
@@ -67,7 +67,7 @@ if [ ! -e "$image" ] || [ "$here/init" -nt "$image" ]; then
   ln -s busybox "$root/bin/sh"
   { echo '#!/bin/busybox sh'; cat "$here/init"; } > "$root/init"
   chmod +x "$root/init"
-  # In the order of loading; what a kernel has built in has no file.
+  # In the order of loading; a built-in module has no file.
   number=10
   for module in netfs 9pnet 9pnet_virtio 9p overlay; do
     found=$(find "$kernel/lib/modules/$release" -name "$module.ko" | head -n1)
@@ -75,7 +75,7 @@ if [ ! -e "$image" ] || [ "$here/init" -nt "$image" ]; then
     number=$((number + 1))
   done
   (cd "$root" && find . | cpio --quiet -o -H newc) > "$image.$$"
-  # Another guest may be about to begin.
+  # Another guest may be starting.
   mv "$image.$$" "$image"
 fi
 printf '%s\n' "$kernel"

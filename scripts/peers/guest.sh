@@ -1,17 +1,16 @@
 #!/usr/bin/env bash
-# Runs a command in a Debian kernel on QEMU's virtual clock: time there is counted in instructions, so that no noise of this
-# machine reaches it, and idle time passes at once.
+# Runs a command in a Debian kernel on QEMU's virtual clock. The clock counts instructions, so that other load on this machine has no
+# effect, and idle time is skipped.
 #
 #   scripts/peers/guest.sh [--out DIR] [--timeout SECONDS] [--shift N] [--memory MB] [--append WORDS] [--keep FILE]... -- COMMAND [ARGUMENT...]
 #
-# The guest sees this machine's files under their own paths and runs its programs as root; what it writes stays in its memory, but for
-# what the command leaves in the folder $OUT, which --out brings back. There is no network but that of its own namespaces.
-# What it copies to $SAVE is on this machine, in the folder of --out, at once.
-# Standard error shows as it comes, standard output when the guest is done; the exit code is the command's, or 2 where the guest failed.
-#   --out DIR          where to put what is in $OUT of the guest (made where missing), and kernel.log
-#   --timeout SECONDS  of this machine's time, after which the guest is stopped (default 1800)
-#   --keep FILE        a program or file that the command reads while it measures: it and its libraries are read into memory
-#                      before the command starts, as those of the usual network tools are; may be given again
+# The guest sees this machine's files under their own paths and runs its programs as root. Its writes stay in its memory, except for the
+# folder $OUT, which --out copies back at the end, and $SAVE, which is the folder of --out itself. Its only network is that of its own
+# namespaces. Standard error is shown immediately, standard output at the end. The exit code is the command's, or 2 for a failed guest.
+#   --out DIR          folder for the contents of the guest's $OUT, and kernel.log (created if missing)
+#   --timeout SECONDS  time limit of the guest, in this machine's time (default 1800)
+#   --keep FILE        a program or file that the command reads during a measurement. It is read into memory with its libraries
+#                      before the command starts, as the usual network tools are; may be repeated
 #   --shift N          an instruction takes 2^N ns (default 1: 500 million instructions a second)
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -46,8 +45,8 @@ mkdir -p "$save"
   printf '\n'
 } > "$results/command"
 
-# What is to be in memory: programs, the libraries that they name, and the symbolic links on the way. Even to open a file of the
-# host is to wait for it, and the guest's clock runs meanwhile.
+# Files to read into memory: programs, their libraries, and the symbolic links on their paths. Opening a file of the host takes time
+# on the guest's clock.
 tools=(bash sh env cat cp mv rm mkdir mktemp sleep seq sed awk grep cut date ls kill timeout sysctl ip tc bridge nft ping ethtool python3)
 {
   printf '%s\n' /bin /sbin /lib /lib64 /var/run /etc/ld.so.cache /etc/nsswitch.conf /etc/passwd /etc/group /etc/hosts /etc/protocols
@@ -69,7 +68,7 @@ for module in list(sys.modules.values()):
   PATH=/usr/sbin:/usr/bin:/sbin:/bin python3 -I -S -c "$modules" 2>/dev/null || true
 } | sort -u > "$results/keep"
 
-# One processor: instructions are what the clock counts. The command line keeps the kernel from waiting for devices that are not there.
+# One processor, because the clock counts its instructions. The command line avoids waits for missing devices.
 status=0
 timeout --kill-after 5 "$timeout" qemu-system-x86_64 \
   -accel tcg -icount "shift=$shift,sleep=off" -cpu max,la57=off -smp 1 -m "$memory" \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Prints the trials of the comparison, one a line, for trials.sh: the most telling first.
+# Prints the trials of the comparison, one a line, for trials.sh: the most informative first.
 #
-#   list.sh MARGINS     MARGINS: the folder that margins.sh has filled
+#   list.sh MARGINS     MARGINS: the output folder of margins.sh
 set -euo pipefail
 own=scripts/peers/policies
 margins=$1
@@ -15,17 +15,17 @@ on() { # NAME of the line, its UP,DOWN,LINK,OVERHEAD,WINDOW,START,JUMPS,DOWNLOAD
 }
 bridged() { on bridged "512 kbit/s,2 Mbit/s,bridged-vcmux-fcs,28,65536,10," "$@"; }
 pppoa() { on pppoa "768 kbit/s,8 Mbit/s,pppoa-vcmux,10,65536,10," "$@"; }
-# Windows of 44 whole segments: what a simulated sender makes of 64 KiB.
+# Windows of 44 whole segments, as a simulated sender uses for 64 KiB.
 whole() { on whole "512 kbit/s,2 Mbit/s,bridged-vcmux-fcs,28,64240,10," "$@"; }
-# Windows that the line's queues cannot hold, and the ping there while they grow.
+# Windows above the line's queues, and the ping while they grow.
 wide() { on wide "512 kbit/s,2 Mbit/s,bridged-vcmux-fcs,28,1048576,1," "$@"; }
-# As scripts/both-ways.py has them.
+# The margins of scripts/both-ways.py.
 full2() { on full2 "512 kbit/s,2 Mbit/s,bridged-vcmux-fcs,28,262144,10," "$@"; }
 full8() { on full8 "768 kbit/s,8 Mbit/s,pppoa-vcmux,10,262144,10," "$@"; }
-# What full-both-ways is to keep, with so many downloads and windows of so many KiB, the upload so many milliseconds after them.
+# The claims of full-both-ways: by number of downloads, window in KiB, and offset of the upload in ms.
 claim2() { on "claim2x$1w$2" "512 kbit/s,2 Mbit/s,bridged-vcmux-fcs,28,$(($2 * 1024)),10,,$1,$3" shape:emulate:full-both-ways; }
 claim8() { on "claim8x$1w$2" "768 kbit/s,8 Mbit/s,pppoa-vcmux,10,$(($2 * 1024)),10,,$1,$3" shape:emulate:full-both-ways; }
-# While the clocks jump.
+# With jumps of the clocks.
 clock() { on clock "512 kbit/s,2 Mbit/s,bridged-vcmux-fcs,28,65536,10,scripts/peers/jumps" "$@"; }
 
 acks=$own/ack-priority-and-ping.toml fq_codel=$own/one-fq-codel.toml cake=$own/cake-plain.toml
@@ -46,10 +46,10 @@ pppoa none:kernel:none tc:kernel:$acks tc:kernel:cake shape:kernel:full-both-way
 bridged tc:emulate:$own/both-90.toml tc:emulate:$own/both-97.toml tc:emulate:full-both-ways
 for share in 90 97 99 95; do bridged "tc:emulate:$margins/margin-$share.toml"; done
 whole tc:emulate:cake "shape:emulate:$fq_codel"
-# The same on a line by the kernel: ACK remedies, and a transmitter in place of a token bucket.
+# On a line by the kernel: ACK remedies, and a transmitter in place of a token bucket.
 for policy in $acks $own/sad-cbq-and-ping.toml adsl-optimizer; do bridged "shape:kernel:$policy" "tc:kernel:$policy"; done
 bridged none:netem:none shape:netem:full-both-ways
-# The ready policies, by the kernel and by shape.
+# The built-in policies, by the kernel and by shape.
 for policy in ack-priority adsl-optimizer fifo fq-codel-sqm sad sad-cbq; do bridged "tc:emulate:$policy" "shape:emulate:$policy"; done
 for share in 90 97; do pppoa "tc:emulate:$margins/margin-$share.toml"; done
 pppoa tc:emulate:$own/both-90.toml tc:emulate:$own/both-97.toml shape:emulate:$own/sad-cbq-and-ping.toml shape:emulate:adsl-optimizer

@@ -1,11 +1,11 @@
-"""The load of a trial: downloads, one upload, and what came of them, every tenth of a second.
+"""The load of a trial: downloads and one upload, with samples of their progress every tenth of a second.
 
     load.py server FILE DEVICE DURATION WINDOW DOWNLOADS
     load.py client FILE DEVICE DURATION WINDOW DOWNLOADS OFFSET
 
 Both ends are the kernel's TCP (cubic) with windows of WINDOW bytes. The upload begins OFFSET ms after the downloads. FILE gets a list of rows: time on
 the monotonic clock, payload received, packets received by the device, and the kernel's account of the sockets that send and of those that receive.
-FILE.ready is there as soon as the server listens, and as soon as the client is connected, which is when the load begins.
+FILE.ready exists once the server listens, and once the client is connected, which starts the load.
 """
 
 import json
@@ -35,14 +35,14 @@ FIELDS = [
     ("window_limited_us", 176, "Q"),
     ("buffer_limited_us", 184, "Q"),
 ]
-# Of several sockets these add up; of the others it is the mean.
+# Summed over several sockets; the others are averaged.
 SUMMED = {"unacked", "ssthresh", "cwnd", "retransmissions", "acked_bytes", "packets_out", "packets_in", "data_in", "data_out"}
 CHUNK = bytes(65536)
 
 
 def prepare(sock, window):
     sock.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, b"cubic")
-    # The kernel doubles it for its own needs; the clamp says what is advertised.
+    # The kernel doubles the value for its own use; the clamp limits the advertised window.
     sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 2 * window)
     sock.setsockopt(socket.IPPROTO_TCP, TCP_WINDOW_CLAMP, window)
 
@@ -106,7 +106,7 @@ class Endpoint:
         while step <= 10 * duration:
             accounts = together(writing), together(reading)
             self.series.append((time.monotonic(), sum(self.received), received_packets(self.device), *accounts))
-            # The kernel sets a clamp of its own when it learns of another segment size.
+            # The kernel sets its own clamp after a change of the segment size.
             for sock in writing + reading:
                 sock.setsockopt(socket.IPPROTO_TCP, TCP_WINDOW_CLAMP, self.window)
             step += 1
@@ -131,7 +131,7 @@ def listening(port, window):
 
 
 def ready(path):
-    """Tells whoever waits for it."""
+    """Signals that this end is ready."""
     with open(path + ".ready", "w", encoding="ascii"):
         pass
 

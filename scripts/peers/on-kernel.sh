@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `lastmile tc` with every ready policy and with one for each discipline of the kernel: set up, read back, rates of packets by size
-# measured, taken away. Prints a line each; --json of each goes to FOLDER. As root, in the guest or on this machine.
+# `lastmile tc` with every built-in policy and with one for each discipline of the kernel: applies it, reads it back, measures rates of
+# packets by size, removes it. Prints a line each, and writes the --json of each to FOLDER. As root, in the guest or on this machine.
 #
 #   on-kernel.sh FOLDER [PATTERN]
 set -uo pipefail

@@ -1,4 +1,4 @@
-"""Tables of a comparison, from the files in its folder: prints Markdown, and writes results.json beside them.
+"""Tables of a comparison, from the files in its folder: prints Markdown, and writes results.json to it.
 
     report.py FOLDER
 """
@@ -16,7 +16,7 @@ LINES = {
     "whole": ("2 Mbit/s down, 512 kbit/s up, windows of 44 whole segments", 2e6, 512e3, 28),
     "clock": ("2 Mbit/s down, 512 kbit/s up, while the clocks jump", 2e6, 512e3, 28),
 }
-# How full-both-ways keeps what it is to keep: so many downloads, windows of so many KiB.
+# The claims of full-both-ways: number of downloads, window in KiB.
 LOADS = [(downloads, window) for downloads in (1, 4) for window in (64, 1024)]
 CLAIMS = {f"claim{line}x{downloads}w{window}": (line, downloads, window) for line in (2, 8) for downloads, window in LOADS}
 BRIDGED, PPPOA = LINES["bridged"], LINES["pppoa"]
@@ -48,7 +48,7 @@ BY = {"none": "", "tc": "kernel, `tc`", "shape": "`lastmile shape`"}
 
 
 def bound(rate, overhead):
-    """Payload of full packets in their cells, bit/s."""
+    """Payload rate of full packets in cells, bit/s."""
     return rate / (-(-(1500 + overhead) // 48) * 424) * 1460 * 8
 
 
@@ -108,7 +108,7 @@ def rows(folder):
 
 
 def allowed_ms(down, up, overhead):
-    """Each way a ping of 84 bytes and 4 ms, a full packet before it; and 10 ms."""
+    """Limit for the ping: in each direction its 84 bytes, 4 ms and a full packet before it; and 10 ms."""
     sizes = (-(-(84 + overhead) // 48) + -(-(1500 + overhead) // 48)) * 424
     return sizes / up * 1e3 + sizes / down * 1e3 + 18
 
@@ -134,7 +134,7 @@ def table(found):
             f"{live['upload_busy']:.1%}".replace("%", " %"),
             milliseconds(live["ping_p50_ms"]) if live["ping_p50_ms"] is not None else "–",
             milliseconds(live["ping_p99_ms"]) if live["ping_p99_ms"] is not None else "–",
-            # A real machine has other work, too, and a row from one without a pause must say so.
+            # A real machine has other load; a row without a pause must say so.
             f"{live['processor_busy']:.1%}".replace("%", " %") if live["processor_busy"] < 0.9 else "busy machine",
         ]
         if sim:
@@ -146,7 +146,7 @@ def table(found):
 
 
 def curve(found):
-    """The margins of full-both-ways, as scripts/both-ways.py prints them: what crates/results/examples/both-ways.rs draws."""
+    """The margins of full-both-ways in the form of scripts/both-ways.py, for crates/results/examples/both-ways.rs."""
     for row in found:
         if row["line"] not in ("full2", "full8") or row["remedy"] == "none":
             continue
@@ -164,7 +164,7 @@ def curve(found):
 
 
 def claims(found):
-    """Whether full-both-ways keeps 97 % of the upload's bound, 95 % of the downloads', and the ping within what is allowed: worst of the runs."""
+    """Whether full-both-ways keeps 97 % of the upload's bound, 95 % of the downloads', and the ping within its limit: worst of the runs."""
     print("| line | downloads | windows | runs | download, at least | upload, its cells, at least | ping p99, ms, at most | allowed | all three |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for name, (line, downloads, window) in CLAIMS.items():
@@ -183,7 +183,7 @@ def claims(found):
 
 
 def jumps(row):
-    """What came after each jump of the clocks."""
+    """Results after each jump of the clocks."""
     live = row["live"]
     if not live["after_jumps"]:
         return

@@ -1,12 +1,12 @@
-"""The results of a trial in the schema of every other run (docs/reference/results.md), from what its programs left in a folder.
+"""The results of a trial in the common schema (docs/reference/results.md), from the files of its programs in a folder.
 
     result.py FOLDER OUT KEY=VALUE...
 
-OUT gets summary.json, series.csv, and trial.json: what the schema has no place for, and the numbers of the tables.
+OUT gets summary.json, series.csv, and trial.json with the numbers of the tables and values without a field in the schema.
 Keys: start, duration (s), offset (of the upload, ms), overhead (bytes), busy (share of the processor), ticks (of the shaper), up, down, link, remedy, line, policy, window.
 
-The links are those of the line, over its whole life, which is some two seconds longer than the traffic; and of the remedy in the box before it.
-What a kernel's queue does not tell (how long packets waited, why they were dropped) is null, or goes by the name of its discipline.
+The links are those of the line, over its whole life, about two seconds longer than the traffic, and those of the remedy in the box before it.
+Values that a kernel's queue does not report (delays, drop reasons) are null, or have the name of its discipline.
 """
 
 import csv
@@ -29,7 +29,7 @@ def read(path):
 
 
 def quantile(ordered, share):
-    """The least value that so many are not above."""
+    """The smallest value with this share of all at or below it."""
     return ordered[min(len(ordered) - 1, max(0, -int(-share * len(ordered) // 1) - 1))] if ordered else None
 
 
@@ -43,7 +43,7 @@ def cells(size, overhead):
 
 
 class Side:
-    """What one end saw: payload that it received, and the kernel's account of its two sockets."""
+    """Samples of one end: its received payload, and the kernel's account of its two sockets."""
 
     def __init__(self, path, origin):
         rows = read(path)
@@ -56,7 +56,7 @@ class Side:
         return inside[0], inside[-1]
 
     def rate(self, column, start, end):
-        """Of what is counted in this column, per second."""
+        """The rate of the counter in this column, per second."""
         first, last = self.between(start, end)
         return (last[column] - first[column]) / (last[0] - first[0])
 
@@ -65,7 +65,7 @@ RECEIVED, PACKETS, SENDS, RECEIVES = 1, 2, 3, 4
 
 
 def limited_by(sender, begin, end):
-    """What held the sender between two samples of it, as shares: the kernel's account, read as the lab reads it."""
+    """The sender's limits between two of its samples, as shares, from the kernel's account as in the lab."""
     first, last = sender.between(begin, end)
     spent = {key: (last[SENDS][key] - first[SENDS][key]) / 1e6 for key in ("busy_us", "window_limited_us", "buffer_limited_us")}
     lasted = last[0] - first[0]
@@ -142,12 +142,12 @@ def phase_flow(name, sender, receiver, begin, end):
 
 
 def pings(path):
-    """Requests sent, and of each reply when its request left (s after the first) and the round trip in s."""
+    """Number of requests; for each reply the time of its request (s after the first) and the round trip in s."""
     sent, replies = 0, []
     for line in path.read_text(encoding="ascii").splitlines():
         if " time=" in line:
             rtt_s = float(line.split(" time=")[1].split()[0]) / 1e3
-            # The clock was set while it was on its way.
+            # The clock was set while the packet was in flight.
             if not 0.0 <= rtt_s < TORN_S:
                 continue
             number = int(line.split("icmp_seq=")[1].split()[0])
@@ -174,7 +174,7 @@ def round_trip(replies):
 
 
 def link(name, ends, rate, more):
-    """A link of which only what is in `more` is known."""
+    """A link with only the known values in `more`."""
     plain = {
         "name": name,
         "from": ends[0],
@@ -201,7 +201,7 @@ def link(name, ends, rate, more):
 
 
 def by_kernel(disciplines, name, ends, rate):
-    """A device's disciplines, as tc -s has them; what passes the root passed the device. Its size table counts bytes on the wire."""
+    """A device's disciplines by tc -s. Packets of the root are those of the device. Its size table counts bytes on the wire."""
     roots = [one for one in disciplines or [] if one.get("root")]
     if not roots or roots[0]["kind"] == "noqueue":
         return None
@@ -243,7 +243,7 @@ def by_shape(status, name, ends):
 
 
 def links(folder, about):
-    """Those of the line, and of the remedy."""
+    """The links of the line, and of the remedy."""
     emulated = read(folder / "emulate.json")
     if emulated:
         found = emulated["links"]
@@ -340,10 +340,10 @@ def after_jumps(folder, about, sides, replies):
 
 
 def trial(folder, about, sides, sent, replies):
-    """The numbers of the tables, and what the schema has no place for."""
+    """The numbers of the tables, and values without a field in the schema."""
     start, end, overhead = about["start"], about["duration"] - 0.5, about["overhead"]
     down_bps, up_bps = (receiver.rate(RECEIVED, start, end) * 8 for _, _, receiver in sides)
-    # What is not a full packet upstream is a ping of 84 bytes or an ACK.
+    # Upstream packets below the full size are pings of 84 bytes or ACKs.
     data, echoes = up_bps / 8 / PAYLOAD, len(replies) / (about["duration"] - start)
     acks = max(0.0, sides[1][2].rate(PACKETS, start, end) - data - echoes)
     up_cells = data * cells(FULL, overhead) + echoes * cells(84, overhead) + acks * cells(40, overhead)

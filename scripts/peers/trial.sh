@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One trial: a download, an upload and a ping through a remedy and over a line, between network namespaces of its own. As root, in
+# One trial: a download, an upload and a ping through a remedy and over a line, between its own network namespaces. As root, in
 # the guest or on this machine.
 #
 #   trial.sh REMEDY LINE POLICY OUT
@@ -9,7 +9,8 @@
 #   OUT     a folder for the results: see result.py
 #
 # Environment: LASTMILE, UP, DOWN, LINK (the line), OVERHEAD (bytes over an IP packet before cells), WINDOW (of TCP, in bytes),
-#              DURATION, START (of the ping, in s), DOWNLOADS (how many), OFFSET (ms from them to the upload), JUMPS (a file of lines SECOND WHAT: what happens to the clocks, see jump; in the guest only)
+#              DURATION, START (of the ping, in s), DOWNLOADS (number), OFFSET (of the upload, ms), JUMPS (a file
+#              of lines SECOND EVENT with changes of the clocks, see jump; in the guest only)
 #
 #   client --- box (bridge: the remedy) --- modem [--- dslam] --- server
 set -euo pipefail
@@ -30,14 +31,14 @@ clean() {
 trap clean EXIT
 
 in_space() { ip netns exec "peers-$1" "${@:2}"; }
-# Few processes: each costs the guest tens of milliseconds.
+# Few processes, because each takes the guest tens of milliseconds.
 {
   for space in "${spaces[@]}"; do echo "netns add peers-$space"; done
 } | ip -batch -
 cables=()
 cable() { cables+=("$*"); }
-# Between machines a packet that has left its sender is gone. Between namespaces the kernel would know of it until it arrives, and TCP
-# would hold back while it stands in somebody else's queue (TCP small queues). A delay by netem lets go of it, and so does a
+# Between machines a transmitted packet no longer belongs to its sender. Between namespaces it does until it is received, and TCP small
+# queues would hold the sender back while the packet is in another host's queue. A delay by netem releases the packet, and so does a
 # program that carries it.
 if tc -n peers-client qdisc add dev lo root netem delay 1us 2>/dev/null; then
   netem=yes
@@ -61,7 +62,7 @@ for ends in "${cables[@]}"; do
   read -r near device far other <<< "$ends"
   echo "link add $device netns peers-$near type veth peer name $other netns peers-$far"
 done | ip -batch -
-# In one piece from the host, and with its checksum.
+# Without segmentation offload, and with checksums.
 in_space client ethtool -K c0 tx off gso off tso off gro off > /dev/null 2>&1
 in_space server ethtool -K s0 tx off gso off tso off gro off > /dev/null 2>&1
 bridge() {
@@ -81,7 +82,7 @@ for space in "${spaces[@]}"; do
         echo "link set c0 address 02:00:00:00:01:01"
         echo "addr add 198.18.0.2/24 dev c0"
         echo "neigh replace 198.18.0.1 lladdr 02:00:00:00:01:02 dev c0"
-        # The ping's own address: the first class of the adsl-optimizer is told by it.
+        # The ping's own address selects the first class of the adsl-optimizer.
         echo "route add 203.0.113.10/32 via 198.18.0.1"
         ;;
       server)
@@ -110,7 +111,7 @@ case $line in
     # A size table and netem's packet overhead count from the frame, which has 14 bytes in front of the IP packet.
     shaped() {
       if [ "$line" = netem ]; then
-        # One packet after the other, as a line sends them. Its limit is in packets, whatever their size.
+        # One packet after the other, as on a line. The limit is in packets of any size.
         tc -n "peers-$1" qdisc add dev "$2" root handle 1: netem rate "$3" $((OVERHEAD - 14)) 48 5 limit $(($4 / 1696))
         return
       fi
@@ -119,7 +120,7 @@ case $line in
       tc -n "peers-$1" qdisc add dev "$2" parent 1:1 handle 2: bfifo limit "$4"
     }
     bits() { sed 's/ *kbit.s$/kbit/; s/ *Mbit.s$/mbit/' <<< "$1"; }
-    # The limit of bfifo is of what the size table counts: 206 kB and 64 kB of IP packets of 1500 bytes in 1696 bytes of cells.
+    # The limit of bfifo counts the bytes of the size table: 206 kB and 64 kB of IP packets of 1500 bytes in 1696 bytes of cells.
     shaped modem m1 "$(bits "$UP")" $((206000 / 1500 * 1696))
     shaped dslam d0 "$(bits "$DOWN")" $((64000 / 1500 * 1696))
     tc -n peers-server qdisc add dev s0 root netem delay 1us limit 10000
@@ -149,7 +150,7 @@ case $remedy in
     ;;
 esac
 
-# Until a ping comes through.
+# Waits until a ping is answered.
 reached=no
 for _ in $(seq 50); do
   if in_space client ping -c 1 -W 1 203.0.113.10 >/dev/null 2>&1; then reached=yes; break; fi
@@ -163,7 +164,7 @@ fi
 
 ip netns exec peers-server "$PYTHON" -I -S "$here/load.py" server "$work/server.json" s0 "$DURATION" "$WINDOW" "$DOWNLOADS" &
 server=$!
-# While the guest waits for this machine its clock runs: Python may take ten seconds of it to begin.
+# The guest's clock runs while it waits for this machine: Python may take ten of its seconds to start.
 ready() { # FILE PROCESS: until it is there
   until [ -e "$1" ]; do
     kill -0 "$2" || { echo "trial: the load did not begin" >&2; exit 1; }
@@ -179,12 +180,12 @@ ip netns exec peers-client "$PYTHON" -I -S "$here/load.py" client "$work/client.
 client=$!
 ready "$work/client.json.ready" "$client"
 sleep "$START"
-# What happens to the clocks while packets pass.
+# Changes of the clocks while packets pass.
 jump() {
   case $1 in
     ahead) date -s "@$(($(date +%s) + 3600))" > /dev/null ;;
     back) date -s "@$(($(date +%s) - 7200))" > /dev/null ;;
-    # Nothing that runs is told that time has passed.
+    # Running programs get no notice of the elapsed time.
     stop) kill -STOP $shaper $emulator; sleep 0.5; kill -CONT $shaper $emulator ;;
   esac
 }
@@ -213,7 +214,7 @@ if [ "$line" != emulate ]; then
   tc -n peers-modem -s -j qdisc show dev m1 > "$work/line-up.json"
   tc -n peers-dslam -s -j qdisc show dev d0 > "$work/line-down.json"
 fi
-# It tells what it did when it ends.
+# It prints its counters at the end.
 [ -z "$emulator" ] || { kill "$emulator" && wait "$emulator" || true; }
 "$PYTHON" -I -S "$here/result.py" "$work" "$out.part" "start=$START" "duration=$DURATION" "overhead=$OVERHEAD" "window=$WINDOW" "offset=$OFFSET" \
   "busy=$(awk "BEGIN{print ($busy_after-$busy_before)/($all_after-$all_before)}")" "ticks=$(( ${used_after:-0} - ${used_before:-0} ))" \

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Trials, one after the other, each to a folder of $SAVE (or of the folder FOLDER): what the guest runs.
+# Trials, one after the other, each into a folder in $SAVE (or in FOLDER). This runs in the guest.
 #
 #   trials.sh FOLDER < list     lines of: NAME REMEDY LINE POLICY "UP" "DOWN" LINK OVERHEAD WINDOW START JUMPS DOWNLOADS OFFSET, separated by commas; see trial.sh
 set -uo pipefail
 folder=$1
 here=$(cd "$(dirname "$0")" && pwd)
 own=$(mktemp -d)
-# A first run of what is not in memory yet.
+# A first run reads the programs into memory.
 /usr/bin/python3 -I -S -c 'import csv, json, pathlib, socket, threading'
 "$LASTMILE" --version > /dev/null
 uname -r > "$folder/kernel"

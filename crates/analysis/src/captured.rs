@@ -1,20 +1,21 @@
-//! Headers as captures have them: a short snap length cuts the options of TCP in the middle.
+//! Truncated headers in captures: a short snap length cuts TCP options in the middle.
 //!
-//! Differs from [`lastmile_packet::parse_headers`]: TCP options that were not captured whole are left out, instead of the packet.
+//! Differs from [`lastmile_packet::parse_headers`]: truncated TCP options are omitted, and the
+//! packet is kept.
 
 use lastmile_packet::{ParseError, Parsed, parse_headers};
 
-/// Fixed headers: IPv4 at most 60 bytes, IPv6 40, TCP 20 and at most 40 of options.
+/// The longest fixed headers: IPv4 at most 60 bytes, IPv6 40, TCP 20 and at most 40 of options.
 const LONGEST: usize = 120;
 const TCP: u8 = 6;
 const TCP_FIXED: usize = 20;
 const DATA_OFFSET_AT: usize = 12;
 
-/// Reads the headers of an IP packet of which only the first bytes may be there. True beside it if options were cut.
+/// Reads the headers of an IP packet that may be truncated. The `bool` is true if options were cut.
 ///
 /// # Errors
 ///
-/// When not even the fixed headers are there, or they contradict themselves.
+/// The fixed headers are incomplete or contradict themselves.
 pub fn parse_captured(bytes: &[u8]) -> Result<(Parsed, bool), ParseError> {
     let error = match parse_headers(bytes) {
         Ok(parsed) => return Ok((parsed, false)),
@@ -28,22 +29,22 @@ pub fn parse_captured(bytes: &[u8]) -> Result<(Parsed, bool), ParseError> {
     }
     let mut short = [0; LONGEST];
     short[..bytes.len()].copy_from_slice(bytes);
-    let told = 4 * (bytes[tcp + DATA_OFFSET_AT] >> 4);
+    let claimed_len = 4 * (bytes[tcp + DATA_OFFSET_AT] >> 4);
     short[tcp + DATA_OFFSET_AT] = (there as u8 / 4) << 4 | bytes[tcp + DATA_OFFSET_AT] & 0x0f;
     let mut parsed = parse_headers(&short[..tcp + there])?;
-    let header_len = tcp + usize::from(told);
+    let header_len = tcp + usize::from(claimed_len);
     if header_len > usize::from(parsed.meta.ip_len) {
         return Err(ParseError::Length {
             offset: tcp + DATA_OFFSET_AT,
             field: "data offset",
-            value: usize::from(told / 4),
+            value: usize::from(claimed_len / 4),
         });
     }
     parsed.meta.header_len = header_len as u8;
     Ok((parsed, true))
 }
 
-/// Where TCP begins, if nothing but IP's own header stands before it.
+/// Offset of the TCP header, if only IP's own header precedes it.
 fn tcp_at(bytes: &[u8]) -> Option<usize> {
     match bytes.first()? >> 4 {
         4 if *bytes.get(9)? == TCP => Some(4 * usize::from(bytes[0] & 0x0f)),
@@ -57,7 +58,8 @@ mod tests {
     use super::*;
     use lastmile_packet::{FlowAddresses, FlowId, Meta, Options, SackBlock, SeqNumber, header_len, write_packet};
 
-    /// 20 bytes of IP, 20 of TCP, 12 of timestamps, 4 + 16 of two SACK blocks; tcpdump once kept 68 bytes of a frame, 54 of the packet.
+    /// 20 bytes of IP, 20 of TCP, 12 of timestamps, 4 + 16 of two SACK blocks. Old versions of
+    /// tcpdump kept 68 bytes of a frame, 54 of the packet.
     #[test]
     fn options_that_were_cut_are_left_out_and_the_payload_keeps_its_length() {
         let block = |left| SackBlock { left: SeqNumber::new(left), right: SeqNumber::new(left + 10) };

@@ -1,8 +1,9 @@
-//! Which packet belongs to which connection, and who opened it.
+//! Assigns packets to connections, and finds the side that opened each.
 //!
-//! A connection is two addresses and two ports, until a SYN with another sequence number says that they are used again. Where no SYN was seen
-//! the side with the larger port is taken for the one that opened: servers have small ports.
-//! Cost: one look-up a packet, none where the packet before was of the same connection.
+//! A connection is two addresses and two ports. A SYN with another sequence number starts a new
+//! connection on the same ports. Without a SYN the side with the larger port counts as the opener,
+//! because servers use small ports. Cost: one look-up a packet, none if the preceding packet
+//! belongs to the same connection.
 
 use std::collections::HashMap;
 
@@ -11,26 +12,27 @@ use lastmile_units::{Duration, Instant};
 
 use crate::half::Half;
 use crate::outcome::{Connection, Handshake, Opener};
-use crate::turnaround::Told;
+use crate::turnaround::Feedback;
 
-/// Where a capture of several interfaces saw a packet.
+/// The interface at which a packet was captured, in a capture of several interfaces.
 ///
-/// A host that forwards shows each packet once for each interface. Of each direction of a connection the interface counts that showed it
-/// first; another takes its place with the first packet that tells something new.
+/// A forwarding host shows each packet once per interface. Each direction of a connection counts at
+/// the interface that showed it first. Another interface replaces it with the first packet that
+/// carries new information.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Sighting {
-    /// A number of the interface.
+    /// Number of the interface.
     pub interface: u32,
-    /// True if the host sent the packet there.
+    /// True if the host sent the packet on this interface.
     pub sent: bool,
 }
 
-/// The state machine: packets in, connections out.
+/// The state machine that turns packets into connections.
 #[derive(Clone, Debug, Default)]
 pub struct Analysis {
     connections: Vec<State>,
     by_key: HashMap<FlowKey, usize, HashKey>,
-    /// The connection of the packet before.
+    /// The connection of the preceding packet.
     latest: Option<(FlowKey, usize)>,
     now: Instant,
     other_packets: u64,
@@ -40,13 +42,13 @@ pub struct Analysis {
 
 #[derive(Clone, Debug)]
 struct State {
-    /// The lesser of the keys of its two directions.
+    /// The lesser of the keys of the two directions.
     key: FlowKey,
-    /// Sent in the direction of the key, and against it.
+    /// The direction of the key, and the reverse.
     halves: [Half; 2],
-    /// Where each half's packets are seen.
+    /// The interface that counts for each half.
     sightings: [Option<Sighting>; 2],
-    /// Which half is the opener's.
+    /// Index of the opener's half.
     opener: Option<usize>,
     from: Instant,
     to: Instant,
@@ -55,23 +57,25 @@ struct State {
     syn_ack: Option<(Instant, SynOptions, bool)>,
     first_syn: Option<Instant>,
     took: Option<Duration>,
-    /// How long each half's sender took to answer in the handshake.
+    /// The time in which each half's sender answered in the handshake.
     opened: [Option<Duration>; 2],
 }
 
 impl Analysis {
-    /// An analysis that has seen nothing.
+    /// An analysis without packets.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A packet that passed the capture at `now`. Times may be equal; one that goes back counts as the one before, and is counted.
+    /// Adds a packet that passed the capture at `now`. Times may be equal. An earlier time is
+    /// replaced by the preceding packet's, and counted.
     pub fn packet(&mut self, now: Instant, packet: &Parsed) {
         self.packet_at(now, Sighting::default(), packet);
     }
 
-    /// The same of a capture of several interfaces.
+    /// Adds a packet of a capture of several interfaces. Times are handled as in
+    /// [`Analysis::packet`].
     pub fn packet_at(&mut self, now: Instant, sighting: Sighting, packet: &Parsed) {
         self.packets_back_in_time += u64::from(now < self.now);
         self.now = self.now.max(now);
@@ -103,19 +107,19 @@ impl Analysis {
         }
     }
 
-    /// Packets that were no TCP segment that can be read: other protocols, and fragments.
+    /// Packets that were no readable TCP segment: other protocols, and fragments.
     #[must_use]
     pub const fn other_packets(&self) -> u64 {
         self.other_packets
     }
 
-    /// Packets whose time was before that of the packet before.
+    /// Packets with an earlier time than the preceding packet.
     #[must_use]
     pub const fn packets_back_in_time(&self) -> u64 {
         self.packets_back_in_time
     }
 
-    /// Packets that are left out since another interface had shown them.
+    /// Packets omitted because another interface showed them.
     #[must_use]
     pub const fn packets_seen_before(&self) -> u64 {
         self.packets_seen_before
@@ -146,7 +150,7 @@ impl State {
         }
     }
 
-    /// True for a SYN that opens another connection.
+    /// True for a SYN that opens another connection on the same ports.
     fn is_reused(&self, side: usize, packet: &Meta) -> bool {
         let flags = packet.flags;
         flags.contains(TcpFlags::SYN)
@@ -172,12 +176,12 @@ impl State {
         let [forward, backward] = &mut self.halves;
         let (own, other) = if side == 0 { (forward, backward) } else { (backward, forward) };
         if let Some((value, echo)) = packet.options().timestamps() {
-            // The same in every segment (RFC 7323, appendix A).
+            // Every segment has these options (RFC 7323, appendix A).
             own.size.options = 12;
             if packet.flags.contains(TcpFlags::ACK) {
-                own.answer = own.turnaround.echoed(now, echo);
+                own.sender.answer = own.sender.turnaround.echoed(now, echo);
             }
-            other.turnaround.passed(value, Told::new(now, packet));
+            other.sender.turnaround.passed(value, Feedback::new(now, packet));
         }
         if packet.flags.contains(TcpFlags::SYN) {
             other.size.announced = packet.options().syn_options().mss;
@@ -186,16 +190,16 @@ impl State {
         own.on_packet(now, packet, opened);
     }
 
-    /// Notes options and times of the packets that open the connection.
+    /// Stores options and times of the packets that open the connection.
     fn handshake(&mut self, now: Instant, side: usize, packet: &Meta) {
         let flags = packet.flags;
-        let told = (now, packet.options().syn_options(), packet.options().timestamps().is_some());
+        let offered = (now, packet.options().syn_options(), packet.options().timestamps().is_some());
         match (flags.contains(TcpFlags::SYN), flags.contains(TcpFlags::ACK)) {
             (true, false) => {
                 self.opener.get_or_insert(side);
                 self.first_syn.get_or_insert(now);
                 if self.syn_ack.is_none() {
-                    self.syn = Some(told);
+                    self.syn = Some(offered);
                 }
             }
             (true, true) => {
@@ -204,7 +208,7 @@ impl State {
                     self.opened[side] = Some(now.since(at));
                 }
                 if self.took.is_none() {
-                    self.syn_ack = Some(told);
+                    self.syn_ack = Some(offered);
                 }
                 self.agree();
             }
@@ -218,17 +222,18 @@ impl State {
         }
     }
 
-    /// Both sides have said what they can.
+    /// Applies the options on which SYN and SYN-ACK agree.
     fn agree(&mut self) {
         let (Some((_, syn, _)), Some((_, answer, _)), Some(opener)) = (self.syn, self.syn_ack, self.opener) else {
             return;
         };
-        // RFC 7323, section 2.2: windows are scaled if both sides said so, each by its own.
+        // RFC 7323, section 2.2: windows are scaled if both sides offered it, each by its own
+        // shift.
         let scaled = syn.window_scale.zip(answer.window_scale);
-        self.halves[opener].shift = Some(scaled.map_or(0, |(_, answer)| answer));
-        self.halves[1 - opener].shift = Some(scaled.map_or(0, |(own, _)| own));
+        self.halves[opener].window.shift = Some(scaled.map_or(0, |(_, answer)| answer));
+        self.halves[1 - opener].window.shift = Some(scaled.map_or(0, |(own, _)| own));
         for half in &mut self.halves {
-            half.may_sack = syn.sack_permitted && answer.sack_permitted;
+            half.sack.allowed = syn.sack_permitted && answer.sack_permitted;
         }
     }
 

@@ -1,68 +1,68 @@
-//! How evenly connections shared, and what explains it.
+//! Fairness among connections, and its explanation.
 //!
-//! Published: Jain, Chiu and Hawe 1984 (the index); Ano, Decre and Hasegawa 2002, section 5, explain unequal goodputs by the timeouts that some
-//! connections wait for.
+//! Published: Jain, Chiu and Hawe 1984 (the index). Ano, Decre and Hasegawa 2002, section 5,
+//! explain unequal goodputs by retransmission timeouts.
 
 use lastmile_theory::fairness::jain;
 
-/// What is asked of one direction of a connection.
+/// The figures of one direction of a connection that fairness needs.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Share {
-    /// Number of the connection, for the sentence.
+    /// Number of the connection, for the explanation.
     pub number: usize,
-    /// Its goodput.
+    /// Goodput of the direction.
     pub goodput_bps: f64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Fast retransmits.
     pub fast_retransmits: u64,
-    /// The share of its time that it waited for retransmission timers, 0 to 1.
+    /// Share of the time spent waiting for retransmission timers, 0 to 1.
     pub timer_share: f64,
-    /// The share of its time that the receiver's window held it, 0 to 1.
+    /// Share of the time limited by the receiver's window, 0 to 1.
     pub window_share: f64,
-    /// The share of its time that it had nothing to send, 0 to 1.
+    /// Share of the time without data to send, 0 to 1.
     pub idle_share: f64,
     /// Median round trip.
     pub rtt_s: Option<f64>,
 }
 
-/// How evenly a group shared.
+/// Fairness of a group of connections.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Fairness {
-    /// How many connections.
+    /// Number of connections.
     pub connections: usize,
-    /// Their goodput together.
+    /// Sum of the goodputs.
     pub goodput_bps: f64,
-    /// Jain's index, from 1/n to 1; `None` where nobody has anything.
+    /// Jain's index, from 1/n to 1; `None` if all goodputs are zero.
     pub jain_index: Option<f64>,
-    /// The index if nobody had waited for timers, each at the rate that it had otherwise.
+    /// The index without waits for timers, each connection at its rate during the rest of the time.
     pub jain_index_without_timers: Option<f64>,
     /// Standard deviation of goodput over its mean.
     pub coefficient_of_variation: Option<f64>,
-    /// Timeouts of all.
+    /// Sum of the timeouts.
     pub timeouts: u64,
-    /// Fast retransmits of all.
+    /// Sum of the fast retransmits.
     pub fast_retransmits: u64,
     /// Correlation of goodput with the number of timeouts (Pearson), -1 to 1.
     pub correlation_with_timeouts: Option<f64>,
-    /// What one timeout more goes with, in goodput: the slope of the least-squares line.
+    /// Change of goodput per timeout: the slope of the least-squares line.
     pub bps_per_timeout: Option<f64>,
     /// Correlation of goodput with the inverse of the round trip.
     pub correlation_with_inverse_rtt: Option<f64>,
-    /// In words.
+    /// The explanation in words.
     pub explanation: String,
 }
 
-/// A shared index above this needs no explanation.
+/// The index from which goodputs count as equal and get no explanation.
 const EVEN: f64 = 0.98;
-/// A correlation from here on is told.
+/// The least absolute correlation that is reported.
 const TELLING: f64 = 0.7;
-/// A share of time that counts as much.
+/// The least share of time that is reported.
 const MUCH: f64 = 0.1;
-/// Most connections that a sentence names.
+/// The most connections that a sentence names.
 const MOST_NAMED: usize = 8;
 
-/// How evenly `shares` are.
+/// The fairness of `shares`.
 #[must_use]
 pub fn fairness(shares: &[Share]) -> Fairness {
     let goodputs = || shares.iter().map(|share| share.goodput_bps);
@@ -89,7 +89,7 @@ pub fn fairness(shares: &[Share]) -> Fairness {
     fairness
 }
 
-/// Why goodputs differ, as far as was measured.
+/// The measured causes of unequal goodputs.
 fn explain(shares: &[Share], fairness: &Fairness) -> String {
     let Some(index) = fairness.jain_index.filter(|_| shares.len() > 1) else { return String::new() };
     if index >= EVEN {
@@ -103,12 +103,14 @@ fn explain(shares: &[Share], fairness: &Fairness) -> String {
         let mean = mean(waiting.iter().map(|share| share.timer_share)) * 100.0;
         let names = names(&waiting);
         return format!(
-            "{names} spent {mean:.0} % of the time waiting for retransmission timers; without these waits the index would be {without:.2} instead of {index:.2}"
+            "{names} spent {mean:.0} % of the time waiting for retransmission timers; \
+             without these waits the index would be {without:.2} instead of {index:.2}"
         );
     }
     if let Some(correlation) = fairness.correlation_with_timeouts.filter(|correlation| *correlation <= -TELLING) {
         return format!(
-            "goodput falls with the number of timeouts (correlation {correlation:.2}, {:.0} bit/s for each), and not by the waiting alone: each also closes the congestion window",
+            "goodput falls with the number of timeouts (correlation {correlation:.2}, {:.0} bit/s for each), \
+             and not by the waiting alone: each also closes the congestion window",
             fairness.bps_per_timeout.unwrap_or(0.0)
         );
     }
@@ -120,15 +122,15 @@ fn explain(shares: &[Share], fairness: &Fairness) -> String {
     if let Some(correlation) = fairness.correlation_with_inverse_rtt.filter(|correlation| *correlation >= TELLING) {
         return format!("goodput goes with the inverse of the round trip (correlation {correlation:.2})");
     }
-    let held = above(shares, |share| share.window_share);
-    if !held.is_empty() && held.len() < shares.len() {
-        let mean = mean(held.iter().map(|share| share.window_share)) * 100.0;
-        return format!("{} were held by the receiver's window for {mean:.0} % of the time", names(&held));
+    let limited = above(shares, |share| share.window_share);
+    if !limited.is_empty() && limited.len() < shares.len() {
+        let mean = mean(limited.iter().map(|share| share.window_share)) * 100.0;
+        return format!("{} were held by the receiver's window for {mean:.0} % of the time", names(&limited));
     }
     format!("neither timeouts, round trips, windows nor idle applications explain it (index {index:.2})")
 }
 
-/// Those of which this share is much, and twice the mean of the others.
+/// The connections whose share is at least [`MUCH`] and twice the mean of the others.
 fn above(shares: &[Share], of: impl Fn(&Share) -> f64) -> Vec<&Share> {
     shares.iter().filter(|share| of(share) >= MUCH).collect()
 }
@@ -162,7 +164,7 @@ struct Line {
 }
 
 impl Line {
-    /// `None` for fewer than three points, or where nothing varies.
+    /// The line through the points; `None` for fewer than three points, or without variation.
     fn through(points: impl Iterator<Item = (f64, f64)> + Clone) -> Option<Self> {
         if points.clone().count() < 3 {
             return None;
@@ -185,7 +187,8 @@ mod tests {
         Share { number, goodput_bps, timeouts, timer_share, ..Share::default() }
     }
 
-    /// 100, 100 and 50 of which half the time went by waiting: (250)^2 / (3 * 22500) = 0.926, without 1.
+    /// Goodputs 100, 100 and 50, of which the last waited for half the time: (250)^2 / (3 *
+    /// 22500) = 0.926, and 1 without the waits.
     #[test]
     fn timers_that_explain_everything_are_named_with_the_index_without_them() {
         let shares = [share(1, 100.0, 0, 0.0), share(2, 100.0, 0, 0.0), share(3, 50.0, 4, 0.5)];
@@ -196,7 +199,8 @@ mod tests {
         assert!((fairness.bps_per_timeout.unwrap() + 12.5).abs() < 1e-9);
         assert_eq!(
             fairness.explanation,
-            "connection 3 spent 50 % of the time waiting for retransmission timers; without these waits the index would be 1.00 instead of 0.93"
+            "connection 3 spent 50 % of the time waiting for retransmission timers; \
+             without these waits the index would be 1.00 instead of 0.93"
         );
     }
 

@@ -1,23 +1,28 @@
-//! What packets tell of their TCP connections: fed with headers and times, it says for each connection and direction what was sent again
-//! and why, how long round trips were, what limited the sender, and over all why goodputs differ.
+//! Analysis of TCP connections from captured headers and times. Results for each connection and
+//! direction are retransmissions and their causes, round trips, and the sender's limits; for groups
+//! of connections, the causes of unequal goodputs.
 //!
-//! No input or output, no clock: [`Analysis::packet`] takes the time of each packet. Connections know nothing of each other, so the order of
-//! packets of different connections changes nothing. Memory for each is bounded ([`MOST_OUTSTANDING`], [`MOST_PAUSES`]).
+//! No input or output, no clock: [`Analysis::packet`] takes the time of each packet. Connections
+//! are independent, so the order of packets of different connections has no effect. Memory per
+//! connection is bounded ([`MOST_OUTSTANDING`], [`MOST_PAUSES`]).
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `connections.rs` | which packet belongs to which connection; who opened it |
-//! | `captured.rs` | headers that a snap length has cut |
-//! | `half.rs` | one direction: its data, and the ACKs of the other side |
-//! | `half/cause.rs` | why a segment was sent again |
-//! | `sent.rs` | segments that are not acknowledged yet |
-//! | `ranges.rs` | what SACK has told of them |
+//! | `connections.rs` | assignment of packets to connections; the opener of each |
+//! | `captured.rs` | headers truncated by a snap length |
+//! | `half.rs` | one direction: its data |
+//! | `half/acks.rs` | the ACKs of the other side |
+//! | `half/limits.rs` | the limits of its sender over time; the results |
+//! | `half/state.rs` | the parts of its state |
+//! | `half/cause.rs` | the cause of a retransmission |
+//! | `sent.rs` | unacknowledged segments |
+//! | `ranges.rs` | ranges acknowledged by SACK |
 //! | `roundtrip.rs`, `turnaround.rs` | the parts of the round trip on both sides of the capture |
-//! | `limit.rs`, `sender.rs` | what a sender waited for; the same from where it cannot be seen at once |
-//! | `segment_size.rs` | what a full segment is, where offloads merge several |
-//! | `vantage.rs` | where the capture stands |
-//! | `outcome.rs` | the numbers that come out |
-//! | `fairness.rs` | how evenly connections shared, and what explains it |
+//! | `limit.rs`, `sender.rs` | the limits of a sender; their reconstruction from a distant capture |
+//! | `segment_size.rs` | the size of a full segment, also where offloads merge several |
+//! | `vantage.rs` | the position of the capture on the path |
+//! | `outcome.rs` | the results |
+//! | `fairness.rs` | fairness among connections, and its explanation |
 //! | `stream.rs` | delay, jitter, losses and late packets of a stream of datagrams |
 
 mod captured;
@@ -38,7 +43,10 @@ mod vantage;
 pub use captured::parse_captured;
 pub use connections::{Analysis, Sighting};
 pub use limit::{Limit, Shares};
-pub use outcome::{Connection, Direction, Handshake, MOST_PAUSES, Opener, Pause, Repeats, RoundTrips};
+pub use outcome::{
+    Acks, Connection, Delays, Direction, Events, Handshake, Limits, MOST_PAUSES, Opener, Pause, Position, Repeats,
+    RoundTrips, Volume, Window,
+};
 pub use sender::Basis;
 pub use sent::MOST_OUTSTANDING;
 pub use vantage::Vantage;

@@ -1,23 +1,25 @@
-//! What a sender waited for, as far as packets tell.
+//! The limits of a sender, inferred from packets.
 //!
-//! The idea of splitting a flow's time by its limit is that of Zhang, Breslau, Paxson and Shenker 2002 ("On the Characteristics and Origins
-//! of Internet Flow Rates", T-RAT). Each span between two packets of a direction has the limit that held after the first of them; the span
-//! before a timeout is told by the timeout itself.
+//! Zhang, Breslau, Paxson and Shenker 2002 ("On the Characteristics and Origins of Internet Flow
+//! Rates", T-RAT) introduced the split of a flow's time by its limit. Each span between two packets
+//! of a direction has the limit that applied after the first of them. The span before a timeout has
+//! the limit [`Limit::Timer`].
 
 use lastmile_units::Duration;
 
-/// What a sender waited for.
+/// A limit of a sender: the reason why it waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
-    /// Nothing was outstanding: its application had nothing to send.
+    /// No data were outstanding: the application had nothing to send.
     Application,
-    /// What was in flight, and another segment, did not fit the receiver's window.
+    /// Data in flight plus another segment exceeded the receiver's window.
     ReceiveWindow,
-    /// Data were outstanding and the receiver's window had room: the congestion window, and behind it the line.
+    /// Data were outstanding and the receiver's window had free space: the congestion window, and
+    /// indirectly the line.
     CongestionWindow,
-    /// One of the two windows, and the capture cannot tell which.
+    /// One of the two windows; the capture cannot show which.
     Window,
-    /// The same while losses were being repaired.
+    /// One of the windows during loss recovery.
     Recovery,
     /// A retransmission timer had to expire.
     Timer,
@@ -26,7 +28,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// All of them.
+    /// All limits.
     pub const ALL: [Self; 7] = [
         Self::Application,
         Self::ReceiveWindow,
@@ -37,7 +39,7 @@ impl Limit {
         Self::Handshake,
     ];
 
-    /// Its name in outputs.
+    /// The name in outputs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -61,19 +63,19 @@ impl Shares {
         self.0[limit as usize] += span;
     }
 
-    /// The time that this limit held.
+    /// The time with this limit.
     #[must_use]
     pub fn of(&self, limit: Limit) -> Duration {
         self.0[limit as usize]
     }
 
-    /// All time together.
+    /// The total time.
     #[must_use]
     pub fn total(&self) -> Duration {
         self.0.iter().fold(Duration::ZERO, |sum, span| sum + *span)
     }
 
-    /// The share of all time that this limit held; 0 where there is none.
+    /// The share of this limit in the total time; 0 if the total is zero.
     #[must_use]
     pub fn share(&self, limit: Limit) -> f64 {
         let total = self.total();

@@ -1,4 +1,4 @@
-//! The numbers that come out, connection by connection.
+//! The results of an analysis, per connection.
 
 use lastmile_packet::{FlowAddresses, SynOptions};
 use lastmile_units::{Duration, Instant};
@@ -8,72 +8,59 @@ use crate::roundtrip::RoundTrip;
 use crate::sender::Basis;
 use crate::vantage::Vantage;
 
-/// Most pauses of a direction that are listed; all are counted.
+/// The most pauses of a direction that are listed. The counters include all.
 pub const MOST_PAUSES: usize = 1_000;
 
-/// Who opened a connection.
+/// How the opener of a connection was determined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Opener {
-    /// Its SYN, or the answer to it, was seen.
+    /// By a captured SYN or SYN-ACK.
     Seen,
-    /// No SYN was seen: taken to be the side with the larger port.
+    /// By the larger port, without a captured SYN.
     Guessed,
 }
 
 /// A connection.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    /// From the side that opened it.
+    /// Addresses, with the opener as the source.
     pub addresses: FlowAddresses,
-    /// How that is known.
+    /// How the opener was determined.
     pub opener: Opener,
-    /// When its first packet was seen.
+    /// Time of the first packet.
     pub from: Instant,
-    /// When its last packet was seen.
+    /// Time of the last packet.
     pub to: Instant,
-    /// A RST was seen.
+    /// True if a RST was captured.
     pub reset: bool,
-    /// Both FINs were seen.
+    /// True if both FINs were captured.
     pub closed: bool,
-    /// What was agreed on when it was opened.
+    /// The options of the handshake.
     pub handshake: Handshake,
-    /// What was sent by the side that opened it.
+    /// Data from the opener.
     pub up: Direction,
-    /// What was sent to it.
+    /// Data to the opener.
     pub down: Direction,
 }
 
-/// What the SYN and its answer offered; `None` for one that was not seen.
+/// The options in SYN and SYN-ACK; `None` for one that was not captured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Handshake {
     /// Options of the SYN, and whether it had timestamps.
     pub syn: Option<(SynOptions, bool)>,
-    /// Options of the answer, and whether it had timestamps.
+    /// Options of the SYN-ACK, and whether it had timestamps.
     pub syn_ack: Option<(SynOptions, bool)>,
-    /// From the first SYN to the first ACK of the side that sent it.
+    /// Time from the first SYN to the first ACK of its sender.
     pub took: Option<Duration>,
 }
 
-/// One direction of a connection: its data, and what the other side said of them.
+/// One direction of a connection: its data, and the ACKs of the other side.
 #[derive(Clone, Debug, Default)]
 pub struct Direction {
-    /// Packets of any kind.
-    pub packets: u64,
-    /// Packets with payload.
-    pub data_packets: u64,
-    /// IP bytes of all packets.
-    pub ip_bytes: u64,
-    /// Payload bytes that were seen for the first time.
-    pub bytes_new: u64,
-    /// Payload bytes that were seen before: sent again, or duplicated by the network.
-    pub bytes_repeated: u64,
-    /// Payload bytes of window probes and keep-alives.
-    pub bytes_probed: u64,
-    /// Payload bytes that the other side acknowledged.
-    pub bytes_acknowledged: u64,
-    /// Of these, bytes that the capture never saw.
-    pub bytes_unseen: u64,
-    /// From the connection's first packet to the last news of this direction's data.
+    /// Packets and bytes.
+    pub volume: Volume,
+    /// Time from the connection's first packet to the last new data or acknowledgement of this
+    /// direction.
     pub active: Duration,
     /// Acknowledged payload over that time.
     pub goodput_bps: f64,
@@ -81,97 +68,165 @@ pub struct Direction {
     pub largest_segment: u64,
     /// Bytes sent before the first acknowledgement of data; `None` if no SYN was seen.
     pub initial_window: Option<u64>,
-    /// Most bytes between the highest sent and the highest acknowledged, as the capture sees it.
+    /// The largest distance from the highest offset acknowledged to the highest sent, at the
+    /// capture.
     pub max_in_flight: u64,
-    /// Code point of the first packet with payload.
+    /// DSCP of the first packet with payload.
     pub dscp: Option<u8>,
-    /// What was sent again, and why.
+    /// Retransmissions and their causes.
     pub repeats: Repeats,
-    /// From the capture to the receiver and back.
+    /// Round trips on both sides of the capture.
+    pub delays: Delays,
+    /// ACKs of the other side.
+    pub acks: Acks,
+    /// The receiver's window.
+    pub window: Window,
+    /// The sender's limits.
+    pub limits: Limits,
+    /// The position of the capture.
+    pub position: Position,
+    /// Events and their times.
+    pub events: Events,
+    /// Unacknowledged segments whose records were removed at [`crate::MOST_OUTSTANDING`].
+    pub forgotten: u64,
+}
+
+/// Packets and bytes of a direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Volume {
+    /// Packets of any kind.
+    pub packets: u64,
+    /// Packets with payload.
+    pub data_packets: u64,
+    /// IP bytes of all packets.
+    pub ip_bytes: u64,
+    /// Payload bytes captured for the first time.
+    pub bytes_new: u64,
+    /// Payload bytes captured before: retransmitted, or duplicated by the network.
+    pub bytes_repeated: u64,
+    /// Payload bytes of window probes and keep-alives.
+    pub bytes_probed: u64,
+    /// Payload bytes acknowledged by the other side.
+    pub bytes_acknowledged: u64,
+    /// Acknowledged bytes that the capture missed.
+    pub bytes_unseen: u64,
+}
+
+/// Round trips on both sides of the capture.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Delays {
+    /// Round trips from the capture to the receiver and back.
     pub round_trips: RoundTrips,
-    /// From the capture to the sender and back, while data were in flight: from an ACK to the first packet that echoes its timestamp.
+    /// Round trips from the capture to the sender and back with data in flight: from an ACK to the
+    /// first packet that echoes its timestamp.
     pub answers: RoundTrips,
-    /// The same at the fastest, of the last few and with the times in which the sender had nothing to send.
+    /// The fastest of the last few round trips to the sender, including times when it had no data
+    /// to send.
     pub turnaround: Option<Duration>,
-    /// Pure ACKs that came back for this direction.
-    pub acks: u64,
+}
+
+/// ACKs for a direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Acks {
+    /// Pure ACKs.
+    pub pure: u64,
     /// Duplicate ACKs among them (RFC 5681, section 2).
-    pub duplicate_acks: u64,
-    /// ACKs whose distance from the ACK before could be compared with the distance of the data.
-    pub spaced_acks: u64,
-    /// Of these, ACKs that came at less than half the distance of the data that they acknowledge (ACK compression: Zhang, Shenker and Clark
-    /// 1991; Mogul 1992).
-    pub compressed_acks: u64,
-    /// Largest window that the receiver offered; `None` where its scale is not known.
-    pub max_window: Option<u64>,
-    /// How often the window closed.
-    pub zero_windows: u64,
-    /// For how long it was closed.
-    pub zero_window: Duration,
-    /// What the sender waited for; nothing where that cannot be told from where the capture stands.
-    pub limits: Shares,
-    /// Where that comes from.
-    pub limits_from: Option<Basis>,
-    /// Where the capture stands.
+    pub duplicate: u64,
+    /// ACKs whose distance from the preceding ACK can be compared with the distance of the data.
+    pub spaced: u64,
+    /// ACKs at less than half the distance of the data that they acknowledge (ACK compression:
+    /// Zhang, Shenker and Clark 1991; Mogul 1992), among `spaced`.
+    pub compressed: u64,
+}
+
+/// The receiver's window over time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Window {
+    /// Largest window that the receiver offered; `None` for an unknown scale.
+    pub max: Option<u64>,
+    /// Number of times the window closed.
+    pub closings: u64,
+    /// Time with a closed window.
+    pub closed: Duration,
+}
+
+/// The sender's limits.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits {
+    /// Time by limit; empty if the capture's position does not allow a verdict.
+    pub shares: Shares,
+    /// The basis of that verdict.
+    pub basis: Option<Basis>,
+}
+
+/// The position of the capture.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Position {
+    /// The end that is next to the capture.
     pub vantage: Vantage,
     /// The fastest round trip from the capture to the sender.
     pub to_sender: Option<Duration>,
     /// The fastest round trip from the capture to the receiver.
     pub to_receiver: Option<Duration>,
-    /// Pauses of more than a second between packets with payload, the first [`MOST_PAUSES`].
-    pub pauses: Vec<Pause>,
-    /// How many there were.
-    pub pauses_count: u64,
-    /// The longest time without a new acknowledgement while data were out.
-    pub longest_stall: Duration,
-    /// When retransmission timers expired, the first [`MOST_PAUSES`].
-    pub timeouts_at: Vec<Instant>,
-    /// When fast retransmits began, the first [`MOST_PAUSES`].
-    pub fast_retransmits_at: Vec<Instant>,
-    /// Segments that were forgotten unacknowledged, since there were too many.
-    pub forgotten: u64,
 }
 
-/// Packets that were sent again. The first six are causes: each packet has one.
+/// Events of a direction and their times.
+#[derive(Clone, Debug, Default)]
+pub struct Events {
+    /// Pauses above a second between packets with payload, the first [`MOST_PAUSES`].
+    pub pauses: Vec<Pause>,
+    /// Number of all such pauses.
+    pub pauses_count: u64,
+    /// The longest time without a new acknowledgement while data were outstanding.
+    pub longest_stall: Duration,
+    /// Times of expired retransmission timers, the first [`MOST_PAUSES`].
+    pub timeouts_at: Vec<Instant>,
+    /// Start times of fast retransmits, the first [`MOST_PAUSES`].
+    pub fast_retransmits_at: Vec<Instant>,
+}
+
+/// Retransmitted packets. The first six fields are causes: each packet has one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Repeats {
     /// First packets after a retransmission timer expired, of SYNs and FINs too (RFC 6298).
     pub timeouts: u64,
-    /// First packets after three duplicate ACKs or as much by SACK (RFC 5681, section 3.2; RFC 6675, section 5).
+    /// First packets after three duplicate ACKs or equivalent SACK information (RFC 5681,
+    /// section 3.2; RFC 6675, section 5).
     pub fast: u64,
     /// Further packets of a fast recovery.
     pub in_recovery: u64,
     /// Further packets after a timeout.
     pub after_timeout: u64,
-    /// Tail loss probes that repeat a segment (RFC 8985, section 7).
+    /// Tail loss probes that retransmit a segment (RFC 8985, section 7).
     pub tail_probes: u64,
-    /// No ACK was captured: nobody can say why.
+    /// Retransmissions of unknown cause, because no ACK was captured.
     pub unknown: u64,
 
-    /// Repeats that were not needed, as DSACK (RFC 2883), timestamps (RFC 3522) or an ACK sooner than a round trip say.
+    /// Unneeded retransmissions, by DSACK (RFC 2883), timestamps (RFC 3522) or an ACK sooner than a
+    /// round trip.
     pub spurious: u64,
-    /// Timeouts that were not needed, by timestamps or an ACK sooner than a round trip.
+    /// Unneeded timeouts, by timestamps or an ACK sooner than a round trip.
     pub spurious_timeouts: u64,
-    /// Repeats of what the capture had not seen: it was lost on the way to the capture.
+    /// Retransmissions of data that were lost before the capture.
     pub lost_before_capture: u64,
-    /// Timeouts after one another without an acknowledgement between, at most: the timer was backed off.
+    /// The most consecutive timeouts without an acknowledgement between them: the timer backed off.
     pub most_in_a_row: u64,
-    /// No repeats: packets that the network put out of order.
+    /// Packets that the network reordered; not retransmissions.
     pub out_of_order: u64,
-    /// No repeats: packets that the network duplicated.
+    /// Packets that the network duplicated; not retransmissions.
     pub duplicated: u64,
-    /// No repeats: probes of a closed window, and keep-alives.
+    /// Probes of a closed window, and keep-alives; not retransmissions.
     pub probes: u64,
 }
 
 impl Repeats {
-    /// All packets that were sent again.
+    /// All retransmitted packets.
     #[must_use]
     pub const fn packets(&self) -> u64 {
         self.timeouts + self.fast + self.in_recovery + self.after_timeout + self.tail_probes + self.unknown
     }
 
-    /// Of timeouts and fast retransmits the share of timeouts; `None` where there were neither.
+    /// The share of timeouts among timeouts and fast retransmits; `None` without either.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "statistics")]
     pub fn timeout_share(&self) -> Option<f64> {
@@ -183,13 +238,13 @@ impl Repeats {
 /// Distribution of round trips; percentiles within 1 %.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RoundTrips {
-    /// How many were measured.
+    /// Number of measurements.
     pub count: u64,
-    /// The smallest, exact.
+    /// The minimum, exact.
     pub least: Option<Duration>,
-    /// Half of all are at or below it.
+    /// The median.
     pub median: Option<Duration>,
-    /// 95 of 100 are at or below it.
+    /// The 95th percentile.
     pub p95: Option<Duration>,
 }
 
@@ -199,13 +254,13 @@ impl RoundTrips {
     }
 }
 
-/// A time in which no data were sent.
+/// A time without data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pause {
-    /// The last packet before it.
+    /// Time of the packet before the pause.
     pub from: Instant,
-    /// How long it was.
+    /// Length of the pause.
     pub span: Duration,
-    /// What the sender waited for at its end.
+    /// The sender's limit at the end of the pause.
     pub limit: crate::Limit,
 }

@@ -1,8 +1,10 @@
-//! Ranges of offsets that do not touch one another, in order: what SACK (RFC 2018) has told above the cumulative acknowledgement.
+//! Ordered, disjoint ranges of offsets that SACK (RFC 2018) reported above the cumulative
+//! acknowledgement.
 //!
-//! Cost: a search and a shift of what lies above; there are as many ranges as holes.
+//! Cost: a search and a shift of the higher ranges; there is one range per hole.
 
-/// Most ranges that are kept; beyond, the highest are merged, which hides a hole that is far from being repaired.
+/// The most ranges that are stored. Beyond, the highest are merged, which hides a hole far from its
+/// repair.
 const MOST: usize = 1024;
 
 #[derive(Clone, Debug, Default)]
@@ -33,7 +35,7 @@ impl Ranges {
         true
     }
 
-    /// Forgets what lies below `edge`.
+    /// Removes everything below `edge`.
     pub(crate) fn forget_below(&mut self, edge: i64) {
         let gone = self.0.partition_point(|range| range.1 <= edge);
         if gone > 0 {

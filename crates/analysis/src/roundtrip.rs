@@ -1,16 +1,17 @@
-//! Round trips between the capture and the receiver of a direction: from a segment to the ACK that it caused.
+//! Round trips between the capture and the receiver of a direction: from a segment to the ACK that
+//! it caused.
 //!
-//! Published: Karn and Partridge 1987 (what was sent twice says nothing), RFC 7323, section 4 (with timestamps it does), RFC 6298, section 2
-//! (smoothing).
-//! Differs: what fills a hole is not measured, since the ACK of what lies above it waited for the repair.
-//! Cost: a histogram of two significant digits, allocated with the first value: percentiles are within 1 %.
+//! Published: Karn and Partridge 1987 (a retransmitted segment gives no sample), RFC 7323,
+//! section 4 (with timestamps it does), RFC 6298, section 2 (smoothing). Differs: a segment that
+//! fills a hole gives no sample, because the data above it delayed the ACK. Cost: a histogram of
+//! two significant digits, allocated with the first value: percentiles are within 1 %.
 
 use hdrhistogram::Histogram;
 use lastmile_units::Duration;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RoundTrip {
-    /// In microseconds.
+    /// Round trips in microseconds.
     histogram: Option<Histogram<u32>>,
     least: Option<Duration>,
     smoothed: Option<Duration>,
@@ -37,14 +38,14 @@ impl RoundTrip {
         self.histogram.as_ref().map_or(0, Histogram::len)
     }
 
-    /// The value that this share of all are at or below.
+    /// The quantile at this share.
     pub(crate) fn quantile(&self, share: f64) -> Option<Duration> {
         let histogram = self.histogram.as_ref()?;
         Some(Duration::from_us(histogram.value_at_quantile(share)))
     }
 }
 
-/// A thousand hours: a histogram that grows with its values stays small.
+/// A thousand hours, which bounds the growth of the histogram.
 const MOST_US: u64 = 3_600_000_000_000;
 
 #[cfg(test)]

@@ -1,21 +1,22 @@
-//! How large a full segment of a direction is.
+//! The size of a full segment of a direction.
 //!
-//! Captures at hosts show packets before they are cut (TSO, GSO) or after they were merged (GRO): several segments in one of up to 64 kB. The
-//! largest packet is a segment where no smaller size is known; else it is what the receiver announced (MSS: RFC 9293, section 3.7.1) less
-//! the options of each segment (RFC 6691).
+//! Captures at hosts show packets before segmentation (TSO, GSO) or after merging (GRO): several
+//! segments in one packet of up to 64 kB. A segment has the size of the largest packet if no
+//! smaller size is known. Otherwise it has the size that the receiver announced (MSS: RFC 9293,
+//! section 3.7.1) less the options of each segment (RFC 6691).
 
-/// What any path carries in IPv6 (RFC 8200, section 5), less 60 bytes of headers.
+/// The payload that every IPv6 path carries (RFC 8200, section 5): 1280 bytes less 60 of headers.
 const ANY_PATH: u64 = 1_220;
-/// Ethernet's 1500 bytes less 40 of headers.
+/// The payload of an Ethernet packet: 1500 bytes less 40 of headers.
 const OF_ETHERNET: u64 = 1_460;
-/// No link has larger packets than 9216 bytes, less 40 of headers.
+/// The largest payload of one segment on any link: 9216 bytes less 40 of headers.
 const LARGEST: u64 = 9_176;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SegmentSize {
-    /// What the receiver announced.
+    /// The MSS that the receiver announced.
     pub(crate) announced: Option<u16>,
-    /// Bytes of options that every segment has.
+    /// Bytes of options in every segment.
     pub(crate) options: u64,
     /// Payload of the largest packet, and of the largest that can be one segment.
     largest: u64,
@@ -23,7 +24,7 @@ pub(crate) struct SegmentSize {
 }
 
 impl SegmentSize {
-    /// A packet with this payload passes.
+    /// Records the payload of a packet.
     pub(crate) fn note(&mut self, payload: u64) {
         self.largest = self.largest.max(payload);
         if payload <= self.announced.map_or(OF_ETHERNET, u64::from) {
@@ -31,7 +32,7 @@ impl SegmentSize {
         }
     }
 
-    /// A full segment.
+    /// The size of a full segment.
     pub(crate) fn mss(self) -> u64 {
         let announced = self.announced.map(u64::from);
         if self.largest <= announced.unwrap_or(OF_ETHERNET) {
@@ -47,10 +48,10 @@ impl SegmentSize {
         }
     }
 
-    /// True for a packet after which its sender had more: it holds full segments and nothing else.
+    /// True for a packet after which the sender had more data: it consists of full segments only.
     pub(crate) fn is_full(self, payload: u64) -> bool {
         let mss = self.mss();
-        // Nobody announced it: what is merged cannot be counted in segments.
+        // Without an announced MSS merged segments cannot be counted.
         let is_guessed = self.announced.is_none() && mss == ANY_PATH;
         payload > 0 && payload >= mss && (is_guessed || payload.is_multiple_of(mss))
     }

@@ -1,12 +1,14 @@
-//! What a sender waited for, of a capture that does not stand next to it.
+//! The limits of a sender, reconstructed by a capture that is not next to it.
 //!
-//! Behind the way to the capture, what was in flight when a packet was sent does not show in what has passed: at the receiver every segment is
-//! acknowledged as it comes. Each packet says which ACK its sender had received last (see `turnaround.rs`); without timestamps it is the
-//! last one that can have reached it, as far as the fastest answer tells. From there it is the same account as next to the sender, span by
-//! span between packets of data.
+//! At a distance, captured packets do not show the data in flight at the sender: at the receiver
+//! every segment is acknowledged on arrival. Each packet's timestamp echo identifies the last ACK
+//! that its sender had received (see `turnaround.rs`). Without timestamps it is assumed to be the
+//! last ACK that can have reached the sender, by its fastest response. The account of time per
+//! limit is then kept as at the sender, span by span between packets of data.
 //!
-//! Without timestamps a queue on the way to the capture hides: more ACKs seem to have arrived than had. A receive window that seems full was
-//! full; one that does not may have been. What was neither is [`Limit::Window`].
+//! Without timestamps a queue between capture and sender is invisible: more ACKs seem to have
+//! arrived than did. A receive window that seems full was full, but one that does not may have been
+//! full too. Undecidable spans are [`Limit::Window`].
 
 use std::collections::VecDeque;
 
@@ -14,22 +16,22 @@ use lastmile_units::{Duration, Instant};
 
 use crate::limit::{Limit, Shares};
 
-/// Most ACKs on their way to the sender that are remembered.
+/// The most ACKs in transit to the sender that are stored.
 const MOST_ACKS: usize = 8_192;
 
-/// Where the account comes from.
+/// The basis of the account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
 pub enum Basis {
-    /// Packets as they passed the capture.
+    /// Packets at the capture, which is next to the sender.
     Packets,
-    /// Timestamps that packets echo.
+    /// Timestamp echoes.
     Timestamps,
     /// The round trip from the capture to the sender in the handshake.
     RoundTrip,
 }
 
 impl Basis {
-    /// Its name in outputs.
+    /// The name in outputs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -40,13 +42,14 @@ impl Basis {
     }
 }
 
-/// What a sender knew when it sent a packet: the offset acknowledged, the window offered with it if its scale is known, and when that passed.
+/// The sender's knowledge at the transmission of a packet: the acknowledged offset, the window
+/// offered with it if its scale is known, and the time at which that ACK was captured.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {
     pub(crate) at: Instant,
     pub(crate) ack: i64,
     pub(crate) window: Option<i64>,
-    /// It is only the most that the sender can have known.
+    /// True if this is an upper limit of the sender's knowledge.
     pub(crate) at_most: bool,
 }
 
@@ -54,19 +57,19 @@ pub(crate) struct Known {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
     pub(crate) start: i64,
-    /// One past the highest offset sent, with this packet.
+    /// One past the highest offset sent, this packet included.
     pub(crate) next: i64,
     pub(crate) mss: i64,
-    /// Its application had more to send.
+    /// True if the application had more data.
     pub(crate) is_full: bool,
-    /// Losses are being repaired; with this packet a timer has expired.
+    /// Whether losses are being repaired, and whether a timer expired with this packet.
     pub(crate) repairs: bool,
     pub(crate) timer: bool,
-    /// It is the SYN.
+    /// True for the SYN.
     pub(crate) opens: bool,
 }
 
-/// See the module.
+/// The account at the sender, as the module describes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AtSender {
     acks: VecDeque<Known>,
@@ -74,16 +77,16 @@ pub(crate) struct AtSender {
     since: Option<Instant>,
     limit: Option<Limit>,
     shares: Shares,
-    /// Packets whose sender's knowledge could not be told, and all.
+    /// Packets with unknown knowledge of the sender, and all packets.
     blind: u64,
     packets: u64,
     at_most: bool,
 }
 
 impl AtSender {
-    /// An ACK passes towards a sender that has no timestamps.
+    /// Records an ACK towards a sender without timestamps.
     pub(crate) fn passed(&mut self, known: Known) {
-        // What it has been told before says nothing new: packets of data repeat an ACK for as long as they come.
+        // Packets of data repeat an ACK; only the first of equal ones counts.
         let last = self.acks.back().or(self.known.as_ref());
         if last.is_some_and(|last| (last.ack, last.window) == (known.ack, known.window)) {
             return;
@@ -94,7 +97,8 @@ impl AtSender {
         self.acks.push_back(known);
     }
 
-    /// The last of these ACKs that can have reached the sender before what it sends passes `now`.
+    /// The last of these ACKs that can have reached the sender before it sent the packet captured
+    /// at `now`.
     pub(crate) fn reached(&mut self, now: Instant, turnaround: Duration) -> Option<Known> {
         while let Some(known) = self.acks.front().copied().filter(|known| now.since(known.at) >= turnaround) {
             self.known = Some(known);
@@ -103,13 +107,15 @@ impl AtSender {
         self.known
     }
 
-    /// A packet passes that was sent knowing this. `turnaround` is the fastest answer of the sender.
+    /// Records a packet and the sender's knowledge at its transmission. `turnaround` is the
+    /// sender's fastest response.
     pub(crate) fn sent(&mut self, now: Instant, packet: Sent, known: Option<Known>, turnaround: Duration) {
         let idle =
             known.filter(|known| known.ack >= packet.start).map(|known| now.since(known.at).saturating_sub(turnaround));
         if let (Some(since), Some(limit)) = (self.since, self.limit) {
             let span = now.since(since);
-            // All that was sent had been acknowledged: then it had nothing to send, or was not allowed to.
+            // All data had been acknowledged: the application had none to send, or the window was
+            // closed.
             let idle = idle.unwrap_or_default().min(span);
             let closed = known.is_some_and(|known| known.window == Some(0));
             if packet.timer {
@@ -141,7 +147,8 @@ impl AtSender {
         });
     }
 
-    /// The account; `None` where what the sender knew is not known of most packets. `advanced` is when something was acknowledged last.
+    /// The account; `None` if the sender's knowledge is unknown for most packets. `advanced` is the
+    /// time of the last new acknowledgement.
     pub(crate) fn finish(&self, advanced: Option<Instant>, turnaround: Option<Duration>) -> Option<(Shares, Basis)> {
         let mut shares = self.shares;
         if let (Some(since), Some(limit), Some(advanced)) = (self.since, self.limit, advanced)
@@ -170,13 +177,15 @@ mod tests {
         Sent { start, next: start + 1000, mss: 1000, is_full, repairs: false, timer: false, opens: false }
     }
 
-    /// The capture stands at the receiver, 20 ms from the sender and back: each segment is acknowledged as it comes.
+    /// The capture is at the receiver, 20 ms of round trip from the sender: each segment is
+    /// acknowledged on arrival.
     #[test]
     fn at_the_receiver_a_full_line_is_no_idle_application() {
         let mut sender = AtSender::default();
         let turnaround = Duration::from_ms(20);
         for number in 0..100 {
-            // Ten segments in flight, one every 2 ms; the sender has heard of all but the last ten.
+            // Ten segments in flight, one every 2 ms; the sender has the ACKs of all but the last
+            // ten.
             let (ms, start) = (2 * number, 1000 * i64::try_from(number).unwrap());
             sender.sent(
                 at(ms),
@@ -199,7 +208,8 @@ mod tests {
             full.sent(at(ms), sent(start, true), Some(known(ms.saturating_sub(20), start - 9_000, 10_000)), turnaround);
         }
         assert!(full.finish(None, None).unwrap().0.share(Limit::ReceiveWindow) > 0.999);
-        // A segment every 100 ms, acknowledged as it comes: 20 ms until the sender knows, and 80 ms of nothing.
+        // A segment every 100 ms, acknowledged on arrival: 20 ms until the sender has the ACK, then
+        // 80 ms without data.
         let mut idle = AtSender::default();
         for number in 0..100 {
             let (ms, start) = (100 * number, 1000 * i64::try_from(number).unwrap());

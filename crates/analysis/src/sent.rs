@@ -1,32 +1,34 @@
-//! Segments that were seen and are not acknowledged yet, in the order of the stream.
+//! Captured segments without acknowledgement, in the order of the stream.
 //!
-//! Cost: constant for what is new and for what is acknowledged, a binary search for what is sent again; 64 bytes a segment.
+//! Cost: constant for new and for acknowledged data, a binary search for retransmissions; 64 bytes
+//! a segment.
 
 use std::collections::VecDeque;
 
 use lastmile_units::Instant;
 
-/// Most segments in flight that one direction remembers; the oldest beyond that are taken for acknowledged.
+/// The most segments in flight that one direction stores. The oldest beyond that count as
+/// acknowledged.
 pub const MOST_OUTSTANDING: usize = 65_536;
 
-/// A range of the stream that went out in one packet, or a hole that no packet was seen of.
+/// A range of the stream sent in one packet, or a hole of which no packet was captured.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
     pub(crate) start: i64,
     pub(crate) end: i64,
-    /// When it, or for a hole what showed it, was first seen.
+    /// Time of the first transmission; for a hole, of the packet that revealed it.
     pub(crate) first: Instant,
-    /// When it was last seen.
+    /// Time of the last transmission.
     pub(crate) last: Instant,
-    /// When SACK told that it has arrived.
+    /// Time of the SACK that reported its arrival.
     pub(crate) sacked: Option<Instant>,
-    /// The timestamp that it last carried.
+    /// The timestamp of its last transmission.
     pub(crate) timestamp: Option<u32>,
-    /// How often it was seen; 0 for a hole.
+    /// Number of transmissions; 0 for a hole.
     pub(crate) sends: u32,
-    /// The episode of repair in which it was last sent again; 0 for none.
+    /// The episode of repair of its last retransmission; 0 for none.
     pub(crate) episode: u32,
-    /// Identification of the IPv4 header it last had, 0 for none.
+    /// Identification in the IPv4 header of its last transmission, 0 for none.
     pub(crate) ip_id: u16,
 }
 
@@ -43,7 +45,7 @@ impl Outstanding {
         self.0.get(self.0.partition_point(|segment| segment.end <= offset)).filter(|found| found.start <= offset)
     }
 
-    /// Adds what begins where the last one ends. True if an old one had to be forgotten for it.
+    /// Appends a segment that begins at the end of the last. True if the oldest was removed for it.
     pub(crate) fn push(&mut self, segment: Segment) -> bool {
         debug_assert!(self.0.back().is_none_or(|last| last.end == segment.start), "segments lie end to end");
         let full = self.0.len() >= MOST_OUTSTANDING;
@@ -54,7 +56,7 @@ impl Outstanding {
         full
     }
 
-    /// The segments that `start..end` covers, cut so that they begin and end there.
+    /// The segments that `start..end` covers, split at both ends.
     pub(crate) fn cut(&mut self, start: i64, end: i64) -> impl Iterator<Item = &mut Segment> {
         self.split(start);
         self.split(end);
@@ -74,7 +76,7 @@ impl Outstanding {
         }
     }
 
-    /// Takes what `ack` acknowledges, in order.
+    /// Removes the data that `ack` acknowledges, in order.
     pub(crate) fn acknowledge(&mut self, ack: i64, mut gone: impl FnMut(Segment)) {
         self.split(ack);
         while let Some(segment) = self.0.front()
@@ -85,7 +87,7 @@ impl Outstanding {
         }
     }
 
-    /// The earliest time at which something was told to have arrived that went out after `sent`.
+    /// The earliest SACK report for a segment sent after `sent`.
     pub(crate) fn overtaken_since(&self, sent: Instant) -> Option<Instant> {
         self.0.iter().filter(|segment| segment.last > sent).filter_map(|segment| segment.sacked).min()
     }

@@ -1,41 +1,44 @@
-//! A stream of packets at its receiver: one-way delay, jitter, losses, and packets too late to be played.
+//! A stream of packets at its receiver: one-way delay, jitter, losses, and packets too late to be
+//! played.
 //!
-//! Jitter is the estimate J of RFC 3550, section 6.4.1: for consecutive arrivals i and j, D = (Rj - Ri) - (Sj - Si) and J += (|D| - J) / 16.
+//! Jitter is the estimate J of RFC 3550, section 6.4.1: for consecutive arrivals i and j, D = (Rj -
+//! Ri) - (Sj - Si) and J += (|D| - J) / 16.
 //!
-//! The play-out buffer is fixed: a packet is played at its sending time plus the smallest delay so far plus the buffer, and one
-//! that arrives later is late. A packet number that is skipped counts as lost; one that arrives out of turn was counted as lost before.
+//! The play-out buffer is fixed: a packet is played at its sending time plus the smallest delay so
+//! far plus the buffer. A packet that arrives after that time is late. A skipped packet number
+//! counts as lost, and stays so if the packet arrives out of order.
 //!
 //! Cost: O(1) a packet; memory is constant without the distribution.
 
 use hdrhistogram::Histogram;
 use lastmile_units::{Duration, Instant};
 
-/// What a receiver saw of a stream.
+/// The measurements of a stream at its receiver.
 #[derive(Clone, Debug, Default)]
 pub struct Reception {
     /// Packets that arrived.
     pub packets: u64,
-    /// Smallest and largest delay; both zero without a packet.
+    /// Smallest delay; zero without a packet.
     pub min: Duration,
-    /// The largest.
+    /// Largest delay; zero without a packet.
     pub max: Duration,
     /// Sum of the delays, in picoseconds.
     pub sum_ps: u128,
-    /// Delays in nanoseconds, to three digits, where they were asked for.
+    /// Delays in nanoseconds, to three digits, if requested.
     pub distribution: Option<Box<Histogram<u64>>>,
-    /// Jitter after the latest packet, its largest value and its sum over the packets from the second on, in seconds.
+    /// Jitter after the latest packet, in seconds.
     pub jitter_s: f64,
-    /// The largest jitter.
+    /// The largest jitter, in seconds.
     pub jitter_max_s: f64,
-    /// Sum of the jitter over the packets from the second on.
+    /// Sum of the jitter over the packets from the second on, in seconds.
     pub jitter_sum_s: f64,
     /// Packets that arrived too late to be played.
     pub late: u64,
-    /// Packets that had not arrived when they were to be played, and still had not at the end, though nothing dropped them.
+    /// Packets that had not arrived at their play time nor by the end, and were not dropped.
     pub overdue: u64,
-    /// Runs of consecutive packets that were lost or late, and the packets in them.
+    /// Number of runs of consecutive packets that were lost or late.
     pub runs: u64,
-    /// The packets in those runs.
+    /// Packets in those runs.
     pub in_runs: u64,
 }
 
@@ -46,7 +49,7 @@ pub struct Stream {
     buffer: Duration,
     /// Transit time of the latest packet.
     latest: Option<Duration>,
-    /// Number of the packet after the latest in turn.
+    /// Number after that of the latest packet in order.
     next: u64,
     in_run: bool,
     /// Delays since the latest call of [`Stream::take_mean`].
@@ -54,7 +57,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// A stream without a packet, for a receiver with this play-out buffer.
+    /// A stream without packets, for a receiver with this play-out buffer.
     #[must_use]
     pub fn new(buffer: Duration, with_distribution: bool) -> Self {
         let histogram = || Box::new(Histogram::new(3).expect("3 significant digits are in range"));
@@ -62,7 +65,7 @@ impl Stream {
         Self { reception, buffer, latest: None, next: 0, in_run: false, lately: (0, 0) }
     }
 
-    /// The packet `number`, sent at `sent`, arrives at `now`. Numbers count from 0.
+    /// Records the arrival at `now` of the packet `number`, sent at `sent`. Numbers count from 0.
     pub fn arrived(&mut self, number: u64, sent: Instant, now: Instant) {
         let delay = now.since(sent);
         let of = &mut self.reception;
@@ -82,7 +85,7 @@ impl Stream {
         }
         let late = delay > of.min + self.buffer;
         of.late += u64::from(late);
-        // One that comes out of turn was counted when it was skipped.
+        // A packet out of order was counted when it was skipped.
         let Some(skipped) = number.checked_sub(self.next) else { return };
         self.next = number + 1;
         if skipped > 0 {
@@ -101,19 +104,19 @@ impl Stream {
         self.in_run = true;
     }
 
-    /// Number of the packet after the latest that arrived in turn.
+    /// Number after that of the latest packet that arrived in order.
     #[must_use]
     pub fn next(&self) -> u64 {
         self.next
     }
 
-    /// Packets that have arrived.
+    /// Number of packets that arrived.
     #[must_use]
     pub fn packets(&self) -> u64 {
         self.reception.packets
     }
 
-    /// Jitter now, in seconds; `None` before the second packet.
+    /// Current jitter, in seconds; `None` before the second packet.
     #[must_use]
     pub fn jitter_s(&self) -> Option<f64> {
         (self.reception.packets > 1).then_some(self.reception.jitter_s)
@@ -126,8 +129,8 @@ impl Stream {
         (packets > 0).then(|| sum_ps as f64 / packets as f64 / 1e12)
     }
 
-    /// What was seen by `end`. `outstanding` are the sending times of packets behind the latest that arrived; `under_way` of them
-    /// were not dropped.
+    /// The measurements at `end`. `outstanding` are the sending times of packets after the latest
+    /// that arrived; `under_way` of them were not dropped.
     #[must_use]
     pub fn finish(mut self, end: Instant, outstanding: impl Iterator<Item = Instant>, under_way: u64) -> Reception {
         let waits = self.reception.min + self.buffer;
@@ -174,7 +177,8 @@ mod tests {
         Instant::ZERO + MS(ms)
     }
 
-    /// RFC 3550, section 6.4.1, by hand: transit times 10, 26, 10, 10 ms give |D| = 16, 16, 0 and J = 1, 1.9375, 1.81640625 ms.
+    /// RFC 3550, section 6.4.1, by hand: transit times 10, 26, 10, 10 ms give |D| = 16, 16, 0 and
+    /// J = 1, 1.9375, 1.81640625 ms.
     #[test]
     fn jitter_is_that_of_rfc_3550() {
         let mut stream = Stream::new(MS(60), false);
@@ -193,7 +197,8 @@ mod tests {
         assert_eq!((reception.min, reception.max, reception.mean_s()), (MS(10), MS(26), Some(0.014)));
     }
 
-    /// Of packets 0 to 9, 2 and 3 are lost, 4 and 8 come 61 ms after the fastest: runs 2 3 4 and 8. With 60 ms in the buffer, 60 ms are on time.
+    /// Of packets 0 to 9, 2 and 3 are lost, 4 and 8 arrive 61 ms after the fastest: runs 2 3 4
+    /// and 8. A packet at exactly the 60 ms of the buffer is on time.
     #[test]
     fn what_is_lost_or_late_comes_in_runs() {
         let mut stream = Stream::new(MS(60), false);
@@ -205,7 +210,8 @@ mod tests {
         assert_eq!(reception.mean_run(), Some(2.0));
     }
 
-    /// The last that arrived took 10 ms; at 1 s those sent at 600 and 900 ms should have been played, and one of them was dropped.
+    /// The last packet that arrived took 10 ms. At 1 s those sent at 600 and 900 ms should have
+    /// been played, and one of them was dropped.
     #[test]
     fn packets_that_wait_for_ever_are_overdue() {
         let mut stream = Stream::new(MS(60), false);

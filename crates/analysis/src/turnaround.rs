@@ -1,8 +1,9 @@
-//! How long a sender takes to answer what passes the capture, and what it knew when it sent a packet.
+//! A sender's response time as seen from the capture, and its knowledge when it sent a packet.
 //!
-//! By the timestamps of what goes to it (RFC 7323, section 3) and their echoes: the echo of a value answers the last packet that had it,
-//! at the earliest. So a packet names the last ACK that had reached its sender, wherever the capture stands.
-//! Cost: at most 8192 values remembered, a binary search for each packet.
+//! The basis is timestamps towards the sender (RFC 7323, section 3) and their echoes: an echo shows
+//! that the last packet with its value had arrived. Each packet thus identifies the last ACK that
+//! had reached its sender, at any position of the capture. Cost: at most 8192 stored values, a
+//! binary search for each packet.
 
 use std::collections::VecDeque;
 
@@ -16,17 +17,17 @@ const ANSWERS: usize = 8;
 
 /// A packet towards the sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Told {
-    /// When it passed the capture.
+pub(crate) struct Feedback {
+    /// Time at the capture.
     pub(crate) at: Instant,
-    /// What it acknowledges, and the window that it offers, unscaled.
+    /// The acknowledgement number and the offered window, unscaled.
     pub(crate) ack: Option<SeqNumber>,
     pub(crate) window: u16,
-    /// Its window is not scaled (RFC 7323, section 2.2).
+    /// True for a SYN, whose window is not scaled (RFC 7323, section 2.2).
     pub(crate) is_syn: bool,
 }
 
-impl Told {
+impl Feedback {
     pub(crate) fn new(at: Instant, packet: &Meta) -> Self {
         let ack = packet.flags.contains(TcpFlags::ACK).then_some(packet.ack);
         Self { at, ack, window: packet.window, is_syn: packet.flags.contains(TcpFlags::SYN) }
@@ -35,66 +36,67 @@ impl Told {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turnaround {
-    /// Timestamps that passed towards the sender, in their order, and the last packet that had each.
-    values: VecDeque<(u32, Told)>,
-    /// What the sender has last echoed.
-    known: Option<(u32, Told)>,
+    /// Timestamps sent towards the sender, in order, and the last packet with each.
+    values: VecDeque<(u32, Feedback)>,
+    /// The timestamp that the sender echoed last.
+    known: Option<(u32, Feedback)>,
     answers: VecDeque<Duration>,
     least: Option<Duration>,
-    /// Answers of a sender that had data in flight: it sent because of what it answers.
+    /// Response times with data in flight: the answered ACK triggered the transmission.
     pub(crate) prompt: RoundTrip,
 }
 
 impl Turnaround {
-    /// A packet towards the sender has this timestamp.
-    pub(crate) fn passed(&mut self, value: u32, told: Told) {
+    /// Records a packet towards the sender with this timestamp.
+    pub(crate) fn passed(&mut self, value: u32, feedback: Feedback) {
         match self.values.back_mut() {
-            Some((last, packet)) if *last == value => *packet = told,
-            // Out of order.
+            Some((last, packet)) if *last == value => *packet = feedback,
+            // The packet is out of order.
             Some((last, _)) if !is_after(value, *last) => {}
             _ => {
                 if self.values.len() == VALUES {
                     self.values.pop_front();
                 }
-                self.values.push_back((value, told));
+                self.values.push_back((value, feedback));
             }
         }
     }
 
-    /// A packet of the sender echoes this timestamp. Returns how long the answer took, if it is the first echo of it.
+    /// Records a packet of the sender that echoes this timestamp. Returns the response time for the
+    /// first echo of it.
     pub(crate) fn echoed(&mut self, now: Instant, echo: u32) -> Option<Duration> {
         let place = self.values.partition_point(|(value, _)| is_after(echo, *value));
-        let (_, told) = self.values.get(place).filter(|(value, _)| *value == echo)?;
-        let told = *told;
-        self.known = Some((echo, told));
-        // An echo is told again with each packet until there is a newer one: only its first says anything.
+        let (_, feedback) = self.values.get(place).filter(|(value, _)| *value == echo)?;
+        let feedback = *feedback;
+        self.known = Some((echo, feedback));
+        // Packets repeat an echo until there is a newer one; only the first gives a response time.
         self.values.drain(..=place);
         if self.answers.len() == ANSWERS {
             self.answers.pop_front();
         }
-        let took = now.since(told.at);
+        let took = now.since(feedback.at);
         self.answers.push_back(took);
         self.least = Some(self.least.map_or(took, |least| least.min(took)));
         Some(took)
     }
 
-    /// The packet whose timestamp the sender echoes with `echo`, if it is the one that it has echoed last.
-    pub(crate) fn known(&self, echo: u32) -> Option<Told> {
-        self.known.filter(|(value, _)| *value == echo).map(|(_, told)| told)
+    /// The packet whose timestamp is `echo`, if that is the sender's latest echo.
+    pub(crate) fn known(&self, echo: u32) -> Option<Feedback> {
+        self.known.filter(|(value, _)| *value == echo).map(|(_, feedback)| feedback)
     }
 
-    /// The fastest of the last answers.
+    /// The fastest of the latest response times.
     pub(crate) fn fastest(&self) -> Option<Duration> {
         self.answers.iter().min().copied()
     }
 
-    /// The fastest of all.
+    /// The fastest of all response times.
     pub(crate) fn least(&self) -> Option<Duration> {
         self.least
     }
 }
 
-/// Timestamps wrap (RFC 7323, section 5.2).
+/// True if `value` is later than `than`. Timestamps wrap (RFC 7323, section 5.2).
 fn is_after(value: u32, than: u32) -> bool {
     value.wrapping_sub(than).cast_signed() > 0
 }
@@ -107,34 +109,34 @@ mod tests {
         Instant::ZERO.saturating_add(Duration::from_ms(ms))
     }
 
-    fn told(ms: u64) -> Told {
-        Told { at: at(ms), ack: Some(SeqNumber::new(ms as u32)), window: 1, is_syn: false }
+    fn feedback(ms: u64) -> Feedback {
+        Feedback { at: at(ms), ack: Some(SeqNumber::new(ms as u32)), window: 1, is_syn: false }
     }
 
     #[test]
     fn an_echo_answers_the_last_packet_with_its_value_once() {
         let mut turnaround = Turnaround::default();
-        turnaround.passed(7, told(0));
-        turnaround.passed(7, told(3));
-        turnaround.passed(8, told(4));
+        turnaround.passed(7, feedback(0));
+        turnaround.passed(7, feedback(3));
+        turnaround.passed(8, feedback(4));
         turnaround.echoed(at(10), 7);
         assert_eq!(turnaround.fastest(), Some(Duration::from_ms(7)));
         turnaround.echoed(at(90), 7);
-        assert_eq!(turnaround.known(7), Some(told(3)));
+        assert_eq!(turnaround.known(7), Some(feedback(3)));
         turnaround.echoed(at(104), 8);
         assert_eq!((turnaround.fastest(), turnaround.known(7)), (Some(Duration::from_ms(7)), None));
     }
 
-    /// A value a millisecond, as Linux has them, over a round trip of 300 ms, across the wrap.
+    /// A value per millisecond, as in Linux, over a round trip of 300 ms, across the wrap.
     #[test]
     fn round_trips_of_many_values_are_found() {
         let mut turnaround = Turnaround::default();
         let value = |ms: u64| (u32::MAX - 500).wrapping_add(ms as u32);
         for ms in 0..2_000 {
-            turnaround.passed(value(ms), told(ms));
+            turnaround.passed(value(ms), feedback(ms));
             if ms >= 300 {
                 assert_eq!(turnaround.echoed(at(ms), value(ms - 300)), Some(Duration::from_ms(300)));
-                assert_eq!(turnaround.known(value(ms - 300)), Some(told(ms - 300)));
+                assert_eq!(turnaround.known(value(ms - 300)), Some(feedback(ms - 300)));
             }
         }
     }

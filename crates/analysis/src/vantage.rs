@@ -1,33 +1,36 @@
-//! Where a capture stands: next to the sender of a direction, next to its receiver, or between them.
+//! The position of a capture: next to the sender of a direction, next to its receiver, or between
+//! them.
 //!
-//! The handshake and every segment that is acknowledged split the round trip in two: from the capture to one end and back, and from the
-//! capture to the other. An end whose part is a small share of the whole, and short, is next to the capture.
+//! The handshake and every acknowledged segment split the round trip into two parts: from the
+//! capture to one end and back, and to the other end and back. The capture is next to an end whose
+//! part is short and a small share of the whole.
 
 use lastmile_units::Duration;
 
-/// Where a capture stands, seen from a direction's data.
+/// The position of a capture relative to a direction's data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Vantage {
-    /// At the sender or next to it: what passes has just been sent, and ACKs that pass are about to arrive.
+    /// At the sender or next to it: captured packets have just been sent, and captured ACKs are
+    /// about to arrive.
     Sender,
     /// Between the two.
     Between,
     /// At the receiver or next to it.
     Receiver,
-    /// Too little was seen of one of the two parts, or the whole is too short to tell.
+    /// Unknown: too few measurements of one part, or the round trip is too short.
     #[default]
     Unknown,
 }
 
-/// An end is near with at most this part of the round trip, 1 in this many.
+/// The largest share of the round trip at a near end, as 1 in this number.
 const PART: u64 = 5;
-/// And at most this far.
+/// The largest distance of a near end.
 const NEAR: Duration = Duration::from_ms(5);
-/// A round trip that is no longer is within hosts, whose own delays vary as much.
+/// Shorter round trips are within hosts, whose own delays vary by this much.
 const WITHIN_HOSTS: Duration = Duration::from_us(250);
 
 impl Vantage {
-    /// By the fastest round trips from the capture to the sender and to the receiver.
+    /// The position, from the fastest round trips between the capture and the sender and receiver.
     #[must_use]
     pub fn new(to_sender: Option<Duration>, to_receiver: Option<Duration>) -> Self {
         let Some((sender, receiver)) = to_sender.zip(to_receiver) else { return Self::Unknown };
@@ -41,7 +44,7 @@ impl Vantage {
         }
     }
 
-    /// Its name in outputs; `None` where it is not known.
+    /// The name in outputs; `None` for an unknown position.
     #[must_use]
     pub const fn name(self) -> Option<&'static str> {
         match self {
@@ -63,7 +66,8 @@ mod tests {
             |sender, receiver| Vantage::new(Some(Duration::from_us(sender)), Some(Duration::from_us(receiver)));
         assert_eq!(vantage(30, 30_000), Vantage::Sender);
         assert_eq!(vantage(30_000, 30), Vantage::Receiver);
-        // A modem 3 ms away is next to the host, a gateway 60 ms away is not, however far the other end.
+        // A modem 3 ms away counts as next to the host, a gateway 60 ms away does not, at any
+        // distance of the other end.
         assert_eq!(vantage(3_000, 30_000), Vantage::Sender);
         assert_eq!(vantage(60_000, 600_000), Vantage::Between);
         assert_eq!(vantage(15_000, 15_000), Vantage::Between);

@@ -1,8 +1,9 @@
-//! One of the loads of cells, so that its instructions can be counted or a profile be made: `frames`, `shaped`, `per-vc` or `classes`, `cells` or `trains`, and how many
-//! milliseconds of simulated time (100), behind 300 in which the wires fill.
+//! One of the loads of cells, for counting its instructions or for a profile. Arguments: `frames`,
+//! `shaped`, `per-vc` or `classes`; `cells` or `trains`; milliseconds of simulated time (100),
+//! after 300 in which the wires fill.
 //!
-//! `cargo build --release -p lastmile-bench --example cells`, then
-//! `valgrind --tool=callgrind --toggle-collect=go_on target/release/examples/cells classes trains`
+//! `cargo build --release -p lastmile-bench --example cells`, then `valgrind --tool=callgrind
+//! --toggle-collect=go_on target/release/examples/cells classes trains`
 
 #![expect(clippy::print_stdout, reason = "what it measured is for whoever runs it")]
 
@@ -36,7 +37,7 @@ fn main() {
     println!("{}: {hops} cells and hops, {:.1} ns each", kind.name(), ns / hops as f64);
 }
 
-// A symbol of its own, so that its instructions can be told from those before and after.
+// A function of its own, so that callgrind can count its instructions separately.
 #[inline(never)]
 fn go_on(load: &mut Load, until: Instant) {
     load.run(until);

@@ -1,5 +1,5 @@
-//! What TCP itself costs: a sender and a receiver, joined by nothing, and the time for each segment that one of them
-//! sends or receives. `cargo run --release -p lastmile-bench --example pipe [SEGMENTS]`
+//! The cost of TCP: a sender and a receiver, directly connected, and the time for each segment that
+//! one of them sends or receives. `cargo run --release -p lastmile-bench --example pipe [SEGMENTS]`
 #![expect(clippy::print_stdout, reason = "what it measured is for whoever runs it")]
 
 use std::collections::VecDeque;
@@ -9,7 +9,7 @@ use lastmile_packet::{FlowId, Meta, SeqNumber};
 use lastmile_tcp::{Config, Endpoint, Open, Variant};
 use lastmile_units::{ByteCount, Duration, Instant};
 
-/// Each direction holds segments for half of a round trip of 20 ms.
+/// Each direction delays segments by half of a round trip of 20 ms.
 const ONE_WAY: Duration = Duration::from_ms(10);
 
 struct Pair {
@@ -66,7 +66,7 @@ impl Pair {
     }
 }
 
-/// The fastest of ten slices: what else the machine does can only slow one down.
+/// The fastest of ten slices: other load on the machine can only slow one down.
 fn run(name: &str, config: Config, drop_one_in: u64, slice: u64) {
     let mut pair = Pair::new(config, drop_one_in);
     pair.poll(0);

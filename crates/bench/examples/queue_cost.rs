@@ -1,4 +1,5 @@
-//! What a packet costs in a queue: nanoseconds for enqueue and dequeue together, at one flow and at many.
+//! The cost of a packet in a queue: nanoseconds for enqueue and dequeue together, with one flow and
+//! with many.
 //!
 //! `cargo run --release -p lastmile-bench --example queue_cost`
 
@@ -54,7 +55,7 @@ fn main() {
     }
 }
 
-/// The machine's yardstick: what storing and fetching costs without a discipline.
+/// The machine's baseline: storing and fetching without a discipline.
 fn bare_ring() -> f64 {
     let mut ring: VecDeque<Meta> = (0..1000).map(|n| packet(0, n, 1500)).collect();
     let mut n = 0;
@@ -76,7 +77,8 @@ fn packet(flow: u32, number: u32, ip_len: u16) -> Meta {
     }
 }
 
-/// Lets 1000 packets wait, then for each that comes lets one leave, unless one was dropped in its favour.
+/// Keeps 1000 packets in the queue: each arrival releases one, unless one was dropped in its
+/// favour.
 fn measure(spec: &Spec, make: impl Fn(u32) -> Meta, warm_up: u32) -> f64 {
     let line = LinkLayer::new(8, Framing::Atm).expect("an overhead of 8 bytes");
     let mut queue: Node<Meta> = spec.build(&line).expect("a tree that can be built");
@@ -97,7 +99,7 @@ fn measure(spec: &Spec, make: impl Fn(u32) -> Meta, warm_up: u32) -> f64 {
     })
 }
 
-/// Nanoseconds a call in the fastest of many batches: the others were disturbed.
+/// Nanoseconds per call in the fastest of many batches, because the others were disturbed.
 fn fastest(mut call: impl FnMut()) -> f64 {
     let mut best = f64::INFINITY;
     for _ in 0..BATCHES {

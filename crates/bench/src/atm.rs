@@ -1,4 +1,4 @@
-//! What a cell costs at a hop of a network of ATM: cell by cell, and in trains.
+//! The cost of a cell at a hop of an ATM network: cell by cell, and in trains.
 
 mod load;
 
@@ -11,30 +11,30 @@ use serde::{Deserialize, Serialize};
 use crate::child::Measurement;
 use load::{Kind, Load};
 
-/// Frames fill the wires first.
+/// The time in which frames fill the wires.
 const WARM_UP: Duration = Duration::from_ms(300);
-/// The goal: 10 s for this, 3 s with trains.
+/// The goal: 10 s for this simulated time, 3 s with trains.
 const WHOLE: Duration = Duration::from_s(180);
-/// A tenth of it.
+/// A tenth of the goal's simulated time.
 const MEASURED: Duration = Duration::from_s(18);
-/// Where instructions are counted.
+/// The simulated time for counting instructions.
 const BRIEF: Duration = Duration::from_ms(200);
 
-/// What a cell costs at a hop.
+/// The cost of a cell at a hop.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct CellCost {
     what: String,
     trains: bool,
     /// Cells sent, on all links.
     cell_hops: u64,
-    /// Those of the trunk.
+    /// Cells sent on the trunk.
     trunk_cells: u64,
     pub(crate) ns_per_cell_hop: f64,
     pub(crate) instructions_per_cell_hop: Option<f64>,
 }
 
 impl CellCost {
-    /// Of `instructions` of a brief run.
+    /// Instructions per cell and hop, from the `instructions` of a brief run.
     pub(crate) fn per_cell_hop(&self, instructions: u64) -> f64 {
         let brief = self.cell_hops as f64 * BRIEF.as_secs_f64() / MEASURED.as_secs_f64();
         instructions as f64 / brief
@@ -60,7 +60,7 @@ fn how(trains: bool) -> &'static str {
 /// The function whose instructions count.
 pub(crate) const COUNTED: &str = "lastmile_bench::atm::go_on";
 
-/// `brief`: a short run, whose instructions are counted.
+/// `brief` selects a short run for counting instructions.
 pub(crate) fn run(wanted: &str, brief: bool) -> Option<Measurement> {
     let (kind, trains) = cases().find(|(kind, trains)| name(*kind, *trains) == wanted)?;
     let mut load = Load::new(kind, trains);
@@ -83,7 +83,7 @@ pub(crate) fn run(wanted: &str, brief: bool) -> Option<Measurement> {
     Some(Measurement { atm: Some(cost), ..Measurement::of_events(wanted, wall_s, cell_hops) })
 }
 
-// A symbol of its own, so that its instructions can be told from those before and after.
+// A function of its own, so that callgrind can count its instructions separately.
 #[inline(never)]
 fn go_on(load: &mut Load, until: Instant) {
     load.run(until);

@@ -1,4 +1,4 @@
-//! One measurement in a process of its own.
+//! One measurement in a separate process.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::costs::Cost;
 use crate::{atm, cells, datapath, live, queues, runs, simulate, startup, yardstick};
 
-/// What one run of one measurement gave.
+/// The result of one run of one measurement.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Measurement {
     pub(crate) name: String,
@@ -18,20 +18,21 @@ pub(crate) struct Measurement {
     pub(crate) peak_bytes: u64,
     /// Resident memory a flow before its first packet: endpoints, application, pending events.
     pub(crate) state_bytes_per_flow: Option<f64>,
-    /// Peak resident memory a flow: packets that wait and fly, and the state of recoveries, too.
+    /// Peak resident memory a flow, including queued and in-flight packets and the state of
+    /// recoveries.
     pub(crate) bytes_per_flow: Option<f64>,
     /// Instructions of the whole process.
     pub(crate) instructions: Option<u64>,
-    /// What a packet costs in a discipline, for a measurement of one.
+    /// The cost of a packet in a discipline, for a measurement of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) queue: Option<Cost>,
-    /// What a packet costs from port to port, for a measurement of that.
+    /// The cost of a packet from port to port, for a measurement of that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) datapath: Option<Cost>,
-    /// What a cell costs at a hop of ATM, for a measurement of that.
+    /// The cost of a cell at a hop of ATM, for a measurement of that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) atm: Option<atm::CellCost>,
-    /// Rows of a table of its own, for a measurement of real packets.
+    /// Rows of a separate table, for a measurement with real packets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) live: Vec<live::Row>,
 }
@@ -55,7 +56,7 @@ impl Measurement {
         }
     }
 
-    /// True for what stands in a table of its own.
+    /// True for a result in a separate table.
     pub(crate) fn has_a_table(&self) -> bool {
         self.queue.is_some() || self.datapath.is_some() || self.atm.is_some() || !self.live.is_empty()
     }
@@ -73,9 +74,10 @@ pub(crate) fn names() -> Vec<String> {
         .collect()
 }
 
-/// Runs the measurement of this name here; `brief` where its instructions are counted.
+/// Runs the measurement of this name in this process; `brief` for counting its instructions.
 pub(crate) fn run(name: &str, brief: bool) -> Option<Measurement> {
-    // By its first word, so that no other names are made: they would count among the instructions of whole simulations.
+    // Selection by the first word avoids building other names, which would count among the
+    // instructions of whole simulations.
     match name.split_once(": ") {
         Some(("queue", _)) => queues::run(name, brief),
         Some(("datapath", _)) => datapath::run(name, brief),
@@ -89,7 +91,7 @@ pub(crate) fn run(name: &str, brief: bool) -> Option<Measurement> {
     }
 }
 
-/// Runs a measurement `repeat` times, each in its own process; the fastest counts.
+/// Runs a measurement `repeat` times, each in a separate process, and returns the fastest.
 pub(crate) fn best_of(name: &str, repeat: u32) -> Result<Measurement, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut best: Option<Measurement> = None;
@@ -106,12 +108,13 @@ pub(crate) fn best_of(name: &str, repeat: u32) -> Result<Measurement, String> {
     best.ok_or_else(|| "nothing ran".to_owned())
 }
 
-/// Peak resident memory of this process (`VmHWM` of proc(5)); zero where the system does not tell.
+/// Peak resident memory of this process (`VmHWM` of proc(5)); zero if the system does not report
+/// it.
 pub(crate) fn peak_bytes() -> u64 {
     memory("VmHWM:")
 }
 
-/// Resident memory of this process now (`VmRSS` of proc(5)).
+/// Current resident memory of this process (`VmRSS` of proc(5)).
 pub(crate) fn resident_bytes() -> u64 {
     memory("VmRSS:")
 }

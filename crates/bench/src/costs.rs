@@ -1,21 +1,21 @@
-//! What a packet costs in something, at few flows and at many, and the table of that.
+//! The cost of a packet, with few flows and with many, and the table of costs.
 
 use comfy_table::{LineStyle, Table, TableStyle};
 use serde::{Deserialize, Serialize};
 
-/// What a packet costs.
+/// The cost of a packet.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Cost {
-    /// In what.
+    /// The measured part of the datapath.
     pub(crate) what: String,
-    /// Which packets.
+    /// The packets of the load.
     pub(crate) load: String,
     pub(crate) flows: u32,
     pub(crate) ns_per_packet: f64,
     pub(crate) instructions_per_packet: Option<f64>,
 }
 
-/// A row for each thing and load, the numbers of flows beside one another, and a line below.
+/// One row for each part and load, with a column per number of flows, and a legend below.
 pub(crate) fn print_table<const N: usize>(costs: &[&Cost], [what, load]: [&str; 2], flows: [u32; N], legend: &str) {
     if costs.is_empty() {
         return;

@@ -1,4 +1,5 @@
-//! Every discipline there is, as the queues are measured: large enough that nothing is dropped for want of room.
+//! Every discipline, configured for the measurement: large enough to drop nothing for lack of
+//! space.
 
 use std::num::NonZeroU32;
 
@@ -27,19 +28,19 @@ use crate::queues::Load;
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) loads: &'static [Load],
-    /// What is built for so many flows.
+    /// The configuration for a number of flows.
     pub(crate) spec: Box<dyn Fn(u32) -> Spec>,
 }
 
 const MIXED: &[Load] = &[Load::Mixed];
 const BOTH: &[Load] = &[Load::Mixed, Load::Acks];
 const LIMIT: Limit = Limit::Packets(PacketCount::new(100_000));
-/// Less than comes, so that shapers and meters have something to do.
+/// Below the rate of arrivals, so that shapers and meters are active.
 const RATE: BitRate = BitRate::from_mbit_per_s(1_000);
 const BURST: WireBytes = WireBytes::new(15_000);
 const LARGEST: ByteCount = ByteCount::new(1_500);
 
-/// All of them, in the order of the table; the plain FIFO first, as the yardstick.
+/// All disciplines, in the order of the table; the plain FIFO first, as the baseline.
 pub(crate) fn all() -> Vec<Row> {
     let mut rows = plain();
     rows.extend(acks());
@@ -108,7 +109,7 @@ fn acks() -> Vec<Row> {
         row("cake-ack-filter normal", BOTH, move |_| cake_filter(Mode::Normal)),
         row("cake-ack-filter aggressive", BOTH, move |_| cake_filter(Mode::Aggressive)),
         row("ack-pacing", BOTH, |_| {
-            // Below what the ACKs of the load stand for, so that they are held.
+            // Below the rate that the load's ACKs acknowledge, so that they are held.
             let (rate, max_hold) = (BitRate::from_mbit_per_s(2_000), Duration::from_ms(50));
             Spec::AckPacing(Over { config: pacing::Config { rate, max_hold, exempt: Match::Never }, queue: below() })
         }),
@@ -185,7 +186,8 @@ fn schedulers() -> Vec<Row> {
 const CLASSES: [(u32, [&str; 2]); 3] =
     [(1, ["htb of 1", "cbq of 1"]), (100, ["htb of 100", "cbq of 100"]), (10_000, ["htb of 10000", "cbq of 10000"])];
 
-/// So many leaves below one class, the flows shared out among them, one rule for each.
+/// A tree with `classes` leaves below one class, one rule for each, and the flows divided among
+/// them.
 fn tree<S: Copy>(root: S, leaf: S, classes: u32, flows: u32) -> Tree<S> {
     let name = |class: u32| format!("leaf {class}");
     let leaves = (0..classes).map(|class| tree::Class {
@@ -203,7 +205,7 @@ fn tree<S: Copy>(root: S, leaf: S, classes: u32, flows: u32) -> Tree<S> {
     }
 }
 
-/// Half of what a leaf has is its own, half is borrowed.
+/// Half of a leaf's rate is guaranteed, half is borrowed.
 fn guaranteed(classes: u32) -> BitRate {
     BitRate::from_bps(RATE.as_bps() / u64::from(2 * classes)).expect("a share above zero")
 }
@@ -230,7 +232,7 @@ fn managed() -> Vec<Row> {
             fq_codel(FlowKeys::Buckets { count: NonZeroU32::new(1_024).expect("some buckets"), seed: 0 })
         }),
         row("fq-codel exact", MIXED, |_| fq_codel(FlowKeys::Exact)),
-        // Thresholds of which the backlog stays clear: what an average costs, not what drops do.
+        // Thresholds above the backlog: the measurement is of averaging, not of drops.
         row("red", MIXED, |_| {
             let packets = |count| Limit::Packets(PacketCount::new(count));
             Spec::Red(red::Config {

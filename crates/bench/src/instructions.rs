@@ -1,10 +1,10 @@
-//! Instructions of a run, counted by valgrind's callgrind: the same number however busy the machine is.
+//! Instructions of a run, counted by valgrind's callgrind: the count does not depend on other load.
 
 use std::path::Path;
 use std::process::Command;
 
-/// Instructions of the measurement called `name`, or of what one of its functions does alone; `None` where valgrind is not
-/// installed or says nothing.
+/// Instructions of the measurement called `name`, or of one of its functions. `None` if valgrind is
+/// not installed or reports nothing.
 pub(crate) fn count(name: &str, function: Option<&str>) -> Option<u64> {
     let program = std::env::current_exe().ok()?;
     let toggle = function.map(|function| format!("--toggle-collect={function}"));
@@ -23,7 +23,7 @@ pub(crate) fn of_command(toggle: Option<&str>, program: &Path, arguments: &[&str
     collected(&String::from_utf8_lossy(&output.stderr)).filter(|count| *count > 0)
 }
 
-/// The number behind `Collected :` in what callgrind prints.
+/// The number after `Collected :` in callgrind's output.
 fn collected(text: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.contains("Collected"))?;
     line.rsplit(':').next()?.trim().parse().ok()

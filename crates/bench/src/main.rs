@@ -1,7 +1,7 @@
-//! `make bench`: how fast and how small the simulator is, beside the machine's yardstick.
+//! `make bench`: speed and memory of the simulator, compared with a baseline of the machine.
 //!
-//! Each measurement runs in a process of its own, so that its peak memory is its own; a bare binary heap runs at the same
-//! pending sizes in the same run, so that a slow or busy machine shows.
+//! Each measurement runs in a separate process, so that its peak memory is its own. A bare binary
+//! heap runs at the same pending sizes in the same run, so that a slow or busy machine is visible.
 
 #![allow(
     clippy::print_stdout,
@@ -33,11 +33,12 @@ use comfy_table::{LineStyle, Table, TableStyle};
 
 use child::Measurement;
 
-/// Measures the simulator beside the machine's yardstick.
+/// Measure the simulator and a baseline of the machine.
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {
-    /// Times that each measurement runs; the best counts, since noise only ever adds.
+    /// Times that each measurement runs; the fastest counts, because disturbances only slow a run
+    /// down.
     #[arg(long, default_value_t = 5)]
     repeat: u32,
     /// Only measurements whose name contains this.
@@ -49,13 +50,13 @@ struct Arguments {
     /// Do not count instructions, which needs valgrind and takes some minutes.
     #[arg(long)]
     no_instructions: bool,
-    /// Run this one measurement here, and print it as a line of JSON.
+    /// Run this one measurement in this process, and print it as a line of JSON.
     #[arg(long, hide = true)]
     child: Option<String>,
-    /// With `--child`: as little as its instructions can be told from.
+    /// With `--child`: the shortest run from which instructions can be counted.
     #[arg(long, hide = true)]
     brief: bool,
-    /// Accepted, since `cargo bench` passes it.
+    /// Accepted, because `cargo bench` passes it.
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -77,11 +78,11 @@ fn main() -> ExitCode {
         let before = names.len();
         names.retain(|name| !live::is_one(name));
         if names.len() < before {
-            eprintln!("skipped: what begins with \"live:\", since {obstacle}");
+            eprintln!("skipped: measurements that begin with \"live:\", because {obstacle}");
         }
     }
     for name in names {
-        // They take turns of their own.
+        // Live measurements take turns by themselves.
         let repeat = if live::is_one(&name) { 1 } else { arguments.repeat };
         match child::best_of(&name, repeat) {
             Ok(mut measurement) => {
@@ -166,6 +167,7 @@ fn print_table(rows: &[Measurement]) {
     }
     println!("{table}");
     println!(
-        "best of several runs; each in its own process; `heap` and `wheel`: one pop and one push an event at that pending size"
+        "best of several runs; each in its own process; `heap` and `wheel`: \
+         one pop and one push an event at that pending size"
     );
 }

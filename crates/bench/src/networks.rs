@@ -1,4 +1,4 @@
-//! The networks that are measured.
+//! The measured networks.
 
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use lastmile_queueing::spec::Spec;
 use lastmile_tcp::{Config, Variant};
 use lastmile_units::{BitRate, Duration, Instant};
 
-/// A dumbbell: `flows` senders on one side, their receivers on the other, one queue of `packets` each way between them.
+/// A dumbbell: `flows` senders on one side, their receivers on the other, one queue of `packets`
+/// each way between them.
 pub(crate) struct Dumbbell {
     pub(crate) flows: u32,
     pub(crate) down: BitRate,

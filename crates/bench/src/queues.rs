@@ -1,8 +1,9 @@
-//! What a packet costs in each discipline, at few flows and at many: nanoseconds, and instructions where they can be counted.
+//! The cost of a packet in each discipline, with few flows and with many: nanoseconds, and
+//! instructions if they can be counted.
 //!
-//! Every discipline gets the same packets: so many wait, from every flow, and for each that comes one leaves. Time goes on by
-//! a fixed step a packet, and, in a shaper that has nothing to send yet, until it has. Those that regulate ACKs also get a load
-//! of nothing else.
+//! Every discipline gets equal packets: a constant number wait, from every flow, and each arrival
+//! releases one. Time advances by a fixed step per packet, and in a shaper without tokens until a
+//! packet can be sent. ACK regulators are also measured with a load of ACKs only.
 
 use std::hint::black_box;
 use std::time::Instant as Clock;
@@ -18,24 +19,26 @@ use crate::costs::{self, Cost};
 use crate::disciplines;
 
 const FLOWS: [u32; 3] = [1, 100, 10_000];
-/// Packets that wait, if the discipline lets them: two of each flow where there are most.
+/// Packets that wait, if the discipline allows it: two of each flow in the case with most flows.
 const STANDING: u64 = 20_000;
-/// Time between two packets: with those of [`SIZES`] a line of cells at 1.3 Gbit/s, and a wait of 100 ms.
+/// Time between two packets: with packets of [`SIZES`] a line of cells at 1.3 Gbit/s, and a delay
+/// of 100 ms.
 const STEP: Duration = Duration::from_us(5);
-/// Packets before the clock starts: until those that wait at the start have left, and CoDel's first interval is over.
+/// Packets before the measurement: until the initial backlog has departed, and CoDel's first
+/// interval is over.
 const WARM_UP: u64 = 2 * STANDING;
 const BATCH: u64 = 10_000;
 const BATCHES: u32 = 20;
-/// Drawn with equal chances. The first is a pure ACK.
+/// Sizes drawn with equal probability. The first is a pure ACK.
 const SIZES: [u16; 3] = [40, 576, 1500];
 const SEGMENT: u32 = 1460;
 
-/// What comes.
+/// The arriving packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Load {
     /// Packets of [`SIZES`].
     Mixed,
-    /// Pure ACKs, each for one more segment of its flow.
+    /// Pure ACKs, each acknowledging one more segment of its flow.
     Acks,
 }
 
@@ -63,7 +66,7 @@ fn name(discipline: &str, load: Load, flows: u32) -> String {
     format!("queue: {discipline}, {}, at {flows} flow{plural}", load.name())
 }
 
-/// `brief`: one batch, for a run whose instructions are counted.
+/// `brief` selects one batch, for counting instructions.
 pub(crate) fn run(wanted: &str, brief: bool) -> Option<Measurement> {
     let (row, load, flows) = disciplines::all().into_iter().find_map(|row| {
         let each = row.loads.iter().flat_map(|load| FLOWS.map(|flows| (*load, flows)));
@@ -92,12 +95,12 @@ pub(crate) fn run(wanted: &str, brief: bool) -> Option<Measurement> {
 /// The function whose instructions count.
 pub(crate) const COUNTED: &str = "lastmile_bench::queues::serve_a_batch";
 
-/// Instructions a packet, of those of one batch.
+/// Instructions per packet, from those of one batch.
 pub(crate) fn per_packet(instructions: u64) -> f64 {
     instructions as f64 / BATCH as f64
 }
 
-// A symbol of its own, so that its instructions can be told from those before.
+// A function of its own, so that callgrind can count its instructions separately.
 #[inline(never)]
 fn serve_a_batch(served: &mut Served) {
     for _ in 0..BATCH {
@@ -111,7 +114,7 @@ fn warm_up(served: &mut Served) {
     }
 }
 
-/// A discipline, and those who send through it.
+/// A discipline, and the flows that send through it.
 struct Served {
     queue: Node<Meta>,
     load: Load,
@@ -145,8 +148,8 @@ impl Served {
         }
     }
 
-    /// One packet comes. What is more than may wait leaves; where packets go in favour of others so that less waits, one leaves
-    /// for every two that come.
+    /// One packet arrives, and the backlog above the limit departs. If packets are dropped in
+    /// favour of others, so that the backlog shrinks, one departs for every two arrivals.
     fn serve(&mut self) {
         self.now += STEP;
         let packet = self.packet();
@@ -177,13 +180,13 @@ impl Served {
         packets.as_u64()
     }
 
-    /// The flows send in turn, not in the order of their numbers.
+    /// The next packet. The flows send in a scattered order, not by their numbers.
     fn packet(&mut self) -> Meta {
         const STRIDE: u64 = 7_919;
         let flows = u64::from(self.flows);
         let (turn, flow) = (self.came / flows, self.came * STRIDE % flows);
         let number = SeqNumber::new((turn as u32).wrapping_mul(SEGMENT));
-        // Who only acknowledges stays at his sequence number.
+        // A flow of pure ACKs has a constant sequence number.
         let (ip_len, seq) = match self.load {
             Load::Mixed => (self.sizes[self.came as usize % self.sizes.len()], number),
             Load::Acks => (SIZES[0], SeqNumber::new(0)),
@@ -203,11 +206,12 @@ impl Served {
     }
 }
 
-/// A row for each discipline and load, the numbers of flows beside one another.
+/// One row for each discipline and load, with a column per number of flows.
 pub(crate) fn print_table(rows: &[Measurement]) {
     let costs: Vec<&Cost> = rows.iter().filter_map(|row| row.queue.as_ref()).collect();
     let legend = format!(
-        "a packet in and a packet out, at so many flows; {STANDING} packets wait; mixed: 40, 576 and 1500 bytes, acks: pure ACKs"
+        "a packet in and a packet out, by the number of flows; {STANDING} packets wait; mixed: 40, 576 and 1500 bytes, \
+         acks: pure ACKs"
     );
     costs::print_table(&costs, ["discipline", "load"], FLOWS, &legend);
 }

@@ -1,4 +1,4 @@
-//! Whole simulations: the goals of the project, and the cost of a packet against the number of flows.
+//! Whole simulations: the goals of the project, and the cost of a packet by the number of flows.
 
 use std::time::Instant as Clock;
 
@@ -9,7 +9,7 @@ use lastmile_units::{BitRate, Duration};
 use crate::child::{Measurement, peak_bytes, resident_bytes};
 use crate::networks::Dumbbell;
 
-/// Flows share the bottleneck so that each gets this much, whatever their number.
+/// The share of each flow in the bottleneck, for any number of flows.
 const PER_FLOW_KBIT: u64 = 1_000;
 const FLOWS: [u32; 4] = [10, 100, 1_000, 100_000];
 
@@ -63,7 +63,8 @@ fn network(name: &str) -> Option<(Network, bool)> {
     Some((network, false))
 }
 
-/// True for a run that is short enough to count its instructions, a hundred times slower.
+/// True for a run that is short enough to count its instructions, which takes a hundred times
+/// longer.
 pub(crate) fn is_short(name: &str) -> bool {
     name.starts_with("(c)") || name == scaling(10) || name == scaling(1_000)
 }

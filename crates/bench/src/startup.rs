@@ -8,7 +8,7 @@ use crate::child::Measurement;
 
 const NAME: &str = "start-up: lastmile overhead --size 40";
 
-/// The one measurement, if the program has been built beside this one.
+/// The one measurement, if the program has been built next to this one.
 pub(crate) fn names() -> Vec<String> {
     program().map(|_| NAME.to_owned()).into_iter().collect()
 }

@@ -1,4 +1,4 @@
-//! The packets that a datapath is measured with: data, pure ACKs and UDP of so many flows.
+//! The packets for measuring a datapath: data, pure ACKs and UDP of many flows.
 
 use std::net::Ipv4Addr;
 
@@ -7,19 +7,20 @@ use lastmile_packet::{
     FlowAddresses, Frame, IpAddresses, Meta, Options, Protocol, SeqNumber, TcpFlags, header_len, write_packet,
 };
 
-/// The addresses of the link, and IPv4.
+/// Ethernet addresses and the EtherType of IPv4.
 const LINK: [u8; LINK_LEN] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
 const LINK_LEN: usize = 14;
 const SOURCE_AT: usize = LINK_LEN + 12;
 const TRANSPORT_AT: usize = LINK_LEN + 20;
 const SEQ_AT: usize = LINK_LEN + 24;
 const ACK_AT: usize = LINK_LEN + 28;
-/// Payload of a full segment: how far numbers go on.
+/// Payload of a full segment, by which sequence numbers grow.
 const SEGMENT: u32 = 1448;
-/// Prime, so that flows send in turn and not in the order of their numbers.
+/// A prime, so that flows send in a scattered order, not by their numbers.
 const STRIDE: u64 = 7_919;
 
-/// Of four packets two are TCP data, one is a pure ACK with timestamps (52 bytes), one is UDP. Data and UDP are of one size.
+/// Of four packets two are TCP data, one is a pure ACK with timestamps (52 bytes), one is UDP. Data
+/// and UDP are of one size.
 pub(crate) struct Traffic {
     templates: [Vec<u8>; 4],
     flows: u64,
@@ -27,14 +28,14 @@ pub(crate) struct Traffic {
 }
 
 impl Traffic {
-    /// Packets of `ip_len` bytes, of so many flows: a multiple of four, or one of each protocol.
+    /// Packets of `ip_len` bytes, of `flows` flows: a multiple of four, or one of each protocol.
     pub(crate) fn new(ip_len: u16, flows: u32) -> Self {
         let [data, ack, udp] = [(Protocol::Tcp, ip_len), (Protocol::Tcp, 52), (Protocol::Udp, ip_len)]
             .map(|(protocol, ip_len)| template(protocol, ip_len));
         Self { templates: [data.clone(), ack, data, udp], flows: flows.into(), number: 0 }
     }
 
-    /// The next frame, with right checksums: the way looks at them.
+    /// The next frame, with right checksums, because the datapath verifies them.
     #[inline]
     pub(crate) fn next(&mut self) -> &mut [u8] {
         let (turn, flow) = (self.number / self.flows, self.number * STRIDE % self.flows);
@@ -45,20 +46,20 @@ impl Traffic {
         put(template, SOURCE_AT, (10 << 24) + flow as u32, &[LINK_LEN + 10, checksum_at]);
         if is_tcp {
             let sent = (turn as u32).wrapping_mul(SEGMENT);
-            // Who only acknowledges stays at his sequence number.
+            // A flow of pure ACKs has a constant sequence number.
             let at = if template.len() == LINK_LEN + 52 { ACK_AT } else { SEQ_AT };
             put(template, at, sent, &[checksum_at]);
         }
         template
     }
 
-    /// So many frames, each with memory of its own.
+    /// `count` frames, each in its own memory.
     pub(crate) fn frames(mut self, count: usize) -> Vec<Frame> {
         (0..count).map(|_| Frame::ethernet(self.next().to_vec()).0).collect()
     }
 }
 
-/// Puts a number into a frame, and mends the checksums at these places for it.
+/// Writes a number into a frame, and updates the checksums at these offsets.
 #[inline]
 fn put(frame: &mut [u8], at: usize, number: u32, checksums: &[usize]) {
     let removed = Sum::ZERO.bytes(&frame[at..at + 4]);

@@ -1,5 +1,5 @@
-//! The machine's yardstick: a bare binary heap of 24-byte events, popped and pushed at a constant pending size, beside the
-//! timing wheel under the same load.
+//! The baseline of the machine: a bare binary heap of 24-byte events, popped and pushed at a
+//! constant pending size, and the timing wheel under the same load.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,7 +14,7 @@ use crate::child::Measurement;
 
 const PENDING: [usize; 4] = [10, 1_000, 100_000, 1_000_000];
 const ROUNDS: u64 = 4_000_000;
-/// Mean time to the next event, whatever the pending size: a second of simulated time.
+/// Mean time to the next event, independent of the pending size: a second of simulated time.
 const MEAN: Duration = Duration::from_ms(1_000);
 
 pub(crate) fn names() -> Vec<String> {
@@ -35,7 +35,7 @@ pub(crate) fn run(name: &str) -> Option<Measurement> {
     Some(Measurement::of_events(name, wall_s, ROUNDS))
 }
 
-/// The same random spans for both, drawn before the clock starts.
+/// Equal random spans for both, drawn before the measurement.
 fn spans() -> Vec<Duration> {
     let mut random = Stream::new(1, "yardstick");
     (0..65_536).map(|_| random.exponential(MEAN)).collect()

@@ -1,4 +1,5 @@
-//! One file a command. Each has its `Arguments`, as clap reads them, and a `run` that does the job.
+//! One file per command. Each has its `Arguments`, which clap reads, and a `run` that executes the
+//! command.
 
 pub(crate) mod analyse;
 pub(crate) mod compare;

@@ -1,4 +1,4 @@
-//! How a command ends: exit codes and failures.
+//! Exit codes and failures of commands.
 
 use std::fmt;
 use std::io;
@@ -6,18 +6,18 @@ use std::process::ExitCode;
 
 use lastmile_scenario::Report;
 
-/// What the exit code says.
+/// The meaning of the exit code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Exit {
-    /// The job was done.
+    /// The command succeeded.
     Done,
-    /// The job was done, and its answer is no: a claim not shown, a limit not met.
+    /// The command succeeded, and its answer is no: a claim not shown, a limit not met.
     No,
-    /// The job could not be done.
+    /// The command failed.
     CouldNotRun,
-    /// A signal of this number stopped it. Nothing is left under a final name.
+    /// A signal of this number stopped it. No partial file has a final name.
     Interrupted(u8),
-    /// What a command that ran behind an emulated line ended with.
+    /// The exit code of the command that ran behind an emulated line.
     Command(u8),
 }
 
@@ -27,7 +27,7 @@ impl From<Exit> for ExitCode {
             Exit::Done => Self::SUCCESS,
             Exit::No => Self::from(1),
             Exit::CouldNotRun => Self::from(2),
-            // As shells report a process that died of a signal: 130 for SIGINT.
+            // As shells report a process that a signal ended: 130 for SIGINT.
             Exit::Interrupted(signal) => Self::from(128_u8.saturating_add(signal)),
             Exit::Command(status) => Self::from(status),
         }
@@ -37,16 +37,17 @@ impl From<Exit> for ExitCode {
 /// Why a command ends early.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Something that the user gave cannot be used.
+    /// An invalid input of the user.
     Wrong {
-        /// What is wrong, in one line.
+        /// The error, in one line.
         message: String,
-        /// What would be right, in one line.
+        /// The expected form, in one line.
         hint: Option<String>,
     },
-    /// A file that was read is wrong. Says itself where, and what would be right.
+    /// An invalid file. The report includes the position and the expected form.
     Report(Report),
-    /// Whoever reads standard output has gone: `lastmile overhead | head -1`. No error.
+    /// The reader of standard output has closed it: `lastmile overhead | head -1`. This is no
+    /// error.
     ReaderGone,
 }
 
@@ -56,7 +57,7 @@ impl Failure {
         Self::Wrong { message: message.to_string(), hint: None }
     }
 
-    /// The same with what would be right.
+    /// A copy with the expected form.
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
         match self {
             Self::Wrong { message, .. } => Self::Wrong { message, hint: Some(hint.into()) },
@@ -93,7 +94,7 @@ impl From<lastmile_lab::Error> for Failure {
         let hint = match &error {
             Error::NoEnds { .. } => Some("name the two ends of the line: --between CLIENT,SERVER".to_owned()),
             Error::NoEndsOfTraffic { .. } => {
-                Some("name the nodes that the two hosts stand for: --between CLIENT,SERVER".to_owned())
+                Some("name the nodes of the two hosts: --between CLIENT,SERVER".to_owned())
             }
             other => other.hint(),
         };
@@ -105,5 +106,5 @@ impl From<lastmile_lab::Error> for Failure {
     }
 }
 
-/// What a command returns.
+/// The result of a command.
 pub(crate) type Result<T = Exit> = std::result::Result<T, Failure>;

@@ -1,4 +1,5 @@
-//! Where results will go, looked at before anything runs: what cannot be written then need not be computed.
+//! Folders for results, checked before anything runs, so that no result is computed that cannot be
+//! written.
 
 use std::fs;
 use std::io;
@@ -8,27 +9,27 @@ use lastmile_results::atomic::AtomicFile;
 
 use crate::failure::{Failure, Result};
 
-/// Folders that are there, and take the files that are meant for them. Those that were made for it and are still empty go again with this
-/// value.
+/// Existing folders that can hold their files. Dropping the value removes those that it created and
+/// that are still empty.
 #[derive(Debug, Default)]
 pub(crate) struct Folders {
-    /// The outer ones first.
+    /// Outer folders first.
     made: Vec<PathBuf>,
 }
 
 impl Folders {
-    /// A folder, made if it is not there, in which files of these names can be written. `named_by` is what gives it its name, or them theirs:
-    /// `--out`, for one.
+    /// Prepares a folder in which files of these names can be written, and creates it if necessary.
+    /// `named_by` is the option that determines the names, such as `--out`.
     ///
     /// # Errors
-    /// What the file system refuses.
+    /// Errors of the file system.
     pub(crate) fn prepare(&mut self, folder: &Path, names: &[&str], named_by: &str) -> Result<()> {
         let missing: Vec<PathBuf> = folder
             .ancestors()
             .take_while(|path| !path.as_os_str().is_empty() && !path.exists())
             .map(Path::to_owned)
             .collect();
-        // Some of them may be made before one cannot be.
+        // Some of them may be created before an error.
         self.made.extend(missing.into_iter().rev());
         fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error, named_by))?;
         for name in names {
@@ -38,10 +39,10 @@ impl Folders {
         Ok(())
     }
 
-    /// The same for one file.
+    /// Prepares the folder of one file.
     ///
     /// # Errors
-    /// As [`Folders::prepare`].
+    /// Errors of the file system.
     pub(crate) fn prepare_file(&mut self, path: &Path, named_by: &str) -> Result<()> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         self.prepare(folder, &[], named_by)?;
@@ -52,7 +53,7 @@ impl Folders {
 impl Drop for Folders {
     fn drop(&mut self) {
         for folder in self.made.iter().rev() {
-            // One that is not empty stays.
+            // A folder with contents stays.
             let _ = fs::remove_dir(folder);
         }
     }

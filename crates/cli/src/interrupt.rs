@@ -1,8 +1,10 @@
-//! SIGINT, SIGTERM, and SIGHUP unless nohup(1) or another has this process ignore it: they ask the program to stop.
+//! SIGINT, SIGTERM, and SIGHUP (unless nohup(1) or another made this process ignore it) ask the
+//! program to stop.
 //!
-//! The first is noted, and the command stops between two steps. A step that has not heard it after [`PATIENCE`] is cut off; a command with
-//! nothing to end in order is cut off at once. The second signal, whichever of the three it is, ends the program at once. Neither leaves
-//! a file half-written under a final name.
+//! The first signal is recorded, and the command stops between two steps. A step that does not
+//! notice it within [`PATIENCE`] is cut off. A command without orderly end is cut off at once. The
+//! second signal, of any of the three kinds, ends the program at once. No partial file has a final
+//! name in either case.
 
 use std::io::{self, Read as _};
 use std::os::unix::net::UnixStream;
@@ -17,40 +19,41 @@ use signal_hook::{flag, low_level};
 
 use crate::failure::{Exit, Failure};
 
-/// How long a command may go on after a signal.
+/// The longest time that a command may continue after a signal.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What all commands of the process share.
+/// The state that all commands of the process share.
 static HEARD: OnceLock<Heard> = OnceLock::new();
-/// Held while [`HEARD`] is made.
+/// Locked while [`HEARD`] is created.
 static MAKING: Mutex<()> = Mutex::new(());
 
-/// The signal that came, and who listens.
+/// The signal that was received, and the guards.
 struct Heard {
-    /// 0 until one comes.
+    /// 0 for no signal.
     signal: Arc<AtomicUsize>,
-    /// Guards that are alive, by [`Manner`].
+    /// Number of living guards, by [`Manner`].
     guards: [AtomicUsize; 2],
 }
 
-/// How a command ends.
+/// The way in which a command ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Manner {
-    /// By itself, as soon as it looks.
+    /// By itself, when it checks for the signal.
     InOrder,
-    /// It never looks.
+    /// At once; it does not check.
     AtOnce,
 }
 
-/// Whether the user wants the program to stop. While it lives, a command that does not stop by itself is cut off.
+/// Whether the user wants the program to stop. While the value lives, a command that does not stop
+/// by itself is cut off.
 #[derive(Debug)]
 pub(crate) struct Interrupt(Manner);
 
 impl Interrupt {
-    /// From now on, the first signal is noted instead of ending the program.
+    /// From now on, the first signal is recorded instead of ending the program.
     ///
     /// # Errors
-    /// When the system refuses handlers, descriptors or a thread.
+    /// The system refuses handlers, descriptors or a thread.
     pub(crate) fn watch() -> Result<Self, Failure> {
         Self::new(Manner::InOrder)
     }
@@ -58,15 +61,16 @@ impl Interrupt {
     /// From now on, the first signal ends the program without unfinished files.
     ///
     /// # Errors
-    /// As [`Interrupt::watch`].
+    /// The system refuses handlers, descriptors or a thread.
     pub(crate) fn at_once() -> Result<Self, Failure> {
         Self::new(Manner::AtOnce)
     }
 
-    /// From now on, the second signal ends the program at once, also while somebody else handles the first.
+    /// From now on, the second signal ends the program at once, also while other code handles the
+    /// first.
     ///
     /// # Errors
-    /// As [`Interrupt::watch`].
+    /// The system refuses handlers, descriptors or a thread.
     pub(crate) fn note() -> Result<(), Failure> {
         heard().map(drop)
     }
@@ -77,7 +81,7 @@ impl Interrupt {
         Ok(Self(manner))
     }
 
-    /// How the program is to end, if a signal has come.
+    /// The exit code after a signal; `None` without a signal.
     pub(crate) fn requested(&self) -> Option<Exit> {
         HEARD.get().and_then(Heard::exit)
     }
@@ -118,15 +122,17 @@ fn listen() -> io::Result<&'static Heard> {
     let asked = Arc::new(AtomicBool::new(false));
     let signals = [SIGINT, SIGTERM].into_iter().chain((!ignores(SIGHUP)).then_some(SIGHUP));
     for number in signals {
-        // The note first: from the first registration on, the system leaves the signal to the handlers that there are.
+        // The recording handler first: from the first registration on, the system calls only the
+        // registered handlers.
         let which = usize::try_from(number).expect("signals are numbered from 1");
         flag::register_usize(number, Arc::clone(&signal), which)?;
         low_level::pipe::register(number, bell.try_clone()?)?;
-        // Handlers run in the order of registration: the first signal finds the flag down and passes, the second ends.
+        // Handlers run in the order of registration: the first signal finds the flag cleared and
+        // passes, the second ends the program.
         flag::register_conditional_shutdown(number, 128 + number, Arc::clone(&asked))?;
         flag::register(number, Arc::clone(&asked))?;
     }
-    // Beyond the limit of file sizes a write is an error, and leaves no file.
+    // A write above the limit of file sizes is then an error, and leaves no file.
     flag::register(SIGXFSZ, Arc::default())?;
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         let rung = ear.read_exact(&mut [0]);
@@ -137,7 +143,7 @@ fn listen() -> io::Result<&'static Heard> {
     Ok(HEARD.get_or_init(|| Heard { signal, guards: Default::default() }))
 }
 
-/// Ends the program if a command is at work that does not hear the signal.
+/// Ends the program if the running command does not notice the signal.
 fn cut_off() {
     let Some(heard) = HEARD.get() else { return };
     if heard.has(Manner::InOrder) {
@@ -166,7 +172,7 @@ fn ignores(signal: i32) -> bool {
 mod tests {
     use super::*;
 
-    /// The runtime of Rust ignores SIGPIPE, and nothing ignores SIGTERM here.
+    /// The runtime of Rust ignores SIGPIPE, and nothing in this process ignores SIGTERM.
     #[cfg(target_os = "linux")]
     #[test]
     fn an_ignored_signal_is_seen() {

@@ -1,9 +1,9 @@
 //! The lastmile command: reads the command line, calls the crates below, prints what they return.
 //!
-//! Data goes to standard output, talk to standard error. The exit code is 0 when the job was done, 1 when the job's answer is
-//! no, 2 when it could not run, 130 when it was interrupted ([`failure::Exit`]).
+//! Data goes to standard output, messages to standard error. The exit code is 0 for success, 1 if
+//! the command's answer is no, 2 for a failure, 130 for an interrupt ([`failure::Exit`]).
 
-// The comments on arguments are their help texts, in which [access] is a table of a file.
+// Doc comments on arguments are their help texts, in which [access] is a table of a file.
 #![allow(rustdoc::broken_intra_doc_links)]
 
 mod bytes;
@@ -26,8 +26,9 @@ use crate::printer::Printer;
 
 /// The laboratory and optimizer for TCP over asymmetric access lines.
 ///
-/// Simulates a line with its encapsulation, queues and traffic, carries real packets through the same code, and compares
-/// published results with its own. Rates are rates of the line, headers and cells included.
+/// Simulates a line with its encapsulation, queues and traffic, carries real packets through the
+/// same code, and compares published results with its own. Rates are rates of the line, headers and
+/// cells included.
 #[derive(Parser)]
 #[command(name = "lastmile", version, max_term_width = 100, arg_required_else_help = true)]
 struct Arguments {
@@ -59,12 +60,12 @@ fn main() -> ExitCode {
     let mut printer = Printer::new();
     #[cfg(target_os = "linux")]
     if lastmile_live::streams::output_was_closed() {
-        let closed = Failure::new("standard output is closed").hint("send it to /dev/null if nobody is to read it");
+        let closed = Failure::new("standard output is closed").hint("redirect it to /dev/null to discard the output");
         return printer.failure(&closed).into();
     }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        // A closed standard error leaves nobody to tell.
+        // With standard error closed there is no reader.
         Err(error) if error.use_stderr() => {
             let command = std::env::args_os().nth(1).unwrap_or_default();
             if let Some(removed) = removed::removed(&command.to_string_lossy(), &error) {

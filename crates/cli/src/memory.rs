@@ -1,4 +1,4 @@
-//! How much memory simulations may take together: counted before they begin, and watched while they go on.
+//! Memory of simulations: estimated before they begin, and checked while they run.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -16,15 +16,16 @@ use lastmile_units::ByteCount;
 use crate::failure::{Failure, Result};
 use crate::printer::Printer;
 
-/// From so much on, what a command will need is told before it begins.
+/// The expected need from which a command reports it before it begins.
 const WORTH_TELLING: u64 = 1 << 30;
-/// A sample of a series.
+/// Bytes of a sample of a series.
 const SAMPLE: u64 = 16;
 
-/// What the user grants.
+/// The user's limit.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Grant {
-    /// Memory that the simulations may take together; what would need more is refused, and what comes to need more is ended
+    /// Memory for all simulations together; a run with a larger need is refused, and one that
+    /// exceeds it later is ended
     #[arg(long, value_name = "SIZE", default_value = "4 GiB")]
     memory: ByteCount,
 }
@@ -43,31 +44,31 @@ pub(crate) struct Memory {
 
 #[derive(Default)]
 struct State {
-    /// By run: what it holds.
+    /// The memory of each run.
     runs: BTreeMap<usize, Share>,
-    /// The limit is passed: every run ends.
+    /// Set when the limit is exceeded: every run ends.
     passed: Option<Failure>,
 }
 
-/// What a run holds.
+/// The memory of a run.
 struct Share {
     bytes: u64,
-    /// The largest part of it, in words, and what would be less.
+    /// The largest part of it, in words, and a setting with a smaller need.
     most: Option<(u64, String, &'static str)>,
 }
 
-/// The run is to end, since the limit is passed. [`Memory::outcome`] tells why.
+/// The run must end, because the limit is exceeded. [`Memory::outcome`] has the reason.
 #[derive(Debug)]
 pub(crate) struct Passed;
 
 impl Memory {
-    /// All that is granted.
+    /// A new limit, without runs.
     pub(crate) fn new(grant: &Grant) -> Self {
         Self { limit: grant.memory.as_u64(), state: Mutex::default() }
     }
 
-    /// Refuses runs that need too much, and tells of those that need a lot. What is kept of each is counted for all, the rest for so many
-    /// as run at a time.
+    /// Refuses runs that need too much, and reports large needs. Stored results count for all runs,
+    /// the rest for the number of concurrent runs.
     pub(crate) fn admit(
         &self,
         scenarios: &[Scenario],
@@ -102,7 +103,7 @@ impl Memory {
         Err(Failure::Report(Report::of(Diagnostic::error(place.clone(), message).about(key.clone()).hint(hint))))
     }
 
-    /// Looks at what a run holds.
+    /// Checks the memory of a run.
     pub(crate) fn look(
         &self,
         run: usize,
@@ -119,7 +120,7 @@ impl Memory {
             return Err(Passed);
         }
         let counted = state.runs.values().fold(0_u64, |sum, share| sum.saturating_add(share.bytes));
-        // What is not counted is seen at last by what the process takes.
+        // Memory that is not counted shows in the size of the process.
         let taken = counted.max(resident().unwrap_or(0));
         if taken <= self.limit {
             return Ok(());
@@ -138,13 +139,13 @@ impl Memory {
         Err(Passed)
     }
 
-    /// A run is over, and this is kept of it.
+    /// Records that a run has ended, and the memory of its results.
     pub(crate) fn keep(&self, run: usize, outcome: &Outcome) {
         let samples: u64 = outcome.series.iter().map(|series| series.points.len() as u64).sum();
         self.state().runs.insert(run, Share { bytes: samples * SAMPLE, most: None });
     }
 
-    /// Why the runs ended, if it was for want of memory.
+    /// The error if the runs ended for lack of memory.
     pub(crate) fn outcome(&self) -> Result<()> {
         self.state().passed.take().map_or(Ok(()), Err)
     }
@@ -154,7 +155,7 @@ impl Memory {
     }
 }
 
-/// What is held, with the names of links.
+/// The held objects, with the names of links.
 fn words(held: &Held, network: &Network) -> String {
     let Held { holder, count, .. } = held;
     let name = |link: usize| &network.links[link].name;
@@ -165,11 +166,11 @@ fn words(held: &Held, network: &Network) -> String {
         Holder::Series => format!("{count} samples of series"),
         Holder::Probes => format!("{count} replies to pings and web users"),
         Holder::Flows => format!("{count} flows"),
-        Holder::Snapshots => format!("{count} entries of what flows and links had done when the traffic changed"),
+        Holder::Snapshots => format!("{count} entries for flows and links at changes of the traffic"),
     }
 }
 
-/// What would hold less.
+/// A setting with a smaller need.
 fn remedy(held: &Held) -> &'static str {
     match held.holder {
         Holder::Queue(_) => "a smaller limit of that queue, less traffic, or a shorter duration",
@@ -182,15 +183,16 @@ fn remedy(held: &Held) -> &'static str {
     }
 }
 
-/// What the process has in memory: the second number of proc_pid_statm(5), in pages.
+/// Resident memory of the process: the second number of proc_pid_statm(5), in pages.
 fn resident() -> Option<u64> {
-    /// Of all machines that lastmile runs on but few; with larger pages the limit is found a little late.
+    /// The page size of nearly all machines that lastmile runs on; with larger pages the limit is
+    /// noticed slightly later.
     const PAGE: u64 = 4096;
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
     Some(statm.split(' ').nth(1)?.parse::<u64>().ok()? * PAGE)
 }
 
-/// `3.2 GiB`.
+/// An amount such as `3.2 GiB`.
 #[expect(clippy::cast_precision_loss, reason = "for the eye only")]
 fn amount(bytes: u64) -> String {
     let unit = |name: &str, size: u64| format!("{:.3} {name}", bytes as f64 / size as f64);

@@ -1,4 +1,4 @@
-//! Jobs on several threads, whose results come in the order of the jobs whoever ends first.
+//! Jobs on several threads, with results in the order of the jobs.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-/// Does `count` jobs on so many threads, each job on one; what they return comes in their order. By default a thread a processor.
+/// Runs `count` jobs on `threads` threads, each job on one, and returns their results in order. The
+/// default is one thread per processor.
 pub(crate) fn in_parallel<T: Send>(
     count: usize,
     threads: Option<NonZeroUsize>,
@@ -20,8 +21,8 @@ pub(crate) fn in_parallel<T: Send>(
     results
 }
 
-/// The same, where each result is handed over as soon as it and all before it are there. With the first that is answered by `false` no
-/// further job begins, and nothing more is handed over.
+/// Runs jobs and passes on each result as soon as it and all before it are complete. After the
+/// first `false` no further job begins, and no further result is passed on.
 pub(crate) fn in_order<T: Send>(
     count: usize,
     threads: Option<NonZeroUsize>,
@@ -37,7 +38,7 @@ pub(crate) fn in_order<T: Send>(
             scope.spawn(move || {
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
-                    // Nobody receives after a panic of the caller.
+                    // The receiver is gone after a panic of the caller.
                     if number >= count || sender.send((number, job(number))).is_err() {
                         return;
                     }

@@ -1,8 +1,9 @@
-//! The terminal: data on standard output, talk on standard error.
+//! The terminal: data on standard output, messages on standard error.
 //!
-//! Colours only on a terminal, and not with `NO_COLOR`; what is piped is plain text. Text may hold names from files, from other programs
-//! and from the command line, so every text for people passes [`shown`], to a terminal and to a pipe alike: [`Printer`] alone adds
-//! escape sequences. Data for programs ([`Printer::exact`], [`Printer::write`], [`Printer::json`]) is written as it is.
+//! Colours appear only on a terminal without `NO_COLOR`; a pipe gets plain text. Text may hold
+//! names from files, from other programs and from the command line. Every text for people therefore
+//! passes [`shown`], to a terminal and to a pipe: only [`Printer`] adds escape sequences. Data for
+//! programs ([`Printer::exact`], [`Printer::write`], [`Printer::json`]) is written unchanged.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -21,7 +22,7 @@ const HEADING: Style = Style::new().bold();
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const HINT: Style = AnsiColor::Cyan.on_default().bold();
 
-/// An error of the command line, with what was typed on it escaped.
+/// An error of the command line, with the user's words escaped.
 pub(crate) fn escaped(mut error: clap::Error) -> clap::Error {
     let hidden = |text: &String| shown::line(text).into_owned();
     let typed = error.context().filter_map(|(kind, value)| match value {
@@ -31,21 +32,23 @@ pub(crate) fn escaped(mut error: clap::Error) -> clap::Error {
     });
     for (kind, value) in typed.collect::<Vec<_>>() {
         if error.insert(kind, value.clone()).is_some_and(|before| before != value) {
-            // Hints have it in them, and styles.
+            // Hints repeat the user's words, and have styles.
             error.remove(ContextKind::Suggested);
         }
     }
     error
 }
 
-/// Lines that fill a terminal, in place of what is on it.
+/// Lines that replace the contents of a terminal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Screen(String);
 
 impl Screen {
-    /// `text` on a terminal of this size: lines are cut to it, so that the first one stays where it is.
+    /// `text` for a terminal of this size: lines are cut to it, so that the terminal does not
+    /// scroll.
     pub(crate) fn new(text: &str, columns: usize, rows: usize) -> Self {
-        // ECMA-48: cursor to the first place (CUP); what is right of a line, and below the last one, goes (EL, ED).
+        // ECMA-48: cursor to the first position (CUP); erase the rest of a line, and below the last
+        // one (EL, ED).
         let mut screen = "\x1b[H".to_owned();
         let text = shown::lines(text);
         let (lines, room) = (text.lines().count(), rows.saturating_sub(1));
@@ -68,7 +71,7 @@ pub(crate) struct Printer {
 }
 
 impl Printer {
-    /// On the process's own streams.
+    /// A printer on the process's own streams.
     pub(crate) fn new() -> Self {
         Self { data: AutoStream::auto(io::stdout()), talk: AutoStream::auto(io::stderr()) }
     }
@@ -85,23 +88,23 @@ impl Printer {
         self.data(&text)
     }
 
-    /// Data for people: text in place of what is on the terminal.
+    /// Data for people: text that replaces the contents of the terminal.
     pub(crate) fn screen(&mut self, screen: &Screen) -> io::Result<()> {
         self.data.write_all(screen.0.as_bytes())?;
         self.data.flush()
     }
 
-    /// Data for people: a line of its own that heads what follows.
+    /// Data for people: a heading on its own line.
     pub(crate) fn heading(&mut self, text: &str) -> io::Result<()> {
         writeln!(self.data, "{HEADING}{}{HEADING:#}", shown::line(text))
     }
 
-    /// Data for programs: text as it is.
+    /// Data for programs: unchanged text.
     pub(crate) fn exact(&mut self, text: &str) -> io::Result<()> {
         self.write(|to| to.write_all(text.as_bytes()))
     }
 
-    /// Data for programs: what `fill` writes, as it is. A terminal gets it as text for people.
+    /// Data for programs: the output of `fill`, unchanged. A terminal gets it as text for people.
     pub(crate) fn write(&mut self, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
         let mut out = io::stdout().lock();
         if out.is_terminal() {
@@ -109,7 +112,7 @@ impl Printer {
             fill(&mut data)?;
             out.write_all(shown::file(&String::from_utf8_lossy(&data)).as_bytes())?;
         } else {
-            // Past the stream that takes escape sequences out.
+            // Not through the stream that removes escape sequences.
             let mut buffered = io::BufWriter::new(&mut out);
             fill(&mut buffered)?;
             buffered.flush()?;
@@ -122,30 +125,30 @@ impl Printer {
         self.write(|to| json::write_pretty(value, to))
     }
 
-    /// Talk: a line.
+    /// A message of one line.
     pub(crate) fn talk(&mut self, line: &str) {
         self.say(&shown::line(line));
     }
 
-    /// Talk: some lines.
+    /// A message of several lines.
     pub(crate) fn talk_lines(&mut self, lines: &str) {
         self.say(&shown::lines(lines));
     }
 
-    /// Writes lines whose text is escaped.
+    /// Writes lines of escaped text.
     fn say(&mut self, lines: &str) {
-        // With standard error closed there is nobody left to tell.
+        // With standard error closed there is no reader.
         let _ = writeln!(self.talk, "{lines}");
     }
 
-    /// Talk: what is odd about a file.
+    /// Warnings about a file.
     pub(crate) fn warnings(&mut self, report: &Report) {
         if !report.is_empty() {
             self.talk_lines(&report.to_string());
         }
     }
 
-    /// Says why a command ended early; returns the exit code for it.
+    /// Prints the reason for an early end, and returns the exit code for it.
     pub(crate) fn failure(&mut self, failure: &Failure) -> Exit {
         match failure {
             Failure::ReaderGone => return Exit::Done,
@@ -160,18 +163,18 @@ impl Printer {
         Exit::CouldNotRun
     }
 
-    /// Columns of the terminal; 120 where standard output is none.
+    /// Columns of the terminal; 120 if standard output is not a terminal.
     pub(crate) fn width(&self) -> u16 {
-        let told = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0);
-        told.filter(|&width| width > 0).unwrap_or(120)
+        let columns = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0);
+        columns.filter(|&width| width > 0).unwrap_or(120)
     }
 
-    /// Rows of the terminal; `None` where standard output is none, or does not say.
+    /// Rows of the terminal; `None` if standard output is not a terminal, or does not report them.
     pub(crate) fn rows(&self) -> Option<u16> {
         terminal_size::terminal_size_of(io::stdout()).map(|(_, height)| height.0).filter(|&rows| rows > 0)
     }
 
-    /// True when somebody watches standard error: only then is there a progress bar.
+    /// True if standard error is a terminal: only then a progress bar is shown.
     pub(crate) fn is_watched(&self) -> bool {
         io::stderr().is_terminal()
     }

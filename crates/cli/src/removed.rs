@@ -4,7 +4,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::failure::Failure;
 
-/// Command, removed option, and what to write in its place.
+/// Command, removed option, and its replacement.
 const REMOVED: [(&str, &str, &str); 4] = [
     ("run", "--remedy", POLICY),
     ("run", "--vary", "lastmile compare --vary KEY=VALUE,..."),
@@ -12,7 +12,7 @@ const REMOVED: [(&str, &str, &str); 4] = [
     ("compare", "--remedies", POLICY),
 ];
 const POLICY: &str = "lastmile compare --policy NAME,...";
-/// A remedy kept the limit of the line's queue. A policy has limits of its own.
+/// A remedy kept the limit of the line's queue. A policy has its own limits.
 const LIMIT: &str =
     "a policy has queues with limits of its own; --vary access.up.queue.kind=fifo,sad,priority keeps that of the file";
 

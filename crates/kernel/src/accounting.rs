@@ -1,20 +1,22 @@
-//! What the kernel is told of a line, so that its shapers count bytes on the wire.
+//! The parameters by which the kernel's shapers count bytes on the wire.
 //!
-//! - `stab` (tc-stab(8)) counts its overhead from the frame that the device sees, tc-cake(8) from the IP packet: on Ethernet 28
-//!   bytes for CAKE are 14 for `stab`, and 10 are -4. Both raise the sum to `mpu`, and it is the same sum.
-//! - `stab` makes ATM cells and knows no PTM. A rate of 64/65 stands for its sync bytes: a class then has its share of the line
-//!   to within the one byte a packet by which a started block of 64 counts as whole.
-//! - Neither knows of OAM cells: rates leave their share out.
-//! - The kernel holds rates in whole bytes a second, so they are rounded down to 8 bit/s.
+//! - `stab` (tc-stab(8)) counts its overhead from the device's frame, tc-cake(8) from the IP
+//!   packet: on Ethernet 28 bytes for CAKE are 14 for `stab`, and 10 are -4. Both raise the sum to
+//!   `mpu`, and it is the same sum.
+//! - `stab` supports ATM cells and not PTM. A rate of 64/65 accounts for the sync bytes: the error
+//!   of a class's share is at most one byte per packet, by which a partial block of 64 counts as
+//!   whole.
+//! - Neither supports OAM cells: rates exclude their share.
+//! - The kernel stores rates in whole bytes a second, so they are rounded down to 8 bit/s.
 //!
-//! A table has one slot a size, up to the largest packet, so that it is exact (tc's own `tsize 512` rounds up to four bytes,
-//! which `mpu` and Ethernet framing show).
+//! A table has one slot per size up to the largest packet, so that it is exact. (tc's default
+//! `tsize 512` rounds up to four bytes, which shows with `mpu` and Ethernet framing.)
 
 use lastmile_linklayer::stab::{Device, StabLinkLayer, StabSpec};
 use lastmile_linklayer::{Framing, LinkLayer};
 use lastmile_units::{BitRate, ByteCount, Limit, WireBytes};
 
-/// How the kernel is to count on one line.
+/// The kernel's byte accounting on one line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Accounting {
     layer: LinkLayer,
@@ -23,34 +25,35 @@ pub struct Accounting {
 }
 
 impl Accounting {
-    /// The least rate that the kernel holds: a byte a second.
+    /// The lowest rate that the kernel stores: a byte a second.
     const LEAST: u64 = 8;
 
-    /// For packets of at most `largest` bytes on a device that sees `device` in front of each.
+    /// The accounting for packets of at most `largest` bytes on the kind of device `device`.
     #[must_use]
     pub const fn new(layer: LinkLayer, device: Device, largest: ByteCount) -> Self {
         Self { layer, device, largest }
     }
 
-    /// The same for another line.
+    /// A copy for another link layer.
     #[must_use]
     pub const fn with_layer(self, layer: LinkLayer) -> Self {
         Self { layer, ..self }
     }
 
-    /// The line.
+    /// The link layer of the line.
     #[must_use]
     pub const fn layer(&self) -> LinkLayer {
         self.layer
     }
 
-    /// The largest packet to expect.
+    /// The largest expected packet.
     #[must_use]
     pub const fn largest(&self) -> ByteCount {
         self.largest
     }
 
-    /// The size table. Over PTM it counts the frame, and [`Accounting::stab_rate`] the sync bytes.
+    /// The size table. Over PTM it counts the frame; [`Accounting::stab_rate`] accounts for the
+    /// sync bytes.
     #[must_use]
     pub fn stab(&self) -> StabSpec {
         let linklayer = match self.layer.framing() {
@@ -58,13 +61,14 @@ impl Accounting {
             Framing::None | Framing::Ptm => StabLinkLayer::Ethernet,
         };
         let overhead = self.device.stab_overhead(self.layer.overhead());
-        // One slot a size: `mtu >> cell_log` has to fit below `tsize` without a shift.
+        // One slot per size: `mtu >> cell_log` must be below `tsize` without a shift.
         let frame = self.layer.frame(self.largest).clamp(2047, u64::from(StabSpec::MAX_SLOTS) - 1);
         let slots = u32::try_from(frame).map_or(StabSpec::MAX_SLOTS, |frame| frame + 1);
         StabSpec { mtu: slots - 1, tsize: slots, mpu: self.layer.min_frame(), overhead, linklayer }
     }
 
-    /// Bytes that the kernel with [`Accounting::stab`] counts for an IP packet: those on the wire, but for the sync bytes of PTM.
+    /// Bytes that the kernel counts for an IP packet with [`Accounting::stab`]: those on the wire,
+    /// without the sync bytes of PTM.
     #[must_use]
     pub const fn counted(&self, ip: ByteCount) -> WireBytes {
         match self.layer.framing() {
@@ -73,23 +77,23 @@ impl Accounting {
         }
     }
 
-    /// What the largest packet counts for.
+    /// Bytes that the kernel counts for the largest packet.
     #[must_use]
     pub const fn largest_counted(&self) -> WireBytes {
         self.counted(self.largest)
     }
 
-    /// The rate to give to HTB where packets have `wire` of the line.
+    /// HTB's rate for packets with the rate `wire` on the line.
     #[must_use]
     pub fn stab_rate(&self, wire: BitRate) -> BitRate {
         let ptm = matches!(self.layer.framing(), Framing::Ptm);
-        held(self.without_oam(wire), if ptm { (64, 65) } else { (1, 1) })
+        whole_bytes(self.without_oam(wire), if ptm { (64, 65) } else { (1, 1) })
     }
 
-    /// The rate to give to CAKE, which counts PTM itself.
+    /// CAKE's rate for packets with the rate `wire` on the line. CAKE counts PTM itself.
     #[must_use]
     pub fn cake_rate(&self, wire: BitRate) -> BitRate {
-        held(self.without_oam(wire), (1, 1))
+        whole_bytes(self.without_oam(wire), (1, 1))
     }
 
     fn without_oam(&self, wire: BitRate) -> u64 {
@@ -97,7 +101,7 @@ impl Accounting {
         user.unwrap_or(wire).as_bps()
     }
 
-    /// Options of tc-cake(8): framing, overhead, least frame.
+    /// Options of tc-cake(8): framing, overhead, minimum frame.
     #[must_use]
     pub fn cake(&self) -> Vec<String> {
         let framing = match self.layer.framing() {
@@ -112,7 +116,8 @@ impl Accounting {
         options
     }
 
-    /// Bytes that the kernel counts for as many IP bytes in packets of the largest size: limits in bytes are counted so.
+    /// Bytes that the kernel counts for this number of IP bytes in packets of the largest size, for
+    /// limits in bytes.
     #[must_use]
     pub fn counted_limit(&self, ip: ByteCount) -> u64 {
         let counted = u128::from(ip.as_u64()) * u128::from(self.largest_counted().as_u64());
@@ -120,7 +125,7 @@ impl Accounting {
         u64::try_from(counted).unwrap_or(u64::MAX).max(self.largest_counted().as_u64())
     }
 
-    /// A limit as the kernel counts bytes.
+    /// A limit in the bytes that the kernel counts.
     #[must_use]
     pub fn bytes(&self, limit: Limit) -> u64 {
         match limit {
@@ -131,7 +136,7 @@ impl Accounting {
         }
     }
 
-    /// A limit in packets, those of the largest size.
+    /// A limit in packets of the largest size.
     #[must_use]
     pub fn packets(&self, limit: Limit) -> u64 {
         match limit {
@@ -140,12 +145,14 @@ impl Accounting {
         }
     }
 
-    /// What is converted, in words.
+    /// The conversions, in words.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         if matches!(self.layer.framing(), Framing::Ptm) {
-            remarks.push("PTM: stab knows no 64/65 blocks, so HTB's rates are 64/65 of those on the wire".to_owned());
+            remarks.push(
+                "PTM: stab does not support 64/65 blocks, so HTB's rates are 64/65 of those on the wire".to_owned(),
+            );
         }
         if let Some(share) = self.layer.oam() {
             let cells = u32::from(share.user_cells());
@@ -155,8 +162,8 @@ impl Accounting {
     }
 }
 
-/// `bps` by `part`, in whole bytes a second.
-fn held(bps: u64, (part, of): (u64, u64)) -> BitRate {
+/// The `part` / `of` share of `bps`, in whole bytes a second.
+fn whole_bytes(bps: u64, (part, of): (u64, u64)) -> BitRate {
     let bps = u128::from(bps) * u128::from(part) / u128::from(of) / 8 * 8;
     let bps = u64::try_from(bps).unwrap_or(u64::MAX).max(Accounting::LEAST);
     BitRate::from_bps(bps).unwrap_or(BitRate::MAX)
@@ -173,8 +180,9 @@ mod tests {
         Accounting::new(Preset::by_name(name).unwrap().link, device, ByteCount::new(1500))
     }
 
-    /// Overhead of CAKE from the IP packet; of stab on Ethernet 14 less, on a tagged frame 18 less, on ppp0 the same. Then the
-    /// framing, mpu, and what 40, 52 and 1500 bytes count for.
+    /// CAKE's overhead counts from the IP packet; stab's is 14 less on Ethernet, 18 less on a
+    /// tagged frame, equal on ppp0. Then framing, mpu, and the bytes counted for packets of 40, 52
+    /// and 1500 bytes.
     #[test]
     fn every_preset_has_its_numbers() {
         let expected = [
@@ -217,7 +225,7 @@ mod tests {
         }
     }
 
-    /// The table as the kernel holds it, at every size and on every kind of device.
+    /// The kernel's table, at every size and on every kind of device.
     #[test]
     fn the_table_charges_every_size_what_it_counts_for() {
         for preset in PRESETS {
@@ -241,7 +249,8 @@ mod tests {
         assert_eq!(accounting.stab().tsize, 9039);
     }
 
-    /// 40 Mbit/s of PTM are 39 384 615.38 bit/s of frames; 512 kbit/s of ATM with one OAM cell in 27 are 493 037.04 for users.
+    /// 40 Mbit/s of PTM are 39 384 615.38 bit/s of frames; 512 kbit/s of ATM with one OAM cell in
+    /// 27 are 493 037.04 for users.
     #[test]
     fn rates_leave_out_what_the_kernel_cannot_count() {
         let rate = BitRate::from_mbit_per_s(40);
@@ -256,7 +265,7 @@ mod tests {
         assert_eq!(of("aal5", Device::Ip).stab_rate(BitRate::from_bps(7).unwrap()).as_bps(), 8);
     }
 
-    /// 60 kB are 40 packets of 1500 bytes, each of which counts for 1696.
+    /// 60 kB are 40 packets of 1500 bytes, each of which counts as 1696.
     #[test]
     fn a_limit_in_bytes_holds_as_many_large_packets() {
         assert_eq!(of("pppoa-vcmux", Device::Ethernet).counted_limit(ByteCount::new(60_000)), 67_840);

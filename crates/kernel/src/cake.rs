@@ -1,4 +1,4 @@
-//! CAKE of the kernel for that of a policy: tc-cake(8).
+//! The kernel's CAKE (tc-cake(8)) for the CAKE of a policy.
 
 use lastmile_queueing::ack::cake::Mode;
 use lastmile_queueing::cake::{Config, Diffserv, Isolation};
@@ -7,7 +7,7 @@ use crate::accounting::Accounting;
 use crate::command::Value;
 use crate::leaf::Discipline;
 
-/// The discipline with all its options. Without a `bandwidth` it shapes nothing.
+/// The discipline with all its options. Without a `bandwidth` it does not shape.
 pub(crate) fn discipline(config: &Config, accounting: &Accounting) -> Discipline {
     let layer = config.link_layer.unwrap_or_else(|| accounting.layer());
     let accounting = accounting.with_layer(layer);
@@ -41,7 +41,8 @@ pub(crate) fn discipline(config: &Config, accounting: &Accounting) -> Discipline
     }
 }
 
-/// One queue with an ACK filter, as far as CAKE can be that: its queue management lets packets wait for a second at the most.
+/// One queue with an ACK filter, as CAKE's nearest form: its queue management limits a packet's
+/// wait to about a second.
 pub(crate) fn ack_filter(mode: Mode, accounting: &Accounting) -> Discipline {
     let cake = Discipline::new("cake")
         .option("unlimited besteffort")

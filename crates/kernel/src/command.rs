@@ -1,13 +1,13 @@
-//! Commands of the kernel's tools as plain data: what is run, why, what it leaves to read back, and what is done instead where
-//! the kernel lacks it.
+//! Commands of the kernel's tools as plain data: the command, its purpose, the objects to read
+//! back, and the alternative for kernels that lack a feature.
 
 use core::fmt;
 
 use lastmile_units::BitRate;
 
-/// Stands for the device that faces the modem.
+/// Placeholder for the device that faces the modem.
 pub const DEVICE: &str = "$DEV";
-/// Stands for the intermediate functional block through which what comes in is sent.
+/// Placeholder for the intermediate functional block that incoming packets are redirected to.
 pub const IFB: &str = "$IFB";
 /// Stands for the name of the table of nft that belongs to the device.
 pub const TABLE: &str = "$TABLE";
@@ -19,31 +19,31 @@ pub fn table_of(device: &str) -> String {
     format!("lastmile-{}", device.chars().map(allowed).collect::<String>())
 }
 
-/// A command, and what it leaves behind.
+/// A command, and the object it creates.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Command {
     words: Vec<String>,
     /// The text that it reads from its standard input.
     input: Option<String>,
-    /// The state that it leaves behind.
+    /// The object that exists after the command.
     pub leaves: Option<Expected>,
 }
 
 impl Command {
-    /// The command of these words, which blanks separate.
+    /// The command of these words, separated by blanks.
     #[must_use]
     pub fn new(words: &str) -> Self {
         Self { words: words.split_whitespace().map(str::to_owned).collect(), input: None, leaves: None }
     }
 
-    /// The same with one more word, blanks and all.
+    /// Adds one word, which may contain blanks.
     #[must_use]
     pub fn word(mut self, word: impl Into<String>) -> Self {
         self.words.push(word.into());
         self
     }
 
-    /// The same with these words behind.
+    /// Adds these words.
     #[must_use]
     pub fn words(mut self, words: &str) -> Self {
         self.words.extend(words.split_whitespace().map(str::to_owned));
@@ -58,14 +58,14 @@ impl Command {
         self
     }
 
-    /// The command with the state that it leaves behind.
+    /// Sets the object that exists after the command.
     #[must_use]
     pub fn leaving(mut self, expected: Expected) -> Self {
         self.leaves = Some(expected);
         self
     }
 
-    /// Its words, with [`DEVICE`] and [`IFB`] where they stand.
+    /// The words, with the placeholders [`DEVICE`] and [`IFB`].
     #[must_use]
     pub fn as_words(&self) -> &[String] {
         &self.words
@@ -100,32 +100,32 @@ impl Command {
 /// One step of a set-up.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// What the following steps are for.
+    /// A heading for the following steps.
     Heading(String),
-    /// A command, with what it stands for.
+    /// A command with its purpose.
     Run {
-        /// In words; a line each.
+        /// The purpose, one line per element.
         about: Vec<String>,
-        /// What is run.
+        /// The command.
         command: Command,
     },
-    /// What depends on the kernel.
+    /// A choice by the kernel's features.
     Choice {
-        /// In words; a line each.
+        /// The purpose, one line per element.
         about: Vec<String>,
-        /// What is tried.
+        /// The command to try.
         first: Command,
-        /// What follows where the kernel takes it.
+        /// The steps if it succeeds.
         then: Vec<Step>,
-        /// What a kernel lacks that does not take it.
+        /// The missing feature if it fails.
         lacking: String,
-        /// What is done there.
+        /// The steps if it fails.
         otherwise: Vec<Step>,
     },
 }
 
 impl Step {
-    /// A command, with what it stands for.
+    /// A command with its purpose.
     #[must_use]
     pub fn run(about: impl Into<String>, command: Command) -> Self {
         let about = about.into();
@@ -133,30 +133,30 @@ impl Step {
     }
 }
 
-/// What can be read back.
+/// An object that can be read back.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Object {
-    /// The queueing discipline that stands at this place of a device: `root`, `ingress`, a class.
+    /// The queueing discipline at a position of a device: `root`, `ingress`, a class.
     Qdisc {
         /// [`DEVICE`] or [`IFB`].
         device: &'static str,
-        /// Where it stands.
+        /// The position.
         parent: String,
     },
     /// A class.
     Class {
         /// [`DEVICE`] or [`IFB`].
         device: &'static str,
-        /// Its handle.
+        /// The handle.
         id: String,
     },
-    /// The filter of this preference, which is the only one of its preference.
+    /// The filter of this preference, which no other filter has.
     Filter {
         /// [`DEVICE`] or [`IFB`].
         device: &'static str,
-        /// The discipline that asks it.
+        /// The discipline that consults it.
         parent: String,
-        /// Its place in the order.
+        /// The position in the order of filters.
         preference: u32,
     },
     /// The table of nft that gives packets of a device their class.
@@ -171,35 +171,36 @@ pub enum Object {
     },
 }
 
-/// What an object is to be.
+/// The expected properties of an object.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Expected {
-    /// Which.
+    /// The object.
     pub object: Object,
-    /// What it is called in reports: `class ack`.
+    /// The name in reports: `class ack`.
     pub name: String,
-    /// Its values, by the keys of `tc -j`.
+    /// The values, by the keys of `tc -j`.
     pub values: Vec<(&'static str, Value)>,
 }
 
-/// A value to be found.
+/// An expected value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Value {
-    /// These characters.
+    /// This text.
     Text(String),
     /// This number.
     Number(i64),
-    /// This rate, to the digits that tc prints.
+    /// This rate, in the precision that tc prints.
     Rate(BitRate),
-    /// So many bytes. tc makes of them the time that they take at this rate, in whole microseconds, and back, so that some less
-    /// may be found.
+    /// A burst. tc converts the bytes into transmission time at this rate, in whole microseconds,
+    /// and back, so the value read back may be slightly lower.
     Burst {
-        /// How many.
+        /// Size of the burst.
         bytes: u64,
-        /// At which rate.
+        /// Rate for the conversion.
         rate: BitRate,
     },
-    /// This time in microseconds. The kernel's CoDel keeps times in units of 1024 ns, so that up to two less may be found.
+    /// This time in microseconds. The kernel's CoDel stores times in units of 1024 ns, so the value
+    /// read back may be up to two lower.
     Time(u64),
 }
 
@@ -214,7 +215,7 @@ impl Value {
                 parse_rate(found).is_some_and(|(from, step)| (from..from + step).contains(&rate.as_bps()))
             }
             Self::Burst { bytes, rate } => {
-                // Two microseconds, and what is left of a byte.
+                // Two microseconds, and a partial byte.
                 let less = 1 + rate.as_bps() / 8 * 2 / 1_000_000;
                 parse_bytes(found).is_some_and(|found| found <= *bytes && found + less >= *bytes)
             }
@@ -227,7 +228,7 @@ impl Value {
     }
 }
 
-/// As reports have it.
+/// The form in reports.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -247,7 +248,7 @@ fn parse_number(text: &str) -> Option<i64> {
     }
 }
 
-/// Bits a second of `83328bit`, `512Kbit`, `1Mbit`, and the step to the next value that tc would print.
+/// Bits a second of `83328bit`, `512Kbit`, `1Mbit`, and the step to the next value that tc prints.
 fn parse_rate(text: &str) -> Option<(u64, u64)> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     let (number, unit) = text.split_at(digits);
@@ -307,7 +308,8 @@ mod tests {
         assert!(!rate(512_000).is("512 kbit/s"));
     }
 
-    /// As iproute2 6.1 prints 5088 bytes: 5087 at 512 kbit/s, 5085 at 16 Mbit/s, where a microsecond has two bytes.
+    /// iproute2 6.1 prints 5088 bytes as 5087 at 512 kbit/s, and as 5085 at 16 Mbit/s, where a
+    /// microsecond has two bytes.
     #[test]
     fn a_burst_may_lose_a_microsecond() {
         let burst = Value::Burst { bytes: 5088, rate: BitRate::from_kbit_per_s(512) };

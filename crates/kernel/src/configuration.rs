@@ -1,4 +1,4 @@
-//! From a policy on its line to the steps that set the kernel up.
+//! From a policy on its line to the steps of a kernel set-up.
 
 use lastmile_linklayer::stab::Device;
 use lastmile_linklayer::{Framing, LinkLayer};
@@ -12,57 +12,58 @@ use crate::nft::{self, Handle, Memory};
 use crate::tree::{Class, Tree};
 use crate::{cake, ingress, words};
 
-/// The handle of what is made at the root of a device, by which it is known again.
+/// The handle of a set-up at the root of a device, which identifies it.
 pub const MAJOR: u32 = 0x1a57;
-/// The first handle of the queues below.
+/// The first handle of the queues below the root.
 const QUEUES: u32 = MAJOR + 1;
 
-/// What is said of every set-up with HTB.
-const CONVERSIONS: &str = "Rates are those of the wire, in whole bytes a second; limits in bytes count bytes on the wire, for as many \
-    large packets. Bursts hold three of the largest packets at least: a kernel that wakes up late loses what does not fit.";
+/// A remark for every set-up with HTB.
+const CONVERSIONS: &str = "Rates are those of the wire, in whole bytes a second. Limits in bytes \
+    count bytes on the wire, for an equal number of large packets. Bursts are at least three of the largest \
+    packets: a kernel that wakes up late loses the excess.";
 
 /// One direction of a line.
 #[derive(Clone, Copy, Debug)]
 pub struct Direction<'a> {
-    /// What may be used of it, on the wire.
+    /// The available rate, on the wire.
     pub rate: BitRate,
-    /// What an IP packet costs.
+    /// The conversion of IP packets to bytes on the wire.
     pub layer: LinkLayer,
     /// The queue.
     pub queue: &'a Spec,
 }
 
-/// A policy, and the device it is for.
+/// A policy, and the device that it applies to.
 #[derive(Clone, Debug)]
 pub struct Request<'a> {
-    /// What it is called.
+    /// The policy's name.
     pub name: &'a str,
-    /// What it does, in a line.
+    /// The policy's purpose, one line.
     pub about: &'a str,
-    /// More that is to be said at the top, such as how a rate came about.
+    /// Further remarks for the top, such as the source of a rate.
     pub notes: Vec<String>,
-    /// The upstream: what leaves by the device.
+    /// The upstream: packets that the device transmits.
     pub up: Direction<'a>,
-    /// The downstream, if something is done about it: what comes in by the device.
+    /// The downstream, if the policy has one: packets that the device receives.
     pub down: Option<Direction<'a>>,
     /// Names of the upstream's classes, by their number.
     pub classes: &'a [String],
-    /// What the device sees in front of an IP packet.
+    /// The kind of device, by its bytes in front of an IP packet.
     pub header: Device,
-    /// The largest IP packet to expect.
+    /// The largest expected IP packet.
     pub largest: ByteCount,
 }
 
-/// What a flood of UDP packets meets that no rule matches: for a test.
+/// The path of a flood of unmatched UDP packets, for a test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flood {
-    /// On the wire.
+    /// Rate on the wire.
     pub rate: BitRate,
-    /// What a packet costs.
+    /// The conversion of IP packets to bytes on the wire.
     pub layer: LinkLayer,
-    /// The largest IP packet to expect.
+    /// The largest expected IP packet.
     pub largest: ByteCount,
-    /// CAKE counts it, which takes a started block of PTM for a whole one; HTB has the mean.
+    /// True if CAKE counts it, for which a partial PTM block counts as whole; HTB uses the mean.
     pub by_cake: bool,
 }
 
@@ -83,20 +84,20 @@ impl Flood {
     }
 }
 
-/// The nearest set-up of the kernel.
+/// The nearest set-up of the kernel for a policy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Configuration {
-    /// What the policy is called.
+    /// The policy's name.
     pub name: String,
-    /// What is said at the top: what the policy does, the line, how bytes are counted.
+    /// Remarks for the top: the policy's purpose, the line, the byte accounting.
     pub about: Vec<String>,
-    /// What cannot be expressed, and what is done instead.
+    /// Parts of the policy that cannot be expressed, and their substitutes.
     pub left_out: Vec<String>,
-    /// What is run, in this order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
-    /// An intermediate device is made.
+    /// True if the steps create an intermediate device.
     pub has_ifb: bool,
-    /// What a flood meets.
+    /// The path of a flood.
     pub flood: Flood,
 }
 
@@ -128,7 +129,7 @@ impl Configuration {
     }
 }
 
-/// A configuration while it is made.
+/// A configuration under construction.
 struct Making {
     steps: Vec<Step>,
     left_out: Vec<String>,
@@ -155,7 +156,7 @@ impl Making {
         true
     }
 
-    /// Sets up what leaves by `device`; returns what a flood meets.
+    /// Sets up the packets that `device` transmits, and returns the path of a flood.
     fn direction(
         &mut self,
         device: &'static str,
@@ -169,7 +170,7 @@ impl Making {
             self.steps.extend(ingress::device_steps());
         }
         if let Spec::Cake(config) = direction.queue {
-            self.steps.push(Step::Heading("CAKE, which shapes and shares by itself".to_owned()));
+            self.steps.push(Step::Heading("CAKE, which shapes and schedules".to_owned()));
             let config = lastmile_queueing::cake::Config {
                 bandwidth: config.bandwidth.or(Some(direction.rate)),
                 ..config.clone()
@@ -181,7 +182,7 @@ impl Making {
                 name: "cake".to_owned(),
                 values: discipline.values,
             };
-            let about = "overhead counts from the IP packet, whatever the device puts in front of it";
+            let about = "overhead counts from the IP packet, independent of the device's header";
             self.steps.push(Step::run(about, Command::new(&words).leaving(expected)));
             self.steps.extend(redirected(device));
             return flood(config.bandwidth.unwrap_or(direction.rate));
@@ -224,7 +225,7 @@ impl Making {
         let expected =
             Expected { object: Object::Qdisc { device, parent: "root".to_owned() }, name: "htb".to_owned(), values };
         let about = match self.header.header() {
-            0 => "stab counts from the IP packet, which is all that this device sees".to_owned(),
+            0 => "stab counts from the IP packet: this device has no header in front of it".to_owned(),
             header => format!(
                 "stab counts from the frame, which has {header} bytes in front of the IP packet: {} - {header} = {}",
                 accounting.layer().overhead(),
@@ -261,7 +262,7 @@ impl Making {
         self.left_out.extend(remarks);
     }
 
-    /// `prio` below one class that shapes; or classes of HTB.
+    /// `prio` below one class that shapes, or else classes of HTB.
     fn by_priority(&mut self, device: &'static str, tree: &Tree<'_>, accounting: &Accounting) {
         let Some((line, classes)) = tree.classes.split_first() else { return };
         self.root(device, line.minor, accounting);
@@ -298,8 +299,8 @@ impl Making {
         // The same has been said of the other branch.
         self.left_out.truncate(said);
         let otherwise = core::mem::replace(&mut self.steps, outside);
-        let about = vec!["the most urgent first, whatever waits behind".to_owned()];
-        let lacking = "prio: classes of HTB with a priority each".to_owned();
+        let about = vec!["strict priority, the most urgent first".to_owned()];
+        let lacking = "prio: HTB classes with one priority each".to_owned();
         self.steps.push(Step::Choice { about, first, then, lacking, otherwise });
     }
 
@@ -368,7 +369,8 @@ fn class_step(device: &'static str, class: &Class<'_>, accounting: &Accounting) 
     let above = parent.map_or_else(|| format!("{MAJOR:x}:"), |parent| format!("{MAJOR:x}:{parent:x}"));
     let id = format!("{MAJOR:x}:{minor:x}");
     let words = format!(
-        "tc class add dev {device} parent {above} classid {id} htb rate {}bit ceil {}bit burst {burst} cburst {cburst} prio \
+        "tc class add dev {device} parent {above} classid {id} htb rate {}bit ceil {}bit burst {burst} cburst \
+         {cburst} prio \
          {priority} quantum {quantum}",
         rate.as_bps(),
         ceil.as_bps(),

@@ -1,5 +1,6 @@
-//! What is done about the downstream: the kernel has no queue for what comes in, so that it is policed on the way, or sent
-//! through the queue of an intermediate functional block (IFB), a device that gives back what it has shaped.
+//! The downstream: the kernel has no queue for received packets. A policer drops some of them, or
+//! an intermediate functional block (IFB) queues them: a device that returns the packets that it
+//! has shaped.
 
 use lastmile_queueing::Spec;
 use lastmile_queueing::classify::Match;
@@ -10,33 +11,33 @@ use lastmile_units::{BitRate, WireBytes};
 use crate::accounting::Accounting;
 use crate::command::{Command, DEVICE, Expected, IFB, Object, Step, Value};
 
-/// The preference of the filter, by which it is known again.
+/// The preference of the filter, which identifies it.
 pub const PREFERENCE: u32 = 6743;
-/// What the alias of an IFB says that was made here.
+/// The alias that identifies an IFB of this program.
 pub const ALIAS: &str = "lastmile tc";
 const HANDLE: &str = "ffff:";
 
-/// What the device hands to whom.
+/// The ingress discipline of the device.
 pub(crate) fn discipline() -> Step {
-    // Whoever has made one already may keep it: the filter has a preference of its own.
+    // An existing ingress discipline is kept: the filter has its own preference.
     let add = Command::new(&format!("tc qdisc add dev {DEVICE} handle {HANDLE} ingress"));
     Step::Choice {
-        about: vec!["a place for filters of what comes in".to_owned()],
+        about: vec!["ingress discipline, for filters of received packets".to_owned()],
         first: add,
         then: vec![],
-        lacking: "a free place: one is there".to_owned(),
+        lacking: "a free ingress: the existing discipline is used".to_owned(),
         otherwise: vec![],
     }
 }
 
-/// A filter for every packet that comes in: `matchall`, or `u32` where the kernel lacks it.
+/// A filter for every received packet: `matchall`, or `u32` if the kernel lacks it.
 fn every_packet(about: &str, action: &str, values: &[(&'static str, Value)]) -> Step {
     let object = Object::Filter { device: DEVICE, parent: HANDLE.to_owned(), preference: PREFERENCE };
     let filter = |kind: &str, matches: &str| {
         let mut values = values.to_vec();
         values.insert(0, ("kind", Value::Text(kind.to_owned())));
         let words = format!("tc filter add dev {DEVICE} parent {HANDLE} protocol all pref {PREFERENCE} {kind}");
-        let expected = Expected { object: object.clone(), name: "what comes in".to_owned(), values };
+        let expected = Expected { object: object.clone(), name: "ingress filter".to_owned(), values };
         Command::new(&words).words(matches).words(action).leaving(expected)
     };
     Step::Choice {
@@ -48,7 +49,7 @@ fn every_packet(about: &str, action: &str, values: &[(&'static str, Value)]) -> 
     }
 }
 
-/// Makes the intermediate device.
+/// Creates the intermediate device.
 pub(crate) fn device_steps() -> Vec<Step> {
     let link = Expected {
         object: Object::Link { device: IFB },
@@ -57,7 +58,7 @@ pub(crate) fn device_steps() -> Vec<Step> {
     };
     vec![
         Step::run(
-            "the intermediate device, by its alias known again",
+            "the intermediate device, identified by its alias",
             Command::new(&format!("ip link add dev {IFB} type ifb")),
         ),
         Step::run("", Command::new(&format!("ip link set dev {IFB} alias")).word(ALIAS).leaving(link)),
@@ -65,33 +66,33 @@ pub(crate) fn device_steps() -> Vec<Step> {
     ]
 }
 
-/// Sends through it what comes in.
+/// Redirects received packets through it.
 pub(crate) fn redirect_steps() -> Vec<Step> {
     let action = format!("action mirred egress redirect dev {IFB}");
     let values = vec![("action", Value::Text("mirred".to_owned())), ("to_dev", Value::Text(IFB.to_owned()))];
-    vec![discipline(), every_packet("what comes in goes through the intermediate device", &action, &values)]
+    vec![discipline(), every_packet("received packets go through the intermediate device", &action, &values)]
 }
 
-/// A policer, if that is what the queue is: the filter, and what of it cannot be expressed.
+/// The filter of a policer, and the parts of it that cannot be expressed. `None` for another queue.
 pub(crate) fn police(queue: &Spec, accounting: &Accounting) -> Option<(Vec<Step>, Vec<String>)> {
     let Spec::Policer(Over { config: policer::Config { rules }, queue }) = queue else { return None };
     let mut remarks = Vec::new();
     if !matches!(**queue, Spec::Fifo(_)) {
-        remarks.push("downstream: a queue behind a policer: there is none on the way in; left out".to_owned());
+        remarks.push("downstream: a queue behind a policer: ingress has no queue; left out".to_owned());
     }
     if rules.len() > 1 {
-        remarks.push(format!("downstream: {} policers: the first alone is set up", rules.len()));
+        remarks.push(format!("downstream: {} policers: only the first is set up", rules.len()));
     }
     let rule = rules.first()?;
     if rule.matches != Match::Any {
         remarks.push("downstream: the policer's condition is left out: it meters every packet".to_owned());
     }
     if rule.exceed != policer::Action::DROP && rule.violate != policer::Action::DROP {
-        remarks.push("downstream: what exceeds is dropped, not marked".to_owned());
+        remarks.push("downstream: packets above the rate are dropped, not marked".to_owned());
     }
     let (rate, burst, mtu) = committed(&rule.meter, accounting, &mut remarks);
     let layer = accounting.layer();
-    // What comes in is counted from the IP packet, as CAKE counts.
+    // Received packets count from the IP packet, as in CAKE.
     let framing = if layer.cells(accounting.largest()).is_some() { "linklayer atm" } else { "linklayer ethernet" };
     let action = format!(
         "action police rate {}bit burst {}b mtu {}b mpu {}b overhead {} {framing} conform-exceed drop/pass",
@@ -107,7 +108,7 @@ pub(crate) fn police(queue: &Spec, accounting: &Accounting) -> Option<(Vec<Step>
         ("rate", Value::Rate(rate)),
         ("burst", Value::Burst { bytes: burst.as_u64(), rate }),
     ];
-    Some((vec![discipline(), every_packet("what comes in is policed", &action, &values)], remarks))
+    Some((vec![discipline(), every_packet("received packets are policed", &action, &values)], remarks))
 }
 
 /// Rate, burst and largest packet of a meter.

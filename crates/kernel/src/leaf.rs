@@ -1,8 +1,9 @@
-//! Where packets of a class wait: the kernel's discipline that is nearest to a queue of the policy, and what stands in for it
-//! where the kernel has not even that.
+//! The queue of a class: the kernel's discipline that is nearest to a queue of the policy, and its
+//! substitute for kernels that lack even that.
 //!
-//! Limits in bytes are what the size table counts, so that a queue holds as many large packets as the policy says; limits in
-//! cells are exact. What regulates ACKs becomes CAKE's ACK filter, or else nothing.
+//! Limits in bytes use the bytes of the size table, so that a queue holds the policy's number of
+//! large packets. Limits in cells are exact. An ACK regulator becomes CAKE's ACK filter, or is
+//! omitted.
 
 use lastmile_queueing::ack::cake::Mode;
 use lastmile_queueing::ack::{collapsing, filter};
@@ -15,21 +16,21 @@ use crate::accounting::Accounting;
 use crate::cake;
 use crate::command::{Command, Expected, Object, Step, Value};
 
-/// A place for a queue, and what is to be said about it.
+/// The position of a queue.
 pub(crate) struct Place<'a> {
     pub(crate) device: &'static str,
-    /// The class above.
+    /// The parent class.
     pub(crate) parent: &'a str,
     /// The handle of the discipline.
     pub(crate) handle: &'a str,
-    /// What the class is called.
+    /// The name of the class.
     pub(crate) name: &'a str,
-    /// What the class has at most.
+    /// The highest rate of the class.
     pub(crate) rate: BitRate,
     pub(crate) accounting: &'a Accounting,
 }
 
-/// A discipline: its kind and options, and what is read back of them.
+/// A discipline: its kind and options, and the values to read back.
 #[derive(Clone, Debug)]
 pub(crate) struct Discipline {
     pub(crate) words: String,
@@ -41,7 +42,7 @@ impl Discipline {
         Self { words: kind.to_owned(), values: vec![("kind", Value::Text(kind.to_owned()))] }
     }
 
-    /// A number, as an option and as it is read back.
+    /// Adds a number, as an option and as a value to read back.
     fn number(mut self, option: &'static str, number: u64) -> Self {
         self.values.push((option, Value::Number(i64::try_from(number).unwrap_or(i64::MAX))));
         self.option(&format!("{option} {number}"))
@@ -58,21 +59,21 @@ impl Discipline {
         self
     }
 
-    /// A time, which is read back in microseconds.
+    /// Adds a time, whose value to read back is in microseconds.
     fn time(self, option: &'static str, time: Duration) -> Self {
         let us = time.as_us();
         self.option(&format!("{option} {us}us")).reads(option, Value::Time(us))
     }
 }
 
-/// What a queue becomes: what is tried, the nearest first, and what cannot be expressed.
+/// The candidates for a queue, the nearest first, and the parts that cannot be expressed.
 #[derive(Debug, Default)]
 struct Nearest {
     tried: Vec<Discipline>,
     remarks: Vec<String>,
 }
 
-/// The queue of a class, and what of it cannot be expressed.
+/// The queue of a class, and the parts of it that cannot be expressed.
 pub(crate) fn step(place: &Place<'_>, queue: &Spec) -> (Step, Vec<String>) {
     let mut nearest = Nearest::default();
     nearest.find(queue, place);
@@ -108,7 +109,7 @@ impl Nearest {
         self.remarks.push(remark.into());
     }
 
-    /// Goes down to what holds packets; what stands above it is said to be missing.
+    /// Descends to the queue that holds packets, and remarks on the omitted parts above it.
     fn find(&mut self, queue: &Spec, place: &Place<'_>) {
         let packets = |count| Limit::Packets(PacketCount::new(count));
         match queue {
@@ -139,7 +140,7 @@ impl Nearest {
                 self.fifo(config.limit, Overflow::Tail, place);
             }
             Spec::Cake(config) => {
-                self.remark("CAKE below a class: it shapes nothing itself");
+                self.remark("CAKE below a class: without its own shaper");
                 self.tried.push(cake::discipline(
                     &lastmile_queueing::cake::Config { bandwidth: None, ..config.clone() },
                     place.accounting,
@@ -147,13 +148,16 @@ impl Nearest {
                 self.fifo(packets(1000), Overflow::Tail, place);
             }
             Spec::Sad(Over { queue, .. }) => {
-                self.remark("the Smart ACK Dropper rewrites ACKs, which nothing in the kernel does; CAKE's ACK filter drops old ones instead, or else every ACK waits");
+                self.remark(
+                    "the Smart ACK Dropper rewrites ACKs, which the kernel cannot; CAKE's ACK filter drops \
+                     old ones instead, or without CAKE every ACK is queued",
+                );
                 self.filtered(Mode::Aggressive, place);
                 self.find(queue, place);
             }
             Spec::AckFilter(filter::Config { limit, drop, .. })
             | Spec::AckCollapsing(collapsing::Config { limit, drop, .. }) => {
-                self.remark("ACKs are filtered by CAKE's rules, or else not at all");
+                self.remark("ACKs are filtered by CAKE's rules, or without CAKE not at all");
                 self.filtered(Mode::Aggressive, place);
                 self.fifo(*limit, *drop, place);
             }
@@ -172,12 +176,12 @@ impl Nearest {
             }
             Spec::Rules(config) => self.without("rules below rules", &config.queue, place),
             Spec::Drr(_) | Spec::Wfq(_) | Spec::Wf2qPlus(_) => {
-                self.remark("turns among flows are those of sfq, of equal weight, or else a FIFO's");
+                self.remark("flows share by sfq, with equal weights, or without sfq by a FIFO");
                 self.tried.push(Discipline::new("sfq").number("limit", 127));
                 self.fifo(packets(127), Overflow::Tail, place);
             }
             Spec::Priority(_) | Spec::Custom(_) | Spec::Cbq(_) | Spec::Htb(_) => {
-                self.remark("a scheduler below a class: its first queue stands for all of them");
+                self.remark("a scheduler below a class: its first queue replaces all of them");
                 match queue.below().first() {
                     Some(first) => self.find(first, place),
                     None => self.fifo(packets(1000), Overflow::Tail, place),
@@ -187,13 +191,13 @@ impl Nearest {
     }
 
     fn without(&mut self, what: &str, queue: &Spec, place: &Place<'_>) {
-        self.remark(format!("{what}: nothing in the kernel does that; left out"));
+        self.remark(format!("{what}: the kernel has none; left out"));
         self.find(queue, place);
     }
 
     fn fifo(&mut self, limit: Limit, drop: Overflow, place: &Place<'_>) {
         if drop == Overflow::Head && !matches!(limit, Limit::Packets(_)) {
-            self.remark("the kernel's FIFO in bytes drops what arrives, not the oldest");
+            self.remark("the kernel's FIFO in bytes drops arriving packets, not the oldest");
         }
         self.tried.push(match (limit, drop) {
             (Limit::Packets(count), Overflow::Tail) => Discipline::new("pfifo").number("limit", count.as_u64()),
@@ -206,14 +210,15 @@ impl Nearest {
         });
     }
 
-    /// CAKE without a rate, for its ACK filter alone.
+    /// CAKE without a rate, for its ACK filter.
     fn filtered(&mut self, mode: Mode, place: &Place<'_>) {
-        self.remark("where CAKE filters ACKs, its queue management drops what waits for long, too");
+        self.remark("CAKE, as the ACK filter, also drops packets that wait for long");
         self.tried.push(cake::ack_filter(mode, place.accounting));
     }
 
-    /// CoDel's times: Linux takes what waits for less than `target`, or is no more than an MTU, as no queue. With a size table
-    /// one packet is more than an MTU, so that on a slow line the target must be longer than a packet.
+    /// CoDel's times. Linux ignores a queue if the wait is below `target` or the backlog at most an
+    /// MTU. With a size table one packet exceeds an MTU, so on a slow line the target must exceed a
+    /// packet's transmission time.
     fn times(&mut self, target: Duration, interval: Duration, place: &Place<'_>) -> (Duration, Duration) {
         let packet = place.rate.time_for(place.accounting.layer().on_wire(place.accounting.largest()));
         let least = packet + packet / 2;
@@ -281,7 +286,7 @@ const fn ecn(ecn: bool) -> &'static str {
     if ecn { "ecn" } else { "noecn" }
 }
 
-/// RED counts in bytes: packets are taken for those of average size.
+/// RED counts in bytes: a packet counts as one of average size.
 fn red(config: &aqm::red::Config, accounting: &Accounting) -> Discipline {
     let average = accounting.counted(config.average_packet).as_u64();
     let bytes = |limit: Limit| match limit {
@@ -291,7 +296,7 @@ fn red(config: &aqm::red::Config, accounting: &Accounting) -> Discipline {
     let (min, max) = (bytes(config.min), bytes(config.max));
     let burst = match config.weight {
         aqm::red::Weight::Burst(packets) => packets.as_u64(),
-        // What tc-red(8) advises.
+        // The advice of tc-red(8).
         aqm::red::Weight::Advised | aqm::red::Weight::Share(_) => (2 * min + max) / (3 * average.max(1)),
     };
     let chance = config.probability.as_parts_per_billion();

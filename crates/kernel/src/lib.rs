@@ -1,20 +1,21 @@
-//! A policy as the kernel's own tools have it: the nearest set-up by tc(8), nft(8) and ip(8), as plain data.
+//! A policy for the kernel's own tools: the nearest set-up by tc(8), nft(8) and ip(8), as plain
+//! data.
 //!
-//! Nothing here touches the machine. [`Configuration::new`] says what would be run, step by step, what each step stands for,
-//! what it leaves to read back, and what of the policy cannot be expressed; [`script`] writes it as a shell script, and a live
-//! program runs it.
+//! The crate does not touch the machine. [`Configuration::new`] returns the steps, the purpose of
+//! each, the objects to read back, and the parts of the policy that cannot be expressed. [`script`]
+//! writes them as a shell script, and a live program runs them.
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | [`accounting`] | bytes on the wire as `stab` and CAKE are told of them |
-//! | [`command`] | commands, choices by what a kernel has, what is read back |
-//! | `nearest` | what the kernel has nothing like, taken off a queue |
-//! | `tree` | classes of HTB, whatever the scheduler was |
-//! | `order` | "the last match decides" as "the first match decides" |
+//! | [`accounting`] | the parameters of `stab` and CAKE for bytes on the wire |
+//! | [`command`] | commands, choices by the kernel's features, objects to read back |
+//! | `nearest` | removal of parts without a counterpart in the kernel |
+//! | `tree` | classes of HTB for every scheduler |
+//! | `order` | from "the last match decides" to "the first match decides" |
 //! | `nft` | rules as a table of nft |
-//! | `leaf`, `cake` | where packets wait |
-//! | [`ingress`] | what comes in: a policer, or an intermediate device |
-//! | [`script`] | the whole as a shell script |
+//! | `leaf`, `cake` | the queue of a class |
+//! | [`ingress`] | received packets: a policer, or an intermediate device |
+//! | [`script`] | a configuration as a shell script |
 
 pub mod accounting;
 mod cake;

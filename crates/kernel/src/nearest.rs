@@ -1,5 +1,5 @@
-//! What the kernel has nothing like, taken off a queue before the rest is worked out: regulators of ACKs around it, and a shaper that
-//! looks at what arrives.
+//! Removal of parts without a counterpart in the kernel: ACK regulators around a queue, and a
+//! shaper that measures arrivals.
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::Spec;
@@ -8,7 +8,7 @@ use lastmile_queueing::meter::{drain, tbf};
 use lastmile_queueing::spec::Over;
 use lastmile_units::Duration;
 
-/// The nearest queue that the kernel can be told of, and what it lacks.
+/// The nearest queue with a counterpart in the kernel, and the missing parts.
 #[must_use]
 pub fn nearest(queue: &Spec, layer: &LinkLayer) -> (Spec, Vec<String>) {
     let mut remarks = Vec::new();
@@ -26,7 +26,7 @@ fn taken_off(queue: &Spec, layer: &LinkLayer, remarks: &mut Vec<String>) -> Spec
             remarks.push("pacing of ACKs: the kernel has none; left out".to_owned());
             taken_off(queue, layer, remarks)
         }
-        // It does nothing itself, and what asks it is left out.
+        // It has no effect itself, and the parts that consult it are removed.
         Spec::Witness(Over { queue, .. }) => taken_off(queue, layer, remarks),
         Spec::Rules(config) => {
             let queue = Box::new(taken_off(&config.queue, layer, remarks));
@@ -46,7 +46,7 @@ fn taken_off(queue: &Spec, layer: &LinkLayer, remarks: &mut Vec<String>) -> Spec
     }
 }
 
-/// The queue at the rate of the margin: HTB shapes by itself, and so do rules over it.
+/// The queue at the rate of the margin: HTB shapes, and so do rules over it.
 fn shaped(config: &drain::Config, queue: Spec, layer: &LinkLayer) -> Spec {
     let below = match &queue {
         Spec::Rules(rules) => &*rules.queue,
@@ -70,7 +70,8 @@ mod tests {
 
     use super::*;
 
-    /// 98 % of 2 Mbit/s, with a burst of the largest packet: 1500 bytes and 36 around them in 32 cells.
+    /// 98 % of 2 Mbit/s, with a burst of the largest packet: 1500 bytes with an overhead of 36 in
+    /// 32 cells.
     #[test]
     fn a_drain_becomes_a_shaper_and_regulators_are_left_out() {
         let law = drain::Law {

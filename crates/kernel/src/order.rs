@@ -1,12 +1,13 @@
-//! From "the last rule that matches decides, and a final one ends the list" to "the first filter that matches decides".
+//! From "the last matching rule decides, and a final one ends the list" to "the first matching
+//! filter decides".
 //!
-//! The first final rule that matches decides if there is one: none after it is asked, and it comes after all that were. If
-//! none does, every rule is asked, and the last that matches decides. So the final rules come first, in their order, and the
-//! others behind them, the last first.
+//! A matching final rule decides: no rule after it is evaluated, and it overrides those before.
+//! Without one every rule is evaluated, and the last match decides. So the final rules come first,
+//! in their order, and the others follow in reverse.
 
 use lastmile_queueing::classify::rules::Rule;
 
-/// Places of the rules in the order in which a first match decides.
+/// Indices of the rules in the order in which a first match decides.
 pub(crate) fn first_match(rules: &[Rule]) -> Vec<usize> {
     let finals = (0..rules.len()).filter(|place| rules[*place].last);
     let others = (0..rules.len()).rev().filter(|place| !rules[*place].last);
@@ -21,7 +22,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever matches, and whatever is final: both ways name one rule.
+        /// For any matches and final rules, both orders select the same rule.
         #[test]
         fn both_orders_name_one_rule(list in prop::collection::vec((any::<bool>(), any::<bool>()), 0..12)) {
             let rule = |(number, (last, _)): (usize, &(bool, bool))| Rule {

@@ -1,6 +1,7 @@
-//! A configuration as a shell script: complete, commented, to be run as often as one likes.
+//! A configuration as a shell script: complete, commented, and repeatable.
 //!
-//! Root runs it, and names in it come from files: every word passes [`shell::word`], every comment [`shell::comment`].
+//! Root runs the script, and names in it come from files. Every word therefore passes
+//! [`shell::word`], and every comment [`shell::comment`].
 
 use lastmile_text::shell;
 
@@ -10,10 +11,10 @@ use crate::ingress::{ALIAS, PREFERENCE};
 
 /// Ends the text that a command reads.
 const END: &str = "END";
-/// Comments are broken at this width.
+/// The width at which comments wrap.
 const WIDTH: usize = 118;
 
-/// The devices of a script; what is not named is asked of the environment.
+/// The devices of a script. A missing one is read from the environment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Devices<'a> {
     /// The device that faces the modem.
@@ -22,7 +23,7 @@ pub struct Devices<'a> {
     pub ifb: Option<&'a str>,
 }
 
-/// The name of an intermediate device for `device`: as long as names may be.
+/// The name of the intermediate device for `device`, within the limit of names.
 #[must_use]
 pub fn ifb_of(device: &str) -> String {
     let mut name = format!("ifb-{device}");
@@ -32,7 +33,7 @@ pub fn ifb_of(device: &str) -> String {
     name
 }
 
-/// The script.
+/// Writes the script.
 #[must_use]
 pub fn write(configuration: &Configuration, devices: Devices<'_>) -> String {
     let mut script = Script { text: String::from("#!/bin/sh\n"), depth: 0 };
@@ -86,14 +87,14 @@ impl Script {
         self.text.push('\n');
     }
 
-    /// A comment, broken into lines; those after the first are set in by `hang`.
+    /// Writes a comment, wrapped; lines after the first are indented by `hang`.
     fn comment(&mut self, text: &str, hang: &str) {
         let text = shell::comment(text);
         let mut line = String::new();
         let mut first = true;
         for word in text.split(' ') {
-            let room = WIDTH.saturating_sub(4 * self.depth + 2 + hang.len());
-            if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > room {
+            let width = WIDTH.saturating_sub(4 * self.depth + 2 + hang.len());
+            if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
                 let full = core::mem::take(&mut line);
                 self.line(&format!("# {}{full}", if first { "" } else { hang }));
                 first = false;
@@ -107,19 +108,13 @@ impl Script {
     }
 
     fn head(&mut self, configuration: &Configuration) {
-        self.comment(
-            &format!("{}: the nearest that the kernel's own tools come to this policy.", configuration.name),
-            "",
-        );
+        self.comment(&format!("{}: the nearest set-up with the kernel's own tools.", configuration.name), "");
         self.line("#");
         for line in configuration.about.iter().flat_map(|about| about.lines()) {
             self.comment(line, "");
         }
         self.line("#");
-        self.comment(
-            "sh SCRIPT sets it up, after it has taken away what it made before; sh SCRIPT remove takes that away.",
-            "",
-        );
+        self.comment("sh SCRIPT replaces an earlier set-up; sh SCRIPT remove removes it.", "");
         self.comment(
             "Large segments (GSO, GRO) are counted as one packet: switch them off where they come from, such as by \
              ethtool -K DEVICE gso off tso off gro off.",
@@ -129,7 +124,7 @@ impl Script {
         if configuration.left_out.is_empty() {
             self.comment("Nothing of the policy is left out.", "");
         } else {
-            self.comment("WHAT CANNOT BE EXPRESSED, and what is done instead:", "");
+            self.comment("NOT SUPPORTED by the kernel's tools, with the substitute:", "");
             for remark in &configuration.left_out {
                 self.comment(&format!("- {remark}"), "  ");
             }
@@ -145,8 +140,8 @@ impl Script {
             None => self.line(": \"${DEV:?the device that faces the modem, such as DEV=eth0}\""),
         }
         let why =
-            if configuration.has_ifb { "" } else { "; this policy needs none, but an earlier one may have made it" };
-        self.comment(&format!("The intermediate device through which what comes in is sent{why}."), "");
+            if configuration.has_ifb { "" } else { "; this policy needs none, but an earlier one may have created it" };
+        self.comment(&format!("The intermediate device for received packets{why}."), "");
         match (devices.ifb, devices.device) {
             (Some(ifb), _) => self.line(&format!("IFB={}", shell::word(ifb))),
             (None, Some(device)) => self.line(&format!("IFB={}", shell::word(&ifb_of(device)))),
@@ -156,11 +151,11 @@ impl Script {
         self.line("TABLE=lastmile-$(printf %s \"$DEV\" | tr -c 'A-Za-z0-9.-' _)");
     }
 
-    /// Takes away what was made here, and nothing else: it is known by handle, preference, alias, table.
+    /// Writes the removal of this program's objects, identified by handle, preference, alias and
+    /// table.
     fn removal(&mut self) {
         let lines = [
-            "# Takes away what was made here, known by its handle, preference, alias and table, and nothing else."
-                .to_owned(),
+            "# Removes only objects of this script, identified by handle, preference, alias and table.".to_owned(),
             "remove() {".to_owned(),
             format!("    try tc qdisc del dev \"$DEV\" root handle {MAJOR:x}: || :"),
             format!("    try tc filter del dev \"$DEV\" parent ffff: pref {PREFERENCE} || :"),
@@ -238,7 +233,7 @@ impl Script {
     }
 }
 
-/// A command as a shell reads it.
+/// A command in the shell's syntax.
 fn written(command: &Command) -> String {
     let word = |word: &String| match word.as_str() {
         DEVICE | IFB | TABLE => format!("\"{word}\""),
@@ -307,7 +302,8 @@ mod tests {
             },
         };
         let script = write(&configuration, Devices { device: Some(hostile), ifb: Some(hostile) });
-        // Words stand in single quotes, with line breaks and all; what is left without them has no text of the file but in comments.
+        // Words are in single quotes, including line breaks. The rest contains text of the file
+        // only in comments.
         let quoted = shell::word(hostile);
         assert_eq!(script.matches(&quoted).count(), 5, "{script}");
         for line in script.replace(&quoted, "WORD").lines().filter(|line| line.contains("reboot")) {

@@ -2,14 +2,15 @@
 //!
 //! | scheduler | becomes |
 //! | --- | --- |
-//! | `htb` | the same: rate, ceil, priority |
-//! | `cbq` | HTB: who may borrow has the ceiling of the class above, who may not has its rate. Linux has had no CBQ since 6.3 |
-//! | `custom` | HTB: what a queue is sure of in its turns is its rate, and what is left goes by quanta in the same proportion |
-//! | `priority` | `prio` below one class, or else HTB with next to no rate and a priority each |
-//! | one queue | HTB with one class, so that the queue stands here and not in the modem |
+//! | `htb` | HTB: rate, ceil, priority |
+//! | `cbq` | HTB: a class that may borrow has its parent's ceiling, others their own rate. No CBQ from Linux 6.3 on |
+//! | `custom` | HTB: the guaranteed share of a queue is its rate, and quanta divide the rest in proportion |
+//! | `priority` | `prio` below one class, or else HTB with a minimal rate and a priority each |
+//! | one queue | HTB with one class, so that packets queue here and not in the modem |
 //!
-//! Bursts are three packets of the largest size at least: a kernel that wakes up late loses what does not fit. Quanta are one at
-//! least, all by the same factor: HTB sends a whole packet a turn, and smaller quanta would be no shares.
+//! Bursts are at least three packets of the largest size, because a kernel that wakes up late loses
+//! rate above the burst. Quanta are at least one such packet, and all are scaled by one factor: HTB
+//! sends a whole packet per turn, and smaller quanta would not divide the rate.
 
 use lastmile_queueing::meter::tbf;
 use lastmile_queueing::sched::{cbq, custom, htb, priority};
@@ -20,37 +21,37 @@ use lastmile_units::{BitRate, WireBytes};
 use crate::accounting::Accounting;
 use crate::order;
 
-/// Packets of the largest size that a burst holds at least.
+/// The fewest packets of the largest size in a burst.
 const BURST_PACKETS: u64 = 3;
-/// What a class by priority alone is sure of: HTB wants a rate above zero.
+/// The guaranteed rate of a class with a priority only, because HTB needs a rate above zero.
 const NEXT_TO_NOTHING: u64 = 8_000;
-/// The number of the class of the whole line, and of the first below it.
+/// The number of the whole line's class, and of the first class below it.
 const LINE: u32 = 1;
 const FIRST: u32 = 0x10;
 
 /// A class of the kernel's HTB.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Class<'a> {
-    /// Its number; its handle is `MAJOR:minor`.
+    /// The number; the handle is `MAJOR:minor`.
     pub(crate) minor: u32,
     pub(crate) parent: Option<u32>,
     pub(crate) name: String,
-    /// What it has whatever others do, on the wire.
+    /// The guaranteed rate, on the wire.
     pub(crate) rate: BitRate,
-    /// What it has at most, on the wire.
+    /// The highest rate, on the wire.
     pub(crate) ceil: BitRate,
-    /// Bytes.
+    /// Burst at `rate`, in bytes.
     pub(crate) burst: u64,
-    /// Bytes.
+    /// Burst at `ceil`, in bytes.
     pub(crate) cburst: u64,
     pub(crate) priority: u8,
-    /// Bytes.
+    /// Bytes per turn.
     pub(crate) quantum: u64,
-    /// Where its packets wait, if it has no classes below.
+    /// The queue of its packets; `None` for a class with child classes.
     pub(crate) queue: Option<&'a Spec>,
 }
 
-/// A rule of the kernel: of those that match, the first decides.
+/// A rule of the kernel; the first matching one decides.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Rule<'a> {
     pub(crate) matches: &'a Match,
@@ -58,7 +59,7 @@ pub(crate) struct Rule<'a> {
     pub(crate) class: Option<u32>,
 }
 
-/// A shaper, and who belongs where.
+/// A shaper: its classes, and the rules that assign packets to them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Tree<'a> {
     pub(crate) classes: Vec<Class<'a>>,
@@ -71,7 +72,8 @@ pub(crate) struct Tree<'a> {
 }
 
 impl<'a> Tree<'a> {
-    /// The tree of a queue on a line of `rate`. Classes are called by `names` where the queue does not name them.
+    /// The tree of a queue on a line of `rate`. Classes take their names from `names` unless the
+    /// queue names them.
     pub(crate) fn new(queue: &'a Spec, rate: BitRate, names: &[String], accounting: &Accounting) -> Self {
         let (listed, below) = match queue {
             Spec::Rules(config) => (Some(config), config.queue.as_ref()),
@@ -107,7 +109,7 @@ impl<'a> Tree<'a> {
         self.classes.iter().find(|class| class.minor == minor)
     }
 
-    /// What the packets that no rule matches get at most.
+    /// The highest rate of unmatched packets.
     pub(crate) fn otherwise_rate(&self) -> Option<BitRate> {
         let mut class = self.class(self.otherwise?)?;
         let mut rate = class.ceil;
@@ -119,13 +121,13 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// A tree while it is made.
+/// A tree under construction.
 struct Plan<'a, 'b> {
     accounting: &'b Accounting,
     rate: BitRate,
     names: &'b [String],
     classes: Vec<Class<'a>>,
-    /// What the classes ask for, in the order in which they are asked.
+    /// The conditions of the classes, in the order of evaluation.
     takes: Vec<(&'a Match, u32)>,
     remarks: Vec<String>,
 }
@@ -156,7 +158,7 @@ impl<'a> Plan<'a, '_> {
         burst.unwrap_or(0).max(BURST_PACKETS * self.accounting.largest_counted().as_u64())
     }
 
-    /// The class of the whole line.
+    /// Adds the class of the whole line.
     fn line(&mut self, rate: BitRate, queue: Option<&'a Spec>) {
         let (burst, quantum) = (self.bytes(None), self.accounting.largest_counted().as_u64());
         let name = "line".to_owned();
@@ -204,7 +206,7 @@ impl<'a> Plan<'a, '_> {
 
     fn cbq(&mut self, config: &'a cbq::Config) -> u32 {
         self.remarks.push(
-            "CBQ: HTB lends what is left by priority, and then by quanta; Linux has had no CBQ since 6.3".to_owned(),
+            "CBQ: HTB lends unused rate by priority, and then by quanta; Linux has no CBQ from 6.3 on".to_owned(),
         );
         let minors = minors(config.tree.classes.iter().map(|class| class.parent.is_none()));
         let minor = |name: &str| {
@@ -214,7 +216,7 @@ impl<'a> Plan<'a, '_> {
         for (class, number) in config.tree.classes.iter().zip(&minors) {
             let share = &class.share;
             if share.isolated {
-                self.remarks.push(format!("class {}: isolated; HTB lends what it leaves", class.name));
+                self.remarks.push(format!("class {}: isolated; HTB lends its unused rate", class.name));
             }
             let rate = match share.share {
                 cbq::Portion::Rate(rate) => rate,
@@ -242,7 +244,7 @@ impl<'a> Plan<'a, '_> {
     }
 
     fn custom(&mut self, config: &'a custom::Config) -> u32 {
-        self.remarks.push("turns by byte counts: HTB's rates and quanta in the same proportion".to_owned());
+        self.remarks.push("custom queueing by byte counts: HTB's rates and quanta in that proportion".to_owned());
         let largest = self.accounting.largest_counted().as_u64();
         let bytes = |count: custom::Count| match count {
             custom::Count::Bytes(bytes) => bytes.as_u64(),
@@ -274,7 +276,7 @@ impl<'a> Plan<'a, '_> {
         FIRST + last(classes.len())
     }
 
-    /// A class below the line that may have all of it.
+    /// Adds a class below the line that may use all of its rate.
     fn leaf(&mut self, minor: u32, class: &'a ClassSpec, rate: BitRate, priority: u8, quantum: u64) {
         let name = match class.matches {
             Match::Class(number) => self.names.get(usize::from(number)).cloned(),
@@ -296,7 +298,7 @@ impl<'a> Plan<'a, '_> {
         });
     }
 
-    /// Raises all quanta by one factor, until the smallest is a packet of the largest size.
+    /// Scales all quanta by one factor, so that the smallest is a packet of the largest size.
     fn scale_quanta(&mut self) {
         let largest = self.accounting.largest_counted().as_u64();
         let smallest = self.classes.iter().map(|class| class.quantum).min().unwrap_or(largest).max(1);
@@ -314,7 +316,8 @@ fn last(count: usize) -> u32 {
     u32::try_from(count.saturating_sub(1)).unwrap_or(0)
 }
 
-/// Numbers of classes: the line's for the first if it stands above others, and those from [`FIRST`] on for the rest.
+/// Numbers of classes: the line's for the first if it has child classes, and from [`FIRST`] on for
+/// the others.
 fn minors(roots: impl Iterator<Item = bool>) -> Vec<u32> {
     let number = |(place, root): (usize, bool)| {
         if place == 0 && root { LINE } else { FIRST - 1 + u32::try_from(place).unwrap_or(0) }

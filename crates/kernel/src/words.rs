@@ -4,7 +4,7 @@ use lastmile_packet::{Protocol, TcpFlags};
 use lastmile_queueing::classify::Bound;
 use lastmile_queueing::{End, Match};
 
-/// `tcp and destination port 22 and not a pure ACK`.
+/// The condition, such as `tcp and destination port 22 and not a pure ACK`.
 pub(crate) fn condition(condition: &Match) -> String {
     match condition {
         Match::Any => "every packet".to_owned(),
@@ -47,7 +47,7 @@ fn joined(inner: &[Match], by: &str) -> String {
     inner.iter().map(part).collect::<Vec<_>>().join(by)
 }
 
-/// In brackets where words would run together.
+/// A part of a condition, in brackets where it would be ambiguous.
 fn part(inner: &Match) -> String {
     match inner {
         Match::All(inner) | Match::OneOf(inner) if inner.len() > 1 => {
@@ -66,7 +66,7 @@ fn condition_of(inner: &[Match]) -> String {
     inner.iter().map(part).collect::<Vec<_>>().join(" or ")
 }
 
-/// `port 80, 443`: what they have in common once.
+/// A list with its common words once, such as `port 80, 443`.
 fn short(inner: &[Match]) -> Option<String> {
     let words: Vec<String> = inner.iter().map(condition).collect();
     let (common, _) = words.first()?.rsplit_once(' ')?;

@@ -1,10 +1,12 @@
-//! Ethernet: what stands around a payload, and the shortest frame that it makes.
+//! Ethernet: the headers and trailer around a payload, and the minimum frame.
 //!
-//! Published: IEEE 802.3 clauses 3 and 4.4.2, IEEE 802.1Q for the tag; RFC 2684 section 5.2 for Ethernet inside AAL5.
+//! Published: IEEE 802.3 clauses 3 and 4.4.2, IEEE 802.1Q for the tag; RFC 2684 section 5.2 for
+//! Ethernet inside AAL5.
 //!
-//! A frame is at least 64 bytes from destination address to FCS, so a payload is padded to 46. Whether that padding
-//! crosses an ATM line depends on the FCS: RFC 2684 demands padding when the frame is bridged with its FCS, since the
-//! FCS covers it, and leaves it to the sender without. The presets pad with FCS and do not without.
+//! A frame is at least 64 bytes from destination address to FCS, so a payload is padded to 46.
+//! RFC 2684 demands this padding on an ATM line if the frame is bridged with its FCS, because the
+//! FCS covers the padding. Without FCS the padding is optional. The presets pad with FCS and do not
+//! pad without it.
 
 /// Destination 6, source 6, EtherType 2.
 pub const MAC_HEADER: u32 = 14;
@@ -18,5 +20,5 @@ pub const VLAN_TAG: u32 = 4;
 pub const MIN_FRAME: u32 = 64;
 /// Seven bytes of preamble and the start delimiter.
 pub const PREAMBLE: u32 = 8;
-/// 96 bit times of silence between frames.
+/// The inter-frame gap: 96 bit times without a signal.
 pub const GAP: u32 = 12;

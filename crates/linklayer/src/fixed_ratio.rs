@@ -1,20 +1,21 @@
-//! Header compression as a fixed share of the header: a model without state, for comparison with [`crate::vj`].
+//! Header compression as a fixed share of the header: a model without state, for comparison with
+//! [`crate::vj`].
 //!
-//! Published in this form by nobody; simulators of around 2000 (OPNET's among them) offer a compression ratio as an
-//! attribute, which is how Phanse 2000 switches header compression on without telling the size that comes out.
-//! Differs from the real thing: no first or refreshing uncompressed header, no loss, no headers that refuse to compress.
-//! Cost: a multiplication and a division.
+//! No publication defines this model. Simulators of around 2000 (OPNET among them) offer a
+//! compression ratio as an attribute. Phanse 2000 switches header compression on in this way and
+//! does not state the resulting size. Differs from real compression: no first or refreshing
+//! uncompressed header, no loss, no incompressible headers. Cost: a multiplication and a division.
 
 use lastmile_units::{ByteCount, Ratio};
 
-/// Every TCP/IP header shrinks to the same share of itself, rounded up to a byte.
+/// Compresses every TCP/IP header to a fixed share of its bytes, rounded up to a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixedRatio {
     remaining: Ratio,
 }
 
 impl FixedRatio {
-    /// Headers keep `remaining` of their bytes: 10 % makes 4 bytes of 40.
+    /// A header keeps `remaining` of its bytes: 10 % turns 40 bytes into 4.
     #[must_use]
     pub const fn new(remaining: Ratio) -> Self {
         Self { remaining }
@@ -22,7 +23,7 @@ impl FixedRatio {
 
     /// The IP bytes of a packet of `packet` bytes once its header of `header` bytes is compressed.
     ///
-    /// A header longer than its packet is taken to be as long.
+    /// A header longer than its packet counts as long as the packet.
     #[must_use]
     pub fn compressed(self, packet: ByteCount, header: ByteCount) -> ByteCount {
         let header = header.min(packet);
@@ -30,7 +31,8 @@ impl FixedRatio {
         ByteCount::new(packet.as_u64() - saved)
     }
 
-    /// What is left of a header, rounded up: a saving is never promised in parts of a byte.
+    /// The compressed size of a header, rounded up to whole bytes so that the saving is never
+    /// overstated.
     #[must_use]
     pub fn header(self, header: ByteCount) -> ByteCount {
         let gone = Ratio::ONE.as_parts_per_billion() - self.remaining.as_parts_per_billion();

@@ -1,28 +1,31 @@
-//! How a packet that is being sent makes way for a more urgent one: not at all, between cells, or between fragments.
+//! Where an urgent packet may interrupt one in transmission: nowhere, between cells, or between
+//! fragments.
 //!
-//! Published: ITU-T I.361 (cells of several virtual channels take turns on a link); RFC 1990 with RFC 2686 (PPP multilink fragments whose
-//! header has a class, so that fragments of one class go between those of another).
-//! Between cells costs no byte: each class of packets has a virtual channel of its own, and a frame of AAL5 may be interrupted behind any
-//! of its cells. Between fragments costs the headers of every fragment, and of packets that are not cut, too ([`Multilink`]).
+//! Published: ITU-T I.361 (cells of several virtual channels alternate on a link); RFC 1990 with
+//! RFC 2686 (PPP multilink fragments whose header has a class, so that fragments of one class pass
+//! between those of another). Interruption between cells costs no byte: each class of packets has
+//! its own virtual channel, and another VC's cell may follow any cell of an AAL5 frame.
+//! Interruption between fragments costs the headers of every fragment, also of packets in one
+//! fragment ([`Multilink`]).
 
 use lastmile_units::{ByteCount, WireBytes};
 
 use crate::multilink::Multilink;
 use crate::{Framing, LinkLayer, aal5};
 
-/// Where a packet that is being sent may be interrupted.
+/// Where a packet in transmission may be interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Interleave {
-    /// Nowhere.
+    /// The packet is never interrupted.
     #[default]
     Never,
-    /// Behind each of its cells.
+    /// After each cell.
     Cells,
-    /// Behind each of its fragments.
+    /// After each fragment.
     Fragments(Multilink),
 }
 
-/// The pieces in which a packet goes out, one after the other: bytes on the wire of each.
+/// An iterator over the pieces in which a packet is transmitted: the bytes on the wire of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pieces {
     full: u64,
@@ -31,7 +34,7 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// How many there are still.
+    /// Pieces that remain.
     #[must_use]
     pub const fn left(&self) -> u64 {
         self.full + self.last.is_some() as u64
@@ -52,7 +55,8 @@ impl Iterator for Pieces {
 }
 
 impl LinkLayer {
-    /// The pieces of a packet of `ip` bytes, behind each of which another may go. Together they are [`LinkLayer::on_wire`].
+    /// The pieces of a packet of `ip` bytes; another packet may follow each of them. Their sum is
+    /// [`LinkLayer::on_wire`].
     #[must_use]
     pub fn pieces(self, ip: ByteCount) -> Pieces {
         match self.interleave() {
@@ -83,8 +87,9 @@ mod tests {
         Interleave::Fragments(Multilink::new(ByteCount::new(bytes), SequenceNumber::Long).expect("from 4 bytes on"))
     }
 
-    /// 1500 bytes and 2 of PPP in fragments of 160: nine of 160 and one of 62. With 4 of number and 10 around it each full one is 174 bytes
-    /// in 4 cells, the last 76 in 2: 38 cells for 32.
+    /// 1500 bytes and 2 of PPP in fragments of 160: nine of 160 and one of 62. Each full fragment
+    /// has 4 bytes of sequence number and 10 of overhead: 174 bytes in 4 cells. The last has 76
+    /// bytes in 2 cells. Together 38 cells, against 32 without fragments.
     #[test]
     fn the_pieces_of_a_full_packet() {
         let whole = ByteCount::new(1500);
@@ -98,7 +103,8 @@ mod tests {
         assert_eq!(cut.pieces(whole).collect::<Vec<_>>(), expected);
         assert_eq!(cut.on_wire(whole), WireBytes::new(38 * 53));
         assert_eq!(cut.cells(whole), Some(CellCount::new(38)));
-        // A ping of 84 bytes is not cut, and pays: 84 + 2 + 4 + 10 are 100 bytes, three cells instead of two.
+        // A ping of 84 bytes is one fragment and pays its header: 84 + 2 + 4 + 10 = 100 bytes,
+        // three cells instead of two.
         assert_eq!(
             (link.on_wire(ByteCount::new(84)), cut.on_wire(ByteCount::new(84))),
             (WireBytes::new(106), WireBytes::new(159))
@@ -112,9 +118,11 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the link: the pieces are the packet, none is larger than a fragment, and the inverse is one.
+        /// On every link the pieces add up to the packet, no piece exceeds a fragment, and the
+        /// inverse holds.
         #[test]
-        fn pieces_are_the_packet(preset in 0..PRESETS.len(), fragment in 4_u64..2_000, ip in 0_u64..9_000, wire in 0_u64..20_000) {
+        fn pieces_are_the_packet(preset in 0..PRESETS.len(), fragment in 4_u64..2_000, ip in 0_u64..9_000,
+            wire in 0_u64..20_000) {
             let link = PRESETS[preset].link;
             for interleave in [Interleave::Never, Interleave::Cells, fragments(fragment)] {
                 let Ok(link) = link.with_interleave(interleave) else { continue };

@@ -1,8 +1,9 @@
 //! L2TP from LAC to LNS: the user's PPP frames cross the provider's network inside UDP.
 //!
-//! Published: RFC 2661. Each packet gains IP 20, UDP 8, L2TP 8 (flags and version, length, tunnel, session; 6 without the
-//! optional length) and the PPP header, on top of what the carrier adds. Not counted: fragments, when the sum exceeds
-//! the carrier's MTU; the tunnel itself has no MTU.
+//! Published: RFC 2661. Each packet gains IP 20, UDP 8, L2TP 8 (flags and version, length, tunnel,
+//! session; 6 without the optional length) and the PPP header, on top of what the carrier adds.
+//! Fragmentation is not counted, although the sum may exceed the carrier's MTU; the tunnel itself
+//! has no MTU.
 
 use crate::{LinkError, LinkLayer, Ppp};
 
@@ -13,7 +14,7 @@ pub const UDP: u32 = 8;
 /// Data message header with length field (RFC 2661 section 3.1).
 pub const L2TP: u32 = 8;
 
-/// What is left of the PPP header (RFC 1661, RFC 1662).
+/// The parts of the PPP header that cross the tunnel (RFC 1661, RFC 1662).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum PppHeader {
     /// Address, control and protocol: 4 bytes.
@@ -21,12 +22,12 @@ pub enum PppHeader {
     Full,
     /// Address and control, one byte of protocol (protocol-field compression): 3 bytes.
     ShortProtocol,
-    /// Protocol alone (address-and-control-field compression): 2 bytes.
+    /// Protocol only (address-and-control-field compression): 2 bytes.
     NoAddress,
 }
 
 impl PppHeader {
-    /// Its bytes.
+    /// Bytes of the PPP header in the tunnel.
     #[must_use]
     pub const fn bytes(self) -> u32 {
         match self {
@@ -37,16 +38,17 @@ impl PppHeader {
     }
 }
 
-/// Bytes that the tunnel adds to each packet, its carrier apart: 38 to 40.
+/// Bytes that the tunnel adds to each packet, without the carrier's overhead: 38 to 40.
 #[must_use]
 pub const fn overhead(ppp: PppHeader) -> u32 {
     IP + UDP + L2TP + ppp.bytes()
 }
 
-/// The tunnel over `carrier`: its minimum frame and framing apply to the tunnelled packet, whose PPP is inside.
+/// The tunnel over `carrier`. The carrier's minimum frame and framing apply to the tunnelled
+/// packet, which contains PPP.
 ///
 /// # Errors
-/// Tunnels nested until the overhead is out of range.
+/// The sum of nested tunnels exceeds [`LinkLayer::MAX_OVERHEAD`].
 pub const fn over(carrier: LinkLayer, ppp: PppHeader) -> Result<LinkLayer, LinkError> {
     match carrier.with_more_overhead(overhead(ppp) as i32) {
         Ok(link) => Ok(link.with_ppp(Ppp::Inside).with_mtu(None)),

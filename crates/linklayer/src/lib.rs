@@ -1,4 +1,5 @@
-//! What an IP packet costs on the wire: encapsulations, cell and block framing, header compression.
+//! The bytes on the wire of an IP packet: encapsulations, cell and block framing, header
+//! compression.
 //!
 //! ```text
 //! IP bytes -> header compression -> fixed headers and trailer -> minimum frame -> framing -> bytes on the wire
@@ -8,16 +9,16 @@
 //! | module | holds |
 //! | --- | --- |
 //! | [`link`] | [`LinkLayer`], the value that a line carries: headers, minimum frame, framing, and the inverse |
-//! | [`preset`] | the encapsulations in use, by name, each header of each accounted for |
+//! | [`preset`] | the encapsulations in use by name, with every header of each |
 //! | [`aal5`], [`ptm`], [`ethernet`] | the framings and the minimum frame |
 //! | [`oam`] | one cell in 27 belongs to operation and maintenance |
-//! | [`l2tp`], [`multilink`] | tunnels between LAC and LNS; fragments that let small packets by |
-//! | [`interleave`] | where a packet that is being sent may be interrupted: between cells, between fragments |
+//! | [`l2tp`], [`multilink`] | tunnels between LAC and LNS; fragments between which small packets pass |
+//! | [`interleave`] | where a packet in transmission may be interrupted: between cells, between fragments |
 //! | [`vj`], [`fixed_ratio`] | RFC 1144 header compression with real state; a model without any |
-//! | [`stab`] | the size table of `tc-stab(8)`, which is not the same as the cells it stands for |
+//! | [`stab`] | the size table of `tc-stab(8)`, which only approximates the bytes in cells |
 //!
-//! Nothing here knows of queues, TCP or time. IP bytes ([`lastmile_units::ByteCount`]) go in and wire bytes
-//! ([`lastmile_units::WireBytes`]) come out; the two never mix.
+//! The crate knows nothing of queues, TCP or time. IP bytes ([`lastmile_units::ByteCount`]) go in
+//! and wire bytes ([`lastmile_units::WireBytes`]) come out; the two never mix.
 
 pub mod aal5;
 pub mod ethernet;

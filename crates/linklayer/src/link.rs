@@ -1,8 +1,9 @@
 //! [`LinkLayer`]: the bytes on the wire of an IP packet, and the inverse.
 //!
-//! `n + overhead`, raised to the minimum frame, then framed: nothing, ATM cells `ceil(x/48) * 53`, or PTM `ceil(x*65/64)`.
-//! The order and the rounding are those of CAKE (`tc-cake(8)`, OVERHEAD COMPENSATION), whose numbers the tests repeat for
-//! every preset and every size. Cost: an addition, a comparison, a division by a constant.
+//! The frame is `n + overhead`, at least the minimum frame. Framing makes `x` bytes of frame into
+//! `x`, ATM cells `ceil(x/48) * 53`, or PTM `ceil(x*65/64)`. The order and the rounding are those
+//! of CAKE (`tc-cake(8)`, OVERHEAD COMPENSATION), whose numbers the tests repeat for every preset
+//! and every size. Cost: an addition, a comparison, a division by a constant.
 
 use core::fmt;
 use core::num::NonZeroU16;
@@ -15,10 +16,10 @@ use crate::{OamShare, aal5, ptm};
 /// Bytes of the PPP protocol field (RFC 1661, section 2).
 const PPP_PROTOCOL: i32 = 2;
 
-/// What cuts or codes the frame once its headers are on.
+/// The division of a frame into cells or coded blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Framing {
-    /// The frame goes out as it is.
+    /// The frame is transmitted unchanged.
     None,
     /// ATM cells ([`aal5`]).
     Atm,
@@ -36,19 +37,19 @@ impl fmt::Display for Framing {
     }
 }
 
-/// Whether what surrounds a packet has PPP in it, so that it can be cut into fragments.
+/// Whether a packet's encapsulation includes PPP, which multilink fragments need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Ppp {
-    /// It has.
+    /// The encapsulation includes PPP.
     Inside,
-    /// It has not.
+    /// The encapsulation has no PPP.
     Absent,
-    /// Nobody said: an overhead by its number.
+    /// Unknown: the overhead was given as a number.
     #[default]
     Unknown,
 }
 
-/// How a line carries IP packets. Small and `Copy`: it is read for every packet.
+/// How a line carries IP packets. Small and `Copy`, because it is read for every packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LinkLayer {
     overhead: i16,
@@ -60,7 +61,7 @@ pub struct LinkLayer {
     mtu: Option<NonZeroU16>,
 }
 
-/// A link layer that no line has.
+/// A link layer that cannot exist, with the value at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LinkError {
@@ -70,9 +71,9 @@ pub enum LinkError {
     MinFrame(u32),
     /// OAM cells on a line without cells.
     OamWithoutCells(Framing),
-    /// Fragments without PPP around them.
+    /// Fragments on an encapsulation without PPP.
     FragmentsWithoutPpp,
-    /// Fragments in an overhead below the 2 bytes of PPP.
+    /// Fragments with less overhead than the 2 bytes of the PPP protocol field.
     FragmentsWithoutRoom(i32),
     /// Packets interrupted between cells on a line without cells.
     InterleaveWithoutCells(Framing),
@@ -109,14 +110,16 @@ impl fmt::Display for LinkError {
 }
 
 impl LinkLayer {
-    /// The least overhead: `tc-cake(8)` takes -64, for devices that report more bytes than the line carries.
+    /// The lowest overhead, that of `tc-cake(8)`. It is negative for devices that report more bytes
+    /// than the line carries.
     pub const MIN_OVERHEAD: i32 = -64;
-    /// The most overhead: no stack of headers and tunnels in use comes near.
+    /// The highest overhead, above any stack of headers and tunnels in use.
     pub const MAX_OVERHEAD: i32 = 512;
-    /// The largest minimum frame: that of half-duplex gigabit Ethernet, with room to spare.
+    /// The largest minimum frame, above the 520 bytes of half-duplex gigabit Ethernet.
     pub const MAX_MIN_FRAME: u32 = 1024;
 
-    /// `overhead` bytes around each IP packet (AAL5 trailer included for [`Framing::Atm`]), then `framing`.
+    /// A link layer with `overhead` bytes around each IP packet (AAL5 trailer included for
+    /// [`Framing::Atm`]), then `framing`.
     ///
     /// # Errors
     /// An overhead out of range.
@@ -135,16 +138,17 @@ impl LinkLayer {
         })
     }
 
-    /// The same, of which it is known whether there is PPP in it.
+    /// A copy that states whether the encapsulation includes PPP.
     #[must_use]
     pub const fn with_ppp(self, ppp: Ppp) -> Self {
         Self { ppp, ..self }
     }
 
-    /// The same, with packet and overhead together raised to at least `bytes` before framing (`mpu` in `tc-cake(8)`).
+    /// A copy with a minimum frame: packet and overhead together are padded to at least `bytes`
+    /// before framing (`mpu` in `tc-cake(8)`).
     ///
     /// # Errors
-    /// A minimum out of range.
+    /// A minimum above [`LinkLayer::MAX_MIN_FRAME`].
     pub const fn with_min_frame(self, bytes: u32) -> Result<Self, LinkError> {
         if bytes > Self::MAX_MIN_FRAME {
             return Err(LinkError::MinFrame(bytes));
@@ -152,7 +156,8 @@ impl LinkLayer {
         Ok(Self { min_frame: bytes as u16, ..self })
     }
 
-    /// The same, with OAM cells among the user's. They show in [`crate::WireMeter`], not in [`LinkLayer::on_wire`].
+    /// A copy with OAM cells among the user's cells. [`crate::WireMeter`] counts them,
+    /// [`LinkLayer::on_wire`] does not.
     ///
     /// # Errors
     /// A framing without cells.
@@ -163,10 +168,12 @@ impl LinkLayer {
         }
     }
 
-    /// The same, whose packets may be interrupted. Fragments are PPP frames, so there must be PPP; where nobody said, room for it.
+    /// A copy whose packets may be interrupted. Fragments are PPP frames and need PPP, or for an
+    /// unknown encapsulation at least the 2 bytes of the PPP protocol field.
     ///
     /// # Errors
-    /// Between cells on a framing without any; fragments without PPP around them.
+    /// Interruption between cells on a framing without cells; fragments on an encapsulation without
+    /// PPP.
     pub const fn with_interleave(self, interleave: Interleave) -> Result<Self, LinkError> {
         match (interleave, self.framing) {
             (Interleave::Cells, framing @ (Framing::None | Framing::Ptm)) => {
@@ -181,7 +188,8 @@ impl LinkLayer {
         }
     }
 
-    /// The same, with `bytes` more of headers inside: a tag, a tunnel. They fill up a minimum frame as payload does.
+    /// A copy with `bytes` more of headers, such as a tag or a tunnel. They count towards the
+    /// minimum frame as payload does.
     ///
     /// # Errors
     /// An overhead out of range.
@@ -193,14 +201,14 @@ impl LinkLayer {
         }
     }
 
-    /// The same link layer with an MTU: the largest IP packet that it carries whole.
+    /// A copy with an MTU: the largest IP packet carried without IP fragmentation.
     #[must_use]
     pub const fn with_mtu(self, mtu: Option<NonZeroU16>) -> Self {
         Self { mtu, ..self }
     }
 
-    /// The largest IP packet that the link layer carries whole: 1500 bytes over Ethernet, 1492 over PPPoE. `None`: no such limit
-    /// below that of IP itself.
+    /// The largest IP packet carried without IP fragmentation: 1500 bytes over Ethernet, 1492 over
+    /// PPPoE. `None`: only the limit of IP itself applies.
     #[must_use]
     pub const fn mtu(self) -> Option<NonZeroU16> {
         self.mtu
@@ -212,39 +220,39 @@ impl LinkLayer {
         self.overhead as i32
     }
 
-    /// The least that packet and overhead count for together, before framing. 0: no minimum.
+    /// The least bytes of packet and overhead together, before framing; 0 for no minimum.
     #[must_use]
     pub const fn min_frame(self) -> u32 {
         self.min_frame as u32
     }
 
-    /// What cuts or codes the frame.
+    /// The division of a frame into cells or coded blocks.
     #[must_use]
     pub const fn framing(self) -> Framing {
         self.framing
     }
 
-    /// Whether there is PPP in what surrounds a packet.
+    /// Whether the encapsulation includes PPP.
     #[must_use]
     pub const fn ppp(self) -> Ppp {
         self.ppp
     }
 
-    /// The share of cells that is not the user's, if the line has one.
+    /// The share of OAM cells, if the line has them.
     #[must_use]
     pub const fn oam(self) -> Option<OamShare> {
         self.oam
     }
 
-    /// Where its packets may be interrupted.
+    /// Where a packet in transmission may be interrupted.
     #[must_use]
     pub const fn interleave(self) -> Interleave {
         self.interleave
     }
 
-    /// Packet, overhead and padding to the minimum frame: what the framing is applied to.
+    /// Packet, overhead and padding to the minimum frame: the bytes to which framing applies.
     ///
-    /// A negative overhead larger than the packet leaves nothing, not a wrapped-around number.
+    /// 0 for a negative overhead larger than the packet.
     #[inline]
     #[must_use]
     pub const fn frame(self, ip: ByteCount) -> u64 {
@@ -252,7 +260,8 @@ impl LinkLayer {
         if frame < self.min_frame as u64 { self.min_frame as u64 } else { frame }
     }
 
-    /// Bytes on the wire of a packet of `ip` bytes, those of all its fragments where it is cut. Never overflows: held at the largest count.
+    /// Bytes on the wire of a packet of `ip` bytes, all its fragments included. Saturates at the
+    /// largest count.
     #[inline]
     #[must_use]
     pub const fn on_wire(self, ip: ByteCount) -> WireBytes {
@@ -262,7 +271,7 @@ impl LinkLayer {
         }
     }
 
-    /// The same of what goes out as one frame.
+    /// Bytes on the wire of a packet of `ip` bytes in one frame, without fragments.
     #[inline]
     pub(crate) const fn frame_on_wire(self, ip: ByteCount) -> WireBytes {
         let frame = self.frame(ip);
@@ -273,7 +282,7 @@ impl LinkLayer {
         })
     }
 
-    /// Cells of a packet of `ip` bytes; `None` on a line without cells.
+    /// Cells of a packet of `ip` bytes, all its fragments included; `None` on a line without cells.
     #[inline]
     #[must_use]
     pub const fn cells(self, ip: ByteCount) -> Option<CellCount> {
@@ -286,7 +295,8 @@ impl LinkLayer {
         }
     }
 
-    /// IP bytes for each byte on the wire, OAM cells not counted; 0 for an empty packet. For printing and bounds.
+    /// IP bytes per byte on the wire, OAM cells not counted; 0 for an empty packet. For printing
+    /// and bounds.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "for printing")]
     pub fn efficiency(self, ip: ByteCount) -> f64 {
@@ -296,7 +306,8 @@ impl LinkLayer {
         }
     }
 
-    /// The largest IP packet that takes at most `cells` cells; `None` when not even one byte does, or without cells.
+    /// The largest IP packet that takes at most `cells` cells; `None` if one byte takes more, or on
+    /// a line without cells.
     #[must_use]
     pub const fn largest_ip_in_cells(self, cells: CellCount) -> Option<ByteCount> {
         match self.framing {
@@ -310,7 +321,8 @@ impl LinkLayer {
         }
     }
 
-    /// The largest IP packet that takes at most `wire` bytes on the wire; `None` when not even one byte does.
+    /// The largest IP packet that takes at most `wire` bytes on the wire; `None` if one byte takes
+    /// more.
     #[must_use]
     pub const fn largest_ip_in(self, wire: WireBytes) -> Option<ByteCount> {
         if let Interleave::Fragments(multilink) = self.interleave {
@@ -319,7 +331,8 @@ impl LinkLayer {
         self.largest_frame_in(wire)
     }
 
-    /// The same of what goes out as one frame.
+    /// The largest IP packet that takes at most `wire` bytes on the wire in one frame, without
+    /// fragments.
     pub(crate) const fn largest_frame_in(self, wire: WireBytes) -> Option<ByteCount> {
         let wire = wire.as_u64();
         self.largest_ip_in_frame(match self.framing {
@@ -342,7 +355,7 @@ impl LinkLayer {
     }
 }
 
-/// The accounting in words: `28 bytes a packet, at least 74, in ATM cells`.
+/// The accounting in words, for example `28 bytes a packet, at least 74, in ATM cells`.
 impl fmt::Display for LinkLayer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes a packet", self.overhead)?;

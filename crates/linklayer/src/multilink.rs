@@ -1,11 +1,13 @@
-//! PPP multilink as a way to cut the wait behind a large packet: it goes out in fragments, and small packets in between.
+//! PPP multilink fragments, between which small packets pass: they wait for a fragment instead of a
+//! whole large packet.
 //!
-//! Published: RFC 1990 (fragments; section 3 has both headers), with small packets let through between the fragments of
-//! a large one as RFC 2686 describes. Each fragment is a PPP frame of its own with a sequence number; the first also
-//! carries the protocol of the packet. Differs: fragments are of equal size but the last, and several links are not
-//! bundled. Over ATM the same end is served by several VCs, whose cells take turns: the wait is then one cell, at no cost
-//! in headers, but for a second VC at both ends.
-//! Cost: two evaluations of the link layer a packet. A line that sends in this way is [`crate::interleave`].
+//! Published: RFC 1990 (fragments; section 3 has both headers), with small packets between the
+//! fragments of a large one as in RFC 2686. Each fragment is a PPP frame with a sequence number.
+//! The first fragment also carries the protocol of the packet. Differs: all fragments but the last
+//! are of equal size, and several links are not bundled. Over ATM several VCs serve the purpose,
+//! whose cells alternate: the wait is one cell and costs no headers, but both ends need a second
+//! VC. Cost: two evaluations of the link layer a packet. [`crate::interleave`] transmits in this
+//! way.
 
 use lastmile_units::{BitRate, ByteCount, Duration, WireBytes};
 
@@ -14,10 +16,10 @@ use crate::LinkLayer;
 /// PPP protocol of the packet, carried once inside the fragments.
 const INNER_PROTOCOL: u64 = 2;
 
-/// How a fragment is numbered.
+/// The length of a fragment's sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum SequenceNumber {
-    /// 24 bits and flags: 4 bytes. What RFC 1990 uses unless told otherwise.
+    /// 24 bits and flags: 4 bytes. The default of RFC 1990.
     #[default]
     Long,
     /// 12 bits and flags: 2 bytes.
@@ -25,7 +27,7 @@ pub enum SequenceNumber {
 }
 
 impl SequenceNumber {
-    /// Bytes of flags and number.
+    /// Bytes of flags and sequence number.
     #[must_use]
     pub const fn bytes(self) -> u64 {
         match self {
@@ -35,7 +37,8 @@ impl SequenceNumber {
     }
 }
 
-/// Fragments of a fixed size over a PPP link, whose overhead includes the 2-byte PPP protocol of each fragment.
+/// Fragments of a fixed size over a PPP link, whose overhead includes the 2-byte PPP protocol of
+/// each fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Multilink {
     fragment: u16,
@@ -43,20 +46,21 @@ pub struct Multilink {
 }
 
 impl Multilink {
-    /// Most bytes of a packet in a fragment: as many as a packet has.
+    /// The most bytes of a packet in one fragment: the largest IP packet.
     pub const MAX_FRAGMENT: ByteCount = ByteCount::new(u16::MAX as u64);
 
-    /// Fragments of at most `fragment` bytes of the packet; `None` for fewer than the fragment's own header has, and above
-    /// [`Multilink::MAX_FRAGMENT`].
+    /// Fragments of at most `fragment` bytes of the packet. `None` for fewer bytes than the
+    /// fragment's own header has, and above [`Multilink::MAX_FRAGMENT`].
     #[must_use]
     pub fn new(fragment: ByteCount, sequence: SequenceNumber) -> Option<Self> {
         let fragment = u16::try_from(fragment.as_u64()).ok()?;
         (u64::from(fragment) >= sequence.bytes()).then_some(Self { fragment, sequence })
     }
 
-    /// The largest fragments that keep `link` at `rate` busy for at most `wait` each.
+    /// The largest fragments that occupy `link` at `rate` for at most `wait` each.
     ///
-    /// `None` when even as many bytes as the header has take longer. The wait of a small packet is then at most `wait`, and its own time.
+    /// `None` if a fragment as short as its header takes longer. A small packet then waits for at
+    /// most `wait`, and is transmitted.
     #[must_use]
     pub fn for_wait(link: LinkLayer, rate: BitRate, wait: Duration, sequence: SequenceNumber) -> Option<Self> {
         let bits = u128::from(rate.as_bps()) * u128::from(wait.as_ps()) / 1_000_000_000_000;
@@ -71,7 +75,7 @@ impl Multilink {
         ByteCount::new(self.fragment as u64)
     }
 
-    /// How its fragments are numbered.
+    /// The length of the sequence numbers.
     #[must_use]
     pub const fn sequence(self) -> SequenceNumber {
         self.sequence
@@ -84,13 +88,14 @@ impl Multilink {
         full + (rest > 0) as u64
     }
 
-    /// Full fragments of a packet of `ip` bytes, and the bytes of the packet in one more.
+    /// The number of full fragments of a packet of `ip` bytes, and the bytes of the packet in the
+    /// last, shorter one.
     pub(crate) const fn cut(self, ip: ByteCount) -> (u64, u64) {
         let inside = ip.as_u64().saturating_add(INNER_PROTOCOL);
         (inside / self.fragment().as_u64(), inside % self.fragment().as_u64())
     }
 
-    /// Bytes on the wire of a full fragment: what a small packet waits behind at most.
+    /// Bytes on the wire of a full fragment: the most that a small packet waits for.
     #[must_use]
     pub const fn fragment_on_wire(self, link: LinkLayer) -> WireBytes {
         self.piece(link, self.fragment().as_u64())
@@ -105,10 +110,12 @@ impl Multilink {
         WireBytes::new(full.saturating_add(last))
     }
 
-    /// The largest packet whose fragments take at most `wire` together; `None` when not even one byte does.
+    /// The largest packet whose fragments take at most `wire` together; `None` if one byte takes
+    /// more.
     pub(crate) const fn largest_ip_in(self, link: LinkLayer, wire: WireBytes) -> Option<ByteCount> {
         let most = wire.as_u64();
-        // More bytes never take less, and none take fewer on the wire than they are.
+        // Bytes on the wire grow with the packet and are at least the packet's, so the answer lies
+        // in 0 to `most`.
         let (mut fits, mut beyond) = (0, most.saturating_add(1));
         while beyond - fits > 1 {
             let middle = fits + (beyond - fits) / 2;
@@ -132,7 +139,8 @@ mod tests {
     use crate::preset::PPPOA_VCMUX;
     use proptest::prelude::*;
 
-    /// pppoa-vcmux: 10 bytes around each fragment, so 82 bytes of packet and 4 of number fill two cells.
+    /// pppoa-vcmux: 10 bytes around each fragment, so 82 bytes of packet and 4 of sequence number
+    /// fill two cells.
     #[test]
     fn fragments_of_two_cells_carry_82_bytes_each() {
         let wait = Duration::from_us(6_650);
@@ -141,7 +149,7 @@ mod tests {
         assert_eq!(multilink.fragment(), ByteCount::new(82));
         assert_eq!(multilink.fragments(ByteCount::new(1_500)), 19, "1502 / 82");
         assert_eq!(multilink.fragment_on_wire(PPPOA_VCMUX.link), WireBytes::new(106));
-        // 18 fragments of two cells; 26 bytes are left, 40 with their headers: one cell.
+        // 18 fragments of two cells. The last has 26 bytes, 40 with headers: one cell.
         assert_eq!(multilink.on_wire(PPPOA_VCMUX.link, ByteCount::new(1_500)), WireBytes::new(37 * 53));
         assert!(rate.time_for(WireBytes::new(106)) <= wait);
     }
@@ -153,7 +161,8 @@ mod tests {
         assert_eq!(Multilink::for_wait(PPPOA_VCMUX.link, rate, wait, SequenceNumber::Short), None);
     }
 
-    /// Four bytes of number in front of three of a packet help nobody, and no packet is longer than its length can say.
+    /// A fragment carries at least as many bytes of the packet as its header has, and at most
+    /// 65 535.
     #[test]
     fn a_fragment_is_as_long_as_its_header_and_no_longer_than_a_packet() {
         let taken = |bytes, sequence| Multilink::new(ByteCount::new(bytes), sequence).map(Multilink::fragment);
@@ -165,16 +174,19 @@ mod tests {
     }
 
     proptest! {
-        /// The fragments together carry the packet: no fewer bytes than one frame, none of them larger than asked.
+        /// The fragments together carry the packet: at least the bytes of one frame, and no
+        /// fragment exceeds the size asked for.
         #[test]
-        fn no_fragment_takes_longer_than_the_wait(us in 3_400..200_000_u64, kbit in 128..4_000_u64, ip in 20..1_500_u64) {
+        fn no_fragment_takes_longer_than_the_wait(us in 3_400..200_000_u64, kbit in 128..4_000_u64,
+            ip in 20..1_500_u64) {
             let (rate, wait) = (BitRate::from_kbit_per_s(kbit), Duration::from_us(us));
             let link = PPPOA_VCMUX.link;
             let multilink = Multilink::for_wait(link, rate, wait, SequenceNumber::Long).expect("more than a cell");
             prop_assert!(rate.time_for(multilink.fragment_on_wire(link)) <= wait);
             let whole = multilink.on_wire(link, ByteCount::new(ip));
             prop_assert!(whole >= link.on_wire(ByteCount::new(ip)));
-            prop_assert!(whole.as_u64() <= multilink.fragments(ByteCount::new(ip)) * multilink.fragment_on_wire(link).as_u64());
+            prop_assert!(whole.as_u64() <= multilink.fragments(ByteCount::new(ip)) *
+                multilink.fragment_on_wire(link).as_u64());
         }
     }
 }

@@ -1,10 +1,11 @@
-//! The share of cells that belongs to operation and maintenance, not to the user.
+//! The share of cells for operation, administration and maintenance (OAM), which carry no user
+//! data.
 //!
-//! Published: ITU-T I.432 has one physical-layer OAM cell in 27 on cell-based interfaces; Brouer 2005 (section 5.1)
-//! quotes the figure for ADSL. Here: after every 26 user cells one OAM cell, by counting, so that equal packets give
-//! equal cells in every run. Differs: on a real line OAM cells come at their own pace when the line is idle as well;
-//! those delay nobody but a packet that happens to arrive behind one, by at most one cell time.
-//! Cost: an addition and a division by a small number a packet.
+//! Published: ITU-T I.432 has one physical-layer OAM cell in 27 on cell-based interfaces; Brouer
+//! 2005 (section 5.1) quotes the figure for ADSL. Model: one OAM cell after every 26 user cells, by
+//! counting, so that equal packets give equal cells in every run. Differs: a real line also sends
+//! OAM cells while it is idle. These delay a packet that arrives behind one by at most one cell
+//! time. Cost: an addition and a division by a small number a packet.
 
 use core::num::NonZeroU16;
 
@@ -13,7 +14,7 @@ use lastmile_units::{BitRate, ByteCount, CellCount, WireBytes};
 use crate::LinkLayer;
 use crate::aal5::CELL_BYTES;
 
-/// One cell in so many is an OAM cell.
+/// The share of OAM cells: one cell in `user_cells + 1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OamShare {
     /// User cells between two OAM cells.
@@ -24,7 +25,7 @@ impl OamShare {
     /// One cell in 27 (ITU-T I.432): 26 user cells, then an OAM cell.
     pub const I_432: Self = Self { user_cells: NonZeroU16::new(26).expect("not zero") };
 
-    /// One cell in `cells`; `None` below 2, which would leave nothing for the user.
+    /// One cell in `cells`; `None` below 2, which leaves no user cells.
     #[must_use]
     pub const fn one_in(cells: u16) -> Option<Self> {
         match cells.checked_sub(1) {
@@ -42,34 +43,35 @@ impl OamShare {
         self.user_cells.get()
     }
 
-    /// The mean rate left for user cells on a line of `rate`: 26/27 of it, rounded down. `None` below 1 bit/s.
+    /// The mean rate of user cells on a line of `rate`: 26/27 of it for one cell in 27, rounded
+    /// down. `None` below 1 bit/s.
     #[must_use]
     pub const fn user_rate(self, rate: BitRate) -> Option<BitRate> {
         let user = self.user_cells.get() as u128;
         BitRate::from_bps((rate.as_bps() as u128 * user / (user + 1)) as u64)
     }
 
-    /// A counter that has seen no cell yet.
+    /// A counter that has counted no cell.
     #[must_use]
     pub const fn counter(self) -> OamCounter {
         OamCounter { share: self, since: 0 }
     }
 }
 
-/// Counts user cells and says when OAM cells are due.
+/// Counts user cells and returns the OAM cells that are due.
 #[derive(Clone, Copy, Debug)]
 pub struct OamCounter {
     share: OamShare,
-    /// User cells since the last OAM cell, fewer than `share.user_cells`.
+    /// User cells since the last OAM cell, below `share.user_cells`.
     since: u16,
 }
 
 impl OamCounter {
-    /// The OAM cells that come between and after the next `user` cells.
+    /// The OAM cells between and after the next `user` cells.
     #[inline]
     pub fn advance(&mut self, user: CellCount) -> CellCount {
         let every = u64::from(self.share.user_cells.get());
-        // Whole groups are taken out first: the sum of the rest cannot overflow.
+        // Whole groups are removed first, so that the sum of the rest cannot overflow.
         let (groups, rest) = (user.as_u64() / every, user.as_u64() % every);
         let since = u64::from(self.since) + rest;
         let (due, since) = if since >= every { (groups + 1, since - every) } else { (groups, since) };
@@ -78,9 +80,10 @@ impl OamCounter {
     }
 }
 
-/// Wire bytes of packet after packet on one line, OAM cells included where the line has them.
+/// Wire bytes of the consecutive packets of one line, OAM cells included where the line has them.
 ///
-/// [`LinkLayer::on_wire`] is what a packet costs by itself; this is what a transmitter sends.
+/// [`LinkLayer::on_wire`] is the cost of one packet in isolation; a meter returns what a
+/// transmitter sends.
 #[derive(Clone, Copy, Debug)]
 pub struct WireMeter {
     link: LinkLayer,
@@ -88,7 +91,7 @@ pub struct WireMeter {
 }
 
 impl WireMeter {
-    /// For a line that has sent nothing yet.
+    /// A meter for a line that has sent nothing.
     #[must_use]
     pub const fn new(link: LinkLayer) -> Self {
         let oam = match link.oam() {
@@ -98,20 +101,21 @@ impl WireMeter {
         Self { link, oam }
     }
 
-    /// The line.
+    /// The link layer of the line.
     #[must_use]
     pub const fn link(&self) -> LinkLayer {
         self.link
     }
 
     /// Bytes on the wire for the next packet of `ip` bytes, and for the OAM cells that are due with it.
-    // Out of line it takes a quarter more instructions, for every packet.
+    // Inlined: a call takes a quarter more instructions per packet.
     #[inline(always)]
     pub fn on_wire(&mut self, ip: ByteCount) -> WireBytes {
         self.piece(self.link.on_wire(ip))
     }
 
-    /// The same for a piece of a packet ([`LinkLayer::pieces`]) that takes `wire` by itself.
+    /// Bytes on the wire for the next piece of a packet ([`LinkLayer::pieces`]) that takes `wire`
+    /// bytes in isolation, and for the OAM cells that are due with it.
     #[inline]
     pub fn piece(&mut self, wire: WireBytes) -> WireBytes {
         match &mut self.oam {
@@ -154,7 +158,7 @@ mod tests {
     }
 
     proptest! {
-        /// However the cells are grouped into packets, the OAM cells in all are those of one long run.
+        /// The number of OAM cells does not depend on how the user cells are grouped into packets.
         #[test]
         fn grouping_changes_nothing(groups in prop::collection::vec(0..5_000_u64, 0..50), one_in in 2..2_000_u16) {
             let share = OamShare::one_in(one_in).expect("at least 2");

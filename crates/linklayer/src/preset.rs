@@ -1,10 +1,12 @@
-//! The encapsulations in use, by the names that `tc-cake(8)` users know, with every header accounted for.
+//! The encapsulations in use, by the names that `tc-cake(8)` users know, with every header of each.
 //!
-//! Published: RFC 2684 (routed and bridged), RFC 2364 (PPP over AAL5), RFC 2516 (PPPoE), ITU-T G.992.3 Annex N (PTM),
-//! IEEE 802.3, DOCSIS, RFC 2661 (L2TP). Overheads include the 8-byte AAL5 trailer.
+//! Published: RFC 2684 (routed and bridged), RFC 2364 (PPP over AAL5), RFC 2516 (PPPoE), ITU-T
+//! G.992.3 Annex N (PTM), IEEE 802.3, DOCSIS, RFC 2661 (L2TP). Overheads include the 8-byte AAL5
+//! trailer.
 //!
-//! Differs from `tc-cake(8)`: the `-fcs` encapsulations, `aal5` and `l2tp` are not there; `ether-vlan` is a preset with the
-//! minimum frame that a tag brings (88), where CAKE's keyword adds 4 bytes to another keyword and leaves its minimum.
+//! Differs from `tc-cake(8)`: CAKE has no `-fcs` encapsulations, `aal5` or `l2tp`. Here
+//! `ether-vlan` is a preset with the minimum frame that a tag brings (88), where CAKE's keyword
+//! adds 4 bytes to another keyword and leaves its minimum.
 
 use core::num::NonZeroU16;
 
@@ -15,51 +17,53 @@ use crate::{aal5, ethernet, ptm};
 /// One header, trailer, code or gap around an IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What it is.
+    /// Name of the header, with its source where it is not obvious.
     pub name: &'static str,
-    /// Its bytes.
+    /// Length in bytes.
     pub bytes: u32,
-    /// Whether it is of PPP.
+    /// Whether the header belongs to PPP.
     pub ppp: Ppp,
-    /// The largest IP packet behind it, where it sets one.
+    /// The largest IP packet behind this header, if the header sets a limit.
     pub mtu: Option<NonZeroU16>,
 }
 
 /// A named encapsulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preset {
-    /// Its first name.
+    /// The name that lists and messages use.
     pub name: &'static str,
-    /// Other names for it, those of `tc-cake(8)`, `tc-stab(8)` and the literature among them.
+    /// Other names, including those of `tc-cake(8)`, `tc-stab(8)` and the literature.
     pub aliases: &'static [&'static str],
-    /// How it carries packets.
+    /// The resulting link layer.
     pub link: LinkLayer,
-    /// What the overhead consists of, outermost first.
+    /// The headers that make up the overhead, outermost first.
     pub headers: &'static [Header],
-    /// Where it is found, and what to look out for.
+    /// Where the encapsulation is used, and its traps.
     pub note: &'static str,
 }
 
 impl Preset {
-    /// The preset called `name`, upper and lower case alike, `_` as good as `-`.
+    /// The preset with this name or alias. Case does not matter, and `_` counts as `-`.
     #[must_use]
     pub fn by_name(name: &str) -> Option<&'static Self> {
         PRESETS.iter().find(|preset| preset.names().any(|known| same(known, name)))
     }
 
-    /// Its name, then its aliases.
+    /// The name, then the aliases.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         core::iter::once(self.name).chain(self.aliases.iter().copied())
     }
 }
 
 impl LinkLayer {
-    /// By the name of a preset, or `l2tp/CARRIER` for the tunnel over another preset: `l2tp/ethernet`.
+    /// The link layer of a preset, or of `l2tp/CARRIER`, the tunnel over another preset:
+    /// `l2tp/ethernet`.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         let mut names = name.rsplit('/');
         let carrier = Preset::by_name(names.next()?)?.link;
-        // Not by recursion: a name of any length may come in, and the first tunnel too many ends this.
+        // Iteration, because a name of any length may come in. The first tunnel that exceeds the
+        // overhead ends it.
         names.try_fold(carrier, |carrier, tunnel| {
             let ppp = match Preset::by_name(tunnel)?.name {
                 name if name == L2TP.name => PppHeader::Full,
@@ -119,7 +123,7 @@ const fn link(headers: &[Header], framing: Framing, min: u32) -> LinkLayer {
     }
 }
 
-/// The lower of two MTUs, of which either may be none.
+/// The lower of two MTUs, either of which may be absent.
 const fn lower(one: Option<NonZeroU16>, other: Option<NonZeroU16>) -> Option<NonZeroU16> {
     match (one, other) {
         (Some(a), Some(b)) if b.get() < a.get() => Some(b),
@@ -136,7 +140,8 @@ const fn built(link: Result<LinkLayer, LinkError>) -> LinkLayer {
 }
 
 macro_rules! presets {
-    ($($(#[$doc:meta])* $id:ident = $name:literal, [$($alias:literal),*], $framing:ident, min $min:expr, [$($header:expr),*], $note:literal;)*) => {
+    ($($(#[$doc:meta])* $id:ident = $name:literal, [$($alias:literal),*], $framing:ident, min $min:expr,
+        [$($header:expr),*], $note:literal;)*) => {
         $(
             $(#[$doc])*
             pub const $id: Preset = {
@@ -172,7 +177,8 @@ presets! {
     IPOA_VCMUX = "ipoa-vcmux", ["ipoa-vc", "rfc2684-routed-vc", "rfc2684r-vc"], Atm, min 0, [AAL5_TRAILER],
         "RFC 2684 routed; the only one that carries a 40-byte ACK in one cell";
     /// RFC 2684 routed, LLC encapsulated.
-    IPOA_LLCSNAP = "ipoa-llcsnap", ["ipoa-llc", "rfc2684-routed-llc", "rfc2684r-llc"], Atm, min 0, [LLC_SNAP, AAL5_TRAILER],
+    IPOA_LLCSNAP = "ipoa-llcsnap", ["ipoa-llc", "rfc2684-routed-llc", "rfc2684r-llc"], Atm, min 0,
+        [LLC_SNAP, AAL5_TRAILER],
         "RFC 2684 routed, RFC 2225 (classical IP)";
     /// RFC 2684 bridged without FCS, VC multiplexed.
     BRIDGED_VCMUX = "bridged-vcmux", ["bridged-vc", "rfc2684-bridged-vc", "rfc2684b-vc"], Atm, min 0,
@@ -187,7 +193,8 @@ presets! {
         min MIN_VCMUX_FCS, [BRIDGED_PAD, MAC, FCS, AAL5_TRAILER],
         "RFC 2684 bridged with FCS: Ethernet frames padded to 64 bytes";
     /// RFC 2684 bridged with FCS, LLC encapsulated.
-    BRIDGED_LLCSNAP_FCS = "bridged-llcsnap-fcs", ["bridged-llc-fcs", "rfc2684-bridged-llc-fcs", "rfc2684b-llc-fcs"], Atm,
+    BRIDGED_LLCSNAP_FCS = "bridged-llcsnap-fcs",
+        ["bridged-llc-fcs", "rfc2684-bridged-llc-fcs", "rfc2684b-llc-fcs"], Atm,
         min MIN_LLCSNAP_FCS, [LLC_SNAP, BRIDGED_PAD, MAC, FCS, AAL5_TRAILER],
         "RFC 2684 bridged with FCS: Ethernet frames padded to 64 bytes";
     /// RFC 2364, VC multiplexed.
@@ -222,12 +229,14 @@ presets! {
         "VDSL2, RFC 2516; as in CAKE no minimum frame (custom: 68 where frames are padded)";
     /// Ethernet as it occupies the cable.
     ETHERNET = "ethernet", ["ether"], None, min ethernet::PREAMBLE + ethernet::MIN_FRAME + ethernet::GAP,
-        [header("preamble 7 and start delimiter 1", ethernet::PREAMBLE), MAC, FCS, header("inter-frame gap", ethernet::GAP)],
+        [header("preamble 7 and start delimiter 1", ethernet::PREAMBLE), MAC, FCS,
+            header("inter-frame gap", ethernet::GAP)],
         "preamble and gap included; frames padded to 64 bytes";
     /// Ethernet with one 802.1Q tag.
     ETHER_VLAN = "ether-vlan", ["ethernet-vlan", "vlan"], None,
         min ethernet::PREAMBLE + ethernet::MIN_FRAME + ethernet::VLAN_TAG + ethernet::GAP,
-        [header("preamble 7 and start delimiter 1", ethernet::PREAMBLE), MAC, header("802.1Q tag", ethernet::VLAN_TAG), FCS,
+        [header("preamble 7 and start delimiter 1", ethernet::PREAMBLE), MAC,
+            header("802.1Q tag", ethernet::VLAN_TAG), FCS,
          header("inter-frame gap", ethernet::GAP)],
         "one tag put on a padded frame; CAKE's 'ethernet ether-vlan' keeps the minimum at 84";
     /// Cable, as the head end counts.
@@ -235,15 +244,17 @@ presets! {
         "the Ethernet frame with FCS is what the head end shapes by, whatever the cable itself adds";
     /// L2TP without its carrier, full PPP header.
     L2TP = "l2tp", ["l2tpv2"], None, min 0,
-        [header("outer IPv4 header", l2tp::IP), header("UDP header", l2tp::UDP), header("L2TP data header with length", l2tp::L2TP),
+        [header("outer IPv4 header", l2tp::IP), header("UDP header", l2tp::UDP),
+            header("L2TP data header with length", l2tp::L2TP),
          ppp("PPP address 1, control 1, protocol 2", PppHeader::Full.bytes())],
         "LAC to LNS, RFC 2661, counted in the carrier's IP bytes; over a carrier: l2tp/ethernet";
     /// L2TP without its carrier, PPP address and control left out.
     L2TP_ACFC = "l2tp-acfc", [], None, min 0,
-        [header("outer IPv4 header", l2tp::IP), header("UDP header", l2tp::UDP), header("L2TP data header with length", l2tp::L2TP),
+        [header("outer IPv4 header", l2tp::IP), header("UDP header", l2tp::UDP),
+            header("L2TP data header with length", l2tp::L2TP),
          PPP],
         "LAC to LNS with address-and-control-field compression; over a carrier: l2tp-acfc/ethernet";
-    /// More than any line in use.
+    /// An overhead above that of any line in use.
     CONSERVATIVE = "conservative", [], Atm, min 0, [ALLOWANCE],
         "tc-cake(8): when the encapsulation is unknown";
 }

@@ -1,9 +1,9 @@
 //! PTM, the packet transfer mode of VDSL2 and EFM: 64b/65b coding adds one sync byte to every 64.
 //!
-//! Published: ITU-T G.992.3 Annex N, IEEE 802.3 clause 61.3.3. The sync bytes run on across frames, so that the mean is
-//! exactly 65/64; counted for one frame at a time, a started block of 64 counts as whole, as in CAKE (`tc-cake(8)`,
-//! keyword `ptm`). The difference is less than one byte a frame, on the safe side.
-//! Cost: one shift.
+//! Published: ITU-T G.992.3 Annex N, IEEE 802.3 clause 61.3.3. Blocks continue across frames on a
+//! real line, where the mean is exactly 65/64. Here a frame's last partial block counts as a whole
+//! block, as in CAKE (`tc-cake(8)`, keyword `ptm`). The excess is less than one byte a frame. Cost:
+//! one shift.
 
 /// Data bytes that share one sync byte.
 pub const BLOCK: u64 = 64;

@@ -1,13 +1,16 @@
-//! The size table of `tc-stab(8)`: what a kernel with `stab` charges, which is not always what the cells cost.
+//! The size table of `tc-stab(8)`: the size a kernel with `stab` charges, which only approximates
+//! the bytes in cells.
 //!
-//! Published: iproute2 `tc/tc_core.c` (`tc_calc_size_table`) fills the table, the kernel's `__qdisc_calculate_pkt_len`
-//! reads it; both are repeated here step by step, shifts and truncations included. A slot stands for `2^cell_log` sizes and
-//! holds the wire size of the largest; beyond the last slot sizes are put together from slots. With the usual `mtu 2047`
-//! the table equals `ceil(n/48) * 53` up to 2048 bytes and mostly charges too much above (super-packets of GSO); with
-//! `mtu 65535` it is wrong for small packets instead.
+//! Published: iproute2 `tc/tc_core.c` (`tc_calc_size_table`) fills the table, the kernel's
+//! `__qdisc_calculate_pkt_len` reads it. Both are repeated here step by step, shifts and
+//! truncations included. A slot covers `2^cell_log` sizes and holds the wire size of the largest.
+//! Sizes above the last slot are sums of slots. With the usual `mtu 2047` the table equals
+//! `ceil(n/48) * 53` up to 2048 bytes and mostly charges too much above (super-packets of GSO).
+//! With `mtu 65535` it is wrong for small packets instead.
 //!
-//! `stab` counts its overhead from the frame that the device sees, 14 bytes of Ethernet included, `tc-cake(8)` and this
-//! crate from the IP packet: [`StabSpec::for_link`] converts. Cost: a table look-up a packet.
+//! The overhead of `stab` counts from the device's frame, which includes 14 bytes of Ethernet;
+//! `tc-cake(8)` and this crate count from the IP packet. [`StabSpec::for_link`] converts. Cost: a
+//! table look-up a packet.
 
 use core::fmt;
 
@@ -15,12 +18,12 @@ use lastmile_units::WireBytes;
 
 use crate::{Framing, LinkLayer, aal5, ethernet};
 
-/// What each slot is computed for.
+/// The function that fills the slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StabLinkLayer {
-    /// Sizes as they are, raised to `mpu`.
+    /// Unchanged sizes, at least `mpu`.
     Ethernet,
-    /// Whole ATM cells; `adsl` is another word for it.
+    /// Whole ATM cells; `adsl` is a synonym.
     Atm,
 }
 
@@ -33,14 +36,14 @@ impl fmt::Display for StabLinkLayer {
     }
 }
 
-/// How many bytes in front of the IP packet the device counts: what `stab` sees and CAKE does not.
+/// The device on which `stab` counts, by the bytes in front of the IP packet that it includes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Device {
-    /// `eth0` and its like: 14 bytes of Ethernet header.
+    /// `eth0` and similar: 14 bytes of Ethernet header.
     Ethernet,
-    /// A VLAN interface's parent, when the tag is in the frame: 18 bytes.
+    /// The parent of a VLAN interface, whose frames include the tag: 18 bytes.
     TaggedEthernet,
-    /// `ppp0`, `tun0`: nothing in front of the IP packet.
+    /// `ppp0`, `tun0`: no bytes in front of the IP packet.
     Ip,
 }
 
@@ -55,13 +58,13 @@ impl Device {
         }
     }
 
-    /// The overhead to give to `stab` where CAKE takes `from_ip`: 28 is 14 on Ethernet.
+    /// The overhead for `stab` that equals `from_ip` for CAKE: 28 becomes 14 on Ethernet.
     #[must_use]
     pub const fn stab_overhead(self, from_ip: i32) -> i32 {
         from_ip - self.header() as i32
     }
 
-    /// The overhead to give to CAKE where `stab` takes `from_frame`.
+    /// The overhead for CAKE that equals `from_frame` for `stab`.
     #[must_use]
     pub const fn cake_overhead(self, from_frame: i32) -> i32 {
         from_frame + self.header() as i32
@@ -71,19 +74,19 @@ impl Device {
 /// The parameters of `tc qdisc ... stab`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StabSpec {
-    /// The largest size that the table is made for; 0 stands for 2047.
+    /// The largest size in the table; 0 means 2047.
     pub mtu: u32,
-    /// Slots; 0 stands for 512.
+    /// Number of slots; 0 means 512.
     pub tsize: u32,
     /// The least size, overhead included.
     pub mpu: u32,
-    /// Bytes added to the frame that the device sees; may be negative.
+    /// Bytes added to the device's frame; may be negative.
     pub overhead: i32,
-    /// What each slot is computed for.
+    /// The function that fills the slots.
     pub linklayer: StabLinkLayer,
 }
 
-/// A table that cannot be built, or a line that no table can stand for.
+/// A table that cannot be built, or a line that no table can describe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StabError {
@@ -91,7 +94,7 @@ pub enum StabError {
     TooManySlots(u32),
     /// An `mtu` or `mpu` above [`StabSpec::MAX_SIZE`].
     TooLarge(u32),
-    /// `stab` knows no such framing.
+    /// A framing that `stab` does not support.
     Framing(Framing),
 }
 
@@ -112,34 +115,36 @@ impl fmt::Display for StabError {
 }
 
 impl StabSpec {
-    /// Slots of 2 bytes in an attribute whose length is told in 16 bits, 4 of its bytes being the header.
+    /// Slots of 2 bytes in a netlink attribute: its length field has 16 bits and counts the 4 bytes
+    /// of the header.
     pub const MAX_SLOTS: u32 = 32_765;
-    /// Sizes up to here never overflow the 32 bits that iproute2 computes in.
+    /// The largest size that does not overflow iproute2's 32-bit arithmetic.
     pub const MAX_SIZE: u32 = 1 << 24;
 
-    /// `mtu 2047 tsize 512`, as `tc(8)` has it unless told otherwise.
+    /// `mtu 2047 tsize 512`, the defaults of `tc(8)`.
     #[must_use]
     pub const fn new(linklayer: StabLinkLayer, overhead: i32) -> Self {
         Self { mtu: 2047, tsize: 512, mpu: 0, overhead, linklayer }
     }
 
-    /// What to tell `stab` on `device` so that it counts as `link` does, as far as a table can.
+    /// The parameters of `stab` on `device` that count like `link`, as far as a table can.
     ///
     /// # Errors
-    /// PTM, which `stab` does not know.
+    /// PTM, which `stab` does not support.
     pub const fn for_link(link: LinkLayer, device: Device) -> Result<Self, StabError> {
         let linklayer = match link.framing() {
             Framing::None => StabLinkLayer::Ethernet,
             Framing::Atm => StabLinkLayer::Atm,
             framing @ Framing::Ptm => return Err(StabError::Framing(framing)),
         };
-        // Overhead and mpu apply to the same sum in both: frame + overhead here, packet + overhead there.
+        // Overhead and mpu apply to the same sum in both: frame + overhead in `stab`, packet +
+        // overhead here.
         let spec = Self::new(linklayer, device.stab_overhead(link.overhead()));
         Ok(Self { mpu: link.min_frame(), ..spec })
     }
 }
 
-/// The options as `tc(8)` takes them: `stab mtu 2047 tsize 512 mpu 0 overhead 14 linklayer atm`.
+/// The options in the form of `tc(8)`: `stab mtu 2047 tsize 512 mpu 0 overhead 14 linklayer atm`.
 impl fmt::Display for StabSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { mtu, tsize, mpu, overhead, linklayer } = self;
@@ -147,10 +152,11 @@ impl fmt::Display for StabSpec {
     }
 }
 
-/// The table as the kernel holds it.
+/// The table as the kernel stores it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StabTable {
-    /// Wire sizes, shifted right by `size_log`. Empty when there is nothing to look up: Ethernet without `mpu`.
+    /// Wire sizes, shifted right by `size_log`. Empty for Ethernet without `mpu`, which needs no
+    /// table.
     slots: Box<[u16]>,
     overhead: i32,
     cell_log: u32,
@@ -161,7 +167,7 @@ impl StabTable {
     /// Fills the table as iproute2 does.
     ///
     /// # Errors
-    /// More slots or larger sizes than can be told.
+    /// More slots or larger sizes than a table can have.
     pub fn new(spec: StabSpec) -> Result<Self, StabError> {
         if spec.linklayer == StabLinkLayer::Ethernet && spec.mpu == 0 {
             return Ok(Self { slots: Box::new([]), overhead: spec.overhead, cell_log: 0, size_log: 0 });
@@ -187,7 +193,7 @@ impl StabTable {
         Ok(Self { slots, overhead: spec.overhead, cell_log, size_log })
     }
 
-    /// What a frame of `length` bytes, as the device sees it, is charged. At least 1.
+    /// The bytes charged for a frame of `length` bytes as the device counts it. At least 1.
     #[must_use]
     pub fn charge(&self, length: u32) -> WireBytes {
         let adjusted = i64::from(length) + i64::from(self.overhead);
@@ -195,7 +201,8 @@ impl StabTable {
         WireBytes::new(u64::try_from(charge.max(1)).expect("at least 1"))
     }
 
-    /// The kernel's `cell_align` is -1: a slot is looked up by size minus one, so that it stands for (lower, upper].
+    /// The kernel's `cell_align` is -1: the slot index uses size minus one, so that a slot covers
+    /// (lower, upper].
     fn look_up(&self, length: i64) -> i64 {
         let slot = usize::try_from((length - 1).max(0) >> self.cell_log).unwrap_or(usize::MAX);
         let slots = self.slots.len();
@@ -205,7 +212,7 @@ impl StabTable {
     }
 }
 
-/// iproute2's `tc_adjust_size`: raised to `mpu`, then to whole cells.
+/// iproute2's `tc_adjust_size`: at least `mpu`, then whole cells.
 const fn adjusted(size: u32, mpu: u32, linklayer: StabLinkLayer) -> u32 {
     let size = if size < mpu { mpu } else { size };
     match linklayer {

@@ -1,19 +1,21 @@
-//! Links that carry cells: which links, which virtual channels, and what edge devices do with packets before they become cells.
+//! Links that carry cells: the links, the virtual channels, and the treatment of packets by edge
+//! devices before they become cells.
 
 use lastmile_atm::{NetworkSpec, VcId};
 use lastmile_queueing::meter::conditioner;
 use lastmile_units::{ByteCount, Duration};
 
-/// Links that carry cells, and the virtual channels on them. A packet that comes to such a link is a frame of cells until its
-/// virtual channel ends.
+/// Links that carry cells, and the virtual channels on them. A packet that arrives at such a link
+/// is a frame of cells until the end of its virtual channel.
 #[derive(Clone, Debug)]
 pub struct Atm {
     /// Nodes, links, virtual paths and virtual channels.
     pub network: NetworkSpec,
-    /// Which link of [`Network::links`](crate::Network::links) each of its links is, in their order. There rate, delay and link layer say what a packet alone
-    /// would take; queue, loss and compression are not asked.
+    /// Index into [`Network::links`](crate::Network::links) of each link of `network`, in its
+    /// order. Rate, delay and link layer of these links give the time of a single packet; their
+    /// queue, loss and compression are ignored.
     pub links: Vec<usize>,
-    /// Which packets take which virtual channel.
+    /// The assignment of packets to virtual channels.
     pub circuits: Vec<Circuit>,
     /// Classes of packets that edge devices color and mark before they become cells.
     pub edges: Vec<Edge>,
@@ -24,54 +26,54 @@ pub struct Atm {
 pub struct Edge {
     /// Name, unique among classes.
     pub name: String,
-    /// What is done with its packets.
+    /// The treatment of its packets.
     pub conditioner: conditioner::Config,
-    /// What shares a meter.
+    /// The packets that share a meter.
     pub scope: MeterScope,
 }
 
-/// Whose packets one meter counts.
+/// The packets that one meter counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum MeterScope {
-    /// Those of the class that become cells at one node.
+    /// The packets of the class that become cells at one node.
     #[default]
     Node,
-    /// Those of a virtual channel.
+    /// The packets of one virtual channel.
     Vc,
 }
 
-/// The virtual channels that the packets of a traffic take, one way.
+/// The virtual channels of a traffic's packets in one direction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Circuit {
     /// Index of the traffic.
     pub traffic: usize,
-    /// For what comes back: ACKs, requests, replies.
+    /// True for the reverse direction: ACKs, requests, replies.
     pub back: bool,
-    /// All between the same two nodes. The first flow of the traffic takes the first, the next the next, and so on in turn.
+    /// Virtual channels between one pair of nodes. The flows of the traffic take them in turn.
     pub vcs: Vec<VcId>,
-    /// The class of [`Atm::edges`] that its packets are of where they become cells.
+    /// Index into [`Atm::edges`] of its packets' class at the node where they become cells.
     pub edge: Option<usize>,
-    /// The node where its packets become cells holds the ACKs back that come for them. Only VCs of ABR can be held to that.
+    /// The delay of ACKs at the node where the packets become cells. Only ABR VCs may have it.
     pub hold: Option<AckHold>,
 }
 
-/// How long an edge device holds an ACK back.
+/// The delay of an ACK at an edge device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AckHold {
-    /// Always so long.
+    /// A constant delay.
     Fixed(Duration),
-    /// As long as what waits in the edge beyond some size takes at the allowed cell rate.
+    /// The time that the edge's backlog above a size takes at the allowed cell rate.
     Dynamic {
         /// The size, in bytes of packets.
         above: ByteCount,
-        /// No longer than this.
+        /// The longest delay.
         most: Duration,
     },
 }
 
 impl Atm {
-    /// A virtual channel that carries this traffic along the first links of a path, and the number of those links: the most. `back` is for what
-    /// answers the traffic, such as its ACKs.
+    /// The virtual channel that carries this traffic along the most first links of a path, and the
+    /// number of those links. `back` is true for the reverse direction, such as ACKs.
     #[must_use]
     pub fn carrier(&self, (traffic, back): (usize, bool), path: &[usize]) -> Option<(VcId, usize)> {
         let own = self.circuits.iter().filter(|circuit| (circuit.traffic, circuit.back) == (traffic, back));

@@ -1,4 +1,4 @@
-//! What must hold of a network before it runs.
+//! Conditions that a network must meet to run.
 
 use lastmile_units::{ByteCount, Duration, WireBytes};
 
@@ -8,17 +8,17 @@ use crate::{Network, Source, Traffic};
 /// IP and UDP or ICMP headers.
 const SMALLEST_DATAGRAM: u64 = 28;
 const LARGEST_DATAGRAM: u64 = 65_535;
-/// Mean time between writes, at least.
+/// The shortest mean time between writes.
 const SHORTEST_GAP: Duration = Duration::from_us(1);
 
 impl Network {
-    /// Flows that one network may have, connections that come and go included.
+    /// The most flows of a network, including connections opened during the run.
     pub const FLOW_LIMIT: u64 = 1 << 29;
 
-    /// Refuses what cannot be run.
+    /// Checks that the network can run.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first violated condition.
     pub fn check(&self) -> Result<(), BuildError> {
         let count = self.nodes.len();
         let node = |what, name: &str, index: usize| {
@@ -82,7 +82,7 @@ fn names(traffic: &Traffic) -> Result<(), BuildError> {
     }
 }
 
-/// A replay has the flows of its capture beside itself.
+/// The number of flows of a source; a replay has those of its capture and one of its own.
 fn flows_of(source: &Source) -> u64 {
     match source {
         Source::Replay(replay) => 1 + replay.flows.len() as u64,

@@ -1,12 +1,14 @@
-//! What simulated packets wear: the addresses, ports and first payload bytes of every flow of a network.
+//! Addresses, ports and first payload bytes of every flow of a network, for simulated packets.
 //!
-//! Classifiers, header compression and captures all ask here, so that they see the same. What a traffic does not say is
-//! filled in: node n of the network is 10.0.0.1 + n, or fd00::1 + n over IPv6; whoever opens connection c has port 50 000 and up,
-//! the far end 49 152 and up, on none of which Wireshark has a protocol of its own. Connections that are given the far
-//! end's port are told apart for the first 10 000 of them.
+//! Classifiers, header compression and captures share this directory, so that they see equal
+//! values. Defaults: node n of the network is 10.0.0.1 + n, or fd00::1 + n over IPv6. The opener of
+//! connection c has port 50 000 and up, the far end 49 152 and up; Wireshark assigns no protocol to
+//! any of these ports. Connections with a given port of the far end have distinct ports for the
+//! first 10 000 of them.
 //!
-//! Flow numbers are those of the traffic list; behind them come the flows of replays, which wear what the capture has of them, then
-//! connections that come and go, in turn for each traffic that opens such ([`number_of`]).
+//! Flow numbers begin with those of the traffic list. The flows of replays follow, with the
+//! addresses of their capture, then connections opened during the run, in turn for each traffic
+//! that opens such ([`number_of`]).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -17,27 +19,28 @@ use crate::{EndName, Network, NodeIndex, OpenedBy, Source, Traffic};
 /// Connections for each port of a far end.
 const PORTS: u32 = 10_000;
 
-/// The ends of every flow of a network.
+/// The addresses of every flow of a network.
 #[derive(Debug)]
 pub struct Directory {
     traffic: Vec<Entry>,
     /// The number of the first connection of each traffic.
     first: Vec<u32>,
-    /// How many connections the traffic list has.
+    /// The number of connections in the traffic list.
     declared: u32,
-    /// The flows of replays, as their captures name them.
+    /// The flows of replays, with the addresses of their captures.
     replayed: Vec<FlowAddresses>,
-    /// The traffic that opens connections as it goes, by index.
+    /// Indices of the traffic that opens connections during the run.
     opening: Vec<usize>,
 }
 
-/// The number of connection `slot` of the `place`-th of `opening` traffics, where `before` numbers come before all of them.
+/// The number of connection `slot` of the `place`-th of `opening` traffics, after `before` other
+/// numbers.
 #[must_use]
 pub fn number_of(before: u32, opening: u32, place: u32, slot: u32) -> u32 {
     before + slot * opening + place
 }
 
-/// What is told of a traffic.
+/// The addresses of a traffic.
 #[derive(Debug)]
 struct Entry {
     from: (IpAddr, EndName),
@@ -46,7 +49,7 @@ struct Entry {
 }
 
 impl Directory {
-    /// The directory of a network that has been checked, or will be before anyone asks.
+    /// The directory of a network that is checked before the first look-up.
     #[must_use]
     pub fn new(network: &Network) -> Self {
         let opening = network.traffic.iter().enumerate().filter(|(_, traffic)| traffic.opens()).map(|(index, _)| index);
@@ -71,12 +74,12 @@ impl Directory {
         directory
     }
 
-    /// How many numbers come before those of connections that come and go.
+    /// The number of connections before the first one opened during the run.
     fn before(&self) -> u32 {
         self.declared + self.replayed.len() as u32
     }
 
-    /// The flow of a capture that this one replays.
+    /// The addresses in the capture of a replayed connection.
     fn replayed(&self, connection: u32) -> Option<FlowAddresses> {
         self.replayed.get(connection.checked_sub(self.declared)? as usize).copied()
     }
@@ -94,7 +97,7 @@ impl Directory {
 
 impl FlowDirectory for Directory {
     /// # Panics
-    /// If the network has no traffic at all, and so no flow.
+    /// For a network without traffic, and so without flows.
     fn addresses(&self, flow: FlowId) -> FlowAddresses {
         let connection = flow.index() / 2;
         let there = self.replayed(connection).unwrap_or_else(|| {
@@ -124,7 +127,8 @@ impl Entry {
         }
     }
 
-    /// The addresses of the data of connection `c` of the network, which is this one of its traffic.
+    /// The addresses of the data of connection `connection` of the network, the `member`-th of its
+    /// traffic.
     fn addresses(&self, connection: u32, member: u16) -> FlowAddresses {
         let opener = |end: &EndName| match end.port {
             Some(first) => first.wrapping_add(member),
@@ -140,7 +144,7 @@ impl Entry {
     }
 }
 
-/// The address of a node that has no other.
+/// The address of a node without a configured address.
 fn default(node: NodeIndex, ipv6: bool) -> IpAddr {
     let node = u32::try_from(node).expect("a network has fewer than 2^32 nodes");
     if ipv6 {
@@ -194,7 +198,7 @@ mod tests {
         })
     }
 
-    fn told(directory: &Directory, flow: u32) -> String {
+    fn ends_of(directory: &Directory, flow: u32) -> String {
         let FlowAddresses { ip, source_port, destination_port } = directory.addresses(FlowId::new(flow));
         format!("{} {source_port} > {} {destination_port}", ip.source(), ip.destination())
     }
@@ -203,9 +207,9 @@ mod tests {
     fn what_is_not_named_has_the_address_of_its_node_and_a_port_of_its_own() {
         let plain = |opened_by, ipv6| transfers(1, opened_by, ipv6, Names::default());
         let both = directory(vec![plain(OpenedBy::Receiver, false), plain(OpenedBy::Sender, true)]);
-        assert_eq!(told(&both, 0), "10.0.0.2 49152 > 10.0.0.1 50000");
-        assert_eq!(told(&both, 1), "10.0.0.1 50000 > 10.0.0.2 49152");
-        assert_eq!(told(&both, 2), "fd00::2 50001 > fd00::1 49152");
+        assert_eq!(ends_of(&both, 0), "10.0.0.2 49152 > 10.0.0.1 50000");
+        assert_eq!(ends_of(&both, 1), "10.0.0.1 50000 > 10.0.0.2 49152");
+        assert_eq!(ends_of(&both, 2), "fd00::2 50001 > fd00::1 49152");
     }
 
     #[test]
@@ -220,9 +224,9 @@ mod tests {
             transfers(3, OpenedBy::Receiver, false, Names::default()),
             transfers(2, OpenedBy::Receiver, false, names),
         ]);
-        assert_eq!(told(&web, 4), "10.0.0.2 49152 > 10.0.0.1 50002");
-        assert_eq!(told(&web, 6), "192.0.2.80 80 > 10.0.1.7 3000");
-        assert_eq!(told(&web, 9), "10.0.1.7 3001 > 192.0.2.80 80");
+        assert_eq!(ends_of(&web, 4), "10.0.0.2 49152 > 10.0.0.1 50002");
+        assert_eq!(ends_of(&web, 6), "192.0.2.80 80 > 10.0.1.7 3000");
+        assert_eq!(ends_of(&web, 9), "10.0.1.7 3001 > 192.0.2.80 80");
         assert_eq!(web.first_payload(FlowId::new(4)), b"");
         assert_eq!(web.first_payload(FlowId::new(6)), b"HTTP/1.1 200 OK");
         assert_eq!(web.first_payload(FlowId::new(9)), b"GET /");
@@ -252,10 +256,10 @@ mod tests {
         ]);
         assert_eq!(all.addresses(FlowId::new(6)), captured);
         assert_eq!(all.addresses(FlowId::new(7)), captured.reversed());
-        // Numbers 0 to 2 are the traffic list, 3 the capture's flow; then web and swarm take turns.
+        // Numbers 0 to 2 are the traffic list, 3 the capture's flow; then web and swarm alternate.
         let number = |place, slot| 2 * number_of(4, 2, place, slot);
-        assert_eq!(told(&all, number(0, 0)), "10.0.0.2 80 > 10.0.0.1 50004");
-        assert_eq!(told(&all, number(1, 0)), "10.0.0.2 50005 > 10.0.0.1 49152");
-        assert_eq!(told(&all, number(0, 1) + 1), "10.0.0.1 50006 > 10.0.0.2 80");
+        assert_eq!(ends_of(&all, number(0, 0)), "10.0.0.2 80 > 10.0.0.1 50004");
+        assert_eq!(ends_of(&all, number(1, 0)), "10.0.0.2 50005 > 10.0.0.1 49152");
+        assert_eq!(ends_of(&all, number(0, 1) + 1), "10.0.0.1 50006 > 10.0.0.2 80");
     }
 }

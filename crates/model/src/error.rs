@@ -1,17 +1,18 @@
-//! Why a network cannot be simulated.
+//! Errors of a network that cannot be simulated.
 
-/// Why a network cannot be simulated. The scenario crate finds most of these earlier, with file and line.
+/// Why a network cannot be simulated. The scenario crate reports most of these earlier, with file
+/// and line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// Two ends of a traffic have no path between them.
+    /// No path between the two ends of a traffic.
     #[error("traffic \"{traffic}\": no path of links leads from \"{from}\" to \"{to}\"")]
     NoPath {
         /// The traffic.
         traffic: String,
-        /// Where the path would begin.
+        /// The first node of the path.
         from: String,
-        /// Where it would end.
+        /// The last node of the path.
         to: String,
     },
     /// A traffic whose two ends are one node.
@@ -22,7 +23,7 @@ pub enum BuildError {
         /// The node.
         node: String,
     },
-    /// A link or a traffic names a node that is not there.
+    /// A link or a traffic that names a missing node.
     #[error("{what} \"{name}\" names node number {index}, and there are {count} nodes")]
     NoSuchNode {
         /// `link` or `traffic`.
@@ -31,7 +32,7 @@ pub enum BuildError {
         name: String,
         /// The index.
         index: usize,
-        /// How many nodes there are.
+        /// The number of nodes.
         count: usize,
     },
     /// A link from a node to itself.
@@ -42,12 +43,12 @@ pub enum BuildError {
         /// The node.
         node: String,
     },
-    /// More flows than can be numbered.
+    /// More flows than numbers.
     #[error("{count} flows: at most {limit} can be simulated")]
     TooManyFlows {
-        /// How many there are.
+        /// The number of flows.
         count: u64,
-        /// How many there may be.
+        /// The largest number of flows.
         limit: u64,
     },
     /// A datagram smaller than its own headers or larger than an IP packet.
@@ -58,20 +59,21 @@ pub enum BuildError {
         /// The size.
         size: u64,
     },
-    /// A source that would send without end in no time.
+    /// A source with no time between packets.
     #[error("traffic \"{traffic}\": packets at an interval of zero")]
     NoInterval {
         /// The traffic.
         traffic: String,
     },
-    /// An application that would hand over data without end in no time.
+    /// An application with too little time between writes.
     #[error("traffic \"{traffic}\": writes at a mean interval of less than a microsecond")]
     TooManyWrites {
         /// The traffic.
         traffic: String,
     },
     /// An address of the wrong family.
-    #[error("traffic \"{traffic}\": {address} is no address of {}", if *ipv6 { "IPv6" } else { "IPv4, and only TCP can be IPv6" })]
+    #[error("traffic \"{traffic}\": {address} is no address of {}",
+        if *ipv6 { "IPv6" } else { "IPv4, and only TCP can be IPv6" })]
     Family {
         /// The traffic.
         traffic: String,
@@ -87,7 +89,7 @@ pub enum BuildError {
         traffic: String,
         /// The first port.
         first: u16,
-        /// How many there are.
+        /// The number of connections.
         count: u32,
     },
     /// A source of connections that may open none.
@@ -96,19 +98,20 @@ pub enum BuildError {
         /// The traffic.
         traffic: String,
     },
-    /// Cells that cannot be.
+    /// An invalid network of cells.
     #[error(transparent)]
     Cells(#[from] lastmile_atm::NetworkError),
-    /// Links of cells that are not told which links they are, or circuits of no traffic, no virtual channel
-    /// or a class that is not there.
+    /// A number of links of cells that differs from that of the network of cells, or a circuit of a
+    /// missing traffic, virtual channel or class.
     #[error("the links of cells and their circuits do not fit the links and the traffic of the network")]
     Circuits,
-    /// A traffic whose packets come to a link of cells on which it has no virtual channel.
-    #[error("traffic \"{traffic}\": no virtual channel for its {}, which come to link \"{link}\"", if *back { "replies" } else { "packets" })]
+    /// A traffic whose packets reach a link of cells on which it has no virtual channel.
+    #[error("traffic \"{traffic}\": no virtual channel for its {}, which come to link \"{link}\"",
+        if *back { "replies" } else { "packets" })]
     NoVc {
         /// The traffic.
         traffic: String,
-        /// Which way.
+        /// True for the reverse direction.
         back: bool,
         /// The link.
         link: String,
@@ -121,7 +124,7 @@ pub enum BuildError {
     Queue {
         /// The link.
         link: String,
-        /// What is wrong with its queue.
+        /// The error of its queue.
         source: lastmile_queueing::spec::BuildError,
     },
 }

@@ -1,18 +1,19 @@
-//! What both clocks share, as plain data: the network that a scenario describes, and the outcome of a run.
+//! Plain data that both clocks share: the network that a scenario describes, and the outcome of a
+//! run.
 //!
-//! The scenario crate makes a [`Network`], the simulator and the lab run it and return an [`Outcome`](outcome::Outcome), the results crate
-//! turns that into tables, files and pages.
+//! The scenario crate makes a [`Network`], the simulator and the lab run it and return an
+//! [`Outcome`](outcome::Outcome), the results crate turns that into tables, files and pages.
 //!
-//! | file | what |
+//! | file | content |
 //! | --- | --- |
 //! | `network.rs` | nodes, links, access lines |
-//! | `traffic.rs` | sources, names of their ends, who listens |
+//! | `traffic.rs` | sources, addresses of their ends, receiving applications |
 //! | `atm.rs` | virtual channels and edge devices on links that carry cells |
-//! | `check.rs`, `error.rs` | what must hold of a network before it runs |
+//! | `check.rs`, `error.rs` | conditions that a network must meet to run |
 //! | `directory.rs` | addresses, ports and first payload bytes of flows |
 //! | `unloaded.rs` | delays over empty queues |
-//! | `outcome.rs` | what a run leaves |
-//! | `observer.rs` | what a run tells of single packets |
+//! | `outcome.rs` | the result of a run |
+//! | `observer.rs` | the interface for reports on single packets |
 
 mod atm;
 mod check;

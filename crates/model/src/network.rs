@@ -1,4 +1,5 @@
-//! Networks as plain data: nodes, links, what to record. The scenario crate builds them from files, tests build them by hand.
+//! Networks as plain data: nodes, links, recording. The scenario crate builds them from files,
+//! tests build them directly.
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::compress::Compression;
@@ -12,38 +13,39 @@ use crate::traffic::Traffic;
 /// Index of a node in [`Network::nodes`].
 pub type NodeIndex = usize;
 
-/// A whole simulation: what there is, what runs over it, for how long.
+/// A whole simulation: network, traffic and duration.
 #[derive(Clone, Debug)]
 pub struct Network {
-    /// Hosts and routers; which is which follows from the traffic.
+    /// Hosts and routers; the traffic determines which nodes are hosts.
     pub nodes: Vec<Node>,
-    /// Unidirectional links, each with the queue in front of it.
+    /// Unidirectional links, each with its queue.
     pub links: Vec<Link>,
-    /// What runs.
+    /// The traffic.
     pub traffic: Vec<Traffic>,
     /// Simulated time.
     pub duration: Duration,
     /// Seed of every random stream.
     pub seed: u64,
-    /// Each flow but those of captures starts up to this much after its traffic's `start`, drawn by the seed; at most a tenth of the
-    /// time that is left until the traffic stops.
+    /// The largest random delay of each flow's start after its traffic's `start`, drawn by the
+    /// seed. It is at most a tenth of the time until the traffic stops, and does not apply to
+    /// captures.
     pub start_jitter: Duration,
-    /// What to record beside the totals.
+    /// The recorded data in addition to totals.
     pub record: Record,
-    /// The access lines, for results that compare them; the simulation itself knows links alone.
+    /// The access lines, for results that compare them; the simulation uses links only.
     pub lines: Vec<AccessLine>,
-    /// The links that carry cells, if there are any.
+    /// The links that carry cells, if any.
     pub atm: Option<Atm>,
 }
 
-/// An access line of a network: which links it is.
+/// An access line of a network: its two links.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AccessLine {
     /// Name, unique among lines.
     pub name: String,
-    /// The link towards the client, by its index.
+    /// Index of the link towards the client.
     pub down: usize,
-    /// The link from the client, by its index.
+    /// Index of the link from the client.
     pub up: usize,
 }
 
@@ -52,7 +54,7 @@ pub struct AccessLine {
 pub struct Node {
     /// Name, unique in the network.
     pub name: String,
-    /// What forwarding or receiving one packet costs, as a constant delay.
+    /// Constant delay for forwarding or receiving a packet.
     pub processing: Duration,
 }
 
@@ -61,13 +63,13 @@ pub struct Node {
 pub struct Link {
     /// Name, unique in the network, such as `up` or `dslam-gateway`.
     pub name: String,
-    /// The node whose queue this is.
+    /// The node that transmits; its queue is the link's.
     pub from: NodeIndex,
     /// The node at the other end.
     pub to: NodeIndex,
-    /// Rate of the wire, headers and cells included. `None` takes no time at all.
+    /// Rate of the wire, headers and cells included. `None` for transmission in no time.
     pub rate: Option<BitRate>,
-    /// What an IP packet costs on this wire.
+    /// The conversion of IP packets to bytes on the wire.
     pub link_layer: LinkLayer,
     /// Propagation delay.
     pub delay: Duration,
@@ -93,12 +95,12 @@ impl Network {
     }
 }
 
-/// What to record beside the totals.
+/// The recorded data in addition to totals.
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
     /// Time between samples of queues, windows and rates; `None` for no series.
     pub interval: Option<Duration>,
-    /// The number of flows up to which each flow gets series and phases of its own.
+    /// The number of flows up to which each flow has its own series and phases.
     pub flow_limit: usize,
 }
 

@@ -1,22 +1,22 @@
-//! What a run tells of single packets. Neither clock writes files: an observer does.
+//! The interface for reports on single packets. Clocks write no files; an observer may.
 
 use lastmile_queueing::DropReason;
 use lastmile_units::Instant;
 
-/// What happens to a packet at a link.
+/// An event of a packet at a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Passage {
-    /// Its transmission begins, at the near end.
+    /// The transmission begins, at the near end.
     Transmitted,
-    /// It reaches the far end.
+    /// The packet reaches the far end.
     Arrived,
-    /// It is dropped, in the queue or on the wire.
+    /// The packet is dropped, in the queue or on the wire.
     Dropped(DropReason),
 }
 
-/// Sees what happens to each packet, at each link in order of time. `P` is what the clock knows of a packet: its metadata in simulation, its bytes from the IP
-/// header on where packets are real.
+/// Receives the events of each packet, in order of time at each link. `P` is the clock's view of a
+/// packet: its metadata in simulation, its bytes from the IP header on for real packets.
 pub trait Observer<P: ?Sized> {
-    /// `packet` passes link number `link` of the network's list.
+    /// Reports an event of `packet` at index `link` of the network's list of links.
     fn packet(&mut self, at: Instant, link: usize, passage: Passage, packet: &P);
 }

@@ -1,4 +1,4 @@
-//! What came of a run, as plain data: the results crate turns it into files.
+//! The result of a run, as plain data. The results crate writes it to files.
 
 use std::sync::Arc;
 
@@ -14,132 +14,135 @@ use lastmile_queueing::meter::conditioner;
 use lastmile_tcp::LimitedTime;
 use lastmile_units::{Duration, Instant};
 
-/// All that a run leaves.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Simulated time.
     pub duration: Duration,
-    /// Events handled.
+    /// Number of events.
     pub events: u64,
-    /// A row a flow, in the order of the traffic list.
+    /// One row per flow, in the order of the traffic list.
     pub flows: Vec<FlowOutcome>,
-    /// A row a link, in the order of the network's list.
+    /// One row per link, in the order of the network's list.
     pub links: Vec<LinkOutcome>,
-    /// A row a ping.
+    /// One row per ping.
     pub probes: Vec<ProbeOutcome>,
-    /// A row a web user.
+    /// One row per web user.
     pub browsing: Vec<BrowsingOutcome>,
-    /// Times at which the offered traffic changed, with what each flow had delivered by then. The first is the start of the
-    /// run, the last its end.
+    /// Times at which the offered traffic changed, with the deliveries of each flow up to then. The
+    /// first is the start of the run, the last its end.
     pub snapshots: Vec<Snapshot>,
     /// Samples over time.
     pub series: Vec<Series>,
-    /// Where every byte went.
+    /// The account of all packets and bytes.
     pub conservation: Conservation,
-    /// What the cells did, if there were any.
+    /// The outcome of cells, if any.
     pub atm: Option<AtmOutcome>,
     /// Packets of the traffic list's flows that were dropped, sorted.
     pub losses: Losses,
-    /// Delays of all datagrams of each traffic from end to end, in nanoseconds; `None` for what sends none. In the order of the traffic list.
+    /// Delays of all datagrams of each traffic from end to end, in nanoseconds, in the order of the
+    /// traffic list; `None` for a traffic without datagrams.
     pub datagram_delays_ns: Vec<Option<Box<Histogram<u64>>>>,
 }
 
 /// Packets by flow, link and cause.
 pub type Losses = Vec<(Loss, u64)>;
 
-/// Which packets were dropped, where and why.
+/// Dropped packets of one flow, link and cause.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Loss {
-    /// Number of the flow among those of the traffic list, pings included.
+    /// Index of the flow among those of the traffic list, pings included.
     pub flow: usize,
-    /// A packet from the receiver of the flow's data: an ACK, a reply.
+    /// True for a packet from the receiver of the flow's data: an ACK, a reply.
     pub back: bool,
-    /// Index of the link; of a packet that was cells, the link at the far end of its virtual channel.
+    /// Index of the link; for a packet in cells, of the link at the far end of its virtual channel.
     pub link: usize,
-    /// Why.
+    /// The cause.
     pub cause: LossCause,
 }
 
-/// Why a packet was dropped.
+/// The cause of a drop.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum LossCause {
     /// A queue, regulator or wire of packets.
     Packet(DropReason),
-    /// One of its cells was dropped, the first for this reason.
+    /// A cell of it was dropped; the reason of the first one.
     Cell(CellDrop),
     /// One of its cells was lost on the wire.
     CellOnWire,
-    /// The frame before it had lost its last cell.
+    /// The preceding frame had lost its last cell.
     Joined,
     /// The conditioner of an edge device dropped it before it became cells.
     Edge,
-    /// No frame holds it.
+    /// The packet exceeds a frame.
     TooLarge,
 }
 
-/// What became of the cells of a network.
+/// The outcome of a network's cells.
 #[derive(Clone, Debug)]
 pub struct AtmOutcome {
-    /// A row a virtual channel, in the order of [`crate::Atm::network`].
+    /// One row per virtual channel, in the order of [`crate::Atm::network`].
     pub vcs: Vec<VcOutcome>,
-    /// A row a link, in its order: what its port did.
+    /// One row per link, in its order: the counters of its port.
     pub ports: Vec<LinkStats>,
-    /// A row a virtual path, in its order: what its policer found. `None`: it has none.
+    /// One row per virtual path, in its order: the counters of its policer, or `None` without one.
     pub paths: Vec<Option<Conformance>>,
-    /// A row a class of packets and node at which they become cells.
+    /// One row per class of packets and node at which they become cells.
     pub edges: Vec<EdgeOutcome>,
-    /// All cells together.
+    /// Totals of all cells.
     pub cells: NetworkStats,
-    /// Packets that were frames at the end, as the simulator counts them: to be compared with what the cells say.
+    /// Packets in frames at the end, as the simulator counts them, for comparison with the count of
+    /// the cells.
     pub frames_inside: u64,
 }
 
-/// What an edge device did with the packets of a class.
+/// An edge device's treatment of the packets of a class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EdgeOutcome {
     /// Index into [`crate::Atm::edges`].
     pub edge: usize,
-    /// Index of the node, of [`crate::Atm::network`].
+    /// Index of the node in [`crate::Atm::network`].
     pub node: usize,
     /// Packets by color, cell loss priority and drop.
     pub counts: conditioner::Counts,
 }
 
-/// What became of a virtual channel.
+/// The outcome of a virtual channel.
 #[derive(Clone, Debug)]
 pub struct VcOutcome {
     /// Frames and cells from end to end.
     pub stats: VcStats,
     /// Cells at each of its links, in order.
     pub hops: Vec<HopStats>,
-    /// What its policer found. `None`: it has none.
+    /// The counters of its policer, or `None` without one.
     pub conformance: Option<Conformance>,
-    /// Frames lost, by why the first cell was: [`lastmile_atm::CellDrop::index`].
+    /// Lost frames by the drop reason of their first lost cell: [`lastmile_atm::CellDrop::index`].
     pub lost: [u64; CellDrop::ALL.len()],
-    /// Frames lost of which the first cell that was, was lost on the wire.
+    /// Lost frames whose first lost cell was lost on the wire.
     pub on_wire: u64,
-    /// Frames lost because the one before had lost its end.
+    /// Frames lost because the preceding frame had lost its end.
     pub joined: u64,
-    /// Packets that no frame holds.
+    /// Packets that exceed a frame.
     pub too_large: u64,
     /// Packets that the edge dropped.
     pub policed: u64,
-    /// IP bytes of all that were lost.
+    /// IP bytes of all lost packets.
     pub lost_bytes: u64,
-    /// Its source, if that is one of ABR.
+    /// The counters of its ABR source, if it has one.
     pub abr: Option<AbrStats>,
-    /// ACKs that were held back for it, and for how long.
+    /// Number and delays of the ACKs held back for it.
     pub acks_held: Waits,
-    /// Packets that arrived, and the time from their coming to the source of the VC to that.
+    /// Number of packets that arrived, and their delays from the source of the VC.
     pub transit: Waits,
-    /// Transfer delay of the last cells of frames that arrived whole; none where the source's sending times are not known.
+    /// Transfer delay of the last cells of whole frames; empty if the source's sending times are
+    /// unknown.
     pub cell_delays: CellDelays,
 }
 
 /// Transfer delays of cells (ITU-T I.356).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CellDelays {
-    /// Cells that were measured.
+    /// Measured cells.
     pub cells: u64,
     /// The smallest delay.
     pub min: Duration,
@@ -160,7 +163,7 @@ impl CellDelays {
 }
 
 impl AtmOutcome {
-    /// True if every cell and every frame is somewhere.
+    /// True if every cell and every frame is accounted for.
     #[must_use]
     pub fn holds(&self) -> bool {
         let lost = |vc: &VcOutcome| vc.lost.iter().sum::<u64>() + vc.on_wire + vc.joined;
@@ -170,47 +173,48 @@ impl AtmOutcome {
     }
 }
 
-/// What became of one flow.
+/// The outcome of one flow.
 #[derive(Clone, Debug)]
 pub struct FlowOutcome {
     /// Index of its traffic in the network's list.
     pub traffic: usize,
     /// Name, unique in the run.
     pub name: String,
-    /// When it started.
+    /// Start time.
     pub start: Instant,
-    /// When the last of its data was delivered and, with a given size, all of it was.
+    /// Time of the last delivery of data; with a given size, `None` until all of it is delivered.
     pub end: Option<Instant>,
     /// Payload bytes handed to the receiving application, in order.
     pub bytes_delivered: u64,
-    /// When the first payload byte was delivered.
+    /// Time of the first delivered payload byte.
     pub first_delivery: Option<Instant>,
-    /// When the latest payload byte was delivered.
+    /// Time of the latest delivered payload byte.
     pub last_delivery: Option<Instant>,
-    /// The links that its data crosses, in order, by index into the network's list.
+    /// Indices of the links that its data crosses, in order.
     pub data_path: Arc<[usize]>,
-    /// The links that its ACKs cross, in order; empty for what has none.
+    /// Indices of the links that its ACKs cross, in order; empty without ACKs.
     pub ack_path: Arc<[usize]>,
     /// Datagrams or data segments sent, retransmissions included.
     pub data_packets: u64,
     /// Datagrams received; for TCP, data segments that arrived.
     pub data_packets_received: u64,
-    /// What only TCP has.
+    /// The outcome of its TCP.
     pub tcp: Option<TcpOutcome>,
-    /// Connections that were opened, and those of them that broke, where they come and go: then `tcp` tells of all together.
+    /// Connections opened and connections broken, for a source that opens connections during the
+    /// run. `tcp` is then the sum of all.
     pub connections: Option<(u64, u64)>,
-    /// Data packets that were dropped, where that is known.
+    /// Dropped data packets, if known.
     pub data_packets_lost: Option<u64>,
-    /// Delays of its data from end to end: of datagrams, and of TCP where flows are few.
+    /// Delays of its data from end to end: of datagrams, and of TCP in runs with few flows.
     pub data_delays: Option<Box<Reception>>,
     /// Delays of its ACKs from end to end.
     pub ack_delays: Option<Box<Reception>>,
 }
 
-/// What only a TCP flow has.
+/// The outcome of a flow's TCP.
 #[derive(Clone, Debug)]
 pub struct TcpOutcome {
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmissions: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
@@ -220,107 +224,109 @@ pub struct TcpOutcome {
     pub acks_sent: u64,
     /// ACKs that came back to the data sender.
     pub acks_received: u64,
-    /// What kept the sender from sending, and for how long.
+    /// The time by the sender's limit.
     pub limited: LimitedTime,
     /// Smoothed round-trip time at the end.
     pub srtt: Option<Duration>,
     /// Largest amount of data in flight, in bytes.
     pub max_in_flight: u64,
-    /// True when the connection closed in both directions.
+    /// True if the connection closed in both directions.
     pub closed: bool,
 }
 
-/// What became of one link.
+/// The outcome of one link.
 #[derive(Clone, Debug)]
 pub struct LinkOutcome {
     /// Packets, bytes, cells, drops.
     pub stats: LineStats,
-    /// Bits that had left by the end of the run.
+    /// Bits transmitted by the end of the run.
     pub wire_bits: u64,
-    /// Time spent in the queue by packets that left it, in nanoseconds.
+    /// Queueing delay of the packets that departed, in nanoseconds.
     pub queue_delay_ns: Histogram<u64>,
-    /// The same for pure ACKs alone.
+    /// Queueing delay of pure ACKs, in nanoseconds.
     pub ack_queue_delay_ns: Histogram<u64>,
-    /// Time in the queue by class of the outermost scheduler, in its order, in nanoseconds; classes that sent nothing are left out.
+    /// Queueing delay by class of the outermost scheduler, in its order, in nanoseconds; without
+    /// classes that sent nothing.
     pub class_queue_delay_ns: Vec<(String, Histogram<u64>)>,
     /// Largest backlog in packets.
     pub max_backlog_packets: u64,
     /// Largest backlog in IP bytes.
     pub max_backlog_bytes: u64,
-    /// Cells sent, OAM cells included, on a line of cells.
+    /// Cells sent, OAM cells included; `None` on a line without cells.
     pub cells: Option<u64>,
-    /// Counters of the queue's parts, as tc -s would show them: path, kind, name, value.
+    /// Counters of the queue's parts, as `tc -s` shows them: path, kind, name, value.
     pub counters: Vec<(String, &'static str, &'static str, u64)>,
 }
 
-/// What became of one ping.
+/// The outcome of one ping.
 #[derive(Clone, Debug)]
 pub struct ProbeOutcome {
     /// Index of its traffic in the network's list.
     pub traffic: usize,
     /// Name, unique in the run.
     pub name: String,
-    /// When the first request leaves.
+    /// Time of the first request.
     pub start: Instant,
     /// Requests sent.
     pub sent: u64,
     /// Replies received.
     pub received: u64,
-    /// Each reply: when its request left, and how long it took.
+    /// The time of each answered request, and its round trip.
     pub replies: Vec<(Instant, Duration)>,
 }
 
-/// What a web user met.
+/// The outcome of a web user.
 #[derive(Clone, Debug)]
 pub struct BrowsingOutcome {
     /// Index of its traffic in the network's list.
     pub traffic: usize,
-    /// Name, unique in the run; that of its flow.
+    /// Name, unique in the run; also that of its flow.
     pub name: String,
-    /// Pages asked for.
+    /// Pages requested.
     pub pages: u64,
-    /// Objects that arrived whole.
+    /// Objects received whole.
     pub objects: u64,
-    /// Response time of each page that arrived whole, in their order: from the request to the last byte of its last object.
+    /// Response time of each page received whole, in order: from the request to the last byte of
+    /// its last object.
     pub responses: Vec<Duration>,
 }
 
-/// What each flow had delivered by a point in time.
+/// The state of each flow and link at a point in time.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// When.
+    /// The time.
     pub at: Instant,
     /// Payload bytes delivered, by flow.
     pub bytes_delivered: Vec<u64>,
     /// Bits sent, by link.
     pub wire_bits: Vec<u64>,
-    /// What had kept each sender from sending, and for how long, up to now; `None` for what is not TCP.
+    /// The time by each sender's limit up to this time; `None` for flows without TCP.
     pub limited: Vec<Option<LimitedTime>>,
-    /// Smoothed round-trip time of each sender now; `None` for what is not TCP or has no sample yet.
+    /// Smoothed round-trip time of each sender; `None` without TCP or without a sample.
     pub srtt: Vec<Option<Duration>>,
-    /// Segments that each sender had sent again by now.
+    /// Segments that each sender had retransmitted by this time.
     pub retransmissions: Vec<u64>,
-    /// Time in the queue of the packets that left it since the snapshot before, by link.
+    /// Queueing delay of the packets that departed since the preceding snapshot, by link.
     pub queue_delay: Vec<Waits>,
-    /// The same for pure ACKs alone.
+    /// Queueing delay of the pure ACKs that departed since the preceding snapshot, by link.
     pub ack_queue_delay: Vec<Waits>,
-    /// Packets dropped since the snapshot before.
+    /// Packets dropped since the preceding snapshot.
     pub losses: Losses,
 }
 
-/// How long packets waited, in sum.
+/// Number and delays of packets that waited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Waits {
     /// Packets that left the queue.
     pub packets: u64,
-    /// Sum of the times they waited, in nanoseconds.
+    /// Sum of their delays, in nanoseconds.
     pub sum_ns: u64,
-    /// Longest of them, in nanoseconds.
+    /// Longest of their delays, in nanoseconds.
     pub max_ns: u64,
 }
 
 impl Waits {
-    /// Counts a packet that waited for `wait`.
+    /// Counts a packet with a delay of `wait`.
     #[inline]
     pub fn add(&mut self, wait: Duration) {
         let ns = wait.as_ns();
@@ -329,14 +335,14 @@ impl Waits {
         self.max_ns = self.max_ns.max(ns);
     }
 
-    /// Counts the packets of `other` too.
+    /// Adds the packets of `other`.
     pub fn join(&mut self, other: &Self) {
         self.packets += other.packets;
         self.sum_ns += other.sum_ns;
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// Mean wait in seconds; `None` if no packet left.
+    /// Mean delay in seconds; `None` without packets.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "statistics only")]
     pub fn mean_s(&self) -> Option<f64> {
@@ -344,41 +350,42 @@ impl Waits {
     }
 }
 
-/// Samples of one quantity of one thing.
+/// Samples of one quantity of one flow, link or probe.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// What is sampled, with its unit: `queue_bytes`, `cwnd_bytes`, `goodput_bps`, ...
+    /// The quantity with its unit: `queue_bytes`, `cwnd_bytes`, `goodput_bps`, ...
     pub name: &'static str,
-    /// What it is sampled of: a flow, link or probe by name.
+    /// The name of the flow, link or probe.
     pub entity: String,
-    /// When, and the value.
+    /// Times and values.
     pub points: Vec<(Instant, f64)>,
 }
 
 impl Series {
-    /// No samples yet.
+    /// A series without samples.
     #[must_use]
     pub fn new(name: &'static str, entity: &str) -> Self {
         Self { name, entity: entity.to_owned(), points: Vec::new() }
     }
 
-    /// A sample.
+    /// Appends a sample.
     pub fn push(&mut self, at: Instant, value: f64) {
         self.points.push((at, value));
     }
 }
 
-/// Where every packet and every IP byte went.
+/// The account of every packet and every IP byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Conservation {
     /// Sent by hosts.
     pub sent: Amount,
-    /// Made inside the network: ACKs that a regenerator restores, signals. Bytes by which ACKs grow (options that move from
-    /// a dropped ACK into one that waits, lists of suppressed numbers) are here too.
+    /// Created inside the network: ACKs that a regenerator restores, signals. Includes bytes by
+    /// which ACKs grow (options that move from a dropped ACK into a waiting one, lists of
+    /// suppressed numbers).
     pub created: Amount,
     /// Received by hosts.
     pub delivered: Amount,
-    /// Dropped, for whatever reason. Bytes by which ACKs shrink are here too.
+    /// Dropped for any reason. Includes bytes by which ACKs shrink.
     pub dropped: Amount,
     /// Waiting in queues.
     pub queued: Amount,
@@ -405,7 +412,7 @@ impl Amount {
 }
 
 impl Conservation {
-    /// True when nothing was lost in silence and nothing came from nowhere.
+    /// True if the sums agree: every packet and byte has an origin and a destination.
     #[must_use]
     pub fn holds(&self) -> bool {
         let parts = [self.delivered, self.dropped, self.queued, self.in_flight];

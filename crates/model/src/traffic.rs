@@ -1,4 +1,4 @@
-//! Traffic: who sends what to whom, and from when to when.
+//! Traffic: sources, their two ends, and their times.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,48 +11,49 @@ use crate::network::NodeIndex;
 /// A source, or `count` equal ones.
 #[derive(Clone, Debug)]
 pub struct Traffic {
-    /// Name; with `count` above one, flows are called `name-1`, `name-2`, ...
+    /// Name. With a `count` above one, flows are named `name-1`, `name-2`, ...
     pub name: String,
-    /// What results call its direction: `down`, `up` or anything else.
+    /// The direction in results: `down`, `up` or any other word.
     pub direction: String,
-    /// Where the data comes from.
+    /// The node that sends the data.
     pub from: NodeIndex,
-    /// Where the data goes.
+    /// The node that receives the data.
     pub to: NodeIndex,
-    /// How many.
+    /// Number of equal sources.
     pub count: u32,
-    /// When it starts.
+    /// Start time.
     pub start: Instant,
     /// When the application stops offering data.
     pub stop: Option<Instant>,
     /// Differentiated services code point of its packets (RFC 2474), 0 to 63.
     pub dscp: u8,
-    /// What its packets say of their ends.
+    /// Addresses, ports and first payload bytes of its packets.
     pub names: Names,
-    /// Who listens to its datagrams.
+    /// The application that receives its datagrams.
     pub listener: Listener,
-    /// What it is.
+    /// The kind of source.
     pub source: Source,
 }
 
 /// The application that receives datagrams.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Listener {
-    /// Its fixed play-out buffer: a packet that takes this much longer than the fastest so far is late.
+    /// The fixed play-out buffer: a packet whose delay exceeds the smallest so far by more than
+    /// this is late.
     pub buffer: Duration,
-    /// What decodes them, if they are voice.
+    /// The codec of a voice stream.
     pub codec: Option<Codec>,
 }
 
 impl Default for Listener {
-    /// 60 ms, three packets of a usual call, and no voice.
+    /// 60 ms, three packets of a usual call, and no codec.
     fn default() -> Self {
         Self { buffer: Duration::from_ms(60), codec: None }
     }
 }
 
 impl Traffic {
-    /// True if its packets are IPv6, as only its TCP can say.
+    /// True for IPv6 packets, which only TCP supports.
     #[must_use]
     pub fn ipv6(&self) -> bool {
         match &self.source {
@@ -64,7 +65,7 @@ impl Traffic {
         }
     }
 
-    /// Which end opens the connection, or sends first.
+    /// The end that opens the connection, or sends first.
     #[must_use]
     pub fn opened_by(&self) -> OpenedBy {
         match self.source {
@@ -74,13 +75,13 @@ impl Traffic {
         }
     }
 
-    /// True for what opens connections as it goes.
+    /// True for a source that opens connections during the run.
     #[must_use]
     pub fn opens(&self) -> bool {
         matches!(self.source, Source::Web(_) | Source::Swarm(_))
     }
 
-    /// The name of that end.
+    /// The addresses of the end that opens the connection.
     #[must_use]
     pub fn opener(&self) -> &EndName {
         match self.opened_by() {
@@ -90,32 +91,32 @@ impl Traffic {
     }
 }
 
-/// What the packets of a traffic say of its two ends, to whoever looks into their headers: classifiers, header compression,
-/// captures. They are routed by their nodes all the same.
+/// Addresses, ports and first payload bytes at both ends of a traffic, in its packets' headers, for
+/// classifiers, header compression and captures. Routing follows the nodes, not these addresses.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Names {
-    /// Where the data comes from.
+    /// The end that sends the data.
     pub from: EndName,
-    /// Where the data goes.
+    /// The end that receives the data.
     pub to: EndName,
 }
 
-/// What packets say of one end.
+/// Address, port and first payload bytes of one end.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct EndName {
-    /// Address; that of the node if there is none ([`crate::Directory`]).
+    /// Address; by default that of the node ([`crate::Directory`]).
     pub address: Option<IpAddr>,
-    /// Port; one for each connection if there is none. Of several connections the end that opens them takes the ports
-    /// from this one on.
+    /// Port; by default one for each connection. With several connections the opening end takes the
+    /// ports from this one on.
     pub port: Option<u16>,
-    /// The first bytes that this end sends, as far as a classifier may look into them.
+    /// The first bytes that this end sends, for classifiers that inspect payload.
     pub first_payload: Vec<u8>,
 }
 
 /// Kinds of traffic.
 #[derive(Clone, Debug)]
 pub enum Source {
-    /// A TCP transfer of so many bytes; `None` is as many as there is time for.
+    /// A TCP transfer of `bytes` bytes, or of unlimited size for `None`.
     Bulk {
         /// TCP of the data sender.
         sender: Arc<lastmile_tcp::Config>,
@@ -123,19 +124,20 @@ pub enum Source {
         receiver: Arc<lastmile_tcp::Config>,
         /// Bytes to transfer.
         bytes: Option<u64>,
-        /// Bytes that the client sends first, for a transfer that the client's side receives; zero for none.
+        /// Bytes that the client sends first, for a transfer that the client receives; zero for
+        /// none.
         request: u64,
         /// Which end opens the connection.
         opened_by: OpenedBy,
     },
-    /// A TCP connection whose application hands it data at random times, with exponential gaps, whatever has been sent of it: what TCP cannot
-    /// send yet waits in a send buffer without limit.
+    /// A TCP connection whose application writes at random times, with exponential gaps,
+    /// independent of TCP's progress. Unsent data wait in an unlimited send buffer.
     Writes {
         /// TCP of both ends.
         tcp: Arc<lastmile_tcp::Config>,
         /// Mean rate of the data in bits per second, headers not counted.
         rate: BitRate,
-        /// Bytes of data handed over at a time, at least one.
+        /// Bytes of a write, at least one.
         size: ByteCount,
         /// Which end opens the connection.
         opened_by: OpenedBy,
@@ -147,31 +149,32 @@ pub enum Source {
         /// IP bytes of a packet.
         size: ByteCount,
     },
-    /// UDP packets at a constant rate during exponential on-times, silence during exponential off-times.
+    /// UDP packets at a constant rate during exponential on-times, none during exponential
+    /// off-times.
     OnOff {
         /// Rate in IP bits per second while on.
         peak: BitRate,
         /// Mean length of a burst.
         on: Duration,
-        /// Mean length of a silence.
+        /// Mean time between bursts.
         off: Duration,
         /// IP bytes of a packet.
         size: ByteCount,
     },
-    /// UDP packets of one size at a constant interval: voice, or a packet blast.
+    /// UDP packets of one size at a constant interval: voice, or a constant packet load.
     Constant {
         /// Time between packets.
         interval: Duration,
         /// IP bytes of a packet.
         size: ByteCount,
-        /// What results call it: `voice` or `blast`.
+        /// The kind in results: `voice` or `blast`.
         kind: &'static str,
     },
-    /// A web user, who reads pages of the server at `from`; TCP connections come and go.
+    /// A web user who reads pages of the server at `from`; opens TCP connections during the run.
     Web(Arc<Web>),
-    /// One direction of a peer in a swarm; TCP connections come and go.
+    /// One direction of a peer in a swarm; opens TCP connections during the run.
     Swarm(Arc<Swarm>),
-    /// Packets of a capture, each at its time.
+    /// Packets of a capture, each at its captured time.
     Replay(Arc<Replay>),
     /// Requests at equal intervals, answered by the other end.
     Ping {
@@ -179,7 +182,7 @@ pub enum Source {
         interval: Duration,
         /// IP bytes of a request and of its reply.
         size: ByteCount,
-        /// What the packets are.
+        /// The kind of packets.
         echo: Echo,
     },
 }
@@ -205,7 +208,7 @@ impl Echo {
     }
 }
 
-/// A web user's browser and the pages it meets: see `host/web.rs` for the model.
+/// A web user's browser and the requested pages: see `host/web.rs` for the model.
 #[derive(Clone, Debug)]
 pub struct Web {
     /// TCP of the server.
@@ -214,24 +217,24 @@ pub struct Web {
     pub browser: Arc<lastmile_tcp::Config>,
     /// Mean time between the end of a page and the request for the next.
     pub reading: Duration,
-    /// Mean time between a page and the requests for what it embeds.
+    /// Mean time between a page and the requests for its embedded objects.
     pub parsing: Duration,
     /// Bytes of a request.
     pub request: u32,
-    /// Connections at a time, at least one.
+    /// Concurrent connections, at least one.
     pub connections: u32,
-    /// A connection carries several objects of a page; otherwise one.
+    /// True if a connection carries several objects of a page, false for one.
     pub persistent: bool,
 }
 
-/// One direction of a peer: to so many others at a time it sends, or so many send to it.
+/// One direction of a peer: `slots` concurrent connections that send, or that receive.
 #[derive(Clone, Debug)]
 pub struct Swarm {
     /// TCP of both ends.
     pub tcp: Arc<lastmile_tcp::Config>,
     /// Peers to choose from.
     pub peers: u32,
-    /// Connections that carry data at a time.
+    /// Concurrent connections that carry data.
     pub slots: u32,
     /// Time between choices.
     pub rechoke: Duration,
@@ -240,9 +243,10 @@ pub struct Swarm {
 /// Packets of a capture.
 #[derive(Clone, Debug, Default)]
 pub struct Replay {
-    /// Each packet with its time after the start, in order of time. The flow is the packet's place among the capture's flows, from 0.
+    /// Each packet with its time after the start, in order of time. Its flow number is an index
+    /// into `flows`.
     pub packets: Vec<(Duration, lastmile_packet::Meta)>,
-    /// The flows, as the capture's headers name them.
+    /// The flows, with the addresses in the capture's headers.
     pub flows: Vec<lastmile_packet::FlowKey>,
 }
 

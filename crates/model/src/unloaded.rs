@@ -1,16 +1,18 @@
-//! The delay of a packet over empty queues: empty round trips and bounds are made of it.
+//! The delay of a packet over empty queues, the basis of unloaded round trips and bounds.
 //!
-//! A link of packets stores the whole packet and sends it on. Over links of cells a packet goes cell by cell, and is stored where its virtual
-//! channel ends ([`lastmile_atm::NetworkSpec::alone`]).
+//! A link of packets stores and forwards the whole packet. Over links of cells a packet travels
+//! cell by cell, and is stored at the end of its virtual channel
+//! ([`lastmile_atm::NetworkSpec::alone`]).
 
 use lastmile_units::{ByteCount, Duration};
 
 use crate::{Link, Network};
 
 impl Network {
-    /// The time that a packet of the traffic of index `traffic` takes along `path`, links by their indices, over empty queues:
-    /// transmission, propagation and processing; OAM cells left out. `back` is for packets that answer, such as ACKs. `size` says how
-    /// many IP bytes of the packet a link carries, its header compressed or not.
+    /// The delay of a packet of traffic number `traffic` along the links `path` over empty queues:
+    /// transmission, propagation and processing, without OAM cells. `back` is true for the reverse
+    /// direction, such as ACKs. `size` returns the packet's IP bytes on a link, with or without
+    /// header compression.
     ///
     /// # Panics
     /// If the network has no such link.

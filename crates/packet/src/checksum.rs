@@ -1,12 +1,12 @@
-//! The Internet checksum: from scratch (RFC 1071) and mended after a change (RFC 1624).
+//! The Internet checksum: computed (RFC 1071) and updated after a change (RFC 1624).
 //!
-//! Mending costs a sum over the bytes that changed, and keeps a wrong checksum wrong: a packet damaged on its way stays
-//! recognisable, where a checksum computed anew would make it look sound.
+//! An update costs a sum over the changed bytes and keeps a wrong checksum wrong. A damaged packet
+//! therefore stays detectable, which a recomputed checksum would prevent.
 
 use crate::IpAddresses;
 
-/// A one's complement sum of 16-bit big-endian words under way (RFC 1071, section 1). Carries are kept and folded once,
-/// at the end; 2^32 words fit.
+/// A one's complement sum of 16-bit big-endian words in progress (RFC 1071, section 1). Carries
+/// accumulate and are folded once, at the end; 2^32 words fit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Sum(u64);
 
@@ -14,13 +14,15 @@ impl Sum {
     /// The empty sum.
     pub const ZERO: Self = Self(0);
 
-    /// The sum with these bytes, which start at an even offset of the data; an odd last byte is padded with zero.
+    /// The sum with these bytes, which start at an even offset of the data. An odd last byte is
+    /// padded with zero.
     #[must_use]
     pub fn bytes(self, bytes: &[u8]) -> Self {
         let (words, rest) = bytes.as_chunks::<4>();
         let mut sum = self.0;
         for word in words {
-            // A 32-bit word is congruent to the sum of its halves modulo 2^16 - 1 (RFC 1071, section 2, part C).
+            // A 32-bit word is congruent to the sum of its halves modulo 2^16 - 1 (RFC 1071,
+            // section 2, part C).
             sum += u64::from(u32::from_be_bytes(*word));
         }
         let mut last = [0; 4];
@@ -34,8 +36,8 @@ impl Sum {
         Self(self.0 + word as u64)
     }
 
-    /// The sum with the pseudo-header of IPv4 (RFC 9293, section 3.1) or IPv6 (RFC 8200, section 8.1): addresses, protocol
-    /// and length of the transport packet.
+    /// The sum with the pseudo-header of IPv4 (RFC 9293, section 3.1) or IPv6 (RFC 8200,
+    /// section 8.1): addresses, protocol and length of the transport packet.
     #[must_use]
     pub fn pseudo_header(self, addresses: &IpAddresses, protocol: u8, transport_len: u16) -> Self {
         let with_addresses = match addresses {
@@ -55,15 +57,17 @@ impl Sum {
         sum as u16
     }
 
-    /// The checksum: the complement of the folded sum. Over data that hold a right checksum this is 0.
+    /// The checksum: the complement of the folded sum. It is 0 over data that include a right
+    /// checksum.
     #[must_use]
     pub const fn checksum(self) -> u16 {
         !self.fold()
     }
 }
 
-/// The checksum after the words that summed to `removed` became words that sum to `added`: HC' = ~(~HC + ~m + m'), RFC 1624,
-/// section 3, equation 3, the one that is right where RFC 1141 could turn 0x0000 into 0xFFFF.
+/// The checksum after words with the sum `removed` were replaced by words with the sum `added`:
+/// HC' = ~(~HC + ~m + m'), RFC 1624, section 3, equation 3. It avoids RFC 1141's error of turning
+/// 0x0000 into 0xFFFF.
 #[must_use]
 pub const fn mend(checksum: u16, removed: Sum, added: Sum) -> u16 {
     Sum::ZERO.word(!checksum).word(!removed.fold()).word(added.fold()).checksum()
@@ -111,7 +115,8 @@ mod tests {
             prop_assert_eq!(Sum::ZERO.bytes(&data).checksum(), word_by_word(&data));
         }
 
-        /// A header is never all zeros (the pseudo-header has its protocol), hence the leading 1.
+        /// A header is never all zeros, because the pseudo-header has its protocol: hence the
+        /// leading 1.
         #[test]
         fn mending_gives_what_computing_anew_gives(
             mut data in prop::collection::vec(any::<u8>(), 4..80),

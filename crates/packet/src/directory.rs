@@ -1,26 +1,29 @@
-//! What is known of flows whose packets do not say it themselves.
+//! Addresses and payload of flows whose packets do not carry them.
 //!
-//! A packet with bytes carries its addresses, ports and payload. A simulated packet has a [`FlowId`] alone; whoever needs
-//! more of it (a classifier that asks for a port, header compression, a capture) asks a directory, and all ask the same one.
+//! A packet with bytes carries its addresses, ports and payload. A simulated packet has only a
+//! [`FlowId`]. Classifiers that match on ports, header compression and captures look the rest up in
+//! one common directory.
 
 use crate::{FlowAddresses, FlowId};
 
 /// Addresses and first payload bytes of simulated flows.
 ///
-/// Flow `2c` of connection `c` and flow `2c + 1` are each other's reverse ([`FlowId::reversed`]), and so are their addresses.
+/// Flow `2c` of connection `c` and flow `2c + 1` are each other's reverse ([`FlowId::reversed`]),
+/// and so are their addresses.
 pub trait FlowDirectory: Send + Sync {
     /// Addresses and ports of the flow's packets.
     fn addresses(&self, flow: FlowId) -> FlowAddresses;
 
-    /// The first bytes that the flow carries, as far as a classifier may look into them. Empty where they are none in
-    /// particular.
+    /// The first payload bytes of the flow, for classifiers that inspect payload. Empty for a flow
+    /// with no particular content.
     fn first_payload(&self, flow: FlowId) -> &[u8] {
         let _ = flow;
         &[]
     }
 }
 
-/// The directory of flows that are known by their number alone: [`FlowAddresses::of_simulated`], and no payload.
+/// A directory that derives addresses from the flow's number ([`FlowAddresses::of_simulated`]),
+/// without payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NumberedFlows;
 
@@ -35,7 +38,7 @@ mod tests {
     use super::*;
     use crate::{MAX_HEADER_LEN, Meta, Packet, Protocol, TcpFlags, parse_headers};
 
-    /// Every connection is the same: a web server asked from port 40 000.
+    /// A directory in which every connection is a request from port 40 000 to a web server.
     struct Web;
 
     impl FlowDirectory for Web {
@@ -59,7 +62,7 @@ mod tests {
         let len = ack.headers(&Web, &mut headers);
         assert_eq!(parse_headers(&headers[..len]).unwrap().key, key);
 
-        // Only what carries bytes has a payload; what the other end began with is known all the same.
+        // An ACK has no payload, but the other direction's first bytes are known.
         assert_eq!((ack.payload(&Web), ack.answer(&Web)), (&b""[..], &b"HTTP"[..]));
         let data = Meta { ip_len: 540, flow: FlowId::new(7), ..ack };
         assert_eq!((data.payload(&Web), data.answer(&Web)), (&b"HTTP"[..], &b"GET"[..]));

@@ -1,8 +1,9 @@
-//! Where the IP packet begins in an Ethernet frame.
+//! The position of the IP packet in an Ethernet frame.
 //!
-//! Read: Ethernet II (IEEE 802.3, clause 3.2.6), up to two tags of a VLAN (IEEE 802.1Q, clause 9; the outer one may be that
-//! of IEEE 802.1ad), PPPoE sessions (RFC 2516) with IPv4 or IPv6 in PPP (RFC 1332, RFC 5072). Everything else is a frame
-//! without a packet to read: ARP, PPPoE discovery, LCP, a length instead of an EtherType (LLC), a third tag.
+//! Supported: Ethernet II (IEEE 802.3, clause 3.2.6), up to two VLAN tags (IEEE 802.1Q, clause 9;
+//! the outer one may be IEEE 802.1ad), PPPoE sessions (RFC 2516) with IPv4 or IPv6 in PPP
+//! (RFC 1332, RFC 5072). Every other frame has no readable packet: ARP, PPPoE discovery, LCP, a
+//! length instead of an EtherType (LLC), a third tag.
 //!
 //! Cost: two to twelve comparisons of two bytes.
 
@@ -10,13 +11,13 @@ use crate::ParseError;
 
 /// Destination, source and EtherType.
 const HEADER_LEN: usize = 14;
-/// A tag, which stands before the EtherType.
+/// Length of a VLAN tag, which precedes the EtherType.
 const TAG_LEN: usize = 4;
 /// PPPoE's version, type and code, session, length; PPP's protocol.
 const PPPOE_LEN: usize = 8;
-/// What the length of PPPoE counts beside the IP packet: PPP's protocol.
+/// The PPP protocol, which the PPPoE length counts in addition to the IP packet.
 const PPP_PROTOCOL_LEN: usize = 2;
-/// The length of PPPoE stands before PPP's protocol, which stands before the IP packet.
+/// Distance from the PPPoE length field to the IP packet: the field and PPP's protocol.
 const PPPOE_LENGTH_BEFORE_IP: usize = 4;
 
 const IPV4: u16 = 0x0800;
@@ -29,46 +30,46 @@ const PPP_IPV6: u16 = 0x0057;
 /// Version 1, type 1, code 0: session data (RFC 2516, section 6).
 const PPPOE_DATA: [u8; 2] = [0x11, 0x00];
 
-/// Why a frame has no IP packet that can be read. Offsets count from the first byte of the frame.
+/// Why a frame has no readable IP packet. Offsets count from the first byte of the frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum FrameError {
-    /// It ends inside the headers of the link.
+    /// The frame ends inside the link's headers.
     #[error("the frame ends at byte {len}: at least {needed} bytes are needed")]
     Truncated {
-        /// How long it is.
+        /// Bytes of the frame.
         len: usize,
-        /// How long it would have to be.
+        /// Bytes that the headers need.
         needed: usize,
     },
-    /// It carries something else: ARP, PPPoE discovery, a protocol that is not known.
+    /// The frame carries another protocol: ARP, PPPoE discovery, an unknown one.
     #[error("protocol {protocol:#06x} at byte {offset} is not IP")]
     NotIp {
-        /// Where the protocol is named.
+        /// Offset of the protocol field.
         offset: usize,
         /// The EtherType, the length of an 802.3 frame, or PPP's protocol.
         protocol: u16,
     },
-    /// What PPPoE says of itself is not that of a session's data, or does not fit the frame.
+    /// The PPPoE header is not that of session data, or its length does not fit the frame.
     #[error("the PPPoE header at byte {offset} does not fit the frame")]
     Pppoe {
-        /// Where it stands.
+        /// Offset of the field at fault.
         offset: usize,
     },
-    /// The link names one version of IP and the packet another.
+    /// The link's protocol field and the packet disagree on the version of IP.
     #[error("IP version {version} at byte {offset} is not what the link says")]
     Version {
-        /// Where the packet begins.
+        /// Offset of the packet.
         offset: usize,
-        /// What its first four bits say.
+        /// The packet's version, its first four bits.
         version: u8,
     },
-    /// The IP packet behind the link's headers cannot be read.
+    /// The IP packet behind the link's headers is unreadable.
     #[error(transparent)]
     Packet(#[from] ParseError),
 }
 
 impl FrameError {
-    /// True of frames that are in order and carry no IP; the others are damaged or cut short.
+    /// True for an intact frame without IP; false for a damaged or truncated one.
     #[must_use]
     pub const fn is_not_ip(&self) -> bool {
         matches!(self, Self::NotIp { .. })
@@ -80,12 +81,12 @@ impl FrameError {
 pub struct Prefix {
     /// Bytes up to the packet, at most 30.
     pub len: u8,
-    /// True when PPPoE stands last, with a length of its own.
+    /// True if the last header is PPPoE, which has a length field.
     pub pppoe: bool,
 }
 
 impl Prefix {
-    /// In a frame that ends with its packet of `ip_len` bytes, makes PPPoE say so.
+    /// Updates the PPPoE length of a frame that ends with its packet of `ip_len` bytes.
     pub fn mend(self, frame: &mut [u8], ip_len: u16) {
         if self.pppoe {
             let at = usize::from(self.len) - PPPOE_LENGTH_BEFORE_IP;
@@ -94,23 +95,26 @@ impl Prefix {
         }
     }
 
-    /// In a frame whose packet had `from` bytes and now has `to`, makes PPPoE say so, the padding of PPP included.
+    /// Updates the PPPoE length of a frame whose packet changed from `from` to `to` bytes. The
+    /// padding of PPP stays included.
     pub fn resize(self, frame: &mut [u8], from: u16, to: u16) {
         if self.pppoe {
             let at = usize::from(self.len) - PPPOE_LENGTH_BEFORE_IP;
-            // Both counted the packet. A frame of more than 65 535 bytes has no length that is right.
+            // The difference suffices, because both lengths count the packet. A frame above 65 535
+            // bytes has no valid length.
             let length = word(frame, at).unwrap_or(0).wrapping_sub(from).wrapping_add(to);
             frame[at..at + 2].copy_from_slice(&length.to_be_bytes());
         }
     }
 }
 
-/// Where the packet is, if there is one.
+/// The position of the packet in a frame, or why there is none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Located {
-    /// What stands before it; before what cannot be read, the Ethernet header with its tags.
+    /// The headers in front of the packet. For an unreadable frame, the Ethernet header with its
+    /// tags.
     pub prefix: Prefix,
-    /// Where the packet ends at the latest, or why there is none.
+    /// The upper limit of the packet's end, or why there is no packet.
     pub end: Result<usize, FrameError>,
 }
 
@@ -141,7 +145,7 @@ pub fn locate(frame: &[u8]) -> Located {
     }
 }
 
-/// Start and end of the IP packet in the data of a PPPoE session, whose header is at `offset`.
+/// Start and end of the IP packet in a PPPoE session frame whose PPPoE header is at `offset`.
 fn session(frame: &[u8], offset: usize) -> Result<(usize, usize), FrameError> {
     let ip = offset + PPPOE_LEN;
     let (Some(length), Some(protocol)) = (word(frame, offset + 4), word(frame, ip - PPP_PROTOCOL_LEN)) else {
@@ -159,11 +163,11 @@ fn session(frame: &[u8], offset: usize) -> Result<(usize, usize), FrameError> {
     of_version(frame, ip, end, version).map(|end| (ip, end))
 }
 
-/// The end of a packet that must have this version.
+/// The end of a packet that must have the version `expected`.
 fn of_version(frame: &[u8], offset: usize, end: usize, expected: u8) -> Result<usize, FrameError> {
     match frame[..end].get(offset).map(|first| first >> 4) {
         Some(version) if version != expected => Err(FrameError::Version { offset, version }),
-        // An empty packet is for the IP parser to refuse.
+        // The IP parser rejects an empty packet.
         _ => Ok(end),
     }
 }

@@ -1,19 +1,20 @@
-//! Flow identity: exact keys, and the small numbers that the datapath uses for them.
+//! Flow identity: exact keys, and the small numbers by which the datapath refers to them.
 
 use core::hash::{Hash, Hasher};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A unidirectional flow: one protocol, source and destination address and port. Exact, never a hash: two flows with one
-/// identity would have their acknowledgements merged.
+/// A unidirectional flow: one protocol, source and destination address and port. The identity is
+/// exact, not a hash, because two flows with one identity would have their acknowledgements merged.
 ///
-/// The simulator gives connection `c` the flows `2c` (from the side that opens) and `2c + 1` (back). Live programs intern
-/// addresses and ports in a [`crate::FlowTable`], which gives a number to no second flow as long as anything is remembered of the first.
+/// The simulator gives connection `c` the flows `2c` (from the side that opens) and `2c + 1` (the
+/// reverse). Live programs obtain the numbers of addresses and ports from a [`crate::FlowTable`],
+/// which does not reuse a number while state of its flow can exist.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[repr(transparent)]
 pub struct FlowId(u32);
 
 impl FlowId {
-    /// Of packets whose bytes name no flow. No table gives it out.
+    /// The flow of packets whose bytes identify none. No table assigns it.
     pub const NONE: Self = Self(u32::MAX);
 
     /// The flow with this index.
@@ -28,7 +29,7 @@ impl FlowId {
         self.0
     }
 
-    /// The flow the other way, of a simulated connection: flow `2c` of flow `2c + 1` and the other way round.
+    /// The reverse flow of a simulated connection: `2c` and `2c + 1` are each other's reverse.
     #[must_use]
     pub const fn reversed(self) -> Self {
         Self(self.0 ^ 1)
@@ -99,11 +100,11 @@ impl IpAddresses {
     }
 }
 
-/// What a header says of a flow: addresses and ports.
+/// Addresses and ports of a flow, from a packet's headers.
 ///
-/// ICMP echo has an identifier instead of ports: an echo request keeps it in `source_port`, a reply in `destination_port`,
-/// and the other is 0, so that [`FlowAddresses::reversed`] gives the addresses of the reply. Protocols without ports have
-/// 0 and 0.
+/// ICMP echo has an identifier instead of ports. An echo request has it in `source_port`, a reply
+/// in `destination_port`, and the other port is 0, so that [`FlowAddresses::reversed`] of a request
+/// are the addresses of its reply. Both ports are 0 for protocols without ports.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct FlowAddresses {
     /// IP addresses.
@@ -115,11 +116,12 @@ pub struct FlowAddresses {
 }
 
 impl FlowAddresses {
-    /// Addresses for a simulated flow, which is known by its number alone: other numbers have others, and the flows `2c`
-    /// and `2c + 1` of a connection are each other's reverse.
+    /// Unique addresses for a simulated flow, derived from its number. The flows `2c` and `2c + 1`
+    /// of a connection are each other's reverse.
     ///
-    /// Whoever opens connection `c` is in 10.0.0.0/8, at 10.0.0.1 and ports from 50 000 on for the first 256; the far end
-    /// is 192.0.2.1 (RFC 5737), port 49 152. Wireshark has no protocol of its own on any of these ports.
+    /// The opening side of connection `c` is in 10.0.0.0/8, for the first 256 at 10.0.0.1 with
+    /// ports from 50 000 on. The far end is 192.0.2.1 (RFC 5737), port 49 152. Wireshark assigns no
+    /// protocol to any of these ports.
     #[must_use]
     pub const fn of_simulated(flow: FlowId) -> Self {
         let connection = flow.index() / 2;
@@ -129,14 +131,15 @@ impl FlowAddresses {
         if flow.index().is_multiple_of(2) { opening } else { opening.reversed() }
     }
 
-    /// The flow the other way.
+    /// The addresses of the reverse flow.
     #[must_use]
     pub const fn reversed(self) -> Self {
         Self { ip: self.ip.reversed(), source_port: self.destination_port, destination_port: self.source_port }
     }
 }
 
-/// A flow as packets name it: addresses, ports and the protocol number of IP (IANA: 1 ICMP, 6 TCP, 17 UDP, 58 ICMPv6).
+/// A flow as its packets identify it: addresses, ports and the protocol number of IP (IANA: 1 ICMP,
+/// 6 TCP, 17 UDP, 58 ICMPv6).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct FlowKey {
     /// Addresses and ports.
@@ -146,7 +149,7 @@ pub struct FlowKey {
 }
 
 impl FlowKey {
-    /// The flow the other way.
+    /// The key of the reverse flow.
     #[must_use]
     pub const fn reversed(self) -> Self {
         Self { addresses: self.addresses.reversed(), protocol: self.protocol }
@@ -154,7 +157,8 @@ impl FlowKey {
 }
 
 impl Hash for FlowKey {
-    /// All bytes in one write, since a keyed hash pays for each. Keys of the two families differ in length.
+    /// Writes all bytes in one call, because a keyed hash has a cost per call. Keys of the two
+    /// families differ in length.
     fn hash<H: Hasher>(&self, state: &mut H) {
         let mut bytes = [0; 37];
         let addresses_end = match self.addresses.ip {

@@ -1,4 +1,4 @@
-//! A real packet: its bytes and what was read from them.
+//! A real packet: its bytes and the metadata read from them.
 
 use core::ops::Range;
 
@@ -8,16 +8,19 @@ use crate::parse::{self, ParseError};
 use crate::{AckFields, AckList, FlowDirectory, FlowKey, MAX_HEADER_LEN, Meta, Options, Packet, Protocol, Segment};
 use crate::{ipv4, ipv6, list, tcp, write_packet};
 
-/// An IP packet with its bytes, alone or in an Ethernet frame, as the live programs carry it through the datapath.
+/// An IP packet with its bytes, optionally in an Ethernet frame, as the live programs carry it
+/// through the datapath.
 ///
-/// The bytes change only where a method of [`Packet`] says so. Checksums are mended for what changed (RFC 1624), never computed anew:
-/// a packet that came damaged leaves recognisably damaged, for its receiver to drop. The checksums of a TCP segment without payload are
-/// looked at when it is read, those of one with payload when somebody asks for [`Packet::segment`].
+/// Only methods of [`Packet`] change the bytes. They update checksums for the changed bytes
+/// (RFC 1624) and never recompute them, so that a damaged packet stays detectable by its receiver.
+/// The checksums of a TCP segment without payload are verified when it is read; those of a segment
+/// with payload when [`Packet::segment`] is called.
 ///
-/// What stands behind the IP packet in its frame ([`Frame::trailer`]) goes along, also where a rewritten ACK is longer or shorter than it
-/// was: then the length of PPPoE changes by as much. A trailer counts for no length, and a checksum in it is not computed anew.
+/// The bytes behind the IP packet in its frame ([`Frame::trailer`]) follow the packet unchanged. If
+/// a rewritten ACK is longer or shorter, the PPPoE length changes by the difference. No length
+/// counts a trailer, and a checksum in it is not updated.
 ///
-/// Bytes and what was read lie apart, so that a packet is passed on as a pointer.
+/// Bytes and metadata are boxed together, so that passing a packet on moves one pointer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Frame {
     body: Box<Body>,
@@ -26,22 +29,23 @@ pub struct Frame {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Body {
     meta: Meta,
-    /// What stands before the packet, the packet, and its trailer.
+    /// The headers in front of the packet, the packet, and its trailer.
     bytes: Vec<u8>,
-    /// Where the trailer begins.
+    /// Offset of the trailer.
     end: usize,
-    /// What the bytes say of the flow; `None` if they cannot be read.
+    /// The flow that the bytes identify; `None` if they are unreadable.
     key: Option<FlowKey>,
     prefix: Prefix,
-    /// Where the transport header starts, from the IP header on.
+    /// Offset of the transport header from the IP header.
     transport_offset: u8,
 }
 
 impl Frame {
-    /// Takes the bytes of an IP packet, and what they say of its flow.
+    /// A frame of the bytes of an IP packet, and the flow that they identify.
     ///
-    /// No packet is refused: one that cannot be read becomes [`Protocol::Other`], which passes untouched, and the error
-    /// says why. Bytes behind a readable packet are its trailer. `meta.flow` and `meta.arrived` are for the caller to set.
+    /// No packet is refused: an unreadable one becomes [`Protocol::Other`], which passes unchanged,
+    /// and the error gives the reason. Bytes behind a readable packet are its trailer. The caller
+    /// sets `meta.flow` and `meta.arrived`.
     pub fn new(bytes: Vec<u8>) -> (Self, Result<FlowKey, ParseError>) {
         let mut body = Box::new(Body { bytes, ..Body::default() });
         let read = body.read_packet();
@@ -49,10 +53,11 @@ impl Frame {
         (Self { body }, key)
     }
 
-    /// Takes the bytes of an Ethernet frame, without its FCS, and what they say of the flow of the IP packet in it.
+    /// A frame of the bytes of an Ethernet frame, without its FCS, and the flow of the IP packet in
+    /// it.
     ///
-    /// As [`Frame::new`]; a frame without an IP packet (ARP, PPPoE discovery) passes untouched too, and counts as long as
-    /// what is behind its Ethernet header and tags.
+    /// No frame is refused, as in [`Frame::new`]. A frame without an IP packet (ARP, PPPoE
+    /// discovery) passes unchanged; its length counts from behind its Ethernet header and tags.
     pub fn ethernet(bytes: Vec<u8>) -> (Self, Result<FlowKey, FrameError>) {
         let mut body = Box::new(Body { bytes, ..Body::default() });
         let read = body.read_ethernet();
@@ -60,56 +65,61 @@ impl Frame {
         (Self { body }, key)
     }
 
-    /// Becomes another packet, as [`Frame::new`] of these bytes would make it, in the memory of this one.
+    /// Replaces this packet by another in the memory of this one, with the result of
+    /// [`Frame::new`].
     ///
     /// # Errors
-    /// As there: the packet passes untouched.
+    /// The bytes are unreadable: the packet passes unchanged.
     pub fn refill(&mut self, bytes: &[u8]) -> Result<(), ParseError> {
         self.body.refill(bytes);
         self.body.read_packet()
     }
 
-    /// Becomes another frame, as [`Frame::ethernet`] of these bytes would make it, in the memory of this one.
+    /// Replaces this frame by another in the memory of this one, with the result of
+    /// [`Frame::ethernet`].
     ///
     /// # Errors
-    /// As there: the frame passes untouched.
+    /// The bytes are unreadable: the frame passes unchanged.
     pub fn refill_ethernet(&mut self, bytes: &[u8]) -> Result<(), FrameError> {
         self.body.refill(bytes);
         self.body.read_ethernet()
     }
 
-    /// What the bytes say of the flow; `None` if they cannot be read.
+    /// The flow that the bytes identify; `None` if they are unreadable.
     #[must_use]
     pub fn flow_key(&self) -> Option<&FlowKey> {
         self.body.key.as_ref()
     }
 
-    /// All bytes, as a port takes them: from the Ethernet header on if this came as an Ethernet frame.
+    /// All bytes, as a port transmits them: from the Ethernet header on if the packet arrived in an
+    /// Ethernet frame.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.body.bytes
     }
 
-    /// The bytes of the IP packet; of a frame without IP, those behind the Ethernet header and its tags.
+    /// The bytes of the IP packet, or of a frame without IP those behind the Ethernet header and
+    /// its tags.
     #[must_use]
     pub fn packet_bytes(&self) -> &[u8] {
         self.body.packet()
     }
 
-    /// The bytes behind a readable IP packet: the padding of Ethernet or PPP, an FCS, a trailer of a vendor's own.
+    /// The bytes behind a readable IP packet: the padding of Ethernet or PPP, an FCS, a vendor's
+    /// trailer.
     #[must_use]
     pub fn trailer(&self) -> &[u8] {
         &self.body.bytes[self.body.end..]
     }
 
-    /// Gives the bytes back, whose memory can serve the next packet.
+    /// Returns the bytes, so that their memory can serve the next packet.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.body.bytes
     }
 
-    /// Replaces the options of a packet without payload, its data offset included; IP lengths and checksums are still to
-    /// mend.
+    /// Replaces the options of a packet without payload, and its data offset. The caller updates IP
+    /// lengths and checksums.
     fn replace_options(&mut self, newest: &Options) {
         let transport = usize::from(self.body.transport_offset);
         let mut options = [0; Options::MAX_BYTES];
@@ -119,7 +129,7 @@ impl Frame {
         self.packet_mut()[transport + tcp::DATA_OFFSET_AT] = tcp::data_offset(tcp::HEADER_LEN + options_len);
     }
 
-    /// Replaces the list in the IP header; its length is still to mend.
+    /// Replaces the list in the IP header. The caller updates the IP header's length.
     fn replace_list(&mut self, newest: &AckList) {
         let mut written = [0; list::MAX_HEADER_BYTES];
         let ip = usize::from(self.body.prefix.len);
@@ -142,7 +152,7 @@ impl Frame {
         self.body.transport_offset = (fixed + len) as u8;
     }
 
-    /// Puts other bytes in the place of some of the packet's.
+    /// Replaces a range of the bytes.
     fn replace(&mut self, range: Range<usize>, with: &[u8]) {
         self.body.end = self.body.end - range.len() + with.len();
         self.body.bytes.splice(range, with.iter().copied());
@@ -152,7 +162,8 @@ impl Frame {
         self.set_word(ipv4::CHECKSUM_AT, mend(self.word(ipv4::CHECKSUM_AT), removed, added));
     }
 
-    /// Makes the length of the IP header that of the bytes, and PPPoE's as much longer or shorter: what stands behind the packet stays.
+    /// Sets the length in the IP header to that of the bytes, and changes the PPPoE length by the
+    /// difference. The bytes behind the packet stay.
     fn mend_lengths(&mut self) {
         let len = self.packet_bytes().len() as u16;
         if self.body.meta.mark.ipv6() {
@@ -175,7 +186,7 @@ impl Frame {
         &mut self.body.bytes[usize::from(self.body.prefix.len)..self.body.end]
     }
 
-    /// Two bytes of the packet, counted from its IP header.
+    /// Two bytes of the packet as a number; `at` counts from its IP header.
     fn word(&self, at: usize) -> u16 {
         let packet = self.packet_bytes();
         u16::from_be_bytes([packet[at], packet[at + 1]])
@@ -185,7 +196,7 @@ impl Frame {
         self.packet_mut()[at..at + 2].copy_from_slice(&word.to_be_bytes());
     }
 
-    /// Sets a word that the checksum at `checksum_at` covers, and mends that.
+    /// Sets a word covered by the checksum at `checksum_at`, and updates that checksum.
     fn set_summed_word(&mut self, at: usize, word: u16, checksum_at: usize) {
         let mended = mend(self.word(checksum_at), Sum::ZERO.word(self.word(at)), Sum::ZERO.word(word));
         self.set_word(checksum_at, mended);
@@ -214,7 +225,7 @@ impl Body {
         self.read_behind(Prefix::default(), self.bytes.len())
     }
 
-    /// Reads the packet that stands behind `prefix` and ends before `end`.
+    /// Reads the packet behind `prefix` that ends before `end`.
     fn read_behind(&mut self, prefix: Prefix, end: usize) -> Result<(), ParseError> {
         let start = usize::from(prefix.len);
         let packet = &self.bytes[start..end];
@@ -248,12 +259,12 @@ impl Body {
         &self.bytes[usize::from(self.prefix.len)..self.end]
     }
 
-    /// True of a TCP segment whose checksums hold, that of the IPv4 header among them.
+    /// True for a TCP segment with right checksums, including that of the IPv4 header.
     fn tcp_checksums_hold(&self) -> bool {
         let (header, segment) = self.packet().split_at(usize::from(self.transport_offset));
         let ipv6 = self.meta.mark.ipv6();
         let addresses = if ipv6 { &header[ipv6::ADDRESSES] } else { &header[ipv4::ADDRESSES] };
-        // As `Sum::pseudo_header`, the addresses where they stand.
+        // The pseudo-header of `Sum::pseudo_header`, with the addresses read in place.
         let pseudo_header = Sum::ZERO.bytes(addresses).word(u16::from(tcp::PROTOCOL)).word(segment.len() as u16);
         (ipv6 || Sum::ZERO.bytes(header).checksum() == 0) && pseudo_header.bytes(segment).checksum() == 0
     }
@@ -283,8 +294,9 @@ impl Packet for Frame {
         Segment::summed(meta).filter(|_| self.body.tcp_checksums_hold())
     }
 
-    /// Options stay byte for byte where `newest` has the same; otherwise they are laid out anew. A packet that is no pure
-    /// ACK stays as it is, since cutting it at its header would lose data.
+    /// Options that equal those of `newest` stay byte for byte; others are written in the usual
+    /// layout. A packet that is no pure ACK is unchanged, because truncating it to its header would
+    /// lose data.
     fn rewrite_ack(&mut self, newest: &AckFields) {
         debug_assert!(self.body.meta.pure_ack().is_some(), "only a sound pure ACK is rewritten");
         if self.body.meta.pure_ack().is_none() {
@@ -312,7 +324,8 @@ impl Packet for Frame {
         }
         let transport = usize::from(self.body.transport_offset);
         let changing = transport + tcp::ACK_AT;
-        // The old checksum stands in both sums and cancels. The pseudo-header has the length of the TCP packet.
+        // Both sums include the old checksum, which therefore cancels. The pseudo-header has the
+        // length of the TCP packet.
         let after = self.sum_from(changing, transport);
         let checksum_at = transport + tcp::CHECKSUM_AT;
         self.set_word(checksum_at, mend(self.word(checksum_at), before, after));
@@ -333,7 +346,8 @@ impl Packet for Frame {
         }
         let first = self.word(0);
         if self.body.meta.mark.ipv6() {
-            // Version, traffic class, the upper bits of the flow label (RFC 8200, section 3); no checksum covers them.
+            // Version, traffic class, the upper bits of the flow label (RFC 8200, section 3). No
+            // checksum covers them.
             self.set_word(0, first & 0xF00F | u16::from(traffic_class) << 4);
         } else {
             self.set_summed_word(0, first & 0xFF00 | u16::from(traffic_class), ipv4::CHECKSUM_AT);
@@ -341,7 +355,7 @@ impl Packet for Frame {
         self.body.meta.traffic_class = traffic_class;
     }
 
-    /// Nothing but a list may stand between the fixed IP header and TCP.
+    /// A list may be the only bytes between the fixed IP header and TCP.
     fn takes_list(&self) -> bool {
         let ipv6 = self.body.meta.mark.ipv6();
         let fixed = if ipv6 { ipv6::HEADER_LEN } else { ipv4::HEADER_LEN };
@@ -353,7 +367,8 @@ impl Packet for Frame {
         self.clone()
     }
 
-    /// Written anew, but for the addresses, ports, traffic class and identification of this packet. It has no trailer.
+    /// A newly written packet with the addresses, ports, traffic class and identification of this
+    /// one, without a trailer.
     fn signal(&self, list: &AckList) -> Self {
         let mut meta = self.body.meta;
         meta.become_signal(list);
@@ -397,7 +412,7 @@ impl Packet for Frame {
     }
 }
 
-/// Where the IPv6 header names what follows it.
+/// Offset of the next-header field of IPv6.
 const NEXT_HEADER_AT: usize = 6;
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ pub(crate) const PROTOCOL_V4: u8 = 1;
 pub(crate) const PROTOCOL_V6: u8 = 58;
 /// Bytes of the header of an echo message.
 pub(crate) const HEADER_LEN: usize = 8;
-/// Where the checksum stands.
+/// Offset of the checksum.
 pub(crate) const CHECKSUM_AT: usize = 2;
 
 /// The types of echo request and reply.
@@ -24,8 +24,8 @@ pub(crate) const V4: EchoTypes = EchoTypes { request: 8, reply: 0 };
 /// RFC 4443, sections 4.1 and 4.2.
 pub(crate) const V6: EchoTypes = EchoTypes { request: 128, reply: 129 };
 
-/// Reads the header at `offset`; returns the identifier in the place of the port that [`FlowAddresses`] says. Messages other
-/// than echo stay [`Protocol::Other`].
+/// Reads the header at `offset` and returns the ports, with the identifier where [`FlowAddresses`]
+/// puts it. Messages other than echo stay [`Protocol::Other`].
 pub(crate) fn read(packet: &[u8], offset: usize, types: EchoTypes, meta: &mut Meta) -> Result<(u16, u16), ParseError> {
     let message = packet.get(offset..).unwrap_or_default();
     let Some((&kind, rest)) = message.split_first() else {
@@ -46,7 +46,8 @@ pub(crate) fn read(packet: &[u8], offset: usize, types: EchoTypes, meta: &mut Me
     Ok(if protocol == Protocol::EchoRequest { (identifier, 0) } else { (0, identifier) })
 }
 
-/// Writes the header of an echo request or reply with checksum 0. The sequence number is the lower half of `meta.seq`.
+/// Writes the header of an echo request or reply with checksum 0. The sequence number is the lower
+/// half of `meta.seq`.
 pub(crate) fn write(out: &mut [u8], meta: &Meta, addresses: &FlowAddresses, types: EchoTypes) {
     let (kind, identifier) = if meta.protocol == Protocol::EchoReply {
         (types.reply, addresses.destination_port)

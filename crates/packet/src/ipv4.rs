@@ -8,18 +8,19 @@ use crate::{IpAddresses, list};
 
 /// Bytes of a header without options.
 pub(crate) const HEADER_LEN: usize = 20;
-/// Where the checksum of the header stands.
+/// Offset of the header's checksum.
 pub(crate) const CHECKSUM_AT: usize = 10;
-/// Where source and destination address stand.
+/// Offsets of source and destination address.
 pub(crate) const ADDRESSES: core::ops::Range<usize> = 12..20;
 /// Time to live of written packets: the default that RFC 1340 recommends and Linux uses.
 const TTL: u8 = 64;
-/// Written packets are not to be fragmented: their senders do path MTU discovery (RFC 1191, section 3).
+/// Written packets must not be fragmented: their senders do path MTU discovery (RFC 1191,
+/// section 3).
 const DO_NOT_FRAGMENT: u16 = 0x4000;
 /// More-fragments flag and fragment offset: in a whole packet all are 0.
 const FRAGMENT: u16 = 0x3FFF;
 
-/// Reads a header. Options other than a list are passed over.
+/// Reads a header. Options other than a list are skipped.
 #[inline]
 pub(crate) fn read(bytes: &[u8]) -> Result<IpHeader, ParseError> {
     let fixed: &[u8; HEADER_LEN] = header(bytes, 0)?;
@@ -49,7 +50,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<IpHeader, ParseError> {
     })
 }
 
-/// Writes a header at the start of `out`, with no option but the list, if there is one.
+/// Writes a header at the start of `out`. The list, if present, is the only option.
 pub(crate) fn write(
     out: &mut [u8],
     (source, destination): (Ipv4Addr, Ipv4Addr),
@@ -75,7 +76,7 @@ pub(crate) fn write(
     out[CHECKSUM_AT..12].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// True of a header in front of a part of a packet.
+/// True for the header of a fragment.
 #[inline]
 pub(crate) fn is_fragment(fixed: &[u8; HEADER_LEN]) -> bool {
     word(fixed, 6) & FRAGMENT != 0

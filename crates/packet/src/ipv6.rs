@@ -1,9 +1,10 @@
 //! IPv6 headers (RFC 8200).
 //!
-//! Hop-by-hop options, destination options and a used-up routing header are walked over. What follows a fragment header, an
-//! authentication header (whose check a changed ACK would break), ESP, or a routing header on its way (the transport
-//! checksum covers the last hop instead of the destination) is not read. Jumbograms (RFC 2675) do not fit 16-bit lengths
-//! and are errors.
+//! The reader skips hop-by-hop options, destination options and routing headers without segments
+//! left. It stops at a fragment header, at an authentication header (which a changed ACK would
+//! invalidate), at ESP, and at a routing header with segments left (the transport checksum covers
+//! the last hop instead of the destination). Jumbograms (RFC 2675) do not fit 16-bit lengths and
+//! are errors.
 
 use core::net::Ipv6Addr;
 
@@ -12,12 +13,13 @@ use crate::{AckList, IpAddresses, list};
 
 /// Bytes of the fixed header.
 pub(crate) const HEADER_LEN: usize = 40;
-/// Where source and destination address stand.
+/// Offsets of source and destination address.
 pub(crate) const ADDRESSES: core::ops::Range<usize> = 8..40;
 /// Hop limit of written packets, as Linux's default.
 const HOP_LIMIT: u8 = 64;
 
-/// Headers longer than this, extensions included, are not walked: with 60 bytes of TCP they would not fit `Meta::header_len`.
+/// The most bytes of headers, extensions included, that the reader walks. With 60 bytes of TCP,
+/// more would not fit `Meta::header_len`.
 const LONGEST_WALK: usize = 190;
 
 const HOP_BY_HOP: u8 = 0;
@@ -71,7 +73,7 @@ struct Walk {
     opaque: bool,
 }
 
-/// Follows the next-header chain up to the first header that is not walked over.
+/// Follows the next-header chain to the first header that the reader does not skip.
 fn walk_extensions(packet: &[u8], first: u8) -> Result<Walk, ParseError> {
     let mut protocol = first;
     let mut offset = HEADER_LEN;
@@ -95,7 +97,8 @@ fn walk_extensions(packet: &[u8], first: u8) -> Result<Walk, ParseError> {
     }
 }
 
-/// Writes a header at the start of `out`, flow label 0, with no extension but the list, if there is one.
+/// Writes a header at the start of `out`, flow label 0. The list, if present, is the only
+/// extension.
 pub(crate) fn write(
     out: &mut [u8],
     source: Ipv6Addr,

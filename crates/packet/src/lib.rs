@@ -1,17 +1,17 @@
 //! Packets: compact metadata that every layer shares, and the real headers behind it.
 //!
-//! [`Meta`] is what the datapath knows of a packet: 64 bytes, whether the packet is simulated (then it is all there is) or
-//! real (then it sits beside the bytes, in a [`Frame`]). The datapath asks for no more than the [`Packet`] trait.
+//! [`Meta`] is the metadata of a packet in 64 bytes. A simulated packet is only that; a real packet
+//! is a [`Frame`], which holds metadata and bytes. The datapath uses only the [`Packet`] trait.
 //!
 //! | to | use |
 //! | --- | --- |
 //! | turn a simulated packet into bytes | [`write_headers`], [`write_packet`] |
 //! | read a real packet | [`Frame::new`], [`Frame::ethernet`], [`parse`], [`parse_headers`] |
 //! | give flows of real packets their [`FlowId`] | [`FlowTable`] |
-//! | tell the addresses of simulated flows | [`FlowDirectory`] |
+//! | look up the addresses of simulated flows | [`FlowDirectory`] |
 //! | find the IP packet in an Ethernet frame | [`ethernet::locate`] |
-//! | compute and mend checksums | [`checksum`], [`checksums_hold`] |
-//! | learn from a TCP segment, only if it is sound | [`Packet::segment`], [`Meta::pure_ack`] |
+//! | compute and update checksums | [`checksum`], [`checksums_hold`] |
+//! | read a TCP segment only if its checksums hold | [`Packet::segment`], [`Meta::pure_ack`] |
 
 pub mod checksum;
 mod directory;

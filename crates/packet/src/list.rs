@@ -1,43 +1,48 @@
-//! The list of acknowledgement numbers that an ACK stands for: how a Smart ACK Dropper tells a regenerator what it took out.
+//! The list of acknowledgement numbers that an ACK replaces, by which a Smart ACK Dropper informs
+//! an ACK regenerator of the ACKs that it removed.
 //!
-//! Numbers are told by the steps between them, oldest first, the last step leading to the number of the ACK that carries the
-//! list; a step of 0 is a duplicate. Equal steps in a row are one *run*: the step, then how often, each in base 128, least
-//! significant group first, the top bit set in all bytes but the last. So n ACKs of two segments each take three bytes.
+//! A list holds the steps between consecutive numbers, oldest first. The last step leads to the
+//! number of the ACK that carries the list; a step of 0 is a duplicate ACK. Consecutive equal steps
+//! are one *run*: the step, then the count, each in base 128, least significant group first, the
+//! top bit set in all bytes but the last. So n ACKs of two segments each take three bytes.
 //!
-//! On the wire a list stands in one of three places (bytes in a header are paid for like any other):
+//! A list is carried in one of three positions (its bytes on the line are counted like any others):
 //!
-//! - IPv4: option 30, for experiments (RFC 4727, section 3.2): `30, length, 0xA7, list`, filled up to a word with
-//!   End of Option List. It must be the only option.
-//! - IPv6: a destination options header with option 0x1E, for experiments (RFC 4727, section 4.1), which who does not know it
-//!   skips: `0x1E, length, 0xA7, list`, filled up to eight bytes with Pad1 or PadN. It must be the first extension
-//!   header, and the last.
+//! - IPv4: option 30, for experiments (RFC 4727, section 3.2): `30, length, 0xA7, list`, padded to
+//!   a word with End of Option List. It must be the only option.
+//! - IPv6: a destination options header with option 0x1E, for experiments (RFC 4727, section 4.1),
+//!   which a host without support skips: `0x1E, length, 0xA7, list`, padded to eight bytes with
+//!   Pad1 or PadN. It must be the only extension header.
 //! - A packet of its own, see `signal.rs`.
 //!
-//! Published: no; Kalyanaraman, Shekhar and Kidambi 1999 leave open how the regenerator learns the numbers.
-//! Differs: a destination option is not meant for routers (RFC 8200, section 4.6), yet the regenerator reads it on the way: it is the
-//! one place that a host which gets the list after all is sure to skip.
+//! Published: no; Kalyanaraman, Shekhar and Kidambi 1999 leave open how the regenerator learns the
+//! numbers. Differs: a destination option is not meant for routers (RFC 8200, section 4.6), yet the
+//! regenerator reads it on the path. It is the only position that every host skips if the list
+//! reaches it.
 
 use crate::SeqNumber;
 
-/// Says, behind the option's number, that the experiment is this one.
+/// Identifies this experiment; follows the option's number.
 const MAGIC: u8 = 0xA7;
 /// IPv4 option for experiments: not copied on fragmentation, class control (RFC 4727, section 3.2).
 const IPV4_OPTION: u8 = 30;
-/// IPv6 option for experiments: skipped by who does not know it, unchanged on its way (RFC 4727, section 4.1).
+/// IPv6 option for experiments: skipped by hosts without support, unchanged on the path (RFC 4727,
+/// section 4.1).
 const IPV6_OPTION: u8 = 0x1E;
-/// Bytes of an IPv4 option or an IPv6 extension header before the list: kind, length, magic; next header and length before.
+/// Bytes before the list in an IPv4 option (kind, length, magic), and in an IPv6 extension header
+/// (next header and length in addition).
 const IPV4_LEAD: usize = 3;
 const IPV6_LEAD: usize = 5;
 
-/// Acknowledgement numbers before that of the ACK that carries them. Empty: there is no list.
+/// Acknowledgement numbers before that of the ACK that carries them. Empty for no list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct AckList {
     bytes: [u8; Self::MAX_BYTES],
     len: u8,
-    /// Where the last run begins.
+    /// Offset of the last run.
     last: u8,
     count: u16,
-    /// From the oldest number to that of the carrier.
+    /// Distance from the oldest number to that of the carrier.
     span: u32,
 }
 
@@ -46,7 +51,7 @@ impl AckList {
     pub const MAX_BYTES: usize = 31;
     /// The most bytes that a list takes in an option.
     pub const MAX_OPTION_BYTES: usize = 23;
-    /// The most numbers that one list tells, so that few bytes never become very many packets.
+    /// The most numbers in one list, a bound on the packets that a few bytes can cause.
     pub const MAX_COUNT: u16 = 1024;
     /// Numbers further apart have no order (RFC 1982).
     const MAX_SPAN: u32 = i32::MAX as u32;
@@ -54,34 +59,34 @@ impl AckList {
     /// No list.
     pub const EMPTY: Self = Self { bytes: [0; Self::MAX_BYTES], len: 0, last: 0, count: 0, span: 0 };
 
-    /// How many numbers it tells.
+    /// The number of acknowledgement numbers.
     #[must_use]
     pub const fn count(&self) -> u16 {
         self.count
     }
 
-    /// How many of them are the number of the one after them again.
+    /// The number of duplicate ACKs: entries equal to the following number.
     #[must_use]
     pub fn duplicates(&self) -> u16 {
         self.runs().filter(|run| run.step == 0).map(|run| run.count).sum()
     }
 
-    /// True when it tells nothing.
+    /// True for no list.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The list as it goes over the wire.
+    /// The encoded list.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
     }
 
-    /// The carrier's number grows by `step`, and its old one joins the list: false, and nothing changes, if the list would
-    /// take more than `room` bytes or tell more than [`AckList::MAX_COUNT`] numbers.
+    /// Adds the carrier's old number, which grows by `step`. Returns false and changes nothing if
+    /// the list would exceed `capacity` bytes or [`AckList::MAX_COUNT`] numbers.
     #[must_use]
-    pub fn push(&mut self, step: u32, room: usize) -> bool {
+    pub fn push(&mut self, step: u32, capacity: usize) -> bool {
         let Some(span) = self.span.checked_add(step).filter(|span| *span <= Self::MAX_SPAN) else { return false };
         let mut grown = *self;
         let last = usize::from(self.last);
@@ -94,8 +99,8 @@ impl AckList {
         };
         grown.len = grown.last;
         let fits = self.count < Self::MAX_COUNT
-            && grown.put(step, room)
-            && grown.put(u32::from(repeated) + 1, room.min(Self::MAX_BYTES));
+            && grown.put(step, capacity)
+            && grown.put(u32::from(repeated) + 1, capacity.min(Self::MAX_BYTES));
         if fits {
             (grown.count, grown.span) = (self.count + 1, span);
             *self = grown;
@@ -103,7 +108,7 @@ impl AckList {
         fits
     }
 
-    /// Reads a list. `None`: it is none, or empty.
+    /// Decodes a list. `None` for invalid bytes and for an empty list.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let mut list = Self::EMPTY;
@@ -121,7 +126,7 @@ impl AckList {
         (list.count > 0).then_some(list)
     }
 
-    /// The numbers, oldest first, of a list that an ACK with the number `carrier` carries.
+    /// The numbers, oldest first, of a list carried by an ACK with the number `carrier`.
     pub fn numbers(&self, carrier: SeqNumber) -> impl Iterator<Item = SeqNumber> + '_ {
         let mut next = carrier.sub(self.span);
         self.runs().flat_map(|run| (0..run.count).map(move |_| run.step)).map(move |step| {
@@ -140,11 +145,11 @@ impl AckList {
         })
     }
 
-    /// Appends a number; false when it does not fit.
-    fn put(&mut self, mut value: u32, room: usize) -> bool {
+    /// Appends a number in base 128; false if it does not fit.
+    fn put(&mut self, mut value: u32, capacity: usize) -> bool {
         loop {
             let at = usize::from(self.len);
-            if at >= room || at >= Self::MAX_BYTES {
+            if at >= capacity || at >= Self::MAX_BYTES {
                 return false;
             }
             let more = value >= 0x80;
@@ -184,8 +189,8 @@ fn read_number(mut bytes: &[u8]) -> Option<(u32, &[u8])> {
     None
 }
 
-/// Bytes that a list of `len` bytes takes in a header, 0 for none: an IPv4 option filled up to words, or an IPv6 extension
-/// header.
+/// Bytes of a list of `len` bytes in a header, 0 for none: an IPv4 option padded to words, or an
+/// IPv6 extension header.
 #[must_use]
 pub(crate) const fn header_bytes(len: usize, ipv6: bool) -> usize {
     match (len, ipv6) {
@@ -210,7 +215,7 @@ pub(crate) fn write_ipv4(out: &mut [u8], list: &[u8]) -> usize {
     len
 }
 
-/// Reads the options of an IPv4 header, if they are a list and nothing else.
+/// Reads the options of an IPv4 header if they consist of a list only.
 pub(crate) fn read_ipv4(options: &[u8]) -> Option<AckList> {
     let [IPV4_OPTION, len, MAGIC, rest @ ..] = options else { return None };
     let list = rest.get(..usize::from(*len).checked_sub(IPV4_LEAD)?)?;
@@ -230,7 +235,8 @@ pub(crate) fn write_ipv6(out: &mut [u8], next_header: u8, list: &[u8]) -> usize 
         out[..IPV6_LEAD].copy_from_slice(&lead);
         let padding = IPV6_LEAD + list.len();
         out[IPV6_LEAD..padding].copy_from_slice(list);
-        // Pad1 is a zero byte; PadN is a 1 and the length of what follows (RFC 8200, section 4.2).
+        // Pad1 is a zero byte; PadN is a 1 and the length of the bytes that follow (RFC 8200,
+        // section 4.2).
         if len - padding > 1 {
             out[padding..padding + 2].copy_from_slice(&[1, (len - padding - 2) as u8]);
         }
@@ -238,7 +244,7 @@ pub(crate) fn write_ipv6(out: &mut [u8], next_header: u8, list: &[u8]) -> usize 
     len
 }
 
-/// Reads an IPv6 destination options header, if it holds a list and nothing else.
+/// Reads an IPv6 destination options header if it consists of a list only.
 pub(crate) fn read_ipv6(header: &[u8]) -> Option<AckList> {
     let [next_header, _, IPV6_OPTION, len, MAGIC, rest @ ..] = header else { return None };
     let list = rest.get(..usize::from(*len).checked_sub(1)?)?;
@@ -268,7 +274,7 @@ mod tests {
         list.numbers(SeqNumber::new(carrier)).map(SeqNumber::raw).collect()
     }
 
-    /// 2920 = 22 * 128 + 104: 0xE8 (104 and more to come), 0x16; then the count.
+    /// 2920 = 22 * 128 + 104: 0xE8 (104 and a continuation bit), 0x16; then the count.
     #[test]
     fn equal_steps_are_three_bytes() {
         let list = list(&[2920; 100]);
@@ -286,7 +292,7 @@ mod tests {
     #[test]
     fn a_full_list_takes_no_more_and_stays_as_it_is() {
         let mut list = AckList::EMPTY;
-        // Steps of two bytes that differ: three bytes a run.
+        // Different steps of two bytes each: three bytes a run.
         let taken = (0..20).take_while(|n| list.push(1000 + n, AckList::MAX_OPTION_BYTES)).count();
         assert_eq!((taken, list.as_bytes().len()), (7, 21));
         let before = list;
@@ -301,7 +307,7 @@ mod tests {
         assert!(!many.push(1, AckList::MAX_BYTES));
         let mut wide = list(&[1 << 30]);
         assert!(!wide.push(1 << 30, AckList::MAX_BYTES));
-        // 0x80 0x08 is a count of 1024; one more is too many.
+        // 0x80 0x08 is a count of 1024; 1025 exceeds the limit.
         assert_eq!(AckList::read(&[1, 0x80, 8]).map(|list| list.count()), Some(1024));
         assert_eq!(AckList::read(&[1, 0x81, 8]), None);
         assert_eq!(AckList::read(&[0x80, 0x80, 0x80, 0x80, 4, 2]), None);
@@ -342,18 +348,18 @@ mod tests {
         fn what_is_pushed_comes_back(
             carrier in any::<u32>(),
             steps in prop::collection::vec(prop_oneof![Just(0_u32), Just(1460), Just(2920), 0..100_000_u32], 0..60),
-            room in 0..=AckList::MAX_BYTES,
+            capacity in 0..=AckList::MAX_BYTES,
         ) {
             let mut list = AckList::EMPTY;
             let mut expected = Vec::new();
             let mut number = carrier;
             for step in steps {
-                if list.push(step, room) {
+                if list.push(step, capacity) {
                     expected.push(number);
                     number = number.wrapping_add(step);
                 }
             }
-            prop_assert!(list.as_bytes().len() <= room);
+            prop_assert!(list.as_bytes().len() <= capacity);
             prop_assert_eq!(numbers(&list, number), expected);
             if !list.is_empty() {
                 prop_assert_eq!(AckList::read(list.as_bytes()), Some(list));

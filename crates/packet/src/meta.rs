@@ -1,4 +1,4 @@
-//! What the datapath knows of a packet, in one cache line.
+//! The metadata of a packet in the datapath, in one cache line.
 
 use core::fmt::Debug;
 
@@ -9,32 +9,36 @@ use crate::{
     SeqNumber, header_len, icmp, signal, tcp, udp, write_headers,
 };
 
-/// What a queue, scheduler or ACK regulator may ask of a packet, simulated or real.
+/// The properties and changes of a packet, simulated or real, that queues, schedulers and ACK
+/// regulators use.
 pub trait Packet: Sized {
     /// The packet's metadata.
     fn meta(&self) -> &Meta;
 
-    /// The packet's metadata, to change what has no place in the bytes (`arrived`, `mark`).
+    /// The packet's metadata, to change fields without a counterpart in the bytes (`arrived`,
+    /// `mark`).
     fn meta_mut(&mut self) -> &mut Meta;
 
-    /// What this packet says as a TCP segment, if it is one and its checksums hold. A packet with bytes and payload sums them each time
-    /// that it is asked.
+    /// The packet as a TCP segment with right checksums, or `None`. A packet with bytes and payload
+    /// computes the checksum on each call.
     fn segment(&self) -> Option<Segment<'_>>;
 
-    /// Makes this pure ACK say what `newest` says: acknowledgement number, window and options, the list among them. A
-    /// packet with bytes mends its checksums and, if the options' size changes, its lengths. Any packet but a [`PureAck`] stays as it is.
+    /// Replaces the fields of this pure ACK by those of `newest`: acknowledgement number, window
+    /// and options, the list included. A packet with bytes updates its checksums and, if the
+    /// options' size changes, its lengths. A packet that is no [`PureAck`] is unchanged.
     fn rewrite_ack(&mut self, newest: &AckFields);
 
-    /// Sets the window of this TCP segment, as it stands in the header (unscaled). A packet with bytes mends its checksum;
-    /// one that is no TCP segment stays as it is.
+    /// Sets the window field of this TCP segment, unscaled. A packet with bytes updates its
+    /// checksum. A packet that is no TCP segment is unchanged.
     fn set_window(&mut self, window: u16);
 
-    /// Sets the byte of DSCP and ECN field: the IPv4 TOS or IPv6 traffic class. A packet with bytes mends its checksum; one
-    /// whose IP header could not be read stays as it is.
+    /// Sets the byte of DSCP and ECN field: the IPv4 TOS or IPv6 traffic class. A packet with bytes
+    /// updates its checksum. A packet with an unreadable IP header is unchanged.
     fn set_traffic_class(&mut self, traffic_class: u8);
 
-    /// Marks the packet as having met congestion (CE; RFC 3168, section 5) if its sender said that it understands that:
-    /// ECT(0), ECT(1), or CE already. False when it did not: the packet stays as it is, and congestion is told by dropping.
+    /// Marks congestion (CE; RFC 3168, section 5) if the sender supports ECN: ECT(0), ECT(1), or CE
+    /// already. Returns false for a sender without support: the packet is unchanged, and a drop
+    /// must signal congestion.
     fn mark_ce(&mut self) -> bool {
         let meta = self.meta();
         let capable = meta.ecn() != Meta::NOT_ECT;
@@ -44,55 +48,58 @@ pub trait Packet: Sized {
         capable
     }
 
-    /// Sets the DSCP (RFC 2474), 0 to 63, and leaves the ECN field alone.
+    /// Sets the DSCP (RFC 2474), 0 to 63, and leaves the ECN field unchanged.
     fn set_dscp(&mut self, dscp: u8) {
         debug_assert!(dscp < 64, "a DSCP has six bits");
         self.set_traffic_class(dscp << 2 | self.meta().ecn());
     }
 
-    /// True when a list can be put into the headers of this pure ACK: nothing that is not understood is in its place.
+    /// True if a list can be inserted into the headers of this pure ACK: no unknown option or
+    /// extension occupies its position.
     fn takes_list(&self) -> bool {
         true
     }
 
-    /// A new packet that is this one over again.
+    /// A copy of the packet, as a second packet.
     #[must_use]
     fn duplicate(&self) -> Self;
 
-    /// A new packet that tells `list` ahead of this pure ACK ([`Protocol::AckSignal`]), on the same path.
+    /// A new packet that carries `list` ahead of this pure ACK ([`Protocol::AckSignal`]) on the
+    /// same path.
     #[must_use]
     fn signal(&self, list: &AckList) -> Self;
 
-    /// Addresses, ports and protocol number. `None` for a packet with bytes that cannot be read; a packet without bytes is
-    /// looked up in `flows`.
+    /// Addresses, ports and protocol number. `None` for an unreadable packet with bytes. A packet
+    /// without bytes is looked up in `flows`.
     fn key(&self, flows: &dyn FlowDirectory) -> Option<FlowKey> {
         let meta = self.meta();
         let addresses = flows.addresses(meta.flow);
-        // A signal is of the flow of its ACK.
+        // A signal belongs to the flow of its ACK.
         let protocol = if meta.protocol == Protocol::AckSignal { Protocol::Tcp } else { meta.protocol };
         Some(FlowKey { addresses, protocol: protocol.number(addresses.ip.is_ipv6()) })
     }
 
-    /// The same where the packet itself has it, so that nothing is copied. `None`: only [`Packet::key`] knows.
+    /// A reference to the key stored in the packet, which saves a copy. `None`: only
+    /// [`Packet::key`] can answer.
     fn own_key(&self) -> Option<&FlowKey> {
         None
     }
 
-    /// The payload as far as its bytes are known: those of the packet, or for a simulated packet that has a payload the
-    /// first bytes of its flow by `flows`, whichever of its packets it is.
+    /// The payload bytes that are known: those of a packet with bytes; for a simulated packet with
+    /// payload the flow's first bytes by `flows`, independent of the packet's position in the flow.
     fn payload<'a>(&'a self, flows: &'a dyn FlowDirectory) -> &'a [u8] {
         if self.meta().payload_len() == 0 { &[] } else { flows.first_payload(self.meta().flow) }
     }
 
-    /// What the other direction of the connection began with, where that is known without seeing its packets: of a simulated
-    /// flow by `flows`, never of a packet with bytes.
+    /// The first bytes of the connection's other direction, if known without its packets: for a
+    /// simulated flow by `flows`, empty for a packet with bytes.
     fn answer<'a>(&'a self, flows: &'a dyn FlowDirectory) -> &'a [u8] {
         flows.first_payload(self.meta().flow.reversed())
     }
 
-    /// Writes the IP and transport headers, as they go over the line, to the start of `out`; returns their length. Zero for
-    /// a packet whose headers cannot be told: such a packet is never compressed. A packet without bytes wears the addresses
-    /// that `flows` gives it.
+    /// Writes the IP and transport headers, as transmitted, to the start of `out` and returns their
+    /// length. Returns 0 for a packet without known headers, which is never compressed. A packet
+    /// without bytes has the addresses that `flows` gives.
     fn headers(&self, flows: &dyn FlowDirectory, out: &mut [u8; MAX_HEADER_LEN]) -> usize;
 }
 
@@ -109,15 +116,16 @@ pub enum Protocol {
     EchoRequest,
     /// ICMP echo reply (v4 or v6).
     EchoReply,
-    /// Anything else, fragments and unreadable packets included: never regulated.
+    /// Any other protocol, fragments and unreadable packets included: never regulated.
     Other,
-    /// A signal of a Smart ACK Dropper to an ACK regenerator: the list that the next ACK of the flow stands for.
+    /// A signal of a Smart ACK Dropper to an ACK regenerator: the list that the next ACK of the
+    /// flow replaces.
     AckSignal,
 }
 
 impl Protocol {
-    /// The number that IANA gives it, as it is written in IPv4 or IPv6 headers; for [`Protocol::Other`] and
-    /// signals that of experiments.
+    /// The IANA protocol number in IPv4 or IPv6 headers. [`Protocol::Other`] and signals have that
+    /// for experiments.
     #[must_use]
     pub const fn number(self, ipv6: bool) -> u8 {
         match self {
@@ -136,7 +144,7 @@ impl Protocol {
 pub struct TcpFlags(u8);
 
 impl TcpFlags {
-    /// No bit.
+    /// No flag.
     pub const NONE: Self = Self(0);
     /// No more data from the sender.
     pub const FIN: Self = Self(0x01);
@@ -146,28 +154,28 @@ impl TcpFlags {
     pub const RST: Self = Self(0x04);
     /// Push.
     pub const PSH: Self = Self(0x08);
-    /// The acknowledgement field counts.
+    /// The acknowledgement field is valid.
     pub const ACK: Self = Self(0x10);
-    /// The urgent pointer counts.
+    /// The urgent pointer is valid.
     pub const URG: Self = Self(0x20);
     /// ECN echo (RFC 3168).
     pub const ECE: Self = Self(0x40);
     /// Congestion window reduced (RFC 3168).
     pub const CWR: Self = Self(0x80);
 
-    /// The flags as they stand in the header.
+    /// Flags from the header's flag byte.
     #[must_use]
     pub const fn from_bits(bits: u8) -> Self {
         Self(bits)
     }
 
-    /// The flags as they stand in the header.
+    /// The header's flag byte.
     #[must_use]
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// Both sets together.
+    /// The union of both sets.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -192,7 +200,7 @@ impl TcpFlags {
     }
 }
 
-/// Marks that a packet wears inside a network, none of them in its bytes.
+/// Marks of a packet inside a network. None of them is in its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[repr(transparent)]
 pub struct Mark(u8);
@@ -214,51 +222,51 @@ impl Mark {
         self.0 |= Self::CLP;
     }
 
-    /// True for IPv6.
+    /// True for an IPv6 packet.
     #[must_use]
     pub const fn ipv6(self) -> bool {
         self.0 & Self::IPV6 != 0
     }
 
-    /// Notes that the packet is IPv6.
+    /// Marks the packet as IPv6.
     pub const fn set_ipv6(&mut self) {
         self.0 |= Self::IPV6;
     }
 
-    /// True when a simulated sender knows that it sent these bytes before.
+    /// True for a retransmission, as a simulated sender marks it.
     #[must_use]
     pub const fn retransmission(self) -> bool {
         self.0 & Self::RETRANSMISSION != 0
     }
 
-    /// Notes that the sender sent these bytes before.
+    /// Marks the packet as a retransmission.
     pub const fn set_retransmission(&mut self) {
         self.0 |= Self::RETRANSMISSION;
     }
 
-    /// True of a TCP segment with bytes of which nothing has shown that the checksums hold: they do not, or a payload stands behind
-    /// the header, which is summed when somebody asks ([`Packet::segment`]). A simulated packet is never damaged.
+    /// True for a TCP segment with bytes whose checksums are wrong or not verified. A segment with
+    /// payload is verified on request ([`Packet::segment`]). A simulated packet is never damaged.
     #[must_use]
     pub const fn unverified(self) -> bool {
         self.0 & Self::UNVERIFIED != 0
     }
 
-    /// Notes that nothing has shown that the checksums hold.
+    /// Marks the checksums as not verified.
     pub const fn set_unverified(&mut self) {
         self.0 |= Self::UNVERIFIED;
     }
 }
 
-/// What the datapath knows of a packet. A simulated packet is no more than this.
+/// The metadata of a packet. A simulated packet consists of it alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Meta {
-    /// When the packet came to the queue that it is in: its owner sets it, AQMs read it.
+    /// Arrival time at the current queue. The queue's owner sets it, AQMs read it.
     pub arrived: Instant,
     /// The flow.
     pub flow: FlowId,
     /// TCP sequence number; for UDP and ICMP echo the packet's number in its flow.
     pub seq: SeqNumber,
-    /// TCP acknowledgement number, which counts only with [`TcpFlags::ACK`].
+    /// TCP acknowledgement number, valid only with [`TcpFlags::ACK`].
     pub ack: SeqNumber,
     /// Length of the whole IP packet in bytes.
     pub ip_len: u16,
@@ -276,15 +284,16 @@ pub struct Meta {
     pub header_len: u8,
     /// Marks inside the network.
     pub mark: Mark,
-    /// Which TCP options there are.
+    /// The TCP options that are present.
     pub option_set: OptionSet,
-    /// The values of the TCP options: [`Meta::options`] reads them, [`Meta::set_options`] sets them.
+    /// The values of the TCP options: [`Meta::options`] reads them, [`Meta::set_options`] sets
+    /// them.
     pub option_words: OptionWords,
-    /// The class that rules or a scheduler gave the packet in the queue that it is in; `None` outside of queues.
+    /// The class that rules or a scheduler assigned in the current queue; `None` outside of queues.
     pub class: Option<u16>,
 }
 
-/// What a pure ACK says, as ACK regulation stores and restores it.
+/// The fields of a pure ACK that ACK regulation stores and restores.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AckFields {
     /// Acknowledgement number.
@@ -296,12 +305,13 @@ pub struct AckFields {
 }
 
 impl Meta {
-    /// The ECN field of a packet whose sender does not understand congestion marks (RFC 3168, section 5).
+    /// The ECN field of a packet whose sender does not support ECN (RFC 3168, section 5).
     pub const NOT_ECT: u8 = 0;
-    /// The ECN field of a packet that met congestion (RFC 3168, section 5).
+    /// The ECN field of a packet that experienced congestion (RFC 3168, section 5).
     pub const CE: u8 = 3;
 
-    /// The scheduler puts the packet into its class of this number. The class that rules or an outer scheduler gave it stays.
+    /// Assigns the scheduler's class `number`, unless rules or an outer scheduler have assigned
+    /// one.
     #[inline]
     pub fn join_class(&mut self, number: usize) {
         if self.class.is_none() {
@@ -315,7 +325,7 @@ impl Meta {
         Options { words: self.option_words, set: self.option_set }
     }
 
-    /// Sets the TCP options. The lengths stay: they are the caller's to keep true.
+    /// Sets the TCP options. The caller keeps the lengths consistent.
     pub const fn set_options(&mut self, options: Options) {
         self.option_words = options.words;
         self.option_set = options.set;
@@ -327,7 +337,7 @@ impl Meta {
         ByteCount::new(self.ip_len as u64)
     }
 
-    /// Bytes that the transport protocol carries.
+    /// Bytes of transport payload.
     #[must_use]
     pub const fn payload_len(&self) -> u16 {
         self.ip_len - self.header_len as u16
@@ -345,8 +355,8 @@ impl Meta {
         self.traffic_class & 3
     }
 
-    /// The list that this packet tells: an ACK of itself, a signal of the ACK behind it, which has the number
-    /// [`Meta::ack`]. Empty for all others.
+    /// The list that this packet carries: an ACK for itself, a signal for the ACK behind it, whose
+    /// number is [`Meta::ack`]. Empty for all others.
     #[must_use]
     pub fn list(&self) -> AckList {
         match self.protocol {
@@ -355,7 +365,8 @@ impl Meta {
         }
     }
 
-    /// Makes this a signal that tells `list` ahead of the ACK `self.ack`; sets its lengths.
+    /// Turns the metadata of an ACK into those of a signal that carries `list` for the ACK
+    /// `self.ack`, with its lengths.
     pub(crate) fn become_signal(&mut self, list: &AckList) {
         self.protocol = Protocol::AckSignal;
         self.option_set = OptionSet::default();
@@ -365,8 +376,9 @@ impl Meta {
         self.ip_len = u16::from(self.header_len);
     }
 
-    /// True for a segment that acknowledges and does nothing else: no payload, no flag but ACK, no option unknown. By its fields alone,
-    /// as classifiers and counters read it: a damaged one may be among them ([`Meta::pure_ack`]).
+    /// True for a segment that only acknowledges: no payload, no flag but ACK, no unknown option.
+    /// The test uses the fields alone, for classifiers and counters, and includes damaged segments
+    /// ([`Meta::pure_ack`] does not).
     #[must_use]
     pub const fn is_pure_ack(&self) -> bool {
         matches!(self.protocol, Protocol::Tcp)
@@ -375,20 +387,21 @@ impl Meta {
             && !self.options().has_unknown()
     }
 
-    /// The pure ACK that this is, if its checksums hold. Only such a packet may be dropped, merged or rewritten by ACK regulation.
+    /// This packet as a pure ACK with right checksums, or `None`. ACK regulation may drop, merge or
+    /// rewrite no other packet.
     #[inline]
     #[must_use]
     pub const fn pure_ack(&self) -> Option<PureAck<'_>> {
         PureAck::of(self)
     }
 
-    /// True of a TCP segment without payload whose checksums do not hold.
+    /// True for a TCP segment without payload whose checksums are wrong.
     #[must_use]
     pub const fn is_damaged(&self) -> bool {
         matches!(self.protocol, Protocol::Tcp) && self.mark.unverified() && self.payload_len() == 0
     }
 
-    /// What this ACK says.
+    /// The fields of this ACK.
     #[must_use]
     pub(crate) const fn ack_fields(&self) -> AckFields {
         AckFields { ack: self.ack, window: self.window, options: self.options() }
@@ -442,7 +455,7 @@ impl Packet for Meta {
         signal
     }
 
-    /// Those of IPv4, since RFC 1144 compresses no others.
+    /// Headers with IPv4 addresses, because RFC 1144 compresses no others.
     fn headers(&self, flows: &dyn FlowDirectory, out: &mut [u8; MAX_HEADER_LEN]) -> usize {
         let addresses = flows.addresses(self.flow);
         if self.mark.ipv6() || addresses.ip.is_ipv6() {

@@ -1,8 +1,8 @@
-//! The TCP options of a segment, in 32 bytes of values and one that says which there are.
+//! The TCP options of a segment, in 32 bytes of values and one byte of flags for those present.
 //!
-//! Published: RFC 9293, section 3.1; RFC 2018 (SACK); RFC 7323 (window scale, timestamps).
-//! Differs: of options that are not understood only that they are there is kept.
-//! Cost: a copy of two words for each; a list of acknowledgement numbers is read byte by byte.
+//! Published: RFC 9293, section 3.1; RFC 2018 (SACK); RFC 7323 (window scale, timestamps). Differs:
+//! of unknown options only their presence is stored. Cost: a copy of two words for each; a list of
+//! acknowledgement numbers is read byte by byte.
 
 use crate::{AckList, SeqNumber, list};
 
@@ -11,20 +11,21 @@ use crate::{AckList, SeqNumber, list};
 pub struct SackBlock {
     /// First byte of the block.
     pub left: SeqNumber,
-    /// First byte after it.
+    /// First byte after the block.
     pub right: SeqNumber,
 }
 
-/// Which TCP options a segment carries.
+/// The set of TCP options of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[repr(transparent)]
 pub struct OptionSet(pub(crate) u8);
 
 impl OptionSet {
     const TIMESTAMPS: u8 = 0x01;
-    /// Blocks of SACK, up to three.
+    /// Number of SACK blocks, up to three.
     const SACK_COUNT: u8 = 0x06;
-    /// Three blocks, and `SACK_PERMITTED`, which stands beside no block otherwise: four.
+    /// Four SACK blocks: the count of three with `SACK_PERMITTED`, which no segment has together
+    /// with blocks.
     const FOUR_BLOCKS: u8 = Self::SACK_COUNT | Self::SACK_PERMITTED;
     const MSS: u8 = 0x08;
     const WINDOW_SCALE: u8 = 0x10;
@@ -33,7 +34,7 @@ impl OptionSet {
     const LIST: u8 = 0x80;
 }
 
-/// Options that a SYN carries.
+/// Options of a SYN.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct SynOptions {
     /// Maximum segment size (RFC 9293, section 3.7.1).
@@ -44,27 +45,29 @@ pub struct SynOptions {
     pub sack_permitted: bool,
 }
 
-/// The TCP options of a segment: timestamps beside SACK blocks (at most three), beside the options of a SYN, or beside the
-/// list of acknowledgement numbers that the segment's IP header carries, which has no room of its own; or four SACK blocks.
+/// The TCP options of a segment. Timestamps combine with one of: at most three SACK blocks, the
+/// options of a SYN, or the list of acknowledgement numbers from the segment's IP header, which
+/// shares the space of the SACK blocks. Four SACK blocks exclude timestamps.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Options {
     pub(crate) words: OptionWords,
     pub(crate) set: OptionSet,
 }
 
-/// The values of TCP options, apart from the [`OptionSet`] that says which there are, so that both pack into [`crate::Meta`].
+/// The values of TCP options. The [`OptionSet`] of those present is separate, so that both pack
+/// into [`crate::Meta`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct OptionWords {
-    /// Timestamp value and echo reply (RFC 7323, section 3); or the fourth SACK block.
+    /// Timestamp value and echo reply (RFC 7323, section 3), or the fourth SACK block.
     timestamps: (u32, u32),
-    /// SACK blocks; a SYN keeps MSS and window scale in the first words instead; a list its length in the first byte, then
-    /// its bytes. The list of a signal begins in the timestamps.
+    /// SACK blocks. A SYN has MSS and window scale in the first words instead. A list has its
+    /// length in the first byte, then its bytes. The list of a signal begins in the timestamps.
     sack: [u32; 6],
 }
 
 impl OptionWords {
     const BYTES: usize = size_of::<Self>();
-    /// Where the words of SACK begin.
+    /// Offset of the SACK words.
     const SACK_AT: usize = 8;
 
     fn to_bytes(self) -> [u8; Self::BYTES] {
@@ -81,7 +84,7 @@ impl OptionWords {
         Self { timestamps: (word(0), word(4)), sack: [8, 12, 16, 20, 24, 28].map(word) }
     }
 
-    /// The words two by two: the timestamps, then the words of SACK.
+    /// The words in pairs: the timestamps, then the SACK words.
     pub(crate) const fn pairs(self) -> [[u32; 2]; 4] {
         let Self { timestamps: (value, echo_reply), sack: [a, b, c, d, e, f] } = self;
         [[value, echo_reply], [a, b], [c, d], [e, f]]
@@ -106,12 +109,12 @@ impl OptionWords {
 impl Options {
     /// No options.
     pub const NONE: Self = Self { words: OptionWords { timestamps: (0, 0), sack: [0; 6] }, set: OptionSet(0) };
-    /// The most SACK blocks that a segment carries, as many as fit [`Options::MAX_BYTES`] (RFC 2018, section 3).
+    /// The most SACK blocks of a segment, limited by [`Options::MAX_BYTES`] (RFC 2018, section 3).
     pub const MAX_SACK_BLOCKS: usize = 4;
-    /// The most SACK blocks beside timestamps (RFC 2018, section 3).
+    /// The most SACK blocks together with timestamps (RFC 2018, section 3).
     pub const MAX_SACK_BLOCKS_BESIDE_TIMESTAMPS: usize = 3;
-    /// The most bytes that options can take: the data offset counts to 15 words, of which the header has five (RFC 9293,
-    /// section 3.1).
+    /// The most bytes of options: the data offset is at most 15 words, and the header has five
+    /// (RFC 9293, section 3.1).
     pub const MAX_BYTES: usize = 40;
 
     /// The options of a SYN.
@@ -132,7 +135,7 @@ impl Options {
         this
     }
 
-    /// The same options with timestamps. Beside them a fourth SACK block has no room: it goes.
+    /// A copy with timestamps. They replace a fourth SACK block.
     #[must_use]
     pub const fn with_timestamps(mut self, value: u32, echo_reply: u32) -> Self {
         if self.has_four_blocks() {
@@ -143,8 +146,9 @@ impl Options {
         self
     }
 
-    /// The same options with these SACK blocks in place of those before; only the first four count, the first three beside
-    /// timestamps. A SYN has nothing to acknowledge selectively: blocks take the place of its options.
+    /// A copy with these SACK blocks in place of the earlier ones. At most four are kept, three
+    /// together with timestamps. Blocks replace the options of a SYN, which has nothing to
+    /// acknowledge selectively.
     #[must_use]
     pub fn with_sack(mut self, blocks: &[SackBlock]) -> Self {
         const SYN: u8 = OptionSet::MSS | OptionSet::WINDOW_SCALE | OptionSet::SACK_PERMITTED;
@@ -177,15 +181,16 @@ impl Options {
         self
     }
 
-    /// The same options, marked as standing beside others that are not understood: such a segment is never regulated.
+    /// A copy marked as having unknown options, so that the segment is never regulated.
     #[must_use]
     pub const fn with_unknown(mut self) -> Self {
         self.set.0 |= OptionSet::UNKNOWN;
         self
     }
 
-    /// The same options beside this list, which takes the place of an earlier one. Only an ACK without SACK blocks
-    /// ([`Options::may_have_list`]) has one; an empty list, or one of more than [`AckList::MAX_OPTION_BYTES`], is none.
+    /// A copy with this list in place of an earlier one. Only an ACK without SACK blocks
+    /// ([`Options::may_have_list`]) can have one. An empty list, or one above
+    /// [`AckList::MAX_OPTION_BYTES`], counts as none.
     #[must_use]
     pub fn with_list(mut self, list: &AckList) -> Self {
         debug_assert!(self.may_have_list(), "SACK blocks and the options of a SYN are in the list's place");
@@ -197,7 +202,7 @@ impl Options {
         self
     }
 
-    /// The same options without a list.
+    /// A copy without a list.
     #[must_use]
     pub const fn without_list(mut self) -> Self {
         if self.has_list() {
@@ -207,13 +212,13 @@ impl Options {
         self
     }
 
-    /// True when there is a list.
+    /// True if there is a list.
     #[must_use]
     pub const fn has_list(&self) -> bool {
         self.set.0 & OptionSet::LIST != 0
     }
 
-    /// True for options beside which a list has room: no SACK blocks, none of a SYN.
+    /// True for options that leave space for a list: no SACK blocks and no options of a SYN.
     #[must_use]
     pub const fn may_have_list(&self) -> bool {
         self.set.0 & !(OptionSet::TIMESTAMPS | OptionSet::LIST) == 0
@@ -225,7 +230,7 @@ impl Options {
         if self.has_list() { self.words.list(OptionWords::SACK_AT) } else { AckList::EMPTY }
     }
 
-    /// Bytes that the list takes in the IP header, 0 for none.
+    /// Bytes of the list in the IP header, 0 for none.
     #[must_use]
     pub const fn list_header_bytes(&self, ipv6: bool) -> u8 {
         let len = if self.has_list() { (self.words.sack[0] >> 24) as usize } else { 0 };
@@ -243,7 +248,7 @@ impl Options {
         if self.set.0 & OptionSet::TIMESTAMPS != 0 { Some(self.words.timestamps) } else { None }
     }
 
-    /// How many SACK blocks there are.
+    /// The number of SACK blocks.
     #[must_use]
     pub const fn sack_count(&self) -> usize {
         ((self.set.0 & OptionSet::SACK_COUNT) >> 1) as usize + self.has_four_blocks() as usize
@@ -272,14 +277,15 @@ impl Options {
         }
     }
 
-    /// True when the segment carries options that are not understood.
+    /// True for a segment with unknown options.
     #[must_use]
     pub const fn has_unknown(&self) -> bool {
         self.set.0 & OptionSet::UNKNOWN != 0
     }
 
-    /// Bytes that the options take in the header, padded to a multiple of four as real stacks lay them out: timestamps 12,
-    /// n SACK blocks 4 + 8n, MSS 4, window scale 4; SACK permitted 4, or 0 beside timestamps, whose padding it fills.
+    /// Bytes of the options in the header, padded to a multiple of four in the usual layout:
+    /// timestamps 12, n SACK blocks 4 + 8n, MSS 4, window scale 4. SACK permitted takes 4, or 0
+    /// together with timestamps, whose padding it replaces.
     #[must_use]
     pub const fn header_bytes(&self) -> u8 {
         let set = self.set.0;
@@ -307,7 +313,7 @@ impl Options {
 mod tests {
     use super::*;
 
-    /// RFC 2018, section 3: four blocks fit 40 bytes, three beside timestamps.
+    /// RFC 2018, section 3: four blocks fit 40 bytes, three together with timestamps.
     #[test]
     fn a_fourth_sack_block_has_the_place_of_timestamps() {
         let block = |n| SackBlock { left: SeqNumber::new(n), right: SeqNumber::new(n + 1) };

@@ -1,11 +1,13 @@
 //! From the bytes of an IP packet to [`Meta`] and [`FlowKey`].
 //!
-//! Reads the headers that the datapath can use and nothing else: no copy, no allocation, no checksum but that of a signal (a middlebox
-//! passes a damaged packet on, for its receiver to drop; [`crate::Frame`] looks at those of TCP). What is sound but not understood, such as fragments, encrypted or
-//! authenticated packets and unknown protocols, becomes [`Protocol::Other`], which nothing regulates; what contradicts
-//! itself is an error. Bytes behind the IP packet, such as the padding of Ethernet, are not read.
+//! The parser reads only headers that the datapath uses. It copies and allocates nothing, and
+//! verifies no checksum but that of a signal: a middlebox passes a damaged packet on for its
+//! receiver to drop, and [`crate::Frame`] verifies those of TCP. A valid but unknown packet
+//! (fragments, encrypted or authenticated packets, unknown protocols) becomes [`Protocol::Other`],
+//! which nothing regulates. A packet that contradicts itself is an error. Bytes behind the IP
+//! packet, such as the padding of Ethernet, are not read.
 //!
-//! Cost: 20 to 35 ns for a TCP segment, by its options, on a 2.5 GHz x86-64 core.
+//! Cost: 20 to 35 ns for a TCP segment, depending on its options, on a 2.5 GHz x86-64 core.
 
 use core::net::Ipv4Addr;
 
@@ -18,9 +20,9 @@ pub enum ParseError {
     /// The bytes end inside a header, or before the length that the IP header gives.
     #[error("truncated at byte {offset}: at least {needed} bytes are needed")]
     Truncated {
-        /// Where the bytes end.
+        /// The number of bytes.
         offset: usize,
-        /// How many would be needed to read on.
+        /// The number of bytes needed.
         needed: usize,
     },
     /// Neither IPv4 nor IPv6.
@@ -32,69 +34,71 @@ pub enum ParseError {
     /// A length field contradicts the packet around it.
     #[error("{field} at byte {offset} is {value}, which does not fit the packet")]
     Length {
-        /// Where the field stands.
+        /// Offset of the field.
         offset: usize,
-        /// The field in the words of its RFC.
+        /// The field's name in its RFC.
         field: &'static str,
-        /// Its value as it stands in the header.
+        /// Its value in the header.
         value: usize,
     },
 }
 
-/// What was read.
+/// The result of reading a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parsed {
-    /// The packet's metadata. `arrived` and `flow` are for the caller to set.
+    /// The packet's metadata. The caller sets `arrived` and `flow`.
     pub meta: Meta,
     /// The packet's flow.
     pub key: FlowKey,
-    /// Where the transport header starts; for [`Protocol::Other`] where the IP header ends.
+    /// Offset of the transport header; for [`Protocol::Other`] the end of the IP header.
     pub transport_offset: u8,
 }
 
-/// What the IP layer tells the transport layer.
+/// The fields of an IP header that the transport layer needs.
 pub(crate) struct IpHeader {
     pub(crate) addresses: IpAddresses,
-    /// Protocol number of what follows.
+    /// Protocol number of the next header.
     pub(crate) protocol: u8,
-    /// Bytes up to the transport header, at most 190.
+    /// Offset of the transport header, at most 190.
     pub(crate) len: u8,
     /// Bytes of the whole packet.
     pub(crate) packet_len: u16,
     pub(crate) id: u16,
     pub(crate) traffic_class: u8,
-    /// True when the transport header must not be read: a fragment, or the checksum covers other addresses.
+    /// True if the transport header must not be read: a fragment, or a checksum over other
+    /// addresses.
     pub(crate) opaque: bool,
-    /// The list that a pure ACK carries, if there is something that may be one.
+    /// The list of a pure ACK, if the header has a valid one.
     pub(crate) list: Option<AckList>,
 }
 
-/// Reads an IP packet that is there whole.
+/// Reads a whole IP packet.
 ///
 /// # Errors
 ///
-/// When the bytes end too early or contradict themselves.
+/// The bytes end too early or contradict themselves.
 pub fn parse(bytes: &[u8]) -> Result<Parsed, ParseError> {
     let mut meta = Meta::default();
     let (key, transport_offset) = read(bytes, &mut meta)?;
     Ok(Parsed { meta, key, transport_offset })
 }
 
-/// Reads an IP packet of which the payload may be missing, as in captures that keep the headers only.
+/// Reads an IP packet whose payload may be missing, as in captures of headers only.
 ///
 /// # Errors
 ///
-/// When the bytes end inside a header or contradict themselves.
+/// The bytes end inside a header or contradict themselves.
 pub fn parse_headers(bytes: &[u8]) -> Result<Parsed, ParseError> {
     let mut meta = Meta::default();
     let (key, transport_offset) = read_headers(bytes, &mut meta)?;
     Ok(Parsed { meta, key, transport_offset })
 }
 
-/// As [`read`] for nearly all packets: whole IPv4 packets without options that carry UDP, or TCP with the timestamps of an established
-/// connection or no option. `None`: any other, and `meta` is as before.
+/// A fast path for [`read`] that covers nearly all packets: whole IPv4 packets without options that
+/// carry UDP, or TCP with the timestamps of an established connection or without options. `None`
+/// for any other packet; `meta` is then unchanged.
 ///
-/// A third of the instructions, since nothing is in question here that the others have in question.
+/// It takes a third of the instructions of [`read`].
 #[inline]
 pub(crate) fn read_usual(bytes: &[u8], meta: &mut Meta) -> Option<(FlowKey, u8)> {
     let ip: &[u8; ipv4::HEADER_LEN] = bytes.first_chunk()?;
@@ -118,7 +122,8 @@ pub(crate) fn read_usual(bytes: &[u8], meta: &mut Meta) -> Option<(FlowKey, u8)>
     Some((FlowKey { addresses, protocol: ip[9] }, ipv4::HEADER_LEN as u8))
 }
 
-/// As [`parse`], the metadata where they are to stay; returns flow and transport offset. After an error they say nothing.
+/// [`parse`] with the metadata written to `meta`; returns flow and transport offset. After an error
+/// `meta` is invalid.
 pub(crate) fn read(bytes: &[u8], meta: &mut Meta) -> Result<(FlowKey, u8), ParseError> {
     let read = read_headers(bytes, meta)?;
     let needed = usize::from(meta.ip_len);
@@ -128,7 +133,7 @@ pub(crate) fn read(bytes: &[u8], meta: &mut Meta) -> Result<(FlowKey, u8), Parse
     Ok(read)
 }
 
-// A caller that copies what this returns pays for it with every packet.
+// Inlined, so that no caller copies the result of every packet.
 #[inline]
 fn read_headers(bytes: &[u8], meta: &mut Meta) -> Result<(FlowKey, u8), ParseError> {
     let ip = read_ip(bytes)?;
@@ -147,7 +152,7 @@ fn read_headers(bytes: &[u8], meta: &mut Meta) -> Result<(FlowKey, u8), ParseErr
         (false, icmp::PROTOCOL_V4) if !ip.addresses.is_ipv6() => icmp::read(packet, offset, icmp::V4, meta)?,
         (false, icmp::PROTOCOL_V6) if ip.addresses.is_ipv6() => icmp::read(packet, offset, icmp::V6, meta)?,
         (false, signal::PROTOCOL) => {
-            // A signal is taken in where it was meant to go: not one that a router would drop for its header.
+            // A signal with a wrong IP header is not read, because a router would drop it.
             let sound = ip.addresses.is_ipv6() || Sum::ZERO.bytes(&packet[..offset]).checksum() == 0;
             let payload = if packet.len() < usize::from(ip.packet_len) { &[] } else { &packet[offset..] };
             if sound { signal::read(payload, &ip.addresses, meta).unwrap_or_default() } else { (0, 0) }
@@ -161,19 +166,20 @@ fn read_headers(bytes: &[u8], meta: &mut Meta) -> Result<(FlowKey, u8), ParseErr
     {
         meta.set_options(meta.options().with_list(list));
     }
-    // A signal is of the flow of its ACK.
+    // A signal belongs to the flow of its ACK.
     let protocol = if meta.protocol == Protocol::AckSignal { tcp::PROTOCOL } else { ip.protocol };
     let addresses = FlowAddresses { ip: ip.addresses, source_port: ports.0, destination_port: ports.1 };
     Ok((FlowKey { addresses, protocol }, ip.len))
 }
 
-/// True when the checksums of IPv4, TCP, UDP and ICMP echo are right; those that a packet lacks (IPv6, UDP over IPv4 with a
-/// checksum of 0, [`Protocol::Other`]) count as right. With IPv4 source routing the transport checksum covers the last hop,
-/// which is not looked for: such packets count as wrong until they are there.
+/// True if the checksums of IPv4, TCP, UDP and ICMP echo are right. Absent checksums count as right
+/// (IPv6, UDP over IPv4 with a checksum of 0, [`Protocol::Other`]). With IPv4 source routing the
+/// transport checksum covers the last hop, which is not evaluated: such packets count as wrong
+/// until they reach it.
 ///
 /// # Errors
 ///
-/// As [`parse`].
+/// The errors of [`parse`].
 pub fn checksums_hold(bytes: &[u8]) -> Result<bool, ParseError> {
     let Parsed { meta, key, transport_offset } = parse(bytes)?;
     let (ip_header, transport) = bytes[..usize::from(meta.ip_len)].split_at(usize::from(transport_offset));
@@ -181,11 +187,11 @@ pub fn checksums_hold(bytes: &[u8]) -> Result<bool, ParseError> {
         return Ok(false);
     }
     let covered = match meta.protocol {
-        // The checksum of a signal was looked at when it was read.
+        // The reader verified the checksum of a signal.
         Protocol::Other | Protocol::AckSignal => return Ok(true),
         Protocol::Udp => {
             if transport[6..8] == [0, 0] {
-                // RFC 768: no checksum. RFC 8200, section 8.1: over IPv6 there must be one.
+                // RFC 768: no checksum. RFC 8200, section 8.1: over IPv6 a checksum is mandatory.
                 return Ok(!meta.mark.ipv6());
             }
             &transport[..udp::length(transport)]
@@ -220,7 +226,7 @@ fn mark(addresses: &IpAddresses) -> Mark {
     mark
 }
 
-/// The `N` bytes from `offset` on, or where they end too early.
+/// The `N` bytes from `offset` on, or the error that gives the end of the bytes.
 pub(crate) fn header<const N: usize>(bytes: &[u8], offset: usize) -> Result<&[u8; N], ParseError> {
     bytes
         .get(offset..)
@@ -228,12 +234,12 @@ pub(crate) fn header<const N: usize>(bytes: &[u8], offset: usize) -> Result<&[u8
         .ok_or(ParseError::Truncated { offset: bytes.len(), needed: offset + N })
 }
 
-/// Two bytes of a header as a number. The index is a constant below the array's length wherever this is used.
+/// Two bytes of a header as a number. Every caller's index is a constant below the array's length.
 pub(crate) fn word(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
-/// Four bytes of a header as a number, as [`word`].
+/// Four bytes of a header as a number. Every caller's index is a constant below the array's length.
 pub(crate) fn double_word(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }

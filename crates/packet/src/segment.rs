@@ -1,7 +1,8 @@
 //! TCP segments whose checksums hold.
 //!
-//! A receiver drops a damaged segment. So nothing may be learned from one, and nothing dropped in its favour: whoever regulates
-//! reads [`Segment`] and [`PureAck`], and neither is made of a damaged packet.
+//! A receiver drops a damaged segment, so a regulator must not use its contents, nor drop another
+//! packet in its favour. Regulators therefore take [`Segment`] and [`PureAck`], which cannot be
+//! made of a damaged packet.
 
 use core::ops::Deref;
 
@@ -12,13 +13,13 @@ use crate::{AckFields, Meta, Protocol};
 pub struct Segment<'a>(&'a Meta);
 
 impl<'a> Segment<'a> {
-    /// `None`: no TCP, or nothing has shown that the checksums hold.
+    /// A segment of `meta`. `None` for another protocol and for checksums that are not verified.
     #[inline]
     pub(crate) const fn of(meta: &'a Meta) -> Option<Self> {
         if meta.mark.unverified() { None } else { Self::summed(meta) }
     }
 
-    /// As [`Segment::of`] of a packet whose checksums were found to hold.
+    /// A segment of `meta`, whose checksums the caller has verified. `None` for another protocol.
     #[inline]
     pub(crate) const fn summed(meta: &'a Meta) -> Option<Self> {
         if matches!(meta.protocol, Protocol::Tcp) { Some(Self(meta)) } else { None }
@@ -47,14 +48,14 @@ impl<'a> PureAck<'a> {
         }
     }
 
-    /// The segment that it is.
+    /// This ACK as a segment.
     #[inline]
     #[must_use]
     pub const fn segment(self) -> Segment<'a> {
         self.0
     }
 
-    /// What it says.
+    /// The fields that ACK regulation uses.
     #[inline]
     #[must_use]
     pub const fn fields(self) -> AckFields {

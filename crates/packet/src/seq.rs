@@ -2,38 +2,38 @@
 
 use core::fmt;
 
-/// A TCP sequence number. It has no order of its own (no `Ord`): of two numbers one can only say which comes first within
-/// half the number space.
+/// A TCP sequence number. It has no total order (no `Ord`): a comparison is valid only within half
+/// the number space.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(transparent)]
 pub struct SeqNumber(u32);
 
 impl SeqNumber {
-    /// The number as it stands in the header.
+    /// The number with this value in the header.
     #[must_use]
     pub const fn new(raw: u32) -> Self {
         Self(raw)
     }
 
-    /// The number as it stands in the header.
+    /// The value in the header.
     #[must_use]
     pub const fn raw(self) -> u32 {
         self.0
     }
 
-    /// The number `bytes` further on.
+    /// The number `bytes` later.
     #[must_use]
     pub const fn add(self, bytes: u32) -> Self {
         Self(self.0.wrapping_add(bytes))
     }
 
-    /// The number `bytes` back.
+    /// The number `bytes` earlier.
     #[must_use]
     pub const fn sub(self, bytes: u32) -> Self {
         Self(self.0.wrapping_sub(bytes))
     }
 
-    /// How many bytes lie from `earlier` up to `self`, modulo 2^32.
+    /// Bytes from `earlier` up to `self`, modulo 2^32.
     #[must_use]
     pub const fn distance_from(self, earlier: Self) -> u32 {
         self.0.wrapping_sub(earlier.0)

@@ -1,34 +1,36 @@
-//! Signals: packets in which a Smart ACK Dropper tells an ACK regenerator what the next ACK of a flow stands for.
+//! Signals: packets that carry the list of acknowledgement numbers which the next ACK of a flow
+//! replaces, from a Smart ACK Dropper to an ACK regenerator.
 //!
 //! Wire format behind the IP header, protocol 253 (for experiments, RFC 3692, section 2.1):
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! | --- | --- |
 //! | 0 | 0xA7 |
 //! | 1 | length of the list, 1 to 31 |
-//! | 2, 3 | Internet checksum over the pseudo-header and all that follows it |
+//! | 2, 3 | Internet checksum over the pseudo-header and the whole signal |
 //! | 4 to 7 | source and destination port of the flow, as in the ACK |
 //! | 8 to 11 | acknowledgement number of the ACK |
 //! | 12 and on | the list (see `list.rs`) |
 //!
-//! Source, destination and traffic class are those of the ACK, so that it takes the same way. A signal that no regenerator
-//! takes in reaches the ACK's receiver, which has nobody for protocol 253. Published: no.
+//! Source, destination and traffic class are those of the ACK, so that it takes the same path. A
+//! signal that no regenerator consumes reaches the ACK's receiver, which does not handle
+//! protocol 253. Published: no.
 
 use crate::checksum::Sum;
 use crate::parse::{double_word, word};
 use crate::{AckList, FlowAddresses, IpAddresses, Meta, SeqNumber};
 
-/// Protocol number of signals, and of what has no protocol of its own in [`Meta`].
+/// Protocol number of signals, and of [`crate::Protocol::Other`].
 pub(crate) const PROTOCOL: u8 = 253;
 /// Bytes before the list.
 pub(crate) const HEADER_LEN: usize = 12;
-/// Where the checksum stands.
+/// Offset of the checksum.
 pub(crate) const CHECKSUM_AT: usize = 2;
 
 const MAGIC: u8 = 0xA7;
 
-/// Reads a signal; returns the ports of its flow. `None`, and `meta` stays as it is, for anything else: a signal that is
-/// damaged or cut off is one packet of an unknown protocol among others.
+/// Reads a signal and returns the ports of its flow. `None`, with `meta` unchanged, for anything
+/// else. A damaged or truncated signal counts as a packet of an unknown protocol.
 pub(crate) fn read(payload: &[u8], addresses: &IpAddresses, meta: &mut Meta) -> Option<(u16, u16)> {
     let [MAGIC, len, ..] = payload else { return None };
     if payload.len() != HEADER_LEN + usize::from(*len) {
@@ -70,9 +72,9 @@ mod tests {
         list
     }
 
-    /// IP 20, then magic, length 3, checksum, ports 50 000 and 49 152, number 7000, two steps of 1460. The checksum: the
-    /// pseudo-header 0A00 + 0001 + C000 + 0201 + 00FD + 000F, then A703 + C350 + C000 + 0000 + 1B58 + B40B + 0200: 3C8C4
-    /// in all, folded C8C7, complement 3738.
+    /// IP 20, then magic, length 3, checksum, ports 50 000 and 49 152, number 7000, two steps
+    /// of 1460. The checksum: the pseudo-header 0A00 + 0001 + C000 + 0201 + 00FD + 000F, then
+    /// A703 + C350 + C000 + 0000 + 1B58 + B40B + 0200: 3C8C4 in all, folded C8C7, complement 3738.
     #[test]
     fn a_signal_has_these_bytes() {
         let mut ack = Meta { ip_len: 40, header_len: 40, flags: crate::TcpFlags::ACK, ..Meta::default() };

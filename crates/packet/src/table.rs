@@ -1,24 +1,29 @@
-//! The table that gives flows of real packets their small numbers.
+//! The table that assigns small numbers to flows of real packets.
 //!
-//! Exact: a number stands for one key, compared in full; no two flows ever share one. Deterministic: the numbers depend on
-//! the packets only, never on the hash key. Bounded: at most `max_flows` entries. When all are taken, a new flow takes the slot of one
-//! that has not been heard of for long, so that every flow has a number, whoever sends how many others.
+//! Exact: a number identifies one key, compared in full; two flows never share one. Deterministic:
+//! the numbers depend only on the packets, never on the hash key. Bounded: at most `max_flows`
+//! entries. In a full table a new flow takes the slot of a flow that was not active recently, so
+//! every flow has a number at any number of other flows.
 //!
-//! Whoever can send packets chooses their ports, and with a known hash could choose such that all fall into one
-//! bucket. So the hash is SipHash-1-3 under a key: live programs draw it at random when they start, simulations and tests
-//! give a constant.
+//! A sender of packets chooses their ports, and with a known hash could choose ports that all fall
+//! into one bucket. The hash is therefore SipHash-1-3 under a key: live programs draw it at random
+//! when they start, simulations and tests give a constant.
 //!
-//! Whose slot goes: a flow of which one packet came is *fresh*, with the second it is *settled*; the oldest fresh flow gives way. So
-//! one-packet flows, at any rate, cost no settled flow its number. At most three quarters of the slots are settled: beyond that flows become
-//! fresh again by CLOCK (Corbato 1968), in the order in which they were looked at last, those passed over that have been heard of since. Two
+//! Eviction: a flow with one packet is *fresh*, with its second packet it becomes *settled*. The
+//! oldest fresh flow is evicted first, so one-packet flows at any rate never evict a settled flow.
+//! At most three quarters of the slots are settled. Beyond that, CLOCK (Corbato 1968) makes settled
+//! flows fresh again in the order in which it last visited them, and skips those active since. Two
 //! queues with a trial for newcomers are those of 2Q (Johnson, Shasha 1994).
 //!
-//! A number holds slot and *generation*: a flow that takes over a slot gets a number of the next generation. So whoever keeps state by
-//! [`FlowId`] need not be told when a flow gives way: the number comes again when its slot has changed hands as often as there are
-//! generations, 16 383 times with 2^18 slots. At a million new flows a second, where only a quarter of the slots is fresh, that takes 18 minutes.
+//! A number consists of a slot and a *generation*: a flow that takes over a slot gets a number of
+//! the next generation. Users of state by [`FlowId`] therefore need no notice of an eviction. A
+//! number recurs after its slot has changed owners through all generations, 16 383 times with 2^18
+//! slots. At a million new flows a second, of which only a quarter of the slots is fresh, that
+//! takes 18 minutes.
 //!
-//! Cost: one keyed hash of 13 (IPv6: 37) bytes, a place of the index and the flow itself a packet. For a new flow a few lines
-//! more, and for its second packet, with which it looks at [`LOOKS`] others at most.
+//! Cost: one keyed hash of 13 (IPv6: 37) bytes, one look-up in the index, and the flow's entry per
+//! packet. A new flow takes a few more cache lines. The second packet of a flow visits at most
+//! [`LOOKS`] others.
 
 use core::hash::BuildHasher;
 
@@ -35,7 +40,8 @@ mod chain;
 pub struct HashKey([u8; 16]);
 
 impl HashKey {
-    /// A key of these bytes: random ones wherever strangers choose addresses and ports.
+    /// A key of these bytes. They must be random where untrusted senders choose addresses and
+    /// ports.
     #[must_use]
     pub const fn new(bytes: [u8; 16]) -> Self {
         Self(bytes)
@@ -50,34 +56,35 @@ impl BuildHasher for HashKey {
     }
 }
 
-/// Gives every flow a number.
+/// Assigns a number to every flow.
 #[derive(Clone, Debug)]
 pub struct FlowTable {
     hash_key: HashKey,
     /// Slots by the hash of their keys.
     index: HashTable<u32>,
-    /// By slot.
+    /// The flows, by slot.
     named: Vec<Named>,
     max_flows: u32,
-    /// The lower bits of a number, which name its slot; those above it are the generation.
+    /// The number of low bits of a flow's number that hold its slot; the bits above are the
+    /// generation.
     slot_bits: u32,
-    /// Flows that give way, the first before the others.
+    /// Fresh flows, the next to be evicted first.
     fresh: Chain,
-    /// Flows that do not, in the order in which they were looked at.
+    /// Settled flows, in the order of their last visit by CLOCK.
     settled: Chain,
     evicted: u64,
 }
 
-/// The number of a flow.
+/// The result of [`FlowTable::intern`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Interned {
-    /// The number.
+    /// The flow's number.
     pub id: FlowId,
-    /// True when the flow had none before.
+    /// True if the flow had no number.
     pub new: bool,
 }
 
-/// The flow of a slot.
+/// The entry of a slot.
 #[derive(Clone, Copy, Debug)]
 struct Named {
     key: FlowKey,
@@ -87,13 +94,13 @@ struct Named {
     standing: Standing,
 }
 
-/// In which chain a flow is, and whether it may be passed over.
+/// The chain that holds a flow, and for settled flows the reference bit of CLOCK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Standing {
     Fresh,
-    /// Settled, and not heard of since it was looked at.
+    /// Settled, and not active since CLOCK's last visit.
     Settled,
-    /// Settled, and heard of since.
+    /// Settled, and active since CLOCK's last visit.
     Heard,
 }
 
@@ -103,11 +110,11 @@ impl Linked for Named {
     }
 }
 
-/// How many settled flows may be looked at when another becomes one.
+/// The most settled flows that CLOCK visits when a flow becomes settled.
 const LOOKS: u32 = 16;
 
 impl FlowTable {
-    /// The most flows of a table: beyond them generations would be too few.
+    /// The most flows of a table. A larger table would have too few generations.
     pub const MOST: u32 = 1 << 20;
 
     /// An empty table for at most `max_flows` flows, from one to [`FlowTable::MOST`].
@@ -126,7 +133,7 @@ impl FlowTable {
         }
     }
 
-    /// The flow's number, and whether it is new. Counts as a sign of life of the flow.
+    /// The flow's number, and whether it is new. Counts as activity of the flow.
     pub fn intern(&mut self, key: &FlowKey) -> Interned {
         let hash = self.hash_key.hash_one(key);
         match self.find(key, hash) {
@@ -138,7 +145,7 @@ impl FlowTable {
         }
     }
 
-    /// The same for a flow that has no number.
+    /// Assigns a number to a flow that has none.
     #[inline(never)]
     fn intern_new(&mut self, key: &FlowKey, hash: u64) -> FlowId {
         let new = |id| Named { key: *key, hash, id, links: Links::NONE, standing: Standing::Fresh };
@@ -158,7 +165,7 @@ impl FlowTable {
         self.named[slot as usize].id
     }
 
-    /// Takes a slot back from its flow.
+    /// Evicts a flow and returns its slot.
     fn make_way(&mut self) -> u32 {
         let slot = self.fresh.first().or_else(|| self.settled.first()).expect("a full table has flows");
         let Named { hash, standing, .. } = self.named[slot as usize];
@@ -169,14 +176,14 @@ impl FlowTable {
         slot
     }
 
-    /// The number of the flow that takes over the slot of `id`. None is [`FlowId::NONE`].
+    /// The number of the flow that takes over the slot of `id`, never [`FlowId::NONE`].
     const fn next_generation(&self, id: FlowId) -> FlowId {
         let generations = u32::MAX >> self.slot_bits;
         let generation = ((id.index() >> self.slot_bits) + 1) % generations;
         FlowId::new(self.slot(id) as u32 | generation << self.slot_bits)
     }
 
-    /// A packet of a flow came that has a number.
+    /// Records a packet of a flow that has a number.
     #[inline]
     fn hear(&mut self, slot: u32) {
         match self.named[slot as usize].standing {
@@ -186,7 +193,8 @@ impl FlowTable {
         }
     }
 
-    /// A second packet of a flow came. Where there are too many settled, one that was not heard of for long is fresh again.
+    /// Makes a fresh flow settled, at its second packet. If too many flows are settled, an inactive
+    /// one becomes fresh again.
     #[inline(never)]
     fn settle(&mut self, slot: u32) {
         self.fresh.remove(&mut self.named, slot);
@@ -204,22 +212,23 @@ impl FlowTable {
         }
     }
 
-    /// The slot of the flow with this number, below the most flows of the table: an index for what is kept of its flows. Whatever is kept
-    /// there is another flow's once [`Interned::new`] has said so.
+    /// The slot of this number, below the table's limit of flows: an index for per-flow state. Once
+    /// [`Interned::new`] is true, state in the slot belongs to the previous flow.
     #[inline]
     #[must_use]
     pub const fn slot(&self, id: FlowId) -> usize {
         (id.index() & ((1 << self.slot_bits) - 1)) as usize
     }
 
-    /// The flow's number, if it has one. No sign of life.
+    /// The flow's number, if it has one. Does not count as activity.
     #[must_use]
     pub fn get(&self, key: &FlowKey) -> Option<FlowId> {
         self.find(key, self.hash_key.hash_one(key)).map(|slot| self.named[slot as usize].id)
     }
 
-    /// Whether the flow with the number `id` is that of `key` (`false`) or its reverse (`true`), and then a sign of life of it: for
-    /// who remembers numbers by something that is looked up at less cost than a key. `None`: neither. No hash.
+    /// Whether `id` is the number of `key` (`false`) or of its reverse (`true`), or `None` for
+    /// neither. A match counts as activity of the flow. The call computes no hash, for callers that
+    /// find numbers by a cheaper key.
     pub fn touch_either_way(&mut self, id: FlowId, key: &FlowKey) -> Option<bool> {
         let named = self.named.get(self.slot(id)).filter(|named| named.id == id)?;
         let reversed = named.key != *key;
@@ -236,19 +245,19 @@ impl FlowTable {
         self.named.get(self.slot(id)).filter(|named| named.id == id).map(|named| &named.key)
     }
 
-    /// Flows that have a number.
+    /// The number of flows in the table.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.named.len()
     }
 
-    /// True when no flow has a number.
+    /// True for a table without flows.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.named.is_empty()
     }
 
-    /// Flows that have given way to others.
+    /// The number of evicted flows.
     #[must_use]
     pub const fn evicted(&self) -> u64 {
         self.evicted

@@ -1,11 +1,13 @@
 //! TCP headers (RFC 9293, section 3.1) and their options.
 //!
-//! Options understood: maximum segment size, window scale, SACK permitted, SACK, timestamps. Anything else, also a second
-//! option of a kind, a malformed option and the reserved bits of the header (one of which is Accurate
-//! ECN's AE), marks the segment's options as unknown, so that nothing rewrites it.
+//! Known options: maximum segment size, window scale, SACK permitted, SACK, timestamps. The options
+//! of a segment count as unknown, so that nothing rewrites it, if there is any other option, a
+//! second one of a kind, a malformed one, or a reserved bit in the header (one of which is Accurate
+//! ECN's AE).
 //!
-//! Written options stand as Linux lays them out (`tcp_options_write`): MSS; SACK permitted and timestamps, each the other's
-//! padding; window scale after a NOP; SACK after two. [`Options::header_bytes`] is their size.
+//! Written options have the layout of Linux (`tcp_options_write`): MSS; SACK permitted and
+//! timestamps, each as the other's padding; window scale after one NOP; SACK after two.
+//! [`Options::header_bytes`] is their size.
 
 use crate::parse::{ParseError, double_word, header, word};
 use crate::{FlowAddresses, Meta, Options, Protocol, SackBlock, SeqNumber, SynOptions, TcpFlags, ipv4};
@@ -16,13 +18,13 @@ pub(crate) const PROTOCOL: u8 = 6;
 pub(crate) const HEADER_LEN: usize = 20;
 /// Bytes of a header with timestamps.
 const STAMPED_LEN: usize = HEADER_LEN + 12;
-/// Where the checksum stands.
+/// Offset of the checksum.
 pub(crate) const CHECKSUM_AT: usize = 16;
-/// Where the acknowledgement number stands.
+/// Offset of the acknowledgement number.
 pub(crate) const ACK_AT: usize = 8;
-/// Where the data offset stands.
+/// Offset of the data offset.
 pub(crate) const DATA_OFFSET_AT: usize = 12;
-/// Where the window stands.
+/// Offset of the window.
 pub(crate) const WINDOW_AT: usize = 14;
 
 // Option kinds: RFC 9293, section 3.2; RFC 7323; RFC 2018.
@@ -59,8 +61,8 @@ pub(crate) fn read(packet: &[u8], offset: usize, meta: &mut Meta) -> Result<(u16
     Ok((word(fixed, 0), word(fixed, 2)))
 }
 
-/// As [`read`] for a segment behind an IPv4 header without options that has timestamps as all have them, or no option; the rest of
-/// `meta` is new.
+/// A fast path for [`read`]: a segment behind an IPv4 header without options, with timestamps in
+/// the usual layout or without options. It overwrites the rest of `meta`.
 #[inline]
 pub(crate) fn read_usual(segment: &[u8], meta: &mut Meta) -> Option<(u16, u16)> {
     const PLAIN: u8 = data_offset(HEADER_LEN);
@@ -95,7 +97,7 @@ fn stamps(options: &[u8]) -> Option<Options> {
     }
 }
 
-/// Reads the options, which fill the header to its end.
+/// Reads the options, which extend to the end of the header.
 fn read_options(bytes: &[u8]) -> Options {
     if let Some(stamped) = stamps(bytes) {
         return stamped;
@@ -145,14 +147,15 @@ fn read_options(bytes: &[u8]) -> Options {
     join(options, syn, known)
 }
 
-/// Splits `[kind, length, value.., after..]` into value and what comes after.
+/// Splits `[kind, length, value.., after..]` into the value and the bytes after it.
 fn split_option(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let len = usize::from(*bytes.get(1)?);
     let (option, after) = bytes.split_at_checked(len)?;
     Some((option.get(2..)?, after))
 }
 
-/// The data offset leaves room for four blocks, and for three beside timestamps, so that none is left out.
+/// Reads SACK blocks. The data offset limits them to four, and to three together with timestamps,
+/// so that all fit.
 fn read_sack(options: Options, bytes: &[u8]) -> Options {
     let mut blocks = [SackBlock::default(); Options::MAX_SACK_BLOCKS];
     let mut count = 0;
@@ -164,7 +167,8 @@ fn read_sack(options: Options, bytes: &[u8]) -> Options {
     options.with_sack(&blocks[..count])
 }
 
-/// [`Options`] holds SACK blocks or the values of a SYN, never both: no sound segment has both, so one that does is unknown.
+/// Combines the options. [`Options`] holds SACK blocks or the values of a SYN, and no valid segment
+/// has both: one with both counts as unknown.
 fn join(options: Options, syn: SynOptions, known: bool) -> Options {
     let has_sack = options.sack_count() > 0;
     let contradicts = has_sack && syn != SynOptions::default();
@@ -194,7 +198,8 @@ pub(crate) const fn data_offset(len: usize) -> u8 {
     (len as u8 / 4) << 4
 }
 
-/// Writes the options; returns their length, which is [`Options::header_bytes`]. What is unknown is not written.
+/// Writes the options and returns their length, [`Options::header_bytes`]. Unknown options are not
+/// written.
 pub(crate) fn write_options(out: &mut [u8], options: &Options) -> usize {
     let mut writer = Writer { out, len: 0 };
     let syn = options.syn_options();

@@ -1,4 +1,4 @@
-//! Packets at random for the property tests of this crate.
+//! Random packets for the property tests of this crate.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -26,7 +26,7 @@ fn sack_block() -> impl Strategy<Value = SackBlock> {
     any::<[u32; 2]>().prop_map(|[left, right]| SackBlock { left: SeqNumber::new(left), right: SeqNumber::new(right) })
 }
 
-/// Options as a SYN or as a later segment carries them.
+/// Options of a SYN or of a later segment.
 pub(crate) fn options() -> impl Strategy<Value = Options> {
     let syn = (any::<Option<u16>>(), any::<Option<u8>>(), any::<bool>())
         .prop_map(|(mss, window_scale, sack_permitted)| Options::syn(SynOptions { mss, window_scale, sack_permitted }));
@@ -38,20 +38,20 @@ pub(crate) fn options() -> impl Strategy<Value = Options> {
     })
 }
 
-/// A list of at most so many bytes, which may be empty.
-pub(crate) fn ack_list(room: usize) -> impl Strategy<Value = AckList> {
+/// A list of at most `capacity` bytes, possibly empty.
+pub(crate) fn ack_list(capacity: usize) -> impl Strategy<Value = AckList> {
     let step = prop_oneof![Just(0_u32), Just(1460), Just(2920), 0..100_000_u32];
     prop::collection::vec(step, 0..40).prop_map(move |steps| {
         let mut list = AckList::EMPTY;
         for step in steps {
-            // What finds no room is left out.
-            let _ = list.push(step, room);
+            // A step that does not fit is omitted.
+            let _ = list.push(step, capacity);
         }
         list
     })
 }
 
-/// Options as a pure ACK may carry them, a list among them.
+/// Options of a pure ACK, possibly with a list.
 pub(crate) fn ack_options() -> impl Strategy<Value = Options> {
     (options(), ack_list(AckList::MAX_OPTION_BYTES))
         .prop_map(|(options, list)| if options.may_have_list() { options.with_list(&list) } else { options })
@@ -67,7 +67,7 @@ pub(crate) fn protocol() -> impl Strategy<Value = Protocol> {
     ]
 }
 
-/// A packet with nothing in its metadata but what its bytes can say.
+/// A packet whose metadata can all be recovered from its bytes.
 pub(crate) fn packet() -> impl Strategy<Value = (Meta, FlowAddresses)> {
     let numbers = any::<(u32, u32, u16, u16, u8, u8)>();
     (ip_addresses(), any::<[u16; 2]>(), protocol(), numbers, options(), 0..3000u16).prop_map(

@@ -7,14 +7,15 @@ use crate::{FlowAddresses, Meta, Protocol, ipv4};
 pub(crate) const PROTOCOL: u8 = 17;
 /// Bytes of the header.
 pub(crate) const HEADER_LEN: usize = 8;
-/// Where the checksum stands.
+/// Offset of the checksum.
 pub(crate) const CHECKSUM_AT: usize = 6;
 
 /// Reads the header at `offset`; returns the ports.
 pub(crate) fn read(packet: &[u8], offset: usize, meta: &mut Meta) -> Result<(u16, u16), ParseError> {
     let fixed: &[u8; HEADER_LEN] = header(packet, offset)?;
     let len = usize::from(word(fixed, 4));
-    // Shorter than the IP packet says is allowed: UDP options stand behind (RFC 9868, section 7).
+    // A length below that of the IP packet is allowed: UDP options follow the datagram (RFC 9868,
+    // section 7).
     if len < HEADER_LEN || offset + len > usize::from(meta.ip_len) {
         return Err(ParseError::Length { offset: offset + 4, field: "UDP length", value: len });
     }
@@ -23,7 +24,8 @@ pub(crate) fn read(packet: &[u8], offset: usize, meta: &mut Meta) -> Result<(u16
     Ok((word(fixed, 0), word(fixed, 2)))
 }
 
-/// As [`read`] for a sound datagram behind an IPv4 header without options; the rest of `meta` is new.
+/// A fast path for [`read`]: a valid datagram behind an IPv4 header without options. It overwrites
+/// the rest of `meta`.
 #[inline]
 pub(crate) fn read_usual(datagram: &[u8], meta: &mut Meta) -> Option<(u16, u16)> {
     let fixed: &[u8; HEADER_LEN] = datagram.first_chunk()?;

@@ -1,7 +1,8 @@
-//! From [`Meta`] and [`FlowAddresses`] to the bytes of an IP packet with right lengths and checksums.
+//! From [`Meta`] and [`FlowAddresses`] to the bytes of an IP packet with right lengths and
+//! checksums.
 //!
-//! A simulated packet has no payload, so its bytes are zeros, and a checksum over the headers is the checksum of the whole
-//! packet. IPv4 packets carry DF; time to live and hop limit are 64.
+//! A simulated packet has no payload, so its bytes are zeros, and the checksum over the headers is
+//! that of the whole packet. IPv4 packets carry DF; time to live and hop limit are 64.
 
 use crate::checksum::Sum;
 use crate::{AckList, FlowAddresses, IpAddresses, Meta, Options, Protocol, icmp, ipv4, ipv6, list, signal, tcp, udp};
@@ -9,7 +10,8 @@ use crate::{AckList, FlowAddresses, IpAddresses, Meta, Options, Protocol, icmp, 
 /// The longest header that is written: IPv6 with a list and TCP with 40 bytes of options.
 pub const MAX_HEADER_LEN: usize = ipv6::HEADER_LEN + list::MAX_HEADER_BYTES + tcp::HEADER_LEN + Options::MAX_BYTES;
 
-/// Bytes of the IP and transport headers that [`write_headers`] writes, what `Meta::header_len` is for a simulated packet.
+/// Bytes of the IP and transport headers that [`write_headers`] writes: `Meta::header_len` of a
+/// simulated packet.
 #[must_use]
 pub const fn header_len(protocol: Protocol, ipv6: bool, options: &Options) -> u8 {
     let ip = if ipv6 { ipv6::HEADER_LEN } else { ipv4::HEADER_LEN } as u8;
@@ -22,13 +24,14 @@ pub const fn header_len(protocol: Protocol, ipv6: bool, options: &Options) -> u8
     }
 }
 
-/// Writes the headers at the start of `out`, their checksums those of a packet whose payload is `meta.payload_len()` zeros;
-/// returns how many bytes they take.
+/// Writes the headers at the start of `out`, with the checksums of a packet whose payload is
+/// `meta.payload_len()` zeros, and returns their length.
 ///
-/// The IP version is that of the addresses. Lengths come from protocol and options, which for simulated packets are those
-/// in `meta`; a `meta` that was read from bytes with unusual option padding, unknown options or IP options comes out
-/// with the usual layout and without what is not understood. A payload that would not fit 65 535 bytes with the headers
-/// is cut. [`Protocol::Other`] is written as protocol 253.
+/// The addresses give the IP version. Lengths follow from protocol and options, which for simulated
+/// packets equal those in `meta`. A `meta` read from bytes with unusual option padding, unknown
+/// options or IP options is written with the usual layout and without the unknown parts. A payload
+/// that exceeds 65 535 bytes with the headers is truncated. [`Protocol::Other`] is written as
+/// protocol 253.
 pub fn write_headers(meta: &Meta, addresses: &FlowAddresses, out: &mut [u8; MAX_HEADER_LEN]) -> usize {
     let payload_len = usize::from(meta.ip_len.saturating_sub(u16::from(meta.header_len)));
     let ipv6 = addresses.ip.is_ipv6();
@@ -52,7 +55,7 @@ pub fn write_headers(meta: &Meta, addresses: &FlowAddresses, out: &mut [u8; MAX_
     headers_len
 }
 
-/// Writes the whole packet, its payload zeros, in place of what `out` held.
+/// Replaces `out` by the whole packet, with a payload of zeros.
 pub fn write_packet(meta: &Meta, addresses: &FlowAddresses, out: &mut Vec<u8>) {
     let mut headers = [0; MAX_HEADER_LEN];
     let headers_len = write_headers(meta, addresses, &mut headers);
@@ -61,7 +64,7 @@ pub fn write_packet(meta: &Meta, addresses: &FlowAddresses, out: &mut Vec<u8>) {
     out.resize(written_len(&headers), 0);
 }
 
-/// The length of the IP packet of which [`write_headers`] wrote the headers.
+/// The length of the IP packet whose headers [`write_headers`] wrote.
 #[must_use]
 pub fn written_len(headers: &[u8; MAX_HEADER_LEN]) -> usize {
     if headers[0] >> 4 == 6 {
@@ -93,7 +96,7 @@ fn write_transport(out: &mut [u8], meta: &Meta, addresses: &FlowAddresses, trans
         sum = sum.pseudo_header(&addresses.ip, protocol, transport_len);
     }
     let checksum = match (protocol, sum.checksum()) {
-        // RFC 768: a computed 0 is sent as all ones, since 0 says that there is none.
+        // RFC 768: a computed 0 is sent as all ones, because 0 means no checksum.
         (udp::PROTOCOL, 0) => 0xFFFF,
         (_, checksum) => checksum,
     };

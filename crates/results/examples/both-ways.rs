@@ -1,22 +1,25 @@
-//! Pictures of download kept against the ping, as real packets had it: of `docs/studies/downstream.md`, and of
-//! `docs/reference/peers.md`.
+//! Pictures of the download kept against the ping, measured with real packets, for
+//! `docs/studies/downstream.md` and `docs/reference/peers.md`.
 //!
-//! `cargo run -p lastmile-results --example both-ways > docs/images/both-ways.svg` draws the first from `docs/images/both-ways.json`, which
-//! `scripts/both-ways.py --shares 85,90,95,97,98,99,99.5 --remedies shape,htb --tcp cubic --json` has measured. With `-- guest` behind it the
-//! second, `docs/images/both-ways-guest.svg`, comes from `both-ways-guest.json`: `curve.json` of `make peers`.
+//! `cargo run -p lastmile-results --example both-ways >
+//! docs/images/both-ways.svg` draws the first from `docs/images/both-ways.json`, which `scripts/both-ways.py
+//! --shares 85,90,95,97,98,99,99.5 --remedies shape,htb --tcp cubic --json` measures. With `--
+//! guest` it draws the second, `docs/images/both-ways-guest.svg`, from `both-ways-guest.json`: `curve.json` of `make
+//! peers`.
 #![allow(clippy::print_stdout, reason = "printing is what it is for")]
 
 use lastmile_results::report::{Curve, TradeOff, trade_off};
 use serde_json::Value;
 
-/// What was measured, and what is said of it.
+/// Measurements and their caption.
 const MACHINE: (&str, &str) = (
     include_str!("../../../docs/images/both-ways.json"),
     "One download and one upload, CUBIC, Linux; after the tenth second; a point for each margin; scripts/both-ways.py",
 );
 const GUEST: (&str, &str) = (
     include_str!("../../../docs/images/both-ways-guest.json"),
-    "One download and one upload, CUBIC, Linux 6.12 on a virtual clock; after the tenth second; a point for each margin; make peers",
+    "One download and one upload, CUBIC, Linux 6.12 on a virtual clock; after the tenth second; \
+     a point for each margin; make peers",
 );
 const LINES: [(&str, &str); 2] =
     [("2M", "2 Mbit/s down, 512 kbit/s up, bridged"), ("8M", "8 Mbit/s down, 768 kbit/s up, PPPoA")];
@@ -42,7 +45,7 @@ fn picture((measured, caption): (&str, &str)) -> String {
     trade_off(&lines, caption)
 }
 
-/// Each by the name of its file.
+/// The pictures, by the names of their files.
 pub(crate) fn pictures() -> [(&'static str, String); 2] {
     [("both-ways", picture(MACHINE)), ("both-ways-guest", picture(GUEST))]
 }

@@ -1,9 +1,11 @@
-//! A, M, P and F of a finished run: the terms of the AMP bound ([`lastmile_theory::amp`]) as they were, flow by flow.
+//! A, M, P and F of a finished run: the terms of the AMP bound ([`lastmile_theory::amp`]) as
+//! measured, flow by flow.
 //!
-//! A is the ACKs a second that reached the sender, M the data packets that it sent for each of them, P the payload bits of a full
-//! packet, F the payload that the narrowest link forward carries. `A * M * P` is then what the sender sent, so it says little by
-//! itself; what it says is in the terms: an A that fills its link with M near the segments of an ACK is a download bound by its ACKs, a
-//! large M one whose ACKs were thinned out on the way.
+//! A is the ACKs a second that reached the sender, M the data packets that it sent per ACK, P the
+//! payload bits of a full packet, F the payload rate of the narrowest link forward. `A * M * P`
+//! equals the sender's rate by construction, so the terms matter and not the product: an A that
+//! fills its link with M near the segments per ACK shows a download limited by its ACKs, a large M
+//! one whose ACKs were thinned on the path.
 
 use std::sync::Arc;
 
@@ -12,10 +14,10 @@ use serde::Serialize;
 use crate::format::to_f64;
 use crate::schema::{Flow, Summary};
 
-/// A link at least this busy while the flow lived was full.
+/// The utilisation from which a link counts as full during the flow's life.
 const FULL: f64 = 0.95;
 
-/// What held a flow, in the terms of the bound.
+/// The limit of a flow, in the terms of the bound.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limited {
@@ -36,27 +38,27 @@ pub struct Measured {
     pub direction: String,
     /// A: ACKs that reached the sender, a second of the flow's life.
     pub acks_per_s: f64,
-    /// M: data packets sent for each ACK that came back, repeats included.
+    /// M: data packets sent per ACK received, retransmissions included.
     pub packets_per_ack: f64,
     /// P: payload bits of a full packet.
     pub packet_bits: u64,
-    /// F: payload, bit/s, of the narrowest link forward; `null` where transmission takes no time.
+    /// F: payload, bit/s, of the narrowest link forward; `null` without a transmission time.
     pub forward_bps: Option<f64>,
     /// `A * M * P`, bit/s.
     pub amp_bps: f64,
-    /// The least of `A * M * P` and the bound of the run itself, bit/s; without the latter of F.
+    /// The lower of `A * M * P` and the run's own bound, bit/s; of F without the latter.
     pub bound_bps: f64,
-    /// What the flow got, payload, bit/s.
+    /// The flow's goodput, payload, bit/s.
     pub goodput_bps: f64,
-    /// What held it.
+    /// The limit of the flow.
     pub limited_by: Limited,
-    /// The full link, where there is one.
+    /// The full link, if any.
     pub link: Option<String>,
-    /// What the run itself says held the flow.
+    /// The limit in the words of the run's own analysis.
     pub explanation: String,
 }
 
-/// The terms of every TCP flow of `summary` to which ACKs came back; flows that got none have no A.
+/// The terms of every TCP flow of `summary` that received ACKs; other flows have no A.
 #[must_use]
 pub fn measure(summary: &Summary) -> Vec<Measured> {
     summary.flows.iter().filter_map(|flow| one(summary, flow)).collect()
@@ -97,19 +99,21 @@ fn one(summary: &Summary, flow: &Flow) -> Option<Measured> {
     })
 }
 
-/// When the flow's life ended: its goodput is what it delivered over that life, which ends with its data, its `stop`, or the run.
+/// The end of the flow's life. The goodput is the delivery over that life, which ends with the
+/// flow's data, its `stop`, or the run.
 fn end_of(flow: &Flow, duration_s: f64) -> f64 {
     let lived = to_f64(flow.bytes_delivered) * 8.0 / flow.goodput_bps;
     flow.end_s.unwrap_or(if lived.is_finite() { flow.start_s + lived } else { duration_s })
 }
 
-/// Payload, bit/s, that the link called `name` carries. It is told for the largest of the sizes that cross it, which
-/// at most flatters a flow of smaller ones.
+/// Payload, bit/s, that the link called `name` carries in the largest of the packet sizes that
+/// cross it. For flows of smaller packets this is an upper limit.
 fn capacity(summary: &Summary, name: &str) -> Option<f64> {
     summary.links.iter().find(|link| link.name == name)?.payload_capacity_bps
 }
 
-/// How busy the link called `name` was from `from` to `to`: the mean over the phases in between, or over the run where there are none.
+/// The utilisation of the link called `name` from `from` to `to`: the mean over the phases between,
+/// or over the run without any.
 fn busy(summary: &Summary, name: &str, (from, to): (f64, f64)) -> f64 {
     let (mut time, mut sum) = (0.0, 0.0);
     for phase in summary.phases.iter().filter(|phase| phase.from_s < to && phase.to_s > from) {
@@ -132,8 +136,8 @@ mod tests {
     use super::*;
     use crate::schema::{Link, Phase, PhaseLink};
 
-    /// Table 1 of Kalyanaraman et al. as a run would tell it: 200 ACKs of 40 bytes a second fill 64 kbit/s, one packet of 1000 bytes
-    /// for each of them.
+    /// Table 1 of Kalyanaraman et al. as a run: 200 ACKs of 40 bytes a second fill 64 kbit/s, with
+    /// one packet of 1000 bytes per ACK.
     fn summary(up_busy: f64, down_busy: f64) -> Summary {
         let flow = Flow {
             name: "download".into(),
@@ -182,7 +186,7 @@ mod tests {
         assert_eq!((found.limited_by, found.link.as_deref()), (Limited::Acks, Some("up")));
     }
 
-    /// An upload that stops after 60 of 180 s has its A over these 60 s, as its goodput.
+    /// An upload that stops after 60 of 180 s has its A and its goodput over these 60 s.
     #[test]
     fn the_life_of_a_flow_that_was_stopped_ends_there() {
         let mut summary = summary(1.0, 0.2);
@@ -196,7 +200,7 @@ mod tests {
     fn what_limits_is_the_full_link_or_neither() {
         assert_eq!(measure(&summary(0.5, 0.96))[0].limited_by, Limited::Forward);
         assert_eq!(measure(&summary(0.5, 0.5))[0].limited_by, Limited::Neither);
-        // Two full links: the data's own says more than the one of its ACKs.
+        // Both links are full: the data's link takes precedence.
         assert_eq!(measure(&summary(1.0, 1.0))[0].limited_by, Limited::Forward);
     }
 

@@ -1,4 +1,5 @@
-//! What became of cells: a row a port, a virtual channel and a policed path; and that every cell is somewhere.
+//! Results of cells: a row per port, virtual channel and policed path, and the account of all
+//! cells.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ use crate::schema::{
     AbrSource, Atm, CellConservation, CellPort, Counted, EdgeClass, Policed, VirtualChannel, VirtualPath,
 };
 
-/// The rows of `network`'s cells; `None` without any.
+/// The rows of `network`'s cells; `None` for a network without cells.
 pub(crate) fn atm(network: &Network, outcome: &Outcome) -> Option<Atm> {
     let (spec, outcome) = (network.atm.as_ref()?, outcome.atm.as_ref()?);
     let cells = outcome.cells;
@@ -62,7 +63,7 @@ fn whole(outcome: &AtmOutcome) -> u64 {
     outcome.vcs.iter().map(|vc| vc.stats.whole.cells).sum()
 }
 
-/// Cells that may wait at a port at most.
+/// The most cells that may wait at a port.
 fn buffer(spec: &Spec, link: usize) -> Option<u64> {
     let link = &spec.network.links[link];
     let limit = |queue: &QueueSpec| queue.limit.map(CellCount::as_u64);
@@ -183,8 +184,8 @@ fn policed(counts: Conformance) -> Policed {
     }
 }
 
-/// By reason; reasons with none are left out.
+/// Counts by reason, without zeros.
 fn reasons(counts: &[u64; CellDrop::ALL.len()]) -> BTreeMap<String, u64> {
-    let told = CellDrop::ALL.iter().filter(|reason| counts[reason.index()] > 0);
-    told.map(|reason| (reason.name().to_owned(), counts[reason.index()])).collect()
+    let counted = CellDrop::ALL.iter().filter(|reason| counts[reason.index()] > 0);
+    counted.map(|reason| (reason.name().to_owned(), counts[reason.index()])).collect()
 }

@@ -1,8 +1,8 @@
-//! Files that are there whole or not at all.
+//! Files that exist whole or not at all.
 //!
-//! What is written goes to a hidden file in the same directory, which takes its final name in one step (rename(2)) once all
-//! of it is on the disk. An interrupted run, a full disk or a lost error leaves no half-written result under a final
-//! name, and a result from before stays until the new one is complete.
+//! A file is written under a hidden name in the same directory and renamed in one step (rename(2))
+//! once it is entirely on the disk. An interrupted run, a full disk or a lost error leaves no
+//! partial result under a final name, and an earlier result stays until the new one is complete.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -10,10 +10,10 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The hidden files of this process that have no final name yet. Held while files take their names.
+/// The hidden files of this process without a final name. Locked during renames.
 static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// A file under way to its final name. Dropped before [`AtomicFile::commit`], it is removed.
+/// A file without its final name. Dropped without [`AtomicFile::commit`], it is removed.
 #[derive(Debug)]
 pub struct AtomicFile {
     /// `None` once committed or removed.
@@ -23,11 +23,11 @@ pub struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// Begins a file that will be `path`, in the same directory, which must exist.
+    /// Begins a file that will become `path`, in the same directory, which must exist.
     ///
     /// # Errors
     ///
-    /// When `path` names no file, or no file can be made in its directory.
+    /// `path` names no file, or no file can be created in its directory.
     pub fn create(path: &Path) -> io::Result<Self> {
         let Some(name) = path.file_name() else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{} names no file", path.display())));
@@ -51,29 +51,29 @@ impl AtomicFile {
         Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{} unfinished files", path.display())))
     }
 
-    /// Where the file will be.
+    /// The final path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Gives the file its final name, in place of what had it, when all of it is on the disk.
+    /// Renames the file to its final name, replacing any other, once it is entirely on the disk.
     ///
     /// # Errors
     ///
-    /// When something could not be written, now or before; the file is removed then.
+    /// A write failed, in this call or earlier; the file is then removed.
     pub fn commit(self) -> io::Result<()> {
         commit_all(vec![self]).map_err(|(_, error)| error)
     }
 
-    /// Brings all that was written to the disk.
+    /// Writes everything to the disk.
     fn sync(&mut self) -> io::Result<()> {
         let writer = self.writer.as_mut().expect("only commit and drop take the writer, and both are last");
         writer.flush()?;
         writer.get_ref().sync_all()
     }
 
-    /// Takes the final name. `unfinished` is the list that has the hidden one.
+    /// Renames the file. `unfinished` is the list that has the hidden one.
     fn rename(&mut self, unfinished: &mut BTreeSet<PathBuf>) -> io::Result<()> {
         fs::rename(&self.temporary, &self.path)?;
         self.writer = None;
@@ -82,13 +82,13 @@ impl AtomicFile {
     }
 }
 
-/// Gives several files their final names: one after the other once all of every file is on the disk, and without [`abandon`]
-/// in between.
+/// Renames several files, one after the other, once all of them are entirely on the disk.
+/// [`abandon`] cannot intervene.
 ///
 /// # Errors
 ///
-/// The path of the first file that could not be written, and why. All are removed then that have no final name yet; only an
-/// error of rename(2) itself comes after a file has one.
+/// The path of the first file that failed, and the reason. All files without a final name are then
+/// removed. Only an error of rename(2) itself can follow a successful rename.
 pub fn commit_all(mut files: Vec<AtomicFile>) -> Result<(), (PathBuf, io::Error)> {
     for file in &mut files {
         file.sync().map_err(|error| (file.path.clone(), error))?;
@@ -104,18 +104,18 @@ pub fn commit_all(mut files: Vec<AtomicFile>) -> Result<(), (PathBuf, io::Error)
     Ok(())
 }
 
-/// Removes all files of this process that have no final name yet, then calls `end`: no file takes its name any more. For a program
-/// that must end at once, whatever its threads are doing.
+/// Removes all files of this process without a final name, then calls `end`. No file is renamed
+/// afterwards. For a program that must end immediately, regardless of its threads.
 pub fn abandon(end: impl FnOnce()) {
     let mut unfinished = unfinished();
     for temporary in std::mem::take(&mut *unfinished) {
-        // Nobody is left to tell; a hidden file that stays has no final name.
+        // The process ends, and a hidden file that remains has no final name.
         let _ = fs::remove_file(temporary);
     }
     end();
 }
 
-/// An error if no file can have this path: a folder has it, or it is longer than the file system takes.
+/// An error if no file can have this path: it is a folder, or longer than the file system allows.
 fn may_be(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(there) if there.is_dir() => Err(io::Error::from(io::ErrorKind::IsADirectory)),
@@ -124,8 +124,8 @@ fn may_be(path: &Path) -> io::Result<()> {
     }
 }
 
-/// So much of a file's name that a hidden name with it is no longer than 100 bytes: then the length of the file's own name is
-/// all that counts.
+/// The part of a file's name that keeps its hidden name within 100 bytes, so that only the file's
+/// own name can be too long.
 fn shortened(name: &str) -> &str {
     let end = name.char_indices().map(|(at, _)| at).find(|at| *at > 50).unwrap_or(name.len());
     &name[..end]
@@ -148,9 +148,9 @@ impl Write for AtomicFile {
 impl Drop for AtomicFile {
     fn drop(&mut self) {
         if let Some(writer) = self.writer.take() {
-            // What is still buffered is of no use to anyone.
+            // The buffered data are discarded.
             drop(writer.into_parts());
-            // As in `abandon`.
+            // A hidden file that remains has no final name.
             let _ = fs::remove_file(&self.temporary);
             unfinished().remove(&self.temporary);
         }
@@ -161,26 +161,26 @@ impl Drop for AtomicFile {
 ///
 /// # Errors
 ///
-/// When it cannot be written; then there is no new file, and an old one stays.
+/// The file cannot be written: there is no new file, and an existing one stays.
 pub fn write(path: &Path, contents: &[u8]) -> io::Result<()> {
     let mut file = AtomicFile::create(path)?;
     file.write_all(contents)?;
     file.commit()
 }
 
-/// Names that a process may have under way for one path at a time.
+/// The most hidden names of a process for one path.
 const MAX_ATTEMPTS: u32 = 100;
-/// Large enough that a capture costs few system calls.
+/// Size of the write buffer: a capture then needs few system calls.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// Makes the new name as durable as the contents (fsync(2): the directory needs a sync of its own).
+/// Makes the rename as durable as the contents (fsync(2): the directory needs its own sync).
 fn sync_directory(path: &Path) -> io::Result<()> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
     match File::open(directory).and_then(|directory| directory.sync_all()) {
-        // Some file systems know no sync of a directory, and the file is in place.
+        // Some file systems cannot sync a directory; the file has its name.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
         result => result,
     }

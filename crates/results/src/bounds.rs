@@ -1,22 +1,24 @@
-//! The bound beside each flow's result: no run exceeds it.
+//! The bound of each flow's goodput: no run exceeds it.
 //!
-//! The flow alone on its path has at most the least of these over a span T:
+//! The bound of a flow as the only one on its path, over a span T, is the least of:
 //!
-//! - *the rate of each link* that its data crosses, in payload of segments of the size that fits the wire best: headers, encapsulation, cells
-//!   and OAM cells come off;
-//! - *its receive window*: one window each round trip of the empty path, serialisation and processing included, and one more for the window
-//!   that the span cuts;
-//! - *the rate of each link* that its ACKs cross, one ACK for every d segments (min(1, d/k) of [`lastmile_theory::asymmetry`]), plus the data
-//!   that was in flight. It holds only where each ACK arrives: a link that dropped packets or merges ACKs sets no such bound, since the ACKs
-//!   that are left acknowledge more than d segments;
-//! - *its source*, where that has a rate which it never exceeds; of a capture, the packets in it.
+//! - *the rate of each link* that its data crosses, as payload of segments of the best size for the
+//!   wire, without headers, encapsulation, cell headers and OAM cells;
+//! - *its receive window*: one window per round trip of the empty path, serialisation and
+//!   processing included, and one more for the window that the span cuts;
+//! - *the rate of each link* that its ACKs cross, one ACK for every d segments (min(1, d/k) of
+//!   [`lastmile_theory::asymmetry`]), plus the data in flight. It applies only where each ACK
+//!   arrives: on a link that drops packets or merges ACKs, the remaining ACKs acknowledge more than
+//!   d segments;
+//! - *its source*, if that has a maximum rate; for a capture, the packets in it.
 //!
-//! Data that entered the path before a phase may be delivered in the phase: the bound of a phase allows for a receive window, of datagrams for
-//! what the queues of the path held at most. Poisson sources and applications that write at random have no bound of their own. Web users have none: each asks for a page
-//! only when the last one has been read.
+//! Data that entered the path before a phase may be delivered in the phase. The bound of a phase
+//! therefore adds a receive window, and for datagrams the largest backlog of the path's queues.
+//! Poisson sources and applications that write at random have no bound of their own. Web users have
+//! none: each requests a page only after reading the last one.
 //!
-//! A bound is not a forecast. Flows that share a link have each the bound of a flow alone; what an equal share would leave them is in
-//! [`fair`].
+//! A bound is not a forecast. Flows that share a link each have the bound of a single flow;
+//! [`fair`] has their equal shares.
 
 pub(crate) mod fair;
 
@@ -34,28 +36,29 @@ use lastmile_units::{ByteCount, Duration, Instant};
 use crate::format;
 use crate::phases::Interval;
 
-/// The largest window that a header without the scale option can tell (RFC 9293, section 3.1).
+/// The largest window of a header without window scaling (RFC 9293, section 3.1).
 const UNSCALED_WINDOW: u64 = 65_535;
 /// IPv4 and UDP headers.
 const DATAGRAM_HEADERS: u64 = 28;
-/// What RFC 1144 leaves of the headers of a segment in an unbroken one-way transfer: change mask and checksum (section 3.2.2).
+/// Bytes of a segment's headers under RFC 1144 in an unbroken one-way transfer: change mask and
+/// checksum (section 3.2.2).
 const VJ_HEADER: u64 = 3;
-/// Less data than this share of a link is in nobody's way.
+/// Data below this share of a link's rate do not delay ACKs noticeably.
 const DATA_IN_THE_WAY: f64 = 0.01;
 
-/// A bound and what sets it.
+/// A bound and its cause.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Bound {
     /// Payload, bit/s.
     pub(crate) bps: f64,
-    /// What sets it, in words.
+    /// The cause, in words.
     pub(crate) by: Arc<str>,
-    /// The link that sets it; `None`: a window or the source.
+    /// The link that causes it; `None` for a window or the source.
     pub(crate) link: Option<usize>,
 }
 
 impl Bound {
-    /// Set by a window or the source.
+    /// A bound by a window or the source.
     fn of_ends(bps: f64, by: impl Into<Arc<str>>) -> Self {
         Self { bps, by: by.into(), link: None }
     }
@@ -65,7 +68,7 @@ impl Bound {
     }
 }
 
-/// What a source's packets are like, and which way they go.
+/// The packets of a source and their path.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     /// Index of the traffic.
@@ -74,31 +77,33 @@ pub(crate) struct Shape {
     pub(crate) payload: u64,
     /// IP bytes of a full packet.
     pub(crate) data: ByteCount,
-    /// What only TCP has.
+    /// TCP's own part; `None` for datagrams.
     pub(crate) tcp: Option<TcpShape>,
     /// Links that data crosses.
     pub(crate) data_path: Vec<usize>,
     /// Links that ACKs cross.
     pub(crate) ack_path: Vec<usize>,
-    /// Connections that come and go: their packets have a shape, but there is no telling how many there are.
+    /// True for a source that opens connections during the run: the shape of its packets is known,
+    /// the number of connections is not.
     pub(crate) many: bool,
 }
 
-/// What only a TCP source has.
+/// The shape of a TCP source.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TcpShape {
     /// Bytes of the IP and TCP headers.
     pub(crate) header: u64,
-    /// Timestamps change in every header.
+    /// True for timestamps, which change every header.
     timestamps: bool,
-    /// Receive window that can be told, at most.
+    /// The largest receive window that a header can express.
     pub(crate) window: u64,
     /// Segments for each ACK.
     pub(crate) segments_per_ack: u64,
 }
 
 impl Shape {
-    /// The shape of the traffic of this index whose flows take these paths; `None` for pings and replays.
+    /// The shape of the traffic with this index, whose flows take these paths; `None` for pings and
+    /// replays.
     pub(crate) fn new(network: &Network, index: usize, data_path: &[usize], ack_path: &[usize]) -> Option<Self> {
         let traffic = &network.traffic[index];
         let (payload, header, tcp) = match &traffic.source {
@@ -109,7 +114,7 @@ impl Shape {
             Source::Poisson { size, .. } | Source::OnOff { size, .. } | Source::Constant { size, .. } => {
                 (size.as_u64().saturating_sub(DATAGRAM_HEADERS), DATAGRAM_HEADERS, None)
             }
-            // Captured packets have each a size of their own.
+            // Captured packets differ in size.
             Source::Replay(_) | Source::Ping { .. } => return None,
         };
         let data = ByteCount::new(payload + header);
@@ -124,27 +129,29 @@ impl Shape {
         })
     }
 
-    /// IP bytes of a full data packet as `link` carries it, its header compressed or not.
+    /// IP bytes of a full data packet on `link`, after header compression if it has any.
     fn data_over(&self, link: &Link) -> ByteCount {
         self.tcp.map_or(self.data, |tcp| tcp.compressed(self.data, VJ_HEADER, link.compression))
     }
 
-    /// IP bytes of a pure ACK as `link` carries it.
+    /// IP bytes of a pure ACK on `link`.
     fn ack_over(&self, link: &Link, tcp: TcpShape) -> ByteCount {
-        // The ACK number moves by what the ACK covers: one byte of difference below 256, else three (RFC 1144, 3.2.2).
+        // The ACK number grows by the acknowledged bytes: one byte of difference below 256, else
+        // three (RFC 1144, 3.2.2).
         let moved = if self.payload * tcp.segments_per_ack < 256 { 1 } else { 3 };
         tcp.compressed(ByteCount::new(tcp.header), VJ_HEADER + moved, link.compression)
     }
 
-    /// Payload, bit/s, that `link` carries in full packets of this shape; `None` where transmission takes no time.
+    /// Payload, bit/s, that `link` carries in full packets of this shape; `None` without a
+    /// transmission time.
     pub(crate) fn capacity_bps(&self, link: &Link) -> Option<f64> {
         let ip = self.data_over(link);
         let packets = packet_rate(link, ip)?;
         Some(packets * format::to_f64(self.payload) * 8.0)
     }
 
-    /// As [`Shape::capacity_bps`], in packets of the size whose payload takes the least of the wire: cells may leave a full packet more
-    /// padding than a shorter one.
+    /// Payload, bit/s, that `link` carries in packets of the most efficient size: in cells a full
+    /// packet may need more padding than a shorter one.
     fn best_bps(&self, link: &Link) -> Option<f64> {
         let header = self.data.as_u64() - self.payload;
         let sizes = self.payload.saturating_sub(aal5::CELL_PAYLOAD).max(1)..=self.payload;
@@ -155,7 +162,8 @@ impl Shape {
         sizes.filter_map(of).reduce(f64::max)
     }
 
-    /// The round trip of an empty path in seconds: propagation, processing, and the transmission of one full segment and one ACK.
+    /// The round trip of an empty path in seconds: propagation, processing, and the transmission of
+    /// one full segment and one ACK.
     pub(crate) fn base_rtt_s(&self, network: &Network) -> f64 {
         let ack = |link: &Link| self.tcp.map_or(ByteCount::ZERO, |tcp| self.ack_over(link, tcp));
         let there = network.unloaded_delay((self.traffic, false), &self.data_path, &|link| self.data_over(link));
@@ -164,7 +172,7 @@ impl Shape {
     }
 }
 
-/// Payload of a full segment, bytes of its headers, and the rest of the shape of a connection.
+/// Payload of a full segment, bytes of its headers, and the shape of the connection.
 fn segments(sender: &Config, receiver: &Config) -> (u64, u64, Option<TcpShape>) {
     let timestamps = sender.timestamps && receiver.timestamps;
     let header = if sender.ipv6 { 60 } else { 40 } + if timestamps { 12 } else { 0 };
@@ -178,7 +186,8 @@ fn segments(sender: &Config, receiver: &Config) -> (u64, u64, Option<TcpShape>) 
 impl TcpShape {
     fn compressed(self, packet: ByteCount, vj_header: u64, compression: Compression) -> ByteCount {
         match compression {
-            // With other options than the packet before, RFC 1144 sends the whole header; timestamps nearly always differ.
+            // If the options differ from the preceding packet's, RFC 1144 sends the whole header;
+            // timestamps nearly always differ.
             Compression::Rfc1144 { .. } if !self.timestamps && self.header == 40 => {
                 ByteCount::new(packet.as_u64() - self.header + vj_header)
             }
@@ -188,14 +197,15 @@ impl TcpShape {
     }
 }
 
-/// Packets of `ip` bytes that `link` carries in a second, OAM cells off; `None` where transmission takes no time.
+/// Packets of `ip` bytes that `link` carries per second, without OAM cells; `None` without a
+/// transmission time.
 fn packet_rate(link: &Link, ip: ByteCount) -> Option<f64> {
     let layer: LinkLayer = link.link_layer;
     let bits = format::to_f64(ip.as_u64()) * 8.0;
     link.rate.map(|rate| delay::ip_rate_bps(rate, layer, ip) / bits)
 }
 
-/// True when something in front of the link thins pure ACKs out, so that their number says little.
+/// True if the link's queue thins pure ACKs, so that their number is no measure of delivered data.
 pub(crate) fn regulates_acks(queue: &Spec) -> bool {
     match queue {
         Spec::Sad(_) | Spec::AckFilter(_) => true,
@@ -206,14 +216,14 @@ pub(crate) fn regulates_acks(queue: &Spec) -> bool {
     }
 }
 
-/// What bounds the flows of one traffic, before data in flight is allowed for.
+/// The bounds of one traffic's flows, without the allowance for data in flight.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Limits {
-    /// A link of the data's path each, and a source that never exceeds a rate.
+    /// The bound by each link of the data's path, and by a source with a maximum rate.
     rates: Vec<Bound>,
     /// The receive window, in bytes, and its rate.
     window: Option<(u64, Bound)>,
-    /// The narrowest link of the ACKs' path, where each ACK arrives.
+    /// The bound by the narrowest link of the ACKs' path, if each ACK arrives.
     acks: Option<Bound>,
 }
 
@@ -237,8 +247,9 @@ impl Limits {
     }
 }
 
-/// The bound of a flow over a span, of which nothing (`whole`) or the flow's largest flight was sent before. `None` where nothing bounds
-/// the flow, or no time passes; nor for connections that come and go within a phase, which may deliver all at once what they had received
+/// The bound of a flow over a span. With `whole` no data was sent before the span, otherwise at
+/// most the flow's largest flight. `None` for a flow without bound, for an empty span, and for
+/// connections opened during the run within a phase, which may deliver at once all data received
 /// out of order.
 pub(crate) fn of_flow(
     (network, outcome): (&Network, &Outcome),
@@ -258,7 +269,8 @@ pub(crate) fn of_flow(
     }
     let with = |bound: &Bound, bytes: f64| Bound { bps: bound.bps + bytes * 8.0 / span_s, ..bound.clone() };
     let packet = format::to_f64(shape?.payload);
-    // What a receiver holds out of order is no longer in flight, and is delivered at once when the hole closes: a window at most.
+    // Data that a receiver holds out of order is no part of the flight, and is delivered at once
+    // when the hole closes: at most a window.
     let before = match (whole, &limits.window) {
         (true, _) => 0.0,
         (false, Some((bytes, _))) => format::to_f64(*bytes),
@@ -272,8 +284,8 @@ pub(crate) fn of_flow(
     bounds.min_by(|a, b| a.bps.total_cmp(&b.bps))
 }
 
-/// The most bytes of a flow that were ever under way at once: of TCP by its sender's account, of others what all queues of the path held
-/// at most and what is on its wires.
+/// The most bytes of a flow in flight: of TCP by its sender's account, of others the largest
+/// backlog of the path's queues and the contents of its wires.
 fn in_flight(network: &Network, outcome: &Outcome, flow: &FlowOutcome) -> f64 {
     if let Some(tcp) = &flow.tcp {
         return format::to_f64(tcp.max_in_flight);
@@ -286,7 +298,7 @@ fn in_flight(network: &Network, outcome: &Outcome, flow: &FlowOutcome) -> f64 {
     flow.data_path.iter().map(held).sum()
 }
 
-/// The links of the ACKs' path, where each ACK arrives: nothing was dropped, nothing merges ACKs.
+/// The bound by the ACKs' path, if each ACK arrives: no drops, and no merged ACKs.
 fn by_acks(network: &Network, outcome: &Outcome, shape: &Shape, tcp: TcpShape) -> Option<Bound> {
     let covers = format::to_f64(shape.payload * tcp.segments_per_ack) * 8.0;
     let lossless = shape.ack_path.iter().all(|link| keeps_acks(network, outcome, *link));
@@ -298,14 +310,14 @@ fn by_acks(network: &Network, outcome: &Outcome, shape: &Shape, tcp: TcpShape) -
     bounds.min_by(|a, b| a.bps.total_cmp(&b.bps))
 }
 
-/// True for a link on which no ACK was lost or merged.
+/// True for a link that neither lost nor merged ACKs.
 fn keeps_acks(network: &Network, outcome: &Outcome, link: usize) -> bool {
     let dropped = outcome.links[link].stats.dropped.iter().any(|count| count.packets > 0);
     let of_cells = network.atm.as_ref().is_some_and(|atm| atm.links.contains(&link));
     !dropped && !of_cells && !regulates_acks(&network.links[link].queue)
 }
 
-/// A source of datagrams with a rate that it never exceeds.
+/// The bound of a datagram source with a maximum rate.
 fn offered_at_most(traffic: &Traffic, shape: &Shape) -> Option<Bound> {
     let payload_share = format::to_f64(shape.payload) / format::to_f64(shape.data.as_u64());
     let ip_bps = match &traffic.source {
@@ -317,7 +329,8 @@ fn offered_at_most(traffic: &Traffic, shape: &Shape) -> Option<Bound> {
     Some(Bound::of_ends(bps, format!("its source, which offers {}", format::rate(bps))))
 }
 
-/// A replay: the payload of its packets that leave between `from` and `to`, over `span_s`. `None` for none.
+/// The bound of a replay: the payload of its packets sent between `from` and `to`, over `span_s`.
+/// `None` without packets.
 fn captured(capture: &Replay, traffic: &Traffic, (from, to): (Instant, Instant), span_s: f64) -> Option<Bound> {
     let until = traffic.stop.map_or(to, |stop| stop.min(to));
     let leaves = |after: Duration| traffic.start + after;
@@ -328,7 +341,7 @@ fn captured(capture: &Replay, traffic: &Traffic, (from, to): (Instant, Instant),
     (bytes > 0).then(|| Bound::of_ends(bps, format!("its capture, which offers {}", format::rate(bps))))
 }
 
-/// A window each round trip.
+/// The bound of a window per round trip.
 fn by_window(network: &Network, shape: &Shape, tcp: &TcpShape) -> Bound {
     let rtt = shape.base_rtt_s(network);
     let bps = format::to_f64(tcp.window) * 8.0 / rtt;
@@ -336,12 +349,14 @@ fn by_window(network: &Network, shape: &Shape, tcp: &TcpShape) -> Bound {
     Bound::of_ends(if bps.is_finite() { bps } else { f64::MAX }, by)
 }
 
-/// What the ACKs of a flow release beside the data that they met on their way: the two-way form of the AMP bound
-/// ([`lastmile_theory::amp`]), `M (1-g) Cr / Pack` packets, where data had the share g of the link in `part`.
+/// The packets that a flow's ACKs release next to the data on their path: the two-way form of the
+/// AMP bound ([`lastmile_theory::amp`]), `M (1-g) Cr / Pack` packets, where data had the share g of
+/// the link in `part`.
 ///
-/// Only where data and ACKs share one FIFO and no ACK is lost on the way: a discipline that tells them apart can give ACKs more, and where
-/// ACKs are lost those that are left acknowledge more. `None` where no data was in their way. Other flows' ACKs are not subtracted: how ACKs
-/// share what is left is not bounded.
+/// It applies only if data and ACKs share one FIFO and no ACK is lost on the path: a discipline
+/// that separates them can give ACKs more, and after losses the remaining ACKs acknowledge more.
+/// `None` without data on their path. The ACKs of other flows are not subtracted, because their
+/// shares of the rest have no bound.
 pub(crate) fn two_way(
     (network, outcome): (&Network, &Outcome),
     shape: &Shape,
@@ -353,7 +368,8 @@ pub(crate) fn two_way(
         return None;
     }
     let covers = format::to_f64(shape.payload * tcp.segments_per_ack) * 8.0;
-    // What was under way as the part began and, after a loss, what the receiver held out of order then, is delivered in it without ACKs.
+    // Data in flight at the start of the part, and after a loss the receiver's out-of-order data,
+    // are delivered without ACKs of the part.
     let held = if flow.tcp.as_ref()?.retransmissions > 0 { format::to_f64(tcp.window) } else { 0.0 };
     let before = in_flight(network, outcome, flow) + held + format::to_f64(shape.payload);
     let before = before * 8.0 / part.length_s();
@@ -362,7 +378,7 @@ pub(crate) fn two_way(
         let acks = packet_rate(link, shape.ack_over(link, tcp)).filter(|_| matches!(link.queue, Spec::Fifo(_)))?;
         let seen = format::to_f64(part.ack_waits[*index].packets) / part.length_s();
         let busy = format::to_f64(part.wire_bits[*index]) / format::to_f64(link.rate?.as_bps()) / part.length_s();
-        let (data, left) = beside_data(acks, seen, busy);
+        let (data, left) = next_to_data(acks, seen, busy);
         let bps = left * covers + before;
         let by = format!("ACKs on link {}, beside data that takes {} of it", link.name, format::percent(data));
         (data >= DATA_IN_THE_WAY).then(|| Bound::of_link(*index, bps, by))
@@ -370,14 +386,14 @@ pub(crate) fn two_way(
     shape.ack_path.iter().filter_map(over).min_by(|a, b| a.bps.total_cmp(&b.bps))
 }
 
-/// The share of data on a link that was so busy and carried `seen` ACKs a second, and the ACKs a second that fit beside it, of
-/// `acks` alone.
-fn beside_data(acks: f64, seen: f64, busy: f64) -> (f64, f64) {
+/// The share of data on a link with utilisation `busy` and `seen` ACKs a second, and the ACKs a
+/// second that fit next to it, of `acks` on an idle link.
+fn next_to_data(acks: f64, seen: f64, busy: f64) -> (f64, f64) {
     let data = (busy - seen / acks).clamp(0.0, 1.0);
     (data, acks * (1.0 - data))
 }
 
-/// How many flows of traffic `index` offered data between `from` and `to`.
+/// The number of flows of traffic `index` that offered data between `from` and `to`.
 pub(crate) fn active(network: &Network, outcome: &Outcome, index: usize, (from, to): (Instant, Instant)) -> usize {
     let traffic = &network.traffic[index];
     if traffic.start >= to || traffic.stop.is_some_and(|stop| stop <= from) {
@@ -394,9 +410,10 @@ mod tests {
     use lastmile_theory::amp::Line;
     use lastmile_units::BitRate;
 
-    /// Table 5 of Kalyanaraman et al. 1999: of 64 kbit/s, packets have 0.1, 0.5 and 0.9, and ACKs of 40 bytes the rest.
+    /// Table 5 of Kalyanaraman et al. 1999: of 64 kbit/s, packets have 0.1, 0.5 and 0.9, and ACKs
+    /// of 40 bytes the rest.
     #[test]
-    fn acks_beside_data_are_those_of_the_closed_form() {
+    fn acks_next_to_data_are_those_of_the_closed_form() {
         let line = Line {
             forward: BitRate::from_mbit_per_s(8),
             reverse: BitRate::from_kbit_per_s(64),
@@ -409,12 +426,12 @@ mod tests {
         for tenths in [1_u32, 5, 9] {
             let share = Fraction::new(tenths.into(), 10).expect("a share");
             let expected = line.two_way(Fraction::ONE, share).expect("a line").reverse_acks.as_f64();
-            // A full link: 200 ACKs a second alone, and what data leaves of them is there.
+            // A full link: 200 ACKs a second without data, and their part that data leaves.
             let seen = 200.0 * (1.0 - f64::from(tenths) / 10.0);
-            let (data, left) = beside_data(200.0, seen, 1.0);
+            let (data, left) = next_to_data(200.0, seen, 1.0);
             assert!((data - f64::from(tenths) / 10.0).abs() < 1e-12 && (left - expected).abs() < 1e-9, "{data} {left}");
         }
-        // What is idle counts as room for ACKs.
-        assert_eq!(beside_data(200.0, 50.0, 0.5), (0.25, 150.0));
+        // Idle time counts as capacity for ACKs.
+        assert_eq!(next_to_data(200.0, 50.0, 0.5), (0.25, 150.0));
     }
 }

@@ -1,11 +1,13 @@
-//! Captures: what passed an interface, as a pcapng file that Wireshark, tshark and tcptrace read.
+//! Captures: the packets of an interface, as a pcapng file for Wireshark, tshark and tcptrace.
 //!
-//! Published: IETF draft-ietf-opsawg-pcapng (section header, interface description and enhanced packet blocks). Packets
-//! are raw IP (LINKTYPE_RAW, 101), so that simulated and real ones need no link-layer header that never was.
+//! Published: IETF draft-ietf-opsawg-pcapng (section header, interface description and enhanced
+//! packet blocks). Packets are raw IP (LINKTYPE_RAW, 101), so that simulated and real packets need
+//! no invented link-layer header.
 //!
-//! Equal packets give equal bytes on every machine: blocks are little-endian, nothing names the machine, and times are
-//! those of the run, counted from [`EPOCH_UNIX_S`]. Their unit is the nanosecond, cut off: picoseconds are allowed by the
-//! format, but tshark 4.0 reads them wrong (3.123 s as 3.013 s).
+//! Equal packets give equal bytes on every machine: blocks are little-endian, the file does not
+//! identify the machine, and times are those of the run, counted from [`EPOCH_UNIX_S`]. Times are
+//! truncated to nanoseconds: the format allows picoseconds, but tshark 4.0 misreads them (3.123 s
+//! as 3.013 s).
 //!
 //! Cost: one block of 32 bytes and the captured bytes a packet; no allocation.
 
@@ -24,14 +26,15 @@ use pcap_file::{DataLink, Endianness, PcapError};
 
 use crate::atomic::AtomicFile;
 
-/// The calendar time of the start of a run, in seconds since 1970: 2000-01-01 00:00:00 UTC. Not 0, which tcptrace takes for
-/// a time that is missing.
+/// The calendar time of the start of a run, in seconds since 1970: 2000-01-01 00:00:00 UTC. It is
+/// not 0, which tcptrace takes for a missing time.
 pub const EPOCH_UNIX_S: u64 = 946_684_800;
 
-/// How much of each packet is kept. The true length is always noted.
+/// The stored part of each packet. The true length is always recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Keep {
-    /// IP and transport headers: 84 bytes of file for a segment of 1500 bytes instead of 1532. Checksums cannot be checked.
+    /// IP and transport headers: 84 bytes of file for a segment of 1500 bytes instead of 1532.
+    /// Checksums cannot be verified.
     #[default]
     Headers,
     /// The whole packet; the payload of simulated packets is zeros.
@@ -42,7 +45,8 @@ pub enum Keep {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InterfaceId(u32);
 
-/// Writes a capture. [`CaptureWriter::create`] writes to a file that has its name only once it is whole.
+/// Writes a capture. [`CaptureWriter::create`] writes to a file that gets its name only once it is
+/// whole.
 pub struct CaptureWriter<W: Write> {
     blocks: PcapNgWriter<W>,
     keep: Keep,
@@ -65,16 +69,16 @@ impl CaptureWriter<AtomicFile> {
     ///
     /// # Errors
     ///
-    /// When it cannot be written.
+    /// The file cannot be written.
     pub fn create(path: &Path, keep: Keep) -> Result<Self, CaptureError> {
         Self::new(AtomicFile::create(path)?, keep)
     }
 
-    /// Gives the file its name. Without it the capture is removed.
+    /// Renames the file to its final name. Without this call the capture is removed.
     ///
     /// # Errors
     ///
-    /// When something could not be written; there is no new file then.
+    /// A write failed; there is then no new file.
     pub fn commit(self) -> Result<(), CaptureError> {
         Ok(self.blocks.into_inner().commit()?)
     }
@@ -85,17 +89,17 @@ impl<W: Write> CaptureWriter<W> {
     ///
     /// # Errors
     ///
-    /// When the section header cannot be written.
+    /// The section header cannot be written.
     pub fn new(writer: W, keep: Keep) -> Result<Self, CaptureError> {
         let blocks = PcapNgWriter::with_endianness(writer, Endianness::Little).map_err(capture_error)?;
         Ok(Self { blocks, keep, packet: Vec::new() })
     }
 
-    /// Adds an interface, also between packets. Its name is what Wireshark shows as the packet's interface.
+    /// Adds an interface, also between packets. Wireshark shows its name as the packet's interface.
     ///
     /// # Errors
     ///
-    /// When its description cannot be written.
+    /// The description cannot be written.
     pub fn add_interface(&mut self, name: &str) -> Result<InterfaceId, CaptureError> {
         let id = InterfaceId(self.blocks.interfaces().len() as u32);
         let description = InterfaceDescriptionBlock {
@@ -113,11 +117,11 @@ impl<W: Write> CaptureWriter<W> {
         Ok(id)
     }
 
-    /// Writes a simulated packet that passed `interface` at `at`. Its IP version is that of the addresses.
+    /// Writes a simulated packet of `interface` at `at`. The addresses determine the IP version.
     ///
     /// # Errors
     ///
-    /// When it cannot be written, or `interface` is another capture's.
+    /// The packet cannot be written, or `interface` is another capture's.
     pub fn write(
         &mut self,
         interface: InterfaceId,
@@ -142,20 +146,20 @@ impl<W: Write> CaptureWriter<W> {
     ///
     /// # Errors
     ///
-    /// As [`CaptureWriter::write`].
+    /// The packet cannot be written, or `interface` is another capture's.
     pub fn write_bytes(&mut self, interface: InterfaceId, at: Instant, bytes: &[u8]) -> Result<(), CaptureError> {
         let captured = match (self.keep, parse_headers(bytes)) {
             (Keep::Headers, Ok(Parsed { meta, .. })) if meta.protocol != Protocol::Other => {
                 usize::from(meta.header_len)
             }
-            // Nobody knows how much of a packet that is not understood is header.
+            // The header length of an unreadable packet is unknown.
             (Keep::Headers, _) => bytes.len().min(LONGEST_HEADERS),
             (Keep::Whole, _) => bytes.len(),
         };
         write_block(&mut self.blocks, interface, at, &bytes[..captured], bytes.len())
     }
 
-    /// Ends the capture and gives back what it was written to.
+    /// Ends the capture and returns the writer.
     #[must_use]
     pub fn into_inner(self) -> W {
         self.blocks.into_inner()
@@ -164,9 +168,9 @@ impl<W: Write> CaptureWriter<W> {
 
 /// `if_tsresol` of 10^-9 s.
 const NANOSECONDS: u8 = 9;
-/// No packet has longer headers: `Meta::header_len` has eight bits.
+/// The longest headers: `Meta::header_len` has eight bits.
 const LONGEST_HEADERS: usize = 255;
-/// `SnapLen` 0: packets are kept whole.
+/// `SnapLen` 0: packets are stored whole.
 const NO_LIMIT: u32 = 0;
 
 fn write_block<W: Write>(

@@ -1,5 +1,6 @@
-//! What a comparison tells of each run in one row. Over an access line: the phase in which both directions are busy, or all of it where there is
-//! none. Over other networks: connections, queues of cells, losses.
+//! Comparisons with one row per run. Over an access line a row is about the phase in which both
+//! directions are busy, or about the whole run without one. Over other networks a row has
+//! connections, queues of cells and losses.
 
 mod calls;
 mod cell;
@@ -17,27 +18,28 @@ use crate::schema::{Phase, Summary};
 use crate::seeds::{Measure, Seeded};
 use crate::{Run, tabular};
 
-/// What a comparison tells of one run.
+/// A row of a comparison: the result of one run.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Row {
-    /// Over an access line.
+    /// A run over an access line.
     Line(Measured),
-    /// Over a network without an access line.
+    /// A run over a network without an access line.
     Network(MeasuredNetwork),
 }
 
-/// What is compared.
+/// The rows of a comparison.
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    /// A row each, of one run, or of as many runs as there are seeds.
+    /// One row per run, or per set of runs that differ by seed.
     pub rows: Vec<Seeded>,
-    /// Goodput of the downloads alone with each of the seeds, in bit/s; empty if it is not known.
+    /// Goodput of the downloads without other traffic, in bit/s, with each of the seeds; empty if
+    /// unknown.
     pub alone_bps: Vec<f64>,
 }
 
 impl Comparison {
-    /// A row for each of `runs`.
+    /// A comparison with one row per run.
     #[must_use]
     pub fn of(runs: Vec<Run>) -> Self {
         let row = |run: Run| Seeded { label: run.label.clone(), runs: vec![run] };
@@ -60,21 +62,21 @@ impl Comparison {
         self.rows.iter().map(|row| row.runs.iter().enumerate().map(measured).collect()).collect()
     }
 
-    /// Mean goodput of the downloads alone; `None` if it is not known.
+    /// Mean goodput of the downloads without other traffic; `None` if unknown.
     #[must_use]
     pub fn alone(&self) -> Option<Mean> {
         Mean::of(&self.alone_bps)
     }
 
-    /// How many runs a row has.
+    /// Number of runs per row.
     #[must_use]
     pub fn seeds(&self) -> usize {
         self.rows.first().map_or(0, |row| row.runs.len())
     }
 }
 
-/// Names of columns and the text of each row, which is of one run, or of runs that differ by their seed: means with 95 % intervals. Columns in
-/// which no row has a value are left out. No two have one name.
+/// Names of columns, which are unique, and the text of each row. A row has one run, or several that
+/// differ by seed: means with 95 % intervals. Columns without any value are omitted.
 #[must_use]
 pub fn table(rows: &[Vec<Row>]) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let tails = Tails::of(&rows.iter().flatten().collect::<Vec<_>>());
@@ -85,11 +87,11 @@ pub fn table(rows: &[Vec<Row>]) -> (Vec<&'static str>, Vec<Vec<String>>) {
         columns = runs.first().map_or(columns, |cells| cells.iter().map(|cell| cell.column).collect());
         texts.push(columns_of(&runs).map(|cells| cell::over_runs(&cells)).collect());
     }
-    tabular::keep_told(&mut columns, &mut texts);
+    tabular::keep_filled(&mut columns, &mut texts);
     (columns, texts)
 }
 
-/// The mean of each column over runs that differ by their seed.
+/// The mean of each column over runs that differ by seed.
 #[must_use]
 pub fn means(runs: &[Row]) -> Vec<Measure> {
     let tails = Tails::of(&runs.iter().collect::<Vec<_>>());
@@ -98,7 +100,7 @@ pub fn means(runs: &[Row]) -> Vec<Measure> {
     columns_of(&cells).filter_map(|cells| cell::measure(&place, &cells)).collect()
 }
 
-/// The cells of each column, of runs that have the same columns.
+/// The cells of each column, of runs with equal columns.
 fn columns_of(runs: &[Vec<Cell>]) -> impl Iterator<Item = Vec<&Cell>> {
     (0..runs.first().map_or(0, Vec::len)).map(move |column| runs.iter().map(|cells| &cells[column]).collect())
 }
@@ -112,7 +114,7 @@ impl Row {
     }
 }
 
-/// What the runs of a row are of, in words: a phase, or the whole run and a port.
+/// The part that the row measures, in words: a phase, or the whole run and a port.
 #[must_use]
 pub fn measured_where(runs: &[Row]) -> String {
     match runs.first() {
@@ -124,7 +126,7 @@ pub fn measured_where(runs: &[Row]) -> String {
     }
 }
 
-/// What the column `probe` is of; `None` if no row has one.
+/// The meaning of the column `probe`; `None` if no row has one.
 #[must_use]
 pub fn about_the_probe(rows: &[Vec<Row>]) -> Option<&'static str> {
     let has_probe = |row: &Row| matches!(row, Row::Line(measured) if measured.probe.p50_s.is_some());
@@ -134,16 +136,17 @@ pub fn about_the_probe(rows: &[Vec<Row>]) -> Option<&'static str> {
         .then_some("The probe is a ping over UDP without a code point, served as best effort.")
 }
 
-/// Which part of the run, where no phase is meant.
+/// The part of the run, if it is no phase.
 const WHOLE_RUN: &str = "over the whole run";
 
-/// From so many replies on, their 99th percentile by nearest rank is not their maximum.
+/// The fewest replies whose 99th percentile by nearest rank differs from their maximum.
 pub(crate) const ENOUGH_FOR_P99: u64 = 100;
 
-/// A loss of so much of a probe's requests is told.
+/// The least share of a probe's lost requests that is reported.
 const TOLD_LOSS: f64 = 0.01;
 
-/// What is told of the slowest replies of all rows: their 99th percentile, or where some row has too few replies for one, the slowest.
+/// The measure for the slowest replies in all rows: their 99th percentile, or their maximum if any
+/// row has too few replies.
 #[derive(Clone, Copy)]
 struct Tails {
     ping_p99: bool,
@@ -167,16 +170,16 @@ impl Tails {
 pub struct RoundTrips {
     /// The median.
     pub p50_s: Option<f64>,
-    /// The 99th percentile; `None` for so few replies that it would be the largest.
+    /// The 99th percentile; `None` for too few replies.
     pub p99_s: Option<f64>,
     /// The largest.
     pub max_s: Option<f64>,
-    /// Share of the requests of the whole run that have no reply, those apart that were too young at its end.
+    /// Share of the whole run's requests without a reply, except those too recent at its end.
     pub lost_share: Option<f64>,
 }
 
 impl RoundTrips {
-    /// Those of the first probe over `protocol`, in `phase` or the whole run.
+    /// The round-trip times of the first probe over `protocol`, in `phase` or the whole run.
     fn of(summary: &Summary, phase: Option<&Phase>, protocol: &str) -> Self {
         let Some(probe) = summary.probes.iter().find(|probe| probe.protocol == protocol) else {
             return Self::default();
@@ -196,20 +199,21 @@ impl RoundTrips {
         if p99 { self.p99_s } else { self.max_s }
     }
 
-    /// What was lost, if it is worth a column.
+    /// The share of lost requests, if it is large enough for a column.
     fn lost(&self) -> Option<f64> {
         self.lost_share.filter(|share| *share >= TOLD_LOSS)
     }
 }
 
-/// What one run came to.
+/// The result of one run over an access line.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measured {
-    /// Which part of the run.
+    /// The part of the run.
     pub phase: String,
     /// Goodput of all downloads.
     pub download_bps: f64,
-    /// The same as a share of the downloads alone, where those are known.
+    /// Goodput of all downloads as a share of their goodput without other traffic, if that is
+    /// known.
     pub download_share: Option<f64>,
     /// Goodput of all uploads.
     pub upload_bps: f64,
@@ -220,20 +224,22 @@ pub struct Measured {
     /// Calls and other datagrams, over the whole run.
     #[serde(flatten)]
     pub calls: Calls,
-    /// Mean time in the queues of the downstream: at its far end, and in a middlebox behind it.
+    /// Mean delay in the queues of the downstream: at its far end, and in a middlebox behind it.
     pub down_queue_delay_mean_s: Option<f64>,
-    /// Mean time in the queues of the upstream: in a middlebox before it, and in the modem.
+    /// Mean delay in the queues of the upstream: in a middlebox before it, and in the modem.
     pub up_queue_delay_mean_s: Option<f64>,
-    /// The longest in each of the queues of the upstream, together.
+    /// Sum of the longest delays in the queues of the upstream.
     pub up_queue_delay_max_s: Option<f64>,
-    /// Packets that the queues of both directions of the line dropped in the whole run, regulated ACKs left out.
+    /// Packets that the queues of both directions of the line dropped in the whole run, without
+    /// regulated ACKs.
     pub drops: u64,
-    /// Pure ACKs that those queues dropped because a newer one says as much.
+    /// Pure ACKs that those queues dropped because a newer one replaces them.
     pub acks_merged: u64,
 }
 
 impl Measured {
-    /// What `summary` came to, beside downloads that have `reference_bps` alone.
+    /// The result of `summary`, compared with a goodput of `reference_bps` of the downloads without
+    /// other traffic.
     #[must_use]
     pub fn of(summary: &Summary, reference_bps: Option<f64>) -> Self {
         let phase = busiest(summary);
@@ -260,7 +266,7 @@ impl Measured {
         }
     }
 
-    /// A row of the table.
+    /// The cells of the row.
     fn cells(&self, tails: Tails) -> Vec<Cell> {
         let rate = |column, bps| Cell::new(column, Quantity::Rate, Some(bps));
         let time = |column, seconds| Cell::new(column, Quantity::Time, seconds);
@@ -289,7 +295,7 @@ impl Measured {
     }
 }
 
-/// Why a queue drops a pure ACK that a newer one stands for.
+/// Drop reasons of a pure ACK that a newer one replaces.
 const REGULATED: [&str; 5] = [
     DropReason::AckFiltered.name(),
     DropReason::AckCollapsed.name(),
@@ -298,11 +304,12 @@ const REGULATED: [&str; 5] = [
     DropReason::AckSignal.name(),
 ];
 
-/// The links whose queues a packet of each direction waits in, at the line.
+/// The links of the line whose queues a packet of each direction crosses.
 const UP: [&str; 2] = ["up", "middlebox-up"];
 const DOWN: [&str; 2] = ["down", "middlebox-down"];
 
-/// Mean and longest waits in the queues of these links, one after the other. `None`: nothing waited there.
+/// Sum of the mean and of the longest delays in the queues of these links. `None` if no packet
+/// waited.
 fn waits(summary: &Summary, phase: Option<&Phase>, links: [&str; 2]) -> Option<(f64, f64)> {
     let add = |sum: Option<(f64, f64)>, waits: (Option<f64>, Option<f64>)| match (sum, waits) {
         (Some((before, most)), (Some(mean), Some(max))) => Some((before + mean, most + max)),
@@ -327,16 +334,16 @@ pub fn downloads(summary: &Summary) -> f64 {
     goodput(summary, None, "down")
 }
 
-/// The longest phase of those in which both directions carry data.
+/// The longest of the phases in which both directions carry data.
 fn busiest(summary: &Summary) -> Option<&Phase> {
     let busy = |phase: &&Phase| ["down", "up"].iter().all(|direction| goodput(summary, Some(phase), direction) > 0.0);
     let both = summary.phases.iter().filter(busy);
-    // What trickles after the upload has stopped is no upload.
+    // The last packets of a stopped upload do not count as an upload.
     let upload = |phase: &Phase| goodput(summary, Some(phase), "up") * (phase.to_s - phase.from_s);
     both.max_by(|a, b| upload(a).total_cmp(&upload(b)))
 }
 
-/// Payload of the TCP flows of a direction, in a phase or the whole run.
+/// Goodput of the TCP flows of a direction, in a phase or the whole run.
 fn goodput(summary: &Summary, phase: Option<&Phase>, direction: &str) -> f64 {
     let flows = summary.flows.iter().filter(|flow| *flow.direction == *direction && flow.tcp.is_some());
     flows

@@ -1,6 +1,6 @@
-//! Numbers for people: three or four digits and the unit in which they read best. Programs get the bare numbers.
+//! Numbers for people: three or four digits and a suitable unit. Programs get the bare numbers.
 
-/// A unit of a kind of quantity: what one of it is in the base unit, and its symbol.
+/// A unit of a kind of quantity: its value in the base unit, and its symbol.
 pub type Unit = (f64, &'static str);
 
 /// Bits per second.
@@ -12,19 +12,21 @@ pub const CELLS: &[Unit] = &[(1.0, "cells")];
 /// Seconds.
 pub const SECONDS: &[Unit] = &[(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")];
 
-/// The largest unit of `units` that leaves a whole part of `value`; the smallest one if none does, the base unit for zero.
+/// The largest unit of `units` with a whole part of `value`; the smallest one if none has, the base
+/// unit for zero.
 pub fn unit_for(value: f64, units: &'static [Unit]) -> Unit {
     let base = units.iter().find(|(scale, _)| (*scale - 1.0).abs() < f64::EPSILON).or_else(|| units.first());
     if value == 0.0 || !value.is_finite() {
         return *base.expect("a table of units has entries");
     }
-    // What would print as 1000 of a unit is one of the next.
+    // A value that would print as 1000 of a unit uses the next unit.
     let magnitude = value.abs() * 1.0005;
     let fitting = units.iter().find(|(scale, _)| magnitude >= *scale);
     *fitting.or_else(|| units.last()).expect("a table of units has entries")
 }
 
-/// `value` with at least three significant digits, no more decimals than that needs, and trailing zeros cut.
+/// `value` with at least three significant digits, the fewest decimals for that, and no trailing
+/// zeros.
 pub fn number(value: f64) -> String {
     let magnitude = value.abs();
     if !value.is_finite() {
@@ -44,29 +46,29 @@ pub fn number(value: f64) -> String {
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// `value` in the unit of `units` in which it reads best.
+/// `value` in the most suitable unit of `units`.
 pub fn with_unit(value: f64, units: &'static [Unit]) -> String {
     let (scale, symbol) = unit_for(value, units);
     let text = number(value / scale);
     if symbol.is_empty() { text } else { format!("{text} {symbol}") }
 }
 
-/// `1.69 Mbit/s`.
+/// A rate, such as `1.69 Mbit/s`.
 pub fn rate(bps: f64) -> String {
     with_unit(bps, RATES)
 }
 
-/// `3.2 s`, `48.1 ms`.
+/// A time, such as `3.2 s` or `48.1 ms`.
 pub fn seconds(s: f64) -> String {
     with_unit(s, SECONDS)
 }
 
-/// `206 kB`.
+/// A size, such as `206 kB`.
 pub fn bytes(count: u64) -> String {
     with_unit(to_f64(count), BYTES)
 }
 
-/// A window as people write it: `64 KiB` where it is a multiple of 1024, else `65535 bytes`.
+/// A window: `64 KiB` for a multiple of 1024, else `65535 bytes`.
 pub fn window(count: u64) -> String {
     match count {
         0 => "0 bytes".to_owned(),
@@ -76,7 +78,7 @@ pub fn window(count: u64) -> String {
     }
 }
 
-/// `98.3 %`: a share of one as percent.
+/// A share of one as percent: `98.3 %`.
 pub fn percent(share: f64) -> String {
     format!("{} %", number(share * 100.0))
 }
@@ -94,7 +96,7 @@ pub fn grouped(count: u64) -> String {
     text
 }
 
-/// `value` formatted, or a dash for none.
+/// `value` formatted, or a dash for `None`.
 pub fn or_dash<T>(value: Option<T>, format: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), format)
 }

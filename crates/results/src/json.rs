@@ -1,7 +1,9 @@
-//! JSON for programs that does no harm on a terminal: exact, with every hidden character as `\u009b`.
+//! JSON for programs that is harmless on a terminal: exact, with every hidden character as
+//! `\u009b`.
 //!
-//! RFC 8259 lets any character of a string be written so. serde_json does it for the control characters below 32; terminals obey those
-//! of C1 as well, and bidirectional controls reorder a line.
+//! RFC 8259 allows this form for any character of a string. serde_json uses it for control
+//! characters below 32; terminals also interpret those of C1, and bidirectional controls reorder a
+//! line.
 
 use std::io::{self, Write};
 
@@ -12,15 +14,15 @@ use serde_json::ser::{CharEscape, CompactFormatter, Formatter, PrettyFormatter, 
 /// Writes `value` indented by two, and a line feed.
 ///
 /// # Errors
-/// Those of `to`; a map whose keys are no text.
+/// Errors of `to`; a map with keys that are not text.
 pub fn write_pretty(value: &impl Serialize, to: impl Write) -> io::Result<()> {
     write(value, PrettyFormatter::new(), to)
 }
 
-/// Writes `value` on a line of its own.
+/// Writes `value` on one line.
 ///
 /// # Errors
-/// Those of `to`; a map whose keys are no text.
+/// Errors of `to`; a map with keys that are not text.
 pub fn write_line(value: &impl Serialize, to: impl Write) -> io::Result<()> {
     write(value, CompactFormatter, to)
 }
@@ -28,7 +30,7 @@ pub fn write_line(value: &impl Serialize, to: impl Write) -> io::Result<()> {
 /// The text of [`write_pretty`].
 ///
 /// # Panics
-/// A map whose keys are no text.
+/// A map with keys that are not text.
 #[must_use]
 pub fn pretty(value: &impl Serialize) -> String {
     let mut text = Vec::new();
@@ -41,10 +43,10 @@ fn write(value: &impl Serialize, layout: impl Formatter, mut to: impl Write) -> 
     to.write_all(b"\n")
 }
 
-/// Another formatter's layout; hidden characters of strings are escaped.
+/// The layout of another formatter, with escaped hidden characters in strings.
 struct Visible<F>(F);
 
-/// Hands calls on to the layout.
+/// Forwards calls to the layout.
 macro_rules! as_the_layout {
     ($($name:ident($($argument:ident: $type:ty),*);)*) => {$(
         fn $name<W: ?Sized + Write>(&mut self, to: &mut W, $($argument: $type),*) -> io::Result<()> {

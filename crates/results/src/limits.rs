@@ -1,9 +1,10 @@
-//! What held a flow back, in words, drawn from what was measured: the sender's own account of what it waited for, how busy links
-//! were, and how long packets and ACKs stood in their queues.
+//! The limit of a flow, in words, inferred from measurements: the sender's own account of its
+//! waiting, the utilisation of links, and the queueing delays of packets and ACKs.
 //!
-//! A sender that is limited by its receive window delivers window / round trip. Means of waits are taken over packets: each byte of
-//! a window waits one round trip, so the mean round trip of packets times the mean rate is the window (Little's law), through a phase in
-//! which the queue grows too.
+//! A sender that is limited by its receive window delivers window / round trip. Mean delays are
+//! taken over packets: each byte of a window waits one round trip, so the mean round trip of
+//! packets times the mean rate is the window (Little's law), also in a phase in which the queue
+//! grows.
 
 use lastmile_model::{Network, Source};
 
@@ -13,50 +14,50 @@ use crate::phases::Interval;
 use crate::policing;
 use crate::schema::{PhaseLink, Shares};
 
-/// A link at least this busy is full.
+/// The utilisation from which a link counts as full.
 const FULL: f64 = 0.95;
-/// ACKs fill a link if at least this share of its packets are pure ACKs.
+/// The share of pure ACKs among a link's packets from which ACKs alone fill it.
 const ACKS_ALONE: f64 = 0.9;
-/// A queue that makes up this share of the round trip is worth telling.
+/// The least share of a queue in the round trip that is reported.
 const WORTH_TELLING: f64 = 0.1;
 
-/// What is known of a flow in a phase.
+/// The measurements of a flow in a phase.
 pub(crate) struct Case<'a> {
     pub(crate) network: &'a Network,
     pub(crate) shape: &'a Shape,
     /// Index of its traffic.
     pub(crate) traffic: usize,
-    /// What the phase measured.
+    /// The measurements of the phase.
     pub(crate) interval: &'a Interval,
     /// Links in that phase, in the order of the network.
     pub(crate) links: &'a [PhaseLink],
     /// Shares of the flow's time by cause.
     pub(crate) shares: Shares,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub(crate) retransmissions: u64,
-    /// How many flows had data for a link in the phase.
+    /// The number of flows with data for each link in the phase.
     pub(crate) sharing: &'a [usize],
 }
 
 /// A measured round trip.
 struct RoundTrip {
     mean_s: f64,
-    /// The link whose queue makes up most of it.
+    /// The queue with the largest part of the round trip.
     worst: Option<Wait>,
 }
 
-/// A wait in the queue of one link.
+/// The delay in the queue of one link.
 #[derive(Clone, Copy)]
 struct Wait {
     link: usize,
     mean_s: f64,
     max_s: f64,
-    /// It is ACKs that wait there.
+    /// True if the delay is that of ACKs.
     acks: bool,
 }
 
 impl Case<'_> {
-    /// What held the flow back.
+    /// The limit of the flow.
     pub(crate) fn words(&self) -> String {
         let Some((cause, share)) = self.shares.iter().reduce(|a, b| if b.1 > a.1 { b } else { a }) else {
             return String::new();
@@ -66,7 +67,7 @@ impl Case<'_> {
             "awaiting_ack" => self.awaiting_ack(),
             _ => self.link_or_window(cause),
         };
-        // One cause that held nearly all the time needs no share.
+        // One cause for nearly all the time is given without its share.
         if share >= 0.9 { words } else { format!("{words} ({} of the time)", whole_percent(share)) }
     }
 
@@ -102,12 +103,14 @@ impl Case<'_> {
         window
     }
 
-    /// `receive window 64 KiB / round trip 3.2 s, of which 3.1 s is the queue of link up, where ACKs wait`.
+    /// The words for a window limit, such as `receive window 64 KiB / round trip 3.2 s, of which
+    /// 3.1 s is the queue of link up, where ACKs wait`.
     fn window(&self, cause: &str, trip: Option<&RoundTrip>) -> String {
         let trip = trip.map_or_else(String::new, |trip| format!(" / {}", self.trip(trip)));
         match (cause, self.shape.tcp) {
             ("receive_window", Some(tcp)) => {
-                // The receiver holds its ACK back until that many segments have come, which the window never lets through.
+                // The receiver delays its ACK until it has this number of segments, which the
+                // window never allows.
                 let held = if tcp.segments_per_ack > 1 && tcp.window < tcp.segments_per_ack * self.shape.payload {
                     let segments = tcp.segments_per_ack;
                     format!("; it is under {segments} full segments, so that ACKs also wait for the delayed-ACK timer")
@@ -142,7 +145,8 @@ impl Case<'_> {
         )
     }
 
-    /// The empty path's round trip and the mean wait in each queue on the way; `None` if no packet of its kind left some queue.
+    /// The empty path's round trip plus the mean delay in each queue of the path; `None` if no
+    /// packet of its kind left some queue.
     fn round_trip(&self) -> Option<RoundTrip> {
         self.shape.tcp?;
         let wait = |link: usize, acks: bool| {
@@ -151,8 +155,9 @@ impl Case<'_> {
             let max_s = format::to_f64(waits.max_ns) / 1e9;
             let mut mean_s = waits.mean_s()?;
             if acks && bounds::regulates_acks(&self.network.links[link].queue) {
-                // One ACK stands for many, and fewer come the longer they wait: the mean over ACKs tells too little. What all
-                // packets wait is near it where ACKs queue among them, and where they do not no ACK waits long.
+                // One ACK acknowledges many segments, and longer delays leave fewer ACKs: the mean
+                // over ACKs is too low. The delay of all packets is close to it where ACKs queue
+                // among them, and otherwise no ACK waits long.
                 mean_s = mean_s.max(all.mean_s()?.min(max_s));
             }
             Some(Wait { link, mean_s, max_s, acks })
@@ -176,14 +181,14 @@ impl Case<'_> {
         format::percent(self.utilisation(link).min(1.0))
     }
 
-    /// The share of a link's rate that was used; of its shaper's rate where it has one that is slower.
+    /// The used share of a link's rate, or of its shaper's rate if that is lower.
     fn utilisation(&self, link: usize) -> f64 {
         let of_wire = self.links[link].utilisation.unwrap_or(0.0);
         let wire_bps = self.network.links[link].rate.map(|rate| format::to_f64(rate.as_bps()));
         wire_bps.zip(self.shaper_bps(link)).map_or(of_wire, |(wire, shaper)| of_wire * wire / shaper)
     }
 
-    /// The rate of the shaper in front of a link, where it is slower than the link.
+    /// The rate of the shaper in front of a link, if it is below the link's.
     fn shaper_bps(&self, link: usize) -> Option<f64> {
         let link = &self.network.links[link];
         let rate = policing::shaped_to(&link.queue).filter(|shaper| link.rate.is_none_or(|rate| *shaper < rate))?;

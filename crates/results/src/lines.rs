@@ -1,4 +1,5 @@
-//! Access lines that share a DSLAM: what each got, and how evenly (Jain, Chiu, Hawe 1984; as Phanse 2000, table 5.12).
+//! Access lines that share a DSLAM: their goodputs, and the fairness among them (Jain, Chiu, Hawe
+//! 1984; as Phanse 2000, table 5.12).
 
 use lastmile_model::outcome::{FlowOutcome, Outcome};
 use lastmile_model::{AccessLine, Network};
@@ -7,12 +8,12 @@ use lastmile_theory::fairness::jain;
 use crate::format::to_f64;
 use crate::schema::{Line, LineFairness, Link};
 
-/// A row for each of several lines; none for one alone, whose flows say it all.
+/// One row for each of several lines; none for a single line, whose flows say everything.
 pub(crate) fn lines(network: &Network, outcome: &Outcome, links: &[Link]) -> Vec<Line> {
     if network.lines.len() < 2 {
         return Vec::new();
     }
-    // Delivered bytes by link, one pass over the flows however many lines there are.
+    // Delivered bytes by link, in one pass over the flows for any number of lines.
     let mut bytes = vec![0_u64; network.links.len()];
     for flow in &outcome.flows {
         flow.data_path.iter().for_each(|link| bytes[*link] += flow.bytes_delivered);
@@ -33,17 +34,18 @@ pub(crate) fn lines(network: &Network, outcome: &Outcome, links: &[Link]) -> Vec
     network.lines.iter().map(row).collect()
 }
 
-/// True of a flow whose data goes to the client of a line.
+/// True for a flow whose data go to the client of a line.
 fn goes_down(network: &Network, flow: &FlowOutcome) -> bool {
     network.lines.iter().any(|line| flow.data_path.contains(&line.down))
 }
 
-/// Payload that the source of a flow sent: what arrived, by as much more as packets were sent than arrived.
+/// Payload sent by the source of a flow: the delivered bytes, scaled by the packets sent per packet
+/// received.
 fn sent_bytes(flow: &FlowOutcome) -> f64 {
     to_f64(flow.bytes_delivered) * to_f64(flow.data_packets) / to_f64(flow.data_packets_received.max(1))
 }
 
-/// How evenly `lines` shared in each direction in which any got something.
+/// The fairness among `lines` in each direction with any goodput.
 pub(crate) fn fairness(lines: &[Line]) -> Vec<LineFairness> {
     let index = |direction: &str, goodput: fn(&Line) -> f64| {
         let jain_index = jain(lines.iter().map(goodput))?;

@@ -1,8 +1,10 @@
-//! `series.parquet`: every sample as a row of (time_s, series, entity, value), the long form that data frames like.
+//! `series.parquet`: every sample as a row of (time_s, series, entity, value), the long form for
+//! data frames.
 //!
-//! Written with the column writers of the `parquet` crate alone, without Arrow: four columns need no table engine. Rows come in the
-//! order of the series given, by time within each; names are dictionary-encoded; pages are compressed with Snappy. The bytes
-//! depend on the samples only: the file holds no date and no name of a machine.
+//! The column writers of the `parquet` crate suffice for four columns; Arrow is not used. Rows are
+//! in the order of the given series, by time within each. Names are dictionary-encoded, pages
+//! compressed with Snappy. The bytes depend only on the samples: the file has no date and no name
+//! of a machine.
 //!
 //! Cost: memory for one row group of at most [`ROWS_A_GROUP`] rows.
 
@@ -22,7 +24,7 @@ use parquet::schema::types::ColumnPath;
 
 use crate::series::{self, Series};
 
-/// Rows of a row group.
+/// The most rows of a row group.
 pub const ROWS_A_GROUP: usize = 1 << 20;
 
 const SCHEMA: &str = "message series {
@@ -35,15 +37,15 @@ const SCHEMA: &str = "message series {
 /// Writes all samples of `series` to `out` as a Parquet file.
 ///
 /// # Errors
-/// What `out` reports.
+/// Errors of `out`.
 pub fn write(series: &[Series], out: impl Write + Send) -> io::Result<()> {
     write_parquet(series, out).map_err(as_io)
 }
 
-/// Reads every sample of a Parquet file that has the four columns of `series.parquet`, in that order.
+/// Reads every sample of a Parquet file with the four columns of `series.parquet`, in that order.
 ///
 /// # Errors
-/// What `file` reports; a file of other columns.
+/// Errors of `file`; a file with other columns.
 pub fn read(file: File) -> io::Result<Vec<Series>> {
     read_parquet(file).map_err(as_io)
 }
@@ -95,7 +97,8 @@ fn write_parquet(series: &[Series], out: impl Write + Send) -> Result<(), Parque
         .set_writer_version(WriterVersion::PARQUET_2_0)
         .set_compression(Compression::SNAPPY)
         .set_created_by("lastmile".to_owned())
-        // Values hardly ever repeat, so a dictionary of them is only overhead; sorting their bytes by place compresses well.
+        // Values hardly repeat, so a dictionary is only overhead; grouping their bytes by
+        // significance compresses well.
         .set_column_dictionary_enabled(ColumnPath::from("value"), false)
         .set_column_encoding(ColumnPath::from("value"), Encoding::BYTE_STREAM_SPLIT)
         .build();

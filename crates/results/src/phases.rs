@@ -1,4 +1,4 @@
-//! A run cut where the offered traffic changes: what each part measured, and what it is called.
+//! A run divided at changes of the offered traffic: the measurements and the name of each part.
 
 use lastmile_model::outcome::{Loss, Losses, Outcome, Snapshot, Waits};
 use lastmile_model::{Network, Source};
@@ -8,24 +8,24 @@ use lastmile_units::{Duration, Instant};
 use crate::bounds;
 use crate::schema::Shares;
 
-/// What was measured between two snapshots. Lists are by flow, without pings, or by link.
+/// The measurements between two snapshots. Lists are by flow, without pings, or by link.
 #[derive(Clone, Debug)]
 pub(crate) struct Interval {
     pub(crate) from: Instant,
     pub(crate) to: Instant,
     /// Payload bytes delivered.
     pub(crate) bytes: Vec<u64>,
-    /// Time by cause; `None` for what is not TCP.
+    /// Time by limit; `None` for flows without TCP.
     pub(crate) limited: Vec<Option<LimitedTime>>,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub(crate) retransmissions: Vec<u64>,
     /// Bits sent.
     pub(crate) wire_bits: Vec<u64>,
-    /// Waits of packets that left the queue.
+    /// Delays of the packets that left the queue.
     pub(crate) waits: Vec<Waits>,
-    /// The same for pure ACKs alone.
+    /// Delays of the pure ACKs that left the queue.
     pub(crate) ack_waits: Vec<Waits>,
-    /// Packets dropped, the flow of each by its index in [`Outcome::flows`].
+    /// Dropped packets; flows are indices into [`Outcome::flows`].
     pub(crate) losses: Losses,
 }
 
@@ -41,7 +41,7 @@ impl Interval {
         self.ack_waits[link].packets as f64 / (self.waits[link].packets.max(1)) as f64
     }
 
-    /// Adds the part that follows.
+    /// Adds the following part.
     fn join(&mut self, next: Self) {
         self.to = next.to;
         add_each(&mut self.bytes, &next.bytes);
@@ -96,7 +96,7 @@ fn joined(one: LimitedTime, other: LimitedTime) -> LimitedTime {
     }
 }
 
-/// `losses` of flows, each under its index in [`Outcome::flows`]; those of pings are left out.
+/// The `losses` of flows, by index into [`Outcome::flows`]; those of pings are omitted.
 pub(crate) fn of_flows(losses: &[(Loss, u64)], places: &[usize]) -> Losses {
     let of_flow = |(loss, count): &(Loss, u64)| {
         let flow = places.binary_search(&loss.flow).ok()?;
@@ -114,11 +114,12 @@ fn less(new: LimitedTime, old: LimitedTime) -> LimitedTime {
     }
 }
 
-/// Most parts of a run. Of more the shortest are joined to the shorter of their neighbours: a run in which 48 flows start one after another
-/// has no 48 phases that a reader could tell apart.
+/// The most parts of a run. Beyond it the shortest parts are merged with the shorter of their
+/// neighbours: 48 flows that start one after another do not make 48 readable phases.
 const MOST_PARTS: usize = 12;
 
-/// The parts of a run, in order. Snapshots at one time, as of two sources that start together, leave no part between them.
+/// The parts of a run, in order. Snapshots at one time, as of two sources that start together, have
+/// no part between them.
 pub(crate) fn intervals(network: &Network, outcome: &Outcome) -> Vec<Interval> {
     let places = places(network);
     let between = outcome.snapshots.windows(2).map(|pair| Interval::between(&pair[0], &pair[1], &places));
@@ -134,7 +135,7 @@ pub(crate) fn intervals(network: &Network, outcome: &Outcome) -> Vec<Interval> {
     parts
 }
 
-/// Where each flow stands in the lists of a snapshot, which count pings as well.
+/// Index of each flow in the lists of a snapshot, which include pings.
 pub(crate) fn places(network: &Network) -> Vec<usize> {
     let mut places = Vec::new();
     let mut next = 0;
@@ -148,10 +149,11 @@ pub(crate) fn places(network: &Network) -> Vec<usize> {
     places
 }
 
-/// What each part is called: after what runs in it beside what runs all the time.
+/// The name of each part, after the traffic that runs in it in addition to the traffic of the whole
+/// run.
 ///
-/// `during upload`, or `during upload, voice`; where nothing comes on top, `before upload` or `after upload`. Names that would
-/// come twice are numbered.
+/// `during upload`, or `during upload, voice`; without additional traffic `before upload` or
+/// `after upload`. Repeated names are numbered.
 pub(crate) fn names(network: &Network, outcome: &Outcome, parts: &[Interval]) -> Vec<String> {
     let all: Vec<Vec<usize>> = parts
         .iter()
@@ -163,17 +165,17 @@ pub(crate) fn names(network: &Network, outcome: &Outcome, parts: &[Interval]) ->
     let always = |index: &usize| all.iter().all(|active| active.contains(index));
     let extra: Vec<Vec<usize>> =
         all.iter().map(|active| active.iter().copied().filter(|index| !always(index)).collect()).collect();
-    let told = |indices: &[usize]| told(network, indices);
+    let joined = |indices: &[usize]| names_of(network, indices);
     let mut names: Vec<String> = Vec::new();
     for (number, active) in extra.iter().enumerate() {
         let later = || extra[number + 1..].iter().find(|active| !active.is_empty());
         let earlier = || extra[..number].iter().rev().find(|active| !active.is_empty());
         let name = if !active.is_empty() {
-            format!("during {}", told(active))
+            format!("during {}", joined(active))
         } else if let Some(next) = later() {
-            format!("before {}", told(next))
+            format!("before {}", joined(next))
         } else if let Some(last) = earlier() {
-            format!("after {}", told(last))
+            format!("after {}", joined(last))
         } else {
             "whole run".to_owned()
         };
@@ -182,7 +184,7 @@ pub(crate) fn names(network: &Network, outcome: &Outcome, parts: &[Interval]) ->
     numbered(&names)
 }
 
-/// Pings too set a phase apart when they start or stop.
+/// Starts and stops of pings divide phases too.
 fn is_active(network: &Network, outcome: &Outcome, index: usize, part: &Interval) -> bool {
     let traffic = &network.traffic[index];
     if matches!(traffic.source, Source::Ping { .. }) {
@@ -191,7 +193,7 @@ fn is_active(network: &Network, outcome: &Outcome, index: usize, part: &Interval
     bounds::active(network, outcome, index, (part.from, part.to)) > 0
 }
 
-fn told(network: &Network, indices: &[usize]) -> String {
+fn names_of(network: &Network, indices: &[usize]) -> String {
     const MOST: usize = 3;
     let names: Vec<&str> = indices.iter().take(MOST).map(|index| network.traffic[*index].name.as_str()).collect();
     match indices.len().saturating_sub(MOST) {
@@ -209,7 +211,7 @@ fn numbered(names: &[String]) -> Vec<String> {
     numbered
 }
 
-/// The shares of a sender's time by cause; none for no time at all.
+/// The shares of a sender's time by limit; all empty if the time is zero.
 pub(crate) fn shares(limited: &LimitedTime) -> Shares {
     let total = limited.total();
     if total.is_zero() {

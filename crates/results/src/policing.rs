@@ -1,4 +1,5 @@
-//! Policers, contracts and shapers as causes: who dropped packets of a flow because a bucket was empty, and which rate a queue keeps to.
+//! Policers, contracts and shapers as causes: the buckets whose lack of tokens dropped a flow's
+//! packets, and the rate to which a queue shapes.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +16,10 @@ use lastmile_units::BitRate;
 
 use crate::format;
 
-/// Which policers dropped packets of a flow, how many, and the rate that each enforces. `None`: no policer dropped any.
+/// The policers that dropped packets of a flow, the number of packets, and the enforced rates.
+/// `None` without such drops.
 ///
-/// `member` is the flow's number within its traffic, which decides its virtual channel.
+/// `member` is the flow's number within its traffic, which determines its virtual channel.
 pub(crate) fn words<'a>(
     network: &Network,
     (traffic, member): (usize, usize),
@@ -29,9 +31,9 @@ pub(crate) fn words<'a>(
             policed.entry(policer).or_default()[usize::from(loss.back)] += count;
         }
     }
-    let told: Vec<String> =
+    let policers: Vec<String> =
         policed.into_iter().map(|(policer, counts)| format!("{policer} drops {}", counted(counts))).collect();
-    (!told.is_empty()).then(|| told.join("; "))
+    (!policers.is_empty()).then(|| policers.join("; "))
 }
 
 fn counted([data, back]: [u64; 2]) -> String {
@@ -72,10 +74,11 @@ fn policer(network: &Network, (traffic, member): (usize, usize), loss: &Loss) ->
     }
 }
 
-/// The contract whose policer dropped a cell, the rate that was exceeded, and whether the source shapes its cells.
+/// The contract whose policer dropped a cell, the exceeded rate, and whether the source shapes its
+/// cells.
 fn contract(atm: &Atm, (traffic, member): (usize, usize), loss: &Loss) -> String {
     let circuits = atm.circuits.iter().filter(|circuit| (circuit.traffic, circuit.back) == (traffic, loss.back));
-    // Of a path over several VCs the last link is that of the VC that lost the cell.
+    // On a path over several VCs the loss is counted at the last link of the VC that lost the cell.
     let vcs = circuits.filter_map(|circuit| circuit.vcs.get(member % circuit.vcs.len().max(1)));
     let vc = vcs
         .map(|vc| &atm.network.vcs[vc.index()])
@@ -101,7 +104,7 @@ fn shaping(vc: &VcSpec) -> String {
     }
 }
 
-/// The rate of a contract that a drop of this cause is about.
+/// The rate of a contract that a drop of this cause enforces.
 fn limit(contract: &Contract, cause: LossCause) -> Option<String> {
     let (peak, sustainable): (Option<Peak>, Option<(&str, Sustainable)>) = match *contract {
         Contract::Dbr { peak } => (Some(peak), None),
@@ -116,7 +119,8 @@ fn limit(contract: &Contract, cause: LossCause) -> Option<String> {
         LossCause::Cell(CellDrop::PeakRate) => {
             peak.map(|peak| format!("PCR {}, CDVT {}", of(peak.rate), format::seconds(peak.cdvt.as_secs_f64())))
         }
-        // GFR drops the rest of a frame of which a cell exceeded the peak rate or the longest frame.
+        // GFR drops the rest of a frame after a cell that exceeds the peak rate or the longest
+        // frame.
         LossCause::Cell(CellDrop::FrameConformance) => {
             let Contract::Gfr { peak, mfs, .. } = contract else { return None };
             Some(format!("PCR {} or MFS {} cells", of(peak.rate), mfs.as_u64()))
@@ -157,12 +161,13 @@ fn of(rate: BitRate) -> String {
     format::rate(format::to_f64(rate.as_bps()))
 }
 
-/// The rate that a queue keeps to on the wire, whatever its line carries: that of a token bucket, a drain, CAKE, or an HTB.
+/// The rate on the wire to which a queue shapes, on any line: that of a token bucket, a drain,
+/// CAKE, or an HTB.
 pub(crate) fn shaped_to(queue: &Spec) -> Option<BitRate> {
     let own = match queue {
         Spec::Tbf(Over { config: tbf::Config { rate, .. }, .. }) => Some(*rate),
         Spec::Drain(Over { config, .. }) => config.share.of_rate(config.line),
-        // Of another link layer its bytes are not those of this wire.
+        // With another link layer its bytes differ from those of this wire.
         Spec::Cake(config) if config.link_layer.is_none() => config.bandwidth,
         Spec::Htb(config) => {
             let mut roots = config.tree.classes.iter().filter(|class| class.parent.is_none());

@@ -1,8 +1,9 @@
-//! The files of a run, read again: `summary.json` and the samples.
+//! Reads the files of a run: `summary.json` and the samples.
 //!
-//! The samples are those of `series.parquet`. Where there is none they are those of `series.csv`, which holds the same four columns as text, under
-//! a line of their names: `time_s,series,entity,value`. Any program can write that, so what something else measured stands beside what lastmile
-//! did. Names and entities are without commas and quotes there.
+//! The samples come from `series.parquet`, or without it from `series.csv`. The latter has the same
+//! four columns as text, under a line of their names: `time_s,series,entity,value`. Any program can
+//! write it, so that other measurements can be compared with lastmile's. Names and entities must
+//! have no commas and quotes.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
@@ -29,10 +30,11 @@ pub struct ReadError {
     pub source: io::Error,
 }
 
-/// The run whose files are in the folder `dir`; its label is the folder's name. Without a file of samples it has none.
+/// The run with files in the folder `dir`, labelled with the folder's name. It has no samples
+/// without a file of samples.
 ///
 /// # Errors
-/// No `summary.json`, or a file that is not as it should be.
+/// No `summary.json`, or an invalid file.
 pub fn read(dir: &Path) -> Result<Run, ReadError> {
     let failed = |path: &Path, source| ReadError { path: path.to_owned(), source };
     let path = dir.join(SUMMARY);

@@ -1,7 +1,8 @@
 //! `report.html`: one file that needs no network and no script, and the pictures in it.
 //!
-//! A report of one run stacks its panels over one axis of time; one of several runs of a scenario draws them into the same panels, a line
-//! a run. Every name that comes from a file is escaped: by maud for the markup, and `finished` shows its hidden characters.
+//! A report of one run stacks its panels over one axis of time. A report of several runs of a
+//! scenario has one line per run in each panel. Every name from a file is escaped: maud escapes the
+//! markup, `finished` the hidden characters.
 
 mod compare;
 mod distribution;
@@ -29,7 +30,7 @@ pub use trade::{Curve, TradeOff, trade_off};
 
 /// The report of one run, or the comparison of several runs of one scenario, as a page of HTML.
 ///
-/// Runs are told by [`Run::label`]; the first is the one that others are compared with. Empty for no runs.
+/// [`Run::label`] identifies the runs; the others are compared with the first. Empty for no runs.
 #[must_use]
 pub fn page(runs: &[Run]) -> String {
     match runs {
@@ -64,9 +65,10 @@ fn document(first: &Summary, body: &Markup) -> String {
     finished(page)
 }
 
-/// One picture of several runs side by side, or of one: the panels of `series`, by name, as a drawing that stands alone.
+/// One picture of several runs side by side, or of one: the panels of `series`, by name, as a
+/// self-contained drawing.
 ///
-/// Meant for README files and slides: it follows the reader's light or dark setting, and needs nothing beside it.
+/// Meant for README files and slides: it follows the reader's light or dark setting.
 #[must_use]
 pub fn figure(runs: &[Run], series: &[&str]) -> String {
     const GAP: f64 = 24.0;
@@ -80,13 +82,15 @@ pub fn figure(runs: &[Run], series: &[&str]) -> String {
     let width = (frame.width + GAP) * runs.len() as f64 - GAP;
     let (outer_width, outer_height) = (width + 2.0 * GAP, height + top + GAP * 2.0 + 16.0);
     let drawing = html! {
-        svg.plot xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (coordinate(outer_width)) " " (coordinate(outer_height)) }
+        svg.plot xmlns="http://www.w3.org/2000/svg" viewBox={
+            "0 0 " (coordinate(outer_width)) " " (coordinate(outer_height)) }
             width=(coordinate(outer_width)) height=(coordinate(outer_height)) role="img" {
             title { (first.summary.scenario) }
             style { (PreEscaped(style::standalone())) }
             rect.ground width="100%" height="100%" {}
             @for (number, (run, panels)) in runs.iter().zip(&columns).enumerate() {
-                g transform={ "translate(" (coordinate(GAP + number as f64 * (frame.width + GAP))) " " (coordinate(GAP)) ")" } {
+                g transform={ "translate(" (coordinate(GAP + number as f64 * (frame.width + GAP))) " "
+                    (coordinate(GAP)) ")" } {
                     @if runs.len() > 1 { text.heading x="0" y="14" { (run.label) } }
                     (stack(panels, &frame_of(run, &frame), top))
                 }
@@ -100,14 +104,15 @@ pub fn figure(runs: &[Run], series: &[&str]) -> String {
 /// A column of [`figure_of_lines`]: a line, and its runs.
 #[derive(Clone, Debug)]
 pub struct Column {
-    /// What stands above it.
+    /// The heading of the column.
     pub heading: String,
-    /// The runs, a curve each.
+    /// The runs, one curve each.
     pub runs: Vec<Run>,
 }
 
-/// One picture of the same runs on several lines: for each line a column, and in it the panels of these titles, such as
-/// `Goodput of download`, with a curve a run. It stands alone, and follows the reader's light or dark setting: for README files and slides.
+/// One picture of the same runs on several lines: one column per line, with the panels of these
+/// titles, such as `Goodput of download`, and one curve per run. It is self-contained and follows
+/// the reader's light or dark setting: for README files and slides.
 #[must_use]
 pub fn figure_of_lines(lines: &[Column], titles: &[&str]) -> String {
     const GAP: f64 = 24.0;
@@ -145,7 +150,8 @@ pub fn figure_of_lines(lines: &[Column], titles: &[&str]) -> String {
     })
 }
 
-/// The text of a page or drawing. XML has no control characters at all, and bidirectional controls reorder what stands around a name.
+/// The text of a page or drawing. XML allows no control characters, and bidirectional controls
+/// reorder the text around a name.
 fn finished(markup: Markup) -> String {
     match shown::file(&markup.0) {
         Cow::Borrowed(_) => markup.into_string(),
@@ -163,7 +169,7 @@ fn stack(panels: &[Panel], frame: &Frame, top: f64) -> Markup {
     }
 }
 
-/// Panels as drawings of their own, so that a page may break between them.
+/// Panels as separate drawings, so that a page may break between them.
 fn drawings(panels: &[Panel], frame: &Frame) -> Markup {
     html! {
         @for (row, panel) in panels.iter().enumerate() {
@@ -226,13 +232,13 @@ fn caption(summary: &Summary) -> Markup {
     html! { p.caption { (caption_text(summary)) } }
 }
 
-/// Scenario, seed, version: what one needs to get the same picture again.
+/// The inputs that reproduce a picture: scenario, seed, version.
 fn caption_text(summary: &Summary) -> String {
     caption_with(std::slice::from_ref(&summary), summary.inputs.set.iter())
 }
 
-/// The same for several runs: the overrides that all of them share, and what sets them apart, as `key = one, another` where
-/// they are called after their values.
+/// The caption of several runs: the overrides that all share, and the differing ones as
+/// `key = one, another` if runs are named after their values.
 fn shared_caption(runs: &[Run]) -> String {
     let Some((first, others)) = runs.split_first() else { return String::new() };
     let shared =
@@ -244,12 +250,12 @@ fn shared_caption(runs: &[Run]) -> String {
     caption_with(&summaries, first.summary.inputs.set.iter().filter(shared).chain(&varied))
 }
 
-/// The keys in which runs differ, such as `access.policy`; none where that is not known.
+/// The keys in which runs differ, such as `access.policy`; empty if unknown.
 fn varied(runs: &[Run]) -> Vec<&str> {
     let mut keys: Vec<&str> = Vec::new();
     for set in runs.iter().flat_map(|run| &run.own) {
         let key = set.split_once('=').map_or(set.as_str(), |(key, _)| key);
-        // What all of them set alike is no difference.
+        // An override common to all runs is no difference.
         if !keys.contains(&key) && !runs.iter().all(|run| run.own.contains(set)) {
             keys.push(key);
         }
@@ -257,7 +263,8 @@ fn varied(runs: &[Run]) -> Vec<&str> {
     keys
 }
 
-/// `key = value, value` for each of `keys`, where runs are named by the values that they set; `None` where a run has a name of its own, as cases do.
+/// `key = value, value` for each of `keys`, if runs are named by the values that they set; `None`
+/// if a run has another name, as a case has.
 fn named_values(runs: &[Run], keys: &[&str]) -> Option<Vec<String>> {
     let values = |run| -> Option<Vec<&str>> {
         let Run { label, own, .. }: &Run = run;
@@ -276,7 +283,8 @@ fn named_values(runs: &[Run], keys: &[&str]) -> Option<Vec<String>> {
     Some(keys.iter().enumerate().map(of).collect())
 }
 
-/// Of `summaries`, at least one; a seed or length that is not that of all of them is left out.
+/// The caption of at least one of `summaries`; a seed or length that differs between them is
+/// omitted.
 fn caption_with<'a>(summaries: &[&Summary], set: impl Iterator<Item = &'a String>) -> String {
     let summary = summaries[0];
     let seed = format!(" · seed {}", summary.seed);

@@ -1,20 +1,21 @@
-//! The shape of a result: what `summary.json` and `--json` hold, field by field.
+//! The schema of a result: the fields of `summary.json` and `--json`.
 //!
-//! One shape for simulated, live and analysed runs. Names carry their units: `_s`, `_bps`, `_bytes`, `_bits`, `_packets`. A field
-//! that has no value is `null`, never a stand-in number, and never absent. Nothing here depends on the machine that ran it, except
-//! [`Timing`], which only [`Document`] holds. The page `docs/reference/results.md` documents each key for users.
+//! Simulated, live and analysed runs share one schema. Names carry their units: `_s`, `_bps`,
+//! `_bytes`, `_bits`, `_packets`. A field without a value is `null`, never a substitute number, and
+//! never absent. Only [`Timing`], in [`Document`], depends on the machine. The page
+//! `docs/reference/results.md` documents each key for users.
 //!
 //! Maps are ordered by key and lists by the order of the scenario, so equal runs give equal bytes.
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `flow.rs`, `probe.rs` | what each flow got; pings and pages |
-//! | `link.rs`, `conservation.rs` | what each link did; where every byte went |
-//! | `phase.rs` | the same in the parts of a run |
+//! | `flow.rs`, `probe.rs` | flows; pings and pages |
+//! | `link.rs`, `conservation.rs` | links; the account of all bytes |
+//! | `phase.rs` | flows, links and pings in the parts of a run |
 //! | `stream.rs` | delays from end to end, calls, service classes |
-//! | `sharing.rs` | how evenly flows and lines shared |
-//! | `cells.rs` | what became of cells |
-//! | `document.rs` | all of it as text |
+//! | `sharing.rs` | fairness among flows and lines |
+//! | `cells.rs` | cells |
+//! | `document.rs` | the result as text |
 
 mod cells;
 mod conservation;
@@ -42,7 +43,7 @@ pub use self::probe::{Distribution, PageResponse, Pages, Probe, RoundTrip};
 pub use self::sharing::{Fairness, Line, LineFairness};
 pub use self::stream::{DatagramClass, Datagrams, OneWay, Voice, Y1541};
 
-/// Which clock drove the datapath.
+/// The clock that drove the datapath.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Clock {
@@ -66,43 +67,44 @@ pub struct Summary {
     pub duration_s: f64,
     /// Events that the simulator handled; zero with the monotonic clock.
     pub events: u64,
-    /// Which clock drove it.
+    /// The clock of the run.
     pub clock: Clock,
-    /// What the user gave.
+    /// The user's inputs.
     pub inputs: Inputs,
-    /// What the flows are bounded by, where that is not the access line, a sentence each.
+    /// The limits of flows other than the access line, one sentence each.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// Flows of one kind and direction together.
+    /// Flows by kind and direction.
     #[serde(default)]
     pub groups: Vec<Group>,
-    /// A row a flow, in the order of the scenario.
+    /// One row per flow, in the order of the scenario.
     pub flows: Vec<Flow>,
-    /// A row a link and direction.
+    /// One row per link and direction.
     pub links: Vec<Link>,
-    /// A row a ping.
+    /// One row per ping.
     pub probes: Vec<Probe>,
-    /// A row a code point and direction of datagrams.
+    /// One row per code point and direction of datagrams.
     #[serde(default)]
     pub datagram_classes: Vec<DatagramClass>,
-    /// A row a web traffic, its users together.
+    /// One row per web traffic, for all its users.
     pub pages: Vec<Pages>,
-    /// The run cut where the offered traffic changes.
+    /// The parts of the run between changes of the offered traffic.
     pub phases: Vec<Phase>,
-    /// How evenly flows of one direction shared, a row a direction that has at least two TCP flows.
+    /// Fairness among the flows of one direction, one row per direction with at least two TCP
+    /// flows.
     pub fairness: Vec<Fairness>,
-    /// A row an access line, where several share a DSLAM.
+    /// One row per access line, if several share a DSLAM.
     pub lines: Vec<Line>,
-    /// How evenly lines shared, a row a direction in which any of them got something.
+    /// Fairness among lines, one row per direction with any goodput.
     pub line_fairness: Vec<LineFairness>,
-    /// Where every byte went.
+    /// The account of all bytes.
     pub conservation: Conservation,
-    /// What became of cells, where links carry cells.
+    /// The results of cells; `null` without links that carry cells.
     #[serde(default)]
     pub atm: Option<Atm>,
 }
 
-/// What the user gave, as far as it decides the result.
+/// The user's inputs that determine the result.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Inputs {
     /// File name of the scenario, without its folder.

@@ -1,4 +1,4 @@
-//! The same runs with several seeds: a mean and its 95 % confidence interval for each measure of each phase.
+//! Runs with several seeds: a mean and its 95 % confidence interval for each measure of each phase.
 
 use lastmile_theory::interval::Mean;
 use serde::Serialize;
@@ -6,19 +6,19 @@ use serde::Serialize;
 use crate::Run;
 use crate::tabular::{self, Value};
 
-/// The runs that differ by their seed alone.
+/// Runs that differ only by seed.
 #[derive(Clone, Debug)]
 pub struct Seeded {
-    /// What tells them from other runs; empty where there are no others.
+    /// Name among the compared sets of runs; empty for a single one.
     pub label: String,
     /// One run for each seed.
     pub runs: Vec<Run>,
 }
 
-/// The measures of the runs that differ by their seed alone, as `--json` prints them.
+/// The measures of runs that differ only by seed, in the form of `--json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Means<'a> {
-    /// What tells these runs from others; empty where there are no others.
+    /// Name among the compared sets of runs; empty for a single one.
     pub label: &'a str,
     /// Every measure.
     pub measures: Vec<Measure>,
@@ -29,7 +29,7 @@ pub struct Means<'a> {
 pub struct Measure {
     /// Name of the phase.
     pub phase: String,
-    /// What was measured, such as `download: goodput`.
+    /// The measure, such as `download: goodput`.
     pub name: String,
     /// `bps`, `s`, or `share`.
     pub unit: &'static str,
@@ -42,7 +42,7 @@ pub struct Measure {
 }
 
 impl Seeded {
-    /// Every measure of the runs, in the order in which a table shows them.
+    /// Every measure of the runs, in the order of the table.
     #[must_use]
     pub fn measures(&self) -> Vec<Measure> {
         tabular::measured(&self.runs).into_iter().filter_map(|(phase, name, values)| of(phase, name, &values)).collect()

@@ -1,13 +1,13 @@
-//! Samples over time: what the plots and `series.parquet` are made of.
+//! Samples over time, the basis of plots and `series.parquet`.
 
-/// Samples of one quantity of one thing, in order of time.
+/// Samples of one quantity of one flow, link or probe, in order of time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Series {
-    /// What is sampled, with its unit: `queue_bytes`, `cwnd_bytes`, `goodput_bps`, `rtt_s`.
+    /// The quantity with its unit: `queue_bytes`, `cwnd_bytes`, `goodput_bps`, `rtt_s`.
     pub name: String,
-    /// The flow, link or probe that it is sampled of.
+    /// The flow, link or probe.
     pub entity: String,
-    /// Seconds since the begin of the run, and the value.
+    /// Seconds since the start of the run, and the value.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -21,7 +21,7 @@ impl From<&lastmile_model::outcome::Series> for Series {
     }
 }
 
-/// Adds a sample to the series of this name and entity, which is the last of `all` or else a new one.
+/// Adds a sample to the last series of `all` if it has this name and entity, or else to a new one.
 pub(crate) fn push(all: &mut Vec<Series>, (name, entity): (&str, &str), sample: (f64, f64)) {
     match all.last_mut() {
         Some(last) if last.name == name && last.entity == entity => last.points.push(sample),

@@ -1,4 +1,5 @@
-//! From what a simulation leaves to the one result schema: flows, probes and totals here, links and phases in files of their own.
+//! From the outcome of a simulation to the result schema. Flows, probes and totals are in this
+//! file, links and phases in files of their own.
 
 mod groups;
 mod links;
@@ -30,14 +31,14 @@ use crate::schema::{
     Clock, Conservation, ConservedPackets, Fairness, Flow, Inputs, Pages, Phase, Probe, Shares, Summary,
 };
 
-/// What a summary tells beside what was simulated.
+/// Inputs of a summary in addition to the simulation.
 #[derive(Clone, Debug, Default)]
 pub struct Origin {
     /// Name of the scenario.
     pub scenario: String,
     /// Version of the program.
     pub version: String,
-    /// What the user gave.
+    /// The user's inputs.
     pub inputs: Inputs,
 }
 
@@ -78,26 +79,26 @@ pub fn summarise(origin: &Origin, network: &Network, outcome: &Outcome) -> Summa
     summary
 }
 
-/// What several parts of the summary need.
+/// Intermediate results that several parts of the summary need.
 struct Run<'a> {
     network: &'a Network,
     outcome: &'a Outcome,
     /// By traffic; `None` for pings.
     shapes: Vec<Option<Shape>>,
     parts: Vec<Interval>,
-    /// What bounds the flows, by traffic.
+    /// The bounds of the flows, by traffic.
     limits: Vec<Limits>,
     /// Fair shares by phase and traffic.
     fair: Vec<Vec<Option<Bound>>>,
-    /// By traffic: the rows of very many flows share them.
+    /// Names by traffic, shared by the rows of its flows.
     names: Vec<Names>,
     /// By traffic: the index of its first flow.
     firsts: Vec<usize>,
-    /// Packets dropped over the run, the flow of each by its index in [`Outcome::flows`].
+    /// Packets dropped over the run; flows are indices into [`Outcome::flows`].
     losses: Losses,
 }
 
-/// What the rows of one traffic have in common.
+/// Names that the rows of one traffic share.
 #[derive(Clone, Default)]
 struct Names {
     direction: Arc<str>,
@@ -136,7 +137,7 @@ impl<'a> Run<'a> {
         let mut latest = None;
         let mut firsts = vec![0; network.traffic.len()];
         for (index, flow) in outcome.flows.iter().enumerate() {
-            // The flows of one traffic stand together.
+            // The flows of one traffic are adjacent.
             if latest.replace(flow.traffic) == Some(flow.traffic) {
                 continue;
             }
@@ -217,7 +218,7 @@ impl<'a> Run<'a> {
         let traffic = &self.network.traffic[probe.traffic];
         let echo = if let Source::Ping { echo, .. } = traffic.source { echo } else { Echo::Icmp };
         let rtt_s = round_trip(probe.replies.iter().map(|(_, took)| *took));
-        // A request whose reply would still have come is not lost.
+        // A request whose reply was still possible is not lost.
         let waited = rtt_s.max.unwrap_or(0.0);
         let end_s = self.outcome.duration.as_secs_f64();
         let unanswered = self.requests(probe).filter(|left| end_s - left.as_secs_f64() > waited).count() as u64;
@@ -235,7 +236,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// When each request of a probe left.
+    /// The times of a probe's requests.
     fn requests(&self, probe: &ProbeOutcome) -> impl Iterator<Item = Instant> {
         let traffic = &self.network.traffic[probe.traffic];
         let interval = match traffic.source {
@@ -245,7 +246,7 @@ impl<'a> Run<'a> {
         (0..probe.sent).map(move |number| probe.start + interval * number)
     }
 
-    /// What held a flow back over its life.
+    /// The limit of a flow over its life, in words.
     fn explanation(&self, (index, flow): (usize, &FlowOutcome), phases: &[Phase]) -> String {
         match (&self.network.traffic[flow.traffic].source, &flow.tcp) {
             (_, None) => self.open_loop(index, flow),
@@ -261,7 +262,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// What waits for nothing is told by what became of it.
+    /// The result of a source that does not wait for the network, in words.
     fn open_loop(&self, index: usize, flow: &FlowOutcome) -> String {
         let source = match self.network.traffic[flow.traffic].source {
             Source::Replay(_) => "a capture",
@@ -278,7 +279,7 @@ impl<'a> Run<'a> {
         )
     }
 
-    /// Until when the flow offered or delivered data.
+    /// The last time at which the flow offered or delivered data.
     fn active_until(&self, flow: &FlowOutcome) -> Instant {
         let end = Instant::ZERO + self.outcome.duration;
         let stop = self.network.traffic[flow.traffic].stop;
@@ -292,7 +293,8 @@ impl<'a> Run<'a> {
         bounds::of_flow((self.network, self.outcome), of, flow, span, whole)
     }
 
-    /// The mean of the flow's fair shares over the phases of its life, and what sets it for the longest time.
+    /// The mean of the flow's fair shares over the phases of its life, and the cause that applied
+    /// longest.
     fn fair_share_over_life(&self, flow: &FlowOutcome) -> Option<Bound> {
         let until = self.active_until(flow);
         let mut times: BTreeMap<&str, (f64, &Bound)> = BTreeMap::new();
@@ -310,21 +312,21 @@ impl<'a> Run<'a> {
     }
 }
 
-/// What held a flow back over its life: the words of its phases, each kind of them once.
+/// The limit of a flow over its life: the words of its phases, without repetition.
 fn explanation(flow: &str, phases: &[Phase]) -> String {
     let in_phases = phases.iter().filter_map(|phase| {
         let flow = phase.flows.iter().find(|other| other.name == flow)?;
         (!flow.explanation.is_empty()).then_some((phase.name.as_str(), flow.explanation.as_str()))
     });
-    let told: Vec<(&str, &str)> = in_phases.collect();
-    match told.as_slice() {
+    let explained: Vec<(&str, &str)> = in_phases.collect();
+    match explained.as_slice() {
         [] => String::new(),
         [(_, words)] => (*words).to_owned(),
         several => several.iter().map(|(phase, words)| format!("{phase}: {words}")).collect::<Vec<_>>().join(". "),
     }
 }
 
-/// What is not TCP waits for nothing but its source.
+/// A source without TCP is limited only by itself.
 const BY_ITS_SOURCE: Shares =
     Shares { application: Some(1.0), awaiting_ack: None, congestion_window: None, receive_window: None };
 
@@ -372,7 +374,7 @@ fn class(dscp: u8) -> String {
     }
 }
 
-/// What the users of each web traffic met.
+/// Results of the users of each web traffic.
 fn pages(network: &Network, outcome: &Outcome) -> Vec<Pages> {
     let web = network.traffic.iter().enumerate().filter(|(_, traffic)| matches!(traffic.source, Source::Web(_)));
     web.map(|(index, traffic)| {
@@ -391,10 +393,11 @@ fn pages(network: &Network, outcome: &Outcome) -> Vec<Pages> {
     .collect()
 }
 
-/// Jain's index for the TCP flows of each direction that has at least two, web users apart (Jain, Chiu, Hawe 1984).
+/// Jain's index for the TCP flows of each direction with at least two, without web users (Jain,
+/// Chiu, Hawe 1984).
 fn fairness(flows: &[Flow]) -> Vec<Fairness> {
     let mut directions: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    // A web user gets what is asked for, which is another with each page.
+    // The goodput of a web user depends on the requested pages.
     for flow in flows.iter().filter(|flow| flow.tcp.is_some() && &*flow.kind != "web") {
         directions.entry(&flow.direction).or_default().push(flow.goodput_bps);
     }
@@ -406,11 +409,12 @@ fn fairness(flows: &[Flow]) -> Vec<Fairness> {
     index.collect()
 }
 
-/// What the table of conservation calls packets that lost a cell; the rows of virtual channels tell why.
+/// The reason for packets with a lost cell in the table of conservation; the rows of virtual
+/// channels have the causes.
 pub(crate) const LOST_CELLS: &str = "lost_cells";
 
 fn conservation(outcome: &Outcome) -> Conservation {
-    let held = &outcome.conservation;
+    let conservation = &outcome.conservation;
     let mut dropped_by_reason = BTreeMap::new();
     for link in &outcome.links {
         for reason in DropReason::ALL {
@@ -427,22 +431,22 @@ fn conservation(outcome: &Outcome) -> Conservation {
         }
     }
     Conservation {
-        sent: held.sent.bytes,
-        created: held.created.bytes,
-        delivered: held.delivered.bytes,
-        dropped: held.dropped.bytes,
-        queued: held.queued.bytes,
-        in_flight: held.in_flight.bytes,
+        sent: conservation.sent.bytes,
+        created: conservation.created.bytes,
+        delivered: conservation.delivered.bytes,
+        dropped: conservation.dropped.bytes,
+        queued: conservation.queued.bytes,
+        in_flight: conservation.in_flight.bytes,
         packets: ConservedPackets {
-            sent: held.sent.packets,
-            created: held.created.packets,
-            delivered: held.delivered.packets,
-            dropped: held.dropped.packets,
-            queued: held.queued.packets,
-            in_flight: held.in_flight.packets,
+            sent: conservation.sent.packets,
+            created: conservation.created.packets,
+            delivered: conservation.delivered.packets,
+            dropped: conservation.dropped.packets,
+            queued: conservation.queued.packets,
+            in_flight: conservation.in_flight.packets,
         },
         dropped_by_reason,
-        holds: held.holds(),
+        holds: conservation.holds(),
     }
 }
 

@@ -1,6 +1,6 @@
-//! The result on a terminal: tables that fit its width, and what limited each flow.
+//! The result on a terminal: tables that fit its width, and the limits of each flow.
 //!
-//! Plain text without escape sequences, whatever names hold: whoever prints may set headings in bold where colour is wanted.
+//! The text has no escape sequences, for any names. A caller may print headings in bold.
 
 use lastmile_text::shown;
 use lastmile_text::table::wrap;
@@ -10,15 +10,15 @@ use crate::schema::{Flow, PhaseFlow, Summary};
 use crate::seeds::Seeded;
 use crate::tabular::{self, Table};
 
-/// Rows of one table; `summary.json` has them all.
+/// The most rows of one table; `summary.json` has them all.
 const MOST_ROWS: usize = 40;
-/// Flows whose limits are told in words.
+/// The most flows whose limits are given in words.
 const MOST_EXPLAINED: usize = 8;
 /// The result of a run for a terminal of `width` columns.
 #[must_use]
 pub fn run(summary: &Summary, width: u16) -> String {
     let mut text = String::new();
-    let mut first = tabular::told_first(summary);
+    let mut first = tabular::worst_or_all(summary);
     first.truncate(MOST_ROWS);
     table(&mut text, &tabular::groups(summary), width);
     table_of(&mut text, &tabular::flows(summary, &first), (first.len(), summary.flows.len()), width);
@@ -55,22 +55,23 @@ pub fn over_seeds(seeded: &[Seeded], width: u16) -> String {
     text
 }
 
-/// Appends a table under its heading, every row of it.
+/// Appends a table under its heading, with every row.
 pub(crate) fn whole(text: &mut String, table: &Table, width: u16) {
     table_with(text, table, (table.rows.len(), table.rows.len()), width);
 }
 
-/// Appends a table under its heading; nothing for a table without rows.
+/// Appends a table under its heading, with at most [`MOST_ROWS`] rows; nothing for a table without
+/// rows.
 fn table(text: &mut String, table: &Table, width: u16) {
     table_of(text, table, (MOST_ROWS, table.rows.len()), width);
 }
 
-/// The same with at most so many rows, of so many in all.
+/// Appends a table with at most `most` of its rows, of `all` in the result.
 fn table_of(text: &mut String, table: &Table, (most, all): (usize, usize), width: u16) {
     table_with(text, table, (all, most), width);
 }
 
-/// The same with at most so many rows.
+/// Appends a table with at most `most` rows, and the number of rows omitted.
 fn table_with(text: &mut String, table: &Table, (all, most): (usize, usize), width: u16) {
     if table.rows.is_empty() {
         return;
@@ -85,7 +86,7 @@ fn table_with(text: &mut String, table: &Table, (all, most): (usize, usize), wid
     }
 }
 
-/// What limited each flow, in words.
+/// The limits of each flow, in words.
 fn explanations(text: &mut String, summary: &Summary, first: &[&Flow], width: u16) {
     if summary.flows.is_empty() {
         return;
@@ -95,13 +96,13 @@ fn explanations(text: &mut String, summary: &Summary, first: &[&Flow], width: u1
         let mut phases: Vec<String> = Vec::new();
         for phase in &summary.phases {
             let same = phase.flows.iter().filter(|other| other.name == flow.name && !other.explanation.is_empty());
-            let told =
+            let sentence =
                 |same: &PhaseFlow| format!("{}, {}: {}", phase.name, format::rate(same.goodput_bps), same.explanation);
-            phases.extend(same.map(told));
+            phases.extend(same.map(sentence));
         }
         if phases.len() > 1 {
             wrap(text, &flow.name, 1, width);
-            phases.iter().for_each(|told| wrap(text, told, 3, width));
+            phases.iter().for_each(|phase| wrap(text, phase, 3, width));
         } else {
             let why = if flow.explanation.is_empty() { "not known" } else { &flow.explanation };
             wrap(text, &format!("{}, {}: {why}", flow.name, format::rate(flow.goodput_bps)), 1, width);

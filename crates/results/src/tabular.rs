@@ -1,6 +1,7 @@
-//! Tables as text cells, before it is decided whether they become HTML or go to a terminal.
+//! Tables as text cells, for HTML and the terminal.
 //!
-//! Here are those of flows, links, probes and pages; `cells.rs` has those of ATM, `phases.rs` those with a column for each phase or run.
+//! This file has those of flows, links, probes and pages; `cells.rs` has those of ATM, `phases.rs`
+//! those with one column per phase or run.
 
 mod cells;
 mod phases;
@@ -18,41 +19,41 @@ pub(crate) use self::cells::{abr_sources, channels, edges, ports, virtual_paths}
 pub(crate) use self::phases::{Value, busy_links, comparison, measured, over_seeds, phases};
 pub(crate) use self::streams::{classes, datagram_classes, datagram_flows, datagrams, delays, waits_by_class};
 
-/// The table without columns that have nothing to tell in any row.
+/// The table without columns that are empty in every row.
 fn without_empty_columns(mut table: Table) -> Table {
-    keep_told(&mut table.columns, &mut table.rows);
+    keep_filled(&mut table.columns, &mut table.rows);
     table
 }
 
-/// Leaves the columns in which any row has something to tell.
-pub(crate) fn keep_told<C>(columns: &mut Vec<C>, rows: &mut [Vec<String>]) {
-    let told: Vec<bool> = (0..columns.len()).map(|column| is_told(rows, column)).collect();
+/// Keeps the columns that have a value in any row.
+pub(crate) fn keep_filled<C>(columns: &mut Vec<C>, rows: &mut [Vec<String>]) {
+    let filled: Vec<bool> = (0..columns.len()).map(|column| is_filled(rows, column)).collect();
     for row in rows {
-        keep(row, &told);
+        keep(row, &filled);
     }
-    keep(columns, &told);
+    keep(columns, &filled);
 }
 
-/// Any row has something to tell in this column.
-fn is_told(rows: &[Vec<String>], column: usize) -> bool {
+/// True if any row has a value in this column.
+fn is_filled(rows: &[Vec<String>], column: usize) -> bool {
     rows.iter().any(|row| row[column] != NOTHING)
 }
 
-/// Leaves those of `columns` that are `told`.
-fn keep<C>(columns: &mut Vec<C>, told: &[bool]) {
-    let mut told = told.iter();
-    columns.retain(|_| told.next().is_some_and(|told| *told));
+/// Keeps those of `columns` that are `filled`.
+fn keep<C>(columns: &mut Vec<C>, filled: &[bool]) {
+    let mut filled = filled.iter();
+    columns.retain(|_| filled.next().is_some_and(|filled| *filled));
 }
 
-/// What stands where there is no value.
+/// The cell without a value.
 pub(crate) const NOTHING: &str = "–";
 
 fn columns(names: &[(&str, Kind)]) -> Vec<Column> {
     names.iter().map(|(name, kind)| Column { name: (*name).to_owned(), kind: *kind }).collect()
 }
 
-/// Flows, those of `first`: result, bound, what sets the bound, fair share, what held the flow back. Columns are those that
-/// any flow has something to tell in.
+/// The table of the flows `first`: result, bound and its cause, fair share, limits. It has the
+/// columns for which any flow has a value.
 pub(crate) fn flows(summary: &Summary, first: &[&Flow]) -> Table {
     use Kind::{Name, Number, Words};
     let mut columns = columns(&[
@@ -68,21 +69,21 @@ pub(crate) fn flows(summary: &Summary, first: &[&Flow]) -> Table {
         ("Timeouts", Number),
     ]);
     let mut rows: Vec<Vec<String>> = first.iter().map(|shown| flow(shown)).collect();
-    // Other rows are made one by one, and only until each column has something to tell.
-    let mut told: Vec<bool> = (0..columns.len()).map(|column| is_told(&rows, column)).collect();
+    // Other rows are built one at a time, until each column has a value.
+    let mut filled: Vec<bool> = (0..columns.len()).map(|column| is_filled(&rows, column)).collect();
     let mut others = summary.flows.iter().map(flow);
-    while told.contains(&false)
+    while filled.contains(&false)
         && let Some(row) = others.next()
     {
-        told.iter_mut().zip(&row).for_each(|(told, cell)| *told |= cell != NOTHING);
+        filled.iter_mut().zip(&row).for_each(|(filled, cell)| *filled |= cell != NOTHING);
     }
-    rows.iter_mut().for_each(|row| keep(row, &told));
-    keep(&mut columns, &told);
+    rows.iter_mut().for_each(|row| keep(row, &filled));
+    keep(&mut columns, &filled);
     Table { title: "Flows".to_owned(), columns, rows }
 }
 
-/// The fair share of a flow that has not the line to itself.
-fn told_share(flow: &Flow) -> Option<f64> {
+/// The fair share of a flow that shares the line.
+fn fair_share(flow: &Flow) -> Option<f64> {
     const ALIKE: f64 = 0.98;
     flow.fair_share_bps.filter(|share| flow.bound_bps.is_none_or(|bound| *share < ALIKE * bound))
 }
@@ -95,7 +96,7 @@ fn flow(flow: &Flow) -> Vec<String> {
         format::or_dash(flow.bound_bps, format::rate),
         format::or_dash(share, format::percent),
         format::or_dash(flow.bound_by.as_deref(), str::to_owned),
-        format::or_dash(told_share(flow), format::rate),
+        format::or_dash(fair_share(flow), format::rate),
         shares(&flow.limited_by),
         format::or_dash(flow.response_time_s, format::seconds),
         format::or_dash(flow.retransmissions, format::grouped),
@@ -103,17 +104,17 @@ fn flow(flow: &Flow) -> Vec<String> {
     ]
 }
 
-/// `receive window 72 %, congestion window 28 %`: the shares that matter, largest first.
+/// The main shares, largest first: `receive window 72 %, congestion window 28 %`.
 pub(crate) fn shares(limited_by: &Shares) -> String {
     let mut shares: Vec<(&str, f64)> = limited_by.iter().collect();
     shares.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let told = shares.iter().filter(|(_, share)| *share >= 0.005);
+    let shown = shares.iter().filter(|(_, share)| *share >= 0.005);
     let texts: Vec<String> =
-        told.map(|(name, share)| format!("{} {:.0} %", name.replace('_', " "), share * 100.0)).collect();
+        shown.map(|(name, share)| format!("{} {:.0} %", name.replace('_', " "), share * 100.0)).collect();
     if texts.is_empty() { NOTHING.to_owned() } else { texts.join(", ") }
 }
 
-/// All links that carried something: load, time in the queue, drops.
+/// All links that carried packets: load, queueing delay, drops.
 pub(crate) fn links(summary: &Summary) -> Table {
     use Kind::{Name, Number, Text};
     let columns = columns(&[
@@ -148,15 +149,15 @@ fn link(link: &Link) -> Vec<String> {
     ]
 }
 
-/// `tail 12, ack merged 3`; a dash for none.
+/// Counts by reason, such as `tail 12, ack merged 3`; a dash for none.
 pub(crate) fn reasons(drops: &BTreeMap<String, u64>) -> String {
-    let told = drops.iter().filter(|(_, count)| **count > 0);
+    let shown = drops.iter().filter(|(_, count)| **count > 0);
     let texts: Vec<String> =
-        told.map(|(name, count)| format!("{} {}", name.replace('_', " "), format::grouped(*count))).collect();
+        shown.map(|(name, count)| format!("{} {}", name.replace('_', " "), format::grouped(*count))).collect();
     if texts.is_empty() { NOTHING.to_owned() } else { texts.join(", ") }
 }
 
-/// Flows of one kind and direction together; empty where all flows fit a table.
+/// Flows by kind and direction; empty if all flows fit a table.
 pub(crate) fn groups(summary: &Summary) -> Table {
     use Kind::{Name, Number};
     let columns = columns(&[
@@ -186,11 +187,12 @@ pub(crate) fn groups(summary: &Summary) -> Table {
     without_empty_columns(Table { title: "All flows".to_owned(), columns, rows })
 }
 
-/// More flows than this are summed up first, and only the worst of each kind have a row and an explanation on a terminal.
+/// The most flows that are all listed. Beyond, a terminal shows groups first, and rows and
+/// explanations only of the worst flows of each kind.
 pub(crate) const MANY: usize = 12;
 
-/// The flows that a reader looks at first: all of a few, of many the worst of each kind.
-pub(crate) fn told_first(summary: &Summary) -> Vec<&Flow> {
+/// The flows to show first: all of a few, of many the worst of each kind.
+pub(crate) fn worst_or_all(summary: &Summary) -> Vec<&Flow> {
     let worst = |flow: &&Flow| summary.groups.iter().any(|group| group.worst.contains(&flow.name));
     let many = summary.flows.len() > MANY && !summary.groups.is_empty();
     summary.flows.iter().filter(|flow| !many || worst(flow)).collect()
@@ -229,7 +231,7 @@ fn probe(probe: &Probe) -> Vec<String> {
     cells
 }
 
-/// A row a web traffic.
+/// One row per web traffic.
 pub(crate) fn pages(summary: &Summary) -> Table {
     use Kind::{Name, Number};
     let columns = columns(&[
@@ -257,7 +259,7 @@ pub(crate) fn pages(summary: &Summary) -> Table {
     Table { title: "Pages".to_owned(), columns, rows: summary.pages.iter().map(row).collect() }
 }
 
-/// A row an access line, where there are several, and how evenly they shared.
+/// One row per access line, if there are several, and the fairness among them.
 pub(crate) fn lines(summary: &Summary) -> Table {
     use Kind::{Name, Number};
     let columns = columns(&[
@@ -287,7 +289,7 @@ pub(crate) fn lines(summary: &Summary) -> Table {
     Table { title, columns, rows: summary.lines.iter().map(row).collect() }
 }
 
-/// Where every packet and byte went.
+/// The account of all packets and bytes.
 pub(crate) fn conservation(summary: &Summary) -> Table {
     let held = &summary.conservation;
     let row = |name: &str, packets: Option<u64>, bytes: u64| {
@@ -322,7 +324,7 @@ pub(crate) fn conservation(summary: &Summary) -> Table {
     Table { title: title.to_owned(), columns, rows }
 }
 
-/// Each name once, in the order in which it first comes.
+/// The names without repetition, in the order of first occurrence.
 pub(crate) fn distinct<T: PartialEq>(names: impl Iterator<Item = T>) -> Vec<T> {
     let mut distinct: Vec<T> = Vec::new();
     for name in names {

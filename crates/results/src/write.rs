@@ -1,8 +1,8 @@
 //! The files of a run: `summary.json`, `series.parquet`, `report.html`, all of them or none.
 //!
-//! Everything is written to hidden files first ([`crate::atomic`]); only when the last of them is complete do they take
-//! their names, one rename(2) after the other. What can fail, a full disk above all, fails before the first rename, and then what was
-//! there from an earlier run stays as it was.
+//! All files are first written under hidden names ([`crate::atomic`]). They get their names only
+//! when the last is complete, one rename(2) after the other. Likely failures, above all a full
+//! disk, occur before the first rename, and leave the files of an earlier run unchanged.
 
 use std::fs;
 use std::io::{self, Write};
@@ -22,7 +22,8 @@ pub const REPORT: &str = "report.html";
 /// All files of a run.
 pub const FILES: [&str; 3] = [SUMMARY, SERIES, REPORT];
 
-/// A result that could not be written. Nothing was changed under any final name, unless only the last step failed.
+/// A result that could not be written. No file with a final name changed, unless only the last step
+/// failed.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}: {source}", path.display())]
 pub struct WriteError {
@@ -33,23 +34,24 @@ pub struct WriteError {
     pub source: io::Error,
 }
 
-/// Writes the files of `run` into the folder `dir`, which is made if need be. Returns their paths.
+/// Writes the files of `run` into the folder `dir`, which is created if necessary, and returns
+/// their paths.
 ///
 /// # Errors
-/// What the file system refuses; then none of the files is there, or all are as they were before.
+/// Errors of the file system. Then none of the files exists, or all are unchanged.
 pub fn write_all(dir: &Path, run: &Run) -> Result<Vec<PathBuf>, WriteError> {
     write_all_with(dir, run, &[])
 }
 
-/// As [`write_all`], with more files of the caller's in the same folder, by name.
+/// [`write_all`] with more files of the caller's in the same folder, by name.
 ///
 /// # Errors
-/// As [`write_all`].
+/// Errors of the file system. Then none of the files exists, or all are unchanged.
 pub fn write_all_with(dir: &Path, run: &Run, more: &[(&str, &[u8])]) -> Result<Vec<PathBuf>, WriteError> {
     let existed = dir.is_dir();
     let written = stage(dir, run, more).and_then(commit);
     if written.is_err() && !existed {
-        // Only if empty: it is not ours to remove otherwise, and the first error is the one to tell.
+        // Only an empty folder is removed, and the first error is the one to report.
         let _ = fs::remove_dir(dir);
     }
     written
@@ -58,15 +60,16 @@ pub fn write_all_with(dir: &Path, run: &Run, more: &[(&str, &[u8])]) -> Result<V
 /// Writes the comparison of several runs as one page: [`report::comparison`].
 ///
 /// # Errors
-/// What the file system refuses; then `path` is as it was before.
+/// Errors of the file system; then `path` is unchanged.
 pub fn write_comparison(path: &Path, comparison: &Comparison) -> Result<(), WriteError> {
     write_text(path, &report::comparison(comparison))
 }
 
-/// Writes some series of several runs side by side, by name, as one drawing (SVG): [`report::figure`].
+/// Writes some series of several runs side by side, by name, as one drawing (SVG):
+/// [`report::figure`].
 ///
 /// # Errors
-/// What the file system refuses; then `path` is as it was before.
+/// Errors of the file system; then `path` is unchanged.
 pub fn write_figure(path: &Path, runs: &[Run], series: &[&str]) -> Result<(), WriteError> {
     write_text(path, &report::figure(runs, series))
 }
@@ -79,7 +82,7 @@ fn write_text(path: &Path, text: &str) -> Result<(), WriteError> {
     atomic::write(path, text.as_bytes()).map_err(failed)
 }
 
-/// Every file complete under a hidden name. Dropped, they are removed.
+/// Every file, complete under a hidden name. Files that are dropped are removed.
 fn stage(dir: &Path, run: &Run, more: &[(&str, &[u8])]) -> Result<Vec<AtomicFile>, WriteError> {
     fs::create_dir_all(dir).map_err(|source| WriteError { path: dir.to_owned(), source })?;
     let mut files = vec![
@@ -97,7 +100,7 @@ fn file(path: &Path, fill: impl FnOnce(&mut AtomicFile) -> io::Result<()>) -> Re
     let failed = |source| WriteError { path: path.to_owned(), source };
     let mut file = AtomicFile::create(path).map_err(failed)?;
     fill(&mut file).map_err(failed)?;
-    // What is still buffered must reach the disk before anything gets its name.
+    // Buffered data must reach the disk before any file gets its name.
     file.flush().map_err(failed)?;
     Ok(file)
 }
@@ -136,7 +139,7 @@ mod tests {
         assert_eq!(fs::read_to_string(dir.join(SUMMARY)).unwrap(), run("a").summary.to_json());
     }
 
-    /// The last file cannot be written: its name is longer than any file system allows.
+    /// The last file cannot be written: its name exceeds the limit of the file system.
     #[test]
     fn when_one_file_fails_the_others_stay_as_they_were() {
         let folder = TestDir::new("write-fails");

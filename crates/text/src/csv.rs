@@ -1,7 +1,7 @@
-//! Cells of a table as RFC 4180 has them: data for programs, nothing is left out.
+//! Cells of a table in the form of RFC 4180: complete data for programs.
 //!
-//! A cell that begins with `=`, `+`, `-` or `@` is unchanged, since a number may. Spreadsheets take it for a formula unless the column
-//! is imported as text.
+//! A cell that begins with `=`, `+`, `-` or `@` is unchanged, because a number may begin so.
+//! Spreadsheets read it as a formula unless the column is imported as text.
 
 use std::borrow::Cow;
 

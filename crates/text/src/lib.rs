@@ -1,19 +1,21 @@
-//! Text that leaves the program: one escaping function for each kind of reader, and one table printer.
+//! Text that leaves the program: one escaping function for each kind of reader, and one table
+//! printer.
 //!
-//! Names, descriptions and paths come from files and from other programs. Each reader takes some characters for commands: a shell,
-//! systemd, a terminal, a spreadsheet. A text reaches a reader only through the reader's function here.
+//! Names, descriptions and paths come from files and from other programs. Each reader interprets
+//! some characters as commands: a shell, systemd, a terminal, a spreadsheet. Text for a reader must
+//! pass through the reader's function in this crate.
 //!
 //! | reader | function | result |
 //! | --- | --- | --- |
 //! | terminal, log | [`shown::line`], [`shown::lines`] | hidden characters as `\u{1b}` |
-//! | page (HTML, SVG) | [`shown::file`], after the markup's own escaping | the same; tabs stay |
+//! | page (HTML, SVG) | [`shown::file`], after the markup's own escaping | hidden characters as `\u{1b}`; tabs stay |
 //! | shell | [`shell::word`], [`shell::comment`] | one word; one comment without a line break |
 //! | systemd | [`systemd::program`], [`systemd::word`], [`systemd::value`] | one word; one value on one line |
 //! | terminal, in columns | [`table::Table`] | a table whose cells are lines |
 //! | table of a spreadsheet | [`csv::cell`] | one cell of RFC 4180 |
 //!
-//! JSON, Parquet, pcapng and OpenMetrics have libraries that escape; the crate `results` writes JSON, and escapes there what
-//! [`shown::is_hidden`] names.
+//! Libraries escape JSON, Parquet, pcapng and OpenMetrics. The crate `results` writes JSON and also
+//! escapes the characters of [`shown::is_hidden`].
 
 pub mod csv;
 pub mod shell;

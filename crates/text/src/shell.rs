@@ -4,9 +4,11 @@ use std::borrow::Cow;
 
 use crate::shown;
 
-/// `text` as one word of a command, whatever it holds. A shell has no word with a NUL; it becomes a visible escape.
+/// Any `text` as one word of a command. No shell word can have a NUL, which becomes a visible
+/// escape.
 ///
-/// Only the program's name, which no file gives, may be a reserved word or contain `=`.
+/// A reserved word or a word with `=` must not be the program's name; that name never comes from a
+/// file.
 #[must_use]
 pub fn word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.,:/=@%+".contains(c);
@@ -16,7 +18,7 @@ pub fn word(text: &str) -> String {
     format!("'{}'", text.replace('\0', "\\u{0}").replace('\'', "'\\''"))
 }
 
-/// `text` as a part of a comment: a comment ends at the first line break, so it has none.
+/// `text` as a part of a comment. Line breaks are escaped, because a comment ends at the first.
 #[must_use]
 pub fn comment(text: &str) -> Cow<'_, str> {
     shown::line(text)

@@ -1,25 +1,27 @@
 //! Text for people: every hidden character is replaced by a visible escape, `\u{1b}`.
 //!
-//! A hidden character moves the cursor, changes the terminal or the order of other characters, or has no width. Letters, marks and
-//! symbols of every script are unchanged. So are the two joiners (U+200C, U+200D), which Persian, the languages of India and emoji need.
+//! A hidden character moves the cursor, changes the terminal or the order of other characters, or
+//! has no width. Letters, marks and symbols of every script are unchanged, as are the two joiners
+//! (U+200C, U+200D) that Persian, the languages of India and emoji need.
 //!
-//! A backslash is unchanged, so the text cannot always be read back: JSON is for programs.
+//! A backslash is unchanged, so the escapes are not always reversible. Programs should read JSON.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// True for a character that a terminal or page must not get: control characters (C0, DEL, C1), line and paragraph separators, and
-/// format characters that reorder or hide text.
+/// True for a character that must not reach a terminal or page: control characters (C0, DEL, C1),
+/// line and paragraph separators, and format characters that reorder or hide text.
 #[must_use]
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
             // Soft hyphen, zero-width space, word joiner and invisible operators, byte order mark.
             '\u{ad}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}'
-            // Bidi_Control of the Unicode Character Database, and the deprecated format characters behind it.
+            // Bidi_Control of the Unicode Character Database, and the deprecated format characters
+            // that follow it.
             | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{206f}'
             | '\u{2028}' | '\u{2029}'
-            // Annotations, two that XML does not have, and tags.
+            // Annotations, two characters that XML excludes, and tags.
             | '\u{fff9}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}' | '\u{e0000}'..='\u{e007f}')
 }
 
@@ -29,14 +31,15 @@ pub fn line(text: &str) -> Cow<'_, str> {
     escaped(text, is_hidden)
 }
 
-/// `text` on as many lines as it has.
+/// `text` with its line breaks.
 #[must_use]
 pub fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| is_hidden(c) && c != '\n')
 }
 
-/// The text of a whole file, with its lines and tabs: a page whose markup is escaped already, or data for programs on a terminal. Escapes
-/// hold no character that HTML, XML or CSV gives a meaning.
+/// The text of a whole file, with its line breaks and tabs: a page whose markup is already escaped,
+/// or data for programs on a terminal. The escapes contain no special character of HTML, XML or
+/// CSV.
 #[must_use]
 pub fn file(text: &str) -> Cow<'_, str> {
     escaped(text, |c| is_hidden(c) && !matches!(c, '\n' | '\t'))
@@ -63,7 +66,8 @@ fn escaped(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    /// ECMA-48: ESC [ and its one-character form U+009B; OSC 8 and 52 of xterm's control sequences; UAX #9 for U+202E.
+    /// ECMA-48: ESC [ and its one-character form U+009B; OSC 8 and 52 of xterm's control sequences;
+    /// UAX #9 for U+202E.
     #[test]
     fn sequences_for_a_terminal_become_visible() {
         assert_eq!(line("\u{1b}[2J\u{9b}2J"), "\\u{1b}[2J\\u{9b}2J");
@@ -93,7 +97,7 @@ mod tests {
         }
     }
 
-    /// UCD PropList.txt, Bidi_Control: all of it.
+    /// Every character with the property Bidi_Control in UCD PropList.txt.
     #[test]
     fn nothing_that_reorders_text_is_left() {
         for c in

@@ -1,6 +1,7 @@
 //! Words and values of a unit file (systemd.syntax(7), systemd.unit(5), systemd.service(5)).
 //!
-//! systemd ends a line at a line feed, a carriage return and a NUL, and joins it with the next where it ends in a backslash.
+//! systemd ends a line at a line feed, a carriage return or a NUL, and joins a line that ends in a
+//! backslash with the next.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -10,19 +11,21 @@ use crate::shown;
 /// Why a path cannot be the program of a command line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NoProgram {
-    /// systemd looks only for a few names without a path.
+    /// A relative path, of which systemd accepts only a few names.
     Relative,
-    /// systemd refuses control characters, quotes and backslashes there; a unit is UTF-8.
+    /// Control characters, quotes or backslashes, which systemd refuses in a program's path, or
+    /// bytes that are not UTF-8.
     Characters,
 }
 
-/// In one line, with what would be right.
+/// One line with the expected form.
 impl std::fmt::Display for NoProgram {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Relative => "systemd needs the whole path of a program, from / on",
             Self::Characters => {
-                "systemd takes no program whose path has quotes, backslashes, control characters or bytes that are no UTF-8"
+                "systemd takes no program whose path has quotes, backslashes, \
+                 control characters or bytes that are no UTF-8"
             }
         })
     }
@@ -30,10 +33,10 @@ impl std::fmt::Display for NoProgram {
 
 impl std::error::Error for NoProgram {}
 
-/// `path` as the first word of a command line. Variables are not expanded there.
+/// `path` as the first word of a command line, in which systemd expands no variables.
 ///
 /// # Errors
-/// A path that systemd refuses there.
+/// A path that systemd refuses as a program.
 pub fn program(path: &Path) -> Result<String, NoProgram> {
     let text = path.to_str().ok_or(NoProgram::Characters)?;
     if !path.is_absolute() {
@@ -45,8 +48,8 @@ pub fn program(path: &Path) -> Result<String, NoProgram> {
     Ok(quoted(&text.replace('%', "%%")))
 }
 
-/// `text` as a further word of a command line: specifiers (`%`) and variables (`$`) stand for themselves. No command line has a NUL;
-/// it becomes a visible escape.
+/// `text` as a further word of a command line, without expansion of specifiers (`%`) and variables
+/// (`$`). No command line can have a NUL, which becomes a visible escape.
 #[must_use]
 pub fn word(text: &str) -> String {
     quoted(&text.replace('%', "%%").replace('$', "$$"))
@@ -64,7 +67,7 @@ fn quoted(text: &str) -> String {
             '\0' => quoted.push_str("\\\\u{0}"),
             c if shown::is_hidden(c) => {
                 let code = u32::from(c);
-                // `\x` is one byte, and so a character only below 128.
+                // `\x` encodes one byte, which is a character only below 128.
                 match code {
                     ..0x80 => write!(quoted, "\\x{code:02x}"),
                     0x80..0x1_0000 => write!(quoted, "\\u{code:04x}"),
@@ -79,8 +82,8 @@ fn quoted(text: &str) -> String {
     quoted
 }
 
-/// `text` as a part of a value that systemd does not split into words, such as `Description=`: one line, specifiers stand for
-/// themselves, and a last backslash does not join the next line.
+/// `text` as a part of a value that systemd does not split into words, such as `Description=`: one
+/// line, without expansion of specifiers. A last backslash does not join the next line.
 #[must_use]
 pub fn value(text: &str) -> String {
     let mut value = shown::line(text).replace('%', "%%");

@@ -1,7 +1,8 @@
 //! Tables for a terminal: a head, a rule, rows.
 //!
-//! Numbers are set to the right, words to the left, and words wrap. A table that is too wide for the terminal continues below, with its name columns
-//! again. Cells are escaped ([`shown`]), so the result is plain text whatever names hold. `comfy-table` does the layout.
+//! Numbers are aligned right. Words are aligned left and wrap. A table wider than the terminal
+//! continues below, with its name columns repeated. Cells are escaped ([`shown`]), so the result is
+//! plain text for any names. `comfy-table` does the layout.
 
 use core::ops::Range;
 
@@ -9,15 +10,15 @@ use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Lin
 
 use crate::shown;
 
-/// A word of more characters may be cut where a table would be too wide.
+/// Longer words may be split in a table that is too wide, in characters.
 const LONGEST_WORD: usize = 20;
-/// A name of more characters may wrap where a table would be too wide.
+/// Longer names may wrap in a table that is too wide, in characters.
 const LONGEST_NAME: usize = 32;
-/// A layout has at least this width.
+/// The least width of a table, in characters.
 const LEAST_WIDTH: usize = 40;
-/// Blanks of a column, left and right of its cells.
+/// Blanks to the left and right of a column's cells.
 const PADDING: usize = 2;
-/// A blank between columns.
+/// Blanks between columns.
 const GAP: usize = 1;
 
 /// A table: a heading, columns, rows of text.
@@ -36,11 +37,11 @@ pub struct Table {
 pub struct Column {
     /// The name, units included. It may have several lines.
     pub name: String,
-    /// How its cells are set.
+    /// The alignment of its cells.
     pub kind: Kind,
 }
 
-/// How cells are set.
+/// The alignment of cells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// The name of the row: left.
@@ -67,14 +68,15 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// The table in lines as long as its widest cells need.
+    /// The table at its full width.
     #[must_use]
     pub fn render(&self) -> String {
         let all: Vec<usize> = (0..self.columns.len()).collect();
         self.laid_out(&all, None, false) + "\n"
     }
 
-    /// The table in lines of at most `width` characters, if each column fits such a line beside the names.
+    /// The table in lines of at most `width` characters, if each column fits such a line together
+    /// with the name columns.
     #[must_use]
     pub fn render_within(&self, width: u16) -> String {
         let width = usize::from(width).max(LEAST_WIDTH);
@@ -88,12 +90,13 @@ impl Table {
         self.parts(width).into_iter().map(|columns| part(columns) + "\n").collect::<Vec<_>>().join("\n")
     }
 
-    /// How many columns name the row: those of this kind at the left, or else the first.
+    /// The number of columns that name the row: those of this kind at the left, or else one.
     fn heads(&self) -> usize {
         self.columns.iter().take_while(|column| column.kind == Kind::Name).count().max(1).min(self.columns.len())
     }
 
-    /// Which columns stand beside the names in each part of a table of `width`. A column that does not fit has a part of its own.
+    /// The columns next to the names in each part of a table of `width`. A column that does not fit
+    /// is a part of its own.
     fn parts(&self, width: usize) -> Vec<Range<usize>> {
         let least: Vec<usize> = (0..self.columns.len()).map(|column| self.least_width(column)).collect();
         let heads = self.heads();
@@ -114,7 +117,8 @@ impl Table {
         parts
     }
 
-    /// The least width at which a column can be read: numbers do not wrap, nor do names of a usual length; words do.
+    /// The least readable width of a column. Numbers do not wrap, nor do names of a usual length;
+    /// words do.
     fn least_width(&self, column: usize) -> usize {
         let Column { name, kind } = &self.columns[column];
         let cells = self.rows.iter().filter_map(|row| row.get(column)).map(|cell| shown::line(cell).into_owned());
@@ -161,7 +165,8 @@ fn cell(content: &str, kind: Kind) -> Cell {
     Cell::new(content).set_alignment(alignment)
 }
 
-/// Appends `words` to `text` in lines of at most `width` characters. The first is indented by `indent`, those after it by two more.
+/// Appends `words` to `text` in lines of at most `width` characters. The first line is indented by
+/// `indent`, the others by two more.
 pub fn wrap(text: &mut String, words: &str, indent: usize, width: u16) {
     let width = usize::from(width).max(LEAST_WIDTH);
     let mut line = " ".repeat(indent);

@@ -1,9 +1,10 @@
 //! The upstream rate that the ACKs of a download need.
 //!
-//! Published: Brouer 2005, formula 8.1: download rate over packet size gives packets a second; each d of them cause an ACK
-//! of so many bytes on the wire. He reserves with d = 1.5, between the 1 of a receiver that acknowledges each segment and
-//! the 2 that RFC 5681 allows, to leave room. His download rate counts IP bytes and his packet size too
-//! ([`for_ip_throughput`]); for a line's own rate both are counted on the wire ([`for_line`]).
+//! Published: Brouer 2005, formula 8.1. The download rate divided by the packet size is the packet
+//! rate; every d packets cause an ACK of a given number of bytes on the wire. Brouer reserves for
+//! d = 1.5, as a margin between the 1 of a receiver that acknowledges each segment and the 2 that
+//! RFC 5681 allows. His download rate and packet size count IP bytes ([`for_ip_throughput`]). For
+//! the rate of a line, both count bytes on the wire ([`for_line`]).
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_units::{BitRate, ByteCount, WireBytes};
@@ -11,19 +12,20 @@ use lastmile_units::{BitRate, ByteCount, WireBytes};
 use crate::Fraction;
 use crate::asymmetry::user_rate;
 
-/// So many ACKs a second, and what they take of the upstream.
+/// A rate of ACKs, and its share of the upstream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AckRate {
     /// ACKs a second.
     pub packets_per_s: f64,
     /// Bits a second on the wire of the upstream.
     pub bits_per_s: f64,
-    /// The same in whole kbit/s, rounded up: what to reserve.
+    /// The rate to reserve: bits a second in whole kbit/s, rounded up.
     pub reserve_kbit_per_s: u64,
 }
 
 impl AckRate {
-    /// For `rate` bit/s of packets of `size` bytes, an ACK of `ack` for every `segments_per_ack` of them.
+    /// The ACK rate for `rate` bit/s of packets of `size` bytes, with an ACK of `ack` bytes per
+    /// `segments_per_ack` packets.
     pub(crate) fn for_packets(rate: Fraction, size: u64, ack: WireBytes, segments_per_ack: Fraction) -> Option<Self> {
         let packet_bits = Fraction::whole(size).checked_mul(Fraction::whole(8))?;
         let packets = rate.checked_div(packet_bits)?.checked_div(segments_per_ack)?;
@@ -37,9 +39,10 @@ impl AckRate {
     }
 }
 
-/// For a download of `throughput` counted in IP bytes, in packets of `packet` IP bytes (formula 8.1).
+/// The ACK rate of a download of `throughput` in IP bytes, in packets of `packet` IP bytes (formula
+/// 8.1).
 ///
-/// `None` for packets of nothing, no segments for an ACK, or sizes past 128 bits of product.
+/// `None` for empty packets, zero segments per ACK, or products above 128 bits.
 #[must_use]
 pub fn for_ip_throughput(
     throughput: BitRate,
@@ -50,9 +53,9 @@ pub fn for_ip_throughput(
     AckRate::for_packets(Fraction::whole(throughput.as_bps()), packet.as_u64(), ack, segments_per_ack)
 }
 
-/// For a download that fills a line of `rate` with packets of `packet` IP bytes.
+/// The ACK rate of a download that fills a line of `rate` with packets of `packet` IP bytes.
 ///
-/// `None` as [`for_ip_throughput`].
+/// `None` for empty packets, zero segments per ACK, or products above 128 bits.
 #[must_use]
 pub fn for_line(
     rate: BitRate,
@@ -64,7 +67,8 @@ pub fn for_line(
     AckRate::for_packets(user_rate(rate, link), link.on_wire(packet).as_u64(), ack, segments_per_ack)
 }
 
-/// What of a line of cells is payload, 48 bytes of every 53, in whole kbit/s rounded down as in Brouer's scripts (listings 8.1 to 9.1).
+/// The payload of a line of cells, 48 bytes of every 53, in whole kbit/s rounded down as in
+/// Brouer's scripts (listings 8.1 to 9.1).
 #[must_use]
 pub fn cell_payload_kbit_per_s(rate: BitRate) -> u64 {
     rate.as_bps() / 1_000 * 48 / 53
@@ -74,8 +78,8 @@ pub fn cell_payload_kbit_per_s(rate: BitRate) -> u64 {
 mod tests {
     use super::*;
 
-    /// Brouer 2005, listings 8.1, 8.2, 8.3, 9.1, B.3.3: line rate and payload of cells in kbit/s; listing 9.1 leaves what its
-    /// reservation for 7200 kbit/s takes, 767 - 340 = 427.
+    /// Brouer 2005, listings 8.1, 8.2, 8.3, 9.1, B.3.3: line rate and payload of cells in kbit/s.
+    /// Listing 9.1 reserves 340 of 767 kbit/s for a download of 7200 kbit/s and leaves 427.
     #[test]
     fn what_his_scripts_print_comes_out() {
         for (line, payload) in [(511, 462), (1_950, 1_766), (1_999, 1_810), (767, 694), (512, 463)] {
@@ -109,7 +113,8 @@ mod tests {
         }
     }
 
-    /// Brouer 2005, section 6.1.1: 2 Mbit/s of cells are 147.4 packets of 1500 bytes, so as many ACKs at most.
+    /// Brouer 2005, section 6.1.1: 2 Mbit/s of cells are 147.4 packets of 1500 bytes a second, so
+    /// at most 147.4 ACKs.
     #[test]
     fn a_full_line_needs_an_ack_for_each_packet_on_the_wire() {
         let down = BitRate::from_mbit_per_s(2);

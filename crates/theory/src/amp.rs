@@ -1,18 +1,20 @@
-//! The AMP bound: so many ACKs a second, each of which releases so many packets of so many bits.
+//! The AMP bound: A ACKs a second, each of which releases M packets of P bits.
 //!
-//! Published: Kalyanaraman, Shekhar, Kidambi 1999, section 2. Throughput forward is at most `min(F, A * M * P)`, with A the ACKs
-//! a second that the reverse link carries, M the packets sent for each ACK (1 in congestion avoidance, 2 in slow start, more
-//! where ACKs are thinned out), P the bits of a packet and F the forward capacity. With two-way traffic in separate classes, of
-//! which packets have the shares f (forward) and g (reverse) of their link and ACKs the rest:
+//! Published: Kalyanaraman, Shekhar, Kidambi 1999, section 2. Forward throughput is at most
+//! `min(F, A * M * P)`. A is the ACKs a second that the reverse link carries. M is the packets sent
+//! for each ACK: 1 in congestion avoidance, 2 in slow start, more with thinned ACKs. P is the bits
+//! of a packet and F the forward capacity. For two-way traffic in separate classes, packets have
+//! the shares f (forward) and g (reverse) of their link and ACKs the rest:
 //!
 //! ```text
 //! reverse packets  g Cr / P                            forward packets  min(M (1-g) Cr / Pack, f Cf / P)
 //! reverse ACKs     (1-g) Cr / Pack                     forward ACKs     min((1-f) Cf / Pack, g Cr / P)
 //! ```
 //!
-//! The published table prints f for the (1-f) of the forward ACKs; the text around it has it as here. It lists the reverse packets
-//! without the ACKs that they need, which [`TwoWay::reverse_acknowledged`] adds. Sizes are those on the wire of each link, where the
-//! publication knows one size; OAM cells come off both rates.
+//! The published table prints f instead of the (1-f) of the forward ACKs; the text around it agrees
+//! with the form above. It lists the reverse packets without the ACKs that they need, which
+//! [`TwoWay::reverse_acknowledged`] adds. Sizes are those on the wire of each link, where the
+//! publication uses one size for both. OAM cells are subtracted from both rates.
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_units::{BitRate, ByteCount};
@@ -20,26 +22,27 @@ use lastmile_units::{BitRate, ByteCount};
 use crate::Fraction;
 use crate::asymmetry::user_rate;
 
-/// What sets a bound.
+/// The term that determines a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Limit {
-    /// F: the link that the packets cross, or the share of it that they have.
+    /// F: the link that the packets cross, or their share of it.
     Link,
     /// A * M * P: the ACKs, or packets to acknowledge, that the other link carries.
     Other,
 }
 
-/// A rate and what sets it.
+/// A rate and the term that determines it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounded {
     /// Packets or bits a second.
     pub rate: Fraction,
-    /// What sets it.
+    /// The term that determines the rate.
     pub limit: Limit,
 }
 
 impl Bounded {
-    /// The lesser of what the link and what the other direction allow; the link where they are equal.
+    /// The lower of the bounds by the link and by the other direction; the link's if they are
+    /// equal.
     #[must_use]
     pub fn lesser(link: Fraction, other: Fraction) -> Self {
         if other < link { Self { rate: other, limit: Limit::Other } } else { Self { rate: link, limit: Limit::Link } }
@@ -48,7 +51,7 @@ impl Bounded {
 
 /// `min(F, A * M * P)` in bit/s.
 ///
-/// `None` when the product needs more than 128 bits.
+/// `None` if the product exceeds 128 bits.
 #[must_use]
 pub fn bound(
     forward_bps: Fraction,
@@ -60,23 +63,24 @@ pub fn bound(
     Some(Bounded::lesser(forward_bps, released))
 }
 
-/// Packets of `ip` bytes a second that `rate` carries, OAM cells off; `None` where such a packet takes nothing on the wire.
+/// Packets of `ip` bytes a second that `rate` carries without OAM cells; `None` if such a packet
+/// takes no bytes on the wire.
 #[must_use]
 pub fn packets_per_s(rate: BitRate, link: LinkLayer, ip: ByteCount) -> Option<Fraction> {
     let bits = Fraction::whole(link.on_wire(ip).as_u64()).checked_mul(Fraction::whole(8))?;
     user_rate(rate, link).checked_div(bits)
 }
 
-/// A line on which data goes forward and ACKs come back.
+/// A line with data in the forward and ACKs in the reverse direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
     /// Rate of the link that carries the data.
     pub forward: BitRate,
     /// Rate of the link that carries its ACKs.
     pub reverse: BitRate,
-    /// How the forward link carries packets.
+    /// Link layer of the forward link.
     pub forward_link: LinkLayer,
-    /// How the reverse link carries packets.
+    /// Link layer of the reverse link.
     pub reverse_link: LinkLayer,
     /// IP bytes of a packet.
     pub data: ByteCount,
@@ -86,7 +90,7 @@ pub struct Line {
     pub packets_per_ack: Fraction,
 }
 
-/// A, M, P, F of a line and the bound that they give.
+/// A, M, P, F of a line and the resulting bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OneWay {
     /// A: ACKs a second that the reverse link carries.
@@ -112,14 +116,15 @@ pub struct TwoWay {
     pub reverse_packets: Fraction,
     /// `(1-g) Cr / Pack`.
     pub reverse_acks: Fraction,
-    /// `min(M (1-f) Cf / Pack, g Cr / P)`: reverse packets that the forward ACK class can acknowledge too.
+    /// `min(M (1-f) Cf / Pack, g Cr / P)`: the reverse packets that the forward ACK class can
+    /// acknowledge.
     pub reverse_acknowledged: Bounded,
 }
 
 impl Line {
-    /// The bound for traffic that goes forward alone.
+    /// The bound for forward traffic only.
     ///
-    /// `None` for sizes that take nothing on the wire, or past 128 bits of product.
+    /// `None` for packets without bytes on the wire, or products above 128 bits.
     #[must_use]
     pub fn one_way(&self) -> Option<OneWay> {
         let acks_per_s = packets_per_s(self.reverse, self.reverse_link, self.ack)?;
@@ -129,9 +134,10 @@ impl Line {
         Some(OneWay { acks_per_s, packets_per_ack: self.packets_per_ack, packet_bits, forward_bps, bound })
     }
 
-    /// The bounds for two-way traffic where packets have the share `f` of the forward and `g` of the reverse link.
+    /// The bounds for two-way traffic in which packets have the share `f` of the forward and `g` of
+    /// the reverse link.
     ///
-    /// `None` as [`one_way`](Self::one_way), and for shares above one.
+    /// `None` for packets without bytes on the wire, products above 128 bits, or shares above one.
     #[must_use]
     pub fn two_way(&self, f: Fraction, g: Fraction) -> Option<TwoWay> {
         if f > Fraction::ONE || g > Fraction::ONE {
@@ -177,7 +183,8 @@ mod tests {
         Fraction::new(percent.into(), 100).unwrap()
     }
 
-    /// The worked example: 200 ACKs a second, 3.2 Mbit/s in slow start and 1.6 Mbit/s in congestion avoidance.
+    /// The worked example: 200 ACKs a second, 3.2 Mbit/s in slow start and 1.6 Mbit/s in congestion
+    /// avoidance.
     #[test]
     fn the_worked_example_comes_out() {
         for (m, bps) in [(2, 3_200_000), (1, 1_600_000)] {
@@ -186,14 +193,14 @@ mod tests {
             assert_eq!(found.packet_bits, 8_000);
             assert_eq!(found.bound, Bounded { rate: Fraction::whole(bps), limit: Limit::Other });
         }
-        // Table 1: 2450 ACKs a second over 784 kbit/s are more than the forward link needs.
+        // Table 1: 2450 ACKs a second over 784 kbit/s exceed the need of the forward link.
         let found = line(784, 1).one_way().unwrap();
         assert_eq!(found.acks_per_s, Fraction::whole(2_450));
         assert_eq!(found.bound, Bounded { rate: Fraction::whole(8_000_000), limit: Limit::Link });
     }
 
-    /// Table 5 gives shares of 0.1, 0.5 and 0.9 to the upstream's packets and 0.997 to the downstream's; its ACK and packet
-    /// classes, from the shares: 180, 100, 20 ACKs a second of 64 kbit/s.
+    /// Table 5 gives shares of 0.1, 0.5 and 0.9 to the upstream's packets and 0.997 to the
+    /// downstream's. The shares result in 180, 100 and 20 ACKs a second over 64 kbit/s.
     #[test]
     fn classes_bound_both_directions() {
         let f = Fraction::new(997, 1_000).unwrap();
@@ -202,12 +209,13 @@ mod tests {
             assert_eq!(found.reverse_acks, Fraction::whole(acks));
             assert_eq!(found.forward_packets, Bounded { rate: Fraction::whole(acks), limit: Limit::Other });
             assert_eq!(found.reverse_packets, Fraction::new(packet_class_bps, 8_000).unwrap());
-            // 0.003 of 8 Mbit/s are 75 ACKs a second, more than the 0.8 to 7.2 packets that come.
+            // 0.003 of 8 Mbit/s are 75 ACKs a second, above the 0.8 to 7.2 packets that arrive.
             assert_eq!(found.forward_acks.rate, found.reverse_packets);
             assert_eq!(found.forward_acks.limit, Limit::Other);
             assert_eq!(found.reverse_acknowledged.rate, found.reverse_packets);
         }
-        // 4 packets for each of 400 ACKs a second would be 12.8 Mbit/s: the packet class holds, 0.997 * 8 Mbit/s = 997 packets.
+        // 4 packets for each of 400 ACKs a second would be 12.8 Mbit/s: the bound is that of the
+        // packet class, 0.997 * 8 Mbit/s = 997 packets.
         let found = line(256, 4).two_way(f, share(50)).unwrap();
         assert_eq!(found.forward_packets, Bounded { rate: Fraction::whole(997), limit: Limit::Link });
     }
@@ -221,8 +229,8 @@ mod tests {
         assert_eq!(line(64, 1).two_way(share(101), share(50)), None);
     }
 
-    /// Table 6: 8 Mbit/s over 64 kbit/s is bounded to 8/k: k = 4.883 by IP bytes. Phanse 2000, section 3.4: k = 4 over 10 Mbit/s is
-    /// 2.5 Mbit/s.
+    /// Table 6: 8 Mbit/s over 64 kbit/s is bounded to 8/k: k = 4.883 by IP bytes. Phanse 2000,
+    /// section 3.4: k = 4 over 10 Mbit/s gives 2.5 Mbit/s.
     #[test]
     fn the_bound_is_the_forward_rate_over_k() {
         let table_6 = Line { data: ByteCount::new(1_024), ..line(64, 1) };
@@ -233,7 +241,8 @@ mod tests {
         assert_eq!(phanse.one_way().unwrap().bound.rate, Fraction::whole(2_500_000));
     }
 
-    /// Phanse 2000, sections 5.2.1 and 5.3: 1540 bytes take 33 cells, an ACK one over plain AAL5 and two with PPP.
+    /// Phanse 2000, sections 5.2.1 and 5.3: 1540 bytes take 33 cells, an ACK one over plain AAL5
+    /// and two with PPP.
     #[test]
     fn cells_count_as_they_are_on_the_wire() {
         let over = |link| Line {

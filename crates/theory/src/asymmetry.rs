@@ -1,15 +1,16 @@
-//! Normalised asymmetry k: how many times over the ACKs of a full downstream would fill the upstream.
+//! Normalised asymmetry k: the rate of the ACKs of a full downstream, divided by the upstream rate.
 //!
-//! Published: Lakshman, Madhow, Suter 1997 define k as the ratio of the raw bandwidths over the ratio of the packet sizes;
-//! Phanse 2000 (section 3.4) bounds a download's share of its line by 1/k, Brouer 2005 (section 2.3.2) brings in the
-//! delayed-ACK factor d (segments for each ACK) and sizes in whole cells. With d segments for each ACK:
+//! Published: Lakshman, Madhow, Suter 1997 define k as the ratio of the raw bandwidths over the
+//! ratio of the packet sizes. Phanse 2000 (section 3.4) bounds a download's share of its line by
+//! 1/k. Brouer 2005 (section 2.3.2) adds the delayed-ACK factor d (segments for each ACK) and sizes
+//! in whole cells:
 //!
 //! ```text
 //! k = (down / up) / (data on the wire / ACK on the wire)        utilisation of the downstream <= min(1, d / k)
 //! ```
 //!
-//! Holds for a download alone, of full-size segments, with nothing else upstream and no ACK dropped on the way. Differs:
-//! OAM cells come off both rates before anything is compared.
+//! The bound holds for a single download of full-size segments, with no other upstream traffic and
+//! no ACK dropped. Differs: OAM cells are subtracted from both rates first.
 
 use core::fmt;
 
@@ -26,9 +27,9 @@ pub struct Download {
     pub down: BitRate,
     /// Rate of the upstream line.
     pub up: BitRate,
-    /// How the downstream carries packets.
+    /// Link layer of the downstream.
     pub down_link: LinkLayer,
-    /// How the upstream carries packets.
+    /// Link layer of the upstream.
     pub up_link: LinkLayer,
     /// A full-size data packet: TCP payload and headers.
     pub data: ByteCount,
@@ -36,11 +37,11 @@ pub struct Download {
     pub payload: ByteCount,
     /// A pure ACK: 40 bytes, 52 with timestamps.
     pub ack: ByteCount,
-    /// Segments for each ACK, d: 1 when each is acknowledged, at most 2 by RFC 5681.
+    /// Segments for each ACK, d: 1 if each is acknowledged, at most 2 by RFC 5681.
     pub segments_per_ack: Fraction,
 }
 
-/// What limits a download.
+/// The direction that limits a download.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bottleneck {
     /// The downstream line: the ACKs fit.
@@ -58,13 +59,13 @@ impl fmt::Display for Bottleneck {
     }
 }
 
-/// A download that no line carries.
+/// A download that no line can carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DownloadError {
-    /// Data packet, payload or ACK of nothing, or one that takes nothing on the wire.
+    /// A data packet, payload or ACK of no bytes, or without bytes on the wire.
     Empty,
-    /// A data packet no longer than its payload, or an ACK longer than 65 535 bytes, or data so.
+    /// A data packet no longer than its payload, or a data packet or ACK above 65 535 bytes.
     Size,
     /// Fewer than one segment for each ACK, more than 65 535, or a fraction finer than thousandths.
     SegmentsPerAck,
@@ -82,18 +83,19 @@ impl fmt::Display for DownloadError {
     }
 }
 
-/// What asymmetry does to a download.
+/// The effect of asymmetry on a download.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Asymmetry {
     /// Normalised asymmetry with bytes on the wire.
     pub k: f64,
-    /// The same with IP bytes: what would be without encapsulation.
+    /// Normalised asymmetry with IP bytes, that is without encapsulation.
     pub k_ip: f64,
-    /// d / k: how many times over the upstream carries the ACKs needed. Below 1 it does not.
+    /// d / k: the capacity of the upstream over the need of the ACKs. Below 1 the upstream is too
+    /// slow.
     pub ack_headroom: f64,
-    /// Largest share of the downstream's user rate that the download fills, 0 to 1.
+    /// Largest share of the downstream's user rate that the download can fill, 0 to 1.
     pub utilisation: f64,
-    /// What sets it.
+    /// The direction that determines this share.
     pub limit: Bottleneck,
     /// Data on the wire, bit/s, at that share.
     pub wire_bps: f64,
@@ -101,11 +103,11 @@ pub struct Asymmetry {
     pub ip_bps: f64,
     /// TCP payload, bit/s, at that share.
     pub goodput_bps: f64,
-    /// ACKs that a full downstream needs, on the wire of the upstream.
+    /// ACKs of a full downstream, on the wire of the upstream.
     pub acks_needed: AckRate,
-    /// A data packet on the wire.
+    /// Bytes of a data packet on the wire.
     pub data_wire: WireBytes,
-    /// An ACK on the wire.
+    /// Bytes of an ACK on the wire.
     pub ack_wire: WireBytes,
     /// Cells of a data packet, on a line that has them.
     pub data_cells: Option<CellCount>,
@@ -113,9 +115,9 @@ pub struct Asymmetry {
     pub ack_cells: Option<CellCount>,
 }
 
-/// `(down / up) / (data / ack)`: k for any sizes, all of them counted on the same layer.
+/// `(down / up) / (data / ack)`: k for sizes counted on one common layer.
 ///
-/// `None` for data of no bytes, or sizes past 128 bits of product.
+/// `None` for data of no bytes, or products above 128 bits.
 #[must_use]
 pub fn normalised(down: Fraction, up: Fraction, data: u64, ack: u64) -> Option<Fraction> {
     let sizes = Fraction::new(data.into(), ack.into())?;
@@ -128,10 +130,10 @@ pub fn utilisation_bound(k: Fraction, segments_per_ack: Fraction) -> Fraction {
     segments_per_ack.checked_div(k).unwrap_or(Fraction::ONE).min(Fraction::ONE)
 }
 
-/// The mean ACK size on the wire, in bytes, that lets a download fill `utilisation` of its line.
+/// The mean ACK size on the wire, in bytes, at which a download fills `utilisation` of its line.
 ///
-/// Solves `d / k = utilisation` for the ACK: Phanse 2000 (table 5.3) leaves the size that header compression reached
-/// unsaid, this is what it must have been at most. `None` for a utilisation of zero.
+/// The function solves `d / k = utilisation` for the ACK. Phanse 2000 (table 5.3) does not state
+/// the compressed header's size; the result is its upper limit. `None` for a utilisation of zero.
 #[must_use]
 pub fn ack_size_for(
     down: BitRate,
@@ -145,17 +147,18 @@ pub fn ack_size_for(
     Some(rates.checked_mul(Fraction::whole(data.as_u64()))?.checked_mul(d)?.as_f64())
 }
 
-/// The part of a line's rate that is the user's: all of it, or what OAM cells leave.
+/// The rate available to the user: the line's rate without OAM cells.
 pub(crate) fn user_rate(rate: BitRate, link: LinkLayer) -> Fraction {
     let rate = u128::from(rate.as_bps());
     let share = link.oam().map_or((1, 1), |oam| (u128::from(oam.user_cells()), u128::from(oam.user_cells()) + 1));
     Fraction::new(rate * share.0, share.1).expect("a share of one cell in something")
 }
 
-/// Everything that [`Asymmetry`] tells of `download`.
+/// The effect of asymmetry on `download`.
 ///
 /// # Errors
-/// Sizes of nothing or past an IP packet, a payload with no headers, or fewer than one segment for each ACK.
+/// Sizes of zero or above an IP packet, a payload without headers, or fewer than one segment for
+/// each ACK.
 pub fn asymmetry(download: &Download) -> Result<Asymmetry, DownloadError> {
     let Sizes { data_wire, ack_wire } = check(download)?;
     let Download { down_link, up_link, data, payload, ack, segments_per_ack: d, .. } = *download;
@@ -200,7 +203,7 @@ fn check(download: &Download) -> Result<Sizes, DownloadError> {
     if segments_per_ack < Fraction::ONE || segments_per_ack > Fraction::whole(65_535) {
         return Err(DownloadError::SegmentsPerAck);
     }
-    // With this, all that is computed here fits 128 bits.
+    // This limit keeps all further products within 128 bits.
     if segments_per_ack.denominator() > 1_000 {
         return Err(DownloadError::SegmentsPerAck);
     }
@@ -212,33 +215,35 @@ fn check(download: &Download) -> Result<Sizes, DownloadError> {
     Ok(sizes)
 }
 
-/// What a download of some bytes puts on the two lines, and how long each takes to send its part.
+/// The packets of a download on the two lines, and the transmission time of each line's part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Serialisation {
-    /// Data packets: full ones and a last one.
+    /// Data packets: full ones and the last.
     pub segments: u64,
     /// ACKs: one for each d segments, rounded up.
     pub acks: u64,
-    /// Time that the downstream takes for the data.
+    /// Transmission time of the data on the downstream.
     pub down: Duration,
-    /// Time that the upstream takes for the ACKs.
+    /// Transmission time of the ACKs on the upstream.
     pub up: Duration,
 }
 
 impl Serialisation {
-    /// The longer of the two: no download is faster, whatever TCP does. Set-up, slow start and round trips come on top.
+    /// The longer of the two times, a lower limit for any TCP. Set-up, slow start and round trips
+    /// add to it.
     #[must_use]
     pub fn bottleneck(self) -> Duration {
         self.down.max(self.up)
     }
 }
 
-/// How long the two lines are busy with a download of `bytes` of payload: the bound for its response time.
+/// The transmission times of a download of `bytes` of payload: the lower limit of its response
+/// time.
 ///
-/// Held at [`Duration::MAX`] (213 days).
+/// At most [`Duration::MAX`] (213 days).
 ///
 /// # Errors
-/// As [`asymmetry`].
+/// The errors of [`asymmetry`].
 pub fn serialisation(download: &Download, bytes: ByteCount) -> Result<Serialisation, DownloadError> {
     let Sizes { data_wire, ack_wire } = check(download)?;
     let Download { down_link, up_link, data, payload, segments_per_ack: d, .. } = *download;
@@ -258,7 +263,8 @@ pub fn serialisation(download: &Download, bytes: ByteCount) -> Result<Serialisat
     })
 }
 
-/// Rounded down to a picosecond. What needs more than 128 bits (2^65 bytes and more) is held as what takes too long.
+/// Transmission time, rounded down to a picosecond. [`Duration::MAX`] for products above 128 bits
+/// (2^65 bytes and more).
 fn time_on(rate: BitRate, link: LinkLayer, wire: u128) -> Duration {
     let bits_in_ps = wire.checked_mul(8 * 1_000_000_000_000).and_then(|n| Fraction::new(n, 1));
     let time = bits_in_ps.and_then(|n| n.checked_div(user_rate(rate, link)));
@@ -266,8 +272,8 @@ fn time_on(rate: BitRate, link: LinkLayer, wire: u128) -> Duration {
     Duration::from_ps(ps.unwrap_or(u64::MAX))
 }
 
-/// ACKs, of those for `segments` segments, that the upstream cannot carry while the downstream is full: what ACK
-/// regulation must take away at least. Not rounded: a report may round up.
+/// The ACKs for `segments` segments that exceed the upstream while the downstream is full: ACK
+/// regulation must remove at least these. Not rounded.
 #[must_use]
 pub fn surplus_acks(k: Fraction, segments_per_ack: Fraction, segments: u64) -> Option<Fraction> {
     let acks = Fraction::whole(segments).checked_div(segments_per_ack)?;

@@ -1,6 +1,8 @@
-//! How evenly something is shared: the index of Jain, Chiu and Hawe 1984, which Phanse 2000 (table 5.12) uses too.
+//! Fairness of a division: the index of Jain, Chiu and Hawe 1984, which Phanse 2000 (table 5.12)
+//! also uses.
 
-/// `(sum x)^2 / (n sum x^2)`, from 1/n (one has all) to 1 (all equal); `None` where nobody has anything.
+/// `(sum x)^2 / (n sum x^2)`, from 1/n (one has all) to 1 (all equal); `None` if all shares are
+/// zero.
 pub fn jain(shares: impl Iterator<Item = f64>) -> Option<f64> {
     let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
     for share in shares {

@@ -1,4 +1,4 @@
-//! Non-negative fractions, exact.
+//! Exact non-negative fractions.
 
 use core::cmp::Ordering;
 use core::fmt;
@@ -44,20 +44,20 @@ impl Fraction {
         self.denominator
     }
 
-    /// The nearest floating-point number, or one beside it.
+    /// The nearest floating-point number, or one of its neighbours.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "rounded here, once")]
     pub fn as_f64(self) -> f64 {
         self.numerator as f64 / self.denominator as f64
     }
 
-    /// Rounded up to a whole number.
+    /// The fraction rounded up to a whole number.
     #[must_use]
     pub const fn ceil(self) -> u128 {
         self.numerator.div_ceil(self.denominator)
     }
 
-    /// The product; `None` when it needs more than 128 bits.
+    /// The product; `None` above 128 bits.
     #[must_use]
     pub fn checked_mul(self, other: Self) -> Option<Self> {
         let (left, right) = (gcd(self.numerator, other.denominator), gcd(other.numerator, self.denominator));
@@ -67,13 +67,13 @@ impl Fraction {
         })
     }
 
-    /// The quotient; `None` by zero, or when it needs more than 128 bits.
+    /// The quotient; `None` for a divisor of zero, or above 128 bits.
     #[must_use]
     pub fn checked_div(self, other: Self) -> Option<Self> {
         self.checked_mul(Self::new(other.denominator, other.numerator)?)
     }
 
-    /// `self - other`, zero if `other` is larger; `None` when it needs more than 128 bits.
+    /// `self - other`, zero if `other` is larger; `None` above 128 bits.
     #[must_use]
     pub fn checked_saturating_sub(self, other: Self) -> Option<Self> {
         if self <= other {
@@ -93,7 +93,8 @@ const fn gcd(mut a: u128, mut b: u128) -> u128 {
 }
 
 impl Ord for Fraction {
-    /// By whole parts, then by the inverses of what is left, as Euclid would: no product that could overflow.
+    /// Compares whole parts, then the inverses of the remainders, as in Euclid's algorithm: no
+    /// product can overflow.
     fn cmp(&self, other: &Self) -> Ordering {
         let (mut a, mut b) = ((self.numerator, self.denominator), (other.numerator, other.denominator));
         let mut flipped = false;

@@ -1,4 +1,4 @@
-//! The mean of independent runs, and how far it can be trusted: Student's t for a few samples.
+//! The mean of independent runs and its confidence interval by Student's t, for a few samples.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -7,7 +7,8 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 pub struct Mean {
     /// Mean of the samples.
     pub mean: f64,
-    /// Half width of the 95 % confidence interval (Student's t); zero for a single sample, of which nothing can be said.
+    /// Half width of the 95 % confidence interval (Student's t); zero for a single sample, which
+    /// has no interval.
     pub ci95: f64,
 }
 
@@ -32,7 +33,8 @@ impl Mean {
 mod tests {
     use super::*;
 
-    /// Five samples with mean 12 and standard deviation sqrt(2.5): t(0.975, 4) = 2.7764, so 2.7764 * sqrt(2.5 / 5) = 1.9632.
+    /// Five samples with mean 12 and standard deviation sqrt(2.5): t(0.975, 4) = 2.7764, so
+    /// 2.7764 * sqrt(2.5 / 5) = 1.9632.
     #[test]
     fn the_interval_is_students() {
         let Mean { mean, ci95 } = Mean::of(&[10.0, 11.0, 12.0, 13.0, 14.0]).unwrap();

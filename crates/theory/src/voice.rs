@@ -1,16 +1,20 @@
-//! How well a call can be understood: the E-model of ITU-T G.107 (06/2015), from one-way delay and packet loss.
+//! Quality of a call from one-way delay and packet loss: the E-model of ITU-T G.107 (06/2015).
 //!
-//! R = Ro - Is - Id - Ie,eff + A (clause 7). Every parameter that the network does not set has the default of table 3 (loudness ratings,
-//! side tone, room noise, one quantizing distortion unit; an echo path of TELR 65 dB; no advantage factor A), with which R is 93.2
-//! (clause 7.7) and the mean opinion score 4.41. The delay sensitivity is the class *default* of table 1. The network sets three: the
-//! one-way delay from mouth to ear (T and Ta; Tr is twice that), the share of packets that are not played, and how bursty those are.
+//! R = Ro - Is - Id - Ie,eff + A (clause 7). Every parameter that the network does not set has the
+//! default of table 3 (loudness ratings, side tone, room noise, one quantizing distortion unit; an
+//! echo path of TELR 65 dB; no advantage factor A). With all defaults R is 93.2 (clause 7.7) and
+//! the mean opinion score 4.41. The delay sensitivity is the class *default* of table 1. The
+//! network sets three: the one-way delay from mouth to ear (T and Ta; Tr is twice that), the share
+//! of packets that are not played, and their burst ratio.
 //!
-//! Codecs have the equipment impairment Ie and the packet-loss robustness Bpl of ITU-T G.113 (11/2007), appendix I, table I.4.
+//! Codecs have the equipment impairment Ie and the packet-loss robustness Bpl of ITU-T G.113
+//! (11/2007), appendix I, table I.4.
 //!
-//! Two choices of this program: a burst ratio above 2 counts as 2, since the formula was fitted to short bursts, and the formula is
-//! also used for losses above the 20 % up to which table 3 has it.
+//! Two choices of this program: a burst ratio above 2 counts as 2, because the formula was fitted
+//! to short bursts. The formula is also used above 20 % loss, the upper end of its range in
+//! table 3.
 
-/// A voice codec as the E-model sees it.
+/// The parameters of a voice codec in the E-model.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Codec {
     /// Name, such as `g711`.
@@ -19,15 +23,16 @@ pub struct Codec {
     pub ie: f64,
     /// Packet-loss robustness factor, 1 to 40.
     pub bpl: f64,
-    /// What the coder hears ahead of a frame before it codes it, in seconds.
+    /// Speech that the coder needs after a frame before it can code the frame, in seconds.
     pub look_ahead_s: f64,
 }
 
 impl Codec {
     /// G.711 with packet-loss concealment (G.711, appendix I).
     pub const G711: Self = Self { name: "g711", ie: 0.0, bpl: 25.1, look_ahead_s: 0.0 };
-    /// The codecs of G.113, appendix I, table I.4: packets of 10 ms for G.711, 20 ms for G.729A and GSM-EFR, 30 ms for G.723.1 at 6.3 kbit/s;
-    /// G.729A and G.723.1 with voice activity detection. Look-ahead is that of ITU-T G.729 (5 ms) and G.723.1 (7.5 ms).
+    /// The codecs of G.113, appendix I, table I.4: packets of 10 ms for G.711, 20 ms for G.729A and
+    /// GSM-EFR, 30 ms for G.723.1 at 6.3 kbit/s; G.729A and G.723.1 with voice activity detection.
+    /// Look-ahead is that of ITU-T G.729 (5 ms) and G.723.1 (7.5 ms).
     pub const ALL: [Self; 5] = [
         Self::G711,
         Self { name: "g711-no-plc", ie: 0.0, bpl: 4.3, look_ahead_s: 0.0 },
@@ -43,14 +48,15 @@ impl Codec {
     }
 }
 
-/// What the network does to a call.
+/// The impairments of a call by the network.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Path {
     /// One-way delay from mouth to ear in seconds: packetisation, look-ahead, network, play-out buffer.
     pub delay_s: f64,
-    /// Share of the packets that are not played: lost, or later than the play-out buffer waits.
+    /// Share of the packets that are not played: lost, or too late for the play-out buffer.
     pub loss: f64,
-    /// Mean length of runs of such packets over that of random loss of this share; 1 for random loss.
+    /// Mean length of runs of packets that are not played, over the mean length at random loss of
+    /// this share; 1 for random loss.
     pub burst_ratio: f64,
 }
 
@@ -63,7 +69,7 @@ pub fn r_factor(codec: &Codec, path: &Path) -> f64 {
     r.clamp(0.0, 100.0)
 }
 
-/// The mean opinion score that goes with `r` (G.107, annex B, equation B-4): 1 to 4.5.
+/// The mean opinion score for `r` (G.107, annex B, equation B-4): 1 to 4.5.
 #[must_use]
 pub fn mos(r: f64) -> f64 {
     match r {
@@ -74,7 +80,7 @@ pub fn mos(r: f64) -> f64 {
     }
 }
 
-/// What users think of a call with `r` (G.107, annex B, table B.1; G.109).
+/// The users' opinion of a call with `r` (G.107, annex B, table B.1; G.109).
 #[must_use]
 pub fn satisfaction(r: f64) -> &'static str {
     match r {
@@ -94,7 +100,8 @@ fn equipment(codec: &Codec, path: &Path) -> f64 {
     if percent > 0.0 { codec.ie + (95.0 - codec.ie) * percent / (percent / burst_ratio + codec.bpl) } else { codec.ie }
 }
 
-/// Send, receive and overall loudness rating, in dB. These and the following are the defaults of G.107, table 3.
+/// Send, receive and overall loudness rating, in dB. This and the following constants are the
+/// defaults of G.107, table 3.
 const SLR: f64 = 8.0;
 const RLR: f64 = 2.0;
 const OLR: f64 = SLR + RLR;
@@ -132,7 +139,8 @@ impl Noise {
     }
 }
 
-/// Is: loudness, sidetone and quantizing (G.107, clause 7.3, equations 7-8 to 7-17), with one quantizing distortion unit (qdu = 1).
+/// Is: loudness, sidetone and quantizing (G.107, clause 7.3, equations 7-8 to 7-17), with one
+/// quantizing distortion unit (qdu = 1).
 fn simultaneous(noise: &Noise, ms: f64) -> f64 {
     let xolr = OLR + 0.2 * (64.0 + noise.no - RLR);
     let loudness = 20.0 * (root_of_powers(xolr / 8.0, 8.0) - xolr / 8.0);
@@ -148,8 +156,8 @@ fn simultaneous(noise: &Noise, ms: f64) -> f64 {
     loudness + sidetone + 15.0 * libm::log10(1.0 + libm::pow(10.0, y) + libm::pow(10.0, z))
 }
 
-/// Id: talker echo, listener echo, and delay itself (G.107, clause 7.4, equations 7-18 to 7-28), for a one-way delay in milliseconds. Talker
-/// echo of less than 1 ms counts as sidetone.
+/// Id: talker echo, listener echo, and delay itself (G.107, clause 7.4, equations 7-18 to 7-28),
+/// for a one-way delay in milliseconds. Talker echo of less than 1 ms counts as sidetone.
 fn delay(noise: &Noise, ms: f64) -> f64 {
     let terv = TELR - 40.0 * libm::log10((1.0 + ms / 10.0) / (1.0 + ms / 150.0)) + 6.0 * libm::exp(-0.3 * ms * ms);
     let talker = half_and_root(-1.5 * (noise.no - RLR) - (80.0 + 2.5 * (terv - 14.0)), 100.0) - 1.0;
@@ -199,7 +207,8 @@ mod tests {
         assert!((Noise::of_defaults().ro() - 94.7688).abs() < 0.0001);
     }
 
-    /// G.107, annex B, table B.1: lower limits of R and the score there, which the table rounds up once (4.03 for 4.024).
+    /// G.107, annex B, table B.1: lower limits of R and their scores, one of which the table rounds
+    /// up (4.03 for 4.024).
     #[test]
     fn scores_and_satisfaction_are_those_of_table_b_1() {
         let table = [
@@ -217,7 +226,8 @@ mod tests {
         assert!((mos(3.0) - 1.0).abs() < f64::EPSILON, "not below the worst score");
     }
 
-    /// Equations 7-1 to 7-29 of G.107 (06/2015), computed separately with the defaults of table 3 and Tr = 2 T.
+    /// Equations 7-1 to 7-29 of G.107 (06/2015), computed separately with the defaults of table 3
+    /// and Tr = 2 T.
     #[test]
     fn r_is_that_of_the_equations() {
         let r = |codec: &str, ms: f64, percent: f64, burst_ratio: f64| {
@@ -240,7 +250,8 @@ mod tests {
         assert!((r("g723.1", 100.0, 1.0, 2.0) - 70.844).abs() < 0.001);
     }
 
-    /// G.107, clause 7.4: no talker echo below 1 ms. At 1 ms equations 7-19 to 7-22 give -0.11 with TELR 65 dB.
+    /// G.107, clause 7.4: no talker echo below 1 ms. At 1 ms equations 7-19 to 7-22 give -0.11 with
+    /// TELR 65 dB.
     #[test]
     fn echo_of_less_than_a_millisecond_is_sidetone() {
         let noise = Noise::of_defaults();
@@ -248,7 +259,8 @@ mod tests {
         assert!((talker + 0.11).abs() < 0.005, "{talker}");
     }
 
-    /// Cole and Rosenbluth (2001) fitted Id of the model with its defaults by 0.024 d + 0.11 (d - 177.3) H(d - 177.3), d in ms, below 400 ms.
+    /// Cole and Rosenbluth (2001) fitted Id of the model with its defaults by 0.024 d + 0.11 (d -
+    /// 177.3) H(d - 177.3), d in ms, below 400 ms.
     #[test]
     fn delay_costs_what_the_published_fit_says() {
         let noise = Noise::of_defaults();
@@ -261,8 +273,9 @@ mod tests {
         assert!(delay(&noise, 100.1) - delay(&noise, 100.0) < 0.01);
     }
 
-    /// G.113 (02/2001), appendix I, table I.2: Ie of G.729A with VAD and of G.723.1 at 6.3 kbit/s, as whole numbers, for random
-    /// loss in percent. The formula with Bpl was fitted to them.
+    /// G.113 (02/2001), appendix I, table I.2: Ie of G.729A with VAD and of G.723.1 at 6.3 kbit/s,
+    /// as whole numbers, for random loss in percent. The formula with Bpl was fitted to these
+    /// values.
     #[test]
     fn loss_costs_what_the_table_of_g_113_says() {
         let g729a = [(0.0, 11), (0.5, 13), (1.0, 15), (1.5, 17), (2.0, 19), (3.0, 23), (4.0, 26), (8.0, 36)];

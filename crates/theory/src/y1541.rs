@@ -1,13 +1,15 @@
-//! Network quality of service classes of ITU-T Y.1541 (12/2011), table 1 (classes 0 to 5) and table 3 (6 and 7, provisional).
+//! Network quality of service classes of ITU-T Y.1541 (12/2011), table 1 (classes 0 to 5) and
+//! table 3 (6 and 7, provisional).
 //!
-//! A path meets a class if its mean one-way delay (IPTD), its delay variation (IPDV: the 99.9th percentile of the delay less the smallest)
-//! and its loss ratio (IPLR) are at or below the bounds. Brouer 2005, table 4.1, has the bounds of delay and variation.
-//! Neither the error ratio (IPER) nor the reordering ratio (IPRR, classes 6 and 7) is judged.
+//! A path meets a class if its mean one-way delay (IPTD), its delay variation (IPDV: the 99.9th
+//! percentile of the delay less the smallest) and its loss ratio (IPLR) are at or below the bounds.
+//! Brouer 2005, table 4.1, has the bounds of delay and variation. The error ratio (IPER) and the
+//! reordering ratio (IPRR, classes 6 and 7) are ignored.
 
-/// A class: upper bounds; `None` where it has none.
+/// A class and its upper bounds; `None` for no bound.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Class {
-    /// Its number.
+    /// Number of the class.
     pub number: u8,
     /// Mean one-way delay (IPTD), in seconds.
     pub delay_s: Option<f64>,
@@ -15,7 +17,7 @@ pub struct Class {
     pub variation_s: Option<f64>,
     /// Loss ratio (IPLR).
     pub loss: Option<f64>,
-    /// Its bounds are provisional.
+    /// True for provisional bounds.
     pub provisional: bool,
 }
 
@@ -35,10 +37,10 @@ pub const CLASSES: [Class; 8] = [
     class(7, 0.4, Some(0.05), 1e-5),
 ];
 
-/// Packets that a verdict needs at least: one in a thousand lies above the 99.9th percentile.
+/// The fewest packets for a verdict: one in a thousand lies above the 99.9th percentile.
 pub const ENOUGH_PACKETS: u64 = 1_000;
 
-/// What was measured of a path; `None` for what is not known.
+/// Measurements of a path; `None` for unknown values.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Measured {
     /// Mean one-way delay in seconds.
@@ -50,7 +52,7 @@ pub struct Measured {
 }
 
 impl Class {
-    /// True if the path meets every bound. What is not known meets none.
+    /// True if the path meets every bound. An unknown value meets no bound.
     #[must_use]
     pub fn is_met_by(&self, path: &Measured) -> bool {
         let within =
@@ -73,7 +75,7 @@ mod tests {
         met(&Measured { delay_s, variation_s, loss: Some(loss) }).collect()
     }
 
-    /// Y.1541, table 1 and table 3, at the bounds and just beyond each.
+    /// Y.1541, table 1 and table 3, at the bounds and just above each.
     #[test]
     fn classes_are_met_up_to_their_bounds() {
         assert_eq!(met_by(100.0, 50.0, 1e-5), [0, 1, 2, 3, 4, 5, 6, 7]);
@@ -86,7 +88,7 @@ mod tests {
         assert_eq!(met(&Measured::default()).collect::<Vec<_>>(), [5], "nothing is known");
     }
 
-    /// Brouer 2005, table 4.1, as the repository holds it.
+    /// Brouer 2005, table 4.1, from the repository's data.
     #[test]
     fn delay_and_variation_are_those_of_brouer_2005_table_4_1() {
         let published = include_str!("../../published/data/brouer2005.toml");

@@ -1,23 +1,24 @@
-//! The capacity of a queue, in the unit that the device counts in.
+//! The capacity of a queue, in the unit that the device counts.
 
 use core::fmt;
 
 use crate::{ByteCount, CellCount, PacketCount, WireBytes};
 
-/// The most that a queue holds: packets (routers), bytes (modems), cells (ATM switches), or bytes on the wire (a capacity in time).
+/// The most that a queue holds: packets (routers), bytes (modems), cells (ATM switches), or bytes
+/// on the wire (a capacity in time).
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Limit {
-    /// Whole packets, whatever their size.
+    /// Packets of any size.
     Packets(PacketCount),
     /// IP bytes.
     Bytes(ByteCount),
     /// ATM cells.
     Cells(CellCount),
-    /// Bytes that the packets take on the wire: a time at a rate.
+    /// Bytes on the wire of the packets: a time at a rate.
     Wire(WireBytes),
 }
 
-/// In the unit it counts in: `100 packets`, `206000 bytes`, `1000 cells`.
+/// The number with its unit: `100 packets`, `206000 bytes`, `1000 cells`.
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

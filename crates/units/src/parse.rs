@@ -1,11 +1,12 @@
-//! Quantities as people write them: `"512 kbit/s"`, `"20 ms"`, `"206 kB"`, `"1000 cells"`, `"20 %"`.
+//! Quantities as text: `"512 kbit/s"`, `"20 ms"`, `"206 kB"`, `"1000 cells"`, `"20 %"`.
 //!
-//! A number, then a unit; decimal fractions are exact, and what cannot be told exactly is refused rather than rounded.
-//! What two people could read differently is refused too, with the readings spelled out: `512 kb/s` (bits or bytes),
-//! `512 kbps` (`tc(8)` reads bytes, everyone else bits), `64 K` (1000 or 1024), `5 m` (minutes or milliseconds).
-//! Rates also take the bit forms of `tc(8)`: `512kbit`, `2mbit`.
+//! The form is a number and a unit. Decimal fractions are exact: a value that the type cannot
+//! represent exactly is an error, not rounded. An ambiguous unit is an error that lists its
+//! readings: `512 kb/s` (bits or bytes), `512 kbps` (bytes in `tc(8)`, bits elsewhere), `64 K`
+//! (1000 or 1024), `5 m` (minutes or milliseconds). Rates also take the bit forms of `tc(8)`:
+//! `512kbit`, `2mbit`.
 //!
-//! Every `Display` in this crate prints something that parses back to the same value.
+//! Every `Display` in this crate prints text that parses to an equal value.
 
 mod decimal;
 mod error;
@@ -19,13 +20,13 @@ use crate::{BitRate, ByteCount, CellCount, Duration, Instant, Limit, PacketCount
 use decimal::Decimal;
 use spelling::Unit;
 
-/// A number and the unit behind it, both still as written.
+/// A number and its unit, both as text.
 struct Written<'a> {
     number: Decimal,
     unit: &'a str,
 }
 
-/// A non-negative decimal number at the front, and whatever follows it.
+/// Splits text into the non-negative decimal number at its front and the rest.
 fn split(text: &str, quantity: Quantity) -> Result<Written<'_>, Problem> {
     let text = text.trim();
     if text.is_empty() {
@@ -56,13 +57,13 @@ fn split(text: &str, quantity: Quantity) -> Result<Written<'_>, Problem> {
     Ok(Written { number, unit })
 }
 
-/// `e3`, `E-6`: a power of ten, not a unit.
+/// True for `e3`, `E-6`: a power of ten, not a unit.
 fn has_exponent(rest: &str) -> bool {
     let Some(power) = rest.strip_prefix(['e', 'E']) else { return false };
     power.strip_prefix(['+', '-']).unwrap_or(power).starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// The value in the smallest unit of `quantity`, and which of its units was written.
+/// The value in the smallest unit of `quantity`, and the quantity whose unit was given.
 fn measure(text: &str, quantity: Quantity) -> Result<(u64, Quantity), Problem> {
     let Written { number, unit } = split(text, quantity)?;
     let Some(Unit { scale, of }) = spelling::find(quantity, unit) else {
@@ -90,7 +91,7 @@ fn explain(quantity: Quantity, number: Decimal, unit: &str) -> Problem {
     Problem::UnknownUnit { unit: error::excerpt(unit) }
 }
 
-/// Parses with `build`, which says what is wrong with a value that the type cannot hold.
+/// Parses with `build`, which reports a value that the type cannot hold.
 fn parse<T>(
     text: &str,
     quantity: Quantity,
@@ -120,7 +121,8 @@ from_str! {
     Instant, Quantity::Time, |ps| Ok(Self::from_ps(ps)),
         "A time since the clock began, written as a [`Duration`] is: `60 s`.";
     BitRate, Quantity::Rate, rate,
-        "`512 kbit/s`, `1.544 Mbit/s`, `9600 bit/s`, or as `tc(8)` writes it: `512kbit`. A `Ki` or `Mi` is binary, as in `tc(8)`.";
+        "`512 kbit/s`, `1.544 Mbit/s`, `9600 bit/s`, or as `tc(8)` writes it: `512kbit`. A `Ki` or `Mi` is binary, \
+         as in `tc(8)`.";
     ByteCount, Quantity::Bytes, |count| Ok(Self::new(count)),
         "`206 kB` (206 000), `64 KiB` (65 536), `1500 B`, `1500 bytes`.";
     WireBytes, Quantity::WireBytes, |count| Ok(Self::new(count)),
@@ -133,7 +135,7 @@ from_str! {
         "`20 %`, `0.5 percent`, `5 ppm`: from 0 to 100 %.";
 }
 
-/// A queue's limit says by its unit what it counts: `100 packets`, `206 kB`, `1000 cells`.
+/// The unit of a queue's limit decides what is counted: `100 packets`, `206 kB`, `1000 cells`.
 impl FromStr for Limit {
     type Err = ParseError;
 

@@ -1,4 +1,4 @@
-//! Bit rates, and the exact time that bits take at a rate.
+//! Bit rates, and the exact transmission time of bits at a rate.
 
 use core::fmt;
 use core::num::NonZeroU64;
@@ -8,13 +8,14 @@ use crate::{Duration, WireBytes};
 
 const PS_PER_S: u64 = 1_000_000_000_000;
 
-/// Bits per second on the line, headers and cells included. Never zero: a line that carries nothing is no line.
+/// Bits per second on the line, headers and cells included. Never zero, because a line must carry
+/// data.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct BitRate(NonZeroU64);
 
 impl BitRate {
-    /// The fastest rate that can be told: 1 Tbit/s, so that no product in [`Serialiser`] overflows.
+    /// The highest rate, 1 Tbit/s, at which no product in [`Serialiser`] overflows.
     pub const MAX: Self = Self(NonZeroU64::new(1_000_000_000_000).expect("not zero"));
 
     /// `bps` bits per second; `None` for zero or above [`BitRate::MAX`].
@@ -26,19 +27,19 @@ impl BitRate {
         }
     }
 
-    /// `kbit` times 1000 bits per second.
+    /// `kbit` times 1000 bits per second, for constants and tests.
     ///
     /// # Panics
-    /// For zero and above [`BitRate::MAX`]: meant for constants and tests.
+    /// For zero and above [`BitRate::MAX`].
     #[must_use]
     pub const fn from_kbit_per_s(kbit: u64) -> Self {
         Self::from_bps(kbit * 1_000).expect("a rate from 1 bit/s to 1 Tbit/s")
     }
 
-    /// `mbit` times 10^6 bits per second.
+    /// `mbit` times 10^6 bits per second, for constants and tests.
     ///
     /// # Panics
-    /// For zero and above [`BitRate::MAX`]: meant for constants and tests.
+    /// For zero and above [`BitRate::MAX`].
     #[must_use]
     pub const fn from_mbit_per_s(mbit: u64) -> Self {
         Self::from_bps(mbit * 1_000_000).expect("a rate from 1 bit/s to 1 Tbit/s")
@@ -50,14 +51,15 @@ impl BitRate {
         self.0.get()
     }
 
-    /// How long `bytes` take, rounded down to a picosecond. A [`Serialiser`] carries the rest.
+    /// The transmission time of `bytes`, rounded down to a picosecond. A [`Serialiser`] carries the
+    /// remainder.
     #[must_use]
     pub fn time_for(self, bytes: WireBytes) -> Duration {
         Serialiser::new(self).advance(bytes)
     }
 }
 
-/// `512 kbit/s`, `1.544 Mbit/s`: the largest unit that leaves a whole part, exact.
+/// Prints exactly, in the largest unit with a whole part: `512 kbit/s`, `1.544 Mbit/s`.
 impl fmt::Display for BitRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.get() {
@@ -75,21 +77,21 @@ impl fmt::Debug for BitRate {
     }
 }
 
-/// Turns bytes into the time that they take, exactly over any number of back-to-back packets.
+/// Converts bytes into transmission time, exactly over any number of back-to-back packets.
 ///
-/// The remainder of each division is carried into the next: after n back-to-back packets the sum is off by less than one
-/// picosecond in all, not by one a packet.
+/// The remainder of each division is carried into the next: after n back-to-back packets the error
+/// of the sum is below one picosecond, not one per packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Serialiser {
     rate: BitRate,
-    /// 2^64 - 1 by the rate, rounded down: a multiplication is several times cheaper than a division.
+    /// (2^64 - 1) / rate, rounded down: a multiplication is several times cheaper than a division.
     reciprocal: u64,
-    /// Unspent numerator, below the rate: in units of 1 / rate picoseconds.
+    /// The remainder of the last division, below the rate, in units of 1 / rate picoseconds.
     remainder: u64,
 }
 
 impl Serialiser {
-    /// A transmitter at `rate` with nothing carried.
+    /// A transmitter at `rate` without a remainder.
     #[must_use]
     pub const fn new(rate: BitRate) -> Self {
         Self { rate, reciprocal: u64::MAX / rate.as_bps(), remainder: 0 }
@@ -101,20 +103,20 @@ impl Serialiser {
         self.rate
     }
 
-    /// Forgets the carried part: the line was idle, and the next packet starts on a fresh picosecond.
+    /// Discards the remainder: the line was idle, and the next packet starts on a whole picosecond.
     pub fn restart(&mut self) {
         self.remainder = 0;
     }
 
-    /// How long `bytes` take after those before them.
+    /// The transmission time of `bytes`, sent back to back with the bytes before.
     #[inline]
     pub fn advance(&mut self, bytes: WireBytes) -> Duration {
         let rate = self.rate.as_bps();
         let bits = bytes.as_u64() * 8;
-        // Up to 2.3 MB in one go the product fits 64 bits.
+        // The product fits 64 bits up to 2.3 MB per call.
         let (quotient, remainder) = match bits.checked_mul(PS_PER_S).and_then(|n| n.checked_add(self.remainder)) {
             Some(numerator) => {
-                // The reciprocal is too small by at most one, so the quotient is too.
+                // The reciprocal, and so the quotient, is too small by at most one.
                 let quotient = ((u128::from(numerator) * u128::from(self.reciprocal)) >> 64) as u64;
                 let remainder = numerator - quotient * rate;
                 if remainder >= rate { (quotient + 1, remainder - rate) } else { (quotient, remainder) }
@@ -135,7 +137,8 @@ impl Serialiser {
 mod tests {
     use super::*;
 
-    /// ITU-T G.707 STM-1 payload: 149.76 Mbit/s. 10^6 cells of 424 bits take 424e6 / 149.76e6 s = 2.831196581196... s.
+    /// ITU-T G.707 STM-1 payload: 149.76 Mbit/s. 10^6 cells of 424 bits take 424e6 / 149.76e6 s =
+    /// 2.831196581196... s.
     #[test]
     fn a_million_back_to_back_cells_end_within_a_nanosecond() {
         let mut line = Serialiser::new(BitRate::from_kbit_per_s(149_760));
@@ -158,7 +161,8 @@ mod tests {
         assert_eq!(wide.advance(WireBytes::new(3_000_000)), sum);
     }
 
-    /// By division, at rates and sizes of all magnitudes: the least and the greatest rate, powers of two and their neighbours.
+    /// The quotient equals that of a division for rates and sizes of all magnitudes: the lowest and
+    /// highest rate, powers of two and their neighbours.
     #[test]
     fn the_quotient_is_that_of_a_division() {
         let rates = (0..40).flat_map(|bit| [(1_u64 << bit) - 1, 1 << bit, (1 << bit) + 1, 3 << bit >> 1]);

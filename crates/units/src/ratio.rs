@@ -1,4 +1,4 @@
-//! Shares of a whole, from nothing to all of it, without floats.
+//! Shares of a whole, from 0 to 100 %, without floats.
 
 use core::fmt;
 
@@ -11,24 +11,25 @@ const PER_PPM: u32 = WHOLE / 1_000_000;
 
 /// A share of a whole, from 0 to 100 %, in steps of one part in 10^9.
 ///
-/// Fine enough for the bit error ratio of 10^-7 that ADSL lines are set up for (ITU-T G.992.1).
+/// The resolution suffices for the bit error ratio of 10^-7 that ADSL lines are set up for (ITU-T
+/// G.992.1).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct Ratio(u32);
 
 impl Ratio {
-    /// Nothing: 0 %.
+    /// 0 %.
     pub const ZERO: Self = Self(0);
-    /// The whole: 100 %.
+    /// 100 %.
     pub const ONE: Self = Self(WHOLE);
 
-    /// `parts` in 10^9; `None` above the whole.
+    /// `parts` in 10^9; `None` above 100 %.
     #[must_use]
     pub const fn from_parts_per_billion(parts: u32) -> Option<Self> {
         if parts <= WHOLE { Some(Self(parts)) } else { None }
     }
 
-    /// `parts` in 10^6; `None` above the whole.
+    /// `parts` in 10^6; `None` above 100 %.
     #[must_use]
     pub const fn from_ppm(parts: u32) -> Option<Self> {
         match parts.checked_mul(PER_PPM) {
@@ -37,7 +38,7 @@ impl Ratio {
         }
     }
 
-    /// `percent` parts in 100; `None` above the whole.
+    /// `percent` parts in 100; `None` above 100 %.
     #[must_use]
     pub const fn from_percent(percent: u32) -> Option<Self> {
         match percent.checked_mul(PER_PERCENT) {
@@ -58,21 +59,21 @@ impl Ratio {
         f64::from(self.0) / f64::from(WHOLE)
     }
 
-    /// This share of a count, rounded down. Never overflows, since a share is at most the whole.
+    /// This share of a count, rounded down. Never overflows, because a share is at most the whole.
     #[must_use]
     pub const fn of(self, count: u64) -> u64 {
         let share = count as u128 * self.0 as u128 / WHOLE as u128;
         share as u64
     }
 
-    /// This share of a rate, rounded down to a bit per second; `None` if nothing is left, since no rate is zero.
+    /// This share of a rate, rounded down to a bit per second; `None` below 1 bit/s.
     #[must_use]
     pub const fn of_rate(self, rate: BitRate) -> Option<BitRate> {
         BitRate::from_bps(self.of(rate.as_bps()))
     }
 }
 
-/// Percent with as many decimals as the value has: `20 %`, `0.00001 %`.
+/// Prints percent with all decimals of the value: `20 %`, `0.00001 %`.
 impl fmt::Display for Ratio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_scaled(f, u64::from(self.0), u64::from(PER_PERCENT), "%")

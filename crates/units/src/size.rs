@@ -1,5 +1,5 @@
-//! Sizes: IP bytes, bytes on the wire, cells and packets. Different types, since mixing them up is the classic error of
-//! this field (gross against net rate, `stab` against CAKE overhead).
+//! Sizes: IP bytes, bytes on the wire, cells and packets. Each is a type of its own, because mixing
+//! them up is the classic error of this field (gross with net rate, `stab` with CAKE overhead).
 
 use core::fmt;
 use core::iter::Sum;
@@ -13,9 +13,9 @@ macro_rules! count {
         pub struct $name(u64);
 
         impl $name {
-            /// None.
+            /// A size of zero.
             pub const ZERO: Self = Self(0);
-            /// As many as can be told.
+            /// The largest size.
             pub const MAX: Self = Self(u64::MAX);
 
             #[doc = concat!("A count of ", $many, ".")]
@@ -24,7 +24,7 @@ macro_rules! count {
                 Self(count)
             }
 
-            /// The bare count.
+            /// The count as a number.
             #[must_use]
             pub const fn as_u64(self) -> u64 {
                 self.0
@@ -84,11 +84,11 @@ macro_rules! count {
 }
 
 count!(
-    /// Bytes as the IP layer counts them: the IP header and all that it carries.
+    /// Bytes that the IP layer counts: the IP header and its payload.
     ByteCount, "byte", "bytes"
 );
 count!(
-    /// Bytes as they occupy the line: IP bytes plus encapsulation, padding, cell headers and gaps.
+    /// Bytes on the line: IP bytes plus encapsulation, padding, cell headers and gaps.
     WireBytes, "wire byte", "wire bytes"
 );
 count!(
@@ -101,7 +101,7 @@ count!(
 );
 
 impl CellCount {
-    /// What the cells occupy on the wire: 53 bytes each (ITU-T I.361).
+    /// The cells' bytes on the wire: 53 each (ITU-T I.361).
     #[must_use]
     pub const fn wire_bytes(self) -> WireBytes {
         WireBytes(self.0 * 53)
@@ -109,7 +109,7 @@ impl CellCount {
 }
 
 impl WireBytes {
-    /// Eight bits a byte.
+    /// Bits: eight per byte.
     #[must_use]
     pub const fn bits(self) -> u64 {
         self.0 * 8

@@ -1,7 +1,7 @@
 //! Points in time and spans, as integer picoseconds.
 //!
-//! Why picoseconds: at 149.76 Mbit/s an ATM cell lasts 2 831 196.58 ps, so a coarser clock would lose cells over a long
-//! run. An unsigned 64-bit count of them spans 213 days.
+//! Picoseconds are needed because an ATM cell at 149.76 Mbit/s lasts 2 831 196.58 ps: a coarser
+//! clock would lose cells over a long run. An unsigned 64-bit count of picoseconds spans 213 days.
 
 use core::fmt;
 use core::iter::Sum;
@@ -12,7 +12,8 @@ const PS_PER_US: u64 = 1_000_000;
 const PS_PER_MS: u64 = 1_000_000_000;
 const PS_PER_S: u64 = 1_000_000_000_000;
 
-/// A point in time: picoseconds since the clock in use began (simulated zero, or the start of a live program).
+/// A point in time: picoseconds since the clock in use began (simulated zero, or the start of a
+/// live program).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct Instant(u64);
@@ -23,24 +24,24 @@ pub struct Instant(u64);
 pub struct Duration(u64);
 
 impl Instant {
-    /// The beginning of the clock.
+    /// The start of the clock.
     pub const ZERO: Self = Self(0);
-    /// The last point that can be told. Not a stand-in for "never": that is `None`.
+    /// The last representable time, 213 days. It does not mean "never", which is `None`.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The point `ps` picoseconds after the clock began.
+    /// The time `ps` picoseconds after the start of the clock.
     #[must_use]
     pub const fn from_ps(ps: u64) -> Self {
         Self(ps)
     }
 
-    /// Picoseconds since the clock began.
+    /// Picoseconds since the start of the clock.
     #[must_use]
     pub const fn as_ps(self) -> u64 {
         self.0
     }
 
-    /// Seconds since the clock began, for statistics and printing.
+    /// Seconds since the start of the clock, for statistics and printing.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "statistics only")]
     pub fn as_secs_f64(self) -> f64 {
@@ -53,7 +54,7 @@ impl Instant {
         Duration(self.0.saturating_sub(earlier.0))
     }
 
-    /// `self + span`, or `None` past the end of the clock.
+    /// `self + span`, or `None` after the end of the clock.
     #[must_use]
     pub const fn checked_add(self, span: Duration) -> Option<Self> {
         match self.0.checked_add(span.0) {
@@ -62,7 +63,7 @@ impl Instant {
         }
     }
 
-    /// `self + span`, held at the end of the clock.
+    /// `self + span`, at most the end of the clock.
     #[must_use]
     pub const fn saturating_add(self, span: Duration) -> Self {
         Self(self.0.saturating_add(span.0))
@@ -70,7 +71,7 @@ impl Instant {
 }
 
 impl Duration {
-    /// No time at all.
+    /// A span of zero.
     pub const ZERO: Self = Self(0);
     /// The longest span: 213 days.
     pub const MAX: Self = Self(u64::MAX);
@@ -84,7 +85,7 @@ impl Duration {
     /// A span of `ns` nanoseconds.
     ///
     /// # Panics
-    /// Past 213 days, like all the constructors here.
+    /// Above 213 days, as do all constructors of this type.
     #[must_use]
     pub const fn from_ns(ns: u64) -> Self {
         Self(scaled(ns, PS_PER_NS))
@@ -139,7 +140,7 @@ impl Duration {
         self.0 as f64 / PS_PER_S as f64
     }
 
-    /// True for no time at all.
+    /// True for a span of zero.
     #[must_use]
     pub const fn is_zero(self) -> bool {
         self.0 == 0
@@ -151,13 +152,14 @@ impl Duration {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// `self * factor`, held at the longest span.
+    /// `self * factor`, at most the longest span.
     #[must_use]
     pub const fn saturating_mul(self, factor: u64) -> Self {
         Self(self.0.saturating_mul(factor))
     }
 
-    /// The next multiple of `granule` at or above `self`; `self` when the granule is zero. Models a coarse clock.
+    /// The next multiple of `granule` at or above `self`; `self` for a granule of zero. Models a
+    /// coarse clock.
     #[must_use]
     pub const fn round_up_to(self, granule: Self) -> Self {
         if granule.0 == 0 {
@@ -187,7 +189,8 @@ impl AddAssign<Duration> for Instant {
     }
 }
 
-/// The span back to an earlier point. A later one is a broken invariant: use [`Instant::since`] where it may happen.
+/// The span since an earlier time. A later time is a broken invariant: use [`Instant::since`] where
+/// it may occur.
 impl Sub for Instant {
     type Output = Duration;
     fn sub(self, earlier: Self) -> Duration {
@@ -236,7 +239,7 @@ impl Div<u64> for Duration {
     }
 }
 
-/// How many whole times one span fits into another.
+/// The number of whole spans of the divisor in the dividend.
 impl Div for Duration {
     type Output = u64;
     fn div(self, other: Self) -> u64 {
@@ -250,14 +253,15 @@ impl Sum for Duration {
     }
 }
 
-/// Seconds with as many decimals as the value has: `1.5 s`.
+/// Prints seconds with all decimals of the value: `1.5 s`.
 impl fmt::Display for Instant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_scaled(f, self.0, PS_PER_S, "s")
     }
 }
 
-/// The largest unit that leaves a whole part, with as many decimals as the value has: `20 ms`, `2.831196 us`.
+/// Prints in the largest unit with a whole part, with all decimals of the value: `20 ms`,
+/// `2.831196 us`.
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {

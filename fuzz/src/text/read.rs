@@ -1,6 +1,7 @@
-//! Readers of what is written, as small as they can be, after the manuals alone.
+//! Minimal readers of the program's output, written from the manuals only.
 
-/// The directives of a unit file, keys and values. systemd.syntax(7); systemd ends lines at `\n`, `\r` and NUL.
+/// The directives of a unit file, keys and values. systemd.syntax(7); systemd ends lines at `\n`,
+/// `\r` and NUL.
 pub(super) fn unit(text: &str) -> Vec<(&str, &str)> {
     let lines = text.split(['\n', '\r', '\0']).filter(|line| !line.is_empty() && !line.starts_with(['#', ';']));
     lines
@@ -12,7 +13,7 @@ pub(super) fn unit(text: &str) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// A value with its specifiers in place, of which only `%%` may be there.
+/// A value with its specifiers replaced, of which only `%%` may occur.
 pub(super) fn specifiers(value: &str) -> String {
     let mut plain = String::new();
     let mut chars = value.chars();
@@ -51,7 +52,7 @@ pub(super) fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// The character of an escape, whose backslash was read.
+/// The character of an escape, after its backslash.
 fn escape(chars: &mut impl Iterator<Item = char>) -> char {
     let kind = chars.next().expect("an escape");
     let digits = match kind {

@@ -1,22 +1,26 @@
-//! Why a segment was sent again.
+//! The cause of a retransmission.
 //!
-//! A timer and duplicate ACKs leave different marks. What duplicate ACKs or SACK cause goes out as soon as the third (RFC 5681, section 3.2),
-//! or as much by SACK (RFC 6675, section 4, IsLost), reaches the sender; what a timer causes goes out when nothing has reached it for long.
-//! So a repeat is fast if the evidence passed the capture no longer ago than the sender takes to answer, and a timeout otherwise. Within a
-//! repair a segment goes out once; if it goes out again the timer has expired, or, with SACK, something that was sent after it has arrived
-//! just before (RACK, RFC 8985, section 6). With SACK a sender may let a reordering timer run out first (RFC 8985, section 6.2, step 5):
-//! less than a round trip after the last new acknowledgement that is no retransmission timer yet.
+//! A timer and duplicate ACKs leave different traces. A retransmission by duplicate ACKs or SACK is
+//! sent as soon as the third duplicate (RFC 5681, section 3.2), or equivalent SACK information
+//! (RFC 6675, section 4, IsLost), reaches the sender. A retransmission by a timer is sent after a
+//! time without ACKs. So a retransmission is fast if the evidence passed the capture within the
+//! sender's response time, and a timeout otherwise. Within a repair each segment is sent once. Its
+//! second retransmission means an expired timer or, with SACK, that a segment sent later has just
+//! arrived (RACK, RFC 8985, section 6). With SACK a sender may first wait for a reordering timer
+//! (RFC 8985, section 6.2, step 5): less than a round trip after the last new acknowledgement it is
+//! not a retransmission timeout.
 //!
-//! Differs: a tail loss probe (RFC 8985, section 7) of the only segment in flight cannot be told from a timeout, and counts as one.
+//! Differs: a tail loss probe (RFC 8985, section 7) of the only segment in flight is
+//! indistinguishable from a timeout, and counts as one.
 
 use lastmile_units::{Duration, Instant};
 
 use super::{Half, Old, Phase};
 
-/// Duplicate ACKs that tell of a loss (RFC 5681, section 3.2).
+/// Duplicate ACKs that indicate a loss (RFC 5681, section 3.2).
 pub(super) const DUP_THRESH: u32 = 3;
 
-/// What sent a segment again.
+/// The cause of a retransmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Cause {
     Timeout,
@@ -28,67 +32,71 @@ pub(super) enum Cause {
 }
 
 impl Half {
-    /// Why `start..end` goes out again, of which `old` is known. `reaction` is how long the sender may take to answer.
+    /// The cause of the retransmission of `start..end`, with `old` as the earlier transmission.
+    /// `reaction` is the sender's longest response time.
     pub(super) fn cause(&self, now: Instant, (start, end): (i64, i64), old: &Old, reaction: Duration) -> Cause {
         let recent = |at: Instant| now.since(at) <= reaction;
-        if start < self.origin {
-            // A SYN that came again is answered again, whatever the timer says.
+        if start < self.stream.origin {
+            // A retransmitted SYN is answered again, independent of any timer.
             return if self.asked.is_some_and(recent) { Cause::AfterTimeout } else { Cause::Timeout };
         }
-        let Some(last_ack) = self.last_ack else { return Cause::Unknown };
+        let Some(last_ack) = self.times.last_ack else { return Cause::Unknown };
         let silent = !recent(last_ack);
-        let repaired = match self.phase {
+        let repaired = match self.recovery.phase {
             Phase::Open => None,
             Phase::Fast => Some(Cause::InRecovery),
             Phase::Loss => Some(Cause::AfterTimeout),
         };
-        // It was acknowledged here, and the sender cannot know yet.
-        if end <= self.una && self.advanced.is_some_and(recent) {
-            return match self.last_phase {
+        // The segment was acknowledged at the capture, and the sender cannot have received the ACK.
+        if end <= self.stream.una && self.times.advanced.is_some_and(recent) {
+            return match self.recovery.last_phase {
                 Phase::Loss => Cause::AfterTimeout,
                 _ => Cause::InRecovery,
             };
         }
         let Some(repaired) = repaired else { return self.cause_of_first(now, (start, end), silent, reaction) };
-        if start > self.una {
+        if start > self.stream.una {
             return repaired;
         }
-        let again = old.episode == self.episode;
+        let again = old.episode == self.recovery.episode;
         if again {
-            let overtaken = self.sacks.then(|| self.sent.overtaken_since(old.last)).flatten();
-            return match (overtaken, self.evidence) {
+            let overtaken = self.sack.used.then(|| self.sent.overtaken_since(old.last)).flatten();
+            return match (overtaken, self.recovery.evidence) {
                 (Some(_), _) if self.too_soon(now, Some(old.last)) => repaired,
                 _ if silent => Cause::Timeout,
                 (Some(at), _) if recent(at) => repaired,
-                // The repair was taken back as needless (Eifel, DSACK, F-RTO), and now there is a loss.
+                // The repair was undone as unneeded (Eifel, DSACK, F-RTO), and evidence of a loss
+                // follows.
                 (_, Some(at)) if recent(at) => Cause::Fast,
                 _ => Cause::Timeout,
             };
         }
-        if silent && !(self.sacked.len() > 0 && self.too_soon(now, None)) {
+        if silent && !(self.sack.ranges.len() > 0 && self.too_soon(now, None)) {
             return Cause::Timeout;
         }
-        // Reno's recovery ended with the first new ACK (RFC 5681, section 3.2, step 6): a second loss needs its own three.
-        let is_reno = self.phase == Phase::Fast && !self.selective;
-        if is_reno && self.dup_acks == DUP_THRESH { Cause::Fast } else { repaired }
+        // Reno's recovery ends with the first new ACK (RFC 5681, section 3.2, step 6): a second
+        // loss needs three duplicate ACKs of its own.
+        let is_reno = self.recovery.phase == Phase::Fast && !self.recovery.selective;
+        if is_reno && self.recovery.dup_acks == DUP_THRESH { Cause::Fast } else { repaired }
     }
 
-    /// The same while no repair is known of.
+    /// The cause of a retransmission outside of any repair.
     fn cause_of_first(&self, now: Instant, (start, end): (i64, i64), silent: bool, reaction: Duration) -> Cause {
-        let told = self.evidence.is_some_and(|at| now.since(at) <= reaction);
-        // Fewer than three are enough for early retransmit (RFC 5827) and RACK.
-        if told || (self.sacked.len() > 0 && (!silent || self.too_soon(now, None))) {
+        let fresh = self.recovery.evidence.is_some_and(|at| now.since(at) <= reaction);
+        // Fewer than three suffice for early retransmit (RFC 5827) and RACK.
+        if fresh || (self.sack.ranges.len() > 0 && (!silent || self.too_soon(now, None))) {
             return Cause::Fast;
         }
-        let waited = self.last_sent.map(|at| now.since(at));
-        let is_tail = end == self.next && start > self.una && self.may_sack;
+        let waited = self.times.last_sent.map(|at| now.since(at));
+        let is_tail = end == self.stream.next && start > self.stream.una && self.sack.allowed;
         if is_tail && silent && waited >= self.rtt.smoothed() { Cause::TailProbe } else { Cause::Timeout }
     }
 
-    /// Too soon for a retransmission timer: it is set anew whenever something new is acknowledged, and when the segment is sent (`sent`, where
-    /// that is the timer's), and lasts for more than a smoothed round trip (RFC 6298, section 5.3 and 2.3).
+    /// True if a retransmission timer cannot have expired. The timer restarts with each new
+    /// acknowledgement and with the segment's transmission (`sent`, if that started the timer), and
+    /// lasts longer than a smoothed round trip (RFC 6298, sections 5.3 and 2.3).
     fn too_soon(&self, now: Instant, sent: Option<Instant>) -> bool {
-        let set = self.advanced.max(sent);
+        let set = self.times.advanced.max(sent);
         set.zip(self.rtt.smoothed()).is_some_and(|(set, smoothed)| now.since(set) < smoothed)
     }
 }

@@ -1,4 +1,5 @@
-//! Conversations made by hand, packet by packet: a client of 10.0.0.1 sends to a server, the capture stands at the client.
+//! Hand-made conversations, packet by packet: the client 10.0.0.1 sends to a server, and the
+//! capture is at the client.
 
 use lastmile_packet::{
     FlowAddresses, FlowId, FlowKey, Meta, Options, Parsed, SackBlock, SeqNumber, SynOptions, TcpFlags,
@@ -9,7 +10,7 @@ use crate::{Analysis, Connection, Direction, Limit};
 
 const MSS: u32 = 1000;
 
-/// Sequence numbers begin so that the 5000th byte wraps.
+/// The initial sequence number, chosen so that the 5000th byte wraps.
 const ISN: u32 = u32::MAX - 5_000;
 
 struct Talk {
@@ -54,7 +55,7 @@ impl Talk {
         self.packet(ms, true, meta, Options::NONE, 0);
     }
 
-    /// The `number`th full segment, counted from 0.
+    /// Sends the `number`th full segment, counted from 0.
     fn data(&mut self, ms: u64, number: u32) {
         let meta = Meta {
             seq: SeqNumber::new(ISN).add(1 + number * MSS),
@@ -66,7 +67,8 @@ impl Talk {
         self.packet(ms, true, meta, self.options, MSS as u16);
     }
 
-    /// All segments before the `number`th have arrived, and blocks `left..right` of them beyond.
+    /// Acknowledges all segments before the `number`th, with SACK blocks `left..right` of segments
+    /// above.
     fn ack(&mut self, ms: u64, number: u32, blocks: &[(u32, u32)]) {
         let at = |number: u32| SeqNumber::new(ISN).add(1 + number * MSS);
         let blocks: Vec<SackBlock> =
@@ -99,17 +101,18 @@ fn numbers_wrap_and_every_byte_is_new_once() {
     assert_eq!(connection.handshake.took, Some(Duration::from_ms(100)));
     assert_eq!(connection.handshake.syn.unwrap().0.mss, Some(1460));
     let up = connection.up;
-    assert_eq!((up.bytes_new, up.bytes_repeated, up.bytes_acknowledged), (10_000, 0, 10_000));
+    assert_eq!((up.volume.bytes_new, up.volume.bytes_repeated, up.volume.bytes_acknowledged), (10_000, 0, 10_000));
     assert_eq!((up.initial_window, up.max_in_flight, up.repeats.packets()), (Some(10_000), 10_000, 0));
     // The SYN took 100 ms, the last segment 91.
-    assert_eq!((up.round_trips.count, up.round_trips.least), (2, Some(Duration::from_ms(91))));
+    assert_eq!((up.delays.round_trips.count, up.delays.round_trips.least), (2, Some(Duration::from_ms(91))));
     // 16 000 in units of 4.
-    assert_eq!(up.max_window, Some(64_000));
+    assert_eq!(up.window.max, Some(64_000));
     // 80 000 bits from 0 to 300 ms.
     assert!((up.goodput_bps - 80_000.0 / 0.3).abs() < 1e-6);
 }
 
-/// RFC 5681, section 3.2: the third duplicate ACK sends the segment again; RFC 6582: partial ACKs send the next.
+/// RFC 5681, section 3.2: the third duplicate ACK sends the segment again; RFC 6582: partial ACKs
+/// send the next.
 #[test]
 fn three_duplicate_acks_are_a_fast_retransmit_and_what_follows_is_of_its_recovery() {
     let mut talk = Talk::open();
@@ -126,10 +129,10 @@ fn three_duplicate_acks_are_a_fast_retransmit_and_what_follows_is_of_its_recover
     let up = talk.up();
     let repeats = up.repeats;
     assert_eq!((repeats.fast, repeats.in_recovery, repeats.timeouts, repeats.packets()), (1, 1, 0, 2));
-    assert_eq!((up.duplicate_acks, up.bytes_repeated), (3, 2_000));
+    assert_eq!((up.acks.duplicate, up.volume.bytes_repeated), (3, 2_000));
 }
 
-/// RFC 6298 (5.5): each expiry doubles the timer. RFC 5681: after it the window opens by ACKs again.
+/// RFC 6298 (5.5): each expiry doubles the timer. RFC 5681: afterwards ACKs open the window again.
 #[test]
 fn timeouts_in_a_row_are_counted_with_their_stall_and_their_waiting() {
     let mut talk = Talk::open();
@@ -145,13 +148,14 @@ fn timeouts_in_a_row_are_counted_with_their_stall_and_their_waiting() {
     let up = talk.up();
     let repeats = up.repeats;
     assert_eq!((repeats.timeouts, repeats.after_timeout, repeats.fast, repeats.most_in_a_row), (2, 2, 0, 2));
-    assert_eq!(up.longest_stall, Duration::from_ms(3_100));
-    assert_eq!(up.limits.of(Limit::Timer), Duration::from_ms(3_000));
-    // 1000 ms is no more than a second.
-    assert_eq!(up.pauses.iter().map(|pause| pause.span.as_ms()).collect::<Vec<_>>(), [2_000]);
+    assert_eq!(up.events.longest_stall, Duration::from_ms(3_100));
+    assert_eq!(up.limits.shares.of(Limit::Timer), Duration::from_ms(3_000));
+    // 1000 ms do not exceed a second.
+    assert_eq!(up.events.pauses.iter().map(|pause| pause.span.as_ms()).collect::<Vec<_>>(), [2_000]);
 }
 
-/// RFC 6675, section 5: SACK tells of the loss; the retransmission is lost, and the timer sends it again.
+/// RFC 6675, section 5: SACK indicates the loss; the retransmission is lost, and the timer
+/// retransmits it.
 #[test]
 fn a_lost_retransmission_of_a_sack_recovery_is_a_timeout() {
     let mut talk = Talk::open();
@@ -169,7 +173,8 @@ fn a_lost_retransmission_of_a_sack_recovery_is_a_timeout() {
     assert_eq!((repeats.fast, repeats.timeouts, repeats.packets()), (1, 1, 2));
 }
 
-/// RFC 8985, section 6.2: with SACK a retransmission that something sent later has overtaken is sent again at once.
+/// RFC 8985, section 6.2: with SACK a retransmission overtaken by a later segment is retransmitted
+/// immediately.
 #[test]
 fn a_lost_retransmission_that_was_overtaken_is_part_of_the_recovery() {
     let mut talk = Talk::open();
@@ -186,8 +191,10 @@ fn a_lost_retransmission_that_was_overtaken_is_part_of_the_recovery() {
     assert_eq!((repeats.fast, repeats.in_recovery, repeats.timeouts), (1, 1, 0));
 }
 
-/// RFC 8985, section 6.2, step 5: too little is SACKed to tell a loss from reordering, so the sender waits a quarter of a round trip or more, with
-/// nothing reaching it. A retransmission timer lasts for a round trip at the least, from the last new acknowledgement on (RFC 6298).
+/// RFC 8985, section 6.2, step 5: the SACKed data do not suffice to distinguish a loss from
+/// reordering, so the sender waits a quarter of a round trip or more without receiving anything. A
+/// retransmission timer lasts for at least a round trip from the last new acknowledgement
+/// (RFC 6298).
 #[test]
 fn a_reordering_timer_is_no_timeout_and_one_that_lasts_for_a_round_trip_is() {
     for (again_at, expected) in [(360, (1, 0)), (700, (0, 1))] {
@@ -204,7 +211,7 @@ fn a_reordering_timer_is_no_timeout_and_one_that_lasts_for_a_round_trip_is() {
     }
 }
 
-/// The same of a repair that was lost in turn.
+/// A reordering timer may also retransmit a lost repair.
 #[test]
 fn a_reordering_timer_sends_a_lost_repair_again() {
     let mut talk = Talk::open();
@@ -221,7 +228,8 @@ fn a_reordering_timer_sends_a_lost_repair_again() {
     assert_eq!((repeats.fast, repeats.in_recovery, repeats.timeouts), (1, 1, 0));
 }
 
-/// RFC 8985, section 7: no ACK for two round trips, so the last segment goes out again; its SACK then starts a recovery.
+/// RFC 8985, section 7: no ACK for two round trips, so the last segment is sent again; its SACK
+/// then starts a recovery.
 #[test]
 fn a_tail_loss_probe_repeats_the_last_of_several_segments() {
     let mut talk = Talk::open();
@@ -249,7 +257,8 @@ fn a_report_of_a_duplicate_makes_a_repeat_spurious() {
     assert_eq!((repeats.timeouts, repeats.spurious), (1, 1));
 }
 
-/// RFC 3522: the echo of a timestamp from before the retransmission. Without timestamps: an answer 1 ms after it.
+/// RFC 3522: the echo of a timestamp from before the retransmission. Without timestamps: an answer
+/// 1 ms after it.
 #[test]
 fn an_answer_to_the_original_makes_a_timeout_spurious() {
     for timestamps in [true, false] {
@@ -279,10 +288,11 @@ fn what_the_network_duplicates_or_reorders_is_no_repeat() {
     talk.ack(300, 3, &[]);
     let up = talk.up();
     assert_eq!((up.repeats.duplicated, up.repeats.out_of_order, up.repeats.packets()), (1, 1, 0));
-    assert_eq!((up.bytes_new, up.bytes_repeated), (3_000, 1_000));
+    assert_eq!((up.volume.bytes_new, up.volume.bytes_repeated), (3_000, 1_000));
 }
 
-/// What was lost before the capture shows as a hole; what fills it after three duplicate ACKs is its retransmission.
+/// A loss before the capture shows as a hole; the packet that fills it after three duplicate ACKs
+/// is its retransmission.
 #[test]
 fn a_repeat_of_what_was_lost_before_the_capture_is_known_by_its_hole() {
     let mut talk = Talk::open();
@@ -296,9 +306,9 @@ fn a_repeat_of_what_was_lost_before_the_capture_is_known_by_its_hole() {
     talk.data(301, 1);
     talk.ack(400, 6, &[]);
     let up = talk.up();
-    assert_eq!((up.repeats.fast, up.repeats.lost_before_capture, up.bytes_new), (1, 1, 6_000));
-    // The ACK of the hole waited for it: only the SYN and the first segment were measured.
-    assert_eq!(up.round_trips.count, 2);
+    assert_eq!((up.repeats.fast, up.repeats.lost_before_capture, up.volume.bytes_new), (1, 1, 6_000));
+    // The hole delayed its ACK: only the SYN and the first segment were measured.
+    assert_eq!(up.delays.round_trips.count, 2);
 }
 
 #[test]
@@ -333,12 +343,13 @@ fn a_closed_window_is_counted_and_its_probes_are_no_repeats() {
     talk.data(2_300, 1);
     talk.ack(2_400, 2, &[]);
     let up = talk.up();
-    assert_eq!((up.repeats.probes, up.repeats.packets(), up.zero_windows), (2, 0, 1));
-    assert_eq!((up.zero_window, up.bytes_new), (Duration::from_s(2), 2_000));
-    assert!(up.limits.of(Limit::ReceiveWindow) >= Duration::from_s(1));
+    assert_eq!((up.repeats.probes, up.repeats.packets(), up.window.closings), (2, 0, 1));
+    assert_eq!((up.window.closed, up.volume.bytes_new), (Duration::from_s(2), 2_000));
+    assert!(up.limits.shares.of(Limit::ReceiveWindow) >= Duration::from_s(1));
 }
 
-/// Zhang, Shenker and Clark 1991: ACKs that queued behind one another arrive closer than the data that caused them went out.
+/// Zhang, Shenker and Clark 1991: ACKs that queued behind one another arrive at shorter distances
+/// than their data were sent.
 #[test]
 fn acks_closer_than_their_data_are_compressed() {
     let mut talk = Talk::open();
@@ -349,10 +360,10 @@ fn acks_closer_than_their_data_are_compressed() {
         talk.ack(400 + u64::from(number), number, &[]);
     }
     let up = talk.up();
-    assert_eq!((up.spaced_acks, up.compressed_acks), (4, 4));
+    assert_eq!((up.acks.spaced, up.acks.compressed), (4, 4));
 }
 
-/// A capture that begins in the middle: the side with the larger port counts as the one that opened.
+/// A capture that begins in the middle: the side with the larger port counts as the opener.
 #[test]
 fn without_a_syn_windows_are_not_known_and_the_rest_is() {
     let mut talk = Talk { analysis: Analysis::new(), options: Options::NONE, id: 1 };
@@ -361,6 +372,6 @@ fn without_a_syn_windows_are_not_known_and_the_rest_is() {
     talk.ack(50, 5, &[]);
     let connection = talk.end();
     assert_eq!(connection.opener, crate::Opener::Guessed);
-    assert_eq!((connection.up.bytes_acknowledged, connection.up.max_window), (2_000, None));
+    assert_eq!((connection.up.volume.bytes_acknowledged, connection.up.window.max), (2_000, None));
     assert_eq!(connection.up.initial_window, None);
 }

@@ -1,4 +1,4 @@
-//! What holds for any packets whatever.
+//! Properties that hold for any packets.
 
 use lastmile_analysis::{Analysis, Connection, Direction};
 use lastmile_packet::{
@@ -7,13 +7,13 @@ use lastmile_packet::{
 use lastmile_units::{Duration, Instant};
 use proptest::prelude::*;
 
-/// A packet of a few connections whose numbers lie close together, so that everything overlaps.
+/// A packet of a few connections with close numbers, so that ranges overlap.
 fn packet() -> impl Strategy<Value = (u64, u32, Meta)> {
     let numbers = (0_u32..40, 0_u32..40, 0_u16..3, any::<u8>(), 0_u16..4);
     let blocks = prop::collection::vec((0_u32..40, 0_u32..40), 0..3);
     (0_u64..400, 0_u32..6, numbers, blocks, any::<u8>()).prop_map(|(ms, flow, numbers, blocks, kinds)| {
         let (seq, ack, segments, flags, window) = numbers;
-        // Mostly data and ACKs, now and then SYN, FIN or RST.
+        // Mostly data and ACKs, sometimes SYN, FIN or RST.
         let flags = if flags < 200 { TcpFlags::ACK } else { TcpFlags::from_bits(flags & 0x17) };
         let at = |number: u32| SeqNumber::new((u32::MAX - 9_000).wrapping_add(500 * number));
         let mut options = match kinds % 4 {
@@ -42,7 +42,7 @@ fn feed(analysis: &mut Analysis, at: Instant, flow: u32, meta: &Meta) {
     analysis.packet(at, &Parsed { meta: *meta, key, transport_offset: 20 });
 }
 
-/// Packets with times that rise.
+/// Packets with increasing times.
 fn timed(packets: &[(u64, u32, Meta)]) -> Vec<(Instant, u32, Meta)> {
     let mut now = Instant::ZERO;
     let at = |(ms, flow, meta): &(u64, u32, Meta)| {
@@ -66,29 +66,30 @@ fn payload(packets: &[(Instant, u32, Meta)], counts: impl Fn(u32) -> bool) -> u6
 }
 
 fn check(direction: &Direction) {
-    let limits = direction.limits.total();
+    let limits = direction.limits.shares.total();
     assert!(direction.repeats.spurious_timeouts <= direction.repeats.timeouts);
-    assert!(direction.repeats.packets() + direction.repeats.probes <= direction.packets);
-    assert!(direction.compressed_acks <= direction.spaced_acks);
+    assert!(direction.repeats.packets() + direction.repeats.probes <= direction.volume.packets);
+    assert!(direction.acks.compressed <= direction.acks.spaced);
     assert!(limits.as_secs_f64() < 1e9);
-    if let (Some(least), Some(p95)) = (direction.round_trips.least, direction.round_trips.p95) {
+    if let (Some(least), Some(p95)) = (direction.delays.round_trips.least, direction.delays.round_trips.p95) {
         assert!(least.as_secs_f64() <= p95.as_secs_f64() * 1.02 + 1e-6);
     }
 }
 
 proptest! {
-    /// Each byte of payload is new, repeated, or a probe: once.
+    /// Each byte of payload counts once: as new, retransmitted, or a probe.
     #[test]
     fn every_byte_is_counted_once(packets in prop::collection::vec(packet(), 0..300)) {
         let packets = timed(&packets);
         let connections = analyse(&packets);
         let both = || connections.iter().flat_map(|connection| [&connection.up, &connection.down]);
         both().for_each(check);
-        let counted: u64 = both().map(|way| way.bytes_new + way.bytes_repeated + way.bytes_probed).sum();
+        let counted: u64 = both().map(|way| way.volume.bytes_new + way.volume.bytes_repeated +
+            way.volume.bytes_probed).sum();
         prop_assert_eq!(counted, payload(&packets, |_| true));
     }
 
-    /// Connections know nothing of each other: each alone is what it was among the others.
+    /// Connections are independent: the result of each is the same without the others.
     #[test]
     fn other_connections_change_nothing(packets in prop::collection::vec(packet(), 0..300)) {
         let packets = timed(&packets);
@@ -103,7 +104,7 @@ proptest! {
         prop_assert_eq!(together, alone);
     }
 
-    /// Whatever the bytes are, nothing panics.
+    /// No bytes cause a panic.
     #[test]
     fn any_bytes_will_do(packets in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..80), 0..60)) {
         let mut analysis = Analysis::new();

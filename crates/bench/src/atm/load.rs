@@ -1,8 +1,9 @@
-//! 48 connections over one OC-3 trunk: who sends what, and the network between.
+//! 48 connections over one OC-3 trunk: sources and network.
 //!
-//! Each connection keeps four frames of 172 cells (8 kB segments) in flight, over a round trip of 80 ms: a sixth more than the trunk holds,
-//! so that it is never idle and some thousand cells wait. Every frame is acknowledged by one of two cells. Three hops each way:
-//! host, trunk, host.
+//! Each connection keeps four frames of 172 cells (8 kB segments) in flight, over a round trip of
+//! 80 ms: a sixth more than the trunk holds, so that it is never idle and a few thousand cells
+//! queue. Every frame is acknowledged by a frame of two cells. Three hops each way: host, trunk,
+//! host.
 
 use lastmile_atm::contract::{Contract, Peak, Sbr, Sustainable};
 use lastmile_atm::discard::Scheme;
@@ -16,16 +17,17 @@ const OC3: BitRate = BitRate::from_kbit_per_s(149_760);
 const SEGMENT: ByteCount = ByteCount::new(8_192 + 40);
 const ACK: ByteCount = ByteCount::new(40);
 
-/// What the sources and the switch do.
+/// The behaviour of the sources and the switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// Frames come at line rate to one FIFO.
+    /// Frames arrive at line rate in one FIFO.
     LineRate,
-    /// Cells come at 35 Mbit/s a VC, so those of several frames alternate.
+    /// Cells arrive at 35 Mbit/s per VC, so those of several frames alternate.
     Shaped,
-    /// That, and the FIFO drops frames by EPD with per-VC accounting.
+    /// Shaped sources, and the FIFO drops frames by EPD with per-VC accounting.
     PerVc,
-    /// Shaped, and the trunk has two classes: a quarter of the VCs is policed by SBR3, the others are UBR.
+    /// Shaped sources, and the trunk has two classes: a quarter of the VCs is policed by SBR3, the
+    /// others are UBR.
     TwoClasses,
 }
 
@@ -45,7 +47,7 @@ impl Kind {
 /// The network with its connections.
 pub(crate) struct Load {
     network: Network,
-    /// Data VCs stand before those of ACKs.
+    /// Data VCs, followed by those of ACKs.
     vcs: Vec<VcId>,
     trunk: LinkId,
     left: Vec<Departure>,
@@ -101,7 +103,7 @@ impl Load {
         Self { network, vcs, trunk, left: Vec::new() }
     }
 
-    /// Lets it run until `until`.
+    /// Runs the network until `until`.
     pub(crate) fn run(&mut self, until: Instant) {
         while let Some(next) = self.network.next_event()
             && next <= until
@@ -110,7 +112,7 @@ impl Load {
             self.network.departures(&mut self.left);
             for gone in self.left.drain(..) {
                 let index = gone.packet as usize;
-                // An ACK lets the next frame go, as does a loss: the window stays what it is.
+                // An ACK or a loss releases the next frame: the window is constant.
                 let data = gone.vc.index() < CONNECTIONS;
                 let (vc, bytes) = if data && gone.fate == Fate::Whole {
                     (self.vcs[CONNECTIONS + index], ACK)

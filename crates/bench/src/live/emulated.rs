@@ -1,4 +1,5 @@
-//! The emulated line between two namespaces: packets a second without a rate, TCP, and what it adds to a round trip.
+//! The emulated line between two namespaces: packets a second without a rate, TCP, and its addition
+//! to a round trip.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
@@ -22,13 +23,13 @@ const SECONDS: f64 = 2.0;
 const PINGS: u16 = 400;
 const INTERVAL: Duration = Duration::from_ms(20);
 
-/// What is measured.
+/// A measurement.
 #[derive(Clone, Copy, Debug)]
 enum Case {
-    /// UDP of so many IP bytes, one way.
+    /// UDP of this number of IP bytes, one way.
     Packets(u16),
     Tcp,
-    /// Round trips over a line with rates or without, waiting in this way.
+    /// Round trips over a line, with or without rates, with this way of waiting.
     Ping {
         what: &'static str,
         rated: bool,
@@ -71,7 +72,7 @@ pub(super) fn run(wanted: &str) -> Option<Result<Vec<Row>>> {
 
 const RATES: [&str; 4] = ["emulated", "offered/s", "carried/s", "Mbit/s"];
 
-/// Packets offered and carried each second, one way, on a line without a rate.
+/// Packets offered and carried per second, one way, on a line without a rate.
 fn packets(ip_len: u16) -> Result<Vec<Row>> {
     let (mut offered, mut carried) = (0.0_f64, 0.0_f64);
     for _ in 0..3 {
@@ -100,7 +101,7 @@ fn packets(ip_len: u16) -> Result<Vec<Row>> {
     Ok(vec![Row::new(RATES, cells)])
 }
 
-/// One TCP connection of the kernel's, on a line without a rate.
+/// One TCP connection of the kernel, on a line without a rate.
 fn tcp() -> Result<Vec<Row>> {
     let config = Config::new(vec![hop(None)?], vec![hop(None)?]);
     let (outcome, bits) = emulating(&config, |client, server, address| {
@@ -130,7 +131,8 @@ fn tcp() -> Result<Vec<Row>> {
     Ok(vec![Row::new(RATES, cells)])
 }
 
-/// What is added to the round trip of a line of 2 Mbit/s and 512 kbit/s, and how late its departures are.
+/// The addition to the round trip of a line of 2 Mbit/s and 512 kbit/s, and the lateness of its
+/// departures.
 fn round_trips(what: &str, rated: bool, tuning: Tuning) -> Result<Vec<Row>> {
     let [up, down] = [512, 2_000].map(|kbit_per_s| hop(rated.then_some(kbit_per_s)));
     let config = Config { tuning, ..Config::new(vec![up?], vec![down?]) };
@@ -149,7 +151,7 @@ fn round_trips(what: &str, rated: bool, tuning: Tuning) -> Result<Vec<Row>> {
     Ok(vec![Row::new(headings, [what.to_owned(), at(0.0), at(0.5), at(0.9), at(0.99), late(0.5), late(0.99)])])
 }
 
-/// ATM at so many kbit/s and 4 ms, or a wire without rate and delay.
+/// ATM at this rate in kbit/s and 4 ms, or a wire without rate and delay.
 fn hop(kbit_per_s: Option<u64>) -> Result<HopConfig> {
     let (link_layer, delay) = match kbit_per_s {
         Some(_) => (LinkLayer::new(28, Framing::Atm), Duration::from_ms(4)),
@@ -163,7 +165,8 @@ fn hop(kbit_per_s: Option<u64>) -> Result<HopConfig> {
     })
 }
 
-/// Carries packets while `work` runs between client and server, whose address it gets.
+/// Carries packets while `work` runs between client and server. `work` receives the server's
+/// address.
 fn emulating<T>(
     config: &Config,
     work: impl FnOnce(&Namespace, &Namespace, Ipv4Addr) -> Result<T>,

@@ -1,8 +1,9 @@
-//! How many packets a second go from one interface to another, by each packet path: bare (received and sent), through a FIFO
-//! without a rate, through six classes with the Smart ACK Dropper, and through the policies `cake` and `full-both-ways`.
+//! Packets a second between two interfaces by each packet path: bare (received and sent), through a
+//! FIFO without a rate, through six classes with the Smart ACK Dropper, and through the policies
+//! `cake` and `full-both-ways`.
 //!
-//! A thread beside it sends as fast as it can. Packets a second of processor time stay what they are when the machine has other
-//! things to do; they count what the thread spends in the kernel as well.
+//! A second thread sends as fast as possible. Packets per second of processor time do not depend on
+//! the machine's other load, and include the thread's time in the kernel.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,21 +24,22 @@ use super::{Result, Row};
 use crate::datapath::{Between, hop, long_list, ready_policy, six_classes, unread};
 use crate::traffic::Traffic;
 
-/// How long each way carries before anything counts, at least.
+/// The shortest warm-up of each configuration.
 const WARM_UP_SECONDS: f64 = 0.5;
-/// And how often it has had each frame of the sender by then, at least: so every flow has been seen, though some frames found no room.
+/// The fewest repetitions of the sender's frames in the warm-up, so that every flow has been seen,
+/// even if some frames were dropped.
 const WARM_UP_ROUNDS: usize = 3;
-/// How long a turn of one way is: short, so that all ways meet the same machine.
+/// The length of a turn of one configuration: short, so that all meet the same conditions.
 const TURN_SECONDS: f64 = 0.05;
 const TURNS: usize = 31;
-/// How long it sleeps when nothing waits.
+/// The sleep when no packet waits.
 const PAUSE: StdDuration = StdDuration::from_millis(1);
-/// Ten times what comes, so that the program is what limits.
+/// Ten times the arrivals, so that the program is the limit.
 const LINE: BitRate = BitRate::from_mbit_per_s(100_000);
-/// Frames that the sender has at least, so that flows have turns.
+/// The fewest frames of the sender, so that flows alternate.
 const FRAMES: usize = 4096;
 
-/// What stands between the ports, each in its turn.
+/// The configurations between the ports, measured in turn.
 const WAYS: [Between; 5] =
     [Between::Bare, Between::Fifo, Between::SixClasses, Between::Policy("cake"), Between::Policy("full-both-ways")];
 
@@ -75,7 +77,7 @@ pub(super) fn run(wanted: &str) -> Option<Result<Vec<Row>>> {
     Some(measured(path, ip_len, flows))
 }
 
-/// What one way did in one turn.
+/// The result of one configuration in one turn.
 #[derive(Clone, Copy, Default)]
 struct Turn {
     /// Packets a second.
@@ -83,7 +85,7 @@ struct Turn {
     per_cpu_second: f64,
 }
 
-/// All ways between the same ports, and before the same sender.
+/// All configurations between the same ports and with the same sender.
 fn measured(path: Path, ip_len: u16, flows: u32) -> Result<Vec<Row>> {
     let Hosts { left, _right, _bypasses, mut west, mut east } = Hosts::new(path)?;
     let (over, ready) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -107,7 +109,7 @@ fn measured(path: Path, ip_len: u16, flows: u32) -> Result<Vec<Row>> {
     Ok(rows.collect())
 }
 
-/// What each way did in each turn, after each has carried as many packets as `warm_up` says.
+/// The result of each configuration in each turn, after each has carried `warm_up` packets.
 fn turns(
     ways: &mut [Way],
     warm_up: f64,
@@ -161,7 +163,7 @@ fn row(
         "dropped %",
     ];
     let number = |what: fn(&Turn) -> f64| format!("{:.0}", quartiles(turns[index].each_ref().map(what))[1]);
-    // Of the bare forwarder in the same turn.
+    // Relative to the bare forwarder in the same turn.
     let shares = |what: fn(&Turn) -> f64| {
         quartiles(std::array::from_fn(|turn| what(&turns[index][turn]) / what(&turns[0][turn])))
     };
@@ -183,20 +185,20 @@ fn row(
     Row::new(headings, cells)
 }
 
-/// What a quarter, a half and three quarters of the turns are below.
+/// The quartiles of the turns.
 fn quartiles(mut values: [f64; TURNS]) -> [f64; 3] {
     values.sort_by(f64::total_cmp);
     [1, 2, 3].map(|quarter| values[TURNS * quarter / 4])
 }
 
-/// Seconds that the calling thread has had a processor: the first number of proc_pid_schedstat(5).
+/// Processor time of the calling thread in seconds: the first number of proc_pid_schedstat(5).
 fn cpu_seconds() -> Result<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
     let nanoseconds: u64 = text.split_ascii_whitespace().next().ok_or("an empty schedstat")?.parse()?;
     Ok(nanoseconds as f64 / 1e9)
 }
 
-/// Sends from the left until it is over; returns how many a second.
+/// Sends from the left until the end, and returns the packets per second.
 fn offer(left: &Namespace, ip_len: u16, flows: u32, ready: &AtomicBool, over: &AtomicBool) -> Result<f64> {
     let mut port = PacketSocket::open(Some(left), "eth")?;
     let mut frames = Traffic::new(ip_len, flows).frames(FRAMES.max(flows as usize));
@@ -222,7 +224,7 @@ fn offer(left: &Namespace, ip_len: u16, flows: u32, ready: &AtomicBool, over: &A
     Ok(offered as f64 / start.elapsed().as_secs_f64())
 }
 
-/// What stands between the ports.
+/// A configuration between the ports.
 enum Way {
     Bare { frames: Vec<Frame>, spare: Vec<Frame> },
     Bump(Box<Bump>),
@@ -251,7 +253,7 @@ impl Way {
         dropped as f64 / came.max(1) as f64
     }
 
-    /// Returns how many were carried.
+    /// Returns the number of carried packets.
     fn carry_for(
         &mut self,
         seconds: f64,
@@ -271,7 +273,7 @@ impl Way {
                 Self::Bump(bump) => bump.turn(clock, west, &mut east)?,
             }
             if east.sent == before {
-                // What comes meanwhile are several full batches, as if more came than is carried.
+                // Packets that arrive during the pause are several full batches, as under overload.
                 thread::sleep(PAUSE);
             }
         }
@@ -279,7 +281,7 @@ impl Way {
     }
 }
 
-/// What a bare forwarder does for one direction.
+/// One direction of a bare forwarder.
 fn forward(
     clock: &MonotonicClock,
     from: &mut dyn Port,
@@ -292,7 +294,7 @@ fn forward(
     Ok(())
 }
 
-/// A port that counts what it sends.
+/// A port that counts the packets that it sends.
 struct Counted<'a> {
     port: &'a mut dyn Port,
     sent: u64,
@@ -322,7 +324,7 @@ impl Port for Counted<'_> {
     }
 }
 
-/// Two hosts and what is between them.
+/// Two hosts and the machine between them.
 struct Hosts {
     left: Namespace,
     _right: Namespace,
@@ -334,7 +336,7 @@ struct Hosts {
 impl Hosts {
     fn new(path: Path) -> Result<Self> {
         let named = |role| Namespace::create(&format!("lastmile-{}-{role}", std::process::id()));
-        // The ends in the middle stand in a namespace of their own, which goes with its last device.
+        // The inner ends are in a namespace of their own, which is removed with its last device.
         let (left, right, middle) = (named("left")?, named("right")?, named("middle")?);
         let mut bypasses = Vec::new();
         let mut devices: Vec<Box<dyn Device>> = Vec::new();

@@ -1,4 +1,5 @@
-//! Real packets: forwarders between two interfaces, and the emulated line. They need root and make namespaces of their own.
+//! Real packets: forwarders between two interfaces, and the emulated line. They need root and
+//! create their own namespaces.
 
 mod emulated;
 mod forwarded;
@@ -15,7 +16,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 /// A row of a table: its cells by their headings.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Row {
-    /// Rows with the same headings stand in one table.
+    /// Rows with equal headings share a table.
     headings: Vec<String>,
     cells: Vec<String>,
 }
@@ -26,7 +27,7 @@ impl Row {
     }
 }
 
-/// Why nothing of this can be measured here.
+/// Why these measurements cannot run on this machine.
 pub(crate) fn obstacle() -> Option<&'static str> {
     let root = std::process::Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout.trim_ascii() == b"0");
     if !root {
@@ -51,7 +52,7 @@ pub(crate) fn run(name: &str) -> Option<Measurement> {
     Some(Measurement { live: rows, ..Measurement::of_events(name, clock.elapsed().as_secs_f64(), 0) })
 }
 
-/// Rows one below another as long as their headings stay.
+/// Prints rows; a change of headings starts a new table.
 pub(crate) fn print_tables(rows: &[Measurement]) {
     let rows: Vec<&Row> = rows.iter().flat_map(|row| &row.live).collect();
     for rows in rows.chunk_by(|one, next| one.headings == next.headings) {
@@ -65,7 +66,8 @@ pub(crate) fn print_tables(rows: &[Measurement]) {
     }
     if !rows.is_empty() {
         println!(
-            "a CPU second: of the thread that carries, the kernel's work in its name included; all ways in turns; where there are \
+            "a CPU second: of the thread that carries, the kernel's work in its name included; all ways in turns; \
+             where there are \
              a from and a to: medians of 31 turns, a quarter of which are below the one and above the other"
         );
     }

@@ -1,11 +1,12 @@
-//! What a packet costs does not grow with the number of flows, where it should not: counted in instructions, so that a busy
-//! machine changes nothing. Where valgrind is not installed, nothing is counted, and the test says so.
+//! The cost of a packet does not grow with the number of flows where it should be constant. The
+//! tests count instructions, which do not depend on other load. Without valgrind they print a
+//! message and pass.
 
 use std::process::Command;
 
 use serde_json::Value;
 
-/// Instructions a packet; `None` where the machine cannot count them.
+/// Instructions per packet; `None` if the machine cannot count them.
 fn instructions(discipline: &str, load: &str, flows: &str) -> Option<f64> {
     let name = format!("queue: {discipline}, {load}, at {flows}");
     let program = env!("CARGO_BIN_EXE_lastmile-bench");
@@ -17,7 +18,7 @@ fn instructions(discipline: &str, load: &str, flows: &str) -> Option<f64> {
     rows[0]["queue"]["instructions_per_packet"].as_f64()
 }
 
-/// Design: the Smart ACK Dropper finds the ACK of a flow that waits in constant time, whatever else waits.
+/// Design: the Smart ACK Dropper finds a flow's waiting ACK in constant time, for any backlog.
 #[test]
 fn sad_costs_the_same_at_10000_flows_as_at_1() {
     for discipline in ["sad keep", "sad count", "sad list", "sad signal"] {

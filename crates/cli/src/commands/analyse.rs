@@ -1,9 +1,11 @@
-//! `lastmile analyse`: what captures and results tell of their TCP connections: repeats and their causes, limits, fairness.
+//! `lastmile analyse`: TCP connections in captures and results: retransmissions and their causes,
+//! limits, fairness.
 
 mod csv;
 mod document;
 mod group;
 mod read;
+mod row;
 mod run;
 mod samples;
 mod tables;
@@ -21,25 +23,28 @@ use crate::folders::Folders;
 use crate::interrupt::Interrupt;
 use crate::printer::Printer;
 
-/// Name of the file with everything that was found.
+/// Name of the file with all results.
 const ANALYSIS: &str = "analysis.json";
 
 /// Analyse captures: causes of retransmissions, limits of each connection, differences in goodput
 ///
-/// Reads pcap and pcapng, also compressed by gzip or zstd, and the folders that `run --out` writes: then the run's own counters stand beside
-/// those of its captures. `up` is what was sent by the side that opened a connection, `down` what was sent to it. Where the capture stands is
-/// found from the packets; captures next to the sender tell most. Exit code 1: a capture could not be read to its end.
+/// Reads pcap and pcapng, also compressed by gzip or zstd, and the folders that `run --out` writes.
+/// The output for such a folder compares the run's own counters with those of its captures. `up` is
+/// the data from the side that opened a connection, `down` the data to it. The position of the
+/// capture is inferred from the packets; captures next to the sender are the most informative. Exit
+/// code 1: a capture could not be read to its end.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Captures (pcap, pcapng; .gz and .zst too; - for standard input), or folders with the results of a run
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Compare groups: dscp, port (of the side that was called), prefix/BITS (address of the side that opened it)
+    /// Compare groups: dscp, port (of the side that accepted), prefix/BITS (address of the side
+    /// that opened the connection)
     #[arg(long, value_name = "KEY", value_parser = GroupBy::parse)]
     group_by: Option<GroupBy>,
 
-    /// Tell everything of this connection, by its number in the table
+    /// Show all results of this connection, by its number in the table
     #[arg(long, value_name = "N", conflicts_with_all = ["json", "csv"])]
     connection: Option<usize>,
 
@@ -55,7 +60,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     csv: bool,
 
-    /// Write analysis.json, and series.parquet with timeouts, fast retransmits and pauses by time, into this folder; of one FILE only
+    /// Write analysis.json, and series.parquet with timeouts, fast retransmits and pauses by time,
+    /// into this folder; for a single FILE only
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -80,7 +86,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         analysed.iter().map(|file| Document::new(file, arguments.group_by.as_ref())).collect();
     let is_table = !arguments.json && !arguments.csv && arguments.connection.is_none();
     for document in &documents {
-        // The table begins with it.
+        // The table begins with this message.
         if let Some(broken) = tables::broken(document).filter(|_| !is_table) {
             printer.talk(&format!("error: {broken}"));
         }

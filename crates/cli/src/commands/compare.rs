@@ -26,25 +26,29 @@ use crate::interrupt::Interrupt;
 use crate::memory::Grant;
 use crate::printer::Printer;
 
-/// Label of the run of the downloads alone.
+/// Label of the run with only the downloads.
 const ALONE: &str = "download alone";
 
 /// Simulate a scenario under several policies, with several values of keys, or in several cases
 ///
-/// Each row of the table is a run. Several lists of values make a grid: every combination is a row, and the values of the last list change fastest.
+/// Each row of the table is a run. Several lists of values make a grid: every combination is a row,
+/// and the values of the last list change fastest.
 ///
-/// Over an [access] line, a row shows the goodput of downloads and uploads while both are active, the share of the goodput that the
-/// downloads have alone on the line's own queues, and the round trips of the file's ping and of a best-effort probe. The probe is added: a ping over
-/// UDP without a code point, with at most 1 % of the upstream. Columns of calls and datagrams show the worst flow. Over other networks, a row shows
-/// goodputs and their fairness, losses, and over ATM the queue of the busiest port and the backlog at the edge. With --out, each run has a folder of
+/// Over an [access] line, a row shows the goodput of downloads and uploads while both are active,
+/// the share of the goodput that the downloads have alone on the line's own queues, and the round
+/// trips of the file's ping and of a best-effort probe. The probe is added: a ping over UDP without
+/// a code point, with at most 1 % of the upstream. Columns of calls and datagrams show the worst
+/// flow. Over other networks, a row shows goodputs and their fairness, losses, and over ATM the
+/// queue of the busiest port and the backlog at the edge. With --out, each run has a folder of
 /// results, and one report shows all.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Scenario file
     scenario: PathBuf,
 
-    /// Policies in place of the file's: ready ones, files, or none for the line's own queues [default, without --vary: the [[case]]s of the
-    /// file, or else none, the file's policy, cake, fq-codel-sqm and full-both-ways]
+    /// Policies in place of the file's: ready ones, files, or none for the line's own queues
+    /// [default, without --vary: the [[case]]s of the file, or else none, the file's policy, cake,
+    /// fq-codel-sqm and full-both-ways]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     policy: Vec<String>,
 
@@ -64,7 +68,7 @@ pub(crate) struct Arguments {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<Override>,
 
-    /// How long each run lasts; short for --set duration=TIME
+    /// Length of each run; short for --set duration=TIME
     #[arg(long, value_name = "TIME")]
     duration: Option<Duration>,
 
@@ -74,11 +78,11 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     memory: Grant,
 
-    /// Threads for the runs; they change nothing in the results [default: one a processor]
+    /// Threads for the runs; results do not depend on it [default: one per processor]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 
-    /// Print JSON: what the table holds, and each run's summary
+    /// Print JSON: the contents of the table, and each run's summary
     #[arg(long)]
     json: bool,
 }
@@ -86,7 +90,8 @@ pub(crate) struct Arguments {
 #[derive(Serialize)]
 struct Compared<'a> {
     scenario: &'a str,
-    /// Goodput of the downloads alone, a mean if there are several seeds; only for files with bulk downloads over an access line.
+    /// Goodput of the downloads without other traffic, a mean over several seeds; only for files
+    /// with bulk downloads over an access line.
     reference_bps: Option<f64>,
     /// Means over seeds.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -138,14 +143,15 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     Ok(Exit::Done)
 }
 
-/// Runs and what each simulates.
+/// Runs, and the scenario of each.
 type Runs = (Vec<Variant>, Vec<Scenario>);
 
 /// All runs of a comparison.
 struct Planned {
-    /// Row by row, each seed of it.
+    /// The seeds of each row, row by row.
     compared: Runs,
-    /// The downloads alone with each seed; none without an access line or a bulk download.
+    /// The runs with only the downloads, one per seed; empty without an access line or a bulk
+    /// download.
     alone: Runs,
 }
 
@@ -155,7 +161,7 @@ fn planned(arguments: &Arguments, file: &Scenario, rows: &Rows, printer: &mut Pr
         let why = rows.words(row);
         for (number, variant) in over_seeds(arguments, file, &row.variant).into_iter().enumerate() {
             let read = Scenario::load_with(&arguments.scenario, &variant.overrides);
-            // The file is valid as it is, so the error is one of this row.
+            // The file without the row's changes is valid, so the error is in this row.
             let scenario = read.map_err(|report| Failure::Report(report.within(&why)))?;
             scenario.needs_traffic(&arguments.scenario.display().to_string()).map_err(Failure::Report)?;
             if number == 0 {
@@ -184,13 +190,13 @@ fn seeded(rows: &Rows, done: &[Done]) -> Vec<Seeded> {
     rows.rows.iter().zip(done.chunks(each)).map(of).collect()
 }
 
-/// `variant` itself, or with each seed that `arguments` ask for.
+/// `variant` itself, or a variant for each seed that `arguments` request.
 fn over_seeds(arguments: &Arguments, file: &Scenario, variant: &Variant) -> Vec<Variant> {
     let first = file.network_ref().seed;
     arguments.seeds.map_or_else(|| vec![variant.clone()], |seeds| variant.over_seeds(first, seeds).collect())
 }
 
-/// A TCP transfer down the line.
+/// True for a TCP transfer down the line.
 fn is_download(traffic: &Traffic) -> bool {
     matches!(traffic.source, Source::Bulk { .. }) && traffic.direction == "down"
 }
@@ -206,7 +212,7 @@ impl Arguments {
     }
 }
 
-/// What the runs need of the arguments of `lastmile run`.
+/// The arguments of `lastmile run` that the runs need.
 fn plan(arguments: &Arguments) -> run::Arguments {
     run::Arguments {
         seed: arguments.seed,

@@ -1,4 +1,4 @@
-//! `lastmile completions`: a script that makes a shell complete this program's words.
+//! `lastmile completions`: a shell script that completes this program's commands and options.
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;

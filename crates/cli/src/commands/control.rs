@@ -1,4 +1,5 @@
-//! Programs that run, and those that ask them: one JSON object for another at a control socket, each on a line.
+//! Running programs and their control sockets: a request and its answer are one JSON object each,
+//! on one line.
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -14,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::failure::{Exit, Failure, Result};
 use crate::printer::{Printer, Screen};
 
-/// What is answered, by a program whose status is an `S`.
+/// The answer of a program whose status is an `S`.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Answer<S> {
@@ -24,28 +25,28 @@ pub(super) enum Answer<S> {
 }
 
 impl<S: DeserializeOwned> Answer<S> {
-    /// The answer on a line.
+    /// Parses the answer from a line.
     pub(super) fn read(line: &str) -> Result<Self> {
         serde_json::from_str(line).map_err(|error| Failure::new(format_args!("an answer that cannot be read: {error}")))
     }
 }
 
 impl<S: Serialize> Answer<S> {
-    /// As a line.
+    /// The answer as a line.
     fn line(&self) -> String {
         serde_json::to_string(self).unwrap_or_else(|error| format!("{{\"failed\":{{\"error\":\"{error}\"}}}}"))
     }
 }
 
-/// A program that runs and is asked.
+/// A running program with a control socket.
 pub(super) trait Program {
-    /// What it tells of itself.
+    /// The status that it reports.
     type Status: Serialize;
 
-    /// What it has done so far; `None` when it is ending.
+    /// The current status; `None` while it ends.
     fn status(&self) -> Option<Self::Status>;
 
-    /// False when it is ending.
+    /// False while it ends.
     fn is_alive(&self) -> bool;
 
     /// Reads its configuration again.
@@ -54,7 +55,7 @@ pub(super) trait Program {
     /// Ends it.
     fn stop(&self);
 
-    /// The answer to a line that asks something.
+    /// The answer to a request line.
     fn answer_to(&mut self, line: &str) -> String {
         let done = |message: &str| Answer::Done { message: message.to_owned() };
         let ending = || Answer::Failed { error: "it is ending".to_owned() };
@@ -73,19 +74,19 @@ pub(super) trait Program {
     }
 }
 
-/// Asks the program at this socket.
+/// Sends a request to the program at this socket.
 pub(super) fn ask<S: DeserializeOwned>(control: &Path, verb: Verb) -> Result<Answer<S>> {
     Answer::read(&control::ask(control, &Request::from(verb).to_string())?)
 }
 
-/// Prints the answer to anything but `status`.
+/// Prints the answer to any request but `status`.
 pub(super) fn tell<S: Serialize>(answer: &Answer<S>, json: bool, printer: &mut Printer) -> Result {
     if json {
         printer.json(answer)?;
     }
     match answer {
         Answer::Failed { error } => {
-            // The report of a file says itself where it is wrong.
+            // The report of a file includes the position of the error.
             printer.talk_lines(error);
             Ok(Exit::No)
         }
@@ -97,29 +98,30 @@ pub(super) fn tell<S: Serialize>(answer: &Answer<S>, json: bool, printer: &mut P
     }
 }
 
-/// How a status is looked at.
+/// Options for displaying a status.
 #[derive(Args)]
 pub(super) struct Look {
-    /// Print it as JSON; with --watch, each on a line of its own
+    /// Print JSON; with --watch, each status on a line of its own
     #[arg(long)]
     json: bool,
 
-    /// Show it again and again, in place on a terminal, until Ctrl-C
+    /// Show it repeatedly, in place on a terminal, until Ctrl-C
     #[arg(long)]
     watch: bool,
 
-    /// With --watch, how often
+    /// With --watch, the time between updates
     #[arg(long, value_name = "TIME", default_value = "1 s", requires = "watch")]
     interval: Duration,
 }
 
-/// A status and the one before it, while it is watched.
+/// The current status, and the preceding one with --watch.
 pub(super) struct Seen<'a, S> {
     pub(super) now: &'a S,
     pub(super) before: Option<&'a S>,
 }
 
-/// Asks for the status, once or again and again, and prints it; `text` makes words of it for a terminal of so many columns.
+/// Requests the status, once or repeatedly, and prints it. `text` formats it for a terminal of this
+/// number of columns.
 pub(super) fn look<S: Serialize + DeserializeOwned>(
     control: &Path,
     look: &Look,
@@ -158,7 +160,7 @@ pub(super) fn look<S: Serialize + DeserializeOwned>(
     }
 }
 
-/// As a terminal would show it.
+/// The text of a failure as on a terminal.
 pub(super) fn words(failure: &Failure) -> String {
     match failure {
         Failure::Report(report) => report.to_string(),

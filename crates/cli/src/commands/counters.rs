@@ -1,4 +1,4 @@
-//! What a queue and the line behind it have done, in the words of `tc -s qdisc`, and what the bytes were on the wire.
+//! Counters of a queue and its line, in the words of `tc -s qdisc`, and the bytes on the wire.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -34,38 +34,39 @@ impl From<Backlog> for Amount {
 /// A queue and its line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Counters {
-    /// What began its transmission.
+    /// Packets whose transmission began.
     pub(crate) transmitted: Amount,
-    /// Bytes that it took on the wire of the line.
+    /// Bytes of these packets on the wire of the line.
     pub(crate) wire_bytes: u64,
     /// Cells, on a line of cells.
     pub(crate) cells: Option<u64>,
-    /// What the queues dropped, by reason.
+    /// Packets dropped by the queues, by reason.
     pub(crate) dropped: BTreeMap<String, Amount>,
     /// Packets that had to wait.
     pub(crate) overlimits: u64,
     pub(crate) queued: Amount,
     pub(crate) most_queued: Amount,
-    /// From arrival to the start of transmission.
+    /// Delay from arrival to the start of transmission.
     pub(crate) waited_s: Spread,
-    /// The same for pure ACKs alone.
+    /// Delay of pure ACKs from arrival to the start of transmission.
     pub(crate) acks_waited_s: Spread,
 }
 
-/// How times are spread, in seconds.
+/// A distribution of times, in seconds.
 #[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub(crate) struct Spread {
     #[serde(flatten)]
     pub(crate) delay: Delay,
-    /// Bounds, and how many times lie above the bound before and not above this one.
+    /// Bounds, and for each the number of times above the preceding bound and at most this one.
     pub(crate) up_to: Vec<(f64, u64)>,
 }
 
-/// Bounds of [`Spread::up_to`] in microseconds: from the lateness of a quiet machine to the queue of a slow line.
+/// Bounds of [`Spread::up_to`] in microseconds, from the lateness of an idle machine to the queue
+/// of a slow line.
 const BOUNDS_US: [u32; 12] = [10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000];
 
 impl Spread {
-    /// Of nanoseconds.
+    /// The distribution of a histogram in nanoseconds.
     pub(crate) fn of(histogram: &Histogram<u64>) -> Self {
         let mut up_to = BOUNDS_US.map(|us| (us, 0));
         for recorded in histogram.iter_recorded() {
@@ -78,7 +79,7 @@ impl Spread {
         Self { delay: delay(histogram), up_to }
     }
 
-    /// Median, 99th percentile and largest; `None` where nothing was counted.
+    /// Median, 99th percentile and maximum; `None` without values.
     pub(crate) fn words(&self) -> Option<String> {
         let Delay { p50, p99, max, .. } = self.delay;
         let [p50, p99, max] = [p50?, p99?, max?].map(|s| s * 1e3);
@@ -109,8 +110,8 @@ impl Counters {
         self.dropped.values().map(|amount| amount.packets).sum()
     }
 
-    /// Lines for a terminal, none longer than 80 columns unless a count is astronomic. `since` are the counters of this many
-    /// seconds ago.
+    /// Lines for a terminal of 80 columns, longer only for very large counts. `since` are earlier
+    /// counters and their age in seconds.
     pub(crate) fn lines(&self, since: Option<(&Self, f64)>) -> String {
         let mut text = String::new();
         let mut say = |line: std::fmt::Arguments<'_>| writeln!(text, "  {line}").expect("a string takes all");
@@ -166,8 +167,8 @@ fn rate(count: u64, seconds: f64) -> u64 {
     (count as f64 / seconds).round() as u64
 }
 
-/// Frames that went another way than planned or of whose arrival nothing is known, by reason, flows that were forgotten for new ones, and
-/// how often the program slept for too long; those that count nothing are left out.
+/// Frames that took another path than planned or whose arrival is unknown, by reason; evicted
+/// flows; and overlong sleeps of the program. Zeros are omitted.
 pub(crate) fn faults(report: &DirectionReport) -> BTreeMap<String, u64> {
     let port = &report.port;
     let refused = Refusal::ALL.iter().map(|refusal| (refusal.name(), report.refused[refusal.index()].packets));

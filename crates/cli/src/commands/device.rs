@@ -1,6 +1,7 @@
-//! Names of network devices, as arguments.
+//! Names of network devices as arguments.
 
-/// A name that the kernel takes and that no tool takes for anything else: an option, a word of nft(8), a variable of systemd.
+/// Accepts a name that the kernel allows and that no tool interprets differently: as an option, a
+/// word of nft(8), a variable of systemd.
 pub(super) fn name(text: &str) -> Result<String, String> {
     /// IFNAMSIZ without its NUL.
     const LONGEST: usize = 15;

@@ -1,4 +1,5 @@
-//! `lastmile emulate`: is the line of a scenario for real hosts, until it is interrupted or a command behind it ends.
+//! `lastmile emulate`: emulates the line of a scenario for real hosts, until it is interrupted or
+//! its command ends.
 
 pub(super) mod devices;
 mod operator;
@@ -37,11 +38,12 @@ use self::status::{Status, Teller};
 
 /// Emulate a scenario's line for real hosts
 ///
-/// Makes two network namespaces with a TUN device each, and carries what is sent from one to the other along the scenario's
-/// links between client and server, each with its rate, encapsulation, delay and queue: by the code that simulates them. The
-/// scenario's traffic is left out. Ends with Ctrl-C, after --duration, or with COMMAND, which runs at the client's end and
-/// decides the exit code; then prints what each link did. Linux; as root, or, where the kernel gives everybody user
-/// namespaces, without: then nothing but the other end is behind the line.
+/// Creates two network namespaces with a TUN device each, and carries packets between them along
+/// the scenario's links between client and server, each with its rate, encapsulation, delay and
+/// queue. The code is that of the simulation. The scenario's traffic is ignored. Ends with Ctrl-C,
+/// after --duration, or with COMMAND, which runs at the client's end and decides the exit code;
+/// then prints the counters of each link. Linux; as root, or without root if the kernel allows user
+/// namespaces to all users: then only the other end is behind the line.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Arguments {
@@ -54,17 +56,17 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Asked {
-    /// Show what the links of a running line have done: sent, dropped, overlimits, backlog, bytes on the wire
+    /// Show the counters of a running line: sent, dropped, overlimits, backlog, bytes on the wire
     Status(Looking),
 }
 
 #[derive(Args)]
 struct Looking {
-    /// The process that is the line, where several of yours run
+    /// The process of the line, if you run several
     #[arg(long, value_name = "PID")]
     pid: Option<u32>,
 
-    /// Its control socket, if it was given one
+    /// Its control socket, if one was given
     #[arg(long, value_name = "PATH", conflicts_with = "pid")]
     control: Option<PathBuf>,
 
@@ -72,7 +74,7 @@ struct Looking {
     look: control::Look,
 }
 
-/// Options of a line between two namespaces, which a line between two interfaces does not have.
+/// Options of a line between two namespaces that a line between two interfaces does not have.
 const NAMESPACE_OPTIONS: [&str; 7] = ["client_ns", "server_ns", "server_here", "server", "map_root", "mtu", "command"];
 
 #[derive(Args)]
@@ -88,7 +90,7 @@ struct Start {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<Override>,
 
-    /// Nodes of the file that the two ends stand for [default: client,server]
+    /// Nodes of the file for the two ends [default: client,server]
     #[arg(long, value_name = "CLIENT,SERVER", value_parser = two_nodes)]
     between: Option<(String, String)>,
 
@@ -104,23 +106,27 @@ struct Start {
     #[arg(long)]
     server_here: bool,
 
-    /// A command to run at the server's end, by sh: COMMAND begins when it can be reached, and it ends when the line does
+    /// A command to run at the server's end, by sh: COMMAND begins when the server can be reached,
+    /// and the server ends with the line
     #[arg(long, value_name = "COMMAND")]
     server: Option<String>,
 
-    /// Without root: be root behind the line, for commands that set up networks [default: the same user]
+    /// Without root: be root behind the line, for commands that set up networks [default: the same
+    /// user]
     #[arg(long)]
     map_root: bool,
 
-    /// Be the line between two existing interfaces: what comes in through one goes out through the other
+    /// Emulate the line between two existing interfaces: packets received on one are sent on the
+    /// other
     ///
-    /// The client's end is behind the first, the server's behind the second. They need no address; nothing else on this
-    /// machine sees what comes in through them. If both are ports of a bridge of the kernel, that carries on when
-    /// lastmile ends, however it ends.
+    /// The client's end is behind the first interface, the server's behind the second. They need no
+    /// address; nothing else on this machine sees the packets that they receive. If both are ports
+    /// of a bridge of the kernel, that bridge carries packets again when lastmile ends, for
+    /// whatever reason.
     #[arg(long, value_name = "IF1,IF2", value_parser = interfaces, conflicts_with_all = NAMESPACE_OPTIONS)]
     bridge: Option<(String, String)>,
 
-    /// With --bridge, by what frames come and go: auto, packet-sockets, packet-sockets-nft, or xdp
+    /// With --bridge, the packet path: auto, packet-sockets, packet-sockets-nft, or xdp
     #[arg(long, value_name = "PATH", default_value = "auto", value_parser = packet_path, requires = "bridge")]
     path: io::Path,
 
@@ -132,25 +138,28 @@ struct Start {
     #[arg(long, value_name = "TIME", conflicts_with = "command")]
     duration: Option<Duration>,
 
-    /// Stay awake for this long before each departure: more punctual, costs processor time [default: 150 us where there is
-    /// more than one processor, for at most 5 % of the time]
+    /// Busy-wait for this long before each departure: less lateness, more processor time [default:
+    /// 150 us with more than one processor, for at most 5 % of the time]
     #[arg(long, value_name = "TIME")]
     spin: Option<Duration>,
 
-    /// Stay awake for this long after each packet: the next is not held up by a wake-up, costs processor time [default: 250 ms
-    /// with --realtime where there is more than one processor, otherwise and with --bridge 0 s]
+    /// Stay awake for this long after each packet: no wake-up delays the next, more processor time
+    /// [default: 250 ms with --realtime and more than one processor, otherwise and with --bridge 0
+    /// s]
     #[arg(long, value_name = "TIME")]
     awake: Option<Duration>,
 
-    /// Run before every ordinary process (SCHED_FIFO), and sleep for a tenth of each millisecond in which it would else never sleep
+    /// Take precedence over all ordinary processes (SCHED_FIFO), and sleep for at least a tenth of
+    /// each millisecond
     #[arg(long)]
     realtime: bool,
 
-    /// Socket for `lastmile emulate status` [default: one of this process, where status looks for it]
+    /// Socket for `lastmile emulate status` [default: one named after this process, which status
+    /// finds]
     #[arg(long, value_name = "PATH")]
     control: Option<PathBuf>,
 
-    /// Print JSON: the summary of `lastmile run`, and what only real packets have under "live"
+    /// Print JSON: the summary of `lastmile run`, and results of real packets only under "live"
     #[arg(long)]
     json: bool,
 }
@@ -171,9 +180,9 @@ fn emulate(start: &Start, printer: &mut Printer) -> Result {
     printer.warnings(scenario.warnings());
     let path = Path::of(&scenario, start.between.as_ref())?;
     let mut config = config(start, &path, scenario.network_ref().seed);
-    // Before anything is made: from here on a signal ends the run, and the run takes away what it made.
+    // Before namespaces are created: from here on a signal ends the run, and the run removes them.
     let stop = Stop::on_signals()?;
-    // Where this user looks for it, whoever they are behind the line.
+    // The path depends on the user outside of the namespaces.
     let listener = operator::listen(start.control.as_deref())?;
     if config.client == Place::New && config.server == Place::New && !user::has_rights() {
         user::enter(if start.map_root { Inside::Root } else { Inside::Themselves })?;
@@ -210,7 +219,8 @@ fn emulate(start: &Start, printer: &mut Printer) -> Result {
     Ok(exit(&outcome))
 }
 
-/// Carries packets while other threads answer at the control socket and, on a terminal that is no command's, show counters.
+/// Carries packets while other threads answer at the control socket and show counters, the latter
+/// on a terminal without a command.
 fn attended(
     teller: &Teller,
     listener: Option<Listener>,
@@ -224,7 +234,7 @@ fn attended(
     let outcome = std::thread::scope(|scope| {
         if let Some(mut listener) = listener {
             let (end, asked, operator) = (&end, &asked, &mut operator);
-            // The line is there with or without it.
+            // The line works without a control socket, too.
             scope.spawn(move || drop(listener.serve(end, asked, operator)));
         }
         if alone && ticker::is_watched() {
@@ -258,15 +268,15 @@ fn config(arguments: &Start, path: &Path, seed: u64) -> Config {
 
 fn tuning(arguments: &Start) -> Tuning {
     let usual = Tuning::default();
-    // Who is awake all the time has to wait for others longer than who sleeps, unless he goes first. And an interface may have packets
-    // all day, of which packet sockets know when they came.
+    // Without priority, a thread that stays awake waits longer for others than one that sleeps. An
+    // interface may receive packets all day, and packet sockets know their times of arrival.
     let stays = arguments.realtime && arguments.bridge.is_none();
     let awake = if stays { Tuning::awake_between_packets() } else { usual.awake };
     let tuning = Tuning { awake: arguments.awake.unwrap_or(awake), realtime: arguments.realtime, ..usual };
     tuning.with_spin(arguments.spin)
 }
 
-/// Where the two ends are, and how to use them.
+/// The two ends, and how to use them.
 fn ends(world: &World) -> String {
     let place = |side: &Side| match side.namespace() {
         Some(namespace) if namespace.is_named() => format!("in network namespace {}", namespace.name()),
@@ -316,7 +326,7 @@ pub(super) fn packet_path(text: &str) -> std::result::Result<io::Path, String> {
     })
 }
 
-/// Names of two nodes: `CLIENT,SERVER`.
+/// Parses two names of nodes: `CLIENT,SERVER`.
 pub(super) fn two_nodes(text: &str) -> std::result::Result<(String, String), String> {
     match text.split_once(',').map(|(client, server)| (client.trim(), server.trim())) {
         Some((client, server)) if client == server => Err("two different nodes are needed".to_owned()),
@@ -327,7 +337,7 @@ pub(super) fn two_nodes(text: &str) -> std::result::Result<(String, String), Str
     }
 }
 
-/// `IF1,IF2`.
+/// Parses `IF1,IF2`.
 fn interfaces(text: &str) -> std::result::Result<(String, String), String> {
     match text.split_once(',') {
         Some((one, other)) if one == other => Err("two different interfaces are needed".to_owned()),
@@ -338,7 +348,7 @@ fn interfaces(text: &str) -> std::result::Result<(String, String), String> {
     }
 }
 
-/// On standard output; beside a command, whose output that is, on standard error.
+/// Prints on standard output, or on standard error if a command uses standard output.
 fn print(arguments: &Start, scenario: &Scenario, path: &Path, outcome: &Outcome, printer: &mut Printer) -> Result<()> {
     let origin = Origin {
         scenario: scenario.name().to_owned(),
@@ -346,7 +356,7 @@ fn print(arguments: &Start, scenario: &Scenario, path: &Path, outcome: &Outcome,
         inputs: Inputs {
             file: arguments.scenario.file_name().map(|name| name.to_string_lossy().into_owned()),
             set: pairs(&arguments.set),
-            // A pipe has been read, and its text is gone.
+            // A pipe has been read, and its text is not stored.
             text: file::read(&arguments.scenario, Reading::Again).ok(),
         },
     };
@@ -367,13 +377,14 @@ fn print(arguments: &Start, scenario: &Scenario, path: &Path, outcome: &Outcome,
 
 fn exit(outcome: &Outcome) -> Exit {
     match outcome.ended {
-        // Ctrl-C is how a line without a command ends.
+        // Ctrl-C is the usual end of a line without a command.
         Ended::Asked | Ended::Signal(_) | Ended::Limit => Exit::Done,
         Ended::Command(status) => Exit::Command(code(status)),
     }
 }
 
-/// As a shell has it: the status, or 128 and the number of the signal that ended the command.
+/// The exit code as in a shell: the status, or 128 plus the number of the signal that ended the
+/// command.
 fn code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| Some(128 + status.signal()?)).unwrap_or(2);
     u8::try_from(code).unwrap_or(u8::MAX)

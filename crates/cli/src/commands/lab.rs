@@ -1,4 +1,5 @@
-//! `lastmile lab`: a scenario with real packets and the kernel's TCP, alone or beside its simulation.
+//! `lastmile lab`: a scenario with real packets and the kernel's TCP, optionally compared with its
+//! simulation.
 
 mod capture;
 mod text;
@@ -15,8 +16,8 @@ use lastmile_live::emulate::Ended;
 use lastmile_live::stop::Stop;
 use lastmile_model::Network;
 use lastmile_model::outcome::Outcome;
-use lastmile_results::beside::Beside;
 use lastmile_results::comparison::Comparison;
+use lastmile_results::live_comparison::LiveComparison;
 use lastmile_results::{Run, Summary, json, table, write};
 use lastmile_scenario::{Override, Scenario};
 use lastmile_units::{Duration, Instant};
@@ -34,9 +35,11 @@ use crate::printer::Printer;
 
 /// Run a scenario with real packets and the kernel's TCP
 ///
-/// Makes a client and a server in network namespaces, carries packets between them along the scenario's links by the code that
-/// simulates them, and lets its traffic run over the kernel's TCP. Takes as long as the scenario lasts; the results have the shape of
-/// `lastmile run`. What the kernel cannot do as the scenario says is told in warnings. Linux, as root.
+/// Creates a client and a server in network namespaces, carries packets between them along the
+/// scenario's links, and runs its traffic over the kernel's TCP. The code of the links is that of
+/// the simulation. A run takes as long as the scenario's duration; the results have the form of
+/// those of `lastmile run`. Warnings name the settings of the scenario that the kernel does not
+/// support. Linux, as root.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Scenario file, with an [access] line
@@ -45,39 +48,42 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) changes: Changes,
 
-    /// Congestion control of all transfers, by the kernel's name, such as bbr [default: the scenario's variant]
+    /// Congestion control of all transfers, by the kernel's name, such as bbr [default: the
+    /// scenario's variant]
     #[arg(long, value_name = "NAME")]
     pub(super) congestion: Option<String>,
 
-    /// Receivers acknowledge as Linux does by itself (as --set tcp.quick_acks=true): 16 segments one by one at the beginning and after each
-    /// pause, and one that ends a burst at once; otherwise every second segment
+    /// Receivers acknowledge as Linux does by default (as --set tcp.quick_acks=true): 16 single
+    /// segments at the beginning and after each pause, and the last segment of a burst at once;
+    /// otherwise every second segment
     #[arg(long)]
     pub(super) quick_acks: bool,
 
-    /// Nodes of the file that the two hosts stand for [default: those of the access line; without one, those between which traffic runs]
+    /// Nodes of the file for the two hosts [default: those of the access line; without one, the two
+    /// ends of the traffic]
     #[arg(long, value_name = "CLIENT,SERVER", value_parser = two_nodes)]
     pub(super) between: Option<(String, String)>,
 
-    /// Simulate it too, and set the results side by side
+    /// Simulate the scenario too, and compare the results
     #[arg(long)]
     pub(super) both: bool,
 
-    /// Live runs, one after the other; medians and their spread are told
+    /// Number of live runs in sequence; shows medians and their spread
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(super) runs: u16,
 
     #[command(flatten)]
     pub(super) files: Files,
 
-    /// Print JSON: the summary, and what only real packets have under "live"
+    /// Print JSON: the summary, and results of real packets only under "live"
     #[arg(long)]
     pub(super) json: bool,
 }
 
-/// Name of the file with what only real packets have.
+/// Name of the file with the results of real packets only.
 const LIVE: &str = "live.json";
 
-/// What the simulated run beside live ones is called.
+/// Label of the simulated run.
 const SIMULATED: &str = "simulated";
 
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
@@ -95,7 +101,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         Ok(simulated) => simulated,
         Err(interrupted) => return Ok(interrupted),
     };
-    // A second signal ends the program at once while packets run, too.
+    // A second signal ends the program at once, also while packets run.
     Interrupt::note()?;
     leftovers::remove(printer);
     let live = match live(arguments, &variant, &scenario, &plan, printer)? {
@@ -120,7 +126,7 @@ fn overrides(arguments: &Arguments) -> Vec<Override> {
     Changes { set, ..arguments.changes.clone() }.overrides(None)
 }
 
-/// The same with simulated time, if it is asked for. The inner error is how the program is to end, since a signal has come.
+/// The simulated run, if requested. The inner error is the exit code after a signal.
 fn simulated(
     arguments: &Arguments,
     variant: &Variant,
@@ -140,7 +146,7 @@ fn simulated(
     }
 }
 
-/// The live runs. The inner error is how the program is to end, since a signal has come.
+/// The live runs. The inner error is the exit code after a signal.
 fn live(
     arguments: &Arguments,
     variant: &Variant,
@@ -148,7 +154,7 @@ fn live(
     plan: &Plan<'_>,
     printer: &Printer,
 ) -> Result<std::result::Result<Vec<Measured>, Exit>> {
-    // Before anything is made: from here on a signal ends the run, and the run takes away what it made.
+    // Before namespaces are created: from here on a signal ends the run, and the run removes them.
     let stop = Stop::on_signals()?;
     let mut measured = Vec::new();
     for number in 1..=arguments.runs {
@@ -180,15 +186,15 @@ fn live(
     Ok(Ok(measured))
 }
 
-/// Gives the captures their names; returns how many packets are missing from them.
+/// Renames the captures to their final names, and returns the number of packets missing from them.
 fn written(recorder: Recorder<Captures>) -> Result<u64> {
     let (captures, missed) = recorder.finish();
     captures.commit()?;
     Ok(missed)
 }
 
-/// One live run of a scenario by itself: the links and traffic that ran, and what came of it as the simulator would tell it. The inner error is how
-/// the program is to end, since a signal has come.
+/// A single live run of a scenario: its links and traffic, and its outcome in the form of the
+/// simulator's. The inner error is the exit code after a signal.
 pub(super) fn run_once(scenario: &Scenario, stop: &Stop) -> Result<std::result::Result<(Network, Outcome), Exit>> {
     let plan = Plan::of(scenario, None, Kernel::default())?;
     let outcome = plan.run(stop, None, &mut |_| ())?;
@@ -209,32 +215,32 @@ fn progress(duration: Duration, number: u16, runs: u16, printer: &Printer) -> Pr
     bar
 }
 
-/// What `--json` prints of several runs.
+/// The document that `--json` prints for several runs.
 #[derive(Serialize)]
 struct SideBySide<'a> {
     #[serde(flatten)]
-    beside: Beside,
+    comparison: LiveComparison,
     simulated: Option<&'a Summary>,
     live: Vec<Document<'a>>,
 }
 
-/// The simulated run, if there is one, and those live.
+/// The simulated run, if any, and the live runs.
 fn all(simulated: Option<&Run>, live: &[Measured]) -> Vec<Run> {
     simulated.into_iter().chain(live.iter().map(|measured| &measured.run)).cloned().collect()
 }
 
-/// Where the files of the run of this label go: of one run into `out`, of several each into a folder of its own.
+/// The folder for the files of the run with this label: `out` for a single run, or a folder in it.
 fn folder(arguments: &Arguments, out: &Path, label: &str) -> PathBuf {
     let alone = !arguments.both && arguments.runs == 1;
     if alone { out.to_owned() } else { out.join(run::variants::file_name(label)) }
 }
 
-/// What the live run of this number is called.
+/// The label of the live run of this number.
 fn label(arguments: &Arguments, number: u16) -> String {
     if arguments.runs > 1 { format!("live {number}") } else { "live".to_owned() }
 }
 
-/// The folders for all that is written; none without `--out`.
+/// The folders for all files; none without `--out`.
 fn folders(arguments: &Arguments) -> Result<Folders> {
     let mut folders = Folders::default();
     let Some(out) = &arguments.files.out else { return Ok(folders) };
@@ -251,7 +257,7 @@ fn folders(arguments: &Arguments) -> Result<Folders> {
     Ok(folders)
 }
 
-/// Writes the files of the runs, and of several a page that compares them.
+/// Writes the files of the runs, and for several runs a page that compares them.
 fn write_files(arguments: &Arguments, out: &Path, simulated: Option<&Run>, live: &[Measured]) -> Result<PathBuf> {
     let alone = simulated.is_none() && live.len() == 1;
     let folder = |run: &Run| folder(arguments, out, &run.label);
@@ -278,16 +284,16 @@ fn print(arguments: &Arguments, simulated: Option<&Run>, live: &[Measured], prin
             Ok(printer.data(&format!("\n{table}\n{}", text::table(&only.live)))?)
         }
         _ => {
-            let Some(beside) = Beside::new(&all(simulated, live)) else { return Ok(()) };
+            let Some(comparison) = LiveComparison::new(&all(simulated, live)) else { return Ok(()) };
             if arguments.json {
                 let live: Vec<Document<'_>> = live.iter().map(Measured::document).collect();
                 let simulated = simulated.map(|run| &run.summary);
-                return Ok(printer.json(&SideBySide { beside, simulated, live })?);
+                return Ok(printer.json(&SideBySide { comparison, simulated, live })?);
             }
-            printer.heading(&beside.scenario)?;
+            printer.heading(&comparison.scenario)?;
             let talk: String =
                 live.iter().map(|measured| text::incidents(&measured.live, &measured.run.label)).collect();
-            Ok(printer.data(&format!("\n{}{talk}", beside.table(printer.width())))?)
+            Ok(printer.data(&format!("\n{}{talk}", comparison.table(printer.width())))?)
         }
     }
 }

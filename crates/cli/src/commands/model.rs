@@ -1,4 +1,4 @@
-//! `lastmile model`: the closed forms, before anything is simulated.
+//! `lastmile model`: the closed forms, without simulation.
 
 use clap::{Args, Subcommand};
 use lastmile_theory::Fraction;
@@ -38,7 +38,8 @@ fn rate(option: &str, text: &str) -> Result<BitRate> {
     text.parse().map_err(|error| Failure::new(format_args!("{option}: {error}")))
 }
 
-/// A decimal such as `1.5`, exactly; `None` for what is none, or has more than five digits before the point or three behind it.
+/// Parses a decimal such as `1.5`, exactly; `None` for any other text, and for more than five
+/// digits before the point or three after it.
 fn decimal(text: &str) -> Option<Fraction> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -50,7 +51,7 @@ fn decimal(text: &str) -> Option<Fraction> {
     Fraction::new(numerator, scale)
 }
 
-/// Segments for each ACK, a decimal from 1 up.
+/// Parses segments per ACK, a decimal from 1 up.
 fn factor(text: &str) -> Result<Fraction> {
     decimal(text).filter(|&d| d >= Fraction::ONE).ok_or_else(|| {
         Failure::new(format_args!("--delayed-ack-factor: \"{text}\" is not a number of segments for each ACK"))

@@ -1,4 +1,5 @@
-//! `lastmile overhead`: what IP packets cost on the wire of each encapsulation, and how much fits into so many cells.
+//! `lastmile overhead`: the bytes of IP packets on the wire of each encapsulation, and the largest
+//! packet in a number of cells.
 
 use std::fmt::Write as _;
 
@@ -13,7 +14,8 @@ use crate::bytes;
 use crate::failure::{Exit, Failure, Result};
 use crate::printer::Printer;
 
-/// A TCP ACK without options, one with timestamps, the packet that every host takes (RFC 791), a full Ethernet payload.
+/// A TCP ACK without options, one with timestamps, the packet that every host accepts (RFC 791), a
+/// full Ethernet payload.
 const USUAL_SIZES: [u64; 4] = [40, 52, 576, 1500];
 
 /// The largest IPv4 packet (RFC 791).
@@ -21,8 +23,9 @@ const LARGEST: u64 = 65_535;
 
 /// Print the overhead of IP packets on the wire: bytes, cells, efficiency
 ///
-/// Without --link, every encapsulation; with one, each of its headers too. Overheads count from the IP packet, as those of
-/// tc-cake(8) do; tc-stab(8) on Ethernet counts from the frame, which is 14 bytes more.
+/// Without --link, every encapsulation; with one, also each of its headers. Overheads count from
+/// the IP packet, as in tc-cake(8); tc-stab(8) on Ethernet counts from the frame, which is 14 bytes
+/// more.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Encapsulation by its name or an alias, `l2tp/CARRIER` for a tunnel [default: all]
@@ -33,7 +36,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "BYTES", allow_negative_numbers = true)]
     overhead: Option<i32>,
 
-    /// What cuts the frame of --overhead: none, atm or ptm [default: none]
+    /// Framing of --overhead: none, atm or ptm [default: none]
     #[arg(long, requires = "overhead", value_parser = ["none", "atm", "ptm"])]
     framing: Option<String>,
 
@@ -58,33 +61,33 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// A link layer and what it is called.
+/// A link layer and its name.
 struct Named {
     name: String,
     link: LinkLayer,
     preset: Option<&'static Preset>,
 }
 
-/// One packet size on one link, as `--json` prints it.
+/// One packet size on one link, for `--json`.
 #[derive(Serialize)]
 struct Cost {
     link: String,
     size_bytes: u64,
-    /// Headers, trailers and padding to a minimum frame included, framing not.
+    /// Includes headers, trailers and padding to a minimum frame, but not framing.
     frame_bytes: u64,
     wire_bytes: u64,
     /// `null` on a line without cells.
     cells: Option<u64>,
-    /// IP bytes for each byte on the wire, with `--oam` the OAM cells' share taken off.
+    /// IP bytes per byte on the wire, with `--oam` without the share of OAM cells.
     efficiency: f64,
 }
 
-/// The largest packet for so many cells, as `--json` prints it.
+/// The largest packet for a number of cells, for `--json`.
 #[derive(Serialize)]
 struct Fit {
     link: String,
     cells: u64,
-    /// `null` where not even one byte fits.
+    /// `null` if one byte does not fit.
     size_bytes: Option<u64>,
     wire_bytes: u64,
 }
@@ -111,7 +114,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     Ok(Exit::Done)
 }
 
-/// The links asked for; all presets when none was.
+/// The requested links; all presets by default.
 fn links(arguments: &Arguments) -> Result<Vec<Named>> {
     let mut links = Vec::new();
     for name in &arguments.links {
@@ -144,7 +147,7 @@ fn links(arguments: &Arguments) -> Result<Vec<Named>> {
     Ok(links)
 }
 
-/// The link layer that a user calls `name`.
+/// The link layer with the name `name`.
 pub(crate) fn link_by_name(name: &str) -> Result<LinkLayer> {
     LinkLayer::from_name(name).ok_or_else(|| {
         let hint = did_you_mean(name, PRESETS.iter().flat_map(Preset::names));
@@ -185,7 +188,7 @@ fn cost(named: &Named, size: u64) -> Cost {
     }
 }
 
-/// One link: its headers, then a line a size.
+/// One link: its headers, then one line per size.
 fn print_one(named: &Named, costs: &[Cost], printer: &mut Printer) -> Result<()> {
     printer.heading(&format!("{}: {}", named.name, summary(named.link)))?;
     if let Some(preset) = named.preset {
@@ -214,7 +217,7 @@ fn print_one(named: &Named, costs: &[Cost], printer: &mut Printer) -> Result<()>
     Ok(())
 }
 
-/// Several links: a line each, wire bytes, cells and efficiency by size.
+/// Several links: one line each, with wire bytes, cells and efficiency by size.
 fn print_several(links: &[Named], sizes: &[u64], costs: &[Vec<Cost>], printer: &mut Printer) -> Result<()> {
     let columns = [("link", Kind::Name), ("bytes", Kind::Number), ("framing", Kind::Text)];
     let sizes = sizes.iter().flat_map(|size| [format!("{size} B"), "cells".to_owned(), "eff.".to_owned()]);
@@ -267,7 +270,7 @@ fn print_fits(fits: &[Fit], counts: &[u64], printer: &mut Printer) -> Result<()>
     Ok(())
 }
 
-/// `50 bytes, ATM cells, at least 84 bytes`.
+/// A summary such as `50 bytes around each IP packet, ATM cells, at least 84 bytes`.
 fn summary(link: LinkLayer) -> String {
     let mut text = format!("{} bytes around each IP packet", link.overhead());
     if link.min_frame() > 0 {

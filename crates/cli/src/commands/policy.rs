@@ -1,4 +1,4 @@
-//! `lastmile policy`: the ready policies, and what a policy becomes on its line.
+//! `lastmile policy`: the built-in policies, and the classes of a policy on its line.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -17,7 +17,8 @@ use crate::printer::Printer;
 
 /// List, check and show policies
 ///
-/// A policy is a file that describes line, classes and rules. A scenario takes one by `policy` in [access] or `run --policy`.
+/// A policy is a file that describes line, classes and rules. A scenario uses one by `policy` in
+/// [access] or `run --policy`.
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -26,18 +27,18 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Name the ready policies
+    /// List the built-in policies
     List,
     /// Print a policy's classes with rates, sizes on the wire and bursts
     Show(Shown),
-    /// Check a policy, and print what it becomes
+    /// Check a policy, and print its classes
     Check(Shown),
 }
 
-/// A policy, and the line that it is for.
+/// A policy, and its line.
 #[derive(Args)]
 pub(crate) struct OnLine {
-    /// Name of a ready policy, or a file
+    /// Name of a built-in policy, or a file
     pub(crate) policy: String,
 
     /// Upstream rate in place of the file's line
@@ -54,7 +55,8 @@ pub(crate) struct OnLine {
 }
 
 impl OnLine {
-    /// The policy on the line of the command, or on its own: rates that are set up are not guessed.
+    /// The policy on the line of the command, or on its own line. Rates for a set-up are never
+    /// guessed.
     pub(crate) fn load_for_a_line(&self, reading: Reading) -> Result<Policy> {
         if self.up.is_some() && self.link.is_none() {
             let failure = Failure::new("a line without its encapsulation");
@@ -67,7 +69,7 @@ impl OnLine {
         self.load_as(LineOf::Policy, reading)
     }
 
-    /// The options of the line, as they were given.
+    /// The options of the line, as given.
     pub(crate) fn given(&self) -> Vec<(&'static str, String)> {
         let rates = [("up", self.up), ("down", self.down)].into_iter();
         let rates = rates.filter_map(|(name, rate)| Some((name, rate?.to_string())));
@@ -87,7 +89,7 @@ impl OnLine {
     fn text(&self) -> Result<String> {
         let read = |path: &str| file::read(Path::new(path), Reading::Once);
         ready::text(&self.policy).map_or_else(|| read(&self.policy), |text| Ok(text.to_owned())).map_err(|problem| {
-            let hint = format!("ready policies: {}", ready::NAMES.join(", "));
+            let hint = format!("built-in policies: {}", ready::NAMES.join(", "));
             Failure::new(format_args!("{}: {problem}", self.policy)).hint(hint)
         })
     }
@@ -103,7 +105,7 @@ struct Shown {
     file: bool,
 }
 
-/// The line on which a policy without a line is shown: kbit/s up, kbit/s down, encapsulation.
+/// The line for a policy without a line: kbit/s up, kbit/s down, encapsulation.
 const EXAMPLE: (u64, u64, &str) = (512, 2000, "bridged-vcmux-fcs");
 
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
@@ -114,7 +116,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
 }
 
 fn list(printer: &mut Printer) -> Result {
-    let mut table = Table::new([("policy", Kind::Name), ("what it does", Kind::Words)]);
+    let mut table = Table::new([("policy", Kind::Name), ("purpose", Kind::Words)]);
     for name in ready::NAMES {
         let policy = Policy::load(name, None, Some(example()?)).map_err(Failure::Report)?;
         table.row([name, policy.about.as_str()]);
@@ -149,7 +151,7 @@ fn show(shown: &Shown, printer: &mut Printer) -> Result {
     Ok(Exit::Done)
 }
 
-/// How the rate of the ACK class came about.
+/// The derivation of the ACK class's rate.
 pub(crate) fn ack_rate(ack: &AckRate) -> String {
     let AckRate { rate, fixed, packet, ack, factor_ppm } = *ack;
     #[expect(clippy::cast_precision_loss, reason = "for printing")]
@@ -197,7 +199,7 @@ fn describe(policy: &Policy, is_example: bool) -> String {
     text
 }
 
-/// A row for each class.
+/// The table of classes.
 fn classes(classes: &[Class], rules: &[Rule]) -> String {
     let names = ["priority", "rate", "ceil", "burst", "cburst", "rules"];
     let columns = [("class", Kind::Name)].into_iter().chain(names.map(|name| (name, Kind::Number)));
@@ -217,7 +219,7 @@ fn classes(classes: &[Class], rules: &[Rule]) -> String {
     table.render()
 }
 
-/// What stands behind the downstream.
+/// The queue behind the downstream.
 fn describe_down(down: &Down) -> String {
     let mut text = String::new();
     let mut say = |sentence: std::fmt::Arguments<'_>| writeln!(text, "{sentence}").expect("a string takes all");
@@ -239,7 +241,7 @@ fn describe_down(down: &Down) -> String {
     text
 }
 
-/// What is done to ACKs on their way up.
+/// The ACK regulation of the upstream.
 fn describe_regulated(regulated: &Regulated) -> String {
     let mut text = String::new();
     if let Some(pace) = &regulated.pace {

@@ -1,4 +1,4 @@
-//! `lastmile report`: results that are there already, side by side.
+//! `lastmile report`: comparison of existing results.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -16,11 +16,12 @@ use crate::printer::Printer;
 
 /// Compare the results of earlier runs
 ///
-/// Reads folders written by --out of other commands, or by another program in the same schema, and prints a row for each. With
-/// --out, writes a page that shows them in one set of plots.
+/// Reads folders written by --out of other commands, or by another program in the same schema, and
+/// prints one row for each. With --out, writes a page with all of them in common plots.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Folders with a summary.json, and series.parquet or series.csv; their names tell the runs apart
+    /// Folders with a summary.json, and series.parquet or series.csv; the folders' names are the
+    /// labels
     #[arg(required = true, value_name = "DIR")]
     folders: Vec<PathBuf>,
 
@@ -28,13 +29,13 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 
-    /// Print JSON: what the table holds, and each run's summary
+    /// Print JSON: the contents of the table, and each run's summary
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Serialize)]
-struct Told<'a> {
+struct ReportedRun<'a> {
     label: &'a str,
     #[serde(flatten)]
     measured: Row,
@@ -49,7 +50,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     }
     let mut runs: Vec<Run> = Vec::new();
     for folder in &arguments.folders {
-        // Where it is not the last word of the path, its name is that of what it really is.
+        // A path such as `..` is resolved for its name.
         let named = folder.file_name().map_or_else(|| folder.canonicalize().ok(), |_| None);
         let run = read::read(named.as_deref().unwrap_or(folder)).map_err(|error| match error.source.kind() {
             ErrorKind::NotFound => Failure::new(error).hint("a folder that `--out` of another command has written"),
@@ -57,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         })?;
         if runs.iter().any(|other| other.label == run.label) {
             return Err(Failure::new(format_args!("two of the folders are called \"{}\"", run.label))
-                .hint("their names tell the runs apart: copy or link one under another name"));
+                .hint("their names are the labels of the runs: copy or link one under another name"));
         }
         runs.push(run);
     }
@@ -69,9 +70,9 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     let labels = comparison.rows.iter().map(|row| &row.label);
     if arguments.json {
         let runs = comparison.rows.iter().flat_map(|row| &row.runs).zip(rows.into_iter().flatten());
-        let told: Vec<Told<'_>> =
-            runs.map(|(run, measured)| Told { label: &run.label, measured, summary: &run.summary }).collect();
-        printer.json(&told)?;
+        let reported: Vec<ReportedRun<'_>> =
+            runs.map(|(run, measured)| ReportedRun { label: &run.label, measured, summary: &run.summary }).collect();
+        printer.json(&reported)?;
     } else {
         let (columns, texts) = comparison::table(&rows);
         let columns = columns.into_iter().map(|name| (name, Kind::Number));

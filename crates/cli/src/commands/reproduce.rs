@@ -1,4 +1,5 @@
-//! `lastmile reproduce`: published figures beside the closed form and what lastmile simulates, and with `--live` beside real packets.
+//! `lastmile reproduce`: published figures compared with the closed form, with simulations, and
+//! with `--live` with real packets.
 
 mod draw;
 mod print;
@@ -31,13 +32,14 @@ use progress::Progress;
 
 /// Compare published results with simulated ones: published | theory | simulated | deviation
 ///
-/// Each table comes with the assumptions made where the publication leaves something open, and with its claims. A claim is shown, not shown,
-/// hangs on an assumption (which is told), or is quoted, where nothing is simulated. Several tables end with a summary.
-/// The exit code is 1 when a claim is not shown or hangs on an assumption.
+/// Each table lists the assumptions for details that the publication leaves open, and its claims. A
+/// claim is shown, not shown, dependent on a named assumption, or quoted without a simulation.
+/// Several tables end with a summary. The exit code is 1 if a claim is not shown or depends on an
+/// assumption.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// What to reproduce: a publication, PUBLICATION/TABLE, or, after one of these, further tables of it by their ids
-    /// [default: all that can be]
+    /// A publication, PUBLICATION/TABLE, or, after one of these, ids of further tables of it
+    /// [default: all that can be reproduced]
     #[arg(value_name = "PUBLICATION[/TABLE]")]
     tables: Vec<String>,
 
@@ -45,16 +47,19 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "json")]
     list: bool,
 
-    /// Measure with real packets too what can be, as root: tables of brouer2005; how long it takes is told first
+    /// Also measure with real packets, as root: tables of brouer2005; prints the expected time
+    /// first
     #[cfg(target_os = "linux")]
     #[arg(long, conflicts_with = "list")]
     live: bool,
 
-    /// Draw the series that a table is about, such as the queues of sun1998/fig-5.12, into this directory; made if it is not there
+    /// Draw the series of a table, such as the queues of sun1998/fig-5.12, into this directory;
+    /// created if it does not exist
     #[arg(long, value_name = "DIR", conflicts_with = "list")]
     out: Option<PathBuf>,
 
-    /// Threads for the tables and their parts; they change nothing in the results [default: one a processor]
+    /// Threads for the tables and their parts; results do not depend on it [default: one per
+    /// processor]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 
@@ -75,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     if let Some(out) = &arguments.out {
         folders.prepare(out, &["probe"], "--out")?;
     }
-    // What has real packets ends in order, and there the simulations alone are cut off.
+    // A command with real packets ends in order at a signal; simulations alone are cut off.
     let _cut_off = if live_too(arguments) { None } else { Some(Interrupt::at_once()?) };
     #[cfg(target_os = "linux")]
     let mut laboratory = if arguments.live { Some(Laboratory::new(&experiments, printer)?) } else { None };
@@ -120,7 +125,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     };
     let mut ended = Ok(());
     if live_too(arguments) {
-        // What is measured live has the machine to itself.
+        // Live measurements need the machine for themselves.
         ended = (0..parts.len()).try_for_each(|place| finish(place, simulate(place)));
     } else {
         let mut places = 0..parts.len();
@@ -138,7 +143,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     conclude(tables, arguments, printer)
 }
 
-/// Prints the JSON, or the summary of several tables, and says whether every claim holds.
+/// Prints the JSON, or the summary of several tables, and returns whether every claim is shown.
 fn conclude(tables: Vec<TableResult>, arguments: &Arguments, printer: &mut Printer) -> Result {
     let reproduction = Reproduction::new(tables);
     if arguments.json {
@@ -149,7 +154,7 @@ fn conclude(tables: Vec<TableResult>, arguments: &Arguments, printer: &mut Print
     Ok(if reproduction.tables.iter().all(TableResult::holds) { Exit::Done } else { Exit::No })
 }
 
-/// What is to be simulated, in order: which experiment, and which part of it.
+/// The parts to simulate, in order: the index of the experiment, and the part.
 fn parts(experiments: &[(&PublishedTable, Experiment)]) -> Vec<(usize, usize)> {
     let of = |(number, (table, experiment)): (usize, &(&PublishedTable, Experiment))| {
         (0..experiment.parts(table)).map(move |part| (number, part))
@@ -165,17 +170,17 @@ fn live_too(arguments: &Arguments) -> bool {
     live
 }
 
-/// What runs experiments with real packets.
+/// Runs experiments with real packets.
 #[cfg(target_os = "linux")]
 struct Laboratory {
     stop: Stop,
-    /// How the program is to end, since a signal has come or a run failed.
+    /// The result of the program after a signal or a failed run.
     ended: Option<Result>,
 }
 
 #[cfg(target_os = "linux")]
 impl Laboratory {
-    /// Tells how long these will take.
+    /// Prints the expected time of these experiments.
     fn new(experiments: &[(&PublishedTable, Experiment)], printer: &mut Printer) -> Result<Self> {
         let of = |known: &Experiment| live(known.publication, known.table);
         let live: Vec<_> = experiments.iter().filter_map(|(_, known)| of(known)).collect();
@@ -192,11 +197,12 @@ impl Laboratory {
             seconds % 60
         ));
         leftovers::remove(printer);
-        // Before anything is made: from here on a signal ends a run, and the run takes away what it made.
+        // Before namespaces are created: from here on a signal ends a run, and the run removes
+        // them.
         Ok(Self { stop: Stop::on_signals()?, ended: None })
     }
 
-    /// Measures a table that can be, beside a simulation of the very runs.
+    /// Measures a table if that is possible, and simulates the same runs for comparison.
     fn measure(&mut self, table: &PublishedTable, experiment: Experiment, result: &mut TableResult) -> Result<()> {
         let Some(live) = live(experiment.publication, &table.id) else { return Ok(()) };
         let failed = |error| Failure::new(format_args!("{}/{}: {error}", experiment.publication, table.id));
@@ -217,7 +223,8 @@ impl Laboratory {
     }
 }
 
-/// The experiments of the tables chosen. Who names a table wants it; who names a publication wants what there is of it.
+/// The experiments of the chosen tables. A named table must be reproducible; a named publication
+/// means all reproducible tables.
 fn experiments<'a>(
     chosen: &[(&'a Publication, &'a PublishedTable)],
     names: &[String],
@@ -238,7 +245,7 @@ fn experiments<'a>(
     match (found.is_empty(), chosen.first()) {
         (true, Some((publication, _))) if !names.is_empty() => {
             Err(Failure::new(format_args!("nothing reproduces a table of {} yet", publication.key))
-                .hint("`lastmile reproduce --list` says what can be reproduced"))
+                .hint("`lastmile reproduce --list` lists the tables that can be reproduced"))
         }
         _ => Ok(found),
     }

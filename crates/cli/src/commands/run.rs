@@ -1,4 +1,5 @@
-//! `lastmile run`: simulates a scenario, once or with several seeds, prints the results and writes them.
+//! `lastmile run`: simulates a scenario, once or with several seeds, prints the results and writes
+//! them.
 
 pub(super) mod capture;
 pub(super) mod options;
@@ -33,8 +34,9 @@ use self::variants::Variant;
 
 /// Simulate a scenario
 ///
-/// Prints the goodput, the limit and the closed-form bound of each flow. With --out, writes summary.json,
-/// series.parquet and report.html. lastmile compare runs a scenario under several policies, or with several values of a key.
+/// Prints the goodput, the limit and the closed-form bound of each flow. With --out, writes
+/// summary.json, series.parquet and report.html. lastmile compare runs a scenario under several
+/// policies, or with several values of a key.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Scenario file
@@ -47,7 +49,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) changes: Changes,
 
-    /// Run with so many seeds, from the seed of the file or of --seed on: means with 95 % intervals
+    /// Run with N seeds, from the seed of the file or of --seed on: means with 95 % intervals
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=1000))]
     pub(super) seeds: Option<u64>,
 
@@ -57,17 +59,18 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) memory: Grant,
 
-    /// Threads for the runs with several seeds; they change nothing in the results [default: one a processor]
+    /// Threads for the runs with several seeds; results do not depend on it [default: one per
+    /// processor]
     #[arg(long, value_name = "N")]
     pub(super) threads: Option<NonZeroUsize>,
 
-    /// Print JSON: the summary, and under "timing" what depends on the machine
+    /// Print JSON: the summary, and machine-dependent values under "timing"
     #[arg(long)]
     pub(super) json: bool,
 }
 
 impl Arguments {
-    /// One run of this scenario, and no more.
+    /// The arguments for a single run of this scenario.
     pub(super) fn of_one(scenario: PathBuf) -> Self {
         Self {
             scenario,
@@ -82,7 +85,7 @@ impl Arguments {
     }
 }
 
-/// What `--json` prints for several seeds.
+/// The document that `--json` prints for several seeds.
 #[derive(Serialize)]
 struct OverSeeds<'a> {
     scenario: &'a str,
@@ -138,7 +141,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     Ok(Exit::Done)
 }
 
-/// Simulates `scenarios`, each as its variant. The inner error is how the program is to end, since a signal has come.
+/// Simulates `scenarios`, each as its variant. The inner error is the exit code after a signal.
 pub(super) fn simulate_all(
     arguments: &Arguments,
     variants: &[Variant],
@@ -169,7 +172,8 @@ pub(super) fn simulate_all(
     Ok(interrupt.requested().map_or(Ok(done), Err))
 }
 
-/// The folders for the files of each run, and of several for their comparison; none without `--out`.
+/// The folders for the files of each run, and of several runs for their comparison; none without
+/// `--out`.
 pub(super) fn folders(arguments: &Arguments, variants: &[Variant]) -> Result<Folders> {
     let mut folders = Folders::default();
     let Some(out) = &arguments.files.out else { return Ok(folders) };
@@ -205,7 +209,7 @@ pub(super) fn write_report(out: &Path, comparison: &Comparison) -> Result<PathBu
     Ok(report)
 }
 
-/// Runs that differ by their seed alone.
+/// Runs that differ only by seed.
 fn one_row(done: &[Done]) -> Seeded {
     Seeded { label: String::new(), runs: runs(done) }
 }

@@ -1,4 +1,4 @@
-//! `lastmile shape`: is the middlebox of a policy on a real line, and asks one that runs.
+//! `lastmile shape`: runs the middlebox of a policy on a real line, and controls a running one.
 
 mod metrics;
 mod operator;
@@ -35,15 +35,16 @@ use self::metrics::Metrics;
 use self::operator::{Answer, Operator};
 use self::status::{Place, Rights, Status};
 
-/// Where programs ask one that runs, if nothing else is said.
+/// The default control socket.
 const CONTROL: &str = "/run/lastmile/shape.sock";
 
 /// Shape a real line by a policy, as a bridge between the LAN and the modem
 ///
-/// Carries what comes in through one interface out through the other, by the queues of the policy and as fast as the line
-/// takes it, encapsulation included: by the code that simulates them. Both interfaces are ports of a bridge, which carries on when
-/// lastmile ends, however it ends. SIGHUP or `lastmile shape reload` reads the policy again, and no packet is lost. Ends with
-/// Ctrl-C, SIGTERM or `lastmile shape stop`. Linux, as root.
+/// Carries packets between the two interfaces, through the queues of the policy and at the rate of
+/// the line, encapsulation included. The code is that of the simulation. Both interfaces are ports
+/// of a bridge, which carries packets again when lastmile ends, for whatever reason. SIGHUP or
+/// `lastmile shape reload` reads the policy again without losing a packet. Ends with Ctrl-C,
+/// SIGTERM or `lastmile shape stop`. Linux, as root.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Arguments {
@@ -56,18 +57,18 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Show what a running shaper has done: classes, drops, waits, lateness, bytes on the wire
+    /// Show the counters of a running shaper: classes, drops, waits, lateness, bytes on the wire
     Status(Asked),
-    /// Have a running shaper read its policy again
+    /// Make a running shaper read its policy again
     ///
-    /// If anything is wrong with it, the policy in force stays, and this says what is wrong.
+    /// After an error in the file, the policy in force stays, and the error is shown.
     Reload(Ordered),
-    /// End a running shaper; the bridge under it carries on
+    /// End a running shaper; the bridge under it carries packets again
     Stop(Ordered),
     /// Print a unit for systemd that keeps a shaper running
     ///
-    /// Without a policy: a template for any number of lines, lastmile-shape@NAME, each with its settings in
-    /// /etc/lastmile/NAME.env.
+    /// Without a policy: a template for any number of lines, lastmile-shape@NAME, each with its
+    /// settings in /etc/lastmile/NAME.env.
     Unit(unit::Arguments),
 }
 
@@ -94,8 +95,8 @@ struct Ordered {
 
 #[derive(Args)]
 struct Start {
-    // Those of `OnLine`: clap takes an optional group within which there is another for one that is not there.
-    /// Name of a ready policy, or a file
+    // Copied from `OnLine`: clap treats an optional group within another group as absent.
+    /// Name of a built-in policy, or a file
     policy: String,
 
     /// Upstream rate in place of the file's line
@@ -118,15 +119,15 @@ struct Start {
     #[arg(long, value_name = "IF")]
     wan: String,
 
-    /// Make a bridge of this name of both interfaces, if they are ports of nothing; it stays
+    /// Create a bridge of this name with both interfaces, if they are ports of none; it stays
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "lastmile0")]
     make_bridge: Option<String>,
 
-    /// Socket for `lastmile shape status`, `reload` and `stop`, for its owner alone
+    /// Socket for `lastmile shape status`, `reload` and `stop`, for its owner only
     #[arg(long, value_name = "PATH", default_value = CONTROL)]
     control: PathBuf,
 
-    /// By what frames come and go: auto, packet-sockets, packet-sockets-nft, or xdp
+    /// Packet path: auto, packet-sockets, packet-sockets-nft, or xdp
     #[arg(long, value_name = "PATH", default_value = "auto", value_parser = packet_path)]
     path: io::Path,
 
@@ -134,20 +135,21 @@ struct Start {
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<SocketAddr>,
 
-    /// Start it again when it dies or hangs; SIGHUP and SIGTERM are handed on
+    /// Start it again after a crash or hang; SIGHUP and SIGTERM are passed on
     #[arg(long)]
     supervise: bool,
 
-    /// Standard input is the socket of the one that supervises this process
+    /// Standard input is the socket of the process that supervises this one
     #[arg(long, hide = true, conflicts_with = "supervise")]
     heartbeat: bool,
 
-    /// Stay awake for this long before each departure: more punctual, costs processor time [default: 150 us where there is
-    /// more than one processor, for at most 5 % of the time]
+    /// Busy-wait for this long before each departure: less lateness, more processor time [default:
+    /// 150 us with more than one processor, for at most 5 % of the time]
     #[arg(long, value_name = "TIME")]
     spin: Option<Duration>,
 
-    /// Run before every ordinary process (SCHED_FIFO), and sleep for a tenth of each millisecond in which it would else never sleep
+    /// Take precedence over all ordinary processes (SCHED_FIFO), and sleep for at least a tenth of
+    /// each millisecond
     #[arg(long)]
     realtime: bool,
 
@@ -170,7 +172,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     }
 }
 
-/// Has a shaper that runs do something.
+/// Sends a command to a running shaper.
 fn order(ordered: &Ordered, verb: Verb, printer: &mut Printer) -> Result {
     let answer: Answer = control::ask(&ordered.control, verb)?;
     control::tell(&answer, ordered.json, printer)
@@ -178,7 +180,7 @@ fn order(ordered: &Ordered, verb: Verb, printer: &mut Printer) -> Result {
 
 /// Keeps a shaper running as a child of this process.
 fn supervised(start: &Start, printer: &mut Printer) -> Result {
-    // What is wrong from the beginning is said at once. The child reads the policy again.
+    // An initial error is reported at once. The child reads the policy again.
     start.load(Reading::Again)?;
     let program = std::env::current_exe().map_err(|error| Failure::new(format_args!("where is lastmile? {error}")))?;
     let mut command = process::Command::new(program);
@@ -201,7 +203,8 @@ fn supervised(start: &Start, printer: &mut Printer) -> Result {
 fn shape(start: &Start, printer: &mut Printer) -> Result {
     let policy = start.load(if start.heartbeat { Reading::Again } else { Reading::Once })?;
     printer.warnings(&policy.warnings);
-    // Before anything is held back: from here on a signal ends the run, and the line goes back to the bridge.
+    // Before packets are held back: from here on a signal ends the run, and the bridge carries
+    // packets again.
     let stop = Stop::on(&[SIGINT, SIGTERM])?;
     let hang_up = Stop::on(&[SIGHUP])?;
     let mut listener = Listener::bind(&start.control)?;
@@ -214,7 +217,7 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
     };
     let end = Stop::new()?;
     let ending = end.handle()?;
-    // Everything is open, and there is one thread.
+    // All files are open, and there is one thread.
     let rights = Rights::from(&start.needs().give_up_the_rest()?);
     let place = Place::of(start, &world);
     printer.talk_lines(&format!("{}: {}", policy.name, place.words()));
@@ -232,7 +235,7 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
         scope.spawn(|| pulse.run(&end));
         if let Some(server) = metrics {
             let (end, pages) = (&end, Metrics(asker));
-            // Packets are carried with or without it.
+            // The shaper works without metrics, too.
             scope.spawn(move || drop(server.serve(end, &pages)));
         }
         if ticker::is_watched() && !start.heartbeat {
@@ -255,7 +258,7 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
     Ok(Exit::Done)
 }
 
-/// Says that packets are carried, to those who have started this process.
+/// Reports to the process's parents that packets are carried.
 struct Pulse {
     handle: Handle,
     manager: Option<Manager>,
@@ -263,14 +266,14 @@ struct Pulse {
 }
 
 impl Pulse {
-    /// As often as the more impatient of them wants to hear it, and as long as the loop answers, until `end`.
+    /// Reports at the shorter of their intervals, as long as the loop answers, until `end`.
     fn run(&self, end: &Stop) {
         let of_manager = self.manager.as_ref().and_then(Manager::interval);
         let Some(interval) = of_manager.into_iter().chain(self.heart.as_ref().map(|_| BEAT)).min() else { return };
         while self.handle.is_alive() {
             self.manager.iter().for_each(Manager::alive);
             self.heart.iter().for_each(Heart::beat);
-            // At the end nobody waits for the next word.
+            // At the end no report is needed.
             if end.within(interval).unwrap_or(true) {
                 return;
             }
@@ -279,13 +282,13 @@ impl Pulse {
 }
 
 impl Start {
-    /// The policy as its file has it now.
+    /// The policy as in its file now.
     fn load(&self, reading: Reading) -> Result<Policy> {
         let (policy, up, down, link) = (self.policy.clone(), self.up, self.down, self.link.clone());
         OnLine { policy, up, down, link }.load_for_a_line(reading)
     }
 
-    /// Where it will stand, by this policy.
+    /// The position of the shaper for this policy.
     fn world(&self, policy: &Policy) -> Config {
         let (up, down) = directions(policy);
         Config {
@@ -300,14 +303,14 @@ impl Start {
         }
     }
 
-    /// What it needs when all is open.
+    /// The rights that it needs after all files are open.
     fn needs(&self) -> Needs {
         let policy = ready::text(&self.policy).is_none().then(|| PathBuf::from(&self.policy));
         Needs { policy, control: self.control.clone(), realtime: self.realtime }
     }
 }
 
-/// What is done in each direction.
+/// The processing in each direction.
 fn directions(policy: &Policy) -> (Direction, Direction) {
     let (line, (up, down)) = (&policy.line, policy.of_middlebox());
     (Direction { queue: up, link_layer: line.up_layer }, Direction { queue: down, link_layer: line.down_layer })

@@ -1,4 +1,5 @@
-//! `lastmile tc`: the nearest set-up of the kernel's own tools for a policy: printed, set up, taken away, verified.
+//! `lastmile tc`: the nearest set-up of the kernel's own tools for a policy: printed, applied,
+//! removed, verified.
 
 #[cfg(target_os = "linux")]
 mod live;
@@ -18,40 +19,43 @@ use crate::printer::Printer;
 
 /// Set up the kernel's own shapers for a policy
 ///
-/// Prints a shell script for tc(8), ip(8) and nft(8) that comes as near to the policy as the kernel's tools can, and says at its
-/// top what they cannot. HTB counts bytes on the wire by a size table, CAKE by itself; pure ACKs are told by having no payload,
-/// whatever their size. --apply runs it, --remove takes away what was made, --verify reads back what the kernel holds, and
-/// floods a set-up of its own with packets on both sides of cell boundaries. Linux; all but printing as root.
+/// Prints a shell script for tc(8), ip(8) and nft(8) that is as close to the policy as the kernel's
+/// tools allow, and lists at its top the parts that they do not support. HTB counts bytes on the
+/// wire by a size table, CAKE by itself; pure ACKs are recognised by their missing payload, at any
+/// size. --apply runs the script, --remove removes its objects, --verify reads back the kernel's
+/// settings, and floods a set-up of its own with packets on both sides of cell boundaries. Linux;
+/// everything but printing as root.
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     on_line: OnLine,
 
-    /// The device that faces the modem [default: for a script, what DEV says when it runs]
+    /// The device that faces the modem [default: for a script, the variable DEV when it runs]
     #[arg(long, value_name = "DEV", value_parser = device::name)]
     device: Option<String>,
 
-    /// The intermediate device for what comes in [default: ifb-DEV]
+    /// The intermediate device for received packets [default: ifb-DEV]
     #[arg(long, value_name = "DEV", value_parser = device::name)]
     ifb: Option<String>,
 
-    /// What the device sees in front of an IP packet [default: ethernet, or as the device is]
+    /// Header in front of the IP packet on the device [default: ethernet, or by the kind of the
+    /// device]
     #[arg(long, value_name = "HEADER")]
     header: Option<Header>,
 
-    /// Set it up, in place of what was set up before
+    /// Apply it, and replace an earlier set-up
     #[arg(long, requires = "device", conflicts_with_all = ["remove", "verify"])]
     apply: bool,
 
-    /// Take away what was set up, whatever the policy, and nothing else
+    /// Remove a set-up of any policy, and nothing else
     #[arg(long, requires = "device", conflicts_with = "verify")]
     remove: bool,
 
-    /// Read back what is set up, and measure rates of packets between two network namespaces
+    /// Read back the set-up, and measure rates of packets between two network namespaces
     #[arg(long, requires = "device")]
     verify: bool,
 
-    /// With --verify, how long packets of each size are measured; for 0 s, none are
+    /// With --verify, the measuring time for each size of packets; 0 s for no measurement
     #[arg(long, value_name = "TIME", default_value = "2.5 s", requires = "verify")]
     each: Duration,
 
@@ -60,14 +64,14 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// What a device sees.
+/// The header in front of the IP packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Header {
     /// An Ethernet header: 14 bytes
     Ethernet,
     /// An Ethernet header with an 802.1Q tag: 18 bytes
     Vlan,
-    /// Nothing: ppp0, tun0
+    /// None: ppp0, tun0
     Ip,
 }
 
@@ -82,7 +86,7 @@ impl From<Header> for Device {
 }
 
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
-    // What was made is known without the policy, whose file may be gone or wrong by now.
+    // The set-up is identified without the policy, whose file may be missing or invalid.
     #[cfg(target_os = "linux")]
     if arguments.remove {
         return live::remove(arguments, printer);

@@ -1,4 +1,4 @@
-//! The line of counters that a live program draws on a terminal while it runs.
+//! The line of counters that a live program shows on a terminal while it runs.
 
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -8,24 +8,25 @@ use lastmile_live::stop::Stop;
 use lastmile_text::shown;
 use lastmile_units::Instant;
 
-/// How the hops stood, and when.
+/// The counters of the hops, and their time.
 pub(super) type Glance = (Instant, Vec<HopGlance>);
 
-/// How often the line is drawn anew.
+/// The time between updates of the line.
 const TICK: Duration = Duration::from_secs(1);
 
-/// True when somebody watches standard error.
+/// True if standard error is a terminal.
 pub(super) fn is_watched() -> bool {
     std::io::stderr().is_terminal()
 }
 
-/// Draws `brief` of two glances one after the other until `end`, and takes it away.
+/// Shows `brief` of consecutive glances until `end`, then erases the line.
 pub(super) fn tick(glance: &dyn Fn() -> Option<Glance>, end: &Stop, brief: &dyn Fn(&Glance, &Glance) -> String) {
     let mut terminal = std::io::stderr();
     let Some(mut before) = glance() else { return };
     while end.within(TICK).is_ok_and(|ended| !ended) {
         let Some(now) = glance() else { break };
-        // To the first column, and what is right of it away: ECMA-48, EL. One column is left free, lest it wraps.
+        // Cursor to the first column, and erase to the right: ECMA-48, EL. One column stays free,
+        // so that the line does not wrap.
         let width = terminal_size::terminal_size_of(&terminal).map_or(80, |(width, _)| usize::from(width.0)) - 1;
         let line: String = shown::line(&brief(&before, &now)).chars().take(width).collect();
         let _ = write!(terminal, "\r\x1b[K{line}").and_then(|()| terminal.flush());
@@ -45,7 +46,8 @@ pub(super) fn mega(bits: u64, seconds: f64) -> f64 {
     bits as f64 / seconds.max(1e-3) / 1e6
 }
 
-/// The same of a shaper, each direction of one hop; with the longest wait since the glance before.
+/// One line for a shaper, each direction of one hop, with the longest delay since the preceding
+/// glance.
 pub(super) fn shaper(before: &Glance, now: &Glance) -> String {
     let seconds = now.0.since(before.0).as_secs_f64();
     let part = |(name, index): (&str, usize)| {

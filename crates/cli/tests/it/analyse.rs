@@ -1,11 +1,12 @@
-//! `lastmile analyse` against those who know better: the counters of the simulator whose captures it reads, and tshark.
+//! `lastmile analyse`, compared with the counters of the simulator whose captures it reads, and
+//! with tshark.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// The sender's end of a download and of an upload, and what is lost on the way.
+/// The captures at the senders of a download and of an upload, and their directions.
 const SENDERS: [(&str, &str); 2] = [("server-gateway", "down"), ("client-cpe", "up")];
 const VARIANTS: [&str; 5] = ["tahoe", "reno", "newreno", "sack", "cubic"];
 const LOSSES: [&[&str]; 3] = [
@@ -52,7 +53,8 @@ fn folder(name: &str) -> PathBuf {
     path
 }
 
-/// TCP whose repairs leave a capture in no doubt: no ACKs at the receiver's pleasure, no waiting for a millisecond's worth of window.
+/// TCP settings whose repairs are unambiguous in a capture: no delayed ACKs, and no waiting for a
+/// millisecond's worth of window.
 const PLAIN_TCP: [&str; 9] = [
     "tcp.variant=sack",
     "tcp.timestamps=false",
@@ -65,7 +67,7 @@ const PLAIN_TCP: [&str; 9] = [
     "access.lan.rate=100 Mbit/s",
 ];
 
-/// Runs the scenario with captures at both senders; returns the folder of its results.
+/// Runs the scenario with captures at both senders, and returns the folder of its results.
 fn simulate(name: &str, overrides: &[&str]) -> String {
     let dir = folder(name);
     let file = dir.join("losses.toml");
@@ -87,7 +89,8 @@ fn sum(rows: &Value, direction: &str, name: &str) -> u64 {
     rows.filter_map(|row| row[name].as_u64()).sum()
 }
 
-/// At its sender every expiry of a timer and every fast retransmit shows, and the simulator has counted them.
+/// A capture at the sender shows every expiry of a timer and every fast retransmit, and the
+/// simulator counts them.
 #[test]
 fn timeouts_and_fast_retransmits_are_those_that_the_simulator_counted() {
     let mut failures = Vec::new();
@@ -110,11 +113,12 @@ fn timeouts_and_fast_retransmits_are_those_that_the_simulator_counted() {
                     if let Some(seen) = seen.get_mut(kind) {
                         *seen += run;
                     }
-                    // A sender with SACK that takes a repair back as needless may begin another at once, which looks like part of it.
+                    // A sender with SACK that undoes an unneeded repair may begin another at once,
+                    // which looks like a part of the first.
                     let selective = ["sack", "cubic"].contains(variant);
                     let allowed = match *name {
                         "fast_retransmits" if selective => run - run / 20..=run,
-                        // A timeout and a repair that begin at one instant look alike.
+                        // A timeout and a repair at the same time look alike.
                         "timeouts" if selective => run - run / 40..=run + 1 + run / 50,
                         _ => run..=run,
                     };
@@ -129,8 +133,9 @@ fn timeouts_and_fast_retransmits_are_those_that_the_simulator_counted() {
     assert!(seen.iter().all(|count| *count > 500), "{seen:?}");
 }
 
-/// With RACK and probes (RFC 8985) a capture cannot tell the probe of a lone segment from a timeout, nor a timeout from a reordering timer that
-/// ends a round trip after the last new acknowledgement; all else is equal.
+/// With RACK and probes (RFC 8985) a capture cannot distinguish the probe of a single segment from
+/// a timeout, nor a timeout from a reordering timer that ends a round trip after the last new
+/// acknowledgement. All other counts agree.
 #[test]
 fn senders_with_rack_and_probes_are_told_nearly_as_well() {
     let mut seen = [0; 3];
@@ -181,7 +186,7 @@ fn the_folder_of_a_run_has_its_counters_beside_those_of_its_captures() {
     assert!(lines.all(|line| line.split(',').count() == columns), "{text}");
     let text = String::from_utf8(lastmile(&["analyse", &out]).stdout).unwrap();
     assert!(text.contains("Jain's index") && text.contains("The run itself"), "{text}");
-    // A kernel does not tell fast retransmits.
+    // A kernel does not count fast retransmits.
     let path = Path::new(&out).join("summary.json");
     let mut summary: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     for flow in summary["flows"].as_array_mut().unwrap() {
@@ -219,7 +224,7 @@ fn a_damaged_capture_is_analysed_up_to_the_damage_and_what_is_none_is_refused() 
     assert_eq!(output.status.code(), Some(2));
 }
 
-/// tshark counts bytes and repeats of the same packets. Skipped where it is not installed.
+/// tshark counts bytes and retransmissions of the same packets. Skipped where it is not installed.
 #[test]
 fn tshark_counts_the_same_bytes_and_repeats() {
     if Command::new("tshark").arg("--version").output().is_err() {

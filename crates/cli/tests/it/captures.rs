@@ -1,10 +1,11 @@
-//! Captures against a foreign reader: tshark finds nothing wrong in them, and counts the retransmissions that the simulator
-//! counted. Skipped, with a message, where tshark is not installed; `make test` installs it.
+//! Captures in an independent reader: tshark reports no errors in them, and counts as many
+//! retransmissions as the simulator. Skipped, with a message, where tshark is not installed;
+//! `make test` installs it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A scenario, and what varies it.
+/// Scenarios with overrides.
 const RUNS: [(&str, &[&str]); 7] = [
     ("upload-starves-download.toml", &[]),
     ("upload-starves-download.toml", &["access.up.queue.kind=sad"]),
@@ -18,10 +19,11 @@ const RUNS: [(&str, &[&str]); 7] = [
     ("first-steps/7-loss-and-cells.toml", &["tcp.variant=tahoe"]),
 ];
 
-/// The links at whose sending ends the senders of the TCP flows sit: the server of a download, the client of an upload.
+/// The links with the senders of the TCP flows at their sending ends: the server of a download, the
+/// client of an upload.
 const LINKS: [&str; 2] = ["server-gateway", "client-cpe"];
 
-/// What tshark must never see: a field, the text in it that is a fault (empty: any), and what it would mean.
+/// Findings of tshark that are errors: a field, the text in it (empty for any), and its meaning.
 const FAULTS: [(&str, &str, &str); 6] = [
     ("_ws.malformed", "", "a malformed packet"),
     ("ip.checksum.status", "0", "a bad IP checksum"),
@@ -55,7 +57,7 @@ fn tshark_finds_no_fault_and_counts_the_same_retransmissions() {
             let own = &first_syn[if link == "client-cpe" { 0 } else { 1 }];
             counted += packets.rows.iter().filter(|row| row[0] == *own && REPEATS.any(row)).count() as u64;
         }
-        // tshark also counts a FIN without data that goes out again; of data both count the same.
+        // tshark also counts a retransmitted FIN without data; for data both counts agree.
         let fins = counted.saturating_sub(retransmissions);
         assert!(
             counted >= retransmissions && fins <= 1,
@@ -66,7 +68,7 @@ fn tshark_finds_no_fault_and_counts_the_same_retransmissions() {
     assert!(total > 100, "the runs lose something");
 }
 
-/// Runs the scenario with captures; returns the retransmissions in its summary.
+/// Runs the scenario with captures, and returns the retransmissions in its summary.
 fn simulate(scenario: &str, overrides: &[&str], dir: &Path) -> u64 {
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(scenario);
     let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
@@ -84,8 +86,9 @@ fn simulate(scenario: &str, overrides: &[&str], dir: &Path) -> u64 {
     flows.iter().filter_map(|flow| flow["retransmissions"].as_u64()).sum()
 }
 
-/// What tshark calls a segment whose bytes were sent before. At its own sender nothing is reordered: what tshark takes to be
-/// out of order, because it comes within a round trip and without duplicate ACKs, has been sent again after a partial ACK.
+/// tshark's names for retransmitted bytes. Nothing is reordered at the sender: a segment that
+/// tshark considers out of order, because it follows within a round trip and without duplicate
+/// ACKs, is a retransmission after a partial ACK.
 const REPEATS: Repeats = Repeats(["tcp.analysis.retransmission", "tcp.analysis.out_of_order"]);
 
 struct Repeats([&'static str; 2]);

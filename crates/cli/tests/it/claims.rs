@@ -1,4 +1,4 @@
-//! What the scenario files say of themselves, measured.
+//! Measurements of the claims in the scenario files.
 
 use serde_json::Value;
 
@@ -27,8 +27,8 @@ fn uploads_hold_back_the_downloads_of_their_own_lines() {
     let most = own.iter().copied().fold(0.0, f64::max);
     let least = others.iter().copied().fold(f64::INFINITY, f64::min);
     assert!(most < least / 4.0, "{downs:?}");
-    // What the two leave is taken: the uplink is as busy as ever, and the others have together nearly all of its 1.33 Mbit/s. Among them a FIFO
-    // that drops at its tail is not just within two minutes.
+    // The uplink stays busy, and the other lines share nearly all of the rest of its 1.33 Mbit/s. A
+    // FIFO with tail drops does not divide it evenly within two minutes.
     let links = run["links"].as_array().unwrap();
     let uplink = links.iter().find(|link| link["name"] == "gateway-dslam").unwrap();
     assert!(uplink["utilisation"].as_f64().unwrap() > 0.99, "{uplink:.300}");
@@ -36,7 +36,7 @@ fn uploads_hold_back_the_downloads_of_their_own_lines() {
     assert!(others.iter().sum::<f64>() > 7.5 * even && least > even / 2.0, "{downs:?} beside {even}");
     // Six even shares and two tenths of one: (6 + 0.2)^2 / (8 (6 + 0.02)) = 0.80.
     assert!((0.7..0.85).contains(&jain(&run, "down")), "{}", jain(&run, "down"));
-    // Two of eight lines upload, evenly: 2 / 8.
+    // Two of eight lines upload, at equal rates: 2 / 8.
     assert!((jain(&run, "up") - 0.25).abs() < 0.01, "{}", jain(&run, "up"));
 }
 
@@ -49,7 +49,8 @@ fn with_up_rates_as_high_as_down_the_lines_share_evenly() {
     assert!(jain(&run, "down") > 0.95, "{:?}", downs(&run));
 }
 
-/// A swarm has the rate of its line for a bound, a capture what it offers, and web users none.
+/// The bound of a swarm is the rate of its line, that of a capture its own rate; web users have
+/// none.
 #[test]
 fn sources_that_open_connections_or_replay_have_the_bound_that_they_can_have() {
     let scratch = Scratch::new();
@@ -64,7 +65,7 @@ fn sources_that_open_connections_or_replay_have_the_bound_that_they_can_have() {
         assert_eq!(flow["bound_by"], *by);
     }
     for flow in flows("10-replay") {
-        // Nothing is lost there, so all that it offers is delivered.
+        // Nothing is lost, so all offered packets are delivered.
         let (bound, goodput) = (flow["bound_bps"].as_f64().unwrap(), flow["goodput_bps"].as_f64().unwrap());
         assert!((goodput - bound).abs() < 1e-6 * bound, "{flow:.400}");
         assert!(flow["explanation"].as_str().unwrap().ends_with("packets sent, all arrived"), "{flow:.400}");
@@ -72,7 +73,7 @@ fn sources_that_open_connections_or_replay_have_the_bound_that_they_can_have() {
     assert!(flows("8-web-users").iter().filter(|flow| flow["kind"] == "web").all(|flow| flow["bound_bps"].is_null()));
 }
 
-/// What a policer drops has not "gone out": the report tells how much of a source arrived.
+/// A policed source has not "gone out": the report shows the delivered share.
 #[test]
 fn a_source_whose_packets_are_policed_is_told_by_what_arrived() {
     let scratch = Scratch::new();
@@ -101,8 +102,9 @@ size = "1000 bytes"
     assert!(words.ends_with(" arrived") && !words.contains("all"), "{words}");
 }
 
-/// "The longest round trip is the shortest and the longest wait upstream": for a packet of 32 cells, for one cell, for a fragment of four,
-/// of 828.125 us each; 0.212 ms more for a cell downstream. 309 pings come at any time of the transmission, one of them near its beginning.
+/// "The longest round trip is the shortest and the longest wait upstream": for a packet of 32
+/// cells, for one cell, for a fragment of four, of 828.125 us each; 0.212 ms more for a cell
+/// downstream. 309 pings are spread over the transmissions, one of them near a beginning.
 #[test]
 fn a_ping_waits_for_a_packet_a_cell_or_a_fragment() {
     let scratch = Scratch::new();
@@ -118,7 +120,8 @@ fn a_ping_waits_for_a_packet_a_cell_or_a_fragment() {
         let longest = cells * 828.125e-6 + 212e-6;
         assert!(wait <= longest + 1e-9 && wait > longest - 0.5e-3, "{label}: {wait}, not {longest}");
     }
-    // Cells cost the upload nothing. Its packets take 38 cells for 32 in fragments, and a call's 6 for 5.
+    // Interruption between cells costs the upload nothing. With fragments its packets take 38 cells
+    // instead of 32, and a call's 6 instead of 5.
     let upload = |run: usize| runs[run]["upload_bps"].as_f64().unwrap();
     assert!((upload(1) / upload(0) - 1.0).abs() < 0.01, "{} {}", upload(0), upload(1));
     assert!((0.75..0.84).contains(&(upload(2) / upload(0))), "{} {}", upload(0), upload(2));

@@ -1,12 +1,14 @@
-//! Comparisons: of an access line under policies, which begin with the line as it is; of other networks by the cases of the file; by values of keys in every combination.
+//! Comparisons: policies on an access line, beginning with the line's own queues; cases of the file
+//! on other networks; values of keys in every combination.
 
 use crate::json::json;
 use crate::transcript::Scratch;
 
 const EDGE: &str = "scenarios/atm/abr-edge.toml --duration 10s";
 
-/// UBR loses cells at the switch and has no edge; explicit rates move the queue to the edges, 64 kB each; held ACKs lose less there. Means lie
-/// below the most, and least and most of eight connections around an eighth.
+/// UBR loses cells at the switch and has no edge queue. Explicit rates move the queue to the edges,
+/// 64 kB each; held ACKs reduce the losses there. Means are below the maximum, and the lowest and
+/// highest goodput of eight connections around an eighth.
 #[test]
 fn one_command_tells_where_the_queue_of_an_atm_network_stands() {
     let scratch = Scratch::new();
@@ -42,7 +44,7 @@ fn one_command_tells_where_the_queue_of_an_atm_network_stands() {
     let report = std::fs::read_to_string(scratch.path.join("compared/report.html")).unwrap();
     assert!(report.contains("over the whole run, the queue at port trunk") && report.contains("edge, mean"));
 
-    // The same of what has been written.
+    // A report on the written results has the same rows.
     let folders = ["UBR-and-EPD", "ERICA"].map(|name| format!("compared/{name}")).join(" ");
     let again = json(&scratch, &format!("lastmile report {folders} --json"));
     for (told, run) in again.as_array().unwrap().iter().zip([0, 2]) {
@@ -52,7 +54,7 @@ fn one_command_tells_where_the_queue_of_an_atm_network_stands() {
     }
 }
 
-/// A column in which nothing is told is left out; the first has the key's name.
+/// An empty column is omitted; the first column has the key's name.
 #[test]
 fn values_of_a_key_are_compared_without_cases() {
     let scratch = Scratch::new();
@@ -72,12 +74,16 @@ fn values_of_a_key_are_compared_without_cases() {
     }
 }
 
-/// A line of today, of 100 and 40 Mbit/s, with a modem that holds 512 kB, and one key of `[access]` more.
+/// A modern line of 100 and 40 Mbit/s, with a modem that queues 512 kB, and one more key of
+/// `[access]`.
 fn line_of_today(scratch: &Scratch, name: &str, more: &str) {
     let text = format!(
-        "duration = \"6 s\"\n[access]\nencapsulation = \"pppoe-ptm\"\ndown = {{ rate = \"100 Mbit/s\", delay = \"4 ms\" }}\n\
-         up = {{ rate = \"40 Mbit/s\", delay = \"4 ms\", queue = {{ limit = \"512 kB\" }} }}\n{more}\n[tcp]\nreceive_window = \"4 MB\"\n\
-         [[traffic]]\nname = \"download\"\nkind = \"bulk\"\ndirection = \"down\"\n[[traffic]]\nname = \"upload\"\nkind = \"bulk\"\ndirection = \"up\"\n\
+        "duration = \"6 s\"\n[access]\nencapsulation = \"pppoe-ptm\"\n\
+         down = {{ rate = \"100 Mbit/s\", delay = \"4 ms\" }}\n\
+         up = {{ rate = \"40 Mbit/s\", delay = \"4 ms\", queue = {{ limit = \"512 kB\" }} }}\n{more}\n[tcp]\n\
+         receive_window = \"4 MB\"\n\
+         [[traffic]]\nname = \"download\"\nkind = \"bulk\"\ndirection = \"down\"\n[[traffic]]\nname = \"upload\"\n\
+         kind = \"bulk\"\ndirection = \"up\"\n\
          [[traffic]]\nname = \"ping\"\nkind = \"ping\"\ninterval = \"100 ms\"\n"
     );
     std::fs::write(scratch.path.join(name), text).unwrap();
@@ -88,7 +94,7 @@ fn row<'a>(comparison: &'a serde_json::Value, label: &str) -> &'a serde_json::Va
     runs.iter().find(|run| run["label"] == label).unwrap_or_else(|| panic!("no row {label}"))
 }
 
-/// A ready FIFO in place of the user's queue would give one answer for 512 kB and for 32.
+/// A built-in FIFO instead of the user's queue would give equal results for 512 kB and for 32.
 #[test]
 fn the_row_none_is_the_line_as_it_is() {
     let scratch = Scratch::new();
@@ -100,7 +106,7 @@ fn the_row_none_is_the_line_as_it_is() {
     };
     let longest = |row: &serde_json::Value| row["up_queue_delay_max_s"].as_f64().unwrap();
     let (long, short) = (none("line.toml"), none("line.toml --set access.up.queue.limit='32 kB'"));
-    // 512 kB take 102 ms at 40 Mbit/s, 32 kB 6.4 ms; and what PTM adds.
+    // 512 kB take 102 ms at 40 Mbit/s, 32 kB 6.4 ms, plus the overhead of PTM.
     assert!(longest(&long) > 0.05 && longest(&short) < 0.01, "{} {}", longest(&long), longest(&short));
     let cleared = none("policy.toml");
     for key in ["download_bps", "upload_bps", "ping", "probe"] {
@@ -115,7 +121,7 @@ fn the_row_none_is_the_line_as_it_is() {
     assert_eq!(goodput(&run("--policy none")).to_bits(), bare.to_bits());
 }
 
-/// The file's own policy is a row, once; a probe stands beside the ping in each.
+/// The file's own policy is a row, once. Every row has a probe in addition to the ping.
 #[test]
 fn a_comparison_begins_with_nothing_and_has_what_people_deploy() {
     let scratch = Scratch::new();
@@ -142,8 +148,8 @@ fn a_comparison_begins_with_nothing_and_has_what_people_deploy() {
     assert!(told.stdout.contains("ping max") && told.stdout.contains("probe max"), "{}", told.stdout);
 }
 
-/// Each row is a mean over seeds, and the downloads alone are, too. A call is told by its R factor, a game without a codec is not; a file
-/// without a bulk download has no share of one.
+/// Each row is a mean over seeds, and so are the downloads alone. A call has an R factor, a game
+/// without a codec has none. A file without a bulk download has no share of one.
 #[test]
 fn rows_of_several_seeds_are_means_and_calls_and_games_are_told() {
     let scratch = Scratch::new();
@@ -179,7 +185,7 @@ fn rows_of_several_seeds_are_means_and_calls_and_games_are_told() {
     assert!(!table.contains("of alone"), "{table}");
 }
 
-/// The last list changes fastest, and each row is the run that has the row's values.
+/// The last list changes fastest, and each row is the run with the row's values.
 #[test]
 fn lists_of_values_make_a_grid() {
     let scratch = Scratch::new();
@@ -196,7 +202,8 @@ fn lists_of_values_make_a_grid() {
     assert_ne!(runs[0]["summary"]["flows"], alone["flows"], "the variant decides something");
 }
 
-/// A policy is one dimension more. Each value has a column, each run a folder, and each row its seeds.
+/// A policy is another dimension. Each value has a column, each run a folder, and each row its
+/// seeds.
 #[test]
 fn policies_and_values_make_a_grid_with_seeds() {
     let scratch = Scratch::new();

@@ -1,7 +1,8 @@
-//! What the documents say is tried: commands are run, shown output is compared, versions, links and targets exist.
+//! Checks of the documents: commands run, shown output is current, versions, links and targets
+//! exist.
 //!
-//! `UPDATE_DOCS=1 cargo test -p lastmile-cli --test it docs` (or `make docs`) writes the output that commands have now. Output
-//! shown with `...` in it is a choice of its writer and must be mended by hand.
+//! `UPDATE_DOCS=1 cargo test -p lastmile-cli --test it docs` (or `make docs`) writes the current
+//! output of commands. Output with `...` in it is an excerpt and must be updated by hand.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -12,7 +13,8 @@ use lastmile_scenario::Scenario;
 use crate::transcript::{Scratch, blessing, difference, matches, steps};
 use crate::workspace::{root, text_files};
 
-/// Programs that documents may name without a test running them: they install, build or need rights that a test has not.
+/// Programs that documents may name without a test: they install, build, or need rights that a test
+/// does not have.
 const NOT_RUN: [&str; 9] = ["make", "cargo", "git", "cd", "sudo", "ip", "ping", "tshark", "cat"];
 
 fn documents() -> Vec<(String, String)> {
@@ -127,7 +129,8 @@ fn versions_named_in_the_documents_are_those_of_the_manifest() {
     assert!(changes.contains(&format!("## [{version}]")) || changes.contains("## [Unreleased]"));
 }
 
-/// Links to files of the repository lead somewhere, and those to a heading find it.
+/// Links to files of the repository lead to existing files, and links to headings to existing
+/// headings.
 #[test]
 fn links_lead_to_files_and_headings_that_exist() {
     let mut broken = Vec::new();
@@ -170,7 +173,8 @@ fn the_contents_list_every_page_once() {
     assert_eq!(listed, pages, "docs/SUMMARY.md (left) lists the pages of docs/ (right)");
 }
 
-/// The headings of a document as links name them: small letters, dashes for blanks, nothing of the rest; a number behind the second of a name.
+/// The anchors of a document's headings: lower case, dashes for blanks, without other characters,
+/// and with a number for repeated headings.
 fn anchors(document: &str) -> Vec<String> {
     let (mut plains, mut anchors) = (Vec::<String>::new(), Vec::new());
     let mut in_block = false;
@@ -207,7 +211,7 @@ fn the_map_of_the_crates_names_every_crate() {
     }
 }
 
-/// A complete scenario in a document is one: it runs.
+/// A complete scenario in a document runs.
 #[test]
 fn scenarios_in_the_documents_run() {
     let scratch = Scratch::new();
@@ -225,7 +229,7 @@ fn scenarios_in_the_documents_run() {
     assert!(run > 0, "no scenario was found in any document");
 }
 
-/// The picture of README.md is drawn from a run of the scenario that it shows.
+/// The picture in README.md shows a run of its scenario.
 #[test]
 fn the_picture_shows_what_the_program_does() {
     let remedies = [("no remedy", "none"), ("CAKE both ways", "cake"), ("full-both-ways", "full-both-ways")];
@@ -246,7 +250,7 @@ fn the_picture_shows_what_the_program_does() {
         std::fs::write(&path, &drawn).unwrap();
     }
     let shown = std::fs::read_to_string(&path).unwrap_or_default();
-    // Whole pictures make a message that nobody reads.
+    // A message with whole pictures would be unreadable.
     assert!(shown == drawn, "docs/images/starvation.svg is out of date: `make docs` draws it anew; look at it");
 }
 

@@ -1,5 +1,5 @@
-//! `lastmile emulate` with real packets: needs root, network namespaces and TUN devices, so these tests run only when asked
-//! for (`scripts/live-tests.sh`).
+//! `lastmile emulate` with real packets. The tests need root, network namespaces and TUN devices,
+//! so they run only on request (`scripts/live-tests.sh`).
 
 mod interleaved;
 
@@ -16,7 +16,8 @@ use crate::hosts::{Hosts, ip};
 use crate::live::{self, json, kill, lastmile, until_it_says};
 use crate::transcript::Scratch;
 
-/// The line of the demonstration, a delay of its own for each part of the path, and a ping that the simulator sends.
+/// The line of the demonstration, with a delay for each part of the path, and a ping in the
+/// simulation.
 const LINE: &str = r#"
 duration = "20 s"
 
@@ -35,7 +36,7 @@ interval = "20 ms"
 size = "84 B"
 "#;
 
-/// A folder with the line in it; `None`, and a word about it, where these tests cannot run.
+/// A folder with the line in it; `None`, with a message, where these tests cannot run.
 fn folder() -> Option<Scratch> {
     live::folder("line.toml", LINE)
 }
@@ -49,7 +50,7 @@ fn a_real_ping_takes_as_long_as_the_simulated_one() {
     let simulated_ms = simulated["probes"][0]["rtt_s"]["p50"].as_f64().unwrap() * 1e3;
 
     let ping = ["ping", "-n", "-c", "100", "-i", "0.02", "-s", "56", "198.18.0.1"];
-    // It goes before whatever else the machine does: ping(8) takes the times of the kernel.
+    // With priority over other processes, because ping(8) uses the times of the kernel.
     let arguments = [&["emulate", "line.toml", "--json", "--realtime", "--"][..], &ping].concat();
     let output = lastmile(&scratch.path, &arguments).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
@@ -76,7 +77,8 @@ fn a_real_ping_takes_as_long_as_the_simulated_one() {
     }
 }
 
-/// Ping and TCP over IPv6, and in the second before and after not a packet that nobody sent: no discovery, no solicitation.
+/// Ping and TCP over IPv6. In the second before and after, no packet appears that nobody sent: no
+/// discovery, no solicitation.
 #[test]
 #[ignore = "needs root: real packets"]
 fn ipv6_crosses_the_line_and_sends_nothing_of_its_own() {
@@ -114,7 +116,7 @@ fn ipv6_crosses_the_line_and_sends_nothing_of_its_own() {
     assert_eq!(summary["live"]["up"]["unreadable"], 0);
 }
 
-/// A line that stands for two seconds and carries nothing has seen no packet.
+/// A line without traffic for two seconds has seen no packet.
 #[test]
 #[ignore = "needs root: real packets"]
 fn an_unused_line_carries_nothing() {
@@ -141,7 +143,7 @@ fn the_exit_code_is_that_of_the_command() {
     assert!(error.contains("cannot run \"lastmile-no-such-program\""), "{error}");
 }
 
-/// Names of the namespaces that `emulator` has made and not yet removed.
+/// Names of the namespaces that `emulator` has created and not yet removed.
 fn namespaces(emulator: &Child) -> Vec<String> {
     let own = format!("lastmile-{}-", emulator.id());
     let Ok(entries) = std::fs::read_dir("/var/run/netns") else { return Vec::new() };
@@ -149,7 +151,8 @@ fn namespaces(emulator: &Child) -> Vec<String> {
     names.filter(|name| name.starts_with(&own)).collect()
 }
 
-/// A line that stands, by a program that SIGHUP meets as this option of env(1) says. Nobody reads what it says from then on.
+/// A running line whose program treats SIGHUP by this option of env(1). Its further output is not
+/// read.
 fn emulating(scratch: &Scratch, hang_up: &str) -> Child {
     let mut child = Command::new("env")
         .args([hang_up, env!("CARGO_BIN_EXE_lastmile"), "emulate", "line.toml", "--json"])
@@ -168,7 +171,7 @@ fn emulating(scratch: &Scratch, hang_up: &str) -> Child {
 fn interrupted_it_says_what_it_did_and_leaves_nothing_behind() {
     let Some(scratch) = folder() else { return };
     for signal in ["INT", "TERM", "HUP"] {
-        // Whoever runs the tests may ignore a terminal that is gone.
+        // The parent of the tests may ignore SIGHUP.
         let mut child = emulating(&scratch, "--default-signal=HUP");
         assert_eq!(namespaces(&child).len(), 2);
         kill(signal, child.id());
@@ -231,22 +234,23 @@ fn between_two_interfaces_it_says_how_packets_go_and_carries_them() {
     }
 }
 
-/// What `arguments` are for a shell.
+/// `arguments` quoted for a shell.
 fn quoted(arguments: &[&str]) -> String {
     arguments.iter().map(|argument| format!("'{}'", argument.replace('\'', "'\\''"))).collect::<Vec<_>>().join(" ")
 }
 
-/// Runs the program, or whatever is given in its place, as the user nobody, from a folder that everybody may enter.
+/// Runs the program, or another one, as the user nobody, in a folder that all users may enter.
 fn as_nobody(scratch: &Scratch, with_tun: bool, arguments: &[&str]) -> std::process::Output {
     let tun = "mount -t tmpfs -o mode=755 lastmile /dev/net && mknod -m 666 /dev/net/tun c 10 200";
     let closed = "mount -t tmpfs -o mode=755 lastmile /dev/net && mknod -m 600 /dev/net/tun c 10 200";
     let nobody = "exec setpriv --reuid 65534 --regid 65534 --clear-groups --";
     let script = format!("{} && {nobody} {}", if with_tun { tun } else { closed }, quoted(arguments));
-    // A mount namespace of its own: nobody else sees the other device.
+    // A separate mount namespace hides the second device from other processes.
     Command::new("unshare").args(["--mount", "sh", "-c", &script]).current_dir(&scratch.path).output().unwrap()
 }
 
-/// A folder with the program and this one in it, for everybody; `None`, and a word about it, where nobody has user namespaces.
+/// A folder with the program and these tests in it, for all users; `None`, with a message, without
+/// user namespaces.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn folder_for_all() -> Option<Scratch> {
     let scratch = folder()?;
@@ -254,7 +258,7 @@ fn folder_for_all() -> Option<Scratch> {
         eprintln!("skipped: this kernel gives ordinary users no user namespaces");
         return None;
     }
-    // The folders where they are may be root's alone.
+    // Their folders may be accessible to root only.
     std::fs::copy(env!("CARGO_BIN_EXE_lastmile"), scratch.path.join("lastmile")).unwrap();
     std::fs::copy(std::env::current_exe().unwrap(), scratch.path.join("tests")).unwrap();
     Some(scratch)
@@ -279,10 +283,10 @@ fn an_ordinary_user_has_the_line_and_stays_who_they_are() {
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// The variable that says that one of the next two is to do something.
+/// The variable that activates one of the next two functions.
 const ROLE: &str = "LASTMILE_TEST_ROLE";
 
-/// No test: a server that takes its time to start.
+/// No test: a server with a slow start.
 #[test]
 #[ignore = "part of another test"]
 fn the_server_behind_the_line() {
@@ -295,7 +299,7 @@ fn the_server_behind_the_line() {
     }
 }
 
-/// No test: its client, which asks once.
+/// No test: its client, which sends one request.
 #[test]
 #[ignore = "part of another test"]
 fn the_client_behind_the_line() {
@@ -339,7 +343,7 @@ fn without_rights_it_says_what_would_give_them() {
     assert!(said.starts_with("error: cannot open /dev/net/tun: Permission denied"), "{said}");
     assert!(said.contains("\nhint: `chmod 666 /dev/net/tun`"), "{said}");
 
-    // In a user namespace whose administrator allows no more of them, to one without capabilities.
+    // In a user namespace without further user namespaces, and in a process without capabilities.
     let script = "echo 0 > /proc/sys/user/max_user_namespaces; \
                   exec setpriv --bounding-set=-all ./lastmile emulate line.toml -- true";
     let output = as_nobody(&scratch, true, &["unshare", "--user", "--map-root-user", "sh", "-c", script]);
@@ -354,13 +358,13 @@ fn without_rights_it_says_what_would_give_them() {
     assert!(said.starts_with("error: ") && said.contains("needs root"), "{said}");
 }
 
-/// A TUN device takes CAP_NET_ADMIN, the packet socket beside it CAP_NET_RAW.
+/// A TUN device needs CAP_NET_ADMIN, the packet socket next to it CAP_NET_RAW.
 #[test]
 #[ignore = "needs root: real packets"]
 fn where_nothing_tells_when_packets_came_it_says_so_and_counts_them() {
     let Some(scratch) = folder() else { return };
     let run = |limits: &[&str]| {
-        // What nobody takes comes back as an error.
+        // A datagram to a closed port returns an error.
         let datagrams = "for i in 1 2 3; do echo $i > /dev/udp/198.18.0.1/9; sleep 0.2; done";
         let emulate = ["emulate", "line.toml", "--json", "--", "bash", "-c", datagrams];
         let mut command = Command::new("setpriv");
@@ -422,7 +426,7 @@ fn while_it_runs_it_tells_what_its_links_have_done() {
     }
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 
-    // As dd(1) does at this signal.
+    // dd(1) also reports at this signal.
     kill("USR1", child.id());
     until_it_says("  wire 636 bytes", &mut talk);
     kill("INT", child.id());

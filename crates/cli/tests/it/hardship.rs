@@ -1,5 +1,6 @@
-//! A shaper in daily life, all of it at once: cables pulled and put back, policies read again, scrapes, clients that break down, and
-//! transfers in both directions that must come whole. Needs root; goes on for `LASTMILE_HOSTILE_S` seconds, ten if that is not set.
+//! A shaper under combined stress: cables pulled and reconnected, policies reloaded, scrapes,
+//! failing clients, and transfers in both directions that must be complete. The test needs root and
+//! lasts `LASTMILE_HOSTILE_S` seconds, ten by default.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -54,7 +55,7 @@ fn lasting() -> Duration {
     Duration::from_secs(seconds.unwrap_or(10))
 }
 
-/// What has been done so far.
+/// Counts of the actions so far.
 #[derive(Default)]
 struct Done {
     over: AtomicBool,
@@ -68,7 +69,7 @@ struct Done {
 }
 
 impl Done {
-    /// Does `step` again and again, counted, until the end.
+    /// Repeats `step`, and counts it, until the end.
     fn again(&self, counter: &AtomicU64, mut step: impl FnMut()) {
         while !self.over.load(Ordering::Relaxed) {
             step();
@@ -86,7 +87,8 @@ fn content(number: u64) -> Vec<u8> {
     (0..TRANSFER as u64).map(|at| (at.wrapping_mul(31) ^ at >> 8 ^ number) as u8).collect()
 }
 
-/// Sends a transfer whose first byte says which, and hears that all of it came.
+/// Sends a transfer whose first byte gives its number, and waits for the confirmation that all of
+/// it was received.
 fn upload(host: &Namespace, number: u64) {
     let address: SocketAddr = SERVER.parse().unwrap();
     let send = || {
@@ -116,7 +118,7 @@ fn download(host: &Namespace, number: u64) {
     assert!(came == content(number % 256), "download {number} did not come whole: {} bytes", came.len());
 }
 
-/// One transfer a connection: `u`, a number and the bytes; or `d` and a number.
+/// One transfer per connection: `u`, a number and the bytes; or `d` and a number.
 fn serve(listener: &TcpListener, over: &AtomicBool) {
     thread::scope(|scope| {
         listener.set_nonblocking(true).unwrap();
@@ -130,7 +132,7 @@ fn serve(listener: &TcpListener, over: &AtomicBool) {
                 stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
                 stream.set_write_timeout(Some(Duration::from_secs(60))).unwrap();
                 let mut head = [0; 2];
-                // The other end says what went wrong.
+                // The other end reports the error.
                 if stream.read_exact(&mut head).is_err() {
                     return;
                 }
@@ -147,7 +149,7 @@ fn serve(listener: &TcpListener, over: &AtomicBool) {
     });
 }
 
-/// A client of the control socket or of the metrics that says nothing, or a byte now and then.
+/// A client of the control socket or of the metrics that sends nothing, or a byte now and then.
 fn slow_client(site: &Site, index: u64) {
     if index.is_multiple_of(2) {
         let Ok(mut stream) = UnixStream::connect(site.scratch.path.join("socket")) else { return };
@@ -165,7 +167,7 @@ fn slow_client(site: &Site, index: u64) {
     }
 }
 
-/// True when the page came.
+/// True if the page was received.
 fn scraped(site: &Site) -> bool {
     let ask = || {
         let mut stream = TcpStream::connect(METRICS.parse::<SocketAddr>().unwrap())?;
@@ -178,7 +180,7 @@ fn scraped(site: &Site) -> bool {
     site.hosts.middle.run(ask).unwrap().is_ok_and(|page| page.contains(" 200 ") && page.contains("sent_packets_total"))
 }
 
-/// All of it at once, while `meanwhile` runs.
+/// All actions at once, while `meanwhile` runs.
 fn hardship(site: &Site, shaper: &Shaper, write: &(dyn Fn(String) + Sync), done: &Done, meanwhile: &mut dyn FnMut()) {
     let (middle, right) = (site.hosts.middle.name(), site.hosts.right.name());
     thread::scope(|scope| {
@@ -257,7 +259,7 @@ fn outlives_all(path: &str) {
     let served = AtomicBool::new(false);
     thread::scope(|serving| {
         serving.spawn(|| serve(&listener, &served));
-        // Behind those whom it serves, also at the end of a test that fails.
+        // Ends after its clients, also if the test fails.
         let _last = AtEnd(|| served.store(true, Ordering::Relaxed));
         hardship(&site, &shaper, &write, &done, &mut || {
             while Instant::now() < end {
@@ -272,7 +274,8 @@ fn outlives_all(path: &str) {
     let downloads = done.downloads.load(Ordering::Relaxed);
     let (begun, ended) = (rss[rss.len() / 5], rss[rss.len() - 1]);
     eprintln!(
-        "{path}: flaps, reloads, refused reloads, scrapes, slow clients, uploads: {counts:?}; {downloads} downloads; {begun} to {ended} KiB"
+        "{path}: flaps, reloads, refused reloads, scrapes, slow clients, uploads: {counts:?}; \
+         {downloads} downloads; {begun} to {ended} KiB"
     );
     assert!(ended < begun + (16 << 10), "memory grew: {rss:?}");
     assert_eq!(site.pinged(10), 10);

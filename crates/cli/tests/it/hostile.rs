@@ -1,5 +1,6 @@
-//! Clients of a running shaper that mean harm, or break down: packets are carried all the while, the process grows by a stated amount
-//! at most, and whoever behaves is served. Needs root, so these tests run only when asked for (`scripts/live-tests.sh`).
+//! Malicious or failing clients of a running shaper: packets are carried all the time, the process
+//! grows by at most a stated amount, and other clients are served. The tests need root, so they run
+//! only on request (`scripts/live-tests.sh`).
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -15,7 +16,7 @@ use crate::shape::{Shaper, Site, get, until};
 
 const METRICS: &str = "127.0.0.1:9100";
 
-/// A number of `/proc/PID/status`, in its own unit.
+/// A number in `/proc/PID/status`, in its own unit.
 pub(crate) fn of_process(shaper: &Shaper, key: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", shaper.child.id())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_else(|| panic!("no {key}: {status}"));
@@ -26,7 +27,8 @@ fn descriptors(shaper: &Shaper) -> u64 {
     std::fs::read_dir(format!("/proc/{}/fd", shaper.child.id())).unwrap().count() as u64
 }
 
-/// What a client hears that writes `pieces` until it is cut off, with what comes within a while.
+/// The answer to a client that writes `pieces` until it is cut off, with everything received within
+/// a while.
 fn said<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> String {
     let address: SocketAddr = METRICS.parse().unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
@@ -38,12 +40,12 @@ fn said<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> String {
         }
     }
     let mut heard = Vec::new();
-    // Bytes of a request that nobody has read make the end a reset.
+    // Unread bytes of a request turn the end into a reset.
     let _ = stream.read_to_end(&mut heard);
     String::from_utf8_lossy(&heard).into_owned()
 }
 
-/// Packets pass, the page is there, and the process has not grown beyond what its limits allow.
+/// Packets pass, the page is available, and the process has not grown beyond its limits.
 fn unharmed(site: &Site, shaper: &Shaper, before_kib: u64, after: &str) {
     assert_eq!(site.pinged(3), 3, "after {after}");
     let (head, _) = get(site, METRICS.parse().unwrap(), "/metrics");
@@ -73,7 +75,7 @@ fn requests_for_metrics_that_mean_harm_cost_neither_packets_nor_memory() {
         within(&[request.replace("GET", "POST").as_bytes()], 1);
         unharmed(&site, &shaper, before, length);
     }
-    // 300 MB, one line and many.
+    // 300 MB, as one line and as many.
     let piece = vec![b'a'; 1 << 20];
     let lines = b"A: bcdefgh\r\n".repeat((1 << 20) / 12);
     for endless in [&piece[..], &lines] {
@@ -103,7 +105,7 @@ fn thousands_of_idle_connections_keep_no_scraper_waiting() {
     let idle = || {
         let connect = |index: u32| {
             let mut stream = TcpStream::connect(address).ok()?;
-            // Every second one has begun a request. It may have been closed for another by now.
+            // Every second one has begun a request. The server may have closed it for another.
             if index.is_multiple_of(2) {
                 let _ = stream.write_all(b"GET /metrics HTTP/1.1\r\nA: ");
             }
@@ -123,7 +125,7 @@ fn thousands_of_idle_connections_keep_no_scraper_waiting() {
     assert_eq!(shaper.ended().0, Some(0));
 }
 
-/// prlimit(1) takes the descriptors of a process away, as if others had used them up.
+/// prlimit(1) removes the descriptors of a process, as if others had used them up.
 #[test]
 #[ignore = "needs root: real packets"]
 fn out_of_descriptors_it_carries_packets_and_answers_when_there_are_some_again() {
@@ -143,11 +145,12 @@ fn out_of_descriptors_it_carries_packets_and_answers_when_there_are_some_again()
     let asking: Vec<_> = (0..3).map(|_| UnixStream::connect(site.scratch.path.join("socket")).unwrap()).collect();
     thread::sleep(Duration::from_millis(500));
     assert_eq!(site.pinged(5), 5);
-    // SIGHUP needs a descriptor for the policy and is refused, and the line goes on.
+    // SIGHUP needs a descriptor for the policy and fails, and the line continues.
     shaper.signal("HUP");
     let spent = || {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", shaper.child.id())).unwrap();
-        // utime and stime of proc_pid_stat(5), the 14th and the 15th; the third is the first behind the name.
+        // utime and stime of proc_pid_stat(5), the 14th and the 15th; the third is the first after
+        // the name.
         let fields = stat.rsplit(") ").next().unwrap().split(' ').skip(14 - 3).take(2);
         fields.map(|ticks| ticks.parse::<u64>().unwrap()).sum::<u64>()
     };
@@ -167,16 +170,17 @@ fn out_of_descriptors_it_carries_packets_and_answers_when_there_are_some_again()
     assert_eq!(shaper.ended().0, Some(0));
 }
 
-/// The process that shapes, which is the supervisor's child where there is one.
+/// The process that shapes: the supervisor's child, if there is a supervisor.
 fn shaping(site: &Site) -> u64 {
     site.status()["pid"].as_u64().unwrap()
 }
 
-/// Connects again and again, says nothing or a byte now and then, and never ends a line, until `done`, for a minute at most.
+/// Connects repeatedly, sends nothing or a byte now and then, and never ends a line, until `done`,
+/// for at most a minute.
 fn pester(socket: &Path, done: &AtomicBool) {
     let (mut clients, began) = (Vec::new(), Instant::now());
     while !done.load(Ordering::Relaxed) && began.elapsed() < Duration::from_secs(60) {
-        // The shaper may be gone by now.
+        // The shaper may have ended.
         clients.extend(UnixStream::connect(socket));
         for (index, client) in clients.iter_mut().enumerate().filter(|(index, _)| index % 2 == 0) {
             let _ = client.write(if index % 4 == 0 { b"{" } else { b"x" });
@@ -198,7 +202,8 @@ fn silent_and_dripping_clients_delay_neither_requests_nor_the_end_and_the_superv
     let (code, took, talk) = thread::scope(|scope| {
         scope.spawn(|| pester(&socket, &done));
         let began = Instant::now();
-        // A supervisor that asked there would have had enough by now: twice five seconds without an answer, and pauses.
+        // A supervisor that used this socket would have given up: twice five seconds without an
+        // answer, and pauses.
         while began.elapsed() < Duration::from_secs(16) {
             let asked = Instant::now();
             assert_eq!(shaping(&site), first);
@@ -249,7 +254,8 @@ fn a_policy_that_became_a_pipe_a_device_or_endless_is_refused_at_once() {
     assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
 }
 
-/// The name that older versions claimed an interface by, and the one that is claimed where root's folder is not to be had.
+/// The name by which older versions claimed an interface, and the one used if root's folder is not
+/// available.
 #[test]
 #[ignore = "needs root: real packets"]
 fn no_name_that_any_user_can_take_keeps_it_from_starting() {
@@ -264,7 +270,7 @@ fn no_name_that_any_user_can_take_keeps_it_from_starting() {
     });
     let shaper = site.start(&[]);
     assert_eq!(site.pinged(3), 3);
-    // Two at once are refused as ever.
+    // Two shapers at once are still refused.
     let mut second = site.lastmile(&["shape", "mine.toml", "--lan", "west", "--wan", "east", "--control", "other"]);
     let second = site.hosts.middle.run(|| second.output()).unwrap().unwrap();
     let told = String::from_utf8(second.stderr).unwrap();
@@ -318,7 +324,7 @@ fn without_a_folder_for_locks_an_interface_is_claimed_by_a_name() {
     assert_eq!(shaper.ended().0, Some(0));
 }
 
-/// A field of each thread's `/proc/PID/task/TID/status`.
+/// A field of `/proc/PID/task/TID/status` of each thread.
 fn of_threads(pid: u64, key: &str) -> Vec<String> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     let status =
@@ -365,7 +371,7 @@ fn once_it_runs_it_has_few_rights_left_and_they_suffice_by_every_path() {
         let rights = &site.status()["rights"];
         assert_eq!(rights["system_calls"], "limited", "{rights}");
         assert!(rights["files"].as_str().unwrap().contains("limited"), "{rights}");
-        // The policy again, also when another file has taken its place.
+        // The policy can be read again, also after another file has replaced it.
         std::fs::write(site.scratch.path.join("new"), text.replace("512 kbit/s", "600 kbit/s")).unwrap();
         std::fs::rename(site.scratch.path.join("new"), &policy).unwrap();
         assert_eq!(site.ask(&["reload"]).2, Some(0), "{path}");
@@ -382,7 +388,7 @@ fn once_it_runs_it_has_few_rights_left_and_they_suffice_by_every_path() {
     }
 }
 
-/// What the loop asks of the kernel when a cable is pulled, with the rights that are left.
+/// The loop's system calls after a cable is pulled, with the remaining rights.
 #[test]
 #[ignore = "needs root: real packets"]
 fn with_few_rights_left_an_interface_may_still_go_down_and_come_up_again() {

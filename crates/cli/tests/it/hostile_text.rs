@@ -1,4 +1,5 @@
-//! Names, descriptions and paths that a shell, systemd or a terminal would take for commands, through every output of the program.
+//! Names, descriptions and paths with commands for a shell, systemd or a terminal, through every
+//! output of the program.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -14,20 +15,23 @@ use lastmile_text::shown;
 
 use crate::transcript::Scratch;
 
-/// What a description may hold: a clipboard write (OSC 52), erased screens (ESC [ 2J, CSI 2J), a right-to-left override, lines, and
-/// what shells, systemd, markup and spreadsheets give a meaning.
-const TEXT: &str = "\u{1b}]52;c;cm0=\u{7}\u{1b}[2J\u{9b}2J\u{202e}\u{2028}a\r\ntouch ran\n\"'`touch ran`$(touch ran)<script>]]>-->%i;=cmd|\u{8}\\";
+/// A hostile description: a clipboard write (OSC 52), erased screens (ESC [ 2J, CSI 2J), a
+/// right-to-left override, line breaks, and special characters of shells, systemd, markup and
+/// spreadsheets.
+const TEXT: &str = "\u{1b}]52;c;cm0=\u{7}\u{1b}[2J\u{9b}2J\u{202e}\u{2028}a\r\ntouch ran\n\
+ \"'`touch ran`$(touch ran)<script>]]>-->%i;=cmd|\u{8}\\";
 
-/// A name of a file with all that one may hold.
+/// A hostile name of a file.
 const FILE: &str = "\u{1b}[2J\u{9b}2J\u{202e}a\r\ntouch ran\nUser=root\n'`touch ran`$(touch ran)<script>%i;\u{8}.toml";
 
 fn lastmile(folder: &Path, arguments: &[impl AsRef<std::ffi::OsStr>]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
-    // Styles as on a terminal: escape sequences of ours are there, and nothing takes others out.
+    // Styles as on a terminal: the program's own escape sequences are present, and nothing removes
+    // others.
     command.args(arguments).current_dir(folder).stdin(Stdio::null()).env("CLICOLOR_FORCE", "1").output().unwrap()
 }
 
-/// The folder with a policy of that description and name, and one of the usual.
+/// A folder with a policy of that description and name, and an ordinary one.
 fn folder() -> Scratch {
     let scratch = Scratch::new();
     let usual = include_str!("../../../../policies/adsl-optimizer.toml");
@@ -39,7 +43,7 @@ fn folder() -> Scratch {
     scratch
 }
 
-/// Nothing but text, line feeds and our own styles (SGR of ECMA-48) is in what reaches a terminal.
+/// Output to a terminal consists of text, line feeds and the program's own styles (SGR of ECMA-48).
 fn assert_shown(what: &str, bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let mut rest = &*text;
@@ -56,7 +60,8 @@ fn assert_both_shown(what: &str, output: &Output) {
     assert_shown(what, &output.stderr);
 }
 
-/// Programs that stand in for the kernel's tools: each writes its arguments, NUL behind each, and a line feed.
+/// Substitutes for the kernel's tools: each writes its arguments, each followed by NUL, and a line
+/// feed.
 fn tools(scratch: &Scratch) -> PathBuf {
     let tools = scratch.path.join("tools");
     std::fs::create_dir(&tools).unwrap();
@@ -69,7 +74,7 @@ fn tools(scratch: &Scratch) -> PathBuf {
     tools
 }
 
-/// Runs a script with those tools and no other program; returns what it ran.
+/// Runs a script with those tools and no other program, and returns the commands that it ran.
 fn ran(scratch: &Scratch, tools: &Path, script: &[u8]) -> Vec<u8> {
     let record = scratch.path.join("record");
     let _ = std::fs::remove_file(&record);
@@ -148,7 +153,8 @@ fn the_unit_of_a_hostile_policy_has_the_directives_of_any_other() {
     };
     let hostile = unit(FILE);
     assert_eq!(directives(&hostile), directives(&unit("usual.toml")));
-    // A backslash at the end of a description, in which the last word is not a file's, joins no line either.
+    // A backslash at the end of a description that does not end in a file's text joins no line
+    // either.
     assert_eq!(directives(&unit("later\\")), directives(&unit("usual.toml")));
     let refused = lastmile(&scratch.path, &["shape", "unit", "--program", "/opt/a\nUser=root"]);
     assert_eq!(refused.status.code(), Some(2));
@@ -165,7 +171,7 @@ fn the_unit_of_a_hostile_policy_has_the_directives_of_any_other() {
     assert!(ours.is_empty(), "{said}");
 }
 
-/// Everything that names a file, an argument or a text of a file.
+/// Every output that shows a file, an argument or a text of a file.
 #[test]
 fn a_terminal_gets_no_sequence_of_a_file_or_an_argument() {
     let scratch = folder();
@@ -224,7 +230,7 @@ fn a_terminal_gets_no_sequence_of_a_file_or_an_argument() {
     }
 }
 
-/// A run of a file with that name, its comparison, its report, and what is read back from a summary that somebody wrote.
+/// A run of a file with that name, its comparison, its report, and a foreign summary.
 #[test]
 fn results_with_hostile_names_are_shown_and_stay_exact() {
     let scratch = folder();
@@ -241,7 +247,7 @@ fn results_with_hostile_names_are_shown_and_stay_exact() {
     let json: serde_json::Value = serde_json::from_slice(&run(&["--json"]).stdout).unwrap();
     assert_eq!(json["inputs"]["file"].as_str().unwrap(), FILE, "data for programs is exact");
 
-    // Somebody's summary: names that no scenario may have.
+    // A foreign summary, with names that no scenario may have.
     let summary = path.join("one/summary.json");
     let mut told: serde_json::Value = serde_json::from_slice(&std::fs::read(&summary).unwrap()).unwrap();
     told["scenario"] = TEXT.into();
@@ -291,7 +297,7 @@ fn an_answer_from_a_control_socket_is_shown() {
     let commands = [["shape", "status"], ["shape", "reload"], ["shape", "stop"], ["emulate", "status"]];
     let current = Arc::new(Mutex::new(String::new()));
     let given = Arc::clone(&current);
-    // Ends with the test: not every command asks as often.
+    // Ends with the test, because commands differ in their number of requests.
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
@@ -313,7 +319,7 @@ fn an_answer_from_a_control_socket_is_shown() {
     }
 }
 
-/// On a real terminal what is data for programs elsewhere is shown as well, as script(1) records it.
+/// On a real terminal, as script(1) records it, data for programs are escaped too.
 #[test]
 fn a_terminal_gets_data_for_programs_as_text() {
     let scratch = Scratch::new();
@@ -334,7 +340,7 @@ fn a_terminal_gets_data_for_programs_as_text() {
             eprintln!("skipped: no script(1)");
             return;
         };
-        // The terminal makes CR LF of a line feed.
+        // The terminal converts a line feed to CR LF.
         let text = String::from_utf8_lossy(&recorded.stdout).replace("\r\n", "\n");
         assert!(text.contains("pcap"), "{text}");
         assert_shown(how, text.as_bytes());

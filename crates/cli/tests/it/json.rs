@@ -1,4 +1,4 @@
-//! The shapes that other programs rely on, and files that are equal whenever the seed is.
+//! The formats on which other programs rely, and files that are equal for equal seeds.
 
 use serde_json::Value;
 
@@ -58,8 +58,8 @@ fn bytes_are_conserved_in_every_run_of_a_comparison() {
     }
 }
 
-/// While the upload runs, the download gets about one window for each wait of its ACKs in the modem's queue; with ACKs first,
-/// it keeps its line.
+/// While the upload runs, the download gets about one window per delay of its ACKs in the modem's
+/// queue. With priority for ACKs it keeps its rate.
 #[test]
 fn the_demo_shows_what_it_is_to_show() {
     let scratch = Scratch::new();
@@ -158,7 +158,7 @@ fn overhead_has_the_promised_keys() {
     assert_eq!((&ack["wire_bytes"], &ack["cells"]), (&Value::from(106), &Value::from(2)));
 }
 
-/// Every scenario that ships runs without a word on standard error.
+/// Every scenario of the repository runs without output on standard error.
 #[test]
 fn every_scenario_runs() {
     fn files(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
@@ -185,7 +185,8 @@ fn every_scenario_runs() {
     }
 }
 
-/// Equal downloads differ by their seeds; the mean has an interval, and a file in which nothing runs is refused.
+/// Equal downloads differ by their seeds; the mean has an interval, and a file without traffic is
+/// refused.
 #[test]
 fn several_seeds_give_means_with_intervals() {
     let scratch = Scratch::new();

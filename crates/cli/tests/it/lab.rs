@@ -1,5 +1,5 @@
-//! `lastmile lab` with the kernel's TCP: needs root, network namespaces and TUN devices, so this test runs only when asked for
-//! (`scripts/live-tests.sh`).
+//! `lastmile lab` with the kernel's TCP. The tests need root, network namespaces and TUN devices,
+//! so they run only on request (`scripts/live-tests.sh`).
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +9,8 @@ use serde_json::Value;
 use crate::live::{folder, json, lastmile};
 use crate::transcript::Scratch;
 
-/// A download with a window of 32 KiB, which the queue holds: nothing is lost, and both clocks come to the same.
+/// A download with a window of 32 KiB, which the queue can hold: nothing is lost, and both clocks
+/// agree.
 const SCENARIO: &str = r#"
 name = "A download and a ping"
 duration = "6 s"
@@ -38,8 +39,8 @@ kind = "ping"
 interval = "50 ms"
 "#;
 
-/// Runs `lastmile lab` on a scenario by both clocks, in a folder of its own with its results; `None`, and a word about it, where these
-/// tests cannot run.
+/// Runs `lastmile lab` on a scenario with both clocks, in its own folder with its results; `None`,
+/// with a message, where these tests cannot run.
 fn both(scenario: &str, more: &[&str]) -> Option<(Scratch, Value)> {
     let scratch = folder("lab.toml", scenario)?;
     let document = both_in(&scratch, more);
@@ -77,10 +78,11 @@ fn kernel_tcp_gets_what_the_simulated_one_gets() {
     let transfer = &live["live"]["transfers"][0];
     assert_eq!(transfer["congestion"], "cubic");
     assert_eq!(transfer["payload_bytes"], 1448);
-    // An ACK for every second segment, as the scenario has it: left to itself a kernel sends a tenth more here.
+    // An ACK for every second segment, as in the scenario; with its defaults a kernel sends a tenth
+    // more.
     let (data, acks) = (&live["flows"][0]["data_packets_received"], &live["flows"][0]["acks_sent"]);
     assert!(2 * acks.as_u64().unwrap() <= data.as_u64().unwrap() + 16, "{acks} ACKs of {data} segments");
-    // One packet of voice every 20 ms for 4 s, all of which arrive.
+    // One packet of voice every 20 ms for 4 s, all of which are received.
     let voice = &live["flows"][1];
     assert_eq!((voice["data_packets"].as_u64(), voice["name"].as_str()), (Some(200), Some("voice")));
     for file in ["report.html", "live/summary.json", "live/live.json", "live/series.parquet", "simulated/summary.json"]
@@ -89,12 +91,13 @@ fn kernel_tcp_gets_what_the_simulated_one_gets() {
     }
 }
 
-/// What the receiver of a call sees of it, and how it sounds, is what the simulation says: fields, delay and R.
+/// The receiver's results of a call and its quality agree with the simulation: fields, delay and R.
 #[test]
 #[ignore = "needs root: real packets"]
 fn a_call_is_judged_as_the_simulated_one() {
-    let upload = "\n[[traffic]]\nname = \"upload\"\nkind = \"bulk\"\ndirection = \"up\"\ntcp = { receive_window = \"12 KiB\" }\n";
-    // Of a call with 60 ms in its buffer nothing would be left to judge.
+    let upload = "\n[[traffic]]\nname = \"upload\"\nkind = \"bulk\"\ndirection = \"up\"\n\
+     tcp = { receive_window = \"12 KiB\" }\n";
+    // With a buffer of 60 ms a call would have no quality to compare.
     let text = SCENARIO.replace("dscp = 46\n", "dscp = 46\nplayout = \"250 ms\"\n") + upload;
     let Some((_, document)) = both(&text, &[]) else { return };
     let voice = |summary: &Value| {
@@ -116,7 +119,7 @@ fn a_call_is_judged_as_the_simulated_one() {
         let (simulated, live) = (number(&simulated, pointer), number(&live, pointer));
         assert!((simulated - live).abs() < within, "{pointer}: simulated {simulated}, live {live}");
     }
-    // The upload fills the queue that the call waits in.
+    // The upload fills the call's queue.
     assert!(number(&live, "/delay_s/p50") > 0.1, "{live}");
     assert!(number(&live, "/datagrams/voice/r_factor") > 10.0, "{live}");
     let [sent, received, lost] =
@@ -124,7 +127,8 @@ fn a_call_is_judged_as_the_simulated_one() {
     assert!(received + lost <= sent && received > 100.0, "{live}");
 }
 
-/// A window that grows stays small on a slow line; one that the file sets has its size from the beginning on.
+/// A growing window stays small on a slow line; a window from the file has its size from the
+/// beginning.
 #[test]
 #[ignore = "needs root: real packets"]
 fn windows_grow_as_the_kernel_lets_them_unless_the_file_sets_one() {
@@ -138,14 +142,15 @@ fn windows_grow_as_the_kernel_lets_them_unless_the_file_sets_one() {
     assert!((2_900_000..3_300_000).contains(&set), "{set}");
 }
 
-/// The sum of the counters of this name of a link.
+/// The sum of a link's counters of this name.
 fn counted(summary: &Value, link: &str, name: &str) -> u64 {
     let link = summary["links"].as_array().unwrap().iter().find(|found| found["name"] == link).unwrap();
     let counters = link["counters"].as_array().unwrap().iter().filter(|counter| counter["name"] == name);
     counters.map(|counter| counter["value"].as_u64().unwrap()).sum()
 }
 
-/// A middlebox before the modem and behind the DSLAM: its clamp hears in one direction what the kernel's handshake says in the other.
+/// A middlebox before the modem and behind the DSLAM: its clamp reads the two directions of the
+/// kernel's handshake at different places.
 #[test]
 #[ignore = "needs root: real packets"]
 fn a_policy_stands_behind_the_downstream_too() {
@@ -155,7 +160,7 @@ fn a_policy_stands_behind_the_downstream_too() {
     assert!(goodput["deviation"].as_f64().unwrap().abs() < 0.1, "{goodput}");
     for summary in [&document["simulated"], &document["live"][0]] {
         assert_eq!(summary["conservation"]["holds"], true);
-        // Of the download alone: the upstream has no other TCP.
+        // Of the download only: the upstream has no other TCP.
         assert_eq!(counted(summary, "middlebox-down", "answers"), 1);
         assert_eq!(counted(summary, "middlebox-up", "answered"), 1);
         assert_eq!(counted(summary, "middlebox-up", "passed_unconfirmed_scale"), 0);
@@ -163,7 +168,8 @@ fn a_policy_stands_behind_the_downstream_too() {
     }
 }
 
-/// Both transfers over IPv6 through regulation both ways: what a segment holds, what the clamp did, and what came of it.
+/// Both transfers over IPv6 through regulation in both directions: the size of a segment, the
+/// clamp's counters, and the results.
 #[test]
 #[ignore = "needs root: real packets"]
 fn a_transfer_over_ipv6_is_regulated_as_one_over_ipv4() {
@@ -189,7 +195,8 @@ fn a_transfer_over_ipv6_is_regulated_as_one_over_ipv4() {
     }
 }
 
-/// An upload that fills the last of six classes, and a ping in the first and in the last: the addresses that the policy's rules know.
+/// An upload that fills the last of six classes, and a ping in the first and in the last: the
+/// addresses match the policy's rules.
 const CLASSES: &str = r#"
 name = "A ping for each of two classes"
 duration = "8 s"
@@ -220,12 +227,13 @@ interval = "50 ms"
 server = "203.0.113.66"
 "#;
 
-/// Hosts have the addresses that traffic names, so that a ping meets the queue of its class under both clocks.
+/// Hosts have the addresses of the traffic, so that a ping is queued in its class with both clocks.
 #[test]
 #[ignore = "needs root: real packets"]
 fn pings_tell_the_latency_of_their_class() {
     let Some(scratch) = folder("lab.toml", CLASSES) else { return };
-    // With FIFOs in its classes: SFQ would give the ping a turn next to the upload in the worst class, too.
+    // With FIFOs in the classes: SFQ would give the ping a turn next to the upload in the worst
+    // class, too.
     let policy = lastmile_scenario::policy::ready::text("adsl-optimizer").unwrap();
     let fifos = policy.replace("kind = \"sfq\", perturb = \"10 s\"", "kind = \"fifo\"");
     assert_ne!(policy, fifos);
@@ -236,13 +244,13 @@ fn pings_tell_the_latency_of_their_class() {
             let probes = run["probes"].as_array().unwrap();
             probes.iter().find(|probe| probe["name"] == name).unwrap()["rtt_s"]["p50"].as_f64().unwrap()
         };
-        // One packet of 1500 bytes lasts 17 ms upstream; the queue behind it is a window of 32 KiB.
+        // One packet of 1500 bytes takes 17 ms upstream; the queue behind it is a window of 32 KiB.
         assert!(p50("interactive") < 0.06, "{} s", p50("interactive"));
         assert!(p50("bad") > 0.2, "{} s", p50("bad"));
     }
 }
 
-/// Everything that opens connections as it goes, a replay, and captures at both ends.
+/// Every source that opens connections during the run, a replay, and captures at both ends.
 const BUSY: &str = r#"
 name = "Web, a swarm, a replay"
 duration = "11 s"
@@ -277,7 +285,8 @@ direction = "both"
 start = "1 s"
 "#;
 
-/// The very pages, peers and packets of the simulation, by the kernel's TCP; and what tshark reads in the captures.
+/// The pages, peers and packets of the simulation, by the kernel's TCP; and tshark's results for
+/// the captures.
 #[test]
 #[ignore = "needs root: real packets"]
 fn web_users_swarms_and_replays_run_and_captures_tell_of_them() {
@@ -302,7 +311,7 @@ fn web_users_swarms_and_replays_run_and_captures_tell_of_them() {
     let whole = |run: &Value| run["pages"][0]["complete"].as_u64().unwrap();
     assert!(whole(live) * 2 > whole(simulated) && whole(live) > 5, "{} and {} pages", whole(live), whole(simulated));
     for way in ["swarm-down", "swarm-up"] {
-        // Three connections at once, and another in place of one at 3, 6 and 9 s.
+        // Three concurrent connections, and a replacement of one at 3, 6 and 9 s.
         assert_eq!(flow(live, way)["connections"], 6, "{way}");
         assert_eq!(flow(simulated, way)["connections"], 6, "{way}");
     }
@@ -317,7 +326,7 @@ fn web_users_swarms_and_replays_run_and_captures_tell_of_them() {
     }
 }
 
-/// Connections in both directions, whole, in order of time and with right checksums.
+/// Connections in both directions, complete, in order of time and with right checksums.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn read_by_tshark(capture: &Path) {
     let fields =
@@ -351,7 +360,8 @@ fn read_by_tshark(capture: &Path) {
     assert!(bad.is_empty(), "malformed, or a bad checksum, of {} packets: {bad:?}", rows.len());
 }
 
-/// The kernel counts its timeouts. What its reordering timer (RACK) sends again after a silence is none of them.
+/// The kernel counts its timeouts. They do not include retransmissions of its reordering timer
+/// (RACK) after a silence.
 #[test]
 #[ignore = "needs root: real packets"]
 fn an_analysis_of_the_capture_counts_the_timeouts_of_the_kernel() {
@@ -382,7 +392,7 @@ count = 3
     let (Some(again), seen) = of("retransmissions") else { panic!("{counters:?}") };
     assert!(again > 20 && seen.abs_diff(again) <= 1, "{again} segments sent again, {seen} seen");
     let (Some(timeouts), seen) = of("timeouts") else { panic!("{counters:?}") };
-    // A probe of a lone segment cannot be told from a timeout.
+    // A probe of a single segment is indistinguishable from a timeout.
     assert!((timeouts..=timeouts + 3).contains(&seen), "{timeouts} timeouts, {seen} seen");
     let (fast, seen) = of("fast retransmits");
     assert!(fast.is_none() && seen > 10, "{seen} fast retransmits seen");

@@ -1,5 +1,5 @@
-//! What a killed run leaves, and what the next one does about it: needs root, network namespaces and TUN devices, so these tests run
-//! only when asked for (`scripts/live-tests.sh`).
+//! Namespaces of killed runs, and their removal by the next run. The tests need root, network
+//! namespaces and TUN devices, so they run only on request (`scripts/live-tests.sh`).
 
 use std::io::{BufReader, Read};
 use std::path::Path;
@@ -69,7 +69,7 @@ fn killed(mut child: Run) -> u32 {
     child.id()
 }
 
-/// Other tests start runs too, which may come first and say so.
+/// Other tests also start runs, which may remove the namespaces first, with a message.
 #[test]
 #[ignore = "needs root: real packets"]
 fn what_killed_runs_leave_goes_at_the_next_start_and_a_living_run_keeps_its_own() {

@@ -1,4 +1,5 @@
-//! What the tests with real packets have in common. They need root, so they run only when asked for (`scripts/live-tests.sh`).
+//! Common code of the tests with real packets. They need root, so they run only on request
+//! (`scripts/live-tests.sh`).
 
 use std::io::BufRead;
 use std::path::Path;
@@ -8,7 +9,7 @@ use serde_json::Value;
 
 use crate::transcript::{Scratch, is_root};
 
-/// True where there may be namespaces; elsewhere a word about it.
+/// True if namespaces are possible; otherwise prints a message.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 pub(crate) fn can_run() -> bool {
     let can = is_root();
@@ -18,7 +19,7 @@ pub(crate) fn can_run() -> bool {
     can
 }
 
-/// A folder with this file in it; `None`, and a word about it, where there are no TUN devices for the tests.
+/// A folder with this file in it; `None`, with a message, without TUN devices.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 pub(crate) fn folder(file: &str, text: &str) -> Option<Scratch> {
     if !can_run() {
@@ -44,7 +45,7 @@ pub(crate) fn json(text: &[u8]) -> Value {
     serde_json::from_slice(text).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(text)))
 }
 
-/// What a program says, up to and with the line that has `words` in it.
+/// The output of a program up to and including the first line with `words` in it.
 pub(crate) fn until_it_says(words: &str, talk: &mut impl BufRead) -> String {
     let mut said = String::new();
     while !said.contains(words) {

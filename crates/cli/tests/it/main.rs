@@ -1,4 +1,5 @@
-//! What holds the workspace together: its layers, its words, its documents, and the terminal as a user sees it.
+//! Integration tests of the workspace: its layers, its words, its documents, and the user's view of
+//! the terminal.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

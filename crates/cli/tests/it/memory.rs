@@ -1,4 +1,5 @@
-//! Memory: what needs more than is granted is refused before it runs, and what comes to need more ends with the reason.
+//! Memory: a run with too large a need is refused before it starts, and one that exceeds the limit
+//! later ends with the reason.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Output, Stdio};
@@ -13,7 +14,7 @@ fn run(text: &str, arguments: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-/// The error, on two lines: what, and what would be right.
+/// The error, on two lines: the error itself and the expected form.
 fn refused(text: &str, arguments: &[&str]) -> String {
     let output = run(text, arguments);
     let error = String::from_utf8(output.stderr).unwrap();
@@ -36,7 +37,7 @@ from = "a"
 to = "b"
 "#;
 
-/// The same at times that no file tells.
+/// Packets on a wire at random times.
 const RANDOM: &str = r#"
 duration = "1 h"
 [[link]]
@@ -51,7 +52,7 @@ from = "a"
 to = "b"
 "#;
 
-/// A queue without an end worth the name, fed faster than it empties.
+/// A practically unlimited queue whose arrivals exceed its rate.
 const QUEUE: &str = r#"
 duration = "1 h"
 [access]
@@ -70,7 +71,8 @@ fn a_source_that_fills_a_wire_is_refused_with_its_place() {
     let first = error.lines().next().unwrap();
     assert_eq!(
         first,
-        "error: s.toml:9:8: traffic.0.rate: 600000000 packets in queues and on wires need 20.117 GiB; all together 20.119 GiB, and \
+        "error: s.toml:9:8: traffic.0.rate: 600000000 packets in queues and on wires need 20.117 GiB; \
+         all together 20.119 GiB, and \
          simulations may take 4.000 GiB"
     );
     assert!(error.contains("or grant more with --memory"), "{error}");
@@ -102,7 +104,8 @@ fn runs_side_by_side_share_what_is_granted() {
     assert!(error.contains("all together in 4 runs "), "{error}");
 }
 
-/// What is large and granted is told before it begins. A short run needs little, and says nothing.
+/// A large need within the limit is reported before the run begins. A short run needs little, and
+/// prints nothing.
 #[test]
 fn a_large_need_is_told() {
     let scratch = Scratch::new();

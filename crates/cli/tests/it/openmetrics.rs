@@ -1,8 +1,9 @@
-//! Reads the text format of OpenMetrics 1.0.0, strictly: what a scraper would refuse fails a test.
+//! A strict parser of the text format of OpenMetrics 1.0.0: a page that a scraper would refuse
+//! fails a test.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The samples of a page: name and labels, as they stand, and the value.
+/// The samples of a page: name and labels as text, and the value.
 #[derive(Debug)]
 pub(crate) struct Page {
     samples: BTreeMap<String, f64>,
@@ -14,7 +15,7 @@ impl Page {
         *self.samples.get(sample).unwrap_or_else(|| panic!("no {sample} in {:#?}", self.samples.keys()))
     }
 
-    /// Reads a page, or panics with what is wrong with it.
+    /// Parses a page, or panics with the error.
     pub(crate) fn read(text: &str) -> Self {
         let body = text.strip_suffix("# EOF\n").expect("the last line is # EOF");
         let (mut samples, mut kinds) = (BTreeMap::new(), BTreeMap::new());
@@ -62,7 +63,7 @@ impl Page {
     }
 }
 
-/// Bounds rise, counts do not fall, and the last bound is infinite.
+/// Bounds increase, counts do not decrease, and the last bound is infinite.
 fn check_buckets(buckets: &[(String, f64, f64)]) {
     for series in buckets.iter().map(|(series, ..)| series).collect::<BTreeSet<_>>() {
         let of: Vec<_> = buckets.iter().filter(|(other, ..)| other == series).collect();
@@ -71,7 +72,7 @@ fn check_buckets(buckets: &[(String, f64, f64)]) {
     }
 }
 
-/// `a="1",b="2"}` as pairs, without escapes, which nothing here needs.
+/// `a="1",b="2"}` as pairs, without escapes, which do not occur.
 fn pairs(labels: &str, line: &str) -> Vec<(String, String)> {
     let Some(inner) = labels.strip_suffix('}') else {
         assert!(labels.is_empty(), "{line:?}");

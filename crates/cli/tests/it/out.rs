@@ -1,4 +1,4 @@
-//! `--out`: what cannot be written is told before anything runs.
+//! `--out`: a path that cannot be written is reported before anything runs.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::transcript::Scratch;
 
-/// Hours of work: a command that begins it does not end in the time of a test.
+/// Hours of work: a command that begins it does not end within the time of a test.
 const LONG: &str = r#"
 duration = "700 h"
 [record]

@@ -1,4 +1,5 @@
-//! The ready policies: how they are read, and what they do for a download of 2 Mbit/s while an upload fills 512 kbit/s.
+//! The built-in policies: how they are read, and their effect on a download of 2 Mbit/s while an
+//! upload fills 512 kbit/s.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,8 +8,8 @@ use lastmile_scenario::policy::ready;
 
 use crate::transcript::Scratch;
 
-/// The download of the demo scenario has 24 % of what it has alone on the line's own queues. A policy that helps keeps 95 %, one with the margin of SQM
-/// (90 % of the downstream) 85 %.
+/// The download of the demo scenario keeps 24 % of its goodput without upload on the line's own
+/// queues. A good policy keeps 95 %, one with the margin of SQM (90 % of the downstream) 85 %.
 #[test]
 fn policies_keep_a_download_and_the_queue_of_the_modem_does_not() {
     let scenario = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/upload-starves-download.toml");
@@ -32,7 +33,7 @@ fn policies_keep_a_download_and_the_queue_of_the_modem_does_not() {
     {
         let (download, upload) = share(policy);
         assert!(download > least, "{policy}: {download}");
-        // 512 kbit/s carry 441 kbit/s of payload, of which the ACKs of the download take a part.
+        // 512 kbit/s carry 441 kbit/s of payload, of which the download's ACKs take a part.
         assert!(upload > 320_000.0, "{policy}: the upload starves instead: {upload} bit/s");
     }
 }
@@ -51,7 +52,8 @@ fn probe<'a>(summary: &'a serde_json::Value, name: &str) -> &'a serde_json::Valu
     probes.iter().find(|probe| probe["name"] == name).unwrap()
 }
 
-/// Three hosts, told apart by port, code point, payload and FTP's control connection: what the policy says is what they get.
+/// Three hosts, classified by port, code point, payload and FTP's control connection: each gets the
+/// service of its class.
 #[test]
 fn a_household_is_told_apart_by_every_kind_of_rule() {
     let summary = household(&[]);
@@ -65,15 +67,16 @@ fn a_household_is_told_apart_by_every_kind_of_rule() {
     assert!(goodput("web") > 6.5e6, "the download of 8 Mbit/s on the wire has its ACKs");
     assert!(goodput("ftp-data") > 5.0 * goodput("torrent"), "the announced connection is bulk, the torrents are bad");
     assert!(ping("ping interactive", "p50") < 0.2 && ping("ping bad", "p50") > 0.5, "one target for each class");
-    // SFQ in each class: a ping waits for a turn, not for all that its class has to send. Behind FIFOs one took 1.1 s at most, and of the other 19 of 300
-    // came back.
+    // SFQ in each class: a ping waits for a turn, not for the whole backlog of its class. With
+    // FIFOs the longest took 1.1 s, and of the other 19 of 300 were answered.
     assert!(ping("ping interactive", "max") < 0.4, "{}", probe("ping interactive"));
     assert!(probe("ping bad")["received"].as_u64().unwrap() > 250, "{}", probe("ping bad"));
 }
 
-/// The policy shapes upstream alone. Windows of 1999 (64 KB) keep the DSLAM's queue short, so that the pings show what the policy does: the
-/// interactive one takes at most some 150 ms, and of the worst class nothing is lost. The windows of today fill the 100 packets before the
-/// line, 150 ms at 8 Mbit/s, and every ping waits there too.
+/// The policy shapes only the upstream. Windows of 1999 (64 KB) keep the DSLAM's queue short, so
+/// that the pings show the policy's effect: the interactive one takes at most about 150 ms, and the
+/// worst class loses none. Modern windows fill the 100 packets before the line, 150 ms at 8 Mbit/s,
+/// and every ping waits there too.
 #[test]
 fn what_a_household_waits_for_beyond_its_policy_is_the_queue_of_the_dslam() {
     let with = |arguments: &[&str]| {
@@ -90,7 +93,8 @@ fn what_a_household_waits_for_beyond_its_policy_is_the_queue_of_the_dslam() {
     assert!(queue > 0.09 && most > 0.2, "{queue} {most}");
 }
 
-/// The name and the file of a ready policy give one answer. A policy without a line is shown on an example line, and the output says so.
+/// The name and the file of a built-in policy give equal results. A policy without a line is shown
+/// on an example line, and the output says so.
 #[test]
 fn a_ready_policy_is_read_by_its_name_and_by_its_file() {
     let scratch = Scratch::new();

@@ -1,5 +1,5 @@
-//! `lastmile reproduce --live` with the kernel's TCP and its pings: needs root, network namespaces and TUN devices, so this test runs only when asked
-//! for (`scripts/live-tests.sh`).
+//! `lastmile reproduce --live` with the kernel's TCP and its pings. The test needs root, network
+//! namespaces and TUN devices, so it runs only on request (`scripts/live-tests.sh`).
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::transcript::is_root;
 
-/// The idle line of figure 7.1, which takes four seconds: published, simulated, live, and simulated as it was run live.
+/// The idle line of figure 7.1, which takes four seconds: published, simulated, live, and simulated
+/// with the settings of the live run.
 #[test]
 #[ignore = "needs root: real packets"]
 fn an_idle_line_answers_live_as_published() {
@@ -22,7 +23,7 @@ fn an_idle_line_answers_live_as_published() {
         .output()
         .unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
-    // Its jitter is not simulated, so that the claim is shown live alone.
+    // Its jitter is not simulated, so that the claim is shown live only.
     assert_eq!(output.status.code(), Some(1), "{told}");
     assert!(told.contains("1 of 1"), "{told}");
     assert!(told.starts_with("1 of 1 tables are measured with real packets: 0 min 4 s"), "{told}");
@@ -32,7 +33,7 @@ fn an_idle_line_answers_live_as_published() {
     assert!(claims.len() == 1 && claims[0]["verdict"] == "shown", "{claims:?}");
     let row = &table["rows"][0];
     let of = |column: &str| row[column]["rtt_mean_ms"].as_f64().unwrap();
-    // What it takes beyond the line is lateness.
+    // The excess over the line's time is lateness.
     let late = of("live") - of("live_simulated");
     assert!((-0.01..1.5).contains(&late), "{late} ms more than the line takes: {row}");
     assert!((of("live_deviation") - (of("live") - of("published"))).abs() < 1e-6, "{row}");

@@ -1,5 +1,5 @@
-//! `lastmile shape` from outside: the program between two hosts in namespaces, and those who ask it. Needs root, so these tests run only
-//! when asked for (`scripts/live-tests.sh`).
+//! `lastmile shape` as a program between two hosts in namespaces, and its clients. The tests need
+//! root, so they run only on request (`scripts/live-tests.sh`).
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -47,7 +47,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// `None`, and a word about it, where these tests cannot run.
+    /// `None`, with a message, where these tests cannot run.
     pub(crate) fn new() -> Option<Self> {
         if !can_run() {
             return None;
@@ -61,7 +61,7 @@ impl Site {
         lastmile(&self.scratch.path, arguments)
     }
 
-    /// A shaper that has said where its control socket is.
+    /// A shaper that has printed the path of its control socket.
     pub(crate) fn start(&self, more: &[&str]) -> Shaper {
         let mut command = self.lastmile(&["shape", "mine.toml", "--lan", "west", "--wan", "east", "--make-bridge"]);
         command.args(more);
@@ -90,7 +90,7 @@ impl Site {
         serde_json::from_str(&stdout).unwrap()
     }
 
-    /// How many of `count` pings from the left to the right were answered.
+    /// The number of answered pings, of `count` from the left to the right.
     pub(crate) fn pinged(&self, count: u32) -> u32 {
         let mut ping = Command::new("ping");
         ping.args(["-n", "-q", "-i", "0.02", "-W", "1", "-c", &count.to_string(), "10.9.0.2"]);
@@ -102,7 +102,7 @@ impl Site {
     }
 }
 
-/// The program, ended with the test.
+/// The program, which ends with the test.
 pub(crate) struct Shaper {
     pub(crate) child: Child,
     talk: BufReader<std::process::ChildStderr>,
@@ -114,7 +114,7 @@ impl Shaper {
         kill(signal, self.child.id());
     }
 
-    /// Its exit code, and what it printed on both streams meanwhile.
+    /// Its exit code, and its further output on both streams.
     pub(crate) fn ended(mut self) -> (Option<i32>, String, String) {
         let mut data = String::new();
         self.child.stdout.take().unwrap().read_to_string(&mut data).unwrap();
@@ -132,7 +132,7 @@ impl Drop for Shaper {
     }
 }
 
-/// Asks again and again until it is so; five seconds at most.
+/// Repeats `so` until it is true, for at most five seconds.
 pub(crate) fn until(what: &str, mut so: impl FnMut() -> bool) {
     let started = Instant::now();
     while !so() {
@@ -161,7 +161,7 @@ fn it_tells_what_it_has_done_in_words_in_json_and_while_it_is_watched() {
     assert_eq!(at(&status, "up.wire.rate_bps"), 512_000);
     let class = at(&status, "up.classes.0");
     assert_eq!(at(class, "name"), "quick");
-    // 84 bytes are three cells of 53 behind 28 bytes of headers and trailer.
+    // 84 bytes with 28 bytes of headers and trailer are three cells of 53.
     assert_eq!((at(class, "sent.packets").as_u64(), at(class, "sent.bytes").as_u64()), (Some(10), Some(840)));
     assert_eq!(at(class, "waited_s.count"), 10);
     assert!(at(&status, "up.wire_bytes").as_u64().unwrap() >= 10 * 3 * 53);
@@ -174,7 +174,7 @@ fn it_tells_what_it_has_done_in_words_in_json_and_while_it_is_watched() {
     }
     assert!(text.contains(" pkt (dropped 0, overlimits "), "{text}");
 
-    // Two looks at least, then Ctrl-C.
+    // At least two updates, then Ctrl-C.
     let mut watch =
         site.lastmile(&["shape", "status", "--watch", "--interval", "50 ms", "--json", "--control", "socket"]);
     let mut watching = watch.stdout(Stdio::piped()).spawn().unwrap();
@@ -312,7 +312,7 @@ fn a_second_one_is_refused_and_the_next_takes_what_a_killed_one_left() {
     assert!(!site.scratch.path.join("socket").exists());
 }
 
-/// The unit gives it no more, and it must do with that by every packet path.
+/// The unit grants no more capabilities, and they must suffice for every packet path.
 #[test]
 #[ignore = "needs root: real packets"]
 fn the_capabilities_of_its_unit_are_enough() {
@@ -324,7 +324,7 @@ fn the_capabilities_of_its_unit_are_enough() {
         set.split(' ').map(|one| format!("+{}", one.replacen("CAP_", "", 1).to_lowercase())).collect();
     let set = format!("--bounding-set=-all,{}", set.join(","));
     for path in ["packet-sockets", "packet-sockets-nft", "xdp"] {
-        // And so much of /proc as ProtectProc and ProcSubset leave.
+        // With the part of /proc that ProtectProc and ProcSubset leave.
         let mut command = Command::new("unshare");
         let proc = "mount -t proc -o subset=pid,hidepid=invisible none /proc && exec \"$@\"";
         command.args([
@@ -341,7 +341,7 @@ fn the_capabilities_of_its_unit_are_enough() {
         command.args(["shape", "mine.toml", "--lan", "west", "--wan", "east", "--make-bridge", "--realtime"]);
         command.args(["--path", path]);
         let shaper = site.begin(command);
-        // It has none of them left but the one that its priority takes.
+        // None of them remains but the one that its priority needs.
         let status = std::fs::read_to_string(format!("/proc/{}/status", shaper.child.id())).unwrap();
         for (key, count) in [("CapBnd:\t", 5), ("CapEff:\t", 1)] {
             let bits = status.lines().find_map(|line| line.strip_prefix(key)).unwrap();
@@ -361,14 +361,14 @@ fn supervised_it_is_started_again_until_it_is_told_to_end() {
     let pid = || site.status()["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
     let first = pid().unwrap();
     assert_ne!(first, supervisor.child.id());
-    // A child that was never seen alive is not followed by another.
+    // A child that never reported is not restarted.
     thread::sleep(Duration::from_millis(500));
     kill("KILL", first);
     let answers = || site.ask(&["status", "--json"]).2 == Some(0);
     until("another has started", answers);
     assert_ne!(pid().unwrap(), first);
     assert_eq!(site.pinged(3), 3);
-    // The reload goes through to the child.
+    // The reload reaches the child.
     supervisor.signal("HUP");
     until("the policy is read again", || at(&site.status(), "reloads.done") == 1);
     supervisor.signal("TERM");

@@ -1,4 +1,4 @@
-//! Signals: the first ends a command in order, and soon, whatever it is doing; the second ends it at once.
+//! Signals: the first ends a command in order and soon, in any state; the second ends it at once.
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use crate::transcript::Scratch;
 
-/// How long a command may take to end. Machines are busy, and what does not hear a signal goes on for hours.
+/// The longest time in which a command must end. Machines may be busy, and a command that misses a
+/// signal continues for hours.
 const SOON: Duration = Duration::from_secs(15);
 
 /// A run whose thousandth part takes minutes.
@@ -27,7 +28,7 @@ kind = "bulk"
 direction = "down"
 "#;
 
-/// The same over links of cells.
+/// A long run over links of cells.
 const CELLS: &str = r#"
 duration = "700 h"
 
@@ -54,7 +55,8 @@ to = "client"
 "#;
 
 fn start(folder: &Path, arguments: &[&str]) -> Child {
-    // Whoever runs the tests may ignore SIGHUP, as nohup(1) does, and the program would inherit that.
+    // The parent of the tests may ignore SIGHUP, as nohup(1) does, and the program would inherit
+    // that.
     let mut command = Command::new("env");
     command.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_lastmile")]).args(arguments);
     command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -66,7 +68,7 @@ fn signal(child: &Child, name: &str) {
     assert!(sent.success());
 }
 
-/// Handlers are in place: `SigCgt` of proc_pid_status(5) has SIGTERM, the 15th.
+/// True when handlers are installed: `SigCgt` of proc_pid_status(5) has SIGTERM, the 15th.
 fn listens(child: &Child) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0");
@@ -81,7 +83,7 @@ fn wait_until(what: &str, mut is: impl FnMut() -> bool) {
     }
 }
 
-/// The end of a program that is to end soon.
+/// The output of a program that must end soon.
 fn end(mut child: Child) -> Output {
     let started = Instant::now();
     while child.try_wait().unwrap().is_none() {
@@ -94,7 +96,7 @@ fn end(mut child: Child) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// Names in a folder, none if it is not there.
+/// Names in a folder, none if it does not exist.
 fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten();
     entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
@@ -103,7 +105,7 @@ fn names(folder: &Path) -> Vec<String> {
 fn begun(folder: &Path, arguments: &[&str]) -> Child {
     let child = start(folder, arguments);
     wait_until("it does not begin", || listens(&child));
-    // Into the first step.
+    // The run is then in its first step.
     std::thread::sleep(Duration::from_millis(300));
     child
 }
@@ -139,7 +141,7 @@ fn one_signal_ends_a_run_in_the_middle_of_a_step_and_leaves_nothing() {
     }
 }
 
-/// nohup(1) has SIGHUP ignored.
+/// nohup(1) makes its program ignore SIGHUP.
 #[test]
 fn what_ignores_hangups_goes_on() {
     let scratch = scratch();
@@ -156,9 +158,10 @@ fn what_ignores_hangups_goes_on() {
     assert_eq!(end(child).status.code(), Some(143));
 }
 
-/// The program is stopped so that both are pending, and takes them in an order of its own. One that ends in order removes its unfinished
-/// capture; one that ends at once leaves it, under a hidden name. Two threads that take one each at the same moment end it in order, so
-/// one of six has to end at once.
+/// The program is stopped so that both signals are pending, and handles them in any order. An
+/// orderly end removes its unfinished capture; an end at once leaves it, under a hidden name. Two
+/// threads that handle one each at the same moment end it in order, so at least one of six must end
+/// at once.
 #[test]
 fn a_second_signal_ends_at_once_whichever_it_is() {
     let scratch = scratch();
@@ -189,7 +192,8 @@ fn one_signal_ends_what_has_nothing_to_end_in_order() {
     assert_eq!(output.status.code(), Some(143), "{output:?}");
 }
 
-/// Where files may not grow (ulimit -f counts 512 bytes), a capture is an error as soon as it is noticed, and nothing is left of it.
+/// With a limit of file sizes (ulimit -f counts 512 bytes) a capture fails when the limit is
+/// noticed, and nothing of it remains.
 #[test]
 fn a_limit_of_file_sizes_is_an_error_and_leaves_nothing() {
     let scratch = scratch();

@@ -1,9 +1,10 @@
-//! The middlebox with six classes and a Smart ACK Dropper, and the emulated line, under loads that go on: nothing is lost untold,
-//! nothing overtakes within its flow, memory stays what it is; also where every packet is a new flow, and where very many flows wait
-//! at once.
+//! The middlebox with six classes and a Smart ACK Dropper, and the emulated line, under long loads.
+//! Every packet is accounted for, no flow is reordered, and memory does not grow; also with a new
+//! flow for every packet, and with many concurrent backlogged flows.
 //!
-//! Needs root and network namespaces, so it runs only when asked for (`scripts/live-tests.sh`), and for long where `LASTMILE_LONG`
-//! is set (`make soak`); if that is a number above 1, so many packets go. Then each hundredth of them is a line on standard error.
+//! The tests need root and network namespaces, so they run only on request
+//! (`scripts/live-tests.sh`), and for long with `LASTMILE_LONG` (`make soak`). A number above 1 in
+//! it is the number of packets, and each hundredth of them is reported by a line on standard error.
 
 use std::fs;
 use std::thread;
@@ -32,7 +33,8 @@ use crate::hosts::{AtEnd, Hosts};
 use crate::live::can_run;
 use frames::{ethernet, everything, ipv4, seal, send};
 
-/// Six classes, pure ACKs in one of their own behind a Smart ACK Dropper that holds so many.
+/// Six classes, with pure ACKs in one of their own behind a Smart ACK Dropper with space for
+/// `acks`.
 fn policy(up: BitRate, down: BitRate, acks: u32) -> Policy {
     let text = ready::text("adsl-optimizer").unwrap();
     let sad = format!("regulate = {{ kind = \"sad\", limit = \"{acks} packets\" }}");
@@ -47,10 +49,11 @@ fn policy(up: BitRate, down: BitRate, acks: u32) -> Policy {
     policy
 }
 
-/// What flows send, by their number: one kind for each class.
+/// Number of kinds of flows, by the flow's number: one kind for each class.
 const KINDS: u32 = 6;
 
-/// A packet of a flow, with its place in it: pure ACKs have it as their number, TCP as its sequence number, UDP in its payload.
+/// A packet of a flow, with its position in it: pure ACKs have it as their acknowledgement number,
+/// TCP as its sequence number, UDP in its payload.
 fn packet(flow: u32, place: u32) -> Frame {
     let kind = flow % KINDS;
     let tcp = |port: u16, sequence: u32, ack: u32| {
@@ -63,11 +66,12 @@ fn packet(flow: u32, place: u32) -> Frame {
     let len = 60 + (flow / KINDS % 4) as u16 * 120;
     let (protocol, len, carried) = match kind {
         0 => (6, 40, tcp(80, 1, place)),
-        // Chat, mail that is fetched, mail that is sent: each in the class of its rule, whatever the connection has had.
+        // Chat, received mail, sent mail: each in the class of its rule, independent of the
+        // connection's history.
         1 => (6, len, tcp(5222, place, 1)),
         2 => (6, len, tcp(110, place, 1)),
         3 => (6, len, tcp(25, place, 1)),
-        // Anything, and a port of those who share files.
+        // Other traffic, and a port of file sharing.
         _ => {
             let port: u16 = if kind == 4 { 9000 } else { 6881 };
             let header = [50_000_u16.to_be_bytes(), port.to_be_bytes(), (len - 20).to_be_bytes(), [0, 0]].concat();
@@ -80,10 +84,10 @@ fn packet(flow: u32, place: u32) -> Frame {
     Frame::ethernet(bytes).0
 }
 
-/// The source address stands for the flow.
+/// The source address, which identifies the flow.
 const FLOW: std::ops::Range<usize> = 26..30;
 
-/// Flow and place of what [`packet`] made.
+/// Flow and position of a frame made by [`packet`].
 fn read(frame: &[u8]) -> Option<(u32, u32)> {
     if frame.len() < 54 || frame[..6] != frames::NOBODY {
         return None;
@@ -93,9 +97,10 @@ fn read(frame: &[u8]) -> Option<(u32, u32)> {
     Some((flow, word(if (1..=3).contains(&(flow % KINDS)) { 38 } else { 42 })))
 }
 
-/// What the kernel dropped at the four devices, without a word to anybody.
+/// Packets that the kernel dropped at the four devices.
 fn dropped_by_the_kernel(hosts: &Hosts) -> u64 {
-    // proc_net_dev(5): the fourth of eight counters of what was received, and the fourth of what was sent.
+    // proc_net_dev(5): the fourth of eight counters for received packets, and the fourth for sent
+    // ones.
     let drops = |place: &Namespace| -> u64 {
         let table = place.run(|| fs::read_to_string("/proc/thread-self/net/dev")).unwrap().unwrap();
         let of_device = |line: &str| -> u64 {
@@ -107,15 +112,16 @@ fn dropped_by_the_kernel(hosts: &Hosts) -> u64 {
     [&hosts.left, &hosts.middle, &hosts.right].into_iter().map(drops).sum()
 }
 
-/// Memory of this process that is in use, in bytes: the second field of proc_pid_statm(5), in pages.
+/// Memory of this process that is in use, in bytes: the second field of proc_pid_statm(5), in
+/// pages.
 fn resident() -> u64 {
     let text = fs::read_to_string("/proc/self/statm").unwrap();
     text.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
 }
 
-/// A host that sends, and one that hears what comes through the middlebox.
+/// A host that sends, and one that receives behind the middlebox.
 struct Load<'a> {
-    /// What the program in between has done.
+    /// The counters of the program in between.
     report: &'a dyn Fn() -> Snapshot,
     asked: Instant,
     from: PacketSocket,
@@ -123,9 +129,9 @@ struct Load<'a> {
     clock: MonotonicClock,
     sent: u64,
     came: u64,
-    /// By the program in between, when it was last asked.
+    /// Packets dropped by the program in between, at the last report.
     dropped: u64,
-    /// The last place that came, by flow.
+    /// The last position received, by flow.
     last: Vec<u32>,
     overtaken: u64,
     unknown: u64,
@@ -157,7 +163,7 @@ impl<'a> Load<'a> {
                 return;
             };
             *came += 1;
-            // Where every packet is a flow, there is nothing to overtake.
+            // A flow of one packet cannot be reordered.
             let Some(last) = last.get_mut(flow as usize) else { return };
             *overtaken += u64::from(place.wrapping_sub(*last).cast_signed() <= 0);
             *last = place;
@@ -168,14 +174,15 @@ impl<'a> Load<'a> {
         self.sent.saturating_sub(self.came + self.dropped)
     }
 
-    /// Sends a batch as soon as fewer than `window` are on their way, so that no queue of the kernel overflows.
+    /// Sends a batch as soon as fewer than `window` packets are in flight, so that no queue of the
+    /// kernel overflows.
     fn send(&mut self, window: u64, batch: Vec<Frame>) {
         loop {
             self.receive();
             if self.on_their_way() < window {
                 break;
             }
-            // No packet moves while a report is made.
+            // No packet is carried while a report is made.
             if self.clock.now() - self.asked > Duration::from_ms(5) {
                 self.ask();
             }
@@ -190,7 +197,8 @@ impl<'a> Load<'a> {
         self.asked = self.clock.now();
     }
 
-    /// Until the middlebox has read all that was sent, whatever it does with it: the kernel keeps only so much.
+    /// Waits until the middlebox has read all sent packets, because the kernel buffers only a
+    /// limited number.
     fn wait_until_read(&mut self) {
         let end = self.clock.now() + Duration::from_s(2);
         while (self.report)().up.received.packets < self.sent && self.clock.now() < end {
@@ -199,7 +207,8 @@ impl<'a> Load<'a> {
         self.receive();
     }
 
-    /// Hears what still comes: true when all has come or was dropped by the middlebox.
+    /// Receives the remaining packets. True if all have been received or were dropped by the
+    /// middlebox.
     fn finish(&mut self) -> bool {
         let mut quiet_since = self.clock.now();
         while self.clock.now() - quiet_since < Duration::from_s(2) {
@@ -218,14 +227,14 @@ impl<'a> Load<'a> {
     }
 }
 
-/// What a load has left behind.
+/// The results of a load.
 struct Outcome {
     snapshot: Snapshot,
     came: u64,
     sent: u64,
 }
 
-/// Asleep until a packet is due.
+/// The program sleeps until a packet is due.
 const TUNING: Tuning = Tuning { spin: Duration::ZERO, realtime: false, awake: Duration::ZERO, spin_percent: 0 };
 
 /// Runs a middlebox by `policy` under a load: [`settle`].
@@ -247,7 +256,8 @@ fn under_load(policy: &Policy, flows: usize, load: impl FnOnce(&mut Load<'_>)) -
     settle(&hosts, flows, load, || world.run(&stop).unwrap(), &report, &end)
 }
 
-/// The same with an emulated line in its place, which loses one packet of a thousand, and whose queue is shorter than what is sent at once.
+/// Runs an emulated line under a load. It loses one packet of a thousand, and its queue is shorter
+/// than a burst.
 fn along_a_line(flows: usize, load: impl FnOnce(&mut Load<'_>)) -> Outcome {
     let hosts = Hosts::new(true);
     let place =
@@ -272,8 +282,8 @@ fn along_a_line(flows: usize, load: impl FnOnce(&mut Load<'_>)) -> Outcome {
     settle(&hosts, flows, load, carry, &report, &end)
 }
 
-/// Loads what `carry` carries until the `end`: everything that was sent came in its order, was dropped for a reason, or is in a
-/// counter of the kernel.
+/// Applies a load to the program that `carry` runs until the `end`. Every packet is received in
+/// order, was dropped for a reason, or is in a counter of the kernel.
 #[expect(clippy::print_stderr, reason = "a measurement that the tests are about")]
 fn settle(
     hosts: &Hosts,
@@ -303,7 +313,8 @@ fn settle(
     let (received, left) = (up.received.packets, up.sent.packets);
     let Load { sent, came, overtaken, unknown, .. } = driver;
     eprintln!(
-        "{sent} sent, {received} came in, {left} went out, {came} came; dropped: {}; by the kernel: {by_kernel} at the devices, {unread} and \
+        "{sent} sent, {received} came in, {left} went out, {came} came; dropped: {}; by the kernel: \
+         {by_kernel} at the devices, {unread} and \
          {unheard} unread; {overtaken} overtaken",
         reasons.join(", ")
     );
@@ -313,12 +324,12 @@ fn settle(
     Outcome { snapshot, came, sent }
 }
 
-/// True where every test may take minutes.
+/// True if every test may take minutes.
 fn is_long() -> bool {
     std::env::var_os("LASTMILE_LONG").is_some()
 }
 
-/// What is asked for, or `short`, or `long`.
+/// The number of packets from the variable, or `short`, or `long`.
 fn packets(short: u64, long: u64) -> u64 {
     match std::env::var("LASTMILE_LONG") {
         Ok(count) => count.parse().ok().filter(|count| *count > 1).unwrap_or(long),
@@ -326,7 +337,7 @@ fn packets(short: u64, long: u64) -> u64 {
     }
 }
 
-/// Looks a hundred times in a run at how fast it goes and what memory is in use.
+/// Records speed and memory a hundred times during a run.
 struct Watch {
     packets: u64,
     clock: MonotonicClock,
@@ -361,7 +372,7 @@ impl Watch {
         }
     }
 
-    /// The most that memory has grown since so many hundredths of the run were over.
+    /// The largest growth of memory after this number of hundredths of the run.
     #[expect(clippy::print_stderr, reason = "a measurement that the tests are about")]
     fn growth_since(&self, hundredths: usize) -> u64 {
         let each = |index: usize| index % 10 == 9;
@@ -376,24 +387,24 @@ impl Watch {
     }
 }
 
-/// Of rates over equal numbers of packets: the rate over all of them.
+/// The mean of rates over equal numbers of packets.
 fn harmonic_mean(rates: &[f64]) -> f64 {
     rates.len() as f64 / rates.iter().map(|rate| 1.0 / rate).sum::<f64>()
 }
 
 const MIB: u64 = 1 << 20;
 
-/// How many flows send in turn.
+/// Number of flows that send in turn.
 const FLOWS: u32 = 60;
 
-/// Sends so many packets of these flows.
+/// Sends `count` packets of these flows.
 fn of_some_flows(load: &mut Load<'_>, count: u64, watch: &mut Watch) {
     let mut places = [0_u32; FLOWS as usize];
     while load.sent < count {
         let batch = (0..64.min(count - load.sent)).map(|index| {
             let flow = ((load.sent + index) % u64::from(FLOWS)) as u32;
             let place = &mut places[flow as usize];
-            // Pure ACKs acknowledge something each time.
+            // Each pure ACK acknowledges new data.
             *place = place.wrapping_add(100);
             packet(flow, *place)
         });
@@ -403,7 +414,7 @@ fn of_some_flows(load: &mut Load<'_>, count: u64, watch: &mut Watch) {
     }
 }
 
-/// All that were sent are accounted for, and these reasons were among those for which some were dropped.
+/// Checks that all packets are accounted for, and that some were dropped for each of these reasons.
 fn is_accounted_for(outcome: &Outcome, count: u64, reasons: [DropReason; 2]) {
     assert_eq!(outcome.sent, count);
     assert!(outcome.came > count / 50, "hardly anything came");
@@ -418,7 +429,8 @@ fn what_goes_in_comes_out_in_order_or_is_counted() {
         return;
     }
     let count = packets(300_000, 100_000_000);
-    // Whatever the machine, it sends more than this carries (from 40 000 packets/s on), and more ACKs than their class has (from 25 000).
+    // Every machine sends more than this rate (from 40 000 packets/s on), and more ACKs than their
+    // class carries (from 25 000).
     let policy = policy(BitRate::from_mbit_per_s(100), BitRate::from_mbit_per_s(100), 200);
     let mut watch = Watch::new(count);
     let outcome = under_load(&policy, FLOWS as usize, |load| of_some_flows(load, count, &mut watch));
@@ -439,7 +451,8 @@ fn what_goes_into_an_emulated_line_comes_out_in_order_or_is_counted() {
     assert!(watch.growth_since(20) < 4 * MIB);
 }
 
-/// Each packet is a flow of its own, as when somebody scans: after a quarter of a million of them an earlier one gives way to each.
+/// Each packet is a flow of its own, as in a scan: after a quarter of a million of them each evicts
+/// an earlier one.
 #[test]
 #[ignore = "needs root: real packets"]
 fn ever_new_flows_take_bounded_memory_and_bounded_time() {
@@ -458,13 +471,14 @@ fn ever_new_flows_take_bounded_memory_and_bounded_time() {
     });
     let up = &outcome.snapshot.up;
     assert_eq!(up.evicted, up.received.packets - (1 << 18), "all but as many as have a number");
-    // By then every table is full.
+    // Every table is then full.
     assert!(watch.growth_since(60) < 4 * MIB);
     let (first, last) = (harmonic_mean(&watch.rates[..10]), harmonic_mean(&watch.rates[90..]));
     assert!(last > first / 3.0, "{first} packets/s became {last}");
 }
 
-/// An ACK of each waits, and then another of each: every flow is heard of, and each ACK that went lives on in another.
+/// One ACK of each flow waits, then another arrives: every flow is found, and each dropped ACK is
+/// replaced by another.
 #[test]
 #[ignore = "needs root: real packets"]
 fn very_many_flows_wait_at_once() {
@@ -472,7 +486,7 @@ fn very_many_flows_wait_at_once() {
         return;
     }
     let flows = if is_long() { 100_000 } else { 20_000 };
-    // An ACK of each takes ten times as long to leave as a machine needs to send it that has nothing else to do.
+    // One ACK of each takes ten times as long to transmit as an idle machine needs to send it.
     let policy = policy(BitRate::from_mbit_per_s(4), BitRate::from_mbit_per_s(20), 2 * flows);
     let outcome = under_load(&policy, (KINDS * flows) as usize, |load| {
         for place in 1..=2 {

@@ -1,4 +1,4 @@
-//! What the program does with the streams it is given: colours, closed pipes, full disks, signals.
+//! The program's use of its streams: colours, closed pipes, full disks, signals.
 
 use std::fs::OpenOptions;
 use std::process::{Command, Stdio};
@@ -45,7 +45,7 @@ fn a_full_disk_under_standard_output_is_an_error() {
     }
 }
 
-/// Commands that print, each in a way of its own.
+/// Commands that print, each in a different way.
 #[cfg(target_os = "linux")]
 const PRINTING: [&[&str]; 10] = [
     &["--help"],
@@ -69,7 +69,8 @@ fn in_folder_with_scenario() -> crate::transcript::Scratch {
     scratch
 }
 
-/// The standard library would put /dev/null in its place, and nobody would hear of what is lost.
+/// The standard library would open /dev/null in its place, and the loss of output would not be
+/// reported.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_closed_standard_output_is_an_error_of_every_command() {
@@ -85,7 +86,7 @@ fn a_closed_standard_output_is_an_error_of_every_command() {
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{arguments:?}: {error}");
         assert!(error.starts_with("error: standard output is closed\n"), "{arguments:?}: {error}");
-        // Neither is one that the caller has sent there, nor a closed input.
+        // Output redirected there by the caller is no error, nor is a closed input.
         for fine in [">/dev/null", "1<>/dev/null", "<&-"] {
             let output = shell(fine, arguments);
             let error = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -123,7 +124,8 @@ fn a_closed_standard_error_changes_no_exit_code() {
     assert_eq!(status.code(), Some(2));
 }
 
-/// A run whose results do not fit the disk is an error, exit code 2, and leaves nothing under a final name.
+/// A run whose results do not fit the disk is an error, exit code 2, and leaves no file with a
+/// final name.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_under_the_results_leaves_none_of_them() {

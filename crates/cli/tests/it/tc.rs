@@ -1,5 +1,5 @@
-//! `lastmile tc` on real devices: needs root, network namespaces, tc(8) and a kernel with HTB, so these tests run only when asked
-//! for (`scripts/live-tests.sh`).
+//! `lastmile tc` on real devices. The tests need root, network namespaces, tc(8) and a kernel with
+//! HTB, so they run only on request (`scripts/live-tests.sh`).
 
 use std::io::{BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -17,7 +17,7 @@ use crate::transcript::{Scratch, is_root};
 
 const LINE: [&str; 6] = ["--up", "512 kbit/s", "--down", "2 Mbit/s", "--link", "bridged-vcmux-fcs"];
 
-/// Two namespaces with a veth pair; `None`, and a word about it, where these tests cannot run.
+/// Two namespaces with a veth pair; `None`, with a message, where these tests cannot run.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn pair() -> Option<Pair> {
     if !is_root() || Command::new("tc").arg("-V").output().is_err() {
@@ -31,7 +31,7 @@ fn pair() -> Option<Pair> {
         return None;
     }
     shell(pair.sender(), "tc qdisc del dev veth0 root");
-    // A veth tells that its other end is up when the kernel comes to it.
+    // The kernel reports the state of a veth's other end with a delay.
     let end = Instant::now() + Duration::from_secs(10);
     while !shown(pair.sender(), "ip -br link show veth0").contains(" UP ") {
         assert!(Instant::now() < end, "veth0 does not come up");
@@ -83,7 +83,7 @@ fn a_policy_is_set_up_read_back_measured_and_taken_away() {
         eprintln!("{} bytes, {} on the wire: {deviation:+.1e}", size["size_bytes"], size["wire_bytes"]);
         assert!(deviation.abs() < 1e-3, "{size}");
     }
-    // A value that somebody has changed is found.
+    // A changed value is detected.
     shell(
         place,
         "tc class change dev veth0 parent 1a57:1 classid 1a57:10 htb rate 100kbit ceil 512kbit burst 5088 cburst 5088",
@@ -95,7 +95,7 @@ fn a_policy_is_set_up_read_back_measured_and_taken_away() {
     };
     let (code, data, _) = tc(place, "ack-priority", &LINE, &["--verify", "--json", "--each", "0 s"]);
     assert_eq!((code, findings(&data)[0].as_str()), (Some(1), "\"class ack\" \"rate\""), "{data}");
-    // The file of the policy is not read for that, nor its line asked for.
+    // Removal needs neither the file of the policy nor its line.
     assert_eq!(tc(place, "no-longer-there.toml", &[], &["--remove"]).0, Some(0));
     assert_eq!(shown(place, "tc qdisc show; ip -br link"), before);
 }
@@ -128,7 +128,8 @@ fn sent(place: &Namespace, class: &str) -> u64 {
     words[at - 1].parse().unwrap()
 }
 
-/// The kernel's own TCP, which sends timestamps: the ACKs of a download go into their class, and an upload does not.
+/// The kernel's own TCP, which sends timestamps: the ACKs of a download are assigned to their
+/// class, and an upload is not.
 #[test]
 #[ignore = "needs root: real packets"]
 fn acks_with_timestamps_go_into_their_class_and_data_does_not() {
@@ -140,7 +141,7 @@ fn acks_with_timestamps_go_into_their_class_and_data_does_not() {
     let scratch = Scratch::new();
     std::fs::write(scratch.path.join("setup.sh"), script).unwrap();
     let file = scratch.path.join("setup.sh").display().to_string();
-    // Twice: a script takes away what it made before.
+    // Twice, because a script removes its own earlier set-up.
     for _ in 0..2 {
         let output = run(place, Command::new("sh").arg(&file));
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -162,7 +163,7 @@ fn acks_with_timestamps_go_into_their_class_and_data_does_not() {
     thread::sleep(Duration::from_millis(300));
     let (acks, others) = (sent(place, "1a57:10"), sent(place, "1a57:11"));
     eprintln!("a download of 1 MiB: {acks} packets in the ACK class, {others} in the other");
-    // SYN, FIN, and little else is no pure ACK.
+    // Only SYN, FIN and a few others are no pure ACKs.
     assert!(acks >= 8 && others <= 4, "{acks} and {others}");
 
     let start = Instant::now();
@@ -185,7 +186,7 @@ fn what_others_have_set_up_stays_and_what_fails_leaves_nothing() {
     let before = shown(place, "tc qdisc show; ip -br link");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots/files");
     let shaped = folder.join("shaped.toml").display().to_string();
-    // A name that a device has: it fails when the upstream is set up already.
+    // The name of an existing device: the command fails after the upstream is set up.
     let (code, _, error) = tc(place, &shaped, &[], &["--apply", "--ifb", "lo"]);
     assert_eq!(code, Some(2), "{error}");
     assert!(error.contains("ip link add dev lo type ifb: "), "{error}");
@@ -195,7 +196,7 @@ fn what_others_have_set_up_stays_and_what_fails_leaves_nothing() {
     assert_eq!(code, Some(0), "{error}");
     let after = shown(place, "tc qdisc show; ip -br link");
     assert!(after.contains("htb 1a57: dev ifb-veth0") && after.contains("ingress ffff: dev veth0"), "{after}");
-    // Somebody else's filter keeps the ingress discipline.
+    // A foreign filter keeps the ingress discipline.
     shell(place, "tc filter add dev veth0 parent ffff: protocol ip pref 7 u32 match u32 0 0 flowid 1:1");
     assert_eq!(tc(place, &shaped, &[], &["--remove"]).0, Some(0));
     let after = shown(place, "tc qdisc show; ip -br link");

@@ -1,7 +1,9 @@
-//! The terminal as a user sees it: each file under `tests/snapshots` is a transcript that is run and compared whole.
+//! The user's view of the terminal: each file under `tests/snapshots` is a transcript that is run
+//! and compared as a whole.
 //!
-//! After a change that is meant, `UPDATE_SNAPSHOTS=1 cargo test -p lastmile-cli --test it terminal` writes the new ones; read
-//! the difference before committing it. That is no way to clear a failing test.
+//! After an intended change, `UPDATE_SNAPSHOTS=1 cargo test -p lastmile-cli --test it terminal`
+//! writes the new ones; read the difference before committing it. Do not use it to silence a
+//! failing test.
 
 use std::fmt::Write as _;
 use std::path::Path;

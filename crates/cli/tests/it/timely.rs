@@ -1,5 +1,5 @@
-//! What a ping through `lastmile shape` takes where something could hold it up: real-time priority, and a reload. Needs root, so these tests run
-//! only when asked for (`scripts/live-tests.sh`).
+//! Round trips through `lastmile shape` where a delay is possible: with real-time priority, and
+//! after a reload. The tests need root, so they run only on request (`scripts/live-tests.sh`).
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::live::kill;
 use crate::shape::{POLICY, Site};
 
-/// Round trips in milliseconds of so many pings from the left to the right, shortest first.
+/// Round trips in milliseconds of `count` pings from the left to the right, in ascending order.
 fn pings(site: &Site, count: usize, interval_s: &str) -> Vec<f64> {
     let mut ping = Command::new("ping");
     ping.args(["-n", "-i", interval_s, "-W", "1", "-c", &count.to_string(), "10.9.0.2"]);
@@ -36,7 +36,8 @@ fn fast() -> String {
     policy + "[down]\nshare = \"95 %\"\nqueue = { kind = \"fq-codel\" }\n"
 }
 
-/// A thread that never sleeps would be stopped by the kernel for 50 ms of each second: of 100 pings a second five or six would see it.
+/// The kernel would stop a thread that never sleeps for 50 ms of each second: five or six of 100
+/// pings a second would show it.
 #[test]
 #[ignore = "needs root: real packets"]
 fn with_real_time_priority_no_second_has_a_stall_and_a_download_keeps_its_rate() {
@@ -76,12 +77,13 @@ fn with_real_time_priority_no_second_has_a_stall_and_a_download_keeps_its_rate()
     let rate = received as f64 * 8e-6 / took.as_secs_f64();
     eprintln!("p99 {p99} ms, {stalls} pings above 25 ms, download {rate:.1} Mbit/s");
     assert!(p99 < 15.0, "{p99} ms");
-    // Fifteen seconds with a stall each would have more than thirty.
+    // Fifteen seconds with a stall each would show more than thirty.
     assert!(stalls < 10, "{stalls}");
     assert!(rate > 82.0, "{rate} Mbit/s of 91 that 95 % carry");
 }
 
-/// The bulk of an upload has stood for a second when the policy is read again: what comes first is what comes first under the new one.
+/// The backlog of an upload is a second old when the policy is read again. Urgent packets must be
+/// urgent under the new policy too.
 #[test]
 #[ignore = "needs root: real packets"]
 fn after_a_reload_urgent_packets_do_not_wait_for_the_old_backlog() {
@@ -93,7 +95,7 @@ fn after_a_reload_urgent_packets_do_not_wait_for_the_old_backlog() {
     let over = AtomicBool::new(false);
     let times = thread::scope(|scope| {
         scope.spawn(|| {
-            // 500 bytes every 3 ms are twice the line; ten seconds at the most.
+            // 500 bytes every 3 ms are twice the rate of the line, for at most ten seconds.
             let began = Instant::now();
             while !over.load(Ordering::Relaxed) && began.elapsed() < Duration::from_secs(10) {
                 let _ = upload.send(&[0; 472]);
@@ -112,6 +114,6 @@ fn after_a_reload_urgent_packets_do_not_wait_for_the_old_backlog() {
     assert_eq!(backlog.pointer("/reloads/done").and_then(serde_json::Value::as_u64), Some(1), "{backlog}");
     let p95 = times[times.len() * 95 / 100];
     eprintln!("after a reload: median {} ms, 95th percentile {p95} ms", times[times.len() / 2]);
-    // A datagram of 500 bytes takes 10 ms of the line, two of them may be on their way.
+    // A datagram of 500 bytes takes 10 ms of the line, and two of them may be in flight.
     assert!(p95 < 30.0, "{times:?}");
 }

@@ -1,8 +1,8 @@
-//! Runs the real program as a user would and writes down what the terminal shows.
+//! Runs the program as a user would, and records the output on the terminal.
 //!
-//! A transcript is a series of steps: a line `$ COMMAND`, what it printed on standard output, then, where there is any, a line
-//! `--- stderr` with standard error under it, and a line `--- exit N` where the exit code is not 0. In what is expected, a line
-//! `...` stands for any number of lines and `[..]` for anything within a line.
+//! A transcript is a series of steps: a line `$ COMMAND`; its standard output; a line `--- stderr`
+//! with its standard error below, if any; and a line `--- exit N` if the exit code is not 0. In
+//! expected output a line `...` matches any number of lines, and `[..]` any text within a line.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::workspace::root;
 
-/// What one command left on the terminal.
+/// The output of one command.
 pub(crate) struct Output {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -20,7 +20,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Everything, in the form of a transcript.
+    /// The output in the form of a transcript.
     pub(crate) fn whole(&self) -> String {
         let mut text = self.stdout.clone();
         end_line(&mut text);
@@ -41,7 +41,8 @@ pub(crate) fn is_root() -> bool {
     Command::new("id").arg("-u").output().is_ok_and(|id| id.stdout.trim_ascii() == b"0")
 }
 
-/// A folder of its own for commands to run in, with the repository's scenarios and policies in it. Removed when dropped.
+/// A folder for commands to run in, with the repository's scenarios and policies in it. Removed
+/// when dropped.
 pub(crate) struct Scratch {
     pub(crate) path: PathBuf,
     _folder: TempDir,
@@ -103,13 +104,13 @@ impl Scratch {
     }
 }
 
-/// A command of a transcript, and what is to follow it.
+/// A command of a transcript, and its expected output.
 pub(crate) struct Step {
     pub(crate) command: String,
     pub(crate) expected: String,
 }
 
-/// Cuts a transcript into its steps. A command may go on after a backslash at the end of its line.
+/// Splits a transcript into its steps. A backslash at the end of a line continues a command.
 pub(crate) fn steps(transcript: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let mut continues = false;
@@ -130,7 +131,7 @@ pub(crate) fn steps(transcript: &str) -> Vec<Step> {
     steps
 }
 
-/// True when `actual` is what `expected` allows.
+/// True if `expected` matches `actual`.
 pub(crate) fn matches(expected: &str, actual: &str) -> bool {
     let expected: Vec<&str> = expected.trim_end().lines().collect();
     let actual: Vec<&str> = actual.trim_end().lines().collect();
@@ -153,7 +154,7 @@ fn line_matches(expected: &str, actual: &str) -> bool {
     rest.char_indices().map(|(at, _)| at).chain([rest.len()]).any(|at| line_matches(tail, &rest[at..]))
 }
 
-/// Both sides, with the first line that differs pointed out.
+/// Both texts, with the first difference marked.
 pub(crate) fn difference(expected: &str, actual: &str) -> String {
     let mut text = String::new();
     let first =
@@ -168,7 +169,8 @@ pub(crate) fn difference(expected: &str, actual: &str) -> String {
     text
 }
 
-/// Words of a command line, as a shell would split them: blanks separate, quotes hold together, `\` at a line's end goes on.
+/// Words of a command line in the shell's syntax: blanks separate, quotes group, `\` at a line's
+/// end continues.
 fn split(command: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -196,7 +198,7 @@ fn end_line(text: &mut String) {
     }
 }
 
-/// True when the environment asks to write down what is, instead of comparing it with what was.
+/// True if the environment asks to update the expected output instead of comparing with it.
 pub(crate) fn blessing(variable: &str) -> bool {
     std::env::var_os(variable).is_some_and(|value| value == "1")
 }

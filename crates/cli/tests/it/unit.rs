@@ -1,11 +1,11 @@
-//! What `lastmile shape unit` prints, read by systemd itself where it is installed.
+//! The output of `lastmile shape unit`, checked by systemd where it is installed.
 
 use std::process::Command;
 
 use crate::transcript::Scratch;
 
-/// Writes the unit that `lastmile shape unit ARGUMENTS` prints to a file of this name, and returns what systemd-analyze(1) has to say
-/// of it; `None`, and a word about it, where there is none.
+/// Writes the unit that `lastmile shape unit ARGUMENTS` prints to a file of this name, and returns
+/// the messages of systemd-analyze(1) about it; `None`, with a message, without that program.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn verified(scratch: &Scratch, name: &str, arguments: &[&str]) -> Option<(String, String)> {
     let printed = Command::new(env!("CARGO_BIN_EXE_lastmile"))
@@ -24,7 +24,7 @@ fn verified(scratch: &Scratch, name: &str, arguments: &[&str]) -> Option<(String
         return None;
     };
     let said = String::from_utf8_lossy(&[verified.stdout, verified.stderr].concat()).into_owned();
-    // It tells of the machine's other units too.
+    // It also reports on the machine's other units.
     let ours = said.lines().filter(|line| line.contains("lastmile")).collect::<Vec<_>>().join("\n");
     Some((unit, ours))
 }
@@ -46,7 +46,7 @@ fn systemd_finds_no_fault_with_the_units() {
         assert_eq!(faults, "", "{unit}");
         assert_eq!(unit.contains(" --metrics \"[::1]:9100\" --realtime\n"), arguments == own, "{unit}");
     }
-    // It does find faults.
+    // It detects errors.
     let (unit, _) = verified(&scratch, "lastmile-shape.service", &own).unwrap();
     let wrong = scratch.path.join("lastmile-wrong.service");
     std::fs::write(&wrong, unit.replace("Type=notify", "Type=notifie")).unwrap();
@@ -66,13 +66,13 @@ fn a_policy_that_is_not_there_yet_is_no_error_and_a_wrong_one_is() {
     assert!(absent.status.success());
     let text = String::from_utf8(absent.stdout).unwrap();
     assert!(text.contains(&format!("shape {}/later.toml --lan a", scratch.path.display())), "{text}");
-    assert!(String::from_utf8_lossy(&absent.stderr).starts_with("later.toml is not there yet"));
+    assert!(String::from_utf8_lossy(&absent.stderr).starts_with("later.toml does not exist yet"));
     std::fs::write(scratch.path.join("wrong.toml"), "name = 7").unwrap();
     assert_eq!(unit("wrong.toml").status.code(), Some(2));
     assert_eq!(unit("fifo").status.code(), Some(2), "a ready policy needs a line");
 }
 
-/// The lines of a unit that begin so.
+/// The values of a unit's lines with this key.
 fn lines<'a>(unit: &'a str, key: &str) -> Vec<&'a str> {
     unit.lines().filter_map(|line| line.strip_prefix(key)?.strip_prefix('=')).collect()
 }
@@ -101,6 +101,6 @@ fn a_unit_gives_what_its_options_need_and_no_more() {
     let elsewhere = unit(&[&line[..], &["--metrics", "192.0.2.1:9100"]].concat());
     assert_eq!(lines(&elsewhere, "IPAddressAllow"), ["localhost"]);
     assert!(elsewhere.contains("# Metrics are at 192.0.2.1:9100: what scrapes them must be allowed"), "{elsewhere}");
-    // Options of a template come later.
+    // The options of a template are unknown.
     assert_eq!(lines(&unit(&[]), "IPAddressAllow"), ["localhost"]);
 }

@@ -1,8 +1,10 @@
-//! Captures that tcpdump 4.99 wrote (`-s 128`, on hosts `-i any`), at both ends of a path and between.
+//! Captures by tcpdump 4.99 (`-s 128`, on hosts `-i any`), at both ends of a path and between.
 //!
-//! Two hosts of Linux 6.18 and between them 15 ms each way: a download of CUBIC over 10 Mbit/s with a queue of 60 kB (`bulk`, `six` over IPv6),
-//! one over 20 Mbit/s between hosts that cut and join segments in their devices (`tso`), one to a receive buffer of 20 kB without a
-//! limit on the way (`window`), and 20 kB every 100 ms (`app`, and `tsoapp` in Linux cooked captures of version 1).
+//! Two hosts with Linux 6.18 and 15 ms each way between them. `bulk` is a download with CUBIC over
+//! 10 Mbit/s with a queue of 60 kB, `six` one over IPv6, `tso` one over 20 Mbit/s between hosts
+//! whose devices segment and merge packets, `window` one to a receive buffer of 20 kB without a
+//! limit on the path. `app` sends 20 kB every 100 ms, also in Linux cooked captures of version 1
+//! (`tsoapp`).
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -41,7 +43,8 @@ fn share(row: &Value, limit: &str) -> f64 {
     seconds(&row["limited_by"], limit)
 }
 
-/// Packets by capinfos, payload of the server and its repeats (retransmissions and out of order) by tshark 4.0.
+/// Packets by capinfos; payload of the server and its retransmissions (including out of order) by
+/// tshark 4.0.
 #[test]
 fn captures_with_a_snap_length_are_read_to_their_end() {
     for (name, packets, payload, repeats) in [
@@ -85,12 +88,13 @@ fn where_a_capture_stands_is_found_and_said() {
         assert!(here.as_str().unwrap().contains(next_to), "{name}: {next_to}");
         let text = analyse(&[file(name).to_str().unwrap()], Stdio::null()).stdout;
         let text = String::from_utf8(text).unwrap();
-        assert!(text.contains(&format!("The capture stands at {next_to} or next to it")), "{text}");
+        assert!(text.contains(&format!("The capture is at {next_to} or next to it")), "{text}");
     }
 }
 
-/// What held the sender is what its own end shows, wherever the capture stands. At the receiver a recovery begins with the first repair that
-/// arrives, so that it belongs to the congestion window here.
+/// The limits of the sender are those that a capture at its own end shows, at every position of the
+/// capture. At the receiver a recovery begins with the first repair that arrives, so that its start
+/// counts as the congestion window.
 #[test]
 fn limits_are_those_of_the_sender_at_every_vantage() {
     const CONGESTION: [&str; 2] = ["congestion_window", "loss_recovery"];
@@ -119,7 +123,8 @@ fn limits_are_those_of_the_sender_at_every_vantage() {
     assert!(share(down(&document), "application") < 0.05);
 }
 
-/// A bridge shows each packet as it comes and as it goes. tshark takes 425 of these for repeats.
+/// A bridge shows each packet as received and as sent. tshark takes 425 of these for
+/// retransmissions.
 #[test]
 fn packets_of_several_interfaces_count_once() {
     let document = of("app-between-any.pcap.zst");
@@ -146,7 +151,8 @@ fn a_capture_that_breaks_off_is_said_first_and_the_exit_code_is_1() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("broken-captures");
     std::fs::create_dir_all(&folder).unwrap();
     let whole = std::fs::read(file("tsoapp-sender.pcap")).unwrap();
-    // The 101st record's length becomes one that none has. Records have 16 bytes of header, the third field is the length.
+    // The 101st record gets an impossible length. Records have 16 bytes of header, the third field
+    // is the length.
     let mut damaged = whole.clone();
     let mut at = 24;
     for _ in 0..100 {

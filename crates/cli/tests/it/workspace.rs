@@ -1,4 +1,5 @@
-//! The order of the crates, what the lower ones may depend on, and words that belong in no public repository.
+//! The order of the crates, the permitted dependencies of the lower ones, and words that must not
+//! occur in a public repository.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// The crates from the ground up: each may use only those before it.
+/// The crates in their order: each may depend only on crates before it.
 const LAYERS: [&str; 18] = [
     "text",
     "units",
@@ -28,19 +29,21 @@ const LAYERS: [&str; 18] = [
     "cli",
 ];
 
-/// What measures and what fuzzes the crates above: they may use all but the command.
+/// Benchmarks and fuzzing: they may depend on all crates but the command.
 const BESIDE: [&str; 2] = ["bench", "fuzz"];
 
-/// Crates that compute and never touch the machine.
+/// Crates without access to the machine.
 const CORE: [&str; 12] =
     ["text", "units", "linklayer", "packet", "queueing", "atm", "tcp", "theory", "analysis", "model", "sim", "kernel"];
 
-/// What those may use from outside: arithmetic, hashes with a given key, randomness from a seed, derive macros, the layout of text. Nothing here
-/// opens a file, a socket or a thread, or reads a clock.
+/// Their permitted external crates: arithmetic, hashes with a given key, randomness from a seed,
+/// derive macros, the layout of text. None of them opens a file, a socket or a thread, or reads a
+/// clock.
 const CORE_MAY_USE: [&str; 9] =
     ["comfy-table", "hashbrown", "hdrhistogram", "libm", "rand_core", "rand_pcg", "siphasher", "statrs", "thiserror"];
 
-/// Pairs that the order allows and the architecture does not: neither clock knows of the other.
+/// Pairs that the order allows and the architecture does not: the clocks do not depend on each
+/// other.
 const APART: [(&str, &str); 1] = [("live", "sim")];
 
 #[derive(Debug)]
@@ -53,7 +56,7 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace is two folders up")
 }
 
-/// Every crate of the workspace by the name of its folder, with what it depends on.
+/// Every crate of the workspace by the name of its folder, with its dependencies.
 fn crates() -> BTreeMap<String, Vec<Dependency>> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
@@ -125,7 +128,7 @@ fn core_crates_use_nothing_that_touches_the_machine() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The lints hold the design only where they are switched on.
+/// The lints enforce the design only where they are enabled.
 #[test]
 fn every_crate_takes_the_lints_of_the_workspace() {
     let manifest = |path: PathBuf| -> toml::Table {
@@ -142,7 +145,7 @@ fn every_crate_takes_the_lints_of_the_workspace() {
         let own = manifest(home.join("Cargo.toml"));
         let inherited = own["lints"].get("workspace").and_then(toml::Value::as_bool) == Some(true);
         if folder == "live" && !inherited {
-            // System calls need unsafe code; everything else is as everywhere.
+            // System calls need unsafe code; all other lints are those of the workspace.
             let workspace = workspace["workspace"].as_table().unwrap();
             for tool in ["rust", "clippy"] {
                 assert_eq!(lints_of(&own, tool), lints_of(workspace, tool), "live differs in more than unsafe_code");
@@ -155,7 +158,7 @@ fn every_crate_takes_the_lints_of_the_workspace() {
     }
 }
 
-/// What measures the machine lives in crates/bench: an example of a core crate reads no clock either.
+/// Benchmarks of the machine are in crates/bench: examples of core crates read no clock either.
 #[test]
 fn core_crates_nowhere_switch_off_what_forbids_clocks_and_threads() {
     let in_core = |path: &str| CORE.iter().any(|folder| path.starts_with(&format!("crates/{folder}/")));
@@ -194,10 +197,10 @@ pub(crate) fn text_files() -> Vec<(String, String)> {
         .collect()
 }
 
-/// Paths and names of one machine are of no use to anybody else.
+/// Paths and names of one machine are of no use to others.
 #[test]
 fn no_file_names_a_path_of_one_machine() {
-    // Written in two halves, so that this file does not find itself.
+    // Written in two halves, so that this file does not match.
     let forbidden: Vec<String> = [
         ("/ro", "ot/"),
         ("/wo", "rk/"),
@@ -223,7 +226,7 @@ fn no_file_names_a_path_of_one_machine() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// Scripts start with a line that says what runs them, and can be run.
+/// Scripts begin with a line that names their interpreter, and are executable.
 #[cfg(unix)]
 #[test]
 fn scripts_can_be_run() {

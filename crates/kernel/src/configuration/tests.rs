@@ -1,4 +1,5 @@
-//! Numbers and orders of whole configurations; the scripts of the ready policies are snapshots of the command.
+//! Numbers and order of whole configurations. The scripts of the built-in policies are snapshots of
+//! the command.
 
 use lastmile_linklayer::preset;
 use lastmile_queueing::ack::sad;
@@ -16,7 +17,7 @@ fn kbit(kbit: u64) -> BitRate {
     BitRate::from_kbit_per_s(kbit)
 }
 
-/// Every command, whatever the kernel has: of a choice what is tried, and then both branches.
+/// Every command for any kernel: of a choice the command to try, and then both branches.
 fn commands(steps: &[Step], into: &mut Vec<String>) {
     for step in steps {
         match step {
@@ -32,7 +33,7 @@ fn commands(steps: &[Step], into: &mut Vec<String>) {
     }
 }
 
-/// On 512 kbit/s of bridged Ethernet in ATM cells.
+/// The configuration on 512 kbit/s of bridged Ethernet in ATM cells.
 fn of(queue: &Spec, names: &[&str]) -> (Configuration, Vec<String>) {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     let configuration = Configuration::new(&Request {
@@ -155,7 +156,8 @@ fn the_last_match_becomes_the_first() {
     assert_eq!(lines, [2, 4, 3, 1, 2, 4, 3, 1].map(line));
 }
 
-/// Bytes of a connection are marked by nft, its rate nobody tells, and that rule alone is left out.
+/// nft marks a connection's bytes. A connection's rate has no counterpart, and only that rule is
+/// omitted.
 #[test]
 fn a_rule_that_cannot_be_told_is_left_out_and_said_to_be() {
     let bytes = Match::ConnectionBytes(Bound::Below, ByteCount::new(1000));

@@ -68,7 +68,7 @@ fn only_cells_are_counted_in_cells() {
     assert_eq!(preset::PPPOE_PTM.link.largest_ip_in_cells(CellCount::new(3)), None);
 }
 
-/// The largest packet that stays in n cells: 8 + 40, 8 + 88 and so on for the routed encapsulation.
+/// The largest packet in n cells: 8 + 40, 8 + 88 and so on for the routed encapsulation.
 #[test]
 fn the_inverse_of_the_cells_is_known_for_small_counts() {
     let largest =
@@ -84,7 +84,7 @@ fn the_inverse_of_the_cells_is_known_for_small_counts() {
     assert_eq!(largest(&preset::CONSERVATIVE, 1), None, "the allowance fills a cell by itself");
 }
 
-/// For every preset: the answer fits, and one byte more does not.
+/// For every preset the largest packet fits, and a packet with one byte more does not.
 #[test]
 fn the_largest_packet_fits_and_one_byte_more_does_not() {
     for preset in PRESETS {
@@ -126,7 +126,8 @@ proptest! {
         check_inverse(link, WireBytes::new(budget));
     }
 
-    /// A larger packet never takes fewer bytes, and one more byte at most a cell.
+    /// A larger packet never takes fewer wire bytes, and one more byte of packet adds at most a
+    /// cell.
     #[test]
     fn wire_bytes_grow_with_the_packet(link in any_link(), ip in 1..100_000_u64) {
         let (smaller, larger) = (link.on_wire(ByteCount::new(ip)), link.on_wire(ByteCount::new(ip + 1)));

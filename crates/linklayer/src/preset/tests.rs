@@ -2,7 +2,8 @@ use lastmile_units::{ByteCount, CellCount, WireBytes};
 
 use super::*;
 
-/// How CAKE counts (`tc-cake(8)`, OVERHEAD COMPENSATION): overhead, then `mpu`, then cells or blocks, in 32 bits.
+/// CAKE's arithmetic (`tc-cake(8)`, OVERHEAD COMPENSATION): overhead, then `mpu`, then cells or
+/// blocks, in 32 bits.
 #[expect(clippy::manual_div_ceil, reason = "as CAKE rounds, apart from the code under test")]
 fn cake(ip: u32, overhead: u32, mpu: u32, mode: &str) -> u32 {
     let mut len = ip + overhead;
@@ -16,7 +17,7 @@ fn cake(ip: u32, overhead: u32, mpu: u32, mode: &str) -> u32 {
     }
 }
 
-/// The keywords of `tc-cake(8)` with the parameters that it calls them equivalent to.
+/// The keywords of `tc-cake(8)` with the parameters that the page gives as equivalent.
 const CAKE: &[(&str, u32, u32, &str)] = &[
     ("raw", 0, 0, "noatm"),
     ("conservative", 48, 0, "atm"),
@@ -45,7 +46,7 @@ fn every_cake_keyword_gives_cakes_number_for_every_size() {
     }
 }
 
-/// Presets beyond CAKE's keywords are CAKE's formula with parameters of their own.
+/// Presets without a keyword in CAKE follow CAKE's formula with their own parameters.
 #[test]
 fn every_other_preset_gives_cakes_number_for_its_parameters() {
     for preset in PRESETS {
@@ -67,7 +68,8 @@ fn every_other_preset_gives_cakes_number_for_its_parameters() {
     }
 }
 
-/// netem's `rate R OVERHEAD CELLSIZE CELLOVERHEAD` (`tc-netem(8)`): whole cells, a started one counted in full.
+/// netem's `rate R OVERHEAD CELLSIZE CELLOVERHEAD` (`tc-netem(8)`): whole cells, the last counted
+/// in full.
 #[test]
 fn netems_cells_agree_with_every_atm_preset() {
     for preset in PRESETS.iter().filter(|preset| preset.link.framing() == Framing::Atm) {
@@ -83,7 +85,8 @@ fn netems_cells_agree_with_every_atm_preset() {
     }
 }
 
-/// CAKE leaves `ethernet`'s minimum of 84 when `ether-vlan` adds a tag; a tagged minimum frame is 88.
+/// CAKE keeps `ethernet`'s minimum of 84 when `ether-vlan` adds a tag; a tagged minimum frame is
+/// 88.
 #[test]
 fn a_tagged_minimum_frame_is_the_only_difference_to_cakes_ether_vlan() {
     for ip in 1..=65_535_u32 {
@@ -101,7 +104,7 @@ fn every_overhead_is_the_sum_of_its_headers() {
     }
 }
 
-/// The overheads by themselves, so that no header can go missing unseen.
+/// The overheads as literal numbers, so that a missing header shows.
 #[test]
 fn overheads_minimum_frames_and_framings_are_these() {
     use Framing::{Atm, None, Ptm};
@@ -135,7 +138,8 @@ fn overheads_minimum_frames_and_framings_are_these() {
     assert_eq!(found, expected);
 }
 
-/// Brouer 2005, table 5.3: overhead with the AAL5 trailer, PDU and cells of a 40-byte ACK; 1500 bytes recomputed.
+/// Brouer 2005, table 5.3: overhead with the AAL5 trailer, PDU and cells of a 40-byte ACK; 1500
+/// bytes recomputed.
 #[test]
 fn brouers_twelve_encapsulations_have_his_overheads_and_cells() {
     let table = [
@@ -155,7 +159,8 @@ fn brouers_twelve_encapsulations_have_his_overheads_and_cells() {
     for (name, overhead, pdu, ack_cells, full_cells) in table {
         let link = Preset::by_name(name).expect(name).link;
         assert_eq!(link.overhead(), overhead, "{name}");
-        // His table leaves out the padding to the Ethernet minimum (section 5.1.4), which no cell count depends on here.
+        // The table omits the padding to the Ethernet minimum (section 5.1.4), which changes no
+        // cell count here.
         assert_eq!(40 + overhead, pdu, "{name}");
         assert_eq!(link.cells(ByteCount::new(40)), Some(CellCount::new(ack_cells)), "{name}");
         assert_eq!(link.on_wire(ByteCount::new(40)), WireBytes::new(ack_cells * 53), "{name}");
@@ -163,7 +168,8 @@ fn brouers_twelve_encapsulations_have_his_overheads_and_cells() {
     }
 }
 
-/// Brouer 2005, section 5.1.4: behind LLC/SNAP a padded ACK is 82 bytes, 42 of them overhead; 74 with VC multiplexing.
+/// Brouer 2005, section 5.1.4: behind LLC/SNAP a padded ACK is 82 bytes, 42 of them overhead; 74
+/// with VC multiplexing.
 #[test]
 fn a_bridged_ack_with_fcs_is_padded_to_a_64_byte_frame() {
     let ack = ByteCount::new(40);

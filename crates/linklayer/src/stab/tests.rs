@@ -25,7 +25,7 @@ fn the_table_is_exact_to_2048_bytes_and_wrong_for_61455_sizes_above() {
     }
 }
 
-/// mtu 65535 makes slots of 128 bytes and halves of bytes: one byte is charged as 158.
+/// mtu 65535 makes slots of 128 bytes in units of 2 bytes: one byte is charged as 158.
 #[test]
 fn a_table_for_super_packets_is_wrong_for_small_ones() {
     let table = atm(65_535, 512);
@@ -33,8 +33,8 @@ fn a_table_for_super_packets_is_wrong_for_small_ones() {
     assert_eq!((table.cell_log, table.size_log), (7, 1));
 }
 
-/// `tc-stab(8)`: with mtu 1500 and tsize 128 slot 0 stands for 0-16, slot 1 for 17-32, slot 127 for 2033-2048; a
-/// 100-byte packet takes three cells.
+/// `tc-stab(8)`: with mtu 1500 and tsize 128 slot 0 stands for 0-16, slot 1 for 17-32, slot 127 for
+/// 2033-2048; a 100-byte packet takes three cells.
 #[test]
 fn the_man_pages_example_comes_out() {
     let table = atm(1_500, 128);
@@ -61,7 +61,7 @@ fn an_ethernet_table_rounds_up_to_its_slots() {
     assert_eq!([14, 60, 61, 62, 1_514].map(|n| table.charge(n).as_u64()), [84, 84, 88, 88, 1_540]);
 }
 
-/// `stab` on Ethernet sees 14 bytes that CAKE does not count; nothing lies between the two on ppp devices.
+/// `stab` on Ethernet counts 14 bytes that CAKE does not count; on ppp devices both count alike.
 #[test]
 fn overheads_convert_between_stab_and_cake() {
     assert_eq!(Device::Ethernet.stab_overhead(28), 14);
@@ -72,7 +72,7 @@ fn overheads_convert_between_stab_and_cake() {
     }
 }
 
-/// The point of the conversion: the kernel's table and this crate charge every ordinary packet alike.
+/// The kernel's converted table and this crate charge every ordinary packet alike.
 #[test]
 fn a_converted_table_charges_as_the_link_does_up_to_its_mtu() {
     for preset in PRESETS.iter().filter(|preset| preset.link.framing() == Framing::Atm) {
@@ -96,7 +96,7 @@ fn what_a_table_cannot_hold_is_refused() {
     assert!(StabTable::new(StabSpec { mtu: 0, tsize: 0, ..spec }).is_ok_and(|table| table == atm(2047, 512)));
 }
 
-/// What iproute2 and the kernel compute, in their C integers.
+/// The arithmetic of iproute2 and the kernel, in their C integers.
 fn in_c_integers(spec: StabSpec, length: u32) -> i32 {
     let (mut cell_log, mut size_log) = (0_u32, 0_u32);
     while spec.mtu >> cell_log > spec.tsize - 1 {
@@ -140,7 +140,8 @@ fn in_c_integers(spec: StabSpec, length: u32) -> i32 {
 proptest! {
     #[test]
     fn any_table_agrees_with_c_integers(
-        mtu in 1..70_000_u32, tsize in 1..3_000_u32, mpu in 1..200_u32, overhead in -100..300_i32, is_atm: bool, length in 0..65_536_u32,
+        mtu in 1..70_000_u32, tsize in 1..3_000_u32, mpu in 1..200_u32, overhead in -100..300_i32, is_atm: bool,
+            length in 0..65_536_u32,
     ) {
         let linklayer = if is_atm { StabLinkLayer::Atm } else { StabLinkLayer::Ethernet };
         let spec = StabSpec { mtu, tsize, mpu, overhead, linklayer };

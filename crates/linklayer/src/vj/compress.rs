@@ -1,31 +1,31 @@
-//! The sending end.
+//! The sending end of RFC 1144 header compression.
 
 use super::header::{self, ACK, FIN, PROTOCOL_TCP, PSH, RST, SYN, Shape, Slot, URG, ip, read16, read32, tcp};
 use super::{DEFAULT_SLOTS, FrameKind, MAX_COMPRESSED, MAX_SLOTS, mask};
 
-/// What to send in place of a packet's headers; the data follows as it was.
+/// The replacement for a packet's headers; the data follows unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compressed<'a> {
-    /// The packet as it was: not TCP, or nothing that can be compressed.
+    /// The packet is sent unchanged: it is not TCP, or cannot be compressed.
     Ip,
-    /// These headers, as long as the original ones: the protocol field holds the slot.
+    /// Headers of unchanged length; the protocol field holds the slot.
     UncompressedTcp {
-        /// The slot that the receiver shall keep the headers in.
+        /// The slot in which the receiver stores the headers.
         slot: u8,
         /// IP and TCP header with the slot in the protocol field.
         header: &'a [u8],
     },
-    /// These 3 to 16 bytes.
+    /// A compressed header of 3 to 16 bytes.
     CompressedTcp {
         /// Mask, checksum and differences.
         header: &'a [u8],
-        /// Length of the IP and TCP headers that they stand for.
+        /// Length of the IP and TCP headers that it replaces.
         replaces: usize,
     },
 }
 
 impl Compressed<'_> {
-    /// What the frame must be marked as.
+    /// The kind with which the line must mark the frame.
     #[must_use]
     pub const fn kind(&self) -> FrameKind {
         match self {
@@ -35,7 +35,7 @@ impl Compressed<'_> {
         }
     }
 
-    /// Bytes that the packet is shorter by: 24 to 117 when compressed, else 0.
+    /// Bytes saved: 24 to 117 for a compressed header, else 0.
     #[must_use]
     pub const fn saved(&self) -> usize {
         match self {
@@ -45,13 +45,13 @@ impl Compressed<'_> {
     }
 }
 
-/// The sending end of a line: the last header of each connection that it sent.
+/// The sending end of a line. Stores the last header sent of each connection.
 #[derive(Clone, Debug)]
 pub struct Compressor {
     slots: Box<[Slot]>,
-    /// Slot numbers, the one used last first.
+    /// Slot numbers, the most recently used first.
     recent: Box<[u8]>,
-    /// The slot of the packet before, when the receiver knows it.
+    /// The slot of the preceding packet, if the receiver knows it.
     last_sent: Option<u8>,
     /// False: every compressed packet names its connection (RFC 1332, Comp-Slot-Id 0).
     may_omit_slot: bool,
@@ -59,14 +59,15 @@ pub struct Compressor {
 }
 
 impl Default for Compressor {
-    /// 16 slots, their number left out when it is the one before.
+    /// 16 slots; a packet names its slot only if it differs from the preceding packet's.
     fn default() -> Self {
         Self::new(DEFAULT_SLOTS).expect("within bounds")
     }
 }
 
 impl Compressor {
-    /// With `slots` slots, 1 to [`MAX_SLOTS`]; `None` otherwise. The receiver needs as many.
+    /// A compressor with `slots` slots, 1 to [`MAX_SLOTS`]; `None` otherwise. The receiver needs at
+    /// least this number.
     #[must_use]
     pub fn new(slots: u16) -> Option<Self> {
         if slots == 0 || slots > MAX_SLOTS {
@@ -74,7 +75,7 @@ impl Compressor {
         }
         Some(Self {
             slots: vec![Slot::EMPTY; usize::from(slots)].into(),
-            // The RFC fills its slots from the last to the first; which number a connection gets matters to nobody.
+            // The RFC assigns its slots from the last to the first. The order has no effect.
             recent: (0..slots).rev().map(|slot| u8::try_from(slot).expect("at most 256 slots")).collect(),
             last_sent: None,
             may_omit_slot: true,
@@ -82,16 +83,18 @@ impl Compressor {
         })
     }
 
-    /// Names the connection in every packet: one byte more, and a loss hurts only the connection it hits.
+    /// A copy that names the connection in every packet: one byte more, and a loss affects only its
+    /// own connection.
     #[must_use]
     pub fn naming_every_slot(self) -> Self {
         Self { may_omit_slot: false, ..self }
     }
 
-    /// What to send for a packet of `total_len` bytes that begins with `header`.
+    /// The headers to send for a packet of `total_len` bytes that begins with `header`.
     ///
-    /// `header` must hold at least the IP and TCP headers with their options; more is ignored. A packet whose own length
-    /// field says something else than `total_len`, or that is not whole IPv4 and TCP, goes as [`Compressed::Ip`].
+    /// `header` must hold at least the IP and TCP headers with their options; further bytes are
+    /// ignored. A packet whose own length field differs from `total_len`, or that is not whole IPv4
+    /// and TCP, becomes [`Compressed::Ip`].
     pub fn compress(&mut self, header: &[u8], total_len: u16) -> Compressed<'_> {
         let Some(shape) = compressible(header, total_len) else { return Compressed::Ip };
         let header = &header[..shape.data];
@@ -108,7 +111,8 @@ impl Compressor {
         }
     }
 
-    /// The connection's slot, now the one used last, and whether it was the connection's before.
+    /// Moves the connection's slot to the front. Returns the slot, and whether it already held this
+    /// connection.
     fn touch(&mut self, header: &[u8], shape: Shape) -> (u8, bool) {
         let same = |&slot: &u8| {
             self.slots[usize::from(slot)]
@@ -116,7 +120,7 @@ impl Compressor {
                 .is_some_and(|(known, known_shape)| connection(known, known_shape) == connection(header, shape))
         };
         let found = self.recent.iter().position(same);
-        // Not there: the slot unused for longest is taken.
+        // No slot holds the connection: it takes the least recently used one.
         let at = found.unwrap_or(self.recent.len() - 1);
         self.recent[..=at].rotate_right(1);
         (self.recent[0], found.is_some())
@@ -129,7 +133,8 @@ fn connection(header: &[u8], shape: Shape) -> (&[u8], &[u8]) {
     (&header[ip::ADDRESSES..ip::OPTIONS], &header[ports..ports + 4])
 }
 
-/// A whole, unfragmented packet of an open connection: only ACK, PSH and URG may be set of RFC 793's flags.
+/// The shape of a whole, unfragmented packet of an open connection. Of RFC 793's flags only ACK,
+/// PSH and URG may be set.
 fn compressible(header: &[u8], total_len: u16) -> Option<Shape> {
     let shape = Shape::of(header)?;
     let more_or_offset = read16(header, ip::FRAGMENT) & 0x3fff;
@@ -141,7 +146,8 @@ fn compressible(header: &[u8], total_len: u16) -> Option<Shape> {
     plain.then_some(shape)
 }
 
-/// Whether all that no difference is sent for is as it was: RFC 1144 section 3.2.2, and the TCP bits defined since.
+/// Whether the fields without an encoding are unchanged: RFC 1144 section 3.2.2, and the TCP bits
+/// defined since.
 fn constant_fields_match(previous: &[u8], header: &[u8], shape: Shape) -> bool {
     let same = |from: usize, to: usize| previous[from..to] == header[from..to];
     let tcp = shape.tcp;
@@ -154,7 +160,8 @@ fn constant_fields_match(previous: &[u8], header: &[u8], shape: Shape) -> bool {
         && same(tcp + tcp::OPTIONS, shape.data)
 }
 
-/// Writes the compressed header into `out` and returns its length; `None` when the packet must go uncompressed.
+/// Writes the compressed header into `out` and returns its length; `None` if the packet must be
+/// sent uncompressed.
 fn differences(
     previous: &[u8],
     header: &[u8],
@@ -177,7 +184,7 @@ fn differences(
         mask |= mask::URGENT;
         numbers.push(read16(header, at + tcp::URGENT));
     } else if grown16(at + tcp::URGENT) != 0 {
-        // A pointer that changes without the flag: nothing sensible, but RFC 793 allows it.
+        // The urgent pointer changes without the flag: of no use, but RFC 793 allows it.
         return None;
     }
     let window = grown16(at + tcp::WINDOW);
@@ -185,7 +192,7 @@ fn differences(
         mask |= mask::WINDOW;
         numbers.push(window);
     }
-    // Past 65 535 or backwards, which is past 65 535 too.
+    // Growth above 65 535 fails; a decrease wraps to more than 65 535 and fails too.
     let ack = u16::try_from(grown32(at + tcp::ACK)).ok()?;
     if ack != 0 {
         mask |= mask::ACK;
@@ -200,8 +207,8 @@ fn differences(
     let last_data = header::data_length(previous, shape);
     let by_last_data = u32::from(sequence) == last_data && previous[at + tcp::FLAGS] & URG == 0;
     match mask {
-        // Data right after an ACK is new; else this is probably a retransmission, a duplicate ACK or a window probe,
-        // whose receiver may have missed the original.
+        // Data right after an ACK is new. Otherwise the packet is probably a retransmission, a
+        // duplicate ACK or a window probe, and the receiver may have missed the original.
         0 if last_data > 0 || header::data_length(header, shape) == 0 => return None,
         mask::ECHO | mask::DATA => return None,
         mask::SEQUENCE_AND_ACK if by_last_data && ack == sequence => {
@@ -231,7 +238,7 @@ fn differences(
     Some(length)
 }
 
-/// The compressed header as it grows; its mask is written last.
+/// The compressed header under construction; its mask is written last.
 struct Numbers<'a> {
     out: &'a mut [u8; MAX_COMPRESSED],
     length: usize,
@@ -247,7 +254,7 @@ impl<'a> Numbers<'a> {
         numbers
     }
 
-    /// One byte for 1 to 255; a zero byte and two for 0 and 256 to 65 535.
+    /// Appends one byte for 1 to 255, and a zero byte and two more for 0 and 256 to 65 535.
     fn push(&mut self, number: u16) {
         match number.to_be_bytes() {
             [0, low] if low != 0 => self.append(&[low]),

@@ -1,34 +1,35 @@
-//! The receiving end.
+//! The receiving end of RFC 1144 header compression.
 
 use core::fmt;
 
 use super::header::{self, PROTOCOL_TCP, PSH, Shape, Slot, URG, ip, read16, read32, tcp, write16, write32};
 use super::{DEFAULT_SLOTS, MAX_SLOTS, mask};
 
-/// Headers made whole again.
+/// Restored headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Restored<'a> {
-    /// IP and TCP header; lengths and IP checksum are right, the TCP checksum is the sender's.
+    /// IP and TCP header. Lengths and IP checksum are right, the TCP checksum is the sender's.
     pub header: &'a [u8],
-    /// Bytes of the frame that were compressed header; the data begins behind them.
+    /// Length of the compressed header in the frame; the data follows it.
     pub consumed: usize,
 }
 
-/// Why a frame cannot be used. After any of these but [`Toss::AfterError`] only a frame that names its connection helps.
+/// Why a frame is tossed. After every reason but [`Toss::AfterError`] only a frame that names its
+/// connection is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Toss {
-    /// The line lost something, and this frame counts on the slot of the one before.
+    /// The line lost a frame, and this frame relies on the slot of the preceding one.
     AfterError,
-    /// No slot of that number here.
+    /// A slot number above the number of slots.
     NoSuchSlot(u8),
-    /// Nothing was ever received for this slot, or for any.
+    /// A slot without a header, or no current slot.
     EmptySlot,
     /// The frame ends within its header.
     Truncated,
     /// An uncompressed frame without whole IPv4 and TCP headers.
     Malformed,
-    /// More than 65 535 bytes with the headers restored.
+    /// More than 65 535 bytes with restored headers.
     TooLong,
 }
 
@@ -54,12 +55,12 @@ pub struct Decompressor {
     current: Current,
 }
 
-/// Which slot a frame without a connection number belongs to.
+/// The slot of a frame that has no connection number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Current {
-    /// That of the frame before.
+    /// The slot of the preceding frame.
     Slot(u8),
-    /// Nobody knows: RFC 1144's toss flag is set.
+    /// Unknown: RFC 1144's toss flag is set.
     Unknown,
 }
 
@@ -71,7 +72,7 @@ impl Default for Decompressor {
 }
 
 impl Decompressor {
-    /// With `slots` slots, 1 to [`MAX_SLOTS`]; `None` otherwise.
+    /// A decompressor with `slots` slots, 1 to [`MAX_SLOTS`]; `None` otherwise.
     #[must_use]
     pub fn new(slots: u16) -> Option<Self> {
         (1..=MAX_SLOTS)
@@ -79,12 +80,14 @@ impl Decompressor {
             .then(|| Self { slots: vec![Slot::EMPTY; usize::from(slots)].into(), current: Current::Unknown })
     }
 
-    /// The line lost or damaged a frame: until one names its connection, frames are tossed (RFC 1144 section 4.1).
+    /// Records that the line lost or damaged a frame. Frames are tossed until one names its
+    /// connection (RFC 1144 section 4.1).
     pub fn line_error(&mut self) {
         self.current = Current::Unknown;
     }
 
-    /// The headers of a frame of kind `UncompressedTcp`, which begins with `header`; also what later frames build on.
+    /// Stores and returns the headers of a frame of kind `UncompressedTcp` that begins with
+    /// `header`.
     ///
     /// # Errors
     /// A frame that is not whole, or a slot that does not exist.
@@ -97,12 +100,14 @@ impl Decompressor {
         Ok(slot.remember(header, shape, PROTOCOL_TCP))
     }
 
-    /// The headers of a frame of kind `CompressedTcp` of `frame_len` bytes, which begins with `frame`.
+    /// The headers of a frame of kind `CompressedTcp` of `frame_len` bytes that begins with
+    /// `frame`.
     ///
-    /// `frame` must hold at least the compressed header; whether data follows in it does not matter.
+    /// `frame` must hold at least the compressed header; the data behind it may be absent.
     ///
     /// # Errors
-    /// A frame that belongs to no known connection, or that is not whole. The state of its slot is unchanged then.
+    /// A frame that belongs to no known connection, or that is not whole. The state of its slot is
+    /// then unchanged.
     pub fn compressed(&mut self, frame: &[u8], frame_len: u16) -> Result<Restored<'_>, Toss> {
         let mut reader = Reader { frame, at: 0 };
         let truncated = |current: &mut Current| {
@@ -115,7 +120,7 @@ impl Decompressor {
             self.current = Current::Slot(number);
         }
         let Current::Slot(number) = self.current else { return Err(Toss::AfterError) };
-        // Whatever goes wrong below leaves this end unsure, until a frame goes right.
+        // Any error below leaves the current slot unknown until a frame succeeds.
         self.current = Current::Unknown;
         let slot = self.slots.get_mut(usize::from(number)).ok_or(Toss::NoSuchSlot(number))?;
         let (header, shape) = slot.header_mut().ok_or(Toss::EmptySlot)?;
@@ -129,7 +134,7 @@ impl Decompressor {
     }
 }
 
-/// The fields that a compressed header gives new values to.
+/// The new values in a compressed header.
 struct Change {
     checksum: u16,
     flags: u8,
@@ -141,7 +146,7 @@ struct Change {
 }
 
 impl Change {
-    /// `None` when the frame ends too early.
+    /// Reads the new values; `None` if the frame ends too early.
     fn read(reader: &mut Reader<'_>, mask: u8, header: &[u8], shape: Shape) -> Option<Self> {
         let at = shape.tcp;
         let checksum = reader.pair()?;
@@ -199,7 +204,7 @@ impl Change {
     }
 }
 
-/// Takes bytes off the front of a frame.
+/// Reads bytes from the front of a frame.
 struct Reader<'a> {
     frame: &'a [u8],
     at: usize,
@@ -216,7 +221,7 @@ impl Reader<'_> {
         Some(u16::from_be_bytes([self.byte()?, self.byte()?]))
     }
 
-    /// One byte, or two after a zero.
+    /// One byte, or two after a zero byte.
     fn number(&mut self) -> Option<u16> {
         match self.byte()? {
             0 => self.pair(),

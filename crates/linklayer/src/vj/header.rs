@@ -1,8 +1,8 @@
-//! IPv4 and TCP headers as bytes: just the fields that change, by their place.
+//! IPv4 and TCP headers as bytes: offsets of the fields that compression uses.
 
 use super::MAX_HEADER;
 
-/// TCP, in the IP header's protocol field.
+/// The protocol number of TCP in the IP header.
 pub(super) const PROTOCOL_TCP: u8 = 6;
 
 pub(super) const FIN: u8 = 0x01;
@@ -12,7 +12,7 @@ pub(super) const PSH: u8 = 0x08;
 pub(super) const ACK: u8 = 0x10;
 pub(super) const URG: u8 = 0x20;
 
-/// Where things are in an IPv4 header.
+/// Offsets in an IPv4 header.
 pub(super) mod ip {
     pub(in crate::vj) const VERSION_AND_LENGTH: usize = 0;
     pub(in crate::vj) const TOTAL_LENGTH: usize = 2;
@@ -24,7 +24,7 @@ pub(super) mod ip {
     pub(in crate::vj) const OPTIONS: usize = 20;
 }
 
-/// Where things are in a TCP header.
+/// Offsets in a TCP header.
 pub(super) mod tcp {
     pub(in crate::vj) const PORTS: usize = 0;
     pub(in crate::vj) const SEQUENCE: usize = 4;
@@ -53,17 +53,18 @@ pub(super) fn write32(bytes: &mut [u8], at: usize, value: u32) {
     bytes[at..at + 4].copy_from_slice(&value.to_be_bytes());
 }
 
-/// How long the two headers are: proof that the bytes hold both, whole.
+/// The lengths of the two headers. A value proves that the bytes hold both headers whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
-    /// Where TCP begins.
+    /// Offset of the TCP header.
     pub(super) tcp: usize,
-    /// Where the data begins.
+    /// Offset of the data.
     pub(super) data: usize,
 }
 
 impl Shape {
-    /// Of IPv4 and TCP headers at the front of `bytes`, whatever the protocol field says; `None` if they are not both whole.
+    /// The shape of the IPv4 and TCP headers at the front of `bytes`, whatever the protocol field
+    /// says; `None` unless both are whole.
     pub(super) fn of(bytes: &[u8]) -> Option<Self> {
         let &first = bytes.get(ip::VERSION_AND_LENGTH)?;
         let tcp = usize::from(first & 0x0f) * 4;
@@ -77,18 +78,18 @@ impl Shape {
     }
 }
 
-/// The last header of a connection, as one end of the line remembers it.
+/// The last header of a connection, as one end of the line stores it.
 #[derive(Clone, Debug)]
 pub(super) struct Slot {
     bytes: [u8; MAX_HEADER],
-    /// `None`: the slot was never used.
+    /// `None` for a slot never used.
     shape: Option<Shape>,
 }
 
 impl Slot {
     pub(super) const EMPTY: Self = Self { bytes: [0; MAX_HEADER], shape: None };
 
-    /// The header and its shape; `None` before the first [`Slot::remember`].
+    /// The header and its shape; `None` in a slot without a header.
     pub(super) fn header(&self) -> Option<(&[u8], Shape)> {
         self.shape.map(|shape| (&self.bytes[..shape.data], shape))
     }
@@ -97,7 +98,8 @@ impl Slot {
         self.shape.map(|shape| (&mut self.bytes[..shape.data], shape))
     }
 
-    /// Keeps a copy of `header`, which must be as long as `shape` says, with `protocol` in the protocol field.
+    /// Stores a copy of `header`, whose length must be that of `shape`, with `protocol` in the
+    /// protocol field.
     pub(super) fn remember(&mut self, header: &[u8], shape: Shape, protocol: u8) -> &[u8] {
         self.shape = Some(shape);
         let kept = &mut self.bytes[..shape.data];
@@ -107,7 +109,7 @@ impl Slot {
     }
 }
 
-/// Bytes of data behind the headers, as the total length has it.
+/// Bytes of data behind the headers, from the total length field.
 pub(super) fn data_length(header: &[u8], shape: Shape) -> u32 {
     u32::from(read16(header, ip::TOTAL_LENGTH)) - u32::try_from(shape.data).expect("at most 120")
 }

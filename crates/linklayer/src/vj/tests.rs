@@ -7,7 +7,7 @@ use super::*;
 const ECE: u8 = 0x40;
 const CWR: u8 = 0x80;
 
-/// A TCP/IP packet as its fields; its bytes have right checksums.
+/// The fields of a TCP/IP packet. `bytes` computes correct checksums.
 #[derive(Clone, Debug)]
 struct Packet {
     tos: u8,
@@ -53,7 +53,7 @@ impl Packet {
         Self { data, ..Self::ack(port) }
     }
 
-    /// IP ID one higher, as the next packet of a host that talks to nobody else.
+    /// The following packet, with the IP ID one higher: the host sends to nobody else.
     fn next(&self) -> Self {
         Self { id: self.id.wrapping_add(1), ..self.clone() }
     }
@@ -63,7 +63,7 @@ impl Packet {
         Self { sequence: self.sequence.wrapping_add(u32::try_from(self.data).unwrap()), ..self.next() }
     }
 
-    /// The next ACK, of `bytes` more.
+    /// The next ACK, which acknowledges `bytes` more.
     fn next_ack(&self, bytes: u32) -> Self {
         Self { ack: self.ack.wrapping_add(bytes), ..self.next() }
     }
@@ -99,13 +99,14 @@ impl Packet {
         bytes
     }
 
-    /// Bytes that tell their place in the stream, so that a segment put elsewhere is another segment.
+    /// Payload bytes that depend on their sequence number, so that a misplaced segment differs.
     fn payload(&self) -> Vec<u8> {
         (0..self.data).map(|i| (self.sequence as usize + i).wrapping_mul(31) as u8).collect()
     }
 }
 
-/// One's complement sum over pseudo header, TCP header and payload (RFC 793): 0xffff when the checksum is right.
+/// One's complement sum over pseudo header, TCP header and payload (RFC 793): 0xffff when the
+/// checksum is right.
 fn tcp_sum(header: &[u8], payload: &[u8]) -> u16 {
     let tcp = usize::from(header[0] & 15) * 4;
     let length = header.len() - tcp + payload.len();
@@ -119,7 +120,7 @@ fn tcp_sum(header: &[u8], payload: &[u8]) -> u16 {
     (0..4).fold(sum, |sum, _| (sum & 0xffff) + (sum >> 16)) as u16
 }
 
-/// What crosses the line for one packet.
+/// The frame for one packet.
 #[derive(Clone, Debug)]
 struct Frame {
     kind: FrameKind,
@@ -150,7 +151,7 @@ fn send(compressor: &mut Compressor, packet: &Packet) -> Frame {
     Frame { kind, header: sent, payload: packet.payload() }
 }
 
-/// The header that comes out at the far end, and whether its TCP would take the packet.
+/// The header restored at the far end, if its checksum lets TCP accept the packet.
 fn receive(decompressor: &mut Decompressor, frame: &Frame) -> Result<Vec<u8>, Toss> {
     let whole: Vec<u8> = frame.header.iter().chain(&frame.payload).copied().collect();
     match frame.kind {
@@ -168,7 +169,7 @@ fn taken_by_tcp(header: &[u8], frame: &Frame) -> bool {
     tcp_sum(header, &frame.payload) == 0xffff
 }
 
-/// Both ends with `packet` already sent and received.
+/// Both ends after `packet` was sent and received.
 fn ends_after(packet: &Packet) -> (Compressor, Decompressor) {
     let (mut compressor, mut decompressor) = (Compressor::default(), Decompressor::default());
     let frame = send(&mut compressor, packet);
@@ -177,7 +178,7 @@ fn ends_after(packet: &Packet) -> (Compressor, Decompressor) {
     (compressor, decompressor)
 }
 
-/// The bytes that `next` becomes on the wire after `first`, having come out right at the other end.
+/// The bytes on the wire of `next` after `first`, checked to be restored correctly.
 fn compressed_after(first: &Packet, next: &Packet) -> Vec<u8> {
     let (mut compressor, mut decompressor) = ends_after(first);
     let frame = send(&mut compressor, next);
@@ -281,7 +282,7 @@ fn taking_turns_costs_a_connection_number() {
     assert_eq!(lengths, [5, 5, 4], "the third is of the same connection as the second");
 }
 
-/// RFC 1332: with Comp-Slot-Id 0 the number is in every packet.
+/// RFC 1332: with Comp-Slot-Id 0 every packet has the slot number.
 #[test]
 fn the_connection_number_may_be_sent_always() {
     let first = Packet::ack(5000);
@@ -355,7 +356,7 @@ fn changes_that_have_no_number_go_uncompressed() {
     }
 }
 
-/// S W U changed, or S A W U: their masks mean something else.
+/// S W U changed, or S A W U: these masks encode the special cases.
 #[test]
 fn changes_that_look_like_a_special_case_go_uncompressed() {
     let first = Packet::data(5000, 100);
@@ -373,7 +374,8 @@ fn after_urgent_data_the_long_form_is_used() {
     assert_eq!(compressed_after(&first, &next), [0x08, high, low, 100]);
 }
 
-/// RFC 7323 timestamps of a 1 ms clock, an ACK every 6 ms: not one header of a download's ACKs is compressed.
+/// RFC 7323 timestamps of a 1 ms clock, an ACK every 6 ms: no header of a download's ACKs is
+/// compressed.
 #[test]
 fn changing_timestamps_leave_nothing_to_save() {
     let stamped = |packet: Packet, ms: u32| {
@@ -391,7 +393,7 @@ fn changing_timestamps_leave_nothing_to_save() {
         })
     };
     assert_eq!(bytes(1), 100 * 52);
-    // A clock of 100 ms stands still over 16 or 17 ACKs: it ticks for 6 of these 100.
+    // A clock of 100 ms is constant over 16 or 17 ACKs: it ticks for 6 of these 100.
     assert_eq!(bytes(100), 6 * 52 + 94 * 6);
 }
 

@@ -17,7 +17,7 @@ fn frame(link: &[u8], packet: &[u8]) -> Vec<u8> {
     [&ADDRESSES, link, packet].concat()
 }
 
-/// What was found: where the packet starts, whether behind PPPoE, and where it ends.
+/// Start of the packet, whether PPPoE precedes it, and its end.
 fn found(bytes: &[u8]) -> (usize, bool, Result<usize, FrameError>) {
     let Located { prefix, end } = locate(bytes);
     (usize::from(prefix.len), prefix.pppoe, end)
@@ -46,7 +46,8 @@ fn the_packet_begins_behind_the_ethertype_and_its_tags() {
     );
 }
 
-/// RFC 2516, section 4 and the example of section 6: version 1, type 1, code 0, session 0x1234, length 30 = 28 + 2.
+/// RFC 2516, section 4 and the example of section 6: version 1, type 1, code 0, session 0x1234,
+/// length 30 = 28 + 2.
 #[test]
 fn the_packet_of_a_pppoe_session_ends_where_pppoe_says() {
     let session = [0x88, 0x64, 0x11, 0x00, 0x12, 0x34, 0x00, 30, 0x00, 0x21];
@@ -68,7 +69,7 @@ fn what_carries_no_ip_says_what_it_carries() {
         (&[0x88, 0x63, 0x11, 0x09], 14, 12, 0x8863),
         (&[0x00, 0x26, 0x42, 0x42, 0x03], 14, 12, 0x0026),
         (&[0x81, 0x00, 0x00, 0x01, 0x08, 0x06], 18, 16, 0x0806),
-        // LCP, in a session: what is behind the Ethernet header counts.
+        // LCP in a session: the length counts from the end of the Ethernet header.
         (&[0x88, 0x64, 0x11, 0x00, 0, 1, 0, 10, 0xC0, 0x21], 14, 20, 0xC021),
     ] {
         let (frame, key) = Frame::ethernet(frame(link, &[1; 40]));
@@ -125,7 +126,7 @@ fn padding_of_a_readable_frame_stays_and_counts_for_nothing() {
     assert_eq!((frame.packet_bytes(), frame.trailer()), (&udp()[..], &[0; 18][..]));
 }
 
-/// Headers of a link, the ones of a PPPoE session with a length still to set.
+/// Headers of a link; those of a PPPoE session lack the length.
 fn link() -> impl Strategy<Value = (Vec<u8>, bool)> {
     let tag = (prop_oneof![Just(VLAN), Just(SERVICE_VLAN)], any::<u16>());
     (any::<[u8; 12]>(), prop::collection::vec(tag, 0..=2), any::<bool>(), any::<u16>()).prop_map(
@@ -145,7 +146,7 @@ fn link() -> impl Strategy<Value = (Vec<u8>, bool)> {
     )
 }
 
-/// What stands behind a packet: the padding of PPP, which the length of PPPoE counts, and the rest.
+/// The bytes behind a packet: the padding of PPP, which the PPPoE length counts, and the rest.
 #[derive(Clone, Default, Debug)]
 struct Behind {
     padding: Vec<u8>,
@@ -157,7 +158,7 @@ fn behind() -> impl Strategy<Value = Behind> {
     (bytes(), bytes()).prop_map(|(padding, trailer)| Behind { padding, trailer })
 }
 
-/// The frame as it must be around this packet.
+/// The expected frame around this packet.
 fn around((link, pppoe): &(Vec<u8>, bool), packet: &[u8], behind: &Behind) -> Vec<u8> {
     let ipv6 = packet[0] >> 4 == 6;
     let mut frame = link.clone();
@@ -195,7 +196,8 @@ proptest! {
         prop_assert_eq!(headers[0], headers[1]);
     }
 
-    /// All that changes a packet does the same in a frame, and the frame then is as if made around the changed packet.
+    /// Every change to a packet in a frame results in the frame that would be built around the
+    /// changed packet.
     #[test]
     fn a_packet_changes_the_same_in_a_frame_as_alone(
         (meta, addresses) in pure_ack(),

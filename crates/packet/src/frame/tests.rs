@@ -17,7 +17,7 @@ fn ack_fields() -> impl Strategy<Value = AckFields> {
     })
 }
 
-/// 10.0.0.1:1000 -> 10.0.0.2:2000, ack 1, window 512, with these TCP options.
+/// A pure ACK from 10.0.0.1:1000 to 10.0.0.2:2000, ack 1, window 512, with these TCP options.
 fn ack_with_options(options: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
     bytes.extend([0x03, 0xE8, 0x07, 0xD0, 0, 0, 0, 7, 0, 0, 0, 1, 0, 0x10, 2, 0, 0, 0, 0, 0]);
@@ -33,7 +33,7 @@ fn ack_with_options(options: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Makes the checksums of a whole TCP packet right.
+/// Sets right checksums in a whole TCP packet.
 fn seal(bytes: &mut [u8]) {
     let parsed = parse(bytes).unwrap();
     let transport = usize::from(parsed.transport_offset);
@@ -49,7 +49,7 @@ fn seal(bytes: &mut [u8]) {
     assert_eq!(checksums_hold(bytes), Ok(true));
 }
 
-/// The metadata of a packet, as a frame has them that has summed no payload.
+/// The metadata that a frame has before the payload's checksum is verified.
 fn read_from_bytes(mut meta: Meta) -> Meta {
     if meta.protocol == Protocol::Tcp && meta.payload_len() > 0 {
         meta.mark.set_unverified();
@@ -57,7 +57,7 @@ fn read_from_bytes(mut meta: Meta) -> Meta {
     meta
 }
 
-/// Here the NOPs stand behind the timestamps instead of before them.
+/// The NOPs follow the timestamps instead of preceding them.
 #[test]
 fn new_options_are_laid_out_anew_and_equal_ones_stay_as_they_are() {
     let unusual = [8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 1, 1];
@@ -110,7 +110,7 @@ fn a_list_is_put_in_and_taken_out_again() {
     assert_eq!(frame.bytes(), plain);
 }
 
-/// A router alert (RFC 2113) stands where the list would.
+/// A router alert (RFC 2113) occupies the list's position.
 #[test]
 fn beside_another_ip_option_there_is_no_list() {
     let plain = ack_with_options(&[]);
@@ -157,7 +157,7 @@ fn bytes_that_cannot_be_read_become_a_frame_that_passes_untouched() {
     }
 }
 
-/// RFC 3168, section 5: ECT(1) and ECT(0) become CE, CE stays, Not-ECT is left alone.
+/// RFC 3168, section 5: ECT(1) and ECT(0) become CE; CE and Not-ECT are unchanged.
 #[test]
 fn only_a_capable_packet_is_marked_and_its_dscp_stays() {
     for (before, after, marked) in [(0xB8, 0xB8, false), (0xB9, 0xBB, true), (0xBA, 0xBB, true), (0xBB, 0xBB, true)] {
@@ -174,7 +174,7 @@ fn only_a_capable_packet_is_marked_and_its_dscp_stays() {
     }
 }
 
-/// A fragment has an IP header, and nothing behind it that may be read.
+/// A fragment has an IP header, and no readable bytes behind it.
 #[test]
 fn what_the_bytes_do_not_have_is_not_set() {
     let mut fragment = ack_with_options(&[]);
@@ -192,7 +192,7 @@ fn what_the_bytes_do_not_have_is_not_set() {
     assert_eq!((unreadable.bytes(), unreadable.meta().traffic_class), (&[0x45, 0, 0][..], 0));
 }
 
-/// In a debug build the broken contract is a panic of its own.
+/// A debug build panics on the broken contract.
 #[cfg(not(debug_assertions))]
 #[test]
 fn a_packet_that_is_no_pure_ack_stays_as_it_is() {
@@ -265,7 +265,8 @@ proptest! {
         prop_assert_eq!((frame.meta().dscp(), frame.meta().ecn() & 1 == 1), (dscp, meta.ecn() != 0));
     }
 
-    /// Bytes that a rewrite has no business with, among them TTL, flow label and urgent pointer, which the writer never sets.
+    /// Bytes that no rewrite touches, among them TTL, flow label and urgent pointer, which the
+    /// writer never sets.
     #[test]
     fn all_other_bytes_stay((meta, addresses) in pure_ack(), newest in ack_fields(), noise in any::<[u8; 4]>()) {
         let mut meta = meta;
@@ -293,7 +294,8 @@ proptest! {
         }
     }
 
-    /// One bit of a segment is another: in the IPv4 header, in the addresses, in TCP header or payload.
+    /// One bit of a segment is inverted: in the IPv4 header, in the addresses, in TCP header or
+    /// payload.
     #[test]
     fn nothing_is_learned_from_a_damaged_segment(
         (meta, addresses) in prop_oneof![packet(), pure_ack()],
@@ -305,7 +307,8 @@ proptest! {
         let mut bytes = Vec::new();
         write_packet(&meta, &addresses, &mut bytes);
         // No checksum covers the start of an IPv6 header, nor its list.
-        let first = match meta.mark.ipv6() { true => 40 + usize::from(meta.options().list_header_bytes(true)), false => 0 };
+        let first = match meta.mark.ipv6() { true => 40 + usize::from(meta.options().list_header_bytes(true)),
+            false => 0 };
         let bit = 8 * first + bit.index(8 * (bytes.len() - first));
         bytes[bit / 8] ^= 1 << (bit % 8);
         let mut frame = frame(&bytes);
@@ -313,7 +316,7 @@ proptest! {
         prop_assert_eq!(frame.clone().into_bytes(), bytes.clone());
         let same_kind = frame.meta().protocol == Protocol::Tcp;
         prop_assert_eq!(frame.meta().is_damaged(), same_kind && frame.meta().payload_len() == 0);
-        // Damage that was there before stays recognisable.
+        // Damage that the packet arrived with stays detectable.
         if same_kind {
             frame.set_window(window);
             frame.set_dscp(dscp);
@@ -322,7 +325,7 @@ proptest! {
     }
 }
 
-/// In a debug build the broken contract is a panic of its own.
+/// A debug build panics on the broken contract.
 #[cfg(not(debug_assertions))]
 #[test]
 fn a_damaged_ack_is_not_rewritten() {

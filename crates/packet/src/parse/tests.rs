@@ -5,7 +5,7 @@ use crate::tcp::write_options;
 use crate::testing::packet;
 use crate::{Options, SackBlock, SeqNumber, SynOptions, write_packet};
 
-/// An IPv4 packet of these parts; checksums 0.
+/// An IPv4 packet of these parts, with checksums of 0.
 fn v4(protocol: u8, ip_options: &[u8], fragment: u16, transport: &[u8]) -> Vec<u8> {
     let header_len = 20 + ip_options.len();
     let mut bytes = vec![0x40 | (header_len / 4) as u8, 0, 0, (header_len + transport.len()) as u8, 0, 9];
@@ -16,7 +16,7 @@ fn v4(protocol: u8, ip_options: &[u8], fragment: u16, transport: &[u8]) -> Vec<u
     bytes
 }
 
-/// An IPv6 packet of these parts; checksums 0.
+/// An IPv6 packet of these parts, with checksums of 0.
 fn v6(next_header: u8, rest: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0x60, 0, 0, 0, 0, rest.len() as u8, next_header, 64];
     bytes.extend([0x20, 0x01, 0x0D, 0xB8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
@@ -49,7 +49,7 @@ fn ipv4_options_are_passed_over() {
 
 #[test]
 fn fragments_are_not_looked_into() {
-    // More fragments; the second fragment; DF alone is no fragment.
+    // More fragments; the second fragment; DF without a fragment.
     for (fragment, protocol) in [(0x2000, Protocol::Other), (0x0001, Protocol::Other), (0x4000, Protocol::Tcp)] {
         let parsed = parse(&v4(6, &[], fragment, &ack(&[]))).unwrap();
         assert_eq!(parsed.meta.protocol, protocol);
@@ -75,7 +75,7 @@ fn ipv6_extension_headers_are_walked_over() {
     assert_eq!((parsed.meta.protocol, parsed.transport_offset, parsed.key.protocol), (Protocol::Tcp, 80, 6));
     assert!(parsed.meta.is_pure_ack());
 
-    // A routing header with segments left: the destination is not the last hop's, over which the checksum goes.
+    // A routing header with segments left: the checksum covers the last hop, not the destination.
     bytes[40 + 24 + 3] = 1;
     assert_eq!(parse(&bytes).unwrap().meta.protocol, Protocol::Other);
 }
@@ -122,7 +122,8 @@ fn sack_blocks_are_read_in_order_beside_timestamps() {
     assert!(!options.has_unknown());
 }
 
-/// What a Linux receiver without timestamps sends when four ranges wait: `nop,nop,sack 4`, 36 bytes.
+/// The options of a Linux receiver without timestamps that holds four ranges: `nop,nop,sack 4`, 36
+/// bytes.
 #[test]
 fn a_fourth_sack_block_is_read_and_written() {
     let mut bytes = vec![1, 1, 5, 34];
@@ -166,7 +167,7 @@ fn sack_blocks_and_options_of_a_syn_contradict_each_other() {
     assert_eq!(options.syn_options(), SynOptions::default());
 }
 
-/// Accurate ECN (RFC 9768) uses one of the bits beside the data offset.
+/// Accurate ECN (RFC 9768) uses one of the bits next to the data offset.
 #[test]
 fn reserved_bits_keep_a_segment_from_being_a_pure_ack() {
     let mut bytes = v4(6, &[], 0, &ack(&[]));
@@ -189,7 +190,7 @@ fn lengths_that_contradict_the_packet_are_errors_with_their_place() {
     assert_eq!(with(32, 0x40), length(32, "data offset", 4));
     assert_eq!(with(32, 0x60), length(32, "data offset", 6));
     assert_eq!(with(0, 0x55), Err(ParseError::Version { version: 5 }));
-    // The TCP header is there, but the IP header says that the packet ends in its middle.
+    // The TCP header is whole, but the packet's length in the IP header ends inside it.
     assert_eq!(with(3, 39), Err(ParseError::Truncated { offset: 39, needed: 40 }));
     assert_eq!(parse(&v4(17, &[], 0, &[0, 1, 0, 2, 0, 7, 0, 0])), length(24, "UDP length", 7));
     assert_eq!(parse(&v4(17, &[], 0, &[0, 1, 0, 2, 0, 9, 0, 0])), length(24, "UDP length", 9));
@@ -228,12 +229,14 @@ fn udp_over_ipv6_needs_a_checksum() {
 
 proptest! {
     #[test]
-    fn bytes_that_end_early_are_truncated_at_their_end((meta, addresses) in packet(), cut in any::<prop::sample::Index>()) {
+    fn bytes_that_end_early_are_truncated_at_their_end((meta, addresses) in packet(),
+        cut in any::<prop::sample::Index>()) {
         let mut bytes = Vec::new();
         write_packet(&meta, &addresses, &mut bytes);
         let cut = cut.index(bytes.len());
         match parse(&bytes[..cut]) {
-            Err(ParseError::Truncated { offset, needed }) => prop_assert!(offset == cut && needed > cut && needed <= bytes.len()),
+            Err(ParseError::Truncated { offset, needed }) => prop_assert!(offset == cut && needed > cut && needed
+                <= bytes.len()),
             other => prop_assert!(false, "{:?}", other),
         }
         prop_assert_eq!(parse_headers(&bytes[..cut]).is_ok(), cut >= usize::from(meta.header_len));
@@ -246,14 +249,16 @@ proptest! {
         write_packet(&meta, &addresses, &mut bytes);
         let bit = bit.index(bytes.len() * 8);
         bytes[bit / 8] ^= 1 << (bit % 8);
-        // A flip in type, length or checksum of UDP or ICMP may make the packet another sort of packet.
+        // A flipped bit in type, length or checksum of UDP or ICMP may turn the packet into another
+        // kind.
         let unchanged_sort = parse(&bytes).is_ok_and(|parsed| parsed.meta.protocol == meta.protocol);
         prop_assume!(unchanged_sort && !(meta.protocol == Protocol::Udp && bytes[26..28] == [0, 0]));
         prop_assert_eq!(checksums_hold(&bytes), Ok(false));
     }
 
     #[test]
-    fn noise_never_panics_and_lengths_never_lie(mut bytes in prop::collection::vec(any::<u8>(), 0..200), version in 4..=6u8) {
+    fn noise_never_panics_and_lengths_never_lie(mut bytes in prop::collection::vec(any::<u8>(), 0..200),
+        version in 4..=6u8) {
         if let Some(first) = bytes.first_mut() {
             *first = version << 4 | *first & 0x0F;
         }
@@ -266,7 +271,8 @@ proptest! {
     }
 
     #[test]
-    fn sound_packets_with_a_changed_byte_never_panic((meta, addresses) in packet(), at in any::<prop::sample::Index>(), value: u8) {
+    fn sound_packets_with_a_changed_byte_never_panic((meta, addresses) in packet(),
+        at in any::<prop::sample::Index>(), value: u8) {
         let mut bytes = Vec::new();
         write_packet(&meta, &addresses, &mut bytes);
         let at = at.index(bytes.len().min(100));
@@ -296,8 +302,8 @@ fn what_is_usual_takes_the_short_way() {
 }
 
 proptest! {
-    /// The short way says what the long one says, of sound packets and of such with a few bytes changed or cut off; and where it says
-    /// nothing it leaves the metadata alone.
+    /// The fast path agrees with the full parser on valid packets and on packets with a few bytes
+    /// changed or cut off. Where it returns nothing, the metadata are unchanged.
     #[test]
     fn the_short_way_is_the_long_one(
         udp in any::<bool>(),

@@ -1,9 +1,11 @@
-//! Chains through the flows of a table, by their slots: first in, first out, and out of the middle in O(1).
+//! Chains of a table's flows, linked by slot: first in, first out, with removal from the middle in
+//! O(1).
 
-/// Stands for no slot: a link then takes four bytes, and a flow one cache line. No table has so many.
+/// A link to no slot; above every slot of a table. With it a link has four bytes, and a flow one
+/// cache line.
 const NO_SLOT: u32 = u32::MAX;
 
-/// What a flow keeps of the chain that it is in.
+/// The links of a flow to its neighbours in a chain.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Links {
     before: u32,
@@ -11,16 +13,16 @@ pub(super) struct Links {
 }
 
 impl Links {
-    /// In no chain.
+    /// The links of a flow in no chain.
     pub(super) const NONE: Self = Self { before: NO_SLOT, after: NO_SLOT };
 }
 
-/// Something that is in a chain.
+/// An entry with links.
 pub(super) trait Linked {
     fn links(&mut self) -> &mut Links;
 }
 
-/// One chain; the links are in what it chains.
+/// One chain. The links are in the entries.
 #[derive(Clone, Debug)]
 pub(super) struct Chain {
     first: u32,
@@ -37,12 +39,12 @@ impl Chain {
         self.len
     }
 
-    /// The one that has been in the chain for longest.
+    /// The slot that has been in the chain longest.
     pub(super) const fn first(&self) -> Option<u32> {
         if self.first == NO_SLOT { None } else { Some(self.first) }
     }
 
-    /// Puts one in that is in no chain.
+    /// Appends a slot that is in no chain.
     pub(super) fn push_back<T: Linked>(&mut self, all: &mut [T], slot: u32) {
         *all[slot as usize].links() = Links { before: self.last, after: NO_SLOT };
         match all.get_mut(self.last as usize) {
@@ -53,7 +55,7 @@ impl Chain {
         self.len += 1;
     }
 
-    /// Takes one out that is in this chain.
+    /// Removes a slot that is in this chain.
     pub(super) fn remove<T: Linked>(&mut self, all: &mut [T], slot: u32) {
         let Links { before, after } = std::mem::replace(all[slot as usize].links(), Links::NONE);
         match all.get_mut(before as usize) {

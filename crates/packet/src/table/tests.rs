@@ -15,7 +15,7 @@ fn table(max_flows: u32) -> FlowTable {
     FlowTable::new(max_flows, HashKey::default())
 }
 
-/// The number of a flow of which so many packets come.
+/// The number of a flow after this number of its packets.
 fn hear(table: &mut FlowTable, flow: u32, packets: u32) -> FlowId {
     (0..packets).map(|_| table.intern(&key(flow)).id).last().expect("a packet")
 }
@@ -33,7 +33,7 @@ fn a_flow_keeps_its_number_and_its_reverse_has_another() {
     assert_eq!((table.get(&key(2)), table.evicted()), (None, 0));
 }
 
-/// Of four flows the second and third have one packet; the second came first.
+/// The second and third of four flows have one packet each; the second arrived first.
 #[test]
 fn in_a_full_table_the_oldest_flow_of_one_packet_gives_way() {
     let mut table = table(4);
@@ -49,7 +49,8 @@ fn in_a_full_table_the_oldest_flow_of_one_packet_gives_way() {
     assert_eq!(table.slot(table.clone().intern(&key(5)).id), 2, "the new one is younger than the third");
 }
 
-/// A quarter of the slots is for the fresh. Of seven settled flows the first two have been heard of since.
+/// A quarter of the slots is for fresh flows. The first two of seven settled flows were active
+/// since their last visit.
 #[test]
 fn where_more_than_three_quarters_are_settled_one_of_them_is_fresh_again() {
     let mut table = table(8);
@@ -64,12 +65,13 @@ fn where_more_than_three_quarters_are_settled_one_of_them_is_fresh_again() {
     assert_eq!(left(&table), [7], "it is older than the third");
     hear(&mut table, 101, 1);
     assert_eq!(left(&table), [2, 7]);
-    // Heard of again in time, it would have been settled again, and the next in its place.
+    // A fresh flow that becomes active is settled again, and the next one becomes fresh.
     hear(&mut table, 3, 1);
     assert_eq!((table.fresh.len(), table.settled.len()), (2, 6));
 }
 
-/// More active flows in a row than are looked at in one go: until all have been there are more settled ones than there should be.
+/// More consecutive active flows than one step visits: until all are visited, more flows are
+/// settled than the limit.
 #[test]
 fn active_flows_in_a_row_are_passed_over_in_steps() {
     let mut table = table(100);
@@ -83,7 +85,8 @@ fn active_flows_in_a_row_are_passed_over_in_steps() {
     assert_eq!(table.fresh.first(), Some(40));
 }
 
-/// A million flows of one packet each, as fast as anybody can send them: 200 connections keep their numbers, heard of or not.
+/// A million flows of one packet each, in uninterrupted sequence: 200 connections keep their
+/// numbers, active or not.
 #[test]
 fn a_flood_of_one_packet_flows_costs_no_settled_flow_its_number() {
     let mut table = table(1 << 18);
@@ -95,7 +98,7 @@ fn a_flood_of_one_packet_flows_costs_no_settled_flow_its_number() {
     assert_eq!(table.evicted(), 1_000_200 - (1 << 18));
 }
 
-/// Two packets each: they are settled, too. Connections that go on keep their numbers.
+/// Flows of two packets each become settled. Active connections keep their numbers.
 #[test]
 fn a_flood_of_two_packet_flows_costs_no_active_flow_its_number() {
     let mut table = table(1 << 12);
@@ -118,7 +121,7 @@ fn a_number_that_is_known_keeps_its_flow_alive_without_its_hash() {
     }
     table.intern(&key(3));
     assert_eq!((table.get(&key(1)), table.get(&key(2))), (Some(first), None));
-    // The flow of the slot is that of the key again, and the number another.
+    // The slot holds a flow with this key again, under another number.
     table.intern(&key(2));
     assert_eq!(table.touch_either_way(second, &key(2)), None);
 }
@@ -147,7 +150,7 @@ fn a_number_comes_again_only_after_all_generations() {
     assert_eq!(self::table(1).next_generation(FlowId::new(6)), FlowId::new(7));
 }
 
-/// The bound holds for memory too, under endless new flows.
+/// Memory is bounded too, under endless new flows.
 #[test]
 fn endless_new_flows_take_no_more_memory_than_the_bound() {
     let mut table = table(100);
@@ -167,7 +170,8 @@ fn the_hash_key_decides_the_hash_and_not_the_numbers() {
 }
 
 proptest! {
-    /// Against a plain map: numbers are exact, never given twice, and at no hash key otherwise; who gives way is fresh.
+    /// Compared with a plain map: numbers are exact, unique and independent of the hash key;
+    /// evicted flows are fresh.
     #[test]
     fn the_table_is_an_exact_map(
         packets in prop::collection::vec(0..40_u32, 1..400),
@@ -188,10 +192,12 @@ proptest! {
             if new {
                 prop_assert!(given.insert(id), "a number is given once");
                 if full {
-                    let gone: Vec<u32> = model.keys().copied().filter(|old| under_test.get(&key(*old)).is_none()).collect();
+                    let gone: Vec<u32> = model.keys().copied().filter(|old|
+                        under_test.get(&key(*old)).is_none()).collect();
                     prop_assert_eq!(gone.len(), 1);
                     model.remove(&gone[0]).unwrap();
-                    prop_assert_eq!(Some(key(gone[0])), fresh, "with fewer settled than are looked at there is always a fresh one");
+                    prop_assert_eq!(Some(key(gone[0])), fresh,
+                        "with fewer settled than are looked at there is always a fresh one");
                 }
             }
             let entry = model.entry(flow).or_insert((id, 0));

@@ -31,8 +31,8 @@ fn option_bytes(options: Options) -> Vec<u8> {
 
 const ALL_SYN: SynOptions = SynOptions { mss: Some(1460), window_scale: Some(7), sack_permitted: true };
 
-/// What Linux 6.1 sends in a SYN: `mss 1460,sackOK,TS val 1 ecr 0,nop,wscale 7`, 20 bytes; without timestamps
-/// `mss 1460,nop,nop,sackOK,nop,wscale 7`, 12 bytes.
+/// The SYN options of Linux 6.1: `mss 1460,sackOK,TS val 1 ecr 0,nop,wscale 7`, 20 bytes; without
+/// timestamps `mss 1460,nop,nop,sackOK,nop,wscale 7`, 12 bytes.
 #[test]
 fn a_syn_is_laid_out_as_linux_does() {
     let with_timestamps = option_bytes(Options::syn(ALL_SYN).with_timestamps(1, 0));
@@ -51,9 +51,10 @@ fn timestamps_and_three_sack_blocks_fill_the_header() {
     assert_eq!(bytes[16..24], [0, 0, 0, 16, 0, 0, 0, 17]);
 }
 
-/// The whole of a pure ACK, its checksums summed by hand: IP 0x4500 + 0x0028 + 0x4000 + 0x4006 + 0xC000 + 0x0201 + 0xC633
-/// + 0x6402 = 0x2B164, folded 0xB166, complement 0x4E99. TCP adds the pseudo-header (0xC000 + 0x0201 + 0xC633 + 0x6402 + 6
-/// + 20) and 0x9C40 + 0x0050 + 1 + 2 + 0x5010 + 0xFAF0: 0x3D3E3 in all, folded 0xD3E6, complement 0x2C19.
+/// The whole of a pure ACK, its checksums summed by hand: IP 0x4500 + 0x0028 + 0x4000 + 0x4006 +
+/// 0xC000 + 0x0201 + 0xC633 + 0x6402 = 0x2B164, folded 0xB166, complement 0x4E99. TCP adds the
+/// pseudo-header (0xC000 + 0x0201 + 0xC633 + 0x6402 + 6 + 20) and 0x9C40 + 0x0050 + 1 + 2 +
+/// 0x5010 + 0xFAF0: 0x3D3E3 in all, folded 0xD3E6, complement 0x2C19.
 #[test]
 fn a_pure_ack_has_these_40_bytes() {
     let mut meta = tcp(TcpFlags::ACK, Options::NONE, 0);
@@ -65,7 +66,8 @@ fn a_pure_ack_has_these_40_bytes() {
     assert_eq!(out, [ip, tcp].concat());
 }
 
-/// RFC 768: a checksum that computes to 0 is sent as 0xFFFF. The source port that makes it so is found by trying.
+/// RFC 768: a checksum that computes to 0 is sent as 0xFFFF. The test searches for a source port
+/// that causes it.
 #[test]
 fn a_udp_checksum_of_zero_is_sent_as_all_ones() {
     for ip in [v4().ip, v6().ip] {
@@ -166,7 +168,7 @@ fn check_echo(request: bool, header: IcmpEchoHeader, meta: &Meta, addresses: &Fl
     assert_eq!(u32::from(header.seq), meta.seq.raw());
 }
 
-/// The transport checksum by etherparse's own computation equals the one in the packet.
+/// The transport checksum as etherparse computes it equals the one in the packet.
 fn check_transport(packet: &SlicedPacket<'_>, bytes: &[u8], meta: &Meta, addresses: &FlowAddresses) {
     let payload = vec![0; usize::from(meta.payload_len())];
     let (v4, v6) = match packet.net.as_ref().expect("an IP header") {

@@ -2,7 +2,7 @@ use std::process::Command;
 
 use super::*;
 
-/// A directory for one test, removed with all that is in it.
+/// A directory for one test, removed with its contents.
 pub(crate) struct TestDir(PathBuf);
 
 impl TestDir {
@@ -53,7 +53,7 @@ fn an_old_file_stays_until_the_new_one_is_whole() {
     assert_eq!(fs::read(dir.file("a")).unwrap(), b"new");
 }
 
-/// What SIGINT comes to in the program: the run returns early, or unwinds, with the file under way.
+/// The effect of SIGINT: the run returns early, or unwinds, before the file is complete.
 #[test]
 fn an_interrupted_file_leaves_nothing() {
     let dir = TestDir::new("interrupted");
@@ -91,7 +91,7 @@ fn a_name_that_cannot_be_is_an_error_and_leaves_nothing() {
     assert_eq!(dir.names(), ["taken"]);
 }
 
-/// A name of 255 bytes is the longest that Linux file systems take; the hidden name beside it is shorter.
+/// A name of 255 bytes is the longest on Linux file systems; the hidden name is shorter.
 #[test]
 fn a_name_as_long_as_can_be_is_fine_and_a_longer_one_is_told_at_once() {
     let dir = TestDir::new("long-names");
@@ -112,7 +112,7 @@ fn a_folder_in_the_place_of_a_file_is_told_at_once() {
     assert_eq!(dir.names(), ["summary.json"]);
 }
 
-/// Of several files none has its name before all are on the disk: the second does not fit.
+/// No file has its name before all are on the disk: the second does not fit.
 #[test]
 fn of_several_files_all_are_there_or_none() {
     let Some(disk) = TinyDisk::new("several") else { return };
@@ -121,13 +121,13 @@ fn of_several_files_all_are_there_or_none() {
         file.write_all(&vec![1; bytes]).unwrap();
         file
     };
-    // Both stay in their buffers until they are committed, and the disk has room for one.
+    // Both stay in their buffers until the commit, and the disk can hold one.
     let (path, error) = commit_all(vec![file("a", 40_000), file("b", 40_000)]).unwrap_err();
     assert_eq!((path, error.kind()), (disk.0.file("b"), io::ErrorKind::StorageFull));
     assert_eq!(disk.0.names(), [""; 0]);
 }
 
-/// A file system of its own, 64 KiB large. Needs root.
+/// A separate file system of 64 KiB. Needs root.
 struct TinyDisk(TestDir);
 
 impl TinyDisk {
@@ -163,7 +163,7 @@ fn a_full_disk_is_an_error_and_leaves_the_old_file() {
     assert_eq!(fs::read(&path).unwrap(), b"old");
 }
 
-/// Less than the buffer holds: the disk is found full only at the end.
+/// The data fit the buffer, so the full disk shows only at the end.
 #[test]
 fn a_disk_found_full_at_the_end_is_an_error_too() {
     let Some(disk) = TinyDisk::new("full-at-the-end") else { return };

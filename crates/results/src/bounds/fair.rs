@@ -1,14 +1,18 @@
-//! The fair share beside each flow's result: an equal share of what the line can carry at best.
+//! The fair share of each flow: an equal share of the line's best capacity.
 //!
-//! For each phase of a run, rates grow equally for all flows until something holds them (max-min fairness: Bertsekas and Gallager,
-//! Data Networks, section 6.5.2): the receive window, the source, the rate of a link for data, and the rate of a link for ACKs, one for
-//! every d segments, unless a discipline on that link thins ACKs out. Sources that do not respond to loss take their mean rate first.
+//! In each phase of a run, rates grow equally for all flows until a limit holds them (max-min
+//! fairness: Bertsekas and Gallager, Data Networks, section 6.5.2). Limits are the receive window,
+//! the source, the rate of a link for data, and the rate of a link for ACKs, one for every d
+//! segments, unless a discipline on that link thins ACKs. Sources that do not respond to loss take
+//! their mean rate first.
 //!
-//! A fair share is no bound: a flow exceeds it where another does not take its own. ACKs and data that meet in one queue do not count against each other
-//! here ([`super::two_way`] has what they leave each other), losses cost nothing, and slow start takes no time. Connections that come and go
-//! have no fair share, since their number is part of the result.
+//! A fair share is no bound: a flow exceeds it where another does not use its own. ACKs and data in
+//! one queue are not counted against each other (see [`super::two_way`]), losses cost nothing, and
+//! slow start takes no time. Connections opened during the run have no fair share, because their
+//! number is a result.
 //!
-//! Cost: sources times links times rounds, at most one round for each source and link; the number of flows does not matter.
+//! Cost: sources times links times rounds, at most one round for each source and link; the number
+//! of flows does not matter.
 
 use lastmile_model::outcome::Outcome;
 use lastmile_model::{Network, Source};
@@ -17,8 +21,8 @@ use lastmile_units::Instant;
 use super::{Bound, Shape, active, by_window, packet_rate, regulates_acks};
 use crate::format;
 
-/// The fair share of each traffic between `from` and `to`; `None` for pings, replays, connections that come and go, and what is not
-/// active then.
+/// The fair share of each traffic between `from` and `to`; `None` for pings, replays, connections
+/// opened during the run, and inactive traffic.
 pub(crate) fn in_phase(
     network: &Network,
     outcome: &Outcome,
@@ -26,8 +30,8 @@ pub(crate) fn in_phase(
     (from, to): (Instant, Instant),
 ) -> Vec<Option<Bound>> {
     let mut bounds = vec![None; network.traffic.len()];
-    let mut room = Room::new(network);
-    // What is not responsive takes its rate first.
+    let mut unused = Unused::new(network);
+    // Unresponsive sources take their rate first.
     for responsive in [false, true] {
         let mut demands = Vec::new();
         for (index, shape) in shapes.iter().enumerate() {
@@ -37,22 +41,22 @@ pub(crate) fn in_phase(
                 demands.push(Demand::new(network, index, shape, count));
             }
         }
-        room.fill(network, demands, &mut bounds);
+        unused.fill(network, demands, &mut bounds);
     }
     bounds
 }
 
-/// What the active flows of one traffic want, and what a bit of their payload costs.
+/// The demand of one traffic's active flows, and the cost of a bit of their payload.
 struct Demand {
     traffic: usize,
     count: f64,
-    /// What a flow may have at most whatever the links allow.
+    /// The highest rate of a flow apart from links.
     cap: Bound,
-    /// Share of a resource's second that one bit of payload a second takes.
+    /// Share of a resource that one bit/s of payload takes.
     costs: Vec<(Resource, f64)>,
 }
 
-/// A link's rate, once for data and once for ACKs.
+/// A link's rate, for data and for ACKs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Resource {
     Data(usize),
@@ -91,7 +95,7 @@ impl Demand {
     }
 }
 
-/// What one flow of `traffic` may have at most whatever the links allow.
+/// The highest rate of one flow of `traffic` apart from links.
 fn cap(network: &Network, traffic: usize, shape: &Shape) -> Bound {
     let payload_share = format::to_f64(shape.payload) / format::to_f64(shape.data.as_u64());
     let data = |bps: f64| Bound::of_ends(bps, format!("its source, which offers {}", format::rate(bps)));
@@ -115,13 +119,13 @@ fn cap(network: &Network, traffic: usize, shape: &Shape) -> Bound {
     }
 }
 
-/// What is left of every resource, as a share of it.
-struct Room {
+/// The unused share of every resource.
+struct Unused {
     data: Vec<f64>,
     acks: Vec<f64>,
 }
 
-impl Room {
+impl Unused {
     fn new(network: &Network) -> Self {
         Self { data: vec![1.0; network.links.len()], acks: vec![1.0; network.links.len()] }
     }
@@ -141,7 +145,7 @@ impl Room {
         *left = (*left - share).max(0.0);
     }
 
-    /// Raises all of `demands` together, freezing each when its cap or a resource holds it.
+    /// Raises all of `demands` together, and freezes each at its cap or at an exhausted resource.
     fn fill(&mut self, network: &Network, mut demands: Vec<Demand>, bounds: &mut [Option<Bound>]) {
         while !demands.is_empty() {
             let (level, tight) = self.next_level(&demands);
@@ -150,9 +154,9 @@ impl Room {
                 None => demand.cap.bps <= level,
             };
             let by = tight.map(|resource| Bound::of_link(resource.link(), level, name(network, resource, &demands)));
-            let (held, rising): (Vec<Demand>, Vec<Demand>) = demands.into_iter().partition(holds);
-            debug_assert!(!held.is_empty(), "every round holds at least one demand");
-            for demand in held {
+            let (frozen, rising): (Vec<Demand>, Vec<Demand>) = demands.into_iter().partition(holds);
+            debug_assert!(!frozen.is_empty(), "every round holds at least one demand");
+            for demand in frozen {
                 for (resource, cost) in &demand.costs {
                     self.take(*resource, cost * level * demand.count);
                 }
@@ -162,7 +166,8 @@ impl Room {
         }
     }
 
-    /// The rate at which the first of `demands` is held, and the resource that holds it; `None` where it is a cap.
+    /// The rate at which the first of `demands` is frozen, and the exhausted resource; `None` for a
+    /// cap.
     fn next_level(&self, demands: &[Demand]) -> (f64, Option<Resource>) {
         let cap = demands.iter().map(|demand| demand.cap.bps).fold(f64::INFINITY, f64::min);
         let mut least = (cap, None);

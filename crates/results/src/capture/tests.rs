@@ -21,7 +21,7 @@ fn v6() -> FlowAddresses {
     FlowAddresses { ip, source_port: 50_001, destination_port: 49_152 }
 }
 
-/// A packet of these parts, its lengths as a simulated host sets them.
+/// A packet of these parts, with the lengths that a simulated host sets.
 fn packet(protocol: Protocol, addresses: &FlowAddresses, options: Options, payload_len: u16) -> Meta {
     let mut meta = Meta { protocol, ..Meta::default() };
     meta.set_options(options);
@@ -30,7 +30,8 @@ fn packet(protocol: Protocol, addresses: &FlowAddresses, options: Options, paylo
     meta
 }
 
-/// Two ends of a connection by hand: what each has sent, and the packets in the order of the wire.
+/// Both ends of a hand-made connection: their next sequence numbers, and the packets in the order
+/// of the wire.
 struct Conversation {
     client: FlowAddresses,
     packets: Vec<(FlowAddresses, Meta)>,
@@ -42,12 +43,13 @@ const SERVER: usize = 1;
 
 impl Conversation {
     fn new(client: FlowAddresses) -> Self {
-        // The server's numbers wrap around within the first segments.
+        // The server's numbers wrap within the first segments.
         let next = [SeqNumber::new(1000), SeqNumber::new(u32::MAX - 2000)];
         Self { client, packets: Vec::new(), next }
     }
 
-    /// Sends from one end; the acknowledgement number is `ack` or all that the other end sent.
+    /// Sends from one end; the acknowledgement number is `ack` or everything that the other end
+    /// sent.
     fn send(&mut self, from: usize, flags: TcpFlags, options: Options, payload_len: u16) {
         let ack = if flags.contains(TcpFlags::ACK) { self.next[1 - from] } else { SeqNumber::new(0) };
         self.send_at(from, self.next[from], ack, flags, options, payload_len);
@@ -78,8 +80,8 @@ impl Conversation {
     }
 }
 
-/// Set-up, a request, five segments of which the second is lost behind the capture and sent again, close: as captured at
-/// the server.
+/// Set-up, a request, five segments of which the second is lost after the capture and
+/// retransmitted, close: as captured at the server.
 fn download(client: FlowAddresses) -> Vec<(FlowAddresses, Meta)> {
     let ack = TcpFlags::ACK;
     let plain = Options::NONE;
@@ -124,7 +126,8 @@ fn everything() -> Vec<(FlowAddresses, Meta)> {
     [download(v4()), download(v6()), datagrams(v4()), datagrams(v6())].concat()
 }
 
-/// Packet n passes at n * 1.0000005 ms, in turn on each of two interfaces: half a nanosecond would be lost.
+/// Packet n passes at n * 1.0000005 ms, alternately on two interfaces: truncation drops half a
+/// nanosecond.
 fn at(index: usize) -> Instant {
     Instant::from_ps(Duration::from_ms(index as u64).as_ps() + 500 * index as u64)
 }
@@ -138,7 +141,8 @@ fn capture(keep: Keep) -> Vec<u8> {
     writer.into_inner()
 }
 
-/// Runs tshark over the file. Where continuous integration lacks it, that is a failure; elsewhere the test skips itself.
+/// Runs tshark on the file. Without tshark the test fails in continuous integration and is skipped
+/// elsewhere.
 fn tshark(file: &Path, arguments: &[&str]) -> Option<String> {
     let checks = ["ip", "tcp", "udp"].map(|protocol| format!("{protocol}.check_checksum:TRUE"));
     let output = Command::new("tshark")
@@ -200,7 +204,8 @@ fn tshark_finds_every_checksum_good_and_nothing_malformed() {
     }
 }
 
-/// The lost segment is the only thing to notice: one retransmission and three duplicate ACKs for each family.
+/// The lost segment is the only anomaly: one retransmission and three duplicate ACKs for each
+/// family.
 #[test]
 fn tshark_follows_the_tcp_conversations_without_a_complaint() {
     let dir = TestDir::new("tshark-conversation");
@@ -215,7 +220,8 @@ fn tshark_follows_the_tcp_conversations_without_a_complaint() {
         assert_eq!(count(noticed), Some(0), "{keep:?}");
         assert_eq!(count("tcp.analysis.ack_lost_segment || tcp.analysis.lost_segment"), Some(0), "{keep:?}");
         assert_eq!(count("_ws.expert.severity >= 0x600000"), Some(0), "{keep:?}");
-        // Set-up, data and close were all seen (Wireshark's user guide, section 7.5: 31 is "complete with data").
+        // Set-up, data and close were captured (Wireshark's user guide, section 7.5: 31 is
+        // "complete with data").
         let complete = tshark(&file, &["-Y", "tcp.completeness == 31", "-T", "fields", "-e", "tcp.stream"]);
         let mut streams: Vec<_> = complete.iter().flat_map(|streams| streams.lines()).collect();
         streams.dedup();

@@ -1,11 +1,12 @@
-//! What calls, games and other datagrams of a run came to: the worst of them.
+//! The worst calls, games and other datagrams of a run.
 
 use serde::Serialize;
 
 use super::cell::{Cell, Quantity};
 use crate::schema::{Flow, Summary};
 
-/// The worst of the datagram flows of a run, over its whole length. A `blast` is load, and does not count. All `None` without such flows.
+/// The worst of a run's datagram flows, over its whole length. A `blast` is load, and does not
+/// count. All `None` without such flows.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Calls {
     /// R factor (ITU-T G.107) of the worst call, 0 to 100.
@@ -14,7 +15,8 @@ pub struct Calls {
     pub call_mos_min: Option<f64>,
     /// The largest 99th percentile of the one-way delay of any flow.
     pub datagram_delay_p99_max_s: Option<f64>,
-    /// The largest share of packets that were lost, or too late for the play-out buffer, of any flow.
+    /// The largest share of packets of any flow that were lost, or too late for the play-out
+    /// buffer.
     pub datagram_unplayed_share_max: Option<f64>,
 }
 

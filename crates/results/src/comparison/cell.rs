@@ -6,25 +6,25 @@ use crate::format;
 use crate::seeds::Measure;
 use crate::tabular::NOTHING;
 
-/// What a column holds, and how it is written.
+/// The quantity of a column, and its format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Quantity {
-    /// In bit/s.
+    /// A rate in bit/s.
     Rate,
-    /// In seconds, written in milliseconds, so that a column compares at a glance.
+    /// A time in seconds, shown in milliseconds, so that a column is easy to compare.
     Time,
-    /// A share of one, written in percent.
+    /// A share of one, shown in percent.
     Share,
-    /// Things that are counted. With their reasons where they have some.
+    /// A count, with its reasons if any.
     Count,
-    /// In bytes.
+    /// A size in bytes.
     Bytes,
-    /// A number without unit and with so many decimals.
+    /// A number without unit, with this number of decimals.
     Index(usize),
 }
 
 impl Quantity {
-    /// The unit of the bare value.
+    /// The unit of the value.
     const fn unit(self) -> &'static str {
         match self {
             Self::Rate => "bps",
@@ -48,7 +48,7 @@ impl Quantity {
     }
 }
 
-/// A count, or a mean of counts to the nearest.
+/// A count, or a rounded mean of counts.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts of packets")]
 fn grouped(value: f64) -> String {
     format::grouped(value.round() as u64)
@@ -71,24 +71,25 @@ impl Cell {
         Self { column, quantity, value, reasons: None }
     }
 
-    /// A count that is left out if it is zero.
+    /// A count that is omitted if it is `None`.
     pub(super) fn count(column: &'static str, count: Option<u64>) -> Self {
         Self::new(column, Quantity::Count, count.map(format::to_f64))
     }
 
-    /// The same with words in place of the number where it is of one run.
+    /// A copy with words in place of the number, for one run.
     pub(super) fn with_reasons(mut self, reasons: String) -> Self {
         self.reasons = Some(reasons);
         self
     }
 
-    /// The value for a table.
+    /// The text for a table.
     pub(super) fn text(&self) -> String {
         self.reasons.clone().unwrap_or_else(|| format::or_dash(self.value, |value| self.quantity.text(value)))
     }
 }
 
-/// `81.6 Mbit/s ± 1.2 Mbit/s` for the cells of several runs in one column; of one run its text alone.
+/// The cells of several runs in one column, as `81.6 Mbit/s ± 1.2 Mbit/s`; the text of a single
+/// run's cell.
 pub(super) fn over_runs(cells: &[&Cell]) -> String {
     match cells {
         [only] => only.text(),
@@ -107,7 +108,7 @@ pub(super) fn measure(phase: &str, cells: &[&Cell]) -> Option<Measure> {
     Some(Measure { phase, name, unit: quantity.unit(), mean, ci95, runs })
 }
 
-/// What the cells hold, their mean, and how many have a value.
+/// The quantity of the cells, their mean, and the number of cells with a value.
 fn mean(cells: &[&Cell]) -> Option<(Quantity, Mean, u64)> {
     let values: Vec<f64> = cells.iter().filter_map(|cell| cell.value).collect();
     Some((cells.first()?.quantity, Mean::of(&values)?, values.len() as u64))

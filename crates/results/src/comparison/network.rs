@@ -1,4 +1,5 @@
-//! A row for a run over a network without an access line: what the connections got, what was lost, and of cells where the queue stood.
+//! A row for a run over a network without an access line: goodputs, losses, and the queue of a port
+//! of cells.
 
 use std::collections::BTreeMap;
 
@@ -9,41 +10,43 @@ use crate::format;
 use crate::schema::{AbrSource, CellPort, Flow, Summary};
 use crate::{Run, tabular};
 
-/// What one run over a network came to, over its whole length.
+/// The result of one run over a network, over its whole length.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct MeasuredNetwork {
-    /// Goodput of all TCP connections together.
+    /// Sum of the goodputs of all TCP connections.
     pub goodput_bps: f64,
-    /// Of the connection that has least.
+    /// The lowest goodput of a connection.
     pub goodput_min_bps: Option<f64>,
-    /// Of the one that has most.
+    /// The highest goodput of a connection.
     pub goodput_max_bps: Option<f64>,
-    /// How evenly they share: Jain's index, from 1/n to 1.
+    /// Jain's index of the goodputs, from 1/n to 1.
     pub jain_index: Option<f64>,
-    /// Segments that they sent again.
+    /// Retransmitted segments of all connections.
     pub retransmissions: u64,
-    /// Packets that queues of packets dropped, by reason; reasons with none are left out.
+    /// Packets that queues of packets dropped, by reason, without zeros.
     pub drops_packets: BTreeMap<String, u64>,
-    /// The port of cells whose queue is told: of those of all switches and runs compared the busiest. `None` without any.
+    /// The port of cells whose queue is reported: the busiest of all switches in all compared runs.
+    /// `None` without any.
     pub port: Option<String>,
-    /// Mean of the samples of the cells that wait there; `None` without series.
+    /// Mean of the sampled queue length there; `None` without series.
     pub queue_mean_cells: Option<f64>,
-    /// The most cells that waited there.
+    /// The longest queue there.
     pub queue_max_cells: Option<u64>,
-    /// Cells dropped at all ports, by reason; reasons with none are left out.
+    /// Cells dropped at all ports, by reason, without zeros.
     pub drops_cells: BTreeMap<String, u64>,
-    /// Mean of the samples of what waits at the edge for a connection of available bit rate, in bytes; `None` without any or without series.
+    /// Mean of the sampled edge backlog of an ABR connection, in bytes; `None` without any or
+    /// without series.
     pub edge_mean_bytes: Option<f64>,
-    /// The most that waited there for one of them.
+    /// The largest edge backlog of one of them.
     pub edge_max_bytes: Option<u64>,
-    /// Packets for which the edge had no room.
+    /// Packets dropped at full edge queues.
     pub edge_dropped_packets: Option<u64>,
-    /// Mean time for which the edge held ACKs back.
+    /// Mean delay of ACKs at the edge.
     pub ack_hold_mean_s: Option<f64>,
 }
 
 impl MeasuredNetwork {
-    /// What `run` came to, with the queue of `port`.
+    /// The result of `run`, with the queue of `port`.
     pub(super) fn of(run: &Run, port: Option<&str>) -> Self {
         let summary = &run.summary;
         let goodputs = || connections(summary).map(|flow| flow.goodput_bps);
@@ -72,7 +75,7 @@ impl MeasuredNetwork {
         }
     }
 
-    /// A row of the table.
+    /// The cells of the row.
     pub(super) fn cells(&self) -> Vec<Cell> {
         let rate = |column, bps| Cell::new(column, Quantity::Rate, bps);
         let dropped = |column, drops: &BTreeMap<String, u64>| {
@@ -96,7 +99,7 @@ impl MeasuredNetwork {
     }
 }
 
-/// True for runs that are compared in this way: something runs in all of them, in none down or up an access line.
+/// True if all runs have flows, none of them down or up an access line.
 pub(super) fn all_over_networks(runs: &[&Run]) -> bool {
     let over_network = |run: &&Run| {
         let flows = &run.summary.flows;
@@ -105,7 +108,7 @@ pub(super) fn all_over_networks(runs: &[&Run]) -> bool {
     !runs.is_empty() && runs.iter().all(over_network)
 }
 
-/// The port at which, in any of the runs, the largest share of the rate was used.
+/// The port with the highest utilisation in any of the runs.
 pub(super) fn busiest(runs: &[&Run]) -> Option<String> {
     let used = |run: &Run, port: &CellPort| {
         run.summary.links.iter().find(|link| link.name == port.link).and_then(|link| link.utilisation)
@@ -122,7 +125,7 @@ pub(super) fn busiest(runs: &[&Run]) -> Option<String> {
     busiest.map(|(_, link)| link.to_owned())
 }
 
-/// What was dropped in all places together, by reason.
+/// Sums over all places, by reason.
 fn sums<'a>(places: impl Iterator<Item = &'a BTreeMap<String, u64>>) -> BTreeMap<String, u64> {
     let mut sums = BTreeMap::new();
     for (reason, count) in places.flatten().filter(|(_, count)| **count > 0) {
@@ -131,12 +134,12 @@ fn sums<'a>(places: impl Iterator<Item = &'a BTreeMap<String, u64>>) -> BTreeMap
     sums
 }
 
-/// TCP flows, but for web users, of whom each gets what they ask for.
+/// TCP flows except web users, whose goodput depends on the pages that they request.
 fn connections(summary: &Summary) -> impl Iterator<Item = &Flow> {
     summary.flows.iter().filter(|flow| flow.tcp.is_some() && &*flow.kind != "web")
 }
 
-/// Mean of all samples of the series of this name of the entities that are meant.
+/// Mean of all samples of the series of this name for the selected entities.
 fn mean(run: &Run, name: &str, is_meant: impl Fn(&str) -> bool) -> Option<f64> {
     let series = run.series.iter().filter(|series| series.name == name && is_meant(&series.entity));
     let (sum, count) = series
@@ -207,7 +210,8 @@ mod tests {
         Run { label: "a".into(), own: Vec::new(), summary, series }
     }
 
-    /// Of 3 and 1 Mbit/s: (3 + 1)^2 / (2 (9 + 1)) = 0.8. ACKs are held (30 x 1 ms + 10 x 5 ms) / 40 = 2 ms.
+    /// Of 3 and 1 Mbit/s: (3 + 1)^2 / (2 (9 + 1)) = 0.8. ACKs are held (30 x 1 ms + 10 x 5 ms) /
+    /// 40 = 2 ms.
     #[test]
     fn a_row_tells_who_got_what_where_cells_waited_and_which_were_lost() {
         let measured = MeasuredNetwork::of(&run([3e6, 1e6], [0.5, 0.9]), Some("trunk"));
@@ -247,7 +251,7 @@ mod tests {
         assert_eq!(expected.cells().iter().map(Cell::text).collect::<Vec<_>>(), row);
     }
 
-    /// A host's port is none, however busy.
+    /// A host's port never counts.
     #[test]
     fn the_port_is_the_busiest_of_all_switches_and_runs() {
         let (one, two) = (run([1.0, 1.0], [0.5, 0.6]), run([1.0, 1.0], [0.7, 0.1]));

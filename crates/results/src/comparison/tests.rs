@@ -29,7 +29,8 @@ fn names(summaries: &[Summary]) -> Vec<&'static str> {
     table(&rows).0
 }
 
-/// By nearest rank the 99th percentile of 100 replies is the 99th of them, and of fewer the largest. One row with few decides for all.
+/// By nearest rank the 99th percentile of 100 replies is the 99th of them, and of fewer the
+/// maximum. One row with few replies decides for all rows.
 #[test]
 fn the_largest_of_few_replies_is_called_the_largest() {
     let (many, few) = (with_probes(400), with_probes(20));
@@ -41,7 +42,7 @@ fn the_largest_of_few_replies_is_called_the_largest() {
     assert!(!columns.iter().any(|name| name.ends_with("p99")), "{columns:?}");
 }
 
-/// 5 of 25 requests without a reply are 20 %; 5 of 1005 are not worth a column.
+/// 5 of 25 requests without a reply are 20 %; 5 of 1005 are too few for a column.
 #[test]
 fn a_probe_that_is_lost_does_not_look_fast() {
     let columns = names(&[with_probes(20), with_probes(1000)]);
@@ -61,7 +62,7 @@ fn ping_and_probe_are_told_apart_by_their_protocol_in_the_phase_too() {
     assert_eq!((of("icmp"), of("udp"), of("none")), (Some(0.1), Some(0.5), None));
 }
 
-/// 3 packets lost and 90 ACKs merged at the line; what a LAN drops is no concern of the line.
+/// 3 packets lost and 90 ACKs merged at the line; drops in a LAN do not count for the line.
 #[test]
 fn merged_acks_are_no_drops() {
     let link = |name: &str, drops: &[(&str, u64)]| Link {
@@ -91,7 +92,8 @@ fn no_two_columns_have_one_name() {
     assert_eq!(distinct(&cells), cells.len());
 }
 
-/// Medians of 20, 30 and 40 ms: mean 30 ms, and t(0.975, 2) = 4.3027 times 10 ms over the root of 3 is 24.8 ms.
+/// Medians of 20, 30 and 40 ms: mean 30 ms, and t(0.975, 2) = 4.3027 times 10 ms over the root of 3
+/// is 24.8 ms.
 #[test]
 fn a_row_of_several_seeds_is_a_mean_with_its_interval() {
     let with_median = |p50| {

@@ -1,4 +1,5 @@
-//! Several runs of one scenario: a row for each, what they did over time in the same panels, and all results of each.
+//! Several runs of one scenario: a row for each, their series in common panels, and all results of
+//! each.
 
 use maud::{Markup, html};
 
@@ -6,17 +7,18 @@ use super::panel::Frame;
 use super::style::COLOURS;
 use super::{caption, distribution, drawing, frame, frame_of, overlay, panels, shared_caption, tables};
 use crate::Run;
-use crate::beside::Beside;
 use crate::comparison::{self, Comparison, Row};
 use crate::format;
+use crate::live_comparison::LiveComparison;
 use crate::tabular::{self, Table};
 
-/// Panels half as wide as a page, which a phone shows whole.
+/// Half the width of a page, which a phone shows whole.
 const WIDTH: f64 = 500.0;
-/// Height of a line of names beside a panel, twice: a long name takes two.
+/// Height for a name next to a panel, which may take two lines.
 const NAME: f64 = 28.0;
 
-/// The body of a page of a comparison with at least one run. Of rows with several seeds the first seed is drawn; of one such row, every seed.
+/// The body of a page that compares at least one run. Rows with several seeds show the first seed;
+/// a single such row shows every seed.
 pub(crate) fn body(comparison: &Comparison) -> Markup {
     let runs = &drawn(comparison)[..];
     let first = &runs[0].summary;
@@ -29,7 +31,7 @@ pub(crate) fn body(comparison: &Comparison) -> Markup {
             p.caption { (shared_caption(runs)) }
         }
         (summary(comparison))
-        (live_beside(runs))
+        (live_runs(runs))
         @if !overlays.is_empty() {
             h2 { "Over time" }
             div.panels { @for panel in &overlays { figure { (drawing(panel, &high, true)) } } }
@@ -38,7 +40,8 @@ pub(crate) fn body(comparison: &Comparison) -> Markup {
         (each_quantity(runs, &narrow))
         h2 { "What limited each flow" }
         div.columns {
-            @for (number, run) in runs.iter().enumerate() { div { h3 { (named(number, &run.label)) } (tables::why(&run.summary)) } }
+            @for (number, run) in runs.iter().enumerate() { div {
+                h3 { (named(number, &run.label)) } (tables::why(&run.summary)) } }
         }
         @if comparison.seeds() > 1 {
             (tables::markup(&tabular::over_seeds(&comparison.rows)))
@@ -57,7 +60,7 @@ pub(crate) fn body(comparison: &Comparison) -> Markup {
     }
 }
 
-/// The name of a run beside the colour of its lines.
+/// The name of a run with the colour of its lines.
 fn named(number: usize, label: &str) -> Markup {
     html! { span.swatch style={ "background:var(--c" (number % COLOURS) ")" } {} b { (label) } }
 }
@@ -70,7 +73,7 @@ fn drawn(comparison: &Comparison) -> Vec<Run> {
     }
 }
 
-/// A row each of the phase that the comparison is about.
+/// One row per run, of the phase that the comparison is about.
 fn summary(comparison: &Comparison) -> Markup {
     let measured = comparison.measured();
     let (columns, texts) = comparison::table(&measured);
@@ -79,10 +82,13 @@ fn summary(comparison: &Comparison) -> Markup {
         h2 { "Comparison" }
         p.caption {
             @if matches!(measured.first().and_then(|runs| runs.first()), Some(Row::Network(_))) {
-                "Goodputs are of all TCP connections, of the one that has least and of the one that has most, measured " (place) ". Means are of samples, "
-                "losses of all queues; what waits at the edge is that of each connection of available bit rate on its own."
+                "Goodputs are of all TCP connections, of the one that has least and of the one that has most, \
+                 measured " (place) ". Means are of samples, "
+                "losses of all queues; what waits at the edge is that of each connection of available bit rate on \
+                 its own."
             } @else {
-                "Goodputs are sums over flows, measured " (place) ". Queues are those of the line and of a middlebox at its near end; drops and merged ACKs "
+                "Goodputs are sums over flows, measured " (place) ". \
+                 Queues are those of the line and of a middlebox at its near end; drops and merged ACKs "
                 "are theirs over the whole run, as are the values of calls and datagrams, which are those of the worst."
                 @if let Some(about) = comparison::about_the_probe(&measured) { " " (about) }
             }
@@ -106,14 +112,15 @@ fn summary(comparison: &Comparison) -> Markup {
     }
 }
 
-/// Live runs beside the simulation: deviations, and the spread over runs.
-fn live_beside(runs: &[Run]) -> Markup {
-    let beside = Beside::new(runs);
+/// Live runs compared with the simulation: deviations, and the spread over runs.
+fn live_runs(runs: &[Run]) -> Markup {
+    let comparison = LiveComparison::new(runs);
     html! {
-        @if let Some(beside) = &beside {
-            h2 { @if beside.rows.iter().any(|row| row.simulated.is_some()) { "Live beside simulated" } @else { "Live runs" } }
-            @if beside.runs > 1 { p.caption { "Median, least and most of " (beside.runs) " live runs." } }
-            @for table in beside.tables() {
+        @if let Some(comparison) = &comparison {
+            h2 { @if comparison.rows.iter().any(|row| row.simulated.is_some()) { "Live beside simulated" } @else {
+                "Live runs" } }
+            @if comparison.runs > 1 { p.caption { "Median, least and most of " (comparison.runs) " live runs." } }
+            @for table in comparison.tables() {
                 h3 { (table.title) }
                 (tables::markup(&Table { title: String::new(), ..table }))
             }
@@ -121,7 +128,7 @@ fn live_beside(runs: &[Run]) -> Markup {
     }
 }
 
-/// Small multiples: every quantity, a panel a run, on equal scales.
+/// Small multiples: every quantity, one panel per run, on equal scales.
 fn each_quantity(runs: &[Run], frame: &Frame) -> Markup {
     let columns = panels::panels(runs, |_| true);
     let rows = columns.first().map_or(0, Vec::len);

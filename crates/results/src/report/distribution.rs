@@ -1,4 +1,5 @@
-//! How round trips are distributed: a cumulative distribution and a histogram of each probe (as figures 7.1 to 7.8 of Brouer 2005).
+//! Distributions of round trips: a cumulative distribution and a histogram of each probe (as
+//! figures 7.1 to 7.8 of Brouer 2005).
 
 use maud::{Markup, html};
 
@@ -9,19 +10,20 @@ use crate::Run;
 use crate::format::{self, to_f64};
 use crate::schema::{Distribution, Probe};
 
-/// Share of values: drawn in percent.
+/// The axis of shares, in percent.
 const SHARES: &[(f64, &str)] = &[(0.01, "%")];
-/// A probe with fewer replies has no distribution worth a drawing.
+/// The fewest replies for which a distribution is drawn.
 const FEWEST: u64 = 20;
 
-/// A pair of drawings for the probes of one run, or for each probe of several runs; nothing where no probe has replies enough.
+/// A pair of drawings for the probes of one run, or for each probe of several runs; empty without
+/// enough replies.
 pub(crate) fn figures(runs: &[Run], frame_like: Option<&Frame>) -> Markup {
     let [only] = runs else { return of_several(runs, frame_like) };
     let lines = only.summary.probes.iter().map(|probe| (probe.name.clone(), probe)).collect();
     pair("Round trips", lines, only, frame_like)
 }
 
-/// A pair of drawings for each probe that some run has, a line a run.
+/// A pair of drawings for each probe of any run, with one line per run.
 fn of_several(runs: &[Run], frame_like: Option<&Frame>) -> Markup {
     let mut names: Vec<&str> = Vec::new();
     for probe in runs.iter().flat_map(|run| &run.summary.probes) {
@@ -36,7 +38,8 @@ fn of_several(runs: &[Run], frame_like: Option<&Frame>) -> Markup {
     html! {
         @for name in names {
             @let lines = lines(name);
-            (pair(&format!("Round trips of {name}"), lines.iter().map(|(label, probe)| (label.clone(), probe)).collect(), &runs[0], frame_like))
+            (pair(&format!("Round trips of {name}"),
+                lines.iter().map(|(label, probe)| (label.clone(), probe)).collect(), &runs[0], frame_like))
         }
     }
 }
@@ -104,7 +107,7 @@ fn cumulative(distribution: &Distribution) -> Vec<(f64, f64)> {
     std::iter::once((from, 0.0)).chain(ends).collect()
 }
 
-/// Both ends of each bin with the share of values in it: steps.
+/// Both ends of each bin with the share of values in it, which draws steps.
 fn shares(distribution: &Distribution) -> Vec<(f64, f64)> {
     let Some((from, to)) = span(distribution) else { return Vec::new() };
     let (width, all) = (distribution.bin_width_s.unwrap_or_default(), distribution.counts.iter().sum::<u64>());

@@ -1,11 +1,12 @@
-//! Where the names of lines go: beside the line's end in the margin if it runs to the end of the plot, else within the plot where the
-//! fewest lines are in the way.
+//! Positions for the names of lines: in the margin, at the line's end, if the line reaches the end
+//! of the plot; else within the plot, where the name covers the fewest lines.
 //!
-//! Cost: columns times lines times candidates for each name within the plot; nothing beside drawing the lines.
+//! Cost: columns times lines times candidates for each name within the plot, which is little
+//! compared with drawing the lines.
 
 use super::style::{CHARACTER, FONT};
 
-/// The extent of one line in each pixel column of the plot: top and bottom, or nothing.
+/// The extent of one line in each pixel column of the plot: top and bottom, or `None`.
 pub(crate) type Columns = Vec<Option<(f64, f64)>>;
 
 /// A rectangle of the drawing.
@@ -31,8 +32,8 @@ impl Area {
     }
 }
 
-/// Cuts `text` into at most `most` lines of at most `characters`, at spaces but not at no-break spaces; what does not fit ends in an
-/// ellipsis.
+/// Wraps `text` into at most `most` lines of at most `characters`, at spaces but not at no-break
+/// spaces. An ellipsis replaces the excess.
 pub(crate) fn wrap(text: &str, characters: usize, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
     for word in text.split(' ') {
@@ -58,13 +59,16 @@ pub(crate) fn wrap(text: &str, characters: usize, most: usize) -> Vec<String> {
     lines
 }
 
-/// Moves labels of given heights apart, each as near to its wish as it gets, within `top` to `bottom`, keeping their order.
+/// Moves labels of given heights apart, each as near as possible to its preferred position, within
+/// `top` to `bottom` and in their order.
 ///
-/// `wishes` holds the middle and height of each; the answer the middle of each. Labels that cannot all fit run past the bottom.
+/// `wishes` holds the preferred middle and the height of each; the result is the middle of each.
+/// Labels that do not fit extend below the bottom.
 pub(crate) fn spread(wishes: &[(f64, f64)], top: f64, bottom: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wishes.len()).collect();
     order.sort_by(|a, b| wishes[*a].0.total_cmp(&wishes[*b].0).then(a.cmp(b)));
-    // Runs of labels that touch; each run sits where the mean distance to its wishes is least.
+    // Runs of touching labels; each run has the position with the least mean distance to its
+    // members' preferences.
     let mut runs: Vec<Run> = Vec::new();
     for index in order {
         let (middle, height) = wishes[index];
@@ -96,7 +100,7 @@ struct Run {
     top: f64,
     height: f64,
     members: Vec<usize>,
-    /// Mean of where its members want the top of the run to be.
+    /// Mean of its members' preferred tops of the run.
     wish: f64,
 }
 
@@ -114,11 +118,11 @@ impl Run {
     }
 }
 
-/// Where `text` goes within `plot` so that it stands right above or below line `own` and covers as little as possible.
+/// The area within `plot` for `text`, directly above or below line `own`, that covers the least.
 ///
-/// `span` is the part of the plot, from 0 to 1, in which the line is worth naming; `lines` are all lines of the panel; `taken` are
-/// places already given away. `None` if the line is nowhere in the plot.
-pub(crate) fn beside(
+/// `span` is the part of the plot, from 0 to 1, in which the line may be named. `lines` are all
+/// lines of the panel, `taken` the areas already in use. `None` if the line is outside the plot.
+pub(crate) fn near_line(
     text: &str,
     own: usize,
     span: (f64, f64),
@@ -135,7 +139,7 @@ pub(crate) fn beside(
         let x = (middle - width / 2.0).clamp(plot.x, (plot.right() - width).max(plot.x));
         let columns = window(x - plot.x, width, lines[own].len());
         let Some((high, low)) = extent(&lines[own], columns.clone()) else { continue };
-        // Above, below, and above another name that stands there.
+        // Above, below, and above another name in that position.
         for (y, farther) in [(high - FONT - 5.0, 0.0), (low + 3.0, 0.0), (high - 2.0 * FONT - 7.0, 20.0)] {
             let area = Area { x, y, width, height: FONT + 2.0 };
             if area.y < plot.y || area.bottom() > plot.bottom() {
@@ -150,7 +154,7 @@ pub(crate) fn beside(
     best.map(|(_, area)| area)
 }
 
-/// How much is in the way of `area`.
+/// The amount of drawing that `area` covers.
 fn cost(area: Area, plot: Area, lines: &[Columns], taken: &[Area]) -> f64 {
     let mut cost = 0.0;
     for line in lines {
@@ -208,7 +212,7 @@ mod tests {
         let plot = Area { x: 0.0, y: 0.0, width: 100.0, height: 100.0 };
         let own = vec![Some((50.0, 50.0)); 100];
         let above = vec![Some((40.0, 40.0)); 100];
-        let area = beside("up", 0, (0.0, 1.0), &[own, above], plot, &[]).unwrap();
+        let area = near_line("up", 0, (0.0, 1.0), &[own, above], plot, &[]).unwrap();
         assert!(area.y > 50.0, "{area:?}");
     }
 
@@ -216,8 +220,8 @@ mod tests {
     fn a_name_stands_above_another_where_there_is_no_other_room() {
         let plot = Area { x: 0.0, y: 0.0, width: 100.0, height: 100.0 };
         let flat = vec![Some((100.0, 100.0)); 100];
-        let first = beside("the-first-name", 0, (0.4, 0.6), std::slice::from_ref(&flat), plot, &[]).unwrap();
-        let second = beside("the-second", 0, (0.4, 0.6), &[flat], plot, &[first]).unwrap();
+        let first = near_line("the-first-name", 0, (0.4, 0.6), std::slice::from_ref(&flat), plot, &[]).unwrap();
+        let second = near_line("the-second", 0, (0.4, 0.6), &[flat], plot, &[first]).unwrap();
         assert!(second.bottom() <= first.y, "{first:?} {second:?}");
     }
 

@@ -1,9 +1,10 @@
-//! The panels of a comparison: one for each thing worth comparing, a line a run.
+//! The panels of a comparison: one for each quantity, with one line per run.
 //!
-//! What is compared is what a user feels: the goodput of each source, the round trip of each ping, and every queue of the path, those of a
-//! middlebox too. Flows of one source are taken together, and everything is drawn as means over a while, since saw teeth of several runs on top
-//! of each other hide what differs. The table above the panels has the largest values. A panel that would tell nothing is left out: a queue in
-//! which never more than a packet waited, and datagrams at one and the same rate in all runs.
+//! The quantities are those that a user experiences: the goodput of each source, the round trip of
+//! each ping, and every queue of the path, also in a middlebox. Flows of one source are combined,
+//! and lines are means over a time, because superimposed sawteeth of several runs hide the
+//! differences. The table above the panels has the maxima. Panels without information are omitted:
+//! queues of at most one packet, and datagrams at one constant rate in all runs.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ use crate::format::{self, Unit};
 use crate::schema::Summary;
 use crate::tabular::{busy_links, distinct};
 
-/// At most so many panels of one quantity; the others are those that move least.
+/// The most panels of one quantity; those that vary least are omitted.
 const MOST: usize = 6;
 
 /// Time and value.
@@ -24,14 +25,15 @@ type Points = Vec<(f64, f64)>;
 /// A quantity that is compared.
 struct Quantity {
     series: &'static str,
-    /// What stands before the name of what it is measured of.
+    /// The title, before the name of the subject.
     title: &'static str,
     units: &'static [Unit],
-    /// What is measured: the name of the panel that a series belongs to.
+    /// The name of the panel to which a series belongs.
     subject: fn(&str) -> &str,
-    /// Whether the panel of a subject has something to tell. Its largest value is this share of that of all panels.
+    /// Whether the panel of a subject is informative. The last argument is its maximum as a share
+    /// of that of all panels.
     tells: fn(&[Run], &str, &Panel, f64) -> bool,
-    /// What to compare with, and its value.
+    /// A reference value with its label.
     reference: fn(&Summary, &str) -> Option<(String, f64)>,
 }
 
@@ -70,13 +72,14 @@ const QUANTITIES: [Quantity; 4] = [
     },
 ];
 
-/// A queue that is neither on a busy link nor in a middlebox is worth a panel from this share of the largest on.
+/// The least share of the largest delay for the panel of a queue that is neither on a busy link nor
+/// in a middlebox.
 const WORTH_A_PANEL: f64 = 0.05;
 /// IP bytes of the largest packet of most lines.
 const PACKET: u64 = 1500;
-/// Rates that differ by less than this are one.
+/// Rates that differ by less than this share count as equal.
 const ONE_RATE: f64 = 0.1;
-/// So many of the means may lie elsewhere: those at begin and end are of less than a bin.
+/// The share of means that may differ: those at both ends cover less than a bin.
 const ELSEWHERE: f64 = 0.02;
 
 /// The panels that compare `runs`, over the time of the first.
@@ -117,8 +120,8 @@ fn of_quantity(quantity: &Quantity, runs: &[Run]) -> Vec<Panel> {
     panels.into_iter().filter(|(peak, ..)| *peak >= least).take(MOST).map(|(.., panel)| panel).collect()
 }
 
-/// A queue of the path: on a link that is busy in some run, or one without a rate as that of a middlebox; elsewhere one that is not much shorter than
-/// those. More than a packet waited in it.
+/// True for a queue with more than one packet on a link that is busy in some run or has no rate, as
+/// in a middlebox; elsewhere only if its delay is not much shorter than theirs.
 fn is_queue(runs: &[Run], link: &str, _: &Panel, share: f64) -> bool {
     let links = || runs.iter().flat_map(|run| &run.summary.links).filter(|other| other.name == link);
     let busy = || runs.iter().any(|run| busy_links(&run.summary).iter().any(|other| other == link));
@@ -126,13 +129,13 @@ fn is_queue(runs: &[Run], link: &str, _: &Panel, share: f64) -> bool {
         && (share >= WORTH_A_PANEL || links().any(|link| link.rate_bps.is_none()) || busy())
 }
 
-/// Datagrams that come through at one rate, all the time and in all runs.
+/// True for datagrams that are received at one rate, all the time and in all runs.
 fn is_one_rate(runs: &[Run], name: &str, panel: &Panel) -> bool {
     let mut flows = runs.iter().flat_map(|run| &run.summary.flows).filter(|flow| source(&flow.name) == name).peekable();
     if flows.peek().is_none() || flows.any(|flow| flow.tcp.is_some()) {
         return false;
     }
-    // From the first to the last mean with anything in it; what it lacks in between counts.
+    // From the first to the last mean above zero; gaps between them count.
     let lasting = |line: &Line| {
         let first = line.points.iter().position(|(_, bps)| *bps > 0.0)?;
         let last = line.points.iter().rposition(|(_, bps)| *bps > 0.0)?;
@@ -146,10 +149,11 @@ fn is_one_rate(runs: &[Run], name: &str, panel: &Panel) -> bool {
 }
 
 fn panel(quantity: &Quantity, runs: &[Run], subject: &str, lines: Vec<Points>, peak: f64, bin: f64) -> Panel {
-    let told: Vec<Option<(String, f64)>> = runs.iter().map(|run| (quantity.reference)(&run.summary, subject)).collect();
-    // A capacity that differs between runs belongs to none of the lines alone.
-    let same = told.windows(2).all(|pair| pair[0] == pair[1]);
-    let reference = told.into_iter().next().flatten().filter(|(_, value)| same && *value <= peak * 1.5);
+    let references: Vec<Option<(String, f64)>> =
+        runs.iter().map(|run| (quantity.reference)(&run.summary, subject)).collect();
+    // A capacity that differs between runs is no reference for all lines.
+    let same = references.windows(2).all(|pair| pair[0] == pair[1]);
+    let reference = references.into_iter().next().flatten().filter(|(_, value)| same && *value <= peak * 1.5);
     let top = reference.as_ref().map_or(peak, |(_, value)| peak.min(value * panels::HEADROOM).max(*value));
     let mut notes = vec![format!("means of {}", format::seconds(bin))];
     if let Some((name, _)) = &reference {
@@ -179,7 +183,7 @@ fn panel(quantity: &Quantity, runs: &[Run], subject: &str, lines: Vec<Points>, p
     }
 }
 
-/// The phase in which the means of `lines` lie farthest apart, or all of the run.
+/// The phase in which the means of `lines` differ most, or the whole run.
 fn apart(summary: &Summary, lines: &[Points]) -> (f64, f64) {
     let spread = |span: (f64, f64)| {
         let means = || lines.iter().filter(|line| !line.is_empty()).map(|line| mean(line, span));
@@ -189,11 +193,11 @@ fn apart(summary: &Summary, lines: &[Points]) -> (f64, f64) {
     spans.max_by(|a, b| spread(*a).total_cmp(&spread(*b))).unwrap_or((0.0, summary.duration_s))
 }
 
-/// The sum of series at each time at which any of them has a sample.
+/// The sum of series at each time with a sample of any of them.
 fn sum<'a>(series: impl Iterator<Item = &'a Points>) -> Points {
     let mut sums: BTreeMap<u64, f64> = BTreeMap::new();
     for (time, value) in series.flatten() {
-        // Times are not negative, so their bits have their order.
+        // Times are not negative, so the order of their bits is theirs.
         *sums.entry(time.to_bits()).or_default() += value;
     }
     sums.into_iter().map(|(time, value)| (f64::from_bits(time), value)).collect()
@@ -230,10 +234,10 @@ mod tests {
         let panels = overlays(&[one, other]);
         let titles: Vec<&str> = panels.iter().map(|panel| panel.title.as_str()).collect();
         assert_eq!(titles, ["Goodput of download", "Round-trip time of ping"]);
-        let told: Vec<(&str, usize, f64)> =
+        let lines: Vec<(&str, usize, f64)> =
             panels[0].lines.iter().map(|line| (line.label.as_str(), line.colour, line.points[0].1)).collect();
-        assert_eq!(told, [("one", 0, 3e6), ("other", 1, 1e6)]);
-        // A run has its colour everywhere, also where another has no line.
+        assert_eq!(lines, [("one", 0, 3e6), ("other", 1, 1e6)]);
+        // A run has one colour in all panels, also where another run has no line.
         assert_eq!(panels[1].lines.iter().map(|line| line.colour).collect::<Vec<_>>(), [1]);
     }
 
@@ -259,8 +263,8 @@ mod tests {
         assert!(overlays(&[run("one", &[("queue_bytes", "backbone", 1e3)])]).is_empty());
     }
 
-    /// 1.2 s in the modem of the one run, 83 and 5 ms in the middlebox of the other, and a packet on a LAN: the queue of the remedy is shown, however short
-    /// beside that of the modem.
+    /// 1.2 s in the modem of one run, 83 and 5 ms in the middlebox of the other, and a packet on a
+    /// LAN: the remedy's queue is shown, although it is short compared with the modem's.
     #[test]
     fn every_queue_of_the_path_is_drawn_and_none_of_one_packet() {
         let delay = |entity, s| ("queue_delay_s", entity, s);
@@ -273,7 +277,7 @@ mod tests {
         assert_eq!(titles(&[bare, ours]), drawn);
     }
 
-    /// 68 kbit/s in both runs have nothing to tell; 68 and 40 have, and so has TCP at any rate.
+    /// 68 kbit/s in both runs are not informative; 68 and 40 are, and so is TCP at any rate.
     #[test]
     fn a_call_that_has_its_rate_in_every_run_is_not_drawn() {
         let with = |bps, tcp: Option<&str>| {

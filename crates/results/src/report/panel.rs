@@ -1,7 +1,7 @@
-//! One panel: one quantity over time, on one axis, its lines named beside them.
+//! One panel: one quantity over time, on one axis, with named lines.
 //!
-//! Many samples become at most four points a pixel column (first, least, largest, last), so that a drawing stays small and shows every
-//! peak. Coordinates have one decimal.
+//! Samples are reduced to at most four points per pixel column (first, least, largest, last), so
+//! that a drawing stays small and shows every peak. Coordinates have one decimal.
 
 use std::fmt::Write as _;
 
@@ -11,65 +11,66 @@ use super::label::{self, Area, Columns};
 use super::scale::Axis;
 use super::style::{CHARACTER, COLOURS, DASHES, FONT};
 
-/// What a panel shows.
+/// The contents of a panel.
 #[derive(Clone, Debug)]
 pub(crate) struct Panel {
     /// The quantity, without its unit.
     pub(crate) title: String,
-    /// What the axis measures.
+    /// The axis of values.
     pub(crate) axis: Axis,
     /// Lines, in the order in which they are drawn.
     pub(crate) lines: Vec<Line>,
     /// Capacities, bounds and limits.
     pub(crate) references: Vec<Reference>,
-    /// What one must know of how it is drawn, the most important first; told as far as there is room.
+    /// Remarks on the drawing, the most important first; shown as far as they fit.
     pub(crate) notes: Vec<String>,
-    /// From when to when the height of each line is that of its name, in the margin for all; `None` where lines are named at their ends.
+    /// The span whose mean orders the names in the margin, for all lines; `None` if names are at
+    /// the lines' ends.
     pub(crate) named_by: Option<(f64, f64)>,
-    /// A mark at each point: where there are few, each of them a run.
+    /// True to mark each point, for drawings with few points, each of them a run.
     pub(crate) marks: bool,
 }
 
 /// One line of a panel.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
-    /// What is written beside it; empty for a member of a group that another line names.
+    /// The name; empty for a member of a group that another line names.
     pub(crate) label: String,
-    /// Which colour: on a page of several runs that of the run.
+    /// Index of the colour; on a page of several runs that of the run.
     pub(crate) colour: usize,
-    /// Which dashes: what tells lines of one colour apart; 0 for none.
+    /// Index of the dashes, which distinguish lines of one colour; 0 for none.
     pub(crate) dash: usize,
-    /// One of many: thin and pale.
+    /// True for one of many lines: thin and pale.
     pub(crate) faint: bool,
-    /// A bound: dotted, and in steps.
+    /// True for a bound: dotted, and in steps.
     pub(crate) bound: bool,
     /// Time and value.
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-/// A constant to compare with.
+/// A constant for comparison.
 #[derive(Clone, Debug)]
 pub(crate) struct Reference {
-    /// What it is, with its value; empty where a note tells it.
+    /// The name with the value; empty if a note has them.
     pub(crate) label: String,
-    /// Where it lies.
+    /// The value.
     pub(crate) value: f64,
 }
 
-/// What all panels of a column share.
+/// The layout that all panels of a column share.
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
-    /// The axis of time, or of whatever else lies across.
+    /// The axis of time, or of another horizontal quantity.
     pub(crate) time: Axis,
-    /// What that axis measures.
+    /// The quantity of that axis.
     pub(crate) across: &'static str,
     /// Begin, end and name of each phase.
     pub(crate) phases: Vec<(f64, f64, String)>,
     /// Width of the whole drawing.
     pub(crate) width: f64,
-    /// Room for names at the right.
+    /// Width for names at the right.
     pub(crate) margin: f64,
-    /// Height of the plot proper.
+    /// Height of the plot area.
     pub(crate) height: f64,
 }
 
@@ -80,14 +81,14 @@ const TICKS: f64 = 20.0;
 const AXIS_TITLE: f64 = 18.0;
 /// Height of one line of text in the margin.
 const ROW: f64 = FONT + 2.0;
-/// Titles and notes against plot text.
+/// Size of titles and notes relative to plot text.
 const TITLE_SIZE: f64 = 13.0 / FONT;
 const NOTE_SIZE: f64 = 11.0 / FONT * 0.9;
-/// A line that lasts to this share of the time axis is named in the margin.
+/// The share of the time axis that a line must reach to be named in the margin.
 const REACHES_THE_END: f64 = 0.93;
 
 impl Frame {
-    /// Height of a drawing of one panel; the last of a column has the title of the time axis too.
+    /// Height of a drawing of one panel. The last of a column includes the title of the time axis.
     pub(crate) fn panel_height(&self, last: bool) -> f64 {
         TITLE + PHASES + self.height + TICKS + if last { AXIS_TITLE } else { 6.0 }
     }
@@ -115,9 +116,11 @@ impl Panel {
             }
             @for line in &self.lines {
                 @let class = if line.bound { "bound" } else if line.faint { "line faint" } else { "line" };
-                path class={ (class) " c" (line.colour % COLOURS) " d" (line.dash % DASHES) } d=(path(&self.place(line, frame), plot)) {}
+                path class={ (class) " c" (line.colour % COLOURS) " d" (line.dash % DASHES) }
+                    d=(path(&self.place(line, frame), plot)) {}
                 @for (x, y) in self.place(line, frame).into_iter().filter(|_| self.marks) {
-                    circle class={ (class) " c" (line.colour % COLOURS) } cx=(coordinate(x)) cy=(coordinate(y)) r="2.5" {}
+                    circle class={ (class) " c" (line.colour % COLOURS) } cx=(coordinate(x)) cy=(coordinate(y))
+                        r="2.5" {}
                 }
             }
             (self.labels(frame, plot, &columns))
@@ -133,11 +136,13 @@ impl Panel {
             @for (number, (from, to, name)) in frame.phases.iter().enumerate() {
                 @let (left, right) = (frame.x(*from), frame.x(*to));
                 @if number % 2 == 1 {
-                    rect.band x=(coordinate(left)) y=(top) width=(coordinate(right - left)) height=(coordinate(plot.height)) {}
+                    rect.band x=(coordinate(left)) y=(top) width=(coordinate(right - left))
+                        height=(coordinate(plot.height)) {}
                 }
                 @if number > 0 { path.edge d={ "M" (coordinate(left)) " " (top) "V" (bottom) } {} }
                 @if CHARACTER * name.chars().count() as f64 <= right - left {
-                    text.phase x=(coordinate(f64::midpoint(left, right))) y=(coordinate(plot.y - 4.0)) text-anchor="middle" { (name) }
+                    text.phase x=(coordinate(f64::midpoint(left, right))) y=(coordinate(plot.y - 4.0))
+                        text-anchor="middle" { (name) }
                 }
             }
             @for (tick, label) in self.axis.ticks() {
@@ -152,24 +157,25 @@ impl Panel {
             }
             path.frame d={ "M" (coordinate(plot.x)) " " (bottom) "H" (coordinate(plot.right())) } {}
             @if last {
-                text x=(coordinate(f64::midpoint(plot.x, plot.right()))) y=(coordinate(plot.bottom() + 33.0)) text-anchor="middle" {
+                text x=(coordinate(f64::midpoint(plot.x, plot.right()))) y=(coordinate(plot.bottom() + 33.0))
+                    text-anchor="middle" {
                     (frame.across) ", " (frame.time.unit.1)
                 }
             }
         }
     }
 
-    /// As many of the notes as there is room for beside the title.
+    /// The notes that fit next to the title.
     fn note(&self, width: f64) -> String {
         let title = (self.title.chars().count() + self.axis.unit.1.chars().count() + 4) as f64 * CHARACTER * TITLE_SIZE;
-        let mut told = String::new();
+        let mut text = String::new();
         for note in &self.notes {
-            let longer = if told.is_empty() { note.clone() } else { format!("{told}; {note}") };
+            let longer = if text.is_empty() { note.clone() } else { format!("{text}; {note}") };
             if title + longer.chars().count() as f64 * CHARACTER * NOTE_SIZE <= width {
-                told = longer;
+                text = longer;
             }
         }
-        told
+        text
     }
 
     /// Names of lines and references.
@@ -178,7 +184,7 @@ impl Panel {
         let texts: Vec<MarginLabel> = margin.iter().map(|entry| self.margin_label(*entry, frame, plot)).collect();
         let wishes: Vec<(f64, f64)> = texts.iter().map(|text| (text.y, text.rows.len() as f64 * ROW)).collect();
         let places = label::spread(&wishes, plot.y - 6.0, plot.bottom() + 8.0);
-        // Lines of reference are in the way of a name as well as the others.
+        // Reference lines are obstacles to a name too.
         let across = |reference: &Reference| {
             let y = self.y(reference.value, plot);
             vec![Some((y, y)); columns.first().map_or(0, Vec::len)]
@@ -190,7 +196,7 @@ impl Panel {
             let text = &self.lines[index].label;
             let (from, to) = active(&self.lines[index].points);
             let span = (frame.time.place(from).clamp(0.0, 1.0), frame.time.place(to).clamp(0.0, 1.0));
-            if let Some(area) = label::beside(text, index, span, &in_the_way, plot, &taken) {
+            if let Some(area) = label::near_line(text, index, span, &in_the_way, plot, &taken) {
                 taken.push(area);
                 inside.push((index, area));
             }
@@ -200,23 +206,26 @@ impl Panel {
                 @let from = plot.right() + 2.0;
                 @if text.leader {
                     path class={ "leader " (text.class) } d={
-                        "M" (coordinate(from)) " " (coordinate(text.y)) "L" (coordinate(from + 8.0)) " " (coordinate(middle))
+                        "M" (coordinate(from)) " " (coordinate(text.y)) "L" (coordinate(from + 8.0)) " "
+                            (coordinate(middle))
                     } {}
                 }
                 @let first = middle - text.rows.len() as f64 * ROW / 2.0 + FONT - 1.0;
                 @for (row, line) in text.rows.iter().enumerate() {
-                    text class={ "label " (text.class) } x=(coordinate(from + 12.0)) y=(coordinate(first + row as f64 * ROW)) { (line) }
+                    text class={ "label " (text.class) } x=(coordinate(from + 12.0))
+                        y=(coordinate(first + row as f64 * ROW)) { (line) }
                 }
             }
             @for (index, area) in inside {
-                text class={ "label c" (self.lines[index].colour % COLOURS) } x=(coordinate(area.x)) y=(coordinate(area.y + FONT - 1.0)) {
+                text class={ "label c" (self.lines[index].colour % COLOURS) } x=(coordinate(area.x))
+                    y=(coordinate(area.y + FONT - 1.0)) {
                     (self.lines[index].label)
                 }
             }
         }
     }
 
-    /// What is named in the margin, and which lines are named within the plot.
+    /// The names in the margin, and the lines named within the plot.
     fn split(&self, frame: &Frame) -> (Vec<Entry>, Vec<usize>) {
         let mut margin: Vec<Entry> = (0..self.references.len())
             .filter(|index| !self.references[*index].label.is_empty())
@@ -243,7 +252,7 @@ impl Panel {
                 (&line.label, value, format!("c{}", line.colour % COLOURS), 2)
             }
             Entry::Reference(index) => {
-                // The value stands last, and must not be what is cut.
+                // The value is last and must not be truncated.
                 (&self.references[index].label, self.references[index].value, "fixed edge".to_owned(), 3)
             }
         };
@@ -274,7 +283,7 @@ struct MarginLabel {
     rows: Vec<String>,
     y: f64,
     class: String,
-    /// A stroke leads from the end of the line to its name.
+    /// True if a stroke connects the end of the line with its name.
     leader: bool,
 }
 
@@ -290,7 +299,7 @@ pub(crate) fn mean(points: &[(f64, f64)], (from, to): (f64, f64)) -> f64 {
     if count > 0.0 { sum / count } else { 0.0 }
 }
 
-/// From when to when the line stands clear of zero.
+/// The span in which the line is clearly above zero.
 fn active(points: &[(f64, f64)]) -> (f64, f64) {
     let largest = points.iter().map(|(_, value)| *value).fold(0.0, f64::max);
     let clear = |(_, value): &&(f64, f64)| *value > largest * 0.01;
@@ -299,14 +308,14 @@ fn active(points: &[(f64, f64)]) -> (f64, f64) {
     (first.map_or(0.0, |(time, _)| *time), last.map_or(0.0, |(time, _)| *time))
 }
 
-/// A coordinate with one decimal at most.
+/// A coordinate with at most one decimal.
 pub(crate) fn coordinate(value: f64) -> String {
     let text = format!("{value:.1}");
     let text = text.strip_suffix(".0").unwrap_or(&text);
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// An SVG path through `points`, thinned to what the columns of `plot` can show.
+/// An SVG path through `points`, reduced to the resolution of `plot`.
 fn path(points: &[(f64, f64)], plot: Area) -> PreEscaped<String> {
     let mut path = String::new();
     let mut rest = points;
@@ -323,7 +332,7 @@ fn path(points: &[(f64, f64)], plot: Area) -> PreEscaped<String> {
     PreEscaped(path)
 }
 
-/// The first, least, largest and last of `points`, in their order, each once.
+/// The first, least, largest and last of `points`, in their order, without repetition.
 fn corners(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     if points.len() <= 4 {
         return points.to_vec();

@@ -1,150 +1,39 @@
-//! Which panels a run has: its series, sorted into one panel a quantity, with capacities and limits to compare with.
+//! The panels of a run: its series, one panel per quantity, with capacities and limits for
+//! comparison.
 //!
-//! Several runs give the same panels on the same scales, so that one can compare them side by side.
+//! Several runs have equal panels on equal scales for comparison side by side.
+
+mod quantities;
+mod references;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use self::quantities::{QUANTITIES, Quantity};
+use self::references::capacities_of_lines;
+pub(crate) use self::references::narrowest;
 use super::panel::{Line, Panel, Reference};
 use super::scale::{Axis, round_step};
 use super::style::COLOURS;
 use crate::Run;
-use crate::format::{self, Unit};
-use crate::schema::{Flow, Summary};
+use crate::format;
+use crate::schema::Summary;
 use crate::series::Series;
 
-/// A quantity that is drawn.
-struct Quantity {
-    series: &'static str,
-    title: &'static str,
-    units: &'static [Unit],
-    /// Capacities and limits of a run.
-    references: fn(&Summary) -> Vec<Reference>,
-    /// A rate: drawn as means over a while, on a scale that ends a little above the capacity.
-    rate: bool,
-    /// Of links: only those that are busy in some phase, if any is.
-    busy_links: bool,
-}
-
-const QUANTITIES: [Quantity; 13] = [
-    Quantity {
-        series: "goodput_bps",
-        title: "Goodput",
-        units: format::RATES,
-        references: capacities,
-        rate: true,
-        busy_links: false,
-    },
-    Quantity {
-        series: "queue_bytes",
-        title: "Queue",
-        units: format::BYTES,
-        references: queue_limits,
-        rate: false,
-        busy_links: false,
-    },
-    Quantity {
-        series: "queue_cells",
-        title: "Cells in the queue",
-        units: format::CELLS,
-        references: none,
-        rate: false,
-        busy_links: false,
-    },
-    Quantity {
-        series: "acr_bps",
-        title: "Allowed cell rate",
-        units: format::RATES,
-        references: none,
-        rate: true,
-        busy_links: false,
-    },
-    Quantity {
-        series: "edge_bytes",
-        title: "Waiting at the edge",
-        units: format::BYTES,
-        references: none,
-        rate: false,
-        busy_links: false,
-    },
-    Quantity {
-        series: "queue_delay_s",
-        title: "Delay in the queue",
-        units: format::SECONDS,
-        references: none,
-        rate: false,
-        busy_links: false,
-    },
-    Quantity {
-        series: "rtt_s",
-        title: "Round-trip time of probes",
-        units: format::SECONDS,
-        references: none,
-        rate: false,
-        busy_links: false,
-    },
-    Quantity {
-        series: "one_way_delay_s",
-        title: "One-way delay of packets",
-        units: format::SECONDS,
-        references: none,
-        rate: false,
-        busy_links: false,
-    },
-    Quantity {
-        series: "jitter_s",
-        title: "Jitter of datagrams",
-        units: format::SECONDS,
-        references: none,
-        rate: false,
-        busy_links: false,
-    },
-    Quantity {
-        series: "cwnd_bytes",
-        title: "Congestion window",
-        units: format::BYTES,
-        references: none,
-        rate: false,
-        busy_links: false,
-    },
-    Quantity {
-        series: "in_flight_bytes",
-        title: "Data in flight",
-        units: format::BYTES,
-        references: windows,
-        rate: false,
-        busy_links: false,
-    },
-    Quantity {
-        series: "acked_bytes",
-        title: "ACK number",
-        units: format::BYTES,
-        references: none,
-        rate: false,
-        busy_links: false,
-    },
-    Quantity {
-        series: "wire_rate_bps",
-        title: "Rate on the wire",
-        units: format::RATES,
-        references: line_rates,
-        rate: true,
-        busy_links: true,
-    },
-];
-
-/// What never reaches this share of a panel's scale is not drawn but told of.
+/// Lines below this share of a panel's scale are mentioned in a note instead of drawn.
 const TOO_SMALL: f64 = 0.01;
-/// The scale of a rate ends at this multiple of the capacity at most.
+/// The highest end of a rate's scale, as a multiple of the capacity.
 pub(crate) const HEADROOM: f64 = 1.2;
-/// A rate is drawn as about so many means.
+/// The approximate number of means in the line of a rate.
 pub(crate) const MEANS: f64 = 250.0;
-/// With more lines than this, those of one source share a colour and a name.
+/// The most lines of a panel with separate colours and names; beyond, those of one source share
+/// both.
 const SEPARATE_LINES: usize = 6;
-/// Bounds are drawn for at most this many flows.
+/// The most flows whose bounds are drawn.
 const FLOWS_WITH_BOUNDS: usize = 3;
 
-/// The panels of each run, one for each series that is `wanted`. All runs have the same panels on the same scales. The lines of
-/// one run alone have a colour each; of several runs each has its own colour, and what is measured has its dashes.
+/// The panels of each run, one for each series that is `wanted`. All runs have equal panels on
+/// equal scales. The lines of a single run have a colour each. With several runs each run has a
+/// colour, and each measured subject its dashes.
 pub(crate) fn panels(runs: &[Run], wanted: impl Fn(&str) -> bool) -> Vec<Vec<Panel>> {
     let mut palette = Palette::default();
     let several = runs.len() > 1;
@@ -159,7 +48,7 @@ pub(crate) fn panels(runs: &[Run], wanted: impl Fn(&str) -> bool) -> Vec<Vec<Pan
     all
 }
 
-/// Colours by name, in the order in which names first come.
+/// Colours by name, in the order of first use.
 #[derive(Default)]
 struct Palette(BTreeMap<String, usize>);
 
@@ -170,21 +59,21 @@ impl Palette {
     }
 }
 
-/// What colours and dashes tell.
+/// The meaning of colours and dashes.
 enum Look<'a> {
-    /// Colours are the names'.
+    /// Each name has a colour.
     OfNames(&'a mut Palette),
-    /// The one colour is that of the run with this number; dashes are the names'.
+    /// The colour is that of the run with this number; each name has its dashes.
     OfRun(usize),
 }
 
-/// What the panels of one quantity share between runs.
+/// The properties that the panels of one quantity share between runs.
 struct Common {
     drawn: BTreeSet<String>,
     left_out: Vec<String>,
     grouped: bool,
     largest: f64,
-    /// Some peak is above the scale.
+    /// True if any peak is above the scale.
     cut: bool,
 }
 
@@ -194,7 +83,8 @@ impl Common {
         let mut peaks: BTreeMap<&str, f64> = BTreeMap::new();
         let busy: BTreeSet<String> =
             runs.iter().flat_map(|run| capacities_of_lines(&run.summary).into_keys()).collect();
-        // Links that are all but idle carry what the others do, far below what they could: their lines would hide those.
+        // Lines of nearly idle links would hide those of the busy ones, which carry the same
+        // traffic.
         let worth = |series: &Series| !quantity.busy_links || busy.is_empty() || busy.contains(&series.entity);
         let all = runs.iter().flat_map(|run| of(run, quantity).map(move |series| (run, series)));
         for (run, series) in all.filter(|(_, series)| worth(series)) {
@@ -213,7 +103,8 @@ impl Common {
         let (drawn, left_out): (BTreeSet<String>, Vec<String>) = (names(true).collect(), names(false).collect());
         let references = runs.iter().flat_map(|run| (quantity.references)(&run.summary));
         let bounds = runs.iter().flat_map(|run| bounds(quantity, &run.summary)).flat_map(|(_, points)| points);
-        // A limit far above everything would flatten the lines: it has its say only up to a half more than they need.
+        // A limit far above the lines would flatten them: the scale includes it up to 1.5 times the
+        // largest value.
         let compared = references.map(|r| r.value).chain(bounds.map(|(_, value)| value));
         let top = compared.filter(|value| *value <= largest * 1.5).fold(largest, f64::max);
         Some(Self { grouped: drawn.len() > SEPARATE_LINES, drawn, left_out, largest: top, cut })
@@ -226,7 +117,7 @@ impl Common {
         let references: Vec<Reference> =
             (quantity.references)(&run.summary).into_iter().filter(|reference| reference.value <= top).collect();
         for (flow, points) in bounds(quantity, &run.summary) {
-            // A bound that is the capacity all the time is drawn already.
+            // A bound that equals a capacity all the time is not drawn twice.
             let known = |value: f64| references.iter().any(|r| (r.value - value).abs() <= 0.01 * value);
             if points.iter().all(|(_, value)| *value <= top) && !points.iter().all(|(_, value)| known(*value)) {
                 let (label, (colour, dash)) = (format!("bound of {flow}"), self.look(&flow, look));
@@ -258,7 +149,7 @@ impl Common {
             let name = if faint { group } else { &series.entity };
             let label = match (faint, named.insert(group.to_owned())) {
                 (false, _) => series.entity.clone(),
-                // The first of a group names it.
+                // The first of a group has the group's name.
                 (true, true) => format!("{group} (each of {count})"),
                 (true, false) => String::new(),
             };
@@ -280,7 +171,7 @@ impl Common {
         }
     }
 
-    /// What a series is called in a panel: where there are many, by its source.
+    /// The name of a series in a panel: with many lines, that of its source.
     fn named<'a>(&self, entity: &'a str) -> &'a str {
         if self.grouped { source(entity) } else { entity }
     }
@@ -302,18 +193,19 @@ impl Common {
     }
 }
 
-/// The largest capacity or line rate that a rate of the panel can be compared with.
+/// The largest capacity or line rate for comparison with a rate of the panel.
 fn capacity(quantity: &Quantity, runs: &[Run]) -> Option<f64> {
     let references = runs.iter().filter(|_| quantity.rate).flat_map(|run| (quantity.references)(&run.summary));
     references.map(|reference| reference.value).reduce(f64::max)
 }
 
-/// The points that are drawn: of a rate, means over a while; of anything else, its samples.
+/// The points to draw: means for a rate, otherwise samples.
 fn points(quantity: &Quantity, run: &Run, series: &Series) -> Vec<(f64, f64)> {
     mean_over_s(quantity, run).map_or_else(|| series.points.clone(), |bin| means(&series.points, bin))
 }
 
-/// Over how long rates are averaged; `None` for what is no rate, and where samples are no closer than that.
+/// The length of the bins for means of rates; `None` for other quantities, and for samples at
+/// longer intervals.
 fn mean_over_s(quantity: &Quantity, run: &Run) -> Option<f64> {
     let bin = round_step(run.summary.duration_s / MEANS);
     let sampled = of(run, quantity).filter(|series| series.points.len() > 1);
@@ -321,9 +213,10 @@ fn mean_over_s(quantity: &Quantity, run: &Run) -> Option<f64> {
     (quantity.rate && apart * 1.5 < bin).then_some(bin)
 }
 
-/// Means over bins of `bin` seconds, each told at the middle of its samples.
+/// Means over bins of `bin` seconds, each at the middle of its samples.
 pub(crate) fn means(points: &[(f64, f64)], bin: f64) -> Vec<(f64, f64)> {
-    // A sample tells of the time before it, so one on a boundary ends the bin before.
+    // A sample describes the time before it, so one on a boundary belongs to the bin that ends
+    // there.
     let bin_of = |time: f64| (time / bin - 1e-9).floor();
     let bins = points.chunk_by(|a, b| bin_of(a.0) <= bin_of(b.0) && bin_of(b.0) <= bin_of(a.0));
     let mean = |of: &dyn Fn(&(f64, f64)) -> f64, points: &[(f64, f64)]| {
@@ -336,84 +229,12 @@ fn of<'a>(run: &'a Run, quantity: &'a Quantity) -> impl Iterator<Item = &'a Seri
     run.series.iter().filter(|series| series.name == quantity.series && !series.points.is_empty())
 }
 
-/// The source that a flow is one of: `download` for `download-7`.
+/// The source of a flow: `download` for `download-7`.
 pub(crate) fn source(flow: &str) -> &str {
     match flow.rsplit_once('-') {
         Some((source, number)) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => source,
         _ => flow,
     }
-}
-
-fn none(_: &Summary) -> Vec<Reference> {
-    Vec::new()
-}
-
-/// The payload capacity of the narrowest link of each flow, each link once.
-fn capacities(summary: &Summary) -> Vec<Reference> {
-    let links: BTreeMap<&str, f64> = summary.flows.iter().filter_map(|flow| narrowest(summary, flow)).collect();
-    merged("capacity of", links.into_iter(), format::rate)
-}
-
-/// The link on the way of the data of `flow` that carries the least payload, and how much.
-pub(crate) fn narrowest<'a>(summary: &'a Summary, flow: &Flow) -> Option<(&'a str, f64)> {
-    let links = summary.links.iter().filter(|link| flow.data_path.iter().any(|name| **name == *link.name));
-    let capacities = links.filter_map(|link| Some((link.name.as_str(), link.payload_capacity_bps?)));
-    capacities.min_by(|a, b| a.1.total_cmp(&b.1))
-}
-
-/// A reference for each value: links that have the same share it.
-fn merged<'a>(what: &str, links: impl Iterator<Item = (&'a str, f64)>, told: impl Fn(f64) -> String) -> Vec<Reference> {
-    let mut values: Vec<(f64, Vec<&str>)> = Vec::new();
-    for (link, value) in links {
-        match values.iter_mut().find(|(other, _)| other.to_bits() == value.to_bits()) {
-            Some((_, names)) => names.push(link),
-            None => values.push((value, vec![link])),
-        }
-    }
-    let names = |names: &[&str]| match names {
-        [] => String::new(),
-        [only] => (*only).to_owned(),
-        [first, others @ ..] => format!("{first}\u{a0}and\u{a0}{}\u{a0}more", others.len()),
-    };
-    values.iter().map(|(value, links)| reference(what, &names(links), &told(*value), *value)).collect()
-}
-
-/// `what name value`, the value kept in one line.
-fn reference(what: &str, name: &str, told: &str, value: f64) -> Reference {
-    Reference { label: format!("{what} {name} {}", told.replace(' ', "\u{a0}")), value }
-}
-
-fn queue_limits(summary: &Summary) -> Vec<Reference> {
-    let limited = summary.links.iter().filter_map(|link| Some((link, format::to_f64(link.queue_limit_bytes?))));
-    // Only queues that were near their limit: others would be a line without a story.
-    let near = limited.filter(|(link, limit)| format::to_f64(link.max_backlog_bytes) > limit * 0.5);
-    merged("limit of", near.map(|(link, limit)| (link.name.as_str(), limit)), |limit| {
-        format::with_unit(limit, format::BYTES)
-    })
-}
-
-/// Each receive window once.
-fn windows(summary: &Summary) -> Vec<Reference> {
-    let windows: BTreeSet<u64> = summary.flows.iter().filter_map(|flow| flow.receive_window_bytes).collect();
-    windows
-        .into_iter()
-        .map(|size| reference("receive", "window", &format::window(size), format::to_f64(size)))
-        .collect()
-}
-
-fn line_rates(summary: &Summary) -> Vec<Reference> {
-    let narrow = capacities_of_lines(summary);
-    merged("rate of", narrow.iter().map(|(link, bps)| (link.as_str(), *bps)), format::rate)
-}
-
-/// Rates of the links that were busy for at least a tenth of some phase.
-fn capacities_of_lines(summary: &Summary) -> BTreeMap<String, f64> {
-    let used = |name: &str| {
-        let links = summary.phases.iter().flat_map(|phase| &phase.links).filter(|link| link.name == name);
-        links.filter_map(|link| link.utilisation).fold(0.0, f64::max)
-    };
-    let busy = summary.links.iter().filter(|link| used(&link.name) >= 0.1);
-    busy.filter_map(|link| Some((link.name.clone(), link.rate_bps?))).collect()
 }
 
 /// The bound of each of a few flows as steps over the phases.
@@ -429,7 +250,7 @@ fn bounds(quantity: &Quantity, summary: &Summary) -> Vec<(String, Vec<(f64, f64)
         });
         in_phase.flatten().collect::<Vec<_>>()
     };
-    // What a capture offers in the mean of a phase says nothing of a moment.
+    // The mean rate of a capture in a phase is no bound at any moment of it.
     let steady = summary.flows.iter().filter(|flow| &*flow.kind != "replay");
     let flows = steady.map(|flow| (flow.name.clone(), steps(&flow.name)));
     flows.filter(|(_, points)| !points.is_empty()).collect()
@@ -438,6 +259,7 @@ fn bounds(quantity: &Quantity, summary: &Summary) -> Vec<(String, Vec<(f64, f64)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schema::Flow;
 
     #[test]
     fn flows_of_one_source_are_told_by_their_number() {
@@ -492,14 +314,6 @@ mod tests {
         let panel = panels(&[run], |_| true).remove(0).remove(0);
         assert!(panel.axis.span().1 < 3e6, "{:?}", panel.axis.span());
         assert_eq!(panel.notes, ["peaks above the scale are cut"]);
-    }
-
-    #[test]
-    fn links_with_one_rate_share_a_line_to_compare_with() {
-        let links = [("down-1", 1.5e6), ("down-2", 1.5e6), ("up", 1e5), ("down-3", 1.5e6)];
-        let merged = merged("rate of", links.into_iter(), format::rate);
-        let told: Vec<String> = merged.iter().map(|reference| reference.label.replace('\u{a0}', " ")).collect();
-        assert_eq!(told, ["rate of down-1 and 2 more 1.5 Mbit/s", "rate of up 100 kbit/s"]);
     }
 
     /// Two flows in two runs: the colour is the run's, the dashes are the flow's.

@@ -1,23 +1,24 @@
-//! Axes: round ticks, units that read well, and the way from a value to a place in the drawing.
+//! Axes: round ticks, suitable units, and the conversion of values to positions in the drawing.
 
 use crate::format::{self, Unit};
 
-/// A linear axis that starts at zero or the given begin, with its ticks.
+/// A linear axis that starts at zero or a given value, with its ticks.
 #[derive(Clone, Debug)]
 pub(crate) struct Axis {
     low: f64,
     high: f64,
     ticks: Vec<f64>,
-    /// What one unit of the axis is in the base unit, and its symbol.
+    /// The unit of the axis: its value in the base unit, and its symbol.
     pub(crate) unit: Unit,
 }
 
 impl Axis {
-    /// An axis from zero to just above `largest`, in the unit of `units` that suits it, with about `wanted` ticks.
+    /// An axis from zero to just above `largest`, in the suitable unit of `units`, with about
+    /// `wanted` ticks.
     pub(crate) fn from_zero(largest: f64, units: &'static [Unit], wanted: u32) -> Self {
         let largest = if largest.is_finite() && largest > 0.0 { largest } else { 1.0 };
         let unit = format::unit_for(largest, units);
-        // Room above, so that no line runs along the frame.
+        // A margin above, so that no line runs along the frame.
         Self::with_unit(0.0, largest * 1.06, unit, wanted)
     }
 
@@ -39,7 +40,7 @@ impl Axis {
         Self { low, high, ticks: ticks.collect(), unit }
     }
 
-    /// Where `value` lies: 0 at the low end, 1 at the high end.
+    /// The position of `value`: 0 at the low end, 1 at the high end.
     pub(crate) fn place(&self, value: f64) -> f64 {
         (value - self.low) / (self.high - self.low)
     }
@@ -49,7 +50,7 @@ impl Axis {
         (self.low, self.high)
     }
 
-    /// The ticks and what is written beside them, the unit left to the title.
+    /// The ticks and their labels, without the unit, which is in the title.
     pub(crate) fn ticks(&self) -> impl Iterator<Item = (f64, String)> {
         self.ticks.iter().map(|tick| (*tick, format::number((tick / self.unit.0 * 1e9).round() / 1e9)))
     }
@@ -63,12 +64,13 @@ pub(crate) fn round_step(raw: f64) -> f64 {
     round * power
 }
 
-/// The power of ten at or below `value`, found without logarithms and `powi`, whose last bit differs between machines.
+/// The power of ten at or below `value`, without logarithms and `powi`, whose last bit differs
+/// between machines.
 fn decade(value: f64) -> i32 {
     (-30..30).rev().find(|power| value >= power_of_ten(*power) * (1.0 - 1e-12)).unwrap_or(-30)
 }
 
-/// The nearest number to 10^`power`: reading decimals is exact by its definition.
+/// The nearest number to 10^`power`: parsing decimals is exact by definition.
 fn power_of_ten(power: i32) -> f64 {
     format!("1e{power}").parse().expect("a decimal number")
 }

@@ -1,8 +1,9 @@
 //! The one plot style: colours, sizes, and the style sheet that every plot and page shares.
 //!
-//! Line colours are Dark2 on light ground and Set2 on dark ground, from ColorBrewer (Brewer, Harrower, The Pennsylvania State
-//! University): qualitative sets chosen to stay apart for colour-blind readers; each colour of the one has its counterpart in the other. A
-//! line is always named beside it too, so nothing rests on colour alone.
+//! Line colours are Dark2 on light ground and Set2 on dark ground, from ColorBrewer (Brewer,
+//! Harrower, The Pennsylvania State University): qualitative sets that colour-blind readers can
+//! distinguish. Each colour of one has its counterpart in the other. Lines also have names, so that
+//! colour is never the only distinction.
 
 /// Dark2, for light ground.
 const ON_LIGHT: [&str; COLOURS] =
@@ -10,24 +11,25 @@ const ON_LIGHT: [&str; COLOURS] =
 /// Set2, for dark ground.
 const ON_DARK: [&str; COLOURS] =
     ["#66c2a5", "#fc8d62", "#8da0cb", "#e78ac3", "#a6d854", "#ffd92f", "#e5c494", "#b3b3b3"];
-/// How many colours there are before they repeat.
+/// Number of colours before they repeat.
 pub(crate) const COLOURS: usize = 8;
 
-/// How many kinds of dashes there are before they repeat, an unbroken line the first.
+/// Number of dash patterns before they repeat; the first is an unbroken line.
 pub(crate) const DASHES: usize = 5;
 
 /// Size of plot text, in user units of the drawing.
 pub(crate) const FONT: f64 = 12.0;
-/// Width of one character of plot text, taken a little wide: labels are laid out without measuring a font.
+/// Width of one character of plot text, slightly overestimated: the layout does not measure a font.
 pub(crate) const CHARACTER: f64 = 7.2;
 
 const GROUND_LIGHT: &str =
     "--paper:#ffffff;--ink:#1f2328;--muted:#59636e;--grid:#e4e7eb;--band:#f3f5f7;--rule:#d1d9e0;";
 const GROUND_DARK: &str = "--paper:#14171c;--ink:#e6e9ee;--muted:#9aa4b0;--grid:#2a3038;--band:#1b2027;--rule:#3a424d;";
 
-/// What a drawing needs; `:root` colours are in [`colours`].
+/// The style of a drawing; `:root` colours are in [`colours`].
 const DRAWING: &str = "\
-.plot text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;fill:var(--muted);font-variant-numeric:tabular-nums}
+.plot text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu \
+Sans',sans-serif;fill:var(--muted);font-variant-numeric:tabular-nums}
 .plot .title{font-weight:600;font-size:13px;fill:var(--ink)}
 .plot .heading{font-weight:600;font-size:16px;fill:var(--ink)}
 .plot .note,.plot .phase{font-size:11px}
@@ -49,22 +51,23 @@ const DRAWING: &str = "\
 .plot text.fixed{fill:var(--ink)}
 ";
 
-/// The style sheet of drawings in a page: light, and dark where the reader's system asks for it.
+/// The style sheet of drawings in a page: light, and dark by the reader's system setting.
 pub(crate) fn drawing() -> String {
     format!("{}{DRAWING}{}", colours(":root"), lines())
 }
 
-/// The style sheet of a drawing that stands alone: the same without custom properties, which only browsers know.
+/// The style sheet of a self-contained drawing: without custom properties, which only browsers
+/// support.
 pub(crate) fn standalone() -> String {
     let sheet = format!("{DRAWING}{}", lines());
-    // Rules that name a colour, once more with the other one. A rule is whole on its line.
+    // Rules with a colour occur again with the dark one. A rule takes one line.
     let coloured =
         sheet.lines().filter(|line| line.contains("var(")).map(|line| format!("{line}\n")).collect::<String>();
     let (light, dark) = (literal(&sheet, GROUND_LIGHT, &ON_LIGHT), literal(&coloured, GROUND_DARK, &ON_DARK));
     format!(":root{{color-scheme:light dark}}\n{light}@media screen and (prefers-color-scheme:dark){{\n{dark}}}\n")
 }
 
-/// A style sheet with colours in place of their names.
+/// A style sheet with colour values in place of their names.
 fn literal(sheet: &str, ground: &str, palette: &[&str; COLOURS]) -> String {
     let named = ground.split_terminator(';').filter_map(|property| property.split_once(':'));
     let of_ground = named.map(|(name, colour)| (name.to_owned(), colour));
@@ -94,14 +97,15 @@ fn lines() -> String {
         .collect()
 }
 
-/// The style sheet of a page: [`drawing`] and what text and tables need.
+/// The style sheet of a page: [`drawing`], and the styles of text and tables.
 pub(crate) fn page() -> String {
     format!("{}{PAGE}", drawing())
 }
 
 const PAGE: &str = "\
 *{box-sizing:border-box}
-body{margin:0 auto;padding:1.5rem clamp(.75rem,3vw,2.5rem);max-width:90rem;background:var(--paper);color:var(--ink);font:15px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}
+body{margin:0 auto;padding:1.5rem clamp(.75rem,3vw,2.5rem);max-width:90rem;background:var(--paper);\
+color:var(--ink);font:15px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}
 h1{font-size:1.6rem;line-height:1.25;margin:.2rem 0}
 h2{font-size:1.15rem;margin:2rem 0 .5rem;border-bottom:1px solid var(--rule);padding-bottom:.2rem}
 h3{font-size:1rem;margin:1.2rem 0 .4rem}
@@ -128,14 +132,15 @@ ul.why{margin:.3rem 0;padding-left:1.2rem}
 ul.why li{margin:.15rem 0}
 details pre{background:var(--band);padding:.8rem;overflow-x:auto;font-size:.8rem}
 .bad{font-weight:600}
-@media print{svg.plot{min-width:0}body{max-width:none;padding:0;font-size:10pt}h2{break-after:avoid}details{display:none}.scroll{overflow:visible}td,th{padding:.15rem .35rem;font-size:8pt}}
+@media print{svg.plot{min-width:0}body{max-width:none;padding:0;font-size:10pt}h2{break-after:avoid}\
+details{display:none}.scroll{overflow:visible}td,th{padding:.15rem .35rem;font-size:8pt}}
 ";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Programs that draw SVG without being a browser know neither custom properties nor, many of them, media queries.
+    /// SVG viewers other than browsers support no custom properties, and many no media queries.
     #[test]
     fn a_drawing_that_stands_alone_names_its_colours() {
         let sheet = standalone();

@@ -6,16 +6,17 @@ use crate::format;
 use crate::schema::{Flow, Phase, PhaseFlow, Summary};
 use crate::tabular::{self, Kind, Table};
 
-/// A table of the page shows this many rows; `summary.json` has them all.
+/// The most rows of a table in the page; `summary.json` has them all.
 const MOST_ROWS: usize = 200;
-/// Flows whose limits are told without asking.
+/// The most flows whose limits are shown without a click.
 const EXPLAINED_AT_ONCE: usize = 4;
 
-/// What limited each flow, in words, by phase: the first flows at once, the others on request.
+/// The limits of each flow, in words, by phase: of the first flows directly, of the others after a
+/// click.
 pub(crate) fn why(summary: &Summary) -> Markup {
-    let told = tabular::told_first(summary);
-    let (first, others) = told.split_at(told.len().min(EXPLAINED_AT_ONCE));
-    let untold = summary.flows.len() - told.len();
+    let flows = tabular::worst_or_all(summary);
+    let (first, others) = flows.split_at(flows.len().min(EXPLAINED_AT_ONCE));
+    let omitted = summary.flows.len() - flows.len();
     html! {
         @for note in &summary.notes { p { (note) "." } }
         @for flow in first { (why_flow(summary, flow)) }
@@ -25,7 +26,7 @@ pub(crate) fn why(summary: &Summary) -> Markup {
                 @for flow in others { (why_flow(summary, flow)) }
             }
         }
-        @if untold > 0 { p.caption { "These are the worst of each kind; " (untold) " more are in summary.json." } }
+        @if omitted > 0 { p.caption { "These are the worst of each kind; " (omitted) " more are in summary.json." } }
     }
 }
 
@@ -36,13 +37,14 @@ fn why_flow(summary: &Summary, flow: &Flow) -> Markup {
     html! {
         h3 {
             (flow.name) ": " (format::rate(flow.goodput_bps))
-            @if let (Some(bound), Some(by)) = (flow.bound_bps, &flow.bound_by) { ", bound " (format::rate(bound)) " by " (by) }
+            @if let (Some(bound), Some(by)) = (flow.bound_bps, &flow.bound_by) {
+                ", bound " (format::rate(bound)) " by " (by) }
         }
-        @let told = || phases.iter().filter(|(_, in_phase)| !in_phase.explanation.is_empty());
-        // Of what waits for nothing, phases have no more to tell.
-        @if flow.tcp.is_some() && told().count() > 1 {
+        @let explained = || phases.iter().filter(|(_, in_phase)| !in_phase.explanation.is_empty());
+        // Phases add no information for a source that does not wait.
+        @if flow.tcp.is_some() && explained().count() > 1 {
             ul.why {
-                @for (phase, in_phase) in told() {
+                @for (phase, in_phase) in explained() {
                     li { b { (phase.name) } ", " (format::rate(in_phase.goodput_bps)) ": " (in_phase.explanation) }
                 }
             }
@@ -82,12 +84,13 @@ pub(crate) fn all(summary: &Summary) -> Markup {
     }
 }
 
-/// Why some flows of a table have no bound.
+/// The reason why some flows of a table have no bound.
 fn unbounded(summary: &Summary) -> Markup {
     html! {
         @if summary.flows.iter().any(|flow| &*flow.kind == "web" && flow.bound_bps.is_none()) {
             p.caption {
-                "Web users have no bound: each asks for a page only when the last has come and been read, so that what they offer "
+                "Web users have no bound: each asks for a page only when the last has come and been read, \
+                 so that what they offer "
                 "depends on what they get. How they fare is told by the response times of their pages."
             }
         }
@@ -101,8 +104,10 @@ pub(crate) fn markup(table: &Table) -> Markup {
             @if !table.title.is_empty() { h2 { (table.title) } }
             div.scroll {
                 table {
-                    thead { tr { @for column in &table.columns { th.left[column.kind != Kind::Number] scope="col" { (column.name) } } } }
-                    tbody { @for row in table.rows.iter().take(MOST_ROWS) { tr { @for (cell, column) in row.iter().zip(&table.columns) {
+                    thead { tr { @for column in &table.columns {
+                        th.left[column.kind != Kind::Number] scope="col" { (column.name) } } } }
+                    tbody { @for row in table.rows.iter().take(MOST_ROWS) {
+                        tr { @for (cell, column) in row.iter().zip(&table.columns) {
                         @match column.kind {
                             Kind::Name => td.name { (cell) },
                             Kind::Text => td.left { (cell) },
@@ -112,7 +117,8 @@ pub(crate) fn markup(table: &Table) -> Markup {
                     } } } }
                 }
             }
-            @if table.rows.len() > MOST_ROWS { p.caption { (table.rows.len() - MOST_ROWS) " more rows: see summary.json." } }
+            @if table.rows.len() > MOST_ROWS { p.caption { (table.rows.len() - MOST_ROWS) " more rows: \
+             see summary.json." } }
         }
     }
 }

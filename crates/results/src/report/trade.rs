@@ -1,4 +1,4 @@
-//! What one gives for another: curves over a share of the line instead of time.
+//! Trade-offs of two quantities: curves over a share of the line instead of time.
 
 use maud::html;
 
@@ -7,23 +7,23 @@ use super::scale::Axis;
 use super::style;
 use crate::format;
 
-/// What runs of one kind came to, in the order in which they are joined.
+/// The results of runs of one kind, in the order in which they are joined.
 #[derive(Clone, Debug)]
 pub struct Curve {
-    /// What is written beside it.
+    /// The name of the curve.
     pub label: String,
-    /// Share of the line that the download has, from 0 to 1, and the time that the ping takes, in seconds.
+    /// The download's share of the line, from 0 to 1, and the ping's round trip, in seconds.
     pub points: Vec<(f64, f64)>,
 }
 
 /// The curves of one line.
 #[derive(Clone, Debug)]
 pub struct TradeOff {
-    /// Which line.
+    /// The line.
     pub heading: String,
-    /// Its curves.
+    /// The curves.
     pub curves: Vec<Curve>,
-    /// What the ping may take, in seconds.
+    /// The target for the ping, in seconds.
     pub allowed_s: f64,
 }
 
@@ -32,10 +32,11 @@ const MARGIN: f64 = 150.0;
 const HEIGHT: f64 = 240.0;
 const GAP: f64 = 24.0;
 const HEADING: f64 = 30.0;
-/// Downloads of less are left out: nobody wants them.
+/// The least share of the download that is drawn.
 const LEAST_SHARE: f64 = 0.8;
 
-/// Download kept against the 99th percentile of a ping, a plot for each of `lines` side by side, as a drawing that stands alone.
+/// Download share against the 99th percentile of a ping, one plot for each of `lines` side by side,
+/// as a self-contained drawing.
 #[must_use]
 pub fn trade_off(lines: &[TradeOff], caption: &str) -> String {
     let frame = Frame {
@@ -96,7 +97,8 @@ fn panel(line: &TradeOff) -> Panel {
 mod tests {
     use super::*;
 
-    /// Of a plot of 560 less 52 and 150, 95 % lies at three quarters between 80 and 100 %: 52 + 358 * 0.75.
+    /// The plot has 560 less 52 and 150, and 95 % is at three quarters between 80 and 100 %: 52 +
+    /// 358 * 0.75.
     #[test]
     fn a_point_lies_where_its_share_and_its_time_are() {
         let curve = Curve { label: "shaped".to_owned(), points: vec![(0.5, 9.0), (0.9, 0.03), (0.95, 0.1)] };

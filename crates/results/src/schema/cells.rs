@@ -1,24 +1,24 @@
-//! What became of cells: ports, virtual channels and paths, sources of available bit rate, edges.
+//! Results of cells: ports, virtual channels and paths, ABR sources, edges.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What became of cells.
+/// Results of cells.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Atm {
-    /// A row a link of cells and direction: what its port did.
+    /// One row per link of cells and direction: its port.
     pub ports: Vec<CellPort>,
-    /// A row a virtual channel.
+    /// One row per virtual channel.
     pub vcs: Vec<VirtualChannel>,
-    /// A row a virtual path.
+    /// One row per virtual path.
     pub vps: Vec<VirtualPath>,
-    /// A row a class of packets and node at which they become cells.
+    /// One row per class of packets and node at which they become cells.
     #[serde(default)]
     pub edges: Vec<EdgeClass>,
     /// Cells of packets that arrived whole.
     pub goodput_cells: u64,
-    /// Where every cell went.
+    /// The account of all cells.
     pub conservation: CellConservation,
 }
 
@@ -27,41 +27,42 @@ pub struct Atm {
 pub struct CellPort {
     /// Name of the link.
     pub link: String,
-    /// Cells that came to the port.
+    /// Cells that arrived at the port.
     pub arrived_cells: u64,
     /// Cells whose transmission began.
     pub sent_cells: u64,
-    /// Cells that waited at the end.
+    /// Cells in the queue at the end.
     pub waiting_cells: u64,
-    /// Cells dropped here.
+    /// Cells dropped at the port.
     pub dropped_cells: u64,
-    /// The same by reason; reasons with none are left out.
+    /// Cells dropped at the port by reason, without zeros.
     pub drops_cells: BTreeMap<String, u64>,
     /// Cells sent that the link lost.
     #[serde(default)]
     pub lost_cells: u64,
-    /// Cells that a policer tagged here.
+    /// Cells that a policer tagged at the port.
     pub tagged_cells: u64,
-    /// Cells that came with CLP = 1.
+    /// Cells that arrived with CLP = 1.
     #[serde(default)]
     pub low_priority_cells: u64,
-    /// Cells dropped here with CLP = 1, those tagged here among them.
+    /// Cells with CLP = 1 dropped at the port, including those tagged there.
     #[serde(default)]
     pub dropped_low_priority_cells: u64,
-    /// Cells of packets that crossed this link and arrived whole where they were bound for.
+    /// Cells of packets that crossed this link and arrived whole at their destination.
     pub goodput_cells: u64,
-    /// Their share of the cells sent here.
+    /// The share of `goodput_cells` in the cells sent.
     pub goodput_share: Option<f64>,
-    /// Cells that may wait at most, in its queue, its queues together, or the memory of its switch; `null` for a host, which holds all.
+    /// The most cells that may wait in its queue, in all its queues, or in the memory of its
+    /// switch; `null` for a host, whose queue is unlimited.
     pub buffer_cells: Option<u64>,
     /// The most cells that waited in one of its queues.
     pub max_queue_cells: u64,
 }
 
-/// A virtual channel, one direction.
+/// A virtual channel in one direction.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct VirtualChannel {
-    /// Name: that of its flow, with `back` behind it for what comes back.
+    /// Name: that of its flow, followed by `back` for the reverse direction.
     pub name: String,
     /// Virtual path identifier.
     pub vpi: u16,
@@ -71,56 +72,57 @@ pub struct VirtualChannel {
     pub vp: Option<String>,
     /// Links that it crosses, in order.
     pub route: Vec<String>,
-    /// Packets that came to its source.
+    /// Packets that arrived at its source.
     pub offered_frames: u64,
-    /// Their cells.
+    /// Cells of the offered packets.
     pub offered_cells: u64,
     /// Packets that arrived whole.
     pub whole_frames: u64,
-    /// Packets that came to its source and whose cells left it with CLP = 1.
+    /// Packets that arrived at its source and were sent in cells with CLP = 1.
     #[serde(default)]
     pub offered_low_priority_frames: u64,
-    /// Those of them that arrived whole.
+    /// Offered packets with CLP = 1 that arrived whole.
     #[serde(default)]
     pub whole_low_priority_frames: u64,
-    /// Packets lost, by why the first cell was; reasons with none are left out.
+    /// Packets lost, by the reason for the first lost cell, without zeros.
     pub lost_frames: BTreeMap<String, u64>,
     /// Cells of packets that arrived whole.
     pub goodput_cells: u64,
-    /// Cells that arrived in vain.
+    /// Cells that arrived of packets that did not arrive whole.
     pub badput_cells: u64,
-    /// Cells dropped at all its links, by reason; reasons with none are left out.
+    /// Cells dropped at all its links, by reason, without zeros.
     pub drops_cells: BTreeMap<String, u64>,
     /// Cells lost on the wire at all its links.
     #[serde(default)]
     pub lost_cells: u64,
     /// Cells that a policer tagged.
     pub tagged_cells: u64,
-    /// Mean time from a packet's coming to the source until all of it has arrived.
+    /// Mean delay of a packet from its arrival at the source until its last cell has arrived.
     pub transit_mean_s: Option<f64>,
-    /// Longest such time.
+    /// Longest delay of a packet from its arrival at the source until its last cell has arrived.
     pub transit_max_s: Option<f64>,
-    /// Cell transfer delay (CTD of ITU-T I.356) of the last cells of packets that arrived whole, from the start of their transmission at the
-    /// source: the mean; `null` where the sending times of the source are not known.
+    /// Cell transfer delay (CTD of ITU-T I.356) of the last cells of packets that arrived whole,
+    /// from the start of their transmission at the source: the mean; `null` if the source's sending
+    /// times are unknown.
     #[serde(default)]
     pub ctd_mean_s: Option<f64>,
-    /// The smallest.
+    /// The smallest cell transfer delay.
     #[serde(default)]
     pub ctd_min_s: Option<f64>,
-    /// The largest.
+    /// The largest cell transfer delay.
     #[serde(default)]
     pub ctd_max_s: Option<f64>,
-    /// Cell delay variation (2-point CDV of I.356): the largest less the smallest.
+    /// Cell delay variation (2-point CDV of I.356): the largest less the smallest delay.
     #[serde(default)]
     pub cdv_s: Option<f64>,
-    /// What its own policer found.
+    /// Results of its own policer.
     pub policed: Option<Policed>,
-    /// Its source, if that is one of available bit rate.
+    /// Results of its source, if that is an ABR source.
     #[serde(default)]
     pub abr: Option<AbrSource>,
 }
 
-/// The source of a virtual channel of available bit rate.
+/// The source of an ABR virtual channel.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct AbrSource {
     /// Mean allowed cell rate over the run, 424 bits a cell.
@@ -131,37 +133,37 @@ pub struct AbrSource {
     pub acr_max_bps: f64,
     /// RM cells that it sent.
     pub rm_sent_cells: u64,
-    /// RM cells that came back.
+    /// RM cells that returned.
     pub rm_returned_cells: u64,
-    /// Those of them that told congestion (CI).
+    /// Returned RM cells that indicate congestion (CI).
     pub rm_congested_cells: u64,
-    /// The most that waited at the edge, in bytes of packets.
+    /// The largest backlog at the edge, in bytes of packets.
     pub edge_max_bytes: u64,
-    /// Packets for which the edge had no room.
+    /// Packets dropped at the edge's full queue.
     pub edge_dropped_frames: u64,
     /// ACKs that the edge held back.
     pub acks_held: u64,
-    /// Mean time for which it held them.
+    /// Mean delay of the ACKs held back.
     pub ack_hold_mean_s: Option<f64>,
-    /// Longest such time.
+    /// Longest delay of the ACKs held back.
     pub ack_hold_max_s: Option<f64>,
 }
 
 /// A virtual path.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct VirtualPath {
-    /// Name.
+    /// Name of the virtual path.
     pub name: String,
-    /// What its policer found.
+    /// Results of its policer.
     pub policed: Option<Policed>,
 }
 
-/// What an edge device did with the packets of a class.
+/// An edge device's treatment of the packets of a class.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct EdgeClass {
     /// Name of the edge.
     pub name: String,
-    /// The node.
+    /// Name of the node.
     pub node: String,
     /// Packets by color: `green`, `yellow`, `red`, with their IP bytes.
     pub colors: BTreeMap<String, Counted>,
@@ -182,30 +184,30 @@ pub struct Counted {
     pub bytes: u64,
 }
 
-/// Cells by what a policer found.
+/// Cells by the policer's verdict.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Policed {
     /// Cells that conform.
     pub conforming_cells: u64,
-    /// Those of them that came with CLP = 1.
+    /// Conforming cells that arrived with CLP = 1.
     #[serde(default)]
     pub conforming_low_priority_cells: u64,
-    /// Cells that do not, and went on with CLP = 1.
+    /// Cells that do not conform, and continued with CLP = 1.
     pub tagged_cells: u64,
     /// Cells dropped above the peak rate.
     pub peak_cells: u64,
     /// Cells dropped above the sustainable rate.
     pub sustainable_cells: u64,
-    /// Cells dropped that no frame may have (GFR).
+    /// Cells dropped because their frame may not have them (GFR).
     pub frame_cells: u64,
     /// Frames that were eligible for the guarantee (GFR).
     pub eligible_frames: u64,
 }
 
-/// Where every cell went: offered = arrived + dropped + lost + inside.
+/// The account of all cells: offered = arrived + dropped + lost + inside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct CellConservation {
-    /// Cells of all packets that came to the sources of virtual channels.
+    /// Cells of all packets that arrived at the sources of virtual channels.
     pub offered: u64,
     /// Cells that arrived at the far ends.
     pub arrived: u64,
@@ -214,8 +216,8 @@ pub struct CellConservation {
     /// Cells lost on the wire.
     #[serde(default)]
     pub lost: u64,
-    /// Cells that waited or were on the wire at the end.
+    /// Cells in queues or on the wire at the end.
     pub inside: u64,
-    /// True when the sum comes out, for cells and for packets.
+    /// True if the sums agree, for cells and for packets.
     pub holds: bool,
 }

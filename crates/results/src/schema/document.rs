@@ -1,4 +1,4 @@
-//! A result as text: what `summary.json` holds and `--json` prints.
+//! A result as text: the contents of `summary.json` and of `--json`.
 
 use std::io;
 
@@ -7,43 +7,46 @@ use serde::{Deserialize, Serialize};
 use super::Summary;
 use crate::json;
 
-/// What the machine had to do with it. Never part of `summary.json`.
+/// Time and memory of the run. Never part of `summary.json`.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Timing {
-    /// Time that the run took.
+    /// Real time of the run.
     pub wall_s: f64,
-    /// Events handled in a second of it.
+    /// Events per second of real time.
     pub events_per_s: f64,
-    /// Simulated seconds in a second of it.
+    /// Simulated seconds per second of real time.
     pub speed: f64,
-    /// Largest resident memory of the process, where the system tells.
+    /// Largest resident memory of the process, if the system reports it.
     pub memory_bytes: Option<u64>,
 }
 
-/// What `--json` prints: the summary, and what depends on the machine under `timing`.
+/// The contents of `--json`: the summary, and machine-dependent values under `timing`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Document<'a> {
     /// The summary, its keys at the top level.
     #[serde(flatten)]
     pub summary: &'a Summary,
-    /// What depends on the machine.
+    /// Machine-dependent values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timing: Option<Timing>,
 }
 
 impl Summary {
-    /// The text of `summary.json`: indented by two, keys in the order of the fields, a line feed at the end.
+    /// The text of `summary.json`: indented by two, keys in the order of the fields, a line feed at
+    /// the end.
     ///
-    /// Numbers have the fewest digits that read back as the same value; what is no finite number is `null`.
+    /// Numbers have the fewest digits that parse to the same value. A number that is not finite is
+    /// `null`.
     #[must_use]
     pub fn to_json(&self) -> String {
         json::pretty(self)
     }
 
-    /// Writes that text, a little at a time: of very many flows it is longer than all else.
+    /// Writes the text of [`Summary::to_json`] in parts, because with many flows it is larger than
+    /// all other data.
     ///
     /// # Errors
-    /// Those of `to`.
+    /// Errors of `to`.
     pub fn write_json(&self, to: impl io::Write) -> io::Result<()> {
         json::write_pretty(self, to)
     }
@@ -56,10 +59,10 @@ impl Document<'_> {
         json::pretty(self)
     }
 
-    /// Writes that text, a little at a time.
+    /// Writes the text of [`Document::to_json`] in parts.
     ///
     /// # Errors
-    /// Those of `to`.
+    /// Errors of `to`.
     pub fn write_json(&self, to: impl io::Write) -> io::Result<()> {
         json::write_pretty(self, to)
     }

@@ -1,4 +1,4 @@
-//! What each flow got, and what held it back.
+//! Results of each flow, and its limits.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use super::{Datagrams, OneWay, Y1541};
 pub struct Flow {
     /// Name, unique in the run.
     pub name: String,
-    /// `down`, `up`, or what the scenario calls it.
+    /// `down`, `up`, or the scenario's word.
     pub direction: Arc<str>,
     /// Kind of traffic: `bulk`, `writes`, `poisson`, `onoff`, `voice`, `blast`, `web`, `swarm`, `replay`.
     pub kind: Arc<str>,
-    /// Class of its packets: the name of their code point, as of a probe.
+    /// Class of its packets: the name of their code point, as for a probe.
     #[serde(default)]
     pub class: Arc<str>,
-    /// TCP variant of the sender; `null` for what is not TCP.
+    /// TCP variant of the sender; `null` for flows without TCP.
     pub tcp: Option<Arc<str>>,
-    /// Advertised receive window at most; `null` for what is not TCP.
+    /// Largest advertised receive window; `null` for flows without TCP.
     pub receive_window_bytes: Option<u64>,
     /// Payload bytes of a full segment or datagram.
     pub payload_bytes: u64,
@@ -28,17 +28,18 @@ pub struct Flow {
     pub data_path: Arc<[Arc<str>]>,
     /// Links that its ACKs cross, in order.
     pub ack_path: Arc<[Arc<str>]>,
-    /// When it started.
+    /// Start time.
     pub start_s: f64,
-    /// When the last of its data was delivered and, with a given size, all of it was.
+    /// Time of the last delivery of data; with a given size, `null` until all of it is delivered.
     pub end_s: Option<f64>,
     /// Payload handed to the receiving application, in order.
     pub bytes_delivered: u64,
-    /// Delivered payload over the time from start to end, or to the end of the run for what has not ended.
+    /// Delivered payload over the time from start to end, or to the end of the run for an
+    /// unfinished flow.
     pub goodput_bps: f64,
-    /// From start to end, for a transfer of given size.
+    /// Time from start to end, for a transfer of given size.
     pub response_time_s: Option<f64>,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmissions: Option<u64>,
     /// Retransmission timeouts.
     pub timeouts: Option<u64>,
@@ -52,33 +53,37 @@ pub struct Flow {
     pub acks_sent: Option<u64>,
     /// ACKs that reached the data sender.
     pub acks_received: Option<u64>,
-    /// TCP connections opened, for what opens them as it goes (`web`, `swarm`): the row tells of all of them together.
+    /// TCP connections opened by a source that opens them during the run (`web`, `swarm`): the row
+    /// is the sum of all.
     pub connections: Option<u64>,
-    /// Of these, the ones that were reset or given up.
+    /// Opened connections that were reset or gave up.
     pub connections_failed: Option<u64>,
     /// Largest amount of data in flight.
     pub max_in_flight_bytes: Option<u64>,
     /// Smoothed round-trip time at the end.
     pub srtt_s: Option<f64>,
-    /// What held the sender back, as shares of its active time that sum to 1.
+    /// Limits of the sender, as shares of its active time that sum to 1.
     pub limited_by: Shares,
-    /// What held it back, in words, drawn from what was measured.
+    /// The limit in words, inferred from measurements.
     pub explanation: String,
-    /// The closed-form bound on its goodput over its life, which no run exceeds; see `docs/reference/results.md`.
+    /// The closed-form bound on its goodput over its life, which no run exceeds; see
+    /// `docs/reference/results.md`.
     pub bound_bps: Option<f64>,
-    /// What sets the bound.
+    /// The cause of the bound.
     pub bound_by: Option<Arc<str>>,
-    /// An equal share of what the line can carry at best, over its life. A flow exceeds it where others do not take theirs.
+    /// An equal share of the line's best capacity, over the flow's life. A flow exceeds it where
+    /// others do not use theirs.
     pub fair_share_bps: Option<f64>,
-    /// What sets the fair share.
+    /// The cause of the fair share.
     pub fair_share_by: Option<Arc<str>>,
-    /// One-way delay of its data packets; `null` where flows are too many, and of real packets where their sending times are not known.
+    /// One-way delay of its data packets; `null` with too many flows, and for real packets with
+    /// unknown sending times.
     #[serde(default)]
     pub delay_s: Option<Box<OneWay>>,
     /// One-way delay of its ACKs.
     #[serde(default)]
     pub ack_delay_s: Option<Box<OneWay>>,
-    /// What its receiver makes of it, if it is one of datagrams.
+    /// Results at the receiver of a datagram flow.
     #[serde(default)]
     pub datagrams: Option<Box<Datagrams>>,
     /// Service classes of ITU-T Y.1541 that its data meets.
@@ -86,15 +91,15 @@ pub struct Flow {
     pub y1541: Option<Box<Y1541>>,
 }
 
-/// Shares of a sender's time that sum to 1, by cause; those of TCP have all four, others their source's alone, and what
-/// was never active has none.
+/// Shares of a sender's time by limit, which sum to 1. TCP flows have all four, other flows only
+/// that of their source, inactive flows none.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Shares {
-    /// Nothing more to send.
+    /// No more data to send.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub application: Option<f64>,
-    /// Nothing could be sent before an acknowledgement came.
+    /// No transmission possible before an acknowledgement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub awaiting_ack: Option<f64>,
     /// The congestion window was full.
@@ -106,7 +111,7 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// Each cause that there is, with its share, in the order of the alphabet.
+    /// Each share that is present, with its name, in alphabetical order.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, f64)> {
         let named = [
             ("application", self.application),

@@ -1,4 +1,4 @@
-//! Flows of one kind and direction together.
+//! Flows by kind and direction.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,9 +15,9 @@ pub struct Group {
     pub goodput_bps: f64,
     /// Distribution of the goodput of a flow.
     pub of_a_flow_bps: Spread,
-    /// Segments sent again by all of them; `null` for what is not TCP.
+    /// Retransmitted segments of all its flows; `null` for flows without TCP.
     pub retransmissions: Option<u64>,
-    /// Names of the flows with the least goodput, at most five, the least first.
+    /// Names of at most five flows with the lowest goodput, the lowest first.
     pub worst: Vec<String>,
 }
 
@@ -26,11 +26,11 @@ pub struct Group {
 pub struct Spread {
     /// Least value.
     pub min: f64,
-    /// 5 % are at most this.
+    /// 5th percentile.
     pub p5: f64,
-    /// Half are at most this.
+    /// Median.
     pub p50: f64,
-    /// 95 % are at most this.
+    /// 95th percentile.
     pub p95: f64,
     /// Largest value.
     pub max: f64,

@@ -1,4 +1,4 @@
-//! What each link and its queue did.
+//! Results of each link and its queue.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +9,18 @@ use serde::{Deserialize, Serialize};
 pub struct Link {
     /// Name, unique in the run.
     pub name: String,
-    /// Node that sends into it.
+    /// Node at its near end.
     pub from: String,
     /// Node at its far end.
     pub to: String,
-    /// Rate of the wire, headers and cells included; `null` where transmission takes no time.
+    /// Rate of the wire, headers and cells included; `null` for transmission in no time.
     pub rate_bps: Option<f64>,
     /// Propagation delay.
     pub delay_s: f64,
-    /// Payload that it carries in a second of full-sized segments of the flows that cross it; of several sizes the largest rate.
+    /// Payload per second of full-sized segments of the flows that cross it; with several sizes the
+    /// largest rate.
     pub payload_capacity_bps: Option<f64>,
-    /// What its queue holds at most, where that is counted in bytes.
+    /// The queue's limit, if it is counted in bytes.
     pub queue_limit_bytes: Option<u64>,
     /// Bits sent on the wire, headers and cells included.
     pub wire_bits: u64,
@@ -29,15 +30,16 @@ pub struct Link {
     pub packets: u64,
     /// ATM cells sent; zero on a line without cells.
     pub cells: u64,
-    /// Share of the run that the wire was busy: wire bits over rate times duration.
+    /// Share of the run during which the wire was busy: wire bits over rate times duration.
     pub utilisation: Option<f64>,
-    /// The same counting IP bytes alone: what of the line's rate carried IP.
+    /// IP bits over rate times duration: the share of the line's rate that carried IP.
     pub utilisation_ip: Option<f64>,
-    /// Time in the queue of packets that left it.
+    /// Queueing delay of the packets that departed.
     pub queue_delay_s: Delay,
-    /// The same for pure ACKs alone.
+    /// Queueing delay of the pure ACKs that departed.
     pub ack_queue_delay_s: Delay,
-    /// Time in the queue by class, where the queue has classes: those of the outermost scheduler that sent something, in its order.
+    /// Queueing delay by class of the outermost scheduler, in its order, for classes that sent
+    /// packets.
     #[serde(default)]
     pub class_queue_delays: Vec<ClassDelay>,
     /// Largest backlog in packets.
@@ -46,47 +48,47 @@ pub struct Link {
     pub max_backlog_bytes: u64,
     /// Packets dropped, by reason; every reason is listed.
     pub drops: BTreeMap<String, u64>,
-    /// IP bytes dropped, by reason; reasons with none are left out.
+    /// IP bytes dropped, by reason, without zeros.
     pub dropped_bytes: BTreeMap<String, u64>,
     /// Counters of the queue's parts.
     pub counters: Vec<Counter>,
 }
 
-/// How long packets of one class waited.
+/// Queueing delays of one class.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct ClassDelay {
-    /// Name of the class, or its number where it has none; a tin of CAKE.
+    /// Name of the class, or its number without one; a tin of CAKE.
     pub class: String,
-    /// Time in the queue of its packets that left.
+    /// Queueing delay of its packets that departed.
     pub queue_delay_s: Delay,
 }
 
 /// A counter of one part of a queue.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Counter {
-    /// Which part, as a path from the root; empty for the root.
+    /// The part, as a path from the root; empty for the root.
     pub part: String,
-    /// What kind of discipline that is.
+    /// The kind of discipline of the part.
     pub kind: String,
-    /// What is counted.
+    /// The counter's name.
     pub name: String,
-    /// How many.
+    /// The counter's value.
     pub value: u64,
 }
 
-/// Distribution of a delay in seconds; all `null` when nothing was measured.
+/// Distribution of a delay in seconds; all `null` without values.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Delay {
     /// Arithmetic mean.
     pub mean: Option<f64>,
-    /// Median: half of all values are at or below it.
+    /// Median.
     pub p50: Option<f64>,
-    /// 99 of 100 values are at or below it.
+    /// 99th percentile.
     pub p99: Option<f64>,
-    /// 999 of 1000 values are at or below it.
+    /// 99.9th percentile.
     pub p999: Option<f64>,
     /// The largest.
     pub max: Option<f64>,
-    /// How many values.
+    /// Number of values.
     pub count: u64,
 }

@@ -7,17 +7,17 @@ use super::{RoundTrip, Shares};
 /// A part of the run between two changes of the offered traffic.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Phase {
-    /// What sets it apart: `before upload`, `during upload`, `after upload`.
+    /// Name by its traffic: `before upload`, `during upload`, `after upload`.
     pub name: String,
-    /// Its begin.
+    /// Start time.
     pub from_s: f64,
-    /// Its end.
+    /// End time.
     pub to_s: f64,
     /// The flows that offered traffic or delivered data in it.
     pub flows: Vec<PhaseFlow>,
     /// Every link.
     pub links: Vec<PhaseLink>,
-    /// Every ping; a reply counts for the phase in which its request left.
+    /// Every ping; a reply belongs to the phase of its request.
     pub probes: Vec<PhaseProbe>,
 }
 
@@ -28,23 +28,24 @@ pub struct PhaseFlow {
     pub name: String,
     /// Payload delivered over the length of the phase.
     pub goodput_bps: f64,
-    /// What held the sender back in this phase, as shares that sum to 1; empty where it was not active.
+    /// Limits of the sender in this phase, as shares that sum to 1; empty for an inactive flow.
     pub limited_by: Shares,
-    /// What held it back, in words, drawn from what was measured.
+    /// The limit in words, inferred from measurements.
     pub explanation: String,
     /// The closed-form bound on its goodput in this phase.
     pub bound_bps: Option<f64>,
-    /// What sets the bound.
+    /// The cause of the bound.
     pub bound_by: Option<String>,
-    /// An equal share of what the line can carry at best in this phase.
+    /// An equal share of the line's best capacity in this phase.
     pub fair_share_bps: Option<f64>,
-    /// What sets the fair share.
+    /// The cause of the fair share.
     pub fair_share_by: Option<String>,
-    /// Where its ACKs shared a FIFO with data in this phase, and that binds closer: what they could release beside that data.
+    /// The rate that its ACKs could release, if they shared a FIFO with data in this phase and this
+    /// is below `bound_bps`.
     pub two_way_bound_bps: Option<f64>,
-    /// Which link, and what share of it data took.
+    /// The link of that FIFO, and the share of data on it.
     pub two_way_bound_by: Option<String>,
-    /// Segments sent again in this phase.
+    /// Segments retransmitted in this phase.
     pub retransmissions: Option<u64>,
 }
 
@@ -53,15 +54,15 @@ pub struct PhaseFlow {
 pub struct PhaseLink {
     /// Name of the link.
     pub name: String,
-    /// Share of the phase that the wire was busy.
+    /// Share of the phase during which the wire was busy.
     pub utilisation: Option<f64>,
-    /// Mean time in the queue of packets that left it in this phase.
+    /// Mean queueing delay of the packets that departed in this phase.
     pub queue_delay_mean_s: Option<f64>,
-    /// Longest such time.
+    /// Longest queueing delay of the packets that departed in this phase.
     pub queue_delay_max_s: Option<f64>,
-    /// Mean for pure ACKs alone.
+    /// Mean queueing delay of pure ACKs.
     pub ack_queue_delay_mean_s: Option<f64>,
-    /// Longest for pure ACKs alone.
+    /// Longest queueing delay of pure ACKs.
     pub ack_queue_delay_max_s: Option<f64>,
 }
 
@@ -74,6 +75,6 @@ pub struct PhaseProbe {
     pub class: String,
     /// Replies to requests of this phase.
     pub received: u64,
-    /// Their round-trip time.
+    /// Round-trip time of those requests.
     pub rtt_s: RoundTrip,
 }

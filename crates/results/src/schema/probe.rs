@@ -1,4 +1,4 @@
-//! What pings met, and those who read web pages.
+//! Results of pings and of web users.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,21 +9,23 @@ use super::Y1541;
 pub struct Probe {
     /// Name, unique in the run.
     pub name: String,
-    /// Class of its packets: the name of their code point (RFC 2474, RFC 2597, RFC 3246), such as `default`, `EF`, `AF41`.
+    /// Class of its packets: the name of their code point (RFC 2474, RFC 2597, RFC 3246), such as
+    /// `default`, `EF`, `AF41`.
     pub class: String,
-    /// What its packets are: `icmp` or `udp`.
+    /// Protocol of its packets: `icmp` or `udp`.
     #[serde(default = "icmp")]
     pub protocol: String,
     /// Requests sent.
     pub sent: u64,
     /// Replies received.
     pub received: u64,
-    /// Requests without a reply that were older at the end than the longest round trip: those younger may still be answered.
+    /// Requests without a reply that at the end were older than the longest round trip. Younger
+    /// ones may still be answered.
     #[serde(default)]
     pub lost: u64,
     /// Round-trip time.
     pub rtt_s: RoundTrip,
-    /// Its distribution; empty without a reply.
+    /// Distribution of the round-trip time; empty without a reply.
     #[serde(default)]
     pub rtt_distribution: Distribution,
     /// Service classes of ITU-T Y.1541 that it meets if each direction takes half the round trip.
@@ -34,7 +36,8 @@ pub struct Probe {
 /// A distribution as a histogram and, by its running sum, as a cumulative distribution.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Distribution {
-    /// Width of a bin; bin n holds values from n times the width up to, and without, n + 1 times. `null` for an empty distribution.
+    /// Width of a bin; bin n holds values from n times the width up to, but excluding, n + 1 times.
+    /// `null` for an empty distribution.
     pub bin_width_s: Option<f64>,
     /// Number of the first bin that holds a value.
     pub first_bin: u64,
@@ -42,12 +45,13 @@ pub struct Distribution {
     pub counts: Vec<u64>,
 }
 
-/// The protocol of probes in results that do not name it.
+/// The protocol of probes in results without that field.
 fn icmp() -> String {
     "icmp".to_owned()
 }
 
-/// Distribution of a round-trip time in seconds; all `null` without a reply. Percentiles are exact (nearest rank).
+/// Distribution of a round-trip time in seconds; all `null` without a reply. Percentiles are exact
+/// (nearest rank).
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct RoundTrip {
     /// The smallest.
@@ -56,13 +60,13 @@ pub struct RoundTrip {
     pub mean: Option<f64>,
     /// Median.
     pub p50: Option<f64>,
-    /// 99 of 100 values are at or below it.
+    /// 99th percentile.
     pub p99: Option<f64>,
-    /// 999 of 1000 values are at or below it.
+    /// 99.9th percentile.
     pub p999: Option<f64>,
     /// The largest.
     pub max: Option<f64>,
-    /// Jitter as ITU-T Y.1541 has it: the 99.9th percentile less the smallest.
+    /// Jitter by ITU-T Y.1541: the 99.9th percentile less the smallest.
     pub jitter: Option<f64>,
 }
 
@@ -71,28 +75,30 @@ pub struct RoundTrip {
 pub struct Pages {
     /// Name of the traffic.
     pub name: String,
-    /// How many users.
+    /// Number of users.
     pub users: u64,
-    /// Pages asked for.
+    /// Pages requested.
     pub pages: u64,
-    /// Pages that arrived whole.
+    /// Pages received whole.
     pub complete: u64,
-    /// Objects that arrived whole.
+    /// Objects received whole.
     pub objects: u64,
-    /// From the request for a page to the last byte of its last object, over the pages that arrived whole.
+    /// Time from the request for a page to the last byte of its last object, for pages received
+    /// whole.
     pub response_s: PageResponse,
 }
 
-/// Distribution of a page's response time in seconds; all `null` without a whole page. Percentiles are exact (nearest rank).
+/// Distribution of a page's response time in seconds; all `null` without a whole page. Percentiles
+/// are exact (nearest rank).
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct PageResponse {
     /// Arithmetic mean.
     pub mean: Option<f64>,
     /// Median.
     pub p50: Option<f64>,
-    /// 95 of 100 values are at or below it.
+    /// 95th percentile.
     pub p95: Option<f64>,
-    /// 99 of 100 values are at or below it.
+    /// 99th percentile.
     pub p99: Option<f64>,
     /// The largest.
     pub max: Option<f64>,

@@ -1,9 +1,10 @@
-//! Delays from end to end, what a receiver of datagrams makes of them, and service classes.
+//! Delays from end to end, results of datagram receivers, and service classes.
 
 use serde::{Deserialize, Serialize};
 
-/// Distribution of the one-way delay of packets that arrived, in seconds. Smallest, mean and largest are exact; percentiles come from a
-/// histogram with three significant digits and are `null` where very many flows have none.
+/// Distribution of the one-way delay of packets that arrived, in seconds. Smallest, mean and
+/// largest are exact. Percentiles come from a histogram with three significant digits, and are
+/// `null` in runs with too many flows for histograms.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct OneWay {
     /// The smallest.
@@ -12,19 +13,19 @@ pub struct OneWay {
     pub mean: Option<f64>,
     /// Median.
     pub p50: Option<f64>,
-    /// 95 of 100 values are at or below it.
+    /// 95th percentile.
     pub p95: Option<f64>,
-    /// 99 of 100 values are at or below it.
+    /// 99th percentile.
     pub p99: Option<f64>,
-    /// 999 of 1000 values are at or below it.
+    /// 99.9th percentile.
     pub p999: Option<f64>,
     /// The largest.
     pub max: Option<f64>,
-    /// How many values.
+    /// Number of values.
     pub count: u64,
 }
 
-/// What the receiver of a datagram flow makes of it.
+/// Results at the receiver of a datagram flow.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Datagrams {
     /// Interarrival jitter of RFC 3550: the mean of the estimate after each packet.
@@ -35,43 +36,47 @@ pub struct Datagrams {
     pub lost_packets: u64,
     /// The fixed play-out buffer of the receiver.
     pub playout_buffer_s: f64,
-    /// Packets that took longer than the fastest so far and the buffer together, those among them that are still under way at the end.
+    /// Packets whose delay exceeded the smallest so far plus the buffer, including those still in
+    /// flight at the end.
     pub late_packets: u64,
-    /// Lost and late packets as a share of those that were dropped, arrived or are late; `null` without any.
+    /// Lost and late packets as a share of those that were dropped, arrived or are late; `null`
+    /// without packets.
     pub unplayed_share: Option<f64>,
-    /// Mean length of runs of lost and late packets over that of random loss of the same share (G.107); `null` without any.
+    /// Mean length of runs of lost and late packets over that of random loss of this share (G.107);
+    /// `null` without such packets.
     pub burst_ratio: Option<f64>,
-    /// How well it is understood, if it is voice.
+    /// Call quality, for a voice flow.
     pub voice: Option<Voice>,
 }
 
-/// How well a call is understood, by the E-model of ITU-T G.107, in one direction.
+/// Quality of a call in one direction, by the E-model of ITU-T G.107.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Voice {
-    /// The codec that is assumed.
+    /// The assumed codec.
     pub codec: String,
     /// Its equipment impairment factor Ie.
     pub ie: f64,
     /// Its packet-loss robustness factor Bpl.
     pub bpl: f64,
-    /// Delay from mouth to ear: a packet's sound, look-ahead of the coder, smallest network delay, play-out buffer; `null` if no packet arrived.
+    /// Delay from mouth to ear: a packet's sound, look-ahead of the coder, smallest network delay,
+    /// play-out buffer; `null` if no packet arrived.
     pub mouth_to_ear_s: Option<f64>,
     /// Transmission rating factor, 0 to 100; 93.2 is the best of a narrow-band call.
     pub r_factor: f64,
     /// Mean opinion score, 1 to 4.5.
     pub mos: f64,
-    /// What users think of such a call (G.107, annex B).
+    /// The users' opinion of such a call (G.107, annex B).
     pub satisfaction: String,
 }
 
-/// All datagram flows of one direction whose packets have one code point.
+/// All datagram flows of one direction and code point.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct DatagramClass {
     /// Name of the code point.
     pub class: String,
-    /// `down`, `up`, or what the scenario calls it.
+    /// `down`, `up`, or the scenario's word.
     pub direction: String,
-    /// How many flows.
+    /// Number of flows.
     pub flows: u64,
     /// Packets sent.
     pub sent_packets: u64,
@@ -87,33 +92,36 @@ pub struct DatagramClass {
     pub jitter_mean_s: Option<f64>,
     /// The largest jitter of any flow.
     pub jitter_max_s: Option<f64>,
-    /// Mean R factor of the voice flows among them.
+    /// Mean R factor of its voice flows.
     pub r_factor_mean: Option<f64>,
-    /// The R factor of the worst.
+    /// Lowest R factor of its voice flows.
     pub r_factor_min: Option<f64>,
-    /// Mean opinion score of the voice flows among them, on average.
+    /// Mean opinion score of its voice flows, averaged.
     pub mos_mean: Option<f64>,
-    /// The score of the worst.
+    /// Lowest mean opinion score of its voice flows.
     pub mos_min: Option<f64>,
-    /// Service classes of ITU-T Y.1541 that all their packets together meet.
+    /// Service classes of ITU-T Y.1541 that its packets meet together.
     pub y1541: Option<Y1541>,
 }
 
-/// Which service classes of ITU-T Y.1541 (12/2011) a flow, probe or class of packets meets.
+/// The service classes of ITU-T Y.1541 (12/2011) that a flow, probe or class of packets meets.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Y1541 {
-    /// What the delay is: `one_way`, or `half_round_trip` of a probe, whose directions are not measured apart.
+    /// The measured delay: `one_way`, or `half_round_trip` of a probe, whose directions are not
+    /// measured separately.
     pub delay_from: String,
     /// Mean delay (IPTD).
     pub iptd_s: Option<f64>,
-    /// 99.9th percentile of the delay less the smallest (IPDV); of a probe that of the round trip.
+    /// 99.9th percentile of the delay less the smallest (IPDV); for a probe that of the round trip.
     pub ipdv_s: Option<f64>,
-    /// Share of packets lost (IPLR); of a probe that of requests without a reply.
+    /// Share of packets lost (IPLR); for a probe that of requests without a reply.
     pub iplr: Option<f64>,
     /// Packets that arrived.
     pub packets: u64,
-    /// At least 1000 packets, which the 99.9th percentile needs. Otherwise the verdict is indicative.
+    /// True from 1000 packets on, which the 99.9th percentile needs. Below that the verdict is
+    /// indicative.
     pub enough_packets: bool,
-    /// Numbers of the classes whose bounds are met: 0 to 5 of table 1, 6 and 7 provisional. Class 5 has no bounds.
+    /// Numbers of the classes whose bounds are met: 0 to 5 of table 1, 6 and 7 provisional. Class 5
+    /// has no bounds.
     pub classes: Vec<u8>,
 }

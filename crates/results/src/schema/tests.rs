@@ -10,7 +10,7 @@ fn has(value: &serde_json::Value, expected: &str) {
     }
 }
 
-/// Other programs rely on these keys: the result schema of the design, section 9.
+/// Keys on which other programs rely: the result schema of the design, section 9.
 #[test]
 fn the_promised_keys_are_there() {
     let summary = Summary {
@@ -26,7 +26,8 @@ fn the_promised_keys_are_there() {
     };
     let json: serde_json::Value = serde_json::from_str(&summary.to_json()).unwrap();
     has(&json, "scenario seed version duration_s events flows links probes phases conservation");
-    let flow = "name direction kind tcp start_s end_s bytes_delivered goodput_bps response_time_s retransmissions timeouts \
+    let flow = "name direction kind tcp start_s end_s bytes_delivered goodput_bps response_time_s retransmissions \
+     timeouts \
         data_packets acks_sent acks_received limited_by bound_bps bound_by fair_share_bps fair_share_by";
     has(&json["flows"][0], flow);
     has(&json["links"][0], "name rate_bps wire_bits ip_bytes packets cells utilisation queue_delay_s drops");

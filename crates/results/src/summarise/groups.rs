@@ -1,11 +1,11 @@
-//! Flows of one kind and direction together.
+//! Flows by kind and direction.
 
 use std::collections::BTreeMap;
 
 use crate::format::to_f64;
 use crate::schema::{Flow, Group, Spread};
 
-/// Names that a group lists.
+/// The most names that a group lists.
 const WORST: usize = 5;
 
 /// The groups of `flows`, by direction and kind.
@@ -31,7 +31,7 @@ fn group((direction, kind): (&str, &str), mut flows: Vec<&Flow>) -> Group {
     }
 }
 
-/// The distribution of values in ascending order, of which there is at least one.
+/// The distribution of values in ascending order, at least one.
 fn spread(ascending: &[f64]) -> Spread {
     let rank = |percent: usize| ascending[(ascending.len() * percent).div_ceil(100).max(1) - 1];
     Spread {
@@ -48,7 +48,8 @@ fn spread(ascending: &[f64]) -> Spread {
 mod tests {
     use super::*;
 
-    /// The example of nearest ranks: of 20 values the 5th percentile is the first, the 95th the 19th, the median the tenth.
+    /// Nearest ranks: of 20 values the 5th percentile is the first, the 95th the 19th, the median
+    /// the tenth.
     #[test]
     fn percentiles_are_nearest_ranks() {
         let values: Vec<f64> = (1..=20).map(f64::from).collect();

@@ -1,4 +1,4 @@
-//! What each link did.
+//! Results of each link.
 
 use lastmile_model::Link as LinkSpec;
 use lastmile_model::outcome::LinkOutcome;
@@ -21,7 +21,7 @@ impl Run<'_> {
         let node = |node: usize| self.network.nodes[node].name.clone();
         let wire_bits = link.wire_bits;
         let share = |bits: u64| Some(to_f64(bits) / to_f64(spec.rate?.as_bps()) / self.outcome.duration.as_secs_f64());
-        // Of the packet on the wire at the end, as much as had left.
+        // The packet on the wire at the end counts as far as it was transmitted.
         let begun_bits = link.stats.wire_bytes.bits();
         let ip_share = |share: f64| share * to_f64(link.stats.transmitted.bytes * 8) / to_f64(begun_bits.max(1));
         let drops = DropReason::ALL.iter().map(|reason| (reason.name().to_owned(), link.stats.dropped[reason.index()]));
@@ -69,7 +69,7 @@ impl Run<'_> {
     }
 }
 
-/// What the queue holds at most, where one limit in bytes says so.
+/// The queue's limit, if it is one limit in bytes.
 fn limit_in_bytes(queue: &Spec) -> Option<u64> {
     match queue {
         Spec::Fifo(fifo::Config { limit, .. })

@@ -1,4 +1,4 @@
-//! Notes above the explanations: the transfers that something else than the access line limits.
+//! Notes above the explanations: the transfers with another limit than the access line.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,13 +10,14 @@ use crate::bounds::{Bound, Shape};
 use crate::format;
 use crate::schema::Flow;
 
-/// A bound below this share of what the access line carries is not the line's.
+/// The share of the access line's capacity below which a bound is not the line's.
 const BELOW: f64 = 0.9;
-/// Flows that a note names.
+/// The most flows that a note names.
 const NAMED: usize = 3;
 
 impl Run<'_> {
-    /// A sentence for each cause but the access line that bounds transfers: LAN, aggregation, backbone, a window.
+    /// A sentence for each cause other than the access line that bounds transfers: LAN,
+    /// aggregation, backbone, a window.
     pub(super) fn notes(&self, flows: &[Flow]) -> Vec<String> {
         let mut causes: BTreeMap<Arc<str>, Vec<(&Flow, f64, f64)>> = BTreeMap::new();
         for (flow, outcome) in flows.iter().zip(&self.outcome.flows) {
@@ -33,7 +34,7 @@ impl Run<'_> {
         causes.into_iter().map(|(by, flows)| note(&by, &flows)).collect()
     }
 
-    /// Payload, bit/s, that the access line on the way of a flow's data carries. `None` without one.
+    /// Payload, bit/s, of the access line on the path of a flow's data. `None` without one.
     fn line_carries(&self, shape: &Shape) -> Option<f64> {
         let of_access = |link: &&usize| self.network.lines.iter().any(|line| line.down == **link || line.up == **link);
         let links = shape.data_path.iter().filter(of_access);

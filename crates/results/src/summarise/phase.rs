@@ -1,4 +1,4 @@
-//! The parts of a run: what each flow got in each of them, and what held it back.
+//! The parts of a run: results and limits of each flow in each part.
 
 use lastmile_model::outcome::{FlowOutcome, Loss, Waits};
 use lastmile_units::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::phases::{self, Interval};
 use crate::policing;
 use crate::schema::{Phase, PhaseFlow, PhaseLink, PhaseProbe};
 
-/// A two-way bound is worth telling below this share of the other one.
+/// The share of the other bound below which a two-way bound is reported.
 const CLOSER: f64 = 0.9;
 
 impl Run<'_> {
@@ -51,7 +51,7 @@ impl Run<'_> {
         }
     }
 
-    /// `None` for a flow that neither offered nor delivered anything in this part.
+    /// `None` for a flow that neither offered nor delivered data in this part.
     fn phase_flow(
         &self,
         index: usize,
@@ -127,7 +127,8 @@ impl Run<'_> {
             .collect()
     }
 
-    /// How many active flows use each link for their data, connections that come and go apart.
+    /// The number of active flows whose data crosses each link, without connections opened during
+    /// the run.
     fn sharing(&self, part: &Interval) -> Vec<usize> {
         let mut sharing = vec![0; self.network.links.len()];
         for (index, shape) in self.shapes.iter().enumerate() {

@@ -6,13 +6,14 @@ use lastmile_units::Duration;
 use crate::format::to_f64;
 use crate::schema::{Delay, Distribution, PageResponse, RoundTrip};
 
-/// The distribution of nanoseconds, in seconds.
+/// The distribution of a histogram in nanoseconds, in seconds.
 #[must_use]
 pub fn delay(histogram: &Histogram<u64>) -> Delay {
     let count = histogram.len();
     let some = |ns: f64| (count > 0).then_some(ns / 1e9);
     let at = |quantile: f64| some(to_f64(histogram.value_at_quantile(quantile)));
-    // A histogram tells the upper end of the bucket that holds a value; its largest value is no larger than that.
+    // A histogram returns the upper end of a value's bucket; the largest value is no larger than
+    // that.
     let (p50, p99, p999) = (at(0.5), at(0.99), at(0.999));
     Delay { mean: some(histogram.mean()), p50, p99, p999, max: some(to_f64(histogram.max())), count }
 }
@@ -65,7 +66,7 @@ pub(super) fn page_response(times: &[Duration]) -> PageResponse {
     }
 }
 
-/// The smallest of `sorted` times that has this many thousandths of all at or below it.
+/// The smallest of `sorted` times with this many thousandths of all at or below it.
 fn rank(sorted: &[Duration], thousandths: usize) -> Duration {
     sorted[(sorted.len() * thousandths).div_ceil(1_000).max(1) - 1]
 }

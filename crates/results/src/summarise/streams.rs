@@ -13,7 +13,7 @@ use crate::format::to_f64;
 use crate::schema::{DatagramClass, Datagrams, Flow, OneWay, RoundTrip, Voice, Y1541};
 
 impl Run<'_> {
-    /// A row for each code point and direction of datagram flows; `flows` are the rows of all flows.
+    /// One row per code point and direction of datagram flows; `flows` are the rows of all flows.
     pub(super) fn datagram_classes(&self, flows: &[Flow]) -> Vec<DatagramClass> {
         let mut classes: BTreeMap<(u8, &str), Vec<usize>> = BTreeMap::new();
         for (index, flow) in
@@ -56,7 +56,7 @@ impl Run<'_> {
         }
     }
 
-    /// The delays of all packets of these flows together.
+    /// The delays of all packets of these flows.
     fn delay_of_class(&self, members: &[usize]) -> OneWay {
         let mut traffics: Vec<usize> = members.iter().map(|index| self.outcome.flows[*index].traffic).collect();
         traffics.dedup();
@@ -98,7 +98,8 @@ pub(super) fn one_way(reception: &Reception) -> OneWay {
     with_percentiles(exact, reception.distribution.as_deref())
 }
 
-/// `exact` with the percentiles of a histogram in nanoseconds, which names the upper end of the bucket of a value.
+/// `exact` with the percentiles of a histogram in nanoseconds, which returns the upper end of a
+/// value's bucket.
 fn with_percentiles(exact: OneWay, distribution: Option<&Histogram<u64>>) -> OneWay {
     let OneWay { min, max, .. } = exact;
     let at = |quantile: f64| {
@@ -108,7 +109,7 @@ fn with_percentiles(exact: OneWay, distribution: Option<&Histogram<u64>>) -> One
     OneWay { p50: at(0.5), p95: at(0.95), p99: at(0.99), p999: at(0.999), ..exact }
 }
 
-/// What the receiver of a datagram flow makes of it.
+/// Results at the receiver of a datagram flow.
 pub(super) fn datagrams(traffic: &Traffic, flow: &FlowOutcome) -> Option<Datagrams> {
     let lost_packets = flow.data_packets_lost?;
     let reception = flow.data_delays.as_deref()?;
@@ -130,7 +131,7 @@ pub(super) fn datagrams(traffic: &Traffic, flow: &FlowOutcome) -> Option<Datagra
     })
 }
 
-/// What arrived of a call.
+/// The received part of a call.
 struct Heard<'a> {
     reception: &'a Reception,
     loss: Option<f64>,
@@ -138,13 +139,13 @@ struct Heard<'a> {
 }
 
 impl Heard<'_> {
-    /// `None` for a call of which no packet was to be played yet.
+    /// The quality of the call; `None` if no packet was due to be played.
     fn voice(&self, traffic: &Traffic, codec: &Codec) -> Option<Voice> {
         let loss = self.loss?;
         let Source::Constant { interval, .. } = traffic.source else { return None };
         let fixed_s = interval.as_secs_f64() + codec.look_ahead_s + traffic.listener.buffer.as_secs_f64();
         let mouth_to_ear_s = (self.reception.packets > 0).then(|| self.reception.min.as_secs_f64() + fixed_s);
-        // The model ends at losses far below those of a call that does not arrive.
+        // The model's range ends far below the loss of a call that does not arrive.
         let r_factor = mouth_to_ear_s.map_or(0.0, |delay_s| {
             voice::r_factor(codec, &voice::Path { delay_s, loss, burst_ratio: self.burst_ratio.unwrap_or(1.0) })
         });
@@ -160,7 +161,8 @@ impl Heard<'_> {
     }
 }
 
-/// The service classes that packets with this one-way delay and loss meet; `None` if none arrived and none was lost.
+/// The service classes that packets with this one-way delay and loss meet; `None` if none arrived
+/// and none was lost.
 pub(super) fn one_way_verdict(delay_s: &OneWay, received: u64, lost: u64) -> Option<Y1541> {
     let all = received + lost;
     let variation = delay_s.p999.zip(delay_s.min).map(|(p999, min)| p999 - min);

@@ -17,7 +17,7 @@ fn code_points_have_their_names() {
     assert_eq!(class(0b10_1000), "CS5", "not AF50");
 }
 
-/// Jain, Chiu, Hawe 1984: one of n has all gives 1/n, all equal gives 1.
+/// Jain, Chiu, Hawe 1984: 1/n if one of n has all, 1 if all are equal.
 #[test]
 fn the_fairness_index_runs_from_one_nth_to_one() {
     let flows = |rates: &[f64]| {

@@ -1,10 +1,10 @@
-//! What became of cells: ports, virtual channels, their sources, edges, virtual paths.
+//! Tables of cells: ports, virtual channels, their sources, edges, virtual paths.
 
 use super::{Kind, Table, columns, reasons, without_empty_columns};
 use crate::format;
 use crate::schema::{CellPort, Counted, EdgeClass, Summary, VirtualChannel, VirtualPath};
 
-/// Ports of switches at which cells came.
+/// Ports of switches at which cells arrived.
 pub(crate) fn ports(summary: &Summary) -> Table {
     use Kind::{Name, Number, Text};
     let columns = columns(&[
@@ -42,7 +42,7 @@ pub(crate) fn ports(summary: &Summary) -> Table {
     without_empty_columns(Table { title: "Ports of cells".to_owned(), columns, rows: ports.map(row).collect() })
 }
 
-/// Virtual channels over which something went.
+/// Virtual channels that carried cells.
 pub(crate) fn channels(summary: &Summary) -> Table {
     use Kind::{Name, Number, Text};
     let columns = columns(&[
@@ -86,7 +86,7 @@ pub(crate) fn channels(summary: &Summary) -> Table {
     without_empty_columns(Table { title: "Virtual channels".to_owned(), columns, rows: channels.map(row).collect() })
 }
 
-/// Sources of available bit rate over which something went.
+/// ABR sources that sent cells.
 pub(crate) fn abr_sources(summary: &Summary) -> Table {
     use Kind::{Name, Number};
     let columns = columns(&[
@@ -149,7 +149,7 @@ pub(crate) fn edges(summary: &Summary) -> Table {
     without_empty_columns(Table { title: "Edges of cells".to_owned(), columns, rows })
 }
 
-/// `1 234 (1.2 MB)`; a dash for none.
+/// A count with its bytes, such as `1 234 (1.2 MB)`; a dash for none.
 fn counted(count: Counted) -> String {
     let text = || format!("{} ({})", format::grouped(count.packets), format::bytes(count.bytes));
     format::or_dash((count.packets > 0).then(text), |text| text)
@@ -174,7 +174,7 @@ pub(crate) fn virtual_paths(summary: &Summary) -> Table {
     Table { title: "Virtual paths".to_owned(), columns, rows: policed.filter_map(row).collect() }
 }
 
-/// `1 234`; a dash for none.
+/// A count, such as `1 234`; a dash for zero.
 fn any(count: u64) -> String {
     format::or_dash((count > 0).then_some(count), format::grouped)
 }

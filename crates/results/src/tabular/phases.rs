@@ -10,7 +10,8 @@ use crate::format;
 use crate::schema::{Phase, Summary};
 use crate::seeds::Seeded;
 
-/// A column a phase: goodput of each flow with its bound, round trip of each probe, load and delay of the links that matter.
+/// One column per phase: goodput of each flow with its bound, round trip of each probe, load and
+/// delay of the busy links.
 pub(crate) fn phases(summary: &Summary) -> Table {
     let mut table = Table { title: "Phases".to_owned(), columns: columns(&[("", Kind::Name)]), rows: Vec::new() };
     for phase in &summary.phases {
@@ -32,7 +33,7 @@ pub(crate) fn phases(summary: &Summary) -> Table {
             rows[row].1[number] = Some(value.to_string());
         }
     }
-    // Flows before probes before links, in whichever phase they first came.
+    // Flows before probes before links, independent of the phase of their first occurrence.
     rows.sort_by_key(|(name, _)| order(name));
     let cells = |cell: Option<String>| cell.unwrap_or_else(|| NOTHING.to_owned());
     table.rows = rows
@@ -55,7 +56,7 @@ fn order(name: &str) -> u8 {
     }
 }
 
-/// A measured value and the unit that it is told in.
+/// A measured value and its unit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Value {
     Rate(f64),
@@ -70,7 +71,7 @@ impl Value {
         }
     }
 
-    /// Its unit, as names of outputs end in it.
+    /// The unit, as in the suffix of names of outputs.
     pub(crate) const fn unit(self) -> &'static str {
         match self {
             Self::Rate(_) => "bps",
@@ -79,7 +80,7 @@ impl Value {
         }
     }
 
-    /// The same quantity with another value.
+    /// This quantity with another value.
     fn with(self, value: f64) -> Self {
         match self {
             Self::Rate(_) => Self::Rate(value),
@@ -99,14 +100,16 @@ impl std::fmt::Display for Value {
     }
 }
 
-/// What a phase tells, by name.
+/// The measures of a phase, by name.
 fn measures(phase: &Phase, links: &[String]) -> Vec<(String, Value)> {
     let flows = phase.flows.iter().map(|flow| (format!("{}{GOODPUT}", flow.name), Value::Rate(flow.goodput_bps)));
     let probes = phase.probes.iter().flat_map(|probe| {
-        // Of few replies the 99th percentile by nearest rank is the largest, and is called so.
+        // The 99th percentile by nearest rank of a few replies is their maximum, and is named so.
         let tail = if probe.received >= ENOUGH_FOR_P99 { (TAIL, probe.rtt_s.p99) } else { (LARGEST, probe.rtt_s.max) };
-        let told = [(MEDIAN, probe.rtt_s.p50), tail];
-        told.into_iter().filter_map(|(what, value)| Some((format!("{}{what}", probe.name), Value::Seconds(value?))))
+        let round_trips = [(MEDIAN, probe.rtt_s.p50), tail];
+        round_trips
+            .into_iter()
+            .filter_map(|(what, value)| Some((format!("{}{what}", probe.name), Value::Seconds(value?))))
     });
     let links = phase.links.iter().filter(|link| links.contains(&link.name)).flat_map(|link| {
         let busy = link.utilisation.map(|share| (format!("{}: busy", link.name), Value::Share(share)));
@@ -127,9 +130,10 @@ pub(crate) fn busy_links(summary: &Summary) -> Vec<String> {
     names
 }
 
-/// Several runs of one scenario, a column each: goodput, round trips, load and delay in each phase, and how they differ.
+/// Several runs of one scenario, one column each: goodput, round trips, load and delay in each
+/// phase, and their differences.
 ///
-/// Phases are matched by their name. With two runs, a last column tells by what factor the second differs from the first.
+/// Phases are matched by name. With two runs, a last column has the factor between them.
 pub(crate) fn comparison(runs: &[Run]) -> Table {
     let mut table = Table {
         title: "Comparison".to_owned(),
@@ -146,17 +150,18 @@ pub(crate) fn comparison(runs: &[Run]) -> Table {
     links.sort();
     links.dedup();
     for phase in distinct(runs.iter().flat_map(|run| &run.summary.phases).map(|phase| phase.name.clone())) {
-        let told = |run: &Run| {
+        let values_of = |run: &Run| {
             let same = run.summary.phases.iter().find(|other| other.name == phase);
             same.map_or_else(Vec::new, |same| measures(same, &links))
         };
-        let told: Vec<Vec<(String, Value)>> = runs.iter().map(told).collect();
-        let mut names = distinct(told.iter().flatten().map(|(name, _)| name.clone()));
+        let values: Vec<Vec<(String, Value)>> = runs.iter().map(values_of).collect();
+        let mut names = distinct(values.iter().flatten().map(|(name, _)| name.clone()));
         names.sort_by_key(|name| order(name));
         for (number, name) in names.into_iter().enumerate() {
-            let find =
-                |told: &Vec<(String, Value)>| told.iter().find(|(other, _)| *other == name).map(|(_, value)| *value);
-            let values: Vec<Option<Value>> = told.iter().map(find).collect();
+            let find = |values: &Vec<(String, Value)>| {
+                values.iter().find(|(other, _)| *other == name).map(|(_, value)| *value)
+            };
+            let values: Vec<Option<Value>> = values.iter().map(find).collect();
             let phase = if number == 0 { phase.clone() } else { String::new() };
             let cells = values.iter().map(|value| format::or_dash(*value, |value| value.to_string()));
             let mut row: Vec<String> = [phase, name].into_iter().chain(cells).collect();
@@ -175,20 +180,21 @@ pub(crate) fn measured(runs: &[Run]) -> Vec<(String, String, Vec<Value>)> {
     let mut all = Vec::new();
     for phase in distinct(runs.iter().flat_map(|run| &run.summary.phases).map(|phase| phase.name.clone())) {
         let same = |run: &Run| run.summary.phases.iter().find(|other| other.name == phase).cloned();
-        let told: Vec<Vec<(String, Value)>> =
+        let values: Vec<Vec<(String, Value)>> =
             runs.iter().filter_map(same).map(|same| measures(&same, &links)).collect();
-        let mut names = distinct(told.iter().flatten().map(|(name, _)| name.clone()));
+        let mut names = distinct(values.iter().flatten().map(|(name, _)| name.clone()));
         names.sort_by_key(|name| order(name));
         for name in names {
-            let find =
-                |told: &Vec<(String, Value)>| told.iter().find(|(other, _)| *other == name).map(|(_, value)| *value);
-            all.push((phase.clone(), name.clone(), told.iter().filter_map(find).collect()));
+            let find = |values: &Vec<(String, Value)>| {
+                values.iter().find(|(other, _)| *other == name).map(|(_, value)| *value)
+            };
+            all.push((phase.clone(), name.clone(), values.iter().filter_map(find).collect()));
         }
     }
     all
 }
 
-/// Means over seeds, a column for each of the runs that differ by more than the seed.
+/// Means over seeds, one column for each set of runs that differs by more than the seed.
 pub(crate) fn over_seeds(seeded: &[Seeded]) -> Table {
     let columns = columns(&[("Phase", Kind::Name), ("", Kind::Text)]);
     let title = format!("Means of {} seeds, with 95 % intervals", seeded.first().map_or(0, |first| first.runs.len()));
@@ -202,23 +208,23 @@ pub(crate) fn over_seeds(seeded: &[Seeded]) -> Table {
             let found = of.iter().find(|(other, measure, _)| *other == phase && *measure == name);
             found.and_then(|(.., values)| mean(values)).unwrap_or_else(|| NOTHING.to_owned())
         };
-        let told = if phase == last { String::new() } else { phase.clone() };
-        let cells = [told, name.clone()].into_iter().chain(all.iter().map(cell)).collect();
+        let heading = if phase == last { String::new() } else { phase.clone() };
+        let cells = [heading, name.clone()].into_iter().chain(all.iter().map(cell)).collect();
         last = phase;
         table.rows.push(cells);
     }
     table
 }
 
-/// `1.7 Mbit/s ± 12 kbit/s`; a value alone for one run.
+/// A mean with its interval, such as `1.7 Mbit/s ± 12 kbit/s`; the value for a single run.
 fn mean(values: &[Value]) -> Option<String> {
     let samples: Vec<f64> = values.iter().map(|value| value.bare()).collect();
     let (first, Mean { mean, ci95 }) = (values.first()?, Mean::of(&samples)?);
-    let told = first.with(mean).to_string();
-    Some(if samples.len() > 1 { format!("{told} ± {}", first.with(ci95)) } else { told })
+    let text = first.with(mean).to_string();
+    Some(if samples.len() > 1 { format!("{text} ± {}", first.with(ci95)) } else { text })
 }
 
-/// `× 9.8`, `÷ 40`, or `=` for what differs by less than half a percent.
+/// A factor, such as `× 9.8` or `÷ 40`; `=` for a difference below half a percent.
 fn factor(first: Value, second: Value) -> String {
     let ratio = second.bare() / first.bare();
     match ratio {

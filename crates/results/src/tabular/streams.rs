@@ -4,7 +4,7 @@ use super::{Kind, NOTHING, Table, columns, without_empty_columns};
 use crate::format;
 use crate::schema::{ClassDelay, DatagramClass, Datagrams, Delay, Flow, OneWay, Summary, Y1541};
 
-/// Datagram flows, the first `most` of them: delay, jitter, losses, and how well voice is understood.
+/// The first `most` datagram flows: delay, jitter, losses, and the quality of voice.
 pub(crate) fn datagrams(summary: &Summary, most: usize) -> Table {
     use Kind::{Name, Number, Text, Words};
     let columns = columns(&[
@@ -30,7 +30,7 @@ pub(crate) fn datagrams(summary: &Summary, most: usize) -> Table {
     without_empty_columns(Table { title: title.to_owned(), columns, rows })
 }
 
-/// Flows of datagrams.
+/// The number of datagram flows.
 pub(crate) fn datagram_flows(summary: &Summary) -> usize {
     summary.flows.iter().filter(|flow| flow.datagrams.is_some()).count()
 }
@@ -49,7 +49,7 @@ fn row(flow: &Flow, datagrams: &Datagrams) -> Vec<String> {
     cells
 }
 
-/// A row for each code point and direction of datagrams, where some class has several flows.
+/// One row per code point and direction of datagrams, if any class has several flows.
 pub(crate) fn datagram_classes(summary: &Summary) -> Table {
     use Kind::{Name, Number, Text};
     let columns = columns(&[
@@ -85,7 +85,8 @@ fn class_row(class: &DatagramClass) -> Vec<String> {
     cells
 }
 
-/// One-way delays of the data and the ACKs of TCP flows, and the service classes that the data meets.
+/// One-way delays of the data and the ACKs of TCP flows, and the service classes that the data
+/// meet.
 pub(crate) fn delays(summary: &Summary) -> Table {
     use Kind::{Name, Number, Text};
     let columns = columns(&[
@@ -117,7 +118,7 @@ pub(crate) fn delays(summary: &Summary) -> Table {
     Table { title: "Delay of packets from end to end".to_owned(), columns, rows: flows.map(row).collect() }
 }
 
-/// How long packets of each class waited, a row a class of each queue that has several.
+/// Queueing delays of each class, one row per class of each queue with several classes.
 pub(crate) fn waits_by_class(summary: &Summary) -> Table {
     use Kind::{Name, Number, Text};
     let columns = columns(&[
@@ -146,7 +147,7 @@ fn seconds(value: Option<f64>) -> String {
     format::or_dash(value, format::seconds)
 }
 
-/// `0-5`, `2, 3, 4, 5` as `2-5`, `1, 3-5`: classes that are met, with a mark where the packets are too few for a verdict.
+/// The classes that are met, as ranges: `0-5`, `2-5`, `1, 3-5`, with a mark for too few packets.
 pub(crate) fn classes(verdict: Option<&Y1541>) -> String {
     let Some(verdict) = verdict else { return NOTHING.to_owned() };
     let mut runs: Vec<(u8, u8)> = Vec::new();
@@ -156,12 +157,12 @@ pub(crate) fn classes(verdict: Option<&Y1541>) -> String {
             _ => runs.push((*class, *class)),
         }
     }
-    let told: Vec<String> = runs
+    let ranges: Vec<String> = runs
         .iter()
         .map(|(first, last)| if first == last { first.to_string() } else { format!("{first}-{last}") })
         .collect();
-    // Beside a few packets a percentile of a thousand says nothing.
-    format!("{}{}", told.join(", "), if verdict.enough_packets { "" } else { " (few)" })
+    // A 99.9th percentile of fewer than a thousand packets has no meaning.
+    format!("{}{}", ranges.join(", "), if verdict.enough_packets { "" } else { " (few)" })
 }
 
 #[cfg(test)]
@@ -170,12 +171,12 @@ mod tests {
 
     #[test]
     fn classes_that_follow_one_another_are_one_range() {
-        let told = |list: &[u8], enough_packets| {
+        let text = |list: &[u8], enough_packets| {
             classes(Some(&Y1541 { classes: list.to_vec(), enough_packets, ..Y1541::default() }))
         };
-        assert_eq!(told(&[0, 1, 2, 3, 4, 5], true), "0-5");
-        assert_eq!(told(&[1, 3, 4, 5], true), "1, 3-5");
-        assert_eq!(told(&[5], false), "5 (few)");
+        assert_eq!(text(&[0, 1, 2, 3, 4, 5], true), "0-5");
+        assert_eq!(text(&[1, 3, 4, 5], true), "1, 3-5");
+        assert_eq!(text(&[5], false), "5 (few)");
         assert_eq!(classes(None), NOTHING);
     }
 }

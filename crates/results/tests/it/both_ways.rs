@@ -1,4 +1,4 @@
-//! The pictures of a guide and of a reference page are drawn from what was measured.
+//! The pictures in the documents agree with their measurements.
 
 #[path = "../../examples/both-ways.rs"]
 mod picture;

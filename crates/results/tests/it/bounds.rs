@@ -1,4 +1,4 @@
-//! The fair share beside each flow is the closed form, whatever the line; the bound is no less.
+//! The fair share of each flow is the closed form on any line, and the bound is no lower.
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_model::{Network, OpenedBy, Source, Traffic};
@@ -23,7 +23,7 @@ fn one_download(down_kbit: u64, up_kbit: u64, preset: &str, up_queue: Spec, conf
 
 fn only_flow(network: &Network) -> Flow {
     let flow = summary(network).flows.remove(0);
-    // A flow alone has all of the line: its bound is its share, and what may be under way at the end.
+    // A single flow has the whole line: its bound is its share plus the data in flight at the end.
     let (bound, share) = (flow.bound_bps.expect("a transfer"), flow.fair_share_bps.expect("a transfer"));
     assert!(share <= bound, "{flow:?}");
     flow
@@ -88,7 +88,8 @@ fn a_small_window_over_the_empty_round_trip_holds_a_flow() {
     assert!(flow.goodput_bps < flow.fair_share_bps.unwrap(), "{flow:?}");
 }
 
-/// RFC 1122, section 4.2.3.2: an ACK for every second full segment, or else after the delay. A window of less never holds two.
+/// RFC 1122, section 4.2.3.2: an ACK for every second full segment, or after the delay. A smaller
+/// window never holds two.
 #[test]
 fn a_window_under_two_segments_is_told_to_wait_for_the_delayed_ack() {
     let words = |window: u64| {
@@ -101,7 +102,8 @@ fn a_window_under_two_segments_is_told_to_wait_for_the_delayed_ack() {
     assert!(!words(2_920).contains("timer"), "{}", words(2_920));
 }
 
-/// 10 Mbit/s of IP in packets of 1500 bytes carry 9.7333 Mbit/s of payload; a CBR source takes 1 Mbit/s of IP off first.
+/// 10 Mbit/s of IP in packets of 1500 bytes carry 9.7333 Mbit/s of payload. A CBR source first
+/// takes 1 Mbit/s of IP.
 #[test]
 fn datagrams_take_their_rate_and_transfers_share_the_rest() {
     let mut network = one_download(10_000, 1_000, "ip", Spec::fifo(100), &large_windows());
@@ -121,7 +123,7 @@ fn datagrams_take_their_rate_and_transfers_share_the_rest() {
     assert_eq!(flows[3].fair_share_by.as_deref(), Some("its source, which offers 944 kbit/s"));
 }
 
-/// What a flow with a small window leaves goes to the other one: max-min fairness.
+/// The rate that a flow with a small window leaves goes to the other: max-min fairness.
 #[test]
 fn what_one_flow_cannot_use_the_other_gets() {
     let small = Config { receive_window: ByteCount::new(4_096), ..tcp() };

@@ -1,4 +1,4 @@
-//! Calls and other datagrams: what their receivers make of them.
+//! Calls and other datagrams at their receivers.
 
 use lastmile_model::{Codec, Listener, Network, OpenedBy, Source, Traffic};
 use lastmile_queueing::Match;
@@ -22,7 +22,7 @@ fn call(dscp: u8) -> Traffic {
     Traffic { dscp, listener, ..traffic("call", 0, 1, source) }
 }
 
-/// A call beside an upload without end.
+/// A call together with an unlimited upload.
 fn beside_upload(up_queue: Spec) -> Network {
     let mut network = line(2_000, 512, "ethernet", up_queue);
     network.duration = Duration::from_s(30);
@@ -47,7 +47,8 @@ fn voice(run: &Run) -> &Voice {
     flow(run, "call").datagrams.as_deref().and_then(|datagrams| datagrams.voice.as_ref()).expect("it is voice")
 }
 
-/// Both have nearly all of their 68.8 kbit/s delivered. One of them waits 3 s in the modem.
+/// Nearly all of the 68.8 kbit/s of both are delivered. One of them has a delay of 3 s in the
+/// modem.
 #[test]
 fn a_call_that_nobody_can_follow_is_told_from_one_that_all_can() {
     let (fifo, first) = (run(&beside_upload(modem())), run(&beside_upload(priority_to_calls())));
@@ -64,8 +65,9 @@ fn a_call_that_nobody_can_follow_is_told_from_one_that_all_can() {
     assert_eq!((verdict(&fifo), verdict(&first)), (vec![5], vec![0, 1, 2, 3, 4, 5, 6, 7]));
 }
 
-/// 200 + 18 bytes of Ethernet at 512 kbit/s are 3.40625 ms, and 22 ms of propagation: every packet takes exactly that. From mouth to ear
-/// come 20 ms of sound in a packet and a buffer of 60 ms.
+/// 200 + 18 bytes of Ethernet at 512 kbit/s are 3.40625 ms, and 22 ms of propagation: the exact
+/// delay of every packet. From mouth to ear, 20 ms of sound in a packet and a buffer of 60 ms are
+/// added.
 #[test]
 fn a_call_alone_takes_transmission_and_propagation() {
     let mut network = line(2_000, 512, "ethernet", modem());
@@ -82,11 +84,11 @@ fn a_call_alone_takes_transmission_and_propagation() {
     assert_eq!((datagrams.jitter_mean_s, datagrams.late_packets, datagrams.lost_packets), (Some(0.0), 0, 0));
     let voice = datagrams.voice.as_ref().unwrap();
     assert!((voice.mouth_to_ear_s.unwrap() - expected - 0.08).abs() < 1e-4, "{voice:?}");
-    // 0.024 a millisecond (Cole and Rosenbluth 2001), from 93.2.
+    // 0.024 per millisecond (Cole and Rosenbluth 2001), from 93.2.
     assert!((voice.r_factor - (93.2 - 24.0 * voice.mouth_to_ear_s.unwrap())).abs() < 0.5, "{voice:?}");
 }
 
-/// A queue of 4 packets drops what a blast of twice the rate brings: every second packet, alone.
+/// A queue of 4 packets at twice its rate drops every second packet, never two in sequence.
 #[test]
 fn losses_are_counted_by_flow_and_come_in_runs() {
     let mut network = line(2_000, 512, "ethernet", Spec::fifo(4));
@@ -106,7 +108,7 @@ fn losses_are_counted_by_flow_and_come_in_runs() {
     assert!((datagrams.burst_ratio.unwrap() - 0.5).abs() < 0.05, "{datagrams:?}");
 }
 
-/// Nothing of a call arrives behind a policer of its class.
+/// A policer of the class drops every packet of the call.
 #[test]
 fn a_call_that_never_arrives_scores_one() {
     let mut network = line(2_000, 512, "ethernet", modem());
@@ -119,7 +121,8 @@ fn a_call_that_never_arrives_scores_one() {
     assert_eq!(flow(&run, "call").delay_s.as_deref().and_then(|delay| delay.mean), None, "absent, not zero");
 }
 
-/// The window of 64 KiB is in flight once a round trip: mean delay of the data and mean delay of the ACKs are that round trip.
+/// The window of 64 KiB is in flight for one round trip: the sum of the mean delays of data and
+/// ACKs.
 #[test]
 fn data_and_acks_share_the_round_trip() {
     let mut network = line(2_000, 512, "ethernet", modem());
@@ -149,7 +152,7 @@ fn calls_are_in_the_table_on_the_page_and_in_the_series() {
     assert_eq!((series("one_way_delay_s"), series("jitter_s")), (vec!["call", "upload"], vec!["call"]));
 }
 
-/// One probe, 60 s: the same hundred or so bins hold every reply.
+/// One probe, 60 s: about a hundred bins hold every reply.
 #[test]
 fn round_trips_of_a_probe_come_as_a_histogram() {
     let mut network = line(2_000, 512, "ethernet", modem());
@@ -174,7 +177,8 @@ fn round_trips_of_a_probe_come_as_a_histogram() {
     );
 }
 
-/// Waits by class: each packet of the link is of one class, and a call waits for one packet of the upload at most.
+/// Delays by class: each packet of the link has one class, and a call waits for at most one packet
+/// of the upload.
 fn check_waits(run: &Run, names: [&str; 2]) {
     let up = &run.summary.links[0];
     let waits = &up.class_queue_delays;
@@ -182,9 +186,10 @@ fn check_waits(run: &Run, names: [&str; 2]) {
     let [calls, rest] = [0, 1].map(|index| waits[index].queue_delay_s);
     assert_eq!(calls.count + rest.count, up.packets);
     let sent = flow(run, "call").data_packets_received;
-    // Up to three packets are on the wire at the end: 22 ms of propagation, one each 20 ms.
+    // Up to three packets are on the wire at the end: 22 ms of propagation, one packet per 20 ms.
     assert!(calls.count.abs_diff(sent) <= 3, "{} for {sent}", calls.count);
-    // A packet of 1518 bytes that a shaper has committed waits 25 ms for its tokens at 480 kbit/s, and takes 24 ms on the line.
+    // A committed packet of 1518 bytes waits 25 ms in the shaper for its tokens at 480 kbit/s, and
+    // takes 24 ms on the line.
     assert!(calls.max.expect("a wait") < 0.05 && rest.max.expect("a wait") > 1.0, "{calls:?} {rest:?}");
     let text = table::run(&run.summary, 160);
     assert!(text.contains("Waits by class") && text.contains(names[0]), "{text}");
@@ -195,7 +200,8 @@ fn waits_are_told_by_class_of_the_scheduler() {
     check_waits(&run(&beside_upload(priority_to_calls())), ["classes.0", "classes.1"]);
 }
 
-/// A policy as files make it: a shaper, rules with the names of the classes, a scheduler. The shaper holds a packet outside of it.
+/// A policy in the form of files: a shaper, rules with the names of the classes, a scheduler. The
+/// shaper holds a packet outside of the scheduler.
 #[test]
 fn waits_are_told_by_the_names_of_a_policy_below_its_shaper() {
     let rule = |matches, class| rules::Rule { matches, class, last: true };
@@ -220,7 +226,7 @@ fn waits_are_told_by_the_names_of_a_policy_below_its_shaper() {
     check_waits(&run(&beside_upload(shaper)), ["calls", "rest"]);
 }
 
-/// The same by a tree: its classes have names of their own.
+/// A policy with a tree, whose classes have their own names.
 #[test]
 fn waits_are_told_by_the_leaves_of_a_tree() {
     let share = |kbit, priority| htb::Share {

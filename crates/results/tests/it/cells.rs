@@ -1,4 +1,5 @@
-//! What results say of cells: the line of the demonstration, its way up a link of cells with a queue that is too short.
+//! Results of cells: the line of the demonstration, whose upstream is a link of cells with too
+//! short a queue.
 
 use lastmile_atm::{LinkSpec, NetworkSpec, Queues, VcSpec, discard::Discard};
 use lastmile_model::{Atm, Circuit, Network, OpenedBy};
@@ -53,7 +54,7 @@ fn ports_and_virtual_channels_say_what_was_worth_its_cells() {
     assert_eq!((up.link.as_str(), up.buffer_cells, up.max_queue_cells), ("up", Some(100), 100));
     assert_eq!(up.arrived_cells, up.sent_cells + up.dropped_cells + up.waiting_cells);
     assert_eq!(up.drops_cells.keys().collect::<Vec<_>>(), ["queue_full"]);
-    // Of a packet of 32 cells that finds no room for its last, 31 go in vain.
+    // If the last of a packet's 32 cells is dropped, 31 are transmitted in vain.
     let share = up.goodput_share.unwrap();
     assert!((0.5..0.99).contains(&share), "{share}");
     assert_eq!(atm.vcs.len(), 6);

@@ -1,4 +1,4 @@
-//! A line says where something else than the access line is the limit.
+//! Notes name other limits than the access line.
 
 use lastmile_results::{Origin, summarise};
 use lastmile_scenario::Scenario;
@@ -47,12 +47,14 @@ fn simulated(text: &str) -> lastmile_results::Summary {
     summarise(&Origin::default(), &network, &outcome)
 }
 
-/// ACKs that waited behind the upload arrive together, and 1500 segments leave the server at once: its own port has room for them.
+/// ACKs that waited behind the upload arrive together and release 1500 segments from the server at
+/// once: its port can queue them.
 #[test]
 fn by_default_packets_are_dropped_at_the_line_alone() {
     for seed in 1..=3 {
         let summary = simulated(&format!(
-            "seed = {seed}\nduration = \"8 s\"\naccess = {{ down = {{ rate = \"250 Mbit/s\" }}, up = {{ rate = \"25 Mbit/s\" }} }}\n\
+            "seed = {seed}\nduration = \"8 s\"\n\
+             access = {{ down = {{ rate = \"250 Mbit/s\" }}, up = {{ rate = \"25 Mbit/s\" }} }}\n\
              [[traffic]]\nkind = \"bulk\"\ndirection = \"both\"\n"
         ));
         for link in summary.links.iter().filter(|link| !["up", "down"].contains(&&*link.name)) {
@@ -61,12 +63,14 @@ fn by_default_packets_are_dropped_at_the_line_alone() {
     }
 }
 
-/// Requests leave every 100 ms from a random start on, and replies take 20 ms: with some seeds the last is under way at the end.
+/// Requests are sent every 100 ms from a random start on, and replies take 20 ms: with some seeds
+/// the last is in flight at the end.
 #[test]
 fn a_request_under_way_at_the_end_is_not_lost() {
     let probes = (1..=20).flat_map(|seed| ["icmp", "udp"].map(|protocol| (seed, protocol))).map(|(seed, protocol)| {
         let summary = simulated(&format!(
-            "seed = {seed}\nduration = \"2 s\"\naccess = {{ down = {{ rate = \"100 Mbit/s\" }}, up = {{ rate = \"40 Mbit/s\" }} }}\n\
+            "seed = {seed}\nduration = \"2 s\"\n\
+             access = {{ down = {{ rate = \"100 Mbit/s\" }}, up = {{ rate = \"40 Mbit/s\" }} }}\n\
              [[traffic]]\nkind = \"ping\"\ninterval = \"100 ms\"\nprotocol = \"{protocol}\"\n"
         ));
         let probe = &summary.probes[0];

@@ -11,7 +11,8 @@ use lastmile_queueing::{Limit, Match, Overflow, fifo};
 use lastmile_tcp::{Config, Variant};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
-/// Links 0 `up` and 1 `down` between nodes 0 `client` and 1 `server`, and no traffic. Empty round trip: 44 ms of propagation.
+/// Links 0 `up` and 1 `down` between nodes 0 `client` and 1 `server`, and no traffic. Empty round
+/// trip: 44 ms of propagation.
 pub(crate) fn line(down_kbit: u64, up_kbit: u64, preset: &str, up_queue: Spec) -> Network {
     let node = |name: &str| Node { name: name.to_owned(), processing: Duration::ZERO };
     let link = |name: &str, from, to, rate, queue| Link {
@@ -38,7 +39,7 @@ pub(crate) fn line(down_kbit: u64, up_kbit: u64, preset: &str, up_queue: Spec) -
     }
 }
 
-/// A traffic from one node to another, from the start to the end of the run.
+/// A traffic between two nodes, from the start to the end of the run.
 pub(crate) fn traffic(name: &str, from: usize, to: usize, source: Source) -> Traffic {
     Traffic {
         name: name.to_owned(),
@@ -55,7 +56,7 @@ pub(crate) fn traffic(name: &str, from: usize, to: usize, source: Source) -> Tra
     }
 }
 
-/// A TCP transfer; `None` for no end.
+/// A TCP transfer; unlimited for `None`.
 pub(crate) fn bulk(tcp: &Config, bytes: Option<u64>, opened_by: OpenedBy) -> Source {
     let tcp = Arc::new(tcp.clone());
     Source::Bulk { sender: Arc::clone(&tcp), receiver: tcp, bytes, request: 0, opened_by }
@@ -79,13 +80,13 @@ pub(crate) fn tcp() -> Config {
     Config { variant: Variant::Cubic, receive_window: ByteCount::new(65_536), ..Config::default() }
 }
 
-/// A download all the time, an upload of large windows from 60 to 120 s, a ping a second.
+/// A download for the whole run, an upload with large windows from 60 to 120 s, a ping per second.
 pub(crate) fn upload_starves_download(up_queue: Spec) -> Network {
     let mut network = line(2_000, 512, "bridged-vcmux-fcs", up_queue);
     let large = Config { receive_window: ByteCount::new(4 << 20), ..tcp() };
     let ping =
         Source::Ping { interval: Duration::from_s(1), size: ByteCount::new(64), echo: lastmile_model::Echo::Icmp };
-    // The ping comes first: a snapshot counts it, a list of flows does not.
+    // The ping is first: a snapshot includes it, a list of flows does not.
     network.traffic.push(traffic("ping", 0, 1, ping));
     network.traffic.push(traffic("download", 1, 0, bulk(&tcp(), None, OpenedBy::Receiver)));
     let upload = traffic("upload", 0, 1, bulk(&large, None, OpenedBy::Sender));

@@ -1,4 +1,4 @@
-//! A bound is a bound: no flow of any run exceeds it, over its life or in a phase.
+//! No flow of any run exceeds its bound, over its life or in a phase.
 
 use lastmile_results::{Origin, summarise};
 use lastmile_scenario::Scenario;
@@ -33,7 +33,7 @@ fn queue() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A direction; cells may have OAM cells among them.
+/// A direction, possibly with OAM cells.
 fn direction(kbit: std::ops::Range<u32>) -> impl Strategy<Value = String> {
     let loss = select(vec!["0 %", "0 %", "0.5 %", "3 %"]);
     let compression = select(vec!["none", "none", "vj", "10 %"]);
@@ -41,7 +41,8 @@ fn direction(kbit: std::ops::Range<u32>) -> impl Strategy<Value = String> {
         |(kbit, delay, encapsulation, queue, loss, compression)| {
             let oam = if encapsulation.contains("vcmux") || encapsulation.contains("llc") { ", oam = 27" } else { "" };
             format!(
-                "{{ rate = \"{kbit} kbit/s\", delay = \"{delay} ms\", encapsulation = \"{encapsulation}\", queue = {queue}, \
+                "{{ rate = \"{kbit} kbit/s\", delay = \"{delay} ms\", encapsulation = \"{encapsulation}\", \
+                 queue = {queue}, \
                  loss = \"{loss}\", header_compression = \"{compression}\"{oam} }}"
             )
         },
@@ -55,7 +56,8 @@ fn tcp() -> impl Strategy<Value = String> {
     (era, variant, ack, 2_u32..2000, 1_u32..4, any::<bool>()).prop_map(
         |(era, variant, ack, window, every, timestamps)| {
             format!(
-                "{{ era = \"{era}\", variant = \"{variant}\", delayed_ack = \"{ack}\", receive_window = \"{window} kB\", \
+                "{{ era = \"{era}\", variant = \"{variant}\", delayed_ack = \"{ack}\", \
+                 receive_window = \"{window} kB\", \
                  ack_every = {every}, timestamps = {timestamps}, window_scale = true }}"
             )
         },
@@ -67,13 +69,18 @@ fn source() -> impl Strategy<Value = String> {
     let way = || select(vec!["up", "down"]);
     prop_oneof![
         4 => (tcp(), sized, 1_u32..4, way())
-            .prop_map(|(tcp, sized, count, way)| format!("kind = \"bulk\"\ncount = {count}\n{sized}tcp = {tcp}\ndirection = \"{way}\"\n")),
+            .prop_map(|(tcp, sized, count, way)| format!("kind = \"bulk\"\ncount = {count}\n{sized}tcp = {tcp}\n\
+             direction = \"{way}\"\n")),
         1 => (tcp(), 10_u32..2000, way())
-            .prop_map(|(tcp, kbit, way)| format!("kind = \"writes\"\nrate = \"{kbit} kbit/s\"\ntcp = {tcp}\ndirection = \"{way}\"\n")),
+            .prop_map(|(tcp, kbit, way)| format!("kind = \"writes\"\nrate = \"{kbit} kbit/s\"\ntcp = {tcp}\n\
+             direction = \"{way}\"\n")),
         1 => way().prop_map(|way| format!("kind = \"voice\"\ndirection = \"{way}\"\n")),
-        1 => (10_u32..3000, way()).prop_map(|(kbit, way)| format!("kind = \"blast\"\nrate = \"{kbit} kbit/s\"\ndirection = \"{way}\"\n")),
-        1 => (10_u32..3000, way()).prop_map(|(kbit, way)| format!("kind = \"poisson\"\nrate = \"{kbit} kbit/s\"\ndirection = \"{way}\"\n")),
-        1 => (10_u32..3000, way()).prop_map(|(kbit, way)| format!("kind = \"onoff\"\nrate = \"{kbit} kbit/s\"\ndirection = \"{way}\"\n")),
+        1 => (10_u32..3000, way()).prop_map(|(kbit, way)| format!("kind = \"blast\"\nrate = \"{kbit} kbit/s\"\n\
+         direction = \"{way}\"\n")),
+        1 => (10_u32..3000, way()).prop_map(|(kbit, way)| format!("kind = \"poisson\"\nrate = \"{kbit} kbit/s\"\n\
+         direction = \"{way}\"\n")),
+        1 => (10_u32..3000, way()).prop_map(|(kbit, way)| format!("kind = \"onoff\"\nrate = \"{kbit} kbit/s\"\n\
+         direction = \"{way}\"\n")),
         1 => tcp().prop_map(|tcp| format!("kind = \"swarm\"\ntcp = {tcp}\n")),
         1 => tcp().prop_map(|tcp| format!("kind = \"web\"\nreading = \"500 ms\"\ntcp = {tcp}\n")),
     ]

@@ -1,4 +1,4 @@
-//! Policers, contracts and shapers are named as what limited a flow.
+//! Notes name policers, contracts and shapers as limits of a flow.
 
 use lastmile_atm::contract::Peak;
 use lastmile_atm::network::Upc;
@@ -14,8 +14,9 @@ use crate::cells::short_of_cells;
 use crate::network::{bulk, line, modem, tcp, traffic};
 use crate::run;
 
-/// The uploads of `pair` share a virtual channel of UBR with a peak cell rate, and their sources do not shape to it: each packet's cells come
-/// back to back at the rate of the link, and a policer that allows no burst lets no packet through whole.
+/// The uploads of `pair` share a UBR virtual channel with a peak cell rate, and their sources do
+/// not shape to it. Each packet's cells arrive back to back at the rate of the link, and the
+/// policer, which allows no burst, passes no packet whole.
 fn unshaped() -> Network {
     let mut network = short_of_cells();
     let atm = network.atm.as_mut().expect("it has cells");
@@ -30,14 +31,15 @@ fn a_contract_that_lets_nothing_through_is_named_with_its_rate() {
     let summary = run(&unshaped()).summary;
     for flow in summary.flows.iter().filter(|flow| flow.name.starts_with("pair")) {
         assert!(flow.bytes_delivered == 0, "{}", flow.bytes_delivered);
-        let named = "the policer of virtual channel pair 32 (above PCR 100 kbit/s, CDVT 1 µs; its source does not shape its cells) drops ";
+        let named = "the policer of virtual channel pair 32 (above PCR 100 kbit/s, CDVT 1 µs; \
+         its source does not shape its cells) drops ";
         assert!(flow.explanation.starts_with(named), "{}", flow.explanation);
     }
     let other = summary.flows.iter().find(|flow| flow.name == "other-1").expect("the other flow");
     assert!(!other.explanation.contains("policer"), "{}", other.explanation);
 }
 
-/// Drops what exceeds 256 kbit/s.
+/// A policer that drops packets above 256 kbit/s.
 fn policed(queue: Spec) -> Spec {
     let drop = Action { mark: None, then: Then::Drop };
     let rule = Rule {
@@ -57,7 +59,7 @@ fn a_policer_that_drops_is_named_with_its_bucket_and_its_drops() {
     let mut network = line(2_000, 512, "ethernet", policed(modem()));
     network.duration = Duration::from_s(20);
     network.traffic.push(traffic("upload", 0, 1, bulk(&tcp(), None, OpenedBy::Sender)));
-    // 400 kbit/s: half of it exceeds.
+    // 400 kbit/s: half of the packets exceed the rate.
     let blast = Source::Constant { interval: Duration::from_ms(20), size: ByteCount::new(1000), kind: "blast" };
     network.traffic.push(traffic("blast", 0, 1, blast));
     let summary = run(&network).summary;

@@ -1,4 +1,5 @@
-//! The demonstration: an upload from 60 to 120 s fills the modem, and the report says what that does to the download.
+//! The demonstration: an upload from 60 to 120 s fills the modem, and the report explains its
+//! effect on the download.
 
 use std::sync::LazyLock;
 
@@ -44,7 +45,7 @@ fn the_report_says_that_window_over_queue_delay_limits_the_download() {
     assert!(words.starts_with("receive window 64 KiB / round trip "), "{words}");
     assert!(words.contains("is the queue of link up, where its ACKs wait"), "{words}");
     assert!(download.goodput_bps < 0.35 * download.bound_bps.unwrap(), "{download:?}");
-    // Little's law: while the window is the limit, what is delivered is one window a round trip.
+    // Little's law: while the window is the limit, one window per round trip is delivered.
     let up = during.links.iter().find(|link| link.name == "up").unwrap();
     let share = download.limited_by.receive_window.unwrap();
     let round_trip_s = up.ack_queue_delay_mean_s.unwrap() + 0.05;
@@ -55,11 +56,12 @@ fn the_report_says_that_window_over_queue_delay_limits_the_download() {
     );
 }
 
-/// The two-way form of the AMP bound: beside the upload, the ACKs on the FIFO of the modem release far less than the line carries.
+/// The two-way form of the AMP bound: during the upload, the ACKs in the modem's FIFO release far
+/// less than the line can carry.
 #[test]
 fn the_upload_leaves_less_to_the_acks_than_the_line_could_take() {
     let mut network = upload_starves_download(modem());
-    // A window that the modem holds whole: nothing is lost, and an ACK is an ACK for new data.
+    // The modem can queue the whole window: nothing is lost, and every ACK acknowledges new data.
     network.traffic[2].source = bulk(&tcp(), None, OpenedBy::Sender);
     let summary = summary(&network);
     let (before, during) = (&summary.phases[0], &summary.phases[1]);
@@ -68,7 +70,8 @@ fn the_upload_leaves_less_to_the_acks_than_the_line_could_take() {
     assert!(download.goodput_bps <= two_way && two_way < 0.5 * one_way, "{download:?}");
     assert!(download.two_way_bound_by.as_deref().unwrap().starts_with("ACKs on link up, beside data that takes 9"));
     assert!(download.explanation.contains("; at most "), "{}", download.explanation);
-    // The upload's own ACKs meet the download's data on the way down, where there is room for them.
+    // The upload's own ACKs share the downstream with the download's data, which leave enough
+    // capacity.
     assert_eq!(flow(during, "upload").two_way_bound_bps, None);
     assert_eq!(flow(before, "download").two_way_bound_bps, None);
 }
@@ -99,7 +102,8 @@ fn every_account_adds_up() {
     assert_eq!(replies, summary.probes[0].received);
 }
 
-/// Queue delays come from a histogram with three significant digits, phases from exact sums: both tell of the same packets.
+/// Queueing delays come from a histogram with three significant digits, those of phases from exact
+/// sums: both agree.
 #[test]
 fn the_histogram_of_waits_agrees_with_their_largest() {
     let summary = &STARVED.summary;
@@ -132,7 +136,7 @@ fn the_page_needs_no_network_and_no_script() {
     assert!(page.contains("is the queue of link up, where its ACKs wait"));
 }
 
-/// The caption names keys and values; runs with names of their own by these.
+/// The caption has keys and values; runs with names of their own appear by name.
 #[test]
 fn a_comparison_says_what_is_compared() {
     let run = |policy: &str| {

@@ -17,7 +17,7 @@ fn phanse(up_bps: u64, link: LinkLayer, mtu: u64) -> Download {
     }
 }
 
-/// Within half a unit of the fourth digit, the precision of the recomputed values.
+/// Equal within half a unit of the fourth digit, the precision of the recomputed values.
 fn same(found: f64, expected: f64, what: &str) {
     assert!((found / expected - 1.0).abs() < 6e-4, "{what}: {found}, expected {expected}");
 }
@@ -38,7 +38,8 @@ fn a_100_to_1_line_is_four_times_too_asymmetric() {
     assert_eq!(found.limit, Bottleneck::Acks);
 }
 
-/// Phanse 2000, tables 5.1, 5.2, 5.4, 5.5 (and 5.8, figure 5.9 for PPP): k, bound in percent, time of 10^7 bytes.
+/// Phanse 2000, tables 5.1, 5.2, 5.4, 5.5 (and 5.8, figure 5.9 for PPP): k, bound in percent, time
+/// of 10^7 bytes.
 #[test]
 fn phanses_tables_of_single_downloads_come_out() {
     let (ip, aal5, ppp) = (preset::IP.link, preset::AAL5.link, preset::PPPOA_LLC.link);
@@ -102,7 +103,8 @@ fn the_ack_size_behind_a_utilisation_is_found() {
     same(size, 32.57, "bytes");
 }
 
-/// Phanse 2000, table 5.8: 6667 segments over 64 kbit/s with PPP; 2107 ACKs are too many for a full downstream.
+/// Phanse 2000, table 5.8: 6667 segments over 64 kbit/s with PPP; 2107 ACKs exceed the upstream at
+/// a full downstream.
 #[test]
 fn the_acks_too_many_for_a_full_downstream_are_counted() {
     let download = phanse(64_000, preset::PPPOA_LLC.link, 1_540);
@@ -201,7 +203,7 @@ fn a_transfer_of_nothing_takes_no_time_and_an_endless_one_is_held() {
     assert_eq!(serialisation(&phanse(64_000, link, 41), ByteCount::MAX).unwrap().bottleneck(), Duration::MAX);
 }
 
-/// The largest numbers that pass the checks, prime to each other so that nothing cancels.
+/// The largest numbers that pass the checks, coprime so that nothing cancels.
 #[test]
 fn the_most_awkward_download_still_fits_128_bits() {
     let link = |overhead, cells| {
@@ -226,7 +228,7 @@ fn the_most_awkward_download_still_fits_128_bits() {
 }
 
 proptest! {
-    /// Whatever the line: the data and its ACKs fit both rates at the bound, and fill one of them.
+    /// On any line the data and their ACKs fit both rates at the bound, and fill one of them.
     #[test]
     fn at_the_bound_one_line_is_full_and_none_overfull(
         down in 1..1_000_000_000_u64, up in 1..1_000_000_000_u64, preset in 0..lastmile_linklayer::PRESETS.len(),
@@ -245,11 +247,12 @@ proptest! {
         prop_assert!(down_load.max(up_load) >= 1.0 - 1e-12);
     }
 
-    /// Nothing that passes the checks overflows, or the `expect`s would panic.
+    /// No download that passes the checks overflows; an overflow would panic at an `expect`.
     #[test]
     fn every_download_that_passes_the_checks_fits_128_bits(
         down in 1..=1_000_000_000_000_u64, up in 1..=1_000_000_000_000_u64, oam in (2..=u16::MAX, 2..=u16::MAX),
-        overhead in -64..=512_i32, data in 2..=65_535_u64, ack in 1..=65_535_u64, d in 1_000..=65_535_000_u128, bytes: u64,
+        overhead in -64..=512_i32, data in 2..=65_535_u64, ack in 1..=65_535_u64, d in 1_000..=65_535_000_u128,
+            bytes: u64,
     ) {
         let link = |cells| {
             let atm = LinkLayer::new(overhead, lastmile_linklayer::Framing::Atm).expect("in range");
@@ -262,6 +265,7 @@ proptest! {
         };
         let refused = Err(DownloadError::Empty);
         prop_assert!(asymmetry(&download).map_or_else(Err, |found| Ok(found.utilisation > 0.0)) != Ok(false));
-        prop_assert!(serialisation(&download, ByteCount::new(bytes)).is_ok() || asymmetry(&download).map(|_| ()) == refused);
+        prop_assert!(serialisation(&download, ByteCount::new(bytes)).is_ok() || asymmetry(&download).map(|_| ()) ==
+            refused);
     }
 }

@@ -12,7 +12,8 @@ fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// Brouer 2005, section 3.4: components of the delay beside one upload at 512 kbit/s (454 kbit/s of IP measured).
+/// Brouer 2005, section 3.4: delay components during one upload at 512 kbit/s (454 kbit/s of IP
+/// measured).
 #[test]
 fn brouers_delay_components_come_out() {
     let measured_ip_rate = BitRate::from_kbit_per_s(454);
@@ -22,7 +23,8 @@ fn brouers_delay_components_come_out() {
     same(ms(wait_behind(measured_ip_rate, preset::IP.link, 43, ByteCount::new(1_500))), 1_137.0, "43 packets");
 }
 
-/// Brouer 2005, figures 3.2 and 3.6: what 1500-byte packets get of 512 kbit/s and 2 Mbit/s of cells.
+/// Brouer 2005, figures 3.2 and 3.6: the IP rate of 1500-byte packets over 512 kbit/s and 2 Mbit/s
+/// of cells.
 #[test]
 fn a_line_of_cells_carries_less_ip() {
     let link = preset::BRIDGED_VCMUX_FCS.link;
@@ -32,7 +34,7 @@ fn a_line_of_cells_carries_less_ip() {
     same(ip_rate_bps(BitRate::from_kbit_per_s(512), preset::IP.link, ByteCount::ZERO) + 1.0, 1.0, "nothing");
 }
 
-/// Brouer 2005, figure 3.2: a 63 712-byte window over the 1.15 s that an upload makes.
+/// Brouer 2005, figure 3.2: a 63 712-byte window over the 1.15 s round trip that an upload causes.
 #[test]
 fn a_download_beside_an_upload_gets_its_window_a_round_trip() {
     let window = ByteCount::new(63_712);
@@ -44,7 +46,8 @@ fn a_download_beside_an_upload_gets_its_window_a_round_trip() {
     assert_eq!(needed, WireBytes::new(258_750));
 }
 
-/// Brouer 2005, figures 3.7 and 3.8: queues of reduced windows at 450 kbit/s of IP, and the size of the modem's queue.
+/// Brouer 2005, figures 3.7 and 3.8: queues of reduced windows at 450 kbit/s of IP, and the size of
+/// the modem's queue.
 #[test]
 fn queues_of_reduced_windows_come_out() {
     let rate = BitRate::from_kbit_per_s(450);
@@ -54,7 +57,8 @@ fn queues_of_reduced_windows_come_out() {
     assert_eq!(bandwidth_delay(rate, Duration::from_ms(3_300)), WireBytes::new(185_625));
 }
 
-/// Brouer 2005, section 9.3.1 (and table A.1): 768 kbit/s up, 8 Mbit/s down, 8 ms for the rest of the path.
+/// Brouer 2005, section 9.3.1 (and table A.1): 768 kbit/s up, 8 Mbit/s down, 8 ms for the rest of
+/// the path.
 #[test]
 fn the_bound_of_the_production_line_comes_out() {
     let (up, down) = (BitRate::from_kbit_per_s(768), BitRate::from_mbit_per_s(8));
@@ -77,7 +81,7 @@ fn a_full_queue_is_counted_in_its_own_unit() {
     assert_eq!(delay(Limit::Packets(PacketCount::new(2))), Duration::from_ms(53));
     assert_eq!(delay(Limit::Bytes(ByteCount::new(4_499))), Duration::from_ms(53), "no third packet");
     assert_eq!(delay(Limit::Cells(CellCount::new(64))), Duration::from_ms(53));
-    // A 206 kB modem: 137 packets of 1696 bytes.
+    // A modem queue of 206 kB: 137 packets of 1696 bytes.
     assert_eq!(delay(Limit::Bytes(ByteCount::new(206_000))), Duration::from_us(137 * 26_500));
     assert_eq!(full_queue_delay(rate, link, Limit::Bytes(ByteCount::new(9)), ByteCount::ZERO), Duration::ZERO);
 }
@@ -119,9 +123,10 @@ fn absurd_sizes_are_held() {
 }
 
 proptest! {
-    /// What is in flight to fill a line takes as long to send as the round trip, to within a byte.
+    /// A bandwidth-delay product takes one round trip to transmit, to within a byte.
     #[test]
-    fn bandwidth_delay_and_queue_delay_are_inverse(bps in 1..1_000_000_000_000_u64, ps in 0..1_000_000_000_000_000_u64) {
+    fn bandwidth_delay_and_queue_delay_are_inverse(bps in 1..1_000_000_000_000_u64,
+        ps in 0..1_000_000_000_000_000_u64) {
         let (rate, time) = (BitRate::from_bps(bps).expect("not zero"), Duration::from_ps(ps));
         let bytes = bandwidth_delay(rate, time);
         prop_assert!(queue_delay(rate, bytes) <= time);

@@ -1,4 +1,4 @@
-//! Decimal numbers as written, exact.
+//! Exact decimal numbers.
 
 use core::fmt;
 
@@ -15,7 +15,7 @@ pub(super) struct Decimal {
 const MAX_FRACTION: u32 = 38;
 
 impl Decimal {
-    /// Digits with at most one point among them, and digits on both sides of it.
+    /// Parses digits with at most one point, which has digits on both sides.
     pub(super) fn parse(text: &str) -> Result<Self, Problem> {
         let (whole, fraction) = match text.split_once('.') {
             Some((whole, fraction)) if !fraction.is_empty() => (whole, fraction),
@@ -33,7 +33,7 @@ impl Decimal {
         places.zip(digits).map(|(fraction, digits)| Self { digits, fraction }).ok_or(Problem::TooFine)
     }
 
-    /// The same number times `factor / 10^places`; `None` when that takes too many digits.
+    /// The number times `factor / 10^places`; `None` if the result has too many digits.
     pub(super) fn scaled(self, factor: u64, places: u32) -> Option<Self> {
         let mut digits = self.digits.checked_mul(u128::from(factor))?;
         let mut fraction = self.fraction + places;
@@ -44,10 +44,11 @@ impl Decimal {
         (fraction <= MAX_FRACTION).then_some(Self { digits, fraction })
     }
 
-    /// The number times `scale`, which must come out whole.
+    /// The number times `scale`, which must be whole.
     pub(super) fn times(self, scale: u64) -> Result<u64, Problem> {
         let ten = 10_u128.pow(self.fraction);
-        // Dividing out what they share first keeps `0.000000000931322574615478515625 GiB` (one byte) within 128 bits.
+        // Division by the common factor first keeps `0.000000000931322574615478515625 GiB` (one
+        // byte) within 128 bits.
         let shared = gcd(u128::from(scale), ten);
         let (factor, divisor) = (u128::from(scale) / shared, ten / shared);
         if !self.digits.is_multiple_of(divisor) {
@@ -59,7 +60,7 @@ impl Decimal {
     }
 }
 
-/// Without trailing zeros: `0.5`, `512`.
+/// Prints without trailing zeros: `0.5`, `512`.
 impl fmt::Display for Decimal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.fraction == 0 {
@@ -71,7 +72,7 @@ impl fmt::Display for Decimal {
     }
 }
 
-/// `number` with `digits` written behind it.
+/// `number` with `digits` appended.
 fn append(number: u128, digits: &str) -> Option<u128> {
     digits.bytes().try_fold(number, |sum, digit| sum.checked_mul(10)?.checked_add(u128::from(digit - b'0')))
 }

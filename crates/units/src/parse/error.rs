@@ -1,8 +1,8 @@
-//! What is wrong with a quantity as written, and what would be right.
+//! Errors of a quantity's text, with the expected form.
 
 use core::fmt;
 
-/// What was expected, or found in its place.
+/// A kind of quantity, as expected or as found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Quantity {
@@ -25,7 +25,7 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// With its article: `a time`.
+    /// The name with its article: `a time`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -55,7 +55,7 @@ impl Quantity {
         }
     }
 
-    /// The units that it is usually written in.
+    /// The usual units.
     #[must_use]
     pub const fn units(self) -> &'static str {
         match self {
@@ -104,70 +104,70 @@ impl Quantity {
     }
 }
 
-/// One way to read an ambiguous quantity.
+/// One reading of an ambiguous quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// The same value, written so that nobody can read it otherwise.
+    /// The value in an unambiguous unit.
     pub write: String,
-    /// What the ambiguous unit would stand for: `kilobits`.
+    /// The meaning of the ambiguous unit: `kilobits`.
     pub means: &'static str,
 }
 
-/// What is wrong.
+/// The kind of error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Problem {
-    /// Nothing there but white space.
+    /// No text but white space.
     Empty,
     /// No digits at the front.
     NoNumber,
     /// `nan` or `inf`.
     NotFinite,
-    /// Not digits with at most one point among them: `1.2.3`, `.5`, `1e3`, `1_000`.
+    /// More than digits with at most one point: `1.2.3`, `.5`, `1e3`, `1_000`.
     Malformed,
-    /// A comma: a decimal point to some, a mark between thousands to others.
+    /// A comma, which may be a decimal point or a thousands separator.
     Comma,
     /// Below zero.
     Negative,
-    /// A number alone.
+    /// A number without a unit.
     MissingUnit {
-        /// The number with a usual unit behind it.
+        /// The number with a usual unit.
         write: String,
     },
-    /// A unit of nothing that is known here.
+    /// An unknown unit.
     UnknownUnit {
-        /// The unit as written, cut when long.
+        /// The unit as given, truncated if long.
         unit: String,
     },
-    /// A unit that people read in different ways.
+    /// A unit with several readings.
     Ambiguous {
-        /// Each of those ways.
+        /// The readings.
         readings: Vec<Reading>,
     },
-    /// A good unit of something else.
+    /// A unit of another quantity.
     WrongKind {
-        /// What that unit measures.
+        /// The quantity of that unit.
         found: Quantity,
     },
     /// A rate in bytes per second.
     CountsBytes {
-        /// The same rate in bits per second.
+        /// The rate in bits per second.
         write: String,
     },
     /// Below the resolution of the type: half a byte, a tenth of a picosecond.
     TooFine,
-    /// More than the type holds.
+    /// A value above the range of the type.
     TooLarge,
-    /// A rate of nothing.
+    /// A rate of zero.
     Zero,
-    /// Something behind a complete quantity.
+    /// Text behind a complete quantity.
     Trailing {
-        /// What stands there, cut when long.
+        /// That text, truncated if long.
         rest: String,
     },
 }
 
-/// Why a text is not the quantity that was expected. Its `Display` says what was found and what would be right.
+/// Why a text is not the expected quantity. `Display` shows the text and the expected form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     input: String,
@@ -180,19 +180,19 @@ impl ParseError {
         Self { input: excerpt(input), expected, problem }
     }
 
-    /// What was read, cut when long.
+    /// The text, truncated if long.
     #[must_use]
     pub fn input(&self) -> &str {
         &self.input
     }
 
-    /// What was expected.
+    /// The expected quantity.
     #[must_use]
     pub const fn expected(&self) -> Quantity {
         self.expected
     }
 
-    /// What is wrong.
+    /// The kind of error.
     #[must_use]
     pub const fn problem(&self) -> &Problem {
         &self.problem
@@ -260,7 +260,7 @@ fn write_readings(f: &mut fmt::Formatter<'_>, input: &str, readings: &[Reading])
     Ok(())
 }
 
-/// `text`, cut after 40 characters: an error is one line.
+/// `text`, truncated to 40 characters, because an error takes one line.
 pub(super) fn excerpt(text: &str) -> String {
     const MOST: usize = 40;
     match text.char_indices().nth(MOST) {

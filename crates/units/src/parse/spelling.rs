@@ -1,4 +1,4 @@
-//! Which spellings name which unit, and which could name two.
+//! The spellings of units, and the ambiguous ones.
 
 use super::decimal::Decimal;
 use super::{Quantity, Reading};
@@ -11,7 +11,7 @@ const MI: u64 = 1 << 20;
 const GI: u64 = 1 << 30;
 const TI: u64 = 1 << 40;
 
-/// What a unit is worth in the smallest unit of the quantity that it measures.
+/// The value of a unit in the smallest unit of its quantity.
 #[derive(Clone, Copy)]
 pub(super) struct Unit {
     pub(super) scale: u64,
@@ -20,7 +20,7 @@ pub(super) struct Unit {
 
 type Spellings = &'static [(&'static [&'static str], u64)];
 
-/// In picoseconds. Both Unicode micro signs are taken: U+00B5 and Greek U+03BC.
+/// In picoseconds. Both Unicode micro signs are accepted: U+00B5 and Greek U+03BC.
 const TIME: Spellings = &[
     (&["ps"], 1),
     (&["ns", "nsec", "nsecs"], 1_000),
@@ -31,7 +31,8 @@ const TIME: Spellings = &[
     (&["h", "hour", "hours"], 3_600 * S),
 ];
 
-/// In bits per second, without the `/s`; upper and lower case alike, as in `tc(8)`: no unit differs by case alone.
+/// In bits per second, without the `/s`. Case does not matter, as in `tc(8)`: no two units differ
+/// by case alone.
 const RATE: Spellings = &[
     (&["bit", "bits"], 1),
     (&["kbit", "kbits"], 1_000),
@@ -72,7 +73,7 @@ const ALL: [Quantity; 7] = [
     Quantity::Share,
 ];
 
-/// The unit of `quantity` that is spelled `unit`.
+/// The unit of `quantity` with the spelling `unit`.
 pub(super) fn find(quantity: Quantity, unit: &str) -> Option<Unit> {
     let exact = |spellings: Spellings, of| look_up(spellings, |name| name == unit).map(|scale| Unit { scale, of });
     match quantity {
@@ -96,7 +97,7 @@ pub(super) fn find(quantity: Quantity, unit: &str) -> Option<Unit> {
     }
 }
 
-/// What quantity `unit` would measure, if any.
+/// The quantity that `unit` measures, if any.
 pub(super) fn classify(unit: &str) -> Option<Quantity> {
     ALL.into_iter().find(|&quantity| find(quantity, unit).is_some())
 }
@@ -105,18 +106,19 @@ fn look_up(spellings: Spellings, matches: impl Fn(&str) -> bool) -> Option<u64> 
     spellings.iter().find(|(names, _)| names.iter().any(|name| matches(name))).map(|&(_, scale)| scale)
 }
 
-/// The unit without `/s`; what has none is left as it is (`tc(8)`'s `kbit`).
+/// The unit without `/s`; unchanged if it has none (`tc(8)`'s `kbit`).
 fn per_second(unit: &str) -> &str {
     ["/s", "/sec"].iter().find_map(|end| unit.strip_suffix(end)).unwrap_or(unit)
 }
 
-/// `Mbps` and `Mb/s` as `mbit`: bits, as everywhere but in `tc(8)`. `None` for other spellings; a capital `B` counts bytes.
+/// Turns `Mbps` and `Mb/s` into `mbit`, as bits in every notation but that of `tc(8)`. `None` for
+/// other spellings; a capital `B` counts bytes.
 fn bits_per_second(unit: &str) -> Option<String> {
     let prefix = ["bps", "b/s"].iter().find_map(|end| unit.strip_suffix(end))?;
     matches!(prefix, "" | "k" | "K" | "M" | "m" | "G" | "g" | "T" | "t").then(|| format!("{prefix}bit"))
 }
 
-/// One way to read an ambiguous unit: the number times `factor / 10^places`, in `unit`.
+/// One reading of an ambiguous unit: the number times `factor / 10^places`, in `unit`.
 pub(super) struct Way {
     factor: u64,
     places: u32,
@@ -129,7 +131,8 @@ impl Way {
         Self { factor, places: 0, unit, means }
     }
 
-    /// Bits read as bytes: an eighth, 125 / 10^`places` in units a thousand times smaller for each three `places` less.
+    /// Bits as bytes: an eighth, which is 125 / 10^`places`, with `places` 3 lower for each smaller
+    /// unit.
     const fn eighth(places: u32, unit: &'static str) -> Self {
         Self { factor: 125, places, unit, means: "bits" }
     }
@@ -147,7 +150,7 @@ type Ambiguous = &'static [(&'static [&'static str], &'static [Way])];
 
 const AMBIGUOUS_TIME: Ambiguous = &[(&["m", "M"], &[Way::new(1, "min", "minutes"), Way::new(1, "ms", "milliseconds")])];
 
-/// `tc(8)` reads a bare `k` or `m` as bits and `kbps` as bytes; a unit without a time says neither.
+/// `tc(8)` reads a bare `k` or `m` as bits and `kbps` as bytes; a unit without `/s` states neither.
 const AMBIGUOUS_RATE: Ambiguous = &[
     (&["KB/s", "k", "K", "kb", "Kb"], &[Way::new(1, "kbit/s", "kilobits"), Way::new(8, "kbit/s", "kilobytes")]),
     (&["M", "m", "Mb", "mb"], &[Way::new(1, "Mbit/s", "megabits"), Way::new(8, "Mbit/s", "megabytes")]),
@@ -165,7 +168,7 @@ const AMBIGUOUS_BYTES: Ambiguous = &[
     (&["gb", "Gb"], &[Way::new(1, "GB", "billions"), Way::new(1, "GiB", "1024^3s"), Way::eighth(0, "MB")]),
 ];
 
-/// The ways to read `unit`, when there is more than one.
+/// The readings of `unit`, if there are several.
 pub(super) fn readings(quantity: Quantity, unit: &str) -> Option<&'static [Way]> {
     let table = match quantity {
         Quantity::Time => AMBIGUOUS_TIME,
@@ -176,7 +179,7 @@ pub(super) fn readings(quantity: Quantity, unit: &str) -> Option<&'static [Way]>
     table.iter().find(|(names, _)| names.contains(&unit)).map(|&(_, ways)| ways)
 }
 
-/// A rate that plainly counts bytes, and what it is in bits.
+/// The reading in bits of a rate that clearly counts bytes.
 pub(super) fn bytes_per_second(quantity: Quantity, unit: &str) -> Option<Way> {
     if quantity != Quantity::Rate {
         return None;

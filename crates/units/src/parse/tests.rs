@@ -84,7 +84,8 @@ fn the_unit_of_a_limit_says_what_it_counts() {
     assert_eq!("5300 wire bytes".parse(), Ok(Limit::Wire(WireBytes::new(5_300))));
     assert_eq!(
         message::<Limit>("100"),
-        "\"100\" has no unit; write for example \"100 packets\" (units: packets, bytes (B, kB, KiB, MB, MiB), cells, or ms for a time at the rate of the line)"
+        "\"100\" has no unit; write for example \"100 packets\" (units: packets, bytes (B, kB, KiB, MB, MiB), \
+         cells, or ms for a time at the rate of the line)"
     );
 }
 
@@ -130,7 +131,8 @@ fn what_can_be_read_in_two_ways_is_refused_with_both() {
     );
     assert_eq!(
         message::<ByteCount>("1 Mb"),
-        "\"1 Mb\" can be read in several ways; write \"1 MB\" (millions), \"1 MiB\" (1024s of 1024) or \"125 kB\" (bits)"
+        "\"1 Mb\" can be read in several ways; write \"1 MB\" (millions), \
+         \"1 MiB\" (1024s of 1024) or \"125 kB\" (bits)"
     );
     assert_eq!(message::<ByteCount>("8 b"), "\"8 b\" can be read in two ways; write \"8 B\" (bytes) or \"1 B\" (bits)");
 }
@@ -246,7 +248,7 @@ fn an_error_is_one_short_line() {
     assert!(message.len() < 400 && !message.contains('\n'), "{message}");
 }
 
-/// Near misses, so that the deep branches are reached: random text seldom begins with a number.
+/// Nearly valid text, which reaches deep branches: random text seldom begins with a number.
 fn nearly() -> impl Strategy<Value = String> {
     let unit = prop::sample::select(vec![
         "ms",
@@ -289,7 +291,8 @@ proptest! {
     }
 
     #[test]
-    fn what_is_printed_parses_to_the_same(n in prop_oneof![any::<u64>(), 0..10_000_u64], parts in 0..=1_000_000_000_u32) {
+    fn what_is_printed_parses_to_the_same(n in prop_oneof![any::<u64>(), 0..10_000_u64],
+        parts in 0..=1_000_000_000_u32) {
         let (span, at) = (Duration::from_ps(n), Instant::from_ps(n));
         prop_assert_eq!(span.to_string().parse(), Ok(span));
         prop_assert_eq!(at.to_string().parse(), Ok(at));
@@ -300,14 +303,16 @@ proptest! {
         prop_assert_eq!(WireBytes::new(n).to_string().parse(), Ok(WireBytes::new(n)));
         prop_assert_eq!(CellCount::new(n).to_string().parse(), Ok(CellCount::new(n)));
         prop_assert_eq!(PacketCount::new(n).to_string().parse(), Ok(PacketCount::new(n)));
-        for limit in [Limit::Bytes(ByteCount::new(n)), Limit::Cells(CellCount::new(n)), Limit::Packets(PacketCount::new(n))] {
+        for limit in [Limit::Bytes(ByteCount::new(n)), Limit::Cells(CellCount::new(n)),
+            Limit::Packets(PacketCount::new(n))] {
             prop_assert_eq!(limit.to_string().parse(), Ok(limit));
         }
         let share = Ratio::from_parts_per_billion(parts).expect("up to the whole");
         prop_assert_eq!(share.to_string().parse(), Ok(share));
     }
 
-    /// A fraction of any length is exact or refused: what parses, times its denominator, is the numerator.
+    /// A fraction of any length is exact or an error: the parsed value times the denominator is the
+    /// numerator.
     #[test]
     fn fractions_are_exact(whole in 0..1_000_000_u64, places in 1..13_usize, digits in any::<u64>()) {
         let fraction = digits % 10_u64.pow(u32::try_from(places).expect("small"));

@@ -1,4 +1,4 @@
-//! `--csv`: a row for each connection and direction (RFC 4180), columns as in the JSON.
+//! `--csv`: one row for each connection and direction (RFC 4180), with the columns of the JSON.
 
 use std::io::{self, Write};
 
@@ -26,7 +26,7 @@ pub(super) fn write(documents: &[Document], to: &mut dyn Write) -> io::Result<()
     Ok(())
 }
 
-/// A value as one cell, a map as one a key.
+/// A value as one cell, a map as one cell per key.
 fn cells(name: &str, value: &Value) -> Vec<(String, String)> {
     match value {
         Value::Object(map) => map.iter().flat_map(|(key, value)| cells(&format!("{name}_{key}"), value)).collect(),

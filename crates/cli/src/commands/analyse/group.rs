@@ -1,17 +1,17 @@
-//! `--group-by`: which connections are compared with one another.
+//! `--group-by`: groups of connections to compare.
 
 use std::net::IpAddr;
 
 use lastmile_analysis::{Connection, Direction};
 
-/// What connections of a group share.
+/// The property that connections of a group share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum GroupBy {
-    /// The port of the side that was called.
+    /// The port of the side that accepted the connection.
     Port,
     /// The code point of the data.
     Dscp,
-    /// So many bits of the address of the side that opened it.
+    /// This number of bits of the address of the side that opened the connection.
     Prefix(u8),
 }
 
@@ -38,7 +38,7 @@ impl GroupBy {
     }
 }
 
-/// `192.168.1.0/24`; of an IPv4 address at most 32 bits.
+/// A prefix such as `192.168.1.0/24`; at most 32 bits of an IPv4 address.
 fn prefix(address: IpAddr, bits: u8) -> String {
     match address {
         IpAddr::V4(address) => {

@@ -1,4 +1,4 @@
-//! What is analysed: capture files, and folders with the results of a run.
+//! The inputs of an analysis: capture files, and folders with the results of a run.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, stdin};
@@ -12,13 +12,13 @@ use lastmile_units::Instant;
 
 use crate::failure::{Failure, Result};
 
-/// The name that stands for standard input.
+/// The name of standard input.
 pub(super) const STANDARD_INPUT: &str = "-";
 
-/// A file, and what was found in it.
+/// A file with the results of its analysis.
 pub(super) struct Analysed {
     pub(super) path: PathBuf,
-    /// The summary of the run whose folder this is, or in whose folder the capture was found.
+    /// The summary of the run in this folder, or in the capture's folder.
     pub(super) run: Option<Summary>,
     pub(super) connections: Vec<Connection>,
     pub(super) counts: Counts,
@@ -28,18 +28,18 @@ pub(super) struct Analysed {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
     pub(super) packets: u64,
-    /// Without IP.
+    /// Packets without IP.
     pub(super) foreign: u64,
-    /// With headers that were not captured, or contradict themselves, and those without a time.
+    /// Packets with truncated or contradictory headers, and those without a time.
     pub(super) unreadable: u64,
-    /// The number of the first of them, and what is wrong with it.
+    /// The number of the first unreadable packet, and its error.
     pub(super) first_unreadable: Option<(u64, String)>,
-    /// IP, but no TCP that can be read.
+    /// IP packets without readable TCP.
     pub(super) other: u64,
-    /// With options that the snap length cut.
+    /// Packets with options that the snap length cut.
     pub(super) cut: u64,
     pub(super) back_in_time: u64,
-    /// Seen before at another interface, and left out.
+    /// Packets seen before at another interface, and omitted.
     pub(super) seen_before: u64,
     /// Bytes of the file, before compression, up to the end of the last packet.
     pub(super) bytes: u64,
@@ -48,7 +48,7 @@ pub(super) struct Counts {
     pub(super) duration_s: f64,
 }
 
-/// Analyses a capture, or all of a folder.
+/// Analyses a capture, or all captures of a folder.
 pub(super) fn all(path: &Path) -> Result<Vec<Analysed>> {
     if path.is_dir() { folder(path) } else { Ok(vec![one(path, None)?]) }
 }
@@ -72,7 +72,7 @@ fn folder(path: &Path) -> Result<Vec<Analysed>> {
     captures.iter().map(|capture| one(capture, Some(summary.clone()))).collect()
 }
 
-/// By its name: `.pcap` or `.pcapng`, and perhaps `.gz` or `.zst` behind it.
+/// True for the extensions `.pcap` and `.pcapng`, optionally followed by `.gz` or `.zst`.
 fn is_capture(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let plain = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(&name);
@@ -87,10 +87,10 @@ fn open(path: &Path) -> std::io::Result<Box<dyn Read>> {
 fn one(path: &Path, run: Option<Summary>) -> Result<Analysed> {
     let wrong = |message: String| Failure::new(format_args!("{}: {message}", path.display()));
     let file = open(path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => {
-            wrong("no such file".to_owned())
-                .hint("pcap and pcapng can be read, also compressed (gz, zst) or from standard input (-), and folders of `run --out`")
-        }
+        ErrorKind::NotFound => wrong("no such file".to_owned()).hint(
+            "pcap and pcapng can be read, also compressed (gz, zst) or from standard input (-), \
+                 and folders of `run --out`",
+        ),
         _ => wrong(error.to_string()),
     })?;
     let mut analysis = Analysis::new();

@@ -1,4 +1,4 @@
-//! The run's own counters beside those of a capture.
+//! The run's own counters, compared with those of a capture.
 
 use lastmile_results::Summary;
 use lastmile_results::schema::Flow;
@@ -6,25 +6,26 @@ use serde::Serialize;
 
 use super::document::Row;
 
-/// Counters of a run and of the capture, of all TCP flows together.
+/// Counters of a run and of the capture, summed over all TCP flows.
 #[derive(Serialize)]
-pub(super) struct Beside {
+pub(super) struct RunCounters {
     pub(super) scenario: String,
     pub(super) counters: Vec<Counter>,
 }
 
-/// A counter twice.
+/// A counter of the run and of the capture.
 #[derive(Serialize)]
 pub(super) struct Counter {
     pub(super) direction: String,
     pub(super) name: &'static str,
-    /// `null` where the run does not tell, such as a kernel that does not count fast retransmits.
+    /// `null` if the run does not count it, for example a kernel without a counter of fast
+    /// retransmits.
     pub(super) run: Option<u64>,
     /// `null` without a capture.
     pub(super) capture: Option<u64>,
 }
 
-impl Beside {
+impl RunCounters {
     pub(super) fn new(summary: &Summary, rows: &[Row]) -> Self {
         let mut counters = Vec::new();
         let mut directions: Vec<&str> = Vec::new();
@@ -42,10 +43,10 @@ impl Beside {
             let mut counter = |name, run, capture| {
                 counters.push(Counter { direction: direction.to_owned(), name, run, capture });
             };
-            let told = |of: fn(&Flow) -> Option<u64>| flows().filter_map(of).reduce(|sum, count| sum + count);
-            counter("timeouts", told(|flow| flow.timeouts), own(|row| row.timeouts));
-            counter("fast retransmits", told(|flow| flow.fast_retransmits), own(|row| row.fast_retransmits));
-            counter("retransmissions", told(|flow| flow.retransmissions), own(|row| row.retransmissions));
+            let total = |of: fn(&Flow) -> Option<u64>| flows().filter_map(of).reduce(|sum, count| sum + count);
+            counter("timeouts", total(|flow| flow.timeouts), own(|row| row.repeats.timeouts));
+            counter("fast retransmits", total(|flow| flow.fast_retransmits), own(|row| row.repeats.fast_retransmits));
+            counter("retransmissions", total(|flow| flow.retransmissions), own(|row| row.repeats.retransmissions));
         }
         Self { scenario: summary.scenario.clone(), counters }
     }

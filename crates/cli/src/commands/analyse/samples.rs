@@ -1,4 +1,5 @@
-//! What happened when, as samples for `series.parquet`: entities are connections and directions, such as `3 down`.
+//! Events as samples for `series.parquet`: entities are connections and directions, such as
+//! `3 down`.
 
 use lastmile_analysis::{Connection, Direction};
 use lastmile_results::Series;
@@ -15,17 +16,17 @@ pub(super) fn of(analysed: &Analysed) -> Vec<Series> {
     analysed.connections.iter().enumerate().flat_map(both).collect()
 }
 
-/// Of an event its ordinal number, of a pause its length, each at its time.
+/// The ordinal number of each event and the length of each pause, at its time.
 fn of_one(entity: &str, direction: &Direction) -> Vec<Series> {
     let ordinals = |times: &[Instant]| -> Vec<(f64, f64)> {
         times.iter().zip(1_u32..).map(|(at, number)| (at.as_secs_f64(), f64::from(number))).collect()
     };
-    let pauses = direction.pauses.iter().map(|pause| (pause.from.as_secs_f64(), pause.span.as_secs_f64()));
+    let pauses = direction.events.pauses.iter().map(|pause| (pause.from.as_secs_f64(), pause.span.as_secs_f64()));
     let all = [
-        ("timeouts", ordinals(&direction.timeouts_at)),
-        ("fast_retransmits", ordinals(&direction.fast_retransmits_at)),
+        ("timeouts", ordinals(&direction.events.timeouts_at)),
+        ("fast_retransmits", ordinals(&direction.events.fast_retransmits_at)),
         ("pause_s", pauses.collect()),
     ];
-    let told = all.into_iter().filter(|(_, points)| !points.is_empty());
-    told.map(|(name, points)| Series { name: name.to_owned(), entity: entity.to_owned(), points }).collect()
+    let filled = all.into_iter().filter(|(_, points)| !points.is_empty());
+    filled.map(|(name, points)| Series { name: name.to_owned(), entity: entity.to_owned(), points }).collect()
 }

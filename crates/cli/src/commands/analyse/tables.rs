@@ -1,4 +1,5 @@
-//! What people read: a table of connections, how evenly they shared, and all of one connection.
+//! The output for people: a table of connections, their fairness, and all results of one
+//! connection.
 
 use std::fmt::Write as _;
 
@@ -8,12 +9,12 @@ use lastmile_text::shown;
 use lastmile_text::table::{Kind, Table};
 use lastmile_units::Duration;
 
-use super::document::{Document, Row, Stands};
+use super::document::{CapturePosition, Document, Row};
 use super::read::Analysed;
 use crate::failure::{Failure, Result};
 use crate::printer::Printer;
 
-/// Of a capture that was not read to its end, how far it was read and why no further.
+/// For a capture that was not read to its end: the position of the error, and its cause.
 pub(super) fn broken(document: &Document) -> Option<String> {
     let why = document.broken.as_ref()?;
     Some(format!(
@@ -25,29 +26,29 @@ pub(super) fn broken(document: &Document) -> Option<String> {
     ))
 }
 
-/// What is odd about the file, on standard error.
+/// Prints warnings about the file on standard error.
 pub(super) fn tell(document: &Document, printer: &mut Printer) {
     let Document { file, packets, .. } = document;
     let mut warn = |text: String| printer.talk(&format!("warning: {file}: {text}"));
-    if let Some(first) = &document.first_unreadable {
+    if let Some(first) = &document.incidents.first_unreadable {
         warn(format!(
             "{} of {packets} packets cannot be read and are left out, the first is {first}",
-            document.packets_unreadable
+            document.incidents.packets_unreadable
         ));
     }
-    if document.packets_with_cut_options > 0 {
-        let count = document.packets_with_cut_options;
+    if document.incidents.packets_with_cut_options > 0 {
+        let count = document.incidents.packets_with_cut_options;
         warn(format!(
             "options of {count} packets were cut by the snap length; capture at least 128 bytes of each packet"
         ));
     }
-    if document.packets_seen_at_other_interfaces > 0 {
-        let count = document.packets_seen_at_other_interfaces;
+    if document.incidents.packets_seen_at_other_interfaces > 0 {
+        let count = document.incidents.packets_seen_at_other_interfaces;
         warn(format!("{count} packets were seen before at another interface of the capture and are left out"));
     }
 }
 
-/// A capture: its connections, how evenly they shared, and the run beside it.
+/// The tables of a capture: its connections, their fairness, and the run's counters.
 pub(super) fn all(document: &Document, most: usize, printer: &mut Printer) -> Result<()> {
     if let Some(broken) = broken(document) {
         printer.data(&format!("{broken}\n"))?;
@@ -55,8 +56,10 @@ pub(super) fn all(document: &Document, most: usize, printer: &mut Printer) -> Re
     printer.heading(&document.file)?;
     let mut text = String::new();
     if document.packets > 0 {
-        let tcp =
-            document.packets - document.packets_without_ip - document.packets_not_tcp - document.packets_unreadable;
+        let tcp = document.packets
+            - document.incidents.packets_without_ip
+            - document.incidents.packets_not_tcp
+            - document.incidents.packets_unreadable;
         let connections = document.connections.iter().map(|row| row.connection).max().unwrap_or(0);
         let plural = if connections == 1 { "" } else { "s" };
         let _ = writeln!(
@@ -89,25 +92,26 @@ pub(super) fn all(document: &Document, most: usize, printer: &mut Printer) -> Re
     Ok(printer.data(&text)?)
 }
 
-/// Where the capture stands, in a line; nothing where there are no connections.
-fn stands(stands: &Stands) -> String {
+/// The position of the capture, in one line; empty without connections.
+fn stands(stands: &CapturePosition) -> String {
     let mut text = match (stands, &stands.next_to) {
-        (Stands { to_it_s: Some(near), to_the_others_s: Some(far), .. }, Some(address)) => {
+        (CapturePosition { to_it_s: Some(near), to_the_others_s: Some(far), .. }, Some(address)) => {
             format!(
-                "The capture stands at {address} or next to it: {} from there, {} from the other end",
+                "The capture is at {address} or next to it: {} from there, {} from the other end",
                 seconds(*near),
                 seconds(*far)
             )
         }
-        (Stands { at_sender: 0, between: 0, at_receiver: 0, unknown: 0, .. }, _) => return String::new(),
-        (Stands { at_sender: 0, between: 0, at_receiver: 0, .. }, _) => {
-            return "Where the capture stands is not sure: too little was seen of one end, or the round trip is too short\n".to_owned();
+        (CapturePosition { at_sender: 0, between: 0, at_receiver: 0, unknown: 0, .. }, _) => return String::new(),
+        (CapturePosition { at_sender: 0, between: 0, at_receiver: 0, .. }, _) => {
+            return "The position of the capture is unknown: too few packets of one end, or too short a round trip\n"
+                .to_owned();
         }
-        (Stands { at_sender: 0, between: 1.., at_receiver: 0, .. }, _) => {
-            "The capture stands between the ends".to_owned()
+        (CapturePosition { at_sender: 0, between: 1.., at_receiver: 0, .. }, _) => {
+            "The capture is between the ends".to_owned()
         }
         _ => format!(
-            "The capture stands at the sender of {} directions, at the receiver of {}, between the ends of {}",
+            "The capture is at the sender of {} directions, at the receiver of {}, between the ends of {}",
             stands.at_sender, stands.at_receiver, stands.between
         ),
     };
@@ -138,7 +142,7 @@ fn connections(document: &Document, most: usize) -> String {
         ("limited by", Text),
     ]);
     let mut rows: Vec<&Row> = document.connections.iter().collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.bytes_acknowledged.max(row.bytes_new)));
+    rows.sort_by_key(|row| std::cmp::Reverse(row.volume.bytes_acknowledged.max(row.volume.bytes_new)));
     let shown = if most == 0 { rows.len() } else { rows.len().min(most) };
     let hidden = rows.len() - shown;
     rows.truncate(shown);
@@ -146,20 +150,20 @@ fn connections(document: &Document, most: usize) -> String {
     for row in rows {
         table.row([
             row.connection.to_string(),
-            row.from.clone(),
-            row.to.clone(),
+            row.ends.from.clone(),
+            row.ends.to.clone(),
             row.direction.to_owned(),
-            row.vantage.unwrap_or("?").to_owned(),
-            bytes(row.bytes_acknowledged.max(row.bytes_new)),
-            rate(row.goodput_bps),
-            or_dash(row.round_trip_median_s, seconds),
-            or_dash(row.round_trip_p95_s, seconds),
-            grouped(row.retransmissions),
-            grouped(row.timeouts),
-            grouped(row.fast_retransmits),
-            grouped(row.spurious),
-            seconds(row.longest_stall_s),
-            row.limit.clone(),
+            row.position.vantage.unwrap_or("?").to_owned(),
+            bytes(row.volume.bytes_acknowledged.max(row.volume.bytes_new)),
+            rate(row.volume.goodput_bps),
+            or_dash(row.delays.round_trip_median_s, seconds),
+            or_dash(row.delays.round_trip_p95_s, seconds),
+            grouped(row.repeats.retransmissions),
+            grouped(row.repeats.timeouts),
+            grouped(row.repeats.fast_retransmits),
+            grouped(row.repeats.spurious),
+            seconds(row.acks.longest_stall_s),
+            row.limits.limit.clone(),
         ]);
     }
     let mut text = table.render();
@@ -215,29 +219,31 @@ fn groups(text: &mut String, document: &Document) {
     }
 }
 
-/// What held a direction most, in words; with the bound where that is a window.
-pub(super) fn limit(direction: &Direction, round_trip: Option<Duration>) -> String {
-    if direction.limits_from.is_none() {
+/// The main limit of a direction, in words; with the bound for a window.
+pub(super) fn limit(direction: &Direction, round_trip_s: Option<f64>) -> String {
+    if direction.limits.basis.is_none() {
         return "does not show from here".to_owned();
     }
     let Some(limit) = Limit::ALL
         .into_iter()
-        .max_by_key(|limit| direction.limits.of(*limit))
-        .filter(|_| !direction.limits.total().is_zero())
+        .max_by_key(|limit| direction.limits.shares.of(*limit))
+        .filter(|_| !direction.limits.shares.total().is_zero())
     else {
         return "–".to_owned();
     };
-    let share = percent(direction.limits.share(limit));
-    let trip = round_trip.map(Duration::as_secs_f64);
-    match (limit, direction.max_window, trip) {
+    let share = percent(direction.limits.shares.share(limit));
+    match (limit, direction.window.max, round_trip_s) {
         (Limit::ReceiveWindow, Some(bytes), Some(trip)) => {
             format!("receive window {share}: {} / {}", window(bytes), seconds(trip))
         }
         (Limit::CongestionWindow, _, Some(trip)) => {
-            let least: f64 =
-                [direction.to_sender, direction.to_receiver].into_iter().flatten().map(Duration::as_secs_f64).sum();
-            // A round trip that has doubled has a full queue in it.
-            let queue = if trip >= 2.0 * least { " (a queue stands on the line)" } else { "" };
+            let least: f64 = [direction.position.to_sender, direction.position.to_receiver]
+                .into_iter()
+                .flatten()
+                .map(Duration::as_secs_f64)
+                .sum();
+            // A round trip of twice the minimum includes a queue.
+            let queue = if trip >= 2.0 * least { " (with a queue on the path)" } else { "" };
             format!("congestion window {share}{queue}")
         }
         (Limit::Window, ..) => format!("a window {share} (which one does not show here)"),
@@ -245,7 +251,7 @@ pub(super) fn limit(direction: &Direction, round_trip: Option<Duration>) -> Stri
     }
 }
 
-/// Everything of one connection.
+/// Prints all results of one connection.
 pub(super) fn one(analysed: &Analysed, document: &Document, wanted: usize, printer: &mut Printer) -> Result<()> {
     let count = analysed.connections.len();
     let Some(connection) = wanted.checked_sub(1).and_then(|index| analysed.connections.get(index)) else {
@@ -256,7 +262,7 @@ pub(super) fn one(analysed: &Analysed, document: &Document, wanted: usize, print
     let mut text = String::new();
     for row in document.connections.iter().filter(|row| row.connection == wanted) {
         let direction = if row.direction == "up" { &connection.up } else { &connection.down };
-        let _ = writeln!(text, "\n{}: {} to {}", row.direction, row.from, row.to);
+        let _ = writeln!(text, "\n{}: {} to {}", row.direction, row.ends.from, row.ends.to);
         let values = serde_json::to_value(row).map_err(Failure::new)?;
         let mut table = Table::new([("value", Kind::Name), ("", Kind::Text)]);
         for (name, value) in values.as_object().into_iter().flatten() {
@@ -269,15 +275,15 @@ pub(super) fn one(analysed: &Analysed, document: &Document, wanted: usize, print
             }
         }
         for limit in Limit::ALL {
-            table.row([format!("time limited by {}", limit.name()), percent(direction.limits.share(limit))]);
+            table.row([format!("time limited by {}", limit.name()), percent(direction.limits.shares.share(limit))]);
         }
         text.push_str(&table.render());
         let mut pauses = Table::new([("pause at", Kind::Number), ("for", Kind::Number), ("waiting for", Kind::Text)]);
-        for pause in &direction.pauses {
+        for pause in &direction.events.pauses {
             let at = format!("{:.3} s", pause.from.as_secs_f64());
             pauses.row([at, seconds(pause.span.as_secs_f64()), pause.limit.name().replace('_', " ")]);
         }
-        if !direction.pauses.is_empty() {
+        if !direction.events.pauses.is_empty() {
             let _ = write!(text, "\n{}", pauses.render());
         }
     }

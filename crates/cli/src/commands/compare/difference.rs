@@ -1,14 +1,15 @@
-//! Where compared runs differ most, and what held the flow back in each of them.
+//! The largest difference between compared runs, and the flow's limit in each of them.
 
 use lastmile_results::Run;
 use lastmile_results::schema::PhaseFlow;
 use lastmile_text::table::wrap;
 use lastmile_units::BitRate;
 
-/// Runs that differ by less than this factor differ by accident.
+/// Smaller factors between runs count as random.
 const WORTH_TELLING: f64 = 1.2;
 
-/// What limited, in each run, the flow and phase in which the runs differ most; empty where they hardly differ.
+/// The limit, in each run, of the flow in the phase with the largest difference; empty if the runs
+/// hardly differ.
 pub(super) fn explained(runs: &[Run], width: u16) -> String {
     let mut text = String::new();
     let Some((phase, flow)) = largest(runs) else { return text };
@@ -22,14 +23,14 @@ pub(super) fn explained(runs: &[Run], width: u16) -> String {
     text
 }
 
-/// Names of the phase and the flow whose goodputs lie furthest apart, as a factor.
+/// Names of the phase and the flow with the largest factor between goodputs.
 fn largest(runs: &[Run]) -> Option<(&str, &str)> {
     let first = runs.first()?;
     let named = first.summary.phases.iter().flat_map(|phase| phase.flows.iter().map(move |flow| (phase, flow)));
     let spread = named.filter_map(|(phase, flow)| {
         let goodputs = runs.iter().filter_map(|run| find(run, &phase.name, &flow.name)).map(|flow| flow.goodput_bps);
         let (least, most) = goodputs.fold((f64::MAX, 0.0_f64), |(least, most), bps| (least.min(bps), most.max(bps)));
-        // A flow that has all but ended somewhere is no comparison.
+        // A flow that nearly ended in some run is no comparison.
         (least > 0.0).then(|| (most / least, most, phase.name.as_str(), flow.name.as_str()))
     });
     let typical = first.summary.flows.iter().map(|flow| flow.goodput_bps).fold(0.0, f64::max);

@@ -12,18 +12,19 @@ use crate::failure::{Failure, Result};
 const POLICY: &str = "access.policy";
 /// The policy of the line's own queues.
 const NONE: &str = "none";
-/// Policies that an access line is compared under without `--policy`, after `none` and the file's own.
+/// Default policies of a comparison over an access line, after `none` and the file's own.
 const USUAL: [&str; 3] = ["cake", "fq-codel-sqm", "full-both-ways"];
-/// Rows of a comparison.
+/// The most rows of a comparison.
 const MOST_ROWS: usize = 10_000;
 
 /// The rows of a comparison.
 pub(super) struct Rows {
-    /// Names of what the rows differ in: `policy`, keys, or `case`.
+    /// Names of the columns in which rows differ: `policy`, keys, or `case`.
     pub(super) what: Vec<String>,
-    /// At least one.
+    /// Rows, at least one.
     pub(super) rows: Vec<Row>,
-    /// What the run of the downloads alone changes of the file: with policies, it has the line's own queues.
+    /// The overrides of the run with only the downloads: with policies, it has the line's own
+    /// queues.
     pub(super) reference: Vec<Override>,
 }
 
@@ -42,10 +43,10 @@ impl Rows {
     }
 }
 
-/// What rows differ in, and the values that it takes.
+/// A column in which rows differ, and its values.
 struct Dimension {
     what: String,
-    /// The option as it was given.
+    /// The option as given.
     option: String,
     values: Vec<(String, Override)>,
 }
@@ -57,7 +58,7 @@ impl Dimension {
         Self { what: "policy".to_owned(), option: "--policy".to_owned(), values }
     }
 
-    /// `KEY=VALUE,...`.
+    /// Parses `KEY=VALUE,...`.
     fn of_key(vary: &str) -> Result<Self> {
         let (key, values) = vary.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or_else(|| {
             Failure::new(format_args!("--vary {vary}: not of the form KEY=VALUE,..."))
@@ -76,7 +77,7 @@ impl Dimension {
     }
 }
 
-/// The rows that `arguments` ask for, of `file` as it is with the overrides that all runs have.
+/// The rows that `arguments` request, with `file` read with the overrides of all runs.
 pub(super) fn of(arguments: &Arguments, file: &Scenario) -> Result<Rows> {
     let common = arguments.common();
     if arguments.policy.is_empty() && arguments.vary.is_empty() {
@@ -149,7 +150,7 @@ fn grid(common: &[Override], dimensions: &[Dimension]) -> Result<Vec<Row>> {
     }
 }
 
-/// Two labels that give one name of a folder, and that name.
+/// Two labels with one folder name, and that name.
 fn same_folder<'a>(labels: impl Iterator<Item = &'a str>) -> Option<(&'a str, &'a str, String)> {
     let mut folders: BTreeMap<String, &str> = BTreeMap::new();
     for label in labels {
@@ -177,7 +178,7 @@ fn cases(common: &[Override], file: &Scenario) -> Result<Rows> {
     Ok(Rows { what: vec!["case".to_owned()], rows, reference: Vec::new() })
 }
 
-/// No policy, the file's own, and the usual ones.
+/// No policy, the file's own, and the default ones.
 fn usual(common: &[Override], access: &Access) -> Rows {
     let row = |name: &str, own: Vec<Override>| Row {
         values: vec![name.to_owned()],

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use lastmile_lab::line::{Direction, Live};
 use lastmile_text::table::{Kind, Table};
 
-/// The devices at both ends for a terminal, and below them whatever a user should know.
+/// The devices at both ends for a terminal, followed by notes for the user.
 pub(in crate::commands) fn table(live: &Live) -> String {
     let columns = ["Packets in", "out", "Late p50", "p99", "p99.9", "max"].map(|title| (title, Kind::Number));
     let mut table = Table::new([("Devices", Kind::Name)].into_iter().chain(columns));
@@ -16,7 +16,7 @@ pub(in crate::commands) fn table(live: &Live) -> String {
         let numbers = [lateness.p50, lateness.p99, lateness.p999, lateness.max].map(late);
         table.row([name.to_owned(), received.to_string(), sent.to_string()].into_iter().chain(numbers));
         for (count, what) in direction.incidents() {
-            // A string takes all.
+            // Writing to a string cannot fail.
             let _ = writeln!(notes, "{name}: {count} {what}");
         }
     }

@@ -1,4 +1,4 @@
-//! Who answers at the control socket of an emulated line.
+//! The operator at the control socket of an emulated line.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::super::control::{self, Answer, Program, Seen};
 use super::status::{Status, Teller};
 use crate::failure::{Failure, Result};
 
-/// Knows the line and asks the one that carries its packets.
+/// Reports on the line, and asks the thread that carries its packets.
 pub(super) struct Operator<'a> {
     pub(super) teller: &'a Teller,
     pub(super) handle: Handle,
@@ -30,7 +30,7 @@ impl Program for Operator<'_> {
     }
 
     fn reload(&mut self) -> Answer<Status> {
-        Answer::Failed { error: "a line stays as it was made".to_owned() }
+        Answer::Failed { error: "the settings of a running line cannot be changed".to_owned() }
     }
 
     fn stop(&self) {
@@ -43,17 +43,18 @@ impl lastmile_live::control::Operator for Operator<'_> {
         self.answer_to(request)
     }
 
-    /// SIGUSR1, at which dd(1) tells how far it is.
+    /// Handles SIGUSR1, at which dd(1) also reports its progress.
     fn hang_up(&mut self) {
         if let Some(status) = self.status() {
             let text = Status::text(&Seen { now: &status, before: None });
-            // With standard error closed there is nobody left to tell.
+            // With standard error closed there is no reader.
             let _ = write!(std::io::stderr(), "\r\x1b[K{}", shown::lines(&text));
         }
     }
 }
 
-/// Opens the control socket: at `asked`, or where [`find`] looks for it. Only one that was asked for must be there.
+/// Opens the control socket at `asked`, or where [`find`] searches. A failure counts only for
+/// `asked`.
 pub(super) fn listen(asked: Option<&Path>) -> Result<Option<Listener>> {
     match asked {
         Some(path) => Ok(Some(Listener::bind(path)?)),
@@ -61,7 +62,7 @@ pub(super) fn listen(asked: Option<&Path>) -> Result<Option<Listener>> {
     }
 }
 
-/// The socket of the one emulated line of this user that answers, or of the process `pid`.
+/// The socket of this user's only running emulated line, or of that of the process `pid`.
 pub(super) fn find(pid: Option<u32>) -> Result<PathBuf> {
     let none =
         || Failure::new("no emulated line of yours answers").hint("`--control PATH` names the socket of another");

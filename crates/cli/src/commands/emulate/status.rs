@@ -1,4 +1,5 @@
-//! How an emulated line stands while it runs: each link as `tc -s` would show it, and what the bytes are on its wire.
+//! The status of a running emulated line: each link in the style of `tc -s`, and the bytes on its
+//! wire.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,11 +14,11 @@ use super::super::control::Seen;
 use super::super::counters::{Amount, Counters, Spread, faults};
 use super::super::ticker::{in_brief, mega};
 
-/// All of it.
+/// The status of a line.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Status {
     pub(crate) scenario: String,
-    /// Number of the process that is the line.
+    /// Number of the line's process.
     pub(crate) pid: u32,
     pub(crate) uptime_s: f64,
     /// From the client to the server.
@@ -29,15 +30,15 @@ pub(crate) struct Status {
 /// One direction.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Direction {
-    /// Read from the device at the sending end.
+    /// Packets read from the device at the sending end.
     pub(crate) received: Amount,
-    /// Taken by the device at the receiving end.
+    /// Packets accepted by the device at the receiving end.
     pub(crate) sent: Amount,
-    /// From when a packet was due at the receiving end to when it was sent there.
+    /// Time from when a packet was due at the receiving end to when it was sent there.
     pub(crate) lateness_s: Spread,
-    /// Packets that went another way than planned, by reason.
+    /// Packets that took another path than planned, by reason.
     pub(crate) faults: BTreeMap<String, u64>,
-    /// In the order in which packets cross them.
+    /// Links, in the order in which packets cross them.
     pub(crate) links: Vec<Link>,
 }
 
@@ -45,21 +46,21 @@ pub(crate) struct Direction {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Link {
     pub(crate) name: String,
-    /// `None`: transmission takes no time.
+    /// `None` for transmission in no time.
     pub(crate) rate_bps: Option<u64>,
     pub(crate) encapsulation: String,
     #[serde(flatten)]
     pub(crate) line: Counters,
 }
 
-/// What of a link does not change.
+/// The constant properties of a link.
 #[derive(Clone)]
 struct Fixed {
     rate_bps: Option<u64>,
     encapsulation: String,
 }
 
-/// Makes a status of a snapshot.
+/// Builds a status from a snapshot.
 pub(super) struct Teller {
     scenario: String,
     up: Vec<Fixed>,
@@ -88,7 +89,8 @@ impl Teller {
         }
     }
 
-    /// One line of at most 80 columns: what each direction's slowest wire carries now, what waits and what was dropped.
+    /// One line of at most 80 columns: for each direction the current rate of the slowest wire, the
+    /// backlog and the drops.
     pub(super) fn brief(&self, before: &(Instant, Vec<HopGlance>), now: &(Instant, Vec<HopGlance>)) -> String {
         let seconds = now.0.since(before.0).as_secs_f64();
         let part = |name: &str, fixed: &[Fixed], first: usize| {
@@ -128,7 +130,7 @@ impl Direction {
         }
     }
 
-    /// The slowest link, and those that dropped something, with their counters; of the others their names.
+    /// The slowest link and those with drops, with their counters; the names of the others.
     fn text(&self, name: &str, since: Option<(&Self, f64)>) -> String {
         let mut text = String::new();
         let mut say = |line: std::fmt::Arguments<'_>| writeln!(text, "{line}").expect("a string takes all");
@@ -164,14 +166,14 @@ impl Direction {
 }
 
 impl Status {
-    /// For a terminal.
+    /// The status for a terminal.
     pub(super) fn text(seen: &Seen<'_, Self>) -> String {
         let (now, before) = (seen.now, seen.before);
         let since = before.map(|before| now.uptime_s - before.uptime_s);
-        let told = [("up", &now.up, before.map(|b| &b.up)), ("down", &now.down, before.map(|b| &b.down))]
+        let texts = [("up", &now.up, before.map(|b| &b.up)), ("down", &now.down, before.map(|b| &b.down))]
             .map(|(name, direction, before)| direction.text(name, before.zip(since)));
         let head = format!("{} for {:.1} s, process {}", now.scenario, now.uptime_s, now.pid);
-        format!("{head}\n{}{}", told[0], told[1])
+        format!("{head}\n{}{}", texts[0], texts[1])
     }
 }
 
@@ -179,7 +181,7 @@ impl Status {
 mod tests {
     use super::*;
 
-    /// One column stays free, lest the line wraps.
+    /// One column stays free, so that the line does not wrap.
     #[test]
     fn a_busy_line_fits_in_80_columns() {
         let one = |name, rate| in_brief(name, "100 % ", rate, 1234, 9999);

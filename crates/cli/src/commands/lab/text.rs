@@ -1,4 +1,4 @@
-//! What only real packets have, for a terminal.
+//! Results of real packets only, for a terminal.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ pub(super) fn table(live: &Live) -> String {
     format!("{text}\n{}{}", incidents(live, ""), devices::table(&live.line))
 }
 
-/// What a user should know if there was any, each line beginning with `label`.
+/// Notes on incidents, if there were any, each line beginning with `label`.
 pub(super) fn incidents(live: &Live, label: &str) -> String {
     let mut text = String::new();
     let label = if label.is_empty() { String::new() } else { format!("{label}: ") };
@@ -26,10 +26,10 @@ pub(super) fn incidents(live: &Live, label: &str) -> String {
         }
     }
     if let Some(missed) = live.capture_missed_packets.filter(|missed| *missed > 0) {
-        let _ = writeln!(text, "{label}{missed} packets are missing from the captures: they came too fast");
+        let _ = writeln!(text, "{label}{missed} packets are missing from the captures: they arrived too fast");
     }
     if !live.realtime {
-        let _ = writeln!(text, "{label}the kernel refused real-time priority: lateness depends on what else runs");
+        let _ = writeln!(text, "{label}the kernel refused real-time priority: lateness depends on other processes");
     }
     text
 }

@@ -1,4 +1,4 @@
-//! `lastmile model ack-rate`: what to reserve upstream for the ACKs of a download.
+//! `lastmile model ack-rate`: the upstream rate to reserve for the ACKs of a download.
 
 use clap::Args;
 use lastmile_linklayer::Framing;
@@ -11,21 +11,22 @@ use super::{factor, rate};
 use crate::failure::{Exit, Failure, Result};
 use crate::printer::Printer;
 
-/// ACKs a second of a download, and the upstream rate to reserve for them
+/// Rate of a download's ACKs, and the upstream rate to reserve for them
 ///
-/// Download rate / packet size * ACK size on the wire / segments for each ACK (Brouer 2005, formula 8.1). He counts the download in IP
-/// bytes; with --line its rate is that of the line, headers and cells included, and packets count as on the wire.
+/// Download rate / packet size * ACK size on the wire / segments per ACK (Brouer 2005, formula
+/// 8.1). Brouer counts the download in IP bytes. With --line its rate is that of the line, headers
+/// and cells included, and packets count as on the wire.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Rate of the download, such as "1800 kbit/s"
     #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     down: String,
 
-    /// The download's rate is that of the line which it fills
+    /// The download's rate is that of the line, which it fills
     #[arg(long)]
     line: bool,
 
-    /// Upstream line rate, to see what is left of it
+    /// Upstream line rate, to show the rest
     #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     up: Option<String>,
 
@@ -35,7 +36,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     acks: Acks,
 
-    /// Segments for each ACK: 2 with delayed ACKs, less to leave room
+    /// Segments per ACK: 2 with delayed ACKs, less for a margin
     #[arg(long, value_name = "D", default_value = "1.5")]
     delayed_ack_factor: String,
 
@@ -44,11 +45,11 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// What `--json` prints.
+/// The document that `--json` prints.
 #[derive(Serialize)]
 struct Document {
     down_bps: u64,
-    /// The rate is that of the line, not of IP bytes.
+    /// True for the rate of the line, false for that of IP bytes.
     down_is_line_rate: bool,
     up_bps: Option<u64>,
     data_bytes: u64,
@@ -64,11 +65,11 @@ struct Row {
     ack_cells: Option<u64>,
     acks_per_s: f64,
     ack_rate_bps: f64,
-    /// The same in whole kbit/s, rounded up: what to reserve.
+    /// The rate to reserve, in whole kbit/s, rounded up.
     reserve_kbit_per_s: u64,
-    /// Of the upstream's cells, 48 bytes of 53; `null` without cells or without `--up`.
+    /// 48 of 53 bytes of the upstream's cells; `null` without cells or without `--up`.
     up_payload_kbit_per_s: Option<u64>,
-    /// What the reservation leaves of the upstream; negative where the ACKs need more than there is.
+    /// The rest of the upstream; negative if the ACKs need more.
     up_left_kbit_per_s: Option<i64>,
 }
 

@@ -1,4 +1,5 @@
-//! `lastmile model amp`: what so many ACKs a second release, from rates or from a finished run.
+//! `lastmile model amp`: the packet rate that a rate of ACKs releases, from rates or from a
+//! finished run.
 
 use std::path::{Path, PathBuf};
 
@@ -18,9 +19,10 @@ use crate::printer::Printer;
 
 /// The AMP bound: throughput is at most min(F, A*M*P)
 ///
-/// A: ACKs a second that the upstream carries; M: packets sent for each; P: bits of a packet; F: capacity of the downstream
-/// (Kalyanaraman, Shekhar, Kidambi 1999). With --share-down and --share-up both directions carry packets, in a class of that
-/// share of the link, and ACKs have the rest. With --run the terms are those of a finished run.
+/// A: ACKs a second that the upstream carries; M: packets sent per ACK; P: bits of a packet; F:
+/// capacity of the downstream (Kalyanaraman, Shekhar, Kidambi 1999). With --share-down and
+/// --share-up both directions carry packets, in a class with that share of the link, and ACKs have
+/// the rest. With --run the terms are those of a finished run.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Downstream rate, such as "8 Mbit/s"
@@ -37,7 +39,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     acks: Acks,
 
-    /// Packets sent for each ACK, M: 1 in congestion avoidance, 2 in slow start
+    /// Packets sent per ACK, M: 1 in congestion avoidance, 2 in slow start
     #[arg(long, value_name = "M", default_value = "1")]
     packets_per_ack: String,
 
@@ -50,7 +52,8 @@ pub(crate) struct Arguments {
     share_up: Option<String>,
 
     /// Results of a run, a folder or its summary.json: its A, M, P and F
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["down", "up", "links", "data", "ack", "packets_per_ack", "share_down"])]
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["down", "up", "links", "data", "ack", "packets_per_ack",
+        "share_down"])]
     run: Option<PathBuf>,
 
     /// Print JSON
@@ -58,7 +61,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// What `--json` prints.
+/// The document that `--json` prints.
 #[derive(Serialize)]
 struct Document {
     down_bps: u64,
@@ -85,7 +88,7 @@ struct Row {
     forward_bps: f64,
     /// `min(F, A*M*P)`, on the wire, for one-way traffic.
     bound_bps: f64,
-    /// The same in IP bytes.
+    /// `min(F, A*M*P)`, in IP bytes, for one-way traffic.
     bound_ip_bps: f64,
     limited_by: &'static str,
     two_way: Option<TwoWayRow>,
@@ -99,14 +102,14 @@ struct TwoWayRow {
     down_acks_limited_by: &'static str,
     up_packets_per_s: f64,
     up_acks_per_s: f64,
-    /// Upstream packets that the downstream's ACK class can acknowledge too.
+    /// Upstream packets that the downstream's ACK class can acknowledge.
     up_acknowledged_packets_per_s: f64,
     /// IP bits of the packets.
     down_ip_bps: f64,
     up_ip_bps: f64,
 }
 
-/// What `--run --json` prints.
+/// The document that `--run --json` prints.
 #[derive(Serialize)]
 struct RunDocument {
     scenario: String,
@@ -271,7 +274,7 @@ fn print_two_way(document: &Document, printer: &mut Printer) -> Result<()> {
         ]);
     }
     printer.table(&table)?;
-    printer.data("\nkbit/s: IP bytes of the packets. Each is what its class carries at most.\n")?;
+    printer.data("\nkbit/s: IP bytes of the packets. Each is the capacity of its class.\n")?;
     Ok(())
 }
 

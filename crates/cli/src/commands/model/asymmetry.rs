@@ -1,4 +1,5 @@
-//! `lastmile model asymmetry`: does the upstream carry the ACKs of a full download, and if not, how full does it get?
+//! `lastmile model asymmetry`: can the upstream carry the ACKs of a full download, and if not,
+//! which share of the downstream can the download use?
 
 use std::fmt::Write as _;
 
@@ -15,8 +16,9 @@ use crate::printer::Printer;
 
 /// Normalised asymmetry k, with and without each encapsulation
 ///
-/// k = (down / up) / (data bytes / ACK bytes), bytes as on the wire. A download with one ACK for every d segments fills at
-/// most min(1, d/k) of the downstream. Rates are those of the line, headers and cells included.
+/// k = (down / up) / (data bytes / ACK bytes), in bytes on the wire. A download with one ACK for
+/// every d segments fills at most min(1, d/k) of the downstream. Rates are those of the line,
+/// headers and cells included.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Downstream rate, such as "8 Mbit/s"
@@ -30,14 +32,14 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     packets: Packets,
 
-    /// Its TCP payload in bytes, instead of --data; the headers are those of the ACK
+    /// TCP payload of a data packet in bytes, instead of --data; the headers are those of the ACK
     #[arg(long, value_name = "BYTES", conflicts_with = "data", value_parser = crate::bytes::parse)]
     mss: Option<u64>,
 
     #[command(flatten)]
     acks: Acks,
 
-    /// Segments for each ACK, d: 1 when each is acknowledged, 2 with delayed ACKs
+    /// Segments per ACK, d: 1 if each is acknowledged, 2 with delayed ACKs
     #[arg(long, value_name = "D", default_value = "1")]
     delayed_ack_factor: String,
 
@@ -46,7 +48,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// What `--json` prints.
+/// The document that `--json` prints.
 #[derive(Serialize)]
 struct Document {
     down_bps: u64,
@@ -68,14 +70,14 @@ struct Row {
     data_cells: Option<u64>,
     ack_cells: Option<u64>,
     k: f64,
-    /// Share of the downstream that a download fills at most.
+    /// Largest share of the downstream that a download fills.
     utilisation_bound: f64,
     goodput_bound_bps: f64,
     limited_by: &'static str,
     /// ACKs that a full downstream needs.
     acks_needed_per_s: f64,
     ack_rate_needed_bps: f64,
-    /// The same in whole kbit/s, rounded up: what to reserve.
+    /// The rate to reserve, in whole kbit/s, rounded up.
     reserve_kbit_per_s: u64,
 }
 
@@ -98,9 +100,7 @@ fn compute(arguments: &Arguments) -> Result<Document> {
         None => arguments.packets.data,
     };
     let payload = data.checked_sub(ack).filter(|&payload| payload > 0).ok_or_else(|| {
-        Failure::new(format_args!(
-            "a data packet of {data} bytes has no room for payload beside {ack} bytes of headers"
-        ))
+        Failure::new(format_args!("a data packet of {data} bytes leaves no payload after {ack} bytes of headers"))
     })?;
     let mut k_ip = 0.0;
     let mut rows = Vec::new();
@@ -190,7 +190,7 @@ fn print(document: &Document, printer: &mut Printer) -> Result<()> {
         ]);
     }
     printer.table(&table)?;
-    printer.data("\ndata, ACK: bytes on the wire. ACKs/s and their rate: what a full downstream needs.\n")?;
+    printer.data("\ndata, ACK: bytes on the wire. ACKs/s and their rate: for a full downstream.\n")?;
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! The packets that the closed forms are about, and what carries them.
+//! The packets of the closed forms, and their encapsulations.
 
 use clap::Args;
 use lastmile_linklayer::{LinkLayer, PRESETS};
@@ -7,7 +7,7 @@ use lastmile_units::ByteCount;
 use crate::commands::overhead::link_by_name;
 use crate::failure::{Failure, Result};
 
-/// Data packets, and the lines that they cross.
+/// Data packets, and the encapsulations of the lines.
 #[derive(Args)]
 pub(super) struct Packets {
     /// Encapsulation by its name or an alias [default: all]
@@ -20,7 +20,7 @@ pub(super) struct Packets {
 }
 
 impl Packets {
-    /// The link layers by their names: all presets where none is asked for.
+    /// The link layers with their names; all presets by default.
     pub(super) fn links(&self) -> Result<Vec<(String, LinkLayer)>> {
         if self.links.is_empty() {
             return Ok(PRESETS.iter().map(|preset| (preset.name.to_owned(), preset.link)).collect());
@@ -28,7 +28,7 @@ impl Packets {
         self.links.iter().map(|name| Ok((name.clone(), link_by_name(name)?))).collect()
     }
 
-    /// What a data packet takes, in IP bytes.
+    /// The size of a data packet in IP bytes.
     pub(super) fn size(&self) -> Result<ByteCount> {
         size("--data", self.data)
     }
@@ -43,13 +43,13 @@ pub(super) struct Acks {
 }
 
 impl Acks {
-    /// What one takes, in IP bytes.
+    /// The size of a pure ACK in IP bytes.
     pub(super) fn size(&self) -> Result<ByteCount> {
         size("--ack", self.ack)
     }
 }
 
-/// A packet's size in IP bytes.
+/// A size in IP bytes, checked.
 fn size(option: &str, bytes: u64) -> Result<ByteCount> {
     if (1..=65_535).contains(&bytes) {
         return Ok(ByteCount::new(bytes));

@@ -1,4 +1,4 @@
-//! `lastmile reproduce --out`: the runs whose series a table is about, drawn.
+//! `lastmile reproduce --out`: draws the runs that a table is about.
 
 use std::path::Path;
 
@@ -9,7 +9,8 @@ use lastmile_results::{Origin, Run, Series, summarise, write};
 use crate::failure::{Failure, Result};
 use crate::printer::Printer;
 
-/// Runs what `table` has to draw, and writes it to a directory of its own: one drawing with all side by side, and the results of each run.
+/// Runs the drawn runs of `table`, and writes to its own directory one drawing of all side by side,
+/// and the results of each run.
 pub(super) fn draw(publication: &str, table: &Table, out: &Path, printer: &mut Printer) -> Result<()> {
     let failed = |error| Failure::new(format_args!("{publication}/{}: {error}", table.id));
     let drawings = drawings(publication, table).map_err(failed)?;

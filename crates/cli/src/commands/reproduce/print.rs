@@ -1,4 +1,4 @@
-//! What a reproduction prints: tables, claims, and a summary.
+//! The output of a reproduction: tables, claims, and a summary.
 
 use std::fmt::Write as _;
 
@@ -81,7 +81,7 @@ pub(super) fn table(published: &PublishedTable, result: &TableResult, printer: &
     Ok(())
 }
 
-/// A claim, how it came out, and why.
+/// A claim with its verdict and the reason.
 fn verdict(claim: &Claim, live: &str) -> String {
     let (state, turned) = match &claim.verdict {
         Verdict::Shown | Verdict::Quoted => (claim.verdict.as_str().to_owned(), None),
@@ -106,7 +106,7 @@ fn agreed(agreement: &Agreement) -> String {
     )
 }
 
-/// How the claims came out, by publication, and which are not simply shown.
+/// The verdicts by publication, and the claims that are not shown.
 pub(super) fn summary(reproduction: &Reproduction, printer: &mut Printer) -> Result<()> {
     printer.heading("summary")?;
     let states = ["shown", "not shown", "hang on an assumption", "quoted"];
@@ -173,7 +173,8 @@ fn sensitivity(result: &TableResult) -> Table {
     table
 }
 
-/// The quantities of a row: those published, then those simulated besides, or computed where nothing is simulated.
+/// The quantities of a row: published ones first, then those only simulated, or computed if nothing
+/// is simulated.
 fn quantities(row: &RowResult) -> Vec<&str> {
     let mut names: Vec<&str> = row.published.iter().map(|(name, _)| name).collect();
     let ours = if row.simulated.is_empty() { &row.theory } else { &row.simulated };
@@ -185,7 +186,7 @@ fn quantities(row: &RowResult) -> Vec<&str> {
     names
 }
 
-/// A simulated figure, with the half width of its confidence interval where several seeds were run.
+/// A simulated figure, with the half width of its confidence interval for several seeds.
 fn simulated(row: &RowResult, name: &str) -> String {
     let figure = text(&row.simulated, name);
     match row.ci95.number(name) {
@@ -205,12 +206,12 @@ fn figure(value: &Value) -> String {
     }
 }
 
-/// Four significant digits: more than any of the publications prints.
+/// Rounds to four significant digits: more than any of the publications prints.
 fn rounded(value: f64) -> f64 {
     to_digits(value, 4)
 }
 
-/// So many significant digits.
+/// Rounds to `digits` significant digits.
 fn to_digits(value: f64, digits: u8) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return value;

@@ -1,4 +1,4 @@
-//! How far a reproduction is: a bar on a terminal, lines where standard error is a file or a pipe.
+//! Progress of a reproduction: a bar on a terminal, lines if standard error is a file or a pipe.
 
 use std::io::{self, Write as _};
 use std::num::NonZeroUsize;
@@ -15,12 +15,12 @@ use crate::printer::Printer;
 /// Time between two lines.
 const EVERY: Duration = Duration::from_secs(10);
 
-/// What parts of what tables weigh, and who is told.
+/// The weights of all parts, and the display.
 pub(super) struct Progress {
     /// Work of each part, by table, in thousandths of all work.
     weights: Vec<Vec<u64>>,
     bar: ProgressBar,
-    /// Where no terminal shows the bar.
+    /// The lines, if no terminal shows the bar.
     lines: Option<Mutex<Lines>>,
 }
 
@@ -30,7 +30,7 @@ struct Lines {
 }
 
 impl Progress {
-    /// Tells how long it takes, where that is more than a moment and more than one table.
+    /// Prints the expected time, unless it is short or there is only one table.
     pub(super) fn new(
         experiments: &[(&Table, Experiment)],
         threads: Option<NonZeroUsize>,
@@ -62,7 +62,7 @@ impl Progress {
         })
     }
 
-    /// A part of a table is made.
+    /// Records a finished part of a table.
     pub(super) fn made(&self, table: usize, part: usize) {
         self.bar.inc(self.weights[table][part]);
         let Some(lines) = &self.lines else { return };
@@ -73,11 +73,11 @@ impl Progress {
         }
         lines.last = now;
         let share = self.bar.position() as f64 / self.bar.length().unwrap_or(1).max(1) as f64;
-        // With standard error closed there is nobody left to tell.
+        // With standard error closed there is no reader.
         let _ = writeln!(io::stderr(), "{}", line(share, now - lines.begun));
     }
 
-    /// Prints without the bar in between.
+    /// Runs `print` without the bar on the terminal.
     pub(super) fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
         self.bar.suspend(print)
     }
@@ -87,7 +87,8 @@ impl Progress {
     }
 }
 
-/// How long the yardstick takes: the fastest of a few runs, since the first is cold and others may be interrupted.
+/// The time of a reference computation: the fastest of a few runs, because the first is cold and
+/// others may be interrupted.
 fn yardstick() -> Result<Duration> {
     const RUNS: usize = 5;
     let yardstick = Yardstick::new().map_err(Failure::new)?;
@@ -100,7 +101,7 @@ fn yardstick() -> Result<Duration> {
     Ok(fastest)
 }
 
-/// Of work that is never nothing, so that a bar moves with formulas, too.
+/// The weights of a table's parts, at least one each, so that the bar moves with formulas, too.
 fn weights(table: &Table, experiment: &Experiment, all: f64) -> Vec<u64> {
     const ALL: f64 = 1e6;
     let of_table = if all > 0.0 { ALL * work(experiment) / all } else { 0.0 };
@@ -112,7 +113,7 @@ fn line(share: f64, elapsed: Duration) -> String {
     format!("reproducing: {:.0} %, {} left", 100.0 * share, about(left))
 }
 
-/// A time of which nobody needs the seconds once it is minutes.
+/// An approximate time, without seconds from minutes on.
 fn about(seconds: f64) -> String {
     match seconds {
         seconds if seconds < 100.0 => format!("about {:.0} s", seconds.max(1.0).ceil()),

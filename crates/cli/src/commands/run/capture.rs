@@ -1,7 +1,8 @@
-//! `--capture`: what an interface sees of a run, as pcapng.
+//! `--capture`: the packets of an interface in a run, as pcapng.
 //!
-//! A capture stands at the sending end of a link and sees what tcpdump would see there: what is sent into the link, and
-//! what arrives by the link that leads back. So a reader finds both directions of each connection, in the order of time.
+//! A capture is at the sending end of a link, with the packets that tcpdump would record there:
+//! those sent into the link, and those received by the link in the reverse direction. It therefore
+//! has both directions of each connection, in order of time.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,10 +25,11 @@ pub(in crate::commands) struct Captures(Arc<Mutex<Files>>);
 struct Files {
     addresses: Directory,
     files: Vec<File>,
-    /// By link: the captures that see what is sent into it, and those that see what arrives by it.
+    /// By link: the captures that record the packets sent into it, and those that record the
+    /// packets received from it.
     sent: Vec<Vec<usize>>,
     arrived: Vec<Vec<usize>>,
-    /// The first thing that went wrong. Nothing is written after it.
+    /// The first error. Nothing is written after it.
     failure: Option<(usize, CaptureError)>,
 }
 
@@ -38,7 +40,7 @@ struct File {
 }
 
 impl Captures {
-    /// A file in `directory` for each of `links`, which are names of the network's links.
+    /// Creates a file in `directory` for each of `links`, which are names of the network's links.
     pub(in crate::commands) fn create(
         directory: &Path,
         network: &Network,
@@ -71,12 +73,12 @@ impl Captures {
         Ok(Self(Arc::new(Mutex::new(files))))
     }
 
-    /// What the simulator tells of each packet.
+    /// The observer that receives each packet from the simulator.
     pub(super) fn sink(&self) -> Box<dyn Observer<Meta>> {
         Box::new(Sink(Arc::clone(&self.0)))
     }
 
-    /// True if a capture sees what passes this link at this end.
+    /// True if a capture records this event at this link.
     pub(in crate::commands) fn sees(&self, link: usize, passage: Passage) -> bool {
         let files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         files.seen_by(link, passage).is_some_and(|seen_by| !seen_by.is_empty())
@@ -96,7 +98,7 @@ impl Captures {
             .map_or(Ok(()), |(number, error)| Err(Failure::new(format_args!("{}: {error}", files.files[number].path))))
     }
 
-    /// Gives the files their names.
+    /// Renames the files to their final names.
     pub(in crate::commands) fn commit(self) -> Result<()> {
         let files =
             Arc::try_unwrap(self.0).unwrap_or_else(|_| unreachable!("the run is over, and its sink gone with it"));
@@ -147,7 +149,7 @@ impl Observer<Meta> for Sink {
 }
 
 impl Files {
-    /// The captures that see what passes this link at this end.
+    /// The captures that record this event at this link.
     fn seen_by(&self, link: usize, passage: Passage) -> Option<&Vec<usize>> {
         match passage {
             Passage::Transmitted => self.sent.get(link),

@@ -8,38 +8,38 @@ use lastmile_units::Duration;
 
 use super::variants::{common, policy_override};
 
-/// What is to be otherwise than the file says.
+/// Changes of the file's settings.
 #[derive(Args, Clone, Default)]
 pub(in crate::commands) struct Changes {
     /// Override a key of the file, such as access.up.rate="1 Mbit/s" or traffic.upload.start=10s
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(in crate::commands) set: Vec<Override>,
 
-    /// Policy in place of the file's: a ready one, a file, or none for the line's own queues
+    /// Policy in place of the file's: a built-in one, a file, or none for the line's own queues
     #[arg(long, value_name = "NAME")]
     pub(in crate::commands) policy: Option<String>,
 
-    /// How long it lasts; short for --set duration=TIME
+    /// Length of the run; short for --set duration=TIME
     #[arg(long, value_name = "TIME")]
     pub(in crate::commands) duration: Option<Duration>,
 }
 
 impl Changes {
-    /// As overrides, with that of a seed.
+    /// The changes as overrides, with that of a seed.
     pub(in crate::commands) fn overrides(&self, seed: Option<u64>) -> Vec<Override> {
         let policy = self.policy.as_deref().map(policy_override);
         common(&self.set, seed, self.duration).into_iter().chain(policy).collect()
     }
 }
 
-/// What is written.
+/// The files to write.
 #[derive(Args, Clone, Default)]
 pub(in crate::commands) struct Files {
-    /// Directory for the results; made if it is not there
+    /// Directory for the results; created if it does not exist
     #[arg(long, value_name = "DIR")]
     pub(in crate::commands) out: Option<PathBuf>,
 
-    /// Write pcapng, as a capture at the sending end of these links sees both directions; needs --out
+    /// Write pcapng captures at the sending end of these links, with both directions; needs --out
     #[arg(long, value_name = "LINK,...", value_delimiter = ',', requires = "out")]
     pub(in crate::commands) capture: Vec<String>,
 

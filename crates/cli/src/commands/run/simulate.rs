@@ -1,4 +1,5 @@
-//! One run: stepped through simulated time, with a progress bar where somebody watches, and an ear for signals.
+//! One run: advances simulated time in steps, shows a progress bar on a terminal, and checks for
+//! signals.
 
 use std::path::Path;
 use std::time::Instant as WallClock;
@@ -20,35 +21,35 @@ use super::Arguments;
 use super::capture::Captures;
 use super::variants::{Variant, pairs};
 
-/// Steps that a run is cut into: after each, the progress bar moves.
+/// Steps of a run: the progress bar moves after each.
 const STEPS: u64 = 1000;
-/// Events and packets after which signals are heard: about a millisecond of work.
+/// Events and packets between checks for signals: about a millisecond of work.
 const WORK: u64 = 4096;
-/// The same after which memory is looked at. They take far less than a gigabyte.
+/// Events and packets between checks of memory. They take far less than a gigabyte.
 const MEMORY_WORK: u64 = 1 << 18;
 
-/// What the runs of a command share.
+/// State that the runs of a command share.
 pub(super) struct Shared<'a> {
     pub(super) interrupt: &'a Interrupt,
     pub(super) memory: &'a Memory,
     pub(super) bars: &'a MultiProgress,
 }
 
-/// A run that has ended, and what is still to be written of it.
+/// A finished run, and its files that are not yet written.
 pub(in crate::commands) struct Done {
     pub(in crate::commands) run: Run,
     pub(super) timing: Timing,
-    /// Captures that have all their packets, and not yet their names.
+    /// Complete captures without their final names.
     pub(super) captures: Option<Captures>,
 }
 
 impl Done {
-    /// What `--json` prints of it.
+    /// The document that `--json` prints for the run.
     pub(in crate::commands) fn document(&self) -> Document<'_> {
         Document { summary: &self.run.summary, timing: Some(self.timing) }
     }
 
-    /// The run alone, its captures with their names.
+    /// The run, after its captures have got their final names.
     pub(in crate::commands) fn into_run(self) -> Result<Run> {
         if let Some(captures) = self.captures {
             captures.commit()?;
@@ -56,7 +57,7 @@ impl Done {
         Ok(self.run)
     }
 
-    /// How fast it went, in words.
+    /// The speed of the run, in words.
     pub(super) fn speed(&self) -> String {
         let Timing { wall_s, events_per_s, .. } = self.timing;
         let label = if self.run.label.is_empty() { String::new() } else { format!("{}: ", self.run.label) };
@@ -65,15 +66,15 @@ impl Done {
     }
 }
 
-/// Why a run did not come to its end.
+/// Why a run ended early.
 pub(super) enum Early {
-    /// A signal has come: how the program is to end.
+    /// A signal, with the exit code.
     Signal(Exit),
-    /// [`Memory::outcome`] tells.
+    /// Lack of memory; [`Memory::outcome`] has the reason.
     Memory,
 }
 
-/// Simulates `scenario`, the run of this number.
+/// Simulates `scenario` as the run of this number.
 pub(super) fn simulate(
     arguments: &Arguments,
     (number, variant): (usize, &Variant),
@@ -124,7 +125,7 @@ fn advance(
     shared: &Shared<'_>,
     progress: &ProgressBar,
 ) -> Result<std::result::Result<(), Early>> {
-    // The first look is at what the network itself takes.
+    // The first check measures the memory of the network itself.
     let mut unseen = MEMORY_WORK;
     for step in 1..=STEPS {
         loop {
@@ -164,7 +165,7 @@ fn progress(variant: &Variant) -> ProgressBar {
     ProgressBar::new(STEPS).with_style(style).with_message(lastmile_text::shown::line(&message).into_owned())
 }
 
-/// Where a run of the scenario in `file` comes from.
+/// The origin of a run of the scenario in `file`.
 pub(in crate::commands) fn origin(path: &Path, variant: &Variant, scenario: &Scenario) -> Origin {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
     Origin {
@@ -174,7 +175,8 @@ pub(in crate::commands) fn origin(path: &Path, variant: &Variant, scenario: &Sce
     }
 }
 
-/// Largest resident memory of this process so far, where the system tells: `VmHWM` of proc_pid_status(5).
+/// Largest resident memory of this process so far: `VmHWM` of proc_pid_status(5). `None` if the
+/// system does not report it.
 fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -1,43 +1,43 @@
-//! A run: its label, what it changes of the file, and where its results go.
+//! A run: its label, its changes of the file, and the folder of its results.
 
 use std::path::{Path, PathBuf};
 
 use lastmile_scenario::Override;
 use lastmile_units::Duration;
 
-/// What stands before the seed in the label of a run that has several.
+/// Precedes the seed in the label of one of several seeds.
 const SEED: &str = " seed ";
 
 /// One run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::commands) struct Variant {
-    /// What tells it from the others; empty for a run on its own.
+    /// Name among the compared runs; empty for a single run.
     pub(in crate::commands) label: String,
-    /// Those of `--set` and then its own.
+    /// Overrides of `--set`, followed by its own.
     pub(in crate::commands) overrides: Vec<Override>,
-    /// Those of its own, which set it apart.
+    /// Overrides in which it differs from the other runs.
     pub(in crate::commands) own: Vec<Override>,
-    /// `--out` writes its results.
+    /// True if `--out` writes its results.
     pub(in crate::commands) is_written: bool,
 }
 
 impl Variant {
-    /// The run called `label` with the overrides that all have and those that set it apart.
+    /// The run called `label` with the overrides of all runs and its own.
     pub(in crate::commands) fn new(label: &str, common: &[Override], own: Vec<Override>) -> Self {
         Self { label: label.to_owned(), overrides: common.iter().chain(&own).cloned().collect(), own, is_written: true }
     }
 
-    /// The run without files of its own.
+    /// A copy without files.
     pub(in crate::commands) fn unwritten(self) -> Self {
         Self { is_written: false, ..self }
     }
 
-    /// The run with each of `seeds` seeds, `first` and those after it.
+    /// Copies with each of `seeds` seeds from `first` on.
     pub(in crate::commands) fn over_seeds(&self, first: u64, seeds: u64) -> impl Iterator<Item = Self> {
         (0..seeds).map(move |number| self.with_seed(first.wrapping_add(number)))
     }
 
-    /// The same with a seed, which its label then tells.
+    /// A copy with a seed, which is added to its label.
     fn with_seed(&self, seed: u64) -> Self {
         let own = Override::from_option("--seeds", "seed", &seed.to_string());
         let mut with = self.clone();
@@ -47,7 +47,7 @@ impl Variant {
         with
     }
 
-    /// What gives the folder of its results its name, in words.
+    /// The origin of its folder's name, in words.
     pub(super) fn named_by(&self) -> String {
         const MOST: usize = 40;
         let label: String = self.label.chars().take(MOST).collect();
@@ -58,36 +58,38 @@ impl Variant {
         }
     }
 
-    /// The folder of its results, if they are written: `out` itself for a run on its own.
+    /// The folder of its results, if they are written: `out` itself for a single run.
     pub(super) fn directory(&self, out: &Path) -> Option<PathBuf> {
         self.is_written.then(|| if self.label.is_empty() { out.to_owned() } else { out.join(file_name(&self.label)) })
     }
 }
 
-/// What `--set`, `--seed` and `--duration` ask for, in this order.
+/// The overrides of `--set`, `--seed` and `--duration`, in this order.
 pub(in crate::commands) fn common(set: &[Override], seed: Option<u64>, duration: Option<Duration>) -> Vec<Override> {
     let seed = seed.map(|seed| Override::from_option("--seed", "seed", &seed.to_string()));
     let duration = duration.map(|time| Override::from_option("--duration", "duration", &time.to_string()));
     set.iter().cloned().chain(seed).chain(duration).collect()
 }
 
-/// Each as `key=value`, for results.
+/// Overrides as `key=value`, for results.
 pub(in crate::commands) fn pairs(overrides: &[Override]) -> Vec<String> {
     overrides.iter().map(|set| set.as_str().to_owned()).collect()
 }
 
-/// `--policy name`. A path is relative to the working directory, where one in a scenario is relative to that scenario.
+/// The override for `--policy name`. A path is relative to the working directory, while one in a
+/// scenario is relative to that scenario.
 pub(in crate::commands) fn policy_override(name: &str) -> Override {
     let file = if name.contains(['/', '.']) { std::path::absolute(name).ok() } else { None };
     let seen = file.map_or_else(|| name.to_owned(), |file| file.display().to_string());
     Override::from_argument(&format!("access.policy={seen}"), &format!("--policy {name}"))
 }
 
-/// `label` as the name of a directory: what is no letter, digit, dot or dash becomes a dash.
+/// `label` as the name of a directory: any character but a letter, digit, dot or dash becomes a
+/// dash.
 pub(in crate::commands) fn file_name(label: &str) -> String {
     let kept = |c: char| if c.is_alphanumeric() || matches!(c, '.' | '-' | '_') { c } else { '-' };
     let name: String = label.chars().map(kept).collect();
-    // Never `.`, `..` or a hidden file.
+    // The result is never `.`, `..` or a hidden file.
     if name.starts_with('.') || name.is_empty() { format!("-{name}") } else { name }
 }
 

@@ -1,7 +1,7 @@
-//! What a shaper has done, for Prometheus: its text format, version 1.0.0 of OpenMetrics, by HTTP.
+//! Metrics of a shaper for Prometheus, in its text format, version 1.0.0 of OpenMetrics, by HTTP.
 //!
-//! The server has a thread of its own, asks the operator of the control socket like anybody else, and has limits
-//! ([`lastmile_live::http`]): a scrape holds up no packet.
+//! The server has its own thread, asks the operator of the control socket like other clients, and
+//! has limits ([`lastmile_live::http`]): a scrape delays no packet.
 
 use lastmile_live::control::{Asker, Request, Verb};
 use lastmile_live::http::Pages;
@@ -16,7 +16,7 @@ use super::super::control::{self, Answer};
 use super::super::counters::Spread;
 use super::status::{Direction, Status};
 
-/// Makes the page of what the operator reports, as everybody else hears it.
+/// Builds the page from the operator's report.
 #[derive(Clone)]
 pub(super) struct Metrics(pub(super) Asker);
 
@@ -48,7 +48,7 @@ struct Page(Status);
 
 type Labels<'a> = Vec<(&'static str, &'a str)>;
 
-/// The samples of one direction: labels beside the direction, and a number.
+/// The samples of one direction: further labels, and a number.
 type Samples<'a> = Vec<(Labels<'a>, u64)>;
 
 impl Collector for Page {
@@ -88,7 +88,7 @@ impl Collector for Page {
 fn histogram(family: &mut MetricEncoder<'_>, labels: &Labels<'_>, spread: &Spread) -> Result<(), std::fmt::Error> {
     let count = spread.delay.count;
     let beyond = count - spread.up_to.iter().map(|(_, count)| count).sum::<u64>().min(count);
-    // The encoder adds up.
+    // The encoder adds the counts up.
     let buckets: Vec<(f64, u64)> = spread.up_to.iter().copied().chain([(f64::INFINITY, beyond)]).collect();
     let sum = spread.delay.mean.unwrap_or(0.0) * count as f64;
     family.encode_family(labels)?.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)
@@ -103,7 +103,7 @@ fn sample(
     let encoder = family.encode_family(labels)?;
     match kind {
         MetricType::Counter => ConstCounter::new(count).encode(encoder),
-        // Backlogs, which no machine fills beyond what a signed number holds.
+        // Backlogs, which always fit a signed number.
         _ => ConstGauge::new(i64::try_from(count).unwrap_or(i64::MAX)).encode(encoder),
     }
 }

@@ -1,4 +1,4 @@
-//! Who answers at the control socket of a shaper.
+//! The operator at the control socket of a shaper.
 
 use lastmile_live::shape::notify::Manager;
 use lastmile_live::shape::{Handle, Snapshot};
@@ -9,10 +9,10 @@ use super::super::control::{self, Program, words};
 use super::status::{Place, Reloads, Rights, Status};
 use super::{Start, directions};
 
-/// What a shaper answers.
+/// The answer of a shaper.
 pub(super) type Answer = control::Answer<Status>;
 
-/// Knows the policy in force and how it came there.
+/// Knows the policy in force and its history.
 pub(super) struct Operator<'a> {
     start: &'a Start,
     policy: Policy,
@@ -38,7 +38,7 @@ impl<'a> Operator<'a> {
         Status::new(&self.policy, (&self.place, &self.rights), &self.reloads, snapshot)
     }
 
-    /// Reads and checks the policy, builds its queues, and only then puts them in.
+    /// Reads and checks the policy, builds its queues, and only then installs them.
     fn try_reload(&mut self) -> Answer {
         let loaded = self.start.load(Reading::Again).and_then(|policy| {
             let (up, down) = directions(&policy);
@@ -78,7 +78,7 @@ impl Program for Operator<'_> {
     fn reload(&mut self) -> Answer {
         self.manager.inspect(|manager| manager.reloading());
         let answer = self.try_reload();
-        // Ready in any case: what is wrong leaves the policy in force.
+        // Ready in any case: an error leaves the policy in force.
         self.manager.inspect(|manager| manager.ready(&self.place.words()));
         answer
     }
@@ -94,7 +94,7 @@ impl lastmile_live::control::Operator for Operator<'_> {
     }
 
     fn hang_up(&mut self) {
-        // Nobody waits for the answer; `status` shows what was wrong.
+        // The answer has no receiver; `status` shows an error.
         self.reload();
     }
 }

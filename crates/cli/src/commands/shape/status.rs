@@ -1,4 +1,4 @@
-//! What a shaper has done: as `tc -s` would show it, and what the bytes were on the wire.
+//! The status of a shaper, in the style of `tc -s`, and the bytes on the wire.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,10 +18,10 @@ use super::super::control::Seen;
 use super::super::counters::{Amount, Counters, Spread, faults};
 use super::Start;
 
-/// Sizes of IP packets whose cost on the wire is shown.
+/// Sizes of IP packets whose bytes on the wire are shown.
 const EXAMPLES: [u64; 4] = [40, 52, 576, 1500];
 
-/// All of it.
+/// The status of a shaper.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Status {
     /// The policy in force.
@@ -29,7 +29,7 @@ pub(crate) struct Status {
     #[serde(flatten)]
     pub(crate) place: Place,
     pub(crate) rights: Rights,
-    /// Number of the process that shapes.
+    /// Number of the shaper's process.
     pub(crate) pid: u32,
     pub(crate) uptime_s: f64,
     pub(crate) reloads: Reloads,
@@ -39,13 +39,13 @@ pub(crate) struct Status {
     pub(crate) down: Direction,
 }
 
-/// Where it stands.
+/// The position of the shaper.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Place {
     pub(crate) lan: String,
     pub(crate) wan: String,
     pub(crate) bridge: String,
-    /// By what packets come and go, on the side of the LAN and on that of the line.
+    /// Packet paths on the side of the LAN and on that of the line.
     pub(crate) packet_paths: [String; 2],
 }
 
@@ -61,14 +61,14 @@ impl Place {
     }
 }
 
-/// What the process may still do; the rest is given up.
+/// The remaining rights of the process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Rights {
-    /// Names of those that are left.
+    /// Names of the remaining capabilities.
     pub(crate) capabilities: Vec<String>,
-    /// Whether they are limited to what is needed, or why not.
+    /// Whether file access is limited to what is needed, or why not.
     pub(crate) files: String,
-    /// Whether they are limited to what is needed, or why not.
+    /// Whether system calls are limited to what is needed, or why not.
     pub(crate) system_calls: String,
 }
 
@@ -88,16 +88,16 @@ impl From<&GivenUp> for Rights {
     }
 }
 
-/// How often the policy was read again.
+/// Counts of the policy's reloads.
 #[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub(crate) struct Reloads {
     pub(crate) done: u64,
     pub(crate) failed: u64,
-    /// Why the last one failed, if it did.
+    /// The error of the last reload, if it failed.
     pub(crate) last_error: Option<String>,
 }
 
-/// What was done in one direction.
+/// Counters of one direction.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Direction {
     pub(crate) wire: Wire,
@@ -105,18 +105,18 @@ pub(crate) struct Direction {
     pub(crate) sent: Amount,
     #[serde(flatten)]
     pub(crate) line: Counters,
-    /// The policy's classes. They count from when the policy came into force.
+    /// The policy's classes, with counts from when the policy came into force.
     pub(crate) classes: Vec<ClassStatus>,
-    /// From when a packet was due to when it was sent.
+    /// Time from when a packet was due to when it was sent.
     pub(crate) lateness_s: Spread,
-    /// Frames that went another way than planned, by reason, and how often the program slept for too long; those that count
-    /// nothing are left out.
+    /// Frames that took another path than planned, by reason, and overlong sleeps of the program,
+    /// without zeros.
     pub(crate) faults: BTreeMap<String, u64>,
-    /// Every counter of every queue that counts something.
+    /// Every counter of every queue, without zeros.
     pub(crate) counters: Vec<Counter>,
 }
 
-/// The line, and what packets take on it.
+/// The line, and bytes of packets on it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Wire {
     pub(crate) rate_bps: u64,
@@ -125,7 +125,7 @@ pub(crate) struct Wire {
     pub(crate) examples: Vec<(u64, u64)>,
 }
 
-/// What a class has done.
+/// Counters of a class.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ClassStatus {
     pub(crate) name: String,
@@ -133,11 +133,11 @@ pub(crate) struct ClassStatus {
     pub(crate) rate_bps: Option<u64>,
     pub(crate) ceil_bps: u64,
     pub(crate) sent: Amount,
-    /// Dropped in its queue.
+    /// Packets dropped in its queue.
     pub(crate) dropped_packets: u64,
-    /// How often it was held back since it had used up its rate, where its scheduler knows rates.
+    /// Times that it was held back at its rate, if its scheduler has rates.
     pub(crate) overlimits: u64,
-    /// From arrival to the start of transmission, since the policy is in force.
+    /// Delay from arrival to the start of transmission, since the policy came into force.
     pub(crate) waited_s: Spread,
 }
 
@@ -171,21 +171,21 @@ impl Status {
         }
     }
 
-    /// For a terminal.
+    /// The status for a terminal.
     pub(super) fn table(seen: &Seen<'_, Self>) -> String {
         let (now, before) = (seen.now, seen.before);
         let since = before.map(|before| now.uptime_s - before.uptime_s);
         let head = now.head();
         let directions = [("up", &now.up, before.map(|b| &b.up)), ("down", &now.down, before.map(|b| &b.down))];
-        let told = directions.map(|(name, direction, before)| direction.table(name, before.zip(since)));
-        format!("{head}\n{}\n{}", told[0], told[1])
+        let tables = directions.map(|(name, direction, before)| direction.table(name, before.zip(since)));
+        format!("{head}\n{}\n{}", tables[0], tables[1])
     }
 
-    /// Where, since when, by what policy.
+    /// Position, time and policy.
     fn head(&self) -> String {
         let mut text =
             format!("{} for {:.1} s, process {}, on {}\n", self.policy, self.uptime_s, self.pid, self.place.words());
-        // A string takes all, here and below.
+        // Writing to a string cannot fail, here and below.
         let _ = writeln!(text, "{}", self.rights.words());
         let Reloads { done, failed, last_error } = &self.reloads;
         if done + failed > 0 {
@@ -244,7 +244,7 @@ impl Direction {
         let urgent: u64 =
             self.counters.iter().filter(|c| c.kind == "drain" && c.name == "urgent").map(|c| c.value).sum();
         if urgent > 0 {
-            // The drain lets them by, so no class below counts them.
+            // The drain passes them ahead, so no class below counts them.
             say(format_args!("urgent {urgent} packets, let by before the classes"));
         }
         for (fault, count) in &self.faults {
@@ -257,7 +257,7 @@ impl Direction {
     }
 }
 
-/// 80 columns, where names and counts are not too long.
+/// The table of classes, within 80 columns unless names or counts are long.
 fn classes(classes: &[ClassStatus]) -> String {
     let names = ["prio", "rate", "ceil", "pkt", "drop", "overlimits", "p50 ms", "p99", "max"];
     let mut table = Table::new([("class", Kind::Name)].into_iter().chain(names.map(|name| (name, Kind::Number))));
@@ -279,7 +279,7 @@ fn classes(classes: &[ClassStatus]) -> String {
     table.render()
 }
 
-/// As tc(8) writes rates: `768Kbit`.
+/// A rate in the form of tc(8): `768Kbit`.
 fn short(rate: BitRate) -> String {
     match rate.as_bps() {
         bps if bps >= 10_000_000 => format!("{}Mbit", bps / 1_000_000),
@@ -289,9 +289,10 @@ fn short(rate: BitRate) -> String {
 }
 
 impl ClassStatus {
-    /// The classes, with what the scheduler and the queues below it count.
+    /// The classes, with the counters of the scheduler and of the queues below it.
     fn all(classes: &[Class], counters: &[Counter], waited: &[Histogram<u64>]) -> Vec<Self> {
-        // In rate-based trees the line itself is class 0; a scheduler by priority has its own order.
+        // In rate-based trees the line itself is class 0; a scheduler by priority has its own
+        // order.
         let place = |index: usize, class: &Class| {
             let scheduler = counters.iter().find(|c| at(&c.path).is_some_and(|(_, rest)| rest.is_empty()))?;
             match scheduler.kind.as_str() {
@@ -331,7 +332,7 @@ impl ClassStatus {
     }
 }
 
-/// The number of the class in a path such as `queue.classes.3.queue`, and what follows it.
+/// The number of the class in a path such as `queue.classes.3.queue`, and the rest of the path.
 fn at(path: &str) -> Option<(usize, &str)> {
     let (_, class) = path.split_once("classes.")?;
     let end = class.find('.').unwrap_or(class.len());

@@ -15,11 +15,11 @@ use crate::commands::policy::OnLine;
 use crate::failure::{Exit, Failure, Result};
 use crate::printer::Printer;
 
-/// Which shaper it is for.
+/// The shaper of the unit.
 #[derive(Args)]
 pub(super) struct Arguments {
-    // Those of `OnLine`, here for a unit that may have none of them.
-    /// Name of a ready policy, or a file, which may be missing as yet [default: a template for any]
+    // Copied from `OnLine`, because a unit may have none of them.
+    /// Name of a built-in policy, or a file, which need not exist yet [default: a template for any]
     #[arg(requires_all = ["lan", "wan"])]
     policy: Option<String>,
 
@@ -47,11 +47,11 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "ADDRESS", requires = "policy")]
     metrics: Option<SocketAddr>,
 
-    /// Run before every ordinary process (SCHED_FIFO)
+    /// Take precedence over all ordinary processes (SCHED_FIFO)
     #[arg(long, requires = "policy")]
     realtime: bool,
 
-    /// Where the program will be [default: where it is now]
+    /// Path of the program in the unit [default: its current path]
     #[arg(long, value_name = "PATH")]
     program: Option<PathBuf>,
 }
@@ -69,9 +69,11 @@ pub(super) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
             let (up, down, link) = (arguments.up, arguments.down, arguments.link.clone());
             let on_line = OnLine { policy: policy.clone(), up, down, link };
             if ready::text(policy).is_none() && !Path::new(policy).exists() {
-                printer.talk(&format!("{policy} is not there yet: until it is, the service starts again and again"));
+                printer.talk(&format!(
+                    "{policy} does not exist yet: until it does, systemd restarts the service repeatedly"
+                ));
             } else {
-                // A unit that could not start helps nobody.
+                // A unit that cannot start is of no use.
                 on_line.load_for_a_line(Reading::Once)?;
             }
             Unit::of(&program, &on_line, (lan, wan), arguments)?
@@ -83,7 +85,7 @@ pub(super) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
 }
 
 impl Arguments {
-    /// Options of the shaper beside policy, line and interfaces.
+    /// Options of the shaper other than policy, line and interfaces.
     fn further(&self) -> String {
         let metrics = self.metrics.map(|address| format!(" --metrics {}", systemd::word(&address.to_string())));
         let realtime = self.realtime.then(|| " --realtime".to_owned());
@@ -91,15 +93,16 @@ impl Arguments {
     }
 }
 
-/// Why `MemoryMax` is what it is: the largest resident set of the ready policies at 1 Gbit/s with AF_XDP, a reload included.
-const MEMORY: &str = "With full flow tables (262 144 flows each way) and AF_XDP on one queue of each interface it takes 133 MB; \
-                      each further queue takes 32 MiB.";
+/// The reason for `MemoryMax`: the largest resident set of the built-in policies at 1 Gbit/s with
+/// AF_XDP, a reload included.
+const MEMORY: &str = "With full flow tables (262 144 flows each way) and AF_XDP on one queue of each interface it \
+    takes 133 MB; each further queue takes 32 MiB.";
 
-/// What differs from unit to unit: values and words as systemd reads them, escaped already.
+/// The differences between units: values and words for systemd, already escaped.
 struct Unit {
     file: &'static str,
     about: String,
-    /// What must be there first.
+    /// Required units and files.
     needs: &'static str,
     settings: &'static str,
     lan: String,
@@ -110,12 +113,12 @@ struct Unit {
     scraped_from: From,
 }
 
-/// Where clients of `--metrics` may be.
+/// The possible location of clients of `--metrics`.
 #[derive(Clone, Copy)]
 enum From {
     /// There is no such port.
     Nowhere,
-    /// The port is one of this machine, for itself.
+    /// The port is local to this machine.
     Here,
     /// The port is open to others, at this address.
     Elsewhere(SocketAddr),
@@ -145,7 +148,7 @@ impl From {
 }
 
 impl Unit {
-    /// `program` is a word already.
+    /// The unit of a single line. `program` is already escaped.
     fn of(program: &str, on_line: &OnLine, (lan, wan): (&str, &str), arguments: &Arguments) -> Result<Self> {
         let policy = match ready::text(&on_line.policy) {
             Some(_) => on_line.policy.clone(),
@@ -177,18 +180,20 @@ impl Unit {
         })
     }
 
-    /// One for any number of lines: `%i` is the name of one, and its settings are variables in a file of that name.
+    /// A unit for any number of lines: `%i` is the name of one, and its settings are variables in a
+    /// file of that name.
     fn template(program: &str) -> Self {
         let control = "--control /run/lastmile/%i.sock";
         Self {
             file: "/usr/lib/systemd/system/lastmile-shape@.service",
             about: "%i".to_owned(),
             needs: "AssertPathExists=/etc/lastmile/%i.env\n",
-            settings: "# LAN=eth1, WAN=eth2, POLICY=/etc/lastmile/home.toml or the name of a ready one, and further options in OPTIONS\n\
+            settings: "# LAN=eth1, WAN=eth2, POLICY=/etc/lastmile/home.toml or the name of a ready one, \
+             and further options in OPTIONS\n\
                        EnvironmentFile=/etc/lastmile/%i.env\n",
             lan: "${LAN}".to_owned(),
             wan: "${WAN}".to_owned(),
-            // Without braces a variable becomes as many words as it has.
+            // A variable without braces is split into words.
             shape: format!(
                 "{program} shape ${{POLICY}} --lan ${{LAN}} --wan ${{WAN}} --make-bridge=lm-%i {control} $OPTIONS"
             ),
@@ -199,7 +204,8 @@ impl Unit {
         }
     }
 
-    /// As systemd.unit(5), systemd.service(5) and systemd.exec(5) have it.
+    /// The text of the unit, in the form of systemd.unit(5), systemd.service(5) and
+    /// systemd.exec(5).
     fn text(&self) -> String {
         let Self { file, about, needs, settings, lan, wan, shape, reload, realtime, scraped_from } = self;
         let (nice, restrict) = if *realtime { (" CAP_SYS_NICE", "no") } else { ("", "yes") };
@@ -224,7 +230,8 @@ Restart=on-failure
 RestartSec=1
 RuntimeDirectory=lastmile
 RuntimeDirectoryPreserve=yes
-# What it may do at the start: bridges, packet sockets, programs for the kernel, memory shared with it (AF_XDP), --realtime.
+# What it may do at the start: bridges, packet sockets, programs for the kernel, memory shared with it (AF_XDP), \
+--realtime.
 # It gives them up itself once it runs.
 CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW CAP_BPF CAP_IPC_LOCK{nice}
 RestrictRealtime={restrict}

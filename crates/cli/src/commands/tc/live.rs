@@ -1,4 +1,4 @@
-//! What touches the machine: sets up, takes away, verifies.
+//! Changes of the machine: applies, removes, verifies.
 
 use lastmile_kernel::script::ifb_of;
 use lastmile_linklayer::stab::Device;
@@ -16,25 +16,25 @@ use crate::commands::leftovers;
 use crate::failure::{Exit, Result};
 use crate::printer::Printer;
 
-/// The kernel's HTB comes within 1e-4; a machine with other work to do is later now and then.
+/// The kernel's HTB is accurate to 1e-4; a busy machine is less so.
 const ALLOWED: f64 = 1e-3;
 
-/// Takes away what was set up.
+/// Removes the set-up.
 pub(super) fn remove(arguments: &Arguments, printer: &mut Printer) -> Result {
     let target = target(arguments);
     tc::remove(&target)?;
-    printer.talk(&format!("{}: what was set up is taken away", target.device));
+    printer.talk(&format!("{}: the set-up is removed", target.device));
     Ok(Exit::Done)
 }
 
 fn target(arguments: &Arguments) -> Target {
-    // clap has seen to it that there is one.
+    // clap ensures that there is one.
     let device = arguments.device.clone().unwrap_or_default();
     let ifb = arguments.ifb.clone().unwrap_or_else(|| ifb_of(&device));
     Target { device, ifb }
 }
 
-/// Sets up, or verifies.
+/// Applies or verifies.
 pub(super) fn run(arguments: &Arguments, plan: &Plan, printer: &mut Printer) -> Result {
     let target = target(arguments);
     let header = match arguments.header {
@@ -58,7 +58,8 @@ pub(super) fn run(arguments: &Arguments, plan: &Plan, printer: &mut Printer) -> 
         return Ok(Exit::Done);
     }
     let findings = tc::verify(&configuration, &target)?;
-    // Before namespaces are made: from here on a signal ends the measurement, which takes them away.
+    // Before namespaces are created: from here on a signal ends the measurement, which removes
+    // them.
     let stop = Stop::on_signals()?;
     let measured = measure(plan, arguments.each, &stop, printer);
     if let Some(signal) = stop.signal() {
@@ -66,7 +67,7 @@ pub(super) fn run(arguments: &Arguments, plan: &Plan, printer: &mut Printer) -> 
     }
     let measured = match measured {
         Ok(measured) => measured,
-        // What a kernel lacks keeps nobody from reading back.
+        // A feature that the kernel lacks does not prevent reading back.
         Err(error) => {
             printer.talk(&format!("sizes are not measured: {error}"));
             Vec::new()
@@ -78,7 +79,7 @@ pub(super) fn run(arguments: &Arguments, plan: &Plan, printer: &mut Printer) -> 
     Ok(if holds { Exit::Done } else { Exit::No })
 }
 
-/// Rates of packets of every size worth testing.
+/// Rates of packets of every informative size.
 fn measure(
     plan: &Plan,
     each: Duration,

@@ -1,4 +1,4 @@
-//! From the policy to what is worked out for the kernel.
+//! From the policy to the kernel's configuration.
 
 use lastmile_kernel::{Configuration, Direction, Expected, Request, Step, nearest};
 use lastmile_linklayer::stab::Device;
@@ -24,7 +24,7 @@ impl Plan {
         &self.policy.warnings
     }
 
-    /// The set-up, on a device that sees `header` in front of each packet.
+    /// The configuration on a device with `header` in front of each IP packet.
     pub(super) fn configuration(&self, header: Device) -> Configuration {
         let Policy { name, about, line, rate, up, down, ack, largest, .. } = &self.policy;
         let (up, mut left_out) = nearest(up, &line.up_layer);
@@ -51,20 +51,23 @@ impl Plan {
     }
 }
 
-/// What becomes of a policy that takes all of the line: nothing is slower than the modem, whose queue keeps what came in a burst.
+/// A remark on a policy at the full rate of the line: bursts then queue in the modem, because it is
+/// not faster.
 fn burst(policy: &Policy) -> String {
     let bytes = BURST_PACKETS * policy.line.up_layer.on_wire(policy.largest).as_u64();
     let ms = bytes * 8000 / policy.rate.as_bps().max(1);
     format!(
-        "one packet at a time at the line's very rate: HTB sends up to {bytes} bytes at once, and while the line is full {ms} ms of \
+        "one packet at a time at the rate of the line: HTB sends up to {bytes} bytes at once, \
+         and while the line is full {ms} ms of \
          waiting stay in the modem for good; `place = \"middlebox\"` and `share = \"97 %\"` in [scheduler] drain them"
     )
 }
 
-/// Bursts of classes hold so many of the largest packets at least.
+/// The fewest of the largest packets in the burst of a class.
 const BURST_PACKETS: u64 = 3;
 
-/// The set-up for programs: commands and their input, with `$DEV`, `$IFB` and `$TABLE` for the names of devices and of the table of nft.
+/// The configuration for programs: commands and their input, with `$DEV`, `$IFB` and `$TABLE` as
+/// placeholders for devices and the table of nft.
 pub(super) fn json(configuration: &Configuration) -> Value {
     json!({
         "name": configuration.name,

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// A line so slow that nobody who is late by a tenth of a second changes an order: a cell takes 13 ms of it, 1500 bytes 424 ms.
+/// A line so slow that a lateness of a tenth of a second changes no order: a cell takes 13 ms, 1500
+/// bytes 424 ms.
 const SLOW_LINE: &str = r#"
 duration = "20 s"
 
@@ -15,8 +16,8 @@ rate = "32 kbit/s"
 queue = { kind = "priority", classes = [{ match = { at_most = "200 B" } }, {}] }
 "#;
 
-/// Pairs of a 1500-byte packet and a 60-byte one behind it, through the line with `interleave`; tells of each pair after what time they
-/// came, and what the line says in the end.
+/// Sends pairs of a 1500-byte packet and a following 60-byte one through the line with
+/// `interleave`. Returns the arrival times of each pair, and the final output of the line.
 fn pairs_through(scratch: &Scratch, interleave: &str) -> (Vec<Pair>, Value) {
     let named = |role: &str| {
         let case = interleave.replace(' ', "");
@@ -37,7 +38,7 @@ fn pairs_through(scratch: &Scratch, interleave: &str) -> (Vec<Pair>, Value) {
     for _ in 0..PAIRS {
         let began = Instant::now();
         sender.send(&[0; 1500 - 28]).unwrap();
-        // Part of it is on its way by now, and most of it is not.
+        // A part of it has been transmitted, most of it has not.
         std::thread::sleep(Duration::from_millis(150));
         sender.send(&[0; 60 - 28]).unwrap();
         let mut pair = Pair { large: Duration::ZERO, small: Duration::ZERO };
@@ -54,17 +55,19 @@ fn pairs_through(scratch: &Scratch, interleave: &str) -> (Vec<Pair>, Value) {
 
 const PAIRS: usize = 6;
 
-/// After what time the packets of a pair had come, from the sending of the large one.
+/// The arrival times of a pair's packets, from the sending of the large one.
 #[derive(Debug)]
 struct Pair {
     large: Duration,
     small: Duration,
 }
 
-/// 1500 bytes and 10 around them are 32 cells, 60 bytes two. In fragments of 160 bytes and 2 of PPP in each first, with 4 of number, 2 of PPP
-/// and 8 of AAL5 around each: nine of 174 bytes in four cells and one of 76 in two, and 76 bytes in two for the small one.
+/// 1500 bytes and 10 of overhead are 32 cells, 60 bytes two. In fragments of 160 bytes, of which
+/// each packet's first has 2 of PPP, with 4 of sequence number, 2 of PPP and 8 of AAL5 around each:
+/// nine of 174 bytes in four cells and one of 76 in two, and 76 bytes in two for the small packet.
 ///
-/// No packet comes before its cells have been sent, and before those that went in between: lateness only adds to that.
+/// No packet arrives before its own cells and those sent in between; lateness only adds to that
+/// time.
 #[test]
 #[ignore = "needs root: real packets"]
 fn a_small_packet_goes_between_the_pieces_of_a_large_one() {
@@ -89,7 +92,7 @@ fn a_small_packet_goes_between_the_pieces_of_a_large_one() {
             } else {
                 assert_eq!(small_first, PAIRS, "{interleave}: {pairs:?}");
                 assert!(pairs.iter().all(|pair| pair.large >= CELL * (large + small)), "{interleave}: {pairs:?}");
-                // It waits for a cell, or a fragment of four; the large one had 20 cells to go.
+                // It waits for a cell, or a fragment of four; the large one had 20 cells left.
                 let least = pairs.iter().map(|pair| pair.small).min().unwrap();
                 assert!(least < CELL * large * 3 / 4, "{interleave}: {pairs:?}");
             }

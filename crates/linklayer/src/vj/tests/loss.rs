@@ -1,4 +1,4 @@
-//! What a loss does, and what mends it.
+//! Effects of a loss, and recovery from it.
 
 use super::*;
 
@@ -19,7 +19,8 @@ fn data_behind_a_lost_segment_fails_its_checksum_until_the_retransmission() {
         assert_eq!(taken_by_tcp(&header, &frame), number < 3, "segment {number}");
         assert_eq!(header == packet.header(), number < 3, "segment {number}");
     }
-    // No ACK came for the fourth: the sender times out and goes back, which no difference can tell.
+    // The fourth packet is not acknowledged: the sender times out and returns to a lower sequence
+    // number, which has no encoding.
     let again = Packet { id: packet.id + 1, ..sent[3].clone() };
     let frame = send(&mut compressor, &again);
     assert!(frame.is(FrameKind::UncompressedTcp));
@@ -32,7 +33,8 @@ fn data_behind_a_lost_segment_fails_its_checksum_until_the_retransmission() {
     assert!(taken_by_tcp(&header, &frame));
 }
 
-/// A lost ACK silences all behind it; the sender's timeout brings a duplicate ACK, which goes uncompressed.
+/// A lost ACK invalidates all ACKs after it. The sender's timeout causes a duplicate ACK, which is
+/// sent uncompressed.
 #[test]
 fn acks_behind_a_lost_ack_fail_until_a_duplicate_comes_uncompressed() {
     let mut ack = Packet::ack(5000);
@@ -61,25 +63,27 @@ fn after_a_line_error_frames_are_tossed_until_one_names_its_connection() {
     let (one, two) = (Packet::ack(5000), Packet::ack(5001));
     let (mut compressor, mut decompressor) = ends_after(&one);
     receive(&mut decompressor, &send(&mut compressor, &two)).unwrap();
-    // Of connection one, and lost with a bad FCS: the next are of one as well, and say so by saying nothing.
+    // The lost packet is of connection one and has a bad FCS. The next packets are of connection
+    // one too and omit the number.
     let lost = one.next_ack(100);
     send(&mut compressor, &lost);
     decompressor.line_error();
     let behind = lost.next_ack(100);
     let frame = send(&mut compressor, &behind);
     assert_eq!(receive(&mut decompressor, &frame), Err(Toss::AfterError));
-    // Connection two is named, so it goes on unharmed.
+    // A packet that names connection two is accepted.
     let unharmed = two.next_ack(100);
     let frame = send(&mut compressor, &unharmed);
     assert_eq!(receive(&mut decompressor, &frame), Ok(unharmed.header()));
-    // Named again, connection one is no longer tossed, but still wrong: its checksum tells.
+    // A packet that names connection one is accepted by the decompressor, but its header is wrong:
+    // the checksum fails.
     let named = behind.next_ack(100);
     let frame = send(&mut compressor, &named);
     let header = receive(&mut decompressor, &frame).unwrap();
     assert!(!taken_by_tcp(&header, &frame));
 }
 
-/// ACK number and window that move by opposite amounts leave the checksum as it was.
+/// ACK number and window that change by opposite amounts leave the checksum unchanged.
 #[test]
 fn a_lost_ack_that_closed_the_window_by_as_much_as_it_acknowledged_goes_unseen() {
     let first = Packet::ack(5000);
@@ -97,7 +101,7 @@ fn a_lost_ack_that_closed_the_window_by_as_much_as_it_acknowledged_goes_unseen()
 
 #[test]
 fn the_ip_id_lags_behind_by_what_was_lost() {
-    // Nothing but the IP ID changes with data right after an ACK, so its loss harms nothing else.
+    // Only the IP ID changes with data right after an ACK, so its loss affects nothing else.
     let ack = Packet::ack(5000);
     let (mut compressor, mut decompressor) = ends_after(&ack);
     let lost = Packet { data: 1, ..ack.next() };

@@ -1,13 +1,13 @@
-//! Any traffic, any bytes.
+//! Properties for arbitrary traffic and arbitrary bytes.
 
 use super::*;
 
-/// What a host does next on one of its connections.
+/// A host's next action on one of its connections.
 #[derive(Clone, Debug)]
 enum Step {
     Ack(u32),
     Data(usize),
-    /// Data and ACK in step: an echo.
+    /// Data and ACK grow together: an echo.
     Echo,
     Repeat,
     GoBack(u32),
@@ -71,7 +71,7 @@ fn apply(packet: &mut Packet, step: Step) {
         Step::IpOptions(options) => packet.ip_options = options,
     }
     packet.id = id;
-    // Mostly open connections: otherwise hardly anything would be compressed.
+    // Most packets belong to open connections, because no others are compressed.
     if packet.flags & ACK == 0 {
         packet.flags |= ACK;
         packet.flags &= !(SYN | FIN | RST);
@@ -79,7 +79,7 @@ fn apply(packet: &mut Packet, step: Step) {
 }
 
 proptest! {
-    /// More connections than slots, so that slots change hands.
+    /// More connections than slots, so that slots are reassigned.
     #[test]
     fn without_loss_every_header_comes_out_bit_for_bit(
         steps in prop::collection::vec((0..6_usize, step()), 1..200), slots in 1..6_u16, omit: bool,
@@ -98,7 +98,8 @@ proptest! {
 
     #[test]
     fn any_bytes_are_compressed_or_left_alone(
-        first in prop::collection::vec(any::<u8>(), 0..150), flips in prop::collection::vec((0..150_usize, any::<u8>()), 0..6),
+        first in prop::collection::vec(any::<u8>(), 0..150),
+            flips in prop::collection::vec((0..150_usize, any::<u8>()), 0..6),
     ) {
         let mut compressor = Compressor::new(1).expect("one");
         let mut bytes = first;
@@ -111,9 +112,10 @@ proptest! {
         }
     }
 
-    /// What comes out is always two whole headers with lengths that agree.
+    /// A restored frame is always two whole headers with consistent lengths.
     #[test]
-    fn any_frame_is_restored_or_tossed(frames in prop::collection::vec((any::<bool>(), prop::collection::vec(any::<u8>(), 0..40), any::<u16>()), 1..50)) {
+    fn any_frame_is_restored_or_tossed(frames in prop::collection::vec((any::<bool>(),
+        prop::collection::vec(any::<u8>(), 0..40), any::<u16>()), 1..50)) {
         let (_, mut decompressor) = ends_after(&Packet::data(5000, 100));
         for (error, frame, length) in frames {
             if error {
@@ -123,23 +125,27 @@ proptest! {
                 prop_assert_eq!(restored.header.len(), 40);
                 let total = u16::from_be_bytes([restored.header[2], restored.header[3]]);
                 prop_assert_eq!(usize::from(total), 40 + usize::from(length) - restored.consumed);
-                prop_assert_eq!(ip_checksum(&restored.header[..20]), u16::from_be_bytes([restored.header[10], restored.header[11]]));
+                prop_assert_eq!(ip_checksum(&restored.header[..20]),
+                    u16::from_be_bytes([restored.header[10], restored.header[11]]));
             }
             let _ = decompressor.uncompressed(&frame);
         }
     }
 }
 
-/// Two connections that only go forward, their windows fixed, in steps too small to add up to 65 535.
+/// Two connections whose numbers only grow, with fixed windows, in steps whose sum stays below
+/// 65 535.
 fn forward() -> impl Strategy<Value = Vec<(bool, bool, u32, usize, u8)>> {
     prop::collection::vec((any::<bool>(), prop::bool::weighted(0.2), 0..300_u32, 0..300_usize, any::<u8>()), 1..60)
 }
 
 proptest! {
-    // A checksum of 16 bits lets one wrong header in 65 535 pass: fixed seeds, so that the test stays as it was once seen.
+    // A 16-bit checksum accepts one wrong header in 65 535: the seeds are fixed so that the test is
+    // repeatable.
     #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(1144), cases: 2_000, ..ProptestConfig::default() })]
 
-    /// Lost silently, or with a line error: what TCP takes is what was sent, but for the IP ID.
+    /// After silent losses and after line errors TCP accepts only the packets that were sent,
+    /// except for the IP ID.
     #[test]
     fn with_loss_tcp_takes_only_what_was_sent(steps in forward(), told: bool) {
         let mut packets = [5000, 5001].map(Packet::ack);
@@ -168,7 +174,7 @@ proptest! {
                 Err(toss) => prop_assert!(told && toss == Toss::AfterError),
             }
         }
-        // However bad it was, a repeated packet of each connection mends it.
+        // After any losses a retransmitted packet of each connection restores it.
         for packet in &packets {
             let again = packet.next();
             send(&mut compressor, &again);

@@ -1,4 +1,5 @@
-//! Live runs beside one another and beside the simulation: medians, their spread, and how far the two lie apart.
+//! Live runs compared with each other and with the simulation: medians, their spread, and the
+//! deviation.
 
 use serde::Serialize;
 
@@ -9,51 +10,51 @@ use crate::{Run, table};
 
 /// Every measure that has a value in each live run.
 #[derive(Clone, Debug, Serialize)]
-pub struct Beside {
+pub struct LiveComparison {
     /// Name of the scenario.
     pub scenario: String,
-    /// Live runs.
+    /// Number of live runs.
     pub runs: usize,
-    /// A row a measure, phase by phase.
+    /// One row per measure, phase by phase.
     pub rows: Vec<Row>,
 }
 
 /// One measure.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// Which part of the run.
+    /// The phase.
     pub phase: String,
-    /// What it is measured of: a flow, a ping or a link.
+    /// The flow, ping or link.
     pub of: String,
-    /// What is measured.
+    /// The measured quantity.
     pub measure: Measure,
-    /// In the simulation.
+    /// The simulated value.
     pub simulated: Option<f64>,
-    /// Of the live runs.
+    /// The median of the live runs.
     pub median: f64,
-    /// The least of the live runs.
+    /// The minimum of the live runs.
     pub least: f64,
-    /// The most of the live runs.
+    /// The maximum of the live runs.
     pub most: f64,
-    /// How far the median is from the simulated value, as a share of that.
+    /// Relative deviation of the median from the simulated value.
     pub deviation: Option<f64>,
 }
 
-/// What is measured; the name tells the unit.
+/// A measured quantity; its name includes the unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
-    /// Payload delivered by a flow for each second of the phase.
+    /// Goodput of a flow in the phase.
     GoodputBps,
-    /// Segments that a flow sent again in the phase.
+    /// Segments that a flow retransmitted in the phase.
     Retransmissions,
-    /// Round-trip time of a ping: the median.
+    /// Median round-trip time of a ping.
     RttP50S,
-    /// The 99th percentile of it.
+    /// The 99th percentile of a ping's round-trip time.
     RttP99S,
-    /// Mean time in the queue of a link.
+    /// Mean queueing delay of a link.
     QueueDelayMeanS,
-    /// Share of the phase that the wire was busy.
+    /// Share of the phase during which the wire was busy.
     Utilisation,
 }
 
@@ -69,8 +70,8 @@ impl Measure {
         }
     }
 
-    /// In the unit of the table.
-    fn told(self, value: f64) -> String {
+    /// The value in the unit of the table.
+    fn text(self, value: f64) -> String {
         match self {
             Self::GoodputBps => format!("{:.1}", value / 1e3),
             Self::RttP50S | Self::RttP99S | Self::QueueDelayMeanS => format!("{:.1}", value * 1e3),
@@ -94,9 +95,10 @@ impl Measure {
     }
 }
 
-impl Beside {
-    /// The live runs among `runs`, beside the first simulated one if there is any. `None` where nothing can be compared: no live run, one
-    /// alone, or several that were given different things, of which a median means nothing.
+impl LiveComparison {
+    /// The live runs among `runs`, compared with the first simulated one if there is any. `None` if
+    /// no comparison is possible: no live run, a single one without simulation, or several with
+    /// different inputs, whose median has no meaning.
     #[must_use]
     pub fn new(runs: &[Run]) -> Option<Self> {
         let of = |clock: Clock| runs.iter().map(|run| &run.summary).filter(move |summary| summary.clock == clock);
@@ -134,7 +136,7 @@ impl Beside {
         Some(Self { scenario: first.scenario.clone(), runs: live.len(), rows })
     }
 
-    /// For a terminal of `width` columns: a table a phase.
+    /// The tables for a terminal of `width` columns, one per phase.
     #[must_use]
     pub fn table(&self, width: u16) -> String {
         self.tables().iter().fold(String::new(), |mut text, table| {
@@ -143,7 +145,7 @@ impl Beside {
         })
     }
 
-    /// A table a phase, which its title names.
+    /// One table per phase, named in its title.
     pub(crate) fn tables(&self) -> Vec<Table> {
         let simulated = self.rows.iter().any(|row| row.simulated.is_some());
         let live = if self.runs > 1 { format!("live, median\nof {}", self.runs) } else { "live".to_owned() };
@@ -156,12 +158,12 @@ impl Beside {
         ];
         let mut tables: Vec<Table> = Vec::new();
         for row in &self.rows {
-            let told = |value: f64| row.measure.told(value);
+            let text = |value: f64| row.measure.text(value);
             let cells = [
-                or_dash(row.simulated, told),
-                told(row.median),
-                told(row.least),
-                told(row.most),
+                or_dash(row.simulated, text),
+                text(row.median),
+                text(row.least),
+                text(row.most),
                 or_dash(row.deviation, |share| format!("{:+.1} %", share * 100.0)),
             ];
             if tables.last().is_none_or(|table| table.title != row.phase) {
@@ -181,7 +183,7 @@ impl Beside {
     }
 }
 
-/// Everything that is compared of a phase: flows, pings, and the line in both directions.
+/// Everything that is compared in a phase: flows, pings, and the line in both directions.
 fn measures(phase: &Phase) -> Vec<(String, Measure)> {
     let each = |name: &String, measures: &[Measure]| -> Vec<(String, Measure)> {
         measures.iter().map(|measure| (name.clone(), *measure)).collect()
@@ -193,7 +195,7 @@ fn measures(phase: &Phase) -> Vec<(String, Measure)> {
     flows.chain(probes).chain(links).collect()
 }
 
-/// The middle of `sorted`, which is not empty; of two middles their mean.
+/// The median of `sorted`, which is not empty.
 fn median(sorted: &[f64]) -> f64 {
     let (half, odd) = (sorted.len() / 2, sorted.len() % 2 == 1);
     if odd { sorted[half] } else { f64::midpoint(sorted[half - 1], sorted[half]) }
@@ -217,7 +219,7 @@ mod tests {
     }
 
     fn rows(runs: &[Run]) -> Vec<Row> {
-        Beside::new(runs).unwrap().rows
+        LiveComparison::new(runs).unwrap().rows
     }
 
     #[test]
@@ -226,7 +228,7 @@ mod tests {
         assert!((median(&[1.0, 2.0, 4.0, 9.0]) - 3.0).abs() < 1e-12);
     }
 
-    /// 440 against 400 kbit/s is 10 % more; what one of the live runs did not measure is left out.
+    /// 440 against 400 kbit/s is 10 % more. A measure that one of the live runs lacks is omitted.
     #[test]
     fn live_runs_have_median_least_and_most_and_their_deviation_from_the_simulation() {
         let runs = [
@@ -241,15 +243,15 @@ mod tests {
         let Row { median, least, most, deviation, .. } = rows[0];
         assert_eq!((median, least, most), (4.4e5, 4.2e5, 4.7e5));
         assert!((deviation.unwrap() - 0.1).abs() < 1e-12);
-        let text = Beside::new(&runs).unwrap().table(80);
+        let text = LiveComparison::new(&runs).unwrap().table(80);
         assert!(text.starts_with("during upload\n") && text.contains("+10.0 %"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 
     #[test]
     fn one_run_alone_is_compared_with_nothing() {
-        assert!(Beside::new(&[run(Clock::Monotonic, 1.0, None)]).is_none());
-        assert!(Beside::new(&[run(Clock::Simulated, 1.0, None), run(Clock::Simulated, 2.0, None)]).is_none());
+        assert!(LiveComparison::new(&[run(Clock::Monotonic, 1.0, None)]).is_none());
+        assert!(LiveComparison::new(&[run(Clock::Simulated, 1.0, None), run(Clock::Simulated, 2.0, None)]).is_none());
         assert_eq!(rows(&[run(Clock::Monotonic, 1.0, None), run(Clock::Monotonic, 3.0, None)])[0].simulated, None);
     }
 
@@ -257,6 +259,6 @@ mod tests {
     fn live_runs_of_different_remedies_have_no_median() {
         let mut other = run(Clock::Monotonic, 3.0, None);
         other.summary.inputs.set = vec!["access.policy=cake".into()];
-        assert!(Beside::new(&[run(Clock::Monotonic, 1.0, None), other]).is_none());
+        assert!(LiveComparison::new(&[run(Clock::Monotonic, 1.0, None), other]).is_none());
     }
 }

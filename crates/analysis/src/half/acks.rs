@@ -1,0 +1,189 @@
+//! The ACKs of the other side: acknowledged data, SACK, round trips, evidence of losses, and the
+//! receiver's window.
+
+use lastmile_packet::{Meta, SackBlock, SeqNumber, TcpFlags};
+use lastmile_units::Instant;
+
+use super::Half;
+use super::cause::DUP_THRESH;
+use super::state::Phase;
+use crate::sent::Segment;
+use crate::turnaround::Feedback;
+
+impl Half {
+    /// Processes the acknowledgement in a `packet` of the other side.
+    pub(crate) fn on_ack(&mut self, now: Instant, packet: &Meta) {
+        if packet.flags.contains(TcpFlags::SYN) {
+            self.asked = Some(now);
+        }
+        if packet.flags.contains(TcpFlags::RST) || !packet.flags.contains(TcpFlags::ACK) {
+            return;
+        }
+        let is_bare = packet.payload_len() == 0 && !packet.flags.intersects(TcpFlags::SYN.with(TcpFlags::FIN));
+        if is_bare {
+            self.out.acks.pure += 1;
+        }
+        // Data that the capture misses are inferred from their ACKs.
+        let base = *self.stream.base.get_or_insert(packet.ack);
+        if packet.options().timestamps().is_none()
+            && let Some(known) = self.known(&Feedback::new(now, packet), true)
+        {
+            self.sender.account.passed(known);
+        }
+        let ack = self.offset(base, self.stream.una, packet.ack);
+        self.account(now, None);
+        let fresh_sack = self.on_sack(now, base, ack, packet);
+        if ack > self.stream.una {
+            self.advance(now, ack, packet, is_bare);
+        } else if ack == self.stream.una && self.stream.next > self.stream.una && is_bare {
+            let same_window = self.window.raw == Some(packet.window);
+            if fresh_sack || same_window {
+                self.recovery.dup_acks = self.recovery.dup_acks.saturating_add(1);
+                self.out.acks.duplicate += 1;
+            }
+        }
+        if ack >= self.stream.una {
+            self.on_window(now, packet);
+        }
+        self.times.last_ack = Some(now);
+        self.weigh(now);
+        self.limit = Some(self.limit_now());
+    }
+
+    /// Checks for sufficient evidence of a loss: RFC 6675, section 4 (IsLost), and RFC 5681,
+    /// section 3.2.
+    fn weigh(&mut self, now: Instant) {
+        let mss = self.size.mss().cast_signed();
+        let much = self.sack.ranges.len() >= DUP_THRESH as usize || self.sack.ranges.bytes() > 2 * mss;
+        if self.stream.next == self.stream.una
+            || !(self.recovery.dup_acks >= DUP_THRESH || (self.sack.ranges.len() > 0 && much))
+        {
+            self.recovery.evidence = None;
+        } else {
+            self.recovery.evidence.get_or_insert(now);
+        }
+    }
+
+    fn advance(&mut self, now: Instant, ack: i64, packet: &Meta, is_bare: bool) {
+        if self.out.initial_window.is_none() && self.stream.origin == 1 && ack > 1 {
+            self.out.initial_window =
+                Some((self.stream.next.max(ack).min(self.stream.fin.unwrap_or(i64::MAX)) - 1).max(0).unsigned_abs());
+        }
+        let (mut newest, mut clean) = (None, true);
+        let (recent, place) = (&mut self.recent.packets, &mut self.recent.count);
+        self.sent.acknowledge(ack, |segment| {
+            clean &= segment.sends == 1 && segment.sacked.is_none();
+            recent[*place % 8] = (segment.start, segment.ip_id);
+            *place += 1;
+            newest = Some(segment);
+        });
+        if let Some(newest) = newest {
+            self.measure(now, &newest, clean, packet, is_bare);
+        }
+        self.settle_doubt(now, ack, packet);
+        if ack > self.stream.next {
+            self.out.volume.bytes_unseen += (ack - self.stream.next).unsigned_abs();
+            self.stream.next = ack;
+        }
+        if let Some(waiting) = self.times.waiting {
+            self.out.events.longest_stall = self.out.events.longest_stall.max(now.since(waiting));
+        }
+        self.stream.una = ack;
+        self.sack.ranges.forget_below(ack);
+        (self.recovery.dup_acks, self.recovery.in_a_row, self.times.advanced) = (0, 0, Some(now));
+        self.recovery.evidence = None;
+        self.times.waiting = (self.stream.next > self.stream.una).then_some(now);
+        if self.recovery.phase != Phase::Open && self.stream.una >= self.recovery.until {
+            self.recovery.phase = Phase::Open;
+        }
+    }
+
+    /// Measures the round trip of the newest acknowledged segment, and the distance from the
+    /// preceding ACK.
+    fn measure(&mut self, now: Instant, newest: &Segment, clean: bool, packet: &Meta, is_bare: bool) {
+        let echo = packet.options().timestamps().map(|(_, echo)| echo);
+        if clean {
+            self.rtt.sample(now.since(newest.first));
+        } else if newest.sends > 1 && newest.sacked.is_none() && echo.is_some() && echo == newest.timestamp {
+            self.rtt.sample(now.since(newest.last));
+        }
+        if !(clean && is_bare) {
+            self.spaced = None;
+            return;
+        }
+        if let Some((ack_before, data_before)) = self.spaced {
+            let (acks, data) = (now.since(ack_before), newest.first.since(data_before));
+            self.out.acks.spaced += 1;
+            self.out.acks.compressed += u64::from(acks.as_ps() < data.as_ps() / 2);
+        }
+        self.spaced = Some((now, newest.first));
+    }
+
+    /// Decides whether the repair was needed. RFC 3522: an echo from before the retransmission
+    /// shows that it was not. Without timestamps an answer sooner than any round trip does.
+    fn settle_doubt(&mut self, now: Instant, ack: i64, packet: &Meta) {
+        let Some(doubt) = self.recovery.doubt.take_if(|doubt| ack > doubt.start) else { return };
+        let early = match (packet.options().timestamps(), doubt.timestamp) {
+            (Some((_, echo)), Some(own)) if echo != own => echo.wrapping_sub(own).cast_signed() < 0,
+            _ => self.rtt.least().is_some_and(|least| now.since(doubt.at) < least / 2),
+        };
+        if early {
+            self.out.repeats.spurious += 1;
+            self.out.repeats.spurious_timeouts += u64::from(doubt.timeout);
+        }
+    }
+
+    /// Processes SACK blocks (RFC 2018) and reports of duplicates (RFC 2883, section 4). True if
+    /// anything is new.
+    fn on_sack(&mut self, now: Instant, base: SeqNumber, ack: i64, packet: &Meta) -> bool {
+        let options = packet.options();
+        if options.sack_count() == 0 {
+            return false;
+        }
+        let range = |half: &Self, block: SackBlock| {
+            (half.offset(base, half.stream.una, block.left), half.offset(base, half.stream.una, block.right))
+        };
+        let blocks: Vec<(i64, i64)> = options.sack_blocks().map(|block| range(self, block)).collect();
+        let mut fresh = false;
+        for (number, &(left, right)) in blocks.iter().enumerate() {
+            let within = blocks.get(1).is_some_and(|other| other.0 <= left && right <= other.1);
+            if number == 0 && left < right && (right <= ack || within) {
+                let repeats = &mut self.out.repeats;
+                // A reported duplicate without a retransmission is the network's.
+                repeats.spurious += u64::from(repeats.spurious < repeats.packets());
+                continue;
+            }
+            if left >= right || left < ack || right > self.stream.next || right <= self.stream.una {
+                continue;
+            }
+            (self.sack.used, self.sack.allowed) = (true, true);
+            if self.sack.ranges.add(left, right) {
+                fresh = true;
+                for segment in self.sent.cut(left, right) {
+                    segment.sacked.get_or_insert(now);
+                }
+            }
+        }
+        fresh
+    }
+
+    fn on_window(&mut self, now: Instant, packet: &Meta) {
+        self.window.raw = Some(packet.window);
+        let shift = if packet.flags.contains(TcpFlags::SYN) { Some(0) } else { self.window.shift };
+        self.window.bytes = shift.map(|shift| i64::from(packet.window) << shift.min(14));
+        if let Some(window) = self.window.bytes {
+            self.out.window.max = Some(self.out.window.max.unwrap_or(0).max(window.unsigned_abs()));
+        }
+        match (packet.window, self.window.closed_since) {
+            (0, None) => {
+                self.window.closed_since = Some(now);
+                self.out.window.closings += 1;
+            }
+            (1.., Some(since)) => {
+                self.window.closed_since = None;
+                self.out.window.closed += now.since(since);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The sender's limits over time, and the results of a direction.
+
+use lastmile_units::{Duration, Instant};
+
+use super::Half;
+use super::state::Phase;
+use crate::limit::{Limit, Shares};
+use crate::outcome::{Direction, RoundTrips};
+use crate::sender::Basis;
+use crate::vantage::Vantage;
+
+/// The number of round trips that is assumed to include one without delayed ACK.
+const FEW: u64 = 8;
+/// The unit of timestamps in current systems.
+const TIMESTAMP_UNIT: Duration = Duration::from_ms(1);
+
+impl Half {
+    /// Charges the time since the last event.
+    pub(super) fn account(&mut self, now: Instant, instead: Option<Limit>) {
+        if let (Some(last), Some(limit)) = (self.times.last_event, instead.or(self.limit)) {
+            self.out.limits.shares.add(limit, now.since(last));
+        }
+        self.times.last_event = Some(now);
+    }
+
+    pub(super) fn limit_now(&self) -> Limit {
+        let mss = self.size.mss();
+        let flight = self.stream.next - self.stream.una;
+        if self.stream.una < self.stream.origin {
+            Limit::Handshake
+        } else if flight == 0 {
+            if self.window.closed_since.is_some() { Limit::ReceiveWindow } else { Limit::Application }
+        } else if self.recovery.phase != Phase::Open {
+            Limit::Recovery
+        } else if self.window.bytes.is_some_and(|window| flight + mss.cast_signed() > window) {
+            Limit::ReceiveWindow
+        } else if !self.last_is_full {
+            // A segment below the full size: the application had no more data.
+            Limit::Application
+        } else {
+            Limit::CongestionWindow
+        }
+    }
+
+    /// The fastest round trip from the capture to this half's receiver, whose own half is `other`.
+    pub(crate) fn to_receiver(&self, other: &Self) -> Option<Duration> {
+        // A SYN is answered immediately. A small number of segments may all have met a delayed ACK.
+        let is_sure = self.initial().is_some() || self.rtt.count() >= FEW;
+        let by_data = self.rtt.least();
+        // Echoes are too fast by up to the unit of timestamps.
+        let by_echo = other.sender.turnaround.least().map(|least| least + TIMESTAMP_UNIT);
+        if is_sure { by_data.or(by_echo) } else { by_data.into_iter().chain(by_echo).min() }
+    }
+
+    /// The sender's limits from the capture's vantage point, and their basis.
+    fn judge_limits(&mut self, vantage: Vantage) -> Option<Basis> {
+        let there = self.sender.account.finish(self.times.advanced, self.sender.turnaround.least());
+        let (shares, basis) = match (vantage, there) {
+            (Vantage::Sender, _) => (self.out.limits.shares, Basis::Packets),
+            (_, Some((shares, Basis::Timestamps))) => (shares, Basis::Timestamps),
+            (Vantage::Between | Vantage::Receiver, Some(there)) => there,
+            (Vantage::Between | Vantage::Receiver, None) => return None,
+            // A long path to the receiver, or a short round trip: the capture counts as next to the
+            // sender.
+            (Vantage::Unknown, _) if self.rtt.least() >= Some(TIMESTAMP_UNIT) || there.is_some() => {
+                (self.out.limits.shares, Basis::Packets)
+            }
+            (Vantage::Unknown, _) => return None,
+        };
+        self.out.limits.shares = shares;
+        Some(basis)
+    }
+
+    /// The results of a connection whose first packet was captured at `from`. `ways` are the
+    /// fastest round trips to the sender and to the receiver.
+    pub(crate) fn finish(mut self, from: Instant, ways: [Option<Duration>; 2]) -> Direction {
+        [self.out.position.to_sender, self.out.position.to_receiver] = ways;
+        self.out.position.vantage = Vantage::new(ways[0], ways[1]);
+        self.out.limits.basis = self.judge_limits(self.out.position.vantage);
+        if self.out.limits.basis.is_none() {
+            self.out.limits.shares = Shares::default();
+        }
+        let acknowledged = self.stream.una.min(self.stream.fin.unwrap_or(i64::MAX)) - self.stream.origin;
+        self.out.volume.bytes_acknowledged = acknowledged.max(0).unsigned_abs();
+        let end = self.times.advanced.or(self.times.last_sent).unwrap_or(from);
+        self.out.active = end.since(from);
+        let bytes =
+            if self.times.last_ack.is_some() { self.out.volume.bytes_acknowledged } else { self.out.volume.bytes_new };
+        let seconds = self.out.active.as_secs_f64();
+        #[expect(clippy::cast_precision_loss, reason = "statistics")]
+        let bits = bytes as f64 * 8.0;
+        self.out.goodput_bps = if seconds > 0.0 { bits / seconds } else { 0.0 };
+        self.out.delays.turnaround = self.sender.turnaround.fastest();
+        self.out.delays.round_trips = RoundTrips::of(&self.rtt);
+        self.out.delays.answers = RoundTrips::of(&self.sender.turnaround.prompt);
+        self.out
+    }
+}

@@ -1,0 +1,116 @@
+//! The parts of a direction's state.
+
+use lastmile_packet::SeqNumber;
+use lastmile_units::{Duration, Instant};
+
+use crate::ranges::Ranges;
+use crate::sender::AtSender;
+use crate::turnaround::Turnaround;
+
+/// The state of loss recovery.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Phase {
+    #[default]
+    Open,
+    Fast,
+    Loss,
+}
+
+/// The first packet of a repair, of which it is open whether it was needed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Doubt {
+    pub(super) start: i64,
+    pub(super) at: Instant,
+    pub(super) timestamp: Option<u32>,
+    pub(super) timeout: bool,
+}
+
+/// The sequence space of a direction, in offsets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Stream {
+    /// The sequence number at offset 0.
+    pub(super) base: Option<SeqNumber>,
+    /// Offset of the first byte of data: 1 after a SYN.
+    pub(super) origin: i64,
+    /// One past the highest offset sent.
+    pub(super) next: i64,
+    /// The highest offset acknowledged.
+    pub(super) una: i64,
+    /// Offset of the FIN.
+    pub(super) fin: Option<i64>,
+}
+
+/// The sender's response times, and its account of time by limit.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SenderSide {
+    pub(crate) turnaround: Turnaround,
+    pub(super) account: AtSender,
+    /// The sender's response time for the current packet, if it is the first echo of a timestamp.
+    pub(crate) answer: Option<Duration>,
+}
+
+/// The repair of losses.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Recovery {
+    pub(super) phase: Phase,
+    /// The phase of the last repair.
+    pub(super) last_phase: Phase,
+    /// The offset whose acknowledgement ends the repair.
+    pub(super) until: i64,
+    /// Number of the last repair, from 1 on.
+    pub(super) episode: u32,
+    pub(super) doubt: Option<Doubt>,
+    pub(super) dup_acks: u32,
+    /// Consecutive timeouts without an acknowledgement between them.
+    pub(super) in_a_row: u64,
+    /// Time of the first sufficient evidence of a loss.
+    pub(super) evidence: Option<Instant>,
+    /// True if the sender repaired a hole above the first in a fast recovery, which requires SACK.
+    pub(super) selective: bool,
+}
+
+/// Times of the last events.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Times {
+    /// The last new acknowledgement.
+    pub(super) advanced: Option<Instant>,
+    /// The start of the current wait for a new acknowledgement.
+    pub(super) waiting: Option<Instant>,
+    pub(super) last_ack: Option<Instant>,
+    pub(super) last_sent: Option<Instant>,
+    /// The last packet in either direction.
+    pub(super) last_event: Option<Instant>,
+}
+
+/// Selective acknowledgements.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sack {
+    /// Offsets reported above the cumulative acknowledgement.
+    pub(super) ranges: Ranges,
+    /// True if a SACK block was captured.
+    pub(super) used: bool,
+    /// True if SACK was negotiated, or used.
+    pub(crate) allowed: bool,
+}
+
+/// The receiver's window.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ReceiveWindow {
+    /// Its scale, from the handshake.
+    pub(crate) shift: Option<u8>,
+    /// Its value in the last header.
+    pub(super) raw: Option<u16>,
+    /// Its size, if the scale is known.
+    pub(super) bytes: Option<i64>,
+    /// The time since which it is closed.
+    pub(super) closed_since: Option<Instant>,
+}
+
+/// The packets acknowledged last.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Recent {
+    /// Offset and IP identification of each.
+    pub(super) packets: [(i64, u16); 8],
+    /// Number of packets ever stored.
+    pub(super) count: usize,
+}

@@ -1,0 +1,291 @@
+//! The parts of a row of `connections`: the results of one direction of a connection. Unknown values
+//! are `null`.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use lastmile_analysis::{Basis, Connection, Direction, Limit, RoundTrips, Vantage};
+use lastmile_packet::FlowAddresses;
+use lastmile_units::Duration;
+use serde::Serialize;
+
+/// Source and destination.
+#[derive(Serialize)]
+pub(super) struct Ends {
+    pub(super) from: String,
+    pub(super) to: String,
+    #[serde(skip)]
+    pub(super) from_ip: String,
+    #[serde(skip)]
+    pub(super) to_ip: String,
+}
+
+impl Ends {
+    pub(super) fn new(addresses: FlowAddresses) -> Self {
+        let (source, destination) = (addresses.ip.source(), addresses.ip.destination());
+        Self {
+            from: SocketAddr::new(source, addresses.source_port).to_string(),
+            to: SocketAddr::new(destination, addresses.destination_port).to_string(),
+            from_ip: source.to_string(),
+            to_ip: destination.to_string(),
+        }
+    }
+}
+
+/// The position of the capture.
+#[derive(Serialize)]
+pub(super) struct Position {
+    /// `sender`, `between`, `receiver`; `null` if unknown.
+    pub(super) vantage: Option<&'static str>,
+    pub(super) to_sender_s: Option<f64>,
+    pub(super) to_receiver_s: Option<f64>,
+}
+
+impl Position {
+    pub(super) fn new(direction: &Direction) -> Self {
+        let position = direction.position;
+        Self {
+            vantage: position.vantage.name(),
+            to_sender_s: seconds(position.to_sender),
+            to_receiver_s: seconds(position.to_receiver),
+        }
+    }
+}
+
+/// Begin and end of the connection.
+#[derive(Serialize)]
+pub(super) struct Life {
+    start_s: f64,
+    end_s: f64,
+    closed: bool,
+    reset: bool,
+    handshake_s: Option<f64>,
+}
+
+impl Life {
+    pub(super) fn new(connection: &Connection) -> Self {
+        Self {
+            start_s: connection.from.as_secs_f64(),
+            end_s: connection.to.as_secs_f64(),
+            closed: connection.closed,
+            reset: connection.reset,
+            handshake_s: seconds(connection.handshake.took),
+        }
+    }
+}
+
+/// Options of the handshake, and the DSCP.
+#[derive(Serialize)]
+pub(super) struct Options {
+    mss_bytes: Option<u16>,
+    window_scale: Option<u8>,
+    sack: Option<bool>,
+    timestamps: Option<bool>,
+    dscp: Option<u8>,
+}
+
+impl Options {
+    pub(super) fn new(connection: &Connection, up: bool, direction: &Direction) -> Self {
+        let handshake = connection.handshake;
+        // The options that the receiver of this direction offered.
+        let offered = if up { handshake.syn_ack } else { handshake.syn };
+        let both = handshake.syn.zip(handshake.syn_ack);
+        Self {
+            mss_bytes: offered.and_then(|(options, _)| options.mss),
+            window_scale: offered.and_then(|(options, _)| options.window_scale),
+            sack: both.map(|((syn, _), (answer, _))| syn.sack_permitted && answer.sack_permitted),
+            timestamps: both.map(|((_, syn), (_, answer))| syn && answer),
+            dscp: direction.dscp,
+        }
+    }
+}
+
+/// Packets, bytes and rates.
+#[derive(Serialize)]
+pub(super) struct Volume {
+    packets: u64,
+    data_packets: u64,
+    ip_bytes: u64,
+    pub(super) bytes_new: u64,
+    bytes_repeated: u64,
+    pub(super) bytes_acknowledged: u64,
+    bytes_unseen: u64,
+    active_s: f64,
+    pub(super) goodput_bps: f64,
+    largest_segment_bytes: u64,
+    initial_window_bytes: Option<u64>,
+    max_in_flight_bytes: u64,
+    max_window_bytes: Option<u64>,
+}
+
+impl Volume {
+    pub(super) fn new(direction: &Direction) -> Self {
+        let volume = direction.volume;
+        Self {
+            packets: volume.packets,
+            data_packets: volume.data_packets,
+            ip_bytes: volume.ip_bytes,
+            bytes_new: volume.bytes_new,
+            bytes_repeated: volume.bytes_repeated,
+            bytes_acknowledged: volume.bytes_acknowledged,
+            bytes_unseen: volume.bytes_unseen,
+            active_s: direction.active.as_secs_f64(),
+            goodput_bps: direction.goodput_bps,
+            largest_segment_bytes: direction.largest_segment,
+            initial_window_bytes: direction.initial_window,
+            max_in_flight_bytes: direction.max_in_flight,
+            max_window_bytes: direction.window.max,
+        }
+    }
+}
+
+/// Round trips from the capture to the receiver (`rtt`), to the sender (`turnaround`), and of the
+/// whole path (`round_trip`).
+#[derive(Serialize)]
+pub(super) struct Delays {
+    rtt_samples: u64,
+    rtt_min_s: Option<f64>,
+    pub(super) rtt_median_s: Option<f64>,
+    rtt_p95_s: Option<f64>,
+    pub(super) turnaround_s: Option<f64>,
+    turnaround_median_s: Option<f64>,
+    turnaround_p95_s: Option<f64>,
+    pub(super) round_trip_median_s: Option<f64>,
+    pub(super) round_trip_p95_s: Option<f64>,
+}
+
+impl Delays {
+    pub(super) fn new(direction: &Direction) -> Self {
+        let delays = direction.delays;
+        let (median, p95) = round_trip(direction);
+        Self {
+            rtt_samples: delays.round_trips.count,
+            rtt_min_s: seconds(delays.round_trips.least),
+            rtt_median_s: seconds(delays.round_trips.median),
+            rtt_p95_s: seconds(delays.round_trips.p95),
+            turnaround_s: seconds(delays.turnaround),
+            turnaround_median_s: seconds(delays.answers.median),
+            turnaround_p95_s: seconds(delays.answers.p95),
+            round_trip_median_s: seconds(median),
+            round_trip_p95_s: seconds(p95),
+        }
+    }
+}
+
+/// Retransmissions and their causes.
+#[derive(Serialize)]
+pub(super) struct Repeats {
+    pub(super) retransmissions: u64,
+    pub(super) timeouts: u64,
+    pub(super) fast_retransmits: u64,
+    in_recovery: u64,
+    after_timeout: u64,
+    tail_loss_probes: u64,
+    unexplained: u64,
+    timeout_share: Option<f64>,
+    pub(super) spurious: u64,
+    spurious_timeouts: u64,
+    timeouts_in_a_row: u64,
+    lost_before_capture: u64,
+    out_of_order: u64,
+    duplicated: u64,
+    probes: u64,
+}
+
+impl Repeats {
+    pub(super) fn new(direction: &Direction) -> Self {
+        let repeats = direction.repeats;
+        Self {
+            retransmissions: repeats.packets(),
+            timeouts: repeats.timeouts,
+            fast_retransmits: repeats.fast,
+            in_recovery: repeats.in_recovery,
+            after_timeout: repeats.after_timeout,
+            tail_loss_probes: repeats.tail_probes,
+            unexplained: repeats.unknown,
+            timeout_share: repeats.timeout_share(),
+            spurious: repeats.spurious,
+            spurious_timeouts: repeats.spurious_timeouts,
+            timeouts_in_a_row: repeats.most_in_a_row,
+            lost_before_capture: repeats.lost_before_capture,
+            out_of_order: repeats.out_of_order,
+            duplicated: repeats.duplicated,
+            probes: repeats.probes,
+        }
+    }
+}
+
+/// ACKs of the other side, its window, and pauses.
+#[derive(Serialize)]
+pub(super) struct Acks {
+    acks: u64,
+    duplicate_acks: u64,
+    segments_per_ack: Option<f64>,
+    compressed_acks_share: Option<f64>,
+    zero_windows: u64,
+    zero_window_s: f64,
+    pub(super) longest_stall_s: f64,
+    pauses: u64,
+}
+
+impl Acks {
+    pub(super) fn new(direction: &Direction) -> Self {
+        let (acks, window, events) = (direction.acks, direction.window, &direction.events);
+        Self {
+            acks: acks.pure,
+            duplicate_acks: acks.duplicate,
+            segments_per_ack: share(direction.volume.data_packets, acks.pure),
+            compressed_acks_share: share(acks.compressed, acks.spaced),
+            zero_windows: window.closings,
+            zero_window_s: window.closed.as_secs_f64(),
+            longest_stall_s: events.longest_stall.as_secs_f64(),
+            pauses: events.pauses_count,
+        }
+    }
+}
+
+/// The sender's limits.
+#[derive(Serialize)]
+pub(super) struct Limits {
+    /// The basis of `limited_by`: `packets`, `timestamps`, `round_trip`; `null` if the capture's
+    /// position does not allow a verdict.
+    limits_from: Option<&'static str>,
+    pub(super) limited_by: BTreeMap<&'static str, f64>,
+    /// The main limit, in words.
+    pub(super) limit: String,
+}
+
+impl Limits {
+    /// `round_trip_s` is the median of the whole path.
+    pub(super) fn new(direction: &Direction, round_trip_s: Option<f64>) -> Self {
+        let limits = direction.limits;
+        Self {
+            limits_from: limits.basis.map(Basis::name),
+            limited_by: Limit::ALL.map(|limit| (limit.name(), limits.shares.share(limit))).into(),
+            limit: super::tables::limit(direction, round_trip_s),
+        }
+    }
+}
+
+/// The whole round trip of a direction, median and 95th percentile. Away from the sender it has two
+/// parts: medians are added, and the 95th percentile of the larger part to the median of the other.
+fn round_trip(direction: &Direction) -> (Option<Duration>, Option<Duration>) {
+    let own = direction.delays.round_trips;
+    if !matches!(direction.position.vantage, Vantage::Between | Vantage::Receiver) {
+        return (own.median, own.p95);
+    }
+    let other = direction.delays.answers;
+    let medians = own.median.zip(other.median);
+    let larger = |a: RoundTrips, b: RoundTrips| if a.median >= b.median { (a, b) } else { (b, a) };
+    let (large, small) = larger(own, other);
+    (medians.map(|(own, other)| own + other), large.p95.zip(small.median).map(|(p95, median)| p95 + median))
+}
+
+fn seconds(span: Option<Duration>) -> Option<f64> {
+    span.map(Duration::as_secs_f64)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "statistics")]
+fn share(part: u64, all: u64) -> Option<f64> {
+    (all > 0).then(|| part as f64 / all as f64)
+}
