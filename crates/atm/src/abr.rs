@@ -6,7 +6,10 @@
 //! Differs: rates in RM cells are whole bit/s, not 9 bits of mantissa; MCR is at least 10 cells a second (TCR), so that no RM cell goes out of rate;
 //! what is turned round goes at once, beside the rate of the other direction.
 
+pub(crate) mod control;
 pub mod erica;
+pub(crate) mod rm;
+pub(crate) mod sender;
 pub mod source;
 
 use lastmile_units::{BitRate, Duration};

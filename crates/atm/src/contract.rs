@@ -4,8 +4,12 @@
 //! calls them CBR, VBR.1 to VBR.3, UBR.1, UBR.2, GFR.1 and GFR.2. Real-time and non-real-time VBR differ in what the network promises,
 //! not in conformance.
 
+pub mod policer;
+
 use lastmile_units::{BitRate, CellCount, Duration};
 use thiserror::Error;
+
+use crate::time::Spacing;
 
 /// A peak cell rate, for cells of both priorities together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,6 +29,16 @@ pub struct Sustainable {
     pub mbs: CellCount,
     /// Tolerance beside the burst tolerance that follows from MBS.
     pub cdvt: Duration,
+}
+
+impl Sustainable {
+    /// Burst tolerance, (MBS - 1) * (1/SCR - 1/PCR): how early cells may be so that MBS of them conform at the peak
+    /// rate (ITU-T I.371, section 5.4.2). Zero if the rate is that of the peak.
+    #[must_use]
+    pub fn burst_tolerance(&self, peak: BitRate) -> Spacing {
+        let each = Spacing::of_cell(self.rate).minus(Spacing::of_cell(peak));
+        each.times(self.mbs.as_u64().saturating_sub(1))
+    }
 }
 
 /// Which cells the sustainable rate of SBR counts, and what becomes of those above it.

@@ -18,8 +18,18 @@
 //! A switch knows no frames but by the cell that ends one: if that cell was lost before, the next frame counts as the rest of this one.
 //! Cost: a few comparisons a cell, or a run of cells.
 
+mod epd;
+mod ppd;
+mod spd;
+mod tail;
+
 use lastmile_units::CellCount;
 use thiserror::Error;
+
+use epd::{Epd, Sharing};
+use ppd::{Early, FrameRules};
+use spd::Spd;
+use tail::Limits;
 
 /// Which frames a queue drops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -180,27 +190,26 @@ pub enum DiscardError {
     },
 }
 
-/// More than any buffer has; so that sums of occupancies and runs fit.
+/// The largest buffer, in cells; sums of two occupancies fit into 32 bits.
 const MOST: u32 = 2_000_000_000;
 
-/// A discard and the sizes that it needs, in the form in which cells ask for it.
+/// The discard rules of a queue of known size.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    scheme: Compact,
-    drop_last: bool,
-    of_memory: bool,
-    queue_limit: u32,
-    memory_limit: u32,
-    low_limit: u32,
+    limits: Limits,
+    /// `None`: tail drop.
+    frames: Option<FrameRules>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Compact {
-    Tail,
-    Ppd,
-    Epd { threshold: u32 },
-    EpdPerVc { threshold: u32, vcs: Option<u32> },
-    Spd { threshold: u32, vc_threshold: u32, activation: u32 },
+/// Cells of one frame and one CLP that arrive in a row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arriving {
+    pub(crate) cells: u16,
+    /// The last of them ends the frame.
+    pub(crate) last: bool,
+    pub(crate) low_priority: bool,
+    /// How many of them wait at the same time, at most.
+    pub(crate) waiting: u16,
 }
 
 /// What a switch remembers of a VC at a queue: Receiving, Discarding and Dropping of Sun's listing.
@@ -212,14 +221,6 @@ pub struct FrameState {
     pub discarding: Option<CellDrop>,
     /// SPD may take a frame.
     pub armed: bool,
-}
-
-impl FrameState {
-    /// True where the next cell may ask how much of its VC waits: one that begins a frame, or of a VC of which SPD takes no frame until nothing of it waits.
-    #[inline]
-    pub(crate) const fn asks_whose(&self) -> bool {
-        !self.receiving || !self.armed
-    }
 }
 
 impl Default for FrameState {
@@ -264,152 +265,69 @@ impl Discard {
             }
             cells => Ok(cells as u32),
         };
-        let scheme = match self.scheme {
-            Scheme::Tail => Compact::Tail,
-            Scheme::Ppd => Compact::Ppd,
-            Scheme::Epd { threshold } => Compact::Epd { threshold: below("EPD threshold", threshold, measured)? },
+        let epd = |threshold| Ok(Epd { threshold: below("EPD threshold", threshold, measured)?, per_vc: None });
+        let early = match self.scheme {
+            Scheme::Tail | Scheme::Ppd => None,
+            Scheme::Epd { threshold } => Some(Early::Epd(epd(threshold)?)),
             Scheme::EpdPerVc { threshold, vcs } => {
                 if vcs == Some(0) {
                     return Err(DiscardError::NoThreshold { threshold: "number of VCs that share the EPD threshold" });
                 }
-                Compact::EpdPerVc { threshold: below("EPD threshold", threshold, measured)?, vcs }
+                Some(Early::Epd(Epd { per_vc: Some(Sharing { vcs }), ..epd(threshold)? }))
             }
-            Scheme::Spd { epd_threshold, vc_threshold, activation } => Compact::Spd {
-                threshold: below("EPD threshold", epd_threshold, measured)?,
+            Scheme::Spd { epd_threshold, vc_threshold, activation } => Some(Early::Spd(Spd {
+                epd: epd(epd_threshold)?,
                 vc_threshold: below("SPD threshold", vc_threshold, queue_buffer)?,
-                // An activation of 0 is above an empty queue: no more than a condition that hardly holds back.
-                activation: below("SPD activation threshold", activation.max(CellCount::new(1)), measured)
-                    .map(|cells| if activation == CellCount::ZERO { 0 } else { cells })?,
-            },
+                // 0 is allowed: any backlog is above it.
+                activation: match activation {
+                    CellCount::ZERO => 0,
+                    cells => below("SPD activation threshold", cells, measured)?,
+                },
+            })),
         };
-        let low_limit = match self.low_priority_limit {
-            None => MOST,
-            Some(cells) => below("limit of CLP = 1", cells, memory_limit)?,
-        };
-        let drop_last = self.last_cell == LastCell::Drop;
-        let of_memory = self.measure == Measure::Memory;
-        Ok(Rules { scheme, drop_last, of_memory, queue_limit, memory_limit, low_limit })
+        let low_priority = self.low_priority_limit.map(|cells| below("limit of CLP = 1", cells, memory_limit));
+        let limits = Limits { queue: queue_limit, memory: memory_limit, low_priority: low_priority.transpose()? };
+        let frames = FrameRules { early, last_cell: self.last_cell, measure: self.measure };
+        Ok(Rules { limits, frames: (self.scheme != Scheme::Tail).then_some(frames) })
     }
 }
 
 impl Rules {
-    /// True for a scheme that asks how much of a VC waits.
-    #[must_use]
-    pub const fn counts_vcs(&self) -> bool {
-        matches!(self.scheme, Compact::EpdPerVc { .. } | Compact::Spd { .. })
-    }
-
-    /// Whether a cell is dropped. `last`: it ends its frame; `low`: CLP = 1.
+    /// Judges a cell. `last`: it ends its frame; `low`: CLP = 1. `None`: the cell is admitted.
     #[inline]
     pub fn admit(&self, state: &mut FrameState, seen: &Occupancy, last: bool, low: bool) -> Option<CellDrop> {
-        if self.scheme == Compact::Tail {
-            return self.full(seen, low);
+        match &self.frames {
+            None => self.limits.full(seen, low),
+            Some(frames) => frames.admit(&self.limits, state, seen, last, low),
         }
-        self.admit_by_frame(state, seen, last, low)
     }
 
-    fn admit_by_frame(&self, state: &mut FrameState, seen: &Occupancy, last: bool, low: bool) -> Option<CellDrop> {
-        if seen.vc == 0 {
-            state.armed = true;
-        }
-        let first = !state.receiving;
-        state.receiving = !last;
-        if last && !self.drop_last {
-            state.discarding = None;
-            return self.full(seen, low);
-        }
-        if first {
-            state.discarding = self.refuses_frame(state, seen);
-        }
-        let reason = state.discarding.or_else(|| {
-            let full = self.full(seen, low);
-            state.discarding = full.map(|_| CellDrop::Ppd);
-            full
-        });
-        if last {
-            state.discarding = None;
-        }
-        reason
-    }
-
-    /// The same for the first of `cells` cells of one frame and one CLP that come one behind the other (the last ends the frame if
-    /// `end`): what becomes of the first, and of how many more for sure.
+    /// Judges the first cells of a run: how many, and why they are dropped. `None`: they are admitted.
+    ///
+    /// If the first cell is admitted and there is space for all, every cell is: only the start of a frame and a full
+    /// buffer begin a discard.
     #[inline]
     pub(crate) fn admit_run(
         &self,
         state: &mut FrameState,
         seen: &Occupancy,
-        (cells, end, low): (u16, bool, bool),
+        run: &Arriving,
     ) -> (u16, Option<CellDrop>) {
-        if cells == 1 {
-            return (1, self.admit(state, seen, end, low));
+        let single = run.cells == 1;
+        let refused = self.admit(state, seen, run.last && single, run.low_priority);
+        if single || refused.is_some() || self.limits.free(seen, run.low_priority) < run.waiting.into() {
+            return (1, refused);
         }
-        if let Some(reason) = state.discarding {
-            // Only the end of the frame can change that.
-            let same = cells - u16::from(end);
-            if same > 0 {
-                if seen.vc == 0 {
-                    state.armed = true;
-                }
-                return (same, Some(reason));
-            }
+        if run.last {
+            state.receiving = false;
         }
-        let reason = self.admit(state, seen, false, low);
-        if reason.is_some() || self.room(seen, low) < u32::from(cells) {
-            return (1, reason);
-        }
-        state.receiving = !end && self.scheme != Compact::Tail;
-        (cells, None)
+        (run.cells, None)
     }
 
-    /// Whether a frame that begins is dropped whole.
-    fn refuses_frame(&self, state: &mut FrameState, seen: &Occupancy) -> Option<CellDrop> {
-        let total = if self.of_memory { seen.memory } else { seen.queue };
-        match self.scheme {
-            Compact::Tail | Compact::Ppd => None,
-            Compact::Epd { threshold } => (total >= threshold).then_some(CellDrop::Epd),
-            Compact::EpdPerVc { threshold, vcs } => {
-                let sharing = u64::from(vcs.unwrap_or(seen.active));
-                let above = total >= threshold && u64::from(seen.vc) * sharing >= u64::from(threshold);
-                above.then_some(CellDrop::Epd)
-            }
-            Compact::Spd { threshold, vc_threshold, activation } => {
-                if total >= threshold {
-                    return Some(CellDrop::Epd);
-                }
-                if seen.vc < vc_threshold || total <= activation || !state.armed {
-                    return None;
-                }
-                state.armed = false;
-                Some(CellDrop::Spd)
-            }
-        }
-    }
-
-    /// True where the next cell is let in if there is room, whatever waits and whose it is, and if it does not end its frame, changes nothing.
-    pub(crate) fn goes_on(&self, state: &FrameState) -> bool {
-        self.scheme == Compact::Tail || state.receiving && state.discarding.is_none() && state.armed
-    }
-
-    /// How many cells there is room for.
-    #[inline]
-    fn room(&self, seen: &Occupancy, low: bool) -> u32 {
-        let room = self.queue_limit.saturating_sub(seen.queue).min(self.memory_limit.saturating_sub(seen.memory));
-        if low { room.min(self.low_limit.saturating_sub(seen.memory)) } else { room }
-    }
-
-    /// Whether a cell that is of no frame is dropped.
+    /// Judges a cell that belongs to no frame. `None`: the cell is admitted.
     #[inline]
     pub(crate) fn full(&self, seen: &Occupancy, low: bool) -> Option<CellDrop> {
-        if seen.queue < self.queue_limit && seen.memory < self.memory_limit && !(low && seen.memory >= self.low_limit) {
-            None
-        } else if seen.queue >= self.queue_limit {
-            Some(CellDrop::QueueFull)
-        } else if seen.memory >= self.memory_limit {
-            Some(CellDrop::MemoryFull)
-        } else {
-            Some(CellDrop::Selective)
-        }
+        self.limits.full(seen, low)
     }
 }
 

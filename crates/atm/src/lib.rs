@@ -27,11 +27,15 @@
 
 pub mod aal5;
 pub mod abr;
+mod cell;
+mod connection;
 pub mod contract;
 pub mod discard;
-pub mod gcra;
 pub mod network;
-pub mod policer;
+mod port;
+mod queue;
+mod schedule;
+mod switch;
 pub mod time;
 pub mod trial;
 

@@ -46,16 +46,16 @@ impl Moment {
         self.0 as u32
     }
 
-    /// As it is stored: units of 2^-32 ps, the lower 64 bits and those above.
+    /// The last moment of a picosecond.
     #[inline]
-    pub(crate) const fn words(self) -> (u64, u32) {
-        (self.0 as u64, (self.0 >> u64::BITS) as u32)
+    pub(crate) const fn end_of(instant: Instant) -> Self {
+        Self::from_parts(instant.as_ps(), u32::MAX)
     }
 
-    /// What [`Self::words`] gave.
+    /// Units of 2^-32 ps since the clock began.
     #[inline]
-    pub(crate) const fn from_words(low: u64, high: u32) -> Self {
-        Self((high as u128) << u64::BITS | low as u128)
+    pub(crate) const fn units(self) -> u128 {
+        self.0
     }
 
     /// The picosecond in which this moment lies.
@@ -79,6 +79,12 @@ impl Moment {
         Self(self.0.saturating_sub(spacing.0))
     }
 
+    /// How many of cells, the first here and each one `interval` after the one before, start by `now`: 1 or more.
+    #[inline]
+    pub(crate) fn starts_by(self, now: Self, interval: Spacing) -> u64 {
+        if self.plus(interval) > now { 1 } else { now.since(self).divided_by(interval) + 1 }
+    }
+
     /// The span from `earlier` to here; none if `earlier` is later.
     #[inline]
     #[must_use]
@@ -90,10 +96,9 @@ impl Moment {
 impl Spacing {
     /// No time: all at once.
     pub const ZERO: Self = Self(0);
-    /// The shortest that [`Instant`] tells.
+    /// The shortest span of [`Instant`]s.
+    #[cfg(test)]
     pub(crate) const PICOSECOND: Self = Self(1 << FRACTION_BITS);
-    /// Longer than all that [`Moment`] tells: times at its end stay there.
-    pub(crate) const LONGEST: Self = Self((u64::MAX as u128) << FRACTION_BITS);
 
     /// The time of a cell at `rate`: 424 bits.
     #[must_use]
@@ -145,10 +150,10 @@ impl Spacing {
         u64::try_from(this.saturating_mul(u128::from(parts)).checked_div(whole.0).unwrap_or(0)).unwrap_or(parts)
     }
 
-    /// How many multiples of `step`, from zero, lie below this; neither is zero.
+    /// Units of 2^-32 ps.
     #[inline]
-    pub(crate) fn multiples_below(self, step: Self) -> u64 {
-        Self(self.0 - 1).divided_by(step) + 1
+    pub(crate) const fn units(self) -> u128 {
+        self.0
     }
 
     /// Whole picoseconds; the fraction is cut.
@@ -181,8 +186,7 @@ mod tests {
     fn a_moment_is_its_picosecond_and_its_fraction() {
         let moment = Moment::from_parts(u64::MAX, u32::MAX);
         assert_eq!((moment.ps(), moment.fraction()), (u64::MAX, u32::MAX));
-        let (low, high) = moment.words();
-        assert_eq!(Moment::from_words(low, high), moment);
+        assert_eq!(Moment::end_of(Instant::from_ps(u64::MAX)), moment);
         assert_eq!(Moment::at(Instant::from_ps(7)), Moment::from_parts(7, 0));
     }
 
@@ -192,7 +196,8 @@ mod tests {
         for count in [0, 1, 171, 1_000_000_000_000] {
             assert_eq!(cell.times(count).divided_by(cell), count);
             assert_eq!(cell.times(count + 1).minus(Spacing(1)).divided_by(cell), count);
-            assert_eq!(cell.times(count + 1).multiples_below(cell), count + 1);
+            let start = Moment::at(Instant::from_ps(5));
+            assert_eq!(start.starts_by(start.plus(cell.times(count)), cell), count + 1);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The delay of a packet over empty queues: empty round trips and bounds are made of it.
 //!
 //! A link of packets stores the whole packet and sends it on. Over links of cells a packet goes cell by cell, and is stored where its virtual
-//! channel ends ([`lastmile_atm::NetworkSpec::alone`]).
+//! channel ends ([`lastmile_atm::NetworkSpec::unloaded_transit`]).
 
 use lastmile_units::{ByteCount, Duration};
 
@@ -26,7 +26,7 @@ impl Network {
             let link = &self.links[*first];
             let over_cells = self.atm.as_ref().and_then(|atm| {
                 let (vc, links) = atm.carrier((traffic, back), rest)?;
-                Some((atm.network.alone(vc, size(link))?, links))
+                Some((atm.network.unloaded_transit(vc, size(link))?, links))
             });
             rest = if let Some((time, links)) = over_cells {
                 sum += time;

@@ -267,7 +267,7 @@ fn a_frame_alone_goes_behind_an_rm_cell() {
     let mut left: Vec<Departure> = Vec::new();
     network.departures(&mut left);
     let took = left[0].at.since(ms(1));
-    let least = chain.spec.alone(vc, bytes).expect("a frame");
+    let least = chain.spec.unloaded_transit(vc, bytes).expect("a frame");
     // 424 bits at 5 Mbit/s.
     assert_eq!(took, least + Duration::from_ns(84_800));
 }

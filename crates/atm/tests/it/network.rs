@@ -430,7 +430,7 @@ proptest! {
         for trains in [false, true] {
             let mut network = Network::new(&NetworkSpec { trains, ..spec.clone() }).expect("a network");
             network.offer(us(5), vc, ByteCount::new(bytes), 0).expect("a packet");
-            prop_assert_eq!(Some(run(&mut network)[0].at.since(us(5))), spec.alone(vc, ByteCount::new(bytes)));
+            prop_assert_eq!(Some(run(&mut network)[0].at.since(us(5))), spec.unloaded_transit(vc, ByteCount::new(bytes)));
         }
     }
 }
