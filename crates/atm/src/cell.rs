@@ -1,4 +1,5 @@
-//! Cells, and runs of them: consecutive cells of one frame at even spacing. A single cell is a run of one.
+//! Cells, and runs of them: consecutive cells of one frame at even spacing. A single cell is a run
+//! of one.
 
 use lastmile_units::Instant;
 
@@ -42,7 +43,8 @@ pub(crate) struct Run {
     /// From one arrival to the next. A run of one cell does not use it.
     pub(crate) spacing: Spacing,
     pub(crate) header: Header,
-    /// Index of the VC at the receiver: among the connections of a switch, or among all VCs at a far end.
+    /// Index of the VC at the receiver: among the connections of a switch, or among all VCs at a
+    /// far end.
     pub(crate) vc: u16,
     /// At least 1.
     pub(crate) cells: u16,

@@ -79,7 +79,8 @@ impl Connection {
         self.waiting == cells
     }
 
-    /// Cells leave the queue for transmission. True if no other waits there; SPD may then drop a frame of the VC again.
+    /// Cells leave the queue for transmission. True if no other waits there; SPD may then drop a
+    /// frame of the VC again.
     #[inline]
     pub(crate) fn leaves_queue(&mut self, cells: u32) -> bool {
         self.waiting -= cells;

@@ -1,22 +1,28 @@
-//! What a switch drops: tail drop, PPD, EPD, EPD with per-VC accounting, SPD, and selective cell discard.
+//! Discard of cells and frames: tail drop, PPD, EPD, EPD with per-VC accounting, SPD, and selective
+//! cell discard.
 //!
-//! A frame that lost a cell is worth nothing, so the cells of it that still come only take room and time from others.
+//! A frame that lost a cell is useless, and its other cells take buffer and time.
 //!
-//! - **Tail drop**: a cell that finds the buffer full is lost.
-//! - **PPD** (partial packet discard; Armitage and Adams 1993): and so is the rest of its frame.
-//! - **EPD** (early packet discard; Romanow and Floyd 1995): a frame whose first cell finds the queue at the threshold is dropped
-//!   whole.
-//! - **EPD with per-VC accounting** (Heinanen and Kilkki 1995; Sun 1998): only of a VC that has its share of the threshold waiting.
-//! - **SPD** (single packet discard; Sun 1998, section 3.3): below the threshold of EPD, a VC whose own queue passes its threshold
-//!   while the whole queue is above another loses one frame, and no other until its queue has been empty.
-//! - **SCD** (selective cell discard; Ano et al. 2002): cells of CLP = 1 are dropped from some occupancy on.
+//! - **Tail drop**: a cell that finds the buffer full is dropped.
+//! - **PPD** (partial packet discard; Armitage and Adams 1993): the rest of its frame is dropped too.
+//! - **EPD** (early packet discard; Romanow and Floyd 1995): a frame is also dropped whole if its
+//!   first cell finds the threshold reached.
+//! - **EPD with per-VC accounting** (Heinanen and Kilkki 1995; Sun 1998): EPD drops only frames of
+//!   a VC that has its share of the threshold in the queue.
+//! - **SPD** (single packet discard; Sun 1998, section 3.3): below the threshold of EPD, a VC above
+//!   its own threshold loses one frame while the backlog is above the activation threshold, and no
+//!   other until its queue has been empty.
+//! - **SCD** (selective cell discard; Ano et al. 2002): cells of CLP = 1 are dropped from a lower
+//!   occupancy on.
 //!
-//! Differs: Sun's listing has assignment and comparison mixed up in two places; here is what its text means. As there, `Q >= T`
-//! drops (EPD), `q >= SPDth` and `Q > CongestTh` drop (SPD). In Sun's switch the last cell of a frame always passes if there is room, as it
-//! delimits the next frame ([`LastCell::Pass`]), and is never asked whether it is the first too: a frame of one cell is never dropped
-//! early. The original EPD drops it with the rest ([`LastCell::Drop`]).
-//! A switch knows no frames but by the cell that ends one: if that cell was lost before, the next frame counts as the rest of this one.
-//! Cost: a few comparisons a cell, or a run of cells.
+//! Differs: Sun's listing swaps assignment and comparison in two places; the rules here follow its
+//! text. As there, `Q >= T` drops (EPD), and `q >= SPDth` with `Q > CongestTh` drops (SPD). In
+//! Sun's switch the last cell of a frame always passes if there is space, since it delimits the
+//! next frame ([`LastCell::Pass`]). It is not checked as a first cell, so a frame of one cell is
+//! never dropped early. The original EPD drops it with the others ([`LastCell::Drop`]). A switch
+//! sees only the ends of frames: if a last cell was lost upstream, the next frame counts as the
+//! rest of its frame.
+//! Cost: a few comparisons for each cell, or run of cells.
 
 mod epd;
 mod ppd;
@@ -31,67 +37,68 @@ use ppd::{Early, FrameRules};
 use spd::Spd;
 use tail::Limits;
 
-/// Which frames a queue drops.
+/// The frames that a queue drops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Scheme {
-    /// None as such: cells that find the buffer full.
+    /// No frames: only cells that find the buffer full.
     #[default]
     Tail,
-    /// The rest of a frame that lost a cell.
+    /// The rest of each frame that lost a cell.
     Ppd,
-    /// And whole frames from a threshold on.
+    /// PPD, and whole frames whose first cell finds the threshold reached.
     Epd {
-        /// Cells that wait: at so many a frame is refused. At least 1, at most the buffer.
+        /// Cells in the queue. At least 1, at most the buffer.
         threshold: CellCount,
     },
-    /// And only those of VCs that have their share of the threshold waiting.
+    /// EPD, only for VCs that have their share of the threshold in the queue.
     EpdPerVc {
-        /// As for EPD. A VC's share is this divided by the VCs among which it is shared.
+        /// As for EPD. The share of a VC is the threshold divided by the number of VCs.
         threshold: CellCount,
-        /// How many VCs that is. `None`: those of which cells wait.
+        /// Number of VCs. `None`: the VCs with cells in the queue.
         vcs: Option<u32>,
     },
-    /// One frame of a VC, before the threshold of EPD.
+    /// EPD, and below its threshold one frame of a VC at a time.
     Spd {
         /// As for EPD.
         epd_threshold: CellCount,
-        /// SPDth: cells of the VC that wait. At least 1, at most the buffer.
+        /// SPDth: cells of the VC in the queue. At least 1, at most the buffer.
         vc_threshold: CellCount,
-        /// CongestTh: above so many cells in all.
+        /// CongestTh: SPD acts above this backlog.
         activation: CellCount,
     },
 }
 
-/// What becomes of the last cell of a frame that is being discarded.
+/// The last cell of a frame that is being discarded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum LastCell {
-    /// It passes if there is room, since it delimits the next frame.
+    /// The cell passes if there is space, since it delimits the next frame.
     #[default]
     Pass,
-    /// It is dropped with the rest.
+    /// The cell is dropped with the others.
     Drop,
 }
 
-/// Which cells the thresholds of a scheme count.
+/// The cells that thresholds of a scheme count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Measure {
-    /// Those of the queue.
+    /// The cells of the queue.
     #[default]
     Queue,
-    /// Those of the memory that the queue shares with others.
+    /// The cells of the memory that the queue shares.
     Memory,
 }
 
-/// What a queue drops.
+/// The discard rules of a queue of any size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Discard {
-    /// Which frames.
+    /// The frames to drop.
     pub scheme: Scheme,
-    /// What becomes of their last cells.
+    /// Their last cells.
     pub last_cell: LastCell,
-    /// What the thresholds of the scheme count.
+    /// The cells that thresholds of the scheme count.
     pub measure: Measure,
-    /// SCD: with so many cells in the memory those of CLP = 1 are dropped. `None`: both priorities alike.
+    /// SCD: with this many cells in the memory, cells of CLP = 1 are dropped. `None`: both
+    /// priorities alike.
     pub low_priority_limit: Option<CellCount>,
 }
 
@@ -107,17 +114,17 @@ pub enum CellDrop {
     Ppd,
     /// Its frame was refused at the threshold of EPD.
     Epd,
-    /// Its frame was the one that SPD takes.
+    /// Its frame was the one that SPD drops.
     Spd,
-    /// CLP = 1, and little room.
+    /// The cell had CLP = 1 and the memory was above its limit.
     Selective,
     /// Policed: above the peak cell rate.
     PeakRate,
     /// Policed: above the sustainable cell rate.
     SustainableRate,
-    /// Policed: no frame may have it (GFR).
+    /// Policed: the cell is beyond the longest frame or differs in CLP (GFR).
     FrameConformance,
-    /// The edge device had no room for its packet (ABR).
+    /// The edge device had no space for its packet (ABR).
     EdgeFull,
 }
 
@@ -136,13 +143,13 @@ impl CellDrop {
         Self::EdgeFull,
     ];
 
-    /// Its place in [`CellDrop::ALL`].
+    /// Index in [`CellDrop::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// Its name in results.
+    /// Name in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -160,7 +167,7 @@ impl CellDrop {
     }
 }
 
-/// Why a queue cannot be.
+/// An error in the discard rules of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum DiscardError {
     /// A buffer of no cells.
@@ -175,17 +182,17 @@ pub enum DiscardError {
     /// A threshold that would always drop.
     #[error("the {threshold} is 0 cells; it must be at least 1")]
     NoThreshold {
-        /// Which.
+        /// Name of the threshold.
         threshold: &'static str,
     },
     /// A threshold that is never reached.
     #[error("the {threshold} of {cells} cells is above the buffer of {buffer} cells")]
     AboveBuffer {
-        /// Which.
+        /// Name of the threshold.
         threshold: &'static str,
-        /// Cells.
+        /// The threshold, in cells.
         cells: u64,
-        /// Cells.
+        /// The buffer, in cells.
         buffer: u64,
     },
 }
@@ -208,18 +215,18 @@ pub(crate) struct Arriving {
     /// The last of them ends the frame.
     pub(crate) last: bool,
     pub(crate) low_priority: bool,
-    /// How many of them wait at the same time, at most.
+    /// The largest number of them that wait at the same time.
     pub(crate) waiting: u16,
 }
 
-/// What a switch remembers of a VC at a queue: Receiving, Discarding and Dropping of Sun's listing.
+/// The state of a VC at a queue: Receiving, Discarding and Dropping of Sun's listing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FrameState {
     /// A frame has begun and not ended.
     pub receiving: bool,
-    /// Its cells are dropped, and why.
+    /// Its cells are dropped, for this reason.
     pub discarding: Option<CellDrop>,
-    /// SPD may take a frame.
+    /// SPD may drop a frame.
     pub armed: bool,
 }
 
@@ -229,21 +236,22 @@ impl Default for FrameState {
     }
 }
 
-/// What a cell finds.
+/// The backlog that a cell finds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Occupancy {
-    /// Q: cells that wait in the queue.
+    /// Q: cells in the queue.
     pub queue: u32,
-    /// Cells that wait in all queues of the memory.
+    /// Cells in all queues of the memory.
     pub memory: u32,
-    /// q: cells of its VC that wait in the queue.
+    /// q: cells of the VC in the queue.
     pub vc: u32,
-    /// VCs of which cells wait in the queue.
+    /// VCs with cells in the queue.
     pub active: u32,
 }
 
 impl Discard {
-    /// What cells ask for, at a queue of at most `limit` in a memory of at most `memory` (`None`: no limit of its own).
+    /// The rules of a queue of at most `limit` cells in a memory of at most `memory` cells. `None`:
+    /// no limit.
     ///
     /// # Errors
     /// Thresholds of no cells or above the buffer, buffers of no cells.
@@ -304,8 +312,8 @@ impl Rules {
 
     /// Judges the first cells of a run: how many, and why they are dropped. `None`: they are admitted.
     ///
-    /// If the first cell is admitted and there is space for all, every cell is: only the start of a frame and a full
-    /// buffer begin a discard.
+    /// If the first cell is admitted and there is space for all, every cell is: only the start of a
+    /// frame and a full buffer begin a discard.
     #[inline]
     pub(crate) fn admit_run(
         &self,

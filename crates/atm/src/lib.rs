@@ -1,4 +1,5 @@
-//! ATM, cell by cell: packets in AAL5 frames, contracts and their policing, switches that discard frames, and networks of them.
+//! ATM, cell by cell: packets in AAL5 frames, contracts and their policing, switches that discard
+//! frames, and networks of them.
 //!
 //! Pure like the datapath: no clock, no thread, no file, no randomness. Time comes in with every call.
 //!

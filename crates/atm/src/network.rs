@@ -1,12 +1,14 @@
 //! Networks of links, switches and virtual channels, cell by cell.
 //!
-//! A packet is offered to a VC at a time, and leaves the network when its frame has arrived whole at the far end of the
-//! VC, or when the last of its cells is lost. The caller asks when a frame may leave ([`Network::next_event`]), lets time
-//! advance to then ([`Network::advance`]) and takes what has left ([`Network::departures`]).
+//! A packet is offered to a VC at a time, and leaves the network when its frame has arrived whole
+//! at the far end of the VC, or when the last of its cells is lost. The caller asks when a frame
+//! may leave ([`Network::next_event`]), lets time advance to then ([`Network::advance`]) and takes
+//! what has left ([`Network::departures`]).
 //!
-//! Cells have no events. A switch handles all arrivals up to a time in one call. Switches are in an order in which each
-//! sends only to later ones, so one pass over them is enough. Routes that form a ring have no such order: there time
-//! advances in steps of the shortest delay of a link that leads back, within which nothing can return.
+//! Cells have no events. A switch handles all arrivals up to a time in one call. Switches are in an
+//! order in which each sends only to later ones, so one pass over them is enough. Routes that form
+//! a ring have no such order: there time advances in steps of the shortest delay of a link that
+//! leads back, within which nothing can return.
 
 mod build;
 mod check;
@@ -120,9 +122,10 @@ impl Network {
         self.now
     }
 
-    /// Offers a packet of `bytes` to the source of `vc`, whose cells follow those of earlier packets with the loss
-    /// priority of the VC ([`VcSpec::low_priority`]). [`Departure::packet`] returns `packet`, which the network does not
-    /// interpret. `now` is not before [`Network::now`] nor before an earlier offer to the same VC.
+    /// Offers a packet of `bytes` to the source of `vc`, whose cells follow those of earlier
+    /// packets with the loss priority of the VC ([`VcSpec::low_priority`]). [`Departure::packet`]
+    /// returns `packet`, which the network does not interpret. `now` is not before [`Network::now`]
+    /// nor before an earlier offer to the same VC.
     ///
     /// # Errors
     /// [`NetworkError::PacketTooLarge`] above 65 527 bytes.
@@ -133,7 +136,8 @@ impl Network {
         self.offer_marked(now, vc, bytes, Clp::Zero, packet)
     }
 
-    /// Offers a packet whose cells leave the source with this loss priority, or with CLP = 1 if those of the VC do. See
+    /// Offers a packet whose cells leave the source with this loss priority, or with CLP = 1 if
+    /// those of the VC do. See
     /// [`Network::offer`].
     ///
     /// # Errors
@@ -175,11 +179,11 @@ impl Network {
         Ok(())
     }
 
-    /// A time not before [`Network::now`] and not after the next departure. There may be no departure at that time.
-    /// `None`: nothing leaves unless something is offered.
+    /// A time not before [`Network::now`] and not after the next departure. There may be no
+    /// departure at that time. `None`: nothing leaves unless something is offered.
     ///
-    /// `offer` and `advance` may change it. A caller that advances to each such time sees every frame that arrives at the
-    /// very time of its arrival.
+    /// `offer` and `advance` may change it. A caller that advances to each such time sees every
+    /// frame that arrives at the very time of its arrival.
     #[must_use]
     pub fn next_event(&self) -> Option<Instant> {
         if self.in_flight.frames.has_departures() {
@@ -190,7 +194,8 @@ impl Network {
         Some(earlier(self.in_flight.bounds.first(), senders.min())?.max(self.now))
     }
 
-    /// Advances time: all happens that happens in picosecond `until` or earlier. Does nothing if that is past.
+    /// Advances time: all happens that happens in picosecond `until` or earlier. Does nothing if
+    /// that is past.
     pub fn advance(&mut self, until: Instant) {
         loop {
             let senders = self.senders.iter().filter_map(|(sender, _)| sender.next()).min();
@@ -211,14 +216,14 @@ impl Network {
         self.now = self.now.max(until);
     }
 
-    /// Appends what has left since the last call to `into`, in order of time; of one picosecond, in the order of VCs and
-    /// then of offers.
+    /// Appends what has left since the last call to `into`, in order of time; of one picosecond, in
+    /// the order of VCs and then of offers.
     pub fn departures(&mut self, into: &mut Vec<Departure>) {
         self.in_flight.frames.take_departures(into);
     }
 
-    /// Advances the sources of ABR. Cells that arrive at far ends by `until` left in earlier steps; RM cells among them
-    /// change rates, so they arrive first.
+    /// Advances the sources of ABR. Cells that arrive at far ends by `until` left in earlier steps;
+    /// RM cells among them change rates, so they arrive first.
     fn advance_senders(&mut self, until: Instant) {
         if self.senders.is_empty() {
             return;
@@ -276,7 +281,9 @@ impl Network {
                 in_flight.rm_cells.get_mut(rm).ci |= core::mem::take(&mut end.efci);
                 let back = &mut self.vcs[back as usize];
                 back.abr.rm_returned += 1;
-                in_flight.push(back.source, Run { vc: back.hops[0].connection, ..*cell });
+                // A policer may have tagged it on its way.
+                let header = Header { clp: Clp::Zero, ..cell.header };
+                in_flight.push(back.source, Run::cell(cell.at, back.hops[0].connection, header));
             }
             (None, Some(sender)) => {
                 let rm = in_flight.rm_cells.remove(rm);

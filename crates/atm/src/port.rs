@@ -1,12 +1,13 @@
 //! An output port: queues, the discard rules of each, a scheduler and a transmitter.
 //!
-//! A cell that finds the port idle starts at its arrival. Any other joins its queue if the discard rules admit it, and
-//! starts when the scheduler serves it, one interval after the start before. A transmission that may start at the very
-//! moment of an arrival starts first.
+//! A cell that finds the port idle starts at its arrival. Any other joins its queue if the discard
+//! rules admit it, and starts when the scheduler serves it, one interval after the start before. A
+//! transmission that may start at the very moment of an arrival starts first.
 //!
-//! Cells are handled one by one, except at a port with one queue: there a run of cells is admitted at once if it finds
-//! the port idle and its cells arrive no closer than the port sends them, or if they arrive no further apart than the
-//! port sends them. In both cases the outcome for each cell follows from that of the first.
+//! Cells are handled one by one, except at a port with one queue: there a run of cells is admitted
+//! at once if it finds the port idle and its cells arrive no closer than the port sends them, or if
+//! they arrive no further apart than the port sends them. In both cases the outcome for each cell
+//! follows from that of the first.
 //! Cost: the scheduler's, for each cell that waits.
 
 use lastmile_units::Instant;
@@ -29,7 +30,8 @@ pub(crate) struct Port {
     pub(crate) free: Moment,
     /// Cells in all queues.
     pub(crate) waiting: u32,
-    /// The shortest time from the start of a transmission to the far end of a VC. `None`: no VC crosses the port.
+    /// The shortest time from the start of a transmission to the far end of a VC. `None`: no VC
+    /// crosses the port.
     pub(crate) onward: Option<Spacing>,
 }
 
@@ -56,8 +58,8 @@ impl Port {
         }
     }
 
-    /// Admits or drops the first cells of a run and returns the others. All that starts by the arrival of the first
-    /// cell has started; `memory` cells wait in the memory of the port.
+    /// Admits or drops the first cells of a run and returns the others. All that starts by the
+    /// arrival of the first cell has started; `memory` cells wait in the memory of the port.
     #[inline]
     pub(crate) fn admit(
         &mut self,
@@ -87,7 +89,8 @@ impl Port {
         rest
     }
 
-    /// How many cells of a run may be admitted at once, and how many of those wait at the same time, at most.
+    /// The number of cells of a run that may be admitted at once, and the largest number of those
+    /// that wait at the same time.
     #[inline]
     fn at_once(&self, run: &Run) -> (u16, u16) {
         if self.queues.len() > 1 || run.cells == 1 {
@@ -136,17 +139,19 @@ impl Port {
         queue.append(run, connection, in_flight.trains);
         self.waiting += u32::from(run.cells);
         if run.cells > 1 {
-            // The backlog grows from arrival to arrival, so it is largest when the last cell has arrived.
+            // The backlog grows from arrival to arrival, so it is largest when the last cell has
+            // arrived.
             self.serve(run.last_at(), connections, in_flight);
         }
         let queue = &mut self.queues[index as usize];
         queue.peak = queue.peak.max(queue.waiting);
     }
 
-    /// No frame with a last cell in a queue is at the far end of its VC before this time. `None`: there is no such
-    /// frame.
+    /// No frame with a last cell in a queue is at the far end of its VC before this time. `None`:
+    /// there is no such frame.
     ///
-    /// This is the time if nothing else arrives. Later arrivals can only delay it, since the tags of waiting cells stay.
+    /// This is the time if nothing else arrives. Later arrivals can only delay it, since the tags
+    /// of waiting cells stay.
     pub(crate) fn bound(&self) -> Option<Instant> {
         let ends = self.schedule.turns().filter_map(|first| {
             let nth = self.queues[first.queue as usize].until_frame_end()?;

@@ -60,7 +60,7 @@ impl Queue {
         }
     }
 
-    /// Sends the first `cells` cells, the first at `start` and each one `interval` after the one before.
+    /// Sends the first `cells` cells, the first at `start` and the others at intervals after it.
     #[inline]
     pub(crate) fn send(
         &mut self,
@@ -100,7 +100,8 @@ impl Queue {
         Item { header: Header { last: false, ..front.header }, cells: most as u16, ..*front }
     }
 
-    /// Cells up to the first last cell of a frame, that cell included. `None`: no frame ends in the queue.
+    /// Cells up to the first last cell of a frame, that cell included. `None`: no frame ends in the
+    /// queue.
     pub(crate) fn until_frame_end(&self) -> Option<u64> {
         Some(self.frame_ends.front()? - self.left)
     }

@@ -1,9 +1,10 @@
 //! The scheduler of a port: strict priority among levels, weighted fair queueing within a level.
 //!
-//! Published: Golestani 1994 (self-clocked fair queueing) for the weights. All cells have one size, so the tag of a
-//! queue's next cell is the tag of the cell before plus 1/weight; a queue that was empty starts from the tag of the cell
-//! sent last. The least tag is served; of equal tags that of the queue with the lower index. A transmission is not
-//! interrupted, so priority acts between the cells of a frame.
+//! Published: Golestani 1994 (self-clocked fair queueing) for the weights. All cells have one size,
+//! so the tag of a queue's next cell is the tag of the cell before plus 1/weight; a queue that was
+//! empty starts from the tag of the cell sent last. The least tag is served; of equal tags that of
+//! the queue with the lower index. A transmission is not interrupted, so priority acts between the
+//! cells of a frame.
 //! A tag counts 2^-28 of a cell of weight 1 in 64 bits, enough for 2^36 cells.
 //! Cost: a logarithm of the queues with a backlog for each cell.
 
@@ -105,7 +106,8 @@ impl Schedule {
         Turn { tag: first.tag + self.shares[first.queue as usize].step * (nth - 1), ..first }
     }
 
-    /// How many of `waiting` cells of a queue are served before `turn`, when the turn of the first is `first`.
+    /// The number of a queue's `waiting` cells that are served before `turn`, when the turn of the
+    /// first is `first`.
     pub(crate) fn served_before(&self, turn: Turn, first: Turn, waiting: u32) -> u64 {
         if first >= turn {
             return 0;

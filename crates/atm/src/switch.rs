@@ -1,13 +1,14 @@
 //! A switch: output ports, the merging of all cells that arrive for them, and their policing.
 //!
-//! Cells are handled in the order of their arrival; of cells of one picosecond, in the order of inputs. The outcome for a
-//! cell depends on the cells before it at the ports of one memory, and on nothing else. So a switch takes all that its
-//! inputs hold up to some time, without an event for each cell. The first run of the earliest input is handled up to the
-//! next arrival at another input.
+//! Cells are handled in the order of their arrival; of cells of one picosecond, in the order of
+//! inputs. The outcome for a cell depends on the cells before it at the ports of one memory, and on
+//! nothing else. So a switch takes all that its inputs hold up to some time, without an event for
+//! each cell. The first run of the earliest input is handled up to the next arrival at another
+//! input.
 //!
-//! Ports of a node with one shared memory are one switch. Ports with a memory of their own are a switch each, except in
-//! networks with ABR: there all ports of a node are one switch, since a returning RM cell reads the port of the other
-//! direction.
+//! Ports of a node with one shared memory are one switch. Ports with a memory of their own are a
+//! switch each, except in networks with ABR: there all ports of a node are one switch, since a
+//! returning RM cell reads the port of the other direction.
 //! Cost: a comparison for each run taken, or a search among inputs and a move of at most half of them.
 
 use std::collections::VecDeque;
@@ -47,8 +48,9 @@ struct Head {
 }
 
 impl Switch {
-    /// Handles all arrivals up to picosecond `until` and starts all transmissions due by then. `index`: that of this
-    /// switch.
+    /// Handles all arrivals up to picosecond `until` and starts all transmissions due at its
+    /// beginning: cells offered at `until` later on find those that start within that picosecond in
+    /// their queue. `index`: that of this switch.
     pub(crate) fn advance(&mut self, index: usize, until: Instant, in_flight: &mut InFlight) {
         while let Some(input) = in_flight.woken[index].pop() {
             self.add_head(input, in_flight);
@@ -68,12 +70,12 @@ impl Switch {
             }
             self.add_head(input, in_flight);
         }
-        let now = Moment::end_of(until);
+        let now = Moment::at(until);
         let (mut next, mut bound) = (self.heads.front().map(|head| head.at), None);
         for port in &mut self.ports {
             port.serve(now, &mut self.connections, in_flight);
             if port.waiting > 0 {
-                next = earlier(next, Some(port.free.instant()));
+                next = earlier(next, Some(port.free.next_instant()));
                 bound = earlier(bound, port.bound());
             }
         }

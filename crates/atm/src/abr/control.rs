@@ -1,4 +1,4 @@
-//! What ports do for VCs of ABR: they mark data cells (EFCI), or measure their load and answer RM cells (ERICA).
+//! ABR at ports: a port marks data cells (EFCI), or measures its load and answers RM cells (ERICA).
 
 use super::erica::{self, Erica};
 use crate::cell::{Payload, Run};
@@ -33,7 +33,8 @@ pub(crate) struct AbrPorts {
 }
 
 impl AbrPorts {
-    /// Limits the explicit rate of an RM cell on its way back to what the port of its VC's other direction allows.
+    /// Limits the explicit rate of an RM cell on its way back to what the port of its VC's other
+    /// direction allows.
     pub(crate) fn answer(&mut self, run: &Run, port_of: impl Fn(u16) -> u16, in_flight: &mut InFlight) {
         let Payload::Rm(rm) = run.header.payload else { return };
         let Some(forward) = self.vcs[run.vc as usize].back_of else { return };

@@ -1,8 +1,10 @@
-//! The source of an ABR channel in a network: the buffer of the edge device, and the cells that leave it.
+//! The source of an ABR channel in a network: the buffer of the edge device, and the cells that
+//! leave it.
 //!
-//! Returning RM cells set the rate, so the departure times of cells are not known in advance. The source stores packets
-//! and sends cell by cell. RM cells return on a channel of their own along the same nodes. Time advances in steps of the
-//! shortest link, within which no RM cell can both leave and return; cells are not joined to runs.
+//! Returning RM cells set the rate, so the departure times of cells are not known in advance. The
+//! source stores packets and sends cell by cell. RM cells return on a channel of their own along
+//! the same nodes. Time advances in steps of the shortest link, within which no RM cell can both
+//! leave and return; cells are not joined to runs.
 
 use std::collections::VecDeque;
 
@@ -70,7 +72,8 @@ pub(crate) struct Sender {
     queue: VecDeque<Packet>,
     /// Departure of the last cell.
     last: Option<Moment>,
-    /// The next cell departs no earlier: the later of the start of this backlog and the last change of ACR.
+    /// The next cell departs no earlier: the later of the start of this backlog and the last change
+    /// of ACR.
     floor: Moment,
     stats: AbrStats,
     /// Integral of ACR over time up to `area_until`, in bit/s times picoseconds.
@@ -109,8 +112,9 @@ impl Sender {
         earlier(coming, self.due().map(Moment::instant))
     }
 
-    /// No packet leaves the network before this time; the far end is at least `onward` from the source. All that was due
-    /// by `now` is done. RM cells may raise the rate at any time, to PCR at most. `None`: there is no packet.
+    /// No packet leaves the network before this time; the far end is at least `onward` from the
+    /// source. All that was due by `now` is done. RM cells may raise the rate at any time, to PCR
+    /// at most. `None`: there is no packet.
     pub(crate) fn bound(&self, now: Instant, onward: Duration) -> Option<Instant> {
         let coming = self.coming.front();
         let dropped = coming.filter(|_| self.limit.is_some()).map(|packet| packet.at.instant());

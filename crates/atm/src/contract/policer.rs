@@ -1,13 +1,15 @@
-//! Usage parameter control (UPC): the policer of a VC or VP, which holds it to its contract, cell by cell.
+//! Usage parameter control (UPC): the policer of a VC or VP, which holds it to its contract, cell
+//! by cell.
 //!
-//! Published: ITU-T I.371 (2004), sections 7.2 (traffic control functions, UPC among them), 6.5 (SBR: peak and sustainable
-//! algorithm together) and 6.8 (GFR: conformance of cells, and F-GCRA, which judges a frame by its first cell); ATM Forum
-//! TM 4.1.
+//! Published: ITU-T I.371 (2004), sections 7.2 (traffic control functions, UPC among them), 6.5
+//! (SBR: peak and sustainable algorithm together) and 6.8 (GFR: conformance of cells, and F-GCRA,
+//! which judges a frame by its first cell); ATM Forum TM 4.1.
 //!
-//! A cell that conforms to all algorithms that apply to it counts in each; any other counts in none, unless it is tagged:
-//! then it counts in the peak algorithm. A GFR frame that lost a cell here loses the others too, except the last, which
-//! delimits the next frame.
-//! Differs: T of the GCRA is rounded down to 2^-32 ps, so that a source at exactly the rate conforms forever.
+//! A cell that conforms to all algorithms that apply to it counts in each; any other counts in
+//! none, unless it is tagged: then it counts in the peak algorithm. A GFR frame that lost a cell
+//! here loses the others too, except the last, which delimits the next frame.
+//! Differs: T of the GCRA is rounded down to 2^-32 ps, so that a source at exactly the rate
+//! conforms forever.
 //! Cost: two comparisons and two additions a cell.
 
 use lastmile_queueing::meter::gcra::VirtualScheduling;
@@ -16,23 +18,23 @@ use super::{Contract, ContractError, Peak, Sbr, Sustainable};
 use crate::discard::CellDrop;
 use crate::time::{Moment, Spacing};
 
-/// What becomes of a cell.
+/// The verdict on a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It goes on as it is.
+    /// The cell passes unchanged.
     Pass,
-    /// It goes on with CLP = 1.
+    /// The cell passes with CLP = 1.
     Tag,
-    /// It is above the peak rate, or belongs to a GFR frame that already lost a cell.
+    /// The cell exceeds the peak rate, or belongs to a GFR frame that already lost a cell.
     DropPeak,
-    /// It is above the sustainable rate.
+    /// The cell exceeds the sustainable rate.
     DropSustainable,
-    /// It lies beyond the longest frame of GFR, or its CLP is not that of its frame's first cell.
+    /// The cell is beyond the longest frame of GFR, or its CLP is not that of its frame's first cell.
     DropFrame,
 }
 
 impl Verdict {
-    /// Why the cell is dropped. `None`: it goes on.
+    /// Why the cell is dropped. `None`: it passes.
     #[inline]
     pub(crate) const fn refusal(self) -> Option<CellDrop> {
         match self {
@@ -44,24 +46,24 @@ impl Verdict {
     }
 }
 
-/// Cells by what became of them, and GFR's frames.
+/// Cells by verdict, and frames of GFR.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Conformance {
     /// Cells that conform.
     pub passed: u64,
-    /// Those of them that came with CLP = 1.
+    /// Conforming cells that arrived with CLP = 1.
     pub passed_low_priority: u64,
-    /// Cells that went on with CLP = 1 instead of 0.
+    /// Cells that passed with CLP = 1 instead of 0.
     pub tagged: u64,
-    /// Cells above the peak rate, and what followed them in GFR's frames.
+    /// Cells above the peak rate, and the rest of their frames under GFR.
     pub dropped_peak: u64,
     /// Cells above the sustainable rate.
     pub dropped_sustainable: u64,
-    /// Cells that no frame of GFR may have.
+    /// Cells dropped by the frame rules of GFR.
     pub dropped_frame: u64,
-    /// Frames of GFR that were found eligible for the guarantee at their first cell.
+    /// Frames of GFR that are eligible for the guarantee.
     pub eligible_frames: u64,
-    /// Frames of GFR that were not.
+    /// Other frames of GFR.
     pub other_frames: u64,
 }
 
@@ -70,7 +72,7 @@ pub struct Conformance {
 pub struct Seen {
     /// CLP = 1.
     pub low_priority: bool,
-    /// The last cell of its frame, by its PTI.
+    /// The cell ends its frame, by its PTI.
     pub last: bool,
 }
 
@@ -89,7 +91,7 @@ pub struct Policer {
 
 #[derive(Clone, Debug)]
 enum Rule {
-    /// The peak rate is all there is.
+    /// The peak rate alone.
     Peak,
     /// UBR.2.
     TagAll,
@@ -108,7 +110,7 @@ enum Rule {
 /// The frame of GFR that is being received.
 #[derive(Clone, Copy, Debug, Default)]
 struct Frame {
-    /// Cells of it so far.
+    /// Its cells so far.
     cells: u64,
     low_priority: bool,
     eligible: bool,
@@ -120,7 +122,7 @@ impl Policer {
     /// A policer of `contract`.
     ///
     /// # Errors
-    /// What [`Contract::check`] says.
+    /// See [`Contract::check`].
     pub fn new(contract: &Contract) -> Result<Self, ContractError> {
         contract.check()?;
         let sustained = |sustainable: &Sustainable, peak: &Peak| {
@@ -142,7 +144,7 @@ impl Policer {
         Ok(Self { peak, rule, counts: Conformance::default() })
     }
 
-    /// What became of cells so far.
+    /// Counters of cells so far.
     #[must_use]
     pub const fn counts(&self) -> Conformance {
         self.counts
@@ -155,7 +157,7 @@ impl Policer {
         verdict
     }
 
-    /// What becomes of a cell; changes nothing.
+    /// The verdict on a cell. Changes nothing.
     #[inline]
     fn verdict(&self, at: Moment, cell: Seen) -> Verdict {
         if let Rule::Frames { gcra, mfs, tagging, frame } = &self.rule {

@@ -1,6 +1,6 @@
-//! EPD (early packet discard; Romanow and Floyd 1995): a frame whose first cell finds the threshold reached is dropped whole.
-//! With per-VC accounting (Heinanen and Kilkki 1995; Sun 1998) only the frames of a VC that has its share of the threshold
-//! in the queue are dropped.
+//! EPD (early packet discard; Romanow and Floyd 1995): a frame whose first cell finds the threshold
+//! reached is dropped whole. With per-VC accounting (Heinanen and Kilkki 1995; Sun 1998) only the
+//! frames of a VC that has its share of the threshold in the queue are dropped.
 
 use super::Occupancy;
 

@@ -1,5 +1,5 @@
-//! PPD (partial packet discard; Armitage and Adams 1993): the rest of a frame that lost a cell is dropped. EPD and SPD also
-//! judge the first cell of each frame.
+//! PPD (partial packet discard; Armitage and Adams 1993): the rest of a frame that lost a cell is
+//! dropped. EPD and SPD also judge the first cell of each frame.
 
 use super::epd::Epd;
 use super::spd::Spd;

@@ -1,5 +1,6 @@
-//! SPD (single packet discard; Sun 1998, section 3.3): below the threshold of EPD, a VC above its own threshold loses one
-//! frame while the backlog is above the activation threshold, and no other frame until its queue has been empty.
+//! SPD (single packet discard; Sun 1998, section 3.3): below the threshold of EPD, a VC above its
+//! own threshold loses one frame while the backlog is above the activation threshold, and no other
+//! frame until its queue has been empty.
 
 use super::epd::Epd;
 use super::{CellDrop, FrameState, Occupancy};

@@ -238,7 +238,8 @@ impl<'a> Builder<'a> {
         Hop { switch, connection: (connections.len() - 1) as u16 }
     }
 
-    /// The stream from a link to a switch or to its far end, which is `onward` from the far end of a VC.
+    /// The stream from a link to a switch or to its far end, which is `onward` from the far end of
+    /// a VC.
     fn link_stream(&mut self, link: usize, switch: Option<u32>, onward: Duration) -> u32 {
         if let Some(&stream) = self.by_link.get(&(link, switch)) {
             let known = &mut self.streams[stream as usize].onward;
@@ -315,8 +316,8 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// By link: the switch of its port; and the look-ahead of the network. The ports of a node are one switch if they share
-/// a memory or the network has ABR; otherwise each is a switch of its own.
+/// By link: the switch of its port; and the look-ahead of the network. The ports of a node are one
+/// switch if they share a memory or the network has ABR; otherwise each is a switch of its own.
 fn place_switches(spec: &NetworkSpec, has_abr: bool) -> (Vec<u32>, Option<Duration>) {
     let mut switch_of: Vec<u32> = Vec::new();
     let mut count = 0;

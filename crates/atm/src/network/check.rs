@@ -1,4 +1,4 @@
-//! What is wrong with a network, said before it is built.
+//! Checks of the description of a network.
 
 use std::collections::BTreeMap;
 

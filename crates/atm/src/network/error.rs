@@ -7,10 +7,10 @@ use crate::abr::AbrError;
 use crate::contract::ContractError;
 use crate::discard::DiscardError;
 
-/// What is wrong with a network, or with what is offered to it.
+/// An error in a network, or in a packet offered to it.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum NetworkError {
-    /// A VC that goes nowhere.
+    /// A VC without a link.
     #[error("VC \"{vc}\" has no route: it needs at least one link")]
     NoRoute {
         /// The VC.
@@ -21,12 +21,12 @@ pub enum NetworkError {
     BrokenRoute {
         /// The VC.
         vc: String,
-        /// Where one link ends.
+        /// The end of one link.
         to: String,
-        /// Where the next begins.
+        /// The start of the next.
         from: String,
     },
-    /// A route that comes back.
+    /// A route that visits a node twice.
     #[error("VC \"{vc}\" comes to \"{node}\" twice; a route has no loop")]
     RouteLoop {
         /// The VC.
@@ -34,19 +34,19 @@ pub enum NetworkError {
         /// The node.
         node: String,
     },
-    /// An index that names nothing.
+    /// An unknown index.
     #[error("{whose} refers to {kind} {index}, of which there are {count}")]
     Unknown {
-        /// Who refers.
+        /// The referring item.
         whose: String,
-        /// To what kind of thing.
+        /// The kind of item referred to.
         kind: &'static str,
-        /// Which.
+        /// The index.
         index: usize,
-        /// How many there are.
+        /// The number of such items.
         count: usize,
     },
-    /// Two VCs of a link that cannot be told apart.
+    /// Two VCs of a link with equal identifiers.
     #[error("VCs \"{one}\" and \"{other}\" both have VPI {vpi}, VCI {vci} on the link from \"{from}\" to \"{to}\"")]
     SameIdentifier {
         /// A VC.
@@ -57,9 +57,9 @@ pub enum NetworkError {
         vpi: u16,
         /// VCI of both.
         vci: u16,
-        /// Where the link begins.
+        /// The start of the link.
         from: String,
-        /// Where it ends.
+        /// The end of the link.
         to: String,
     },
     /// A VPI or VCI outside its range.
@@ -72,7 +72,7 @@ pub enum NetworkError {
         /// Its VCI.
         vci: u16,
     },
-    /// A policer where its cells never come.
+    /// A policer at a link without its cells.
     #[error("{whose} is policed at a link that its cells do not cross")]
     PolicedElsewhere {
         /// VC or VP.
@@ -83,31 +83,31 @@ pub enum NetworkError {
     Contract {
         /// VC or VP.
         whose: String,
-        /// What is wrong.
+        /// The error.
         error: ContractError,
     },
-    /// GFR for several VCs together.
+    /// GFR for a path.
     #[error("VP \"{vp}\": a GFR contract judges frames, and holds for a VC, not for a path")]
     FramesOfPath {
         /// The VP.
         vp: String,
     },
-    /// A queue that cannot be.
+    /// Wrong discard rules.
     #[error("link from \"{from}\" to \"{to}\": {error}")]
     Queue {
-        /// Where the link begins.
+        /// The start of the link.
         from: String,
-        /// Where it ends.
+        /// The end of the link.
         to: String,
-        /// What is wrong.
+        /// The error.
         error: DiscardError,
     },
-    /// A port with classes, and none given.
+    /// A port with an empty list of classes.
     #[error("link from \"{from}\" to \"{to}\" has a list of classes without a class")]
     NoClasses {
-        /// Where the link begins.
+        /// The start of the link.
         from: String,
-        /// Where it ends.
+        /// The end of the link.
         to: String,
     },
     /// A weight of 0.
@@ -121,48 +121,48 @@ pub enum NetworkError {
     PaceAboveRate {
         /// The link or VC.
         whose: String,
-        /// How fast it would be.
+        /// The pace.
         pace: BitRate,
-        /// What the link carries.
+        /// The rate of the link.
         rate: BitRate,
     },
-    /// More lost on the wire than there is.
+    /// A loss above all cells.
     #[error("{whose} loses {loss_ppb} cells of a billion; at most all of them")]
     LossAboveAll {
         /// The link.
         whose: String,
-        /// How many it would lose.
+        /// Cells lost, of a billion.
         loss_ppb: u32,
     },
-    /// A source or port of ABR that cannot be.
+    /// Wrong parameters of ABR.
     #[error("{whose}: {error}")]
     Abr {
         /// The VC or link.
         whose: String,
-        /// What is wrong.
+        /// The error.
         error: AbrError,
     },
-    /// RM cells that would not come back by the way of their VC.
+    /// A return route along other nodes.
     #[error("VC \"{vc}\": the RM cells of ABR must go back from \"{from}\" to \"{to}\" by the nodes of its route")]
     AbrBack {
         /// The VC.
         vc: String,
-        /// Where it ends.
+        /// The end of its route.
         from: String,
-        /// Where it begins.
+        /// The start of its route.
         to: String,
     },
-    /// More than can be numbered.
+    /// More items than a network can have.
     #[error("{count} {kind} are more than a network can have: {most}")]
     TooMany {
-        /// Of what.
+        /// Kind of items.
         kind: &'static str,
-        /// How many.
+        /// Their number.
         count: usize,
-        /// How many there may be.
+        /// The largest number.
         most: usize,
     },
-    /// A packet that no frame holds.
+    /// A packet above the largest frame.
     #[error("a packet of {bytes} does not fit a frame of AAL5 with its header: at most 65 527 bytes")]
     PacketTooLarge {
         /// Its size.

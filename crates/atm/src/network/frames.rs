@@ -1,4 +1,4 @@
-//! Frames in the network: what each is, how many of its cells still live, and the fate to report when none does.
+//! Frames in the network: their packets, the number of cells still inside, and their fate.
 
 use lastmile_units::{ByteCount, Instant};
 
@@ -9,28 +9,28 @@ use crate::discard::CellDrop;
 /// A packet that has left the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Departure {
-    /// When: the picosecond in which its last cell arrived, or in which the last of it was lost.
+    /// Arrival of its last cell, or loss of its last cell inside the network.
     pub at: Instant,
     /// Its VC.
     pub vc: VcId,
-    /// What it was offered as.
+    /// The `packet` of its offer.
     pub packet: u64,
-    /// What it was offered with.
+    /// Its size.
     pub bytes: ByteCount,
-    /// What became of it.
+    /// Its fate.
     pub fate: Fate,
 }
 
-/// What became of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
     /// Its frame arrived whole.
     Whole,
-    /// A cell of it was dropped, the first for this reason; or the source had no room for all of it.
+    /// A cell was dropped, the first one for this reason; or the source had no space for the packet.
     Dropped(CellDrop),
-    /// A cell of it was lost on the wire, before any was dropped.
+    /// A cell was lost on a link, before any was dropped.
     Lost,
-    /// All its cells arrived, but the frame before had lost its end.
+    /// All cells arrived, but the previous frame had lost its end.
     Joined,
 }
 
@@ -40,9 +40,9 @@ pub(crate) struct Frame {
     serial: u64,
     bytes: u32,
     pub(crate) vc: u32,
-    /// Cells neither dropped nor arrived.
+    /// Cells neither dropped, lost nor arrived.
     live: u16,
-    /// Cells of it when it was offered.
+    /// All its cells.
     pub(crate) cells: u16,
     /// CLP at the source.
     pub(crate) clp: Clp,
@@ -57,20 +57,20 @@ impl Frame {
         ByteCount::new(self.bytes.into())
     }
 
-    /// What tells it from all others, in the slot before and after.
+    /// A number that differs from those of earlier and later frames in the slot.
     #[inline]
     pub(crate) fn key(&self) -> u32 {
         self.serial as u32
     }
 }
 
-/// All frames of which cells live.
+/// All frames with cells in the network.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
     slots: Vec<Frame>,
     free: Vec<u32>,
     offered: u64,
-    /// With the order in which they were offered.
+    /// With the order of their offers.
     departed: Vec<(Departure, u64)>,
 }
 
@@ -93,7 +93,7 @@ impl Frames {
         &self.slots[slot as usize]
     }
 
-    /// Frames of which cells live.
+    /// Frames with cells in the network.
     pub(crate) fn live(&self) -> u64 {
         (self.slots.len() - self.free.len()) as u64
     }
@@ -142,7 +142,8 @@ impl Frames {
         !self.departed.is_empty()
     }
 
-    /// What has left, in order of time; of one picosecond, in that of their VCs and then of their offers.
+    /// Packets that have left, in order of time; of one picosecond, in the order of VCs and then of
+    /// offers.
     pub(crate) fn take_departures(&mut self, into: &mut Vec<Departure>) {
         if self.departed.len() > 1 {
             self.departed.sort_unstable_by_key(|(departure, serial)| (departure.at, departure.vc, *serial));

@@ -1,8 +1,9 @@
-//! Cells between ports: streams of them to each switch and far end, and the frames to which they belong.
+//! Cells between ports: streams of them to each switch and far end, and the frames to which they
+//! belong.
 //!
-//! A port appends the cells that it sends to a stream, with their arrival times; the receiver takes them up to any time.
-//! Cells that continue the run at the end of a stream join it, unless [`NetworkSpec::trains`] is off. Results are equal
-//! with runs and with single cells.
+//! A port appends the cells that it sends to a stream, with their arrival times; the receiver takes
+//! them up to any time. Cells that continue the run at the end of a stream join it, unless
+//! [`NetworkSpec::trains`] is off. Results are equal with runs and with single cells.
 //!
 //! [`NetworkSpec::trains`]: super::NetworkSpec::trains
 
@@ -23,7 +24,7 @@ pub(crate) struct Stream {
     frame_ends: VecDeque<Instant>,
     /// The receiver, as index of [`InFlight::next`].
     receiver: u32,
-    /// Which of the receiver's inputs this is. `None`: the receiver is a far end.
+    /// Index among the receiver's inputs. `None`: the receiver is a far end.
     input: Option<u32>,
     /// The shortest time from the receiver to the far end of a VC.
     pub(crate) onward: Duration,
@@ -109,7 +110,8 @@ impl InFlight {
         }
     }
 
-    /// Takes the cells of the first run that arrive in picosecond `until` or earlier. `None`: there are none.
+    /// Takes the cells of the first run that arrive in picosecond `until` or earlier. `None`: there
+    /// are none.
     #[inline]
     pub(crate) fn take_until(&mut self, stream: u32, until: Instant) -> Option<Run> {
         let index = stream as usize;

@@ -1,9 +1,11 @@
 //! Cells that a link loses, at random and independent of each other.
 //!
-//! Every VC has a generator of its own at every link that loses cells, which draws how many of its cells pass until the
-//! next is lost. The cells of a VC keep their order, so neither runs nor other VCs change which cells are lost; a run is
-//! split at them. A cell is lost at the end of its link: before it is policed at the next switch, or at the far end.
-//! Cost: nothing for links without loss; otherwise a comparison for each run and a logarithm for each lost cell.
+//! Every VC has a generator of its own at every link that loses cells, which draws how many of its
+//! cells pass until the next is lost. The cells of a VC keep their order, so neither runs nor other
+//! VCs change which cells are lost; a run is split at them. A cell is lost at the end of its link:
+//! before it is policed at the next switch, or at the far end.
+//! Cost: nothing for links without loss; otherwise a comparison for each run and a logarithm for
+//! each lost cell.
 
 use lastmile_queueing::random::Stream;
 
@@ -45,7 +47,8 @@ impl Loss {
     }
 }
 
-/// The first cells of a run come off a link: those that pass (`None`: one cell is lost), and the others.
+/// The first cells of a run come off a link: those that pass (`None`: one cell is lost), and the
+/// others.
 #[inline]
 pub(crate) fn cross(loss: &mut Option<Loss>, run: Run, in_flight: &mut InFlight) -> (Option<Run>, Option<Run>) {
     let Some(loss) = loss else { return (Some(run), None) };
@@ -68,7 +71,8 @@ mod tests {
     use crate::network::Network;
     use crate::time::{Moment, Spacing};
 
-    /// The cells that pass are all cells but those drawn, and the last cell ends the frame if it passes.
+    /// The cells that pass are all cells but those drawn, and the last cell ends the frame if it
+    /// passes.
     #[test]
     fn a_run_is_split_at_the_cells_that_are_lost() {
         let mut spec = NetworkSpec::new();

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use lastmile_units::Duration;
 
-/// By switch: its index in an order in which links lead to later switches; and the shortest time of a link that does
-/// not. `links` have the switches at both ends and the time that a cell takes between them.
+/// By switch: its index in an order in which links lead to later switches; and the shortest time of
+/// a link that does not. `links` have the switches at both ends and the time that a cell takes
+/// between them.
 pub(super) fn order(switches: usize, links: &BTreeMap<(u32, u32), Duration>) -> (Vec<u32>, Option<Duration>) {
     let mut inputs = vec![0_u32; switches];
     for (_, to) in links.keys() {
@@ -13,7 +14,8 @@ pub(super) fn order(switches: usize, links: &BTreeMap<(u32, u32), Duration>) -> 
     }
     let mut index: Vec<Option<u32>> = vec![None; switches];
     for next in 0..switches as u32 {
-        // The first switch without an input from one that is not placed; in a ring, the first that is not placed.
+        // The first switch without an input from one that is not placed; in a ring, the first that
+        // is not placed.
         let mut free = (0..switches).filter(|switch| index[*switch].is_none());
         let any = free.clone().next();
         let switch = free.find(|switch| inputs[*switch] == 0).or(any).expect("one is not placed");

@@ -1,4 +1,4 @@
-//! What a network is made of: nodes, the links between them, virtual paths, virtual channels; and what is wrong with it.
+//! The description of a network: nodes, links, virtual paths and virtual channels.
 
 use lastmile_units::{BitRate, ByteCount, CellCount, Duration};
 
@@ -14,7 +14,7 @@ macro_rules! id {
         pub struct $name(pub(crate) u32);
 
         impl $name {
-            /// Its place among its kind, from 0 in the order in which they were added.
+            /// Index in the order of addition, from 0.
             #[must_use]
             pub const fn index(self) -> usize {
                 self.0 as usize
@@ -51,76 +51,79 @@ pub struct NetworkSpec {
     pub vps: Vec<VpSpec>,
     /// Virtual channels.
     pub vcs: Vec<VcSpec>,
-    /// Cells that follow one another evenly are handled as one item. Changes no result, only how long it takes.
+    /// Consecutive cells of a frame at even spacing are handled as one item. Changes speed only.
     pub trains: bool,
 }
 
 /// A host, an edge device or a switch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NodeSpec {
-    /// For messages.
+    /// Name in messages.
     pub name: String,
-    /// Cells that wait at all its ports together, at most. `None`: each port has a memory of its own, as large as its queues.
+    /// Capacity of the memory that all its ports share. `None`: each port has a memory of its own,
+    /// as large as its queues.
     pub shared_memory: Option<CellCount>,
 }
 
 /// A link, and the port that sends on it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LinkSpec {
-    /// Where the port is.
+    /// The node of the port.
     pub from: NodeId,
-    /// Where cells arrive.
+    /// The node at which cells arrive.
     pub to: NodeId,
-    /// What cells take on the wire: 424 bits each. An OC-3c has 149.76 Mbit/s for cells.
+    /// Rate of cells, 424 bits each. An OC-3c has 149.76 Mbit/s for cells.
     pub rate: BitRate,
-    /// Cells start no closer than at this rate, though each takes its time at `rate`. Not above `rate`.
+    /// Cells start no closer than at this rate; each is transmitted at `rate`. Not above `rate`.
+    /// `None`: as fast as `rate`.
     pub pace: Option<BitRate>,
     /// From the end of a cell's transmission to its arrival.
     pub delay: Duration,
-    /// Cells lost on the wire, at random, in a billion.
+    /// Cells lost at random, of a billion.
     pub loss_ppb: u32,
-    /// What waits how.
+    /// The queues of the port.
     pub queues: Queues,
-    /// What the port does for VCs of ABR. `None`: nothing.
+    /// Support of the port for ABR. `None`: none.
     pub abr: Option<AbrPort>,
 }
 
-/// What a port does for VCs of ABR.
+/// Support of a port for ABR.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AbrPort {
-    /// Data cells that find so many cells in their queue are marked (explicit forward congestion indication).
+    /// Data cells that find `threshold` cells in their queue are marked (explicit forward
+    /// congestion indication).
     Efci {
-        /// At least 1.
+        /// Cells, at least 1.
         threshold: CellCount,
     },
-    /// It measures its load and tells sources their rate.
+    /// The port measures its load and writes the allowed rate into RM cells.
     Erica(erica::Config),
 }
 
 /// A VC of available bit rate.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Abr {
-    /// What its source is set up with.
+    /// Parameters of its source.
     pub parameters: Parameters,
-    /// The way back of its RM cells: links from its destination to its source, by the same nodes.
+    /// Route of returning RM cells: links from the destination to the source, along the same nodes.
     pub back: Vec<LinkId>,
-    /// What may wait at the source, in bytes of packets. `None`: all that comes.
+    /// Capacity of the queue at the source, in bytes of packets. `None`: no limit.
     pub edge_limit: Option<ByteCount>,
 }
 
-/// What waits at a port.
+/// The queues of a port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Queues {
-    /// All cells in one queue.
+    /// One queue for all cells.
     Fifo(QueueSpec),
-    /// A queue for each class; [`VcSpec::class`] says which.
+    /// A queue for each class, to which [`VcSpec::class`] assigns VCs.
     Classes(Vec<ClassSpec>),
     /// A queue for each VC, with the priority and weight of the VC.
     PerVc(QueueSpec),
 }
 
 impl Queues {
-    /// Each of them; of those for each VC, the one that all are like.
+    /// Each queue; queues for each VC are alike, and given once.
     pub fn each(&self) -> impl Iterator<Item = &QueueSpec> {
         let (one, classes) = match self {
             Self::Fifo(queue) | Self::PerVc(queue) => (Some(queue), &[][..]),
@@ -129,7 +132,7 @@ impl Queues {
         one.into_iter().chain(classes.iter().map(|class| &class.queue))
     }
 
-    /// Cells that all of them hold, where there is no other memory. `None`: there is no such limit.
+    /// Capacity of all queues together in a memory of their own. `None`: no limit.
     #[must_use]
     pub fn hold(&self) -> Option<CellCount> {
         if matches!(self, Self::PerVc(_)) {
@@ -144,36 +147,36 @@ impl Queues {
 /// A queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct QueueSpec {
-    /// Cells that wait at most, the one in transmission not among them. `None`: as many as the memory holds.
+    /// Capacity, without the cell in transmission. `None`: that of the memory.
     pub limit: Option<CellCount>,
-    /// What it drops.
+    /// Its discard rules.
     pub discard: Discard,
 }
 
-/// A queue among others.
+/// A queue of several.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClassSpec {
-    /// What it holds and drops.
+    /// Capacity and discard rules.
     pub queue: QueueSpec,
-    /// A cell goes only if none waits in a class of a lower number (strict priority).
+    /// Strict priority: a class is served if all classes of a lower number are empty.
     pub priority: u8,
-    /// Its share against the others of its priority. At least 1.
+    /// Its share among classes of its priority. At least 1.
     pub weight: u16,
 }
 
-/// Who polices, and by what.
+/// A policer (usage parameter control).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Upc {
-    /// Cells are policed before they join a queue of this link.
+    /// The policer is at the input of the queues of this link.
     pub at: LinkId,
-    /// What they are held to.
+    /// The contract.
     pub contract: Contract,
 }
 
 /// A virtual path: virtual channels that are policed together.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VpSpec {
-    /// For messages.
+    /// Name in messages.
     pub name: String,
     /// Its policer. All its VCs cross that link.
     pub upc: Option<Upc>,
@@ -182,19 +185,20 @@ pub struct VpSpec {
 /// A virtual channel, one direction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VcSpec {
-    /// For messages; and VCs of other names lose other cells on the wire.
+    /// Name in messages. It also seeds the choice of cells that links lose.
     pub name: String,
-    /// Virtual path identifier, 0 to 4095. Together with `vci` no two VCs of a link may have it.
+    /// Virtual path identifier, 0 to 4095. No two VCs of a link have equal `vpi` and `vci`.
     pub vpi: u16,
     /// Virtual channel identifier, from 32.
     pub vci: u16,
-    /// The path whose policer it comes under, too.
+    /// The path whose policer also applies to the VC.
     pub vp: Option<VpId>,
     /// The links from source to destination.
     pub route: Vec<LinkId>,
-    /// What stands before a packet in its frame.
+    /// The header of a packet in its frame.
     pub encapsulation: Encapsulation,
-    /// The source shapes to this peak cell rate. `None`: all cells of a frame are there at once, and the first link spaces them.
+    /// The source shapes to this peak cell rate. `None`: all cells of a frame arrive at once at the
+    /// first port.
     pub pcr: Option<BitRate>,
     /// Cells leave the source with CLP = 1.
     pub low_priority: bool,
@@ -206,7 +210,7 @@ pub struct VcSpec {
     pub weight: u16,
     /// Its policer.
     pub upc: Option<Upc>,
-    /// Its source sends at the rate that the network allows.
+    /// Available bit rate. `None`: the source sends when packets are offered.
     pub abr: Option<Abr>,
 }
 
@@ -217,19 +221,19 @@ impl Default for NetworkSpec {
 }
 
 impl NetworkSpec {
-    /// Nothing yet; trains on.
+    /// An empty network, with trains.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a node whose ports have memories of their own.
+    /// Adds a node whose ports have a memory each.
     pub fn node(&mut self, name: impl Into<String>) -> NodeId {
         self.nodes.push(NodeSpec { name: name.into(), shared_memory: None });
         NodeId(self.nodes.len() as u32 - 1)
     }
 
-    /// Adds a switch whose ports share a memory of so many cells.
+    /// Adds a switch whose ports share a memory of `cells` cells.
     pub fn shared_memory_node(&mut self, name: impl Into<String>, cells: CellCount) -> NodeId {
         self.nodes.push(NodeSpec { name: name.into(), shared_memory: Some(cells) });
         NodeId(self.nodes.len() as u32 - 1)
@@ -268,7 +272,8 @@ impl NetworkSpec {
         (0..self.vcs.len() as u32).map(VcId)
     }
 
-    /// The links along a path of nodes, by name: the first added from each to the next. `None` if some node or link is not there.
+    /// The links along a path of nodes, by name: the first one added from each to the next. `None`:
+    /// a node or link is missing.
     #[must_use]
     pub fn route(&self, path: &[&str]) -> Option<Vec<LinkId>> {
         let node = |name: &str| self.nodes.iter().position(|node| node.name == name).map(|index| NodeId(index as u32));
@@ -282,13 +287,13 @@ impl NetworkSpec {
 }
 
 impl LinkSpec {
-    /// A link with a FIFO without limit, such as that of a host.
+    /// A link with an unlimited FIFO, such as that of a host.
     #[must_use]
     pub fn new(from: NodeId, to: NodeId, rate: BitRate, delay: Duration) -> Self {
         Self { from, to, rate, pace: None, delay, loss_ppb: 0, queues: Queues::Fifo(QueueSpec::default()), abr: None }
     }
 
-    /// The same with these queues.
+    /// The link with these queues.
     #[must_use]
     pub fn with_queues(mut self, queues: Queues) -> Self {
         self.queues = queues;
@@ -297,7 +302,7 @@ impl LinkSpec {
 }
 
 impl Queues {
-    /// One queue of so many cells.
+    /// One queue of at most `limit` cells.
     #[must_use]
     pub fn fifo(limit: CellCount, discard: Discard) -> Self {
         Self::Fifo(QueueSpec { limit: Some(limit), discard })
@@ -305,7 +310,8 @@ impl Queues {
 }
 
 impl VcSpec {
-    /// A VC along `route`, with VPI 0 and LLC/SNAP, unshaped and unpoliced, of class 0, priority 0 and weight 1.
+    /// A VC along `route`, with VPI 0 and LLC/SNAP, unshaped and unpoliced, of class 0, priority 0
+    /// and weight 1.
     #[must_use]
     pub fn new(name: impl Into<String>, vci: u16, route: Vec<LinkId>) -> Self {
         Self {

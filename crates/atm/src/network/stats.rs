@@ -1,8 +1,8 @@
 //! Counters of a network, up to [`Network::now`].
 //!
-//! A port has *sent* a cell once its transmission has begun; before, the cell waits, and after, it is in flight. Cells
-//! inside the network are counted one by one, not by subtraction, so that *offered = arrived + dropped + lost + inside*
-//! can fail.
+//! A port has *sent* a cell once its transmission has begun; before, the cell waits, and after, it
+//! is in flight. Cells inside the network are counted one by one, not by subtraction, so that
+//! *offered = arrived + dropped + lost + inside* can fail.
 
 use lastmile_units::{ByteCount, CellCount};
 
@@ -40,21 +40,21 @@ impl FrameCount {
 /// A VC, from end to end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct VcStats {
-    /// What was offered.
+    /// Frames offered.
     pub offered: FrameCount,
-    /// Those of it whose cells left the source with CLP = 1.
+    /// Frames offered whose cells left the source with CLP = 1.
     pub offered_low_priority: FrameCount,
-    /// What arrived whole: goodput.
+    /// Frames that arrived whole: goodput.
     pub whole: FrameCount,
-    /// Those of it whose cells left the source with CLP = 1.
+    /// Whole frames whose cells left the source with CLP = 1.
     pub whole_low_priority: FrameCount,
     /// Cells that arrived.
     pub arrived_cells: u64,
-    /// Those of them with CLP = 1.
+    /// Cells that arrived with CLP = 1.
     pub arrived_low_priority_cells: u64,
-    /// Cells that arrived and were thrown away, since their frame was not whole: badput.
+    /// Cells that arrived and were discarded, since their frame was not whole: badput.
     pub bad_cells: u64,
-    /// How many times the far end threw cells away; two frames that were joined count once.
+    /// Times the far end discarded cells; two joined frames count once.
     pub damaged: u64,
 }
 
@@ -83,23 +83,23 @@ impl VcStats {
 /// A VC at one of its links, or all VCs of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HopStats {
-    /// Cells that came to the port.
+    /// Cells that arrived at the port.
     pub arrived: u64,
-    /// Those of them that came with CLP = 1.
+    /// Cells that arrived with CLP = 1.
     pub arrived_low_priority: u64,
     /// Cells whose transmission began.
     pub sent: u64,
-    /// Cells that wait.
+    /// Cells in the queue.
     pub waiting: u64,
     /// Cells dropped, by [`CellDrop::index`].
     pub dropped: [u64; CellDrop::ALL.len()],
-    /// Those of them with CLP = 1, tagged here or before.
+    /// Cells dropped with CLP = 1, tagged here or earlier.
     pub dropped_low_priority: u64,
     /// Cells whose CLP a policer set.
     pub tagged: u64,
-    /// Cells sent that the link has lost: they would have come off it by now.
+    /// Cells sent that the link lost; a loss counts when the cell would have arrived.
     pub lost: u64,
-    /// Those of them with CLP = 1.
+    /// Cells lost with CLP = 1.
     pub lost_low_priority: u64,
 }
 
@@ -131,14 +131,14 @@ impl HopStats {
     }
 }
 
-/// A link, all its VCs together.
+/// A link, for all its VCs together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LinkStats {
-    /// What came and what became of it.
+    /// Cells and their fate.
     pub cells: HopStats,
     /// Cells sent that belong to frames which have arrived whole at the far end of their VC.
     pub good_cells: u64,
-    /// The most cells that ever waited in one of its queues.
+    /// The largest backlog of one of its queues so far.
     pub peak: u64,
 }
 
@@ -153,14 +153,14 @@ pub struct NetworkStats {
     pub dropped: u64,
     /// Cells lost on the wire.
     pub lost: u64,
-    /// Cells that wait or are on the wire.
+    /// Cells in queues and in flight.
     pub inside: u64,
     /// Frames of which cells are inside.
     pub frames_inside: u64,
 }
 
 impl NetworkStats {
-    /// True if every cell offered is somewhere.
+    /// True if every cell offered is accounted for.
     #[must_use]
     pub const fn holds(&self) -> bool {
         self.offered == self.arrived + self.dropped + self.lost + self.inside
@@ -267,8 +267,8 @@ impl Network {
         self.port(link).waiting.into()
     }
 
-    /// Cells in one queue at the port of a link: that of a class, or of the VC with this index among those of the link.
-    /// A FIFO has queue 0.
+    /// Cells in one queue at the port of a link: that of a class, or of the VC with this index
+    /// among those of the link. A FIFO has queue 0.
     #[must_use]
     pub fn queue_waiting(&self, link: LinkId, queue: usize) -> u64 {
         self.port(link).queues[queue].waiting.into()

@@ -1,8 +1,8 @@
 //! The transit time of a frame through an otherwise empty network.
 //!
-//! A switch forwards each cell as it arrives; only the far end waits for the whole frame. The first cell takes one cell
-//! time at each link and all delays. Each further cell takes the longest spacing of the route, that of a link or that of
-//! the source, once.
+//! A switch forwards each cell as it arrives; only the far end waits for the whole frame. The first
+//! cell takes one cell time at each link and all delays. Each further cell takes the longest
+//! spacing of the route, that of a link or that of the source, once.
 
 use lastmile_units::{ByteCount, Duration};
 
@@ -22,9 +22,10 @@ impl LinkSpec {
 }
 
 impl NetworkSpec {
-    /// The time from the offer of a packet of `bytes` to the arrival of its whole frame at the far end of `vc`, in an
-    /// otherwise empty network in which it is neither policed nor dropped. For a VC of ABR this is at its peak cell rate
-    /// and without an RM cell between, so it is the least possible. `None` above 65 527 bytes.
+    /// The time from the offer of a packet of `bytes` to the arrival of its whole frame at the far
+    /// end of `vc`, in an otherwise empty network in which it is neither policed nor dropped. For a
+    /// VC of ABR this is at its peak cell rate and without an RM cell between, so it is the least
+    /// possible. `None` above 65 527 bytes.
     ///
     /// # Panics
     /// If there is no such VC, or its route has an unknown link.

@@ -1,4 +1,5 @@
-//! A port with one queue or several, against lists of cells that are counted anew for every cell that comes.
+//! A port with one queue or several, against lists of cells that are counted anew for every cell
+//! that comes.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -95,7 +96,8 @@ struct Class {
     rules: Rules,
     waiting: VecDeque<Cell>,
     priority: u8,
-    /// Tags (self-clocked fair queueing): how far apart they are, of the next cell, and of the last that was sent.
+    /// Tags (self-clocked fair queueing): how far apart they are, of the next cell, and of the last
+    /// that was sent.
     step: u64,
     tag: u64,
     finish: u64,
@@ -230,7 +232,8 @@ fn discards() -> impl Strategy<Value = Discard> {
 }
 
 proptest! {
-    /// Frames of one cell to forty on the grid on which cells come and leave, at a trunk that takes a cell in half the time of one, in that, or in longer.
+    /// Frames of one cell to forty on the grid on which cells come and leave, at a trunk that takes
+    /// a cell in half the time of one, in that, or in longer.
     #[test]
     fn a_port_does_what_its_lists_tell(
         vcs in 2..6_usize,
@@ -259,8 +262,10 @@ proptest! {
     }
 }
 
-/// A cell comes every 10 us and leaves after 5 us. SPD takes the second frame of VC 3; of the third, the cell of 90 us starts at 100 us, when the next comes: so
-/// nothing of the VC waits for a moment. From then on it comes side by side with two others, and more and more wait. So SPD may take the fourth frame, and does.
+/// A cell comes every 10 us and leaves after 5 us. SPD takes the second frame of VC 3; of the
+/// third, the cell of 90 us starts at 100 us, when the next comes: so nothing of the VC waits for a
+/// moment. From then on it comes side by side with two others, and more and more wait. So SPD may
+/// take the fourth frame, and does.
 #[test]
 fn spd_takes_a_frame_again_when_a_queue_was_empty_only_between_two_cells() {
     let cells = CellCount::new;

@@ -1,4 +1,5 @@
-//! Cells that links lose: which, how many, what becomes of their frames, and that nothing else is lost with them.
+//! Cells that links lose: which, how many, what becomes of their frames, and that nothing else is
+//! lost with them.
 
 use lastmile_atm::network::{HopStats, NetworkError};
 use lastmile_atm::{Departure, Fate, LinkSpec, Network, NetworkSpec, QueueSpec, Queues, VcId, VcSpec};
@@ -25,7 +26,8 @@ fn chain(trains: bool, losses_ppb: &[u32]) -> NetworkSpec {
     spec
 }
 
-/// All that leaves a network to whose first VC so many packets are offered, and the VC at each of its links.
+/// All that leaves a network to whose first VC so many packets are offered, and the VC at each of
+/// its links.
 fn run(spec: &NetworkSpec, packets: u64) -> (Vec<Departure>, Vec<HopStats>, Network) {
     let mut network = Network::seeded(spec, SEED).expect("a network");
     let vc = spec.vc_ids().next().expect("a VC");
@@ -53,7 +55,8 @@ fn lost_cells(loss_ppb: u32, cells: u64) -> Vec<u64> {
     lost
 }
 
-/// Frames that lose a cell are lost; those behind a frame of which some cells but not the last arrived are joined to it; all others are whole.
+/// Frames that lose a cell are lost; those behind a frame of which some cells but not the last
+/// arrived are joined to it; all others are whole.
 #[test]
 fn the_cells_that_are_drawn_are_lost_and_no_other() {
     let (packets, loss_ppb) = (400, 150_000_000);
@@ -114,7 +117,8 @@ fn the_share_of_cells_and_of_frames_is_that_of_independent_losses() {
     within(joined, packets, (1.0 - loss).powi(CELLS as i32) * (loss - loss.powi(CELLS as i32)));
 }
 
-/// Counters at all links are those of cells one by one at any time, also where trains would leave ports out.
+/// Counters at all links are those of cells one by one at any time, also where trains would leave
+/// ports out.
 #[test]
 fn what_is_counted_at_any_time_does_not_depend_on_trains() {
     for losses_ppb in [[0, 50_000_000, 0, 0], [50_000_000, 0, 0, 50_000_000], [50_000_000, 100_000_000, 0, 0]] {

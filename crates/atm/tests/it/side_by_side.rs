@@ -1,4 +1,5 @@
-//! Trains that come side by side to one port, with many rounds before anything else comes: against the same cell by cell.
+//! Trains that come side by side to one port, with many rounds before anything else comes: against
+//! the same cell by cell.
 
 use lastmile_atm::contract::{Contract, Peak, Sbr, Sustainable};
 use lastmile_atm::discard::Scheme;
@@ -32,7 +33,8 @@ struct Load {
     receivers: usize,
 }
 
-/// Senders shaped alike to a switch, a trunk at which some are policed, and receivers; the network, its trunk and its VCs.
+/// Senders shaped alike to a switch, a trunk at which some are policed, and receivers; the network,
+/// its trunk and its VCs.
 fn network(trains: bool, load: Load, queues: Queues) -> (Network, LinkId, Vec<VcId>, VpId) {
     let rate = BitRate::from_kbit_per_s(149_760);
     let mut spec = NetworkSpec { trains, ..NetworkSpec::new() };
@@ -87,7 +89,8 @@ fn rates() -> impl Strategy<Value = (u64, u64)> {
     (prop_oneof![Just(149_760_u64), Just(74_880), Just(33_333), Just(10_000)], Just(149_760))
 }
 
-/// Those at which a cell takes whole microseconds (5, 10, 20, 40), so that much comes and starts at the very same time.
+/// Those at which a cell takes whole microseconds (5, 10, 20, 40), so that much comes and starts at
+/// the very same time.
 fn even_rates() -> impl Strategy<Value = (u64, u64)> {
     (
         prop_oneof![Just(84_800_u64), Just(42_400), Just(21_200), Just(10_600)],
@@ -157,7 +160,8 @@ proptest! {
     }
 }
 
-/// A sender that sends one frame: how far behind the others its first cell comes, and over a link of which rate, kbit/s.
+/// A sender that sends one frame: how far behind the others its first cell comes, and over a link
+/// of which rate, kbit/s.
 #[derive(Clone, Debug)]
 struct Start {
     spacings: u64,
@@ -169,7 +173,8 @@ struct Start {
 /// How long a cell takes on a slow trunk of 2.12 Mbit/s.
 const CELL_US: u64 = 200;
 
-/// Frames of senders at the first of these rates that come to a trunk of the second; but for less than a picosecond, to the microsecond.
+/// Frames of senders at the first of these rates that come to a trunk of the second; but for less
+/// than a picosecond, to the microsecond.
 fn one_frame_each(trains: bool, [pcr, trunk]: [u64; 2], queues: &Queues, starts: &[Start]) -> (Network, LinkId) {
     let mut spec = NetworkSpec { trains, ..NetworkSpec::new() };
     let (near, far) = (spec.node("near"), spec.node("far"));
@@ -199,8 +204,9 @@ fn one_frame_each(trains: bool, [pcr, trunk]: [u64; 2], queues: &Queues, starts:
     (network, trunk)
 }
 
-/// Two trains come, a cell of each every 10 us, and a third of three cells; a cell takes from 2 us to 200 us. Whatever lies between them, and whenever
-/// somebody looks for the first time, the same has happened as cell by cell.
+/// Two trains come, a cell of each every 10 us, and a third of three cells; a cell takes from 2 us
+/// to 200 us. Whatever lies between them, and whenever somebody looks for the first time, the same
+/// has happened as cell by cell.
 #[test]
 fn trains_at_any_distance_are_their_cells_at_any_time() {
     let start = |spacings, microseconds, cells| Start { spacings, microseconds, link: 84_800, cells };
@@ -220,7 +226,8 @@ fn trains_at_any_distance_are_their_cells_at_any_time() {
     }
 }
 
-/// Cells of 10 us, and 5 us on the last link. One comes every 40 us, another 15 us behind each, and 3 us behind the fifth of those the only cell of a third.
+/// Cells of 10 us, and 5 us on the last link. One comes every 40 us, another 15 us behind each, and
+/// 3 us behind the fifth of those the only cell of a third.
 #[test]
 fn a_cell_close_behind_trains_waits_for_the_last_of_them() {
     let start = |spacings, microseconds, cells| Start { spacings, microseconds, link: 84_800, cells };
@@ -234,8 +241,9 @@ fn a_cell_close_behind_trains_waits_for_the_last_of_them() {
 }
 
 proptest! {
-    /// Whenever somebody looks for the first time, the same cells have left; and when all have come, those that wait leave one after the other. Two that come in the same picosecond go in the
-    /// order of their inputs, whichever is earlier by less than that.
+    /// Whenever somebody looks for the first time, the same cells have left; and when all have
+    /// come, those that wait leave one after the other. Two that come in the same picosecond go in
+    /// the order of their inputs, whichever is earlier by less than that.
     #[test]
     fn cells_leave_in_the_order_in_which_they_came(
         kbit_per_s in prop_oneof![Just(84_800_u64), Just(42_400), Just(33_333)],

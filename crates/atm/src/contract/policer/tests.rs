@@ -36,8 +36,8 @@ fn dbr_drops_what_is_above_the_peak_rate() {
     );
 }
 
-/// MBS 3 at the peak rate: after three TAT is 1272 us, tau is 2 * (424 - 106) = 636 us. So the next that conforms comes at 636 us, the
-/// seventh of the burst.
+/// MBS 3 at the peak rate: after three TAT is 1272 us, tau is 2 * (424 - 106) = 636 us. So the next
+/// that conforms comes at 636 us, the seventh of the burst.
 #[test]
 fn sbr_variants_differ_in_which_cells_count_and_what_becomes_of_them() {
     let burst = |variant, low: [bool; 7]| -> Vec<Verdict> {
@@ -83,9 +83,10 @@ fn ubr_drops_nothing_and_may_tag_everything() {
     }
 }
 
-/// Frames of four cells at the peak rate, MBS 4, GFR.2: the first is within the minimum rate, the second is not, whole, although its
-/// later cells would be. MCR is a quarter of PCR: after the first frame TAT is 4 * 424 us = 1696 us, tau 3 * (424 - 106) = 954 us,
-/// so a frame that starts before 742 us is not eligible.
+/// Frames of four cells at the peak rate, MBS 4, GFR.2: the first is within the minimum rate, the
+/// second is not, whole, although its later cells would be. MCR is a quarter of PCR: after the
+/// first frame TAT is 4 * 424 us = 1696 us, tau 3 * (424 - 106) = 954 us, so a frame that starts
+/// before 742 us is not eligible.
 #[test]
 fn gfr_judges_a_frame_by_its_first_cell() {
     let contract = Contract::Gfr { peak: PEAK, minimum: sustainable(4), mfs: CellCount::new(4), tagging: true };
@@ -113,7 +114,8 @@ fn a_gfr_frame_that_breaks_the_peak_rate_or_the_frame_size_loses_its_rest_but_no
     assert_eq!(verdicts[4..], [Verdict::DropFrame, Verdict::Pass]);
 }
 
-/// A source at exactly the rate is never early, for any number of cells: 149.76 Mbit/s, T = 2 831 196.58 ps.
+/// A source at exactly the rate is never early, for any number of cells: 149.76 Mbit/s, T = 2 831
+/// 196.58 ps.
 #[test]
 fn a_source_at_exactly_the_rate_conforms_without_tolerance() {
     let rate = BitRate::from_kbit_per_s(149_760);
@@ -124,7 +126,8 @@ fn a_source_at_exactly_the_rate_conforms_without_tolerance() {
     }
 }
 
-/// Ano et al. 2002: PCR 149.76 Mbit/s, SCR 18.72 Mbit/s (an eighth), MBS 8256. At the peak rate exactly 8256 cells pass.
+/// Ano et al. 2002: PCR 149.76 Mbit/s, SCR 18.72 Mbit/s (an eighth), MBS 8256. At the peak rate
+/// exactly 8256 cells pass.
 #[test]
 fn mbs_cells_pass_at_the_peak_rate() {
     let peak = Peak { rate: BitRate::from_kbit_per_s(149_760), cdvt: Duration::ZERO };
@@ -136,7 +139,8 @@ fn mbs_cells_pass_at_the_peak_rate() {
     assert_eq!((0..9000).position(|n| police(n) != Verdict::Pass), Some(8256));
 }
 
-/// Virtual scheduling as I.371 defines it, in exact rational arithmetic: times in multiples of 1/rate ps.
+/// Virtual scheduling as I.371 defines it, in exact rational arithmetic: times in multiples of
+/// 1/rate ps.
 struct Definition {
     rate: u128,
     tau: u128,
@@ -158,7 +162,8 @@ impl Definition {
 }
 
 proptest! {
-    /// At these rates a cell takes a whole number of picoseconds, so T is exact and verdicts are equal to the cell.
+    /// At these rates a cell takes a whole number of picoseconds, so T is exact and verdicts are
+    /// equal to the cell.
     #[test]
     fn verdicts_are_those_of_the_definition(
         bps in prop_oneof![Just(1_000_000_u64), Just(53_000_000), Just(424), Just(10_600_000), Just(100_000_000)],
