@@ -2,9 +2,9 @@
 //! management (RM) cells carry.
 //!
 //! Published: ATM Forum TM 4.1 and ITU-T I.371 (ABR: source, destination and switch behaviour). A
-//! source puts an RM cell between every
-//! [`Parameters::nrm`] cells; the destination returns it; switches write the allowed rate into it ([`erica`]), or mark data cells (EFCI), which
-//! the destination reports in the CI bit.
+//! source sends an RM cell among every [`Parameters::nrm`] cells; the destination returns it; switches
+//! write the allowed rate into it ([`erica`]), or mark data cells (EFCI), which the destination
+//! reports in the CI bit.
 //! Differs: rates in RM cells are whole bit/s, not 9 bits of mantissa; MCR is at least 10 cells a
 //! second (TCR), so no RM cell is out of rate; returned RM cells depart at once and do not count in
 //! the rate of the other direction.

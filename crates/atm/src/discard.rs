@@ -122,7 +122,7 @@ pub enum CellDrop {
     PeakRate,
     /// Policed: above the sustainable cell rate.
     SustainableRate,
-    /// Policed: the cell is beyond the longest frame or differs in CLP (GFR).
+    /// Policed: the cell exceeds the longest frame or differs in CLP (GFR).
     FrameConformance,
     /// The edge device had no space for its packet (ABR).
     EdgeFull,

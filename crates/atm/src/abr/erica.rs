@@ -216,7 +216,7 @@ mod tests {
     }
 
     /// By hand: capacity 100, input 120 + 30 = 150: z = 1.5 > 1.1; FairShare 50. VCShares 120/1.5 =
-    /// 80 and 30/1.5 = 20. So the first is told max(50, 80) = 80, the second max(50, 20) = 50.
+    /// 80 and 30/1.5 = 20. So the first gets max(50, 80) = 80, the second max(50, 20) = 50.
     #[test]
     fn an_overloaded_port_scales_down_to_the_fair_share_at_least() {
         let (mut port, mut one, mut two) = (port(1000), Seen::default(), Seen::default());

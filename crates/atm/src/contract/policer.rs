@@ -29,7 +29,7 @@ pub enum Verdict {
     DropPeak,
     /// The cell exceeds the sustainable rate.
     DropSustainable,
-    /// The cell is beyond the longest frame of GFR, or its CLP is not that of its frame's first cell.
+    /// The cell exceeds the longest frame of GFR, or its CLP is not that of its frame's first cell.
     DropFrame,
 }
 

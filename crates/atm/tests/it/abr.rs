@@ -1,5 +1,4 @@
-//! ABR: rates that sources come to, what ports and edges hold meanwhile, and that no cell is lost
-//! in silence.
+//! ABR: rates of sources, backlogs of ports and edges, and conservation of cells.
 
 use lastmile_atm::abr::{Parameters, erica};
 use lastmile_atm::network::{Abr, AbrPort, AbrStats, Upc};
@@ -16,8 +15,8 @@ fn ms(count: u64) -> Instant {
     Instant::ZERO + Duration::from_ms(count)
 }
 
-/// A chain of switches `s0`, `s1`, ... with links of these rates (Mbit/s) between them, hosts to be
-/// added.
+/// A chain of switches `s0`, `s1`, ... with links of these rates (Mbit/s) between them, still
+/// without hosts.
 struct Chain {
     spec: NetworkSpec,
     switches: Vec<NodeId>,
@@ -91,7 +90,7 @@ fn erica_of_1_ms() -> Option<AbrPort> {
     Some(AbrPort::Erica(erica::Config::new(Duration::from_ms(1))))
 }
 
-/// An RM cell and 31 of data: of what a source may send, data are 31 of 32.
+/// The share of data cells: one of 32 cells is an RM cell.
 fn data(allowed: f64) -> f64 {
     allowed * 31.0 / 32.0
 }
@@ -103,7 +102,7 @@ fn near(rates: &[f64], expected: &[f64], part: f64) {
 }
 
 /// Two links of 50 Mbit/s; one VC over both, two over the first alone, one over the second: max-min
-/// fair are a third of the first for each of three, and what is left of the second for the last.
+/// fair are a third of the first for each of three, and the rest of the second for the last.
 /// ERICA aims at 95 %.
 #[test]
 fn erica_gives_max_min_fair_shares_in_a_parking_lot() {
@@ -124,8 +123,8 @@ fn erica_gives_max_min_fair_shares_in_a_parking_lot() {
 
 /// Generic fairness, in the small (ATM Forum GFC-1 has the same mixture): links of 50, 100 and 50
 /// Mbit/s. A: over all three; B, B: the first; C: the middle; D, D, D: the last. The last link
-/// gives a quarter to A and each D: 12.5; the first what A leaves to each B: 18.75; the middle 87.5
-/// to C.
+/// gives a quarter to A and each D: 12.5; the first gives the rest to each B: 18.75; the middle
+/// gives 87.5 to C.
 #[test]
 fn erica_finds_the_bottleneck_of_each_vc() {
     let mut chain = Chain::new(&[50, 100, 50], Duration::from_us(50), erica_of_1_ms());
@@ -260,8 +259,8 @@ fn abr_that_makes_no_sense_is_refused_by_name() {
     );
 }
 
-/// A frame that meets nobody goes behind the RM cell that its source sends first; at its peak rate
-/// that is one spacing more than the least, which is told in closed form.
+/// In an empty network a frame follows the RM cell that its source sends first; at the peak rate
+/// that is one spacing more than the least transit, which is a closed form.
 #[test]
 fn a_frame_alone_goes_behind_an_rm_cell() {
     let mut chain = Chain::new(&[50, 10], Duration::from_ms(3), erica_of_1_ms());
