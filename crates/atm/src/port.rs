@@ -74,7 +74,8 @@ impl Port {
         let seen = Occupancy { queue: queue.waiting, memory, vc: connection.waiting, active: queue.active_vcs };
         let low_priority = run.low_priority();
         let (cells, refused) = match run.header.payload {
-            Payload::Rm(_) => (1, queue.rules.full(&seen, low_priority)),
+            // Selective discard spares RM cells, even if a policer has tagged them.
+            Payload::Rm(_) => (1, queue.rules.full(&seen, false)),
             Payload::Frame(_) => {
                 let last = run.header.last && cells == run.cells;
                 let arriving = Arriving { cells, last, low_priority, waiting };

@@ -161,11 +161,12 @@ impl Switch {
     fn forward(&mut self, mut cell: Run, in_flight: &mut InFlight) {
         let Connection { port, queue, .. } = self.connections[cell.vc as usize];
         let index = port as usize;
+        for port in &mut self.ports {
+            port.serve(cell.at, &mut self.connections, in_flight);
+        }
         let memory = if self.shares_memory {
-            self.ports.iter_mut().for_each(|port| port.serve(cell.at, &mut self.connections, in_flight));
             self.ports.iter().map(|port| port.waiting).sum()
         } else {
-            self.ports[index].serve(cell.at, &mut self.connections, in_flight);
             self.ports[index].waiting
         };
         if let Some(abr) = &mut self.abr {

@@ -1,8 +1,9 @@
 //! Counters of a network, up to [`Network::now`].
 //!
 //! A port has *sent* a cell once its transmission has begun; before, the cell waits, and after, it
-//! is in flight. Cells inside the network are counted one by one, not by subtraction, so that
-//! *offered = arrived + dropped + lost + inside* can fail.
+//! is in flight. A transmission that starts within the present picosecond has not begun. Cells
+//! inside the network are counted one by one, not by subtraction, so that *offered = arrived +
+//! dropped + lost + inside* can fail.
 
 use lastmile_units::{ByteCount, CellCount};
 
