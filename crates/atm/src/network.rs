@@ -189,7 +189,7 @@ impl Network {
         if self.in_flight.frames.has_departures() {
             return Some(self.now);
         }
-        let onward = |vc: u32| self.in_flight.streams[self.vcs[vc as usize].source as usize].onward;
+        let onward = |vc: u32| self.in_flight.streams[self.vcs[vc as usize].source as usize].onward.duration();
         let senders = self.senders.iter().filter_map(|(sender, vc)| sender.bound(self.now, onward(*vc)));
         Some(earlier(self.in_flight.bounds.first(), senders.min())?.max(self.now))
     }

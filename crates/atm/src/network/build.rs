@@ -173,7 +173,7 @@ impl<'a> Builder<'a> {
         let mut hops = Vec::new();
         for (hop, link) in vc.route.iter().enumerate().rev() {
             self.links[link.index()].crossed_by.push((index as u32, hop as u16));
-            let out = self.link_stream(link.index(), next.map(|next| next.switch), onward.duration());
+            let out = self.link_stream(link.index(), next.map(|next| next.switch), onward);
             let loss = hop.checked_sub(1).and_then(|before| self.loss(vc, vc.route[before]));
             let next_vc = next.map_or(index as u16, |next| next.connection);
             let here = self.add_connection(index, *link, (out, next_vc), loss);
@@ -184,7 +184,7 @@ impl<'a> Builder<'a> {
             next = Some(here);
         }
         hops.reverse();
-        let source = self.stream(Some(hops[0].switch), onward.duration());
+        let source = self.stream(Some(hops[0].switch), onward);
         self.vcs.push(Vc {
             encapsulation: vc.encapsulation,
             clp: if vc.low_priority { Clp::One } else { Clp::Zero },
@@ -240,7 +240,7 @@ impl<'a> Builder<'a> {
 
     /// The stream from a link to a switch or to its far end, which is `onward` from the far end of
     /// a VC.
-    fn link_stream(&mut self, link: usize, switch: Option<u32>, onward: Duration) -> u32 {
+    fn link_stream(&mut self, link: usize, switch: Option<u32>, onward: Spacing) -> u32 {
         if let Some(&stream) = self.by_link.get(&(link, switch)) {
             let known = &mut self.streams[stream as usize].onward;
             *known = onward.min(*known);
@@ -251,7 +251,7 @@ impl<'a> Builder<'a> {
         stream
     }
 
-    fn stream(&mut self, switch: Option<u32>, onward: Duration) -> u32 {
+    fn stream(&mut self, switch: Option<u32>, onward: Spacing) -> u32 {
         let stream = self.streams.len() as u32;
         let (receiver, input) = if let Some(switch) = switch {
             let inputs = &mut self.switches[switch as usize].inputs;

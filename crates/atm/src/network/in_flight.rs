@@ -9,29 +9,30 @@
 
 use std::collections::VecDeque;
 
-use lastmile_units::{Duration, Instant};
+use lastmile_units::Instant;
 
 use super::frames::Frames;
 use super::tournament::Tournament;
 use crate::abr::rm::RmCells;
 use crate::cell::Run;
+use crate::time::{Moment, Spacing};
 
 /// Cells on their way to a switch or a far end, in order of time.
 #[derive(Debug)]
 pub(crate) struct Stream {
     runs: VecDeque<Run>,
     /// Arrival times of the last cells of frames among them.
-    frame_ends: VecDeque<Instant>,
+    frame_ends: VecDeque<Moment>,
     /// The receiver, as index of [`InFlight::next`].
     receiver: u32,
     /// Index among the receiver's inputs. `None`: the receiver is a far end.
     input: Option<u32>,
     /// The shortest time from the receiver to the far end of a VC.
-    pub(crate) onward: Duration,
+    pub(crate) onward: Spacing,
 }
 
 impl Stream {
-    pub(crate) fn new(receiver: u32, input: Option<u32>, onward: Duration) -> Self {
+    pub(crate) fn new(receiver: u32, input: Option<u32>, onward: Spacing) -> Self {
         Self { runs: VecDeque::new(), frame_ends: VecDeque::new(), receiver, input, onward }
     }
 
@@ -81,9 +82,9 @@ impl InFlight {
         let index = stream as usize;
         let Stream { runs, frame_ends, receiver, input, onward } = &mut self.streams[index];
         if run.header.last {
-            let end = run.last_at().instant();
+            let end = run.last_at();
             if frame_ends.is_empty() {
-                self.bounds.set(index, Some(end.saturating_add(*onward)));
+                self.bounds.set(index, Some(end.plus(*onward).instant()));
             }
             frame_ends.push_back(end);
         }
@@ -126,7 +127,7 @@ impl InFlight {
         }
         if taken.header.last {
             frame_ends.pop_front();
-            self.bounds.set(index, frame_ends.front().map(|end| end.saturating_add(*onward)));
+            self.bounds.set(index, frame_ends.front().map(|end| end.plus(*onward).instant()));
         }
         Some(taken)
     }
