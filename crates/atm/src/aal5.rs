@@ -1,24 +1,24 @@
-//! Packets in AAL5 frames: how many cells, and what the far end makes of the cells that reach it.
+//! Packets in AAL5 frames: their number of cells, and their reassembly at the far end.
 //!
-//! Published: ITU-T I.363.5 (AAL5), RFC 2684 (routed packets, LLC/SNAP or VC-multiplexed).
-//! The last cell of a frame says so in its header (PTI), and nothing else tells where a frame begins. So a lost last cell joins two
-//! frames, whose CRC and length do not hold: both are lost. CRC and length are not computed: what arrives is whole if it is
-//! the very cells of one frame. A CRC of 32 bits misses one damage in 2^32.
-//! Cost: a comparison a run of cells.
+//! Published: ITU-T I.363.5 (AAL5), RFC 2684 (routed packets, LLC/SNAP or VC-multiplexed). The
+//! header of the last cell (PTI) is the only delimiter. So a lost last cell joins two frames, whose
+//! CRC and length are wrong: both are lost. CRC and length are not computed: a frame is whole if
+//! all its cells arrive and no others. A CRC of 32 bits misses one damage in 2^32.
+//! Cost: a comparison for each run of cells.
 
 use lastmile_linklayer::aal5;
 use lastmile_units::ByteCount;
 
-/// The largest packet: what the length field of the trailer tells, less the longest header.
+/// The largest packet: the largest length in the trailer, less the longest header.
 pub const MAX_PACKET: ByteCount = ByteCount::new(65_535 - 8);
 
-/// What stands before the packet in its frame (RFC 2684, routed).
+/// The header of a packet in its frame (RFC 2684, routed).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Encapsulation {
     /// 8 bytes of LLC and SNAP that name the protocol.
     #[default]
     LlcSnap,
-    /// Nothing: the VC carries one protocol.
+    /// No header: the VC carries one protocol.
     VcMux,
 }
 
@@ -32,7 +32,8 @@ impl Encapsulation {
         }
     }
 
-    /// Cells of the frame of a packet of `bytes`, trailer and padding included: 1 to 1366. `None` above [`MAX_PACKET`].
+    /// Cells of the frame of a packet of `bytes`, trailer and padding included: 1 to 1366. `None`
+    /// above [`MAX_PACKET`].
     #[must_use]
     pub const fn cells(self, bytes: ByteCount) -> Option<u16> {
         if bytes.as_u64() > MAX_PACKET.as_u64() {
@@ -47,24 +48,24 @@ impl Encapsulation {
 pub struct Reassembler {
     /// Cells since the last end of a frame.
     cells: u32,
-    /// The frame of the first of them.
+    /// The frame of the first of these cells.
     frame: u32,
-    /// Cells of several frames.
+    /// They are of several frames.
     mixed: bool,
 }
 
-/// What came to an end with an end-of-frame cell.
+/// The outcome at an end-of-frame cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reassembled {
     /// A frame of this many cells, whole.
     Whole(u32),
-    /// This many cells, thrown away: some are missing, or an earlier frame had lost its end.
+    /// This many cells, discarded: some are missing, or an earlier frame lost its end.
     Damaged(u32),
 }
 
 impl Reassembler {
-    /// Takes `cells` consecutive cells of `frame`, which has `whole` of them. The last is its end-of-frame cell if `end`, and
-    /// then the receiver checks what it has.
+    /// Takes `cells` consecutive cells of `frame`, which has `whole` cells. `end`: the last is the
+    /// end-of-frame cell, at which the receiver checks the frame.
     #[inline]
     pub fn take(&mut self, frame: u32, cells: u16, end: bool, whole: u16) -> Option<Reassembled> {
         if self.cells == 0 {
@@ -81,7 +82,7 @@ impl Reassembler {
         Some(if sound { Reassembled::Whole(cells) } else { Reassembled::Damaged(cells) })
     }
 
-    /// Cells that wait for the end of their frame.
+    /// Cells received since the last end of a frame.
     #[must_use]
     pub const fn pending(&self) -> u32 {
         self.cells
@@ -92,8 +93,8 @@ impl Reassembler {
 mod tests {
     use super::*;
 
-    /// Ano et al. 2002, figure 4: 8192 bytes and 40 of TCP/IP, 8 of LLC/SNAP, 8 of padding, 8 of trailer: 8256 = 172 * 48.
-    /// Sun 1998: 1024 bytes and 40 are 23 cells.
+    /// Ano et al. 2002, figure 4: 8192 bytes and 40 of TCP/IP, 8 of LLC/SNAP, 8 of padding, 8 of
+    /// trailer: 8256 = 172 * 48. Sun 1998: 1024 bytes and 40 are 23 cells.
     #[test]
     fn a_segment_of_8192_bytes_fills_172_cells() {
         assert_eq!(Encapsulation::LlcSnap.cells(ByteCount::new(8192 + 40)), Some(172));

@@ -1,46 +1,54 @@
-//! Available bit rate (ABR): sources that send at the rate that the network allows, and resource management (RM) cells that tell it.
+//! Available bit rate (ABR): sources send at the rate that the network allows, which resource
+//! management (RM) cells carry.
 //!
-//! Published: ATM Forum TM 4.1 and ITU-T I.371 (ABR: source, destination and switch behaviour). A source puts an RM cell between every
-//! [`Parameters::nrm`] cells; the destination turns it round; switches write into it what they allow ([`erica`]), or only mark data cells
-//! (EFCI), which the destination tells by the CI bit.
-//! Differs: rates in RM cells are whole bit/s, not 9 bits of mantissa; MCR is at least 10 cells a second (TCR), so that no RM cell goes out of rate;
-//! what is turned round goes at once, beside the rate of the other direction.
+//! Published: ATM Forum TM 4.1 and ITU-T I.371 (ABR: source, destination and switch behaviour). A
+//! source sends an RM cell among every [`Parameters::nrm`] cells; the destination returns it; switches
+//! write the allowed rate into it ([`erica`]), or mark data cells (EFCI), which the destination
+//! reports in the CI bit.
+//! Differs: rates in RM cells are whole bit/s, not 9 bits of mantissa; MCR is at least 10 cells a
+//! second (TCR), so no RM cell is out of rate; returned RM cells depart at once and do not count in
+//! the rate of the other direction.
 
+pub(crate) mod control;
 pub mod erica;
+pub(crate) mod rm;
+pub(crate) mod sender;
 pub mod source;
 
 use lastmile_units::{BitRate, Duration};
 use thiserror::Error;
 
-/// The rate at which RM cells would go out of rate (TCR): 10 cells of 424 bits a second. No minimum rate is below it.
+/// The rate of out-of-rate RM cells (TCR): 10 cells of 424 bits a second. No minimum rate is below it.
 pub const TCR: BitRate = match BitRate::from_bps(4_240) {
     Some(rate) => rate,
     None => unreachable!(),
 };
 
-/// What a source is set up with, in the words of TM 4.1. Rates count 424 bits a cell.
+/// The parameters of a source, in the words of TM 4.1. Rates count 424 bits a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parameters {
     /// Peak cell rate: never above.
     pub pcr: BitRate,
     /// Minimum cell rate: never below. From [`TCR`] to PCR.
     pub mcr: BitRate,
-    /// Initial cell rate: before the first RM cell is back, and after a pause. From MCR to PCR.
+    /// Initial cell rate: before the first RM cell returns, and after a pause. From MCR to PCR.
     pub icr: BitRate,
-    /// Rate increase factor, as its denominator: an RM cell that allows it adds PCR / `rif`. A power of two up to 32768.
+    /// Denominator of the rate increase factor: an RM cell without CI and NI adds PCR / `rif`. A
+    /// power of two up to 32768.
     pub rif: u32,
-    /// Rate decrease factor, as its denominator: an RM cell with CI takes ACR / `rdf` away. A power of two up to 32768.
+    /// Denominator of the rate decrease factor: an RM cell with CI subtracts ACR / `rdf`. A power
+    /// of two up to 32768.
     pub rdf: u32,
-    /// An RM cell is the first of so many cells. A power of two from 2 to 256.
+    /// The first of every `nrm` cells is an RM cell. A power of two from 2 to 256.
     pub nrm: u32,
-    /// An RM cell comes no later than this after the one before, if two cells came between.
+    /// The longest time between RM cells with two or more data cells between them.
     pub trm: Duration,
-    /// Cutoff decrease factor, as its denominator: without RM cells from the network ACR / `cdf` goes away with each sent. A power of two up to
-    /// 64. `None`: nothing does.
+    /// Denominator of the cutoff decrease factor: after `crm` RM cells without an answer, each RM
+    /// cell sent subtracts ACR / `cdf`. A power of two up to 64. `None`: no decrease.
     pub cdf: Option<u32>,
-    /// Missing RM cells: so many have been sent since one came back.
+    /// Missing RM cell count: the RM cells sent without an answer before the cutoff begins.
     pub crm: u32,
-    /// ACR decrease time factor: after so long without an RM cell sent, ACR falls to ICR.
+    /// ACR decrease time factor: after this time without an RM cell sent, ACR falls to ICR.
     pub adtf: Duration,
 }
 
@@ -63,10 +71,10 @@ impl Parameters {
         }
     }
 
-    /// Checks that the numbers go together.
+    /// Checks that the parameters are consistent.
     ///
     /// # Errors
-    /// Rates out of order, factors that are no powers of two in their range, no cells between RM cells.
+    /// Rates out of order; factors that are not powers of two in their range; a CRM of 0.
     pub fn check(&self) -> Result<(), AbrError> {
         let Self { pcr, mcr, icr, .. } = *self;
         if mcr > pcr {
@@ -96,7 +104,7 @@ impl Parameters {
     }
 }
 
-/// Why a source cannot be.
+/// An error in the parameters of a source or port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum AbrError {
     /// MCR above PCR.
@@ -125,10 +133,10 @@ pub enum AbrError {
         /// PCR.
         pcr: BitRate,
     },
-    /// A factor or Nrm that RM cells cannot say.
+    /// A factor or Nrm that is not a power of two in its range.
     #[error("{value} is no power of two from {least} to {most}")]
     NoPower {
-        /// Which: `rif`, `rdf`, `nrm`, `cdf`.
+        /// Name: `rif`, `rdf`, `nrm` or `cdf`.
         name: &'static str,
         /// Its value.
         value: u64,
@@ -146,17 +154,17 @@ pub enum AbrError {
         /// Thousandths.
         permille: u32,
     },
-    /// Nothing to measure over.
+    /// An averaging interval of no time.
     #[error("an averaging interval of no time")]
     NoInterval,
 }
 
-/// A resource management cell: the fields that rules read. Direction is that of the VC it is on.
+/// A resource management cell: the fields that the rules read. Its direction is that of its VC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rm {
     /// Current cell rate, bit/s: the ACR of the source when it sent the cell.
     pub ccr: u64,
-    /// Explicit rate, bit/s: the most that anybody on the way allows.
+    /// Explicit rate, bit/s: the least rate that a port on the path allows.
     pub er: u64,
     /// Congestion indication: the source lowers its rate.
     pub ci: bool,

@@ -1,16 +1,21 @@
-//! Traffic contracts: what a connection may send, in the words of ITU-T I.371 (ATM transfer capabilities).
+//! Traffic contracts: the limits of a connection, in the words of ITU-T I.371 (ATM transfer
+//! capabilities).
 //!
-//! Published: ITU-T I.371 (2004), sections 6.4 (DBR), 6.5 (SBR1 to SBR3) and 6.8 (GFR); ATM Forum TM 4.1
-//! calls them CBR, VBR.1 to VBR.3, UBR.1, UBR.2, GFR.1 and GFR.2. Real-time and non-real-time VBR differ in what the network promises,
-//! not in conformance.
+//! Published: ITU-T I.371 (2004), sections 6.4 (DBR), 6.5 (SBR1 to SBR3) and 6.8 (GFR); ATM Forum
+//! TM 4.1 calls them CBR, VBR.1 to VBR.3, UBR.1, UBR.2, GFR.1 and GFR.2. Real-time and
+//! non-real-time VBR differ in the promises of the network, not in conformance.
+
+pub mod policer;
 
 use lastmile_units::{BitRate, CellCount, Duration};
 use thiserror::Error;
 
+use crate::time::Spacing;
+
 /// A peak cell rate, for cells of both priorities together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Peak {
-    /// PCR, as what its cells take on the wire: 424 bits each.
+    /// PCR, 424 bits a cell.
     pub rate: BitRate,
     /// Cell delay variation tolerance: how early a cell may be.
     pub cdvt: Duration,
@@ -23,18 +28,28 @@ pub struct Sustainable {
     pub rate: BitRate,
     /// MBS: cells that may come at the peak rate. At least 1.
     pub mbs: CellCount,
-    /// Tolerance beside the burst tolerance that follows from MBS.
+    /// Tolerance in addition to the burst tolerance of MBS.
     pub cdvt: Duration,
 }
 
-/// Which cells the sustainable rate of SBR counts, and what becomes of those above it.
+impl Sustainable {
+    /// Burst tolerance, (MBS - 1) * (1/SCR - 1/PCR): how early cells may be so that MBS of them
+    /// conform at the peak rate (ITU-T I.371, section 5.4.2). Zero if the rate is that of the peak.
+    #[must_use]
+    pub fn burst_tolerance(&self, peak: BitRate) -> Spacing {
+        let each = Spacing::of_cell(self.rate).minus(Spacing::of_cell(peak));
+        each.times(self.mbs.as_u64().saturating_sub(1))
+    }
+}
+
+/// The cells that the sustainable rate of SBR counts, and the treatment of excess cells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sbr {
-    /// SBR1: cells of both priorities; what is above is dropped.
+    /// SBR1: cells of both priorities; excess cells are dropped.
     One,
-    /// SBR2: cells of CLP = 0; what is above is dropped.
+    /// SBR2: cells of CLP = 0; excess cells are dropped.
     Two,
-    /// SBR3: cells of CLP = 0; what is above is tagged, that is, goes on with CLP = 1.
+    /// SBR3: cells of CLP = 0; excess cells are tagged, that is, pass with CLP = 1.
     Three,
 }
 
@@ -49,30 +64,30 @@ impl Sbr {
 /// A traffic contract.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Contract {
-    /// Deterministic bit rate (CBR): a peak rate; what is above is dropped.
+    /// Deterministic bit rate (CBR): a peak rate; excess cells are dropped.
     Dbr {
         /// The rate.
         peak: Peak,
     },
     /// Statistical bit rate (VBR): peak and sustainable rate together.
     Sbr {
-        /// Which cells count, and what becomes of others.
+        /// The cells that count, and the treatment of excess cells.
         variant: Sbr,
-        /// Both priorities. What is above is dropped.
+        /// Both priorities. Excess cells are dropped.
         peak: Peak,
-        /// What counts by `variant`.
+        /// The cells that count by `variant`.
         sustainable: Sustainable,
     },
-    /// Unspecified bit rate: nothing is promised.
+    /// Unspecified bit rate: no promise.
     Ubr {
-        /// A rate above which cells are dropped, if any.
+        /// Excess cells are dropped. `None`: no rate is policed.
         peak: Option<Peak>,
-        /// UBR.2: every cell is tagged, so that it goes before those of better contracts do.
+        /// UBR.2: every cell is tagged, so it is dropped before cells of better contracts.
         tagging: bool,
     },
     /// Guaranteed frame rate: whole frames up to a minimum rate.
     Gfr {
-        /// Both priorities. What is above is dropped, with the rest of its frame.
+        /// Both priorities. Excess cells are dropped, with the rest of their frames.
         peak: Peak,
         /// MCR and MBS: frames of CLP = 0 within them are eligible for the guarantee.
         minimum: Sustainable,
@@ -83,7 +98,7 @@ pub enum Contract {
     },
 }
 
-/// Why a contract cannot be.
+/// An error in a contract.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum ContractError {
     /// A sustainable or minimum rate above the peak rate.
@@ -97,7 +112,7 @@ pub enum ContractError {
     /// A burst of no cells.
     #[error("the maximum burst size is 0 cells; it must be at least 1")]
     NoBurst,
-    /// A longest frame of no cells, or one that no burst holds.
+    /// A longest frame of no cells, or above the burst.
     #[error(
         "the maximum frame size of {mfs} cells must be at least 1 and at most the maximum burst size of {mbs} cells"
     )]
@@ -110,7 +125,7 @@ pub enum ContractError {
 }
 
 impl Contract {
-    /// Checks that the numbers go together.
+    /// Checks that the parameters are consistent.
     ///
     /// # Errors
     /// SCR or MCR above PCR, MBS of no cells, MFS of no cells or above MBS.

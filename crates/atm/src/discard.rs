@@ -1,87 +1,104 @@
-//! What a switch drops: tail drop, PPD, EPD, EPD with per-VC accounting, SPD, and selective cell discard.
+//! Discard of cells and frames: tail drop, PPD, EPD, EPD with per-VC accounting, SPD, and selective
+//! cell discard.
 //!
-//! A frame that lost a cell is worth nothing, so the cells of it that still come only take room and time from others.
+//! A frame that lost a cell is useless, and its other cells take buffer and time.
 //!
-//! - **Tail drop**: a cell that finds the buffer full is lost.
-//! - **PPD** (partial packet discard; Armitage and Adams 1993): and so is the rest of its frame.
-//! - **EPD** (early packet discard; Romanow and Floyd 1995): a frame whose first cell finds the queue at the threshold is dropped
-//!   whole.
-//! - **EPD with per-VC accounting** (Heinanen and Kilkki 1995; Sun 1998): only of a VC that has its share of the threshold waiting.
-//! - **SPD** (single packet discard; Sun 1998, section 3.3): below the threshold of EPD, a VC whose own queue passes its threshold
-//!   while the whole queue is above another loses one frame, and no other until its queue has been empty.
-//! - **SCD** (selective cell discard; Ano et al. 2002): cells of CLP = 1 are dropped from some occupancy on.
+//! - **Tail drop**: a cell that finds the buffer full is dropped.
+//! - **PPD** (partial packet discard; Armitage and Adams 1993): the rest of its frame is dropped too.
+//! - **EPD** (early packet discard; Romanow and Floyd 1995): a frame is also dropped whole if its
+//!   first cell finds the threshold reached.
+//! - **EPD with per-VC accounting** (Heinanen and Kilkki 1995; Sun 1998): EPD drops only frames of
+//!   a VC that has its share of the threshold in the queue.
+//! - **SPD** (single packet discard; Sun 1998, section 3.3): below the threshold of EPD, a VC above
+//!   its own threshold loses one frame while the backlog is above the activation threshold, and no
+//!   other until its queue has been empty.
+//! - **SCD** (selective cell discard; Ano et al. 2002): cells of CLP = 1 are dropped from a lower
+//!   occupancy on.
 //!
-//! Differs: Sun's listing has assignment and comparison mixed up in two places; here is what its text means. As there, `Q >= T`
-//! drops (EPD), `q >= SPDth` and `Q > CongestTh` drop (SPD). In Sun's switch the last cell of a frame always passes if there is room, as it
-//! delimits the next frame ([`LastCell::Pass`]), and is never asked whether it is the first too: a frame of one cell is never dropped
-//! early. The original EPD drops it with the rest ([`LastCell::Drop`]).
-//! A switch knows no frames but by the cell that ends one: if that cell was lost before, the next frame counts as the rest of this one.
-//! Cost: a few comparisons a cell, or a run of cells.
+//! Differs: Sun's listing swaps assignment and comparison in two places; the rules here follow its
+//! text. As there, `Q >= T` drops (EPD), and `q >= SPDth` with `Q > CongestTh` drops (SPD). In
+//! Sun's switch the last cell of a frame always passes if there is space, since it delimits the
+//! next frame ([`LastCell::Pass`]). It is not checked as a first cell, so a frame of one cell is
+//! never dropped early. The original EPD drops it with the others ([`LastCell::Drop`]). A switch
+//! sees only the ends of frames: if a last cell was lost upstream, the next frame counts as the
+//! rest of its frame.
+//! Cost: a few comparisons for each cell, or run of cells.
+
+mod epd;
+mod ppd;
+mod spd;
+mod tail;
 
 use lastmile_units::CellCount;
 use thiserror::Error;
 
-/// Which frames a queue drops.
+use epd::{Epd, Sharing};
+use ppd::{Early, FrameRules};
+use spd::Spd;
+use tail::Limits;
+
+/// The frames that a queue drops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Scheme {
-    /// None as such: cells that find the buffer full.
+    /// No frames: only cells that find the buffer full.
     #[default]
     Tail,
-    /// The rest of a frame that lost a cell.
+    /// The rest of each frame that lost a cell.
     Ppd,
-    /// And whole frames from a threshold on.
+    /// PPD, and whole frames whose first cell finds the threshold reached.
     Epd {
-        /// Cells that wait: at so many a frame is refused. At least 1, at most the buffer.
+        /// Cells in the queue. At least 1, at most the buffer.
         threshold: CellCount,
     },
-    /// And only those of VCs that have their share of the threshold waiting.
+    /// EPD, only for VCs that have their share of the threshold in the queue.
     EpdPerVc {
-        /// As for EPD. A VC's share is this divided by the VCs among which it is shared.
+        /// As for EPD. The share of a VC is the threshold divided by the number of VCs.
         threshold: CellCount,
-        /// How many VCs that is. `None`: those of which cells wait.
+        /// Number of VCs. `None`: the VCs with cells in the queue.
         vcs: Option<u32>,
     },
-    /// One frame of a VC, before the threshold of EPD.
+    /// EPD, and below its threshold one frame of a VC at a time.
     Spd {
         /// As for EPD.
         epd_threshold: CellCount,
-        /// SPDth: cells of the VC that wait. At least 1, at most the buffer.
+        /// SPDth: cells of the VC in the queue. At least 1, at most the buffer.
         vc_threshold: CellCount,
-        /// CongestTh: above so many cells in all.
+        /// CongestTh: SPD acts above this backlog.
         activation: CellCount,
     },
 }
 
-/// What becomes of the last cell of a frame that is being discarded.
+/// The last cell of a frame that is being discarded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum LastCell {
-    /// It passes if there is room, since it delimits the next frame.
+    /// The cell passes if there is space, since it delimits the next frame.
     #[default]
     Pass,
-    /// It is dropped with the rest.
+    /// The cell is dropped with the others.
     Drop,
 }
 
-/// Which cells the thresholds of a scheme count.
+/// The cells that thresholds of a scheme count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Measure {
-    /// Those of the queue.
+    /// The cells of the queue.
     #[default]
     Queue,
-    /// Those of the memory that the queue shares with others.
+    /// The cells of the memory that the queue shares.
     Memory,
 }
 
-/// What a queue drops.
+/// The discard rules of a queue of any size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Discard {
-    /// Which frames.
+    /// The frames to drop.
     pub scheme: Scheme,
-    /// What becomes of their last cells.
+    /// Their last cells.
     pub last_cell: LastCell,
-    /// What the thresholds of the scheme count.
+    /// The cells that thresholds of the scheme count.
     pub measure: Measure,
-    /// SCD: with so many cells in the memory those of CLP = 1 are dropped. `None`: both priorities alike.
+    /// SCD: with this many cells in the memory, cells of CLP = 1 are dropped. `None`: both
+    /// priorities alike.
     pub low_priority_limit: Option<CellCount>,
 }
 
@@ -97,17 +114,17 @@ pub enum CellDrop {
     Ppd,
     /// Its frame was refused at the threshold of EPD.
     Epd,
-    /// Its frame was the one that SPD takes.
+    /// Its frame was the one that SPD drops.
     Spd,
-    /// CLP = 1, and little room.
+    /// The cell had CLP = 1 and the memory was above its limit.
     Selective,
     /// Policed: above the peak cell rate.
     PeakRate,
     /// Policed: above the sustainable cell rate.
     SustainableRate,
-    /// Policed: no frame may have it (GFR).
+    /// Policed: the cell exceeds the longest frame or differs in CLP (GFR).
     FrameConformance,
-    /// The edge device had no room for its packet (ABR).
+    /// The edge device had no space for its packet (ABR).
     EdgeFull,
 }
 
@@ -126,13 +143,13 @@ impl CellDrop {
         Self::EdgeFull,
     ];
 
-    /// Its place in [`CellDrop::ALL`].
+    /// Index in [`CellDrop::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// Its name in results.
+    /// Name in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -150,7 +167,7 @@ impl CellDrop {
     }
 }
 
-/// Why a queue cannot be.
+/// An error in the discard rules of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum DiscardError {
     /// A buffer of no cells.
@@ -165,61 +182,52 @@ pub enum DiscardError {
     /// A threshold that would always drop.
     #[error("the {threshold} is 0 cells; it must be at least 1")]
     NoThreshold {
-        /// Which.
+        /// Name of the threshold.
         threshold: &'static str,
     },
     /// A threshold that is never reached.
     #[error("the {threshold} of {cells} cells is above the buffer of {buffer} cells")]
     AboveBuffer {
-        /// Which.
+        /// Name of the threshold.
         threshold: &'static str,
-        /// Cells.
+        /// The threshold, in cells.
         cells: u64,
-        /// Cells.
+        /// The buffer, in cells.
         buffer: u64,
     },
 }
 
-/// More than any buffer has; so that sums of occupancies and runs fit.
+/// The largest buffer, in cells; sums of two occupancies fit into 32 bits.
 const MOST: u32 = 2_000_000_000;
 
-/// A discard and the sizes that it needs, in the form in which cells ask for it.
+/// The discard rules of a queue of known size.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    scheme: Compact,
-    drop_last: bool,
-    of_memory: bool,
-    queue_limit: u32,
-    memory_limit: u32,
-    low_limit: u32,
+    limits: Limits,
+    /// `None`: tail drop.
+    frames: Option<FrameRules>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Compact {
-    Tail,
-    Ppd,
-    Epd { threshold: u32 },
-    EpdPerVc { threshold: u32, vcs: Option<u32> },
-    Spd { threshold: u32, vc_threshold: u32, activation: u32 },
+/// Cells of one frame and one CLP that arrive in a row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arriving {
+    pub(crate) cells: u16,
+    /// The last of them ends the frame.
+    pub(crate) last: bool,
+    pub(crate) low_priority: bool,
+    /// The largest number of them that wait at the same time.
+    pub(crate) waiting: u16,
 }
 
-/// What a switch remembers of a VC at a queue: Receiving, Discarding and Dropping of Sun's listing.
+/// The state of a VC at a queue: Receiving, Discarding and Dropping of Sun's listing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FrameState {
     /// A frame has begun and not ended.
     pub receiving: bool,
-    /// Its cells are dropped, and why.
+    /// Its cells are dropped, for this reason.
     pub discarding: Option<CellDrop>,
-    /// SPD may take a frame.
+    /// SPD may drop a frame.
     pub armed: bool,
-}
-
-impl FrameState {
-    /// True where the next cell may ask how much of its VC waits: one that begins a frame, or of a VC of which SPD takes no frame until nothing of it waits.
-    #[inline]
-    pub(crate) const fn asks_whose(&self) -> bool {
-        !self.receiving || !self.armed
-    }
 }
 
 impl Default for FrameState {
@@ -228,21 +236,22 @@ impl Default for FrameState {
     }
 }
 
-/// What a cell finds.
+/// The backlog that a cell finds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Occupancy {
-    /// Q: cells that wait in the queue.
+    /// Q: cells in the queue.
     pub queue: u32,
-    /// Cells that wait in all queues of the memory.
+    /// Cells in all queues of the memory.
     pub memory: u32,
-    /// q: cells of its VC that wait in the queue.
+    /// q: cells of the VC in the queue.
     pub vc: u32,
-    /// VCs of which cells wait in the queue.
+    /// VCs with cells in the queue.
     pub active: u32,
 }
 
 impl Discard {
-    /// What cells ask for, at a queue of at most `limit` in a memory of at most `memory` (`None`: no limit of its own).
+    /// The rules of a queue of at most `limit` cells in a memory of at most `memory` cells. `None`:
+    /// no limit.
     ///
     /// # Errors
     /// Thresholds of no cells or above the buffer, buffers of no cells.
@@ -264,152 +273,69 @@ impl Discard {
             }
             cells => Ok(cells as u32),
         };
-        let scheme = match self.scheme {
-            Scheme::Tail => Compact::Tail,
-            Scheme::Ppd => Compact::Ppd,
-            Scheme::Epd { threshold } => Compact::Epd { threshold: below("EPD threshold", threshold, measured)? },
+        let epd = |threshold| Ok(Epd { threshold: below("EPD threshold", threshold, measured)?, per_vc: None });
+        let early = match self.scheme {
+            Scheme::Tail | Scheme::Ppd => None,
+            Scheme::Epd { threshold } => Some(Early::Epd(epd(threshold)?)),
             Scheme::EpdPerVc { threshold, vcs } => {
                 if vcs == Some(0) {
                     return Err(DiscardError::NoThreshold { threshold: "number of VCs that share the EPD threshold" });
                 }
-                Compact::EpdPerVc { threshold: below("EPD threshold", threshold, measured)?, vcs }
+                Some(Early::Epd(Epd { per_vc: Some(Sharing { vcs }), ..epd(threshold)? }))
             }
-            Scheme::Spd { epd_threshold, vc_threshold, activation } => Compact::Spd {
-                threshold: below("EPD threshold", epd_threshold, measured)?,
+            Scheme::Spd { epd_threshold, vc_threshold, activation } => Some(Early::Spd(Spd {
+                epd: epd(epd_threshold)?,
                 vc_threshold: below("SPD threshold", vc_threshold, queue_buffer)?,
-                // An activation of 0 is above an empty queue: no more than a condition that hardly holds back.
-                activation: below("SPD activation threshold", activation.max(CellCount::new(1)), measured)
-                    .map(|cells| if activation == CellCount::ZERO { 0 } else { cells })?,
-            },
+                // 0 is allowed: any backlog is above it.
+                activation: match activation {
+                    CellCount::ZERO => 0,
+                    cells => below("SPD activation threshold", cells, measured)?,
+                },
+            })),
         };
-        let low_limit = match self.low_priority_limit {
-            None => MOST,
-            Some(cells) => below("limit of CLP = 1", cells, memory_limit)?,
-        };
-        let drop_last = self.last_cell == LastCell::Drop;
-        let of_memory = self.measure == Measure::Memory;
-        Ok(Rules { scheme, drop_last, of_memory, queue_limit, memory_limit, low_limit })
+        let low_priority = self.low_priority_limit.map(|cells| below("limit of CLP = 1", cells, memory_limit));
+        let limits = Limits { queue: queue_limit, memory: memory_limit, low_priority: low_priority.transpose()? };
+        let frames = FrameRules { early, last_cell: self.last_cell, measure: self.measure };
+        Ok(Rules { limits, frames: (self.scheme != Scheme::Tail).then_some(frames) })
     }
 }
 
 impl Rules {
-    /// True for a scheme that asks how much of a VC waits.
-    #[must_use]
-    pub const fn counts_vcs(&self) -> bool {
-        matches!(self.scheme, Compact::EpdPerVc { .. } | Compact::Spd { .. })
-    }
-
-    /// Whether a cell is dropped. `last`: it ends its frame; `low`: CLP = 1.
+    /// Judges a cell. `last`: it ends its frame; `low`: CLP = 1. `None`: the cell is admitted.
     #[inline]
     pub fn admit(&self, state: &mut FrameState, seen: &Occupancy, last: bool, low: bool) -> Option<CellDrop> {
-        if self.scheme == Compact::Tail {
-            return self.full(seen, low);
+        match &self.frames {
+            None => self.limits.full(seen, low),
+            Some(frames) => frames.admit(&self.limits, state, seen, last, low),
         }
-        self.admit_by_frame(state, seen, last, low)
     }
 
-    fn admit_by_frame(&self, state: &mut FrameState, seen: &Occupancy, last: bool, low: bool) -> Option<CellDrop> {
-        if seen.vc == 0 {
-            state.armed = true;
-        }
-        let first = !state.receiving;
-        state.receiving = !last;
-        if last && !self.drop_last {
-            state.discarding = None;
-            return self.full(seen, low);
-        }
-        if first {
-            state.discarding = self.refuses_frame(state, seen);
-        }
-        let reason = state.discarding.or_else(|| {
-            let full = self.full(seen, low);
-            state.discarding = full.map(|_| CellDrop::Ppd);
-            full
-        });
-        if last {
-            state.discarding = None;
-        }
-        reason
-    }
-
-    /// The same for the first of `cells` cells of one frame and one CLP that come one behind the other (the last ends the frame if
-    /// `end`): what becomes of the first, and of how many more for sure.
+    /// Judges the first cells of a run: how many, and why they are dropped. `None`: they are admitted.
+    ///
+    /// If the first cell is admitted and there is space for all, every cell is: only the start of a
+    /// frame and a full buffer begin a discard.
     #[inline]
     pub(crate) fn admit_run(
         &self,
         state: &mut FrameState,
         seen: &Occupancy,
-        (cells, end, low): (u16, bool, bool),
+        run: &Arriving,
     ) -> (u16, Option<CellDrop>) {
-        if cells == 1 {
-            return (1, self.admit(state, seen, end, low));
+        let single = run.cells == 1;
+        let refused = self.admit(state, seen, run.last && single, run.low_priority);
+        if single || refused.is_some() || self.limits.free(seen, run.low_priority) < run.waiting.into() {
+            return (1, refused);
         }
-        if let Some(reason) = state.discarding {
-            // Only the end of the frame can change that.
-            let same = cells - u16::from(end);
-            if same > 0 {
-                if seen.vc == 0 {
-                    state.armed = true;
-                }
-                return (same, Some(reason));
-            }
+        if run.last {
+            state.receiving = false;
         }
-        let reason = self.admit(state, seen, false, low);
-        if reason.is_some() || self.room(seen, low) < u32::from(cells) {
-            return (1, reason);
-        }
-        state.receiving = !end && self.scheme != Compact::Tail;
-        (cells, None)
+        (run.cells, None)
     }
 
-    /// Whether a frame that begins is dropped whole.
-    fn refuses_frame(&self, state: &mut FrameState, seen: &Occupancy) -> Option<CellDrop> {
-        let total = if self.of_memory { seen.memory } else { seen.queue };
-        match self.scheme {
-            Compact::Tail | Compact::Ppd => None,
-            Compact::Epd { threshold } => (total >= threshold).then_some(CellDrop::Epd),
-            Compact::EpdPerVc { threshold, vcs } => {
-                let sharing = u64::from(vcs.unwrap_or(seen.active));
-                let above = total >= threshold && u64::from(seen.vc) * sharing >= u64::from(threshold);
-                above.then_some(CellDrop::Epd)
-            }
-            Compact::Spd { threshold, vc_threshold, activation } => {
-                if total >= threshold {
-                    return Some(CellDrop::Epd);
-                }
-                if seen.vc < vc_threshold || total <= activation || !state.armed {
-                    return None;
-                }
-                state.armed = false;
-                Some(CellDrop::Spd)
-            }
-        }
-    }
-
-    /// True where the next cell is let in if there is room, whatever waits and whose it is, and if it does not end its frame, changes nothing.
-    pub(crate) fn goes_on(&self, state: &FrameState) -> bool {
-        self.scheme == Compact::Tail || state.receiving && state.discarding.is_none() && state.armed
-    }
-
-    /// How many cells there is room for.
-    #[inline]
-    fn room(&self, seen: &Occupancy, low: bool) -> u32 {
-        let room = self.queue_limit.saturating_sub(seen.queue).min(self.memory_limit.saturating_sub(seen.memory));
-        if low { room.min(self.low_limit.saturating_sub(seen.memory)) } else { room }
-    }
-
-    /// Whether a cell that is of no frame is dropped.
+    /// Judges a cell that belongs to no frame. `None`: the cell is admitted.
     #[inline]
     pub(crate) fn full(&self, seen: &Occupancy, low: bool) -> Option<CellDrop> {
-        if seen.queue < self.queue_limit && seen.memory < self.memory_limit && !(low && seen.memory >= self.low_limit) {
-            None
-        } else if seen.queue >= self.queue_limit {
-            Some(CellDrop::QueueFull)
-        } else if seen.memory >= self.memory_limit {
-            Some(CellDrop::MemoryFull)
-        } else {
-            Some(CellDrop::Selective)
-        }
+        self.limits.full(seen, low)
     }
 }
 

@@ -1,4 +1,5 @@
-//! ATM, cell by cell: packets in AAL5 frames, contracts and their policing, switches that discard frames, and networks of them.
+//! ATM, cell by cell: packets in AAL5 frames, contracts and their policing, switches that discard
+//! frames, and networks of them.
 //!
 //! Pure like the datapath: no clock, no thread, no file, no randomness. Time comes in with every call.
 //!
@@ -27,11 +28,15 @@
 
 pub mod aal5;
 pub mod abr;
+mod cell;
+mod connection;
 pub mod contract;
 pub mod discard;
-pub mod gcra;
 pub mod network;
-pub mod policer;
+mod port;
+mod queue;
+mod schedule;
+mod switch;
 pub mod time;
 pub mod trial;
 

@@ -1,179 +1,150 @@
 //! Networks of links, switches and virtual channels, cell by cell.
 //!
-//! A packet is offered to the VC that carries it, with the time; it leaves the network at the far end when its frame has arrived
-//! whole, or where the last of it was lost. Who drives a network asks when something may leave ([`Network::next_event`]), lets it go on
-//! until then ([`Network::advance`]) and takes what has left ([`Network::departures`]).
+//! A packet is offered to a VC at a time, and leaves the network when its frame has arrived whole
+//! at the far end of the VC, or when the last of its cells is lost. The caller asks when a frame
+//! may leave ([`Network::next_event`]), lets time advance to then ([`Network::advance`]) and takes
+//! what has left ([`Network::departures`]).
 //!
-//! There is no event for a cell. Ports are grouped to stages (a stage has one memory), and stages ordered so that what one sends only
-//! comes to later ones. [`Network::advance`] goes through them once, each taking what came until that time. Where routes
-//! form a ring there is no such order; then time goes in steps of the shortest delay by which something comes back, and in such a step nothing
-//! can.
+//! Cells have no events. A switch handles all arrivals up to a time in one call. Switches are in an
+//! order in which each sends only to later ones, so one pass over them is enough. Routes that form
+//! a ring have no such order: there time advances in steps of the shortest delay of a link that
+//! leads back, within which nothing can return.
 
-mod abr;
-mod alone;
 mod build;
-mod bundle;
-mod by_vc;
 mod check;
-mod connection;
-mod earliest;
-mod exit;
-mod fabric;
-mod fifo;
-mod frames;
-mod heads;
+mod error;
+pub(crate) mod frames;
+pub(crate) mod in_flight;
+pub(crate) mod loss;
 mod order;
-mod passage;
-mod queue;
-mod ring;
-mod run;
-mod scheduled;
 mod spec;
-mod stage;
 mod stats;
-mod turns;
-mod wire;
+pub(crate) mod tournament;
+mod unloaded;
 
-use lastmile_units::{ByteCount, Instant};
+use lastmile_units::{ByteCount, Duration, Instant};
 
-pub use abr::AbrStats;
+pub use error::NetworkError;
 pub use frames::{Departure, Fate};
 pub use spec::{
-    Abr, AbrPort, ClassSpec, LinkId, LinkSpec, NetworkError, NetworkSpec, NodeId, NodeSpec, QueueSpec, Queues, Upc,
-    VcId, VcSpec, VpId, VpSpec,
+    Abr, AbrPort, ClassSpec, LinkId, LinkSpec, NetworkSpec, NodeId, NodeSpec, QueueSpec, Queues, Upc, VcId, VcSpec,
+    VpId, VpSpec,
 };
 pub use stats::{FrameCount, HopStats, LinkStats, NetworkStats, VcStats};
 
-use crate::aal5::{Encapsulation, Reassembled, Reassembler};
-use crate::time::{Moment, Spacing};
-use abr::Sender;
-use fabric::Fabric;
-use run::{END, LOW, RM, Run};
-use stage::Stage;
-use wire::Wire;
+pub use crate::abr::sender::AbrStats;
+pub use crate::cell::Clp;
 
-/// A network at work.
+use crate::aal5::{Encapsulation, Reassembled, Reassembler};
+use crate::abr::sender::Sender;
+use crate::cell::{Header, Payload, Run};
+use crate::switch::Switch;
+use crate::time::{Moment, Spacing};
+use in_flight::InFlight;
+use loss::Loss;
+use tournament::earlier;
+
+/// A network in operation.
 #[derive(Debug)]
 pub struct Network {
     now: Instant,
     vcs: Vec<Vc>,
     links: Vec<Link>,
-    stages: Vec<Stage>,
-    sinks: Vec<Sink>,
-    /// Stages with a port that has a scheduler.
-    scheduled: Vec<u32>,
-    /// Stages in an order in which what one sends comes to later ones, but for rings.
-    order: Vec<u32>,
-    /// By how much less than this time may go on at once.
-    look_ahead: u64,
-    fabric: Fabric,
-    /// By VP: stage and policer.
+    /// In an order in which each sends only to later ones, except in rings.
+    switches: Vec<Switch>,
+    /// By far end: its stream.
+    far_ends: Vec<u32>,
+    /// Within this span nothing returns to a switch from a later one. `None`: never.
+    look_ahead: Option<Duration>,
+    in_flight: InFlight,
+    /// By VP: switch and policer.
     paths: Vec<Option<(u32, u16)>>,
     /// Sources of ABR, with their VCs.
     senders: Vec<(Sender, u32)>,
-    /// VCs that were asked for; behind them are those that carry RM cells back.
+    /// VCs of the description. The VCs after them carry RM cells back.
     declared: usize,
 }
 
-/// Cell loss priority of a packet's cells.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Clp {
-    /// CLP = 0: what a contract promises holds for these.
-    #[default]
-    Zero,
-    /// CLP = 1: they go first where room is short.
-    One,
-}
-
-/// Where a link's port is, and who crosses it: VCs, and the how manieth of their links it is.
+/// The port of a link, and the VCs that cross it.
 #[derive(Clone, Debug)]
 struct Link {
-    stage: u32,
+    switch: u32,
     port: u16,
+    /// VC, and the index of the link in its route.
     crossed_by: Vec<(u32, u16)>,
-}
-
-/// The far end of a link, for VCs that end there.
-#[derive(Clone, Copy, Debug)]
-struct Sink {
-    /// What comes to it comes to nobody else.
-    stream: u32,
-    /// The link loses cells.
-    loses: bool,
 }
 
 /// A VC at one of its links.
 #[derive(Clone, Copy, Debug)]
 struct Hop {
-    stage: u32,
-    /// What the stage knows the VC by.
-    label: u16,
-    /// For a port at which nothing ever waits, and which is left out ([`passage`]): from there to the end of the stream that goes past it.
-    past: Option<Spacing>,
+    switch: u32,
+    /// Index of the VC among the connections of the switch.
+    connection: u16,
 }
 
 #[derive(Debug)]
 struct Vc {
     encapsulation: Encapsulation,
-    flags: u16,
-    /// The stream to its first stage.
+    clp: Clp,
+    /// The stream to its first switch.
     source: u32,
-    /// The spacing of its cells there.
-    class: u16,
-    /// What the first stage knows it by.
-    label: u16,
-    /// From the source to that stage: past ports at which nothing waits.
-    lead: Spacing,
-    /// When the next cell may leave the source.
+    /// The spacing of cells at the source.
+    spacing: Spacing,
+    /// The next cell may leave the source at this time.
     free: Moment,
     hops: Vec<Hop>,
-    /// The link to the far end, if that loses cells.
-    wire: Option<Wire>,
+    /// The link to the far end, if it loses cells.
+    loss: Option<Loss>,
     far_end: Reassembler,
     stats: VcStats,
     abr: AbrEnd,
 }
 
-/// What a VC has to do with ABR.
+/// The ends of a VC, for ABR.
 #[derive(Clone, Copy, Debug, Default)]
 struct AbrEnd {
-    /// Its source; of a VC that carries RM cells back, the source to which.
+    /// The source of the VC; for a VC that carries RM cells back, the source that receives them.
     sender: Option<u32>,
-    /// The VC that carries its RM cells back.
+    /// The VC that carries RM cells back.
     back: Option<u32>,
-    /// The last data cell that arrived was marked.
+    /// EFCI of the last data cell that arrived.
     efci: bool,
-    /// RM cells that left the source, and that arrived.
-    rm: [u64; 2],
+    /// RM cells that the destination returned to the network.
+    rm_returned: u64,
+    /// RM cells that arrived.
+    rm_arrived: u64,
 }
 
 impl Network {
-    /// How far time has gone.
+    /// The time up to which the network has advanced.
     #[must_use]
     pub const fn now(&self) -> Instant {
         self.now
     }
 
-    /// Hands a packet of `bytes` to the source of `vc`, which makes cells of it behind those of earlier packets. `packet` says in
-    /// [`Departure::packet`] which it was, and means nothing here. `now` is not before [`Network::now`] nor before an earlier
-    /// offer to the same VC. Its cells have the loss priority of the VC ([`VcSpec::low_priority`]).
+    /// Offers a packet of `bytes` to the source of `vc`, whose cells follow those of earlier
+    /// packets with the loss priority of the VC ([`VcSpec::low_priority`]). [`Departure::packet`]
+    /// returns `packet`, which the network does not interpret. `now` is not before [`Network::now`]
+    /// nor before an earlier offer to the same VC.
     ///
     /// # Errors
     /// [`NetworkError::PacketTooLarge`] above 65 527 bytes.
     ///
     /// # Panics
-    /// If `now` is before [`Network::now`]: what would have come of it may have left already.
+    /// If `now` is before [`Network::now`].
     pub fn offer(&mut self, now: Instant, vc: VcId, bytes: ByteCount, packet: u64) -> Result<(), NetworkError> {
         self.offer_marked(now, vc, bytes, Clp::Zero, packet)
     }
 
-    /// The same of a packet whose cells leave the source with this loss priority, or with CLP = 1 because all of the VC do.
+    /// Offers a packet whose cells leave the source with this loss priority, or with CLP = 1 if
+    /// those of the VC do. See
+    /// [`Network::offer`].
     ///
     /// # Errors
     /// [`NetworkError::PacketTooLarge`] above 65 527 bytes.
     ///
     /// # Panics
-    /// If `now` is before [`Network::now`]: what would have come of it may have left already.
+    /// If `now` is before [`Network::now`].
     pub fn offer_marked(
         &mut self,
         now: Instant,
@@ -182,165 +153,143 @@ impl Network {
         clp: Clp,
         packet: u64,
     ) -> Result<(), NetworkError> {
-        assert!(now >= self.now, "offered at {now}, when time has gone to {}", self.now);
+        assert!(now >= self.now, "offered at {now}, after the network advanced to {}", self.now);
         let state = &mut self.vcs[vc.index()];
         let cells = state.encapsulation.cells(bytes).ok_or(NetworkError::PacketTooLarge { bytes })?;
-        let fabric = &mut self.fabric;
-        let flags = if clp == Clp::One { state.flags | LOW } else { state.flags };
-        let low = flags & LOW != 0;
-        let frame = fabric.frames.add(vc.0, packet, bytes, cells, low);
+        let in_flight = &mut self.in_flight;
+        let clp = if state.clp == Clp::One { Clp::One } else { clp };
+        let frame = in_flight.frames.add(vc.0, packet, bytes, cells, clp);
         state.stats.offered.add(cells, bytes);
-        if low {
+        if clp == Clp::One {
             state.stats.offered_low_priority.add(cells, bytes);
         }
         if let Some(sender) = state.abr.sender {
-            self.senders[sender as usize].0.offer(now, frame, (bytes, cells), flags);
+            self.senders[sender as usize].0.offer(now, frame, (bytes, cells), clp);
             return Ok(());
         }
-        let start = state.free.max(Moment::at(now));
-        let spacing = fabric.spacings[state.class as usize];
-        state.free = start.plus(spacing.times(cells.into()));
-        let at = start.plus(state.lead);
-        if fabric.trains {
-            fabric.push(state.source, Run::new(at, frame, state.label, cells, state.class, flags | END));
+        let (at, spacing) = (state.free.max(Moment::at(now)), state.spacing);
+        state.free = at.plus(spacing.times(cells.into()));
+        let header = Header { payload: Payload::Frame(frame), clp, efci: false, last: true };
+        let run = Run { at, spacing, header, vc: state.hops[0].connection, cells };
+        if in_flight.trains {
+            in_flight.push(state.source, run);
         } else {
-            fabric.push_cells(state.source, Run::new(at, frame, state.label, 1, state.class, flags), cells);
+            in_flight.push_cells(state.source, run);
         }
         Ok(())
     }
 
-    /// Before when nothing arrives: a time after [`Network::now`]. Something may arrive then, or later. `None`: nothing will
-    /// unless something is offered.
+    /// A time not before [`Network::now`] and not after the next departure. There may be no
+    /// departure at that time. `None`: nothing leaves unless something is offered.
     ///
-    /// May change after `offer` and `advance`. To go on in such steps comes to every arrival at its very time.
+    /// `offer` and `advance` may change it. A caller that advances to each such time sees every
+    /// frame that arrives at the very time of its arrival.
     #[must_use]
     pub fn next_event(&self) -> Option<Instant> {
-        if self.fabric.frames.any_gone() {
+        if self.in_flight.frames.has_departures() {
             return Some(self.now);
         }
-        let streams = self.fabric.bounds.first();
-        let waiting = self.scheduled.iter().filter_map(|stage| self.stages[*stage as usize].bound());
-        let waiting = waiting.min().unwrap_or(u64::MAX);
-        let remaining = |vc: &Vc| self.fabric.streams[vc.source as usize].remaining();
-        let senders =
-            self.senders.iter().map(|(sender, vc)| sender.bound(self.now, remaining(&self.vcs[*vc as usize])));
-        let bound = streams.min(waiting).min(senders.min().unwrap_or(u64::MAX));
-        (bound < u64::MAX).then(|| Instant::from_ps(bound.max(self.now.as_ps())))
+        let onward = |vc: u32| self.in_flight.streams[self.vcs[vc as usize].source as usize].onward.duration();
+        let senders = self.senders.iter().filter_map(|(sender, vc)| sender.bound(self.now, onward(*vc)));
+        Some(earlier(self.in_flight.bounds.first(), senders.min())?.max(self.now))
     }
 
-    /// Lets time go on: all that happens in picosecond `until` or before happens. Nothing if that is past.
+    /// Advances time: all happens that happens in picosecond `until` or earlier. Does nothing if
+    /// that is past.
     pub fn advance(&mut self, until: Instant) {
-        let until = until.as_ps();
         loop {
-            let senders = self.senders.iter().map(|(sender, _)| sender.next()).min().unwrap_or(u64::MAX);
-            let next = self.fabric.next.first().min(senders);
-            if next > until || next == u64::MAX {
-                break;
-            }
-            let step = until.min(next.saturating_add(self.look_ahead - 1));
-            if !self.senders.is_empty() {
-                self.go_on_abr(step);
-            }
-            let mut place = 0;
-            while let Some(due) = self.fabric.next.due(step, place) {
-                match self.order.get(due) {
-                    Some(stage) => self.stages[*stage as usize].process(due, step, &mut self.fabric),
-                    None => self.arrive(due - self.order.len(), step),
+            let senders = self.senders.iter().filter_map(|(sender, _)| sender.next()).min();
+            let Some(next) = earlier(self.in_flight.next.first(), senders).filter(|next| *next <= until) else { break };
+            let step = self
+                .look_ahead
+                .map_or(until, |span| until.min(next.saturating_add(span.saturating_sub(Duration::from_ps(1)))));
+            self.advance_senders(step);
+            let mut index = 0;
+            while let Some(due) = self.in_flight.next.due(step, index) {
+                match self.switches.get_mut(due) {
+                    Some(switch) => switch.advance(due, step, &mut self.in_flight),
+                    None => self.arrive(due - self.switches.len(), step),
                 }
-                place = due + 1;
-            }
-            // Nothing comes to those that have had their turn, but in a ring.
-            if step == until && self.look_ahead == u64::MAX {
-                break;
+                index = due + 1;
             }
         }
-        self.now = self.now.max(Instant::from_ps(until));
+        self.now = self.now.max(until);
     }
 
-    /// Appends what has left since the last call to `into`: in order of time; of one picosecond, in that of VCs and offers.
+    /// Appends what has left since the last call to `into`, in order of time; of one picosecond, in
+    /// the order of VCs and then of offers.
     pub fn departures(&mut self, into: &mut Vec<Departure>) {
-        self.fabric.frames.take_gone(into);
+        self.in_flight.frames.take_departures(into);
     }
 
-    /// What comes to far ends by `until` came from earlier steps. RM cells among it change rates, so senders come after it.
-    fn go_on_abr(&mut self, until: u64) {
-        let mut place = self.order.len();
-        while let Some(due) = self.fabric.next.due(until, place) {
-            self.arrive(due - self.order.len(), until);
-            place = due + 1;
+    /// Advances the sources of ABR. Cells that arrive at far ends by `until` left in earlier steps;
+    /// RM cells among them change rates, so they arrive first.
+    fn advance_senders(&mut self, until: Instant) {
+        if self.senders.is_empty() {
+            return;
+        }
+        let mut index = self.switches.len();
+        while let Some(due) = self.in_flight.next.due(until, index) {
+            self.arrive(due - self.switches.len(), until);
+            index = due + 1;
         }
         for (sender, _) in &mut self.senders {
-            sender.go_on(Moment::from_parts(until, u32::MAX), &mut self.fabric);
+            sender.advance(Moment::end_of(until), &mut self.in_flight);
         }
     }
 
-    /// An RM cell is at the far end: turned round, or heeded.
-    fn arrive_rm(&mut self, run: Run) {
-        let end = &mut self.vcs[run.label() as usize].abr;
-        end.rm[1] += 1;
-        let fabric = &mut self.fabric;
+    /// Takes the cells that arrive at a far end.
+    fn arrive(&mut self, far_end: usize, until: Instant) {
+        let stream = self.far_ends[far_end];
+        while let Some(run) = self.in_flight.take_until(stream, until) {
+            let mut rest = Some(run);
+            while let Some(run) = rest {
+                let vc = &mut self.vcs[run.vc as usize];
+                let (arrived, others) = loss::cross(&mut vc.loss, run, &mut self.in_flight);
+                match arrived.map(|run| (run, run.header.payload)) {
+                    Some((run, Payload::Frame(frame))) => self.arrive_run(&run, frame),
+                    Some((run, Payload::Rm(rm))) => self.arrive_rm(&run, rm),
+                    None => {}
+                }
+                rest = others;
+            }
+        }
+        let next = self.in_flight.streams[stream as usize].next();
+        self.in_flight.next.set(self.switches.len() + far_end, next);
+    }
+
+    /// Cells of a frame arrive at the far end.
+    #[inline]
+    fn arrive_run(&mut self, run: &Run, slot: u32) {
+        let vc = &mut self.vcs[run.vc as usize];
+        vc.abr.efci = run.header.efci;
+        let frames = &mut self.in_flight.frames;
+        let frame = frames.get(slot);
+        let outcome = vc.far_end.take(frame.key(), run.cells, run.header.last, frame.cells);
+        vc.stats.arrived(run, outcome, frame);
+        let whole = matches!(outcome, Some(Reassembled::Whole(_)));
+        frames.end_cells(slot, run.cells, run.last_at().instant(), whole);
+    }
+
+    /// An RM cell arrives: the destination returns it, the source obeys it.
+    fn arrive_rm(&mut self, cell: &Run, rm: u32) {
+        let end = &mut self.vcs[cell.vc as usize].abr;
+        end.rm_arrived += 1;
+        let in_flight = &mut self.in_flight;
         match (end.back, end.sender) {
             (Some(back), _) => {
-                fabric.rms.get_mut(run.frame).ci |= core::mem::take(&mut end.efci);
+                in_flight.rm_cells.get_mut(rm).ci |= core::mem::take(&mut end.efci);
                 let back = &mut self.vcs[back as usize];
-                back.abr.rm[0] += 1;
-                fabric.push(back.source, Run::new(run.at(), run.frame, back.label, 1, 0, RM));
+                back.abr.rm_returned += 1;
+                // A policer may have tagged it on its way.
+                let header = Header { clp: Clp::Zero, ..cell.header };
+                in_flight.push(back.source, Run::cell(cell.at, back.hops[0].connection, header));
             }
             (None, Some(sender)) => {
-                let rm = fabric.rms.remove(run.frame);
-                self.senders[sender as usize].0.feedback(run.at(), &rm, fabric);
+                let rm = in_flight.rm_cells.remove(rm);
+                self.senders[sender as usize].0.feedback(cell.at, &rm, in_flight);
             }
             (None, None) => unreachable!("RM cells are on VCs of ABR"),
         }
-    }
-
-    /// Takes what comes to the far end of a link.
-    fn arrive(&mut self, sink: usize, until: u64) {
-        let Sink { stream, loses } = self.sinks[sink];
-        if loses {
-            self.cross_wires(stream, until);
-        } else {
-            while let Some((run, last)) = self.fabric.gather(stream, until) {
-                self.arrive_run(run, last);
-            }
-        }
-        let next = self.fabric.streams[stream as usize].front_ps().unwrap_or(u64::MAX);
-        self.fabric.next.set(self.order.len() + sink, next);
-    }
-
-    /// The same of a link that loses cells.
-    fn cross_wires(&mut self, stream: u32, until: u64) {
-        while let Some(front) = self.fabric.streams[stream as usize].front()
-            && front.ps() <= until
-        {
-            let wire = self.vcs[front.label() as usize].wire.as_mut().expect("its last link loses cells");
-            let (most, passes) = wire.next(front.cells());
-            let (run, last) = self.fabric.take_some(stream, until, most);
-            if passes {
-                wire.pass(run.cells());
-                self.arrive_run(run, last);
-            } else {
-                wire.lose(&run, last, &mut self.fabric);
-            }
-        }
-    }
-
-    /// Cells of one frame arrive, alike, the last of them in picosecond `last`.
-    #[inline(always)]
-    fn arrive_run(&mut self, run: Run, last: u64) {
-        if run.rm() {
-            self.arrive_rm(run);
-            return;
-        }
-        let vc = &mut self.vcs[run.label() as usize];
-        vc.abr.efci = run.efci();
-        let frames = &mut self.fabric.frames;
-        let frame = frames.get(run.frame);
-        let low = if run.low() { run.cells() } else { 0 };
-        let (bytes, offered_low) = (frame.bytes(), frame.low_priority);
-        let outcome = vc.far_end.take(frame.key(), run.cells(), run.ends(), frame.cells);
-        vc.stats.arrived(run.cells(), low, outcome, bytes, offered_low);
-        let whole = matches!(outcome, Some(Reassembled::Whole(_)));
-        frames.end_cells(run.frame, run.cells(), last, whole);
     }
 }

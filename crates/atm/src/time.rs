@@ -1,9 +1,8 @@
-//! Points in time and the time between cells, to 2^-32 of a picosecond.
+//! Points in time and spans between cells, to 2^-32 of a picosecond.
 //!
-//! A cell at 149.76 Mbit/s takes 2 831 196.58 ps. A transmitter that carries the remainder of a division needs that remainder
-//! beside each time. Here the fraction is part of the time: cell i of a run that starts at t is at `t + i * spacing`, with
-//! nothing to carry, so that a run of cells is a base and a multiplication. A spacing is rounded down to 2^-32 ps: 10^9 cells
-//! back to back are a quarter of a picosecond early.
+//! A cell at 149.76 Mbit/s takes 2 831 196.58 ps. The fraction is part of a time, so cell i of a
+//! run that starts at t is at `t + i * spacing`, without a remainder to carry. A spacing is rounded
+//! down to 2^-32 ps: 10^9 cells back to back are a quarter of a picosecond early.
 
 use lastmile_units::{BitRate, CellCount, Duration, Instant};
 
@@ -20,7 +19,7 @@ pub struct Moment(u128);
 pub struct Spacing(u128);
 
 impl Moment {
-    /// The very picosecond.
+    /// The beginning of a picosecond.
     #[inline]
     #[must_use]
     pub const fn at(instant: Instant) -> Self {
@@ -40,22 +39,22 @@ impl Moment {
         (self.0 >> FRACTION_BITS) as u64
     }
 
-    /// What the picoseconds leave, in units of 2^-32 ps.
+    /// The fraction of a picosecond, in units of 2^-32 ps.
     #[cfg(test)]
     const fn fraction(self) -> u32 {
         self.0 as u32
     }
 
-    /// As it is stored: units of 2^-32 ps, the lower 64 bits and those above.
+    /// The last moment of a picosecond.
     #[inline]
-    pub(crate) const fn words(self) -> (u64, u32) {
-        (self.0 as u64, (self.0 >> u64::BITS) as u32)
+    pub(crate) const fn end_of(instant: Instant) -> Self {
+        Self::from_parts(instant.as_ps(), u32::MAX)
     }
 
-    /// What [`Self::words`] gave.
+    /// Units of 2^-32 ps since the clock began.
     #[inline]
-    pub(crate) const fn from_words(low: u64, high: u32) -> Self {
-        Self((high as u128) << u64::BITS | low as u128)
+    pub(crate) const fn units(self) -> u128 {
+        self.0
     }
 
     /// The picosecond in which this moment lies.
@@ -63,6 +62,12 @@ impl Moment {
     #[must_use]
     pub const fn instant(self) -> Instant {
         Instant::from_ps(self.ps())
+    }
+
+    /// The first picosecond that does not begin before this moment.
+    #[inline]
+    pub(crate) const fn next_instant(self) -> Instant {
+        Self(self.0 + (1 << FRACTION_BITS) - 1).instant()
     }
 
     /// `spacing` later.
@@ -79,6 +84,13 @@ impl Moment {
         Self(self.0.saturating_sub(spacing.0))
     }
 
+    /// The number of cells that start by `now`, 1 or more, if the first starts here and each other
+    /// an interval later.
+    #[inline]
+    pub(crate) fn starts_by(self, now: Self, interval: Spacing) -> u64 {
+        if self.plus(interval) > now { 1 } else { now.since(self).divided_by(interval) + 1 }
+    }
+
     /// The span from `earlier` to here; none if `earlier` is later.
     #[inline]
     #[must_use]
@@ -88,12 +100,11 @@ impl Moment {
 }
 
 impl Spacing {
-    /// No time: all at once.
+    /// No time.
     pub const ZERO: Self = Self(0);
-    /// The shortest that [`Instant`] tells.
+    /// The shortest span of [`Instant`]s.
+    #[cfg(test)]
     pub(crate) const PICOSECOND: Self = Self(1 << FRACTION_BITS);
-    /// Longer than all that [`Moment`] tells: times at its end stay there.
-    pub(crate) const LONGEST: Self = Self((u64::MAX as u128) << FRACTION_BITS);
 
     /// The time of a cell at `rate`: 424 bits.
     #[must_use]
@@ -109,28 +120,28 @@ impl Spacing {
 
     /// `count` times as long.
     ///
-    /// Not past 2^95 ps, which no number of cells on a real line comes near.
+    /// At most 2^95 ps, far above any number of cells on a real line.
     #[inline]
     #[must_use]
     pub const fn times(self, count: u64) -> Self {
         Self(self.0 * count as u128)
     }
 
-    /// Both together.
+    /// The sum.
     #[inline]
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self(self.0 + other.0)
     }
 
-    /// What is left when `other` is taken away; nothing if `other` is longer.
+    /// The difference; zero if `other` is longer.
     #[inline]
     #[must_use]
     pub const fn minus(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// How many whole times `other` fits into this; `other` is not zero.
+    /// The whole quotient; `other` is not zero.
     #[inline]
     pub(crate) fn divided_by(self, other: Self) -> u64 {
         match (u64::try_from(self.0), u64::try_from(other.0)) {
@@ -139,16 +150,17 @@ impl Spacing {
         }
     }
 
-    /// How many whole parts of `whole`, which is cut into so many, this is; all of them if it is longer.
+    /// This span in parts of `whole`, of which `whole` has `parts`, cut to an integer of at most
+    /// `parts`.
     pub(crate) fn parts_of(self, whole: Self, parts: u64) -> u64 {
         let this = self.0.min(whole.0);
         u64::try_from(this.saturating_mul(u128::from(parts)).checked_div(whole.0).unwrap_or(0)).unwrap_or(parts)
     }
 
-    /// How many multiples of `step`, from zero, lie below this; neither is zero.
+    /// Units of 2^-32 ps.
     #[inline]
-    pub(crate) fn multiples_below(self, step: Self) -> u64 {
-        Self(self.0 - 1).divided_by(step) + 1
+    pub(crate) const fn units(self) -> u128 {
+        self.0
     }
 
     /// Whole picoseconds; the fraction is cut.
@@ -168,7 +180,8 @@ impl Spacing {
 mod tests {
     use super::*;
 
-    /// ITU-T G.707 STM-1 payload: 10^6 cells of 424 bits at 149.76 Mbit/s take 424e6 / 149.76e6 s = 2.831196581196... s.
+    /// ITU-T G.707 STM-1 payload: 10^6 cells of 424 bits at 149.76 Mbit/s take 424e6 / 149.76e6 s =
+    /// 2.831196581196... s.
     #[test]
     fn a_million_back_to_back_cells_end_at_the_exact_picosecond() {
         let cell = Spacing::of_cell(BitRate::from_kbit_per_s(149_760));
@@ -181,9 +194,11 @@ mod tests {
     fn a_moment_is_its_picosecond_and_its_fraction() {
         let moment = Moment::from_parts(u64::MAX, u32::MAX);
         assert_eq!((moment.ps(), moment.fraction()), (u64::MAX, u32::MAX));
-        let (low, high) = moment.words();
-        assert_eq!(Moment::from_words(low, high), moment);
+        assert_eq!(Moment::end_of(Instant::from_ps(u64::MAX)), moment);
         assert_eq!(Moment::at(Instant::from_ps(7)), Moment::from_parts(7, 0));
+        let next =
+            [(7, 0), (7, 1), (7, u32::MAX)].map(|(ps, fraction)| Moment::from_parts(ps, fraction).next_instant());
+        assert_eq!(next.map(Instant::as_ps), [7, 8, 8]);
     }
 
     #[test]
@@ -192,7 +207,8 @@ mod tests {
         for count in [0, 1, 171, 1_000_000_000_000] {
             assert_eq!(cell.times(count).divided_by(cell), count);
             assert_eq!(cell.times(count + 1).minus(Spacing(1)).divided_by(cell), count);
-            assert_eq!(cell.times(count + 1).multiples_below(cell), count + 1);
+            let start = Moment::at(Instant::from_ps(5));
+            assert_eq!(start.starts_by(start.plus(cell.times(count)), cell), count + 1);
         }
     }
 }

@@ -1,9 +1,10 @@
-//! A network made up of bytes, and all that must hold of it: what property tests and fuzzing run.
+//! The trial that property tests and fuzzing run: a network derived from bytes, and its invariants.
 //!
-//! Three sources and two sinks around two switches, VCs in both directions, small buffers, every discard policy, scheduler and contract, sources and
-//! ports of available bit rate and links that lose cells among them.
-//! The same packets go through the network three times: with trains, from one event to the next; cell by cell, from one packet
-//! to the next; with trains, all at once; where it has ABR, cell by cell each time. Every departure and every counter must be the same.
+//! Three sources and two sinks are around two switches, with VCs in both directions, small buffers,
+//! every discard policy, scheduler and contract, sources and ports of ABR, and links that lose
+//! cells. Equal packets go through the network three times: with trains, from one event to the
+//! next; cell by cell, from one packet to the next; with trains, all at once. A network with ABR is
+//! always cell by cell. Every departure and every counter must be equal.
 
 use lastmile_units::{BitRate, ByteCount, CellCount, Duration, Instant};
 
@@ -16,7 +17,7 @@ use crate::network::{
     Upc, VcId, VcSpec, VpId,
 };
 
-/// Panics when something does not hold of the network that `input` makes up, or of what goes through it.
+/// Panics if the network derived from `input`, or its traffic, violates an invariant.
 pub fn check(input: &[u8]) {
     let mut bytes = Bytes(input);
     let spec = network(&mut bytes);
@@ -30,7 +31,7 @@ pub fn check(input: &[u8]) {
     };
     let (mut events, mut singles) = (Vec::new(), Vec::new());
     for offer in &offers {
-        // What is offered in a picosecond to which time has gone already comes behind what has come in it.
+        // A packet offered in the present picosecond arrives after all that has arrived in it.
         let before = Instant::from_ps(offer.at.as_ps().saturating_sub(1));
         if before > by_event.now() {
             step(&mut by_event, before, &mut events);
@@ -58,7 +59,7 @@ pub fn check(input: &[u8]) {
     check_end(&by_event, &offers, &events);
 }
 
-/// From event to event, until `until`. Nothing arrives before it is said to.
+/// Advances from event to event up to `until`. No frame arrives before the announced time.
 fn step(network: &mut Network, until: Instant, departures: &mut Vec<Departure>) {
     while let Some(next) = network.next_event()
         && next <= until
@@ -78,7 +79,7 @@ fn same(one: &[Departure], other: &[Departure]) {
     assert_eq!((different, one.len()), (None, other.len()));
 }
 
-/// All counters are the same, and add up.
+/// All counters are equal, and consistent.
 fn compare(spec: &NetworkSpec, one: &Network, other: &Network) {
     let hops = one.all_hop_stats();
     assert_eq!(hops, other.all_hop_stats());
@@ -117,7 +118,8 @@ fn compare(spec: &NetworkSpec, one: &Network, other: &Network) {
     assert!(one.stats().holds(), "cells were lost in silence: {:?}", one.stats());
 }
 
-/// What is dropped is dropped for a reason that the queue has; and the rest of a frame only after a cell of it.
+/// Every drop has a reason that the queue has, and the rest of a frame is dropped only after a cell
+/// of it.
 fn check_reasons(link: &LinkSpec, network: &Network, id: LinkId) {
     let stats = network.link_stats(id);
     let dropped = |reason| stats.cells.dropped_for(reason);
@@ -134,7 +136,7 @@ fn check_reasons(link: &LinkSpec, network: &Network, id: LinkId) {
     assert!(dropped(CellDrop::Ppd) == 0 || overflow > 0);
 }
 
-/// All has left, once, and each VC in the order of its offers.
+/// Every packet has left once, and each VC in the order of its offers.
 fn check_end(network: &Network, offers: &[Offer], departures: &[Departure]) {
     assert_eq!(network.next_event(), None);
     assert_eq!((network.stats().inside, network.stats().frames_inside), (0, 0));

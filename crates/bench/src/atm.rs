@@ -13,7 +13,7 @@ use load::{Kind, Load};
 
 /// The time in which frames fill the wires.
 const WARM_UP: Duration = Duration::from_ms(300);
-/// The goal: 10 s for this simulated time, 3 s with trains.
+/// The goal: 12 s, in trains.
 const WHOLE: Duration = Duration::from_s(180);
 /// A tenth of the goal's simulated time.
 const MEASURED: Duration = Duration::from_s(18);

@@ -2,7 +2,7 @@
 //!
 //! A link of packets stores and forwards the whole packet. Over links of cells a packet travels
 //! cell by cell, and is stored at the end of its virtual channel
-//! ([`lastmile_atm::NetworkSpec::alone`]).
+//! ([`lastmile_atm::NetworkSpec::unloaded_transit`]).
 
 use lastmile_units::{ByteCount, Duration};
 
@@ -28,7 +28,7 @@ impl Network {
             let link = &self.links[*first];
             let over_cells = self.atm.as_ref().and_then(|atm| {
                 let (vc, links) = atm.carrier((traffic, back), rest)?;
-                Some((atm.network.alone(vc, size(link))?, links))
+                Some((atm.network.unloaded_transit(vc, size(link))?, links))
             });
             rest = if let Some((time, links)) = over_cells {
                 sum += time;

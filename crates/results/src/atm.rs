@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use lastmile_atm::contract::policer::Conformance;
 use lastmile_atm::network::{AbrStats, HopStats, LinkStats};
-use lastmile_atm::policer::Conformance;
 use lastmile_atm::{CellDrop, QueueSpec, Queues};
 use lastmile_model::outcome::{AtmOutcome, EdgeOutcome, Outcome, VcOutcome, Waits};
 use lastmile_model::{Atm as Spec, Network};

@@ -1,14 +1,20 @@
-//! ERICA (explicit rate indication for congestion avoidance): a switch that measures its load and tells each source its fair share.
+//! ERICA (explicit rate indication for congestion avoidance): a switch that measures its load and
+//! tells each source its fair share.
 //!
-//! Published: Kalyanaraman, Jain, Fahmy, Goyal, Vandalore 2000 (IEEE/ACM Transactions on Networking 8(1)); Jain et al. 1995 (ATM Forum/95-0178).
-//! Over each averaging interval the port counts what came:
+//! Published: Kalyanaraman, Jain, Fahmy, Goyal, Vandalore 2000 (IEEE/ACM Transactions on Networking
+//! 8(1)); Jain et al. 1995 (ATM Forum/95-0178). Over each averaging interval the port counts
+//! arrivals:
 //!
-//! - ABR capacity = target utilisation * rate - what others sent; load factor z = ABR input / ABR capacity;
-//! - FairShare = ABR capacity / active VCs; MaxAllocPrevious = the largest rate given in the interval before.
+//! - ABR capacity = target utilisation * rate - cells of other VCs; load factor z = ABR input / ABR
+//!   capacity;
+//! - FairShare = ABR capacity / active VCs; MaxAllocPrevious = the largest rate given in the
+//!   interval before.
 //!
-//! To an RM cell on its way back: VCShare = CCR / z. ER = max(FairShare, VCShare) if z > 1 + delta, else max(MaxAllocPrevious, VCShare). A
-//! source below its fair share comes there before it goes on. Never above the ABR capacity; one answer a VC and interval.
-//! Differs: without queue control (ERICA+): the target utilisation is what drains queues. Intervals are of time alone.
+//! For a returning RM cell: VCShare = CCR / z. ER = max(FairShare, VCShare) if z > 1 + delta, else
+//! max(MaxAllocPrevious, VCShare). A source below its fair share gets the fair share first. ER is
+//! never above the ABR capacity; there is one answer for each VC and interval.
+//! Differs: without queue control (ERICA+): the target utilisation is what drains queues. Intervals
+//! are of time alone.
 //! Cost: two additions a cell, three divisions an RM cell.
 
 use lastmile_units::{BitRate, CellCount, Duration};
@@ -16,7 +22,7 @@ use lastmile_units::{BitRate, CellCount, Duration};
 use super::AbrError;
 use crate::time::{Moment, Spacing};
 
-/// What a port aims at.
+/// The settings of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
     /// Target utilisation of the link, thousandths: 1 to 1000.
@@ -60,7 +66,7 @@ pub struct Erica {
     /// Cells of ABR in this interval, and of others.
     cells: [u64; 2],
     active: u64,
-    /// Of the interval before: ABR input and capacity, bit/s.
+    /// Of the previous interval: ABR input and capacity, bit/s.
     input: u64,
     capacity: u64,
     fair_share: u64,
@@ -68,19 +74,19 @@ pub struct Erica {
     max_current: u64,
 }
 
-/// A VC, as the port remembers it.
+/// The state of a VC at the port.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seen {
     /// CCR of its last RM cell, bit/s.
     ccr: u64,
-    /// The interval in which a cell of it came last.
+    /// The interval of its last cell.
     active: u64,
-    /// The interval of the last answer, and what it was.
+    /// The interval of the last answer, and the answer.
     answered: (u64, u64),
 }
 
 impl Erica {
-    /// A port of a link of `rate` that has seen nothing.
+    /// A port of a link of `rate` that has seen no cell.
     #[must_use]
     pub fn new(config: &Config, rate: BitRate) -> Self {
         let target = part(rate.as_bps(), u64::from(config.target_permille), 1000);
@@ -101,7 +107,8 @@ impl Erica {
         }
     }
 
-    /// A cell of a VC of ABR came to the port; `ccr` if it is an RM cell on its way there. Times never go back.
+    /// A cell of a VC of ABR arrives at the port, with its `ccr` if it is a forward RM cell. Times
+    /// never go back.
     pub fn cell(&mut self, at: Moment, vc: &mut Seen, ccr: Option<u64>) {
         self.go_on(at);
         self.cells[0] += 1;
@@ -112,13 +119,13 @@ impl Erica {
         vc.ccr = ccr.unwrap_or(vc.ccr);
     }
 
-    /// So many cells of others came to the port.
+    /// Cells of other VCs arrive at the port.
     pub fn others(&mut self, at: Moment, cells: u64) {
         self.go_on(at);
         self.cells[1] += cells;
     }
 
-    /// The rate that an RM cell of a VC is told on its way back, bit/s.
+    /// The rate that the port allows a VC, for its returning RM cell, bit/s.
     pub fn allow(&mut self, at: Moment, vc: &mut Seen) -> u64 {
         self.go_on(at);
         if vc.answered.0 == self.number {
@@ -138,7 +145,7 @@ impl Erica {
         rate
     }
 
-    /// Load factor of the interval before; `None` without capacity.
+    /// Load factor of the previous interval. `None`: there was no capacity.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "statistics only")]
     pub fn load(&self) -> Option<f64> {
@@ -153,7 +160,7 @@ impl Erica {
         if at < self.end {
             return;
         }
-        // Whole intervals in which nothing came are all alike.
+        // Intervals without arrivals are all alike.
         self.close();
         let missed = at.since(self.end).divided_by(self.interval);
         if at >= self.end {
@@ -179,7 +186,7 @@ fn part(amount: u64, of: u64, whole: u64) -> u64 {
     u64::try_from(u128::from(amount) * u128::from(of) / u128::from(whole)).unwrap_or(u64::MAX)
 }
 
-/// Bit/s of so many cells in a time.
+/// Bit/s of a number of cells in a time.
 fn rate_of(cells: u64, time: Spacing) -> u64 {
     part(cells * CellCount::new(1).wire_bytes().bits(), 1_000_000_000_000, time.ps())
 }
@@ -208,8 +215,8 @@ mod tests {
         }
     }
 
-    /// By hand: capacity 100, input 120 + 30 = 150: z = 1.5 > 1.1; FairShare 50. VCShares 120/1.5 = 80 and 30/1.5 = 20. So the
-    /// first is told max(50, 80) = 80, the second max(50, 20) = 50.
+    /// By hand: capacity 100, input 120 + 30 = 150: z = 1.5 > 1.1; FairShare 50. VCShares 120/1.5 =
+    /// 80 and 30/1.5 = 20. So the first gets max(50, 80) = 80, the second max(50, 20) = 50.
     #[test]
     fn an_overloaded_port_scales_down_to_the_fair_share_at_least() {
         let (mut port, mut one, mut two) = (port(1000), Seen::default(), Seen::default());
@@ -220,8 +227,9 @@ mod tests {
         assert_eq!(port.load(), Some(1.5));
     }
 
-    /// By hand: input 40 + 20 = 60, z = 0.6, FairShare 50; the largest rate given in the interval before is that of the start, 100. First:
-    /// max(100, 40/0.6) = 100, but it is below its fair share, so 50. Next interval: 60 + 20 = 80; MaxAllocPrevious 100; CCR 60 is above 50: 100.
+    /// By hand: input 40 + 20 = 60, z = 0.6, FairShare 50; the largest rate given in the interval
+    /// before is that of the start, 100. First: max(100, 40/0.6) = 100, but it is below its fair
+    /// share, so 50. Next interval: 60 + 20 = 80; MaxAllocPrevious 100; CCR 60 is above 50: 100.
     #[test]
     fn below_load_a_source_comes_to_its_fair_share_before_it_goes_on() {
         let (mut port, mut one, mut two) = (port(1000), Seen::default(), Seen::default());

@@ -1,7 +1,8 @@
-//! Source end system of ABR: the allowed cell rate, and which cell goes next.
+//! Source end system of ABR: the allowed cell rate, and the kind of the next cell.
 //!
-//! Published: ATM Forum TM 4.1, source behaviour. The rules are named here by what they do:
-//! *order* (which cell is an RM cell), *use it or lose it* (ADTF), *missing* (CRM, CDF), *feedback* (CI, NI, RIF, RDF) and *explicit rate*.
+//! Published: ATM Forum TM 4.1, source behaviour. The rules have names here: *order* (which cell is
+//! an RM cell), *use it or lose it* (ADTF), *missing* (CRM, CDF), *feedback* (CI, NI, RIF, RDF) and
+//! *explicit rate*.
 //! Differs: rates are whole bit/s, fractions cut.
 //! Cost: a few comparisons a cell, two divisions an RM cell.
 
@@ -18,16 +19,16 @@ pub struct Source {
     parameters: Parameters,
     /// ACR, bit/s.
     acr: u64,
-    /// Cells since the last RM cell, that one included. 0: none was sent yet.
+    /// Cells since the last RM cell, including it. 0: no RM cell was sent.
     since_rm: u32,
-    /// When the last RM cell went.
+    /// Departure of the last RM cell.
     rm_at: Moment,
-    /// RM cells sent since one came back.
+    /// RM cells sent since the last one returned.
     unanswered: u32,
 }
 
 impl Source {
-    /// One that has sent nothing.
+    /// A source that has sent nothing.
     #[must_use]
     pub const fn new(parameters: &Parameters) -> Self {
         let acr = parameters.icr.as_bps();
@@ -46,7 +47,7 @@ impl Source {
         Spacing::of_cell(BitRate::from_bps(self.acr).expect("at least MCR, which is not zero"))
     }
 
-    /// A cell goes at `at`: the RM cell that it must be, or `None` for one of data.
+    /// A cell departs at `at`: an RM cell, or `None` for a data cell.
     pub fn send(&mut self, at: Moment) -> Option<Rm> {
         let Parameters { nrm, trm, .. } = self.parameters;
         let late = self.since_rm > MRM && at.since(self.rm_at) >= Spacing::of(trm);
@@ -73,7 +74,7 @@ impl Source {
         }
     }
 
-    /// An RM cell came back.
+    /// An RM cell has returned.
     pub fn feedback(&mut self, rm: &Rm) {
         let Parameters { pcr, mcr, rif, rdf, .. } = self.parameters;
         self.unanswered = 0;
@@ -100,7 +101,8 @@ mod tests {
         Moment::at(Instant::ZERO + Duration::from_ms(count))
     }
 
-    /// PCR 16 Mbit/s, MCR 1, ICR 8; RIF 1/16, RDF 1/4, CDF 1/2 from the third RM cell without answer on; an RM cell every 4 cells.
+    /// PCR 16 Mbit/s, MCR 1, ICR 8; RIF 1/16, RDF 1/4, CDF 1/2 from the third RM cell without
+    /// answer; an RM cell every 4 cells.
     fn parameters() -> Parameters {
         Parameters {
             mcr: mbit(1),
@@ -137,7 +139,8 @@ mod tests {
         assert_eq!(sent, [true, false, false, true], "at 120 ms only one other had gone");
     }
 
-    /// By hand: 8 + 16/16 = 9; CI: 9 - 9/4 = 6.75; NI: stays; ER 2: 2; CI: 1.5; CI: 1.125; CI: 0.84, not below MCR; ER 0.5: MCR.
+    /// By hand: 8 + 16/16 = 9; CI: 9 - 9/4 = 6.75; NI: stays; ER 2: 2; CI: 1.5; CI: 1.125; CI:
+    /// 0.84, not below MCR; ER 0.5: MCR.
     #[test]
     fn feedback_adds_a_share_of_pcr_and_takes_a_share_of_acr() {
         let mut source = source();
@@ -168,7 +171,8 @@ mod tests {
         assert_eq!(source.acr(), 6_500_000);
     }
 
-    /// CRM 3: the fourth RM cell without an answer, and each after it, halves ACR before it is sent, down to MCR. An answer ends that.
+    /// CRM 3: the fourth RM cell without an answer, and each after it, halves ACR before it is
+    /// sent, down to MCR. An answer ends that.
     #[test]
     fn missing_rm_cells_lower_the_rate() {
         let mut source = source();

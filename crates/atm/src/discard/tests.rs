@@ -35,7 +35,8 @@ fn last(rules: &Rules, before: FrameState, seen: Occupancy) -> (Option<CellDrop>
     (rules.admit(&mut state, &seen, true, false), state)
 }
 
-/// Sun 1998, section 3.3 (table text-3.3), with the thresholds of chapter 4: Qmax 1000, T 500, SPDth 20, CongestTh 200.
+/// Sun 1998, section 3.3 (table text-3.3), with the thresholds of chapter 4: Qmax 1000, T 500,
+/// SPDth 20, CongestTh 200.
 #[test]
 fn spd_row_1_an_empty_queue_of_the_vc_arms() {
     let disarmed = FrameState { armed: false, ..IDLE };
@@ -188,8 +189,8 @@ fn thresholds_that_make_no_sense_are_refused() {
 }
 
 proptest! {
-    /// Cells of three VCs come and go in any order: between two times at which nothing of a VC waits, SPD takes at most one frame of
-    /// it, and it takes none of an empty queue.
+    /// Cells of three VCs come and go in any order: between two times at which nothing of a VC
+    /// waits, SPD takes at most one frame of it, and it takes none of an empty queue.
     #[test]
     fn spd_drops_at_most_one_frame_of_a_vc_between_two_times_that_its_queue_is_empty(
         steps in prop::collection::vec((0_usize..5, 0_u8..8), 1..2000),

@@ -1,14 +1,15 @@
-//! What is wrong with a network, said before it is built.
+//! Checks of the description of a network.
 
 use std::collections::BTreeMap;
 
 use lastmile_units::CellCount;
 
-use super::spec::{Abr, AbrPort, LinkId, LinkSpec, NetworkError, NetworkSpec, Queues, Upc, VcSpec};
+use super::error::NetworkError;
+use super::spec::{Abr, AbrPort, LinkId, LinkSpec, NetworkSpec, Queues, Upc, VcSpec};
 use crate::contract::Contract;
 use crate::discard::DiscardError;
 
-/// Labels have 16 bits, and one stands for none.
+/// An index of a VC, link or VP has 16 bits.
 const MOST: usize = 65_535;
 const MOST_VPI: u16 = 4095;
 const LEAST_VCI: u16 = 32;

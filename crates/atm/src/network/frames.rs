@@ -1,83 +1,84 @@
-//! Frames in the network: what each is, how many of its cells still live, and the fate to report when none does.
+//! Frames in the network: their packets, the number of cells still inside, and their fate.
 
 use lastmile_units::{ByteCount, Instant};
 
 use super::VcId;
+use crate::cell::Clp;
 use crate::discard::CellDrop;
 
 /// A packet that has left the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Departure {
-    /// When: the picosecond in which its last cell arrived, or in which the last of it was lost.
+    /// Arrival of its last cell, or loss of its last cell inside the network.
     pub at: Instant,
     /// Its VC.
     pub vc: VcId,
-    /// What it was offered as.
+    /// The `packet` of its offer.
     pub packet: u64,
-    /// What it was offered with.
+    /// Its size.
     pub bytes: ByteCount,
-    /// What became of it.
+    /// Its fate.
     pub fate: Fate,
 }
 
-/// What became of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
     /// Its frame arrived whole.
     Whole,
-    /// A cell of it was dropped, the first for this reason; or the source had no room for all of it.
+    /// A cell was dropped, the first one for this reason; or the source had no space for the packet.
     Dropped(CellDrop),
-    /// A cell of it was lost on the wire, before any was dropped.
+    /// A cell was lost on a link, before any was dropped.
     Lost,
-    /// All its cells arrived, but the frame before had lost its end.
+    /// All cells arrived, but the previous frame had lost its end.
     Joined,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Frame {
-    pub(super) packet: u64,
+pub(crate) struct Frame {
+    pub(crate) packet: u64,
     serial: u64,
     bytes: u32,
-    pub(super) vc: u32,
-    /// Cells neither dropped nor arrived.
+    pub(crate) vc: u32,
+    /// Cells neither dropped, lost nor arrived.
     live: u16,
-    /// Cells of it when it was offered.
-    pub(super) cells: u16,
-    /// They were offered with CLP = 1.
-    pub(super) low_priority: bool,
-    /// When the last of those that ended did, picoseconds.
-    ended: u64,
-    /// When the first of it was dropped or lost, picoseconds, and why; lost on the wire for no reason.
-    lost: Option<(u64, Option<CellDrop>)>,
+    /// All its cells.
+    pub(crate) cells: u16,
+    /// CLP at the source.
+    pub(crate) clp: Clp,
+    /// End of the last cell that arrived, was dropped or was lost.
+    ended: Instant,
+    /// The first cell dropped, with its reason, or lost on a link, without one.
+    lost: Option<(Instant, Option<CellDrop>)>,
 }
 
 impl Frame {
-    pub(super) fn bytes(&self) -> ByteCount {
+    pub(crate) fn bytes(&self) -> ByteCount {
         ByteCount::new(self.bytes.into())
     }
 
-    /// What tells it from all others, in the slot before and after.
+    /// A number that differs from those of earlier and later frames in the slot.
     #[inline]
-    pub(super) fn key(&self) -> u32 {
+    pub(crate) fn key(&self) -> u32 {
         self.serial as u32
     }
 }
 
-/// All frames of which cells live.
+/// All frames with cells in the network.
 #[derive(Debug, Default)]
-pub(super) struct Frames {
+pub(crate) struct Frames {
     slots: Vec<Frame>,
     free: Vec<u32>,
     offered: u64,
-    /// With the order in which they were offered.
-    gone: Vec<(Departure, u64)>,
+    /// With the order of their offers.
+    departed: Vec<(Departure, u64)>,
 }
 
 impl Frames {
-    pub(super) fn add(&mut self, vc: u32, packet: u64, bytes: ByteCount, cells: u16, low_priority: bool) -> u32 {
+    pub(crate) fn add(&mut self, vc: u32, packet: u64, bytes: ByteCount, cells: u16, clp: Clp) -> u32 {
         let bytes = u32::try_from(bytes.as_u64()).unwrap_or(u32::MAX);
         let serial = self.offered;
-        let frame = Frame { packet, serial, bytes, vc, live: cells, cells, low_priority, ended: 0, lost: None };
+        let frame = Frame { packet, serial, bytes, vc, live: cells, cells, clp, ended: Instant::ZERO, lost: None };
         self.offered += 1;
         if let Some(slot) = self.free.pop() {
             self.slots[slot as usize] = frame;
@@ -88,64 +89,65 @@ impl Frames {
     }
 
     #[inline]
-    pub(super) fn get(&self, slot: u32) -> &Frame {
+    pub(crate) fn get(&self, slot: u32) -> &Frame {
         &self.slots[slot as usize]
     }
 
-    /// Frames of which cells live.
-    pub(super) fn live(&self) -> u64 {
+    /// Frames with cells in the network.
+    pub(crate) fn live(&self) -> u64 {
         (self.slots.len() - self.free.len()) as u64
     }
 
-    /// `cells` of it are dropped, the first and the last at `ps`.
-    pub(super) fn drop_cells(&mut self, slot: u32, cells: u16, reason: CellDrop, ps: [u64; 2]) {
-        self.note_loss(slot, ps[0], Some(reason));
-        self.end_cells(slot, cells, ps[1], false);
+    /// Drops cells of a frame; `span` has the times of the first and the last.
+    pub(crate) fn drop_cells(&mut self, slot: u32, cells: u16, reason: CellDrop, span: [Instant; 2]) {
+        self.note_loss(slot, span[0], Some(reason));
+        self.end_cells(slot, cells, span[1], false);
     }
 
-    /// A cell of it is lost on the wire.
-    pub(super) fn lose_cell(&mut self, slot: u32, ps: u64) {
-        self.note_loss(slot, ps, None);
-        self.end_cells(slot, 1, ps, false);
+    /// A cell of a frame is lost on a link.
+    pub(crate) fn lose_cell(&mut self, slot: u32, at: Instant) {
+        self.note_loss(slot, at, None);
+        self.end_cells(slot, 1, at, false);
     }
 
-    fn note_loss(&mut self, slot: u32, ps: u64, reason: Option<CellDrop>) {
+    fn note_loss(&mut self, slot: u32, at: Instant, reason: Option<CellDrop>) {
         let lost = &mut self.slots[slot as usize].lost;
-        // Stages are gone through one after the other, so a later loss may be told first.
-        *lost = Some(lost.map_or((ps, reason), |before| before.min((ps, reason))));
+        // Switches are handled one after the other, so an earlier loss may be reported later.
+        *lost = Some(lost.map_or((at, reason), |before| before.min((at, reason))));
     }
 
-    /// `cells` of it end here, the last at `ps`. `whole`: with them all of it has arrived.
+    /// Cells of a frame end, the last of them at `at`. `whole`: all cells of the frame have arrived.
     #[inline]
-    pub(super) fn end_cells(&mut self, slot: u32, cells: u16, ps: u64, whole: bool) {
+    pub(crate) fn end_cells(&mut self, slot: u32, cells: u16, at: Instant, whole: bool) {
         let frame = &mut self.slots[slot as usize];
         frame.live -= cells;
-        frame.ended = frame.ended.max(ps);
+        frame.ended = frame.ended.max(at);
         if frame.live > 0 {
             return;
         }
         let lost = || frame.lost.map_or(Fate::Joined, |(_, reason)| reason.map_or(Fate::Lost, Fate::Dropped));
         let fate = if whole { Fate::Whole } else { lost() };
         let departure = Departure {
-            at: Instant::from_ps(frame.ended),
+            at: frame.ended,
             vc: VcId(frame.vc),
             packet: frame.packet,
             bytes: ByteCount::new(frame.bytes.into()),
             fate,
         };
-        self.gone.push((departure, frame.serial));
+        self.departed.push((departure, frame.serial));
         self.free.push(slot);
     }
 
-    pub(super) fn any_gone(&self) -> bool {
-        !self.gone.is_empty()
+    pub(crate) fn has_departures(&self) -> bool {
+        !self.departed.is_empty()
     }
 
-    /// What has left, in order of time; of one picosecond, in that of their VCs and then of their offers.
-    pub(super) fn take_gone(&mut self, into: &mut Vec<Departure>) {
-        if self.gone.len() > 1 {
-            self.gone.sort_unstable_by_key(|(departure, serial)| (departure.at, departure.vc, *serial));
+    /// Packets that have left, in order of time; of one picosecond, in the order of VCs and then of
+    /// offers.
+    pub(crate) fn take_departures(&mut self, into: &mut Vec<Departure>) {
+        if self.departed.len() > 1 {
+            self.departed.sort_unstable_by_key(|(departure, serial)| (departure.at, departure.vc, *serial));
         }
-        into.extend(self.gone.drain(..).map(|(departure, _)| departure));
+        into.extend(self.departed.drain(..).map(|(departure, _)| departure));
     }
 }

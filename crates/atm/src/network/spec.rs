@@ -1,12 +1,11 @@
-//! What a network is made of: nodes, the links between them, virtual paths, virtual channels; and what is wrong with it.
+//! The description of a network: nodes, links, virtual paths and virtual channels.
 
 use lastmile_units::{BitRate, ByteCount, CellCount, Duration};
-use thiserror::Error;
 
 use crate::aal5::Encapsulation;
-use crate::abr::{AbrError, Parameters, erica};
-use crate::contract::{Contract, ContractError};
-use crate::discard::{Discard, DiscardError};
+use crate::abr::{Parameters, erica};
+use crate::contract::Contract;
+use crate::discard::Discard;
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -15,7 +14,7 @@ macro_rules! id {
         pub struct $name(pub(crate) u32);
 
         impl $name {
-            /// Its place among its kind, from 0 in the order in which they were added.
+            /// Index in the order of addition, from 0.
             #[must_use]
             pub const fn index(self) -> usize {
                 self.0 as usize
@@ -52,76 +51,79 @@ pub struct NetworkSpec {
     pub vps: Vec<VpSpec>,
     /// Virtual channels.
     pub vcs: Vec<VcSpec>,
-    /// Cells that follow one another evenly are handled as one item. Changes no result, only how long it takes.
+    /// Consecutive cells of a frame at even spacing are handled as one item. Changes speed only.
     pub trains: bool,
 }
 
 /// A host, an edge device or a switch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NodeSpec {
-    /// For messages.
+    /// Name in messages.
     pub name: String,
-    /// Cells that wait at all its ports together, at most. `None`: each port has a memory of its own, as large as its queues.
+    /// Capacity of the memory that all its ports share. `None`: each port has a memory of its own,
+    /// as large as its queues.
     pub shared_memory: Option<CellCount>,
 }
 
 /// A link, and the port that sends on it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LinkSpec {
-    /// Where the port is.
+    /// The node of the port.
     pub from: NodeId,
-    /// Where cells arrive.
+    /// The node at which cells arrive.
     pub to: NodeId,
-    /// What cells take on the wire: 424 bits each. An OC-3c has 149.76 Mbit/s for cells.
+    /// Rate of cells, 424 bits each. An OC-3c has 149.76 Mbit/s for cells.
     pub rate: BitRate,
-    /// Cells start no closer than at this rate, though each takes its time at `rate`. Not above `rate`.
+    /// Cells start no closer than at this rate; each is transmitted at `rate`. Not above `rate`.
+    /// `None`: as fast as `rate`.
     pub pace: Option<BitRate>,
     /// From the end of a cell's transmission to its arrival.
     pub delay: Duration,
-    /// Cells lost on the wire, at random, in a billion.
+    /// Cells lost at random, of a billion.
     pub loss_ppb: u32,
-    /// What waits how.
+    /// The queues of the port.
     pub queues: Queues,
-    /// What the port does for VCs of ABR. `None`: nothing.
+    /// Support of the port for ABR. `None`: none.
     pub abr: Option<AbrPort>,
 }
 
-/// What a port does for VCs of ABR.
+/// Support of a port for ABR.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AbrPort {
-    /// Data cells that find so many cells in their queue are marked (explicit forward congestion indication).
+    /// Data cells that find `threshold` cells in their queue are marked (explicit forward
+    /// congestion indication).
     Efci {
-        /// At least 1.
+        /// Cells, at least 1.
         threshold: CellCount,
     },
-    /// It measures its load and tells sources their rate.
+    /// The port measures its load and writes the allowed rate into RM cells.
     Erica(erica::Config),
 }
 
 /// A VC of available bit rate.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Abr {
-    /// What its source is set up with.
+    /// Parameters of its source.
     pub parameters: Parameters,
-    /// The way back of its RM cells: links from its destination to its source, by the same nodes.
+    /// Route of returning RM cells: links from the destination to the source, along the same nodes.
     pub back: Vec<LinkId>,
-    /// What may wait at the source, in bytes of packets. `None`: all that comes.
+    /// Capacity of the queue at the source, in bytes of packets. `None`: no limit.
     pub edge_limit: Option<ByteCount>,
 }
 
-/// What waits at a port.
+/// The queues of a port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Queues {
-    /// All cells in one queue.
+    /// One queue for all cells.
     Fifo(QueueSpec),
-    /// A queue for each class; [`VcSpec::class`] says which.
+    /// A queue for each class, to which [`VcSpec::class`] assigns VCs.
     Classes(Vec<ClassSpec>),
     /// A queue for each VC, with the priority and weight of the VC.
     PerVc(QueueSpec),
 }
 
 impl Queues {
-    /// Each of them; of those for each VC, the one that all are like.
+    /// Each queue; queues for each VC are alike, and given once.
     pub fn each(&self) -> impl Iterator<Item = &QueueSpec> {
         let (one, classes) = match self {
             Self::Fifo(queue) | Self::PerVc(queue) => (Some(queue), &[][..]),
@@ -130,7 +132,7 @@ impl Queues {
         one.into_iter().chain(classes.iter().map(|class| &class.queue))
     }
 
-    /// Cells that all of them hold, where there is no other memory. `None`: there is no such limit.
+    /// Capacity of all queues together in a memory of their own. `None`: no limit.
     #[must_use]
     pub fn hold(&self) -> Option<CellCount> {
         if matches!(self, Self::PerVc(_)) {
@@ -145,36 +147,36 @@ impl Queues {
 /// A queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct QueueSpec {
-    /// Cells that wait at most, the one in transmission not among them. `None`: as many as the memory holds.
+    /// Capacity, without the cell in transmission. `None`: that of the memory.
     pub limit: Option<CellCount>,
-    /// What it drops.
+    /// Its discard rules.
     pub discard: Discard,
 }
 
-/// A queue among others.
+/// A queue of several.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClassSpec {
-    /// What it holds and drops.
+    /// Capacity and discard rules.
     pub queue: QueueSpec,
-    /// A cell goes only if none waits in a class of a lower number (strict priority).
+    /// Strict priority: a class is served if all classes of a lower number are empty.
     pub priority: u8,
-    /// Its share against the others of its priority. At least 1.
+    /// Its share among classes of its priority. At least 1.
     pub weight: u16,
 }
 
-/// Who polices, and by what.
+/// A policer (usage parameter control).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Upc {
-    /// Cells are policed before they join a queue of this link.
+    /// The policer is at the input of the queues of this link.
     pub at: LinkId,
-    /// What they are held to.
+    /// The contract.
     pub contract: Contract,
 }
 
 /// A virtual path: virtual channels that are policed together.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VpSpec {
-    /// For messages.
+    /// Name in messages.
     pub name: String,
     /// Its policer. All its VCs cross that link.
     pub upc: Option<Upc>,
@@ -183,19 +185,20 @@ pub struct VpSpec {
 /// A virtual channel, one direction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VcSpec {
-    /// For messages; and VCs of other names lose other cells on the wire.
+    /// Name in messages. It also seeds the choice of cells that links lose.
     pub name: String,
-    /// Virtual path identifier, 0 to 4095. Together with `vci` no two VCs of a link may have it.
+    /// Virtual path identifier, 0 to 4095. No two VCs of a link have equal `vpi` and `vci`.
     pub vpi: u16,
     /// Virtual channel identifier, from 32.
     pub vci: u16,
-    /// The path whose policer it comes under, too.
+    /// The path whose policer also applies to the VC.
     pub vp: Option<VpId>,
     /// The links from source to destination.
     pub route: Vec<LinkId>,
-    /// What stands before a packet in its frame.
+    /// The header of a packet in its frame.
     pub encapsulation: Encapsulation,
-    /// The source shapes to this peak cell rate. `None`: all cells of a frame are there at once, and the first link spaces them.
+    /// The source shapes to this peak cell rate. `None`: all cells of a frame arrive at once at the
+    /// first port.
     pub pcr: Option<BitRate>,
     /// Cells leave the source with CLP = 1.
     pub low_priority: bool,
@@ -207,171 +210,8 @@ pub struct VcSpec {
     pub weight: u16,
     /// Its policer.
     pub upc: Option<Upc>,
-    /// Its source sends at the rate that the network allows.
+    /// Available bit rate. `None`: the source sends when packets are offered.
     pub abr: Option<Abr>,
-}
-
-/// What is wrong with a network, or with what is offered to it.
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
-pub enum NetworkError {
-    /// A VC that goes nowhere.
-    #[error("VC \"{vc}\" has no route: it needs at least one link")]
-    NoRoute {
-        /// The VC.
-        vc: String,
-    },
-    /// Two links of a route that do not meet.
-    #[error("VC \"{vc}\": the link to \"{to}\" is followed by one from \"{from}\"; a route is links that meet")]
-    BrokenRoute {
-        /// The VC.
-        vc: String,
-        /// Where one link ends.
-        to: String,
-        /// Where the next begins.
-        from: String,
-    },
-    /// A route that comes back.
-    #[error("VC \"{vc}\" comes to \"{node}\" twice; a route has no loop")]
-    RouteLoop {
-        /// The VC.
-        vc: String,
-        /// The node.
-        node: String,
-    },
-    /// An index that names nothing.
-    #[error("{whose} refers to {kind} {index}, of which there are {count}")]
-    Unknown {
-        /// Who refers.
-        whose: String,
-        /// To what kind of thing.
-        kind: &'static str,
-        /// Which.
-        index: usize,
-        /// How many there are.
-        count: usize,
-    },
-    /// Two VCs of a link that cannot be told apart.
-    #[error("VCs \"{one}\" and \"{other}\" both have VPI {vpi}, VCI {vci} on the link from \"{from}\" to \"{to}\"")]
-    SameIdentifier {
-        /// A VC.
-        one: String,
-        /// Another.
-        other: String,
-        /// VPI of both.
-        vpi: u16,
-        /// VCI of both.
-        vci: u16,
-        /// Where the link begins.
-        from: String,
-        /// Where it ends.
-        to: String,
-    },
-    /// A VPI or VCI outside its range.
-    #[error("VC \"{vc}\": VPI {vpi} must be at most 4095 and VCI {vci} at least 32")]
-    Identifier {
-        /// The VC.
-        vc: String,
-        /// Its VPI.
-        vpi: u16,
-        /// Its VCI.
-        vci: u16,
-    },
-    /// A policer where its cells never come.
-    #[error("{whose} is policed at a link that its cells do not cross")]
-    PolicedElsewhere {
-        /// VC or VP.
-        whose: String,
-    },
-    /// A contract that contradicts itself.
-    #[error("{whose}: {error}")]
-    Contract {
-        /// VC or VP.
-        whose: String,
-        /// What is wrong.
-        error: ContractError,
-    },
-    /// GFR for several VCs together.
-    #[error("VP \"{vp}\": a GFR contract judges frames, and holds for a VC, not for a path")]
-    FramesOfPath {
-        /// The VP.
-        vp: String,
-    },
-    /// A queue that cannot be.
-    #[error("link from \"{from}\" to \"{to}\": {error}")]
-    Queue {
-        /// Where the link begins.
-        from: String,
-        /// Where it ends.
-        to: String,
-        /// What is wrong.
-        error: DiscardError,
-    },
-    /// A port with classes, and none given.
-    #[error("link from \"{from}\" to \"{to}\" has a list of classes without a class")]
-    NoClasses {
-        /// Where the link begins.
-        from: String,
-        /// Where it ends.
-        to: String,
-    },
-    /// A weight of 0.
-    #[error("{whose} has a weight of 0; it must be at least 1")]
-    NoWeight {
-        /// The VC, or the class.
-        whose: String,
-    },
-    /// Pacing above the rate of the link.
-    #[error("{whose} is paced at {pace}, above {rate} of its link")]
-    PaceAboveRate {
-        /// The link or VC.
-        whose: String,
-        /// How fast it would be.
-        pace: BitRate,
-        /// What the link carries.
-        rate: BitRate,
-    },
-    /// More lost on the wire than there is.
-    #[error("{whose} loses {loss_ppb} cells of a billion; at most all of them")]
-    LossAboveAll {
-        /// The link.
-        whose: String,
-        /// How many it would lose.
-        loss_ppb: u32,
-    },
-    /// A source or port of ABR that cannot be.
-    #[error("{whose}: {error}")]
-    Abr {
-        /// The VC or link.
-        whose: String,
-        /// What is wrong.
-        error: AbrError,
-    },
-    /// RM cells that would not come back by the way of their VC.
-    #[error("VC \"{vc}\": the RM cells of ABR must go back from \"{from}\" to \"{to}\" by the nodes of its route")]
-    AbrBack {
-        /// The VC.
-        vc: String,
-        /// Where it ends.
-        from: String,
-        /// Where it begins.
-        to: String,
-    },
-    /// More than can be numbered.
-    #[error("{count} {kind} are more than a network can have: {most}")]
-    TooMany {
-        /// Of what.
-        kind: &'static str,
-        /// How many.
-        count: usize,
-        /// How many there may be.
-        most: usize,
-    },
-    /// A packet that no frame holds.
-    #[error("a packet of {bytes} does not fit a frame of AAL5 with its header: at most 65 527 bytes")]
-    PacketTooLarge {
-        /// Its size.
-        bytes: ByteCount,
-    },
 }
 
 impl Default for NetworkSpec {
@@ -381,19 +221,19 @@ impl Default for NetworkSpec {
 }
 
 impl NetworkSpec {
-    /// Nothing yet; trains on.
+    /// An empty network, with trains.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a node whose ports have memories of their own.
+    /// Adds a node whose ports have a memory each.
     pub fn node(&mut self, name: impl Into<String>) -> NodeId {
         self.nodes.push(NodeSpec { name: name.into(), shared_memory: None });
         NodeId(self.nodes.len() as u32 - 1)
     }
 
-    /// Adds a switch whose ports share a memory of so many cells.
+    /// Adds a switch whose ports share a memory of `cells` cells.
     pub fn shared_memory_node(&mut self, name: impl Into<String>, cells: CellCount) -> NodeId {
         self.nodes.push(NodeSpec { name: name.into(), shared_memory: Some(cells) });
         NodeId(self.nodes.len() as u32 - 1)
@@ -432,7 +272,8 @@ impl NetworkSpec {
         (0..self.vcs.len() as u32).map(VcId)
     }
 
-    /// The links along a path of nodes, by name: the first added from each to the next. `None` if some node or link is not there.
+    /// The links along a path of nodes, by name: the first one added from each to the next. `None`:
+    /// a node or link is missing.
     #[must_use]
     pub fn route(&self, path: &[&str]) -> Option<Vec<LinkId>> {
         let node = |name: &str| self.nodes.iter().position(|node| node.name == name).map(|index| NodeId(index as u32));
@@ -446,13 +287,13 @@ impl NetworkSpec {
 }
 
 impl LinkSpec {
-    /// A link with a FIFO without limit, such as that of a host.
+    /// A link with an unlimited FIFO, such as that of a host.
     #[must_use]
     pub fn new(from: NodeId, to: NodeId, rate: BitRate, delay: Duration) -> Self {
         Self { from, to, rate, pace: None, delay, loss_ppb: 0, queues: Queues::Fifo(QueueSpec::default()), abr: None }
     }
 
-    /// The same with these queues.
+    /// The link with these queues.
     #[must_use]
     pub fn with_queues(mut self, queues: Queues) -> Self {
         self.queues = queues;
@@ -461,7 +302,7 @@ impl LinkSpec {
 }
 
 impl Queues {
-    /// One queue of so many cells.
+    /// One queue of at most `limit` cells.
     #[must_use]
     pub fn fifo(limit: CellCount, discard: Discard) -> Self {
         Self::Fifo(QueueSpec { limit: Some(limit), discard })
@@ -469,7 +310,8 @@ impl Queues {
 }
 
 impl VcSpec {
-    /// A VC along `route`, with VPI 0 and LLC/SNAP, unshaped and unpoliced, of class 0, priority 0 and weight 1.
+    /// A VC along `route`, with VPI 0 and LLC/SNAP, unshaped and unpoliced, of class 0, priority 0
+    /// and weight 1.
     #[must_use]
     pub fn new(name: impl Into<String>, vci: u16, route: Vec<LinkId>) -> Self {
         Self {

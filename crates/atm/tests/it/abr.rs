@@ -1,9 +1,9 @@
-//! ABR: rates that sources come to, what ports and edges hold meanwhile, and that no cell is lost in silence.
+//! ABR: rates of sources, backlogs of ports and edges, and conservation of cells.
 
 use lastmile_atm::abr::{Parameters, erica};
-use lastmile_atm::network::{Abr, AbrPort, AbrStats};
+use lastmile_atm::network::{Abr, AbrPort, AbrStats, Upc};
 use lastmile_atm::{
-    CellDrop, Departure, Discard, Fate, LinkId, LinkSpec, Network, NetworkSpec, NodeId, Queues, VcId, VcSpec,
+    CellDrop, Contract, Departure, Discard, Fate, LinkId, LinkSpec, Network, NetworkSpec, NodeId, Queues, VcId, VcSpec,
 };
 use lastmile_units::{BitRate, ByteCount, CellCount, Duration, Instant};
 
@@ -15,7 +15,8 @@ fn ms(count: u64) -> Instant {
     Instant::ZERO + Duration::from_ms(count)
 }
 
-/// A chain of switches `s0`, `s1`, ... with links of these rates (Mbit/s) between them, hosts to be added.
+/// A chain of switches `s0`, `s1`, ... with links of these rates (Mbit/s) between them, still
+/// without hosts.
 struct Chain {
     spec: NetworkSpec,
     switches: Vec<NodeId>,
@@ -89,7 +90,7 @@ fn erica_of_1_ms() -> Option<AbrPort> {
     Some(AbrPort::Erica(erica::Config::new(Duration::from_ms(1))))
 }
 
-/// An RM cell and 31 of data: of what a source may send, data are 31 of 32.
+/// The share of data cells: one of 32 cells is an RM cell.
 fn data(allowed: f64) -> f64 {
     allowed * 31.0 / 32.0
 }
@@ -100,8 +101,9 @@ fn near(rates: &[f64], expected: &[f64], part: f64) {
     assert!(close && rates.len() == expected.len(), "{rates:?} instead of {expected:?}");
 }
 
-/// Two links of 50 Mbit/s; one VC over both, two over the first alone, one over the second: max-min fair are a third of the first
-/// for each of three, and what is left of the second for the last. ERICA aims at 95 %.
+/// Two links of 50 Mbit/s; one VC over both, two over the first alone, one over the second: max-min
+/// fair are a third of the first for each of three, and the rest of the second for the last.
+/// ERICA aims at 95 %.
 #[test]
 fn erica_gives_max_min_fair_shares_in_a_parking_lot() {
     let mut chain = Chain::new(&[50, 50], Duration::from_us(100), erica_of_1_ms());
@@ -119,8 +121,10 @@ fn erica_gives_max_min_fair_shares_in_a_parking_lot() {
     assert!(network.stats().holds());
 }
 
-/// Generic fairness, in the small (ATM Forum GFC-1 has the same mixture): links of 50, 100 and 50 Mbit/s. A: over all three; B, B: the first; C: the middle;
-/// D, D, D: the last. The last link gives a quarter to A and each D: 12.5; the first what A leaves to each B: 18.75; the middle 87.5 to C.
+/// Generic fairness, in the small (ATM Forum GFC-1 has the same mixture): links of 50, 100 and 50
+/// Mbit/s. A: over all three; B, B: the first; C: the middle; D, D, D: the last. The last link
+/// gives a quarter to A and each D: 12.5; the first gives the rest to each B: 18.75; the middle
+/// gives 87.5 to C.
 #[test]
 fn erica_finds_the_bottleneck_of_each_vc() {
     let mut chain = Chain::new(&[50, 100, 50], Duration::from_us(50), erica_of_1_ms());
@@ -139,7 +143,8 @@ fn efci(threshold: u64) -> Option<AbrPort> {
     Some(AbrPort::Efci { threshold: CellCount::new(threshold) })
 }
 
-/// Two alike: marks make both swing below half of the link together, and the queue around the threshold.
+/// Two alike: marks make both swing below half of the link together, and the queue around the
+/// threshold.
 #[test]
 fn efci_shares_a_link_by_marks_alone() {
     let mut chain = Chain::new(&[40], Duration::from_us(100), efci(100));
@@ -159,8 +164,8 @@ fn efci_shares_a_link_by_marks_alone() {
     assert!(network.abr_stats(vcs[0]).expect("ABR").acr_mean_bps > 10_000_000);
 }
 
-/// By hand: ACR 1 Mbit/s is a cell in 424 us, the first an RM cell. It is back after a cell time each on six links of 155 Mbit/s and 6 times 100 us; ER is
-/// PCR, so ACR rises by 150/16 Mbit/s.
+/// By hand: ACR 1 Mbit/s is a cell in 424 us, the first an RM cell. It is back after a cell time
+/// each on six links of 155 Mbit/s and 6 times 100 us; ER is PCR, so ACR rises by 150/16 Mbit/s.
 #[test]
 fn the_first_rm_cell_goes_round_and_raises_the_rate() {
     let mut chain = Chain::new(&[155], Duration::from_us(100), None);
@@ -181,7 +186,8 @@ fn the_first_rm_cell_goes_round_and_raises_the_rate() {
     assert!(network.stats().holds() && network.stats().inside == 0);
 }
 
-/// 10 Mbit/s come in packets, the network allows about 4.75 of two VCs each: the edge of 50 kB fills, and drops; switches drop nothing.
+/// 10 Mbit/s come in packets, the network allows about 4.75 of two VCs each: the edge of 50 kB
+/// fills, and drops; switches drop nothing.
 #[test]
 fn the_queue_stands_at_the_edge_and_has_an_end() {
     let mut chain = Chain::new(&[10], Duration::from_us(100), erica_of_1_ms());
@@ -253,8 +259,8 @@ fn abr_that_makes_no_sense_is_refused_by_name() {
     );
 }
 
-/// A frame that meets nobody goes behind the RM cell that its source sends first; at its peak rate that is one spacing more than
-/// the least, which is told in closed form.
+/// In an empty network a frame follows the RM cell that its source sends first; at the peak rate
+/// that is one spacing more than the least transit, which is a closed form.
 #[test]
 fn a_frame_alone_goes_behind_an_rm_cell() {
     let mut chain = Chain::new(&[50, 10], Duration::from_ms(3), erica_of_1_ms());
@@ -267,7 +273,24 @@ fn a_frame_alone_goes_behind_an_rm_cell() {
     let mut left: Vec<Departure> = Vec::new();
     network.departures(&mut left);
     let took = left[0].at.since(ms(1));
-    let least = chain.spec.alone(vc, bytes).expect("a frame");
+    let least = chain.spec.unloaded_transit(vc, bytes).expect("a frame");
     // 424 bits at 5 Mbit/s.
     assert_eq!(took, least + Duration::from_ns(84_800));
+}
+
+/// A path tags every cell at the trunk. The destination returns RM cells with CLP = 0.
+#[test]
+fn a_returned_rm_cell_is_not_tagged() {
+    let mut chain = Chain::new(&[50], Duration::from_us(100), None);
+    let vc = chain.vc("vc", 0, 1, |_| {});
+    let upc = Upc { at: chain.trunks[0], contract: Contract::Ubr { peak: None, tagging: true } };
+    chain.spec.vcs[vc.index()].vp = Some(chain.spec.vp("path", Some(upc)));
+    let back = chain.spec.route(&["s1", "s0"]).expect("a link")[0];
+    let mut network = Network::new(&chain.spec).expect("a network");
+    flood(&mut network, &[vc], 10);
+    network.advance(ms(100));
+    let [forward, back] = [chain.trunks[0], back].map(|link| network.link_stats(link).cells);
+    assert!(forward.tagged > 0 && forward.tagged == forward.arrived);
+    assert!(back.arrived > 0);
+    assert_eq!(back.arrived_low_priority, 0);
 }

@@ -1,4 +1,5 @@
-//! A port with one queue or several, against lists of cells that are counted anew for every cell that comes.
+//! A port with one queue or several, against an independent model: lists of cells that are counted
+//! anew for every arrival.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -11,7 +12,7 @@ use lastmile_atm::{
 use lastmile_units::{BitRate, ByteCount, CellCount, Duration, Instant};
 use proptest::prelude::*;
 
-/// Of senders: a cell takes 10 us there, and comes to the trunk 5 us after it was sent.
+/// Rate of senders: a cell every 10 us, which arrives at the trunk after 5 us.
 const PCR: BitRate = BitRate::from_kbit_per_s(42_400);
 const LINK: BitRate = BitRate::from_kbit_per_s(84_800);
 
@@ -30,7 +31,7 @@ struct Outcome {
     peak: u64,
 }
 
-/// What the trunk is. VCs take its classes in turn.
+/// The trunk. VCs have its classes in turn.
 #[derive(Clone)]
 struct Trunk {
     rate: BitRate,
@@ -40,7 +41,8 @@ struct Trunk {
     shared: bool,
 }
 
-/// All at once, or from one event to the next; nothing arrives before that is told.
+/// The simulation, all at once or from one event to the next; no frame arrives before the announced
+/// time.
 fn simulated(trains: bool, by_event: bool, vcs: usize, trunk: &Trunk, frames: &[Frame]) -> Outcome {
     let mut spec = NetworkSpec { trains, ..NetworkSpec::new() };
     let near = if trunk.shared { spec.shared_memory_node("near", CellCount::new(1_000)) } else { spec.node("near") };
@@ -82,7 +84,7 @@ fn simulated(trains: bool, by_event: bool, vcs: usize, trunk: &Trunk, frames: &[
     Outcome { vcs: ids.iter().map(of_vc).collect(), peak: network.link_stats(at).peak }
 }
 
-/// A cell: whose, of which frame, and whether its last.
+/// A cell: its VC, its frame, and whether it is the last.
 #[derive(Clone, Copy)]
 struct Cell {
     vc: usize,
@@ -95,7 +97,8 @@ struct Class {
     rules: Rules,
     waiting: VecDeque<Cell>,
     priority: u8,
-    /// Tags (self-clocked fair queueing): how far apart they are, of the next cell, and of the last that was sent.
+    /// Tags (self-clocked fair queueing): how far apart they are, of the next cell, and of the last
+    /// that was sent.
     step: u64,
     tag: u64,
     finish: u64,
@@ -138,7 +141,7 @@ impl Listed<'_> {
         }
     }
 
-    /// All cells start that may by then.
+    /// Starts all transmissions that are due by `now`.
     fn serve(&mut self, now: Moment) {
         while self.free <= now {
             let classes = self.classes.iter().enumerate().filter(|(_, class)| !class.waiting.is_empty());
@@ -188,7 +191,7 @@ fn listed(vcs: usize, trunk: &Trunk, frames: &[Frame]) -> Outcome {
         }
         free[frame.vc] = at;
     }
-    // Those of one time in the order of their inputs.
+    // Cells of one time are in the order of their inputs.
     cells.sort_by_key(|(at, cell)| (*at, cell.vc));
     let class = |class: &ClassSpec| Class {
         rules: class.queue.discard.rules(class.queue.limit, None).expect("thresholds within the buffer"),
@@ -230,12 +233,16 @@ fn discards() -> impl Strategy<Value = Discard> {
 }
 
 proptest! {
-    /// Frames of one cell to forty on the grid on which cells come and leave, at a trunk that takes a cell in half the time of one, in that, or in longer.
+    /// Frames of one cell to forty on the grid on which cells come and leave, at a trunk that takes
+    /// a cell in half the time of one, in that, or in longer.
     #[test]
     fn a_port_does_what_its_lists_tell(
         vcs in 2..6_usize,
         kbit_per_s in prop_oneof![Just(84_800_u64), Just(42_400), Just(21_200), Just(15_000), Just(2_120)],
-        frames in prop::collection::vec((0..6_usize, prop_oneof![2 => Just(0_u64), 2 => 0..30_u64, 2 => 0..900_u64, 1 => 0..9_000_u64], 1..40_u64), 2..50),
+        frames in prop::collection::vec(
+            (0..6_usize, prop_oneof![2 => Just(0_u64), 2 => 0..30_u64, 2 => 0..900_u64, 1 => 0..9_000_u64], 1..40_u64),
+            2..50,
+        ),
         discard in discards(),
         // Weight and priority.
         classes in prop_oneof![1 => Just(None), 1 => prop::array::uniform3((1..6_u16, 0..2_u8)).prop_map(Some)],
@@ -259,8 +266,10 @@ proptest! {
     }
 }
 
-/// A cell comes every 10 us and leaves after 5 us. SPD takes the second frame of VC 3; of the third, the cell of 90 us starts at 100 us, when the next comes: so
-/// nothing of the VC waits for a moment. From then on it comes side by side with two others, and more and more wait. So SPD may take the fourth frame, and does.
+/// A cell arrives every 10 us and departs after 5 us. SPD drops the second frame of VC 3; of the
+/// third, the cell of 90 us starts at 100 us, when the next arrives: for a moment no cell of the VC
+/// waits. From then on its cells alternate with those of two others, and the backlog grows. So SPD
+/// is armed, and drops the fourth frame.
 #[test]
 fn spd_takes_a_frame_again_when_a_queue_was_empty_only_between_two_cells() {
     let cells = CellCount::new;

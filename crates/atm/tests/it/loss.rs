@@ -1,4 +1,4 @@
-//! Cells that links lose: which, how many, what becomes of their frames, and that nothing else is lost with them.
+//! Cells that links lose: their choice, their share, and the fate of their frames and of others.
 
 use lastmile_atm::network::{HopStats, NetworkError};
 use lastmile_atm::{Departure, Fate, LinkSpec, Network, NetworkSpec, QueueSpec, Queues, VcId, VcSpec};
@@ -10,7 +10,7 @@ const SEED: u64 = 7;
 const BYTES: ByteCount = ByteCount::new(5 * 48 - 16);
 const CELLS: u64 = 5;
 
-/// Links one behind the other, from node 0 on, each losing so many cells of a billion.
+/// A chain of links from node 0, with the loss of each in cells of a billion.
 fn chain(trains: bool, losses_ppb: &[u32]) -> NetworkSpec {
     let mut spec = NetworkSpec { trains, ..NetworkSpec::new() };
     let mut from = spec.node("0");
@@ -25,7 +25,8 @@ fn chain(trains: bool, losses_ppb: &[u32]) -> NetworkSpec {
     spec
 }
 
-/// All that leaves a network to whose first VC so many packets are offered, and the VC at each of its links.
+/// The departures of a network whose first VC is offered a number of packets, and the VC at each of
+/// its links.
 fn run(spec: &NetworkSpec, packets: u64) -> (Vec<Departure>, Vec<HopStats>, Network) {
     let mut network = Network::seeded(spec, SEED).expect("a network");
     let vc = spec.vc_ids().next().expect("a VC");
@@ -41,7 +42,7 @@ fn run(spec: &NetworkSpec, packets: u64) -> (Vec<Departure>, Vec<HopStats>, Netw
     (left, hops, network)
 }
 
-/// Which of so many cells the generator of the only VC of [`chain`] loses at its first link.
+/// The cells of the only VC of [`chain`] that its generator loses at the first link.
 fn lost_cells(loss_ppb: u32, cells: u64) -> Vec<u64> {
     let mut gaps = Stream::new(SEED, "cells of vc lost from 0 to 1");
     let mut next = gaps.geometric(loss_ppb).expect("some are lost");
@@ -53,7 +54,8 @@ fn lost_cells(loss_ppb: u32, cells: u64) -> Vec<u64> {
     lost
 }
 
-/// Frames that lose a cell are lost; those behind a frame of which some cells but not the last arrived are joined to it; all others are whole.
+/// Frames that lose a cell are lost; those behind a frame of which some cells but not the last
+/// arrived are joined to it; all others are whole.
 #[test]
 fn the_cells_that_are_drawn_are_lost_and_no_other() {
     let (packets, loss_ppb) = (400, 150_000_000);
@@ -86,7 +88,7 @@ fn the_cells_that_are_drawn_are_lost_and_no_other() {
     }
 }
 
-/// A cell of 84.8 us each 84.8 us, and 100 us on the wire: the last of 5 comes off it, or would.
+/// A cell every 84.8 us, and 100 us on the wire: the time at which the last of 5 would arrive.
 #[test]
 fn a_frame_of_which_all_is_lost_leaves_when_its_last_cell_would_have_come() {
     for trains in [true, false] {
@@ -109,12 +111,12 @@ fn the_share_of_cells_and_of_frames_is_that_of_independent_losses() {
     within(hops[1].lost, packets * CELLS, loss);
     let lost = left.iter().filter(|gone| gone.fate == Fate::Lost).count() as u64;
     within(lost, packets, 1.0 - (1.0 - loss).powi(CELLS as i32));
-    // A frame is joined if it loses nothing and the one before its last cell, but not all.
+    // A frame is joined if it loses no cell and the previous frame its last cell, but not all.
     let joined = left.iter().filter(|gone| gone.fate == Fate::Joined).count() as u64;
     within(joined, packets, (1.0 - loss).powi(CELLS as i32) * (loss - loss.powi(CELLS as i32)));
 }
 
-/// Counters at all links are those of cells one by one at any time, also where trains would leave ports out.
+/// Counters at all links are equal in runs and cell by cell at any time.
 #[test]
 fn what_is_counted_at_any_time_does_not_depend_on_trains() {
     for losses_ppb in [[0, 50_000_000, 0, 0], [50_000_000, 0, 0, 50_000_000], [50_000_000, 100_000_000, 0, 0]] {
@@ -135,7 +137,7 @@ fn what_is_counted_at_any_time_does_not_depend_on_trains() {
     }
 }
 
-/// Nobody else's cells change which are lost of a VC.
+/// Cells of other VCs do not change which cells a VC loses.
 #[test]
 fn every_vc_loses_its_own_cells() {
     let alone = chain(true, &[100_000_000]);
@@ -162,7 +164,7 @@ fn every_vc_loses_its_own_cells() {
     assert_ne!(fates(&both, vc), fates(&both, other));
 }
 
-/// A scheduler leaves cells unevenly spaced, and its VC ends behind it: a loose run at a far end.
+/// Cells leave a scheduler unevenly spaced.
 #[test]
 fn cells_that_are_not_evenly_spaced_are_lost_one_by_one() {
     let gone = [true, false].map(|trains| {

@@ -1,8 +1,8 @@
-//! Networks of ATM, as those who use the crate see them.
+//! Networks of ATM, through the public interface.
 
 mod abr;
 mod against_a_list;
+mod alternating;
 mod loss;
 mod network;
-mod side_by_side;
 mod trials;

@@ -1,4 +1,4 @@
-//! Times, shares and losses of small networks, worked out by hand.
+//! Times, shares and losses of small networks, computed by hand.
 
 use lastmile_atm::contract::{Contract, Peak, Sbr, Sustainable};
 use lastmile_atm::discard::{LastCell, Scheme};
@@ -21,12 +21,12 @@ const fn us(count: u64) -> Instant {
     Instant::from_ps(count * 1_000_000)
 }
 
-/// A packet whose frame has so many cells, with LLC/SNAP.
+/// A packet whose frame has `cells` cells, with LLC/SNAP.
 const fn packet(cells: u64) -> ByteCount {
     ByteCount::new(48 * cells - 16)
 }
 
-/// As many hosts before a switch as VCs, and one link behind it.
+/// A host for each VC at a switch with one output link.
 fn star(vcs: u16, queues: Queues) -> (NetworkSpec, LinkId) {
     let mut spec = NetworkSpec::new();
     let (switch, server) = (spec.node("switch"), spec.node("server"));
@@ -62,8 +62,8 @@ fn hop(network: &Network, vc: VcId, hop: usize) -> HopStats {
     network.hop_stats(vc, hop)
 }
 
-/// Ano et al. 2002: 172 cells of 8192 bytes. Two links of 10 us a cell: the last cell leaves the first at 1720 us, the second 10 us
-/// later, and every link adds its delay.
+/// Ano et al. 2002: 172 cells of 8192 bytes. Two links of 10 us a cell: the last cell leaves the
+/// first at 1720 us, the second 10 us later, and every link adds its delay.
 #[test]
 fn a_frame_crosses_links_cell_by_cell() {
     let mut spec = NetworkSpec::new();
@@ -80,7 +80,8 @@ fn a_frame_crosses_links_cell_by_cell() {
     assert_eq!(network.vc_stats(vc).whole.cells, 172);
 }
 
-/// Shaped to a quarter of the link: the cells of a frame start every 40 us, and the next frame follows in the same step.
+/// Shaped to a quarter of the link: the cells of a frame start every 40 us, and the next frame
+/// follows in the same step.
 #[test]
 fn a_source_shapes_to_its_peak_cell_rate() {
     let (mut spec, _) = star(1, Queues::fifo(CellCount::new(1), Discard::default()));
@@ -92,8 +93,8 @@ fn a_source_shapes_to_its_peak_cell_rate() {
     assert_eq!(times, [us(80 + 20), us(160 + 20)]);
 }
 
-/// Two frames of ten cells come at once over links as fast as the next: of each pair of cells one waits, so nine or ten wait in the
-/// end.
+/// Two frames of ten cells arrive at once over links as fast as the next: of each pair of cells one
+/// waits, so nine or ten wait at the end.
 #[test]
 fn a_queue_is_sampled_while_it_fills_and_drains() {
     let (spec, trunk) = star(2, Queues::fifo(CellCount::new(100), Discard::default()));
@@ -114,8 +115,9 @@ fn a_queue_is_sampled_while_it_fills_and_drains() {
     assert_eq!((stats.cells.sent, stats.good_cells), (20, 20));
 }
 
-/// Ano et al. 2002, in small: 20 cells of room, CLP = 1 from 10 on dropped. Two hosts send a frame of 30 cells each at the rate of the link:
-/// one cell more waits after each pair, so that the marked frame is cut and the other is not.
+/// Ano et al. 2002, in small: a buffer of 20 cells, CLP = 1 dropped from 10 on. Two hosts send a frame
+/// of 30 cells each at the rate of the link: one cell more waits after each pair, so that the
+/// marked frame is cut and the other is not.
 #[test]
 fn a_marked_packet_goes_first_where_room_is_short() {
     let discard = Discard { low_priority_limit: Some(CellCount::new(10)), ..Discard::default() };
@@ -139,7 +141,8 @@ fn a_marked_packet_goes_first_where_room_is_short() {
     }
 }
 
-/// SBR3 of one cell in four of the link and MBS 5: the sustainable rate is asked for cells of CLP = 0 alone, the peak rate for all.
+/// SBR3 of one cell in four of the link and MBS 5: the sustainable rate counts cells of CLP = 0,
+/// the peak rate all cells.
 #[test]
 fn marked_packets_do_not_use_up_the_sustainable_rate() {
     let rate = |bps| BitRate::from_bps(bps).expect("a rate");
@@ -154,13 +157,15 @@ fn marked_packets_do_not_use_up_the_sustainable_rate() {
     }
     run(&mut network);
     let found = network.conformance(vcs[0]).expect("a policer");
-    // Five cells from 50 us on leave TAT at 250 us; tau is 4 * 30 us. So of those at 100 to 140 us only the one at 130 us conforms.
+    // Five cells from 50 us on leave TAT at 250 us; tau is 4 * 30 us. So of those at 100 to 140 us
+    // only the one at 130 us conforms.
     assert_eq!((found.passed_low_priority, found.passed - found.passed_low_priority, found.tagged), (5, 6, 4));
     let stats = network.vc_stats(vcs[0]);
     assert_eq!((stats.arrived_cells, stats.arrived_low_priority_cells), (15, 9));
 }
 
-/// A voice cell comes while a data frame of 100 cells is being sent: it waits for the cell in transmission, not for the frame.
+/// A voice cell arrives while a data frame of 100 cells is being sent: it waits for the cell in
+/// transmission, not for the frame.
 #[test]
 fn priority_goes_between_the_cells_of_a_frame() {
     let class = |priority| ClassSpec { queue: QueueSpec::default(), priority, weight: 1 };
@@ -206,8 +211,8 @@ fn weighted_queues_get_their_shares_of_cells() {
     }
 }
 
-/// Five VCs send 40 frames of ten cells each into one link: five times what it carries. Their rates differ, so
-/// that none always comes when another has just left.
+/// Five VCs send 40 frames of ten cells each into one link, at five times its rate. Their rates
+/// differ, so arrivals do not coincide with departures.
 fn overload(discard: Discard, limit: u64) -> (Network, Vec<VcId>, Vec<Departure>) {
     let (mut spec, _) = star(5, Queues::fifo(CellCount::new(limit), discard));
     for (vc, mbit) in spec.vcs.iter_mut().zip([42, 39, 37, 34, 31]) {
@@ -236,7 +241,8 @@ fn sums(network: &Network, vcs: &[VcId]) -> (HopStats, u64) {
     (sum, bad)
 }
 
-/// Threshold 50 of a buffer of 150: five frames of ten cells may be under way when it is reached, so the buffer never overflows.
+/// Threshold 50 of a buffer of 150: five frames of ten cells may be in progress when it is reached,
+/// so the buffer never overflows.
 #[test]
 fn epd_forwards_no_part_of_a_frame_unless_the_buffer_overflows() {
     let scheme = Scheme::Epd { threshold: CellCount::new(50) };
@@ -249,7 +255,7 @@ fn epd_forwards_no_part_of_a_frame_unless_the_buffer_overflows() {
     assert!(left.iter().all(|left| matches!(left.fate, Fate::Whole | Fate::Dropped(CellDrop::Epd))));
 }
 
-/// Romanow and Floyd 1995: of what goes on, parts of frames are most with tail drop, fewer with PPD, none with EPD.
+/// Romanow and Floyd 1995: tail drop forwards most parts of frames, PPD fewer, EPD none.
 #[test]
 fn discarding_frames_turns_badput_into_goodput() {
     let bad_share = |scheme| {
@@ -316,8 +322,8 @@ fn networks_that_make_no_sense_are_refused_by_name() {
     );
 }
 
-/// Frames of several lengths wait in queues of two priorities and four weights; nothing else comes. Whoever goes from event to event
-/// meets one departure at each, at its picosecond: no time is told at which nothing happens.
+/// Frames of several lengths wait in queues of two priorities and four weights, without further
+/// arrivals. From event to event there is one departure at each, at its picosecond.
 #[test]
 fn the_next_event_at_a_weighted_last_hop_is_the_next_departure() {
     let class = |priority, weight| ClassSpec { queue: QueueSpec::default(), priority, weight };
@@ -346,8 +352,8 @@ fn the_next_event_at_a_weighted_last_hop_is_the_next_departure() {
     assert_eq!(events, 24);
 }
 
-/// Hosts behind links as fast as the trunk cannot make its cells wait: those ports are left out where trains are on, and all that is
-/// counted there is the same at any time.
+/// Ports of hosts with links as fast as the trunk never have a backlog. Their counters are equal in
+/// runs and cell by cell at any time.
 #[test]
 fn a_port_at_which_nothing_waits_counts_what_goes_past() {
     let mut spec = NetworkSpec::new();
@@ -380,8 +386,8 @@ fn a_port_at_which_nothing_waits_counts_what_goes_past() {
     assert_eq!(trains.hop_stats(vcs[1], 2).sent, 60);
 }
 
-/// Two senders as fast as a port fill the memory of a switch; a third sends to a port that is as fast as its link, where nothing ever waits: its cells are
-/// dropped all the same as long as the memory is full.
+/// Two senders as fast as a port fill the memory of a switch; a third sends to a port as fast as its
+/// link, which never has a backlog. Its cells are dropped while the memory is full.
 #[test]
 fn a_full_memory_drops_cells_for_a_port_at_which_none_waits() {
     let mut spec = NetworkSpec::new();
@@ -404,7 +410,8 @@ fn a_full_memory_drops_cells_for_a_port_at_which_none_waits() {
             network.offer(us(0), *vc, packet(cells), 0).expect("a packet");
         }
         run(&mut network);
-        // As many wait as pairs have come, until ten do: then the memory is full whenever a cell of the third comes, the tenth to the twentieth.
+        // As many wait as pairs have come, until ten do: then the memory is full whenever a cell of
+        // the third comes, the tenth to the twentieth.
         assert_eq!(hop(&network, vcs[2], 1).dropped_for(CellDrop::MemoryFull), 11, "trains: {trains}");
     }
 }
@@ -430,13 +437,14 @@ proptest! {
         for trains in [false, true] {
             let mut network = Network::new(&NetworkSpec { trains, ..spec.clone() }).expect("a network");
             network.offer(us(5), vc, ByteCount::new(bytes), 0).expect("a packet");
-            prop_assert_eq!(Some(run(&mut network)[0].at.since(us(5))), spec.alone(vc, ByteCount::new(bytes)));
+            let transit = run(&mut network)[0].at.since(us(5));
+            prop_assert_eq!(Some(transit), spec.unloaded_transit(vc, ByteCount::new(bytes)));
         }
     }
 }
 
-/// A cell takes 1 s on the first link, at which nothing waits, and 2 s on the second. Its bits count as they go out, at a FIFO as at a
-/// scheduler.
+/// A cell takes 1 s on the first link, without a backlog, and 2 s on the second. Its bits count as
+/// they are transmitted, at a FIFO and at a scheduler.
 #[test]
 fn bits_count_as_they_go_out() {
     for queues in [Queues::Fifo(QueueSpec::default()), Queues::PerVc(QueueSpec::default())] {

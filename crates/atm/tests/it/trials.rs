@@ -1,4 +1,5 @@
-//! Trains change nothing, cells are conserved, and VCs keep their order, on random networks.
+//! On random networks results are equal in runs and cell by cell, cells are conserved, and VCs keep
+//! their order.
 
 use proptest::prelude::*;
 

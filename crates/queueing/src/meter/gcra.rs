@@ -2,7 +2,7 @@
 //! of tau for early cells.
 //!
 //! Published: ITU-T I.371; ATM Forum TM 4.0; as *virtual scheduling*. The continuous-state leaky
-//! bucket of these texts gives equal verdicts, which a test shows.
+//! bucket of the same texts gives equal verdicts, as a test shows.
 //!
 //! T = 1/PCR is 424 bits at the rate of the contract and seldom a whole number of picoseconds. All
 //! times here are multiples of 1/rate of a picosecond, in which T, tau and the time of a cell are
@@ -43,34 +43,64 @@ impl Config {
     }
 }
 
-/// A generic cell rate algorithm.
+/// The virtual scheduling algorithm, in any unit of time.
+///
+/// To ask and to take are two calls: a cell that must conform to several algorithms counts in all or in none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct VirtualScheduling {
+    /// T.
+    increment: u128,
+    /// tau.
+    limit: u128,
+    /// Theoretical arrival time (TAT) of the next cell.
+    expected: u128,
+}
+
+impl VirtualScheduling {
+    /// GCRA(`increment`, `limit`) that has seen no cell.
+    #[must_use]
+    pub const fn new(increment: u128, limit: u128) -> Self {
+        Self { increment, limit, expected: 0 }
+    }
+
+    /// True if `cells` cells, 1 or more, that arrive together at `at` conform: the last is early by tau at most.
+    #[inline]
+    #[must_use]
+    pub fn conforms(&self, at: u128, cells: u64) -> bool {
+        self.expected.max(at) + u128::from(cells.saturating_sub(1)) * self.increment <= at + self.limit
+    }
+
+    /// Counts `cells` cells that arrive together at `at`.
+    #[inline]
+    pub fn take(&mut self, at: u128, cells: u64) {
+        self.expected = self.expected.max(at) + u128::from(cells) * self.increment;
+    }
+}
+
+/// The meter of packets that are cells on the wire.
 #[derive(Clone, Debug)]
 pub struct Gcra {
     rate: BitRate,
-    /// tau in multiples of 1/rate ps.
-    limit: u128,
-    /// Theoretical arrival time of the next cell, in multiples of 1/rate ps: at most 2^105 or so.
-    tat: u128,
+    /// In multiples of 1/rate ps: times are at most 2^105 or so.
+    algorithm: VirtualScheduling,
 }
 
 impl Gcra {
-    /// A GCRA whose first cell conforms at any time.
+    /// A meter that has seen no packet.
     #[must_use]
     pub fn new(config: &Config) -> Self {
-        Self { rate: config.rate, limit: scaled(config.rate, config.tolerance.as_ps()), tat: 0 }
+        let limit = scaled(config.rate, config.tolerance.as_ps());
+        Self { rate: config.rate, algorithm: VirtualScheduling::new(INCREMENT, limit) }
     }
 
-    /// Green, or yellow for a packet that does not conform. `size` is whole cells of 53 bytes; a
-    /// remainder counts as one more.
+    /// Green, or yellow for a packet that does not conform. `size` is whole cells of 53 bytes; a remainder counts as a
+    /// cell.
     pub fn conform(&mut self, now: Instant, size: WireBytes) -> Color {
         let cells = size.as_u64().div_ceil(CELL_BYTES);
         let now = scaled(self.rate, now.as_ps());
-        let first = self.tat.max(now);
-        // Each cell of the packet after the first is early by another T.
-        let last = first + u128::from(cells.saturating_sub(1)) * INCREMENT;
-        let conforms = last <= now + self.limit;
+        let conforms = self.algorithm.conforms(now, cells);
         if conforms {
-            self.tat = first + u128::from(cells) * INCREMENT;
+            self.algorithm.take(now, cells);
         }
         Color::conforms(conforms)
     }

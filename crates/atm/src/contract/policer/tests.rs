@@ -36,8 +36,8 @@ fn dbr_drops_what_is_above_the_peak_rate() {
     );
 }
 
-/// MBS 3 at the peak rate: after three TAT is 1272 us, tau is 2 * (424 - 106) = 636 us. So the next that conforms comes at 636 us, the
-/// seventh of the burst.
+/// MBS 3 at the peak rate: after three TAT is 1272 us, tau is 2 * (424 - 106) = 636 us. So the next
+/// that conforms comes at 636 us, the seventh of the burst.
 #[test]
 fn sbr_variants_differ_in_which_cells_count_and_what_becomes_of_them() {
     let burst = |variant, low: [bool; 7]| -> Vec<Verdict> {
@@ -83,9 +83,10 @@ fn ubr_drops_nothing_and_may_tag_everything() {
     }
 }
 
-/// Frames of four cells at the peak rate, MBS 4, GFR.2: the first is within the minimum rate, the second is not, whole, although its
-/// later cells would be. MCR is a quarter of PCR: after the first frame TAT is 4 * 424 us = 1696 us, tau 3 * (424 - 106) = 954 us,
-/// so a frame that starts before 742 us is not eligible.
+/// Frames of four cells at the peak rate, MBS 4, GFR.2: the first is within the minimum rate, the
+/// second is not, whole, although its later cells would be. MCR is a quarter of PCR: after the
+/// first frame TAT is 4 * 424 us = 1696 us, tau 3 * (424 - 106) = 954 us, so a frame that starts
+/// before 742 us is not eligible.
 #[test]
 fn gfr_judges_a_frame_by_its_first_cell() {
     let contract = Contract::Gfr { peak: PEAK, minimum: sustainable(4), mfs: CellCount::new(4), tagging: true };
@@ -113,55 +114,74 @@ fn a_gfr_frame_that_breaks_the_peak_rate_or_the_frame_size_loses_its_rest_but_no
     assert_eq!(verdicts[4..], [Verdict::DropFrame, Verdict::Pass]);
 }
 
-fn contracts() -> impl Strategy<Value = Contract> {
-    let cdvt = (0_u64..400).prop_map(Duration::from_us);
-    (0..7, cdvt, 1_u64..8, any::<bool>()).prop_map(|(kind, cdvt, mbs, tagging)| {
-        let peak = Peak { cdvt, ..PEAK };
-        let sustainable = sustainable(mbs);
-        match kind {
-            0 => Contract::Dbr { peak },
-            1 => Contract::Sbr { variant: Sbr::One, peak, sustainable },
-            2 => Contract::Sbr { variant: Sbr::Two, peak, sustainable },
-            3 => Contract::Sbr { variant: Sbr::Three, peak, sustainable },
-            4 => Contract::Ubr { peak: Some(peak), tagging },
-            _ => Contract::Gfr { peak, minimum: sustainable, mfs: CellCount::new(mbs), tagging },
+/// A source at exactly the rate is never early, for any number of cells: 149.76 Mbit/s, T = 2 831
+/// 196.58 ps.
+#[test]
+fn a_source_at_exactly_the_rate_conforms_without_tolerance() {
+    let rate = BitRate::from_kbit_per_s(149_760);
+    let mut policer = Policer::new(&Contract::Dbr { peak: Peak { rate, cdvt: Duration::ZERO } }).expect("a contract");
+    let t = Spacing::of_cell(rate);
+    for n in 0..1_000_000 {
+        assert_eq!(policer.police(us(1).plus(t.times(n)), Seen { low_priority: false, last: false }), Verdict::Pass);
+    }
+}
+
+/// Ano et al. 2002: PCR 149.76 Mbit/s, SCR 18.72 Mbit/s (an eighth), MBS 8256. At the peak rate
+/// exactly 8256 cells pass.
+#[test]
+fn mbs_cells_pass_at_the_peak_rate() {
+    let peak = Peak { rate: BitRate::from_kbit_per_s(149_760), cdvt: Duration::ZERO };
+    let rate = BitRate::from_kbit_per_s(18_720);
+    let sustainable = Sustainable { rate, mbs: CellCount::new(8256), cdvt: Duration::ZERO };
+    let mut policer = Policer::new(&Contract::Sbr { variant: Sbr::Three, peak, sustainable }).expect("a contract");
+    let spacing = Spacing::of_cell(peak.rate);
+    let mut police = |n| policer.police(us(5).plus(spacing.times(n)), Seen { low_priority: false, last: false });
+    assert_eq!((0..9000).position(|n| police(n) != Verdict::Pass), Some(8256));
+}
+
+/// Virtual scheduling as I.371 defines it, in exact rational arithmetic: times in multiples of
+/// 1/rate ps.
+struct Definition {
+    rate: u128,
+    tau: u128,
+    tat: Option<u128>,
+}
+
+impl Definition {
+    fn conforms(&mut self, ps: u64) -> bool {
+        let increment = 424 * 1_000_000_000_000;
+        let ta = u128::from(ps) * self.rate;
+        match self.tat {
+            None => self.tat = Some(ta + increment),
+            Some(tat) if tat < ta => self.tat = Some(ta + increment),
+            Some(tat) if tat > ta + self.tau => return false,
+            Some(tat) => self.tat = Some(tat + increment),
         }
-    })
+        true
+    }
 }
 
 proptest! {
-    /// Runs give the verdicts of their cells one by one, and every cell is counted once.
+    /// At these rates a cell takes a whole number of picoseconds, so T is exact and verdicts are
+    /// equal to the cell.
     #[test]
-    fn a_run_is_its_cells(
-        contract in contracts(),
-        runs in prop::collection::vec((0_u64..600, 1_u16..9, 0_u64..200, any::<bool>(), any::<bool>()), 1..60),
+    fn verdicts_are_those_of_the_definition(
+        bps in prop_oneof![Just(1_000_000_u64), Just(53_000_000), Just(424), Just(10_600_000), Just(100_000_000)],
+        tau in 0_u64..2_000_000_000,
+        gaps in prop::collection::vec(prop_oneof![Just(0), 0..9_000_000_u64, 0..3_000_000_000_u64], 1..300),
     ) {
-        let mut by_run = Policer::new(&contract).expect("a contract");
-        let mut by_cell = by_run.clone();
-        let (mut start, mut cells) = (0, 0);
-        for (gap, count, spacing, low, end) in runs {
-            start += gap;
-            let spacing = Spacing::of(Duration::from_us(spacing));
-            let mut verdicts = Vec::new();
-            while verdicts.len() < usize::from(count) {
-                let done = verdicts.len() as u16;
-                let at = us(start).plus(spacing.times(done.into()));
-                let run = SeenRun { at, spacing, cells: count - done, low_priority: low, ends: end };
-                let (judged, untouched) = (by_run.judge_run(&run), by_run.counts());
-                prop_assert_eq!(by_run.counts(), untouched);
-                let (verdict, held) = by_run.police_run(&run);
-                prop_assert_eq!((verdict, held), judged);
-                verdicts.extend(core::iter::repeat_n(verdict, held.into()));
-            }
-            for (n, verdict) in verdicts.iter().enumerate() {
-                let seen = Seen { low_priority: low, last: end && n + 1 == usize::from(count) };
-                prop_assert_eq!(by_cell.police(us(start).plus(spacing.times(n as u64)), seen), *verdict);
-            }
-            start += spacing.times((count - 1).into()).duration().as_us();
-            cells += u64::from(count);
+        let peak = Peak { rate: BitRate::from_bps(bps).expect("a rate"), cdvt: Duration::from_ps(tau) };
+        let mut policer = Policer::new(&Contract::Dbr { peak }).expect("a contract");
+        let mut definition = Definition { rate: bps.into(), tau: u128::from(tau) * u128::from(bps), tat: None };
+        let (mut ps, mut counts) = (0, Conformance::default());
+        for gap in gaps {
+            ps += gap;
+            let at = Moment::at(Instant::from_ps(ps));
+            let verdict = policer.police(at, Seen { low_priority: false, last: false });
+            let conforms = definition.conforms(ps);
+            prop_assert_eq!(verdict, if conforms { Verdict::Pass } else { Verdict::DropPeak });
+            *(if conforms { &mut counts.passed } else { &mut counts.dropped_peak }) += 1;
         }
-        prop_assert_eq!(by_run.counts(), by_cell.counts());
-        let Conformance { passed, tagged, dropped_peak, dropped_sustainable, dropped_frame, .. } = by_run.counts();
-        prop_assert_eq!(passed + tagged + dropped_peak + dropped_sustainable + dropped_frame, cells);
+        prop_assert_eq!(policer.counts(), counts);
     }
 }
