@@ -1,8 +1,9 @@
-//! What a packet costs between two ports, apart from the ports: a bare forwarder, one FIFO, a middlebox with six classes and
-//! the Smart ACK Dropper.
+//! What a packet costs between two ports, apart from the ports: a bare forwarder, one FIFO, a middlebox
+//! with six classes and the Smart ACK Dropper.
 //!
-//! The ports are memory, the clock stands where the last packet came, so a run is the same every time and its instructions can
-//! be counted. All three copy a packet once on the way in, as live ports make them; the bare forwarder does no more.
+//! The ports are memory, the clock stands where the last packet came, so a run is the same every time
+//! and its instructions can be counted. All three copy a packet once on the way in, as live ports make
+//! them; the bare forwarder does no more.
 
 use std::hint::black_box;
 use std::io;
@@ -127,7 +128,8 @@ pub(crate) fn six_classes(rate: BitRate) -> [(Spec, LinkLayer); 2] {
     middlebox("adsl-optimizer with sad", &text, rate, layer)
 }
 
-/// A priority of two FIFOs below [`LONG_LIST`] rules: of three, one asks for a port, one for a host, and one for marked small packets.
+/// A priority of two FIFOs below [`LONG_LIST`] rules: of three, one asks for a port, one for a host,
+/// and one for marked small packets.
 pub(crate) fn long_list() -> [(Spec, LinkLayer); 2] {
     let rule = |number: u16| {
         let end = if number.is_multiple_of(2) { End::Destination } else { End::Either };
@@ -355,7 +357,9 @@ impl Port for Sink {
 /// A row for each way and size, the numbers of flows beside one another.
 pub(crate) fn print_table(rows: &[Measurement]) {
     let costs: Vec<&Cost> = rows.iter().filter_map(|row| row.datapath.as_ref()).collect();
-    let legend = "a packet from one port to the other, both in memory, at so many flows; half TCP data, a quarter pure ACKs of \
-                  52 bytes, a quarter UDP; each at a time of its own, or 64 at once; at 16777216 flows each is the first of its own";
+    let legend = "a packet from one port to the other, both in memory, at so many flows; half TCP data, a quarter \
+                  pure ACKs of \
+                  52 bytes, a quarter UDP; each at a time of its own, or 64 at once; at 16777216 flows each is the \
+                  first of its own";
     costs::print_table(&costs, ["datapath", "packets"], FLOWS, legend);
 }

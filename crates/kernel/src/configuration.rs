@@ -149,7 +149,8 @@ impl Making {
             other => other,
         };
         if !matches!(below, Spec::Tbf(_) | Spec::Htb(_) | Spec::Cake(_)) {
-            let remark = "downstream: a queue that does not shape, at the rate of the line, leaves the queue at the far end where it is";
+            let remark = "downstream: a queue that does not shape, at the rate of the line, leaves the queue at the \
+                          far end where it is";
             self.left_out.push(remark.to_owned());
         }
         self.direction(IFB, down, &[], accounting);

@@ -11,8 +11,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// Bit 0 to 2: the descriptor was closed when the program started.
 static CLOSED: AtomicU8 = AtomicU8::new(0);
 
-// SAFETY: the section holds pointers to functions that take what C's `main` takes, or nothing, which is the same to them. The function
-// uses nothing of the standard library that is not there yet: a system call and an atomic.
+// SAFETY: the section holds pointers to functions that take what C's `main` takes, or nothing, which is
+// the same to them. The function uses nothing of the standard library that is not there yet: a system
+// call and an atomic.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOOK: extern "C" fn() = look;

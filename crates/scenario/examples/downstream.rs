@@ -1,4 +1,5 @@
-//! What control of the downstream keeps of a download, and what it makes of a ping: share by share, with and without a drain.
+//! What control of the downstream keeps of a download, and what it makes of a ping: share by share,
+//! with and without a drain.
 //!
 //! Prints the tables of `docs/studies/downstream.md`: `cargo run -p lastmile-scenario --example downstream`.
 #![allow(clippy::print_stdout, reason = "printing is what it is for")]
@@ -34,7 +35,8 @@ const LINES: [(&str, [&str; 3]); 2] = [
     ),
 ];
 
-/// What is done, whether with a drain and with clamp and pacing, and at which shares of the line, in parts of a thousand.
+/// What is done, whether with a drain and with clamp and pacing, and at which shares of the line, in
+/// parts of a thousand.
 const VARIANTS: [(&str, bool, bool, &[u32]); 4] = [
     ("a shaper alone", false, false, &[850, 900, 950, 970, 990]),
     ("with a drain", true, false, &[950, 970, 990]),
@@ -58,8 +60,9 @@ impl Row {
     }
 }
 
-/// The ready policy with another share, and without what is not wanted. Where windows are not clamped, the queue of the bulk of the
-/// downstream is FQ-CoDel, which serves a shaper best: a long one would only be filled.
+/// The ready policy with another share, and without what is not wanted. Where windows are not clamped,
+/// the queue of the bulk of the downstream is FQ-CoDel, which serves a shaper best: a long one would
+/// only be filled.
 fn policy(share: u32, drain: bool, regulated: bool) -> String {
     let text = ready::text("full-both-ways").expect("a ready policy");
     let long = "kind = \"sfq\", limit = \"1 s\", depth = \"1 s\"";

@@ -1,8 +1,9 @@
 //! How often the policy `full-both-ways` keeps its claim on lines and loads for which its settings were not chosen.
 //!
-//! `cargo run -p lastmile-scenario --example elsewhere [CASES [POLICY]]` draws so many cases (240 if nothing is said) from the axes below,
-//! runs the policy on each (the ready one), and prints what share of them keeps the claim, by each value of each axis, and every case that does not. The
-//! table of `docs/studies/downstream.md` is its output.
+//! `cargo run -p lastmile-scenario --example elsewhere [CASES [POLICY]]` draws so many cases (240 if
+//! nothing is said) from the axes below, runs the policy on each (the ready one), and prints what share
+//! of them keeps the claim, by each value of each axis, and every case that does not. The table of
+//! `docs/studies/downstream.md` is its output.
 #![allow(clippy::print_stdout, reason = "printing is what it is for")]
 
 use lastmile_model::{Link, Source};
@@ -70,10 +71,12 @@ impl Case {
         let (kib, shift) = window;
         let mss = mtu - 40;
         let mut text = format!(
-            "duration = \"40 s\"\n[access]\nencapsulation = \"{link}\"\npolicy = \"{policy}\"\nbackbone = {{ delay = \"0 ms\" }}\n\
+            "duration = \"40 s\"\n[access]\nencapsulation = \"{link}\"\npolicy = \"{policy}\"\nbackbone = {{ delay \
+             = \"0 ms\" }}\n\
              down = {{ rate = \"{down}\", delay = \"{delay_ms} ms\", queue = {{ limit = \"{buffer}\" }} }}\n\
              up = {{ rate = \"{up}\", delay = \"{delay_ms} ms\", queue = {{ limit = \"206 kB\" }} }}\n\
-             [tcp]\nvariant = \"{variant}\"\nmss = \"{mss} B\"\nreceive_window = \"{kib} KiB\"\nwindow_scale = {shift}\ntimestamps = false\n\
+             [tcp]\nvariant = \"{variant}\"\nmss = \"{mss} B\"\nreceive_window = \"{kib} KiB\"\nwindow_scale = \
+             {shift}\ntimestamps = false\n\
              [[traffic]]\nname = \"upload\"\nkind = \"bulk\"\ndirection = \"up\"\nstart = \"{start_ms} ms\"\n"
         );
         // One after the other, each 370 ms after the one before.
@@ -195,7 +198,8 @@ fn main() {
         println!("| {value} | {} | {all} | {down} | {up} | {ping} |", these.len());
     }
     println!(
-        "\n| where it does not hold | download | upload | ping p99 | allowed | DSLAM drops | drains |\n| --- | --- | --- | --- | --- | --- | --- |"
+        "\n| where it does not hold | download | upload | ping p99 | allowed | DSLAM drops | drains |\n| --- | --- \
+         | --- | --- | --- | --- | --- |"
     );
     for (case, kept) in done.iter().filter(|(_, kept)| kept.holds() != [true; 3]) {
         let (p99, allowed) = (kept.p99.as_secs_f64() * 1e3, kept.allowed.as_secs_f64() * 1e3);

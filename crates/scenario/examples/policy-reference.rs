@@ -1,4 +1,5 @@
-//! Prints the reference of the policy file: `cargo run -p lastmile-scenario --example policy-reference > docs/reference/policy.md`.
+//! Prints the reference of the policy file: `cargo run -p lastmile-scenario --example policy-reference
+//! > docs/reference/policy.md`.
 #![allow(clippy::print_stdout, reason = "printing is what it is for")]
 
 fn main() {

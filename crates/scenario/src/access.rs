@@ -16,11 +16,15 @@ use crate::topology::Topology;
 
 pub(crate) static ACCESS: Section = Section {
     heading: "`[access]`",
-    about: "An access line with all that stands around it: `client` - `cpe` - line - `dslam` - `gateway` - `server`. Its links are \
-            called `down` and `up` (the line), `cpe-client` and `client-cpe` (the LAN), `gateway-dslam` and `dslam-gateway` \
-            (aggregation), `server-gateway` and `gateway-server` (backbone). A policy with a middlebox puts a node `middlebox` between CPE and LAN, and \
+    about: "An access line with all that stands around it: `client` - `cpe` - line - `dslam` - `gateway` - \
+            `server`. Its links are \
+            called `down` and `up` (the line), `cpe-client` and `client-cpe` (the LAN), `gateway-dslam` and \
+            `dslam-gateway` \
+            (aggregation), `server-gateway` and `gateway-server` (backbone). A policy with a middlebox puts a node \
+            `middlebox` between CPE and LAN, and \
             links `middlebox-down` and `middlebox-up`. Other `[[link]]`s may join at any of its nodes. With `lines` \
-            above one, as many equal lines meet in the DSLAM and share the aggregation: clients, CPEs and the links of each line are numbered \
+            above one, as many equal lines meet in the DSLAM and share the aggregation: clients, CPEs and the links \
+            of each line are numbered \
             (`client-1`, `cpe-1`, `down-1`, `up-1`, `cpe-client-1`, `client-cpe-1`, and so on).",
     keys: &[
         Key::with_default(
@@ -42,8 +46,10 @@ pub(crate) static ACCESS: Section = Section {
             "policy",
             Kind::Text,
             "none",
-            "A [policy](policy.md) in place of the queue of `up`, or in a middlebox before and behind the line, as it says: the name of a \
-             ready one, such as \"sad-cbq\", or the path of a file, seen from this one. `\"none\"`: no policy, the line's own queues.",
+            "A [policy](policy.md) in place of the queue of `up`, or in a middlebox before and behind the line, as \
+             it says: the name of a \
+             ready one, such as \"sad-cbq\", or the path of a file, seen from this one. `\"none\"`: no policy, the \
+             line's own queues.",
         ),
         Key::optional("lan", Kind::Table("`[access.lan]`"), "its defaults", "Between client and CPE."),
         Key::optional("aggregation", Kind::Table("`[access.lan]`"), "its defaults", "Between DSLAM and gateway."),
@@ -54,7 +60,8 @@ pub(crate) static ACCESS: Section = Section {
 
 pub(crate) static DIRECTION: Section = Section {
     heading: "`[access.down]`, `[access.up]`",
-    about: "One direction of the line. What is left out of encapsulation, OAM cells and header compression is as `[access]` says.",
+    about: "One direction of the line. What is left out of encapsulation, OAM cells and header compression is as \
+            `[access]` says.",
     keys: &[
         Key::required("rate", Kind::Rate, "Rate of the wire, headers and cells included."),
         line::DELAY,
@@ -167,9 +174,12 @@ fn in_place_of_remedy(remedy: &str) -> String {
         "none" => "leave it out: a line without policy has its own queues".to_owned(),
         "sad" | "ack-filter" => format!("policy = \"{remedy}\"; or, to keep the line's own limit, {}", queue(remedy)),
         "ack-priority" => format!("{}; policy = \"ack-priority\" shares by rates", queue("priority")),
-        "sad-priority" => "policy = \"sad-priority\"; or, to keep the line's own limit, queue = { kind = \"priority\", \
-             classes = [{ match = { pure_ack = true }, queue = { kind = \"sad\", limit = ... } }, { limit = ... }] } in [access.up]"
-            .to_owned(),
+        "sad-priority" => {
+            "policy = \"sad-priority\"; or, to keep the line's own limit, queue = { kind = \"priority\", \
+             classes = [{ match = { pure_ack = true }, queue = { kind = \"sad\", limit = ... } }, { limit = ... }] \
+                           } in [access.up]"
+                .to_owned()
+        }
         _ => "policy = \"NAME\": lastmile policy list names them; or a kind of queue in [access.up]".to_owned(),
     }
 }

@@ -13,9 +13,12 @@ const TCP: Key = Key::optional("tcp", Kind::Table("`[tcp]`"), "as the file's `[t
 
 pub(crate) static WEB: Section = Section {
     heading: "`kind = \"web\"`",
-    about: "A web user who reads page after page, each a main object and what it embeds; `count` is the number of users. Sizes are those of the \
-            HTTP model of 3GPP2 C.R1002-0 and 3GPP TR 25.892 (main object lognormal, mean 10.7 kB; 5.6 embedded objects on average, \
-            Pareto, of 7.8 kB each, lognormal). The direction is `down` unless said otherwise. Results tell the response times of pages.",
+    about: "A web user who reads page after page, each a main object and what it embeds; `count` is the number of \
+            users. Sizes are those of the \
+            HTTP model of 3GPP2 C.R1002-0 and 3GPP TR 25.892 (main object lognormal, mean 10.7 kB; 5.6 embedded \
+            objects on average, \
+            Pareto, of 7.8 kB each, lognormal). The direction is `down` unless said otherwise. Results tell the \
+            response times of pages.",
     keys: &[
         Key::with_default(
             "reading",
@@ -48,8 +51,10 @@ pub(crate) static WEB: Section = Section {
 
 pub(crate) static SWARM: Section = Section {
     heading: "`kind = \"swarm\"`",
-    about: "A peer of a peer-to-peer swarm: bulk data to some peers at a time and from some, over TCP connections that come and go. At every \
-            `rechoke` the connection that delivered least gives way to a peer drawn at random (Cohen 2003). Two traffics, `NAME-down` and \
+    about: "A peer of a peer-to-peer swarm: bulk data to some peers at a time and from some, over TCP connections \
+            that come and go. At every \
+            `rechoke` the connection that delivered least gives way to a peer drawn at random (Cohen 2003). Two \
+            traffics, `NAME-down` and \
             `NAME-up`; `direction` may ask for one of them alone. `count` is the number of peers on the client's side.",
     keys: &[
         Key::with_default("peers", Kind::Count, "40", "Peers on the far side, of which some are drawn.")

@@ -14,7 +14,8 @@ pub(crate) static CASE: Section = Section {
             "set",
             Kind::Other("`\"key=value\"`, or a list of these"),
             "the file as it is",
-            "What it sets, each as `--set` takes it, such as `\"traffic.transfer.contract=best\"`. It comes after what `--set` sets for all.",
+            "What it sets, each as `--set` takes it, such as `\"traffic.transfer.contract=best\"`. It comes after \
+             what `--set` sets for all.",
         ),
     ],
 };

@@ -335,11 +335,13 @@ mod tests {
         let cases = [
             (
                 "access.up",
-                "error: --set access.up: no \"=\"\nhint: write it as key=value, for example access.up.rate=\"1 Mbit/s\" or traffic.upload.start=10s",
+                "error: --set access.up: no \"=\"\nhint: write it as key=value, for example access.up.rate=\"1 \
+                 Mbit/s\" or traffic.upload.start=10s",
             ),
             (
                 "=1",
-                "error: --set =1: a key is empty\nhint: write it as key=value, for example access.up.rate=\"1 Mbit/s\" or traffic.upload.start=10s",
+                "error: --set =1: a key is empty\nhint: write it as key=value, for example access.up.rate=\"1 \
+                 Mbit/s\" or traffic.upload.start=10s",
             ),
             ("a=", "error: --set a=: no value behind \"=\""),
             (

@@ -103,8 +103,10 @@ pub(crate) const INTERLEAVE: Key = Key::optional(
     "interleave",
     Kind::Other("`\"none\"`, `\"cells\"`, or a size such as `\"160 B\"`"),
     "`\"none\"`",
-    "Where something more urgent may interrupt the packet that is being sent: behind each of its cells, every class having a virtual channel of \
-     its own, or behind PPP multilink fragments of this size (RFC 1990 and 2686). The queue says what is more urgent: its kind is \
+    "Where something more urgent may interrupt the packet that is being sent: behind each of its cells, every class \
+     having a virtual channel of \
+     its own, or behind PPP multilink fragments of this size (RFC 1990 and 2686). The queue says what is more \
+     urgent: its kind is \
      `\"priority\"`.",
 );
 pub(crate) const QUEUE: Key = Key::optional(
@@ -219,7 +221,8 @@ pub(crate) fn with_mtu(table: &Table<'_>, layer: LinkLayer) -> LinkLayer {
 /// A custom encapsulation.
 pub(crate) static CUSTOM: Section = Section {
     heading: "`encapsulation = { ... }`",
-    about: "An encapsulation of one's own: `overhead` is added to the IP packet, the sum raised to `minimum`, then framed. \
+    about: "An encapsulation of one's own: `overhead` is added to the IP packet, the sum raised to `minimum`, then \
+            framed. \
             For ATM the 8-byte AAL5 trailer is part of the overhead.",
     keys: &[
         Key::required(
@@ -365,7 +368,8 @@ pub(crate) fn can_interleave(table: &Table<'_>, key: &'static str, line: &LineSp
     if matches!(line.compression, Compression::Rfc1144 { .. }) {
         let hint = "header_compression = \"none\" on this direction";
         let message = format!(
-            "{}: interleave with header_compression = \"vj\", whose packets must arrive in the order in which they were compressed",
+            "{}: interleave with header_compression = \"vj\", whose packets must arrive in the order in which they \
+             were compressed",
             table.path(key)
         );
         table.error(key, message, Some(hint.into()));

@@ -13,7 +13,8 @@ pub(crate) const PLAYOUT: Key = Key::with_default(
     "playout",
     Kind::Time,
     "60 ms",
-    "Fixed play-out buffer of the receiving application: a packet that takes this much longer than the fastest so far is late.",
+    "Fixed play-out buffer of the receiving application: a packet that takes this much longer than the fastest so \
+     far is late.",
 )
 .at_most("60 s");
 
@@ -25,9 +26,12 @@ pub(crate) const CODEC: Key = Key::with_default(
     "codec",
     Kind::Choice(&CODECS),
     "g711",
-    "Codec by which R factor and MOS are computed (ITU-T G.107); its impairment Ie and robustness Bpl are those of ITU-T G.113: `g711` (with \
-     packet-loss concealment) 0 and 25.1, `g711-no-plc` 0 and 4.3, `g729a` 11 and 19.0, `g723.1` (6.3 kbit/s) 15 and 16.1, `gsm-efr` 5 and \
-     10.0; `none` for games and other streams that are no speech, which have no R factor. It changes no packet: see `interval` and `size`.",
+    "Codec by which R factor and MOS are computed (ITU-T G.107); its impairment Ie and robustness Bpl are those of \
+     ITU-T G.113: `g711` (with \
+     packet-loss concealment) 0 and 25.1, `g711-no-plc` 0 and 4.3, `g729a` 11 and 19.0, `g723.1` (6.3 kbit/s) 15 \
+     and 16.1, `gsm-efr` 5 and \
+     10.0; `none` for games and other streams that are no speech, which have no R factor. It changes no packet: see \
+     `interval` and `size`.",
 );
 pub(crate) const IE: Key = Key::optional(
     "ie",

@@ -16,7 +16,8 @@ pub(crate) const CLIENT: Key = Key::optional(
     "client",
     Kind::Other("IP address"),
     "that of its node",
-    "Address that its packets have for the end that opens the connection, and for the client where nothing is opened: several \
+    "Address that its packets have for the end that opens the connection, and for the client where nothing is \
+     opened: several \
      hosts may stand behind one node. IPv6 only with `ipv6` in its TCP.",
 );
 pub(crate) const SERVER: Key =

@@ -68,7 +68,8 @@ const INTRODUCTION: &str = "\
 
 <!-- Printed from the code by `cargo run -p lastmile-scenario --example reference`; a test holds the two together. -->
 
-A scenario is a [TOML](https://toml.io) file: what there is, what runs over it, for how long. `lastmile run` simulates it;
+A scenario is a [TOML](https://toml.io) file: what there is, what runs over it, for how long. `lastmile run` \
+                            simulates it;
 `lastmile emulate` takes its `[access]` line. The files in `scenarios/` are examples, from small to large.
 
 ```toml
@@ -102,14 +103,16 @@ Values carry their unit and stand in quotes. What two people could read differen
 
 ## Overrides
 
-`--set key=value` changes a value before the file is read, or adds it. The key is written with dots from the top level; an entry
+`--set key=value` changes a value before the file is read, or adds it. The key is written with dots from the top \
+                            level; an entry
 of a list goes by its name or by its place from 0. Quotes may be left out: `--set access.up.rate=1 Mbit/s` (in a shell:
 `--set \"access.up.rate=1 Mbit/s\"`), `--set traffic.upload.start=10s`, `--set access.up.queue.kind=sad`.
 An override is checked like the same line in the file.
 ";
 
 const ENCAPSULATIONS: &str = "\
-`encapsulation` takes one of these names (`lastmile overhead` shows what each costs for any size), `l2tp/` and the name of \
+`encapsulation` takes one of these names (`lastmile overhead` shows what each costs for any size), `l2tp/` and the \
+                              name of \
 the tunnel's carrier, or a table.";
 
 /// The whole reference, as Markdown.

@@ -25,15 +25,18 @@ const MOST_PACKETS: usize = 10_000_000;
 
 pub(crate) static REPLAY: Section = Section {
     heading: "`kind = \"replay\"`",
-    about: "The packets of a capture (pcap, pcapng), each at its time and as it was: sizes, protocol, DSCP, flows, TCP headers. Open-loop: \
-            nothing answers, and what is lost is not sent again. `direction = \"both\"` replays both directions, as two traffics.",
+    about: "The packets of a capture (pcap, pcapng), each at its time and as it was: sizes, protocol, DSCP, flows, \
+            TCP headers. Open-loop: \
+            nothing answers, and what is lost is not sent again. `direction = \"both\"` replays both directions, as \
+            two traffics.",
     keys: &[
         Key::required("file", Kind::Text, "The capture; a relative path counts from the scenario file's folder."),
         Key::optional(
             "client_prefix",
             Kind::Other("IP prefix"),
             "all packets of the file, whichever way they go",
-            "Addresses on the client's side of the capture, such as \"192.168.1.0/24\": `up` replays what comes from them, `down` \
+            "Addresses on the client's side of the capture, such as \"192.168.1.0/24\": `up` replays what comes \
+             from them, `down` \
              what goes to them. Required for `direction = \"both\"`.",
         ),
         Key::with_default("offset", Kind::Time, "0 s", "Where in the capture to begin: time after its first packet."),

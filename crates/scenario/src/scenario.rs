@@ -40,7 +40,8 @@ pub(crate) static ROOT: Section = Section {
             "start_jitter",
             Kind::Time,
             "100 ms",
-            "Each flow starts up to this much after its `start`, drawn by the seed, and at most a tenth of its time after it: flows that start \
+            "Each flow starts up to this much after its `start`, drawn by the seed, and at most a tenth of its time \
+             after it: flows that start \
              at one instant keep in step. `\"0 ms\"` starts all on time. Captures are replayed on time.",
         )
         .at_most("1 h"),

@@ -18,21 +18,25 @@ pub(crate) static TCP: Section = Section {
             "era",
             Kind::Choice(&["today", "1999"]),
             "today",
-            "The stack whose defaults hold for the other keys: `today` is Linux 6 (the defaults below); `1999` is Reno of RFC 2001 with \
-             one segment at the start, no SACK, timestamps or window scaling, windows of 65535 B, delayed ACKs of 200 ms, timeouts of \
+            "The stack whose defaults hold for the other keys: `today` is Linux 6 (the defaults below); `1999` is \
+             Reno of RFC 2001 with \
+             one segment at the start, no SACK, timestamps or window scaling, windows of 65535 B, delayed ACKs of \
+             200 ms, timeouts of \
              RFC 2988 (at least 1 s, 3 s before a measurement), and neither limited transmit, F-RTO, RACK nor HyStart.",
         ),
         Key::with_default(
             "variant",
             Kind::Choice(&["tahoe", "reno", "newreno", "sack", "cubic"]),
             "cubic",
-            "How the sender reacts to loss and how its window grows: Jacobson 1988, RFC 5681, RFC 6582, RFC 6675, RFC 9438.",
+            "How the sender reacts to loss and how its window grows: Jacobson 1988, RFC 5681, RFC 6582, RFC 6675, \
+             RFC 9438.",
         ),
         Key::optional(
             "mss",
             Kind::Bytes,
             "what the MTU of the path leaves: 1448 B over Ethernet, 1440 B over PPPoE, 12 B more without timestamps",
-            "TCP payload of a full segment; headers and options come on top. A segment larger than the MTU of a link is an error.",
+            "TCP payload of a full segment; headers and options come on top. A segment larger than the MTU of a \
+             link is an error.",
         )
         .at_least("1 B")
         .at_most("65435 B"),
@@ -40,7 +44,8 @@ pub(crate) static TCP: Section = Section {
             "receive_window",
             Kind::Bytes,
             "3.75 MiB",
-            "The receive buffer: the most that can be in flight. Linux tunes it to 6 MiB of memory (tcp_rmem), of which headers take 3/8.",
+            "The receive buffer: the most that can be in flight. Linux tunes it to 6 MiB of memory (tcp_rmem), of \
+             which headers take 3/8.",
         )
         .at_least("1 B")
         .at_most("1 GiB"),
@@ -48,7 +53,8 @@ pub(crate) static TCP: Section = Section {
             "autotune",
             Kind::Flag,
             "true, but false with a `receive_window` in the file and in 1999",
-            "The receive window begins at 64 KiB and grows to `receive_window` as data come, as Linux does it unless a program sets its buffer.",
+            "The receive window begins at 64 KiB and grows to `receive_window` as data come, as Linux does it \
+             unless a program sets its buffer.",
         ),
         Key::with_default(
             "initial_window",
@@ -71,8 +77,10 @@ pub(crate) static TCP: Section = Section {
             "quick_acks",
             Kind::Flag,
             "true",
-            "Acknowledge as Linux does: one by one at the beginning, after a pause of a timeout and after duplicates, and at once \
-             what ends a burst (PSH); else after `ack_every` full segments, held back for 40 ms, and up to `delayed_ack` (Linux: \
+            "Acknowledge as Linux does: one by one at the beginning, after a pause of a timeout and after \
+             duplicates, and at once \
+             what ends a burst (PSH); else after `ack_every` full segments, held back for 40 ms, and up to \
+             `delayed_ack` (Linux: \
              200 ms) where segments come slowly.",
         ),
         Key::with_default("sack", Kind::Flag, "true", "Offer selective acknowledgements (RFC 2018)."),
@@ -93,7 +101,8 @@ pub(crate) static TCP: Section = Section {
             "rto",
             Kind::Choice(&["rfc6298", "linux"]),
             "linux",
-            "How the retransmission timeout is computed: by the RFC, one measurement a round trip; or as Linux does, where \
+            "How the retransmission timeout is computed: by the RFC, one measurement a round trip; or as Linux \
+             does, where \
              every ACK measures and `min_rto` is the least of the variance, not of the whole.",
         ),
         Key::with_default(
@@ -127,7 +136,8 @@ pub(crate) static TCP: Section = Section {
             "loss_detection",
             Kind::Choice(&["rfc6675", "rack"]),
             "rack",
-            "How a sender with SACK finds losses: by counting what is SACKed above (RFC 6675), or by the times of sending \
+            "How a sender with SACK finds losses: by counting what is SACKed above (RFC 6675), or by the times of \
+             sending \
              (RACK, RFC 8985), which also finds the loss of what was sent again; `\"rack\"` needs `rto = \"linux\"`, and is \
              as `\"rfc6675\"` without.",
         ),
@@ -141,14 +151,17 @@ pub(crate) static TCP: Section = Section {
             "slow_start",
             Kind::Choice(&["standard", "hystart", "hystart++"]),
             "hystart",
-            "How slow start may end before a loss ends it, by round trips that grow: HyStart as in Linux, where it is a part of \
-             CUBIC (other variants do standard slow start), or HyStart++ (RFC 9406) with every variant; needs `rto = \"linux\"`.",
+            "How slow start may end before a loss ends it, by round trips that grow: HyStart as in Linux, where it \
+             is a part of \
+             CUBIC (other variants do standard slow start), or HyStart++ (RFC 9406) with every variant; needs `rto \
+             = \"linux\"`.",
         ),
         Key::with_default(
             "recovery",
             Kind::Choice(&["rfc6675", "prr"]),
             "prr",
-            "The window of a sender with SACK while it repairs a loss: the slow start threshold from the beginning (RFC 6675), or \
+            "The window of a sender with SACK while it repairs a loss: the slow start threshold from the beginning \
+             (RFC 6675), or \
              proportional to what is delivered (PRR, RFC 9937), as in Linux.",
         ),
         Key::with_default("clock_granularity", Kind::Time, "0 ms", "Tick of the host's clock; the 1990s had 500 ms.")
@@ -164,15 +177,18 @@ pub(crate) static TCP: Section = Section {
             "tso_deferral",
             Kind::Flag,
             "true",
-            "Send about a millisecond's worth at once, as Linux does whatever offloads are set: new data wait for so much of the window, \
+            "Send about a millisecond's worth at once, as Linux does whatever offloads are set: new data wait for \
+             so much of the window, \
              for at most 1 ms.",
         ),
         Key::with_default(
             "read_delay",
             Kind::Time,
             "40 us",
-            "Mean time from the arrival of data until the application has read them and, with `quick_acks`, the ACK goes out. It is spread evenly \
-             from nothing to twice the mean. Linux hosts take 10 to 100 us; without any spread two flows may fall into step.",
+            "Mean time from the arrival of data until the application has read them and, with `quick_acks`, the ACK \
+             goes out. It is spread evenly \
+             from nothing to twice the mean. Linux hosts take 10 to 100 us; without any spread two flows may fall \
+             into step.",
         )
         .at_most("1 s"),
         Key::with_default(

@@ -24,7 +24,8 @@ use crate::tcp::Mtu;
 
 pub(crate) static NODE: Section = Section {
     heading: "`[[node]]`",
-    about: "A host or router. Nodes that links name are there without being listed; list one to give it a processing delay.",
+    about: "A host or router. Nodes that links name are there without being listed; list one to give it a \
+            processing delay.",
     keys: &[
         Key::required("name", Kind::Text, "Name, unique."),
         Key::with_default(
@@ -49,8 +50,10 @@ pub(crate) const TO: Key = Key::required("to", Kind::Text, "Node at the far end.
 
 pub(crate) static LINK: Section = Section {
     heading: "`[[link]]`",
-    about: "A link between two nodes, both ways unless `one_way` says otherwise. The way back has the same rate, delay, loss, \
-            encapsulation and queue, unless `back` gives its own. Between any two nodes there is one way: a loop of links is an error. \
+    about: "A link between two nodes, both ways unless `one_way` says otherwise. The way back has the same rate, \
+            delay, loss, \
+            encapsulation and queue, unless `back` gives its own. Between any two nodes there is one way: a loop of \
+            links is an error. \
             (One-way links may form a ring, such as a satellite down and a telephone line up.)",
     keys: &[
         NAME,

@@ -126,7 +126,8 @@ fn priorities_are_bands_of_prio_or_else_classes_of_htb() {
         "try tc qdisc add dev $DEV parent 1a57:1 handle 1a58: prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1";
     let at = all.iter().position(|line| line == prio).unwrap_or_else(|| panic!("{all:#?}"));
     assert_eq!(all[at + 1], "tc qdisc add dev $DEV parent 1a58:1 handle 1a59: pfifo limit 10");
-    let urgent = "tc class add dev $DEV parent 1a57:1 classid 1a57:10 htb rate 8000bit ceil 512000bit burst 5088 cburst 5088 prio 0 quantum 1696";
+    let urgent = "tc class add dev $DEV parent 1a57:1 classid 1a57:10 htb rate 8000bit ceil 512000bit burst 5088 \
+                  cburst 5088 prio 0 quantum 1696";
     assert!(all.contains(&urgent.to_owned()), "{all:#?}");
     let Some(Step::Choice { then, otherwise, .. }) = configuration.steps.last() else { panic!("prio, or else HTB") };
     // A band of prio is the class of its number; packets that no rule matches go to the last.
@@ -217,8 +218,8 @@ fn pie_becomes_pie_or_a_fifo_of_its_limit() {
     );
 }
 
-/// 512 000 / (3 * 424) packets of 69 bytes, 26/27 of that with OAM cells. Over PTM 578 bytes are 600 of frame, which are 609.375
-/// on the wire in the mean and 610 by themselves.
+/// 512 000 / (3 * 424) packets of 69 bytes, 26/27 of that with OAM cells. Over PTM 578 bytes are 600 of
+/// frame, which are 609.375 on the wire in the mean and 610 by themselves.
 #[test]
 fn a_flood_has_the_rate_of_its_cells_or_blocks() {
     let flood = |rate, layer, by_cake| Flood { rate, layer, largest: ByteCount::new(1500), by_cake };

@@ -228,7 +228,8 @@ mod tests {
     fn transmit_drops_are_found_by_the_whole_name() {
         let table = "\
 Inter-|   Receive                                                |  Transmit
- face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
+ face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier \
+                     compressed
 line10:       1       2    3    4    5     6          7         8       9      10   11   12   13    14      15         16
  line1:      17      18   19   20   21    22         23        24      25      26   27   28   29    30      31         32
 ";

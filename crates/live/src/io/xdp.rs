@@ -7,13 +7,16 @@
 //!
 //! Against packet sockets it has drawbacks, since the kernel says nothing about a frame but its bytes:
 //! - no receive time: frames count as arrived when they are read;
-//! - no VLAN tag that the device took off (`rxvlan`), or that a host hands to a virtual device beside the frame (`txvlan` on the
-//!   other end of a veth): such a frame would leave without its tag. Those offloads must be off;
-//! - no word on partial checksums. They are recognised, in tunnels too: the field holds the sum of the pseudo-header, and the checksum is
-//!   wrong. A packet damaged on its way looks so once in 65 536 times;
-//! - no frame longer than 3840 bytes. A device with a larger MTU is refused. With the program in its driver a veth makes its other end
-//!   cut; before the network stack, a device that joins frames (`gro`, `lro`) is refused. A longer frame that comes all the same is
-//!   dropped and counted ([`Counters::cut_short`]).
+//! - no VLAN tag that the device took off (`rxvlan`), or that a host hands to a virtual device beside
+//!   the frame (`txvlan` on the other end of a veth): such a frame would leave without its tag. Those
+//!   offloads must be off;
+//! - no word on partial checksums. They are recognised, in tunnels too: the field holds the sum of the
+//!   pseudo-header, and the checksum is wrong. A packet damaged on its way looks so once in 65 536
+//!   times;
+//! - no frame longer than 3840 bytes. A device with a larger MTU is refused. With the program in its
+//!   driver a veth makes its other end cut; before the network stack, a device that joins frames
+//!   (`gro`, `lro`) is refused. A longer frame that comes all the same is dropped and counted
+//!   ([`Counters::cut_short`]).
 //!
 //! Frames are copied between the kernel's buffers and the shared memory (`XDP_COPY`), which every driver can.
 //!

@@ -213,7 +213,8 @@ mod tests {
     /// As iproute2 6.1 prints it.
     #[test]
     fn a_class_is_read_from_its_line() {
-        let line = "class htb 1a57:10 parent 1a57:1 leaf 1a58: prio 0 quantum 1696 rate 83328bit ceil 512Kbit linklayer \
+        let line = "class htb 1a57:10 parent 1a57:1 leaf 1a58: prio 0 quantum 1696 rate 83328bit ceil 512Kbit \
+                    linklayer \
                     ethernet burst 5087b/1 mpu 0b cburst 5087b/1 mpu 0b level 0 ";
         let (id, values) = class(line).unwrap();
         assert_eq!(id, "1a57:10");

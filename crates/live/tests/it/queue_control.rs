@@ -172,7 +172,8 @@ fn held(shaper: Direction, small_per_s: u64) -> Held {
         let held = Held { seconds, fate, modem: outcome.up.hops[0].clone(), dropped };
         let (Fate { sent, came, longest }, modem) = (&held.fate, &held.modem);
         eprintln!(
-            "{small_per_s} small packets/s: sent {sent:?}, came {came:?}, dropped by the shaper {dropped:?}, by the modem {}, which held {} \
+            "{small_per_s} small packets/s: sent {sent:?}, came {came:?}, dropped by the shaper {dropped:?}, by the \
+             modem {}, which held {} \
              bytes at most; on their way for {:.1?} ms at most",
             modem.dropped_packets(),
             modem.most_queued.bytes.as_u64(),

@@ -36,14 +36,19 @@ const BOTH_FULL: (&str, &str) =
 
 /// Assumptions of every simulated table about the line of Tele2.
 const OPEN_LINE: [&str; 5] = [
-    "The downstream is 2048 kbit/s of cells: the 1800 kbit/s of IP that were measured need 2041 at least, and 2048 is the product sold.",
+    "The downstream is 2048 kbit/s of cells: the 1800 kbit/s of IP that were measured need 2041 at least, and 2048 \
+     is the product sold.",
     "The upstream is 513.3 kbit/s, which the measured median of 454 kbit/s of IP needs (figure 3.6); 512 are sold.",
-    "Delays are not stated: 2 ms each way on the line, which the thesis quotes for modems that do not interleave, and 5 ms beyond. With them an \
+    "Delays are not stated: 2 ms each way on the line, which the thesis quotes for modems that do not interleave, \
+     and 5 ms beyond. With them an \
      idle line answers a ping in 7.1 ms.",
-    "The DSLAM's buffer is not stated: 800 cells, 25 packets, since pings stayed below 185 ms beside a download that met losses. The modem's is \
+    "The DSLAM's buffer is not stated: 800 cells, 25 packets, since pings stayed below 185 ms beside a download \
+     that met losses. The modem's is \
      185625 bytes, from the 3.3 s of figure 3.8. Figures that they come from are thus no result here.",
-    "TCP of Linux 2.4 is SACK with timestamps, 44 segments of 1448 bytes of window, an ACK for every second segment and growth by ACKs. Its \
-     timeout stays 200 ms above the round trip, and it takes needless ones back by timestamps and DSACK; F-RTO came later.",
+    "TCP of Linux 2.4 is SACK with timestamps, 44 segments of 1448 bytes of window, an ACK for every second segment \
+     and growth by ACKs. Its \
+     timeout stays 200 ms above the round trip, and it takes needless ones back by timestamps and DSACK; F-RTO came \
+     later.",
 ];
 
 /// The tables, each with the function that reproduces it.

@@ -19,7 +19,8 @@ use crate::{Backlog, Discipline, DropSink, Node};
 /// The parameters of strict priority.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// The classes, the most urgent first: at most [`Spec::MAX_CLASSES`]. A packet goes to the first that matches it, or else to the last.
+    /// The classes, the most urgent first: at most [`Spec::MAX_CLASSES`]. A packet goes to the first
+    /// that matches it, or else to the last.
     pub classes: Vec<ClassSpec>,
 }
 

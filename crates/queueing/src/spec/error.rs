@@ -76,7 +76,8 @@ pub enum Problem {
     #[error(transparent)]
     Match(#[from] MatchError),
     /// An ACK that is never held, or for too long.
-    #[error("a hold of {0}; it must be above zero and at most {max} (RFC 1122, section 4.2.3.2)", max = pacing::Config::LONGEST_HOLD)]
+    #[error("a hold of {0}; it must be above zero and at most {max} (RFC 1122, section \
+             4.2.3.2)", max = pacing::Config::LONGEST_HOLD)]
     Hold(Duration),
     /// A segment that no packet carries.
     #[error("a segment of {0}; it must have from 1 to {max} bytes", max = u16::MAX)]

@@ -10,7 +10,8 @@ use crate::schema::{Key, Kind, Section};
 
 pub(crate) static ABR: Section = Section {
     heading: "`kind = \"abr\"`",
-    about: "Available bit rate (ATM Forum TM 4.1): the source sends at the rate that RM cells bring back, and packets wait for it at the edge. RM cells go \
+    about: "Available bit rate (ATM Forum TM 4.1): the source sends at the rate that RM cells bring back, and \
+            packets wait for it at the edge. RM cells go \
             both ways and take their share of the links. A scenario with such a contract is computed cell by cell.",
     keys: &[
         Key::required("pcr", Kind::Rate, "Peak cell rate: never above. Not above the rate of the first link."),
@@ -31,7 +32,8 @@ pub(crate) static ABR: Section = Section {
             "rdf",
             Kind::Count,
             "16",
-            "Rate decrease factor: 1/`rdf` of the rate goes with an RM cell that tells congestion; a power of two up to 32768.",
+            "Rate decrease factor: 1/`rdf` of the rate goes with an RM cell that tells congestion; a power of two \
+             up to 32768.",
         ),
         Key::with_default(
             "nrm",
@@ -50,7 +52,8 @@ pub(crate) static ABR: Section = Section {
             "cdf",
             Kind::Count,
             "16",
-            "Cutoff decrease factor: 1/`cdf` of the rate goes with each RM cell sent while `crm` are missing; a power of two up to 64, or 0 for none.",
+            "Cutoff decrease factor: 1/`cdf` of the rate goes with each RM cell sent while `crm` are missing; a \
+             power of two up to 64, or 0 for none.",
         ),
         Key::with_default("crm", Kind::Count, "524288", "RM cells sent since one came back.")
             .at_least("1")
@@ -72,7 +75,8 @@ pub(crate) static ABR: Section = Section {
             "ack_hold",
             Kind::Choice(&["none", "fixed", "dynamic"]),
             "none",
-            "The node where packets become cells holds the ACKs back that come for them: each for `hold`, or as long as what waits beyond `hold_above` takes at the allowed rate.",
+            "The node where packets become cells holds the ACKs back that come for them: each for `hold`, or as \
+             long as what waits beyond `hold_above` takes at the allowed rate.",
         ),
         Key::optional("hold", Kind::Time, "20 ms for `fixed`; 1 s for `dynamic`", "How long; at most that long.")
             .at_most("10 s"),
@@ -92,12 +96,14 @@ pub(crate) static PORT: Section = Section {
 };
 pub(crate) static EFCI: Section = Section {
     heading: "`kind = \"efci\"`",
-    about: "Data cells that find so many cells in their queue are marked; the far end tells the source by the CI bit of RM cells.",
+    about: "Data cells that find so many cells in their queue are marked; the far end tells the source by the CI \
+            bit of RM cells.",
     keys: &[Key::required("threshold", Kind::Cells, "Cells that wait.").at_least("1 cells")],
 };
 pub(crate) static ERICA: Section = Section {
     heading: "`kind = \"erica\"`",
-    about: "Explicit rates by ERICA (Kalyanaraman et al. 2000): fair share of what the target utilisation leaves beside others.",
+    about: "Explicit rates by ERICA (Kalyanaraman et al. 2000): fair share of what the target utilisation leaves \
+            beside others.",
     keys: &[
         Key::with_default("target", Kind::Share, "95 %", "Target utilisation of each link."),
         Key::with_default("interval", Kind::Time, "5 ms", "Averaging interval.").at_least("10 us").at_most("10 s"),

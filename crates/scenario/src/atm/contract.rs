@@ -11,7 +11,8 @@ use crate::schema::{Key, Kind, Section};
 
 pub(crate) static CONTRACT: Section = Section {
     heading: "`[[contract]]`",
-    about: "A traffic contract (ITU-T I.371) that traffic or a virtual path names, and how its cells are served. A policer holds each of its \
+    about: "A traffic contract (ITU-T I.371) that traffic or a virtual path names, and how its cells are served. A \
+            policer holds each of its \
             virtual channels to it where they enter the first switch. Rates count 424 bits a cell.",
     keys: &[
         Key::required("name", Kind::Text, "Name, unique among contracts."),
@@ -19,7 +20,8 @@ pub(crate) static CONTRACT: Section = Section {
             "kind",
             Kind::Choice(&["ubr", "cbr", "sbr1", "sbr2", "sbr3", "gfr", "abr"]),
             "ubr",
-            "Unspecified, constant (DBR), statistical (VBR.1 to VBR.3) or available bit rate, or guaranteed frame rate.",
+            "Unspecified, constant (DBR), statistical (VBR.1 to VBR.3) or available bit rate, or guaranteed frame \
+             rate.",
         ),
         Key::optional(
             "dscp",

@@ -15,9 +15,12 @@ const COLORS: Kind = Kind::Other("`\"green\"`, `\"yellow\"` or `\"red\"`, or a l
 
 pub(crate) static EDGE: Section = Section {
     heading: "`[[edge]]`",
-    about: "What an edge device does with packets of these code points where they become cells: it colors each green, yellow or red by a token bucket \
-            (or by the drop precedence that it came with), writes the color into the code point of an AF class (AFx1, AFx2, AFx3; RFC 2597), and \
-            gives its cells one of two loss priorities. Contract and path are those of the virtual channels that their traffic gets.",
+    about: "What an edge device does with packets of these code points where they become cells: it colors each \
+            green, yellow or red by a token bucket \
+            (or by the drop precedence that it came with), writes the color into the code point of an AF class \
+            (AFx1, AFx2, AFx3; RFC 2597), and \
+            gives its cells one of two loss priorities. Contract and path are those of the virtual channels that \
+            their traffic gets.",
     keys: &[
         Key::required("name", Kind::Text, "Name, unique among edges."),
         Key::required(

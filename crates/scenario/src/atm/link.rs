@@ -17,7 +17,8 @@ const INTERFACE: Key = Key::optional(
     "interface",
     Kind::Choice(&["oc-3c", "stm-1", "oc-12c", "stm-4", "ds3", "e3", "ds1", "e1"]),
     "`rate` says it",
-    "Short for the rate that this interface has for cells: 149.76, 149.76, 599.04, 599.04 Mbit/s (ITU-T I.432), 40.704 (DS3 with PLCP), \
+    "Short for the rate that this interface has for cells: 149.76, 149.76, 599.04, 599.04 Mbit/s (ITU-T I.432), \
+     40.704 (DS3 with PLCP), \
      33.92 (E3 of G.832), 1.536, 1.92 (G.804).",
 );
 const PACE: Key = Key::optional(
@@ -41,7 +42,8 @@ const QUEUE: Key = Key::optional(
 
 pub(crate) static CELL_LINK: Section = Section {
     heading: "`[[link]]` of cells",
-    about: "A link to or from a switch, both ways. The way back has the same rate, delay and loss unless `back` gives its own; each end has the \
+    about: "A link to or from a switch, both ways. The way back has the same rate, delay and loss unless `back` \
+            gives its own; each end has the \
             queue of its switch.",
     keys: &[NAME, FROM, TO, RATE, INTERFACE, PACE, line::DELAY, LOSS, QUEUE, line::back("`[link.back]` of cells")],
 };

@@ -30,7 +30,8 @@ const LAST_CELL: Key = Key::with_default(
     "last_cell",
     Kind::Choice(&["pass", "drop"]),
     "pass",
-    "What becomes of the last cell of a frame that is being discarded: it passes if there is room, since it delimits the next frame (Sun \
+    "What becomes of the last cell of a frame that is being discarded: it passes if there is room, since it \
+     delimits the next frame (Sun \
      1998), or goes with the rest (Romanow and Floyd 1995).",
 );
 const MEASURE: Key = Key::with_default(
@@ -89,7 +90,8 @@ pub(crate) static EPD_PER_VC: Section = Section {
 };
 pub(crate) static SPD: Section = Section {
     heading: "`kind = \"spd\"`",
-    about: "Single packet discard (SPD, Sun 1998) on top of EPD: below its threshold a VC loses one frame, and no other until its queue has \
+    about: "Single packet discard (SPD, Sun 1998) on top of EPD: below its threshold a VC loses one frame, and no \
+            other until its queue has \
             been empty.",
     keys: &[
         LIMIT,
@@ -104,12 +106,14 @@ pub(crate) static SPD: Section = Section {
 };
 pub(crate) static CLASSES: Section = Section {
     heading: "`kind = \"classes\"`",
-    about: "A queue for each class, which contracts name. Priorities are strict; within one, cells are served by weight (self-clocked \
+    about: "A queue for each class, which contracts name. Priorities are strict; within one, cells are served by \
+            weight (self-clocked \
             fair queueing).",
     keys: &[Key::required(
         "classes",
         Kind::Tables("[classes of cells](#classes-of-cells)"),
-        "The classes; what has no contract is of the first. All ports with classes have the same ones in the same order.",
+        "The classes; what has no contract is of the first. All ports with classes have the same ones in the same \
+         order.",
     )],
 };
 pub(crate) static PER_VC: Section = Section {

@@ -64,8 +64,9 @@ impl Around {
         self.layer.on_wire(self.largest)
     }
 
-    /// `queue` with a target of CoDel that a full packet can keep to: the target is raised to the time of a packet at the scheduler's rate, and
-    /// the interval by as much (RFC 8290, section 5.2.1; SQM does the same on slow lines).
+    /// `queue` with a target of CoDel that a full packet can keep to: the target is raised to the time
+    /// of a packet at the scheduler's rate, and the interval by as much (RFC 8290, section 5.2.1; SQM
+    /// does the same on slow lines).
     pub(super) fn patient(&self, mut queue: Spec) -> Spec {
         let (target, interval, largest) = match &mut queue {
             Spec::Codel(codel) => (&mut codel.target, &mut codel.interval, codel.largest),

@@ -41,7 +41,8 @@ impl Regulated {
 }
 
 impl Around {
-    /// `queue` before a line of which the scheduler may use `share`: one packet at a time, so that none waits in the modem.
+    /// `queue` before a line of which the scheduler may use `share`: one packet at a time, so that none
+    /// waits in the modem.
     pub(super) fn one_by_one(&self, line: BitRate, share: Ratio, queue: Spec) -> Spec {
         let (largest, catch_up) = (self.largest, Duration::ZERO);
         let config = drain::Config { line, share, drain: None, urgent: Match::Never, largest, catch_up };

@@ -1,10 +1,13 @@
-//! Policies: one file that describes line, classes and rules. The simulator builds its queues from it; so may a live shaper.
+//! Policies: one file that describes line, classes and rules. The simulator builds its queues from it;
+//! so may a live shaper.
 //!
-//! A policy speaks of shares, and a line makes rates of them: [`Policy::parse`] takes the line of a scenario, or reads the
-//! policy's own. What comes out is effective: every class with its rate, ceiling and bursts, and a tree of disciplines for each
-//! direction, [`Policy::up`] and [`Down::queue`]. A middlebox builds both with [`Spec::build_in`], each in an
-//! [`Environment`](lastmile_queueing::Environment) of its direction's link layer ([`Line::up_layer`], [`Line::down_layer`]), and hands
-//! what arrives from the line to that of the downstream with its time of arrival in `Meta::arrived`.
+//! A policy speaks of shares, and a line makes rates of them: [`Policy::parse`] takes the line of a
+//! scenario, or reads the policy's own. What comes out is effective: every class with its rate, ceiling
+//! and bursts, and a tree of disciplines for each direction, [`Policy::up`] and [`Down::queue`]. A
+//! middlebox builds both with [`Spec::build_in`], each in an
+//! [`Environment`](lastmile_queueing::Environment) of its direction's link layer ([`Line::up_layer`],
+//! [`Line::down_layer`]), and hands what arrives from the line to that of the downstream with its time
+//! of arrival in `Meta::arrived`.
 
 mod classes;
 mod down;
@@ -235,7 +238,8 @@ impl Policy {
         Ok(Self { warnings: report, ..policy })
     }
 
-    /// The queues of a middlebox between LAN and modem: for the upstream, whatever its place in the policy, and for the downstream.
+    /// The queues of a middlebox between LAN and modem: for the upstream, whatever its place in the
+    /// policy, and for the downstream.
     #[must_use]
     pub fn of_middlebox(&self) -> (Spec, Spec) {
         let up = match self.place {

@@ -6,12 +6,16 @@ use crate::reference::render_section;
 const INTRODUCTION: &str = "\
 # The policy file
 
-<!-- Printed from the code by `cargo run -p lastmile-scenario --example policy-reference`; a test holds the two together. -->
+<!-- Printed from the code by `cargo run -p lastmile-scenario --example policy-reference`; a test holds the two \
+                            together. -->
 
-A policy is a [TOML](https://toml.io) file that says how the upstream of a line is shared: line, classes, rules. It speaks of shares of
-the line, so that one file serves many lines. `lastmile policy list` names those that come with the program, `lastmile policy show NAME`
+A policy is a [TOML](https://toml.io) file that says how the upstream of a line is shared: line, classes, rules. It \
+                            speaks of shares of
+the line, so that one file serves many lines. `lastmile policy list` names those that come with the program, \
+                            `lastmile policy show NAME`
 prints one with its rates, `lastmile policy check FILE` reads one of your own. A scenario takes one by `policy = \"sad-cbq\"` in
-`[access]`, in place of the queue of `up`; `lastmile run --policy NAME` does the same, and `lastmile compare` runs several side by side.
+`[access]`, in place of the queue of `up`; `lastmile run --policy NAME` does the same, and `lastmile compare` runs \
+                            several side by side.
 
 ```toml
 [line]
@@ -38,7 +42,8 @@ class = \"interactive\"
 match = { protocol = \"tcp\", port = 22, tos = \"minimize-delay\" }
 ```
 
-Values, queues and conditions are those of [the scenario file](scenario.md). Order decides: every rule is asked, and the last that matches
+Values, queues and conditions are those of [the scenario file](scenario.md). Order decides: every rule is asked, \
+                            and the last that matches
 names the class, so that a later rule may re-mark; a rule with `final = true` ends the list where it matches.
 ";
 

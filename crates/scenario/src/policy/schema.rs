@@ -52,14 +52,16 @@ pub(super) static SCHEDULER: Section = Section {
             "kind",
             Kind::Choice(&["htb", "cbq", "custom", "priority", "none"]),
             "htb",
-            "`htb`: rates guaranteed, ceilings; `cbq`: rates guaranteed, the rest borrowed; `custom`: turns whose byte counts are as the \
+            "`htb`: rates guaranteed, ceilings; `cbq`: rates guaranteed, the rest borrowed; `custom`: turns whose \
+             byte counts are as the \
              rates; `priority`: by priority alone, without rates; `none`: no classes, one `queue`.",
         ),
         Key::with_default(
             "place",
             Kind::Choice(&["modem", "middlebox"]),
             "modem",
-            "Where it stands: in the modem, in place of its queue, or before it. Then the modem's queue stays, and `share` keeps it empty; in \
+            "Where it stands: in the modem, in place of its queue, or before it. Then the modem's queue stays, and \
+             `share` keeps it empty; in \
              a scenario it is a link called `middlebox-up`, between the LAN and the modem.",
         ),
         Key::with_default(
@@ -95,8 +97,10 @@ const BURST: Key = Key::optional(
 
 pub(super) static ACK: Section = Section {
     heading: "`[ack]`",
-    about: "The class of pure ACKs. Its rate is what the ACKs of a full download need: the download rate by the bytes on the wire of a data \
-            packet, times the bytes on the wire of an ACK, by `factor` (Brouer 2005, formula 8.1, with bytes on the wire on both \
+    about: "The class of pure ACKs. Its rate is what the ACKs of a full download need: the download rate by the \
+            bytes on the wire of a data \
+            packet, times the bytes on the wire of an ACK, by `factor` (Brouer 2005, formula 8.1, with bytes on the \
+            wire on both \
             sides and whole bits a second, rounded up). Pure ACKs belong to it before the rules are asked.",
     keys: &[
         Key::with_default("class", Kind::Text, "ack", "Its name, for rules."),
@@ -123,7 +127,8 @@ pub(super) static ACK: Section = Section {
 
 pub(super) static CLASS: Section = Section {
     heading: "`[[class]]`",
-    about: "A class of the upstream, or of the downstream as `[[down.class]]`. There is no ACK class downstream: shares are of what `share` leaves of \
+    about: "A class of the upstream, or of the downstream as `[[down.class]]`. There is no ACK class downstream: \
+            shares are of what `share` leaves of \
             the line.",
     keys: &[
         Key::required("name", Kind::Text, "Its name, for rules."),
@@ -157,7 +162,8 @@ pub(super) static CLASS: Section = Section {
             "queue",
             Kind::Table("[queues](scenario.md#queues)"),
             "a FIFO of `limit`",
-            "Where its packets wait. A target of CoDel below the time of a packet at the scheduler's rate is raised to it, and the interval by as much.",
+            "Where its packets wait. A target of CoDel below the time of a packet at the scheduler's rate is raised \
+             to it, and the interval by as much.",
         ),
         Key::with_default("limit", Kind::Limit, "100 packets", "How much it holds, without `queue`."),
     ],
@@ -175,9 +181,12 @@ pub(super) static RULE: Section = Section {
 
 pub(super) static DOWN: Section = Section {
     heading: "`[down]`",
-    about: "A middlebox behind the downstream, at the near end of the line. The queue at the far end, in the DSLAM, stays as it is; what is done \
-            here empties it only by what senders make of it ([control of the downstream](../guides/controlling-the-downstream.md)). Without \
-            `share` and `drain` nothing is held back. In a scenario it is a link called `middlebox-down`, between the line and the LAN.",
+    about: "A middlebox behind the downstream, at the near end of the line. The queue at the far end, in the DSLAM, \
+            stays as it is; what is done \
+            here empties it only by what senders make of it ([control of the \
+            downstream](../guides/controlling-the-downstream.md)). Without \
+            `share` and `drain` nothing is held back. In a scenario it is a link called `middlebox-down`, between \
+            the line and the LAN.",
     keys: &[
         Key::optional(
             "share",
@@ -265,7 +274,8 @@ pub(super) static POLICE: Section = Section {
 
 pub(super) static PACE: Section = Section {
     heading: "`[down.pace]`",
-    about: "[ACK pacing](../mechanisms/ack-pacing.md) in front of the queue of the upstream, at the rate that the downstream carries of payload \
+    about: "[ACK pacing](../mechanisms/ack-pacing.md) in front of the queue of the upstream, at the rate that the \
+            downstream carries of payload \
             in packets of `largest`, 40 bytes of headers left out.",
     keys: &[
         Key::with_default("share", Kind::Share, "100 %", "What of that rate may be acknowledged."),
@@ -277,13 +287,15 @@ pub(super) static PACE: Section = Section {
 
 pub(super) static CLAMP: Section = Section {
     heading: "`[down.clamp]`",
-    about: "A [window clamp](../mechanisms/window-clamp.md) behind the queue of the upstream: all downloads together have in flight what the \
+    about: "A [window clamp](../mechanisms/window-clamp.md) behind the queue of the upstream: all downloads \
+            together have in flight what the \
             downstream delivers of payload in `rtt`, in whole segments, and each a segment more.",
     keys: &[
         Key::required(
             "rtt",
             Kind::Time,
-            "The round-trip time of the path, with as much waiting in this middlebox as is wanted. What a full packet takes on the line each \
+            "The round-trip time of the path, with as much waiting in this middlebox as is wanted. What a full \
+             packet takes on the line each \
              way is added.",
         )
         .at_least("1 ms")
@@ -292,7 +304,8 @@ pub(super) static CLAMP: Section = Section {
             "growth",
             Kind::Share,
             "half of what `share` leaves of the line; without `share` windows open at once",
-            "A download has at first the round-trip time of its handshake in place of `rtt`, and comes to `rtt` by this share of the time that \
+            "A download has at first the round-trip time of its handshake in place of `rtt`, and comes to `rtt` by \
+             this share of the time that \
              passes: windows grow by so much of the line's rate. 100 % opens them nearly at once.",
         ),
     ],

@@ -24,7 +24,8 @@ impl Readable for Over<sad::Config> {
                 "report",
                 Kind::Choice(&["none", "list", "signal"]),
                 "none",
-                "How an `ack-regenerator` behind the line is told what was suppressed: not, in the ACK that leaves, or in a packet ahead of it.",
+                "How an `ack-regenerator` behind the line is told what was suppressed: not, in the ACK that leaves, \
+                 or in a packet ahead of it.",
             ),
             EXEMPT,
             BELOW,
@@ -56,7 +57,8 @@ impl Readable for Over<regenerator::Config> {
                 "know",
                 Kind::Choice(&["list", "signal", "interpolate"]),
                 "list",
-                "How it learns what was suppressed: as the `report` of the `sad` before the line says, or from the distance between ACKs.",
+                "How it learns what was suppressed: as the `report` of the `sad` before the line says, or from the \
+                 distance between ACKs.",
             ),
             Key::with_default(
                 "factor",
@@ -189,7 +191,8 @@ fn rules(table: &Table<'_>) -> Option<filter::Rules> {
 impl Readable for collapsing::Config {
     const SECTION: &'static Section = &Section {
         heading: "`kind = \"ack-collapsing\"`",
-        about: "A FIFO in which every ACK waits; when the oldest of a flow is to leave, the newest goes in its place and the rest is dropped.",
+        about: "A FIFO in which every ACK waits; when the oldest of a flow is to leave, the newest goes in its \
+                place and the rest is dropped.",
         keys: &[LIMIT, DROP, EXEMPT],
     };
 
@@ -212,7 +215,8 @@ impl Readable for cake::Config {
                 "mode",
                 Kind::Choice(&["normal", "aggressive"]),
                 "normal",
-                "`ack-filter` of tc-cake(8), which leaves two ACKs of a flow, or `ack-filter-aggressive`, which may leave one.",
+                "`ack-filter` of tc-cake(8), which leaves two ACKs of a flow, or `ack-filter-aggressive`, which may \
+                 leave one.",
             ),
             EXEMPT,
         ],
@@ -260,7 +264,8 @@ impl Readable for Over<pacing::Config> {
 impl Readable for Over<clamp::Config> {
     const SECTION: &'static Section = &Section {
         heading: "`kind = \"window-clamp\"`",
-        about: "Lowers the window that receivers advertise, to `window` for each flow, or to what `rate` delivers in `rtt` for all \
+        about: "Lowers the window that receivers advertise, to `window` for each flow, or to what `rate` delivers \
+                in `rtt` for all \
             active flows together.",
         keys: &[
             Key::optional("window", Kind::Bytes, "`rate` and `rtt`", "What a flow may have in flight."),

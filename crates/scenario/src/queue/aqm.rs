@@ -13,7 +13,8 @@ pub(super) const INTERVAL: Key = Key::with_default(
     "interval",
     Kind::Time,
     "100 ms",
-    "For how long every packet must wait longer than `target` before one is dropped: about the longest round-trip time.",
+    "For how long every packet must wait longer than `target` before one is dropped: about the longest round-trip \
+     time.",
 );
 pub(super) const ECN: Key = Key::with_default(
     "ecn",
@@ -33,7 +34,8 @@ pub(super) const LARGEST: Key = Key::with_default(
 impl Readable for codel::Config {
     const SECTION: &'static Section = &Section {
         heading: "`kind = \"codel\"`",
-        about: "CoDel (RFC 8289): a FIFO that drops its oldest packet when all have waited longer than `target` for an `interval`.",
+        about: "CoDel (RFC 8289): a FIFO that drops its oldest packet when all have waited longer than `target` for \
+                an `interval`.",
         keys: &[
             TARGET,
             INTERVAL,
@@ -56,7 +58,8 @@ impl Readable for codel::Config {
 impl Readable for pie::Config {
     const SECTION: &'static Section = &Section {
         heading: "`kind = \"pie\"`",
-        about: "PIE (RFC 8033): a FIFO that drops what arrives with a probability that a controller moves until packets wait for `target`.",
+        about: "PIE (RFC 8033): a FIFO that drops what arrives with a probability that a controller moves until \
+                packets wait for `target`.",
         keys: &[
             Key::with_default("target", Kind::Time, "15 ms", "The wait that the controller aims at.").at_least("1 us"),
             Key::with_default("tupdate", Kind::Time, "15 ms", "The time between two updates of the probability.")
@@ -85,7 +88,8 @@ impl Readable for pie::Config {
                 "ecn",
                 Kind::Flag,
                 "false",
-                "Marks packets of senders that understand it (RFC 3168), in place of dropping them, while the probability is below 10 %.",
+                "Marks packets of senders that understand it (RFC 3168), in place of dropping them, while the \
+                 probability is below 10 %.",
             ),
             Key::with_default(
                 "largest",
@@ -124,7 +128,8 @@ impl Readable for pie::Config {
 impl Readable for red::Config {
     const SECTION: &'static Section = &Section {
         heading: "`kind = \"red\"`",
-        about: "RED (Floyd and Jacobson 1993): a FIFO that drops what arrives with a probability that grows with its average length.",
+        about: "RED (Floyd and Jacobson 1993): a FIFO that drops what arrives with a probability that grows with \
+                its average length.",
         keys: &[
             Key::with_default("min", Kind::Limit, "5 packets", "An average below this is left alone."),
             Key::with_default(

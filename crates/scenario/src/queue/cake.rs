@@ -14,7 +14,8 @@ use crate::schema::{Key, Kind, Section};
 impl Readable for Config {
     const SECTION: &'static Section = &Section {
         heading: "`kind = \"cake\"`",
-        about: "Common applications kept enhanced (tc-cake): a shaper without bursts, tins by code point, a queue for each flow and a share for each \
+        about: "Common applications kept enhanced (tc-cake): a shaper without bursts, tins by code point, a queue \
+                for each flow and a share for each \
             host, COBALT in each queue, and an ACK filter.",
         keys: &[
             Key::optional(
@@ -61,14 +62,16 @@ impl Readable for Config {
             Key::optional(
                 "memory",
                 Kind::Bytes,
-                "4 MiB, or four times `bandwidth` times `rtt` where that is more; 10240 packets of 1514 bytes without a bandwidth",
+                "4 MiB, or four times `bandwidth` times `rtt` where that is more; 10240 packets of 1514 bytes \
+                 without a bandwidth",
                 "IP bytes that may wait. Beyond it the longest queue loses its oldest packet.",
             ),
             Key::with_default(
                 "nat",
                 Kind::Flag,
                 "false",
-                "For [`lastmile tc`](../guides/kernel-shapers.md): the kernel's CAKE tells hosts by their addresses before translation. Changes nothing \
+                "For [`lastmile tc`](../guides/kernel-shapers.md): the kernel's CAKE tells hosts by their addresses \
+                 before translation. Changes nothing \
              elsewhere.",
             ),
             Key::with_default(

@@ -23,7 +23,8 @@ const SEED: Key = Key::with_default("seed", Kind::Count, "1", "Which flows share
 impl Readable for sfq::Config {
     const SECTION: &'static Section = &Section {
         heading: "`kind = \"sfq\"`",
-        about: "SFQ (McKenney 1990): the buckets of a hash of flows take turns, and the longest queue pays when there is no room.",
+        about: "SFQ (McKenney 1990): the buckets of a hash of flows take turns, and the longest queue pays when \
+                there is no room.",
         keys: &[
             Key::with_default("divisor", Kind::Count, "1024", "Buckets of the hash that tells flows apart.")
                 .at_least("1")
@@ -44,7 +45,8 @@ impl Readable for sfq::Config {
                 "limit",
                 Kind::Other("packets, or time"),
                 "127 packets",
-                "How many packets it holds; a time is as many of `largest` as depart in it at the rate that empties the queue.",
+                "How many packets it holds; a time is as many of `largest` as depart in it at the rate that empties \
+                 the queue.",
             ),
             Key::with_default(
                 "depth",
@@ -196,7 +198,8 @@ fn among<S>(
 impl Readable for drr::Config {
     const SECTION: &'static Section = &Section {
         heading: "`kind = \"drr\"`",
-        about: "Deficit round robin: classes, or flows, take turns of a quantum each, and keep what a turn leaves unused.",
+        about: "Deficit round robin: classes, or flows, take turns of a quantum each, and keep what a turn leaves \
+                unused.",
         keys: &[
             CLASSES,
             Key::optional(

@@ -16,8 +16,10 @@ const ADDRESSES: Kind = Kind::Other("`\"192.0.2.1\"`, `\"192.0.2.0/24\"`, `\"200
 
 pub(crate) static MATCH: Section = Section {
     heading: "Matches",
-    about: "A condition on a packet. Of several keys all must hold; of a list, one entry. An empty table matches every packet. \
-            Conditions on connections remember up to 131 072 of them, and forget that of a single packet or the longest silent for a further one; they count what \
+    about: "A condition on a packet. Of several keys all must hold; of a list, one entry. An empty table matches \
+            every packet. \
+            Conditions on connections remember up to 131 072 of them, and forget that of a single packet or the \
+            longest silent for a further one; they count what \
             passes the queue at which they stand.",
     keys: &[
         Key::optional("pure_ack", Kind::Flag, "either way", "A TCP segment that acknowledges and does nothing else."),
@@ -25,7 +27,8 @@ pub(crate) static MATCH: Section = Section {
         Key::optional(
             "protocol",
             Kind::Other(
-                "`\"tcp\"`, `\"udp\"`, `\"echo-request\"`, `\"echo-reply\"`, `\"icmp\"`, `\"icmpv6\"`, `\"gre\"`, `\"other\"`, or a number",
+                "`\"tcp\"`, `\"udp\"`, `\"echo-request\"`, `\"echo-reply\"`, `\"icmp\"`, `\"icmpv6\"`, `\"gre\"`, \
+                 `\"other\"`, or a number",
             ),
             "any",
             "The protocol; a number is that of IANA.",
@@ -45,7 +48,8 @@ pub(crate) static MATCH: Section = Section {
         Key::optional(
             "tos",
             Kind::Other(
-                "`\"minimize-delay\"`, `\"maximize-throughput\"`, `\"maximize-reliability\"`, `\"normal-service\"`, a byte, or \
+                "`\"minimize-delay\"`, `\"maximize-throughput\"`, `\"maximize-reliability\"`, `\"normal-service\"`, \
+                 a byte, or \
                          `\"0x10/0x1c\"` with a mask",
             ),
             "any",
@@ -75,14 +79,17 @@ pub(crate) static MATCH: Section = Section {
             "new_connections_per_host",
             Kind::Other("`\"< 5 /s\"`, `\"> 100 /min\"`, `/h`"),
             "any",
-            "A segment that opens a TCP connection. Each source address has a bucket of so many, refilled with as many in the time: \
-             `<` takes from it while it holds one, `>` holds when it is empty. What the other keys keep out takes nothing.",
+            "A segment that opens a TCP connection. Each source address has a bucket of so many, refilled with as \
+             many in the time: \
+             `<` takes from it while it holds one, `>` holds when it is empty. What the other keys keep out takes \
+             nothing.",
         ),
         Key::optional(
             "first_payload",
             Kind::Other("text, `{ hex = \"13 42\", at = 0 }`, `{ text = \"GET \", at = 0 }`, or a list of them"),
             "any",
-            "What the first payload of its connection holds, in either direction: anywhere in the first 512 bytes, or at a place. \
+            "What the first payload of its connection holds, in either direction: anywhere in the first 512 bytes, \
+             or at a place. \
              It holds from the packet on that shows it.",
         ),
         Key::optional(

@@ -27,20 +27,26 @@ macro_rules! with_rule_keys {
     ($meter:expr; $($more:expr),* $(,)?) => {
         &[
             $meter,
-            Key::optional("match", Kind::Table("[matches](#matches)"), "every packet", "Which packets are metered. The others pass."),
+            Key::optional("match", Kind::Table("[matches](#matches)"), "every packet", "Which packets are metered. \
+                The others pass."),
             Key::with_default(
                 "colors",
                 Kind::Choice(&["blind", "drop-precedence", "clp"]),
                 "blind",
-                "The color that packets come with, for `srtcm` and `trtcm`: none; by their drop precedence (AFx1 green, AFx2 yellow, AFx3 \
+                "The color that packets come with, for `srtcm` and `trtcm`: none; by their drop precedence (AFx1 \
+                 green, AFx2 yellow, AFx3 \
                  red; RFC 2597); by their cell loss priority (1 is yellow).",
             ),
             Key::with_default("conform", ACTIONS, "transmit", "What is done with a packet that conforms (green)."),
             Key::with_default("exceed", ACTIONS, "drop", "What is done with a packet that exceeds (yellow)."),
-            Key::with_default("violate", ACTIONS, "drop", "What is done with a packet that violates (red); only `srtcm` and `trtcm` have such."),
-            Key::optional("conform_dscp", Kind::Count, "needed for `set-dscp`", "The code point that it gets.").at_most("63"),
-            Key::optional("exceed_dscp", Kind::Count, "needed for `set-dscp`", "The code point that it gets.").at_most("63"),
-            Key::optional("violate_dscp", Kind::Count, "needed for `set-dscp`", "The code point that it gets.").at_most("63"),
+            Key::with_default("violate", ACTIONS, "drop", "What is done with a packet that violates (red); only \
+                                                           `srtcm` and `trtcm` have such."),
+            Key::optional("conform_dscp", Kind::Count, "needed for `set-dscp`", "The code point that it \
+                gets.").at_most("63"),
+            Key::optional("exceed_dscp", Kind::Count, "needed for `set-dscp`", "The code point that it \
+                gets.").at_most("63"),
+            Key::optional("violate_dscp", Kind::Count, "needed for `set-dscp`", "The code point that it \
+                gets.").at_most("63"),
             $($more),*
         ]
     };
@@ -48,7 +54,8 @@ macro_rules! with_rule_keys {
 
 static RULE: Section = Section {
     heading: "Rules of a policer",
-    about: "What is metered, by what, and what is done about it. `continue` sends a packet, as re-marked, on to the next rule that matches \
+    about: "What is metered, by what, and what is done about it. `continue` sends a packet, as re-marked, on to the \
+            next rule that matches \
             it; without one it passes.",
     keys: with_rule_keys![
         Key::required("meter", Kind::Table("[meters](#meters)"), "What says which packets conform.");
@@ -119,7 +126,8 @@ static TRTCM: Section = Section {
 
 static GCRA: Section = Section {
     heading: "Meter `gcra`",
-    about: "Generic cell rate algorithm (ITU-T I.371), for lines that have cells. The cells of a packet conform together or not at all.",
+    about: "Generic cell rate algorithm (ITU-T I.371), for lines that have cells. The cells of a packet conform \
+            together or not at all.",
     keys: &[
         Key::required("rate", Kind::Rate, "Cell rate, as the 424 bits that each cell takes on the wire."),
         Key::required(
@@ -172,10 +180,12 @@ pub(crate) const COMING: &[(&str, Coming)] =
 impl Readable for Over<policer::Config> {
     const SECTION: &'static Section = &Section {
         heading: "`kind = \"policer\"`",
-        about: "Meters packets as they arrive, and passes, drops or re-marks each before it reaches the queue below. One rule stands in the table \
+        about: "Meters packets as they arrive, and passes, drops or re-marks each before it reaches the queue \
+                below. One rule stands in the table \
             itself; several are given as `rules`, of which the first that matches a packet meters it.",
         keys: with_rule_keys![
-            Key::optional("meter", Kind::Table("[meters](#meters)"), "given in `rules`", "What says which packets conform.");
+            Key::optional("meter", Kind::Table("[meters](#meters)"), "given in `rules`", "What says which packets \
+                conform.");
             Key::optional(
                 "rules",
                 Kind::Tables("[rules](#rules-of-a-policer)"),

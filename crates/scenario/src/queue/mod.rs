@@ -79,8 +79,10 @@ lastmile_queueing::catalogue!(rows);
 
 static QUEUE: Section = Section {
     heading: "Queues",
-    about: "A queue is a table with a `kind`. Those that regulate, shape or schedule stand over another queue, given as `queue = { ... }` \
-            (or, for a FIFO, by its `limit` and `drop` alone), so that they nest: `queue = { kind = \"sad\", queue = { kind = \"tbf\", ... } }`.",
+    about: "A queue is a table with a `kind`. Those that regulate, shape or schedule stand over another queue, \
+            given as `queue = { ... }` \
+            (or, for a FIFO, by its `limit` and `drop` alone), so that they nest: `queue = { kind = \"sad\", queue \
+            = { kind = \"tbf\", ... } }`.",
     keys: &[Key::with_default("kind", Kind::Choice(NAMES), "fifo", "What it is.")],
 };
 

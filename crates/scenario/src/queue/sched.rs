@@ -24,7 +24,8 @@ static CLASS: Section = Section {
 
 static CUSTOM_CLASS: Section = Section {
     heading: "`classes` of `kind = \"custom\"`",
-    about: "A class of custom queueing. A packet goes to the first class that matches it, or else to the last. One of `bytes` and `packets` \
+    about: "A class of custom queueing. A packet goes to the first class that matches it, or else to the last. One \
+            of `bytes` and `packets` \
             must be there.",
     keys: &[
         Key::optional("match", Kind::Table("[matches](#matches)"), "every packet", "Which packets belong to it."),
@@ -104,7 +105,8 @@ fn acks_first(queue: &Spec) -> priority::Config {
 impl Readable for priority::Config {
     const SECTION: &'static Section = &Section {
         heading: "`kind = \"priority\"`",
-        about: "Strict priority: the first class that has a packet sends it. Without `classes` there are two: pure ACKs, then the rest, \
+        about: "Strict priority: the first class that has a packet sends it. Without `classes` there are two: pure \
+                ACKs, then the rest, \
             each in a FIFO of `limit` and `drop`.",
         keys: &[
             Key::optional(

@@ -11,7 +11,8 @@ use crate::schema::{Key, Kind, Section};
 impl Readable for Over<Config> {
     const SECTION: &'static Section = &Section {
         heading: "`kind = \"tbf\"`",
-        about: "Token bucket filter: the queue below leaves at a rate, with a burst above it. Sizes are those on the wire.",
+        about: "Token bucket filter: the queue below leaves at a rate, with a burst above it. Sizes are those on \
+                the wire.",
         keys: &[
             Key::required("rate", Kind::Rate, "Rate on the wire, headers and cells included."),
             Key::required(

@@ -91,7 +91,8 @@ static HTB_CLASS: Section = Section {
 impl Readable for cbq::Config {
     const SECTION: &'static Section = &Section {
         heading: "`kind = \"cbq\"`",
-        about: "Class-based queueing: each class has a share of the link, and borrows what others leave unless it is bounded.",
+        about: "Class-based queueing: each class has a share of the link, and borrows what others leave unless it \
+                is bounded.",
         keys: &[
             Key::required("rate", Kind::Rate, "Rate of the link on the wire, of which shares are shares."),
             CLASSES,
@@ -130,7 +131,8 @@ impl Readable for cbq::Config {
 impl Readable for htb::Config {
     const SECTION: &'static Section = &Section {
     heading: "`kind = \"htb\"`",
-    about: "Hierarchical token bucket: each class has a guaranteed rate and a ceiling, and borrows in between. Sizes are those on the wire.",
+    about: "Hierarchical token bucket: each class has a guaranteed rate and a ceiling, and borrows in between. \
+            Sizes are those on the wire.",
     keys: &[
         CLASSES,
         Key::optional("default", Kind::Text, "none: it goes first and unshaped", "The class of what no class matches."),
@@ -153,7 +155,8 @@ impl Readable for htb::Config {
             "timer",
             Kind::Time,
             "0 ms",
-            "Tick of the clock by which classes that wait for tokens are looked at again: \"10 ms\" as Linux 2.4 at 100 Hz; \"0 ms\" is exact.",
+            "Tick of the clock by which classes that wait for tokens are looked at again: \"10 ms\" as Linux 2.4 at \
+             100 Hz; \"0 ms\" is exact.",
         )
         .at_most("1 s"),
         Key::with_default(

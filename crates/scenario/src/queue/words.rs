@@ -337,12 +337,14 @@ reads!(Payload, value => match value {
         let bytes = match (entry("text"), entry("hex")) {
             (Some(Value::String(text)), None) => text.clone().into_bytes(),
             (None, Some(Value::String(text))) => {
-                Payload::from_hex(text).ok_or_else(|| format!("{text:?} is no hexadecimal bytes, such as \"13 42 69\""))?
+                Payload::from_hex(text).ok_or_else(|| format!("{text:?} is no hexadecimal bytes, such as \"13 42 \
+                    69\""))?
             }
             _ => return Err("a pattern is a text, or a table with one of text and hex".into()),
         };
         let at = entry("at").map(u64::from_value).transpose()?;
-        let at = at.map(|at| u16::try_from(at).map_err(|_| format!("at: {at} is beyond what is looked at"))).transpose()?;
+        let at = at.map(|at| u16::try_from(at).map_err(|_| format!("at: {at} is beyond what is looked \
+            at"))).transpose()?;
         Ok(Self(Pattern { bytes, at }))
     }
     other => Err(format!("{}, where a text or {{ hex = \"13 42\", at = 0 }} is expected", other.name())),

@@ -116,16 +116,19 @@ fn every_finding_names_its_place_and_what_would_be_right() {
         ("duration = \"1 s\"", "error: f.toml: missing key \"name\" at the top level\nhint: what the run is called"),
         (
             "name = \"x\"\n[line]\n",
-            "error: f.toml:2:1: missing key \"rate\" in [line]\n  |\n2 | [line]\n  | ^^^^^^\nhint: rate of the line, such as \"512 kbit/s\"",
+            "error: f.toml:2:1: missing key \"rate\" in [line]\n  |\n2 | [line]\n  | ^^^^^^\nhint: rate of the \
+             line, such as \"512 kbit/s\"",
         ),
         (
             "name = \"x\"\nline = { rate = \"0 kbit/s\" }",
-            "error: f.toml:2:17: line.rate: \"0 kbit/s\" is zero; a bit rate is above zero, for example \"512 kbit/s\"\n  |\n2 | line = { rate = \"0 kbit/s\" }\n  |                 ^^^^^^^^^^",
+            "error: f.toml:2:17: line.rate: \"0 kbit/s\" is zero; a bit rate is above zero, for example \"512 \
+             kbit/s\"\n  |\n2 | line = { rate = \"0 kbit/s\" }\n  |                 ^^^^^^^^^^",
         ),
         (
             "name = 5\nduration = true",
             "error: f.toml:1:8: name: a whole number, where a text is expected\n  |\n1 | name = 5\n  |        ^\n\n\
-             error: f.toml:2:12: duration: a switch (true or false), where a time is expected, for example \"20 ms\"\n  |\n2 | duration = true\n  |            ^^^^",
+             error: f.toml:2:12: duration: a switch (true or false), where a time is expected, for example \"20 \
+             ms\"\n  |\n2 | duration = true\n  |            ^^^^",
         ),
         (
             "name = \"x\"\nduration = \"3 h\"",
@@ -134,24 +137,29 @@ fn every_finding_names_its_place_and_what_would_be_right() {
         (
             "name = \"x\"\nline = 5\ntraffic = { kind = \"ping\" }",
             "error: f.toml:2:8: line is a whole number, where a table is expected\n  |\n2 | line = 5\n  |        ^\n\n\
-             error: f.toml:3:11: traffic is a table, where a list of tables is expected\n  |\n3 | traffic = { kind = \"ping\" }\n  |           ^^^^^^^^^^^^^^^^^\nhint: write [[traffic]] above each entry",
+             error: f.toml:3:11: traffic is a table, where a list of tables is expected\n  |\n3 | traffic = { kind \
+             = \"ping\" }\n  |           ^^^^^^^^^^^^^^^^^\nhint: write [[traffic]] above each entry",
         ),
         (
             "name = \"x\"\n[[traffic]]\nkind = \"pong\"",
-            "error: f.toml:3:8: unknown kind \"pong\"\n  |\n3 | kind = \"pong\"\n  |        ^^^^^^\nhint: did you mean \"ping\"?",
+            "error: f.toml:3:8: unknown kind \"pong\"\n  |\n3 | kind = \"pong\"\n  |        ^^^^^^\nhint: did you \
+             mean \"ping\"?",
         ),
         (
             "name = \"x\"\n[[traffic]]\nkind = \"bulk\"\nname = \"b\"\ninterval = \"1 s\"",
-            "error: f.toml:5:1: unknown key \"interval\" in [[traffic]] \"b\"\n  |\n5 | interval = \"1 s\"\n  | ^^^^^^^^\nhint: kind \"bulk\" has no such key; \"ping\" has",
+            "error: f.toml:5:1: unknown key \"interval\" in [[traffic]] \"b\"\n  |\n5 | interval = \"1 s\"\n  | \
+             ^^^^^^^^\nhint: kind \"bulk\" has no such key; \"ping\" has",
         ),
         (
             "name = \"x\"\n[[traffic]]\nkind = \"ping\"\ncount = -1\n[[traffic]]\nkind = \"ping\"\ncount = \"7\"",
             "error: f.toml:4:9: traffic.0.count: -1 is negative\n  |\n4 | count = -1\n  |         ^^\n\n\
-             error: f.toml:7:9: traffic.1.count: \"7\" is a text, where a whole number is expected, without quotes\n  |\n7 | count = \"7\"\n  |         ^^^",
+             error: f.toml:7:9: traffic.1.count: \"7\" is a text, where a whole number is expected, without \
+             quotes\n  |\n7 | count = \"7\"\n  |         ^^^",
         ),
         (
             "name = \"x\"\nwarp = 9",
-            "error: f.toml:2:1: unknown key \"warp\" at the top level\n  |\n2 | warp = 9\n  | ^^^^\nhint: known keys: name, duration, line, traffic",
+            "error: f.toml:2:1: unknown key \"warp\" at the top level\n  |\n2 | warp = 9\n  | ^^^^\nhint: known \
+             keys: name, duration, line, traffic",
         ),
     ];
     for (text, expected) in cases {

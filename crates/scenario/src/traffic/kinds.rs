@@ -16,7 +16,8 @@ const SIZE: Key = Key::optional(
 
 pub(super) static TRAFFIC: Section = Section {
     heading: "`[[traffic]]`",
-    about: "A source, or `count` equal ones. Between which nodes: by `direction` with an `[access]` line, or by `from` and `to`.",
+    about: "A source, or `count` equal ones. Between which nodes: by `direction` with an `[access]` line, or by \
+            `from` and `to`.",
     keys: &[
         Key::required(
             "kind",
@@ -33,14 +34,16 @@ pub(super) static TRAFFIC: Section = Section {
             "direction",
             Kind::Choice(&["down", "up", "both"]),
             "`from` and `to` say it; a ping goes `up`, web pages `down`, a swarm `both`",
-            "`down`: data from server to client, who opens the connection; `up`: from client to server. `both`: two traffics, \
+            "`down`: data from server to client, who opens the connection; `up`: from client to server. `both`: two \
+             traffics, \
              `NAME-down` and `NAME-up`.",
         ),
         Key::optional(
             "line",
             Kind::Other("number of a line, or a list such as `[3, 4]`"),
             "each line",
-            "The access lines that it runs on, from 1. On several lines there is one traffic for each: `NAME-line-1`, `NAME-line-2`, ...",
+            "The access lines that it runs on, from 1. On several lines there is one traffic for each: \
+             `NAME-line-1`, `NAME-line-2`, ...",
         ),
         Key::optional("from", Kind::Text, "`direction` says it", "Node that the data comes from."),
         Key::optional("to", Kind::Text, "`direction` says it", "Node that the data goes to."),
@@ -77,9 +80,14 @@ const OPENED_BY: Key = Key::optional(
     "`receiver` for `direction = \"down\"`, otherwise `sender`",
     "Which end opens the connection.",
 );
-const REQUEST: Key = Key::with_default("request", Kind::Bytes, "0 B",
-    "Bytes that the receiver of the data sends first, as an HTTP request; only where the receiver opens the connection.")
-    .at_most("1 GiB");
+const REQUEST: Key = Key::with_default(
+    "request",
+    Kind::Bytes,
+    "0 B",
+    "Bytes that the receiver of the data sends first, as an HTTP request; only where the receiver opens the \
+     connection.",
+)
+.at_most("1 GiB");
 const TCP: Key = Key::optional("tcp", Kind::Table("`[tcp]`"), "as the file's `[tcp]`", "What its TCP does.");
 
 static BULK: Section = Section {
@@ -99,8 +107,10 @@ static PERSISTENT: Section = Section {
 };
 static WRITES: Section = Section {
     heading: "`kind = \"writes\"`",
-    about: "A TCP connection whose application hands it data at random times, with exponential gaps (a Poisson process), drawn by the seed. It \
-            waits for nothing: what TCP cannot send yet waits in a send buffer without limit. Only the simulator has it.",
+    about: "A TCP connection whose application hands it data at random times, with exponential gaps (a Poisson \
+            process), drawn by the seed. It \
+            waits for nothing: what TCP cannot send yet waits in a send buffer without limit. Only the simulator \
+            has it.",
     keys: &[
         Key::required("rate", Kind::Rate, "Mean rate of the data in bits per second, headers not counted."),
         Key::optional("size", Kind::Bytes, "the `mss` of its TCP", "Bytes of data handed over at a time.")
@@ -117,7 +127,8 @@ static POISSON: Section = Section {
 };
 static ONOFF: Section = Section {
     heading: "`kind = \"onoff\"`",
-    about: "Bursty UDP: a constant rate during exponential on-times, silence during exponential off-times. Give the mean `rate` \
+    about: "Bursty UDP: a constant rate during exponential on-times, silence during exponential off-times. Give the \
+            mean `rate` \
             or the `peak`.",
     keys: &[
         Key::optional("rate", Kind::Rate, "follows from `peak`", "Mean rate in IP bits per second, silences included."),
@@ -130,7 +141,8 @@ static ONOFF: Section = Section {
 };
 static VOICE: Section = Section {
     heading: "`kind = \"voice\"`",
-    about: "UDP packets at a constant interval; the defaults are G.711 in packets of 20 ms (RFC 3551): 160 bytes of sound, 40 of headers. \
+    about: "UDP packets at a constant interval; the defaults are G.711 in packets of 20 ms (RFC 3551): 160 bytes of \
+            sound, 40 of headers. \
             Results tell how well it is understood: delay, jitter, late packets, R factor and MOS (ITU-T G.107).",
     keys: &[
         Key::with_default("interval", Kind::Time, "20 ms", "Time between packets.").at_least("1 us").at_most("24 h"),
@@ -156,14 +168,16 @@ static BLAST: Section = Section {
 };
 static PING: Section = Section {
     heading: "`kind = \"ping\"`",
-    about: "Requests that the other end answers: ICMP echo, or UDP datagrams. The size is that of ping(8) by default. A policy that serves ICMP \
+    about: "Requests that the other end answers: ICMP echo, or UDP datagrams. The size is that of ping(8) by \
+            default. A policy that serves ICMP \
             first makes the ping over ICMP short; one over UDP without a `dscp` waits as other traffic does.",
     keys: &[
         Key::with_default(
             "protocol",
             Kind::Choice(&["icmp", "udp"]),
             "icmp",
-            "What requests and replies are. Over UDP they leave half an `interval` after the start and each other. Only the simulator has \"udp\".",
+            "What requests and replies are. Over UDP they leave half an `interval` after the start and each other. \
+             Only the simulator has \"udp\".",
         ),
         Key::with_default("interval", Kind::Time, "1 s", "Time between requests.").at_least("1 us").at_most("24 h"),
         Key::optional("size", Kind::Bytes, "84 B", "IP bytes of a request and of its reply.")

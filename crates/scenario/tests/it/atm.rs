@@ -54,7 +54,8 @@ fn every_flow_has_a_virtual_channel_each_way() {
     assert!(outcome.flows.iter().all(|flow| flow.bytes_delivered > 0));
 }
 
-/// One cell in five hundred is lost on the trunk, none on its way back: packets of 32 cells and ACKs of two lose what independent losses let them lose.
+/// One cell in five hundred is lost on the trunk, none on its way back: packets of 32 cells and ACKs of
+/// two lose what independent losses let them lose.
 #[test]
 fn a_link_loses_cells_and_they_their_packets() {
     let lossy = CELLS.replace("delay = \"1 ms\"\n", "delay = \"1 ms\"\nloss = \"0.2 %\"\nback = { loss = \"0 %\" }\n");
@@ -113,7 +114,8 @@ fn several_flows_may_share_one() {
 #[test]
 fn a_router_between_cells_makes_two_virtual_channels_of_a_way() {
     let text = format!(
-        "{CELLS}[[switch]]\nname = \"c\"\n[[link]]\nfrom = \"right\"\nto = \"c\"\nrate = \"5 Mbit/s\"\n[[link]]\nfrom = \"c\"\nto = \"end\"\n\
+        "{CELLS}[[switch]]\nname = \"c\"\n[[link]]\nfrom = \"right\"\nto = \"c\"\nrate = \"5 \
+         Mbit/s\"\n[[link]]\nfrom = \"c\"\nto = \"end\"\n\
          rate = \"5 Mbit/s\"\n{}",
         TRAFFIC.replace("right", "end")
     );
@@ -144,8 +146,9 @@ fn a_code_point_finds_its_contract_and_a_path_is_policed_where_it_enters() {
     assert!(atm.paths[0].is_some());
 }
 
-/// A trickle of 1 Mbit/s as AF1 over a contract of an edge: of each packet of 1000 bytes 22 cells, 1166 bytes on the wire. A bucket of
-/// 400 kbit/s makes a third of it green; what is yellow is another third at most, since it is what the committed bucket cannot hold.
+/// A trickle of 1 Mbit/s as AF1 over a contract of an edge: of each packet of 1000 bytes 22 cells, 1166
+/// bytes on the wire. A bucket of 400 kbit/s makes a third of it green; what is yellow is another third
+/// at most, since it is what the committed bucket cannot hold.
 const EDGE: &str = r#"[[contract]]
 name = "sbr"
 kind = "sbr3"
@@ -215,7 +218,8 @@ fn what_an_edge_cannot_be() {
     let edge = |keys: &str| format!("{CELLS}[[edge]]\nname = \"e\"\n{keys}{TRAFFIC}");
     refused(
         &edge("dscp = \"ef\"\nlow_priority = \"yellow\"\n"),
-        "error: x.toml:23:16: edge.e.low_priority: nothing colors these packets: no meter, and no code point of assured forwarding (AFxy)",
+        "error: x.toml:23:16: edge.e.low_priority: nothing colors these packets: no meter, and no code point of \
+         assured forwarding (AFxy)",
     );
     let bucket = "meter = { kind = \"token-bucket\", rate = \"1 Mbit/s\", burst = \"10000 wire bytes\" }\n";
     refused(
@@ -267,7 +271,8 @@ fn thresholds_above_the_buffer() {
         &CELLS.replace("400 cells", "501 cells"),
         "error: x.toml:6:58: switch.b.queue.threshold: the EPD threshold of 501 cells is above the buffer of 500 cells",
     );
-    // Cells of CLP = 1 are counted with all in the memory, which is that of the switch, or else as large as the port's queues.
+    // Cells of CLP = 1 are counted with all in the memory, which is that of the switch, or else as
+    // large as the port's queues.
     let queue = |text: &str| CELLS.replace("kind = \"epd\", limit = \"500 cells\", threshold = \"400 cells\"", text);
     let classes = |limit: u32| {
         queue(&format!(
@@ -278,11 +283,13 @@ fn thresholds_above_the_buffer() {
     };
     refused(
         &queue("kind = \"tail-drop\", limit = \"500 cells\", low_priority_limit = \"501 cells\""),
-        "error: x.toml:6:73: switch.b.queue.low_priority_limit: the limit of CLP = 1 of 501 cells is above the buffer of 500 cells",
+        "error: x.toml:6:73: switch.b.queue.low_priority_limit: the limit of CLP = 1 of 501 cells is above the \
+         buffer of 500 cells",
     );
     refused(
         &classes(151),
-        "error: x.toml:6:39: switch.b.queue.classes: the limit of CLP = 1 of 151 cells is above the buffer of 150 cells",
+        "error: x.toml:6:39: switch.b.queue.classes: the limit of CLP = 1 of 151 cells is above the buffer of 150 \
+         cells",
     );
     parsed(&format!("{}{TRAFFIC}", classes(150)));
     let memory = format!("{}{TRAFFIC}", classes(151)).replace("name = \"b\"", "name = \"b\"\nmemory = \"151 cells\"");
@@ -361,8 +368,8 @@ fn the_ready_scenario_of_assured_forwarding_assures() {
     assert!(of_assured > 1.5 * of_others, "{of_assured} {of_others}");
 }
 
-/// A ping alone, over switches, a router between them, a link of packets and processing delays: it takes the round trip that bounds are
-/// worked out with, to the picosecond.
+/// A ping alone, over switches, a router between them, a link of packets and processing delays: it
+/// takes the round trip that bounds are worked out with, to the picosecond.
 #[test]
 fn a_ping_alone_over_cells_takes_the_base_round_trip() {
     for size in [28_u32, 84, 1500] {
@@ -383,7 +390,8 @@ fn a_ping_alone_over_cells_takes_the_base_round_trip() {
     }
 }
 
-/// The ready scenario of assured forwarding with edges: each customer gets its rate and more, the marks are the meters', voice loses nothing.
+/// The ready scenario of assured forwarding with edges: each customer gets its rate and more, the marks
+/// are the meters', voice loses nothing.
 #[test]
 fn the_ready_scenario_of_edges_assures_what_its_meters_say() {
     let outcome = ready("af-edge.toml", "6 s");
@@ -409,7 +417,8 @@ fn the_ready_scenario_of_edges_assures_what_its_meters_say() {
     assert!(call.data_packets - call.data_packets_received <= 3, "{call:?}");
 }
 
-/// What one of the ways to carry eight connections came to: bytes, Jain's index, most cells at the trunk, most bytes at an edge, ACKs held.
+/// What one of the ways to carry eight connections came to: bytes, Jain's index, most cells at the
+/// trunk, most bytes at an edge, ACKs held.
 fn carried(overrides: &[&str]) -> (u64, f64, u64, u64, u64) {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/atm/abr-edge.toml");
     let overrides: Vec<String> = overrides.iter().chain(&["duration=8 s"]).map(|text| (*text).to_owned()).collect();
@@ -436,7 +445,8 @@ fn available_bit_rate_moves_the_queue_to_the_edge_and_held_acks_shorten_it() {
     let (bytes, fair, queue, edge, no_acks) = carried(&[]);
     let (held_bytes, held_fair, held_queue, held_edge, held) = carried(&["contract.available.ack_hold=dynamic"]);
     let told = format!(
-        "{ubr_bytes} {ubr_queue}, {bytes} {fair} {queue} {edge}, {held_bytes} {held_fair} {held_queue} {held_edge} {held}"
+        "{ubr_bytes} {ubr_queue}, {bytes} {fair} {queue} {edge}, {held_bytes} {held_fair} {held_queue} {held_edge} \
+         {held}"
     );
     assert_eq!((no_edge, no_acks), (0, 0));
     assert!(ubr_queue > 1_000 && queue < ubr_queue / 2 && held_queue < ubr_queue / 2, "{told}");
@@ -459,7 +469,8 @@ fn what_available_bit_rate_cannot_be() {
     );
     refused(
         &abr("icr = \"6 Mbit/s\"\n"),
-        "error: x.toml:24:7: contract.a.icr: the initial cell rate 6 Mbit/s must be from the minimum of 4.24 kbit/s to the peak of 5 Mbit/s",
+        "error: x.toml:24:7: contract.a.icr: the initial cell rate 6 Mbit/s must be from the minimum of 4.24 kbit/s \
+         to the peak of 5 Mbit/s",
     );
     refused(&abr("nrm = 31\n"), "error: x.toml:24:7: contract.a.nrm: 31 is no power of two from 2 to 256");
     refused(&abr("hold = \"5 ms\"\n"), "error: x.toml:24:8: contract.a.hold: no ACK is held by it");

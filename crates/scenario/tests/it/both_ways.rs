@@ -82,8 +82,8 @@ fn overrides(parts: &[&[&str]]) -> Vec<String> {
     parts.iter().flat_map(|part| part.iter().map(|text| (*text).to_owned())).collect()
 }
 
-/// In each case with at least two of three seeds: starts that fall badly can fill the far queue for a second, which the 99th percentile of
-/// one ping in a hundred then tells.
+/// In each case with at least two of three seeds: starts that fall badly can fill the far queue for a
+/// second, which the 99th percentile of one ping in a hundred then tells.
 #[test]
 fn both_directions_are_full_and_the_line_is_quick() {
     for line in &LINES {
@@ -107,9 +107,10 @@ fn both_directions_are_full_and_the_line_is_quick() {
     }
 }
 
-/// The first ten seconds of downloads on lines of today: slow start leaves no queue at the far end, which would last until a drain ends it.
-/// Reached are 0 to 3 ms above the unloaded time and a full packet each way; with windows that open at once (`growth = "100 %"`) it is 30 ms on
-/// the first of these lines with one download, and more on all others.
+/// The first ten seconds of downloads on lines of today: slow start leaves no queue at the far end,
+/// which would last until a drain ends it. Reached are 0 to 3 ms above the unloaded time and a full
+/// packet each way; with windows that open at once (`growth = "100 %"`) it is 30 ms on the first of
+/// these lines with one download, and more on all others.
 #[test]
 fn the_first_ten_seconds_are_quick_too() {
     for (down, up, delay) in
@@ -118,7 +119,8 @@ fn the_first_ten_seconds_are_quick_too() {
         for count in [1, 4] {
             let text = format!(
                 "duration = \"10 s\"\n[access]\nencapsulation = \"pppoe-ptm\"\npolicy = \"full-both-ways\"\n\
-                 down = {{ rate = \"{down}\", delay = \"{delay} ms\" }}\nup = {{ rate = \"{up}\", delay = \"{delay} ms\" }}\n\
+                 down = {{ rate = \"{down}\", delay = \"{delay} ms\" }}\nup = {{ rate = \"{up}\", delay = \"{delay} \
+                 ms\" }}\n\
                  [[traffic]]\nname = \"download\"\nkind = \"bulk\"\ndirection = \"down\"\ncount = {count}\n\
                  [[traffic]]\nname = \"ping\"\nkind = \"ping\"\ninterval = \"10 ms\"\nsize = \"84 B\"\n"
             );
@@ -154,8 +156,8 @@ fn what_leaves_the_far_queue_alone_does_not_keep_the_claim() {
     }
 }
 
-/// From the third second on, at a margin of half a per cent, with windows that open at once: the drain has emptied the far queue, the margin
-/// alone has not.
+/// From the third second on, at a margin of half a per cent, with windows that open at once: the drain
+/// has emptied the far queue, the margin alone has not.
 #[test]
 fn a_drain_makes_a_small_margin_enough() {
     let early = |policy: &str| {

@@ -64,8 +64,8 @@ fn the_demo_is_the_line_that_it_says() {
     );
 }
 
-/// The probe that a comparison adds: as long as the file's ping, every 200 ms and never more than 1 % of the upstream: 84 bytes
-/// without any framing are 672 bits, 1 % of 64 kbit/s in 1.05 s.
+/// The probe that a comparison adds: as long as the file's ping, every 200 ms and never more than 1 %
+/// of the upstream: 84 bytes without any framing are 672 bits, 1 % of 64 kbit/s in 1.05 s.
 #[test]
 fn a_probe_is_added_that_no_policy_knows_and_that_costs_little() {
     let parse = |more: &str| parse(&format!("{LINE}{more}")).unwrap().with_probe().network();
@@ -128,7 +128,8 @@ fn the_removed_key_remedy_names_what_replaces_it() {
             "sad-priority",
             Some("sad-priority"),
             Some(
-                "{ kind = \"priority\", classes = [{ match = { pure_ack = true }, queue = { kind = \"sad\", limit = ... } }, { limit = ... }] }",
+                "{ kind = \"priority\", classes = [{ match = { pure_ack = true }, queue = { kind = \"sad\", limit = \
+                 ... } }, { limit = ... }] }",
             ),
         ),
         ("prayer", None, None),
@@ -158,7 +159,8 @@ fn a_policer_is_as_the_file_says() {
     let text = LINE.replace(
         "\"512 kbit/s\"",
         "\"512 kbit/s\", queue = { kind = \"policer\", match = { protocol = \"udp\" }, \
-         meter = { kind = \"car\", rate = \"10 kbit/s\", burst = \"1250 wire bytes\", extended_burst = \"2500 wire bytes\" }, \
+         meter = { kind = \"car\", rate = \"10 kbit/s\", burst = \"1250 wire bytes\", extended_burst = \"2500 wire \
+         bytes\" }, \
          limit = \"20 packets\" }",
     );
     let car =
@@ -180,7 +182,8 @@ fn a_policer_is_as_the_file_says() {
         "\"512 kbit/s\", queue = { kind = \"policer\", limit = \"20 packets\", rules = [ \
          { meter = { kind = \"police\", rate = \"10 kbit/s\", burst = \"3000 wire bytes\" }, exceed = \"set-dscp-continue\", exceed_dscp = 8 }, \
          { match = { dscp = 8 }, colors = \"clp\", exceed = \"set-clp-transmit\", \
-         meter = { kind = \"trtcm\", rate = \"10 kbit/s\", burst = \"3000 wire bytes\", peak = \"20 kbit/s\", peak_burst = \"4000 wire bytes\" } }] }",
+         meter = { kind = \"trtcm\", rate = \"10 kbit/s\", burst = \"3000 wire bytes\", peak = \"20 kbit/s\", \
+         peak_burst = \"4000 wire bytes\" } }] }",
     );
     let rate = BitRate::from_kbit_per_s(10);
     let burst = WireBytes::new(3000);
@@ -238,7 +241,8 @@ fn a_cake_is_as_the_file_says() {
         ack_filter: Some(Mode::Aggressive),
         ..cake::Config::default()
     };
-    let keys = ", bandwidth = \"480 kbit/s\", encapsulation = \"pppoa-vcmux\", diffserv = \"diffserv4\", isolation = \"dual-srchost\", \
+    let keys = ", bandwidth = \"480 kbit/s\", encapsulation = \"pppoa-vcmux\", diffserv = \"diffserv4\", isolation \
+                = \"dual-srchost\", \
         rtt = \"50 ms\", memory = \"500 kB\", ack_filter = \"aggressive\"";
     assert_eq!(queue(keys), Spec::Cake(config));
 }
@@ -249,7 +253,8 @@ fn the_base_round_trip_counts_transmission_propagation_and_processing() {
     let text = "duration = \"1 s\"\n[access]\nencapsulation = \"bridged-vcmux-fcs\"\n\
         down = { rate = \"2 Mbit/s\", delay = \"4 ms\" }\nup = { rate = \"512 kbit/s\", delay = \"4 ms\" }\n\
         lan = { encapsulation = \"ip\", rate = \"100 Mbit/s\" }\naggregation = { encapsulation = \"ip\" }\n\
-        backbone = { encapsulation = \"ip\", delay = \"10 ms\" }\nprocessing = { dslam = \"1 ms\", client = \"2 ms\" }\n\
+        backbone = { encapsulation = \"ip\", delay = \"10 ms\" }\nprocessing = { dslam = \"1 ms\", client = \"2 \
+                ms\" }\n\
         [[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\n";
     let scenario = parse(text).unwrap();
     let rtt = scenario.base_rtt(0, ByteCount::new(1500), ByteCount::new(40)).unwrap();
@@ -284,7 +289,8 @@ fn what_a_direction_leaves_out_is_as_the_access_table_says() {
 #[test]
 fn tcp_keys_override_the_files_which_override_the_defaults() {
     let text = format!(
-        "{LINE}[[traffic]]\nkind = \"bulk\"\ndirection = \"up\"\ndscp = 8\ntcp = {{ mss = \"512 B\", byte_counting = false, window_scale = 3 }}\n\
+        "{LINE}[[traffic]]\nkind = \"bulk\"\ndirection = \"up\"\ndscp = 8\ntcp = {{ mss = \"512 B\", byte_counting \
+         = false, window_scale = 3 }}\n\
          [[traffic]]\nkind = \"persistent\"\ndirection = \"down\"\n\
          [tcp]\nvariant = \"tahoe\"\nmss = \"1024 B\"\ninitial_window = \"rfc3390\"\n"
     );
@@ -361,7 +367,8 @@ fn sources_get_their_rates_and_intervals() {
 #[test]
 fn an_application_writes_full_segments_unless_told_otherwise() {
     let text = format!(
-        "{LINE}[[traffic]]\nkind = \"writes\"\ndirection = \"down\"\nrate = \"1.966 Mbit/s\"\ntcp = {{ mss = \"1024 B\" }}\n\
+        "{LINE}[[traffic]]\nkind = \"writes\"\ndirection = \"down\"\nrate = \"1.966 Mbit/s\"\ntcp = {{ mss = \"1024 \
+         B\" }}\n\
          [[traffic]]\nkind = \"writes\"\ndirection = \"up\"\nrate = \"8 kbit/s\"\nsize = \"1 MB\"\n"
     );
     let network = parse(&text).unwrap().network();
@@ -377,8 +384,10 @@ fn an_application_writes_full_segments_unless_told_otherwise() {
 #[test]
 fn queues_nest() {
     let text = format!(
-        "{LINE}[access.down.queue]\nkind = \"sad\"\nduplicates = \"count\"\nexempt = {{ dscp = 8, not = {{ protocol = \"tcp\" }} }}\n\
-         queue = {{ kind = \"tbf\", rate = \"1 Mbit/s\", burst = \"3000 wire bytes\", queue = {{ limit = \"7 packets\", drop = \"head\" }} }}\n"
+        "{LINE}[access.down.queue]\nkind = \"sad\"\nduplicates = \"count\"\nexempt = {{ dscp = 8, not = {{ protocol \
+         = \"tcp\" }} }}\n\
+         queue = {{ kind = \"tbf\", rate = \"1 Mbit/s\", burst = \"3000 wire bytes\", queue = {{ limit = \"7 \
+         packets\", drop = \"head\" }} }}\n"
     )
     .replace("down = { rate = \"2 Mbit/s\" }", "down.rate = \"2 Mbit/s\"");
     let queue = parse(&text).unwrap_or_else(|report| panic!("{report}")).access().unwrap().down.queue.clone();
@@ -404,7 +413,8 @@ fn a_file_may_be_odd_without_being_wrong() {
     let text = format!("{LINE}[[traffic]]\nkind = \"ping\"\nstart = \"10 s\"\n");
     assert_eq!(
         parse(&text).unwrap().warnings().to_string(),
-        "warning: x.toml:7:9: traffic.0.start: 10 s is past the end of the run, so it never starts\n  |\n7 | start = \"10 s\"\n  |         ^^^^^^\nhint: the run lasts 10 s"
+        "warning: x.toml:7:9: traffic.0.start: 10 s is past the end of the run, so it never starts\n  |\n7 | start \
+         = \"10 s\"\n  |         ^^^^^^\nhint: the run lasts 10 s"
     );
     let scenario = parse_with(&text, &["traffic.0.start=1s"]).unwrap();
     assert!(scenario.warnings().is_empty());
@@ -452,7 +462,8 @@ fn classes_of_a_tree_are_those_of_the_file() {
         let access = scenario.access().unwrap();
         scenario.network().links[access.up_link].queue.clone()
     };
-    let class = "{ name = \"line\", rate = \"500 kbit/s\" }, { name = \"acks\", parent = \"line\", rate = \"100 kbit/s\", \
+    let class = "{ name = \"line\", rate = \"500 kbit/s\" }, { name = \"acks\", parent = \"line\", rate = \"100 \
+                 kbit/s\", \
                  ceil = \"500 kbit/s\", cburst = \"3000 wire bytes\", quantum = \"1600 wire bytes\", priority = 2, \
                  match = { pure_ack = true }, limit = \"7 packets\" }";
     let Spec::Htb(htb) = queue(&format!(

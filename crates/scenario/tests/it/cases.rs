@@ -58,13 +58,15 @@ fn what_a_case_cannot_set_is_told_where_it_stands_in_the_file() {
         // A key that is misspelt.
         (
             "set = \"access.up.rat=1 Mbit/s\"",
-            "error: x.toml:7:7: case \"a\": unknown key \"rat\" in [access.up]\n  |\n7 | set = \"access.up.rat=1 Mbit/s\"\n  |       ^^^^^^^^^^^^^^^^^^^^^^^^\n\
+            "error: x.toml:7:7: case \"a\": unknown key \"rat\" in [access.up]\n  |\n7 | set = \"access.up.rat=1 \
+             Mbit/s\"\n  |       ^^^^^^^^^^^^^^^^^^^^^^^^\n\
              hint: did you mean \"rate\"?",
         ),
         // A wrong unit, in a list over several lines.
         (
             "set = [\n  \"seed=2\",\n  \"access.up.rate=3 kB\",\n]",
-            "error: x.toml:9:3: case \"a\": access.up.rate: \"3 kB\" is a size in bytes, where a bit rate is expected, for example \"512 kbit/s\"\n  |\n9 |   \"access.up.rate=3 kB\",\n  |   ^^^^^^^^^^^^^^^^^^^^^",
+            "error: x.toml:9:3: case \"a\": access.up.rate: \"3 kB\" is a size in bytes, where a bit rate is \
+             expected, for example \"512 kbit/s\"\n  |\n9 |   \"access.up.rate=3 kB\",\n  |   ^^^^^^^^^^^^^^^^^^^^^",
         ),
         // A way that leads nowhere: an entry of a list, a key below a text.
         (
@@ -73,12 +75,14 @@ fn what_a_case_cannot_set_is_told_where_it_stands_in_the_file() {
         ),
         (
             "set = \"access.up.rate.peak=1 Mbit/s\"",
-            "error: x.toml:7:7: case \"a\": rate is a text, not a table\n  |\n7 | set = \"access.up.rate.peak=1 Mbit/s\"\n  |       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^",
+            "error: x.toml:7:7: case \"a\": rate is a text, not a table\n  |\n7 | set = \"access.up.rate.peak=1 \
+             Mbit/s\"\n  |       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^",
         ),
         // A value of another type.
         (
             "set = 'seed=\"one\"'",
-            "error: x.toml:7:7: case \"a\": seed: \"one\" is a text, where a whole number is expected, without quotes\n  |\n7 | set = 'seed=\"one\"'\n  |       ^^^^^^^^^^^^",
+            "error: x.toml:7:7: case \"a\": seed: \"one\" is a text, where a whole number is expected, without \
+             quotes\n  |\n7 | set = 'seed=\"one\"'\n  |       ^^^^^^^^^^^^",
         ),
     ] {
         assert_eq!(said_of_the_case(lines, &[]), expected);

@@ -27,7 +27,8 @@ fn packets_that_cannot_be_interrupted() {
     );
     for (value, size) in [("\"0 B\"", "0 bytes"), ("\"3 B\"", "3 bytes"), ("\"66 kB\"", "66000 bytes")] {
         let headline = format!(
-            "error: x.toml:5:93: access.up.interleave: fragments of {size}; from 4 bytes, as long as the header of each, to 65535 bytes"
+            "error: x.toml:5:93: access.up.interleave: fragments of {size}; from 4 bytes, as long as the header of \
+             each, to 65535 bytes"
         );
         hinted(&with(value), &headline, "such as \"160 B\"");
     }
@@ -38,22 +39,26 @@ fn packets_that_cannot_be_interrupted() {
     );
     hinted(
         &interleaved("pppoa-vcmux", &format!("{classes}, header_compression = \"vj\", interleave = \"cells\"")),
-        "error: x.toml:5:6: access.up: interleave with header_compression = \"vj\", whose packets must arrive in the order in which they were compressed",
+        "error: x.toml:5:6: access.up: interleave with header_compression = \"vj\", whose packets must arrive in \
+         the order in which they were compressed",
         "header_compression = \"none\" on this direction",
     );
     hinted(
         &interleaved("ethernet", &format!("{classes}, interleave = \"cells\"")),
-        "error: x.toml:5:93: access.up.interleave: packets interrupted between cells with framing \"none\"; that needs framing \"atm\"",
+        "error: x.toml:5:93: access.up.interleave: packets interrupted between cells with framing \"none\"; that \
+         needs framing \"atm\"",
         "such as encapsulation = \"pppoa-vcmux\"",
     );
     hinted(
         &interleaved("ipoa-vcmux", &format!("{classes}, interleave = \"160 B\"")),
-        "error: x.toml:5:93: access.up.interleave: fragments are PPP frames (RFC 1990), and this encapsulation has no PPP",
+        "error: x.toml:5:93: access.up.interleave: fragments are PPP frames (RFC 1990), and this encapsulation has \
+         no PPP",
         "such as encapsulation = \"pppoa-vcmux\"",
     );
 }
 
-/// Whether there is PPP is a matter of headers, not of their sum: bridged and PPPoE, each behind another multiplexing, both have 32 bytes.
+/// Whether there is PPP is a matter of headers, not of their sum: bridged and PPPoE, each behind
+/// another multiplexing, both have 32 bytes.
 #[test]
 fn fragments_need_ppp_or_an_overhead_of_ones_own() {
     let classes = "queue = { kind = \"priority\", classes = [{}, {}] }, interleave = \"160 B\"";
@@ -71,7 +76,8 @@ fn fragments_need_ppp_or_an_overhead_of_ones_own() {
     }
 }
 
-/// A policy in the modem replaces the queue with one that interrupts nothing; behind a middlebox the queue of the line stays.
+/// A policy in the modem replaces the queue with one that interrupts nothing; behind a middlebox the
+/// queue of the line stays.
 #[test]
 fn a_policy_in_the_modem_interrupts_nothing() {
     let classes = "queue = { kind = \"priority\", classes = [{}, {}] }, interleave = \"cells\"";

@@ -2,7 +2,8 @@
 
 use lastmile_scenario::Scenario;
 
-const THREE: &str = "duration = \"10 s\"\n[access]\nlines = 3\ndown = { rate = \"8 Mbit/s\" }\nup = { rate = \"512 kbit/s\" }\n\
+const THREE: &str = "duration = \"10 s\"\n[access]\nlines = 3\ndown = { rate = \"8 Mbit/s\" }\nup = { rate = \"512 \
+                     kbit/s\" }\n\
                      aggregation = { rate = \"10 Mbit/s\" }\n";
 
 fn parse(traffic: &str) -> Result<Scenario, String> {

@@ -34,8 +34,8 @@ fn every_ready_policy_stands_on_every_link_layer() {
     }
 }
 
-/// 2 Mbit/s in packets of 1500 + 36 bytes, 32 cells or 1696 bytes each, and an ACK of 40 + 36 bytes in two cells or 106 for
-/// every 1.5 of them: 2 000 000 * 106 / 1696 / 1.5 = 83 333.3 bit/s.
+/// 2 Mbit/s in packets of 1500 + 36 bytes, 32 cells or 1696 bytes each, and an ACK of 40 + 36 bytes in
+/// two cells or 106 for every 1.5 of them: 2 000 000 * 106 / 1696 / 1.5 = 83 333.3 bit/s.
 #[test]
 fn the_rate_of_the_acks_is_what_a_full_download_needs() {
     let layer = lastmile_linklayer::preset::BRIDGED_VCMUX_FCS.link;
@@ -48,8 +48,8 @@ fn the_rate_of_the_acks_is_what_a_full_download_needs() {
     assert_eq!((rest.rate.unwrap().as_bps(), rest.ceil), (512_000 - 83_334, up));
 }
 
-/// Brouer 2005, section 9.3, listing B.27: 340 kbit/s for the ACKs of 767, percentages of the 427 that are left, ceilings of
-/// 767, all in whole kbit/s rounded down.
+/// Brouer 2005, section 9.3, listing B.27: 340 kbit/s for the ACKs of 767, percentages of the 427 that
+/// are left, ceilings of 767, all in whole kbit/s rounded down.
 #[test]
 fn the_production_classes_have_the_published_rates() {
     let text = ready::text("adsl-optimizer")
@@ -124,7 +124,8 @@ fn a_policy_of_none_is_no_policy() {
     assert_eq!(scenario.network().links.len(), bare.network().links.len());
 }
 
-/// At 40 Mbit/s a queue of a ready policy lets 250 ms wait as it does at 512 kbit/s: 1 250 000 and 16 000 bytes on the wire.
+/// At 40 Mbit/s a queue of a ready policy lets 250 ms wait as it does at 512 kbit/s: 1 250 000 and 16
+/// 000 bytes on the wire.
 #[test]
 fn limits_of_ready_policies_are_times() {
     let layer = lastmile_linklayer::preset::IP.link;
@@ -141,7 +142,8 @@ fn limits_of_ready_policies_are_times() {
     }
 }
 
-/// SQM's margins: 95 % up and 90 % down, a middlebox before the modem. On 512 kbit/s a packet of 1500 bytes takes 24.67 ms of the 486.4, 19.67 above CoDel's 5.
+/// SQM's margins: 95 % up and 90 % down, a middlebox before the modem. On 512 kbit/s a packet of 1500
+/// bytes takes 24.67 ms of the 486.4, 19.67 above CoDel's 5.
 #[test]
 fn what_people_deploy_shapes_both_ways() {
     let layer = lastmile_linklayer::preset::IP.link;
@@ -190,7 +192,8 @@ fn class(name: &str, rest: &str) -> String {
 fn what_would_not_hold_is_said_with_its_numbers() {
     refused(
         &(class("a", "rate = \"300 kbit/s\"") + &class("b", "rate = \"300 kbit/s\"")),
-        "error: p.toml:9:8: with class \"b\" 600 kbit/s are guaranteed, and the line has 512 kbit/s: the guarantees would not hold",
+        "error: p.toml:9:8: with class \"b\" 600 kbit/s are guaranteed, and the line has 512 kbit/s: the guarantees \
+         would not hold",
     );
     refused(
         &class("a", "rate = \"120 %\""),
@@ -208,7 +211,8 @@ fn what_would_not_hold_is_said_with_its_numbers() {
     );
     refused(
         &class("a", "rate = \"10 %\"\nburst = \"1000 wire bytes\""),
-        "error: p.toml:7:9: class.a.burst: a burst of 1000 wire bytes is smaller than the largest packet, which takes 1500 wire bytes",
+        "error: p.toml:7:9: class.a.burst: a burst of 1000 wire bytes is smaller than the largest packet, which \
+         takes 1500 wire bytes",
     );
     refused(
         &class("a", "rate = \"50 %\"\nceil = \"20 %\""),
@@ -241,8 +245,8 @@ fn what_would_not_hold_is_said_with_its_numbers() {
     assert_eq!(headlines(alone.findings()), ["error: p.toml: missing key \"line\" at the top level"]);
 }
 
-/// All that is said of the mistakes that would quietly cost what a policy is there for: file, line, key, and what would come of
-/// it.
+/// All that is said of the mistakes that would quietly cost what a policy is there for: file, line,
+/// key, and what would come of it.
 #[test]
 fn what_would_not_hold_is_told_whole() {
     let told = |text: &str, expected: &str| {
@@ -251,8 +255,10 @@ fn what_would_not_hold_is_told_whole() {
     };
     told(
         &(class("a", "rate = \"300 kbit/s\"") + &class("b", "rate = \"300 kbit/s\"")),
-        "error: p.toml:9:8: with class \"b\" 600 kbit/s are guaranteed, and the line has 512 kbit/s: the guarantees would not hold\n  \
-         |\n9 | rate = \"300 kbit/s\"\n  |        ^^^^^^^^^^^^\nhint: lower a rate; percentages are of what the ACK class leaves",
+        "error: p.toml:9:8: with class \"b\" 600 kbit/s are guaranteed, and the line has 512 kbit/s: the guarantees \
+         would not hold\n  \
+         |\n9 | rate = \"300 kbit/s\"\n  |        ^^^^^^^^^^^^\nhint: lower a rate; percentages are of what the ACK \
+         class leaves",
     );
     told(
         &class("a", "rate = \"120 %\""),
@@ -269,12 +275,15 @@ fn what_would_not_hold_is_told_whole() {
             + &class("b", "rate = \"10 %\"\nparent = \"a\"")
             + &class("c", "rate = \"5 %\"")),
         "error: p.toml:7:10: class \"a\": its parents lead round in a circle, and never to the link\n  \
-         |\n7 | parent = \"b\"\n  |          ^^^\nhint: none of them would ever send; a class on the line has no parent",
+         |\n7 | parent = \"b\"\n  |          ^^^\nhint: none of them would ever send; a class on the line has no \
+         parent",
     );
     told(
         &class("a", "rate = \"10 %\"\nburst = \"1000 wire bytes\""),
-        "error: p.toml:7:9: class.a.burst: a burst of 1000 wire bytes is smaller than the largest packet, which takes 1500 wire bytes\n  \
-         |\n7 | burst = \"1000 wire bytes\"\n  |         ^^^^^^^^^^^^^^^^^\nhint: such a packet would never leave in time",
+        "error: p.toml:7:9: class.a.burst: a burst of 1000 wire bytes is smaller than the largest packet, which \
+         takes 1500 wire bytes\n  \
+         |\n7 | burst = \"1000 wire bytes\"\n  |         ^^^^^^^^^^^^^^^^^\nhint: such a packet would never leave \
+         in time",
     );
 }
 
@@ -366,8 +375,10 @@ fn what_stands_behind_the_downstream_is_as_the_table_says() {
     assert_eq!((config.line, config.share.as_f64(), config.drain), (kbit(2000), 0.98, drained.drain));
     assert!(down("drain = false\nshare = \"90 %\"\n").drain.is_none());
 
-    let classes = "share = \"90 %\"\ndrain = { depth = \"70 %\" }\n[[down.class]]\nname = \"a\"\nrate = \"10 %\"\npriority = 0\n\
-                   [[down.class]]\nname = \"b\"\nrate = \"50 %\"\n[[down.rule]]\nclass = \"a\"\nmatch = { protocol = \"icmp\" }\n";
+    let classes = "share = \"90 %\"\ndrain = { depth = \"70 %\" }\n[[down.class]]\nname = \"a\"\nrate = \"10 \
+                   %\"\npriority = 0\n\
+                   [[down.class]]\nname = \"b\"\nrate = \"50 %\"\n[[down.rule]]\nclass = \"a\"\nmatch = { protocol \
+                   = \"icmp\" }\n";
     let shared = down(classes);
     assert_eq!(shared.classes[1].rate, Some(kbit(900)), "half of what is let through");
     // The rules, and below them the drain, which knows by the class what is urgent.
@@ -389,7 +400,8 @@ fn what_stands_behind_the_downstream_is_as_the_table_says() {
     assert_eq!((rules.len(), policed.police.unwrap().rate, policed.rate), (1, kbit(1000), None));
 }
 
-/// 98 % of 2 Mbit/s carry 1460 of 1500 bytes of payload: 1 907 733 bit/s; the bare IP packets of this line have no more around them.
+/// 98 % of 2 Mbit/s carry 1460 of 1500 bytes of payload: 1 907 733 bit/s; the bare IP packets of this
+/// line have no more around them.
 #[test]
 fn acks_of_downloads_are_regulated_on_their_way_up() {
     let text = "[down]\nshare = \"98 %\"\nclamp = { rtt = \"100 ms\" }\npace = { max_hold = \"50 ms\" }\n";
@@ -424,7 +436,8 @@ fn a_downstream_that_would_do_nothing_is_refused() {
     let refused_down = |text: &str, headline: &str| refused(&format!("{SHARED}[down]\n{text}"), headline);
     refused_down(
         "share = \"100 %\"\ndrain = true",
-        "error: p.toml:9:9: down.drain: a share of 100 %; it must be below 100 %, so that the line is idle when nothing stands at its far end",
+        "error: p.toml:9:9: down.drain: a share of 100 %; it must be below 100 %, so that the line is idle when \
+         nothing stands at its far end",
     );
     refused_down(
         "share = \"80 %\"\ndrain = { depth = \"90 %\" }",
@@ -437,7 +450,8 @@ fn a_downstream_that_would_do_nothing_is_refused() {
     );
     refused_down(
         "police = { burst = \"100 wire bytes\" }",
-        "error: p.toml:8:20: down.police.burst: a burst of 100 wire bytes is smaller than the largest packet, which takes 1500 wire bytes",
+        "error: p.toml:8:20: down.police.burst: a burst of 100 wire bytes is smaller than the largest packet, which \
+         takes 1500 wire bytes",
     );
     refused_down("clamp = {}", "error: p.toml:8:9: missing key \"rtt\" in [down.clamp]");
     let text = format!("{LINE}[scheduler]\nplace = \"middlebox\"\n{SHARED}");

@@ -27,11 +27,13 @@ fn an_unknown_key_is_shown_with_its_line_and_the_likely_meaning() {
         said(
             "duration = \"10 s\"\n\n[access]\nencapsulaton = \"ip\"\ndown = { rate = \"2 Mbit/s\" }\nup = { rate = \"512 kbit/s\" }\n"
         ),
-        "error: x.toml:4:1: unknown key \"encapsulaton\" in [access]\n  |\n4 | encapsulaton = \"ip\"\n  | ^^^^^^^^^^^^\nhint: did you mean \"encapsulation\"?"
+        "error: x.toml:4:1: unknown key \"encapsulaton\" in [access]\n  |\n4 | encapsulaton = \"ip\"\n  | \
+         ^^^^^^^^^^^^\nhint: did you mean \"encapsulation\"?"
     );
     assert_eq!(
         said(&traffic("name = \"up\"\nkind = \"bulk\"\ndirection = \"up\"\ninterval = \"1 s\"")),
-        "error: x.toml:9:1: unknown key \"interval\" in [[traffic]] \"up\"\n  |\n9 | interval = \"1 s\"\n  | ^^^^^^^^\nhint: kind \"bulk\" has no such key; \"voice\", \"ping\" has"
+        "error: x.toml:9:1: unknown key \"interval\" in [[traffic]] \"up\"\n  |\n9 | interval = \"1 s\"\n  | \
+         ^^^^^^^^\nhint: kind \"bulk\" has no such key; \"voice\", \"ping\" has"
     );
 }
 
@@ -51,7 +53,8 @@ fn rates_and_units() {
     let with = |rate: &str| LINE.replace("\"512 kbit/s\"", rate);
     refused(
         &with("\"0 kbit/s\""),
-        "error: x.toml:4:15: access.up.rate: \"0 kbit/s\" is zero; a bit rate is above zero, for example \"512 kbit/s\"",
+        "error: x.toml:4:15: access.up.rate: \"0 kbit/s\" is zero; a bit rate is above zero, for example \"512 \
+         kbit/s\"",
     );
     refused(
         &with("\"-1 kbit/s\""),
@@ -59,7 +62,8 @@ fn rates_and_units() {
     );
     refused(
         &with("512"),
-        "error: x.toml:4:15: access.up.rate: \"512\" has no unit; write for example \"512 kbit/s\" (units: bit/s, kbit/s, Mbit/s or Gbit/s)",
+        "error: x.toml:4:15: access.up.rate: \"512\" has no unit; write for example \"512 kbit/s\" (units: bit/s, \
+         kbit/s, Mbit/s or Gbit/s)",
     );
     refused(
         &with("\"512 kb\""),
@@ -67,7 +71,8 @@ fn rates_and_units() {
     );
     refused(
         &with("\"20 ms\""),
-        "error: x.toml:4:15: access.up.rate: \"20 ms\" is a time, where a bit rate is expected, for example \"512 kbit/s\"",
+        "error: x.toml:4:15: access.up.rate: \"20 ms\" is a time, where a bit rate is expected, for example \"512 \
+         kbit/s\"",
     );
     refused(
         &with("[1]"),
@@ -136,7 +141,8 @@ fn samples_without_number() {
 fn cells_where_there_are_none() {
     let with =
         |queue: &str| LINE.replace("{ rate = \"2 Mbit/s\" }", &format!("{{ rate = \"2 Mbit/s\", queue = {queue} }}"));
-    let expected = "error: x.toml:3:47: access.down.queue.limit: a limit in cells, but this line sends no cells; give the limit in packets or bytes";
+    let expected = "error: x.toml:3:47: access.down.queue.limit: a limit in cells, but this line sends no cells; \
+                    give the limit in packets or bytes";
     refused(&with("{ limit = \"1000 cells\" }"), expected);
     refused(
         &with("{ limit = \"0 packets\" }"),
@@ -144,7 +150,8 @@ fn cells_where_there_are_none() {
     );
     refused(
         &with("{ kind = \"tbf\", rate = \"1 Mbit/s\", burst = \"1000 wire bytes\" }"),
-        "error: x.toml:3:80: access.down.queue.burst: a burst of 1000 wire bytes never lets the largest packet pass, which takes 1500 wire bytes",
+        "error: x.toml:3:80: access.down.queue.burst: a burst of 1000 wire bytes never lets the largest packet \
+         pass, which takes 1500 wire bytes",
     );
     refused(
         &with("{ kind = \"priority\", classes = [] }"),
@@ -170,7 +177,8 @@ fn a_regenerator_below_a_dropper() {
             "\"2 Mbit/s\", queue = { kind = \"tbf\", rate = \"1 Mbit/s\", burst = \"1500 wire bytes\", \
              queue = { kind = \"sad\", queue = { kind = \"ack-regenerator\" } } }",
         ),
-        "error: x.toml:3:131: access.down.queue.queue.queue: an ACK regenerator below a Smart ACK Dropper, which would take what \
+        "error: x.toml:3:131: access.down.queue.queue.queue: an ACK regenerator below a Smart ACK Dropper, which \
+         would take what \
          it makes for what came; it belongs behind the line, or above the dropper",
     );
 }
@@ -190,7 +198,8 @@ fn a_burst_below_a_packet_is_told_at_its_key() {
     ] {
         let found = headlines(&with(&class));
         let expected = format!(
-            "access.down.queue.classes.a.{key}: class \"a\": a burst of 100 wire bytes is smaller than the largest packet, which takes \
+            "access.down.queue.classes.a.{key}: class \"a\": a burst of 100 wire bytes is smaller than the largest \
+             packet, which takes \
              1500 wire bytes"
         );
         assert!(found.len() == 1 && found[0].ends_with(&expected), "{found:?}");
@@ -207,18 +216,21 @@ fn policers_that_would_not_do_what_they_say() {
         &with("meter = { kind = \"car\", rate = \"1 Mbit/s\", burst = \"1499 wire bytes\" }"),
         &at(
             108,
-            ".meter.burst: a burst of 1499 wire bytes never lets the largest packet conform, which takes 1500 wire bytes",
+            ".meter.burst: a burst of 1499 wire bytes never lets the largest packet conform, which takes 1500 wire \
+             bytes",
         ),
     );
     refused(
         &with(
-            "meter = { kind = \"trtcm\", rate = \"2 Mbit/s\", burst = \"1500 wire bytes\", peak = \"1 Mbit/s\", peak_burst = \"1500 wire bytes\" }",
+            "meter = { kind = \"trtcm\", rate = \"2 Mbit/s\", burst = \"1500 wire bytes\", peak = \"1 Mbit/s\", \
+             peak_burst = \"1500 wire bytes\" }",
         ),
         &at(136, ".meter.peak: a peak rate of 1 Mbit/s is below the committed rate of 2 Mbit/s (RFC 2698)"),
     );
     refused(
         &with(
-            "meter = { kind = \"srtcm\", rate = \"2 Mbit/s\", burst = \"0 wire bytes\", excess_burst = \"0 wire bytes\" }",
+            "meter = { kind = \"srtcm\", rate = \"2 Mbit/s\", burst = \"0 wire bytes\", excess_burst = \"0 wire \
+             bytes\" }",
         ),
         &at(
             110,
@@ -255,7 +267,8 @@ fn a_cake_that_would_hold_nothing() {
         |keys: &str| LINE.replace("\"2 Mbit/s\"", &format!("\"2 Mbit/s\", queue = {{ kind = \"cake\", {keys} }}"));
     refused(
         &with("memory = \"1499 B\""),
-        "error: x.toml:3:63: access.down.queue.memory: a memory of 1499 bytes does not hold the largest packet, which has 1500 bytes",
+        "error: x.toml:3:63: access.down.queue.memory: a memory of 1499 bytes does not hold the largest packet, \
+         which has 1500 bytes",
     );
     refused(&with("rtt = \"0 s\""), "error: x.toml:3:60: access.down.queue.rtt: 0 s is below 1 us");
     refused(
@@ -270,7 +283,8 @@ fn thresholds_that_are_no_range() {
         |keys: &str| LINE.replace("512 kbit/s\" }", &format!("512 kbit/s\", queue = {{ kind = \"red\", {keys} }} }}"));
     let range = |min, max| {
         format!(
-            "error: x.toml:4:59: access.up.queue.max: a min of {min} and a max of {max}: both must be in the same unit, \
+            "error: x.toml:4:59: access.up.queue.max: a min of {min} and a max of {max}: both must be in the same \
+             unit, \
              min at least 1 of it and below max, max at most 2^30"
         )
     };
@@ -301,7 +315,8 @@ fn loops_of_links() {
     let beside_the_line = format!("{LINE}[[link]]\nfrom = \"server\"\nto = \"client\"\n");
     refused(
         &beside_the_line,
-        "error: x.toml:6:8: a loop of links: there are two ways, client -> cpe -> dslam -> gateway -> server and client -> server",
+        "error: x.toml:6:8: a loop of links: there are two ways, client -> cpe -> dslam -> gateway -> server and \
+         client -> server",
     );
     let many: Vec<(String, String)> = (0..5000).map(|n| (format!("n{n}"), format!("n{}", n + 1))).collect();
     let many: Vec<(&str, &str)> = many.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
@@ -417,7 +432,8 @@ fn an_override_is_refused_as_it_was_typed() {
     let cases = [
         (
             "access.up.rate=0 kbit/s",
-            "error: --set access.up.rate=0 kbit/s: access.up.rate: \"0 kbit/s\" is zero; a bit rate is above zero, for example \"512 kbit/s\"",
+            "error: --set access.up.rate=0 kbit/s: access.up.rate: \"0 kbit/s\" is zero; a bit rate is above zero, \
+             for example \"512 kbit/s\"",
         ),
         (
             "access.up.rat=1 Mbit/s",
@@ -517,7 +533,8 @@ fn classes_that_are_no_tree_or_are_promised_too_much() {
     );
     refused(
         &classes("{ name = \"a\", rate = \"513 kbit/s\" }"),
-        "error: x.toml:4:37: access.up.queue: the classes on the link are guaranteed 513 kbit/s together, and the link has 512 kbit/s",
+        "error: x.toml:4:37: access.up.queue: the classes on the link are guaranteed 513 kbit/s together, and the \
+         link has 512 kbit/s",
     );
     refused(
         &classes(
@@ -536,7 +553,8 @@ fn classes_that_are_no_tree_or_are_promised_too_much() {
     );
     refused(
         &with("{ kind = \"cbq\", rate = \"512 kbit/s\", classes = [{ name = \"a\", share = \"101 %\" }] }"),
-        "error: x.toml:4:107: access.up.queue.classes.a.share: \"101 %\" is too large; a share of a whole is at most 100 %",
+        "error: x.toml:4:107: access.up.queue.classes.a.share: \"101 %\" is too large; a share of a whole is at \
+         most 100 %",
     );
     refused(
         &with("{ kind = \"custom\", classes = [{ packets = 2, bytes = \"40 wire bytes\" }] }"),
@@ -596,8 +614,8 @@ fn shares_of_fair_queueing_that_would_not_do_what_they_say() {
     }
 }
 
-/// The mistakes that would quietly cost what a tree of classes is there for, with all that is said of each: file, line, key,
-/// and what would come of it.
+/// The mistakes that would quietly cost what a tree of classes is there for, with all that is said of
+/// each: file, line, key, and what would come of it.
 #[test]
 fn a_tree_of_classes_that_would_not_hold_is_told_whole() {
     let line = LINE.replace("up = { rate = \"512 kbit/s\" }", "up.rate = \"512 kbit/s\"");
@@ -608,21 +626,24 @@ fn a_tree_of_classes_that_would_not_hold_is_told_whole() {
     told(
         "kind = \"htb\"",
         &["name = \"a\"\nrate = \"300 kbit/s\"", "name = \"b\"\nrate = \"213 kbit/s\""],
-        "error: x.toml:5:1: access.up.queue: the classes on the link are guaranteed 513 kbit/s together, and the link has 512 kbit/s\n  \
+        "error: x.toml:5:1: access.up.queue: the classes on the link are guaranteed 513 kbit/s together, and the \
+         link has 512 kbit/s\n  \
          |\n5 | [access.up.queue]\n  | ^^^^^^^^^^^^^^^^^\n\
          hint: when all classes have packets, the guarantees would not hold; lower one of them",
     );
     told(
         "kind = \"htb\"",
         &["name = \"a\"\nrate = \"300 kbit/s\"", "name = \"b\"\nparent = \"a\"\nrate = \"301 kbit/s\""],
-        "error: x.toml:9:8: access.up.queue.classes.a.rate: class \"a\": the classes below it are guaranteed 301 kbit/s together, and it has 300 kbit/s\n  \
+        "error: x.toml:9:8: access.up.queue.classes.a.rate: class \"a\": the classes below it are guaranteed 301 \
+         kbit/s together, and it has 300 kbit/s\n  \
          |\n9 | rate = \"300 kbit/s\"\n  |        ^^^^^^^^^^^^\n\
          hint: when all classes have packets, the guarantees would not hold; lower one of them",
     );
     told(
         "kind = \"cbq\"\nrate = \"512 kbit/s\"",
         &["name = \"a\"\nshare = \"120 %\""],
-        "error: x.toml:10:9: access.up.queue.classes.a.share: \"120 %\" is too large; a share of a whole is at most 100 %\n   \
+        "error: x.toml:10:9: access.up.queue.classes.a.share: \"120 %\" is too large; a share of a whole is at most \
+         100 %\n   \
          |\n10 | share = \"120 %\"\n   |         ^^^^^^^",
     );
     told(
@@ -634,8 +655,10 @@ fn a_tree_of_classes_that_would_not_hold_is_told_whole() {
     told(
         "kind = \"htb\"",
         &["name = \"a\"\nparent = \"b\"\nrate = \"9 kbit/s\"", "name = \"b\"\nparent = \"a\"\nrate = \"9 kbit/s\""],
-        "error: x.toml:9:10: access.up.queue.classes.a.parent: class \"a\": its parents lead round in a circle, and never to the link\n  \
-         |\n9 | parent = \"b\"\n  |          ^^^\nhint: none of them would ever send; a class on the link has no parent",
+        "error: x.toml:9:10: access.up.queue.classes.a.parent: class \"a\": its parents lead round in a circle, and \
+         never to the link\n  \
+         |\n9 | parent = \"b\"\n  |          ^^^\nhint: none of them would ever send; a class on the link has no \
+         parent",
     );
     let small = "a burst of 1499 wire bytes is smaller than the largest packet, which takes 1500 wire bytes";
     for (key, caret) in [("burst", "        ^"), ("cburst", "         ^")] {
@@ -645,7 +668,8 @@ fn a_tree_of_classes_that_would_not_hold_is_told_whole() {
             &[&format!("name = \"a\"\nrate = \"9 kbit/s\"\n{key} = \"1499 wire bytes\"")],
             &format!(
                 "error: x.toml:10:{column}: access.up.queue.classes.a.{key}: class \"a\": {small}\n   \
-                 |\n10 | {key} = \"1499 wire bytes\"\n   | {caret}^^^^^^^^^^^^^^^^\nhint: such a packet would never leave in time"
+                 |\n10 | {key} = \"1499 wire bytes\"\n   | {caret}^^^^^^^^^^^^^^^^\nhint: such a packet would never \
+                 leave in time"
             ),
         );
     }

@@ -47,7 +47,8 @@ fn the_reference_is_printed_from_the_code() {
     let difference = committed.lines().zip(printed.lines()).position(|(a, b)| a != b);
     assert!(
         committed == printed,
-        "differs from line {:?}; print it anew: cargo run -p lastmile-scenario --example reference > docs/reference/scenario.md",
+        "differs from line {:?}; print it anew: cargo run -p lastmile-scenario --example reference > \
+         docs/reference/scenario.md",
         difference.map(|line| line + 1)
     );
 }

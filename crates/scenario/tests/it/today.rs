@@ -61,7 +61,8 @@ fn the_segment_size_follows_from_the_mtu_of_the_path() {
 fn a_packet_larger_than_the_mtu_is_refused() {
     let pppoe = line("rate = \"9 Mbit/s\", encapsulation = \"pppoe-ptm\"", "rate = \"9 Mbit/s\"");
     let report = refused(&format!("{pppoe}{DOWNLOAD}tcp = {{ mss = \"1448 B\" }}\n"));
-    let expected = "traffic.a.tcp.mss: segments of 1448 B make packets of 1500 B, and link \"down\" carries packets up to 1492 B (its MTU)";
+    let expected = "traffic.a.tcp.mss: segments of 1448 B make packets of 1500 B, and link \"down\" carries packets \
+                    up to 1492 B (its MTU)";
     assert!(report.contains(expected), "{report}");
     let blast = "[[traffic]]\nkind = \"blast\"\ndirection = \"down\"\nrate = \"9 packets/s\"\n";
     let report = refused(&format!("{pppoe}{blast}size = \"1500 B\"\n"));
@@ -101,7 +102,8 @@ fn a_buffer_is_given_in_time_or_has_at_least_100_ms() {
 /// A shaper or a class is emptied at its own rate.
 #[test]
 fn a_time_behind_a_shaper_counts_at_the_rate_of_the_shaper() {
-    let up = "rate = \"40 Mbit/s\", queue = { kind = \"tbf\", rate = \"8 Mbit/s\", burst = \"3000 wire bytes\", limit = \"100 ms\" }";
+    let up = "rate = \"40 Mbit/s\", queue = { kind = \"tbf\", rate = \"8 Mbit/s\", burst = \"3000 wire bytes\", \
+              limit = \"100 ms\" }";
     let scenario = parsed(&line("rate = \"40 Mbit/s\"", up));
     let link = scenario.network_ref().links.iter().find(|link| link.name == "up").unwrap();
     let Spec::Tbf(Over { queue, .. }) = &link.queue else { panic!("{:?}", link.queue) };
@@ -115,7 +117,8 @@ fn a_time_behind_a_shaper_counts_at_the_rate_of_the_shaper() {
 fn no_hop_around_the_line_is_slower_than_the_line() {
     for (down, lines) in [("100 Mbit/s", 1_u64), ("1 Gbit/s", 1), ("10 Gbit/s", 1), ("100 Mbit/s", 50)] {
         let text = format!(
-            "duration = \"9 s\"\naccess = {{ lines = {lines}, down = {{ rate = \"{down}\" }}, up = {{ rate = \"1 Mbit/s\" }} }}\n"
+            "duration = \"9 s\"\naccess = {{ lines = {lines}, down = {{ rate = \"{down}\" }}, up = {{ rate = \"1 \
+             Mbit/s\" }} }}\n"
         );
         let rate: BitRate = down.parse().unwrap();
         for link in &parsed(&text).network_ref().links {

@@ -35,7 +35,8 @@ pub(super) fn with_cells(table: &Table) -> Result<TableResult, ExperimentError> 
         let (at_one, above) = (bound(Fraction::ONE), bound(Fraction::whole(2)));
         let k = rows.first().and_then(|row| row.theory.number("k")).unwrap_or(f64::INFINITY);
         let evidence = format!(
-            "k = {k}; with an ACK for each segment a download may use {:.0} % of its line at k = 1 and {:.0} % at k = 2",
+            "k = {k}; with an ACK for each segment a download may use {:.0} % of its line at k = 1 and {:.0} % at k \
+             = 2",
             100.0 * at_one,
             100.0 * above
         );
@@ -50,7 +51,9 @@ pub(super) fn products(table: &Table) -> Result<TableResult, ExperimentError> {
         (largest > 0.0 && largest <= 1.0, format!("k is {largest} at most; 2048 over 128 kbit/s would be 1"))
     })?;
     result.assumptions.push(
-        "A packet of 1500 bytes takes 32 cells. Where PPPoE over LLC makes it 33, k is 3 % lower: the claim holds there too.".to_owned(),
+        "A packet of 1500 bytes takes 32 cells. Where PPPoE over LLC makes it 33, k is 3 % lower: the claim holds \
+         there too."
+            .to_owned(),
     );
     Ok(result)
 }

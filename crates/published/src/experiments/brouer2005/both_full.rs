@@ -167,7 +167,8 @@ pub(super) fn ack_priority(table: &Table) -> Result<TableResult, ExperimentError
     finding.above(&queued, 50.0);
     finding.above(&mean_trips(&runs, "ping", UPLOAD_S + 5.0, UPLOAD_S + 75.0).minus(&queued), 0.0);
     let evidence = format!(
-        "{before:.0} kbit/s before an upload and {during:.0} beside it; packets wait {behind:.0} ms for the downstream, and pings of class 1:10 take \
+        "{before:.0} kbit/s before an upload and {during:.0} beside it; packets wait {behind:.0} ms for the \
+         downstream, and pings of class 1:10 take \
          {:.0} ms in the mean, {:.0} at most",
         with.mean(),
         with.max()
@@ -208,7 +209,8 @@ pub(super) fn policed(table: &Table) -> Result<TableResult, ExperimentError> {
     finding.below(&waits(&runs).over(&waits(&free)), 0.5);
     finding.above(&mean_trips(&runs, "ping", UPLOAD_S + 5.0, UPLOAD_S + 75.0).over(&waits(&runs)), 1.3);
     let evidence = format!(
-        "{lost:.1} % less throughput; pings take {:.0} ms in the mean where the download alone is policed, {:.0} where it is not; {:.0} and {:.0} at most \
+        "{lost:.1} % less throughput; pings take {:.0} ms in the mean where the download alone is policed, {:.0} \
+         where it is not; {:.0} and {:.0} at most \
          beside an upload",
         before.mean(),
         free_before.mean(),
@@ -237,16 +239,20 @@ pub(super) fn shaped(table: &Table) -> Result<TableResult, ExperimentError> {
     let told =
         sensitivity("throughput and pings", &CLASS_VARIANTS, |key, value| outline(&once(&shaping, key, value)?))?;
     result.assumptions.push(
-        "The classes downstream are not all stated: 30 kbit/s for ACKs as listing 8.3 has it, 20 % of the rest for class 1:10, the rest for the download, queues of \
+        "The classes downstream are not all stated: 30 kbit/s for ACKs as listing 8.3 has it, 20 % of the rest for \
+         class 1:10, the rest for the download, queues of \
          28125 bytes as upstream."
             .to_owned(),
     );
     let (_, key, ceiling) = CLASS_VARIANTS[0];
     let held = 100.0 * (1.0 - throughput(&once(&shaping, key, ceiling)?) / unpoliced);
     result.assumptions.push(format!(
-        "The thesis finds what it lost beyond what the shaper's rate takes (2.1 % of 1805 kbit/s) more than expected itself. Its 1687 kbit/s are 95.4 % of the 1768 that the \
-         shaper carries, and 95 % is the ceiling that its production gives the class of whatever no rule knows (table 9.3.2: 728 of 767 kbit/s). Listing 8.3 does not show \
-         the ceilings of the classes; if the download had that one, {held:.1} % would be lost here. That it had is a guess: the claim is judged \
+        "The thesis finds what it lost beyond what the shaper's rate takes (2.1 % of 1805 kbit/s) more than \
+         expected itself. Its 1687 kbit/s are 95.4 % of the 1768 that the \
+         shaper carries, and 95 % is the ceiling that its production gives the class of whatever no rule knows \
+         (table 9.3.2: 728 of 767 kbit/s). Listing 8.3 does not show \
+         the ceilings of the classes; if the download had that one, {held:.1} % would be lost here. That it had is \
+         a guess: the claim is judged \
          without it. {told}"
     ));
     // The cost is judged apart from the delay: one may come out without the other.
@@ -257,7 +263,8 @@ pub(super) fn shaped(table: &Table) -> Result<TableResult, ExperimentError> {
         held.below(&of(&runs).over(&of(&free)), 0.5);
     }
     let evidence = format!(
-        "pings of class 1:10 take {:.0} ms in place of {:.0} beside an upload, {:.0} in place of {:.0} beside the download alone; {:.0} at most",
+        "pings of class 1:10 take {:.0} ms in place of {:.0} beside an upload, {:.0} in place of {:.0} beside the \
+         download alone; {:.0} at most",
         shaped[0].mean(),
         unshaped[0].mean(),
         shaped[1].mean(),
@@ -324,7 +331,8 @@ pub(super) fn reservation(table: &Table) -> Result<TableResult, ExperimentError>
         let enough = (1.8..2.1).contains(&factor) && most < 85.0;
         claim.verdict = Verdict::of(enough && claim.verdict.holds());
         claim.evidence = format!(
-            "the download of {down:.0} kbit/s needs {used:.1} kbit/s of ACKs in the mean and {most:.1} in the busiest second, a packet of ACK for {factor:.2} \
+            "the download of {down:.0} kbit/s needs {used:.1} kbit/s of ACKs in the mean and {most:.1} in the \
+             busiest second, a packet of ACK for {factor:.2} \
              of data; reserved are 85; {}",
             claim.evidence
         );
@@ -363,8 +371,10 @@ pub(super) fn before_and_after(table: &Table) -> Result<TableResult, ExperimentE
     let factor = of_before("rtt_max_ms") / after.max();
     result.assumptions.extend(OPEN_LINE.map(String::from));
     result.assumptions.push(
-        "After: class 1:10 as in figure 8.4, but with a downstream line of 20 Mbit/s behind its shaper of 2 Mbit/s, so that what a round trip takes beyond an idle line is the \
-         upstream's and the shaper's alone; without hysteresis, at 1500 Hz. The thesis's 62 ms are those of figure 7.3, at 100 Hz."
+        "After: class 1:10 as in figure 8.4, but with a downstream line of 20 Mbit/s behind its shaper of 2 Mbit/s, \
+         so that what a round trip takes beyond an idle line is the \
+         upstream's and the shaper's alone; without hysteresis, at 1500 Hz. The thesis's 62 ms are those of figure \
+         7.3, at 100 Hz."
             .to_owned(),
     );
     let evidence = format!(

@@ -91,7 +91,8 @@ pub(super) fn rules(table: &Table) -> Result<TableResult, ExperimentError> {
     let (bursts, anomaly) = table.claim.split_once("; ").unwrap_or((&table.claim, ""));
     result.claims = vec![burst_claim(bursts, least, &windows), anomaly_claim(anomaly, &repairs)];
     result.assumptions.push(
-        "No line is given: 8 Mbit/s and 64 kbit/s with packets of 1000 and 40 bytes, k = 5, 5 ms each way; Reno without slow start. Worse is how a loss is repaired: goodput \
+        "No line is given: 8 Mbit/s and 64 kbit/s with packets of 1000 and 40 bytes, k = 5, 5 ms each way; Reno \
+         without slow start. Worse is how a loss is repaired: goodput \
          itself grows with the buffer on either side of 3k, as larger buffers meet fewer losses."
             .to_owned(),
     );
@@ -106,7 +107,8 @@ fn burst_claim(text: &str, least: u64, windows: &[(u64, u64, u64, u64)]) -> Clai
         .map(|(down, up, rule, window)| format!("{window} for {down} and {up}, by the rule {rule}"))
         .collect();
     let evidence = format!(
-        "with k = {K} nothing is lost from {least} waiting packets on, beside the one on the wire; largest window without loss, in packets, by downstream \
+        "with k = {K} nothing is lost from {least} waiting packets on, beside the one on the wire; largest window \
+         without loss, in packets, by downstream \
              and ACK queue: {}",
         told.join(", ")
     );
@@ -119,7 +121,8 @@ fn anomaly_claim(text: &str, repairs: &[(u64, Trial, Trial)]) -> Claim {
         .iter()
         .map(|(down, tail, head)| {
             format!(
-                "{down} packets: {} timeouts for {} segments sent again and {:.2} Mbit/s, from the front {} for {} and {:.2}",
+                "{down} packets: {} timeouts for {} segments sent again and {:.2} Mbit/s, from the front {} for {} \
+                 and {:.2}",
                 tail.timeouts("download"),
                 tail.sent_again("download"),
                 tail.goodput_bps("download") / 1e6,

@@ -124,7 +124,8 @@ pub(super) fn production(table: &Table) -> Result<TableResult, ExperimentError> 
     });
     let verb = if same { "has" } else { "has not" };
     let evidence = format!(
-        "a configuration; rates of {rates} kbit/s in sum, {line} at most; the policy adsl-optimizer {verb} these priorities, percentages and ceilings"
+        "a configuration; rates of {rates} kbit/s in sum, {line} at most; the policy adsl-optimizer {verb} these \
+         priorities, percentages and ceilings"
     );
     let supported = same && exact && rates <= line as f64;
     result.claims.push(quotation(table, supported, evidence));

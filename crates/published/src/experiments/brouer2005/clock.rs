@@ -42,7 +42,8 @@ pub(super) fn local_pings(table: &Table) -> Result<TableResult, ExperimentError>
     let added = trips.mode() - idle_ms()?;
     assume(&mut result);
     result.assumptions.push(
-        "The generator pauses every 5 minutes; a run is the time between two pauses. It begins with full buckets, and what they hold goes into the modem at \
+        "The generator pauses every 5 minutes; a run is the time between two pauses. It begins with full buckets, \
+         and what they hold goes into the modem at \
          once."
             .to_owned(),
     );
@@ -117,7 +118,8 @@ pub(super) fn fine_timer(table: &Table) -> Result<TableResult, ExperimentError> 
         fine.within_pct(15.0)
     );
     result.assumptions.push(
-        "A run is the time between two pauses of the generator, 5 minutes: the burst that follows a pause stands in the modem until the line, 0.3 % faster than \
+        "A run is the time between two pauses of the generator, 5 minutes: the burst that follows a pause stands in \
+         the modem until the line, 0.3 % faster than \
          the shaper, has worked it off. That takes some 10 s and makes the few pings above 15 ms."
             .to_owned(),
     );

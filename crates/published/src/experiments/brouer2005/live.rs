@@ -78,7 +78,8 @@ fn upload(name: &str, start_s: u64, keys: &str) -> String {
 
 fn ping(name: &str, dscp: u8, interval: &str) -> String {
     format!(
-        "[[traffic]]\nname = \"{name}\"\nkind = \"ping\"\nfrom = \"host\"\nto = \"server\"\ndscp = {dscp}\ninterval = \"{interval}\"\n"
+        "[[traffic]]\nname = \"{name}\"\nkind = \"ping\"\nfrom = \"host\"\nto = \"server\"\ndscp = {dscp}\ninterval \
+         = \"{interval}\"\n"
     )
 }
 
@@ -103,8 +104,10 @@ fn judge(table: &Table, result: &mut TableResult, text: Option<&str>, shown: boo
     result.assumptions.push(SHORT.to_owned());
 }
 
-const SHORT: &str = "Live: one run with each setting, of the seconds that are told beforehand, with this kernel's Reno in place of Linux 2.4's, whose windows grow half as \
-                     fast and begin with fewer segments; two hosts, so that pings go from the host to the server, which is the BBRAS where the thesis pinged that. \"as live\" is \
+const SHORT: &str = "Live: one run with each setting, of the seconds that are told beforehand, with this kernel's \
+                     Reno in place of Linux 2.4's, whose windows grow half as \
+                     fast and begin with fewer segments; two hosts, so that pings go from the host to the server, \
+                     which is the BBRAS where the thesis pinged that. \"as live\" is \
                      a simulation of the same runs with windows that grow and begin as this kernel's.";
 
 fn phase(name: &'static str) -> impl Fn(&Values) -> bool {
@@ -132,7 +135,8 @@ fn starvation(table: &Table, result: &mut TableResult, lab: &mut Lab<'_>) -> Res
         && (beside / from_window - 1.0).abs() < 0.1
         && in_flight <= 1.02 * WINDOW;
     let evidence = format!(
-        "pings {:.0} ms at most before, {:.0} ms beside an upload 45 s old; then {beside:.0} kbit/s, and the {in_flight:.0} bytes in flight over the round trip are \
+        "pings {:.0} ms at most before, {:.0} ms beside an upload 45 s old; then {beside:.0} kbit/s, and the \
+         {in_flight:.0} bytes in flight over the round trip are \
          {from_window:.0} kbit/s",
         before.max(),
         with.mean()
@@ -178,7 +182,8 @@ fn small_window(table: &Table, result: &mut TableResult, lab: &mut Lab<'_>) -> R
     let shown =
         (shrunk / windows - 1.0).abs() < 0.1 && (doubled - 2.0).abs() < 0.15 && line(&one) > 0.99 * line(&whole);
     let evidence = format!(
-        "{:.0} of {:.0} ms are left, {:.0} % where what is outstanding is {:.0} %; two uploads {:.0} ms; the line carries {:.0} and {:.0} kbit/s",
+        "{:.0} of {:.0} ms are left, {:.0} % where what is outstanding is {:.0} %; two uploads {:.0} ms; the line \
+         carries {:.0} and {:.0} kbit/s",
         of_one.mean(),
         trips(&whole).mean(),
         100.0 * shrunk,
@@ -225,8 +230,10 @@ fn buffer_size(table: &Table, result: &mut TableResult, lab: &mut Lab<'_>) -> Re
 
 /// Table 5.3, measured: a flood of 40-byte packets over a line with each encapsulation.
 fn encapsulations(table: &Table, result: &mut TableResult, lab: &mut Lab<'_>) -> Result<(), ExperimentError> {
-    const FLOOD: &str = "name = \"overheads\"\n[access]\nencapsulation = \"ip\"\ndown = { rate = \"2048 kbit/s\", delay = \"2 ms\" }\n\
-                         up = { rate = \"512 kbit/s\", delay = \"2 ms\", queue = { limit = \"50 packets\" } }\n[[traffic]]\nname = \"acks\"\n\
+    const FLOOD: &str = "name = \"overheads\"\n[access]\nencapsulation = \"ip\"\ndown = { rate = \"2048 kbit/s\", \
+                         delay = \"2 ms\" }\n\
+                         up = { rate = \"512 kbit/s\", delay = \"2 ms\", queue = { limit = \"50 packets\" } \
+                         }\n[[traffic]]\nname = \"acks\"\n\
                          kind = \"blast\"\ndirection = \"up\"\nsize = \"40 B\"\nrate = \"2000 packets/s\"\n";
     let mut told = Vec::new();
     let mut as_computed = true;
@@ -313,7 +320,8 @@ fn accurate(table: &Table, result: &mut TableResult, lab: &mut Lab<'_>) -> Resul
     let lost = run.pings_lost("ping-10");
     let shown = urgent.max() < 2.0 * LOST_MS && (wire / 204.8 - 1.0).abs() < 0.02 && lost <= 1;
     let evidence = format!(
-        "class 1:10 {urgent} beside 1000 packets/s, of which {passed:.0} pass, {wire:.1} of 204.8 kbit/s assured; {lost} of the pings in class 1:10 are \
+        "class 1:10 {urgent} beside 1000 packets/s, of which {passed:.0} pass, {wire:.1} of 204.8 kbit/s assured; \
+         {lost} of the pings in class 1:10 are \
          unanswered at the end"
     );
     judge(table, result, None, shown, evidence);

@@ -11,10 +11,13 @@ use super::super::trial::{Overrides, Trial};
 use super::measured::runs;
 use super::{MIDDLEBOX, OPEN_LINE, number};
 
-pub(super) const STOCK: &str = "Listings B.17 and B.19 are taken to have a class of the whole rate above the three, with bursts of 2000 bytes everywhere.";
+pub(super) const STOCK: &str = "Listings B.17 and B.19 are taken to have a class of the whole rate above the three, \
+                                with bursts of 2000 bytes everywhere.";
 
-pub(super) const PINGS: &str = "How often it pings is not stated: once a second in each class in chapter 6, as ping(8) does (the naive cut allows for 7 small packets a \
-                     second), ten times in chapter 7. Pings of the middlebox itself leave 0.1 ms after a tick of its clock, which wakes them; those of the \
+pub(super) const PINGS: &str = "How often it pings is not stated: once a second in each class in chapter 6, as \
+                                ping(8) does (the naive cut allows for 7 small packets a \
+                     second), ten times in chapter 7. Pings of the middlebox itself leave 0.1 ms after a tick of \
+                                its clock, which wakes them; those of the \
                      host behind it drift through the ticks.";
 
 pub(super) const JITTER: &str =
@@ -59,7 +62,8 @@ impl Load {
             let phase = chance.below(10_000);
             for (number, (start, stop)) in spans.iter().enumerate() {
                 traffic += &format!(
-                    "[[traffic]]\nname = \"udp-{number}\"\nkind = \"blast\"\nfrom = \"host\"\nto = \"server\"\ndscp = 50\nsize = \"40 B\"\n\
+                    "[[traffic]]\nname = \"udp-{number}\"\nkind = \"blast\"\nfrom = \"host\"\nto = \"server\"\ndscp \
+                     = 50\nsize = \"40 B\"\n\
                      rate = \"{rate} packets/s\"\nstart = \"{} us\"\nstop = \"{stop} s\"\n",
                     start * 1_000_000 + phase
                 );
@@ -74,7 +78,8 @@ impl Load {
         for (name, dscp, interval, after) in [("ping-10", 10, interval, 0), ("ping-30", 30, "1 s", 450_000)] {
             let start = start + after;
             traffic += &format!(
-                "[[traffic]]\nname = \"{name}\"\nkind = \"ping\"\nfrom = \"{from}\"\nto = \"bbras\"\ndscp = {dscp}\nstart = \"{start} us\"\n\
+                "[[traffic]]\nname = \"{name}\"\nkind = \"ping\"\nfrom = \"{from}\"\nto = \"bbras\"\ndscp = \
+                 {dscp}\nstart = \"{start} us\"\n\
                  stop = \"{stop} s\"\ninterval = \"{interval}\"\n"
             );
         }

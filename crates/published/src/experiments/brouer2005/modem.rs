@@ -22,7 +22,8 @@ pub(super) fn uploads(seed: u64, overrides: &mut Overrides, count: u64, window: 
     let one = |number| {
         let start = starts.below(1_000);
         format!(
-            "[[traffic]]\nname = \"upload-{number}\"\nkind = \"persistent\"\ndirection = \"up\"\nstart = \"{start} ms\"\n\
+            "[[traffic]]\nname = \"upload-{number}\"\nkind = \"persistent\"\ndirection = \"up\"\nstart = \"{start} \
+             ms\"\n\
              tcp = {{ receive_window = \"{window} B\" }}\n"
         )
     };
@@ -65,7 +66,8 @@ pub(super) fn small_window(table: &Table) -> Result<TableResult, ExperimentError
     let doubled = rtt(&two) / rtt(&one);
     let shown = (shrunk / windows - 1.0).abs() < 0.1 && (doubled - 2.0).abs() < 0.1 && rate(&one) > 0.99 * rate(&whole);
     let evidence = format!(
-        "a window of {window} in place of 63712 bytes leaves {:.0} of {:.0} ms, {:.0} % where what is outstanding is {:.0} %; two uploads {:.0} ms; the \
+        "a window of {window} in place of 63712 bytes leaves {:.0} of {:.0} ms, {:.0} % where what is outstanding \
+         is {:.0} %; two uploads {:.0} ms; the \
          line carries {:.0} and {:.0} kbit/s",
         rtt(&one),
         rtt(&whole),
@@ -77,8 +79,10 @@ pub(super) fn small_window(table: &Table) -> Result<TableResult, ExperimentError
     );
     result.assumptions.extend(OPEN_LINE.map(String::from));
     result.assumptions.push(
-        "Senders fill whole segments: 12 of 1448 bytes in a window of 18750. The thesis saw 11.5 in the mean and 14 at most, since its hosts moved \
-         the window's edge as the application read; the minimum of 213 ms belongs to that. Ours stay at 12 but for slow start."
+        "Senders fill whole segments: 12 of 1448 bytes in a window of 18750. The thesis saw 11.5 in the mean and 14 \
+         at most, since its hosts moved \
+         the window's edge as the application read; the minimum of 213 ms belongs to that. Ours stay at 12 but for \
+         slow start."
             .to_owned(),
     );
     judge(table, &mut result, Finding::new(shown, evidence));

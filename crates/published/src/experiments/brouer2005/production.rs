@@ -72,10 +72,12 @@ pub(super) fn latency(table: &Table) -> Result<TableResult, ExperimentError> {
     finding.above(&of(&plain, "ping-10"), 1000.0);
     let without = pooled(&plain, "ping-10");
     result.assumptions = [
-        "Who sent what is not stated: five hosts share files, seven uploads run in classes 1:40 and 1:50, twenty users read the web, one works in a shell.",
+        "Who sent what is not stated: five hosts share files, seven uploads run in classes 1:40 and 1:50, twenty \
+         users read the web, one works in a shell.",
         "A run is 300 s of the 12 hours that were measured, with ten seeds: an extreme of twelve hours is larger.",
         "Targets are one-way means: mean round trips are held against them, which is the stricter.",
-        "Delays and buffers as for the line of Tele2: 2 ms each way on the line, 5 ms beyond, 800 cells in the DSLAM, 185625 bytes in the modem.",
+        "Delays and buffers as for the line of Tele2: 2 ms each way on the line, 5 ms beyond, 800 cells in the \
+         DSLAM, 185625 bytes in the modem.",
         "Class 1:20 has the ceiling of the table, not the 90 % of listing B.27.",
     ]
     .map(String::from)

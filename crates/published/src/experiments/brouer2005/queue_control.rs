@@ -112,8 +112,10 @@ fn naive_assumptions(
         .assumptions
         .push(format!("The queue counts as held while 99 % of the pings of class 1:10 come back within {LOST_MS} ms."));
     result.assumptions.push(
-        "How long recovery takes is the modem's backlog over what the line is faster than the shaper: 450 kbit/s in packets of 1500 bytes are 508.8 \
-         of cells, so that 4.5 kbit/s are left over where the line has 513.3 and 3.2 where it has 512. A difference of a few kbit/s decides it."
+        "How long recovery takes is the modem's backlog over what the line is faster than the shaper: 450 kbit/s in \
+         packets of 1500 bytes are 508.8 \
+         of cells, so that 4.5 kbit/s are left over where the line has 513.3 and 3.2 where it has 512. A difference \
+         of a few kbit/s decides it."
             .to_owned(),
     );
     Ok(())
@@ -164,8 +166,10 @@ pub(super) fn accurate(table: &Table) -> Result<TableResult, ExperimentError> {
     let wire = passed * 0.848;
     let shown = pooled < 2.0 * LOST_MS && (wire / 204.8 - 1.0).abs() < 0.02 && pings == 0.0 && beside <= alone;
     let evidence = format!(
-        "class 1:10 {pooled:.0} ms at most; of 1000 packets/s {passed:.0} pass, {wire:.1} of 204.8 kbit/s assured, {lost:.0} are dropped; in class 1:10 \
-         {pings} drops, and in 1:30, where TCP fills the queue by itself, {beside:.1} in the minute beside them and {alone:.1} in the one before"
+        "class 1:10 {pooled:.0} ms at most; of 1000 packets/s {passed:.0} pass, {wire:.1} of 204.8 kbit/s assured, \
+         {lost:.0} are dropped; in class 1:10 \
+         {pings} drops, and in 1:30, where TCP fills the queue by itself, {beside:.1} in the minute beside them and \
+         {alone:.1} in the one before"
     );
     assume(&mut result);
     let told = sensitivity(
@@ -182,8 +186,10 @@ pub(super) fn accurate(table: &Table) -> Result<TableResult, ExperimentError> {
     )?;
     result.assumptions.push(told);
     result.assumptions.push(
-        "At the line's very rate a shaper never empties what its bursts have put into the modem: there a line 0.3 % faster than 512 kbit/s decides about \
-         the mean. The lowest throughput is taken over 5 s. Drops in class 1:30 are those that TCP makes to find its share of 28125 bytes; the thesis \
+        "At the line's very rate a shaper never empties what its bursts have put into the modem: there a line 0.3 % \
+         faster than 512 kbit/s decides about \
+         the mean. The lowest throughput is taken over 5 s. Drops in class 1:30 are those that TCP makes to find \
+         its share of 28125 bytes; the thesis \
          shows none."
             .to_owned(),
     );

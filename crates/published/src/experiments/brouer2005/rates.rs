@@ -151,7 +151,11 @@ pub(super) fn script_outputs(table: &Table) -> Result<TableResult, ExperimentErr
         }
         result.rows.push(super::formulas::row_of(row, theory));
     }
-    result.assumptions.push("The reservations for ACKs are taken as printed: the scripts of listings 8.1 and 8.3 are older than formula 8.1.".to_owned());
+    result.assumptions.push(
+        "The reservations for ACKs are taken as printed: the scripts of listings 8.1 and 8.3 \
+                             are older than formula 8.1."
+            .to_owned(),
+    );
     super::formulas::judged(table, &mut result, |rows| {
         let below = rows.iter().all(|row| row.theory.number("payload_kbps") < row.params.number("line_kbps"));
         (below, String::new())

@@ -123,14 +123,17 @@ pub(super) fn download_and_upload(table: &Table) -> Result<TableResult, Experime
     finding.between(&with.sample("downstream_throughput_kbps_about").over(&allowed), 0.95, 1.05);
     finding.between(&with.sample("window_cap_reached_at_s"), 60.0, 135.0);
     let evidence = format!(
-        "pings {:.0} ms at most before, {rtt:.0} ms with an upload; then {throughput:.0} kbit/s, and window over round trip is \
+        "pings {:.0} ms at most before, {rtt:.0} ms with an upload; then {throughput:.0} kbit/s, and window over \
+         round trip is \
          {from_window:.0} kbit/s; the window is full after {cap:.0} s",
         figure(&before, "ping_rtt_max_ms")
     );
     told_sensitivity(&mut result)?;
     result.assumptions.push(
-        "The figures with an upload are those from the window's full opening on, as the thesis reads them. Its windows were full at 92 s, ours some 20 s \
-         later: a window of the last seconds before the upload, which losses have halved at one time or another, grows by a segment in two round trips. Its 440 kbit/s \
+        "The figures with an upload are those from the window's full opening on, as the thesis reads them. Its \
+         windows were full at 92 s, ours some 20 s \
+         later: a window of the last seconds before the upload, which losses have halved at one time or another, \
+         grows by a segment in two round trips. Its 440 kbit/s \
          are 63712 bytes over 1.15 s; the packets that carry them are 3.6 % more."
             .to_owned(),
     );
@@ -178,7 +181,8 @@ pub(super) fn upload_alone(table: &Table) -> Result<TableResult, ExperimentError
     })?;
     result.assumptions.push(told);
     result.assumptions.push(
-        "The window of 44 segments takes 66 kB with its headers, which at 454 kbit/s is 1.16 s; the thesis divides 63.7 kB by it. A ping waits \
+        "The window of 44 segments takes 66 kB with its headers, which at 454 kbit/s is 1.16 s; the thesis divides \
+         63.7 kB by it. A ping waits \
          behind all of them, and its own way comes on top."
             .to_owned(),
     );
@@ -279,7 +283,8 @@ pub(super) fn several_each_way(table: &Table) -> Result<TableResult, ExperimentE
     finding.below(&mean_trips(&both, "ping", 80.0, 240.0), 3398.0);
     finding.below(&sample(&both, |trial| downstream(trial, three(trial))), 900.0);
     let evidence = format!(
-        "beside one upload {one:.0} kbit/s for one download and {thrice:.0} for three; with three uploads {crippled:.0} kbit/s, round trips mean {:.0}, \
+        "beside one upload {one:.0} kbit/s for one download and {thrice:.0} for three; with three uploads \
+         {crippled:.0} kbit/s, round trips mean {:.0}, \
          5 to 95 % from {:.0} to {:.0} ms",
         trips.mean(),
         trips.quantile(0.05),
@@ -288,7 +293,8 @@ pub(super) fn several_each_way(table: &Table) -> Result<TableResult, ExperimentE
     result.assumptions.extend(OPEN_LINE.map(String::from));
     let short = run(LINE, 1, |seed, overrides| three_and_three(seed, overrides, "4 MB"))?;
     result.assumptions.push(format!(
-        "File sizes are not stated: three uploads of 4 MB as in chapter 8, one of 8 MB alone, so that the windows of three downloads that shared the line \
+        "File sizes are not stated: three uploads of 4 MB as in chapter 8, one of 8 MB alone, so that the windows \
+         of three downloads that shared the line \
          before have the time to open (after one of 4 MB {:.0} kbit/s), downloads without end.",
         downstream(&short, with_upload(&short))
     ));
@@ -346,11 +352,13 @@ pub(super) fn loss_and_bursts(table: &Table) -> Result<TableResult, ExperimentEr
     finding.below(&idle_before, 5.0);
     finding.above(&idle, 50.0);
     finding.tell(format!(
-        "segments sent again {before} before and {with} during the upload, {timeouts} timeouts; of all 10 ms the downstream is idle in \
+        "segments sent again {before} before and {with} during the upload, {timeouts} timeouts; of all 10 ms the \
+         downstream is idle in \
          {idle_before} % before, and with the upload, when data come in bursts, in {idle} %"
     ));
     result.assumptions.push(
-        "What is sent again stands for what is lost. In a run or two of ten a timer ends when the round trip jumps from 0.15 to 1.2 s, although nothing is lost; that is \
+        "What is sent again stands for what is lost. In a run or two of ten a timer ends when the round trip jumps \
+         from 0.15 to 1.2 s, although nothing is lost; that is \
          taken back, as in Linux."
             .to_owned(),
     );
@@ -389,7 +397,8 @@ pub(super) fn summary(table: &Table) -> Result<TableResult, ExperimentError> {
     }
     result.assumptions.extend(OPEN_LINE.map(String::from));
     result.assumptions.push(
-        "The line of 8 Mbit/s and 512 kbit/s is PPPoA (10 bytes a packet); its modem and DSLAM are taken to hold as much as those of the other."
+        "The line of 8 Mbit/s and 512 kbit/s is PPPoA (10 bytes a packet); its modem and DSLAM are taken to hold as \
+         much as those of the other."
             .to_owned(),
     );
     judge(table, &mut result, Finding::new(shown, evidence.join("; ")));
@@ -461,8 +470,10 @@ pub(super) fn idle_line(table: &Table) -> Result<TableResult, ExperimentError> {
         result.rows.push(ours);
     }
     result.assumptions.push(
-        "The baseline of 9 ms is put half and half on both directions of the line; as in the table, packets are cut into cells without any overhead. \
-         The 5.61 ms to the DSLAM with 1500 bytes cannot have crossed the line, which takes 33 ms for them: not simulated."
+        "The baseline of 9 ms is put half and half on both directions of the line; as in the table, packets are cut \
+         into cells without any overhead. \
+         The 5.61 ms to the DSLAM with 1500 bytes cannot have crossed the line, which takes 33 ms for them: not \
+         simulated."
             .to_owned(),
     );
     judge(

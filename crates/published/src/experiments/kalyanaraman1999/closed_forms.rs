@@ -73,7 +73,8 @@ pub(super) fn classes(table: &Table) -> Result<TableResult, ExperimentError> {
         && starved_forward.forward_packets.rate < usual.forward_packets.rate
         && starved_reverse.reverse_acknowledged.limit == Limit::Other;
     let evidence = format!(
-        "for 8 Mbit/s and 64 kbit/s, packets of 1000 and ACKs of 40 bytes, M = 1, f = 0.99: forward packets {:.0}/s at g = 0.5 and {:.0}/s at \
+        "for 8 Mbit/s and 64 kbit/s, packets of 1000 and ACKs of 40 bytes, M = 1, f = 0.99: forward packets {:.0}/s \
+         at g = 0.5 and {:.0}/s at \
              g = 0.9, by the reverse ACK class; with f = 1 no reverse packet is acknowledged",
         usual.forward_packets.rate.as_f64(),
         starved_forward.forward_packets.rate.as_f64(),

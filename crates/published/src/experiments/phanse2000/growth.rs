@@ -39,7 +39,8 @@ pub(super) fn window_growth(table: &Table) -> Result<TableResult, ExperimentErro
         finding.and(Finding::new(
             exact && with.segments > 1.1 * without.segments,
             format!(
-                "{}: {:.0} segments acknowledged for a window of {:.0} without SAD, {:.0} with; {} and {} ACKs arrived, for which the formula \
+                "{}: {:.0} segments acknowledged for a window of {:.0} without SAD, {:.0} with; {} and {} ACKs \
+                 arrived, for which the formula \
                  gives {:.1} and {:.1}",
                 if slow_start { "slow start" } else { "congestion avoidance" },
                 without.segments,
@@ -57,7 +58,8 @@ pub(super) fn window_growth(table: &Table) -> Result<TableResult, ExperimentErro
     finding.and(Finding::new(fast < slow, format!("10 MB in {slow:.1} s without SAD, {fast:.1} s with")));
     result.claims.push(finding.claim(&table.claim));
     result.assumptions.push(format!(
-        "The line of table 5.8 at 64 kbit/s. Slow start is followed until the window holds {GROWN:.0} segments, congestion avoidance from {THRESHOLD} \
+        "The line of table 5.8 at 64 kbit/s. Slow start is followed until the window holds {GROWN:.0} segments, \
+         congestion avoidance from {THRESHOLD} \
          segments (an initial threshold set for the purpose) until the window limits the flow."
     ));
     Ok(result)

@@ -49,7 +49,9 @@ pub(super) fn algorithm(table: &Table) -> Result<TableResult, ExperimentError> {
     };
     result.claims.push(Finding::new(differ.is_empty(), evidence).claim(&table.claim));
     result.assumptions.push(
-        "The steps are asked of the discard that the simulated switches use, with a buffer of 1000, EPD at 700, SPDth 20 and CongestTh 200 cells.".to_owned(),
+        "The steps are asked of the discard that the simulated switches use, with a buffer of 1000, EPD at 700, \
+         SPDth 20 and CongestTh 200 cells."
+            .to_owned(),
     );
     Ok(result)
 }
@@ -113,7 +115,8 @@ pub(super) fn parameters(table: &Table) -> Result<TableResult, ExperimentError> 
     }
     let agree = result.rows.iter().all(|row| row.deviation.iter().all(|(_, off)| off.as_f64() == Some(0.0)));
     let evidence = format!(
-        "the settings of every run; a packet takes {headed} cells ({bare} without headers), not the 20 of 1024 / 53, so that SPDth = 20 lies below one packet"
+        "the settings of every run; a packet takes {headed} cells ({bare} without headers), not the 20 of 1024 / \
+         53, so that SPDth = 20 lies below one packet"
     );
     result.claims.push(Finding::new(agree, evidence).claim(&table.claim));
     Ok(result)
@@ -133,7 +136,8 @@ pub(super) fn room(table: &Table) -> Result<TableResult, ExperimentError> {
     }
     let [with, without] = published_wins(2.0 * packet as f64, from)?;
     let evidence = format!(
-        "of the published rows of tables 5.7, 5.8 and 5.10, SPD wins in {} of {} where two packets fit, and in {} of {} where they do not: the rule does not tell them apart",
+        "of the published rows of tables 5.7, 5.8 and 5.10, SPD wins in {} of {} where two packets fit, and in {} \
+         of {} where they do not: the rule does not tell them apart",
         with.0, with.1, without.0, without.1
     );
     // The rule would have to say where SPD does not win.

@@ -22,7 +22,8 @@ fn updated(from: u64, wait_before: Duration, wait: Duration) -> u64 {
     picos(controller.probability)
 }
 
-/// RFC 8033, section 4.2. A steady wait of 31 ms is 16 ms above the target: 0.125 * 0.016 = 0.002, divided by 2048 to 1.
+/// RFC 8033, section 4.2. A steady wait of 31 ms is 16 ms above the target: 0.125 * 0.016 = 0.002,
+/// divided by 2048 to 1.
 #[test]
 fn a_step_is_smaller_the_smaller_the_probability() {
     for (from, divisor) in [
@@ -47,7 +48,8 @@ fn the_trend_counts_at_the_target_too() {
     assert!(updated(50_000_000_000, ms(19), ms(15)).abs_diff(47_500_000_000) <= 1);
 }
 
-/// From 0 to 200 ms: 0.125 * 0.185 + 1.25 * 0.2 = 0.273; above 10 % a step has at most 2 % (section 5.5), and 1 is the end.
+/// From 0 to 200 ms: 0.125 * 0.185 + 1.25 * 0.2 = 0.273; above 10 % a step has at most 2 % (section
+/// 5.5), and 1 is the end.
 #[test]
 fn a_step_is_capped_and_the_probability_bounded() {
     assert!(updated(100_000_000_000, ms(0), ms(200)).abs_diff(120_000_000_000) <= 1);
@@ -86,8 +88,8 @@ fn comes(pie: &mut Pie<Meta>, ecn: u8) -> Result<(), DropReason> {
     result
 }
 
-/// Section 4.1: nothing is dropped early while at most two packets wait, nor while the wait was short and the probability
-/// below 20 %, nor during a burst.
+/// Section 4.1: nothing is dropped early while at most two packets wait, nor while the wait was short
+/// and the probability below 20 %, nor during a burst.
 #[test]
 fn the_queue_is_left_alone_while_it_is_short_calm_or_in_a_burst() {
     let config = Config::default();
@@ -119,7 +121,8 @@ fn a_burst_of_150_ms_is_spared_after_a_quiet_phase() {
     assert_eq!(controller, Controller { burst_left: config.max_burst, ..NONE });
 }
 
-/// Section 5.1: ECN-capable packets (2: ECT(0)) are marked below 10 %, and dropped from there on; others are always dropped.
+/// Section 5.1: ECN-capable packets (2: ECT(0)) are marked below 10 %, and dropped from there on;
+/// others are always dropped.
 #[test]
 fn marks_take_the_place_of_drops_below_10_percent() {
     let config = Config { ecn: true, ..Config::default() };
@@ -142,8 +145,8 @@ fn drops_are_spread() {
     }
 }
 
-/// 12 Mbit/s carry 1500 bytes in 1 ms; they come each 0.8 ms, whatever is dropped. A fifth is too much, so the probability
-/// that holds is 20 %, and it holds only where the wait is at the target: 15 ms.
+/// 12 Mbit/s carry 1500 bytes in 1 ms; they come each 0.8 ms, whatever is dropped. A fifth is too much,
+/// so the probability that holds is 20 %, and it holds only where the wait is at the target: 15 ms.
 #[test]
 fn a_fifth_too_much_is_dropped_and_the_wait_stays_at_the_target() {
     let mut pie = pie(&Config::default());

@@ -77,7 +77,8 @@ pub(super) fn policed(table: &Table, result: &mut TableResult, lab: &mut Lab<'_>
     let (before, during) = (held.before.mean(), held.beside.mean());
     let shown = (1.0..6.0).contains(&lost) && before < 0.5 * free.before.mean() && during > 1.3 * before;
     let evidence = format!(
-        "{lost:.1} % less throughput; pings take {before:.0} ms where the download alone is policed, {:.0} where it is not; {during:.0} beside an upload",
+        "{lost:.1} % less throughput; pings take {before:.0} ms where the download alone is policed, {:.0} where it \
+         is not; {during:.0} beside an upload",
         free.before.mean()
     );
     judge(table, result, None, shown, evidence);
@@ -91,7 +92,8 @@ pub(super) fn shaped(table: &Table, result: &mut TableResult, lab: &mut Lab<'_>)
     let (delay, cost) = table.claim.split_once(", at a cost").unwrap_or((&table.claim, " of 6.5 % throughput."));
     let half = |held: &RoundTrips, free: &RoundTrips| held.mean() < 0.5 * free.mean();
     let evidence = format!(
-        "pings of class 1:10 take {:.0} ms in place of {:.0} beside an upload, {:.0} in place of {:.0} beside the download alone",
+        "pings of class 1:10 take {:.0} ms in place of {:.0} beside an upload, {:.0} in place of {:.0} beside the \
+         download alone",
         held.beside.mean(),
         free.beside.mean(),
         held.before.mean(),
