@@ -44,6 +44,8 @@
 //! segment. Memory: an entry for each flow with a recent SYN, at most 131 072; a flow that has not
 //! been seen for [`FORGOTTEN_AFTER`] counts as unknown.
 
+mod stats;
+
 use std::collections::VecDeque;
 
 use lastmile_linklayer::LinkLayer;
@@ -56,6 +58,7 @@ use crate::classify::{Condition, Match, Matcher as _};
 use crate::discipline::{Counter, answers_of_below};
 use crate::spec::{Problem, Spec};
 use crate::{Backlog, Discipline, DropSink, Environment, Node};
+use stats::Stats;
 
 /// Time for which a flow counts as active after it has acknowledged new data; it may count up to
 /// twice as long.
@@ -451,45 +454,6 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for WindowClamp<D> {
     }
 
     answers_of_below!(self => self.queue);
-}
-
-/// Counters of a clamp.
-#[derive(Clone, Debug, Default)]
-struct Stats {
-    seen: u64,
-    clamped: u64,
-    kept_open: u64,
-    kept_apart: u64,
-    answered: u64,
-    passed_not_tcp: u64,
-    passed_flags: u64,
-    passed_unknown_options: u64,
-    passed_damaged: u64,
-    passed_unknown_scale: u64,
-    passed_unconfirmed_scale: u64,
-    passed_exempt: u64,
-}
-
-impl Stats {
-    fn show(&self, visit: &mut dyn FnMut(Counter<'_>)) {
-        let counts = [
-            ("seen", self.seen),
-            ("clamped", self.clamped),
-            ("kept_open", self.kept_open),
-            ("kept_apart", self.kept_apart),
-            ("answered", self.answered),
-            ("passed_not_tcp", self.passed_not_tcp),
-            ("passed_flags", self.passed_flags),
-            ("passed_unknown_options", self.passed_unknown_options),
-            ("passed_damaged", self.passed_damaged),
-            ("passed_unknown_scale", self.passed_unknown_scale),
-            ("passed_unconfirmed_scale", self.passed_unconfirmed_scale),
-            ("passed_exempt", self.passed_exempt),
-        ];
-        for (name, value) in counts {
-            visit(Counter { path: "", kind: "window-clamp", name, value });
-        }
-    }
 }
 
 impl Above for Config {

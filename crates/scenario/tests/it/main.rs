@@ -11,6 +11,7 @@ mod matches;
 mod policy;
 mod properties;
 mod refused;
+mod refused_queues;
 mod shipped;
 mod today;
 
