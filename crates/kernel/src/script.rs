@@ -5,7 +5,7 @@
 
 use lastmile_text::shell;
 
-use crate::command::{Command, DEVICE, IFB, Step, TABLE};
+use crate::command::{Command, DEVICE, IFB, Step, TABLE, table_of};
 use crate::configuration::{Configuration, MAJOR};
 use crate::ingress::{ALIAS, PREFERENCE};
 
@@ -148,7 +148,10 @@ impl Script {
             (None, None) => self.line("IFB=${IFB:-$(printf %.15s \"ifb-$DEV\")}"),
         }
         self.line("# The table of nft that gives packets their class.");
-        self.line("TABLE=lastmile-$(printf %s \"$DEV\" | tr -c 'A-Za-z0-9.-' _)");
+        match devices.device {
+            Some(device) => self.line(&format!("TABLE={}", shell::word(&table_of(device)))),
+            None => self.line("TABLE=lastmile-$(printf %s \"$DEV\" | tr -c 'A-Za-z0-9.-' _)"),
+        }
     }
 
     /// Writes the removal of this program's objects, identified by handle, preference, alias and

@@ -90,7 +90,7 @@ fn what_a_household_waits_for_beyond_its_policy_is_the_queue_of_the_dslam() {
     let ([queue, most], lost) = with(&["--set", "tcp.era=\"1999\""]);
     assert!(queue < 0.05 && most < 0.165 && lost == 0, "{queue} {most} {lost}");
     let ([queue, most], _) = with(&[]);
-    assert!(queue > 0.09 && most > 0.2, "{queue} {most}");
+    assert!(queue > 0.09 && most > 0.18, "{queue} {most}");
 }
 
 /// The name and the file of a built-in policy give equal results. A policy without a line is shown
