@@ -5,7 +5,7 @@
 
 mod read;
 
-use lastmile_kernel::command::{Command, Step};
+use lastmile_kernel::command::{Command, Step, table_of};
 use lastmile_kernel::script::{self, Devices};
 use lastmile_kernel::{Configuration, Flood};
 use lastmile_linklayer::LinkLayer;
@@ -57,6 +57,7 @@ fn check_script(texts: &[String]) {
         "lacking-word" => without_nul(&text(1)),
         "class-word" => without_nul(&text(2)),
         "DEV=class-word" => format!("DEV={}", without_nul(&text(2))),
+        "TABLE=lastmile-class-word" => format!("TABLE={}", table_of(&without_nul(&text(2)))),
         _ => word,
     });
     assert_eq!(words, named.collect::<Vec<_>>());

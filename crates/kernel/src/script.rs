@@ -305,11 +305,12 @@ mod tests {
             },
         };
         let script = write(&configuration, Devices { device: Some(hostile), ifb: Some(hostile) });
-        // Words are in single quotes, including line breaks. The rest contains text of the file
-        // only in comments.
+        // Words are in single quotes, including line breaks, except for the name of the table, whose
+        // characters need none. The rest contains text of the file only in comments.
         let quoted = shell::word(hostile);
         assert_eq!(script.matches(&quoted).count(), 5, "{script}");
-        for line in script.replace(&quoted, "WORD").lines().filter(|line| line.contains("reboot")) {
+        let named = script.replace(&quoted, "WORD").replace(&format!("TABLE={}\n", table_of(hostile)), "TABLE=NAME\n");
+        for line in named.lines().filter(|line| line.contains("reboot")) {
             assert!(line.trim_start().starts_with('#'), "{line:?}");
             assert!(!line.contains(lastmile_text::shown::is_hidden), "{line:?}");
         }
