@@ -1,7 +1,7 @@
 //! The table of disciplines: the name in files, the variant of [`crate::Spec`], and the type that describes it.
 //!
 //! [`crate::Spec`] is made from this table, and so are the reader and the reference of scenario files. A new
-//! discipline is a file and a row here. The compiler then asks for the rest: [`Mechanism`] for the type of
+//! discipline is a file and a row here. The compiler then asks for the rest: `Mechanism` for the type of
 //! the row, the keys of its table in the crate `scenario`, and the nearest discipline of Linux in the crate
 //! `kernel`.
 

@@ -1,7 +1,7 @@
 //! A tree of disciplines as plain data, and how it is built.
 //!
 //! A configuration describes a tree with [`Spec`]; [`Spec::build`] makes it for any kind of packet and any line. Both
-//! clocks build theirs from the same value. The disciplines stand in one table, [`crate::catalogue`].
+//! clocks build theirs from the same value. The disciplines stand in one table, [`mod@crate::catalogue`].
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;

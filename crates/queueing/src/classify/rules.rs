@@ -8,7 +8,7 @@
 //!
 //! Published: tc-fw(8), and the rules of Netfilter's mangle table, which continue after a mark. A
 //! connection keeps the part of the verdict that cannot change, as connection tracking does
-//! ([`super::verdict`]).
+//! (file `verdict`).
 //!
 //! Cost: one look-up of the connection, if some rule asks for addresses or ports; the rules that
 //! its kept verdict leaves open, and a count for each rule that matches. The first packet of a
