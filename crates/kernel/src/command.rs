@@ -9,7 +9,7 @@ use lastmile_units::BitRate;
 pub const DEVICE: &str = "$DEV";
 /// Placeholder for the intermediate functional block that incoming packets are redirected to.
 pub const IFB: &str = "$IFB";
-/// Stands for the name of the table of nft that belongs to the device.
+/// Placeholder for the name of the table of nft that belongs to the device.
 pub const TABLE: &str = "$TABLE";
 
 /// The table of nft that belongs to a device. nft takes letters, digits, dots and hyphens.
@@ -65,7 +65,7 @@ impl Command {
         self
     }
 
-    /// The words, with the placeholders [`DEVICE`] and [`IFB`].
+    /// The words, with the placeholders [`DEVICE`], [`IFB`] and [`TABLE`].
     #[must_use]
     pub fn as_words(&self) -> &[String] {
         &self.words
