@@ -29,11 +29,11 @@ impl Network {
             }
         };
         for link in &self.links {
-            node("link", &link.name, link.from)?;
-            node("link", &link.name, link.to)?;
+            node("link", &link.hop.name, link.from)?;
+            node("link", &link.hop.name, link.to)?;
             if link.from == link.to {
                 let node = self.nodes[link.from].name.clone();
-                return Err(BuildError::SelfLink { link: link.name.clone(), node });
+                return Err(BuildError::SelfLink { link: link.hop.name.clone(), node });
             }
         }
         if let Some(atm) = &self.atm {

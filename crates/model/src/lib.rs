@@ -30,6 +30,6 @@ pub use directory::{Directory, number_of};
 pub use error::BuildError;
 pub use lastmile_queueing::compress::Compression;
 pub use lastmile_theory::voice::Codec;
-pub use network::{AccessLine, Link, Network, Node, NodeIndex, Record};
+pub use network::{AccessLine, Hop, Link, Network, Node, NodeIndex, Record};
 pub use observer::{Observer, Passage};
 pub use traffic::{Echo, EndName, Listener, Names, OpenedBy, Replay, Source, Swarm, Traffic, Web};

@@ -1,11 +1,9 @@
 //! Networks as plain data: nodes, links, recording. The scenario crate builds them from files,
 //! tests build them directly.
 
-use lastmile_linklayer::LinkLayer;
-use lastmile_queueing::compress::Compression;
 use lastmile_queueing::line;
 use lastmile_queueing::spec::Spec as QueueSpec;
-use lastmile_units::{BitRate, Duration};
+use lastmile_units::Duration;
 
 use crate::atm::Atm;
 use crate::traffic::Traffic;
@@ -58,40 +56,37 @@ pub struct Node {
     pub processing: Duration,
 }
 
-/// One direction of a link: queue, transmitter, wire.
+/// One direction of a line: queue, transmitter, wire. The scenario describes it, both clocks build a
+/// [`line::Line`] from it.
+#[derive(Clone, Debug)]
+pub struct Hop {
+    /// Name, unique in the network, such as `up` or `dslam-gateway`. It also names the random stream of the hop's
+    /// losses, `loss on link NAME`.
+    pub name: String,
+    /// Rate, encapsulation, delay, loss, header compression.
+    pub line: line::Config,
+    /// The queue in front of the transmitter.
+    pub queue: QueueSpec,
+}
+
+/// A hop between two nodes.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// Name, unique in the network, such as `up` or `dslam-gateway`.
-    pub name: String,
-    /// The node that transmits; its queue is the link's.
+    /// The node that transmits; its queue is the hop's.
     pub from: NodeIndex,
     /// The node at the other end.
     pub to: NodeIndex,
-    /// Rate of the wire, headers and cells included. `None` for transmission in no time.
-    pub rate: Option<BitRate>,
-    /// The conversion of IP packets to bytes on the wire.
-    pub link_layer: LinkLayer,
-    /// Propagation delay.
-    pub delay: Duration,
-    /// Probability that a packet is lost on the wire, in parts per 10^9.
-    pub loss_ppb: u32,
-    /// The queue in front of the transmitter.
-    pub queue: QueueSpec,
-    /// Header compression over this link.
-    pub compression: Compression,
+    /// Queue, transmitter and wire.
+    pub hop: Hop,
 }
 
 impl Network {
-    /// The line that a link is made of, for either clock. Its delay includes the processing of the node at its end.
+    /// The hop of a link as either clock builds it: its delay includes the processing of the node at its end.
     #[must_use]
-    pub fn line_of(&self, link: &Link) -> line::Config {
-        line::Config {
-            rate: link.rate,
-            link_layer: link.link_layer,
-            delay: link.delay + self.nodes[link.to].processing,
-            loss_ppb: link.loss_ppb,
-            compression: link.compression,
-        }
+    pub fn hop_of(&self, link: &Link) -> Hop {
+        let mut hop = link.hop.clone();
+        hop.line.delay += self.nodes[link.to].processing;
+        hop
     }
 }
 

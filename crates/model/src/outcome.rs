@@ -186,10 +186,8 @@ pub struct FlowOutcome {
     pub end: Option<Instant>,
     /// Payload bytes handed to the receiving application, in order.
     pub bytes_delivered: u64,
-    /// Time of the first delivered payload byte.
-    pub first_delivery: Option<Instant>,
-    /// Time of the latest delivered payload byte.
-    pub last_delivery: Option<Instant>,
+    /// Times of its deliveries; `None` without one.
+    pub deliveries: Option<Deliveries>,
     /// Indices of the links that its data crosses, in order.
     pub data_path: Arc<[usize]>,
     /// Indices of the links that its ACKs cross, in order; empty without ACKs.
@@ -209,6 +207,23 @@ pub struct FlowOutcome {
     pub data_delays: Option<Box<Reception>>,
     /// Delays of its ACKs from end to end.
     pub ack_delays: Option<Box<Reception>>,
+}
+
+/// The times at which payload was handed to the receiving application.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Deliveries {
+    /// Time of the first byte.
+    pub first: Instant,
+    /// Time of the latest byte.
+    pub last: Instant,
+}
+
+impl Deliveries {
+    /// Records a delivery at `now`.
+    #[inline]
+    pub fn note(deliveries: &mut Option<Self>, now: Instant) {
+        deliveries.get_or_insert(Self { first: now, last: now }).last = now;
+    }
 }
 
 /// The outcome of a flow's TCP.

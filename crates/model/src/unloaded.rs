@@ -34,9 +34,9 @@ impl Network {
                 sum += time;
                 &rest[links..]
             } else {
-                let wire = link.link_layer.on_wire(size(link));
-                sum += link.rate.map_or(Duration::ZERO, |rate| rate.time_for(wire));
-                sum += link.delay + self.nodes[link.to].processing;
+                let wire = link.hop.line.link_layer.on_wire(size(link));
+                sum += link.hop.line.rate.map_or(Duration::ZERO, |rate| rate.time_for(wire));
+                sum += link.hop.line.delay + self.nodes[link.to].processing;
                 after
             };
         }

@@ -28,6 +28,8 @@ macro_rules! catalogue {
                 "codel" => Codel($crate::aqm::codel::Config),
                 /// [`Pie`]($crate::aqm::Pie).
                 "pie" => Pie($crate::aqm::pie::Config),
+                /// [`DualPi2`]($crate::aqm::DualPi2).
+                "dualpi2" => DualPi2($crate::aqm::dualpi2::Config),
                 /// [`Sfq`]($crate::fair::Sfq).
                 "sfq" => Sfq($crate::fair::sfq::Config),
                 /// [`FqCodel`]($crate::fair::FqCodel).

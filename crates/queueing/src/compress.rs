@@ -99,6 +99,13 @@ impl Codec {
         }
     }
 
+    /// The packet whose transmission began last never arrives.
+    pub(crate) fn lose_last(&mut self) {
+        if let Self::Rfc1144(both) = self {
+            both.on_wire.pop_back();
+        }
+    }
+
     /// Decompresses the next packet on the wire as it arrives: true if its headers are rebuilt
     /// exactly.
     pub(crate) fn arrive(&mut self, packet: &impl Packet) -> bool {

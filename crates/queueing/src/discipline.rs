@@ -66,6 +66,13 @@ pub trait Discipline<P: Packet> {
     #[must_use]
     fn backlog(&self) -> Backlog;
 
+    /// Shows the backlog of each class of the outermost scheduler with classes, by the number in the
+    /// paths of its counters; nothing without classes. Packets in front of the scheduler are in no
+    /// class.
+    fn class_backlogs(&self, visit: &mut dyn FnMut(usize, Backlog)) {
+        let _ = visit;
+    }
+
     /// [`Discipline::backlog`] and [`Discipline::next_ready`] in one virtual call, for schedulers
     /// that need both after every packet.
     #[must_use]
@@ -96,6 +103,10 @@ macro_rules! answers_of_below {
 
         fn backlog(&$self) -> Backlog {
             $below.backlog()
+        }
+
+        fn class_backlogs(&$self, visit: &mut dyn FnMut(usize, $crate::Backlog)) {
+            $below.class_backlogs(visit);
         }
 
         fn standing(&$self, now: Instant) -> (Backlog, Option<Instant>) {
@@ -213,11 +224,13 @@ pub enum DropReason {
     TooLarge,
     /// No route, or no listener.
     Unreachable,
+    /// A bit arrived wrong, so its checksum failed.
+    BitError,
 }
 
 impl DropReason {
     /// All reasons, in the order of [`DropReason::index`].
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Tail,
         Self::Head,
         Self::Aqm,
@@ -231,6 +244,7 @@ impl DropReason {
         Self::HeaderCompression,
         Self::TooLarge,
         Self::Unreachable,
+        Self::BitError,
     ];
 
     /// The position of this reason in [`DropReason::ALL`].
@@ -256,6 +270,7 @@ impl DropReason {
             Self::HeaderCompression => "header_compression",
             Self::TooLarge => "too_large",
             Self::Unreachable => "unreachable",
+            Self::BitError => "bit_error",
         }
     }
 }

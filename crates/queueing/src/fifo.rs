@@ -33,7 +33,7 @@ pub enum Overflow {
 /// The parameters of a FIFO.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// How much it holds.
+    /// The capacity of the queue.
     pub limit: Limit,
     /// Which packet goes when it is full.
     pub drop: Overflow,

@@ -105,6 +105,11 @@ impl<P: Packet> Discipline<P> for Handover<P> {
         backlog
     }
 
+    /// Classes of the next queue: the earlier one has classes of its own.
+    fn class_backlogs(&self, visit: &mut dyn FnMut(usize, Backlog)) {
+        self.next.class_backlogs(visit);
+    }
+
     /// Counters of the next queue, and of the earlier one under the path `earlier` while that holds
     /// packets.
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {

@@ -16,30 +16,78 @@ use std::sync::Arc;
 
 use lastmile_linklayer::{Framing, Interleave, LinkLayer, WireMeter, aal5};
 use lastmile_packet::{FlowDirectory, Packet};
-use lastmile_units::{BitRate, ByteCount, CellCount, Duration, Instant, PacketCount, Serialiser, WireBytes};
+use lastmile_units::{BitRate, ByteCount, CellCount, Duration, Instant, PacketCount, Ratio, WireBytes};
 
 use crate::compress::{Codec, Compression};
 use crate::random::Stream;
 use crate::{Discipline, DropReason, DropSink, Fifo, Handover, Node, Overflow};
 
+mod granted;
+pub mod grants;
+pub mod impairments;
 mod partly_sent;
+pub mod trace;
+mod transmitter;
 
+use impairments::{Impairments, Wire};
 use partly_sent::PartlySent;
+use trace::Trace;
+use transmitter::Transmitter;
 
 /// Parameters of a line, without its queue.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Rate of the wire, in bits on the wire (headers and cells included). `None`: transmission
-    /// takes no time.
+    /// Rate of the wire, in bits on the wire (headers and cells included); on a line with a trace
+    /// its mean. `None`: transmission takes no time.
     pub rate: Option<BitRate>,
+    /// The capacity over time, in place of a constant rate. Steps also replace delay and loss.
+    pub trace: Option<Trace>,
+    /// The line sends only what a head end grants. The rate of a transmission is that of the grants;
+    /// `rate` is the mean that they allow. Excludes a trace.
+    pub grants: Option<Box<grants::Config>>,
     /// Encapsulation: the bytes on the wire of an IP packet.
     pub link_layer: LinkLayer,
     /// Propagation delay, plus any constant delay at the far end.
     pub delay: Duration,
-    /// Probability that a packet is lost on the wire, in parts per 10^9.
-    pub loss_ppb: u32,
+    /// Share of packets lost on the wire, each independent of the others.
+    pub loss: Ratio,
+    /// Losses in bursts, bit errors, jitter, reordering and duplicates.
+    pub impairments: Impairments,
     /// Header compression.
     pub compression: Compression,
+}
+
+impl Config {
+    /// A line of constant rate and delay that loses and compresses nothing.
+    #[must_use]
+    pub fn new(rate: Option<BitRate>, link_layer: LinkLayer, delay: Duration) -> Self {
+        Self {
+            rate,
+            trace: None,
+            grants: None,
+            link_layer,
+            delay,
+            loss: Ratio::ZERO,
+            impairments: Impairments::default(),
+            compression: Compression::None,
+        }
+    }
+
+    /// The least time from the end of a transmission to the arrival.
+    #[must_use]
+    pub fn least_delay(&self) -> Duration {
+        match &self.trace {
+            _ if self.impairments.may_hasten() => Duration::ZERO,
+            Some(Trace::Steps(steps)) => steps.steps().iter().map(|step| step.delay).min().unwrap_or(self.delay),
+            _ => self.delay,
+        }
+    }
+
+    /// Mean rate of the first `span`.
+    #[must_use]
+    pub fn mean_rate(&self, span: Duration) -> Option<BitRate> {
+        self.trace.as_ref().map_or(self.rate, |trace| trace.mean_rate(span))
+    }
 }
 
 /// Counters of a line since it was made.
@@ -53,8 +101,12 @@ pub struct Stats {
     pub wire_bytes: WireBytes,
     /// Packets and IP bytes that reached the far end and could be rebuilt there.
     pub arrived: Count,
-    /// Packets that the queue made (restored ACKs), and their IP bytes.
+    /// Packets that the queue made (restored ACKs) or the wire (duplicates), and their IP bytes.
     pub created: Count,
+    /// Packets that the wire made: duplicates.
+    pub duplicated: Count,
+    /// Packets that overtook one that was transmitted before them.
+    pub reordered: Count,
     /// Dropped packets and their IP bytes, by [`DropReason::index`].
     pub dropped: [Count; DropReason::ALL.len()],
 }
@@ -88,12 +140,14 @@ pub trait Observer<P>: DropSink<P> {
 /// One direction of a line.
 pub struct Line<P: Packet> {
     queue: Node<P>,
-    transmitter: Option<Serialiser>,
+    transmitter: Transmitter,
     meter: WireMeter,
     codec: Option<Codec>,
     delay: Duration,
-    loss_ppb: u32,
+    loss: Ratio,
     losses: Stream,
+    /// `None` on a wire without impairments.
+    wire: Option<Box<Wire>>,
     /// End of the current transmission, or of the last one.
     busy_until: Instant,
     /// When the next transmission is due.
@@ -112,11 +166,12 @@ impl<P: Packet> Line<P> {
     pub fn new(config: &Config, queue: Node<P>, losses: Stream) -> Self {
         Self {
             queue,
-            transmitter: config.rate.map(Serialiser::new),
+            transmitter: Transmitter::new(config.rate, config.trace.as_ref(), config.grants.as_deref()),
             meter: WireMeter::new(config.link_layer),
             codec: Codec::new(config.compression),
             delay: config.delay,
-            loss_ppb: config.loss_ppb,
+            loss: config.loss,
+            wire: Wire::new(&config.impairments, &losses),
             losses,
             busy_until: Instant::ZERO,
             due: None,
@@ -158,7 +213,10 @@ impl<P: Packet> Line<P> {
             && start <= now
         {
             if self.sends_pieces() {
-                self.send_piece(start, observer);
+                match self.transmitter {
+                    Transmitter::Granted(_) => self.send_granted(start, observer),
+                    _ => self.send_piece(start, observer),
+                }
                 continue;
             }
             let mut drops = Counted { stats: &mut self.stats, observer };
@@ -184,7 +242,7 @@ impl<P: Packet> Line<P> {
     /// Postpones a transmission that was due before `at` to `at`, without compensation for the lost
     /// time. For callers that slept so long that their lateness does less harm than a burst.
     pub fn forgive(&mut self, at: Instant) {
-        self.due = self.due.map(|due| due.max(at));
+        self.due = self.due.map(|due| self.transmitter.ready(due.max(at)));
     }
 
     /// The time at which [`Line::transmit`] must be called next. May change after every call that
@@ -255,6 +313,15 @@ impl<P: Packet> Line<P> {
         count
     }
 
+    /// Counters of the grants, on a line that has them.
+    #[must_use]
+    pub fn grants(&self) -> Option<&grants::Counts> {
+        match &self.transmitter {
+            Transmitter::Granted(station) => Some(station.counts()),
+            _ => None,
+        }
+    }
+
     /// Counters since the line was made.
     #[must_use]
     pub fn stats(&self) -> &Stats {
@@ -265,11 +332,8 @@ impl<P: Packet> Line<P> {
     /// one.
     #[must_use]
     pub fn bits_sent(&self, now: Instant) -> u64 {
-        let begun = self.stats.wire_bytes.bits();
-        let Some(transmitter) = &self.transmitter else { return begun };
-        let left_ps = u128::from(self.busy_until.since(now).as_ps());
-        let unsent = left_ps * u128::from(transmitter.rate().as_bps()) / 1_000_000_000_000;
-        begun.saturating_sub(u64::try_from(unsent).unwrap_or(u64::MAX))
+        let unsent = self.transmitter.unsent(now, self.busy_until);
+        self.stats.wire_bytes.bits().saturating_sub(u64::try_from(unsent).unwrap_or(u64::MAX))
     }
 
     /// Cells sent on an ATM line, OAM cells included. `None` on other lines.
@@ -281,20 +345,84 @@ impl<P: Packet> Line<P> {
 
     fn reschedule(&mut self, now: Instant) {
         let next = if self.partly_sent.is_empty() { self.queue.next_ready(now) } else { Some(now) };
-        self.due = next.map(|ready| ready.max(self.busy_until).max(now));
+        self.due = match self.transmitter {
+            Transmitter::Granted(_) => self.due_by_grants(now, next),
+            _ => next.map(|ready| self.transmitter.ready(ready.max(self.busy_until).max(now))),
+        };
     }
 
     /// Whether packets are sent in pieces and may be interrupted. Packets that have begun continue
     /// in pieces even if the encapsulation has changed since.
     #[inline]
     fn sends_pieces(&self) -> bool {
-        let may = self.meter.link().interleave() != Interleave::Never && self.transmitter.is_some();
+        let may = match self.transmitter {
+            Transmitter::Granted(_) => true,
+            _ => self.meter.link().interleave() != Interleave::Never && self.transmitter.takes_time(),
+        };
         may || !self.partly_sent.is_empty()
     }
 
-    /// Draws whether the next packet is lost on the wire.
-    fn loses(&mut self) -> bool {
-        self.loss_ppb > 0 && self.losses.chance(self.loss_ppb)
+    /// Draws whether a packet whose transmission begins at `start` is lost on the wire.
+    fn loses(&mut self, start: Instant) -> bool {
+        let loss = self.transmitter.step(start).map_or(self.loss, |step| step.loss);
+        let lost = loss > Ratio::ZERO && self.losses.chance(loss.as_parts_per_billion());
+        // The model counts packets, lost ones too.
+        self.wire.as_mut().is_some_and(|wire| wire.loses()) || lost
+    }
+
+    /// Draws whether bit errors spoil the packet of `sent` bytes on the wire that was compressed
+    /// last.
+    fn spoils(&mut self, sent: WireBytes) -> bool {
+        let Some(wire) = &mut self.wire else { return false };
+        let bits = match self.meter.link().framing() {
+            Framing::Atm => sent.as_u64() / aal5::CELL_BYTES * aal5::CELL_PAYLOAD * 8,
+            Framing::None | Framing::Ptm => sent.bits(),
+        };
+        let spoilt = wire.spoils(bits);
+        if spoilt && let Some(codec) = &mut self.codec {
+            codec.lose_last();
+        }
+        spoilt
+    }
+
+    /// Puts a packet whose transmission has ended on the wire. Without reordering it arrives no
+    /// earlier than the packet before, however the delay has changed.
+    fn propagate(&mut self, mut packet: P, observer: &mut impl Observer<P>) {
+        let sent = self.busy_until;
+        let step = self.transmitter.step(sent);
+        let delay = step.map_or(self.delay, |step| step.delay);
+        let Some(wire) = &mut self.wire else {
+            let before = self.in_flight.back().filter(|_| step.is_some());
+            let before = before.map_or(Instant::ZERO, |before| before.meta().arrived);
+            packet.meta_mut().arrived = (sent + delay).max(before);
+            self.in_flight.push_back(packet);
+            return;
+        };
+        packet.meta_mut().arrived = wire.arrival(sent, delay);
+        let twin = wire.duplicates().then(|| {
+            let mut twin = packet.duplicate();
+            twin.meta_mut().arrived = wire.arrival(sent, delay);
+            twin
+        });
+        self.insert(packet);
+        if let Some(twin) = twin {
+            let mut counted = Counted { stats: &mut self.stats, observer };
+            counted.created(sent, &twin);
+            self.stats.duplicated.add(&twin);
+            self.insert(twin);
+        }
+    }
+
+    /// Inserts a packet among those on the wire, behind those that arrive no later.
+    fn insert(&mut self, packet: P) {
+        let arrives = packet.meta().arrived;
+        if self.in_flight.back().is_none_or(|last| last.meta().arrived <= arrives) {
+            self.in_flight.push_back(packet);
+            return;
+        }
+        self.stats.reordered.add(&packet);
+        let index = self.in_flight.partition_point(|other| other.meta().arrived <= arrives);
+        self.in_flight.insert(index, packet);
     }
 
     /// IP bytes of `packet` as transmitted, its headers compressed if the line compresses them.
@@ -311,34 +439,44 @@ impl<P: Packet> Line<P> {
     #[inline(always)]
     fn occupy(&mut self, start: Instant, wire: WireBytes) {
         let wire = self.meter.piece(wire);
-        if let Some(transmitter) = &mut self.transmitter {
-            if start > self.busy_until {
-                transmitter.restart();
-            }
-            self.busy_until = start + transmitter.advance(wire);
-        } else {
-            self.busy_until = start;
-        }
+        self.busy_until = self.transmitter.send(start, wire, start <= self.busy_until);
         self.stats.wire_bytes += wire;
     }
 
     #[inline]
-    fn start(&mut self, start: Instant, mut packet: P, observer: &mut impl Observer<P>) {
-        let lost = self.loses();
+    fn start(&mut self, start: Instant, packet: P, observer: &mut impl Observer<P>) {
+        let lost = self.loses(start);
         let ip_bytes = self.bytes_to_send(&packet, lost);
-        self.occupy(start, self.meter.link().on_wire(ip_bytes));
+        let wire = self.meter.link().on_wire(ip_bytes);
+        let lost = lost_or_spoilt(lost, !lost && self.spoils(wire));
+        self.send_whole(start, packet, wire, lost, observer);
+    }
+
+    /// Sends a packet of `wire` bytes without interruption. It is dropped on the wire for the reason `lost`.
+    #[inline(always)]
+    fn send_whole(
+        &mut self,
+        start: Instant,
+        mut packet: P,
+        wire: WireBytes,
+        lost: Option<DropReason>,
+        observer: &mut impl Observer<P>,
+    ) {
+        self.occupy(start, wire);
         self.stats.transmitted.add(&packet);
         let waited = start.since(packet.meta().arrived);
         observer.transmitted(start, self.busy_until, waited, &packet);
         packet.meta_mut().class = None;
-        if lost {
-            let mut drops = Counted { stats: &mut self.stats, observer };
-            drops.dropped(start, packet, DropReason::WireLoss);
-            return;
+        match lost {
+            Some(reason) => Counted { stats: &mut self.stats, observer }.dropped(start, packet, reason),
+            None => self.propagate(packet, observer),
         }
-        packet.meta_mut().arrived = self.busy_until + self.delay;
-        self.in_flight.push_back(packet);
     }
+}
+
+/// Why the wire loses a packet, if it does.
+fn lost_or_spoilt(lost: bool, spoilt: bool) -> Option<DropReason> {
+    if lost { Some(DropReason::WireLoss) } else { spoilt.then_some(DropReason::BitError) }
 }
 
 /// Counts dropped and created packets and passes them to the observer.

@@ -26,6 +26,13 @@ impl Stream {
         Self(Pcg64::from_seed(bytes))
     }
 
+    /// A stream of its own for a part called `name` of the process that has this stream, which
+    /// stays unchanged.
+    #[must_use]
+    pub fn child(&self, name: &str) -> Self {
+        Self::new(self.clone().bits(), name)
+    }
+
     /// The next 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
@@ -62,8 +69,12 @@ impl Stream {
         if parts_per_billion == 0 {
             return None;
         }
-        let probability = f64::from(parts_per_billion.min(1_000_000_000)) / 1e9;
-        Some((libm::log(self.uniform()) / libm::log1p(-probability)) as u64)
+        Some(self.gap(f64::from(parts_per_billion.min(1_000_000_000)) / 1e9))
+    }
+
+    /// As [`geometric`](Self::geometric), for a probability above 0 and at most 1.
+    pub(crate) fn gap(&mut self, probability: f64) -> u64 {
+        (libm::log(self.uniform()) / libm::log1p(-probability)) as u64
     }
 
     /// A span from the exponential distribution with this mean, at least one picosecond.
@@ -81,9 +92,14 @@ impl Stream {
     /// Box and Muller (1958); only one of its two numbers is used, so every draw takes two uniform
     /// numbers. Software floating point as in [`exponential`](Self::exponential).
     pub fn lognormal(&mut self, mean: f64, deviation: f64) -> f64 {
+        libm::exp(mean + deviation * self.normal())
+    }
+
+    /// A number from the normal distribution of mean 0 and standard deviation 1, as
+    /// [`lognormal`](Self::lognormal) draws it.
+    pub fn normal(&mut self) -> f64 {
         let (radius, angle) = (self.uniform(), self.uniform());
-        let normal = libm::sqrt(-2.0 * libm::log(radius)) * libm::cos(2.0 * core::f64::consts::PI * angle);
-        libm::exp(mean + deviation * normal)
+        libm::sqrt(-2.0 * libm::log(radius)) * libm::cos(2.0 * core::f64::consts::PI * angle)
     }
 
     /// A number from the Pareto distribution, at least `least`: exceeds x with a probability of
@@ -93,7 +109,7 @@ impl Stream {
     }
 
     /// A number above 0 and at most 1, of 53 random bits.
-    fn uniform(&mut self) -> f64 {
+    pub fn uniform(&mut self) -> f64 {
         ((self.bits() >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
 }

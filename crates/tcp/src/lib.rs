@@ -50,7 +50,8 @@ mod sender;
 mod stats;
 
 pub use config::{
-    ByteCounting, Config, ConfigError, InitialWindow, LossDetection, Recovery, Rto, SlowStart, Variant, WindowScale,
+    AckConfig, ByteCounting, Config, ConfigError, CongestionConfig, InitialWindow, LossDetection, Recovery,
+    RepairConfig, Rto, SlowStart, TimerConfig, Variant, WindowScale,
 };
 pub use endpoint::{Endpoint, Open, State};
 pub use stats::{Limit, LimitedTime, Stats};

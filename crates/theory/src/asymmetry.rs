@@ -15,7 +15,7 @@
 use core::fmt;
 
 use lastmile_linklayer::LinkLayer;
-use lastmile_units::{BitRate, ByteCount, CellCount, Duration, WireBytes};
+use lastmile_units::{BitRate, ByteCount, CellCount, WireBytes};
 
 use crate::Fraction;
 use crate::ack_rate::AckRate;
@@ -130,23 +130,6 @@ pub fn utilisation_bound(k: Fraction, segments_per_ack: Fraction) -> Fraction {
     segments_per_ack.checked_div(k).unwrap_or(Fraction::ONE).min(Fraction::ONE)
 }
 
-/// The mean ACK size on the wire, in bytes, at which a download fills `utilisation` of its line.
-///
-/// The function solves `d / k = utilisation` for the ACK. Phanse 2000 (table 5.3) does not state
-/// the compressed header's size; the result is its upper limit. `None` for a utilisation of zero.
-#[must_use]
-pub fn ack_size_for(
-    down: BitRate,
-    up: BitRate,
-    data: WireBytes,
-    segments_per_ack: Fraction,
-    utilisation: Fraction,
-) -> Option<f64> {
-    let rates = Fraction::new(up.as_bps().into(), down.as_bps().into())?;
-    let d = segments_per_ack.checked_div(utilisation)?;
-    Some(rates.checked_mul(Fraction::whole(data.as_u64()))?.checked_mul(d)?.as_f64())
-}
-
 /// The rate available to the user: the line's rate without OAM cells.
 pub(crate) fn user_rate(rate: BitRate, link: LinkLayer) -> Fraction {
     let rate = u128::from(rate.as_bps());
@@ -215,70 +198,12 @@ fn check(download: &Download) -> Result<Sizes, DownloadError> {
     Ok(sizes)
 }
 
-/// The packets of a download on the two lines, and the transmission time of each line's part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Serialisation {
-    /// Data packets: full ones and the last.
-    pub segments: u64,
-    /// ACKs: one for each d segments, rounded up.
-    pub acks: u64,
-    /// Transmission time of the data on the downstream.
-    pub down: Duration,
-    /// Transmission time of the ACKs on the upstream.
-    pub up: Duration,
-}
-
-impl Serialisation {
-    /// The longer of the two times, a lower limit for any TCP. Set-up, slow start and round trips
-    /// add to it.
-    #[must_use]
-    pub fn bottleneck(self) -> Duration {
-        self.down.max(self.up)
-    }
-}
-
-/// The transmission times of a download of `bytes` of payload: the lower limit of its response
-/// time.
-///
-/// At most [`Duration::MAX`] (213 days).
-///
-/// # Errors
-/// The errors of [`asymmetry`].
-pub fn serialisation(download: &Download, bytes: ByteCount) -> Result<Serialisation, DownloadError> {
-    let Sizes { data_wire, ack_wire } = check(download)?;
-    let Download { down_link, up_link, data, payload, segments_per_ack: d, .. } = *download;
-    let (full, rest) = (bytes.as_u64() / payload.as_u64(), bytes.as_u64() % payload.as_u64());
-    let headers = data - payload;
-    let last = if rest == 0 { 0 } else { down_link.on_wire(ByteCount::new(rest) + headers).as_u64() };
-    let segments = full + u64::from(rest > 0);
-    let acks = Fraction::whole(segments).checked_div(d).expect("64 bits times 10 at most").ceil();
-    let acks = u64::try_from(acks).expect("no more than segments");
-    let down_wire = u128::from(full) * u128::from(data_wire.as_u64()) + u128::from(last);
-    let up_wire = u128::from(acks) * u128::from(ack_wire.as_u64());
-    Ok(Serialisation {
-        segments,
-        acks,
-        down: time_on(download.down, down_link, down_wire),
-        up: time_on(download.up, up_link, up_wire),
-    })
-}
-
-/// Transmission time, rounded down to a picosecond. [`Duration::MAX`] for products above 128 bits
-/// (2^65 bytes and more).
-fn time_on(rate: BitRate, link: LinkLayer, wire: u128) -> Duration {
-    let bits_in_ps = wire.checked_mul(8 * 1_000_000_000_000).and_then(|n| Fraction::new(n, 1));
-    let time = bits_in_ps.and_then(|n| n.checked_div(user_rate(rate, link)));
-    let ps = time.and_then(|time| u64::try_from(time.numerator() / time.denominator()).ok());
-    Duration::from_ps(ps.unwrap_or(u64::MAX))
-}
-
-/// The ACKs for `segments` segments that exceed the upstream while the downstream is full: ACK
-/// regulation must remove at least these. Not rounded.
+/// IP bytes, in bit/s, of a full line of `rate` in packets of `ip` bytes, without OAM cells; 0 for
+/// packets of zero bytes.
 #[must_use]
-pub fn surplus_acks(k: Fraction, segments_per_ack: Fraction, segments: u64) -> Option<Fraction> {
-    let acks = Fraction::whole(segments).checked_div(segments_per_ack)?;
-    let carried = acks.checked_mul(utilisation_bound(k, segments_per_ack))?;
-    acks.checked_saturating_sub(carried)
+pub fn ip_rate_bps(rate: BitRate, link: LinkLayer, ip: ByteCount) -> f64 {
+    let share = Fraction::new(ip.as_u64().into(), link.on_wire(ip).as_u64().into());
+    share.and_then(|share| user_rate(rate, link).checked_mul(share)).map_or(0.0, Fraction::as_f64)
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@
 //! | [`asymmetry`] | does the upstream carry the ACKs that a full downstream needs? If not, how full does it get? |
 //! | [`amp`] | which packet rate does a rate of ACKs release, for one direction and for both in classes? |
 //! | [`ack_rate`] | which upstream rate should be reserved for the ACKs of a download? |
-//! | [`delay`] | in what time does a queue drain, and which rate does a window give over that round trip? |
+//! | [`delay`] | how long does a packet wait behind others? |
+//! | [`grants`] | to which rate do upstream grants limit a download through its ACKs? |
 //! | [`fairness`] | how fair is a division? |
 //! | [`interval`] | what is the confidence interval of the mean of a few runs? |
 //! | [`voice`] | which quality does a call have, from delay and loss (ITU-T G.107)? |
@@ -22,6 +23,7 @@ pub mod asymmetry;
 pub mod delay;
 pub mod fairness;
 mod fraction;
+pub mod grants;
 pub mod interval;
 pub mod voice;
 pub mod y1541;

@@ -86,24 +86,28 @@ impl Duration {
     ///
     /// # Panics
     /// Above 213 days, as do all constructors of this type.
+    #[inline]
     #[must_use]
     pub const fn from_ns(ns: u64) -> Self {
         Self(scaled(ns, PS_PER_NS))
     }
 
     /// A span of `us` microseconds.
+    #[inline]
     #[must_use]
     pub const fn from_us(us: u64) -> Self {
         Self(scaled(us, PS_PER_US))
     }
 
     /// A span of `ms` milliseconds.
+    #[inline]
     #[must_use]
     pub const fn from_ms(ms: u64) -> Self {
         Self(scaled(ms, PS_PER_MS))
     }
 
     /// A span of `s` seconds.
+    #[inline]
     #[must_use]
     pub const fn from_s(s: u64) -> Self {
         Self(scaled(s, PS_PER_S))
@@ -169,6 +173,7 @@ impl Duration {
     }
 }
 
+#[inline]
 const fn scaled(count: u64, ps: u64) -> u64 {
     match count.checked_mul(ps) {
         Some(ps) => ps,

@@ -268,19 +268,6 @@ impl Network {
         self.port(link).waiting.into()
     }
 
-    /// Cells in one queue at the port of a link: that of a class, or of the VC with this index
-    /// among those of the link. A FIFO has queue 0.
-    #[must_use]
-    pub fn queue_waiting(&self, link: LinkId, queue: usize) -> u64 {
-        self.port(link).queues[queue].waiting.into()
-    }
-
-    /// Cells of a VC in the queue at a link, given by its index in the route.
-    #[must_use]
-    pub fn vc_waiting(&self, vc: VcId, hop: usize) -> u64 {
-        self.connection(self.vcs[vc.index()].hops[hop]).waiting.into()
-    }
-
     /// Counters of the policer of a VC. `None`: it has none.
     #[must_use]
     pub fn conformance(&self, vc: VcId) -> Option<Conformance> {

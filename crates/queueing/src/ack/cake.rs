@@ -43,18 +43,15 @@
 //! covers the queued packets of a flow. Cost: a scan of the flow's packets for each TCP segment.
 //! Memory: an entry for each flow with queued packets.
 
-use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{Meta, Packet, Protocol, SeqNumber, SynOptions, TcpFlags};
 use lastmile_units::Instant;
 
 use super::flow_fifo::FlowFifo;
-use super::{Passed, contains};
-use crate::catalogue::{Built, Mechanism};
+use super::{Filter, Filtered, Passed, contains};
 use crate::classify::{Condition, Match, Matcher as _};
 use crate::discipline::Counter;
-use crate::fifo::{Tally, check_limit};
-use crate::spec::{Problem, Site};
-use crate::{Backlog, Discipline, DropReason, DropSink, Environment, Limit, Overflow};
+use crate::fifo::Tally;
+use crate::{Backlog, Discipline, DropReason, DropSink, Environment, Limit, Node, Overflow};
 
 /// Aggressiveness of the filter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -307,25 +304,15 @@ impl Stats {
 }
 
 /// The parameters of a queue with CAKE's ACK filter.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Config {
-    /// How much it holds.
-    pub limit: Limit,
-    /// Which packet goes when it is full.
-    pub drop: Overflow,
-    /// How it decides.
-    pub rules: Rules,
-}
+pub type Config = Filtered<Rules>;
 
-impl Mechanism for Config {
-    fn check(&self, link_layer: &LinkLayer) -> Result<(), Problem> {
-        check_limit(self.limit, link_layer)?;
-        Ok(self.rules.exempt.check()?)
+impl Filter for Rules {
+    fn exempt(&self) -> &Match {
+        &self.exempt
     }
 
-    fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
-        let queue = CakeAckFilter::new(self.limit, self.drop, &self.rules, site.environment);
-        Ok(Box::new(queue.ok_or_else(|| site.refuse(Problem::NoCells))?))
+    fn queue<P: Packet + Send + 'static>(&self, of: &Config, environment: &Environment) -> Option<Node<P>> {
+        Some(Box::new(CakeAckFilter::new(of.limit, of.drop, self, environment)?))
     }
 }
 

@@ -139,7 +139,7 @@ impl<P: Packet> Discipline<P> for AckCollapsing<P> {
 /// The parameters of a queue that collapses ACKs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// How much it holds.
+    /// The capacity of the queue.
     pub limit: Limit,
     /// Which packet goes when it is full.
     pub drop: Overflow,

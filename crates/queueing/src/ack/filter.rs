@@ -18,19 +18,16 @@
 
 use std::collections::hash_map::Entry;
 
-use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{FlowId, Packet, PureAck, SeqNumber, TcpFlags};
 use lastmile_units::Instant;
 
 use super::flow_map::FlowMap;
 use super::linked_fifo::{Handle, LinkedFifo};
-use super::{AckKind, Newest, Regulated, gives_way};
-use crate::catalogue::{Built, Mechanism};
+use super::{AckKind, Filter, Filtered, Newest, Regulated, gives_way};
 use crate::classify::{Condition, Match};
 use crate::discipline::Counter;
-use crate::fifo::{Capacity, check_limit};
-use crate::spec::{Problem, Site};
-use crate::{Backlog, Discipline, DropReason, DropSink, Environment, Limit, Overflow};
+use crate::fifo::Capacity;
+use crate::{Backlog, Discipline, DropReason, DropSink, Environment, Limit, Node, Overflow};
 
 /// Treatment of duplicate ACKs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -393,25 +390,15 @@ impl Flow {
 }
 
 /// The parameters of a queue with an ACK filter.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Config {
-    /// How much it holds.
-    pub limit: Limit,
-    /// Which packet goes when it is full.
-    pub drop: Overflow,
-    /// How it decides.
-    pub rules: Rules,
-}
+pub type Config = Filtered<Rules>;
 
-impl Mechanism for Config {
-    fn check(&self, link_layer: &LinkLayer) -> Result<(), Problem> {
-        check_limit(self.limit, link_layer)?;
-        Ok(self.rules.exempt.check()?)
+impl Filter for Rules {
+    fn exempt(&self) -> &Match {
+        &self.exempt
     }
 
-    fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
-        let queue = AckFilter::new(self.limit, self.drop, &self.rules, site.environment);
-        Ok(Box::new(queue.ok_or_else(|| site.refuse(Problem::NoCells))?))
+    fn queue<P: Packet + Send + 'static>(&self, of: &Config, environment: &Environment) -> Option<Node<P>> {
+        Some(Box::new(AckFilter::new(of.limit, of.drop, self, environment)?))
     }
 }
 

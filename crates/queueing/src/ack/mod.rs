@@ -43,12 +43,16 @@ mod recent_flows;
 pub mod regenerator;
 pub mod sad;
 
+use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{AckFields, Meta, Packet, Protocol, PureAck, SackBlock, Segment, SeqNumber};
 use lastmile_units::Instant;
 
-use crate::classify::{Condition, Matcher as _};
+use crate::catalogue::{Built, Mechanism};
+use crate::classify::{Condition, Match, Matcher as _};
 use crate::discipline::Counter;
-use crate::fifo::Tally;
+use crate::fifo::{Tally, check_limit};
+use crate::spec::{Problem, Site};
+use crate::{Environment, Limit, Node, Overflow};
 
 pub use cake::CakeAckFilter;
 pub use clamp::WindowClamp;
@@ -58,6 +62,37 @@ pub use handshakes::{Handshakes, Witness};
 pub use pacing::AckPacing;
 pub use regenerator::AckRegenerator;
 pub use sad::SmartAckDropper;
+
+/// The parameters of a queue with an ACK filter of these rules.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Filtered<R> {
+    /// The capacity of the queue.
+    pub limit: Limit,
+    /// The packet that is dropped when the queue is full.
+    pub drop: Overflow,
+    /// The rules of the filter.
+    pub rules: R,
+}
+
+/// The rules of an ACK filter.
+trait Filter: Sized {
+    /// Packets that are never removed and remove nothing.
+    fn exempt(&self) -> &Match;
+
+    /// An empty queue with these rules. `None` if the limit is in cells and the line has none.
+    fn queue<P: Packet + Send + 'static>(&self, of: &Filtered<Self>, environment: &Environment) -> Option<Node<P>>;
+}
+
+impl<R: Filter> Mechanism for Filtered<R> {
+    fn check(&self, link_layer: &LinkLayer) -> Result<(), Problem> {
+        check_limit(self.limit, link_layer)?;
+        Ok(self.rules.exempt().check()?)
+    }
+
+    fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
+        self.rules.queue(self, site.environment).ok_or_else(|| site.refuse(Problem::NoCells))
+    }
+}
 
 /// Relation of an ACK to the newest acknowledgement of its flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

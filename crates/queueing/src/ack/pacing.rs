@@ -299,6 +299,10 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for AckPacing<P, D> {
         }
     }
 
+    fn class_backlogs(&self, visit: &mut dyn FnMut(usize, Backlog)) {
+        self.queue.class_backlogs(visit);
+    }
+
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         self.stats.show(visit);
         Counter::below("queue", &self.queue, visit);

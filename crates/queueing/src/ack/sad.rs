@@ -292,6 +292,10 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for SmartAckDropper<P, D> {
         (self.with_ack_behind_signal(backlog), if self.behind_signal.is_some() { Some(now) } else { ready })
     }
 
+    fn class_backlogs(&self, visit: &mut dyn FnMut(usize, Backlog)) {
+        self.queue.class_backlogs(visit);
+    }
+
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         self.stats.show(visit);
         Counter::below("queue", &self.queue, visit);
@@ -326,7 +330,7 @@ impl<P: Packet> DropSink<P> for TableUpdater<'_, P> {
 /// The parameters of a Smart ACK Dropper.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// What happens to duplicate ACKs.
+    /// Treatment of duplicate ACKs.
     pub duplicates: Duplicates,
     /// How a regenerator hears of the ACKs that were suppressed.
     pub report: Report,

@@ -5,6 +5,7 @@
 //! set, packets of ECN-capable senders are marked instead of dropped (RFC 3168).
 
 pub mod codel;
+pub mod dualpi2;
 pub mod pie;
 pub mod red;
 
@@ -18,6 +19,7 @@ use crate::Backlog;
 use crate::fifo::Capacity;
 
 pub use codel::CoDel;
+pub use dualpi2::DualPi2;
 pub use pie::Pie;
 pub use red::Red;
 

@@ -191,6 +191,10 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Rules<P, D> {
         self.queue.backlog()
     }
 
+    fn class_backlogs(&self, visit: &mut dyn FnMut(usize, Backlog)) {
+        self.queue.class_backlogs(visit);
+    }
+
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         let kind = "rules";
         for (index, rule) in self.rules.iter().enumerate() {

@@ -12,15 +12,11 @@
 
 use std::collections::VecDeque;
 
-use lastmile_linklayer::LinkLayer;
-use lastmile_packet::Packet;
 use lastmile_units::WireBytes;
 
 use super::members::{Among, Shares};
-use super::scheduler::{self, Order};
-use crate::Spec;
-use crate::catalogue::{Built, Mechanism};
-use crate::spec::{Problem, Site};
+use super::scheduler::{Fair, Order};
+use crate::spec::Problem;
 
 /// Classes or flows, with the quantum of each: bytes on the wire a turn, not zero.
 pub type Config = Among<WireBytes>;
@@ -115,26 +111,24 @@ impl Order for Drr {
     }
 }
 
-impl Mechanism for Config {
-    fn check(&self, _link_layer: &LinkLayer) -> Result<(), Problem> {
-        Self::check(self)?;
+impl Fair for Config {
+    const KIND: &'static str = "drr";
+    type Share = WireBytes;
+
+    fn among(&self) -> &Self {
+        self
+    }
+
+    fn order(&self) -> impl Order + Send + 'static {
+        Drr::new(self.shares(WireBytes::as_u64))
+    }
+
+    fn check_shares(&self) -> Result<(), Problem> {
         let zero = match self {
             Self::Classes(classes) => classes.iter().any(|class| class.share.as_u64() == 0),
             Self::Flows { share, .. } => share.as_u64() == 0,
         };
         if zero { Err(Problem::ZeroQuantum) } else { Ok(()) }
-    }
-
-    fn below(&self) -> Vec<&Spec> {
-        self.queues()
-    }
-
-    fn class_name(&self, class: u16) -> Option<String> {
-        self.name(class)
-    }
-
-    fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
-        scheduler::build("drr", self, Drr::new(self.shares(WireBytes::as_u64)), site)
     }
 }
 

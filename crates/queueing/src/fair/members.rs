@@ -124,6 +124,11 @@ pub(crate) trait Members<P: Packet> {
 
     fn backlog(&self) -> Backlog;
 
+    /// Shows the backlog of each class; flows are no classes.
+    fn class_backlogs(&self, visit: &mut dyn FnMut(usize, Backlog)) {
+        let _ = visit;
+    }
+
     fn counters(&self, kind: &'static str, visit: &mut dyn FnMut(Counter<'_>));
 }
 
@@ -263,6 +268,10 @@ impl<P: Packet, C: Classifier<P>> Members<P> for Classes<P, C> {
             let one = class.queue.backlog();
             Backlog { packets: sum.packets + one.packets, bytes: sum.bytes + one.bytes }
         })
+    }
+
+    fn class_backlogs(&self, visit: &mut dyn FnMut(usize, Backlog)) {
+        self.classes.iter().enumerate().for_each(|(index, class)| visit(index, class.queue.backlog()));
     }
 
     fn counters(&self, kind: &'static str, visit: &mut dyn FnMut(Counter<'_>)) {

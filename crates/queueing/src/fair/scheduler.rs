@@ -1,13 +1,14 @@
 //! The common part of fair schedulers: members with heads, served in an order that each scheduler
 //! defines.
 
+use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
 use lastmile_units::{Instant, PacketCount, WireBytes};
 
 use super::members::{Among, Classes, Members, PerFlow};
-use crate::catalogue::Built;
+use crate::catalogue::{Built, Mechanism};
 use crate::discipline::Counter;
-use crate::spec::Site;
+use crate::spec::{Problem, Site, Spec};
 use crate::{Backlog, Discipline, DropSink};
 
 /// The order of service, computed from the sizes of heads and of sent packets.
@@ -99,28 +100,61 @@ impl<P: Packet, M: Members<P>, O: Order> Discipline<P> for Scheduler<M, O> {
         self.members.backlog()
     }
 
+    fn class_backlogs(&self, visit: &mut dyn FnMut(usize, Backlog)) {
+        self.members.class_backlogs(visit);
+    }
+
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         self.members.counters(self.kind, visit);
     }
 }
 
-/// Builds the scheduler of checked members by `order`; `kind` is its name in counters.
-pub(crate) fn build<P: Packet + Send + 'static, S: Copy>(
-    kind: &'static str,
-    among: &Among<S>,
-    order: impl Order + Send + 'static,
-    site: &mut Site<'_>,
-) -> Built<P> {
-    Ok(match among {
-        Among::Classes(classes) => {
-            let (classifier, queues) = site.classes(classes.iter().map(|class| &class.class))?;
-            let classes = Classes::new(classifier, queues, &site.environment.link_layer);
-            Box::new(Scheduler::new(kind, classes, order))
-        }
-        Among::Flows { limit, .. } => {
-            Box::new(Scheduler::new(kind, PerFlow::new(*limit, &site.environment.link_layer), order))
-        }
-    })
+/// The parameters of a fair scheduler: members with a share each, served in an [`Order`].
+pub(crate) trait Fair {
+    /// Its name in counters.
+    const KIND: &'static str;
+    /// The share of a member: its weight or quantum.
+    type Share: Copy;
+
+    /// Its members.
+    fn among(&self) -> &Among<Self::Share>;
+
+    /// The order of service by their shares.
+    fn order(&self) -> impl Order + Send + 'static;
+
+    /// Checks the shares.
+    fn check_shares(&self) -> Result<(), Problem> {
+        Ok(())
+    }
+}
+
+impl<C: Fair> Mechanism for C {
+    fn check(&self, _link_layer: &LinkLayer) -> Result<(), Problem> {
+        self.among().check()?;
+        self.check_shares()
+    }
+
+    fn below(&self) -> Vec<&Spec> {
+        self.among().queues()
+    }
+
+    fn class_name(&self, class: u16) -> Option<String> {
+        self.among().name(class)
+    }
+
+    fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
+        let order = self.order();
+        Ok(match self.among() {
+            Among::Classes(classes) => {
+                let (classifier, queues) = site.classes(classes.iter().map(|class| &class.class))?;
+                let classes = Classes::new(classifier, queues, &site.environment.link_layer);
+                Box::new(Scheduler::new(C::KIND, classes, order))
+            }
+            Among::Flows { limit, .. } => {
+                Box::new(Scheduler::new(C::KIND, PerFlow::new(*limit, &site.environment.link_layer), order))
+            }
+        })
+    }
 }
 
 #[cfg(test)]

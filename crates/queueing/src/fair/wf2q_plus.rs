@@ -23,16 +23,11 @@
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
-use lastmile_linklayer::LinkLayer;
-use lastmile_packet::Packet;
 use lastmile_units::WireBytes;
 
 use super::members::{Among, Shares};
-use super::scheduler::{self, Order};
+use super::scheduler::{Fair, Order};
 use super::tags::span;
-use crate::Spec;
-use crate::catalogue::{Built, Mechanism};
-use crate::spec::{Problem, Site};
 
 /// Classes or flows, with the weight of each. All flows have equal weights, so their value has no
 /// effect.
@@ -223,22 +218,16 @@ impl Order for Wf2qPlus {
     }
 }
 
-impl Mechanism for Config {
-    fn check(&self, _link_layer: &LinkLayer) -> Result<(), Problem> {
-        self.0.check()
+impl Fair for Config {
+    const KIND: &'static str = "wf2q-plus";
+    type Share = NonZeroU32;
+
+    fn among(&self) -> &Among<NonZeroU32> {
+        &self.0
     }
 
-    fn below(&self) -> Vec<&Spec> {
-        self.0.queues()
-    }
-
-    fn class_name(&self, class: u16) -> Option<String> {
-        self.0.name(class)
-    }
-
-    fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
-        let order = Wf2qPlus::new(self.0.shares(|weight| weight.get().into()));
-        scheduler::build("wf2q-plus", &self.0, order, site)
+    fn order(&self) -> impl Order + Send + 'static {
+        Wf2qPlus::new(self.0.shares(|weight| weight.get().into()))
     }
 }
 

@@ -15,16 +15,11 @@
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
-use lastmile_linklayer::LinkLayer;
-use lastmile_packet::Packet;
 use lastmile_units::WireBytes;
 
 use super::members::{Among, Shares};
-use super::scheduler::{self, Order};
+use super::scheduler::{Fair, Order};
 use super::tags::span;
-use crate::Spec;
-use crate::catalogue::{Built, Mechanism};
-use crate::spec::{Problem, Site};
 
 /// Classes or flows, with the weight of each. All flows have equal weights, so their value has no
 /// effect.
@@ -107,22 +102,16 @@ impl Order for Wfq {
     }
 }
 
-impl Mechanism for Config {
-    fn check(&self, _link_layer: &LinkLayer) -> Result<(), Problem> {
-        self.0.check()
+impl Fair for Config {
+    const KIND: &'static str = "wfq";
+    type Share = NonZeroU32;
+
+    fn among(&self) -> &Among<NonZeroU32> {
+        &self.0
     }
 
-    fn below(&self) -> Vec<&Spec> {
-        self.0.queues()
-    }
-
-    fn class_name(&self, class: u16) -> Option<String> {
-        self.0.name(class)
-    }
-
-    fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
-        let order = Wfq::new(self.0.shares(|weight| weight.get().into()));
-        scheduler::build("wfq", &self.0, order, site)
+    fn order(&self) -> impl Order + Send + 'static {
+        Wfq::new(self.0.shares(|weight| weight.get().into()))
     }
 }
 

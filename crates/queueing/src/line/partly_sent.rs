@@ -11,18 +11,49 @@
 
 use lastmile_linklayer::Pieces;
 use lastmile_packet::Packet;
-use lastmile_units::{Duration, Instant};
+use lastmile_units::{Instant, WireBytes};
 
-use super::{Counted, Line, Observer};
+use super::{Counted, Line, Observer, lost_or_spoilt};
 use crate::{DropReason, DropSink};
 
 /// A packet whose transmission has begun.
 pub(super) struct PartlySent<P> {
     pub(super) packet: P,
     pub(super) level: usize,
-    pieces: Pieces,
-    /// The packet will be lost on the wire.
-    lost: bool,
+    pub(super) unsent: Unsent,
+    /// Why the packet will be lost on the wire, if it will.
+    pub(super) lost: Option<DropReason>,
+}
+
+/// What of a packet has not been sent.
+pub(super) enum Unsent {
+    /// Pieces behind each of which a more urgent packet may be sent.
+    Pieces(Pieces),
+    /// Bytes that are sent as grants allow.
+    Bytes {
+        /// Their number on the wire.
+        left: u64,
+        /// Some of the packet has been sent.
+        begun: bool,
+    },
+}
+
+impl Unsent {
+    /// The next piece, which is then sent.
+    fn next(&mut self) -> Option<WireBytes> {
+        match self {
+            Self::Pieces(pieces) => pieces.next(),
+            // A grant has ended with this line's grants; nothing holds up the rest.
+            Self::Bytes { left, .. } => Some(WireBytes::new(std::mem::take(left))),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Pieces(pieces) => pieces.left() == 0,
+            Self::Bytes { left, .. } => *left == 0,
+        }
+    }
 }
 
 impl<P: Packet> Line<P> {
@@ -40,16 +71,13 @@ impl<P: Packet> Line<P> {
             self.due = self.due.filter(|due| *due > start);
             return;
         };
-        let piece = top.pieces.next().expect("a packet that has left is not under way");
+        let piece = top.unsent.next().expect("a packet that has left is not under way");
         self.occupy(start, piece);
-        if self.partly_sent.last().is_some_and(|top| top.pieces.left() == 0) {
-            let PartlySent { mut packet, lost, .. } = self.partly_sent.pop().expect("just seen");
-            if lost {
-                let mut drops = Counted { stats: &mut self.stats, observer };
-                drops.dropped(start, packet, DropReason::WireLoss);
-            } else {
-                packet.meta_mut().arrived = self.busy_until + self.delay;
-                self.in_flight.push_back(packet);
+        if self.partly_sent.last().is_some_and(|top| top.unsent.is_empty()) {
+            let PartlySent { packet, lost, .. } = self.partly_sent.pop().expect("just seen");
+            match lost {
+                Some(reason) => Counted { stats: &mut self.stats, observer }.dropped(start, packet, reason),
+                None => self.propagate(packet, observer),
             }
         }
         self.reschedule(start);
@@ -59,18 +87,17 @@ impl<P: Packet> Line<P> {
         let mut drops = Counted { stats: &mut self.stats, observer };
         let Some(mut packet) = self.queue.dequeue(start, &mut drops) else { return };
         let level = self.queue.level_sent();
-        let lost = self.loses();
+        let lost = self.loses(start);
         let pieces = self.meter.link().pieces(self.bytes_to_send(&packet, lost));
+        let lost = lost_or_spoilt(lost, !lost && self.spoils(pieces.sum()));
         self.stats.transmitted.add(&packet);
-        let uninterrupted = self.transmitter.map_or(Duration::ZERO, |transmitter| {
-            pieces.map(|piece| transmitter.rate().time_for(piece)).sum::<Duration>()
-        });
+        let uninterrupted = self.transmitter.time_for(start, pieces);
         let waited = start.since(packet.meta().arrived);
         observer.transmitted(start, start + uninterrupted, waited, &packet);
         packet.meta_mut().class = None;
         // An AQM may drop the urgent packet and return a less urgent one, which is then inserted
         // further down.
         let position = self.partly_sent.iter().position(|begun| begun.level <= level).unwrap_or(self.partly_sent.len());
-        self.partly_sent.insert(position, PartlySent { packet, level, pieces, lost });
+        self.partly_sent.insert(position, PartlySent { packet, level, unsent: Unsent::Pieces(pieces), lost });
     }
 }

@@ -1,5 +1,5 @@
 use lastmile_packet::{FlowId, Meta, Protocol, SeqNumber, TcpFlags};
-use lastmile_units::PacketCount;
+use lastmile_units::{PacketCount, Ratio};
 use proptest::prelude::*;
 
 use super::*;
@@ -8,6 +8,9 @@ use crate::sched::priority;
 use crate::spec::{ClassSpec, Spec};
 use crate::{Fifo, Match, Overflow};
 
+mod changing;
+mod granted;
+mod impaired;
 mod interrupted;
 
 /// Records start, end and queueing time of each transmission, drops with their times, and created
@@ -40,13 +43,7 @@ impl Observer<Meta> for Log {
 }
 
 fn config(kbit: u64, preset: &str) -> Config {
-    Config {
-        rate: Some(BitRate::from_kbit_per_s(kbit)),
-        link_layer: LinkLayer::from_name(preset).unwrap(),
-        delay: Duration::from_ms(5),
-        loss_ppb: 0,
-        compression: Compression::None,
-    }
+    Config::new(Some(BitRate::from_kbit_per_s(kbit)), LinkLayer::from_name(preset).unwrap(), Duration::from_ms(5))
 }
 
 fn line(config: &Config, packets: u64) -> Line<Meta> {
@@ -99,7 +96,7 @@ fn a_packet_that_does_not_fit_the_queue_is_dropped_and_counted() {
 
 #[test]
 fn a_lost_packet_takes_its_time_on_the_wire() {
-    let mut line = line(&Config { loss_ppb: 1_000_000_000, ..config(512, "ip") }, 10);
+    let mut line = line(&Config { loss: Ratio::ONE, ..config(512, "ip") }, 10);
     let mut log = Log::default();
     line.enqueue(at_us(0), packet(1, 640), &mut log);
     line.enqueue(at_us(0), packet(2, 640), &mut log);
@@ -219,6 +216,8 @@ fn everything_is_counted_and_nothing_is_sent_before_its_arrival() {
         wire_bytes: WireBytes::new(1_290),
         arrived: count(1, 640),
         created: count(2, 20),
+        duplicated: Count::default(),
+        reordered: Count::default(),
         dropped,
     };
     assert_eq!(*line.stats(), expected);
@@ -291,9 +290,9 @@ fn a_loss_breaks_header_compression_until_an_uncompressed_header_comes() {
     let mut log = Log::default();
     line.enqueue(at_us(0), ack(100), &mut log);
     line.transmit(at_us(500_000), &mut log);
-    line.loss_ppb = 1_000_000_000;
+    line.loss = Ratio::ONE;
     line.enqueue(at_us(500_000), ack(200), &mut log);
-    line.loss_ppb = 0;
+    line.loss = Ratio::ZERO;
     line.enqueue(at_us(1_000_000), ack(300), &mut log);
     line.enqueue(at_us(1_000_000), ack(400), &mut log);
     line.enqueue(at_us(1_000_000), ack(300), &mut log);

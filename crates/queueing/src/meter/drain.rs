@@ -430,6 +430,10 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Drain<P, D> {
         }
     }
 
+    fn class_backlogs(&self, visit: &mut dyn FnMut(usize, Backlog)) {
+        self.queue.class_backlogs(visit);
+    }
+
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         let stats = &self.stats;
         let counts = [

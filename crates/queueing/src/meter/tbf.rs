@@ -219,6 +219,10 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Tbf<P, D> {
         }
     }
 
+    fn class_backlogs(&self, visit: &mut dyn FnMut(usize, Backlog)) {
+        self.queue.class_backlogs(visit);
+    }
+
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         let counts = [
             ("sent_packets", self.sent_packets),

@@ -249,6 +249,10 @@ impl<P: Packet, C: Classifier<P>> Discipline<P> for Cbq<P, C> {
         self.sharing.backlog()
     }
 
+    fn class_backlogs(&self, visit: &mut dyn FnMut(usize, Backlog)) {
+        self.sharing.class_backlogs(visit);
+    }
+
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         self.sharing.counters(visit);
     }
@@ -257,7 +261,7 @@ impl<P: Packet, C: Classifier<P>> Discipline<P> for Cbq<P, C> {
 impl Mechanism for Config {
     fn check(&self, link_layer: &LinkLayer) -> Result<(), Problem> {
         self.tree.check_rules()?;
-        // What is no tree has leaves without a queue, so it is refused before they are built.
+        // A malformed tree has leaves without a queue, so it is refused before they are built.
         Ok(Self::check(self, link_layer)?)
     }
 

@@ -171,6 +171,10 @@ impl<P: Packet, C: Classifier<P>> Discipline<P> for CustomQueueing<P, C> {
         })
     }
 
+    fn class_backlogs(&self, visit: &mut dyn FnMut(usize, Backlog)) {
+        self.queues.iter().enumerate().for_each(|(index, class)| visit(index, class.queue.backlog()));
+    }
+
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         for (index, class) in self.queues.iter().enumerate() {
             let path = format!("classes.{index}");

@@ -274,6 +274,10 @@ impl<P: Packet, C: Classifier<P>> Discipline<P> for Htb<P, C> {
         Backlog { packets: shared.packets + direct.packets, bytes: shared.bytes + direct.bytes }
     }
 
+    fn class_backlogs(&self, visit: &mut dyn FnMut(usize, Backlog)) {
+        self.sharing.class_backlogs(visit);
+    }
+
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         visit(Counter { path: "", kind: "htb", name: "direct_packets", value: self.direct_packets });
         self.sharing.counters(visit);
@@ -295,7 +299,7 @@ impl Mechanism for Config {
             return Err(Problem::ZeroLimit);
         }
         self.tree.check_rules()?;
-        // What is no tree has leaves without a queue, so it is refused before they are built.
+        // A malformed tree has leaves without a queue, so it is refused before they are built.
         Ok(Self::check(self, link_layer)?)
     }
 

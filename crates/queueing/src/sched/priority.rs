@@ -96,6 +96,10 @@ impl<P: Packet, C: Classifier<P>> Discipline<P> for Priority<P, C> {
         })
     }
 
+    fn class_backlogs(&self, visit: &mut dyn FnMut(usize, Backlog)) {
+        self.classes.iter().enumerate().for_each(|(index, class)| visit(index, class.queue.backlog()));
+    }
+
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         for (index, class) in self.classes.iter().enumerate() {
             let path = format!("classes.{index}");

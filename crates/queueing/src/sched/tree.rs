@@ -141,7 +141,7 @@ pub enum Wrong {
     CeilBurstTooSmall {
         /// The burst.
         burst: WireBytes,
-        /// What the largest packet takes on the wire.
+        /// The size of the largest packet on the wire.
         needed: WireBytes,
     },
     /// A quantum of zero.

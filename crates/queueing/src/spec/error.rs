@@ -39,6 +39,9 @@ pub enum Problem {
     /// Times or gains with which PIE cannot work.
     #[error(transparent)]
     Pie(#[from] crate::aqm::pie::PieError),
+    /// Times, gains or shares with which DualPI2 cannot work.
+    #[error(transparent)]
+    DualPi2(#[from] crate::aqm::dualpi2::DualPi2Error),
     /// Thresholds, probabilities or weights with which RED cannot work.
     #[error(transparent)]
     Red(#[from] crate::aqm::red::RedError),
@@ -90,7 +93,7 @@ pub enum Problem {
     ForgetsTooSoon {
         /// After how long.
         idle: Duration,
-        /// How long packets are held at the most.
+        /// The longest time for which packets are held.
         hold: Duration,
     },
     /// A dropper over a regenerator.

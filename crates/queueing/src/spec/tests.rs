@@ -128,7 +128,7 @@ fn policers_that_cannot_be_built_are_refused() {
     let over = |rules| Spec::Policer(Over { config: policer::Config { rules }, queue: Box::new(Spec::fifo(1)) });
     assert_eq!(refused(&over(vec![]), &plain()), "0 rules; there must be from 1 to 64");
     assert_eq!(refused(&over(vec![rule(bucket(1500)); 65]), &plain()), "65 rules; there must be from 1 to 64");
-    // What fits a burst of bytes does not fit one of cells: 1508 bytes in 32 cells of 53.
+    // A packet that fits a burst of bytes does not fit one of cells: 1508 bytes in 32 cells of 53.
     assert!(over(vec![rule(bucket(1500))]).build::<Meta>(&plain()).is_ok());
     let never = "a burst of 1500 wire bytes never lets the largest packet conform, which takes 1696 wire bytes";
     assert_eq!(refused(&over(vec![rule(bucket(1500))]), &atm()), never);

@@ -2,8 +2,9 @@
 
 use std::num::NonZeroU32;
 
+use lastmile_packet::Meta;
 use lastmile_queueing::DropReason::{Aqm, Head, Tail, TooLarge};
-use lastmile_queueing::aqm::{codel, pie, red};
+use lastmile_queueing::aqm::{codel, dualpi2, pie, red};
 use lastmile_queueing::fair::{FlowKeys, fq_codel, sfq};
 use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{Limit, Overflow};
@@ -35,6 +36,29 @@ fn pie(limit: Limit, ecn: bool) -> Spec {
 contract!(pie_that_drops, Promise::of(&[Tail, Aqm]), |line| pie(PACKETS, false).build(line));
 contract!(pie_that_marks, Promise::of(&[Tail, Aqm]).marks_congestion(), |line| pie(BYTES, true).build(line));
 contract!(pie_too_small_for_some, Promise::of(&[Tail, TooLarge, Aqm]), |line| pie(SMALL, false).build(line));
+
+/// A controller as quick, and a step as short, as the waits of random traffic.
+fn dualpi2(limit: Limit) -> Spec {
+    let (target, period, step) = (Duration::from_ms(1), Duration::from_us(500), Duration::from_us(300));
+    let (alpha, beta, largest) = (4096, 4096, ByteCount::new(100));
+    let config = dualpi2::Config { target, period, alpha, beta, step, limit, largest, ..dualpi2::Config::default() };
+    Spec::DualPi2(config)
+}
+
+/// Packets of a flow with other ECN fields wait in the other queue.
+const DUAL: Promise = Promise::of(&[Tail, Aqm]).marks_congestion().by_class(queue_of);
+
+fn queue_of(packet: &Meta) -> u8 {
+    u8::from(matches!(packet.ecn(), Meta::ECT_1 | Meta::CE))
+}
+
+contract!(dualpi2_of_packets, DUAL, |line| dualpi2(PACKETS).build(line));
+contract!(dualpi2_of_bytes, DUAL, |line| dualpi2(BYTES).build(line));
+contract!(
+    dualpi2_too_small_for_some,
+    Promise::of(&[Tail, TooLarge, Aqm]).marks_congestion().by_class(queue_of),
+    |line| dualpi2(SMALL).build(line)
+);
 
 /// Thresholds and a weight that random traffic crosses all the time.
 fn red(thresholds: (Limit, Limit), limit: Limit, ecn: bool) -> Spec {

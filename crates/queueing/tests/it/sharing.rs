@@ -4,7 +4,6 @@ use std::num::NonZeroU32;
 
 use lastmile_packet::{FlowId, Meta, Protocol};
 use lastmile_queueing::cake::{self, Isolation};
-use lastmile_queueing::compress::Compression;
 use lastmile_queueing::discipline::{DropReason, DropSink};
 use lastmile_queueing::fair::{self, Among, FlowKeys, fq_codel, sfq, wf2q_plus, wfq};
 use lastmile_queueing::line::{self, Line, Observer};
@@ -40,13 +39,7 @@ fn waits(queue: &Spec, load: impl IntoIterator<Item = Arrival>) -> Vec<(u32, Dur
             self.0.push((packet.flow.index(), waited));
         }
     }
-    let config = line::Config {
-        rate: Some(LINE),
-        link_layer: atm(),
-        delay: Duration::ZERO,
-        loss_ppb: 0,
-        compression: Compression::None,
-    };
+    let config = line::Config::new(Some(LINE), atm(), Duration::ZERO);
     let mut line = Line::new(&config, queue.build(&atm()).expect("a tree that can be built"), Stream::new(1, "any"));
     let (mut now, mut waits) = (Instant::ZERO, Waits(Vec::new()));
     for (gap, class, ip_len) in load {

@@ -5,6 +5,7 @@ use lastmile_queueing::random::Stream;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, Serialiser, WireBytes};
 
 use lastmile_model::Source;
+use lastmile_model::outcome::Deliveries;
 
 use super::datagram;
 
@@ -16,8 +17,7 @@ pub(crate) struct Datagrams {
     pub(crate) sent: u64,
     pub(crate) received: u64,
     pub(crate) bytes_delivered: u64,
-    pub(crate) first_delivery: Option<Instant>,
-    pub(crate) last_delivery: Option<Instant>,
+    pub(crate) deliveries: Option<Deliveries>,
     dscp: u8,
     stop: Option<Instant>,
     departures: Departures,
@@ -112,8 +112,7 @@ impl Datagrams {
             sent: 0,
             received: 0,
             bytes_delivered: 0,
-            first_delivery: None,
-            last_delivery: None,
+            deliveries: None,
             dscp,
             stop: None,
             departures,
@@ -139,8 +138,7 @@ impl Datagrams {
     pub(crate) fn arrived(&mut self, now: Instant, packet: &Meta) {
         self.received += 1;
         self.bytes_delivered += u64::from(packet.payload_len());
-        self.first_delivery.get_or_insert(now);
-        self.last_delivery = Some(now);
+        Deliveries::note(&mut self.deliveries, now);
     }
 
     fn unless_stopped(&self, at: Instant) -> Option<Instant> {

@@ -11,6 +11,7 @@ use lastmile_packet::{FlowId, Meta};
 use lastmile_units::Instant;
 
 use lastmile_model::Replay as Capture;
+use lastmile_model::outcome::Deliveries;
 
 /// A replay of a capture.
 #[derive(Debug)]
@@ -18,8 +19,7 @@ pub(crate) struct Replay {
     pub(crate) traffic: u32,
     pub(crate) received: u64,
     pub(crate) bytes_delivered: u64,
-    pub(crate) first_delivery: Option<Instant>,
-    pub(crate) last_delivery: Option<Instant>,
+    pub(crate) deliveries: Option<Deliveries>,
     capture: Arc<Capture>,
     /// The flow number of flow 0 of the capture.
     first_flow: u32,
@@ -34,8 +34,7 @@ impl Replay {
             traffic,
             received: 0,
             bytes_delivered: 0,
-            first_delivery: None,
-            last_delivery: None,
+            deliveries: None,
             capture: Arc::clone(capture),
             first_flow,
             start: Instant::ZERO,
@@ -66,8 +65,7 @@ impl Replay {
     pub(crate) fn arrived(&mut self, now: Instant, packet: &Meta) {
         self.received += 1;
         self.bytes_delivered += u64::from(packet.ip_len.saturating_sub(packet.header_len.into()));
-        self.first_delivery.get_or_insert(now);
-        self.last_delivery = Some(now);
+        Deliveries::note(&mut self.deliveries, now);
     }
 
     fn due(&self) -> Option<Instant> {

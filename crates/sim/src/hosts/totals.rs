@@ -1,5 +1,6 @@
 //! Sums over the connections of one web user or swarm, closed ones included.
 
+use lastmile_model::outcome::Deliveries;
 use lastmile_tcp::LimitedTime;
 use lastmile_units::Instant;
 
@@ -14,8 +15,7 @@ pub(crate) struct Totals {
     pub(crate) failed: u64,
     /// Payload bytes delivered, open connections included.
     pub(crate) bytes: u64,
-    pub(crate) first_delivery: Option<Instant>,
-    pub(crate) last_delivery: Option<Instant>,
+    pub(crate) deliveries: Option<Deliveries>,
     pub(crate) data_packets: u64,
     pub(crate) data_received: u64,
     pub(crate) retransmissions: u64,
@@ -32,8 +32,7 @@ impl Totals {
     pub(crate) fn deliver(&mut self, now: Instant, bytes: u64) {
         if bytes > 0 {
             self.bytes += bytes;
-            self.first_delivery.get_or_insert(now);
-            self.last_delivery = Some(now);
+            Deliveries::note(&mut self.deliveries, now);
         }
     }
 

@@ -12,6 +12,7 @@ use lastmile_units::Instant;
 
 use crate::engine::Handle;
 use crate::network::flow::Side;
+use lastmile_model::outcome::Deliveries;
 use lastmile_model::{OpenedBy, Source};
 
 /// Both ends of a TCP transfer. A run may have a million of them, so the struct is small.
@@ -30,13 +31,6 @@ pub(crate) struct Transfer {
     offered: bool,
     /// The connection stays open after `bytes`.
     keep_open: bool,
-}
-
-/// The times at which the first and the latest byte were delivered.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Deliveries {
-    pub(crate) first: Instant,
-    pub(crate) last: Instant,
 }
 
 /// The request and the data with which a connection begins.
@@ -193,11 +187,14 @@ impl Transfer {
     /// A segment arrives at one end.
     #[inline]
     pub(crate) fn on_segment(&mut self, now: Instant, side: Side, segment: &Meta) -> Progress {
-        let before = self.bytes_delivered();
-        self.end(side).on_segment(now, segment);
         match side {
-            Side::Receiver => self.received(now, before),
+            Side::Receiver => {
+                let before = self.bytes_delivered();
+                self.end(side).on_segment(now, segment);
+                self.received(now, before)
+            }
             Side::Sender => {
+                self.end(side).on_segment(now, segment);
                 if !self.offered && self.sender().delivered() >= u64::from(self.request) {
                     self.offer();
                 }
@@ -275,7 +272,7 @@ impl Transfer {
         if delivered == before {
             return Progress::Ongoing;
         }
-        self.deliveries.get_or_insert(Deliveries { first: now, last: now }).last = now;
+        Deliveries::note(&mut self.deliveries, now);
         if self.bytes.is_some_and(|bytes| bytes.get() == delivered) { Progress::Complete } else { Progress::Ongoing }
     }
 }

@@ -53,7 +53,7 @@ impl Net {
                 if cells.hold(departure, (traffic, link), &packet) {
                     return None;
                 }
-                self.arrived(departure.at, link, packet)
+                self.arrived(departure.at, link, &packet).then_some(packet)
             }
             Departed::Lost(link, packet, reason) => {
                 let cause = match departure.fate {
@@ -74,7 +74,7 @@ impl Net {
     /// destination. The outer `None`: no ACK is due.
     pub(crate) fn release_ack(&mut self, now: Instant) -> Option<Option<Meta>> {
         let (link, packet) = self.cells.as_mut()?.release(now)?;
-        Some(self.arrived(now, link, packet))
+        Some(self.arrived(now, link, &packet).then_some(packet))
     }
 
     /// Advances the cells to the picosecond before `now`, so that their state can be read.

@@ -23,7 +23,8 @@ pub(crate) struct LinkState {
     pub(crate) cells: bool,
     /// The time of the pending transmission.
     pub(super) transmit_at: Option<Instant>,
-    pub(super) arrival_pending: bool,
+    /// The time of the pending arrival.
+    pub(super) arrive_at: Option<Instant>,
 }
 
 impl LinkState {
@@ -33,20 +34,20 @@ impl LinkState {
         flows: &Arc<dyn FlowDirectory>,
         handshakes: &Arc<Handshakes>,
     ) -> Result<Self, BuildError> {
+        let hop = network.hop_of(link);
         let environment =
-            Environment::new(link.link_layer).with_flows(Arc::clone(flows)).with_handshakes(Arc::clone(handshakes));
-        let queue = link
+            Environment::new(hop.line.link_layer).with_flows(Arc::clone(flows)).with_handshakes(Arc::clone(handshakes));
+        let queue = hop
             .queue
             .build_in::<Meta>(&environment)
-            .map_err(|source| BuildError::Queue { link: link.name.clone(), source })?;
-        let config = network.line_of(link);
-        let losses = Stream::new(network.seed, &format!("loss on link {}", link.name));
+            .map_err(|source| BuildError::Queue { link: hop.name.clone(), source })?;
+        let losses = Stream::new(network.seed, &format!("loss on link {}", hop.name));
         Ok(Self {
-            line: Line::new(&config, queue, losses).with_flows(Arc::clone(flows)),
+            line: Line::new(&hop.line, queue, losses).with_flows(Arc::clone(flows)),
             monitor: Monitor::new(),
             cells: false,
             transmit_at: None,
-            arrival_pending: false,
+            arrive_at: None,
         })
     }
 }

@@ -103,21 +103,21 @@ impl Net {
 
     /// A host sends a packet.
     #[inline]
-    pub(crate) fn send(&mut self, now: Instant, packet: Meta) {
-        self.sent.add(&packet);
-        self.delays.sent(now, &packet);
+    pub(crate) fn send(&mut self, now: Instant, packet: &Meta) {
+        self.sent.add(packet);
+        self.delays.sent(now, packet);
         let first = self.paths.links(self.path(packet.flow))[0];
         self.enqueue(now, first, packet);
     }
 
     /// Adds a packet to the queue of a link.
     #[inline]
-    fn enqueue(&mut self, now: Instant, index: LinkIndex, packet: Meta) {
+    fn enqueue(&mut self, now: Instant, index: LinkIndex, packet: &Meta) {
         if self.links[index as usize].cells {
-            return self.offer(now, index, packet);
+            return self.offer(now, index, *packet);
         }
         let (line, mut observer) = self.observed(index);
-        line.enqueue(now, packet, &mut observer);
+        line.enqueue(now, *packet, &mut observer);
         observer.monitor.note_backlog(line);
         self.arm(index);
     }
@@ -136,33 +136,34 @@ impl Net {
         self.arm(index);
     }
 
-    /// A packet reaches the far end of a link. Forwards it, or returns it at its destination.
+    /// Takes the packet that reaches the far end of a link.
     #[inline]
-    pub(crate) fn arrive(&mut self, now: Instant, index: LinkIndex) -> Option<Meta> {
-        self.links[index as usize].arrival_pending = false;
+    pub(crate) fn take_arrival(&mut self, now: Instant, index: LinkIndex) -> Option<Meta> {
+        let link = &mut self.links[index as usize];
+        if link.arrive_at != Some(now) {
+            // A packet overtook the one that this event was for, and an earlier event has replaced it.
+            return None;
+        }
+        link.arrive_at = None;
         let (line, mut observer) = self.observed(index);
         let packet = line.take_arrival(now, &mut observer);
         self.arm(index);
-        self.arrived(now, index, packet?)
+        packet
     }
 
-    /// Forwards a packet from the far end of a link, or returns it at its destination.
+    /// A packet is at the far end of a link. Forwards it there, or returns true: it is at its destination.
     #[inline]
-    fn arrived(&mut self, now: Instant, index: LinkIndex, packet: Meta) -> Option<Meta> {
+    pub(crate) fn arrived(&mut self, now: Instant, index: LinkIndex, packet: &Meta) -> bool {
         if let Some(capture) = &mut self.capture {
-            capture.packet(now, index as usize, Passage::Arrived, &packet);
+            capture.packet(now, index as usize, Passage::Arrived, packet);
         }
-        match self.paths.after(self.path(packet.flow), index) {
-            Some(next) => {
-                self.enqueue(now, next, packet);
-                None
-            }
-            None => {
-                self.delivered.add(&packet);
-                self.delays.arrived(now, &packet);
-                Some(packet)
-            }
+        if let Some(next) = self.paths.after(self.path(packet.flow), index) {
+            self.enqueue(now, next, packet);
+            return false;
         }
+        self.delivered.add(packet);
+        self.delays.arrived(now, packet);
+        true
     }
 
     /// The line of a link, and the observer of its packets.
@@ -183,10 +184,10 @@ impl Net {
             link.transmit_at = Some(due);
             self.pending.push(due, Event::Transmit(index).into());
         }
-        if !link.arrival_pending
-            && let Some(arrival) = link.line.next_arrival()
+        if let Some(arrival) = link.line.next_arrival()
+            && link.arrive_at.is_none_or(|at| arrival < at)
         {
-            link.arrival_pending = true;
+            link.arrive_at = Some(arrival);
             self.pending.push(arrival, Event::Arrive(index).into());
         }
     }

@@ -163,8 +163,7 @@ fn empty_outcome(row: Row, data_path: Arc<[usize]>, ack_path: Arc<[usize]>) -> F
         start: row.start,
         end: None,
         bytes_delivered: 0,
-        first_delivery: None,
-        last_delivery: None,
+        deliveries: None,
         data_path,
         ack_path,
         data_packets: 0,
@@ -181,8 +180,7 @@ fn empty_outcome(row: Row, data_path: Arc<[usize]>, ack_path: Arc<[usize]>) -> F
 fn opened_outcome(totals: &Totals, row: Row, [data_path, ack_path]: [Arc<[usize]>; 2]) -> FlowOutcome {
     FlowOutcome {
         bytes_delivered: totals.bytes,
-        first_delivery: totals.first_delivery,
-        last_delivery: totals.last_delivery,
+        deliveries: totals.deliveries,
         data_packets: totals.data_packets,
         data_packets_received: totals.data_received,
         tcp: Some(TcpOutcome {
@@ -204,8 +202,7 @@ fn opened_outcome(totals: &Totals, row: Row, [data_path, ack_path]: [Arc<[usize]
 fn replay_outcome(replay: &Replay, row: Row, data_path: Arc<[usize]>) -> FlowOutcome {
     FlowOutcome {
         bytes_delivered: replay.bytes_delivered,
-        first_delivery: replay.first_delivery,
-        last_delivery: replay.last_delivery,
+        deliveries: replay.deliveries,
         data_packets: replay.sent(),
         data_packets_received: replay.received,
         ..empty_outcome(row, data_path, Arc::default())
@@ -241,8 +238,7 @@ fn transfer_outcome(
     FlowOutcome {
         end: transfer.completed(),
         bytes_delivered: transfer.bytes_delivered(),
-        first_delivery: transfer.deliveries().map(|deliveries| deliveries.first),
-        last_delivery: transfer.deliveries().map(|deliveries| deliveries.last),
+        deliveries: transfer.deliveries(),
         data_packets: stats.data_packets,
         data_packets_received: receiver.stats().data_received,
         tcp: Some(TcpOutcome {
@@ -263,8 +259,7 @@ fn transfer_outcome(
 fn datagram_outcome(source: &Datagrams, row: Row, data_path: Arc<[usize]>) -> FlowOutcome {
     FlowOutcome {
         bytes_delivered: source.bytes_delivered,
-        first_delivery: source.first_delivery,
-        last_delivery: source.last_delivery,
+        deliveries: source.deliveries,
         data_packets: source.sent,
         data_packets_received: source.received,
         ..empty_outcome(row, data_path, Arc::default())
@@ -315,7 +310,7 @@ fn link(spec: &Link, state: LinkState, end: Instant) -> LinkOutcome {
         cells: state.line.cells().map(lastmile_units::CellCount::as_u64),
         queue_delay_ns: state.monitor.delay_ns,
         ack_queue_delay_ns: state.monitor.ack_delay_ns,
-        class_queue_delay_ns: of_classes(&spec.queue, state.monitor.class_delay_ns),
+        class_queue_delay_ns: of_classes(&spec.hop.queue, state.monitor.class_delay_ns),
         max_backlog_packets: state.monitor.max_backlog_packets,
         max_backlog_bytes: state.monitor.max_backlog_bytes,
         counters,

@@ -9,9 +9,6 @@ use crate::network::flow::StateIndex;
 use lastmile_model::Network;
 use lastmile_model::outcome::Series;
 
-/// Slow start thresholds from here on are those of a connection without a loss so far.
-const NO_THRESHOLD: u32 = 1 << 30;
-
 /// Samples every link, and every flow if there are at most `flow_limit` flows.
 pub(crate) struct Sampler {
     interval: Duration,
@@ -49,8 +46,8 @@ struct TcpSeries {
 
 impl Sampler {
     pub(crate) fn new(network: &Network, net: &Net, interval: Duration) -> Self {
-        let links = network.links.iter().map(|link| LinkSeries::new(&link.name)).collect();
-        let of = |link: usize| Series::new("queue_cells", &network.links[link].name);
+        let links = network.links.iter().map(|link| LinkSeries::new(&link.hop.name)).collect();
+        let of = |link: usize| Series::new("queue_cells", &network.links[link].hop.name);
         let cells = net.cells.iter().flat_map(|cells| cells.sampled()).map(of).collect();
         let few = net.declared <= network.record.flow_limit;
         let names = flow_names(network).take(if few { usize::MAX } else { 0 });
@@ -166,8 +163,8 @@ impl FlowSeries {
             return;
         }
         tcp.cwnd.push(now, f64::from(sender.cwnd_bytes()));
-        if sender.ssthresh_bytes() < NO_THRESHOLD {
-            tcp.ssthresh.push(now, f64::from(sender.ssthresh_bytes()));
+        if let Some(bytes) = sender.ssthresh_bytes() {
+            tcp.ssthresh.push(now, f64::from(bytes));
         }
         tcp.in_flight.push(now, sender.in_flight() as f64);
         tcp.acked.push(now, sender.acked() as f64);

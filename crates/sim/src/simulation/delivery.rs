@@ -30,7 +30,7 @@ impl Simulation<'_> {
             StateIndex::Ping(index) => {
                 let ping = &mut self.hosts.pings[index as usize];
                 match ping.answer(packet) {
-                    Some(reply) => self.net.send(now, reply),
+                    Some(reply) => self.net.send(now, &reply),
                     None => ping.replied(now, packet),
                 }
             }
@@ -43,7 +43,7 @@ impl Simulation<'_> {
         let now = self.now;
         let transfer = &mut self.hosts.transfers[index as usize];
         while let Some(segment) = transfer.poll_transmit(now, side) {
-            self.net.send(now, segment);
+            self.net.send(now, &segment);
         }
         transfer.note_in_flight(side);
         let Some(at) = transfer.next_wake(now, side) else { return };

@@ -65,7 +65,9 @@ impl Simulation<'_> {
         match event {
             Event::Transmit(link) => self.net.transmit(now, link),
             Event::Arrive(link) => {
-                if let Some(packet) = self.net.arrive(now, link) {
+                if let Some(packet) = self.net.take_arrival(now, link)
+                    && self.net.arrived(now, link, &packet)
+                {
                     self.deliver(&packet);
                 }
             }

@@ -67,7 +67,7 @@ impl Simulation<'_> {
             StateIndex::Transfer(index) => return self.write(flow, index),
             StateIndex::Opened(_) | StateIndex::Closed => return,
         };
-        self.net.send(now, packet);
+        self.net.send(now, &packet);
         if let Some(next) = next {
             self.net.schedule(next, Event::Source(flow));
         }

@@ -110,7 +110,7 @@ impl<'a> Simulation<'a> {
         for (path, back) in paths.into_iter().zip([false, true]) {
             let links: Vec<usize> = self.net.paths.links(path).iter().map(|link| *link as usize).collect();
             if let Some(link) = atm::uncarried(spec, (traffic, back), &links) {
-                let (traffic, link) = (&self.network.traffic[traffic].name, &self.network.links[link].name);
+                let (traffic, link) = (&self.network.traffic[traffic].name, &self.network.links[link].hop.name);
                 return Err(BuildError::NoVc { traffic: traffic.clone(), back, link: link.clone() });
             }
         }

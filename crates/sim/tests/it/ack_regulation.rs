@@ -5,8 +5,8 @@ use lastmile_queueing::ack::{cake, clamp, collapsing, filter, pacing};
 use lastmile_queueing::spec::{Over, Spec};
 use lastmile_queueing::{Limit, Match, Overflow};
 use lastmile_sim::run;
-use lastmile_tcp::{Config, Variant, WindowScale};
-use lastmile_units::{BitRate, ByteCount, Duration, PacketCount};
+use lastmile_tcp::{AckConfig, Config, Variant, WindowScale};
+use lastmile_units::{BitRate, ByteCount, Duration, PacketCount, Ratio};
 
 use crate::build;
 
@@ -45,8 +45,8 @@ fn mechanisms() -> Vec<(&'static str, Spec)> {
 /// are regulated.
 fn transfer(tcp: &Config, up_kbit: u64, loss_ppb: u32, queue: &Spec) -> FlowOutcome {
     let mut network = build::line(2_000, up_kbit, "ip", Duration::from_ms(10));
-    network.links[0].queue = queue.clone();
-    network.links[1].loss_ppb = loss_ppb;
+    network.links[0].hop.queue = queue.clone();
+    network.links[1].hop.line.loss = Ratio::from_parts_per_billion(loss_ppb).unwrap();
     network.traffic.push(build::download(tcp, Some(1_000_000)));
     network.duration = Duration::from_s(300);
     let mut outcome = run(&network).unwrap();
@@ -56,7 +56,11 @@ fn transfer(tcp: &Config, up_kbit: u64, loss_ppb: u32, queue: &Spec) -> FlowOutc
 
 /// Fast retransmit by duplicates alone, and by SACK blocks with timestamps.
 fn loss_recoveries() -> [Config; 2] {
-    let tcp = Config { receive_window: ByteCount::new(30_000), ack_every: 1, ..Config::default() };
+    let tcp = Config {
+        receive_window: ByteCount::new(30_000),
+        acks: AckConfig { ack_every: 1, ..AckConfig::default() },
+        ..Config::default()
+    };
     [
         Config { variant: Variant::NewReno, sack: false, ..tcp.clone() },
         Config { variant: Variant::Sack, timestamps: true, ecn: true, ..tcp },
@@ -103,7 +107,7 @@ fn regulated_acks_still_cause_fast_retransmits() {
 fn a_clamped_download_keeps_the_queue_short_and_the_line_busy() {
     let download = |queue: Spec, window: u64, window_scale: WindowScale| -> Outcome {
         let mut network = build::line(2_000, 512, "ip", Duration::from_ms(10));
-        network.links[0].queue = queue;
+        network.links[0].hop.queue = queue;
         let tcp = Config { receive_window: ByteCount::new(window), window_scale, ..Config::default() };
         network.traffic.push(build::download(&tcp, None));
         network.duration = Duration::from_s(60);

@@ -15,7 +15,7 @@ use crate::build;
 fn upload(queue: Spec) -> Network {
     let mut network = build::line(20_000, 2_000, "ip", Duration::from_ms(20));
     network.duration = Duration::from_s(60);
-    network.links[0].queue = queue;
+    network.links[0].hop.queue = queue;
     let tcp = Config { variant: Variant::Sack, receive_window: ByteCount::new(1 << 20), ..Config::default() };
     network.traffic.push(build::upload(&tcp, None));
     network

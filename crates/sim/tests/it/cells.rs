@@ -7,9 +7,10 @@ use lastmile_atm::discard::{Discard, Scheme};
 use lastmile_atm::{LinkSpec, NetworkSpec, Queues, VcSpec};
 use lastmile_linklayer::LinkLayer;
 use lastmile_model::outcome::Outcome;
-use lastmile_model::{Atm, Circuit, Compression, Link, Network, Node, Source, Traffic};
+use lastmile_model::{Atm, Circuit, Hop, Link, Network, Node, Source, Traffic};
 use lastmile_model::{BuildError, Observer, Passage};
 use lastmile_packet::Meta;
+use lastmile_queueing::line::Config as LineConfig;
 use lastmile_queueing::spec::Spec;
 use lastmile_sim::{Simulation, run};
 use lastmile_tcp::{Config, Variant};
@@ -35,17 +36,9 @@ fn switched(traffic: Vec<Traffic>, bottleneck: BitRate, discard: Discard) -> Net
         let queues = Queues::fifo(CellCount::new(200), discard);
         let link = LinkSpec::new(node_ids[from], node_ids[to], rate, delay);
         spec.link(if (from, to) == (1, 2) { link.with_queues(queues) } else { link });
-        network.links.push(Link {
-            name: format!("{}-{}", nodes[from], nodes[to]),
-            from,
-            to,
-            rate: Some(rate),
-            link_layer: LinkLayer::from_name("ipoa-llcsnap").unwrap(),
-            delay,
-            loss_ppb: 0,
-            queue: Spec::fifo(1),
-            compression: Compression::None,
-        });
+        let line = LineConfig::new(Some(rate), LinkLayer::from_name("ipoa-llcsnap").unwrap(), delay);
+        let name = format!("{}-{}", nodes[from], nodes[to]);
+        network.links.push(Link { from, to, hop: Hop { name, line, queue: Spec::fifo(1) } });
     }
     let mut circuits = Vec::new();
     for (index, traffic) in traffic.iter().enumerate() {
@@ -87,7 +80,7 @@ fn epd() -> Discard {
 #[test]
 fn a_ping_takes_its_cells_and_the_delays() {
     let mut network = switched(vec![ping()], OC3, Discard::default());
-    network.links[3].delay = Duration::from_ms(3);
+    network.links[3].hop.line.delay = Duration::from_ms(3);
     network.atm.as_mut().unwrap().network.links[3].delay = Duration::from_ms(3);
     let outcome = run(&network).unwrap();
     let expected_ps = 2.0 * (5.0 * 2_831_196.581 + 3.02e9);
@@ -106,7 +99,7 @@ fn a_ping_takes_its_cells_and_the_delays() {
 #[test]
 fn the_last_cell_of_a_ping_takes_a_cell_time_on_each_link() {
     let mut network = switched(vec![ping()], OC3, Discard::default());
-    network.links[3].delay = Duration::from_ms(3);
+    network.links[3].hop.line.delay = Duration::from_ms(3);
     network.atm.as_mut().unwrap().network.links[3].delay = Duration::from_ms(3);
     let outcome = run(&network).unwrap();
     let expected_ps = 3.0 * 2_831_196.581 + 3.02e9;
@@ -125,7 +118,7 @@ fn waiting_at_the_source_is_no_transfer_delay() {
     let mut two = ping();
     two.count = 2;
     let mut network = switched(vec![two], OC3, Discard::default());
-    network.links[3].delay = Duration::from_ms(3);
+    network.links[3].hop.line.delay = Duration::from_ms(3);
     network.atm.as_mut().unwrap().network.links[3].delay = Duration::from_ms(3);
     network.duration = Duration::from_s(5);
     let outcome = run(&network).unwrap();

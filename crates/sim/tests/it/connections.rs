@@ -9,7 +9,7 @@ use lastmile_model::{Observer, Passage};
 use lastmile_packet::{FlowAddresses, FlowId, FlowKey, Meta, Protocol, SeqNumber, TcpFlags};
 use lastmile_sim::{Simulation, run};
 use lastmile_tcp::Config;
-use lastmile_units::Duration;
+use lastmile_units::{Duration, Ratio};
 
 use crate::build;
 
@@ -102,7 +102,7 @@ fn pages_are_read_over_no_more_connections_than_a_browser_opens() {
 fn a_slow_line_carries_the_same_pages_later() {
     let fast = run(&network(web(6, true), 1, 600)).unwrap();
     let mut slow = network(web(6, true), 1, 600);
-    slow.links[1].rate = lastmile_units::BitRate::from_bps(256_000);
+    slow.links[1].hop.line.rate = lastmile_units::BitRate::from_bps(256_000);
     let slow = run(&slow).unwrap();
     let sum = |outcome: &Outcome| {
         let responses = outcome.browsing[0].responses.iter().take(20);
@@ -127,7 +127,7 @@ fn a_stopped_user_requests_nothing() {
     network.traffic[0].stop = Some(build::at_ms(20_000));
     let outcome = run(&network).unwrap();
     assert!(outcome.conservation.holds());
-    assert!(outcome.flows[0].last_delivery.unwrap() < build::at_ms(25_000));
+    assert!(outcome.flows[0].deliveries.unwrap().last < build::at_ms(25_000));
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn equal_seeds_open_equal_connections() {
         let sums = |seed| {
             let mut network = network(source.clone(), 1, 120);
             network.seed = seed;
-            network.links[1].loss_ppb = 10_000_000;
+            network.links[1].hop.line.loss = Ratio::from_ppm(10_000).unwrap();
             let outcome = run(&network).unwrap();
             assert!(outcome.conservation.holds());
             (outcome.events, outcome.conservation, outcome.flows[0].bytes_delivered)

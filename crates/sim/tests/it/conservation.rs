@@ -1,13 +1,31 @@
 //! Every packet is accounted for: sent = delivered + dropped + queued + in flight, at any time, in any network.
 
 use lastmile_model::Source;
+use lastmile_queueing::line::impairments::{
+    BitErrorRate, Chance, Distribution, GilbertElliott, Impairments, Jitter, LossModel, Reorder,
+};
 use lastmile_queueing::spec::Spec;
 use lastmile_sim::Simulation;
 use lastmile_tcp::{Config, Variant};
-use lastmile_units::{BitRate, ByteCount, Duration, Instant};
+use lastmile_units::{BitRate, ByteCount, Duration, Instant, Ratio};
 use proptest::prelude::*;
 
 use crate::build;
+
+/// Jitter that overtakes, duplicates, bit errors and losses in bursts.
+fn disordered() -> Impairments {
+    let percent = |percent| Ratio::from_percent(percent).unwrap();
+    let jitter =
+        Jitter { spread: Duration::from_ms(20), correlation: percent(25), distribution: Distribution::ParetoNormal };
+    let bursts = GilbertElliott { to_bad: percent(1), to_good: percent(30), bad: Ratio::ONE, good: Ratio::ZERO };
+    Impairments {
+        loss: Some(LossModel::GilbertElliott(bursts)),
+        bit_errors: BitErrorRate::new(1e-6),
+        duplicate: Some(Chance::independent(percent(5))),
+        jitter: Some(jitter),
+        reorder: Some(Reorder::ByDelay),
+    }
+}
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
@@ -20,6 +38,7 @@ proptest! {
         loss_ppm in 0_u32..100_000,
         packets in 1_u64..60,
         sad in any::<bool>(),
+        disorder in any::<bool>(),
         variant in prop::sample::select(
             vec![Variant::Tahoe, Variant::Reno, Variant::NewReno, Variant::Sack, Variant::Cubic]
         ),
@@ -30,10 +49,13 @@ proptest! {
         network.seed = seed;
         network.duration = Duration::from_s(20);
         for link in &mut network.links {
-            link.loss_ppb = loss_ppm * 1_000;
-            link.queue = Spec::fifo(packets);
+            link.hop.line.loss = Ratio::from_ppm(loss_ppm).unwrap();
+            link.hop.queue = Spec::fifo(packets);
+            if disorder {
+                link.hop.line.impairments = disordered();
+            }
             if sad {
-                link.queue = build::sad(link.queue.clone());
+                link.hop.queue = build::sad(link.hop.queue.clone());
             }
         }
         let tcp = Config { variant, ..Config::default() };

@@ -4,7 +4,7 @@ use lastmile_model::{Network, Source};
 use lastmile_model::{Observer, Passage};
 use lastmile_sim::{Advance, Simulation};
 use lastmile_tcp::Config;
-use lastmile_units::{BitRate, ByteCount, Duration, Instant};
+use lastmile_units::{BitRate, ByteCount, Duration, Instant, Ratio};
 use std::sync::{Arc, Mutex};
 
 use crate::build;
@@ -22,7 +22,7 @@ impl Observer<lastmile_packet::Meta> for Log {
 fn lossy(seed: u64) -> Network {
     let mut network = build::line(2_000, 512, "pppoe-llcsnap", Duration::from_ms(10));
     network.seed = seed;
-    network.links[1].loss_ppb = 20_000_000;
+    network.links[1].hop.line.loss = Ratio::from_ppm(20_000).unwrap();
     let tcp = Config::default();
     network.traffic.push(build::download(&tcp, None));
     network.traffic.push(build::upload(&tcp, Some(100_000)));

@@ -12,8 +12,8 @@ use lastmile_queueing::ack::sad;
 use lastmile_queueing::ack::sad::{Duplicates, Report};
 use lastmile_queueing::spec::{Over, Spec};
 use lastmile_sim::Simulation;
-use lastmile_tcp::{Config, Variant};
-use lastmile_units::{BitRate, Duration, Instant};
+use lastmile_tcp::{AckConfig, Config, Variant};
+use lastmile_units::{BitRate, Duration, Instant, Ratio};
 
 use crate::build;
 
@@ -36,7 +36,7 @@ impl Observer<Meta> for Log {
 fn the_sender_receives_every_number_in_order() {
     for (report, know, sack) in [(Report::List, Know::List, false), (Report::Signal, Know::Signal, true)] {
         let mut network = build::line(8_000, 64, "ip", Duration::from_ms(10));
-        network.links[1].loss_ppb = 2_000_000;
+        network.links[1].hop.line.loss = Ratio::from_ppm(2_000).unwrap();
         network.duration = Duration::from_s(30);
         // client - cpe - gateway - server: the line lies between the middle two.
         network.nodes.insert(1, Node { name: "cpe".to_owned(), processing: Duration::ZERO });
@@ -48,21 +48,21 @@ fn the_sender_receives_every_number_in_order() {
             config: sad::Config { duplicates: Duplicates::Count, report, exempt: Match::Never },
             queue: queue.clone(),
         });
-        network.links[0].queue = sad;
+        network.links[0].hop.queue = sad;
         let config = Regeneration { know, ..Regeneration::default() };
         for (name, from, to, queue) in
             [("in", 0, 1, *queue.clone()), ("out", 2, 3, Spec::AckRegenerator(Over { config, queue }))]
         {
             let mut link = network.links[0].clone();
-            (link.name, link.from, link.to, link.queue) = (name.to_owned(), from, to, queue);
-            link.rate = Some(BitRate::from_mbit_per_s(100));
+            (link.hop.name, link.from, link.to, link.hop.queue) = (name.to_owned(), from, to, queue);
+            link.hop.line.rate = Some(BitRate::from_mbit_per_s(100));
             network.links.push(link);
         }
         let tcp = Config {
             variant: Variant::NewReno,
             sack,
             timestamps: sack,
-            delayed_ack: Duration::ZERO,
+            acks: AckConfig { delayed_ack: Duration::ZERO, ..AckConfig::default() },
             ..Config::default()
         };
         let mut traffic = build::download(&tcp, None);

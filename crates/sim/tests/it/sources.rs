@@ -100,7 +100,7 @@ fn writing_ends_with_the_traffic() {
     let outcome = run(&network).unwrap();
     let flow = &outcome.flows[0];
     assert!((150..250).contains(&(flow.bytes_delivered / 1000)), "100 writes a second for 2 s");
-    assert!(flow.last_delivery.is_some_and(|last| last < build::at_ms(3_010)));
+    assert!(flow.deliveries.is_some_and(|deliveries| deliveries.last < build::at_ms(3_010)));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use lastmile_model::outcome::Outcome;
 use lastmile_sim::run;
-use lastmile_tcp::{Config, Variant};
+use lastmile_tcp::{AckConfig, Config, Variant};
 use lastmile_units::{ByteCount, Duration};
 
 use crate::build;
@@ -13,8 +13,7 @@ fn phanse() -> Config {
         variant: Variant::Reno,
         mss: 1_500,
         receive_window: ByteCount::new(65_535),
-        delayed_ack: Duration::ZERO,
-        ack_every: 1,
+        acks: AckConfig { delayed_ack: Duration::ZERO, ack_every: 1, ..AckConfig::default() },
         sack: false,
         timestamps: false,
         ..Config::default()
@@ -43,7 +42,7 @@ fn a_lone_download_is_bounded_by_its_acks() {
 fn an_upload_starves_a_download() {
     let goodput = |up: bool| {
         let mut network = build::line(2_000, 512, "bridged-vcmux-fcs", Duration::from_ms(5));
-        network.links[0].queue = build::fifo_bytes(206_000);
+        network.links[0].hop.queue = build::fifo_bytes(206_000);
         let tcp = Config { receive_window: ByteCount::new(65_536), ..Config::default() };
         network.traffic.push(build::download(&tcp, None));
         if up {

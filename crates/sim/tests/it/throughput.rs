@@ -1,8 +1,8 @@
 //! Long runs under random loss, compared with the TCP throughput equation of RFC 5348, section 3.1.
 
 use lastmile_sim::run;
-use lastmile_tcp::{ByteCounting, Config, Variant};
-use lastmile_units::{ByteCount, Duration};
+use lastmile_tcp::{AckConfig, ByteCounting, Config, CongestionConfig, Variant};
+use lastmile_units::{ByteCount, Duration, Ratio};
 
 use crate::build;
 
@@ -21,13 +21,12 @@ fn a_long_transfer_under_loss_reaches_the_rate_of_the_equation() {
             let mut network = build::line(1_000_000, 1_000_000, "ip", Duration::from_ms(50));
             network.seed = seed;
             network.duration = Duration::from_s(2_000);
-            network.links[1].loss_ppb = loss_ppb;
+            network.links[1].hop.line.loss = Ratio::from_parts_per_billion(loss_ppb).unwrap();
             let tcp = Config {
                 variant,
                 receive_window: ByteCount::new(4 << 20),
-                byte_counting: ByteCounting::PerAck,
-                delayed_ack: Duration::ZERO,
-                ack_every: 1,
+                congestion: CongestionConfig { byte_counting: ByteCounting::PerAck, ..CongestionConfig::default() },
+                acks: AckConfig { delayed_ack: Duration::ZERO, ack_every: 1, ..AckConfig::default() },
                 ..Config::default()
             };
             network.traffic.push(build::download(&tcp, None));

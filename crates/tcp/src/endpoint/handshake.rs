@@ -7,7 +7,7 @@
 use lastmile_packet::{Meta, Options, SeqNumber, SynOptions, TcpFlags};
 use lastmile_units::Instant;
 
-use super::segments::Reset;
+use super::segments::{Header, Reset};
 use super::{Endpoint, State};
 use crate::config::MAX_WINDOW_SHIFT;
 use crate::receiver::Timestamps;
@@ -153,7 +153,7 @@ impl Endpoint {
         self.state = State::Established;
         self.handshake.syn_due = false;
         self.snd.on_established(now, &self.config, self.rcv.sends_sack());
-        let clock = self.config.timestamp(now);
+        let clock = self.config.timers.timestamp(now);
         if let Some(timestamps) = self.rcv.timestamps_mut() {
             timestamps.on_established(clock);
         }
@@ -183,11 +183,8 @@ impl Endpoint {
             flags = flags.with(TcpFlags::ECE).with(TcpFlags::CWR);
         }
         let ack = if answer { self.rcv.wire_next() } else { SeqNumber::new(0) };
-        let mut segment = self.bare_segment(self.snd.wire(0), ack, flags, window, 0);
         let options = self.syn_options(now, answer);
-        segment.set_options(options);
-        segment.header_len += options.header_bytes();
-        segment.ip_len += u16::from(options.header_bytes());
+        let mut segment = self.with_options(Header { seq: self.snd.wire(0), ack, flags, window }, 0, options);
         if again {
             segment.mark.set_retransmission();
         }
@@ -204,7 +201,7 @@ impl Endpoint {
         });
         let timestamps = self.rcv.timestamps();
         if if answer { timestamps.is_some() } else { config.timestamps } {
-            options = options.with_timestamps(config.timestamp(now), timestamps.map_or(0, Timestamps::recent));
+            options = options.with_timestamps(config.timers.timestamp(now), timestamps.map_or(0, Timestamps::recent));
         }
         options
     }

@@ -264,11 +264,11 @@ impl Endpoint {
     fn check_timestamps(&mut self, now: Instant, segment: &Meta, ahead: i32) -> Option<Option<Duration>> {
         // RFC 7323, section 3.2: a segment without timestamps on a connection with them is dropped.
         let (value, echo) = segment.options().timestamps()?;
-        let clock = self.config.timestamp(now);
-        let tick = self.config.timestamp_tick();
+        let clock = self.config.timers.timestamp(now);
+        let tick = self.config.timers.timestamp_tick();
         let (admitted, last_ack) = (self.rcv.admitted(), self.rcv.last_ack());
         let timestamps = self.rcv.timestamps_mut()?;
-        if timestamps.is_stale(value, clock, tick.as_ms() as u32) {
+        if timestamps.is_stale(value, clock, tick) {
             self.rcv.acks_mut().force();
             return None;
         }
@@ -337,7 +337,7 @@ impl Endpoint {
 
     fn enter_time_wait(&mut self, now: Instant) {
         self.state = State::TimeWait;
-        self.snd.enter_time_wait(now, self.config.deadline(now, self.config.time_wait));
+        self.snd.enter_time_wait(now, self.config.timers.deadline(now, self.config.timers.time_wait));
     }
 
     /// The connection is over.

@@ -4,6 +4,7 @@ use lastmile_packet::FlowId;
 use lastmile_units::{Duration, Instant};
 
 use super::{Endpoint, State};
+use crate::config::MAX_WINDOW;
 use crate::{Limit, LimitedTime, Stats};
 
 /// Reports of the state. Bytes are payload bytes.
@@ -80,10 +81,10 @@ impl Endpoint {
         self.snd.congestion().cwnd()
     }
 
-    /// Slow start threshold; 1 GiB where nothing has set it.
+    /// Slow start threshold; `None` while it is the largest window, as at the start (RFC 5681, section 3.1).
     #[must_use]
-    pub fn ssthresh_bytes(&self) -> u32 {
-        self.snd.congestion().ssthresh()
+    pub fn ssthresh_bytes(&self) -> Option<u32> {
+        Some(self.snd.congestion().ssthresh()).filter(|bytes| *bytes < MAX_WINDOW)
     }
 
     /// Smoothed round-trip time, once there is one.

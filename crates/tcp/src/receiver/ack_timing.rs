@@ -14,7 +14,7 @@ use crate::Config;
 pub(crate) struct AckTiming {
     /// When the delayed acknowledgement is due, or the application reads.
     timer: Option<Instant>,
-    /// Linux's rules ([`Config::quick_acks`]).
+    /// Linux's rules (`AckConfig::quick_acks`), once data have arrived.
     quick: Option<Box<QuickAcks>>,
     /// An acknowledgement is due; one covers all data received.
     due: bool,
@@ -62,14 +62,14 @@ impl AckTiming {
     /// Data arrived in order: every `ack_every`-th segment is acknowledged, and each within the delay.
     #[inline]
     pub(super) fn on_in_order(&mut self, now: Instant, config: &Config) {
-        if config.quick_acks {
+        if config.acks.quick_acks {
             return;
         }
         self.unacked = self.unacked.saturating_add(1);
-        if self.unacked >= config.ack_every || config.delayed_ack.is_zero() {
+        if self.unacked >= config.acks.ack_every || config.acks.delayed_ack.is_zero() {
             self.due = true;
         } else if self.timer.is_none() {
-            self.timer = Some(config.deadline(now, config.delayed_ack));
+            self.timer = Some(config.timers.deadline(now, config.acks.delayed_ack));
         }
     }
 
@@ -80,8 +80,9 @@ impl AckTiming {
             self.due = true;
         } else if arrived.lag.is_zero() {
             self.on_read(config, arrived.waiting);
-        } else if quick.read_after(now, arrived.lag) {
-            self.timer = quick.next();
+        } else {
+            quick.read_after(now, arrived.lag);
+            self.timer = quick.next(config, arrived.waiting);
         }
     }
 
@@ -91,14 +92,14 @@ impl AckTiming {
         if quick.on_read(config, waiting) {
             self.due = true;
         } else {
-            self.timer = quick.next();
+            self.timer = quick.next(config, waiting);
         }
     }
 
     /// A segment without new octets arrived.
     pub(super) fn on_duplicate(&mut self, config: &Config) {
         self.force();
-        if config.quick_acks {
+        if config.acks.quick_acks {
             self.quick().on_duplicate(config);
         }
     }
@@ -106,11 +107,11 @@ impl AckTiming {
     /// Data beyond a hole at `next` arrived. Linux answers several segments together, if the peer accepts
     /// SACK blocks.
     pub(super) fn on_early(&mut self, now: Instant, config: &Config, next: u64, sack: bool) {
-        if !(config.quick_acks && sack && self.quick().joins(next)) {
+        if !(config.acks.quick_acks && sack && self.quick().joins(next)) {
             self.force();
             self.due = true;
         } else if self.forced == 0 {
-            let deadline = config.deadline(now, self.quick().joined_for());
+            let deadline = config.timers.deadline(now, self.quick().joined_for());
             self.timer = Some(self.timer.map_or(deadline, |timer| timer.min(deadline)));
         }
     }
@@ -121,7 +122,7 @@ impl AckTiming {
             return;
         }
         self.timer = None;
-        if !config.quick_acks {
+        if !config.acks.quick_acks {
             self.due = true;
             return;
         }
@@ -136,17 +137,19 @@ impl AckTiming {
 
     /// Data are sent.
     #[inline]
-    pub(crate) fn on_data_sent(&mut self, now: Instant, config: &Config) {
-        if config.quick_acks {
-            self.quick().on_data_sent(now);
+    pub(crate) fn on_data_sent(&mut self, now: Instant) {
+        if let Some(quick) = &mut self.quick {
+            quick.on_data_sent(now);
         }
     }
 
     /// A segment with an acknowledgement is sent.
     #[inline]
-    pub(super) fn on_sent(&mut self, config: &Config) {
-        if config.quick_acks && (self.due || self.timer.is_some()) {
-            self.quick().on_ack_sent();
+    pub(super) fn on_sent(&mut self) {
+        if let Some(quick) = &mut self.quick
+            && (self.due || self.timer.is_some())
+        {
+            quick.on_ack_sent();
         }
         (self.unacked, self.due, self.timer) = (0, false, None);
     }
@@ -155,5 +158,19 @@ impl AckTiming {
     #[inline]
     pub(super) fn on_forced_sent(&mut self) {
         self.forced = self.forced.saturating_sub(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_that_only_sends_has_no_state_of_quick_acks() {
+        let mut acks = AckTiming::default();
+        acks.set_due();
+        acks.on_data_sent(Instant::ZERO);
+        acks.on_sent();
+        assert!(acks.quick.is_none());
     }
 }

@@ -234,11 +234,11 @@ impl Receiver {
     #[inline]
     fn on_accepted(&mut self, now: Instant, config: &Config, data: Data, pace: impl FnOnce() -> Pace) {
         let opened = config.autotune && self.window.tune(now, config, self.next, data.echoed);
-        if config.quick_acks {
+        if config.acks.quick_acks {
             if opened {
                 self.acks.quick().on_window_opened();
             }
-            let lag = if config.read_delay.is_zero() { Duration::ZERO } else { self.reading_lag(config) };
+            let lag = if config.acks.read_delay.is_zero() { Duration::ZERO } else { self.reading_lag(config) };
             let ends = data.push || data.len < config.own_mss();
             let waiting = self.unacknowledged();
             self.acks.on_quick_data(now, config, pace(), quick_acks::Arrived { ends, waiting, lag });
@@ -258,7 +258,7 @@ impl Receiver {
         word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         let share = (word ^ word >> 31) >> 44;
-        Duration::from_ps(config.read_delay.as_ps() * 2 / (1 << 20) * share)
+        Duration::from_ps(config.acks.read_delay.as_ps() * 2 / (1 << 20) * share)
     }
 
     /// The timer of acknowledgements expired. `rto`: the retransmission timeout of the sending half.
@@ -286,7 +286,7 @@ impl Receiver {
         let ends_stream = fin && !self.finished;
         if end <= self.next && !(ends_stream && end == self.next) {
             self.acks.on_duplicate(config);
-            if config.dsack && start < full_end.min(self.next) {
+            if config.acks.dsack && start < full_end.min(self.next) {
                 self.report_duplicate(Range { start, end: full_end.min(self.next) });
             }
             return Arrival::Duplicate;
@@ -319,7 +319,7 @@ impl Receiver {
         if self.reassembly().insert(start, end) {
             return Arrival::OutOfOrder;
         }
-        if config.dsack {
+        if config.acks.dsack {
             self.report_duplicate(Range { start, end });
         }
         Arrival::Duplicate
@@ -359,7 +359,7 @@ impl Receiver {
     #[inline]
     pub(crate) fn take_acknowledgement(&mut self, config: &Config) -> (SeqNumber, u16) {
         let window = self.window.advertise(config, self.next);
-        self.acks.on_sent(config);
+        self.acks.on_sent();
         self.last_ack = self.wire_next();
         (self.last_ack, window)
     }
@@ -371,30 +371,27 @@ impl Receiver {
         self.stats.acks_sent += 1;
     }
 
-    /// Segments carry options: timestamps or SACK blocks.
+    /// Timestamps and SACK blocks. `clock`: this end's timestamp clock.
     #[inline]
-    pub(crate) fn has_options(&self) -> bool {
-        self.timestamps.is_some() || self.reassembly.is_some()
+    pub(crate) fn options(&mut self, clock: impl FnOnce() -> u32) -> Options {
+        let options = match &self.timestamps {
+            Some(timestamps) => Options::NONE.with_timestamps(clock(), timestamps.recent()),
+            None => Options::NONE,
+        };
+        if self.sack && self.reassembly.is_some() { self.with_blocks(options) } else { options }
     }
 
-    /// Adds timestamps and SACK blocks. `clock`: this end's timestamp clock.
-    pub(crate) fn options(&mut self, clock: u32) -> Options {
-        let mut options = Options::NONE;
-        let mut most = Options::MAX_SACK_BLOCKS;
-        if let Some(timestamps) = &self.timestamps {
-            options = options.with_timestamps(clock, timestamps.recent());
-            most = Options::MAX_SACK_BLOCKS_BESIDE_TIMESTAMPS;
-        }
-        if self.sack
-            && let Some(reassembly) = &mut self.reassembly
-        {
-            let mut ranges = [Range { start: 0, end: 0 }; Options::MAX_SACK_BLOCKS];
-            let count = reassembly.take_blocks(&mut ranges[..most]);
-            let blocks = ranges.map(|range| SackBlock { left: self.wire(range.start), right: self.wire(range.end) });
-            options = options.with_sack(&blocks[..count]);
-            self.settle_reassembly();
-        }
-        options
+    #[cold]
+    fn with_blocks(&mut self, options: Options) -> Options {
+        let most = match options.timestamps() {
+            Some(_) => Options::MAX_SACK_BLOCKS_BESIDE_TIMESTAMPS,
+            None => Options::MAX_SACK_BLOCKS,
+        };
+        let mut ranges = [Range { start: 0, end: 0 }; Options::MAX_SACK_BLOCKS];
+        let count = self.reassembly().take_blocks(&mut ranges[..most]);
+        let blocks = ranges.map(|range| SackBlock { left: self.wire(range.start), right: self.wire(range.end) });
+        self.settle_reassembly();
+        options.with_sack(&blocks[..count])
     }
 }
 
@@ -403,11 +400,16 @@ mod tests {
     use lastmile_units::ByteCount;
 
     use super::*;
+    use crate::AckConfig;
 
     #[test]
     fn while_the_window_opens_each_segment_is_acknowledged() {
-        let config =
-            Config { quick_acks: true, autotune: true, receive_window: ByteCount::new(1 << 20), ..Config::default() };
+        let config = Config {
+            acks: AckConfig { quick_acks: true, ..AckConfig::default() },
+            autotune: true,
+            receive_window: ByteCount::new(1 << 20),
+            ..Config::default()
+        };
         let mut receiver = Receiver::new(&config);
         receiver.window.set_shift(&config, 7);
         let echoed = Some(Duration::from_ms(10));

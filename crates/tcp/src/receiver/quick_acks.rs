@@ -9,10 +9,10 @@
 //! The first data of a connection, data after a pause of more than the retransmission timeout, and
 //! duplicates bring a grant: as many acknowledgements as half of the window has segments, at most 16, are
 //! sent one by one. Each segment that opens the window further is acknowledged alone, too. The other
-//! acknowledgements are sent when the application has read ([`Config::read_delay`]): for more than one
+//! acknowledgements are sent when the application has read (`AckConfig::read_delay`): for more than one
 //! segment, or for one with PSH (or less than full). A connection that answers the data it receives is
 //! interactive: its own data carry the acknowledgement. A delayed acknowledgement waits for the smoothed
-//! spacing of segments, from 40 ms to [`Config::delayed_ack`]. The first three segments beyond a hole are
+//! spacing of segments, from 40 ms to `AckConfig::delayed_ack`. The first three segments beyond a hole are
 //! acknowledged at once. Later ones are acknowledged together after a twentieth of the round trip, at most
 //! 1 ms, or with the 45th of them.
 //!
@@ -20,8 +20,8 @@
 //! large as the buffer, so the only acknowledgements before a read are those of an opening window; the
 //! kernel also sends some where the buffer has free space. Time is exact, where the kernel has ticks of 1
 //! to 10 ms.
-//! Cost: a boxed state of 88 bytes, a dozen operations for each data segment, and a timer for each read.
-//! Nothing where it is off.
+//! Cost: a boxed state of 88 bytes, a dozen operations for each data segment, and a timer for each read that
+//! acknowledges. Nothing where it is off.
 
 use lastmile_units::{Duration, Instant};
 
@@ -58,7 +58,7 @@ pub(crate) struct QuickAcks {
     joined: u8,
     hole: Option<u64>,
     srtt: Option<Duration>,
-    /// When the application reads the data.
+    /// When the application reads the data. In the past: it has read them, and too few to acknowledge.
     read: Option<Instant>,
     /// When the delayed acknowledgement is sent at the latest.
     due: Option<Instant>,
@@ -111,7 +111,7 @@ impl QuickAcks {
         if held.is_zero() || self.due.is_some_and(|due| due <= soon) {
             return true;
         }
-        let deadline = config.deadline(now, held);
+        let deadline = config.timers.deadline(now, held);
         self.due = Some(self.due.map_or(deadline, |due| due.min(deadline)));
         false
     }
@@ -143,7 +143,7 @@ impl QuickAcks {
             let trip = pace.srtt.map_or(most, |srtt| srtt.max(LEAST_DELAY));
             held = held.min(trip).min(most);
         }
-        held.min(config.delayed_ack)
+        held.min(config.acks.delayed_ack)
     }
 
     /// Duplicate data arrived, or data outside of the window.
@@ -185,26 +185,30 @@ impl QuickAcks {
         SLACK + twentieth.map_or(MOST_JOINED_FOR, |twentieth| twentieth.min(MOST_JOINED_FOR))
     }
 
-    /// The application reads after `lag`, unless it is to read before. Returns whether it was not.
-    pub(super) fn read_after(&mut self, now: Instant, lag: Duration) -> bool {
-        let first = self.read.is_none();
-        self.read.get_or_insert(now.saturating_add(lag));
-        first
+    /// The application reads after `lag`, unless an earlier read is still to come.
+    pub(super) fn read_after(&mut self, now: Instant, lag: Duration) {
+        if self.read.is_none_or(|read| read < now) {
+            self.read = Some(now.saturating_add(lag));
+        }
     }
 
     /// The application reads all data. True: the acknowledgement is due.
     pub(super) fn on_read(&mut self, config: &Config, waiting: u32) -> bool {
-        let segments = u32::from(config.ack_every.max(1) - 1) * u32::from(config.own_mss());
         self.read = None;
+        self.acknowledges(config, waiting)
+    }
+
+    /// A read acknowledges `waiting` octets if they are more than `ack_every` - 1 segments, or end a burst.
+    fn acknowledges(&self, config: &Config, waiting: u32) -> bool {
+        let segments = u32::from(config.acks.ack_every.max(1) - 1) * u32::from(config.own_mss());
         waiting > segments || (self.pushed && !self.interactive)
     }
 
-    /// The next event: the application reads, or the acknowledgement is sent.
-    pub(super) fn next(&self) -> Option<Instant> {
-        match (self.read, self.due) {
-            (Some(read), Some(due)) => Some(read.min(due)),
-            (read, due) => read.or(due),
-        }
+    /// The next event: a read that acknowledges, or the delayed acknowledgement. No other read has an effect, so
+    /// none of them needs a timer.
+    pub(super) fn next(&self, config: &Config, waiting: u32) -> Option<Instant> {
+        let read = self.read.filter(|_| self.acknowledges(config, waiting));
+        read.into_iter().chain(self.due).min()
     }
 
     /// The timer that expires `now` is that of the read.

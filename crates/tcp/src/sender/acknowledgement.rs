@@ -85,7 +85,10 @@ impl Sender {
             self.on_new_ack(now, config, info, ack);
             AckVerdict::Advanced
         } else {
-            self.on_same_ack(now, config, info, old_edge == self.peer.edge());
+            // An end that only receives has nothing in flight.
+            if !self.buffer.is_unused() {
+                self.on_same_ack(now, config, info, old_edge == self.peer.edge());
+            }
             AckVerdict::Unmoved
         }
     }
@@ -115,7 +118,7 @@ impl Sender {
                 _ => self.flight.transmissions_mut().acknowledge(now, from, ack).or(delivery.age),
             };
         }
-        self.rtt.on_new_ack(now, config, self.flight.outstanding(), age, info.echoed);
+        self.rtt.on_new_ack(now, &config.timers, self.flight.outstanding(), age, info.echoed);
         self.judge(info.segment, delivery, untouched);
         self.restart_timer(now, config);
         if self.repair.in_recovery() {
@@ -156,7 +159,7 @@ impl Sender {
     fn grow(&mut self, now: Instant, config: &Config, growth: Growth) {
         let Growth { acked, flight, ecn_echo, newest } = growth;
         if let Some(age) = newest
-            && config.slow_start == SlowStart::HyStart
+            && config.congestion.slow_start == SlowStart::HyStart
         {
             self.watch_slow_start(now, config, age);
         }
@@ -164,7 +167,7 @@ impl Sender {
         let mss = u32::from(self.mss);
         // RFC 7661, section 4.3, in Linux's form: a window that is not used does not grow. In slow start
         // half of it counts as use, and so do data that wait to be sent as one burst.
-        let unused = if config.tso_deferral { self.burst() } else { u64::from(mss) };
+        let unused = if config.congestion.tso_deferral { self.burst() } else { u64::from(mss) };
         let used = flight + unused > cwnd || (self.congestion.in_slow_start() && flight * 2 > cwnd);
         let after_timeout = self.repair.in_loss();
         // RFC 3168, section 6.1.2: the window does not grow by an acknowledgement with an ECN echo.
@@ -173,7 +176,7 @@ impl Sender {
             self.congestion.grow(&Acked { now, bytes: acked, mss, after_timeout, least_rtt }, config);
         }
         if let Some(age) = newest
-            && config.slow_start == SlowStart::HyStartPlusPlus
+            && config.congestion.slow_start == SlowStart::HyStartPlusPlus
         {
             self.watch_slow_start(now, config, age);
         }
@@ -251,7 +254,7 @@ impl Sender {
     /// here.
     fn measure_sacked(&mut self, now: Instant, config: &Config, age: Option<Duration>) {
         let Some(age) = age.filter(|_| self.rtt.is_linux()) else { return };
-        self.rtt.sample(config.ticked(now, age), self.flight.outstanding(), config);
+        self.rtt.sample(config.timers.ticked(now, age), self.flight.outstanding(), &config.timers);
         let records = self.flight.transmissions();
         if !self.repair.is_rack() {
             if records.precedes_first_retransmission(now, age) {

@@ -61,7 +61,7 @@ pub(crate) struct Sender {
     stats: SendStats,
     limits: LimitClock,
     urgent: Option<Urgent>,
-    /// Octets of the packet that is being built, as Linux builds them ([`Config::tso_deferral`]).
+    /// Octets of the packet that is being built, as Linux builds them (`CongestionConfig::tso_deferral`).
     packet: u32,
     mss: u16,
 }
@@ -76,7 +76,7 @@ impl Sender {
             congestion: Congestion::new(config, mss),
             repair: Repair::new(Style::of(config, false)),
             timers: Timers::default(),
-            rtt: Rtt::new(config),
+            rtt: Rtt::new(&config.timers),
             ecn: EcnResponse::default(),
             stats: SendStats::default(),
             limits: LimitClock::default(),
@@ -103,19 +103,19 @@ impl Sender {
             self.rtt.time_segment(now, 1);
         }
         if self.timers.deadline().is_none() {
-            self.timers.start(Alarm::Syn, config.deadline(now, self.rtt.rto()));
+            self.timers.start(Alarm::Syn, config.timers.deadline(now, self.rtt.rto()));
         }
         again
     }
 
     /// The timer of the SYN expired. False: the connection is given up.
     pub(crate) fn on_syn_timer(&mut self, now: Instant, config: &Config) -> bool {
-        if !self.timers.back_off(config.max_syn_retries) {
+        if !self.timers.back_off(config.timers.max_syn_retries) {
             return false;
         }
         self.stats.timeouts += 1;
-        self.rtt.back_off(config);
-        self.timers.start(Alarm::Syn, config.deadline(now, self.rtt.rto()));
+        self.rtt.back_off(&config.timers);
+        self.timers.start(Alarm::Syn, config.timers.deadline(now, self.rtt.rto()));
         true
     }
 
@@ -125,7 +125,7 @@ impl Sender {
         self.congestion = Congestion::new(config, self.mss);
         self.flight.on_established();
         self.timers.stop();
-        self.rtt.on_syn_acked(now, config);
+        self.rtt.on_syn_acked(now, &config.timers);
         if self.timers.backoff() > 0 {
             // RFC 5681, section 3.1: if the SYN or SYN-ACK was lost, the initial window is one segment.
             self.congestion.hold_at(u32::from(self.mss));

@@ -39,7 +39,7 @@ impl Sender {
             self.start_recovery(now, config, delivered);
         }
         if let Some(us) = wait_us {
-            self.timers.start(Alarm::Reordering, config.deadline(now, Duration::from_us(u64::from(us))));
+            self.timers.start(Alarm::Reordering, config.timers.deadline(now, Duration::from_us(u64::from(us))));
         }
         newly_lost
     }
@@ -64,7 +64,7 @@ impl Sender {
             _ => flight,
         };
         self.congestion.on_fast_retransmit(config, style, flight, mss, reduce);
-        if config.recovery == Recovery::Prr && style.is_sack() {
+        if config.repair.recovery == Recovery::Prr && style.is_sack() {
             let before = self.progress();
             self.repair.prr = Some(Box::new(Prr::begin(max - una, before.delivered - una, delivered, before)));
         }
@@ -114,7 +114,7 @@ impl Sender {
     /// A repair is about to reduce the window.
     #[cold]
     pub(super) fn keep_for_undo(&mut self, config: &Config) {
-        if config.undo && matches!(self.repair.style(), Style::NewReno | Style::Sack | Style::Rack) {
+        if config.repair.undo && matches!(self.repair.style(), Style::NewReno | Style::Sack | Style::Rack) {
             let (cwnd, ssthresh) = (self.congestion.cwnd(), self.congestion.ssthresh());
             self.repair.undo = Some(Box::new(Undo::new(cwnd, ssthresh, self.flight.una(), self.flight.max())));
         }

@@ -78,7 +78,7 @@ impl Sender {
     #[inline]
     pub(super) fn note_sent(&mut self, now: Instant, config: &Config, plan: Plan) {
         let len = (plan.end - plan.start) as u32;
-        if config.tso_deferral {
+        if config.congestion.tso_deferral {
             let joins = !plan.again && now == self.flight.last_sent();
             self.packet = len + if joins { self.packet } else { 0 };
         }
@@ -108,7 +108,7 @@ impl Sender {
     #[cold]
     fn note_retransmission(&mut self, now: Instant, config: &Config, plan: Plan, len: u32) {
         if let Some(undo) = &mut self.repair.undo {
-            undo.on_retransmission(len, config.timestamp(now));
+            undo.on_retransmission(len, config.timers.timestamp(now));
         }
         let una = self.flight.una();
         let range = Range { start: plan.start, end: plan.end };
@@ -137,7 +137,7 @@ impl Sender {
         if flight + len > cwnd {
             return Err(self.shut_by_cwnd(cwnd, free < len));
         }
-        if config.tso_deferral && !again && self.gathers(now, cwnd, flight) {
+        if config.congestion.tso_deferral && !again && self.gathers(now, cwnd, flight) {
             return Err(Limit::CongestionWindow);
         }
         let len = self.peer.admits(free, len).ok_or(Limit::ReceiveWindow)?;
@@ -217,7 +217,7 @@ impl Sender {
     fn usable_cwnd(&self, config: &Config) -> u64 {
         let cwnd = u64::from(self.congestion.cwnd());
         let duplicates = self.repair.dup_acks();
-        if duplicates == 0 || !self.repair.is_open() || !config.limited_transmit {
+        if duplicates == 0 || !self.repair.is_open() || !config.congestion.limited_transmit {
             return cwnd;
         }
         cwnd + u64::from(duplicates.min(2)) * u64::from(self.mss)
@@ -236,7 +236,7 @@ impl Sender {
     /// The congestion window admits a full segment where SACK decides. Without limited transmit, SACKed
     /// octets release segments only in a repair.
     fn fits_cwnd(&self, config: &Config) -> Result<(), Limit> {
-        let outside = self.repair.is_open() && !config.limited_transmit;
+        let outside = self.repair.is_open() && !config.congestion.limited_transmit;
         let counted = if outside { self.flight.size() } else { self.in_flight() };
         let cwnd = u64::from(self.congestion.cwnd());
         if counted + u64::from(self.mss) > cwnd { Err(self.shut_by_cwnd(cwnd, false)) } else { Ok(()) }
@@ -340,12 +340,12 @@ impl Sender {
         if self.buffer.end() > self.flight.max() {
             self.congestion.on_idle(now, last_sent);
         }
-        if config.idle_restart
+        if config.congestion.idle_restart
             && self.flight.max() > 1
             && now.since(last_sent) > self.rtt.rto()
             && self.timers.alarm() != Some(Alarm::Persist)
         {
-            self.congestion.hold_at(config.initial_window.bytes(self.mss));
+            self.congestion.hold_at(config.congestion.initial_window.bytes(self.mss));
         }
     }
 
@@ -378,12 +378,12 @@ impl Sender {
         if data_end == self.buffer.end() {
             return true;
         }
-        if config.quick_acks {
+        if config.acks.quick_acks {
             let half = u64::from(self.peer.largest() / 2).max(1);
             if plan.start / half != data_end / half {
                 return true;
             }
         }
-        config.tso_deferral && !plan.again && self.ends_packet()
+        config.congestion.tso_deferral && !plan.again && self.ends_packet()
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lastmile_packet::{FlowId, Meta, Options, Protocol, SackBlock, SeqNumber, SynOptions, TcpFlags};
-use lastmile_tcp::{Config, Endpoint, LossDetection, Open, Rto, Variant};
+use lastmile_tcp::{AckConfig, Config, Endpoint, LossDetection, Open, RepairConfig, Rto, TimerConfig, Variant};
 use lastmile_units::{ByteCount, Duration, Instant};
 use proptest::prelude::*;
 
@@ -109,12 +109,15 @@ fn config() -> impl Strategy<Value = Config> {
                 sack,
                 timestamps,
                 ecn,
-                ack_every,
-                undo,
-                frto,
-                loss_detection: if rack { LossDetection::Rack } else { LossDetection::Rfc6675 },
-                tail_loss_probe,
-                rto: if linux { Rto::Linux } else { Rto::Rfc6298 },
+                acks: AckConfig { ack_every, ..AckConfig::default() },
+                repair: RepairConfig {
+                    undo,
+                    frto,
+                    loss_detection: if rack { LossDetection::Rack } else { LossDetection::Rfc6675 },
+                    tail_loss_probe,
+                    ..RepairConfig::default()
+                },
+                timers: TimerConfig { rto: if linux { Rto::Linux } else { Rto::Rfc6298 }, ..TimerConfig::default() },
                 ..Config::default()
             }
         },

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lastmile_packet::{FlowId, Meta, Options, SeqNumber, SynOptions, TcpFlags};
-use lastmile_tcp::{Config, Endpoint, Open, Variant};
+use lastmile_tcp::{Config, CongestionConfig, Endpoint, Open, Variant};
 use lastmile_units::{ByteCount, Duration, Instant};
 
 const MSS: u32 = 1000;
@@ -21,7 +21,10 @@ impl Sender {
         let config = Config {
             variant: Variant::Cubic,
             mss: MSS as u16,
-            initial_ssthresh: Some(ByteCount::new(initial_ssthresh)),
+            congestion: CongestionConfig {
+                initial_ssthresh: Some(ByteCount::new(initial_ssthresh)),
+                ..CongestionConfig::default()
+            },
             ..Config::default()
         };
         let mut endpoint = Endpoint::new(Arc::new(config), FlowId::new(0), Open::Active, SeqNumber::new(0));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lastmile_packet::{FlowId, Meta, SeqNumber};
-use lastmile_tcp::{Config, Endpoint, Open, Stats, Variant};
+use lastmile_tcp::{Config, CongestionConfig, Endpoint, Open, RepairConfig, Stats, Variant};
 use lastmile_units::{ByteCount, Duration, Instant};
 use proptest::prelude::*;
 
@@ -74,7 +74,9 @@ proptest! {
         cubic in any::<bool>(),
     ) {
         let variant = if cubic { Variant::Cubic } else { Variant::Sack };
-        let config = Config { initial_window: lastmile_tcp::InitialWindow::Segments(40), variant, ..config() };
+        let initial_window = lastmile_tcp::InitialWindow::Segments(40);
+        let congestion = CongestionConfig { initial_window, ..CongestionConfig::default() };
+        let config = Config { congestion, variant, ..config() };
         let lose = |place: u64, times| times == 0 && lost.get(place as usize).copied().unwrap_or(false);
         let stats = run(&config, 400, Duration::from_ms(delay_ms), lose);
         let losses = lost.iter().filter(|lost| **lost).count() as u32;
@@ -103,7 +105,7 @@ proptest! {
     ) {
         let mut state = seed | 1;
         let mut losses = 0;
-        let config = Config { tail_loss_probe: false, ..config() };
+        let config = Config { repair: RepairConfig { tail_loss_probe: false, ..RepairConfig::default() }, ..config() };
         let stats = run(&config, 600, Duration::from_ms(delay_ms), |_, _| {
             // Knuth's multiplier, whose high bits are the most random.
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -119,7 +121,10 @@ proptest! {
 /// By counting (RFC 6675), only the timer finds such a loss.
 #[test]
 fn by_counting_a_lost_repair_waits_for_the_timer() {
-    let config = Config { loss_detection: lastmile_tcp::LossDetection::Rfc6675, ..config() };
+    let config = Config {
+        repair: RepairConfig { loss_detection: lastmile_tcp::LossDetection::Rfc6675, ..RepairConfig::default() },
+        ..config()
+    };
     let stats = run(&config, 400, Duration::from_ms(20), |place, before| place == 30 && before < 2);
     assert_eq!(stats.timeouts, 1);
 }
@@ -130,6 +135,11 @@ fn a_lost_tail_is_found_by_a_probe() {
     let tail = |place: u64, before| place >= 97 && before == 0;
     let stats = run(&config(), 100, Duration::from_ms(20), tail);
     assert_eq!((stats.timeouts, stats.retransmissions), (0, 3));
-    let without = run(&Config { tail_loss_probe: false, ..config() }, 100, Duration::from_ms(20), tail);
+    let without = run(
+        &Config { repair: RepairConfig { tail_loss_probe: false, ..RepairConfig::default() }, ..config() },
+        100,
+        Duration::from_ms(20),
+        tail,
+    );
     assert_eq!(without.timeouts, 1);
 }

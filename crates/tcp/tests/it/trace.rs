@@ -8,7 +8,7 @@
 //! 0.000 connect                               a call of the application at a time in seconds
 //! 0.000 > S 0:0(0) win 65535 <mss 1000>       it sent this segment (output)
 //! 0.100 < S. 0:0(0) ack 1 win 65535 <mss 1000>   the peer's segment arrives
-//! 0.100 ? cwnd 2000 ssthresh 1073741824       these values hold now (names are input, values output)
+//! 0.100 ? cwnd 2000 ssthresh none             these values hold now (names are input, values output)
 //! 2.000 end                                   time passes to this point
 //! ```
 //!
@@ -31,7 +31,8 @@ use std::sync::Arc;
 
 use lastmile_packet::{FlowId, Meta, Protocol, SeqNumber, TcpFlags};
 use lastmile_tcp::{
-    ByteCounting, Config, Endpoint, InitialWindow, LossDetection, Open, Recovery, Rto, SlowStart, Variant, WindowScale,
+    ByteCounting, Config, CongestionConfig, Endpoint, InitialWindow, LossDetection, Open, Recovery, RepairConfig, Rto,
+    SlowStart, TimerConfig, Variant, WindowScale,
 };
 use lastmile_units::{ByteCount, Duration, Instant};
 
@@ -170,13 +171,15 @@ fn open(line: &str) -> Outcome<Subject> {
     };
     let mut config = Config {
         mss: 1000,
-        rto: Rto::Rfc6298,
-        undo: false,
-        frto: false,
-        loss_detection: LossDetection::Rfc6675,
-        tail_loss_probe: false,
-        slow_start: SlowStart::Standard,
-        recovery: Recovery::Rfc6675,
+        timers: TimerConfig { rto: Rto::Rfc6298, ..TimerConfig::default() },
+        repair: RepairConfig {
+            undo: false,
+            frto: false,
+            loss_detection: LossDetection::Rfc6675,
+            tail_loss_probe: false,
+            recovery: Recovery::Rfc6675,
+        },
+        congestion: CongestionConfig { slow_start: SlowStart::Standard, ..CongestionConfig::default() },
         ..Config::default()
     };
     for word in words {
@@ -210,61 +213,61 @@ fn set(config: &mut Config, key: &str, value: &str) -> Option<()> {
         }
         "mss" => config.mss = value.parse().ok()?,
         "window" => config.receive_window = ByteCount::new(number()?),
-        "iw" if value == "rfc3390" => config.initial_window = InitialWindow::Rfc3390,
-        "iw" => config.initial_window = InitialWindow::Segments(value.parse().ok()?),
-        "ssthresh" => config.initial_ssthresh = Some(ByteCount::new(number()?)),
-        "delayed_ack_ms" => config.delayed_ack = ms()?,
-        "ack_every" => config.ack_every = value.parse().ok()?,
-        "quick_acks" => config.quick_acks = on()?,
+        "iw" if value == "rfc3390" => config.congestion.initial_window = InitialWindow::Rfc3390,
+        "iw" => config.congestion.initial_window = InitialWindow::Segments(value.parse().ok()?),
+        "ssthresh" => config.congestion.initial_ssthresh = Some(ByteCount::new(number()?)),
+        "delayed_ack_ms" => config.acks.delayed_ack = ms()?,
+        "ack_every" => config.acks.ack_every = value.parse().ok()?,
+        "quick_acks" => config.acks.quick_acks = on()?,
         "sack" => config.sack = on()?,
-        "dsack" => config.dsack = on()?,
+        "dsack" => config.acks.dsack = on()?,
         "timestamps" => config.timestamps = on()?,
         "wscale" if value == "off" => config.window_scale = WindowScale::Off,
         "wscale" => config.window_scale = WindowScale::Shift(value.parse().ok()?),
         "rto" => {
-            config.rto = match value {
+            config.timers.rto = match value {
                 "rfc6298" => Rto::Rfc6298,
                 "linux" => Rto::Linux,
                 _ => return None,
             };
         }
-        "min_rto_ms" => config.min_rto = ms()?,
-        "max_rto_ms" => config.max_rto = ms()?,
-        "undo" => config.undo = on()?,
-        "frto" => config.frto = on()?,
+        "min_rto_ms" => config.timers.min_rto = ms()?,
+        "max_rto_ms" => config.timers.max_rto = ms()?,
+        "undo" => config.repair.undo = on()?,
+        "frto" => config.repair.frto = on()?,
         "loss" => {
-            config.loss_detection = match value {
+            config.repair.loss_detection = match value {
                 "rfc6675" => LossDetection::Rfc6675,
                 "rack" => LossDetection::Rack,
                 _ => return None,
             };
         }
         "recovery" => {
-            config.recovery = match value {
+            config.repair.recovery = match value {
                 "rfc6675" => Recovery::Rfc6675,
                 "prr" => Recovery::Prr,
                 _ => return None,
             };
         }
         "slow_start" => {
-            config.slow_start = match value {
+            config.congestion.slow_start = match value {
                 "standard" => SlowStart::Standard,
                 "hystart" => SlowStart::HyStart,
                 "hystart++" => SlowStart::HyStartPlusPlus,
                 _ => return None,
             };
         }
-        "tlp" => config.tail_loss_probe = on()?,
-        "tick_ms" => config.clock_granularity = ms()?,
-        "count" if value == "acks" => config.byte_counting = ByteCounting::PerAck,
-        "count" => config.byte_counting = ByteCounting::Abc { limit: value.parse().ok()? },
+        "tlp" => config.repair.tail_loss_probe = on()?,
+        "tick_ms" => config.timers.clock_granularity = ms()?,
+        "count" if value == "acks" => config.congestion.byte_counting = ByteCounting::PerAck,
+        "count" => config.congestion.byte_counting = ByteCounting::Abc { limit: value.parse().ok()? },
         "ecn" => config.ecn = on()?,
-        "limited_transmit" => config.limited_transmit = on()?,
-        "read_delay_us" => config.read_delay = Duration::from_us(number()?),
-        "tso_deferral" => config.tso_deferral = on()?,
+        "limited_transmit" => config.congestion.limited_transmit = on()?,
+        "read_delay_us" => config.acks.read_delay = Duration::from_us(number()?),
+        "tso_deferral" => config.congestion.tso_deferral = on()?,
         "autotune" => config.autotune = on()?,
-        "max_retries" => config.max_retries = value.parse().ok()?,
-        "max_syn_retries" => config.max_syn_retries = value.parse().ok()?,
+        "max_retries" => config.timers.max_retries = value.parse().ok()?,
+        "max_syn_retries" => config.timers.max_syn_retries = value.parse().ok()?,
         _ => return None,
     }
     Some(())
@@ -322,7 +325,7 @@ impl Subject {
         for name in words.into_iter().step_by(step) {
             let value = match name {
                 "cwnd" => endpoint.cwnd_bytes().to_string(),
-                "ssthresh" => endpoint.ssthresh_bytes().to_string(),
+                "ssthresh" => endpoint.ssthresh_bytes().map_or("none".to_owned(), |bytes| bytes.to_string()),
                 "flight" => endpoint.in_flight().to_string(),
                 "rto" => format_time(Instant::ZERO + endpoint.rto()),
                 "srtt" => endpoint.srtt().map_or("none".to_owned(), |srtt| format_time(Instant::ZERO + srtt)),

@@ -1,6 +1,9 @@
 //! Over every channel all bytes arrive once and in order, the connection closes, and no rule is broken.
 
-use lastmile_tcp::{ByteCounting, Config, InitialWindow, LossDetection, Rto, Variant, WindowScale};
+use lastmile_tcp::{
+    AckConfig, ByteCounting, Config, CongestionConfig, InitialWindow, LossDetection, RepairConfig, Rto, TimerConfig,
+    Variant, WindowScale,
+};
 use lastmile_units::{ByteCount, Duration};
 use proptest::prelude::*;
 
@@ -48,29 +51,41 @@ prop_compose! {
             variant,
             mss,
             receive_window: ByteCount::new(window),
-            initial_window,
-            initial_ssthresh: ssthresh.map(ByteCount::new),
-            delayed_ack: Duration::from_ms(delayed_ack),
-            ack_every,
             sack,
-            dsack,
             timestamps,
             window_scale,
-            rto,
-            undo,
-            frto,
-            loss_detection: if rack { LossDetection::Rack } else { LossDetection::Rfc6675 },
-            tail_loss_probe,
-            max_rto: Duration::from_s(60),
-            clock_granularity: Duration::from_ms(tick),
-            byte_counting,
             ecn,
-            limited_transmit,
-            idle_restart,
-            // On lossy channels connections must neither fail here nor outlive TIME-WAIT.
-            max_syn_retries: 60,
-            max_retries: 100,
-            time_wait: Duration::from_s(1000),
+            acks: AckConfig {
+                delayed_ack: Duration::from_ms(delayed_ack),
+                ack_every,
+                dsack,
+                ..AckConfig::default()
+            },
+            congestion: CongestionConfig {
+                initial_window,
+                initial_ssthresh: ssthresh.map(ByteCount::new),
+                byte_counting,
+                limited_transmit,
+                idle_restart,
+                ..CongestionConfig::default()
+            },
+            repair: RepairConfig {
+                undo,
+                frto,
+                loss_detection: if rack { LossDetection::Rack } else { LossDetection::Rfc6675 },
+                tail_loss_probe,
+                ..RepairConfig::default()
+            },
+            timers: TimerConfig {
+                rto,
+                max_rto: Duration::from_s(60),
+                clock_granularity: Duration::from_ms(tick),
+                // On lossy channels connections must neither fail here nor outlive TIME-WAIT.
+                max_syn_retries: 60,
+                max_retries: 100,
+                time_wait: Duration::from_s(1000),
+                ..TimerConfig::default()
+            },
             ..Config::default()
         }
     }
@@ -179,7 +194,11 @@ fn a_stream_of_more_than_eight_gibibytes_arrives() {
 /// for every moment.
 #[test]
 fn what_limits_the_sender_is_accounted_for() {
-    let config = Config { receive_window: ByteCount::new(14_600), delayed_ack: Duration::ZERO, ..Config::default() };
+    let config = Config {
+        receive_window: ByteCount::new(14_600),
+        acks: AckConfig { delayed_ack: Duration::ZERO, ..AckConfig::default() },
+        ..Config::default()
+    };
     let mut pair = Pair::new([quiet(&config, 2_000_000), quiet(&config, 0)], CLEAN, 1);
     assert!(pair.run(1_000_000));
     pair.check_end();

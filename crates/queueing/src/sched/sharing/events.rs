@@ -5,21 +5,19 @@
 
 use lastmile_units::Instant;
 
-const NOWHERE: u32 = u32::MAX;
-
 /// At most one time for each class.
 #[derive(Clone, Debug)]
 pub(super) struct Events {
     /// A binary heap, the earliest first; equal times by class.
     heap: Vec<(Instant, u32)>,
-    /// By class: its position in the heap.
-    positions: Vec<u32>,
+    /// By class: its position in the heap, while it has a time.
+    positions: Vec<Option<u32>>,
 }
 
 impl Events {
     /// An empty heap for `classes` classes.
     pub(super) fn new(classes: usize) -> Self {
-        Self { heap: Vec::new(), positions: vec![NOWHERE; classes] }
+        Self { heap: Vec::new(), positions: vec![None; classes] }
     }
 
     /// The earliest time.
@@ -37,11 +35,11 @@ impl Events {
     pub(super) fn set(&mut self, class: usize, at: Instant) {
         let entry = (at, class as u32);
         match self.positions[class] {
-            NOWHERE => {
+            None => {
                 self.heap.push(entry);
                 self.rise(self.heap.len() - 1);
             }
-            position => {
+            Some(position) => {
                 let position = position as usize;
                 let before = std::mem::replace(&mut self.heap[position], entry);
                 if entry < before {
@@ -56,19 +54,18 @@ impl Events {
     /// Whether the class has a time.
     #[inline]
     pub(super) fn has(&self, class: usize) -> bool {
-        self.positions[class] != NOWHERE
+        self.positions[class].is_some()
     }
 
     /// Removes the time of a class, if it has one.
     #[inline]
     pub(super) fn cancel(&mut self, class: usize) {
-        if self.has(class) {
-            self.take_out(class);
+        if let Some(position) = self.positions[class].take() {
+            self.take_out(position as usize);
         }
     }
 
-    fn take_out(&mut self, class: usize) {
-        let position = std::mem::replace(&mut self.positions[class], NOWHERE) as usize;
+    fn take_out(&mut self, position: usize) {
         let removed = self.heap.swap_remove(position);
         if let Some(&moved) = self.heap.get(position) {
             if moved < removed {
@@ -110,7 +107,7 @@ impl Events {
 
     fn put(&mut self, position: usize, entry: (Instant, u32)) {
         self.heap[position] = entry;
-        self.positions[entry.1 as usize] = position as u32;
+        self.positions[entry.1 as usize] = Some(position as u32);
     }
 }
 

@@ -133,6 +133,15 @@ impl<P: Packet> Sharing<P> {
         self.backlog
     }
 
+    /// Shows the backlog of each leaf, by the number of its class in the configuration.
+    pub(crate) fn class_backlogs(&self, visit: &mut dyn FnMut(usize, Backlog)) {
+        for (class, index) in self.classes.iter().zip(&self.indices) {
+            if let (true, Some(index)) = (class.is_leaf(), *index) {
+                visit(index as usize, self.leaves[class.content_index as usize].queue.backlog());
+            }
+        }
+    }
+
     /// Updates the backlog after a change in the queue of a leaf. Returns the time at which the leaf
     /// has a packet ready.
     // Inlined as `update_leaf` is.

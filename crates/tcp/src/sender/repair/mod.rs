@@ -185,7 +185,7 @@ impl Repair {
     }
 
     /// The retransmission timer expired. RFC 6582, section 4.2, and RFC 6675, section 5.1: the recovery
-    /// point moves to `max`, and recovery ends. `frto` is [`Config::frto`](crate::Config::frto).
+    /// point moves to `max`, and recovery ends. `frto` is `RepairConfig::frto`.
     pub(crate) fn on_timeout(&mut self, max: u64, frto: bool) {
         let starts = frto && self.style.is_sack() && self.undo.is_some() && !self.in_recovery();
         self.phase = Phase::Loss { frto: starts.then_some(Frto::First) };

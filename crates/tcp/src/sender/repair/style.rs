@@ -22,7 +22,7 @@ impl Style {
             Variant::NewReno => Self::NewReno,
             Variant::Sack | Variant::Cubic if !sack_permitted => Self::NewReno,
             // Only Linux's timer records the times of transmission.
-            Variant::Sack | Variant::Cubic => match (config.loss_detection, config.rto) {
+            Variant::Sack | Variant::Cubic => match (config.repair.loss_detection, config.timers.rto) {
                 (LossDetection::Rack, Rto::Linux) => Self::Rack,
                 _ => Self::Sack,
             },

@@ -18,7 +18,7 @@
 
 use lastmile_units::Duration;
 
-use crate::Config;
+use crate::TimerConfig;
 use crate::sender::flight::Outstanding;
 
 /// The longest measurement, in microseconds.
@@ -49,8 +49,8 @@ struct Estimate {
 }
 
 impl Linux {
-    pub(super) fn new(config: &Config) -> Self {
-        Self { estimate: None, rto: micros(config.initial_rto).max(1) }
+    pub(super) fn new(timers: &TimerConfig) -> Self {
+        Self { estimate: None, rto: micros(timers.initial_rto).max(1) }
     }
 
     pub(super) fn srtt(&self) -> Option<Duration> {
@@ -72,9 +72,9 @@ impl Linux {
         self.rto = micros(rto);
     }
 
-    pub(super) fn sample(&mut self, rtt: Duration, outstanding: Outstanding, config: &Config) {
+    pub(super) fn sample(&mut self, rtt: Duration, outstanding: Outstanding, timers: &TimerConfig) {
         let rtt = (rtt.as_ps() / 1_000_000).clamp(1, LONGEST) as u32;
-        let floor = micros(config.min_rto.max(config.clock_granularity)).max(1);
+        let floor = micros(timers.min_rto.max(timers.clock_granularity)).max(1);
         let estimate = match &mut self.estimate {
             Some(estimate) => {
                 estimate.follow(rtt, floor, outstanding);
@@ -82,11 +82,11 @@ impl Linux {
             }
             none => none.insert(Estimate::first(rtt, floor, outstanding)),
         };
-        self.rto = (estimate.srtt8 / 8 + estimate.variance).min(micros(config.max_rto).max(1));
+        self.rto = (estimate.srtt8 / 8 + estimate.variance).min(micros(timers.max_rto).max(1));
     }
 
-    pub(super) fn back_off(&mut self, config: &Config) {
-        self.rto = self.rto.saturating_mul(2).min(micros(config.max_rto).max(self.rto));
+    pub(super) fn back_off(&mut self, timers: &TimerConfig) {
+        self.rto = self.rto.saturating_mul(2).min(micros(timers.max_rto).max(self.rto));
     }
 }
 
@@ -143,8 +143,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn config() -> Config {
-        Config { rto: crate::Rto::Linux, ..Config::default() }
+    fn timers() -> TimerConfig {
+        TimerConfig { rto: crate::Rto::Linux, ..TimerConfig::default() }
     }
 
     fn ms(count: u64) -> Duration {
@@ -155,10 +155,10 @@ mod tests {
     const WITHIN: Outstanding = Outstanding { una: 500, max: 1000 };
 
     fn after(samples: &[u64]) -> Linux {
-        let config = config();
-        let mut rtt = Linux::new(&config);
+        let timers = timers();
+        let mut rtt = Linux::new(&timers);
         for &sample in samples {
-            rtt.sample(ms(sample), WITHIN, &config);
+            rtt.sample(ms(sample), WITHIN, &timers);
         }
         rtt
     }
@@ -211,25 +211,25 @@ mod tests {
     /// distance from the largest deviation, which is 2000 in the first round and 1125 in the second.
     #[test]
     fn the_variance_falls_by_a_quarter_once_a_round() {
-        let config = config();
+        let timers = timers();
         let mut rtt = after(&[1000]);
-        rtt.sample(ms(1000), Outstanding { una: 1000, max: 2000 }, &config);
+        rtt.sample(ms(1000), Outstanding { una: 1000, max: 2000 }, &timers);
         assert_eq!(
             (estimate(&rtt).deviation4, estimate(&rtt).variance),
             (1_500_000, 2_000_000),
             "the round ends beyond 1000"
         );
-        rtt.sample(ms(1000), Outstanding { una: 1001, max: 2001 }, &config);
+        rtt.sample(ms(1000), Outstanding { una: 1001, max: 2001 }, &timers);
         assert_eq!(
             (estimate(&rtt).deviation4, estimate(&rtt).variance, estimate(&rtt).largest4),
             (1_125_000, 2_000_000, 200_000)
         );
-        rtt.sample(ms(1000), Outstanding { una: 1500, max: 2500 }, &config);
+        rtt.sample(ms(1000), Outstanding { una: 1500, max: 2500 }, &timers);
         assert_eq!(
             (estimate(&rtt).deviation4, estimate(&rtt).variance, estimate(&rtt).largest4),
             (843_750, 2_000_000, 843_750)
         );
-        rtt.sample(ms(1000), Outstanding { una: 2002, max: 3000 }, &config);
+        rtt.sample(ms(1000), Outstanding { una: 2002, max: 3000 }, &timers);
         // 2000 - (2000 - 843.75) / 4.
         assert_eq!((estimate(&rtt).deviation4, estimate(&rtt).variance), (632_813, 1_710_938));
         assert_eq!(rtt.rto(), Duration::from_us(2_710_938));
@@ -237,14 +237,14 @@ mod tests {
 
     #[test]
     fn the_timeout_doubles_to_its_maximum_and_a_measurement_ends_that() {
-        let config = Config { max_rto: ms(700), ..config() };
-        let mut rtt = Linux::new(&config);
-        rtt.sample(ms(100), WITHIN, &config);
-        rtt.back_off(&config);
+        let timers = TimerConfig { max_rto: ms(700), ..timers() };
+        let mut rtt = Linux::new(&timers);
+        rtt.sample(ms(100), WITHIN, &timers);
+        rtt.back_off(&timers);
         assert_eq!(rtt.rto(), ms(600));
-        rtt.back_off(&config);
+        rtt.back_off(&timers);
         assert_eq!(rtt.rto(), ms(700));
-        rtt.sample(ms(100), WITHIN, &config);
+        rtt.sample(ms(100), WITHIN, &timers);
         assert_eq!(rtt.rto(), ms(300));
     }
 
@@ -256,12 +256,12 @@ mod tests {
             samples in proptest::collection::vec((1_u64..20_000_000, 0_u64..3000), 1..80),
             min_us in 1_u64..2_000_000,
         ) {
-            let config = Config { min_rto: Duration::from_us(min_us), ..config() };
-            let mut rtt = Linux::new(&config);
+            let timers = TimerConfig { min_rto: Duration::from_us(min_us), ..timers() };
+            let mut rtt = Linux::new(&timers);
             let (mut una, mut least, mut most) = (1, u64::MAX, 0);
             for (us, acked) in samples {
                 una += acked;
-                rtt.sample(Duration::from_us(us), Outstanding { una, max: una + 5000 }, &config);
+                rtt.sample(Duration::from_us(us), Outstanding { una, max: una + 5000 }, &timers);
                 (least, most) = (least.min(us), most.max(us));
                 let srtt = rtt.srtt().expect("measured").as_ps() / 1_000_000;
                 prop_assert!((least.saturating_sub(1)..=most).contains(&srtt), "{srtt} of {least} to {most}");
@@ -278,14 +278,14 @@ mod tests {
             first in 1_000_u64..10_000_000,
             cuts in proptest::collection::vec(1_u64..100, 1..60),
         ) {
-            let config = config();
-            let mut rtt = Linux::new(&config);
+            let timers = timers();
+            let mut rtt = Linux::new(&timers);
             let mut us = first;
-            rtt.sample(Duration::from_us(us), WITHIN, &config);
+            rtt.sample(Duration::from_us(us), WITHIN, &timers);
             let mut before = rtt.rto();
             for percent in cuts {
                 us = (us * percent / 100).max(1);
-                rtt.sample(Duration::from_us(us), WITHIN, &config);
+                rtt.sample(Duration::from_us(us), WITHIN, &timers);
                 prop_assert!(rtt.rto() <= before);
                 before = rtt.rto();
             }

@@ -14,7 +14,7 @@ mod rfc6298;
 use lastmile_units::{Duration, Instant};
 
 use super::flight::Outstanding;
-use crate::Config;
+use crate::TimerConfig;
 use crate::config::Rto;
 use linux::Linux;
 use rfc6298::Rfc6298;
@@ -40,10 +40,10 @@ struct Timed {
 }
 
 impl Rtt {
-    pub(crate) fn new(config: &Config) -> Self {
-        let rule = match config.rto {
-            Rto::Rfc6298 => Rule::Rfc6298(Rfc6298::new(config)),
-            Rto::Linux => Rule::Linux(Linux::new(config)),
+    pub(crate) fn new(timers: &TimerConfig) -> Self {
+        let rule = match timers.rto {
+            Rto::Rfc6298 => Rule::Rfc6298(Rfc6298::new(timers)),
+            Rto::Linux => Rule::Linux(Linux::new(timers)),
         };
         Self { rule, timed: None }
     }
@@ -91,17 +91,17 @@ impl Rtt {
     }
 
     #[inline]
-    pub(crate) fn sample(&mut self, rtt: Duration, outstanding: Outstanding, config: &Config) {
+    pub(crate) fn sample(&mut self, rtt: Duration, outstanding: Outstanding, timers: &TimerConfig) {
         match &mut self.rule {
-            Rule::Rfc6298(state) => state.sample(rtt, config),
-            Rule::Linux(state) => state.sample(rtt, outstanding, config),
+            Rule::Rfc6298(state) => state.sample(rtt, timers),
+            Rule::Linux(state) => state.sample(rtt, outstanding, timers),
         }
     }
 
-    pub(crate) fn back_off(&mut self, config: &Config) {
+    pub(crate) fn back_off(&mut self, timers: &TimerConfig) {
         match &mut self.rule {
-            Rule::Rfc6298(rtt) => rtt.back_off(config),
-            Rule::Linux(rtt) => rtt.back_off(config),
+            Rule::Rfc6298(rtt) => rtt.back_off(timers),
+            Rule::Linux(rtt) => rtt.back_off(timers),
         }
     }
 
@@ -128,9 +128,9 @@ impl Rtt {
     }
 
     /// The SYN is acknowledged, and measured if it was sent once.
-    pub(crate) fn on_syn_acked(&mut self, now: Instant, config: &Config) {
+    pub(crate) fn on_syn_acked(&mut self, now: Instant, timers: &TimerConfig) {
         if let Some(timed) = self.timed.take() {
-            self.sample(config.measured(timed.at, now), Outstanding { una: 1, max: 1 }, config);
+            self.sample(timers.measured(timed.at, now), Outstanding { una: 1, max: 1 }, timers);
         }
     }
 
@@ -140,18 +140,18 @@ impl Rtt {
     pub(crate) fn on_new_ack(
         &mut self,
         now: Instant,
-        config: &Config,
+        timers: &TimerConfig,
         outstanding: Outstanding,
         age: Option<Duration>,
         echoed: Option<Duration>,
     ) {
         let measured = if self.is_linux() {
-            age.map(|age| config.ticked(now, age)).or(echoed)
+            age.map(|age| timers.ticked(now, age)).or(echoed)
         } else {
             match &self.timed {
                 None => echoed,
                 Some(timed) if timed.end <= outstanding.una => {
-                    let measured = config.measured(timed.at, now);
+                    let measured = timers.measured(timed.at, now);
                     self.timed = None;
                     Some(measured)
                 }
@@ -159,7 +159,7 @@ impl Rtt {
             }
         };
         if let Some(rtt) = measured {
-            self.sample(rtt, outstanding, config);
+            self.sample(rtt, outstanding, timers);
         }
     }
 }

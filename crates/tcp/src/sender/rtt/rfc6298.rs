@@ -6,7 +6,7 @@
 
 use lastmile_units::Duration;
 
-use crate::Config;
+use crate::TimerConfig;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Rfc6298 {
@@ -22,9 +22,9 @@ struct Estimate {
 }
 
 impl Rfc6298 {
-    pub(super) fn new(config: &Config) -> Self {
+    pub(super) fn new(timers: &TimerConfig) -> Self {
         // RFC 6298 (2.1) Until a measurement has been made, RTO is 1 second (settable here).
-        Self { estimate: None, rto: config.initial_rto.max(Duration::from_ps(1)) }
+        Self { estimate: None, rto: timers.initial_rto.max(Duration::from_ps(1)) }
     }
 
     pub(super) fn srtt(&self) -> Option<Duration> {
@@ -36,7 +36,7 @@ impl Rfc6298 {
         self.rto
     }
 
-    pub(super) fn sample(&mut self, rtt: Duration, config: &Config) {
+    pub(super) fn sample(&mut self, rtt: Duration, timers: &TimerConfig) {
         let rtt = rtt.max(Duration::from_ps(1));
         let estimate = match &mut self.estimate {
             // RFC 6298 (2.2) SRTT <- R, RTTVAR <- R/2.
@@ -51,16 +51,16 @@ impl Rfc6298 {
             }
         };
         // RFC 6298 (2.2), (2.3) RTO <- SRTT + max(G, K * RTTVAR) with K = 4.
-        let spread = estimate.rttvar.saturating_mul(4).max(config.clock_granularity);
+        let spread = estimate.rttvar.saturating_mul(4).max(timers.clock_granularity);
         let rto = Duration::from_ps(estimate.srtt.as_ps().saturating_add(spread.as_ps()));
         // RFC 6298 (2.4), (2.5): a minimum and a maximum.
-        let minimum = config.min_rto.max(config.clock_granularity.saturating_mul(2)).max(Duration::from_ps(1));
-        self.rto = rto.max(minimum).min(config.max_rto.max(minimum));
+        let minimum = timers.min_rto.max(timers.clock_granularity.saturating_mul(2)).max(Duration::from_ps(1));
+        self.rto = rto.max(minimum).min(timers.max_rto.max(minimum));
     }
 
-    pub(super) fn back_off(&mut self, config: &Config) {
+    pub(super) fn back_off(&mut self, timers: &TimerConfig) {
         // RFC 6298 (5.5) RTO <- RTO * 2, up to the maximum of (2.5).
-        self.rto = self.rto.saturating_mul(2).min(config.max_rto.max(self.rto));
+        self.rto = self.rto.saturating_mul(2).min(timers.max_rto.max(self.rto));
     }
 
     pub(super) fn set_rto(&mut self, rto: Duration) {
@@ -72,41 +72,41 @@ impl Rfc6298 {
 mod tests {
     use super::*;
 
-    fn config(min_ms: u64) -> Config {
-        Config { min_rto: Duration::from_ms(min_ms), ..Config::default() }
+    fn timers(min_ms: u64) -> TimerConfig {
+        TimerConfig { min_rto: Duration::from_ms(min_ms), ..TimerConfig::default() }
     }
 
     /// RFC 6298 (2.2): R = 100 ms gives SRTT 100, RTTVAR 50, RTO 300 ms. (2.3): R' = 180 ms gives RTTVAR
     /// 37.5 + 20 = 57.5, SRTT 87.5 + 22.5 = 110, RTO 340 ms.
     #[test]
     fn the_timeout_follows_mean_and_deviation() {
-        let config = config(1);
-        let mut rtt = Rfc6298::new(&config);
+        let timers = timers(1);
+        let mut rtt = Rfc6298::new(&timers);
         assert_eq!(rtt.rto(), Duration::from_s(1));
-        rtt.sample(Duration::from_ms(100), &config);
+        rtt.sample(Duration::from_ms(100), &timers);
         assert_eq!((rtt.srtt(), rtt.rto()), (Some(Duration::from_ms(100)), Duration::from_ms(300)));
-        rtt.sample(Duration::from_ms(180), &config);
+        rtt.sample(Duration::from_ms(180), &timers);
         assert_eq!((rtt.srtt(), rtt.rto()), (Some(Duration::from_ms(110)), Duration::from_ms(340)));
     }
 
     #[test]
     fn the_timeout_keeps_its_minimum_and_doubles_to_its_maximum() {
-        let config = Config { max_rto: Duration::from_ms(700), ..config(200) };
-        let mut rtt = Rfc6298::new(&config);
-        rtt.sample(Duration::from_ms(10), &config);
+        let timers = TimerConfig { max_rto: Duration::from_ms(700), ..timers(200) };
+        let mut rtt = Rfc6298::new(&timers);
+        rtt.sample(Duration::from_ms(10), &timers);
         assert_eq!(rtt.rto(), Duration::from_ms(200));
-        rtt.back_off(&config);
+        rtt.back_off(&timers);
         assert_eq!(rtt.rto(), Duration::from_ms(400));
-        rtt.back_off(&config);
+        rtt.back_off(&timers);
         assert_eq!(rtt.rto(), Duration::from_ms(700));
     }
 
     #[test]
     fn a_coarse_clock_adds_its_tick_and_asks_for_two() {
-        let config = Config { clock_granularity: Duration::from_ms(500), ..config(1) };
-        let mut rtt = Rfc6298::new(&config);
+        let timers = TimerConfig { clock_granularity: Duration::from_ms(500), ..timers(1) };
+        let mut rtt = Rfc6298::new(&timers);
         for _ in 0..40 {
-            rtt.sample(Duration::from_ms(500), &config);
+            rtt.sample(Duration::from_ms(500), &timers);
         }
         assert!(rtt.rto() >= Duration::from_ms(1000));
     }

@@ -1,7 +1,7 @@
 //! The persist timer: probes ask whether the peer's shut window has opened.
 //!
 //! Published: RFC 9293, sections 3.8.6.1 (probes) and 3.8.6.2.1 (the override timeout of a small window).
-//! Differs: nothing; the interval between probes doubles up to [`Config::max_rto`].
+//! Differs: nothing; the interval between probes doubles up to `TimerConfig::max_rto`.
 //! Cost: nothing while the window is open.
 
 use lastmile_units::Instant;
@@ -16,7 +16,7 @@ impl Sender {
     #[inline]
     pub(in crate::sender) fn await_window(&mut self, now: Instant, config: &Config, limit: Limit) {
         if limit == Limit::ReceiveWindow && self.flight.is_empty() && self.timers.deadline().is_none() {
-            self.timers.start(Alarm::Persist, config.deadline(now, self.rtt.rto()));
+            self.timers.start(Alarm::Persist, config.timers.deadline(now, self.rtt.rto()));
         }
     }
 
@@ -54,7 +54,7 @@ impl Sender {
     /// The persist timer expired. False: give up (R2 of RFC 9293, section 3.8.3).
     pub(super) fn on_persist_timer(&mut self, now: Instant, config: &Config) -> bool {
         // RFC 9293, section 3.8.6.1: a peer that answers may keep its window shut. Only unanswered probes count.
-        if !self.timers.back_off(config.max_retries) {
+        if !self.timers.back_off(config.timers.max_retries) {
             return false;
         }
         self.urgent = Some(Urgent::WindowProbe);
@@ -62,8 +62,8 @@ impl Sender {
         // timeout does not double, since no segment was lost.
         let doublings = self.timers.count_window_probe();
         let rto = self.rtt.rto();
-        let interval = rto.saturating_mul(1 << doublings).min(config.max_rto.max(rto));
-        self.timers.start(Alarm::Persist, config.deadline(now, interval));
+        let interval = rto.saturating_mul(1 << doublings).min(config.timers.max_rto.max(rto));
+        self.timers.start(Alarm::Persist, config.timers.deadline(now, interval));
         true
     }
 }

@@ -28,14 +28,14 @@ impl Sender {
     /// RFC 6298 (5.1), (5.3): starts the retransmission timer.
     #[inline]
     pub(in crate::sender) fn set_rto(&mut self, now: Instant, config: &Config) {
-        self.timers.start(Alarm::Retransmission, config.deadline(now, self.rtt.rto()));
+        self.timers.start(Alarm::Retransmission, config.timers.deadline(now, self.rtt.rto()));
     }
 
     /// The retransmission timer expired with data or a FIN in flight. False: give up.
     #[cold]
     fn on_retransmission_timer(&mut self, now: Instant, config: &Config) -> bool {
         let first = self.timers.backoff() == 0;
-        if !self.timers.back_off(config.max_retries) {
+        if !self.timers.back_off(config.timers.max_retries) {
             return false;
         }
         self.stats.timeouts += 1;
@@ -47,7 +47,7 @@ impl Sender {
             self.keep_for_undo(config);
         }
         self.congestion.on_timeout(config, flight, mss, first, recovering);
-        self.repair.on_timeout(max, config.frto);
+        self.repair.on_timeout(max, config.repair.frto);
         self.urgent = None;
         self.rtt.abandon_timed_segment();
         match self.repair.style() {
@@ -59,7 +59,7 @@ impl Sender {
             Style::Tahoe | Style::Reno | Style::NewReno => self.flight.go_back(),
         }
         // RFC 6298 (5.5) Back off the timer. (5.6) Start it.
-        self.rtt.back_off(config);
+        self.rtt.back_off(&config.timers);
         self.set_rto(now, config);
         true
     }

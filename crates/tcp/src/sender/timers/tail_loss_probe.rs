@@ -8,7 +8,7 @@
 //! is reduced once that is certain.
 //!
 //! Differs: the probe timeout of two round trips is not extended by two ticks of the kernel's clock (2 to
-//! 20 ms). Where a single segment is in flight, [`Config::min_rto`] is added for its delayed
+//! 20 ms). Where a single segment is in flight, `TimerConfig::min_rto` is added for its delayed
 //! acknowledgement, as in Linux.
 //! Cost: a dozen operations for each segment sent and each acknowledgement.
 
@@ -27,8 +27,8 @@ impl Sender {
     pub(in crate::sender) fn arm(&mut self, now: Instant, config: &Config, anew: bool) {
         let left = if anew { self.rtt.rto() } else { self.timeout_left(now) };
         match self.probe_timeout(config) {
-            Some(timeout) => self.timers.start(Alarm::TailLossProbe, config.deadline(now, timeout.min(left))),
-            None => self.timers.start(Alarm::Retransmission, config.deadline(now, left)),
+            Some(timeout) => self.timers.start(Alarm::TailLossProbe, config.timers.deadline(now, timeout.min(left))),
+            None => self.timers.start(Alarm::Retransmission, config.timers.deadline(now, left)),
         }
     }
 
@@ -36,7 +36,7 @@ impl Sender {
     #[inline]
     pub(in crate::sender) fn postpone_probe(&mut self, now: Instant, config: &Config) {
         if let Some(timeout) = self.probe_timeout(config) {
-            let deadline = config.deadline(now, timeout.min(self.timeout_left(now)));
+            let deadline = config.timers.deadline(now, timeout.min(self.timeout_left(now)));
             self.timers.start(Alarm::TailLossProbe, deadline);
         }
     }
@@ -50,7 +50,7 @@ impl Sender {
     /// RFC 8985, section 7.2: no probe in a repair, or while octets are SACKed.
     #[inline]
     fn probe_timeout(&self, config: &Config) -> Option<Duration> {
-        let probes = config.tail_loss_probe && self.repair.is_rack();
+        let probes = config.repair.tail_loss_probe && self.repair.is_rack();
         let records = self.flight.transmissions();
         if !probes || !self.repair.is_open() || self.timers.backoff() > 0 || records.sacked() > 0 || records.lost() > 0
         {
@@ -58,13 +58,17 @@ impl Sender {
         }
         let twice = self.rtt.srtt()?.saturating_mul(2);
         let single = self.flight.size() <= u64::from(self.mss);
-        Some(if single { Duration::from_ps(twice.as_ps().saturating_add(config.min_rto.as_ps())) } else { twice })
+        Some(if single {
+            Duration::from_ps(twice.as_ps().saturating_add(config.timers.min_rto.as_ps()))
+        } else {
+            twice
+        })
     }
 
     /// RFC 8985, section 7.3: the probe timeout expired. At most one probe is in flight.
     #[cold]
     pub(super) fn on_probe_timer(&mut self, now: Instant, config: &Config) {
-        self.timers.start(Alarm::Retransmission, config.deadline(now, self.timeout_left(now)));
+        self.timers.start(Alarm::Retransmission, config.timers.deadline(now, self.timeout_left(now)));
         if self.repair.probe.is_none() {
             self.urgent = Some(Urgent::TailLossProbe);
         }

@@ -67,9 +67,9 @@ pub(crate) struct Congestion {
 
 impl Congestion {
     pub(crate) fn new(config: &Config, mss: u16) -> Self {
-        let ssthresh = config.initial_ssthresh.map_or(u64::MAX, ByteCount::as_u64);
+        let ssthresh = config.congestion.initial_ssthresh.map_or(u64::MAX, ByteCount::as_u64);
         Self {
-            cwnd: config.initial_window.bytes(mss).min(MAX_WINDOW),
+            cwnd: config.congestion.initial_window.bytes(mss).min(MAX_WINDOW),
             ssthresh: u32::try_from(ssthresh).unwrap_or(MAX_WINDOW).clamp(1, MAX_WINDOW),
             counted: 0,
             growth: None,
@@ -105,7 +105,7 @@ impl Congestion {
     pub(crate) fn grow(&mut self, acked: &Acked, config: &Config) {
         let mss = acked.mss;
         if self.in_slow_start() {
-            let most = match config.byte_counting {
+            let most = match config.congestion.byte_counting {
                 // RFC 5681, equation 2: cwnd += min(N, SMSS).
                 ByteCounting::PerAck => mss,
                 // RFC 3465, section 2.2: cwnd += min(N, L * SMSS).
@@ -116,7 +116,7 @@ impl Congestion {
             self.cwnd = (self.cwnd + growth).min(MAX_WINDOW);
             return;
         }
-        let counted = match config.byte_counting {
+        let counted = match config.congestion.byte_counting {
             ByteCounting::PerAck => mss,
             ByteCounting::Abc { .. } => acked.bytes.min(u64::from(MAX_WINDOW)) as u32,
         };
@@ -174,7 +174,7 @@ impl Congestion {
     #[inline]
     pub(crate) fn watches(&self, config: &Config) -> bool {
         self.ssthresh == MAX_WINDOW
-            && match config.slow_start {
+            && match config.congestion.slow_start {
                 SlowStart::Standard => false,
                 // In Linux, HyStart is a part of CUBIC.
                 SlowStart::HyStart => config.variant == Variant::Cubic,
@@ -187,7 +187,7 @@ impl Congestion {
     pub(crate) fn watch(&mut self, trip: &RoundTrip, config: &Config) {
         let cwnd = self.cwnd;
         let growth = self.growth.get_or_insert_with(|| {
-            Box::new(match config.slow_start {
+            Box::new(match config.congestion.slow_start {
                 SlowStart::HyStartPlusPlus => Growth::PlusPlus(HyStartPlusPlus::new(trip)),
                 _ => Growth::HyStart(HyStart::new(trip)),
             })

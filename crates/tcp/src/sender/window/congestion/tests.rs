@@ -1,6 +1,7 @@
 use lastmile_units::{Duration, Instant};
 
 use super::*;
+use crate::{CongestionConfig, TimerConfig};
 
 const MSS: u32 = 1000;
 
@@ -15,7 +16,10 @@ fn acked(bytes: u64) -> Acked {
 /// RFC 3465, section 2.3: after a timeout L = 1 whatever is set.
 #[test]
 fn slow_start_after_a_timeout_counts_one_segment_for_each_acknowledgement() {
-    let config = Config { byte_counting: ByteCounting::Abc { limit: 8 }, ..config(Variant::Reno) };
+    let config = Config {
+        congestion: CongestionConfig { byte_counting: ByteCounting::Abc { limit: 8 }, ..CongestionConfig::default() },
+        ..config(Variant::Reno)
+    };
     let mut congestion = Congestion::new(&config, 1000);
     congestion.on_timeout(&config, 20_000, MSS, true, false);
     assert_eq!((congestion.cwnd(), congestion.ssthresh()), (1000, 10_000));
@@ -83,7 +87,10 @@ fn cubic_reduces_by_three_tenths_and_converges_fast() {
 
 #[test]
 fn a_window_never_passes_a_gibibyte() {
-    let config = Config { byte_counting: ByteCounting::Abc { limit: 255 }, ..config(Variant::Reno) };
+    let config = Config {
+        congestion: CongestionConfig { byte_counting: ByteCounting::Abc { limit: 255 }, ..CongestionConfig::default() },
+        ..config(Variant::Reno)
+    };
     let mut congestion = Congestion::new(&config, 65_000);
     for _ in 0..200 {
         congestion.grow(&Acked { mss: 65_000, ..acked(1 << 30) }, &config);
@@ -95,7 +102,8 @@ fn a_window_never_passes_a_gibibyte() {
 /// limited.
 #[test]
 fn a_sender_that_repairs_as_linux_does_halves_the_window() {
-    let config = Config { rto: crate::Rto::Linux, ..config(Variant::Sack) };
+    let config =
+        Config { timers: TimerConfig { rto: crate::Rto::Linux, ..TimerConfig::default() }, ..config(Variant::Sack) };
     let mut congestion = Congestion::new(&config, 1000);
     congestion.set_window(u64::from(37 * MSS));
     congestion.on_fast_retransmit(&config, Style::Rack, 20 * MSS, MSS, true);

@@ -1,0 +1,316 @@
+//! DualPI2: a shallow queue for senders that respond to each mark (L4S), and a queue for all others under PI2;
+//! one controller couples the two, so that flows of both kinds get similar rates.
+//!
+//! Published: RFC 9332, appendix A; tc-dualpi2(8) of Linux; queue protection: draft-briscoe-docsis-q-protection.
+//! Differs:
+//!
+//! - The scheduler is the weighted round robin of Linux, which section 4.2.2 allows, in place of a time-shifted
+//!   FIFO.
+//! - The shallow queue marks at a step, as in Linux, in place of a ramp from 0.8 to 1.2 ms; a packet that finds
+//!   at most `min_qlen_step` packets before it when it arrives is spared.
+//! - The wait of a queue is the age of its head, at the time of each update. Drops and marks are decided when a
+//!   packet departs.
+//! - Protection measures the wait of the shallow queue by the age of its head, and a packet counts as
+//!   congestion if that age has reached the step; DOCSIS has a ramp and the length of the queue.
+//! - The probability is a fixed-point number, so that runs are the same on every machine.
+//!
+//! Packets of a flow with different ECN fields wait in different queues, and may overtake each other. Cost: O(1)
+//! a packet, and O(1) for each update since the packet before until the probability is steady.
+
+mod controller;
+mod protection;
+mod queues;
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_packet::{Meta, Packet};
+use lastmile_units::{ByteCount, Duration, Instant, Limit, PacketCount, Ratio, WireBytes};
+
+use self::controller::Controller;
+use self::protection::Protection;
+use self::queues::{Queue, Queues};
+use super::Full;
+use crate::catalogue::{Built, Mechanism};
+use crate::discipline::Counter;
+use crate::fifo::{Tally, check_limit};
+use crate::random::Stream;
+use crate::spec::{Problem, Site};
+use crate::{Backlog, Discipline, DropReason, DropSink};
+
+/// The parameters of DualPI2.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// The wait of classic packets that the controller aims at.
+    pub target: Duration,
+    /// The time between two updates of the probability.
+    pub period: Duration,
+    /// Gain of the distance from the target, in 256ths per second.
+    pub alpha: u32,
+    /// Gain of the change since the update before, in 256ths per second.
+    pub beta: u32,
+    /// The coupling factor k: the marking probability of the shallow queue is k times the base probability,
+    /// that of the classic queue its square.
+    pub coupling: u32,
+    /// The shallow queue marks a packet that has waited as long.
+    pub step: Duration,
+    /// A packet that found at most this many others in the shallow queue is not marked by the step.
+    pub min_qlen_step: PacketCount,
+    /// The share of the rate that the classic queue gets while both have packets.
+    pub classic_protection: Ratio,
+    /// Moves packets of flows that build the shallow queue to the classic queue.
+    pub queue_protection: bool,
+    /// Capacity of both queues together.
+    pub limit: Limit,
+    /// The largest IP packet to expect: while less than two of them wait, nothing is signalled but by the step.
+    pub largest: ByteCount,
+    /// Seed of the random numbers that decide.
+    pub seed: u64,
+}
+
+impl Default for Config {
+    /// The defaults of tc-dualpi2(8), which are those of RFC 9332, appendix A, for round trips of up to 100 ms.
+    fn default() -> Self {
+        Self {
+            target: Duration::from_ms(15),
+            period: Duration::from_ms(16),
+            alpha: 41,
+            beta: 819,
+            coupling: 2,
+            step: Duration::from_ms(1),
+            min_qlen_step: PacketCount::ZERO,
+            classic_protection: Ratio::from_percent(10).expect("a share"),
+            queue_protection: false,
+            limit: Limit::Packets(PacketCount::new(10_000)),
+            largest: ByteCount::new(1500),
+            seed: 1,
+        }
+    }
+}
+
+/// Parameters with which DualPI2 cannot work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum DualPi2Error {
+    /// Every packet would wait too long.
+    #[error("a target of zero: no queue could reach it; RFC 9332 has 15 ms")]
+    ZeroTarget,
+    /// The probability would be updated all the time.
+    #[error("a time of zero between updates; tc-dualpi2(8) has 16 ms")]
+    ZeroPeriod,
+    /// A gain beyond any stable controller.
+    #[error("a gain of {0} 256ths per second; it is at most {max}", max = Config::LARGEST_GAIN)]
+    Gain(u32),
+    /// A factor with which nothing is coupled, or one that an octet does not hold.
+    #[error("a coupling factor of {0}; it is from 1 to 255, and 2 in RFC 9332")]
+    Coupling(u32),
+    /// One queue would never send while the other has packets.
+    #[error("a classic protection of {0}; it is below 100 %, and 10 % in tc-dualpi2(8)")]
+    ClassicProtection(Ratio),
+}
+
+impl Config {
+    /// The largest gain: 256 per second.
+    pub const LARGEST_GAIN: u32 = 256 * 256;
+
+    /// Refuses parameters with which DualPI2 cannot work.
+    ///
+    /// # Errors
+    /// A time of zero, a gain above [`Config::LARGEST_GAIN`], a coupling factor outside 1 to 255, or a classic
+    /// protection of 100 %.
+    pub fn check(&self) -> Result<(), DualPi2Error> {
+        if self.target.is_zero() {
+            return Err(DualPi2Error::ZeroTarget);
+        }
+        if self.period.is_zero() {
+            return Err(DualPi2Error::ZeroPeriod);
+        }
+        let gain = self.alpha.max(self.beta);
+        if gain > Self::LARGEST_GAIN {
+            return Err(DualPi2Error::Gain(gain));
+        }
+        if !(1..=255).contains(&self.coupling) {
+            return Err(DualPi2Error::Coupling(self.coupling));
+        }
+        if self.classic_protection >= Ratio::ONE {
+            return Err(DualPi2Error::ClassicProtection(self.classic_protection));
+        }
+        Ok(())
+    }
+}
+
+/// Packets by the fate that this discipline gave them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Counts {
+    sent_l: u64,
+    sent_c: u64,
+    dropped: u64,
+    marked_l: u64,
+    marked_c: u64,
+    marked_step: u64,
+    redirected: u64,
+}
+
+/// A shallow and a classic queue under DualPI2.
+#[derive(Clone, Debug)]
+pub struct DualPi2<P: Packet> {
+    config: Config,
+    queues: Queues<P>,
+    controller: Controller,
+    protection: Option<Protection>,
+    random: Stream,
+    /// Two of the largest packets.
+    spared: WireBytes,
+    counts: Counts,
+    tally: Tally,
+}
+
+impl<P: Packet> DualPi2<P> {
+    /// Empty queues. `None`: the limit is in cells, and `link_layer` sends none.
+    #[must_use]
+    pub fn new(config: &Config, link_layer: &LinkLayer) -> Option<Self> {
+        let largest = link_layer.on_wire(config.largest);
+        Some(Self {
+            config: *config,
+            queues: Queues::new(config.limit, link_layer, config.classic_protection, largest)?,
+            controller: Controller::default(),
+            protection: config.queue_protection.then(|| Protection::new(config.seed)),
+            random: Stream::new(config.seed, "dualpi2"),
+            spared: largest + largest,
+            counts: Counts::default(),
+            tally: Tally::default(),
+        })
+    }
+
+    /// The queue in which a packet waits: ECT(1) and CE identify L4S (RFC 9331, section 5.1).
+    fn queue_for(&mut self, now: Instant, packet: &P) -> Queue {
+        let meta = packet.meta();
+        if !matches!(meta.ecn(), Meta::ECT_1 | Meta::CE) {
+            return Queue::Classic;
+        }
+        let Some(protection) = &mut self.protection else { return Queue::Shallow };
+        let wait = self.queues.wait(Queue::Shallow, now);
+        let congests = wait >= self.config.step;
+        let score = protection.score(now, meta.flow, meta.ip_bytes(), congests);
+        if protection::is_sanctioned(wait, score) {
+            self.counts.redirected += 1;
+            Queue::Classic
+        } else {
+            Queue::Shallow
+        }
+    }
+
+    /// What the coupled probabilities do to a packet that is about to depart.
+    fn signal(&mut self, queue: Queue) -> Signal {
+        if self.queues.wire() < self.spared {
+            return Signal::None;
+        }
+        let controller = self.controller;
+        let overload = controller.is_overloaded(self.config.coupling);
+        let mut squared = || controller.draws(&mut self.random, 1) && controller.draws(&mut self.random, 1);
+        match queue {
+            Queue::Classic if !squared() => Signal::None,
+            Queue::Classic if overload => Signal::Drop,
+            Queue::Classic => Signal::MarkOrDrop,
+            Queue::Shallow if overload => match squared() {
+                true => Signal::Drop,
+                false => Signal::Mark,
+            },
+            Queue::Shallow if controller.draws(&mut self.random, self.config.coupling) => Signal::Mark,
+            Queue::Shallow => Signal::None,
+        }
+    }
+}
+
+/// What happens to a packet that departs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Signal {
+    None,
+    Mark,
+    MarkOrDrop,
+    Drop,
+}
+
+impl<P: Packet> Discipline<P> for DualPi2<P> {
+    fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
+        self.controller.advance(now, &self.config, &self.queues);
+        if let Some(full) = self.queues.refuses(&packet) {
+            let reason = match full {
+                Full::TooLarge => DropReason::TooLarge,
+                Full::NoSpace => DropReason::Tail,
+            };
+            *(if full == Full::NoSpace { &mut self.tally.tail } else { &mut self.tally.too_large }) += 1;
+            drops.dropped(now, packet, reason);
+            return;
+        }
+        let queue = self.queue_for(now, &packet);
+        self.queues.put(queue, packet, self.config.min_qlen_step);
+    }
+
+    fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
+        self.controller.advance(now, &self.config, &self.queues);
+        loop {
+            let queue = self.queues.turn()?;
+            let signal = self.signal(queue);
+            let (mut packet, subject_to_step) = self.queues.pop(queue)?;
+            let marks = matches!(signal, Signal::Mark | Signal::MarkOrDrop) && packet.mark_ce();
+            if signal == Signal::Drop || (signal == Signal::MarkOrDrop && !marks) {
+                self.counts.dropped += 1;
+                drops.dropped(now, packet, DropReason::Aqm);
+                continue;
+            }
+            match queue {
+                Queue::Classic => {
+                    self.counts.marked_c += u64::from(marks);
+                    self.counts.sent_c += 1;
+                }
+                Queue::Shallow => {
+                    self.counts.marked_l += u64::from(marks);
+                    let waited = now.since(packet.meta().arrived);
+                    if !marks && subject_to_step && waited >= self.config.step && packet.mark_ce() {
+                        self.counts.marked_step += 1;
+                    }
+                    self.counts.sent_l += 1;
+                }
+            }
+            self.tally.sent(&packet);
+            return Some(packet);
+        }
+    }
+
+    fn next_ready(&self, now: Instant) -> Option<Instant> {
+        if self.queues.is_empty() { None } else { Some(now) }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queues.backlog()
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
+        self.tally.show("dualpi2", visit);
+        let Counts { sent_l, sent_c, dropped, marked_l, marked_c, marked_step, redirected } = self.counts;
+        for (name, value) in [
+            ("dropped_aqm", dropped),
+            ("sent_l", sent_l),
+            ("sent_c", sent_c),
+            ("marked_l", marked_l),
+            ("marked_c", marked_c),
+            ("marked_step", marked_step),
+            ("redirected", redirected),
+        ] {
+            visit(Counter { path: "", kind: "dualpi2", name, value });
+        }
+    }
+}
+
+impl Mechanism for Config {
+    fn check(&self, link_layer: &LinkLayer) -> Result<(), Problem> {
+        check_limit(self.limit, link_layer)?;
+        Ok(Self::check(self)?)
+    }
+
+    fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
+        let dual = DualPi2::new(self, &site.environment.link_layer);
+        Ok(Box::new(dual.ok_or_else(|| site.refuse(Problem::NoCells))?))
+    }
+}
+
+#[cfg(test)]
+mod tests;

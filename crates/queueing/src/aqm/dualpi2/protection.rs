@@ -1,0 +1,76 @@
+//! Queue protection: flows that build the shallow queue are moved to the classic queue.
+//!
+//! Published: draft-briscoe-docsis-q-protection. Each flow has a score, a time that grows by its bytes while the
+//! shallow queue is congested, and ages with the clock. The constants are the defaults of DOCSIS.
+
+use lastmile_packet::FlowId;
+use lastmile_units::{ByteCount, Duration, Instant};
+
+use crate::random::split_mix;
+
+/// Buckets for flows, besides the one that the flows without a bucket share.
+const BUCKETS: usize = 32;
+/// Buckets that a flow may take.
+const ATTEMPTS: u32 = 2;
+/// Bytes of congestion in a second that a flow may cause without a growing score: 2^19.
+const AGING_BYTES_PER_S: u64 = 1 << 19;
+/// Waits of the shallow queue that are never sanctioned.
+const CRITICAL_WAIT: Duration = Duration::from_ms(1);
+/// The score that is sanctioned at the critical wait; at longer waits a smaller one is.
+const CRITICAL_SCORE: Duration = Duration::from_ms(4);
+
+/// A flow and the time at which its score will have aged to zero.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Bucket {
+    flow: Option<FlowId>,
+    expires: Instant,
+}
+
+/// The scores of flows.
+#[derive(Clone, Debug)]
+pub(super) struct Protection {
+    buckets: [Bucket; BUCKETS + 1],
+    seed: u64,
+}
+
+impl Protection {
+    pub(super) const fn new(seed: u64) -> Self {
+        Self { buckets: [Bucket { flow: None, expires: Instant::ZERO }; BUCKETS + 1], seed }
+    }
+
+    /// The score of a flow with this packet, which counts if it `congests`.
+    pub(super) fn score(&mut self, now: Instant, flow: FlowId, size: ByteCount, congests: bool) -> Duration {
+        let bucket = self.bucket(now, flow);
+        bucket.expires = bucket.expires.max(now);
+        if congests {
+            let share = Duration::from_ps(size.as_u64() * (1_000_000_000_000 / AGING_BYTES_PER_S));
+            bucket.expires = bucket.expires.saturating_add(share);
+        }
+        bucket.expires.since(now)
+    }
+
+    /// The bucket of a flow: its own, one whose score has aged, or the shared one.
+    fn bucket(&mut self, now: Instant, flow: FlowId) -> &mut Bucket {
+        let mut state = self.seed ^ u64::from(flow.index());
+        let hash = split_mix(&mut state);
+        let mut free = None;
+        for attempt in 0..ATTEMPTS {
+            let index = (hash >> (5 * attempt)) as usize % BUCKETS;
+            if self.buckets[index].flow == Some(flow) {
+                return &mut self.buckets[index];
+            }
+            if free.is_none() && self.buckets[index].expires <= now {
+                free = Some(index);
+            }
+        }
+        let index = free.unwrap_or(BUCKETS);
+        self.buckets[index].flow = (index < BUCKETS).then_some(flow);
+        &mut self.buckets[index]
+    }
+}
+
+/// True if a packet of a flow with this score does not enter a shallow queue with this wait.
+pub(super) fn is_sanctioned(wait: Duration, score: Duration) -> bool {
+    let product = |wait: Duration, score: Duration| u128::from(wait.as_ps()) * u128::from(score.as_ps());
+    wait > CRITICAL_WAIT && product(wait, score) > product(CRITICAL_WAIT, CRITICAL_SCORE)
+}

@@ -1,0 +1,119 @@
+//! Transmission by grants: the line as a [`Station`](super::grants::Station) sees it.
+
+use lastmile_packet::Packet;
+use lastmile_units::{Instant, WireBytes};
+
+use super::partly_sent::{PartlySent, Unsent};
+use super::{Counted, Line, Observer, Transmitter, lost_or_spoilt};
+use crate::DropSink;
+
+impl<P: Packet> Line<P> {
+    /// The next wake-up of a line with grants, of which a packet is ready at `next`.
+    pub(super) fn due_by_grants(&mut self, now: Instant, next: Option<Instant>) -> Option<Instant> {
+        let ready = next?;
+        let free = self.busy_until.max(now);
+        if ready > free {
+            // The station does not know of it yet.
+            return Some(ready);
+        }
+        let backlog = self.unsent_bytes();
+        match &mut self.transmitter {
+            Transmitter::Granted(station) => station.due(free, backlog),
+            _ => Some(free),
+        }
+    }
+
+    /// What a request asks for: bytes on the wire of the queue's packets, as if each had their mean
+    /// size, and of the packet under way.
+    fn unsent_bytes(&self) -> u64 {
+        let backlog = self.queue.backlog();
+        let packets = backlog.packets.as_u64();
+        let queued = match backlog.bytes.as_u64().checked_div(packets) {
+            None => 0,
+            Some(_) => {
+                let mean = backlog.bytes.as_u64().div_ceil(packets);
+                self.meter.link().on_wire(lastmile_units::ByteCount::new(mean)).as_u64() * packets
+            }
+        };
+        let begun = self.partly_sent.iter().map(|begun| match begun.unsent {
+            Unsent::Bytes { left, .. } => left,
+            Unsent::Pieces(_) => 0,
+        });
+        (queued + begun.sum::<u64>()).max(1)
+    }
+
+    /// Does what is due at `start`: asks, or sends a packet or a piece of one.
+    pub(super) fn send_granted(&mut self, start: Instant, observer: &mut impl Observer<P>) {
+        let backlog = self.unsent_bytes();
+        let Transmitter::Granted(station) = &mut self.transmitter else { return };
+        if !station.ask(start, backlog) && station.may_send(start) {
+            let sent = if self.partly_sent.is_empty() { self.send_next(start, observer) } else { None };
+            if sent.is_none() && !self.partly_sent.is_empty() {
+                self.send_part(start, observer);
+            }
+        }
+        self.reschedule(start);
+        if self.partly_sent.is_empty() && self.queue.backlog().packets.as_u64() == 0 {
+            // An AQM or regulator dropped all that was ready.
+            self.due = self.due.filter(|due| *due > start);
+        }
+    }
+
+    /// Sends the next packet whole. If the grant is too small, the packet becomes the one under way.
+    fn send_next(&mut self, start: Instant, observer: &mut impl Observer<P>) -> Option<()> {
+        let mut drops = Counted { stats: &mut self.stats, observer };
+        let packet = self.queue.dequeue(start, &mut drops)?;
+        let lost = self.loses(start);
+        let ip_bytes = self.bytes_to_send(&packet, lost);
+        let wire = self.meter.link().on_wire(ip_bytes);
+        let lost = lost_or_spoilt(lost, !lost && self.spoils(wire));
+        let Transmitter::Granted(station) = &mut self.transmitter else { return None };
+        if station.fits(start, wire.as_u64()) {
+            self.send_whole(start, packet, wire, lost, observer);
+            self.piggyback(start);
+            return Some(());
+        }
+        let level = self.queue.level_sent();
+        let unsent = Unsent::Bytes { left: wire.as_u64(), begun: false };
+        self.partly_sent.push(PartlySent { packet, level, unsent, lost });
+        None
+    }
+
+    /// Sends as much as possible of the packet under way.
+    fn send_part(&mut self, start: Instant, observer: &mut impl Observer<P>) {
+        let Transmitter::Granted(station) = &mut self.transmitter else { return };
+        let Some(PartlySent { packet, unsent: Unsent::Bytes { left, begun }, .. }) = self.partly_sent.last_mut() else {
+            // Begun before the line had grants.
+            return self.send_piece(start, observer);
+        };
+        let Some(piece) = station.piece(start, *left) else { return };
+        if !std::mem::replace(begun, true) {
+            self.stats.transmitted.add(packet);
+            let uninterrupted = station.rate().time_for(WireBytes::new(*left));
+            let waited = start.since(packet.meta().arrived);
+            observer.transmitted(start, start + uninterrupted, waited, packet);
+            packet.meta_mut().class = None;
+        }
+        *left -= piece;
+        let last = *left == 0;
+        self.busy_until = station.send(start, piece, start <= self.busy_until, last);
+        self.stats.wire_bytes += WireBytes::new(piece);
+        if last && let Some(PartlySent { packet, lost, .. }) = self.partly_sent.pop() {
+            match lost {
+                Some(reason) => Counted { stats: &mut self.stats, observer }.dropped(start, packet, reason),
+                None => self.propagate(packet, observer),
+            }
+        }
+        self.piggyback(start);
+    }
+
+    fn piggyback(&mut self, start: Instant) {
+        let queue_is_ready = self.queue.next_ready(start).is_some_and(|ready| ready <= start);
+        if queue_is_ready || !self.partly_sent.is_empty() {
+            let backlog = self.unsent_bytes();
+            if let Transmitter::Granted(station) = &mut self.transmitter {
+                station.piggyback(start, backlog);
+            }
+        }
+    }
+}

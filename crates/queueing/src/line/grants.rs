@@ -1,0 +1,227 @@
+//! A transmitter that may send only what was granted: the upstream of DOCSIS, PON, LTE, 5G and
+//! satellite return links.
+//!
+//! A station asks a head end for capacity. A request leaves at a *request opportunity*, or with
+//! granted data (*piggyback*). The head end answers with *grants*: spans of time on the wire, in
+//! slots of one length, of which a pattern says the parts that the station may use. A grant takes
+//! effect in the first slot that begins at least one *response* after the request. *Proactive*
+//! grants come without a request.
+//!
+//! Sources: CableLabs MULPI v3.1 (requests, MAPs, piggyback, proactive grants), ITU-T G.984.3 and
+//! G.9807.1 (status reports), 3GPP TS 36.321 and TS 38.321 (scheduling request, buffer status report,
+//! configured grant), ETSI EN 301 545-2 (DVB-RCS2: CRA and VBDC).
+//!
+//! Differences from the sources: one station is simulated. Other stations appear as a share of the
+//! slots and as a share of collided requests. The head end grants in the order of requests. A request
+//! asks for the backlog at the time of the request, as bytes on the wire of packets of the mean size.
+//!
+//! Packets stay in the queue until a grant begins, so an AQM, a scheduler or an ACK filter acts until
+//! then.
+//!
+//! Cost: O(1) a packet; a wake-up for each request at an opportunity, and for each piece of a packet
+//! that is cut.
+
+use core::num::NonZeroU64;
+
+use lastmile_units::{BitRate, Duration, Ratio, WireBytes};
+
+mod head_end;
+mod slots;
+mod station;
+#[cfg(test)]
+mod tests;
+
+pub use slots::{Slots, SlotsError, Span};
+pub(super) use station::Station;
+
+/// Parameters of a granted transmitter.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// Rate of the wire during a transmission.
+    pub rate: BitRate,
+    /// The spans of time that grants may cover.
+    pub slots: Slots,
+    /// How the station asks. `None`: every span belongs to the station, which never asks.
+    pub requests: Option<Requests>,
+    /// Grants are rounded up to a multiple of this size (minislots).
+    pub unit: NonZeroU64,
+    /// A packet may be cut at the end of a grant. Without it, a packet waits for a grant that holds it
+    /// whole; only a packet larger than every grant is cut.
+    pub fragmentation: bool,
+    /// Capacity that is granted without requests.
+    pub proactive: Option<Proactive>,
+    /// Token buckets that all requested grants conform to: the sustained rate of a service flow, and
+    /// its peak rate.
+    pub limits: Vec<Bucket>,
+    /// Seed of the back-off.
+    pub seed: u64,
+}
+
+/// How a station asks for capacity.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Requests {
+    /// Time between two request opportunities.
+    pub every: Duration,
+    /// Opportunities are shared with other stations. `None`: they belong to this station.
+    pub contention: Option<Contention>,
+    /// Granted data carries a request for the remaining backlog.
+    pub piggyback: bool,
+    /// The shortest time from a request to the start of its grant.
+    pub response: Duration,
+    /// The capacity that a request asks for.
+    pub asks: Asks,
+    /// Whether a further request may be made before an earlier one is granted.
+    pub outstanding: Outstanding,
+}
+
+/// Opportunities that other stations use too: truncated binary exponential back-off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Contention {
+    /// The first attempt waits for 0 to 2^first - 1 opportunities.
+    pub first: u8,
+    /// Collisions double this range up to 2^last.
+    pub last: u8,
+    /// Share of requests that collide with those of others.
+    pub collisions: Ratio,
+}
+
+/// The capacity that a request asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Asks {
+    /// One packet: no concatenation.
+    Packet,
+    /// The backlog.
+    Backlog {
+        /// The most that one request asks for.
+        most: Option<WireBytes>,
+        /// A request at an opportunity has no size and obtains this much; the backlog is reported
+        /// with the data (scheduling request, then buffer status report).
+        first: Option<WireBytes>,
+    },
+}
+
+/// Requests on the way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outstanding {
+    /// The station asks again when its last request has been granted in full.
+    One,
+    /// The station asks again for what it has not asked for yet.
+    Many,
+}
+
+/// Capacity that is granted without requests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Proactive {
+    /// Time between the starts of two grants.
+    pub every: Duration,
+    /// Size of each.
+    pub bytes: WireBytes,
+}
+
+/// A token bucket of grants.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bucket {
+    /// Rate of tokens.
+    pub rate: BitRate,
+    /// Its capacity; at least [`LARGEST_PACKET`].
+    pub burst: WireBytes,
+}
+
+/// Tokens that a grant waits for before it is split, if it is that large: a full Ethernet frame with
+/// its VLAN tags and the MAC header of a link.
+pub const LARGEST_PACKET: WireBytes = WireBytes::new(1600);
+
+/// Parameters that no line can have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum GrantsError {
+    /// An opportunity every 0 s.
+    #[error("request opportunities need a time between them")]
+    NoOpportunity,
+    /// Proactive grants every 0 s or of no bytes.
+    #[error("proactive grants need a time between them and a size")]
+    NoProactive,
+    /// A bucket below a packet.
+    #[error("a burst of {0} holds no packet of {LARGEST_PACKET}, so that it would never be granted")]
+    SmallBurst(WireBytes),
+    /// Packets that are never cut, and grants that are parts of what is needed.
+    #[error(
+        "without fragmentation a request must ask for whole packets: one packet, or the backlog with one request \
+         outstanding and without a first size"
+    )]
+    NeedsFragmentation,
+    /// A request for nothing.
+    #[error("a request for no bytes")]
+    NoSize,
+    /// Spans too short for a byte.
+    #[error("at {0} no usable span is long enough for a byte")]
+    NoRoom(BitRate),
+    /// Back-off ranges out of order.
+    #[error("back-off from 2^{0} to 2^{1} opportunities; the first is at most the last, and that at most 2^16")]
+    BackOff(u8, u8),
+}
+
+impl Config {
+    /// A transmitter that sends in every usable span without requests.
+    #[must_use]
+    pub fn new(rate: BitRate, slots: Slots) -> Self {
+        let unit = NonZeroU64::MIN;
+        Self { rate, slots, requests: None, unit, fragmentation: true, proactive: None, limits: Vec::new(), seed: 1 }
+    }
+
+    /// Refuses parameters with which a packet could wait for ever.
+    ///
+    /// # Errors
+    /// See [`GrantsError`].
+    pub fn check(&self) -> Result<(), GrantsError> {
+        if head_end::bytes_in(self.rate, self.slots.longest()) == 0 {
+            return Err(GrantsError::NoRoom(self.rate));
+        }
+        if let Some(requests) = &self.requests {
+            if requests.every.is_zero() {
+                return Err(GrantsError::NoOpportunity);
+            }
+            if let Some(Contention { first, last, .. }) = requests.contention
+                && (first > last || last > 16)
+            {
+                return Err(GrantsError::BackOff(first, last));
+            }
+            if let Asks::Backlog { most, first } = requests.asks {
+                if [most, first].contains(&Some(WireBytes::ZERO)) {
+                    return Err(GrantsError::NoSize);
+                }
+                if !self.fragmentation && (first.is_some() || requests.outstanding == Outstanding::Many) {
+                    return Err(GrantsError::NeedsFragmentation);
+                }
+            }
+        }
+        if self.proactive.is_some_and(|grant| grant.every.is_zero() || grant.bytes == WireBytes::ZERO) {
+            return Err(GrantsError::NoProactive);
+        }
+        match self.limits.iter().find(|bucket| bucket.burst < LARGEST_PACKET) {
+            Some(bucket) => Err(GrantsError::SmallBurst(bucket.burst)),
+            None => Ok(()),
+        }
+    }
+
+    /// The largest mean rate: that of the usable spans, or of the slowest bucket where that is less.
+    #[must_use]
+    pub fn mean_rate(&self) -> Option<BitRate> {
+        let wire = self.slots.mean_rate(self.rate)?;
+        Some(self.limits.iter().fold(wire, |least, bucket| least.min(bucket.rate)))
+    }
+}
+
+/// Counters of a granted transmitter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Requests, collided ones included.
+    pub requests: u64,
+    /// Requests that collided.
+    pub collisions: u64,
+    /// Bytes of requested grants.
+    pub granted: u64,
+    /// Bytes of requested grants that passed unused, padding included.
+    pub unused: u64,
+    /// Bytes sent in grants that no request asked for.
+    pub unasked: u64,
+}

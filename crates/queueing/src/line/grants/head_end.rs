@@ -1,0 +1,344 @@
+//! The head end: what was asked for becomes windows of time on the wire.
+
+use std::collections::VecDeque;
+
+use lastmile_units::{BitRate, Duration, Instant, WireBytes};
+
+use super::slots::{Slots, Span};
+use super::{Config, Counts, LARGEST_PACKET, Proactive};
+
+const PS_PER_BYTE_AT_1_BPS: u128 = 8_000_000_000_000;
+
+/// Whole bytes that `rate` sends in `span`.
+pub(super) fn bytes_in(rate: BitRate, span: Duration) -> u64 {
+    (u128::from(span.as_ps()) * u128::from(rate.as_bps()) / PS_PER_BYTE_AT_1_BPS) as u64
+}
+
+/// The first usable span that ends after `at` and holds a byte from then on: its start, where sending
+/// may begin, its end, and the bytes between.
+fn room(slots: &Slots, rate: BitRate, at: Instant) -> (Span<Instant>, Instant, u64) {
+    let mut span = slots.ending_after(at);
+    loop {
+        let start = at.max(span.start);
+        match bytes_in(rate, span.end - start) {
+            // `Config::check` has seen a span that holds a byte.
+            0 => span = slots.ending_after(span.end),
+            bytes => return (span, start, bytes),
+        }
+    }
+}
+
+/// A span of time in which the station may send.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window {
+    pub(super) start: Instant,
+    end: Instant,
+    /// Bytes that may still be sent from `passed` on.
+    pub(super) left: u64,
+    /// The time up to which `left` is counted.
+    passed: Instant,
+}
+
+impl Window {
+    fn new(start: Instant, end: Instant, left: u64) -> Self {
+        Self { start, end, left, passed: start }
+    }
+
+    /// Lets the time until `at` pass and returns the bytes that pass with it.
+    fn pass(&mut self, at: Instant, rate: BitRate) -> u64 {
+        if at <= self.passed {
+            return 0;
+        }
+        let before = self.left;
+        self.left = before.min(bytes_in(rate, self.end.since(at)));
+        self.passed = at;
+        before - self.left
+    }
+
+    /// Sends `bytes` until `until`.
+    pub(super) fn take(&mut self, bytes: u64, until: Instant) {
+        self.left = self.left.saturating_sub(bytes);
+        self.passed = until;
+    }
+}
+
+/// What a request asked for and has not obtained.
+#[derive(Clone, Copy, Debug)]
+enum Amount {
+    Bytes(u64),
+    /// One packet; `begun` if its first piece has been sent.
+    Packet {
+        begun: bool,
+    },
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Owed {
+    /// Start of the first span in which it may be granted.
+    from: Instant,
+    amount: Amount,
+}
+
+/// A token bucket, as the time at which it is full again.
+#[derive(Clone, Copy, Debug)]
+struct Tokens {
+    rate: BitRate,
+    burst: u64,
+    full: Instant,
+}
+
+impl Tokens {
+    fn at(&self, at: Instant) -> u64 {
+        let missing = bytes_in(self.rate, self.full.since(at));
+        // A byte that is partly missing is missing.
+        self.burst.saturating_sub(missing + u64::from(self.full > at))
+    }
+
+    /// When the bucket holds `bytes`.
+    fn ready(&self, bytes: u64) -> Instant {
+        let short = self.rate.time_for(WireBytes::new(self.burst.saturating_sub(bytes + 1)));
+        Instant::from_ps(self.full.as_ps().saturating_sub(short.as_ps()))
+    }
+
+    fn charge(&mut self, at: Instant, bytes: u64) {
+        // Times are rounded down; the picosecond keeps the mean at or below the rate.
+        self.full = self.full.max(at) + self.rate.time_for(WireBytes::new(bytes)) + Duration::from_ps(1);
+    }
+}
+
+/// Grants of one station, in the order of its requests.
+pub(super) struct HeadEnd {
+    rate: BitRate,
+    slots: Slots,
+    /// Bytes of the longest span.
+    longest: u64,
+    unit: u64,
+    fragmentation: bool,
+    limits: Vec<Tokens>,
+    owed: VecDeque<Owed>,
+    owed_bytes: u64,
+    /// End of the last grant.
+    granted_until: Instant,
+    /// The grant that is in use or comes next.
+    window: Option<Window>,
+    /// Its size is that of one packet.
+    for_packet: bool,
+}
+
+impl HeadEnd {
+    pub(super) fn new(config: &Config) -> Self {
+        let bucket =
+            |bucket: &super::Bucket| Tokens { rate: bucket.rate, burst: bucket.burst.as_u64(), full: Instant::ZERO };
+        Self {
+            rate: config.rate,
+            slots: config.slots.clone(),
+            longest: bytes_in(config.rate, config.slots.longest()),
+            unit: config.unit.get(),
+            fragmentation: config.fragmentation,
+            limits: config.limits.iter().map(bucket).collect(),
+            owed: VecDeque::new(),
+            owed_bytes: 0,
+            granted_until: Instant::ZERO,
+            window: None,
+            for_packet: false,
+        }
+    }
+
+    /// A request arrives that may be granted from the first span at or after `from`; for one packet
+    /// without `bytes`.
+    pub(super) fn ask(&mut self, from: Instant, bytes: Option<u64>) {
+        let from = self.slots.starting_from(from).start;
+        self.owed_bytes += bytes.unwrap_or(0);
+        let amount = bytes.map_or(Amount::Packet { begun: false }, Amount::Bytes);
+        self.owed.push_back(Owed { from, amount });
+    }
+
+    /// Bytes asked for that have neither been sent nor passed.
+    pub(super) fn asked(&self) -> u64 {
+        self.owed_bytes + self.window.map_or(0, |window| window.left)
+    }
+
+    /// Whether some request has not been granted in full by `at`.
+    pub(super) fn outstanding(&self, at: Instant) -> bool {
+        !self.owed.is_empty() || self.window.is_some_and(|window| window.start > at)
+    }
+
+    /// The window that is in use at `at` or comes next. Windows that have passed are counted.
+    pub(super) fn window(&mut self, at: Instant, counts: &mut Counts) -> Option<Instant> {
+        loop {
+            match &mut self.window {
+                Some(window) => {
+                    let passed = window.pass(at, self.rate);
+                    // What passes of a grant for a packet was not granted to more than the packet.
+                    counts.unused += if self.for_packet { 0 } else { passed };
+                    if window.left > 0 {
+                        return Some(window.start.max(at));
+                    }
+                    self.close();
+                }
+                None => self.grant(counts)?,
+            }
+        }
+    }
+
+    /// The window in use at `at`.
+    pub(super) fn open(&mut self, at: Instant) -> Option<&mut Window> {
+        self.window.as_mut().filter(|window| window.start <= at && window.left > 0)
+    }
+
+    pub(super) fn for_packet(&self) -> bool {
+        self.for_packet
+    }
+
+    /// A piece of a packet has been sent in a window for one packet.
+    pub(super) fn sent_of_packet(
+        &mut self,
+        start: Instant,
+        bytes: u64,
+        last: bool,
+        until: Instant,
+        counts: &mut Counts,
+    ) {
+        counts.granted += bytes;
+        for bucket in &mut self.limits {
+            bucket.charge(start, bytes);
+        }
+        match self.owed.front_mut() {
+            Some(Owed { amount: Amount::Packet { begun }, .. }) if !last => *begun = true,
+            _ => {
+                self.owed.pop_front();
+                self.window = None;
+                self.granted_until = until;
+            }
+        }
+    }
+
+    /// The rest of the window is of no use.
+    pub(super) fn waste(&mut self, counts: &mut Counts) {
+        counts.unused += self.window.map_or(0, |window| window.left);
+        self.close();
+    }
+
+    /// Ends the window; one for a packet that sent nothing has passed.
+    fn close(&mut self) {
+        if self.for_packet && matches!(self.owed.front(), Some(Owed { amount: Amount::Packet { begun: false }, .. })) {
+            self.owed.pop_front();
+        }
+        self.window = None;
+    }
+
+    /// Makes the next window from the first request.
+    fn grant(&mut self, counts: &mut Counts) -> Option<()> {
+        let Owed { from, amount } = *self.owed.front()?;
+        let want = match amount {
+            Amount::Bytes(bytes) => bytes,
+            Amount::Packet { .. } => LARGEST_PACKET.as_u64(),
+        };
+        let mut at = from.max(self.granted_until);
+        loop {
+            let (span, start, room) = room(&self.slots, self.rate, at);
+            let ready = self.limits.iter().map(|bucket| bucket.ready(want.min(LARGEST_PACKET.as_u64()))).max();
+            if let Some(ready) = ready.filter(|ready| *ready > start) {
+                at = self.slots.starting_from(ready).start;
+                continue;
+            }
+            let tokens = self.limits.iter().map(|bucket| bucket.at(start)).min().unwrap_or(u64::MAX);
+            let bytes = want.min(room).min(tokens);
+            // Without fragmentation a grant is split only where every span is too short for it.
+            if !self.fragmentation && room < want.min(self.longest) {
+                at = span.end;
+                continue;
+            }
+            match amount {
+                Amount::Packet { .. } => {
+                    (self.for_packet, self.granted_until) = (true, span.end);
+                    self.window = Some(Window::new(start, span.end, room));
+                }
+                Amount::Bytes(_) => self.grant_bytes(start, want, bytes, room, counts),
+            }
+            return Some(());
+        }
+    }
+
+    fn grant_bytes(&mut self, start: Instant, want: u64, bytes: u64, room: u64, counts: &mut Counts) {
+        let padded = bytes.next_multiple_of(self.unit).min(room);
+        let end = start + self.rate.time_for(WireBytes::new(padded));
+        for bucket in &mut self.limits {
+            bucket.charge(start, padded);
+        }
+        counts.granted += padded;
+        self.owed_bytes -= bytes;
+        if bytes == want {
+            self.owed.pop_front();
+        } else if let Some(first) = self.owed.front_mut() {
+            first.amount = Amount::Bytes(want - bytes);
+        }
+        (self.for_packet, self.granted_until) = (false, end);
+        self.window = Some(Window::new(start, end, padded));
+    }
+}
+
+/// Windows that come without requests.
+pub(super) struct Unasked {
+    rate: BitRate,
+    slots: Slots,
+    /// `None`: all usable spans.
+    grant: Option<Proactive>,
+    window: Option<Window>,
+}
+
+impl Unasked {
+    pub(super) fn new(config: &Config, grant: Option<Proactive>) -> Self {
+        Self { rate: config.rate, slots: config.slots.clone(), grant, window: None }
+    }
+
+    /// The window that is in use at `at` or comes next.
+    pub(super) fn window(&mut self, at: Instant) -> Instant {
+        loop {
+            let after = match &mut self.window {
+                Some(window) => {
+                    window.pass(at, self.rate);
+                    if window.left > 0 {
+                        return window.start.max(at);
+                    }
+                    at.max(window.end)
+                }
+                None => at,
+            };
+            self.window = Some(self.next(after));
+        }
+    }
+
+    /// The first window that ends after `at`.
+    fn next(&self, at: Instant) -> Window {
+        let Some(grant) = self.grant else {
+            let (span, start, left) = room(&self.slots, self.rate, at);
+            return Window::new(start, span.end, left);
+        };
+        let every = grant.every.as_ps();
+        // A pattern may postpone a grant beyond the time of the next one.
+        let mut number = (at.as_ps() / every).saturating_sub(1);
+        loop {
+            let (_, start, room) = room(&self.slots, self.rate, Instant::from_ps(number * every));
+            let left = grant.bytes.as_u64().min(room);
+            let end = start + self.rate.time_for(WireBytes::new(left));
+            // A grant postponed into the window before it is part of that.
+            if end > at && self.window.is_none_or(|before| start >= before.end) {
+                return Window::new(start, end, left);
+            }
+            number += 1;
+        }
+    }
+
+    /// The window in use at `at`.
+    pub(super) fn open(&mut self, at: Instant) -> Option<&mut Window> {
+        self.window.as_mut().filter(|window| window.start <= at && window.left > 0)
+    }
+
+    /// The rest of the window is of no use.
+    pub(super) fn waste(&mut self) {
+        if let Some(window) = &mut self.window {
+            window.left = 0;
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The spans of time that grants may cover: slots of one length in a pattern that repeats.
+
+use std::sync::Arc;
+
+use lastmile_units::{BitRate, Duration, Instant};
+
+/// A span of time within a slot, or on the clock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span<T = Duration> {
+    /// Its start.
+    pub start: T,
+    /// Its end.
+    pub end: T,
+}
+
+/// Slots that no line can have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SlotsError {
+    /// A slot of 0 s.
+    #[error("a slot needs a length")]
+    NoLength,
+    /// No slot has a usable part.
+    #[error("no slot of the pattern may be used in this direction")]
+    NothingUsable,
+    /// A part outside its slot.
+    #[error("slot {0} of the pattern has a usable part outside of it")]
+    Outside(usize),
+}
+
+/// Slots of one length. Each slot of the pattern has one usable span; an empty one for none.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Slots {
+    length: Duration,
+    pub(super) usable: Arc<[Span]>,
+}
+
+impl Slots {
+    /// Slots of `length` whose usable spans repeat.
+    ///
+    /// # Errors
+    /// See [`SlotsError`].
+    pub fn new(length: Duration, usable: Vec<Span>) -> Result<Self, SlotsError> {
+        if length.is_zero() {
+            return Err(SlotsError::NoLength);
+        }
+        if let Some(slot) = usable.iter().position(|span| span.start > span.end || span.end > length) {
+            return Err(SlotsError::Outside(slot));
+        }
+        if usable.iter().all(|span| span.start == span.end) {
+            return Err(SlotsError::NothingUsable);
+        }
+        Ok(Self { length, usable: usable.into() })
+    }
+
+    /// Length of a slot.
+    #[must_use]
+    pub fn length(&self) -> Duration {
+        self.length
+    }
+
+    /// `rate` times the usable share of time.
+    #[must_use]
+    pub fn mean_rate(&self, rate: BitRate) -> Option<BitRate> {
+        let usable: u128 = self.usable.iter().map(|span| u128::from((span.end - span.start).as_ps())).sum();
+        let whole = u128::from(self.length.as_ps()) * self.usable.len() as u128;
+        BitRate::from_bps(u64::try_from(u128::from(rate.as_bps()) * usable / whole).ok()?)
+    }
+
+    /// The longest usable span.
+    pub(super) fn longest(&self) -> Duration {
+        self.usable.iter().map(|span| span.end - span.start).max().unwrap_or_default()
+    }
+
+    /// The first usable span that ends after `at`.
+    pub(super) fn ending_after(&self, at: Instant) -> Span<Instant> {
+        let length = self.length.as_ps();
+        let mut slot = at.as_ps() / length;
+        loop {
+            let usable = self.usable[(slot % self.usable.len() as u64) as usize];
+            let start = Instant::from_ps(slot * length);
+            if usable.end > usable.start && start + usable.end > at {
+                return Span { start: start + usable.start, end: start + usable.end };
+            }
+            slot += 1;
+        }
+    }
+
+    /// The first usable span that starts at or after `at`.
+    pub(super) fn starting_from(&self, at: Instant) -> Span<Instant> {
+        let span = self.ending_after(at);
+        if span.start >= at { span } else { self.ending_after(span.end) }
+    }
+}

@@ -1,0 +1,233 @@
+//! The station: when it asks, and what it sends.
+
+use lastmile_units::{BitRate, Duration, Instant, Serialiser, WireBytes};
+
+use super::head_end::{HeadEnd, Unasked, bytes_in};
+use super::{Asks, Config, Contention, Counts, LARGEST_PACKET, Outstanding, Requests};
+use crate::random::Stream;
+
+/// Attempts at a request before its back-off starts again; DOCSIS gives up the packet then.
+const MOST_ATTEMPTS: u8 = 16;
+
+/// The transmitter of a station that sends what was granted. Times only move forwards.
+pub(in crate::line) struct Station {
+    requests: Option<Requests>,
+    serialiser: Serialiser,
+    head_end: HeadEnd,
+    unasked: Option<Unasked>,
+    fragmentation: bool,
+    /// The largest grant; larger packets are cut.
+    largest: u64,
+    /// When the station will use an opportunity.
+    asks_at: Option<Instant>,
+    /// When it last did, plus a picosecond: opportunities before are gone.
+    next_opportunity: Instant,
+    /// Collisions of the present request.
+    attempts: u8,
+    back_off: Stream,
+    counts: Counts,
+}
+
+/// The window of a piece of a packet.
+enum Source {
+    Asked,
+    Unasked,
+}
+
+impl Station {
+    pub(in crate::line) fn new(config: &Config) -> Self {
+        let span = bytes_in(config.rate, config.slots.longest());
+        let asked = match &config.requests {
+            Some(Requests { asks: Asks::Backlog { most: Some(most), .. }, .. }) => Some(most.as_u64()),
+            Some(_) => None,
+            None => config.proactive.map(|grant| grant.bytes.as_u64()),
+        };
+        // A grant waits for the tokens of such a packet, not of a larger one.
+        let bursts = config.limits.first().map(|_| LARGEST_PACKET.as_u64());
+        let unasked = config.requests.is_none() || config.proactive.is_some();
+        Self {
+            requests: config.requests.clone(),
+            serialiser: Serialiser::new(config.rate),
+            head_end: HeadEnd::new(config),
+            unasked: unasked.then(|| Unasked::new(config, config.proactive)),
+            fragmentation: config.fragmentation,
+            largest: asked.into_iter().chain(bursts).fold(span, u64::min),
+            asks_at: None,
+            next_opportunity: Instant::ZERO,
+            attempts: 0,
+            back_off: Stream::new(config.seed, "grants"),
+            counts: Counts::default(),
+        }
+    }
+
+    pub(in crate::line) fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// The rate during a transmission.
+    pub(in crate::line) fn rate(&self) -> BitRate {
+        self.serialiser.rate()
+    }
+
+    /// The next time from `at` on at which the station asks or may send, with `backlog` bytes to
+    /// send.
+    pub(in crate::line) fn due(&mut self, at: Instant, backlog: u64) -> Option<Instant> {
+        let asked = self.head_end.window(at, &mut self.counts);
+        let unasked = self.unasked.as_mut().map(|unasked| unasked.window(at));
+        let asks = self.asks(at, backlog);
+        let first = [asked, unasked, asks].into_iter().flatten().min();
+        debug_assert!(first.is_some(), "a station with a backlog has asked, or asks, or need not ask");
+        first
+    }
+
+    /// When the station asks for a part of `backlog`, if it has reason to.
+    fn asks(&mut self, at: Instant, backlog: u64) -> Option<Instant> {
+        let requests = self.requests.as_ref()?;
+        if self.asks_at.is_none() && self.amount(at, backlog, false).is_some() {
+            let from = at.max(self.next_opportunity);
+            let back_off = requests.contention.map_or(0, |contention| self.draw(contention));
+            self.asks_at = Some(self.opportunity(from, back_off)?);
+        }
+        self.asks_at.map(|asks| asks.max(at))
+    }
+
+    /// Opportunities to wait before the next attempt.
+    fn draw(&mut self, contention: Contention) -> u64 {
+        let exponent = contention.last.min(contention.first.saturating_add(self.attempts));
+        self.back_off.below(1 << exponent)
+    }
+
+    /// The opportunity `back_off` after the first one at or after `from`.
+    fn opportunity(&self, from: Instant, back_off: u64) -> Option<Instant> {
+        let every = self.requests.as_ref()?.every.as_ps();
+        Some(Instant::from_ps((from.as_ps().div_ceil(every) + back_off) * every))
+    }
+
+    /// What a request at `at` would ask for: the part of `backlog` that is not asked for, or one
+    /// packet (`Some(None)`). `None`: it may not ask or has nothing to ask for.
+    fn amount(&self, at: Instant, backlog: u64, piggyback: bool) -> Option<Option<u64>> {
+        let requests = self.requests.as_ref()?;
+        let outstanding = self.head_end.outstanding(at);
+        if requests.outstanding == Outstanding::One && outstanding {
+            return None;
+        }
+        match requests.asks {
+            Asks::Packet => (backlog > 0 && self.head_end.asked() == 0 && !outstanding).then_some(None),
+            Asks::Backlog { most, first } => {
+                let asked = self.head_end.asked();
+                let missing = backlog.saturating_sub(asked);
+                let wanted = match first.filter(|_| !piggyback) {
+                    // A scheduling request has no size, and is not repeated while it is pending.
+                    Some(first) => (missing > 0 && asked == 0).then_some(first.as_u64()),
+                    None => (missing > 0).then_some(missing),
+                };
+                Some(Some(wanted?.min(most.map_or(u64::MAX, WireBytes::as_u64))))
+            }
+        }
+    }
+
+    /// Uses the opportunity at `now`, if the station has waited for it. True if it has.
+    pub(in crate::line) fn ask(&mut self, now: Instant, backlog: u64) -> bool {
+        if self.asks_at.is_none_or(|asks| asks > now) {
+            return false;
+        }
+        self.asks_at = None;
+        self.next_opportunity = now + Duration::from_ps(1);
+        let Some(amount) = self.amount(now, backlog, false) else { return true };
+        self.counts.requests += 1;
+        let collisions = self.requests.as_ref().and_then(|requests| requests.contention);
+        if let Some(contention) = collisions
+            && self.back_off.chance(contention.collisions.as_parts_per_billion())
+        {
+            self.counts.collisions += 1;
+            self.attempts = if self.attempts + 1 < MOST_ATTEMPTS { self.attempts + 1 } else { 0 };
+            // The station learns of the collision when no grant answers.
+            self.next_opportunity = now + self.response();
+            return true;
+        }
+        self.attempts = 0;
+        self.head_end.ask(now + self.response(), amount);
+        true
+    }
+
+    fn response(&self) -> Duration {
+        self.requests.as_ref().map_or(Duration::ZERO, |requests| requests.response.max(Duration::from_ps(1)))
+    }
+
+    /// Asks with data sent at `now` for a part of `backlog`.
+    pub(in crate::line) fn piggyback(&mut self, now: Instant, backlog: u64) {
+        if !self.requests.as_ref().is_some_and(|requests| requests.piggyback) {
+            return;
+        }
+        if let Some(amount) = self.amount(now, backlog, true) {
+            self.counts.requests += 1;
+            self.head_end.ask(now + self.response(), amount);
+            self.asks_at = None;
+        }
+    }
+
+    /// True if something may be sent at `now`.
+    pub(in crate::line) fn may_send(&mut self, now: Instant) -> bool {
+        self.head_end.window(now, &mut self.counts);
+        self.unasked.iter_mut().for_each(|unasked| _ = unasked.window(now));
+        self.head_end.open(now).is_some() || self.unasked.as_mut().is_some_and(|unasked| unasked.open(now).is_some())
+    }
+
+    /// The grant to use at `now`, and its bytes: a requested one first.
+    fn grant(&mut self, now: Instant) -> Option<(Source, u64)> {
+        if let Some(window) = self.head_end.open(now) {
+            return Some((Source::Asked, window.left));
+        }
+        Some((Source::Unasked, self.unasked.as_mut()?.open(now)?.left))
+    }
+
+    /// True if a packet of `wire` bytes may be sent whole at `now`.
+    pub(in crate::line) fn fits(&mut self, now: Instant, wire: u64) -> bool {
+        self.grant(now).is_some_and(|(_, left)| wire <= left)
+    }
+
+    /// Bytes of a packet that may be sent at `now`, if `rest` of it are unsent. `None`: the grant is too
+    /// small, and passes.
+    pub(in crate::line) fn piece(&mut self, now: Instant, rest: u64) -> Option<u64> {
+        let (source, left) = self.grant(now)?;
+        if rest <= left {
+            return Some(rest);
+        }
+        let for_packet = matches!(source, Source::Asked) && self.head_end.for_packet();
+        if self.fragmentation || rest > self.largest || for_packet {
+            return Some(left);
+        }
+        match source {
+            Source::Asked => self.head_end.waste(&mut self.counts),
+            Source::Unasked => self.unasked.iter_mut().for_each(Unasked::waste),
+        }
+        None
+    }
+
+    /// Sends `wire` bytes from `start` on, which [`Station::piece`] has allowed, and returns the end.
+    /// `last`: a packet ends with them.
+    pub(in crate::line) fn send(&mut self, start: Instant, wire: u64, back_to_back: bool, last: bool) -> Instant {
+        if !back_to_back {
+            self.serialiser.restart();
+        }
+        let end = start + self.serialiser.advance(WireBytes::new(wire));
+        match self.grant(start) {
+            Some((Source::Asked, _)) => {
+                if let Some(window) = self.head_end.open(start) {
+                    window.take(wire, end);
+                }
+                if self.head_end.for_packet() {
+                    self.head_end.sent_of_packet(start, wire, last, end, &mut self.counts);
+                }
+            }
+            Some((Source::Unasked, _)) => {
+                self.counts.unasked += wire;
+                if let Some(window) = self.unasked.as_mut().and_then(|unasked| unasked.open(start)) {
+                    window.take(wire, end);
+                }
+            }
+            None => debug_assert!(false, "sent without a grant"),
+        }
+        end
+    }
+}

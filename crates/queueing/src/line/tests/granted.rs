@@ -1,0 +1,366 @@
+//! Lines that send what was granted. The wire sends a byte in a microsecond, and a slot has 1 ms,
+//! unless a test says otherwise.
+
+use core::num::NonZeroU64;
+
+use super::*;
+use crate::line::grants::{Asks, Bucket, Config as Grants, Contention, Outstanding, Proactive, Requests, Slots, Span};
+
+fn us(us: u64) -> Duration {
+    Duration::from_us(us)
+}
+
+fn slots(usable: &[(u64, u64)], length: u64) -> Slots {
+    let spans = usable.iter().map(|(start, end)| Span { start: us(*start), end: us(*end) });
+    Slots::new(us(length), spans.collect()).expect("slots")
+}
+
+fn byte_rate() -> BitRate {
+    BitRate::from_mbit_per_s(8)
+}
+
+/// One request at a time, each for the backlog, in each slot; the grant comes 3 ms later at the
+/// earliest.
+fn requests() -> Requests {
+    Requests {
+        every: us(1_000),
+        contention: None,
+        piggyback: false,
+        response: us(3_000),
+        asks: Asks::Backlog { most: None, first: None },
+        outstanding: Outstanding::One,
+    }
+}
+
+fn asking(requests: Requests) -> Grants {
+    Grants { requests: Some(requests), ..Grants::new(byte_rate(), slots(&[(0, 1_000)], 1_000)) }
+}
+
+fn granted(grants: Grants) -> Line<Meta> {
+    assert_eq!(grants.check(), Ok(()));
+    line(&Config { grants: Some(Box::new(grants)), ..config(1, "ip") }, 1_000)
+}
+
+/// Sends packets of these lengths at these times (us), wakes up on time, and returns number, start
+/// and end of each transmission, in us; the end is that of an uninterrupted one.
+fn run(line: &mut Line<Meta>, packets: &[(u64, u16)]) -> Vec<(u32, u64, u64)> {
+    let mut log = Log::default();
+    for (number, (at, len)) in (0..).zip(packets) {
+        while let Some(due) = line.next_transmission().filter(|due| *due < at_us(*at)) {
+            line.transmit(due, &mut log);
+        }
+        line.enqueue(at_us(*at), packet(number, *len), &mut log);
+    }
+    for _ in 0..100_000 {
+        let Some(due) = line.next_transmission() else { break };
+        line.transmit(due, &mut log);
+    }
+    assert_eq!(line.next_transmission(), None, "work is granted in the end");
+    let us = |at: Instant| at.as_ps() / 1_000_000;
+    log.transmitted.iter().map(|(number, start, end)| (*number, us(*start), us(*end))).collect()
+}
+
+/// Arrivals at the far end in us; the wire takes 5 ms.
+fn arrivals(line: &mut Line<Meta>) -> Vec<u64> {
+    let mut arrived = Vec::new();
+    while let Some(at) = line.next_arrival() {
+        line.take_arrival(at, &mut Log::default()).expect("it is there");
+        arrived.push(at.as_ps() / 1_000_000);
+    }
+    arrived
+}
+
+/// A packet at 0.3 ms asks at 1 ms; the grant begins 3 ms later.
+#[test]
+fn a_packet_waits_for_an_opportunity_and_its_grant() {
+    let mut line = granted(asking(requests()));
+    assert_eq!(run(&mut line, &[(300, 500)]), [(0, 4_000, 4_500)]);
+    assert_eq!(arrivals(&mut line), [9_500]);
+}
+
+/// A response of 3.2 ms after 1 ms ends within the slot from 4 ms; the grant is the next slot.
+#[test]
+fn a_grant_begins_with_a_slot() {
+    let mut line = granted(asking(Requests { response: us(3_200), ..requests() }));
+    assert_eq!(run(&mut line, &[(300, 500)]), [(0, 5_000, 5_500)]);
+}
+
+/// CED, December 2006: bursts a second are 1 / request-grant time, that is MAP interval plus MAP-ahead. With 1 + 4
+/// ms a modem without concatenation sends every 5 ms.
+#[test]
+fn without_concatenation_a_request_grant_time_passes_between_packets() {
+    let one = Requests { asks: Asks::Packet, response: us(4_000), ..requests() };
+    let mut line = granted(asking(one));
+    let sent = run(&mut line, &[(0, 40), (0, 40), (0, 40), (0, 40)]);
+    assert_eq!(sent, [(0, 4_000, 4_040), (1, 9_000, 9_040), (2, 14_000, 14_040), (3, 19_000, 19_040)]);
+    assert_eq!(line.grants().unwrap().requests, 4);
+}
+
+#[test]
+fn with_concatenation_the_backlog_leaves_in_one_burst() {
+    let mut line = granted(asking(Requests { response: us(4_000), ..requests() }));
+    let sent = run(&mut line, &[(0, 40), (0, 40), (0, 40), (0, 40)]);
+    // The first packet asks alone: at 0 ms the others have not arrived.
+    assert_eq!(sent, [(0, 4_000, 4_040), (1, 9_000, 9_040), (2, 9_040, 9_080), (3, 9_080, 9_120)]);
+}
+
+/// The second packet arrives while the first waits for its grant, at 4 ms, and is asked for with the first.
+#[test]
+fn a_piggybacked_request_needs_no_opportunity() {
+    let mut line = granted(asking(Requests { piggyback: true, response: us(2_500), ..requests() }));
+    // Opportunity 1 ms, grant from 3.5 ms on: 4 ms. Asked again at 4 ms: 6.5 ms, so 7 ms.
+    assert_eq!(run(&mut line, &[(300, 500), (1_100, 500)]), [(0, 4_000, 4_500), (1, 7_000, 7_500)]);
+    let mut line = granted(asking(Requests { response: us(2_500), ..requests() }));
+    // Without: the first opportunity after the grant is at 5 ms; 7.5 ms, so 8 ms.
+    assert_eq!(run(&mut line, &[(300, 500), (1_100, 500)]), [(0, 4_000, 4_500), (1, 8_000, 8_500)]);
+}
+
+/// The second packet is asked for at 2 ms, although the first has not been granted.
+#[test]
+fn many_requests_may_be_outstanding() {
+    let mut line = granted(asking(Requests { outstanding: Outstanding::Many, ..requests() }));
+    assert_eq!(run(&mut line, &[(300, 500), (1_100, 500)]), [(0, 4_000, 4_500), (1, 5_000, 5_500)]);
+}
+
+/// A request asks for at most 600 bytes: 500 of the first packet and 100 of the second, whose other 400 bytes are
+/// asked for at 5 ms.
+#[test]
+fn a_request_has_a_largest_size() {
+    let most = Asks::Backlog { most: Some(WireBytes::new(600)), first: None };
+    let mut line = granted(asking(Requests { asks: most, ..requests() }));
+    // At 0.3 ms two packets wait; both ask at 1 ms.
+    assert_eq!(run(&mut line, &[(300, 500), (300, 500)]), [(0, 4_000, 4_500), (1, 4_500, 5_000)]);
+    assert_eq!(arrivals(&mut line), [9_500, 13_400]);
+}
+
+/// A scheduling request obtains 100 bytes at 4 ms; the report with them asks for the other 400, from 7 ms on.
+#[test]
+fn a_scheduling_request_obtains_a_small_grant() {
+    let first = Asks::Backlog { most: None, first: Some(WireBytes::new(100)) };
+    let mut line = granted(asking(Requests { asks: first, piggyback: true, ..requests() }));
+    assert_eq!(run(&mut line, &[(300, 500)]), [(0, 4_000, 4_500)]);
+    assert_eq!(arrivals(&mut line), [12_400]);
+}
+
+/// Two packets of 800 bytes are granted 1000 bytes from 4 ms on and 600 from 5 ms on. The second fits into neither,
+/// and is asked for again at 5 ms.
+#[test]
+fn without_fragmentation_a_packet_waits_for_a_grant_that_holds_it() {
+    let mut line = granted(Grants { fragmentation: false, ..asking(requests()) });
+    assert_eq!(run(&mut line, &[(300, 800), (300, 800)]), [(0, 4_000, 4_800), (1, 8_000, 8_800)]);
+    let counts = *line.grants().unwrap();
+    assert_eq!((counts.requests, counts.granted, counts.unused), (2, 2_400, 800));
+}
+
+#[test]
+fn without_fragmentation_a_packet_above_every_grant_is_cut() {
+    let mut line = granted(Grants { fragmentation: false, ..asking(requests()) });
+    assert_eq!(run(&mut line, &[(300, 1_500)]), [(0, 4_000, 5_500)]);
+    assert_eq!(arrivals(&mut line), [10_500]);
+}
+
+/// Of each slot of 1 ms this station may use the first 250 us: 1000 bytes take four slots.
+#[test]
+fn a_share_of_the_cycle_bounds_each_grant() {
+    let slots = slots(&[(0, 250)], 1_000);
+    let mut line = granted(Grants { slots, ..asking(requests()) });
+    assert_eq!(run(&mut line, &[(300, 1_000)]), [(0, 4_000, 5_000)]);
+    assert_eq!(arrivals(&mut line), [12_250]);
+}
+
+/// 100 bytes are 2 minislots of 64; the other 28 bytes pass, or carry what has come meanwhile.
+#[test]
+fn grants_are_whole_minislots() {
+    let unit = NonZeroU64::new(64).unwrap();
+    let mut line = granted(Grants { unit, ..asking(requests()) });
+    assert_eq!(run(&mut line, &[(300, 100), (2_000, 28)]), [(0, 4_000, 4_100), (1, 4_100, 4_128)]);
+}
+
+/// DDDSU with slots of 0.5 ms: the uplink has the end of S from 1.92 ms on, and U from 2 to 2.5 ms.
+#[test]
+fn an_uplink_waits_for_its_slots() {
+    let slots = slots(&[(0, 0), (0, 0), (0, 0), (420, 500), (0, 500)], 500);
+    let mut line = granted(Grants::new(byte_rate(), slots));
+    let sent = run(&mut line, &[(100, 60), (100, 500), (2_600, 100)]);
+    assert_eq!(sent, [(0, 1_920, 1_980), (1, 1_980, 2_480), (2, 4_420, 4_520)]);
+    assert_eq!(arrivals(&mut line), [6_980, 7_480, 9_520]);
+}
+
+/// 200 bytes every 2 ms: a packet of 500 bytes ends 100 us into the third grant. One at 6.15 ms finds 50 us left.
+#[test]
+fn proactive_grants_need_no_request() {
+    let proactive = Some(Proactive { every: us(2_000), bytes: WireBytes::new(200) });
+    let free = Grants::new(byte_rate(), slots(&[(0, 1_000)], 1_000));
+    let mut line = granted(Grants { proactive, ..free });
+    assert_eq!(run(&mut line, &[(0, 500), (6_150, 60)]), [(0, 0, 500), (1, 6_150, 6_210)]);
+    assert_eq!(arrivals(&mut line), [9_100, 13_010]);
+}
+
+/// The packet leaves with a proactive grant at 2 ms, before its own grant at 4 ms. That grant passes: a packet at
+/// 4.6 ms cannot use it.
+#[test]
+fn a_grant_that_is_not_used_passes() {
+    let proactive = Some(Proactive { every: us(2_000), bytes: WireBytes::new(500) });
+    let mut line = granted(Grants { proactive, ..asking(requests()) });
+    assert_eq!(run(&mut line, &[(600, 500), (4_600, 500)]), [(0, 2_000, 2_500), (1, 6_000, 6_500)]);
+    assert_eq!(line.grants().unwrap().unused, 500);
+}
+
+/// A bucket of 2000 bytes that earns 100 bytes in a millisecond, and slots of 1000 bytes. After the first packet 1000
+/// bytes are left. A grant for more than a packet waits for 1600 tokens: until 10 ms, and 20 ms. The last one needs
+/// 1000, and has them at 24 ms. Each begins in the slot after that.
+#[test]
+fn grants_conform_to_the_sustained_rate() {
+    let limits = vec![Bucket { rate: BitRate::from_kbit_per_s(800), burst: WireBytes::new(2_000) }];
+    let mut line = granted(Grants { limits, fragmentation: false, ..asking(requests()) });
+    let sent = run(&mut line, &[(300, 1_000), (300, 1_000), (300, 1_000), (300, 1_000)]);
+    let starts: Vec<u64> = sent.iter().map(|(_, start, _)| *start).collect();
+    assert_eq!(starts, [4_000, 11_000, 21_000, 25_000]);
+}
+
+/// All requests collide half of the time, and are repeated; everything is sent in the end, in order.
+#[test]
+fn collided_requests_are_repeated_after_a_back_off() {
+    let contention = Some(Contention { first: 1, last: 4, collisions: Ratio::from_percent(50).unwrap() });
+    let mut line = granted(asking(Requests { contention, asks: Asks::Packet, ..requests() }));
+    let packets: Vec<(u64, u16)> = (0..200).map(|number| (number * 100, 100)).collect();
+    let sent = run(&mut line, &packets);
+    assert!(sent.iter().map(|(number, ..)| *number).eq(0..200));
+    let counts = line.grants().unwrap();
+    assert_eq!(counts.requests - counts.collisions, 200);
+    // Mean 200, standard deviation 20.
+    assert!((140..=260).contains(&counts.collisions), "{counts:?}");
+    let gaps = sent.windows(2).map(|pair| (pair[1].1 - pair[0].1) / 1_000).collect::<Vec<_>>();
+    assert!(gaps.iter().any(|gap| *gap > 8) && gaps.contains(&4), "{gaps:?}");
+}
+
+/// An ACK filter works until a grant begins: packets that wait for grants are still in the queue.
+#[test]
+fn packets_wait_in_the_queue() {
+    let mut line = granted(asking(requests()));
+    let mut log = Log::default();
+    for number in 0..5 {
+        line.enqueue(at_us(300), packet(number, 100), &mut log);
+    }
+    assert_eq!(line.queue().backlog().packets, PacketCount::new(5));
+    line.transmit(at_us(4_000), &mut log);
+    assert_eq!(line.queue().backlog().packets, PacketCount::new(4));
+}
+
+prop_compose! {
+    fn any_requests()(
+        every in 1_u64..4_000,
+        response in 0_u64..20_000,
+        piggyback: bool,
+        contention in proptest::option::of((0_u8..4, 0_u32..80)),
+        packet in 0_u8..4,
+        most in proptest::option::of(50_u64..4_000),
+        first in proptest::option::of(20_u64..500),
+        many: bool,
+    ) -> Requests {
+        let contention = contention.map(|(first, percent)| {
+            Contention { first, last: first + 3, collisions: Ratio::from_percent(percent).unwrap() }
+        });
+        let asks = match packet {
+            0 => Asks::Packet,
+            _ => Asks::Backlog { most: most.map(WireBytes::new), first: first.map(WireBytes::new) },
+        };
+        let outstanding = if many { Outstanding::Many } else { Outstanding::One };
+        Requests { every: us(every), contention, piggyback, response: us(response), asks, outstanding }
+    }
+}
+
+prop_compose! {
+    fn any_grants()(
+        length in 100_u64..3_000,
+        parts in proptest::collection::vec((0_u64..100, 0_u64..=100), 1..6),
+        requests in proptest::option::weighted(0.8, any_requests()),
+        proactive in proptest::option::of((50_u64..5_000, 1_u64..2_000)),
+        limits in proptest::collection::vec((500_u64..8_000, 1_600_u64..10_000), 0..3),
+        unit in 1_u64..100,
+        fragmentation: bool,
+        seed in 0_u64..1_000,
+    ) -> Grants {
+        let mut spans: Vec<Span> = parts.iter().map(|(from, to)| {
+            let (from, to) = (length * from / 100, length * to / 100);
+            Span { start: us(from.min(to)), end: us(from.max(to)) }
+        }).collect();
+        spans.push(Span { start: Duration::ZERO, end: us(length) });
+        let limits = limits.into_iter().map(|(kbit, burst)| {
+            Bucket { rate: BitRate::from_kbit_per_s(kbit), burst: WireBytes::new(burst) }
+        });
+        let whole = requests.as_ref().is_none_or(|requests| match requests.asks {
+            Asks::Packet => true,
+            Asks::Backlog { first, .. } => first.is_none() && requests.outstanding == Outstanding::One,
+        });
+        let fragmentation = fragmentation || !whole;
+        Grants {
+            rate: byte_rate(),
+            slots: Slots::new(us(length), spans).unwrap(),
+            requests,
+            unit: NonZeroU64::new(unit).unwrap(),
+            fragmentation,
+            proactive: proactive.map(|(every, bytes)| Proactive { every: us(every), bytes: WireBytes::new(bytes) }),
+            limits: limits.collect(),
+            seed,
+        }
+    }
+}
+
+/// Drives a line with wake-ups that are up to `late` us late, and at least as often as packets come.
+fn drive(grants: &Grants, packets: &[(u64, u16)], late: u64) -> (Vec<(u32, Instant, Instant)>, Line<Meta>) {
+    let mut line = granted(grants.clone());
+    let mut log = Log::default();
+    let wake = |line: &mut Line<Meta>, log: &mut Log, until: Option<Instant>| {
+        for _ in 0..200_000 {
+            let Some(due) = line.next_transmission() else { return };
+            let at = due + us(late);
+            if until.is_some_and(|until| at >= until) {
+                return;
+            }
+            line.transmit(at, log);
+        }
+        panic!("{} wait for ever", line.queue().backlog().packets);
+    };
+    for (number, (at, len)) in (0..).zip(packets) {
+        wake(&mut line, &mut log, Some(at_us(*at)));
+        line.enqueue(at_us(*at), packet(number, *len), &mut log);
+    }
+    wake(&mut line, &mut log, None);
+    (log.transmitted, line)
+}
+
+proptest! {
+    /// Every packet is sent, in order and once; no more is sent than granted, and no bucket is exceeded; a late
+    /// wake-up changes nothing.
+    #[test]
+    fn grants_hold(
+        grants in any_grants(),
+        gaps in proptest::collection::vec((0_u64..5_000, 20_u16..3_000), 1..60),
+        late in 1_u64..5_000,
+    ) {
+        let mut time = 0;
+        let packets: Vec<(u64, u16)> = gaps.iter().map(|(gap, len)| { time += gap; (time, *len) }).collect();
+        let (sent, line) = drive(&grants, &packets, 0);
+        prop_assert!(sent.iter().map(|(number, ..)| *number).eq(0..packets.len() as u32));
+        let bytes: u64 = packets.iter().map(|(_, len)| u64::from(*len)).sum();
+        prop_assert_eq!(line.stats().wire_bytes.as_u64(), bytes);
+        let counts = *line.grants().unwrap();
+        prop_assert!(bytes <= counts.granted - counts.unused + counts.unasked, "{counts:?}");
+
+        // The end of the last packet: no bucket allows more than its burst and its rate until then.
+        let end = line.busy_until.as_secs_f64();
+        for bucket in &grants.limits {
+            let most = bucket.burst.as_u64() as f64 + bucket.rate.as_bps() as f64 / 8.0 * end;
+            prop_assert!((counts.granted - counts.unused.min(counts.granted)) as f64 <= most + 1.0);
+        }
+        // Transmissions begin in usable spans, and the line sends at most at its rate.
+        let mut arrivals: Vec<Instant> = line.in_flight.iter().map(|packet| packet.arrived).collect();
+        prop_assert!(arrivals.is_sorted());
+        arrivals.dedup();
+        prop_assert_eq!(arrivals.len(), packets.len());
+
+        let (again, _) = drive(&grants, &packets, late);
+        prop_assert_eq!(sent, again);
+    }
+}

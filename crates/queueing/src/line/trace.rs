@@ -1,0 +1,286 @@
+//! The capacity of a line over time.
+//!
+//! A trace either lists the times from which a rate, a delay and a loss hold ([`Steps`]), or the
+//! times at which a block of bytes may be sent ([`Opportunities`], the form of mahimahi's
+//! packet-delivery traces: Netravali and others, "Mahimahi: Accurate Record-and-Replay for HTTP",
+//! USENIX ATC 2015). Either is played once or again and again.
+
+use std::sync::Arc;
+
+use lastmile_units::{BitRate, ByteCount, Duration, Instant, Ratio};
+
+const PS_PER_S: u128 = 1_000_000_000_000;
+
+/// A trace that no line can have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum TraceError {
+    /// A trace without entries.
+    #[error("a trace without entries")]
+    Empty,
+    /// The first step is later than the start.
+    #[error("the first step is at {0}, and not at 0 s: nothing says what holds before")]
+    LateStart(Duration),
+    /// Entries out of order.
+    #[error("entry {entry} is at {at}, not later than the one before")]
+    Order {
+        /// Number of the entry, from 1.
+        entry: usize,
+        /// Its time.
+        at: Duration,
+    },
+    /// An entry at or behind the end.
+    #[error("entry {entry} is at {at}, and the trace starts again after {period}")]
+    BehindEnd {
+        /// Number of the entry, from 1.
+        entry: usize,
+        /// Its time.
+        at: Duration,
+        /// Length of the trace.
+        period: Duration,
+    },
+    /// A trace that never lets a packet pass.
+    #[error("the line never sends: every rate is 0")]
+    NeverSends,
+}
+
+/// What holds from a point of time on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Step {
+    /// From when on, after the start of the trace.
+    pub at: Duration,
+    /// Rate of the wire; `None` for an outage, during which packets wait.
+    pub rate: Option<BitRate>,
+    /// Propagation delay of packets whose transmission ends in this step.
+    pub delay: Duration,
+    /// Share of packets lost whose transmission begins in this step.
+    pub loss: Ratio,
+}
+
+/// Rate, delay and loss over time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Steps {
+    steps: Vec<Step>,
+    period: Option<Duration>,
+}
+
+impl Steps {
+    /// The steps in the order of time. With a period the trace starts again after it; without one
+    /// the last step holds for ever.
+    ///
+    /// # Errors
+    /// No steps, steps out of order or behind the period, a first step later than 0 s, or no step
+    /// with a rate that comes again.
+    pub fn new(steps: Vec<Step>, period: Option<Duration>) -> Result<Self, TraceError> {
+        let first = steps.first().ok_or(TraceError::Empty)?;
+        if first.at > Duration::ZERO {
+            return Err(TraceError::LateStart(first.at));
+        }
+        let times: Vec<Duration> = steps.iter().map(|step| step.at).collect();
+        in_order(&times, true, period)?;
+        let sends = match period {
+            Some(_) => steps.iter().any(|step| step.rate.is_some()),
+            None => steps.last().is_some_and(|step| step.rate.is_some()),
+        };
+        if sends { Ok(Self { steps, period }) } else { Err(TraceError::NeverSends) }
+    }
+
+    /// The steps.
+    #[must_use]
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// The time after which the trace starts again.
+    #[must_use]
+    pub fn period(&self) -> Option<Duration> {
+        self.period
+    }
+
+    /// Bits that the line can carry in its first `span`, times 10^12.
+    fn work_by(&self, span: Duration) -> u128 {
+        let one = |span: Duration| -> u128 {
+            let ends = self.steps.iter().skip(1).map(|step| step.at).chain([Duration::MAX]);
+            let works = self.steps.iter().zip(ends).map(|(step, end)| {
+                let length = end.min(span).saturating_sub(step.at).as_ps();
+                u128::from(length) * u128::from(step.rate.map_or(0, BitRate::as_bps))
+            });
+            works.sum()
+        };
+        match self.period {
+            None => one(span),
+            Some(period) => {
+                let whole = base(span, period);
+                let periods = u128::from(whole.as_ps() / period.as_ps().max(1));
+                periods * one(period) + one(span - whole)
+            }
+        }
+    }
+}
+
+/// Times at which a block of bytes may be sent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Opportunities {
+    at: Vec<Duration>,
+    period: Duration,
+    bytes: ByteCount,
+}
+
+impl Opportunities {
+    /// Bytes of an opportunity of mahimahi's traces.
+    pub const MAHIMAHI_BYTES: ByteCount = ByteCount::new(1504);
+
+    /// Opportunities of `bytes` each, in the order of time; several at one time add up. The trace
+    /// starts again after `period`, and none may be later than it.
+    ///
+    /// # Errors
+    /// No opportunity, or opportunities out of order or behind the period.
+    pub fn new(at: Vec<Duration>, period: Duration, bytes: ByteCount) -> Result<Self, TraceError> {
+        if at.is_empty() || bytes == ByteCount::ZERO {
+            return Err(TraceError::Empty);
+        }
+        // mahimahi's traces end with an opportunity at their period.
+        in_order(&at, false, Some(period + Duration::from_ps(1)))?;
+        Ok(Self { at, period, bytes })
+    }
+
+    /// The times within a period.
+    #[must_use]
+    pub fn times(&self) -> &[Duration] {
+        &self.at
+    }
+
+    /// The time after which the trace starts again.
+    #[must_use]
+    pub fn period(&self) -> Duration {
+        self.period
+    }
+
+    /// Bytes of an opportunity.
+    #[must_use]
+    pub fn bytes(&self) -> ByteCount {
+        self.bytes
+    }
+
+    /// Bits that the line can carry in its first `span`, times 10^12.
+    fn work_by(&self, span: Duration) -> u128 {
+        let whole = base(span, self.period);
+        let periods = u128::from(whole.as_ps() / self.period.as_ps().max(1));
+        let rest = self.at.partition_point(|time| *time <= span - whole);
+        let opportunities = periods * self.at.len() as u128 + rest as u128;
+        opportunities * u128::from(self.bytes.as_u64()) * 8 * PS_PER_S
+    }
+}
+
+fn in_order(times: &[Duration], strictly: bool, period: Option<Duration>) -> Result<(), TraceError> {
+    for (index, pair) in times.windows(2).enumerate() {
+        if pair[1] < pair[0] || (strictly && pair[1] == pair[0]) {
+            return Err(TraceError::Order { entry: index + 2, at: pair[1] });
+        }
+    }
+    match (period, times.last()) {
+        (Some(period), Some(last)) if *last >= period => {
+            Err(TraceError::BehindEnd { entry: times.len(), at: *last, period })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The capacity of a line over time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Trace {
+    /// Rate, delay and loss from stated times on.
+    Steps(Arc<Steps>),
+    /// Times at which a block of bytes may be sent.
+    Opportunities(Arc<Opportunities>),
+}
+
+impl Trace {
+    /// The time after which the trace starts again; `None` if it is played once.
+    #[must_use]
+    pub fn period(&self) -> Option<Duration> {
+        match self {
+            Self::Steps(steps) => steps.period,
+            Self::Opportunities(opportunities) => Some(opportunities.period),
+        }
+    }
+
+    /// Mean rate over the first `span`; `None` below 1 bit/s and above [`BitRate::MAX`].
+    #[must_use]
+    pub fn mean_rate(&self, span: Duration) -> Option<BitRate> {
+        let work = match self {
+            Self::Steps(steps) => steps.work_by(span),
+            Self::Opportunities(opportunities) => opportunities.work_by(span),
+        };
+        BitRate::from_bps(u64::try_from(work / u128::from(span.as_ps().max(1))).ok()?)
+    }
+}
+
+/// A position in a list of times that is played again and again.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub(super) struct Position {
+    /// Start of the present period.
+    base: Duration,
+    index: usize,
+}
+
+impl Position {
+    /// The position behind this one; `None` behind the last entry of a list without a period.
+    fn next(self, len: usize, period: Option<Duration>) -> Option<Self> {
+        if self.index + 1 < len {
+            return Some(Self { index: self.index + 1, ..self });
+        }
+        period.map(|period| Self { base: self.base + period, index: 0 })
+    }
+}
+
+/// Start of the period that holds `offset`.
+fn base(offset: Duration, period: Duration) -> Duration {
+    period * (offset.as_ps() / period.as_ps().max(1))
+}
+
+impl Steps {
+    /// The step that holds at `at`.
+    pub(super) fn position(&self, at: Instant) -> Position {
+        let offset = at.since(Instant::ZERO);
+        let base = self.period.map_or(Duration::ZERO, |period| base(offset, period));
+        let behind = self.steps.partition_point(|step| step.at <= offset - base);
+        Position { base, index: behind - 1 }
+    }
+
+    /// The step at a position.
+    pub(super) fn at(&self, position: Position) -> Step {
+        self.steps[position.index]
+    }
+
+    /// The next position, and when it begins.
+    pub(super) fn after(&self, position: Position) -> Option<(Position, Instant)> {
+        let next = position.next(self.steps.len(), self.period)?;
+        Some((next, Instant::ZERO + next.base + self.steps[next.index].at))
+    }
+}
+
+impl Opportunities {
+    /// The first opportunity at or after `at`.
+    pub(super) fn position(&self, at: Instant) -> Position {
+        let offset = at.since(Instant::ZERO);
+        let base = base(offset, self.period);
+        // An opportunity at the end of a period falls on the start of the next one.
+        let earlier = base.saturating_sub(self.period);
+        let index = self.at.partition_point(|time| *time < offset - earlier);
+        if index < self.at.len() {
+            return Position { base: earlier, index };
+        }
+        let index = self.at.partition_point(|time| *time < offset - base);
+        if index < self.at.len() { Position { base, index } } else { Position { base: base + self.period, index: 0 } }
+    }
+
+    /// The time of a position.
+    pub(super) fn time(&self, position: Position) -> Instant {
+        Instant::ZERO + position.base + self.at[position.index]
+    }
+
+    /// The position behind this one.
+    pub(super) fn after(&self, position: Position) -> Position {
+        position.next(self.at.len(), Some(self.period)).expect("it has a period")
+    }
+}
