@@ -87,9 +87,9 @@ fn network(line: &[&str], downloads: u32, policy: &str) -> Network {
     let policy = Policy::parse("p.toml", policy, Some(own)).unwrap_or_else(|report| panic!("{report}"));
     let mut network = scenario.network();
     for link in &mut network.links {
-        match link.name.as_str() {
-            "middlebox-down" => link.queue = policy.down.as_ref().expect("a middlebox").queue.clone(),
-            "middlebox-up" => link.queue = policy.up.clone(),
+        match link.hop.name.as_str() {
+            "middlebox-down" => link.hop.queue = policy.down.as_ref().expect("a middlebox").queue.clone(),
+            "middlebox-up" => link.hop.queue = policy.up.clone(),
             _ => {}
         }
     }
@@ -102,8 +102,8 @@ fn measure(network: &Network) -> Row {
     let first = outcome.snapshots.iter().find(|snapshot| snapshot.at == begin).expect("the ping begins then");
     let last = outcome.snapshots.last().expect("the end of the run");
     let seconds = last.at.since(first.at).as_secs_f64();
-    let link = |name: &str| network.links.iter().position(|link| link.name == name).expect("an access line");
-    let rate = |index: usize| network.links[index].rate.expect("a line has a rate");
+    let link = |name: &str| network.links.iter().position(|link| link.hop.name == name).expect("an access line");
+    let rate = |index: usize| network.links[index].hop.line.rate.expect("a line has a rate");
     let (down, up) = (link("down"), link("up"));
     let downloads: u64 = (0..outcome.flows.len())
         .filter(|&flow| {
@@ -112,7 +112,7 @@ fn measure(network: &Network) -> Row {
         })
         .map(|flow| last.bytes_delivered[flow] - first.bytes_delivered[flow])
         .sum();
-    let full = rate(down).time_for(network.links[down].link_layer.on_wire(ByteCount::new(1500))).as_secs_f64();
+    let full = rate(down).time_for(network.links[down].hop.line.link_layer.on_wire(ByteCount::new(1500))).as_secs_f64();
     let sent = (last.wire_bits[up] - first.wire_bits[up]) as f64;
     let quantile = |name: &str, percent: usize| {
         let probe = outcome.probes.iter().find(|probe| probe.name == name).expect("a ping of this name");

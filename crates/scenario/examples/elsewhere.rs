@@ -83,7 +83,8 @@ impl Case {
         for number in 0..*downloads {
             let start = (start_ms * 7 + 370 * number) % 4000;
             text += &format!(
-                "[[traffic]]\nname = \"download-{number}\"\nkind = \"bulk\"\ndirection = \"down\"\nstart = \"{start} ms\"\n"
+                "[[traffic]]\nname = \"download-{number}\"\nkind = \"bulk\"\ndirection = \"down\"\nstart = \"{start} \
+                 ms\"\n"
             );
         }
         // Snapshots number what transfers: the ping is the last.
@@ -98,8 +99,9 @@ impl Case {
         let network = scenario.network();
         let access = scenario.access().expect("an access line");
         let (down, up) = (&network.links[access.down_link], &network.links[access.up_link]);
-        let full =
-            |link: &Link| link.rate.expect("a rate").time_for(link.link_layer.on_wire(ByteCount::new(self.line.3)));
+        let full = |link: &Link| {
+            link.hop.line.rate.expect("a rate").time_for(link.hop.line.link_layer.on_wire(ByteCount::new(self.line.3)))
+        };
         let ping = network.traffic.iter().position(|traffic| matches!(traffic.source, Source::Ping { .. }))?;
         let size = ByteCount::new(84);
         let unloaded = scenario.base_rtt(ping, size, size).expect("both ways are there");
@@ -131,7 +133,7 @@ impl Case {
             lost: tail,
             drains,
             download: bytes as f64 / payload as f64 * full(down).as_secs_f64() / seconds,
-            upload: bits as f64 / seconds / up.rate.expect("a rate").as_bps() as f64,
+            upload: bits as f64 / seconds / up.hop.line.rate.expect("a rate").as_bps() as f64,
             p99: replies[(replies.len() * 99).div_ceil(100) - 1],
             allowed: unloaded + full(down) + full(up) + Duration::from_ms(10),
         })

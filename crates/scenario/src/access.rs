@@ -1,18 +1,21 @@
 //! `[access]`: client - CPE - line - DSLAM - gateway - server.
 
 use lastmile_linklayer::preset;
-use lastmile_model::{AccessLine, NodeIndex};
+use lastmile_model::{AccessLine, Hop, Link, NodeIndex};
 use lastmile_queueing::compress::Compression;
+use lastmile_queueing::line::Config;
 use lastmile_queueing::spec::Spec;
 use lastmile_units::{BitRate, Duration, Ratio};
 
 use crate::diagnostics::Place;
-use crate::line::{self, Defaults, LineSpec};
+use crate::impairments;
+use crate::line::{self, Defaults};
 use crate::policy::{self, Policy, Position};
 use crate::queue::{self, Wire};
 use crate::reader::{Table, Unopened};
 use crate::schema::{Key, Kind, Section};
 use crate::topology::Topology;
+use crate::{grants, trace};
 
 pub(crate) static ACCESS: Section = Section {
     heading: "`[access]`",
@@ -63,9 +66,15 @@ pub(crate) static DIRECTION: Section = Section {
     about: "One direction of the line. What is left out of encapsulation, OAM cells and header compression is as \
             `[access]` says.",
     keys: &[
-        Key::required("rate", Kind::Rate, "Rate of the wire, headers and cells included."),
+        Key::optional("rate", Kind::Rate, "the trace has it", "Rate of the wire, headers and cells included."),
+        trace::TRACE,
+        grants::GRANTS,
         line::DELAY,
-        line::LOSS,
+        impairments::LOSS,
+        impairments::JITTER,
+        impairments::REORDER,
+        impairments::DUPLICATE,
+        impairments::BIT_ERROR_RATE,
         line::QUEUE,
         line::ENCAPSULATION,
         line::MTU,
@@ -131,9 +140,9 @@ const NO_POLICY: &str = "none";
 #[derive(Clone, Debug)]
 pub struct Access {
     /// The line towards the client.
-    pub down: LineSpec,
+    pub down: Hop,
     /// The line from the client, with the queue of a policy in the modem.
-    pub up: LineSpec,
+    pub up: Hop,
     /// The policy that the queues come from, if the file names one.
     pub policy: Option<Policy>,
     /// Index of the link `down` in the network, of several lines that of the first.
@@ -213,15 +222,13 @@ pub(crate) fn read<'d>(
     nodes: &Nodes,
     topology: &mut Topology<'d>,
 ) -> Option<(Access, Vec<AccessLine>)> {
-    let shared = Defaults {
-        link_layer: line::with_mtu(table, line::shared_layer(table, preset::IP.link)),
-        compression: line::compression(table, Compression::None),
-        ..Defaults::default()
-    };
+    let mut shared = Defaults::default();
+    shared.line.link_layer = line::with_mtu(table, line::shared_layer(table, preset::IP.link));
+    shared.line.compression = line::compression(table, Compression::None);
     let down = direction(table, "down", &shared);
     let up = direction(table, "up", &shared);
     let policy = policy(table, down.as_ref(), up.as_ref());
-    let fastest = [&down, &up].into_iter().flatten().filter_map(|line| line.rate).max();
+    let fastest = [&down, &up].into_iter().flatten().filter_map(|hop| hop.line.rate).max();
     let count = u64::try_from(nodes.lines.len()).unwrap_or(u64::MAX);
     let lan = hop(table, "lan", &LAN, ample(fastest, 1));
     let aggregation = hop(table, "aggregation", &AGGREGATION, ample(fastest, count));
@@ -238,8 +245,8 @@ pub(crate) fn read<'d>(
         return None;
     }
     let (aggregation, backbone) = (aggregation?, backbone?);
-    let add = |topology: &mut Topology<'d>, line: &LineSpec, name: &str, from, to| {
-        topology.add_link(line.link(name.to_owned(), from, to), table);
+    let add = |topology: &mut Topology<'d>, hop: &Hop, name: &str, from, to| {
+        topology.add_link(Link { from, to, hop: Hop { name: name.to_owned(), ..hop.clone() } }, table);
     };
     add(topology, &backbone, "server-gateway", server, gateway);
     add(topology, &aggregation, "gateway-dslam", gateway, dslam);
@@ -249,8 +256,9 @@ pub(crate) fn read<'d>(
     for (number, &(client, cpe)) in nodes.lines.iter().enumerate() {
         let named = |name: &str| numbered(name, number, count);
         let (behind, before) = middlebox.nodes(cpe, || topology.add_node(&named("middlebox"), Duration::ZERO));
-        let mut add =
-            |line: &LineSpec, name: &str, from, to| topology.add_link(line.link(named(name), from, to), table);
+        let mut add = |hop: &Hop, name: &str, from, to| {
+            topology.add_link(Link { from, to, hop: Hop { name: named(name), ..hop.clone() } }, table);
+        };
         add(&down, "down", dslam, cpe);
         add(&lan, "cpe-client", behind, client);
         add(&lan, "client-cpe", client, before);
@@ -297,19 +305,13 @@ impl Middlebox {
 }
 
 /// The hop over which a middlebox hands on what it has queued: it counts as the line does, and takes no time itself.
-fn hop_of(line: &LineSpec, queue: &Spec) -> LineSpec {
-    LineSpec {
-        rate: None,
-        link_layer: line.link_layer,
-        delay: Duration::ZERO,
-        loss: Ratio::ZERO,
-        compression: Compression::None,
-        queue: queue.clone(),
-    }
+fn hop_of(hop: &Hop, queue: &Spec) -> Hop {
+    let line = Config { link_layer: hop.line.link_layer, ..Defaults::default().line };
+    Hop { name: hop.name.clone(), line, queue: queue.clone() }
 }
 
 /// The policy that the file names, on this line. `None` if it is wrong.
-fn policy(table: &Table<'_>, down: Option<&LineSpec>, up: Option<&LineSpec>) -> Option<Option<Policy>> {
+fn policy(table: &Table<'_>, down: Option<&Hop>, up: Option<&Hop>) -> Option<Option<Policy>> {
     let Some(name) = table.optional::<String>("policy") else {
         return if table.has("policy") { None } else { Some(None) };
     };
@@ -317,6 +319,7 @@ fn policy(table: &Table<'_>, down: Option<&LineSpec>, up: Option<&LineSpec>) -> 
         return Some(None);
     }
     let (down, up) = (down?, up?);
+    let (up, down) = (&up.line, &down.line);
     let line = policy::Line { up: up.rate?, down: down.rate?, up_layer: up.link_layer, down_layer: down.link_layer };
     match Policy::load(&name, table.directory().as_deref(), Some(line)) {
         Ok(policy) => {
@@ -340,13 +343,14 @@ fn policy(table: &Table<'_>, down: Option<&LineSpec>, up: Option<&LineSpec>) -> 
     }
 }
 
-fn direction(table: &Table<'_>, key: &'static str, shared: &Defaults) -> Option<LineSpec> {
+fn direction(table: &Table<'_>, key: &'static str, shared: &Defaults) -> Option<Hop> {
     let own = table.required_table(key)?.open(&DIRECTION);
-    if !own.has("rate") {
+    if !own.has("rate") && !own.has("trace") {
         own.missing("rate");
     }
-    let line = LineSpec::read(&own, shared).filter(|line| line.rate.is_some())?;
-    Some(LineSpec { link_layer: line::interleaved(&own, line.link_layer), ..line })
+    let mut hop = line::read(&own, key, shared).filter(|hop| hop.line.rate.is_some())?;
+    hop.line.link_layer = line::interleaved(&own, hop.line.link_layer);
+    Some(hop)
 }
 
 /// The rate of a hop that says nothing about it: never the bottleneck of `lines` lines, the faster direction
@@ -356,7 +360,7 @@ fn ample(fastest: Option<BitRate>, lines: u64) -> BitRate {
     BitRate::from_bps(twice.max(1_000_000_000)).unwrap_or(BitRate::MAX)
 }
 
-fn hop(table: &Table<'_>, key: &'static str, section: &'static Section, ample: BitRate) -> Option<LineSpec> {
+fn hop(table: &Table<'_>, key: &'static str, section: &'static Section, ample: BitRate) -> Option<Hop> {
     let own = match table.table(key) {
         Some(own) => own.open(section),
         None if table.has(key) => return None,
@@ -375,12 +379,6 @@ fn hop(table: &Table<'_>, key: &'static str, section: &'static Section, ample: B
         Some(queue) => queue::read(queue, &Wire { layer, rate: Some(rate) }),
         None => Some(line::default_queue(&Wire { layer, rate: Some(rate) }, 1000)),
     };
-    Some(LineSpec {
-        rate: Some(rate),
-        link_layer: layer,
-        delay: delay?,
-        loss: loss?,
-        compression: Compression::None,
-        queue: queue?,
-    })
+    let line = Config { loss: loss?, ..Config::new(Some(rate), layer, delay?) };
+    Some(Hop { name: key.to_owned(), line, queue: queue? })
 }

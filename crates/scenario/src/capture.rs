@@ -37,6 +37,8 @@ pub struct Extent {
     pub bytes: u64,
     /// Why it could not be read to its end, if so.
     pub broken: Option<String>,
+    /// Why the packets of an interface, of an unknown link layer, were left out beside those of others.
+    pub skipped: Option<String>,
 }
 
 type Take<'a> = dyn FnMut(Frame<'_>) -> Result<(), String> + 'a;

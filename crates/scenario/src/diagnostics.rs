@@ -467,7 +467,8 @@ mod tests {
         let shown = Diagnostic::error(source.place(9..12), "odd").hint("\u{7}beep").to_string();
         assert_eq!(
             shown,
-            "error: a\\u{1b}c\\n.toml:1:7: odd\n  |\n1 | \\u{202e}\\r\\u{9b} = \" b\"\n  |                    ^^^\nhint: \\u{7}beep"
+            "error: a\\u{1b}c\\n.toml:1:7: odd\n  |\n1 | \\u{202e}\\r\\u{9b} = \" b\"\n  |                    ^^^\n\
+             hint: \\u{7}beep"
         );
     }
 

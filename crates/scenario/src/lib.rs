@@ -1,21 +1,22 @@
 //! The scenario file: read, check, build. One file describes a network for the simulated and the live clock.
 //!
 //! [`Scenario::load`] reads a TOML file with its `--set key=value` overrides. The result is checked and complete: a
-//! [`lastmile_model::Network`] for the simulator, [`LineSpec`]s for a live line. Otherwise a [`Report`] lists all
-//! errors, with file, line, key and the expected form.
+//! [`lastmile_model::Network`] for the simulator, [`lastmile_model::Hop`]s for a live line. Otherwise a [`Report`] lists
+//! all errors, with file, line, key and the expected form.
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `diagnostics.rs` | what is wrong with a file: place, caret, what would be right; for every file that lastmile reads |
-//! | `document.rs`, `overrides.rs` | the TOML tree in which each key knows its place, and what is set over it: `key=value` |
+//! | `diagnostics.rs` | errors of every file that lastmile reads: position, caret, the expected form |
+//! | `document.rs`, `overrides.rs` | the TOML tree in which each key knows its position; overrides: `key=value` |
 //! | `file.rs` | the text of a file that a user names: what may be read, and how much |
 //! | `schema.rs` | the table of all keys: kinds, defaults, ranges; reader and reference both come from it |
 //! | `reader.rs`, `value.rs` | typed values out of the tree |
 //! | `scenario.rs` | the file as a whole |
 //! | `access.rs`, `topology.rs`, `line.rs` | access line, nodes and links, one direction of a line |
+//! | `trace.rs`, `trace/`, `impairments.rs` | capacity over time: formats of files, generators; impairments of the wire |
 //! | `queue/` | queues: keys and reader of each discipline, by the table of `lastmile_queueing::catalogue` |
 //! | `cases.rs` | cases of a comparison |
-//! | `traffic.rs`, `traffic/kinds.rs`, `names.rs`, `tcp.rs` | traffic: reader, keys of each kind, addresses and ports, TCP |
+//! | `traffic.rs`, `traffic/kinds.rs`, `names.rs`, `tcp.rs` | traffic: reader, keys, addresses, ports, TCP |
 //! | `capture.rs`, `replay.rs` | capture files, and their packets as traffic |
 //! | `policy/` | the policy file: line, classes, rules; the policies that come with the program |
 //! | `atm/` | switches, links of cells, contracts, virtual channels |
@@ -30,6 +31,8 @@ pub mod diagnostics;
 mod document;
 mod ends;
 pub mod file;
+mod grants;
+mod impairments;
 mod line;
 mod listener;
 mod memory;
@@ -44,16 +47,17 @@ mod scenario;
 mod schema;
 mod tcp;
 mod topology;
+pub mod trace;
 mod traffic;
 mod value;
 
 pub use access::Access;
 pub use cases::Case;
 pub use diagnostics::{Diagnostic, Place, Report, Severity, Source};
-pub use line::LineSpec;
 pub use memory::Need;
 pub use overrides::Override;
 pub use policy::Policy;
+pub use queue::code_point_named;
 pub use scenario::{Scenario, tcp_of};
 
 #[cfg(test)]

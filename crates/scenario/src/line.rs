@@ -5,50 +5,19 @@ use core::num::NonZeroU16;
 use lastmile_linklayer::fixed_ratio::FixedRatio;
 use lastmile_linklayer::multilink::{Multilink, SequenceNumber};
 use lastmile_linklayer::{Framing, Interleave, LinkLayer, OamShare, PRESETS, Preset, preset};
-use lastmile_model::{Link, NodeIndex};
+use lastmile_model::Hop;
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::line::Config;
 use lastmile_queueing::spec::Spec as QueueSpec;
 use lastmile_queueing::{Overflow, fifo};
-use lastmile_units::{BitRate, ByteCount, Duration, Limit, Ratio};
+use lastmile_units::{ByteCount, Duration, Limit, Ratio};
 
 use crate::diagnostics::nearest;
+use crate::impairments;
 use crate::queue::{self, Wire};
 use crate::reader::{Table, Unopened};
 use crate::schema::{Key, Kind, Section};
-
-/// One direction of a line: what the transmitter, the wire and the queue in front of them are.
-///
-/// The simulator makes a link of it, a live program a line of its own: same file, both clocks.
-#[derive(Clone, Debug)]
-pub struct LineSpec {
-    /// Rate of the wire, headers and cells included. `None`: transmission takes no time.
-    pub rate: Option<BitRate>,
-    /// The cost of an IP packet on this wire.
-    pub link_layer: LinkLayer,
-    /// Propagation delay.
-    pub delay: Duration,
-    /// Share of packets lost on the wire.
-    pub loss: Ratio,
-    /// Header compression on this wire.
-    pub compression: Compression,
-    /// The queue in front of the transmitter.
-    pub queue: QueueSpec,
-}
-
-impl LineSpec {
-    /// All but the queue, in the form that [`lastmile_queueing::line::Line`] takes.
-    #[must_use]
-    pub fn config(&self) -> Config {
-        Config {
-            rate: self.rate,
-            link_layer: self.link_layer,
-            delay: self.delay,
-            loss_ppb: self.loss.as_parts_per_billion(),
-            compression: self.compression,
-        }
-    }
-}
+use crate::{grants, trace};
 
 /// Buffer of a line that says nothing about it, where 100 packets are less: about one long round trip, the
 /// classic rule.
@@ -119,39 +88,15 @@ pub(crate) const QUEUE: Key = Key::optional(
 /// The values of a direction whose table leaves something out.
 #[derive(Clone)]
 pub(crate) struct Defaults {
-    pub(crate) rate: Option<BitRate>,
-    pub(crate) delay: Duration,
-    pub(crate) loss: Ratio,
-    pub(crate) link_layer: LinkLayer,
-    pub(crate) compression: Compression,
+    pub(crate) line: Config,
     /// `None`: [`default_queue`] of its rate.
     pub(crate) queue: Option<QueueSpec>,
 }
 
-impl Defaults {
-    /// As `line` has it.
-    pub(crate) fn of(line: &LineSpec) -> Self {
-        Self {
-            rate: line.rate,
-            delay: line.delay,
-            loss: line.loss,
-            link_layer: line.link_layer,
-            compression: line.compression,
-            queue: Some(line.queue.clone()),
-        }
-    }
-}
-
 impl Default for Defaults {
     fn default() -> Self {
-        Self {
-            rate: None,
-            delay: Duration::ZERO,
-            loss: Ratio::ZERO,
-            link_layer: preset::IP.link,
-            compression: Compression::None,
-            queue: None,
-        }
+        let line = Config::new(None, preset::IP.link, Duration::ZERO);
+        Self { line, queue: None }
     }
 }
 
@@ -166,50 +111,64 @@ pub(crate) fn default_queue(wire: &Wire, least: u32) -> QueueSpec {
     QueueSpec::Fifo(fifo::Config { limit: Limit::Wire(bytes), drop: Overflow::Tail })
 }
 
-impl LineSpec {
-    /// Reads the keys of a direction. `None` if its queue is wrong.
-    pub(crate) fn read(table: &Table<'_>, defaults: &Defaults) -> Option<Self> {
-        Self::read_with(table, defaults, None)
-    }
+/// Reads the keys of a direction. `None` if its queue is wrong.
+pub(crate) fn read(table: &Table<'_>, name: &str, defaults: &Defaults) -> Option<Hop> {
+    read_with(table, name, defaults, Inherited::default())
+}
 
-    /// As [`LineSpec::read`]; where the table has no queue, `inherited` is read for this line.
-    pub(crate) fn read_with<'d>(
-        table: &Table<'d>,
-        defaults: &Defaults,
-        inherited: Option<Unopened<'d>>,
-    ) -> Option<Self> {
-        let link_layer = with_mtu(table, shared_layer(table, defaults.link_layer));
-        let rate = table.optional("rate").or(defaults.rate);
-        let delay = table.optional("delay").unwrap_or(defaults.delay);
-        let loss = table.optional("loss").unwrap_or(defaults.loss);
-        let compression = compression(table, defaults.compression);
-        let wire = Wire { layer: link_layer, rate };
-        let queue = match (table.table("queue").or(inherited), &defaults.queue) {
-            (Some(queue), _) => queue::read(queue, &wire),
-            (None, Some(queue)) => queue::checked(table, queue, &link_layer),
-            (None, None) => Some(default_queue(&wire, 100)),
-        };
-        let queue = queue?;
-        if let Some(rate) = rate {
-            queue::tree::within(table, &queue, rate)?;
+/// What the way back of a link takes from the way there, to be read for its own line.
+#[derive(Default)]
+pub(crate) struct Inherited<'t, 'd> {
+    /// The queue, if the table has none.
+    pub(crate) queue: Option<Unopened<'d>>,
+    /// The way there, whose trace is read if the table has neither trace nor rate.
+    pub(crate) there: Option<&'t Table<'d>>,
+}
+
+/// As [`read`], with what the line takes from another.
+pub(crate) fn read_with<'d>(
+    table: &Table<'d>,
+    name: &str,
+    defaults: &Defaults,
+    inherited: Inherited<'_, 'd>,
+) -> Option<Hop> {
+    let link_layer = with_mtu(table, shared_layer(table, defaults.line.link_layer));
+    let shared_rate = defaults.line.grants.as_ref().map_or(defaults.line.rate, |grants| Some(grants.rate));
+    let rate = table.optional("rate").or(shared_rate);
+    let delay = table.optional("delay").unwrap_or(defaults.line.delay);
+    let compression = compression(table, defaults.line.compression);
+    let mut line = Config { rate, delay, trace: None, grants: None, link_layer, compression, ..defaults.line.clone() };
+    match inherited.there {
+        Some(there) if there.has("trace") && !table.has("trace") && !table.has("rate") => {
+            // Steps that leave something out take it from this direction.
+            line.rate = there.optional("rate");
+            line.delay = table.optional("delay").or(there.optional("delay")).unwrap_or_default();
+            impairments::read(table, &mut line)?;
+            trace::read(there, &mut line)?;
         }
-        Some(Self { rate, link_layer, delay, loss, compression, queue })
-    }
-
-    /// As a link of a simulated network.
-    pub(crate) fn link(&self, name: String, from: NodeIndex, to: NodeIndex) -> Link {
-        Link {
-            name,
-            from,
-            to,
-            rate: self.rate,
-            link_layer: self.link_layer,
-            delay: self.delay,
-            loss_ppb: self.loss.as_parts_per_billion(),
-            queue: self.queue.clone(),
-            compression: self.compression,
+        _ => {
+            impairments::read(table, &mut line)?;
+            trace::read(table, &mut line)?;
         }
     }
+    match &defaults.line.grants {
+        Some(inherited) if ["grants", "rate", "trace"].iter().all(|key| !table.has(key)) => {
+            (line.grants, line.rate) = (Some(inherited.clone()), inherited.mean_rate());
+        }
+        _ => grants::read(table, &mut line)?,
+    }
+    let rate = line.rate;
+    let wire = Wire { layer: link_layer, rate };
+    let queue = match (table.table("queue").or(inherited.queue), &defaults.queue) {
+        (Some(queue), _) => queue::read(queue, &wire),
+        (None, Some(queue)) => queue::checked(table, queue, &link_layer),
+        (None, None) => Some(default_queue(&wire, 100)),
+    };
+    let queue = queue?;
+    if let Some(rate) = rate {
+        queue::tree::within(table, &queue, rate)?;
+    }
+    Some(Hop { name: name.to_owned(), line, queue })
 }
 
 /// `layer` with the MTU that the table gives, if it gives one.
@@ -350,11 +309,15 @@ fn fragments(table: &Table<'_>, key: &'static str, size: &str) -> Option<Multili
 
 /// Checks a line whose packets may be interrupted; an error is reported at `key`, the line itself. True if
 /// the line is in order. `instead` names the queue that replaces the one of the line's own table.
-pub(crate) fn can_interleave(table: &Table<'_>, key: &'static str, line: &LineSpec, instead: Option<&str>) -> bool {
-    if line.link_layer.interleave() == Interleave::Never {
+pub(crate) fn can_interleave(table: &Table<'_>, key: &'static str, hop: &Hop, instead: Option<&str>) -> bool {
+    if hop.line.link_layer.interleave() == Interleave::Never {
         return true;
     }
-    if !matches!(line.queue, QueueSpec::Priority(_)) {
+    if hop.line.grants.is_some() {
+        table.error(key, format!("{}: interleave on a line with grants", table.path(key)), None);
+        return false;
+    }
+    if !matches!(hop.queue, QueueSpec::Priority(_)) {
         let (found, hint) = match instead {
             Some(instead) => (instead, "leave out one of them"),
             None => (
@@ -365,7 +328,7 @@ pub(crate) fn can_interleave(table: &Table<'_>, key: &'static str, line: &LineSp
         table.error(key, format!("{}: interleave {found}", table.path(key)), Some(hint.into()));
         return false;
     }
-    if matches!(line.compression, Compression::Rfc1144 { .. }) {
+    if matches!(hop.line.compression, Compression::Rfc1144 { .. }) {
         let hint = "header_compression = \"none\" on this direction";
         let message = format!(
             "{}: interleave with header_compression = \"vj\", whose packets must arrive in the order in which they \

@@ -128,17 +128,17 @@ fn undelivered(network: &Network, traffic: &Traffic) -> Option<(&'static str, u6
     for link in topology::way(&network.nodes, &network.links, traffic.from, traffic.to)? {
         let link = &network.links[link];
         let carried = carried_in(link, size, lasts).unwrap_or(u128::MAX);
-        held += coming.saturating_sub(carried).min(limit(&link.queue, size));
+        held += coming.saturating_sub(carried).min(limit(&link.hop.queue, size));
         coming = coming.min(carried);
-        let on_wire = carried_in(link, size, link.delay).unwrap_or(u128::MAX);
-        held += sent_in(link.delay).min(on_wire).min(coming);
+        let on_wire = carried_in(link, size, link.hop.line.delay).unwrap_or(u128::MAX);
+        held += sent_in(link.hop.line.delay).min(on_wire).min(coming);
     }
     Some((if kind == "blast" { "rate" } else { "interval" }, u64::try_from(held).unwrap_or(u64::MAX)))
 }
 
 /// Packets of this size that a link sends in a span. `None`: sending takes no time.
 fn carried_in(link: &Link, size: ByteCount, span: Duration) -> Option<u128> {
-    let each = link.rate?.time_for(link.link_layer.on_wire(size));
+    let each = link.hop.line.rate?.time_for(link.hop.line.link_layer.on_wire(size));
     Some(u128::from(span.as_ps()) / u128::from(each.as_ps().max(1)))
 }
 

@@ -355,6 +355,14 @@ impl<'d> Table<'d> {
         std::path::Path::new(self.at.reader.document.source.name()).parent().map(PathBuf::from)
     }
 
+    /// The seed of the file, of its top level; `None` without one.
+    pub(crate) fn root_seed(&self) -> Option<u64> {
+        match &self.at.reader.document.root.get("seed")?.value {
+            Value::Integer(text) => text.parse().ok(),
+            _ => None,
+        }
+    }
+
     /// `access.up.rate`, in the words of `--set`.
     pub(crate) fn path(&self, key: &str) -> String {
         self.at.path.key(key)

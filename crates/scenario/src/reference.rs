@@ -5,7 +5,7 @@ use core::fmt::Write as _;
 use lastmile_linklayer::PRESETS;
 
 use crate::schema::{Fallback, Key, Kind, Section};
-use crate::{access, atm, cases, line, queue, scenario, tcp, topology, traffic};
+use crate::{access, atm, cases, grants, impairments, line, queue, scenario, tcp, topology, trace, traffic};
 
 /// All sections, in the order of the reference, under their chapters.
 pub(crate) fn chapters() -> Vec<(&'static str, &'static str, Vec<&'static Section>)> {
@@ -57,6 +57,9 @@ pub(crate) fn chapters() -> Vec<(&'static str, &'static str, Vec<&'static Sectio
             ],
         ),
         ("Encapsulations", ENCAPSULATIONS, vec![&line::CUSTOM]),
+        ("Impairments of the wire", "", impairments::sections()),
+        ("Capacity over time", "", trace::sections()),
+        ("Grants", "", vec![&grants::SECTION]),
         ("Queues", "", queue::sections()),
         ("Traffic", "", traffic::sections()),
         ("TCP", "", vec![&tcp::TCP]),

@@ -200,7 +200,7 @@ impl Scenario {
             return self;
         }
         let up = &self.network.links[access.up_link];
-        let taken = up.rate.map(|rate| rate.time_for(up.link_layer.on_wire(PROBE_SIZE)) * 100);
+        let taken = up.hop.line.rate.map(|rate| rate.time_for(up.hop.line.link_layer.on_wire(PROBE_SIZE)) * 100);
         let interval = taken.unwrap_or_default().max(PROBE_INTERVAL);
         let times = self.network.traffic.iter().find(is_ping).map(|ping| (ping.start, ping.stop));
         let (start, stop) = times.unwrap_or_default();

@@ -1,7 +1,8 @@
 //! The `tcp` tables: a TCP endpoint. Each key overrides the file's `[tcp]`, which overrides the defaults of its era.
 
 use lastmile_tcp::{
-    ByteCounting, Config, InitialWindow, LossDetection, Recovery, Rto, SlowStart, Variant, WindowScale,
+    AckConfig, ByteCounting, Config, CongestionConfig, InitialWindow, LossDetection, Recovery, RepairConfig, Rto,
+    SlowStart, TimerConfig, Variant, WindowScale,
 };
 use lastmile_units::{ByteCount, Duration};
 
@@ -241,12 +242,18 @@ impl Settings {
             variant: Variant::Cubic,
             receive_window: ByteCount::new(15 << 18),
             autotune: true,
-            tso_deferral: true,
-            byte_counting: ByteCounting::Abc { limit: u8::MAX },
-            delayed_ack: Duration::from_ms(200),
-            quick_acks: true,
-            read_delay: Duration::from_us(40),
             timestamps: true,
+            acks: AckConfig {
+                delayed_ack: Duration::from_ms(200),
+                quick_acks: true,
+                read_delay: Duration::from_us(40),
+                ..AckConfig::default()
+            },
+            congestion: CongestionConfig {
+                byte_counting: ByteCounting::Abc { limit: u8::MAX },
+                tso_deferral: true,
+                ..CongestionConfig::default()
+            },
             ..Config::default()
         };
         Self { config, mss: None }
@@ -258,26 +265,37 @@ impl Settings {
             variant: Variant::Reno,
             receive_window: ByteCount::new(65_535),
             autotune: false,
-            tso_deferral: false,
-            initial_window: InitialWindow::Segments(1),
-            delayed_ack: Duration::from_ms(200),
-            quick_acks: false,
-            read_delay: Duration::ZERO,
-            sack: false,
-            dsack: false,
-            timestamps: false,
             window_scale: WindowScale::Off,
-            rto: Rto::Rfc6298,
-            min_rto: Duration::from_s(1),
-            initial_rto: Duration::from_s(3),
-            undo: false,
-            frto: false,
-            loss_detection: LossDetection::Rfc6675,
-            tail_loss_probe: false,
-            slow_start: SlowStart::Standard,
-            recovery: Recovery::Rfc6675,
-            byte_counting: ByteCounting::PerAck,
-            limited_transmit: false,
+            sack: false,
+            timestamps: false,
+            acks: AckConfig {
+                delayed_ack: Duration::from_ms(200),
+                quick_acks: false,
+                read_delay: Duration::ZERO,
+                dsack: false,
+                ..AckConfig::default()
+            },
+            congestion: CongestionConfig {
+                initial_window: InitialWindow::Segments(1),
+                byte_counting: ByteCounting::PerAck,
+                slow_start: SlowStart::Standard,
+                limited_transmit: false,
+                tso_deferral: false,
+                ..CongestionConfig::default()
+            },
+            repair: RepairConfig {
+                loss_detection: LossDetection::Rfc6675,
+                recovery: Recovery::Rfc6675,
+                tail_loss_probe: false,
+                undo: false,
+                frto: false,
+            },
+            timers: TimerConfig {
+                rto: Rto::Rfc6298,
+                min_rto: Duration::from_s(1),
+                initial_rto: Duration::from_s(3),
+                ..TimerConfig::default()
+            },
             ..Config::default()
         };
         Self { config, mss: None }
@@ -316,44 +334,68 @@ pub(crate) fn read(table: &Table<'_>, base: &Settings) -> Settings {
     let base = era(table).unwrap_or_else(|| base.clone());
     let mss = table.optional("mss").and_then(small).or(base.mss);
     let base = &base.config;
-    let flag = |key, base| table.optional::<bool>(key).unwrap_or(base);
-    let time = |key, base| table.optional::<Duration>(key).unwrap_or(base);
     let config = Config {
         variant: table.optional_choice("variant", VARIANTS).unwrap_or(base.variant),
         mss: mss.unwrap_or(base.mss),
         receive_window: table.optional("receive_window").unwrap_or(base.receive_window),
-        autotune: flag("autotune", base.autotune && !table.has("receive_window")),
-        initial_window: initial_window(table).unwrap_or(base.initial_window),
-        initial_ssthresh: table.optional("initial_ssthresh").or(base.initial_ssthresh),
-        delayed_ack: time("delayed_ack", base.delayed_ack),
-        ack_every: table.optional::<u64>("ack_every").and_then(|n| u8::try_from(n).ok()).unwrap_or(base.ack_every),
-        quick_acks: flag("quick_acks", base.quick_acks),
-        sack: flag("sack", base.sack),
-        dsack: flag("dsack", base.dsack),
-        timestamps: flag("timestamps", base.timestamps),
+        autotune: table.optional("autotune").unwrap_or(base.autotune && !table.has("receive_window")),
         window_scale: window_scale(table).unwrap_or(base.window_scale),
-        rto: table.optional_choice("rto", RTOS).unwrap_or(base.rto),
-        min_rto: time("min_rto", base.min_rto),
-        max_rto: time("max_rto", base.max_rto),
-        initial_rto: time("initial_rto", base.initial_rto),
-        undo: flag("undo", base.undo),
-        frto: flag("frto", base.frto),
-        loss_detection: table.optional_choice("loss_detection", LOSS_DETECTIONS).unwrap_or(base.loss_detection),
-        tail_loss_probe: flag("tail_loss_probe", base.tail_loss_probe),
-        slow_start: table.optional_choice("slow_start", SLOW_STARTS).unwrap_or(base.slow_start),
-        recovery: table.optional_choice("recovery", RECOVERIES).unwrap_or(base.recovery),
-        clock_granularity: time("clock_granularity", base.clock_granularity),
-        byte_counting: byte_counting(table).unwrap_or(base.byte_counting),
-        ecn: flag("ecn", base.ecn),
-        tso_deferral: flag("tso_deferral", base.tso_deferral),
-        read_delay: time("read_delay", base.read_delay),
-        limited_transmit: flag("limited_transmit", base.limited_transmit),
-        idle_restart: flag("idle_restart", base.idle_restart),
-        ipv6: flag("ipv6", base.ipv6),
-        ..base.clone()
+        sack: table.optional("sack").unwrap_or(base.sack),
+        timestamps: table.optional("timestamps").unwrap_or(base.timestamps),
+        ecn: table.optional("ecn").unwrap_or(base.ecn),
+        ipv6: table.optional("ipv6").unwrap_or(base.ipv6),
+        dscp: base.dscp,
+        acks: acks(table, &base.acks),
+        congestion: congestion(table, &base.congestion),
+        repair: repair(table, &base.repair),
+        timers: timers(table, &base.timers),
     };
     check(table, &config);
     Settings { config, mss }
+}
+
+fn acks(table: &Table<'_>, base: &AckConfig) -> AckConfig {
+    let every = table.optional::<u64>("ack_every").and_then(|n| u8::try_from(n).ok());
+    AckConfig {
+        delayed_ack: table.optional("delayed_ack").unwrap_or(base.delayed_ack),
+        ack_every: every.unwrap_or(base.ack_every),
+        quick_acks: table.optional("quick_acks").unwrap_or(base.quick_acks),
+        read_delay: table.optional("read_delay").unwrap_or(base.read_delay),
+        dsack: table.optional("dsack").unwrap_or(base.dsack),
+    }
+}
+
+fn congestion(table: &Table<'_>, base: &CongestionConfig) -> CongestionConfig {
+    CongestionConfig {
+        initial_window: initial_window(table).unwrap_or(base.initial_window),
+        initial_ssthresh: table.optional("initial_ssthresh").or(base.initial_ssthresh),
+        byte_counting: byte_counting(table).unwrap_or(base.byte_counting),
+        slow_start: table.optional_choice("slow_start", SLOW_STARTS).unwrap_or(base.slow_start),
+        limited_transmit: table.optional("limited_transmit").unwrap_or(base.limited_transmit),
+        idle_restart: table.optional("idle_restart").unwrap_or(base.idle_restart),
+        tso_deferral: table.optional("tso_deferral").unwrap_or(base.tso_deferral),
+    }
+}
+
+fn repair(table: &Table<'_>, base: &RepairConfig) -> RepairConfig {
+    RepairConfig {
+        loss_detection: table.optional_choice("loss_detection", LOSS_DETECTIONS).unwrap_or(base.loss_detection),
+        recovery: table.optional_choice("recovery", RECOVERIES).unwrap_or(base.recovery),
+        tail_loss_probe: table.optional("tail_loss_probe").unwrap_or(base.tail_loss_probe),
+        undo: table.optional("undo").unwrap_or(base.undo),
+        frto: table.optional("frto").unwrap_or(base.frto),
+    }
+}
+
+fn timers(table: &Table<'_>, base: &TimerConfig) -> TimerConfig {
+    TimerConfig {
+        rto: table.optional_choice("rto", RTOS).unwrap_or(base.rto),
+        min_rto: table.optional("min_rto").unwrap_or(base.min_rto),
+        max_rto: table.optional("max_rto").unwrap_or(base.max_rto),
+        initial_rto: table.optional("initial_rto").unwrap_or(base.initial_rto),
+        clock_granularity: table.optional("clock_granularity").unwrap_or(base.clock_granularity),
+        ..base.clone()
+    }
 }
 
 /// The stack of the era that the table names; a year may stand without quotes.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use lastmile_tcp::{Config, Variant};
+use lastmile_tcp::{AckConfig, Config, CongestionConfig, Variant};
 use lastmile_units::{ByteCount, Duration};
 
 use crate::diagnostics::Source;
@@ -28,7 +28,7 @@ duration = "10 s"
 [access]
 encapsulation = { overhead = 8, framing = "atm" }
 down = { rate = "2 Mbit/s", interleave = "cells", queue = { kind = "priority", classes = [{}, {}] } }
-up = { rate = "512 kbit/s", queue = { kind = "sad", exempt = { not = { dscp = 3 } } } }
+up = { rate = "512 kbit/s", grants = { kind = "docsis-3.1", sustained = "400 kbit/s", peak = "500 kbit/s" }, queue = { kind = "sad", exempt = { not = { dscp = 3 } } } }
 lan = { queue = { limit = "5 packets" } }
 processing = { client = "1 ms" }
 [[case]]
@@ -78,7 +78,29 @@ name = "early"
 from = "far"
 to = "early"
 queue = { kind = "red" }
-back = { queue = { kind = "sfq" } }
+trace = { repeat = "2 s", steps = [{ at = "0 s", rate = "1 Mbit/s", outage = false, delay = "1 ms", loss = "0 %" }] }
+jitter = { time = "1 ms", correlation = "20 %", distribution = "normal" }
+reorder = { share = "1 %", gap = 3 }
+duplicate = { share = "1 %", correlation = "1 %" }
+bit_error_rate = 1e-9
+loss = { random = "1 %", correlation = "5 %" }
+back = { queue = { kind = "sfq" }, loss = { gemodel = { p = "1 %" } }, jitter = "1 ms", reorder = true, duplicate = "1 %", bit_error_rate = 1e-7 }
+[[node]]
+name = "generated"
+[[link]]
+from = "far"
+to = "generated"
+rate = "10 Mbit/s"
+trace = { generate = "starlink" }
+loss = { state = { p13 = "1 %" } }
+back = { trace = { generate = "cell" } }
+[[node]]
+name = "generated, too"
+[[link]]
+from = "far"
+to = "generated, too"
+rate = "10 Mbit/s"
+trace = { generate = "dsl-retrain", seed = 3 }
 [[node]]
 name = "fair"
 [[link]]
@@ -107,6 +129,12 @@ from = "acks"
 to = "regenerated"
 queue = { kind = "ack-regenerator" }
 back = { queue = { kind = "pie" } }
+[[node]]
+name = "dual"
+[[link]]
+from = "regenerated"
+to = "dual"
+queue = { kind = "dualpi2", step_thresh = "2 ms", min_qlen_step = "1 packet", classic_protection = "20 %" }
 [[node]]
 name = "shared"
 [[link]]
@@ -288,11 +316,17 @@ fn the_documented_defaults_of_tcp_are_those_of_tcp() {
         mss: 1448,
         receive_window: ByteCount::new(15 << 18),
         autotune: true,
-        tso_deferral: true,
-        byte_counting: lastmile_tcp::ByteCounting::Abc { limit: u8::MAX },
-        delayed_ack: Duration::from_ms(200),
-        quick_acks: true,
-        read_delay: Duration::from_us(40),
+        congestion: CongestionConfig {
+            tso_deferral: true,
+            byte_counting: lastmile_tcp::ByteCounting::Abc { limit: u8::MAX },
+            ..CongestionConfig::default()
+        },
+        acks: AckConfig {
+            delayed_ack: Duration::from_ms(200),
+            quick_acks: true,
+            read_delay: Duration::from_us(40),
+            ..AckConfig::default()
+        },
         timestamps: true,
         ..Config::default()
     };

@@ -9,7 +9,7 @@ use core::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use lastmile_linklayer::preset;
-use lastmile_model::{Link, Node, NodeIndex};
+use lastmile_model::{Hop, Link, Node, NodeIndex};
 use lastmile_units::Duration;
 
 use crate::atm::Settings;
@@ -17,10 +17,12 @@ use crate::atm::circuits;
 use crate::atm::link::{CELL_BACK, CELL_LINK, CellLine};
 use crate::atm::switch::{self, SWITCH, Switch};
 use crate::diagnostics::did_you_mean;
-use crate::line::{self, Defaults, LineSpec};
+use crate::impairments;
+use crate::line::{self, Defaults, Inherited};
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 use crate::tcp::Mtu;
+use crate::{grants, trace};
 
 pub(crate) static NODE: Section = Section {
     heading: "`[[node]]`",
@@ -61,8 +63,14 @@ pub(crate) static LINK: Section = Section {
         TO,
         Key::with_default("one_way", Kind::Flag, "false", "No way back."),
         line::RATE,
+        trace::TRACE,
+        grants::GRANTS,
         line::DELAY,
-        line::LOSS,
+        impairments::LOSS,
+        impairments::JITTER,
+        impairments::REORDER,
+        impairments::DUPLICATE,
+        impairments::BIT_ERROR_RATE,
         line::ENCAPSULATION,
         line::MTU,
         Key::optional(
@@ -84,8 +92,14 @@ pub(crate) static BACK: Section = Section {
     about: "What differs on the way back of a link. What is left out is as on the way there.",
     keys: &[
         line::RATE,
+        Key::optional("trace", Kind::Table("`trace = { ... }`"), "as there, unless `rate` is given", trace::TRACE.doc),
+        grants::GRANTS,
         Key::optional("delay", Kind::Time, "as there", line::DELAY.doc).at_most(line::MAX_DELAY),
-        Key::optional("loss", Kind::Share, "as there", line::LOSS.doc),
+        Key::optional("loss", impairments::LOSS.kind, "as there", impairments::LOSS.doc),
+        Key::optional("jitter", impairments::JITTER.kind, "as there", impairments::JITTER.doc),
+        Key::optional("reorder", impairments::REORDER.kind, "as there", impairments::REORDER.doc),
+        Key::optional("duplicate", impairments::DUPLICATE.kind, "as there", impairments::DUPLICATE.doc),
+        Key::optional("bit_error_rate", impairments::BIT_ERROR_RATE.kind, "as there", impairments::BIT_ERROR_RATE.doc),
         line::ENCAPSULATION,
         line::MTU,
         line::OAM,
@@ -186,7 +200,8 @@ impl<'d> Topology<'d> {
     pub(crate) fn mtu(&self, from: NodeIndex, to: NodeIndex) -> Mtu<'_> {
         let ways = [(from, to), (to, from)].map(|(from, to)| way(&self.nodes, &self.links, from, to));
         let links = ways.into_iter().flatten().flatten().map(|link| &self.links[link]);
-        let least = links.filter_map(|link| Some((link.link_layer.mtu()?.get(), link.name.as_str()))).min();
+        let least =
+            links.filter_map(|link| Some((link.hop.line.link_layer.mtu()?.get(), link.hop.name.as_str()))).min();
         Mtu { bytes: least.map(|(bytes, _)| bytes), link: least.map_or("", |(_, name)| name) }
     }
 
@@ -282,13 +297,9 @@ impl<'d> Topology<'d> {
         if table.has("framing") && table.has("encapsulation") {
             table.error("framing", "both framing and encapsulation", Some("give one of them".into()));
         }
-        let defaults = Defaults {
-            rate: None,
-            delay: Duration::ZERO,
-            link_layer: framing.unwrap_or(preset::IP.link),
-            ..Defaults::default()
-        };
-        let there = LineSpec::read(table, &defaults);
+        let mut defaults = Defaults::default();
+        defaults.line.link_layer = framing.unwrap_or(preset::IP.link);
+        let there = line::read(table, "there", &defaults);
         let back_table = table.table("back").map(|back| back.open(&BACK));
         let one_way: Option<bool> = table.get("one_way");
         let name = table.optional_name("name");
@@ -311,14 +322,15 @@ impl<'d> Topology<'d> {
             Some(name) => (name.clone(), format!("{name}-back")),
             None => (format!("{from}-{to}"), format!("{to}-{from}")),
         };
-        self.add_link(there.link(names.0, near, far), table);
+        let link = |hop: Hop, name, from, to| Link { from, to, hop: Hop { name, ..hop } };
+        self.add_link(link(there, names.0, near, far), table);
         match (one_way, &back_table) {
             (Some(true), Some(back)) => {
                 table.error("back", format!("{} for a link that is one_way", back.own_path()), None);
             }
             (Some(true), None) => {}
             _ => match back {
-                Some(back) => self.add_link(back.link(names.1, far, near), back_table.as_ref().unwrap_or(table)),
+                Some(back) => self.add_link(link(back, names.1, far, near), back_table.as_ref().unwrap_or(table)),
                 None => self.incomplete(),
             },
         }
@@ -327,10 +339,10 @@ impl<'d> Topology<'d> {
     fn check_names(&self) {
         let mut seen = BTreeMap::new();
         for (link, table) in self.links.iter().zip(&self.tables) {
-            if let Some((from, to)) = seen.insert(link.name.as_str(), (link.from, link.to)) {
+            if let Some((from, to)) = seen.insert(link.hop.name.as_str(), (link.from, link.to)) {
                 // Two links between the same nodes are a loop, which says more than two equal names.
                 if (from, to) != (link.from, link.to) || table.has("name") {
-                    table.error("name", format!("a second link is called {:?}", link.name), None);
+                    table.error("name", format!("a second link is called {:?}", link.hop.name), None);
                 }
             }
         }
@@ -475,12 +487,17 @@ pub(crate) fn way(nodes: &[Node], links: &[Link], from: NodeIndex, to: NodeIndex
 }
 
 /// The way back of the link of `there_table`: a capacity in time counts at the rate of its own direction.
-fn way_back<'d>(back: &Table<'d>, there_table: &Table<'d>, there: &LineSpec) -> Option<LineSpec> {
-    let defaults = Defaults::of(there);
+fn way_back<'d>(back: &Table<'d>, there_table: &Table<'d>, there: &Hop) -> Option<Hop> {
+    let defaults = Defaults { line: there.line.clone(), queue: Some(there.queue.clone()) };
+    let there = Some(there_table);
     match there_table.table("queue") {
-        Some(queue) if !back.has("queue") => LineSpec::read_with(back, &defaults, Some(queue)),
+        Some(queue) if !back.has("queue") => {
+            line::read_with(back, "back", &defaults, Inherited { queue: Some(queue), there })
+        }
         // Without a queue in the file each direction has the default of its rate.
-        None if !there_table.has("queue") => LineSpec::read(back, &Defaults { queue: None, ..defaults }),
-        _ => LineSpec::read(back, &defaults),
+        None if !there_table.has("queue") => {
+            line::read_with(back, "back", &Defaults { queue: None, ..defaults }, Inherited { queue: None, there })
+        }
+        _ => line::read_with(back, "back", &defaults, Inherited { queue: None, there }),
     }
 }

@@ -252,6 +252,26 @@ impl FromNode for Factor {
     }
 }
 
+/// A probability above 0 and at most one half.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Probability(pub(crate) f64);
+
+impl FromNode for Probability {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        let (Value::Integer(text) | Value::Float(text) | Value::String(text)) = value else {
+            return Err(format!("{}, where a number is expected, such as 1e-6", value.name()));
+        };
+        match text.parse::<f64>() {
+            Ok(number) if number > 0.0 && number <= 0.5 => Ok(Self(number)),
+            _ => Err(format!("{text} is no number above 0 and at most 0.5, such as 1e-6")),
+        }
+    }
+
+    fn from_default(text: &'static str) -> Self {
+        Self::from_value(&Value::String(text.into())).expect("the schema's defaults parse")
+    }
+}
+
 /// A whole number that may be negative: an overhead.
 impl FromNode for i64 {
     fn from_value(value: &Value) -> Result<Self, String> {

@@ -213,11 +213,11 @@ fn turned(topology: &Topology<'_>, link: usize) -> Option<usize> {
 /// Whether what its contract lets a source send fits the first link; if not, an error.
 fn fits(plan: &Plan<'_, '_>, topology: &Topology<'_>) -> bool {
     let first = &topology.links[plan.links[0]];
-    let (Some(service), Some(rate)) = (plan.service, first.rate) else { return true };
+    let (Some(service), Some(rate)) = (plan.service, first.hop.line.rate) else { return true };
     let peak = service.abr.map(|abr| ("has a peak cell rate of", abr.parameters.pcr, "pcr of kind abr"));
     let shaped = service.shape.map(|shape| ("shapes to", shape, "shape in [[contract]]"));
     let Some((does, source, key)) = peak.or(shaped).filter(|(_, source, _)| *source > rate) else { return true };
-    let message = format!("its contract {does} {source}, above {rate} of link {:?}", first.name);
+    let message = format!("its contract {does} {source}, above {rate} of link {:?}", first.hop.name);
     plan.table.error("contract", message, Some(format!("{key} is at most the rate of the first link")));
     false
 }

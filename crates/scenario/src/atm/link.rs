@@ -1,6 +1,6 @@
 //! Links of cells, at one end of which is a switch.
 
-use lastmile_model::{Compression, Link, NodeIndex};
+use lastmile_model::{Hop, Link, NodeIndex};
 use lastmile_units::{BitRate, Duration, Ratio};
 
 use super::Settings;
@@ -127,17 +127,8 @@ impl CellLine {
 
     /// The link of the simulated network, from which the time of a single packet follows.
     pub(crate) fn link(&self, name: String, from: NodeIndex, to: NodeIndex, settings: &Settings) -> Link {
-        Link {
-            name,
-            from,
-            to,
-            rate: Some(self.rate),
-            link_layer: settings.link_layer(),
-            delay: self.delay,
-            loss_ppb: 0,
-            queue: lastmile_queueing::spec::Spec::fifo(100),
-            compression: Compression::None,
-        }
+        let line = lastmile_queueing::line::Config::new(Some(self.rate), settings.link_layer(), self.delay);
+        Link { from, to, hop: Hop { name, line, queue: lastmile_queueing::spec::Spec::fifo(100) } }
     }
 }
 

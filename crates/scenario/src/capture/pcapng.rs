@@ -36,13 +36,15 @@ pub(super) fn read(mut file: impl Read, take: &mut Take<'_>) -> Result<Extent, S
     let mut reader =
         PcapNgReader::new(head.as_slice().chain(file)).map_err(|error| format!("no pcapng: {}", broken(&error)))?;
     let mut order = reader.section().endianness;
-    let mut extent = Extent { bytes: u64::from(length), broken: None };
+    let mut extent = Extent { bytes: u64::from(length), ..Extent::default() };
+    // A packet of a known link layer was read.
+    let mut known = false;
     // The interfaces of the section. The reader has a copy that cannot be read while a block is borrowed from it.
     let mut interfaces: Vec<InterfaceDescriptionBlock<'static>> = Vec::new();
     loop {
         let block = match reader.next_raw_block() {
-            None => return Ok(extent),
-            Some(Err(error)) => return Ok(Extent { broken: Some(broken(&error)), ..extent }),
+            None => return ended(extent, known),
+            Some(Err(error)) => return ended(Extent { broken: Some(broken(&error)), ..extent }, known),
             Some(Ok(block)) => block,
         };
         extent.bytes += u64::from(block.initial_len);
@@ -56,12 +58,25 @@ pub(super) fn read(mut file: impl Read, take: &mut Take<'_>) -> Result<Extent, S
                 let Some(packet) = packet(&block, order, &interfaces) else {
                     extent.bytes -= u64::from(block.initial_len);
                     let broken = Some("the lengths of the next packet contradict each other".to_owned());
-                    return Ok(Extent { broken, ..extent });
+                    return ended(Extent { broken, ..extent }, known);
                 };
-                take(frame(&packet, &interfaces)?)?;
+                let frame = frame(&packet, &interfaces);
+                known |= frame.is_ok();
+                take(frame.unwrap_or_else(|why| {
+                    extent.skipped.get_or_insert(why);
+                    Frame { at_ns: None, sighting: link::Sighting::default(), ip: None }
+                }))?;
             }
             _ => {}
         }
+    }
+}
+
+/// The end of a file, which is refused if no packet was of a known link layer.
+fn ended(extent: Extent, known: bool) -> Result<Extent, String> {
+    match extent.skipped {
+        Some(why) if !known => Err(why),
+        _ => Ok(extent),
     }
 }
 

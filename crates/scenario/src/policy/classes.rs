@@ -43,12 +43,12 @@ impl Form {
     }
 }
 
-/// What classes are read against.
+/// The line, direction and form against which classes are read.
 pub(super) struct Around {
     pub(super) line: Line,
-    /// What a packet costs on this direction of the line.
+    /// The cost of a packet in this direction of the line.
     pub(super) layer: LinkLayer,
-    /// What the scheduler may use of this direction.
+    /// The rate that the scheduler may use in this direction.
     pub(super) rate: BitRate,
     pub(super) largest: ByteCount,
     pub(super) form: Form,
@@ -81,7 +81,7 @@ impl Around {
     }
 }
 
-/// What the classes of one direction come to.
+/// The classes, rules and queue of one direction.
 pub(super) struct Sharing {
     pub(super) ack: Option<AckRate>,
     pub(super) classes: Vec<Class>,
@@ -175,7 +175,7 @@ fn ack_class(table: &Table<'_>, around: &Around) -> Option<(AckRate, Class)> {
     Some((rate, class))
 }
 
-/// What the ACKs of a full download take, in whole bits a second, rounded up.
+/// The rate of the ACKs of a full download, in whole bits a second, rounded up.
 fn needed(down: BitRate, packet: WireBytes, ack: WireBytes, factor_ppm: u64) -> Option<BitRate> {
     let bits = u128::from(down.as_bps()) * u128::from(ack.as_u64()) * 1_000_000;
     let by = u128::from(packet.as_u64()) * u128::from(factor_ppm);
@@ -194,7 +194,7 @@ fn class(table: &Table<'_>, around: &Around, left: Option<BitRate>, inner: &BTre
     let rate = match (given, left) {
         (Some(Portion::Rate(rate)), _) => Some(rate),
         (Some(Portion::Share(share)), Some(left)) => portion(Some(Portion::Share(share)), left),
-        // The ACK class takes everything, which is told there.
+        // The ACK class takes everything; an error there reports it.
         (Some(Portion::Share(_)), None) => Some(around.rate),
         (None, _) => None,
     };
@@ -289,7 +289,7 @@ fn names_are_unique(read: &[(Class, Table<'_>)]) -> bool {
     unique
 }
 
-/// What is guaranteed is there: errors at the class with which it no longer is.
+/// Checks that the line has the guaranteed rates: an error names the class whose guarantee exceeds the rest.
 fn check_rates(read: &[(Class, Table<'_>)], around: &Around) -> Option<()> {
     let mut sum = 0;
     for (class, table) in read.iter().filter(|(class, _)| class.parent.is_none()) {

@@ -17,12 +17,12 @@ use crate::reader::Table;
 /// IP and TCP headers without options: what a full packet carries beside its payload.
 const HEADERS: u64 = 40;
 
-/// What is done to the ACKs that go up, so that their senders do not flood the downstream.
+/// The regulation of upstream ACKs, so that their senders do not flood the downstream.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Regulated {
     /// How fast data may be acknowledged.
     pub pace: Option<pacing::Config>,
-    /// How much data may be on its way.
+    /// The largest amount of data in flight.
     pub clamp: Option<clamp::Config>,
 }
 
@@ -62,7 +62,7 @@ impl Around {
     }
 }
 
-/// What stands behind the downstream, if anything does, and what is done to the ACKs of the upstream.
+/// The discipline after the downstream line, if any, and the regulation of upstream ACKs.
 pub(super) fn read(table: &Table<'_>, line: Line) -> Option<(Option<Down>, Regulated)> {
     let form = table.choice("kind", FORMS);
     let given: Option<Ratio> = table.optional("share");
@@ -133,7 +133,7 @@ pub(super) fn read(table: &Table<'_>, line: Line) -> Option<(Option<Down>, Regul
     Some((Some(Down { scheduler: scheduler.name(), rate, drain, police, classes, rules, queue }), regulated))
 }
 
-/// What is let through with `drain` alone.
+/// The rate that `drain` alone lets through.
 const DRAINED_SHARE: Ratio = Ratio::from_percent(98).expect("a share");
 
 /// The classes of the highest priority: their packets do not wait for the shaper.
@@ -183,7 +183,7 @@ fn sharing(table: &Table<'_>, around: &Around, shaped: bool) -> Option<Sharing> 
     Some(Sharing { ack: None, classes: Vec::new(), rules: Vec::new(), queue })
 }
 
-/// What a rate on the wire carries of payload, in full packets.
+/// The payload rate of a rate on the wire, in full packets.
 fn payload(rate: BitRate, largest: ByteCount, layer: &LinkLayer) -> Option<BitRate> {
     let payload = u128::from(largest.as_u64().checked_sub(HEADERS)?);
     let bps = u128::from(rate.as_bps()) * payload / u128::from(layer.on_wire(largest).as_u64());
@@ -220,7 +220,7 @@ fn regulated(table: &Table<'_>, around: &Around, share: Option<Ratio>) -> Option
     if let Some(clamp) = table.table("clamp") {
         let clamp = clamp.open(&schema::CLAMP);
         let rtt: Option<Duration> = clamp.get("rtt");
-        // What each way waits behind, or is: of a slow line that is a good part of a round trip.
+        // The transmission of one packet each way, which on a slow line is a good part of a round trip.
         let line = &around.line;
         let [up, down] = [(line.up, line.up_layer), (line.down, line.down_layer)]
             .map(|(rate, layer)| rate.time_for(layer.on_wire(around.largest)));

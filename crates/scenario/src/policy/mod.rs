@@ -40,9 +40,9 @@ pub struct Line {
     pub up: BitRate,
     /// Downstream rate of the wire.
     pub down: BitRate,
-    /// What an IP packet costs upstream.
+    /// The cost of an IP packet upstream.
     pub up_layer: LinkLayer,
-    /// What an IP packet costs downstream.
+    /// The cost of an IP packet downstream.
     pub down_layer: LinkLayer,
 }
 
@@ -67,9 +67,9 @@ impl From<Option<Line>> for LineOf {
 /// A policy on its line.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What it does, in a line.
+    /// Its effect, in a line.
     pub about: String,
     /// The line.
     pub line: Line,
@@ -79,7 +79,7 @@ pub struct Policy {
     pub scheduler: &'static str,
     /// Where the queue of the upstream stands.
     pub place: Position,
-    /// What of the upstream is used, on the wire.
+    /// The rate of the upstream that is used, on the wire.
     pub rate: BitRate,
     /// The largest IP packet to expect upstream.
     pub largest: ByteCount,
@@ -91,11 +91,11 @@ pub struct Policy {
     pub rules: Vec<Rule>,
     /// The queue of the upstream, its regulators included.
     pub up: Spec,
-    /// What stands behind the downstream, if anything does.
+    /// The discipline after the downstream line, if any.
     pub down: Option<Down>,
-    /// What `up` does to ACKs for the sake of the downstream.
+    /// The regulation of ACKs by `up` for the sake of the downstream.
     pub regulated: Regulated,
-    /// What is odd about it.
+    /// Warnings about it.
     pub warnings: Report,
 }
 
@@ -111,16 +111,16 @@ pub enum Position {
     Middlebox,
 }
 
-/// What stands behind the downstream, at the near end of the line: the queue at its far end stays as it is.
+/// The discipline after the downstream line, at its near end: the queue at its far end is unchanged.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Down {
     /// The kind of its scheduler, as the file has it; `none` without classes.
     pub scheduler: &'static str,
-    /// What it lets through at most; `None` if it does not shape.
+    /// The largest rate that it lets through; `None` if it does not shape.
     pub rate: Option<BitRate>,
     /// How it drains the queue at the far end.
     pub drain: Option<drain::Law>,
-    /// What it drops on arrival.
+    /// The policer that packets pass on arrival.
     pub police: Option<Police>,
     /// The classes.
     pub classes: Vec<Class>,
@@ -135,14 +135,14 @@ pub struct Down {
 pub struct Police {
     /// Rate on the wire.
     pub rate: BitRate,
-    /// What conforms at once after a pause.
+    /// The burst that conforms after a pause.
     pub burst: WireBytes,
 }
 
 /// How the rate of the ACK class came about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AckRate {
-    /// What is reserved.
+    /// The reserved rate.
     pub rate: BitRate,
     /// The file gives it; the rest says what would have been computed from.
     pub fixed: bool,
@@ -161,15 +161,15 @@ pub struct Class {
     pub name: String,
     /// The class above it.
     pub parent: Option<String>,
-    /// What it has whatever others do; `None` where its scheduler knows no rates.
+    /// The rate that it has whatever others do; `None` where its scheduler knows no rates.
     pub rate: Option<BitRate>,
-    /// What it has at most.
+    /// Its largest rate.
     pub ceil: BitRate,
-    /// Who goes first: 0, the most urgent, to 7.
+    /// Priority: 0, the most urgent, to 7.
     pub priority: u8,
-    /// What it may send of its rate at once.
+    /// The burst at its rate.
     pub burst: WireBytes,
-    /// What it may send of its ceiling at once.
+    /// The burst at its ceiling.
     pub cburst: WireBytes,
     /// Where its packets wait; `None` if it has classes below.
     pub queue: Option<Spec>,
@@ -244,7 +244,7 @@ impl Policy {
     pub fn of_middlebox(&self) -> (Spec, Spec) {
         let up = match self.place {
             Position::Middlebox => self.up.clone(),
-            // What is meant for the modem knows that the line takes one packet at a time.
+            // A discipline for the modem takes into account that the line transmits one packet at a time.
             Position::Modem => Spec::Drain(Over {
                 config: drain::Config {
                     line: self.rate,

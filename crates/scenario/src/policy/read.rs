@@ -70,7 +70,7 @@ fn own_line(table: &Table<'_>) -> Option<Line> {
     Some(Line { up: up?, down: down?, up_layer: layer, down_layer: layer })
 }
 
-/// What the classes were read against, the place, and what shares the upstream.
+/// The line with its direction, the place, and the classes of the upstream.
 fn upstream(root: &Table<'_>, line: Line) -> Option<(Around, Position, Sharing)> {
     let scheduler = match root.table("scheduler") {
         Some(table) => table.open(&schema::SCHEDULER),

@@ -57,6 +57,6 @@ pub fn render() -> String {
     }
     text.truncate(text.trim_end().len());
     text.push('\n');
-    // In this file headings are one level higher, and what is shared with scenarios stands in the other.
+    // In this file headings are one level higher, and keys shared with scenarios are described in the other.
     text.replace("\n### ", "\n## ").replace("](#encapsulations)", "](scenario.md#encapsulations)")
 }

@@ -11,12 +11,12 @@ use super::Class;
 /// The class that stands for the whole line, above all others.
 pub(super) const ROOT: &str = "line";
 
-/// What a scheduler is built over.
+/// The parameters of a scheduler.
 pub(super) struct Plan<'a> {
     pub(super) classes: &'a [Class],
     /// The class of what no rule matches.
     pub(super) default: &'a str,
-    /// What the scheduler may use of the line.
+    /// The rate of the line that the scheduler may use.
     pub(super) rate: BitRate,
     pub(super) largest: ByteCount,
     /// The largest packet on the wire.

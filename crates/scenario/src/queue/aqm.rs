@@ -1,6 +1,6 @@
 //! Queues that manage themselves actively.
 
-use lastmile_queueing::aqm::{codel, pie, red};
+use lastmile_queueing::aqm::{codel, dualpi2, pie, red};
 use lastmile_queueing::spec::Problem;
 use lastmile_units::{BitRate, ByteCount, Duration, PacketCount, Ratio};
 
@@ -122,6 +122,110 @@ impl Readable for pie::Config {
             largest: largest?,
             seed: seed?,
         })
+    }
+}
+
+impl Readable for dualpi2::Config {
+    const SECTION: &'static Section = &Section {
+        heading: "`kind = \"dualpi2\"`",
+        about: "DualPI2 (RFC 9332): packets with ECT(1) or CE wait in a shallow queue that marks them early, others in \
+                a queue under PI2. One controller couples both.",
+        keys: &[
+            Key::with_default(
+                "target",
+                Kind::Time,
+                "15 ms",
+                "The wait of classic packets that the controller aims at.",
+            )
+            .at_least("1 us"),
+            Key::with_default("tupdate", Kind::Time, "16 ms", "The time between two updates of the probability.")
+                .at_least("1 us"),
+            Key::with_default("alpha", Kind::Count, "41", "Gain of the distance from `target`, in 256ths per second.")
+                .at_most("65536"),
+            Key::with_default(
+                "beta",
+                Kind::Count,
+                "819",
+                "Gain of the change since the update before, in 256ths per second.",
+            )
+            .at_most("65536"),
+            Key::with_default(
+                "coupling_factor",
+                Kind::Count,
+                "2",
+                "The shallow queue marks with this multiple of the base probability, the classic queue drops or marks \
+                 with its square.",
+            )
+            .at_least("1")
+            .at_most("255"),
+            Key::with_default(
+                "step_thresh",
+                Kind::Time,
+                "1 ms",
+                "The shallow queue marks each packet that has waited as long.",
+            ),
+            Key::with_default(
+                "min_qlen_step",
+                Kind::Other("packets"),
+                "0 packets",
+                "The step spares a packet that finds at most this many in the shallow queue.",
+            ),
+            Key::with_default(
+                "classic_protection",
+                Kind::Share,
+                "10 %",
+                "The share of the rate that the classic queue gets while both queues have packets.",
+            ),
+            Key::with_default(
+                "queue_protection",
+                Kind::Flag,
+                "false",
+                "Moves packets of flows that build the shallow queue to the classic queue, as DOCSIS does.",
+            ),
+            Key::with_default(
+                "largest",
+                Kind::Bytes,
+                "1500 B",
+                "The largest IP packet to expect: while less than two of them wait, only the step marks.",
+            )
+            .at_least("1 B")
+            .at_most("65535 B"),
+            Key::with_default("limit", Kind::Limit, "10000 packets", capacity::ABOUT),
+            Key::with_default("seed", Kind::Count, "1", "Which random numbers decide."),
+        ],
+    };
+
+    fn read(table: &Table<'_>, wire: &Wire, _depth: usize) -> Option<Self> {
+        let [target, period, step] = ["target", "tupdate", "step_thresh"].map(|key| table.get::<Duration>(key));
+        let [alpha, beta, coupling] =
+            ["alpha", "beta", "coupling_factor"].map(|key| u32::try_from(table.get::<u64>(key)?).ok());
+        let min_qlen_step: Option<PacketCount> = table.get("min_qlen_step");
+        let classic_protection: Option<Ratio> = table.get("classic_protection");
+        let queue_protection: Option<bool> = table.get("queue_protection");
+        let largest: Option<ByteCount> = table.get("largest");
+        let limit = capacity::limit(table, "limit", wire);
+        let seed: Option<u64> = table.get("seed");
+        Some(Self {
+            target: target?,
+            period: period?,
+            alpha: alpha?,
+            beta: beta?,
+            coupling: coupling?,
+            step: step?,
+            min_qlen_step: min_qlen_step?,
+            classic_protection: classic_protection?,
+            queue_protection: queue_protection?,
+            limit: limit?,
+            largest: largest?,
+            seed: seed?,
+        })
+    }
+
+    fn key(problem: &Problem) -> &'static str {
+        match problem {
+            Problem::DualPi2(dualpi2::DualPi2Error::ClassicProtection(_)) => "classic_protection",
+            _ => "limit",
+        }
     }
 }
 

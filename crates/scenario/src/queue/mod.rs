@@ -22,6 +22,7 @@ use crate::reader::{Table, Unopened, Variant};
 use crate::schema::{Key, Kind, Section};
 
 pub(crate) use capacity::{Wire, limit as limit_of};
+pub use words::code_point_named;
 pub(crate) use words::{CodePoint, ColorName, Several};
 
 /// A discipline as a file describes it: what a named row of the [table](lastmile_queueing::catalogue) needs here.

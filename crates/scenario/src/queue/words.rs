@@ -44,6 +44,16 @@ const CODE_POINTS: [(&str, u8); 24] = [
     ("VA", 44),
 ];
 
+/// The differentiated services code point of this name, such as `EF`, or of this number.
+///
+/// # Errors
+/// No such name, or a number above 63: the expected form.
+pub fn code_point_named(text: &str) -> Result<u8, String> {
+    let named = CODE_POINTS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(_, number)| *number);
+    let number = || text.parse().ok().filter(|number| *number < 64);
+    named.or_else(number).ok_or_else(|| "a code point is 0 to 63, or a name such as EF, AF41 or CS1".to_owned())
+}
+
 /// Types of service by name (RFC 1349, section 4), in the bits that the ECN field has left of them. Minimal
 /// cost has lost its bit to ECN.
 const SERVICES: [(&str, u8); 4] =

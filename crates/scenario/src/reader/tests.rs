@@ -85,9 +85,12 @@ fn tables_inline_tables_and_lists_read_alike() {
         kinds: vec!["ping", "bulk"],
         intervals: vec![Duration::from_s(1)],
     };
-    let long = "name = \"x\"\n[line]\nrate = \"512 kbit/s\"\nlimit = \"5 packets\"\n[[traffic]]\nkind = \"ping\"\n[[traffic]]\nkind = \"bulk\"\n";
-    let short = "name = \"x\"\nline = { rate = \"512 kbit/s\", limit = \"5 packets\" }\ntraffic = [{ kind = \"ping\" }, { kind = \"bulk\" }]\n";
-    let dotted = "name = \"x\"\nline.rate = \"512 kbit/s\"\nline.limit = \"5 packets\"\ntraffic = [{ kind = \"ping\" }, { kind = \"bulk\" }]\n";
+    let long = "name = \"x\"\n[line]\nrate = \"512 kbit/s\"\nlimit = \"5 packets\"\n[[traffic]]\nkind = \"ping\"\n\
+         [[traffic]]\nkind = \"bulk\"\n";
+    let short = "name = \"x\"\nline = { rate = \"512 kbit/s\", limit = \"5 packets\" }\ntraffic = [{ kind = \"ping\" \
+         }, { kind = \"bulk\" }]\n";
+    let dotted = "name = \"x\"\nline.rate = \"512 kbit/s\"\nline.limit = \"5 packets\"\ntraffic = [{ kind = \"ping\" \
+         }, { kind = \"bulk\" }]\n";
     for text in [long, short, dotted] {
         assert_eq!(read(text, &[]).as_ref(), Ok(&expected), "{text}");
     }
@@ -132,7 +135,8 @@ fn every_finding_names_its_place_and_what_would_be_right() {
         ),
         (
             "name = \"x\"\nduration = \"3 h\"",
-            "error: f.toml:2:12: duration: 10800 s is above 2 h\n  |\n2 | duration = \"3 h\"\n  |            ^^^^^\nhint: 1 ms to 2 h",
+            "error: f.toml:2:12: duration: 10800 s is above 2 h\n  |\n2 | duration = \"3 h\"\n  |            ^^^^^\n\
+             hint: 1 ms to 2 h",
         ),
         (
             "name = \"x\"\nline = 5\ntraffic = { kind = \"ping\" }",

@@ -430,7 +430,7 @@ fn carried(overrides: &[&str]) -> (u64, f64, u64, u64, u64) {
     assert!(atm.holds());
     let bytes: Vec<f64> = outcome.flows.iter().map(|flow| flow.bytes_delivered as f64).collect();
     let (sum, squares) = (bytes.iter().sum::<f64>(), bytes.iter().map(|bytes| bytes * bytes).sum::<f64>());
-    let trunk = network.links.iter().position(|link| link.name == "trunk").expect("a link");
+    let trunk = network.links.iter().position(|link| link.hop.name == "trunk").expect("a link");
     let links = &network.atm.as_ref().expect("it has cells").links;
     let port = links.iter().position(|link| *link == trunk).expect("one of cells");
     let edge = atm.vcs.iter().filter_map(|vc| Some(vc.abr?.edge_peak_bytes)).max().unwrap_or(0);

@@ -39,8 +39,9 @@ impl Kept {
         let access = scenario.access().expect("it is there");
         let (down, up) = (&network.links[access.down_link], &network.links[access.up_link]);
         let full = ByteCount::new(1500);
-        let wire =
-            |link: &lastmile_model::Link| link.rate.expect("it is there").time_for(link.link_layer.on_wire(full));
+        let wire = |link: &lastmile_model::Link| {
+            link.hop.line.rate.expect("it is there").time_for(link.hop.line.link_layer.on_wire(full))
+        };
         let flows = outcome.flows.iter().enumerate().filter(|(_, flow)| {
             let traffic = &network.traffic[flow.traffic];
             traffic.direction == "down" && matches!(traffic.source, Source::Bulk { .. })
@@ -58,7 +59,7 @@ impl Kept {
             download: bytes as f64 / 1460.0 * wire(down).as_secs_f64() / seconds,
             upload: (last.wire_bits[access.up_link] - first.wire_bits[access.up_link]) as f64
                 / seconds
-                / up.rate.expect("it is there").as_bps() as f64,
+                / up.hop.line.rate.expect("it is there").as_bps() as f64,
             p99: replies[(replies.len() * 99).div_ceil(100) - 1],
             unloaded: scenario.base_rtt(ping, size, size).expect("it is there"),
             packets: wire(down) + wire(up),
@@ -135,11 +136,15 @@ fn the_first_ten_seconds_are_quick_too() {
             let access = scenario.access().expect("it is there");
             let wire = |link: usize| {
                 let link = &network.links[link];
-                link.rate.expect("it is there").time_for(link.link_layer.on_wire(ByteCount::new(1492)))
+                link.hop
+                    .line
+                    .rate
+                    .expect("it is there")
+                    .time_for(link.hop.line.link_layer.on_wire(ByteCount::new(1492)))
             };
             let above = p99 - (unloaded + wire(access.down_link) + wire(access.up_link)).min(p99);
             let bytes: u64 = outcome.flows.iter().map(|flow| flow.bytes_delivered).sum();
-            let rate = network.links[access.down_link].rate.expect("it is there").as_bps() as f64;
+            let rate = network.links[access.down_link].hop.line.rate.expect("it is there").as_bps() as f64;
             let share = bytes as f64 * 8.0 / 10.0 / rate;
             assert!(above < Duration::from_ms(10), "{down} / {up}, {count} downloads: {above} above");
             assert!(share > 0.85, "{down} / {up}, {count} downloads: {share}");

@@ -21,7 +21,7 @@ fn lines_share_the_dslam_and_what_is_behind_it() {
     for (number, line) in network.lines.iter().enumerate() {
         let (down, up) = (&network.links[line.down], &network.links[line.up]);
         assert_eq!(
-            (down.name.clone(), up.name.clone()),
+            (down.hop.name.clone(), up.hop.name.clone()),
             (format!("down-{}", number + 1), format!("up-{}", number + 1))
         );
         assert_eq!((nodes[down.from], nodes[down.to]), ("dslam", nodes[2 * number + 1]));
@@ -32,7 +32,8 @@ fn lines_share_the_dslam_and_what_is_behind_it() {
     assert_eq!(names, ["bulk-line-1", "bulk-line-2", "bulk-line-3"]);
     for traffic in 0..3 {
         let (there, back) = scenario.ways(traffic);
-        let named = |links: Vec<usize>| links.iter().map(|link| network.links[*link].name.clone()).collect::<Vec<_>>();
+        let named =
+            |links: Vec<usize>| links.iter().map(|link| network.links[*link].hop.name.clone()).collect::<Vec<_>>();
         let n = traffic + 1;
         let down =
             ["server-gateway".to_owned(), "gateway-dslam".into(), format!("down-{n}"), format!("cpe-client-{n}")];
@@ -40,8 +41,8 @@ fn lines_share_the_dslam_and_what_is_behind_it() {
         assert_eq!(named(back.unwrap())[2..], ["dslam-gateway", "gateway-server"]);
     }
     let access = scenario.access().unwrap();
-    assert_eq!((network.links[access.down_link].name.as_str(), access.client), ("down-1", 0));
-    assert_eq!(network.links[access.up_link].name, "up-1");
+    assert_eq!((network.links[access.down_link].hop.name.as_str(), access.client), ("down-1", 0));
+    assert_eq!(network.links[access.up_link].hop.name, "up-1");
 }
 
 #[test]
@@ -85,8 +86,8 @@ fn one_line_has_no_numbers() {
     let one = Scenario::parse("x.toml", &THREE.replace("lines = 3", "lines = 1"), &[]).unwrap().network();
     let none = Scenario::parse("x.toml", &THREE.replace("lines = 3\n", ""), &[]).unwrap().network();
     let links = |network: &lastmile_model::Network| {
-        network.links.iter().map(|link| (link.name.clone(), link.from, link.to)).collect::<Vec<_>>()
+        network.links.iter().map(|link| (link.hop.name.clone(), link.from, link.to)).collect::<Vec<_>>()
     };
     assert_eq!(links(&one), links(&none));
-    assert_eq!(one.links[one.lines[0].down].name, "down");
+    assert_eq!(one.links[one.lines[0].down].hop.name, "down");
 }

@@ -3,17 +3,21 @@
 mod atm;
 mod both_ways;
 mod build;
+mod build_queues;
 mod cases;
 mod comings;
+mod impairments;
 mod interleave;
 mod lines;
 mod matches;
 mod policy;
+mod policy_downstream;
 mod properties;
 mod refused;
 mod refused_queues;
 mod shipped;
 mod today;
+mod trace;
 
 use lastmile_scenario::{Report, Scenario};
 

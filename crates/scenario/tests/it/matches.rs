@@ -84,7 +84,8 @@ fn what_is_no_condition_is_refused_with_what_would_be_one() {
     refused("port = []", ".port: an empty list, where at least one entry is expected");
     refused(
         "source = \"10.0.0.0/33\"",
-        ".source: \"10.0.0.0/33\" is no address or prefix, such as \"192.0.2.1\", \"192.0.2.0/24\" or \"2001:db8::/32\"",
+        ".source: \"10.0.0.0/33\" is no address or prefix, such as \"192.0.2.1\", \"192.0.2.0/24\" \
+         or \"2001:db8::/32\"",
     );
     refused("dscp = \"AF14\"", ".dscp: unknown code point \"AF14\"; did you mean \"AF11\"?");
     refused("dscp = 64", ".dscp: 64 is above 63");

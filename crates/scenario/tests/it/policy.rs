@@ -4,14 +4,12 @@ use std::path::Path;
 
 use lastmile_linklayer::PRESETS;
 use lastmile_packet::Meta;
-use lastmile_queueing::ack::clamp::{Growth, Target};
-use lastmile_queueing::fifo;
-use lastmile_queueing::meter::{policer, tbf};
 use lastmile_queueing::sched::priority;
-use lastmile_queueing::spec::{Over, Spec};
+use lastmile_queueing::spec::Spec;
+use lastmile_queueing::{DropReason, fifo};
 use lastmile_scenario::policy::{Line, Policy, Position, ready};
 use lastmile_scenario::{Diagnostic, Scenario};
-use lastmile_units::{BitRate, ByteCount, Limit, Ratio, WireBytes};
+use lastmile_units::{BitRate, ByteCount, Instant, Limit, WireBytes};
 
 fn ready(name: &str, line: Option<Line>) -> Policy {
     Policy::load(name, None, line).unwrap_or_else(|report| panic!("{name}: {report}"))
@@ -83,7 +81,7 @@ fn a_scenario_takes_a_policy_by_name_or_by_file() {
     let scenario = crate::parse(&text("sad-cbq")).unwrap();
     let access = scenario.access().unwrap();
     assert!(matches!(&access.up.queue, Spec::Rules(rules) if matches!(*rules.queue, Spec::Cbq(_))));
-    assert_eq!(access.up.queue, scenario.network().links[access.up_link].queue);
+    assert_eq!(access.up.queue, scenario.network().links[access.up_link].hop.queue);
     assert_eq!(access.policy.as_ref().unwrap().name, "sad-cbq");
 
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("policy-by-file");
@@ -96,7 +94,8 @@ fn a_scenario_takes_a_policy_by_name_or_by_file() {
     let access = scenario.access().unwrap();
     assert_eq!(access.up.queue, Spec::fifo(7));
     let network = scenario.network();
-    let queue = |name: &str| &network.links.iter().find(|link| link.name == name).expect("a link of this name").queue;
+    let queue =
+        |name: &str| &network.links.iter().find(|link| link.hop.name == name).expect("a link of this name").hop.queue;
     assert_eq!((queue("up"), queue("middlebox-down")), (&Spec::fifo(7), &Spec::fifo(9)));
     assert_eq!(*queue("down"), access.down.queue, "the queue of the DSLAM is as the scenario has it");
 
@@ -172,14 +171,14 @@ fn the_production_classes_have_the_published_queues() {
     assert!(queues.eq(published.map(|(name, limit)| (name, limit, 10_000))));
 }
 
-const LINE: &str = "[line]\nup = \"512 kbit/s\"\ndown = \"2 Mbit/s\"\n";
+pub(crate) const LINE: &str = "[line]\nup = \"512 kbit/s\"\ndown = \"2 Mbit/s\"\n";
 
-fn headlines(findings: &[Diagnostic]) -> Vec<String> {
+pub(crate) fn headlines(findings: &[Diagnostic]) -> Vec<String> {
     findings.iter().map(Diagnostic::headline).collect()
 }
 
 #[track_caller]
-fn refused(text: &str, headline: &str) {
+pub(crate) fn refused(text: &str, headline: &str) {
     let report = Policy::parse("p.toml", &format!("{LINE}{text}"), None).expect_err(text);
     assert_eq!(headlines(report.findings()), [headline], "{text}");
 }
@@ -328,7 +327,7 @@ fn a_middlebox_stands_between_the_line_and_the_lan() {
     let (network, access) = (scenario.network(), scenario.access().unwrap());
     let names = |from: usize, to: usize| -> Vec<String> {
         let way = scenario.way(from, to).expect("a way");
-        way.into_iter().map(|link| network.links[link].name.clone()).collect()
+        way.into_iter().map(|link| network.links[link].hop.name.clone()).collect()
     };
     assert_eq!(
         names(access.server, access.client),
@@ -340,126 +339,17 @@ fn a_middlebox_stands_between_the_line_and_the_lan() {
     );
     let policy = access.policy.as_ref().unwrap();
     for (name, queue) in [("middlebox-down", &policy.down.as_ref().unwrap().queue), ("middlebox-up", &policy.up)] {
-        let link = network.links.iter().find(|link| link.name == name).unwrap();
-        assert_eq!((&link.queue, link.rate), (queue, None), "{name} shapes, and takes no time itself");
+        let link = network.links.iter().find(|link| link.hop.name == name).unwrap();
+        assert_eq!((&link.hop.queue, link.hop.line.rate), (queue, None), "{name} shapes, and takes no time itself");
     }
-    assert_eq!(network.links[access.up_link].queue, access.up.queue);
+    assert_eq!(network.links[access.up_link].hop.queue, access.up.queue);
     assert!(matches!(access.up.queue, Spec::Fifo(_)));
 
     let several = crate::parse(&text.replace("policy =", "lines = 3\npolicy =")).unwrap().network();
     for (number, line) in several.lines.iter().enumerate() {
-        let name = |index: usize| several.links[index].name.clone();
+        let name = |index: usize| several.links[index].hop.name.clone();
         assert_eq!((name(line.down), name(line.up)), (format!("down-{}", number + 1), format!("up-{}", number + 1)));
     }
-}
-
-const SHARED: &str = "[[class]]\nname = \"all\"\nrate = \"100 %\"\n";
-
-#[track_caller]
-fn down(text: &str) -> lastmile_scenario::policy::Down {
-    let policy = Policy::parse("p.toml", &format!("{LINE}{SHARED}[down]\n{text}"), None);
-    policy.unwrap_or_else(|report| panic!("{report}")).down.expect("something behind the downstream")
-}
-
-/// 2 Mbit/s: 95 % are 1.9, 98 % are 1.96.
-#[test]
-fn what_stands_behind_the_downstream_is_as_the_table_says() {
-    let kbit = BitRate::from_kbit_per_s;
-    let plain = down("share = \"95 %\"\n");
-    assert!(matches!(plain.queue, Spec::Tbf(Over { config: tbf::Config { rate, .. }, .. }) if rate == kbit(1900)));
-    assert_eq!((plain.scheduler, plain.rate, plain.drain), ("none", Some(kbit(1900)), None));
-
-    let drained = down("drain = true\n");
-    assert_eq!(drained.rate, Some(kbit(1960)));
-    let Spec::Drain(Over { config, .. }) = &drained.queue else { panic!("{:?}", drained.queue) };
-    assert_eq!((config.line, config.share.as_f64(), config.drain), (kbit(2000), 0.98, drained.drain));
-    assert!(down("drain = false\nshare = \"90 %\"\n").drain.is_none());
-
-    let classes = "share = \"90 %\"\ndrain = { depth = \"70 %\" }\n[[down.class]]\nname = \"a\"\nrate = \"10 \
-                   %\"\npriority = 0\n\
-                   [[down.class]]\nname = \"b\"\nrate = \"50 %\"\n[[down.rule]]\nclass = \"a\"\nmatch = { protocol \
-                   = \"icmp\" }\n";
-    let shared = down(classes);
-    assert_eq!(shared.classes[1].rate, Some(kbit(900)), "half of what is let through");
-    // The rules, and below them the drain, which knows by the class what is urgent.
-    let Spec::Rules(rules) = &shared.queue else { panic!("{:?}", shared.queue) };
-    let Spec::Drain(Over { config, queue }) = &*rules.queue else { panic!("{:?}", rules.queue) };
-    let first = lastmile_queueing::Match::OneOf(vec![lastmile_queueing::Match::Class(0)]);
-    assert_eq!((&config.urgent, config.drain.unwrap().depth.as_f64()), (&first, 0.7));
-    assert!(matches!(&**queue, Spec::Htb(_)));
-    // HTB shapes by itself.
-    let Spec::Rules(rules) = down(&classes.replace("drain = { depth = \"70 %\" }\n", "")).queue else {
-        panic!("rules")
-    };
-    assert!(matches!(&*rules.queue, Spec::Htb(htb) if htb.tree.classes[0].share.rate == kbit(1800)));
-
-    let policed = down("police = { share = \"50 %\" }\n");
-    let Spec::Policer(Over { config: policer::Config { rules, .. }, .. }) = &policed.queue else {
-        panic!("{:?}", policed.queue)
-    };
-    assert_eq!((rules.len(), policed.police.unwrap().rate, policed.rate), (1, kbit(1000), None));
-}
-
-/// 98 % of 2 Mbit/s carry 1460 of 1500 bytes of payload: 1 907 733 bit/s; the bare IP packets of this
-/// line have no more around them.
-#[test]
-fn acks_of_downloads_are_regulated_on_their_way_up() {
-    let text = "[down]\nshare = \"98 %\"\nclamp = { rtt = \"100 ms\" }\npace = { max_hold = \"50 ms\" }\n";
-    let policy = Policy::parse("p.toml", &format!("{LINE}{SHARED}{text}"), None).unwrap();
-    let Spec::WindowClamp(Over { config: clamp, queue }) = &policy.up else { panic!("{:?}", policy.up) };
-    let Spec::AckPacing(Over { config: pace, queue }) = &**queue else { panic!("{queue:?}") };
-    assert!(matches!(&**queue, Spec::Rules(_)));
-    let payload = BitRate::from_bps(1_907_733).unwrap();
-    assert_eq!((pace.rate, pace.max_hold), (payload, lastmile_units::Duration::from_ms(50)));
-    // A packet of 1500 bytes takes 23.4375 ms up and 6 ms down.
-    let rtt = lastmile_units::Duration::from_us(100_000 + 23_437 + 6_000) + lastmile_units::Duration::from_ns(500);
-    // Of the 2 % that the share leaves, windows grow by half.
-    let growth = Growth { slack: rtt - lastmile_units::Duration::from_ms(100), share: Ratio::from_percent(1).unwrap() };
-    let target = Target::Shared { rate: payload, rtt, growth: Some(growth) };
-    assert_eq!((clamp.target, clamp.mss), (target, ByteCount::new(1460)));
-    assert_eq!((&policy.regulated.clamp, &policy.regulated.pace), (&Some(clamp.clone()), &Some(pace.clone())));
-
-    let growth = |text: &str| {
-        let policy = Policy::parse("p.toml", &format!("{LINE}{SHARED}{text}"), None).unwrap();
-        match policy.regulated.clamp.unwrap().target {
-            Target::Shared { growth, .. } => growth.map(|growth| growth.share),
-            target => panic!("{target:?}"),
-        }
-    };
-    let own = "[down]\nshare = \"98 %\"\nclamp = { rtt = \"100 ms\", growth = \"3 %\" }\n";
-    assert_eq!(growth(own), Ratio::from_percent(3));
-    assert_eq!(growth("[down]\nclamp = { rtt = \"100 ms\" }\n"), None, "without a share there is no margin");
-}
-
-#[test]
-fn a_downstream_that_would_do_nothing_is_refused() {
-    let refused_down = |text: &str, headline: &str| refused(&format!("{SHARED}[down]\n{text}"), headline);
-    refused_down(
-        "share = \"100 %\"\ndrain = true",
-        "error: p.toml:9:9: down.drain: a share of 100 %; it must be below 100 %, so that the line is idle when \
-         nothing stands at its far end",
-    );
-    refused_down(
-        "share = \"80 %\"\ndrain = { depth = \"90 %\" }",
-        "error: p.toml:9:9: down.drain: a drain to 90 % that is not below the share of 80 %",
-    );
-    refused_down("[[down.rule]]\nclass = \"a\"", "error: p.toml:8:1: rule without a class");
-    refused_down(
-        "kind = \"none\"\n[[down.class]]\nname = \"a\"\nrate = \"1 %\"",
-        "error: p.toml:9:1: class without a scheduler of classes",
-    );
-    refused_down(
-        "police = { burst = \"100 wire bytes\" }",
-        "error: p.toml:8:20: down.police.burst: a burst of 100 wire bytes is smaller than the largest packet, which \
-         takes 1500 wire bytes",
-    );
-    refused_down("clamp = {}", "error: p.toml:8:9: missing key \"rtt\" in [down.clamp]");
-    let text = format!("{LINE}[scheduler]\nplace = \"middlebox\"\n{SHARED}");
-    let policy = Policy::parse("p.toml", &text, None).unwrap();
-    assert_eq!(
-        headlines(policy.warnings.findings()),
-        ["warning: p.toml:5:9: a middlebox that lets all of the line through: the modem's queue fills"]
-    );
 }
 
 #[test]
@@ -504,5 +394,34 @@ fn urgent_packets_go_before_the_backlog_of_an_earlier_policy() {
             }
             assert!(left.contains(&84), "{name}: {left:?}");
         }
+    }
+}
+
+/// Packets of an unknown kind wait in classes, whatever stands in front of the scheduler.
+#[test]
+fn the_backlog_of_a_policy_is_that_of_its_classes() {
+    let layer = lastmile_linklayer::preset::BRIDGED_VCMUX_FCS.link;
+    let (up, down) = (BitRate::from_kbit_per_s(512), BitRate::from_kbit_per_s(2000));
+    for name in ready::NAMES {
+        let policy = ready(name, Some(Line { up, down, up_layer: layer, down_layer: layer }));
+        let mut queue = policy.of_middlebox().0.build::<Meta>(&layer).unwrap();
+        for _ in 0..20 {
+            let packet = Meta { ip_len: 1000, ..Meta::default() };
+            queue.enqueue(Instant::ZERO, packet, &mut |_: Instant, _: Meta, _: DropReason| {});
+        }
+        let mut classes = Vec::new();
+        queue.class_backlogs(&mut |number, backlog| classes.push((number, backlog.bytes.as_u64())));
+        let numbered = {
+            let mut numbered = Vec::new();
+            queue.counters(&mut |counter| {
+                let class = counter.path.split_once("classes.").and_then(|(_, class)| class.parse::<usize>().ok());
+                numbered.extend(class.filter(|class| !numbered.contains(class)));
+            });
+            numbered
+        };
+        let expected =
+            if policy.classes.is_empty() || numbered.is_empty() { 0 } else { queue.backlog().bytes.as_u64() };
+        assert_eq!(classes.iter().map(|(_, bytes)| bytes).sum::<u64>(), expected, "{name}: {classes:?}");
+        assert!(classes.iter().all(|(number, _)| numbered.contains(number)), "{name}: {classes:?}, {numbered:?}");
     }
 }

@@ -168,8 +168,8 @@ proptest! {
         let network = scenario.network();
         let access = scenario.access().expect("it has one");
         prop_assert_eq!((network.duration, network.seed), (duration, seed));
-        prop_assert_eq!((access.down.rate, access.up.rate), (Some(down), Some(up)));
-        prop_assert_eq!(access.down.delay, delay);
+        prop_assert_eq!((access.down.line.rate, access.up.line.rate), (Some(down), Some(up)));
+        prop_assert_eq!(access.down.line.delay, delay);
         prop_assert_eq!(&access.up.queue, &lastmile_queueing::spec::Spec::fifo(limit));
         let traffic = &network.traffic[0];
         prop_assert_eq!(&traffic.name, &name);

@@ -25,7 +25,8 @@ pub(crate) fn traffic(rest: &str) -> String {
 fn an_unknown_key_is_shown_with_its_line_and_the_likely_meaning() {
     assert_eq!(
         said(
-            "duration = \"10 s\"\n\n[access]\nencapsulaton = \"ip\"\ndown = { rate = \"2 Mbit/s\" }\nup = { rate = \"512 kbit/s\" }\n"
+            "duration = \"10 s\"\n\n[access]\nencapsulaton = \"ip\"\ndown = { rate = \"2 Mbit/s\" }\nup = { rate \
+             = \"512 kbit/s\" }\n"
         ),
         "error: x.toml:4:1: unknown key \"encapsulaton\" in [access]\n  |\n4 | encapsulaton = \"ip\"\n  | \
          ^^^^^^^^^^^^\nhint: did you mean \"encapsulation\"?"
@@ -42,7 +43,8 @@ fn an_unknown_preset_is_shown_with_the_nearest() {
     let with = |name: &str| LINE.replace("[access]\n", &format!("[access]\nencapsulation = \"{name}\"\n"));
     assert_eq!(
         said(&with("bridged-vcmx")),
-        "error: x.toml:3:17: unknown encapsulation \"bridged-vcmx\"\n  |\n3 | encapsulation = \"bridged-vcmx\"\n  |                 ^^^^^^^^^^^^^^\nhint: did you mean \"bridged-vcmux\"?"
+        "error: x.toml:3:17: unknown encapsulation \"bridged-vcmx\"\n  |\n3 | encapsulation = \"bridged-vcmx\"\n  \
+         |                 ^^^^^^^^^^^^^^\nhint: did you mean \"bridged-vcmux\"?"
     );
     assert!(said(&with("l2tp/ethrnet")).ends_with("hint: did you mean \"l2tp/ethernet\"?"));
     assert!(said(&with("carrier pigeon")).contains("hint: known: ip, slip, ipoa-vcmux, "));
@@ -58,7 +60,8 @@ fn rates_and_units() {
     );
     refused(
         &with("\"-1 kbit/s\""),
-        "error: x.toml:4:15: access.up.rate: \"-1 kbit/s\" is negative; a bit rate is zero or more, for example \"512 kbit/s\"",
+        "error: x.toml:4:15: access.up.rate: \"-1 kbit/s\" is negative; a bit rate is zero or more, for example \"512 \
+         kbit/s\"",
     );
     refused(
         &with("512"),
@@ -67,7 +70,8 @@ fn rates_and_units() {
     );
     refused(
         &with("\"512 kb\""),
-        "error: x.toml:4:15: access.up.rate: \"512 kb\" can be read in two ways; write \"512 kbit/s\" (kilobits) or \"4096 kbit/s\" (kilobytes)",
+        "error: x.toml:4:15: access.up.rate: \"512 kb\" can be read in two ways; write \"512 kbit/s\" (kilobits) \
+         or \"4096 kbit/s\" (kilobytes)",
     );
     refused(
         &with("\"20 ms\""),
@@ -168,134 +172,6 @@ fn cells_where_there_are_none() {
     assert!(found[0].ends_with("more than 16 queues above one another"), "{found:?}");
 }
 
-/// The error stands at the queue below, which is at fault, and not at the line.
-#[test]
-fn a_regenerator_below_a_dropper() {
-    refused(
-        &LINE.replace(
-            "\"2 Mbit/s\"",
-            "\"2 Mbit/s\", queue = { kind = \"tbf\", rate = \"1 Mbit/s\", burst = \"1500 wire bytes\", \
-             queue = { kind = \"sad\", queue = { kind = \"ack-regenerator\" } } }",
-        ),
-        "error: x.toml:3:131: access.down.queue.queue.queue: an ACK regenerator below a Smart ACK Dropper, which \
-         would take what \
-         it makes for what came; it belongs behind the line, or above the dropper",
-    );
-}
-
-#[test]
-fn a_burst_below_a_packet_is_told_at_its_key() {
-    let with = |class: &str| {
-        let queue =
-            format!("queue = {{ kind = \"htb\", classes = [{{ name = \"a\", rate = \"1 Mbit/s\", {class} }}] }}");
-        LINE.replace("\"2 Mbit/s\"", &format!("\"2 Mbit/s\", {queue}"))
-    };
-    let small = "\"100 wire bytes\"";
-    for (class, key) in [
-        (format!("burst = {small}"), "burst"),
-        (format!("cburst = {small}"), "cburst"),
-        (format!("burst = {small}, cburst = {small}"), "burst"),
-    ] {
-        let found = headlines(&with(&class));
-        let expected = format!(
-            "access.down.queue.classes.a.{key}: class \"a\": a burst of 100 wire bytes is smaller than the largest \
-             packet, which takes \
-             1500 wire bytes"
-        );
-        assert!(found.len() == 1 && found[0].ends_with(&expected), "{found:?}");
-    }
-}
-
-#[test]
-fn policers_that_would_not_do_what_they_say() {
-    let with =
-        |queue: &str| LINE.replace("\"2 Mbit/s\"", &format!("\"2 Mbit/s\", queue = {{ kind = \"policer\", {queue} }}"));
-    let at = |column: usize, rest: &str| format!("error: x.toml:3:{column}: access.down.queue{rest}");
-    refused(&with("exceed = \"drop\""), "error: x.toml:3:37: missing key \"meter\" in [access.down.queue]");
-    refused(
-        &with("meter = { kind = \"car\", rate = \"1 Mbit/s\", burst = \"1499 wire bytes\" }"),
-        &at(
-            108,
-            ".meter.burst: a burst of 1499 wire bytes never lets the largest packet conform, which takes 1500 wire \
-             bytes",
-        ),
-    );
-    refused(
-        &with(
-            "meter = { kind = \"trtcm\", rate = \"2 Mbit/s\", burst = \"1500 wire bytes\", peak = \"1 Mbit/s\", \
-             peak_burst = \"1500 wire bytes\" }",
-        ),
-        &at(136, ".meter.peak: a peak rate of 1 Mbit/s is below the committed rate of 2 Mbit/s (RFC 2698)"),
-    );
-    refused(
-        &with(
-            "meter = { kind = \"srtcm\", rate = \"2 Mbit/s\", burst = \"0 wire bytes\", excess_burst = \"0 wire \
-             bytes\" }",
-        ),
-        &at(
-            110,
-            ".meter.burst: a committed and an excess burst of zero: at least one of them must be larger (RFC 2697)",
-        ),
-    );
-    refused(
-        &with("meter = { kind = \"gcra\", rate = \"2 Mbit/s\", tolerance = \"1 ms\" }"),
-        &at(74, ".meter.kind: a meter of cells, but this line sends no cells"),
-    );
-    let bucket = "meter = { kind = \"token-bucket\", rate = \"1 Mbit/s\", burst = \"1500 wire bytes\" }";
-    refused(
-        &with(&format!("{bucket}, exceed = \"set-dscp-transmit\"")),
-        &at(147, ".exceed: which code point is to be set?"),
-    );
-    refused(
-        &with(&format!("{bucket}, exceed_dscp = 12")),
-        "error: x.toml:3:152: exceed_dscp without an action that sets it",
-    );
-    refused(
-        &with(&format!("{bucket}, exceed = \"set-dscp-transmit\", exceed_dscp = 64")),
-        &at(182, ".exceed_dscp: 64 is above 63"),
-    );
-    refused(
-        &with(&format!("{bucket}, rules = [{{ {bucket} }}]")),
-        "error: x.toml:3:65: both meter and rules, which have their own",
-    );
-    refused(&with("rules = []"), &at(65, ".rules: 0 rules; there must be from 1 to 64"));
-}
-
-#[test]
-fn a_cake_that_would_hold_nothing() {
-    let with =
-        |keys: &str| LINE.replace("\"2 Mbit/s\"", &format!("\"2 Mbit/s\", queue = {{ kind = \"cake\", {keys} }}"));
-    refused(
-        &with("memory = \"1499 B\""),
-        "error: x.toml:3:63: access.down.queue.memory: a memory of 1499 bytes does not hold the largest packet, \
-         which has 1500 bytes",
-    );
-    refused(&with("rtt = \"0 s\""), "error: x.toml:3:60: access.down.queue.rtt: 0 s is below 1 us");
-    refused(
-        &with("encapsulation = \"carrier-pigeon\""),
-        "error: x.toml:3:70: unknown encapsulation \"carrier-pigeon\"",
-    );
-}
-
-#[test]
-fn thresholds_that_are_no_range() {
-    let with =
-        |keys: &str| LINE.replace("512 kbit/s\" }", &format!("512 kbit/s\", queue = {{ kind = \"red\", {keys} }} }}"));
-    let range = |min, max| {
-        format!(
-            "error: x.toml:4:59: access.up.queue.max: a min of {min} and a max of {max}: both must be in the same \
-             unit, \
-             min at least 1 of it and below max, max at most 2^30"
-        )
-    };
-    refused(&with("max = \"4 packets\""), &range("5 packets", "4 packets"));
-    refused(&with("max = \"4000 B\""), &range("5 packets", "4000 bytes"));
-    refused(
-        &with("burst = \"9 packets\", weight = \"1 %\""),
-        "error: x.toml:4:61: both a weight and a burst, from which the weight follows",
-    );
-}
-
 #[test]
 fn loops_of_links() {
     let link = |from: &str, to: &str| format!("[[link]]\nfrom = \"{from}\"\nto = \"{to}\"\n");
@@ -325,7 +201,8 @@ fn loops_of_links() {
 
 #[test]
 fn ends_that_are_not_there() {
-    let islands = "duration = \"1 s\"\n[[link]]\nfrom = \"a\"\nto = \"b\"\n[[link]]\nfrom = \"c\"\nto = \"d\"\n[[traffic]]\nkind = \"bulk\"\n";
+    let islands = "duration = \"1 s\"\n[[link]]\nfrom = \"a\"\nto = \"b\"\n[[link]]\nfrom = \"c\"\nto = \"d\"\n\
+         [[traffic]]\nkind = \"bulk\"\n";
     refused(&format!("{islands}from = \"a\"\nto = \"c\""), "error: x.toml:10:8: no links lead from \"a\" to \"c\"");
     refused(&format!("{islands}from = \"a\"\nto = \"x\""), "error: x.toml:11:6: no node is called \"x\"");
     refused(&format!("{islands}from = \"a\"\nto = \"a\""), "error: x.toml:11:6: from and to are the same node");
@@ -336,7 +213,8 @@ fn ends_that_are_not_there() {
         "duration = \"1 s\"\n[[traffic]]\nkind = \"ping\"",
         "error: x.toml: neither [access] nor a [[link]]: nothing to simulate",
     );
-    let one_way = "duration = \"1 s\"\n[[link]]\nfrom = \"a\"\nto = \"b\"\none_way = true\n[[traffic]]\nkind = \"ping\"\nfrom = \"a\"\nto = \"b\"";
+    let one_way = "duration = \"1 s\"\n[[link]]\nfrom = \"a\"\nto = \"b\"\none_way = true\n[[traffic]]\nkind \
+         = \"ping\"\nfrom = \"a\"\nto = \"b\"";
     refused(one_way, "error: x.toml:8:8: no links lead from \"b\" to \"a\"");
 }
 
@@ -445,7 +323,8 @@ fn an_override_is_refused_as_it_was_typed() {
         ),
         (
             "acces.up.rate=1 Mbit/s",
-            "error: --set acces.up.rate=1 Mbit/s: unknown key \"acces\" at the top level\nhint: did you mean \"access\"?",
+            "error: --set acces.up.rate=1 Mbit/s: unknown key \"acces\" at the top level\nhint: did you \
+             mean \"access\"?",
         ),
     ];
     for (argument, expected) in cases {
@@ -490,7 +369,8 @@ fn names_of_flows() {
     let with = |rest: &str| traffic(&format!("kind = \"bulk\"\ndirection = \"down\"\n{rest}"));
     refused(
         &with("client = \"10.0.0.256\""),
-        "error: x.toml:8:10: traffic.0.client: \"10.0.0.256\" is no IP address, such as \"192.0.2.1\" or \"2001:db8::1\"",
+        "error: x.toml:8:10: traffic.0.client: \"10.0.0.256\" is no IP address, such as \"192.0.2.1\" \
+         or \"2001:db8::1\"",
     );
     refused(
         &with("server = \"2001:db8::1\""),

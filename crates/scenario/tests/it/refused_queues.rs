@@ -1,6 +1,6 @@
 //! Queues and classes that are refused, and the whole of what is said about them.
 
-use crate::refused::refused;
+use crate::refused::{headlines, refused};
 use crate::{LINE, said};
 
 #[test]
@@ -34,7 +34,8 @@ fn classes_that_are_no_tree_or_are_promised_too_much() {
     );
     refused(
         &classes(
-            "{ name = \"a\", rate = \"9 kbit/s\", limit = \"3 packets\" }, { name = \"b\", parent = \"a\", rate = \"1 kbit/s\" }",
+            "{ name = \"a\", rate = \"9 kbit/s\", limit = \"3 packets\" }, { name = \"b\", parent = \"a\", rate = \"1 \
+             kbit/s\" }",
         ),
         "error: x.toml:4:105: limit of a class with classes below it, which takes no packets itself",
     );
@@ -169,4 +170,132 @@ fn a_tree_of_classes_that_would_not_hold_is_told_whole() {
             ),
         );
     }
+}
+
+/// The error stands at the queue below, which is at fault, and not at the line.
+#[test]
+fn a_regenerator_below_a_dropper() {
+    refused(
+        &LINE.replace(
+            "\"2 Mbit/s\"",
+            "\"2 Mbit/s\", queue = { kind = \"tbf\", rate = \"1 Mbit/s\", burst = \"1500 wire bytes\", \
+             queue = { kind = \"sad\", queue = { kind = \"ack-regenerator\" } } }",
+        ),
+        "error: x.toml:3:131: access.down.queue.queue.queue: an ACK regenerator below a Smart ACK Dropper, which \
+         would take what \
+         it makes for what came; it belongs behind the line, or above the dropper",
+    );
+}
+
+#[test]
+fn a_burst_below_a_packet_is_told_at_its_key() {
+    let with = |class: &str| {
+        let queue =
+            format!("queue = {{ kind = \"htb\", classes = [{{ name = \"a\", rate = \"1 Mbit/s\", {class} }}] }}");
+        LINE.replace("\"2 Mbit/s\"", &format!("\"2 Mbit/s\", {queue}"))
+    };
+    let small = "\"100 wire bytes\"";
+    for (class, key) in [
+        (format!("burst = {small}"), "burst"),
+        (format!("cburst = {small}"), "cburst"),
+        (format!("burst = {small}, cburst = {small}"), "burst"),
+    ] {
+        let found = headlines(&with(&class));
+        let expected = format!(
+            "access.down.queue.classes.a.{key}: class \"a\": a burst of 100 wire bytes is smaller than the largest \
+             packet, which takes \
+             1500 wire bytes"
+        );
+        assert!(found.len() == 1 && found[0].ends_with(&expected), "{found:?}");
+    }
+}
+
+#[test]
+fn policers_that_would_not_do_what_they_say() {
+    let with =
+        |queue: &str| LINE.replace("\"2 Mbit/s\"", &format!("\"2 Mbit/s\", queue = {{ kind = \"policer\", {queue} }}"));
+    let at = |column: usize, rest: &str| format!("error: x.toml:3:{column}: access.down.queue{rest}");
+    refused(&with("exceed = \"drop\""), "error: x.toml:3:37: missing key \"meter\" in [access.down.queue]");
+    refused(
+        &with("meter = { kind = \"car\", rate = \"1 Mbit/s\", burst = \"1499 wire bytes\" }"),
+        &at(
+            108,
+            ".meter.burst: a burst of 1499 wire bytes never lets the largest packet conform, which takes 1500 wire \
+             bytes",
+        ),
+    );
+    refused(
+        &with(
+            "meter = { kind = \"trtcm\", rate = \"2 Mbit/s\", burst = \"1500 wire bytes\", peak = \"1 Mbit/s\", \
+             peak_burst = \"1500 wire bytes\" }",
+        ),
+        &at(136, ".meter.peak: a peak rate of 1 Mbit/s is below the committed rate of 2 Mbit/s (RFC 2698)"),
+    );
+    refused(
+        &with(
+            "meter = { kind = \"srtcm\", rate = \"2 Mbit/s\", burst = \"0 wire bytes\", excess_burst = \"0 wire \
+             bytes\" }",
+        ),
+        &at(
+            110,
+            ".meter.burst: a committed and an excess burst of zero: at least one of them must be larger (RFC 2697)",
+        ),
+    );
+    refused(
+        &with("meter = { kind = \"gcra\", rate = \"2 Mbit/s\", tolerance = \"1 ms\" }"),
+        &at(74, ".meter.kind: a meter of cells, but this line sends no cells"),
+    );
+    let bucket = "meter = { kind = \"token-bucket\", rate = \"1 Mbit/s\", burst = \"1500 wire bytes\" }";
+    refused(
+        &with(&format!("{bucket}, exceed = \"set-dscp-transmit\"")),
+        &at(147, ".exceed: which code point is to be set?"),
+    );
+    refused(
+        &with(&format!("{bucket}, exceed_dscp = 12")),
+        "error: x.toml:3:152: exceed_dscp without an action that sets it",
+    );
+    refused(
+        &with(&format!("{bucket}, exceed = \"set-dscp-transmit\", exceed_dscp = 64")),
+        &at(182, ".exceed_dscp: 64 is above 63"),
+    );
+    refused(
+        &with(&format!("{bucket}, rules = [{{ {bucket} }}]")),
+        "error: x.toml:3:65: both meter and rules, which have their own",
+    );
+    refused(&with("rules = []"), &at(65, ".rules: 0 rules; there must be from 1 to 64"));
+}
+
+#[test]
+fn a_cake_that_would_hold_nothing() {
+    let with =
+        |keys: &str| LINE.replace("\"2 Mbit/s\"", &format!("\"2 Mbit/s\", queue = {{ kind = \"cake\", {keys} }}"));
+    refused(
+        &with("memory = \"1499 B\""),
+        "error: x.toml:3:63: access.down.queue.memory: a memory of 1499 bytes does not hold the largest packet, \
+         which has 1500 bytes",
+    );
+    refused(&with("rtt = \"0 s\""), "error: x.toml:3:60: access.down.queue.rtt: 0 s is below 1 us");
+    refused(
+        &with("encapsulation = \"carrier-pigeon\""),
+        "error: x.toml:3:70: unknown encapsulation \"carrier-pigeon\"",
+    );
+}
+
+#[test]
+fn thresholds_that_are_no_range() {
+    let with =
+        |keys: &str| LINE.replace("512 kbit/s\" }", &format!("512 kbit/s\", queue = {{ kind = \"red\", {keys} }} }}"));
+    let range = |min, max| {
+        format!(
+            "error: x.toml:4:59: access.up.queue.max: a min of {min} and a max of {max}: both must be in the same \
+             unit, \
+             min at least 1 of it and below max, max at most 2^30"
+        )
+    };
+    refused(&with("max = \"4 packets\""), &range("5 packets", "4 packets"));
+    refused(&with("max = \"4000 B\""), &range("5 packets", "4000 bytes"));
+    refused(
+        &with("burst = \"9 packets\", weight = \"1 %\""),
+        "error: x.toml:4:61: both a weight and a burst, from which the weight follows",
+    );
 }

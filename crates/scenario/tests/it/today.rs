@@ -34,9 +34,9 @@ fn an_era_is_one_word() {
     );
     let config = tcp(&text);
     assert_eq!((config.variant, config.window_scale, config.mss), (Variant::Reno, WindowScale::Off, 1460));
-    assert_eq!((config.sack, config.timestamps, config.limited_transmit), (false, false, false));
-    assert_eq!(config.min_rto.as_ms(), 2000);
-    assert_eq!(config.initial_rto.as_ms(), 3000);
+    assert_eq!((config.sack, config.timestamps, config.congestion.limited_transmit), (false, false, false));
+    assert_eq!(config.timers.min_rto.as_ms(), 2000);
+    assert_eq!(config.timers.initial_rto.as_ms(), 3000);
     let line = line("rate = \"8 Mbit/s\"", "rate = \"1 Mbit/s\"");
     assert_eq!(tcp(&format!("{line}{DOWNLOAD}tcp = {{ era = 1999 }}\n")).variant, Variant::Reno, "as --set has it");
     let wrong = refused(&format!("{line}{DOWNLOAD}tcp = {{ era = \"2010\" }}\n"));
@@ -78,7 +78,7 @@ fn limits(text: &str) -> Vec<(String, Limit)> {
         Spec::Fifo(fifo::Config { limit, .. }) => *limit,
         other => panic!("{other:?}"),
     };
-    scenario.network_ref().links.iter().map(|link| (link.name.clone(), limit(&link.queue))).collect()
+    scenario.network_ref().links.iter().map(|link| (link.hop.name.clone(), limit(&link.hop.queue))).collect()
 }
 
 /// 100 ms at 40 Mbit/s are 500 000 bytes on the wire; 100 packets of 1500 bytes are more at 8 Mbit/s, and less at 40.
@@ -93,7 +93,8 @@ fn a_buffer_is_given_in_time_or_has_at_least_100_ms() {
     assert_eq!(limit(&unsaid, "down"), Some(Limit::Wire(WireBytes::new(500_000))));
     let slow = line("rate = \"64 kbit/s\", queue = { limit = \"1 ms\" }", "rate = \"8 Mbit/s\"");
     assert_eq!(limit(&slow, "down"), Some(Limit::Wire(WireBytes::new(1500))), "one packet fits");
-    let link = "duration = \"9 s\"\n[[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"40 Mbit/s\"\nqueue = { limit = \"20 ms\" }\nback = { rate = \"4 Mbit/s\" }\n";
+    let link = "duration = \"9 s\"\n[[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"40 Mbit/s\"\nqueue = { limit = \"20 \
+         ms\" }\nback = { rate = \"4 Mbit/s\" }\n";
     assert_eq!(limit(link, "b-a"), Some(Limit::Wire(WireBytes::new(10_000))), "each way at its own rate");
     let unrated = refused("duration = \"9 s\"\n[[link]]\nfrom = \"a\"\nto = \"b\"\nqueue = { limit = \"20 ms\" }\n");
     assert!(unrated.contains("20 ms of a link without a rate has no size"), "{unrated}");
@@ -105,8 +106,8 @@ fn a_time_behind_a_shaper_counts_at_the_rate_of_the_shaper() {
     let up = "rate = \"40 Mbit/s\", queue = { kind = \"tbf\", rate = \"8 Mbit/s\", burst = \"3000 wire bytes\", \
               limit = \"100 ms\" }";
     let scenario = parsed(&line("rate = \"40 Mbit/s\"", up));
-    let link = scenario.network_ref().links.iter().find(|link| link.name == "up").unwrap();
-    let Spec::Tbf(Over { queue, .. }) = &link.queue else { panic!("{:?}", link.queue) };
+    let link = scenario.network_ref().links.iter().find(|link| link.hop.name == "up").unwrap();
+    let Spec::Tbf(Over { queue, .. }) = &link.hop.queue else { panic!("{:?}", link.hop.queue) };
     assert!(
         matches!(**queue, Spec::Fifo(fifo::Config { limit: Limit::Wire(bytes), .. }) if bytes.as_u64() == 100_000),
         "{queue:?}"
@@ -122,15 +123,15 @@ fn no_hop_around_the_line_is_slower_than_the_line() {
         );
         let rate: BitRate = down.parse().unwrap();
         for link in &parsed(&text).network_ref().links {
-            let needed = match link.name.as_str() {
+            let needed = match link.hop.name.as_str() {
                 "server-gateway" | "gateway-dslam" => rate.as_bps() * lines,
                 name if name.starts_with("cpe-client") => rate.as_bps(),
                 _ => 1,
             };
             assert!(
-                link.rate.unwrap().as_bps() > needed || link.name.starts_with("down"),
+                link.hop.line.rate.unwrap().as_bps() > needed || link.hop.name.starts_with("down"),
                 "{down} x {lines}: {}",
-                link.name
+                link.hop.name
             );
         }
     }

@@ -1,0 +1,382 @@
+//! Transmission by grants: presets of link technologies, and keys that change them.
+
+use core::num::NonZeroU64;
+
+use lastmile_queueing::line::Config;
+use lastmile_queueing::line::grants::{
+    Asks, Bucket, Config as Grants, Contention, GrantsError, Outstanding, Proactive, Requests, Slots, SlotsError, Span,
+};
+use lastmile_units::{BitRate, Duration, Ratio, WireBytes};
+
+use crate::line::MAX_DELAY;
+use crate::reader::Table;
+use crate::schema::{Key, Kind, Section};
+
+pub(crate) const GRANTS: Key = Key::optional(
+    "grants",
+    Kind::Other("name of a preset, or a table, see `grants = { ... }`"),
+    "the line sends at once",
+    "The line sends only what a head end grants: cable, PON, cellular and satellite upstreams.",
+);
+
+/// The values of a link technology.
+struct Preset {
+    name: &'static str,
+    interval: Duration,
+    pattern: &'static str,
+    /// Requests are made.
+    asks: bool,
+    request_every: Duration,
+    piggyback: bool,
+    ahead: Duration,
+    packet: bool,
+    first: Option<WireBytes>,
+    largest: Option<WireBytes>,
+    many: bool,
+    fragmentation: bool,
+    proactive: Option<(WireBytes, Duration)>,
+}
+
+const DOCSIS: Preset = Preset {
+    name: "docsis-3.1",
+    interval: Duration::from_ms(2),
+    pattern: "U",
+    asks: true,
+    request_every: Duration::from_ms(2),
+    piggyback: true,
+    ahead: Duration::from_ms(3),
+    packet: false,
+    first: None,
+    largest: None,
+    many: true,
+    fragmentation: true,
+    proactive: None,
+};
+
+const TDD: Preset = Preset {
+    name: "5g-tdd",
+    interval: Duration::from_us(500),
+    pattern: "DDDSU",
+    request_every: Duration::from_ms(5),
+    ahead: Duration::from_us(2_500),
+    first: Some(WireBytes::new(100)),
+    ..DOCSIS
+};
+
+const PRESETS: [Preset; 9] = [
+    Preset { name: "docsis-1.0", packet: true, many: false, fragmentation: false, ..DOCSIS },
+    Preset { name: "docsis-2.0", many: false, fragmentation: false, ..DOCSIS },
+    DOCSIS,
+    Preset {
+        name: "docsis-lld",
+        interval: Duration::from_ms(1),
+        request_every: Duration::from_ms(1),
+        ahead: Duration::from_ms(1),
+        proactive: Some((WireBytes::new(250), Duration::from_ms(1))),
+        ..DOCSIS
+    },
+    Preset {
+        name: "pon",
+        interval: Duration::from_us(125),
+        request_every: Duration::from_us(250),
+        ahead: Duration::from_us(500),
+        ..DOCSIS
+    },
+    Preset {
+        name: "lte",
+        interval: Duration::from_ms(1),
+        request_every: Duration::from_ms(10),
+        ahead: Duration::from_ms(8),
+        first: Some(WireBytes::new(100)),
+        ..DOCSIS
+    },
+    TDD,
+    Preset { name: "5g-tdd-down", asks: false, first: None, ..TDD },
+    Preset {
+        name: "satellite",
+        interval: Duration::from_ms(30),
+        request_every: Duration::from_ms(30),
+        ahead: Duration::from_ms(560),
+        ..DOCSIS
+    },
+];
+
+const KINDS: [(&str, usize); 9] = {
+    let mut kinds = [("", 0); 9];
+    let mut number = 0;
+    while number < 9 {
+        kinds[number] = (PRESETS[number].name, number);
+        number += 1;
+    }
+    kinds
+};
+
+const NAMES: [&str; 9] = {
+    let mut names = [""; 9];
+    let mut number = 0;
+    while number < 9 {
+        names[number] = PRESETS[number].name;
+        number += 1;
+    }
+    names
+};
+
+const AS_KIND: &str = "as `kind` says";
+
+pub(crate) static SECTION: Section = Section {
+    heading: "`grants = { ... }`",
+    about: "The line may send only what a head end grants. `kind` sets all keys; other keys change single ones. `rate` \
+            of the direction is that during a transmission. Figures that need one rate (the default queue, k) take \
+            the mean that the pattern and the sustained rate allow. See [grants](../mechanisms/grants.md).",
+    keys: &[
+        Key::required("kind", Kind::Choice(&NAMES), "The link technology."),
+        Key::optional("interval", Kind::Time, AS_KIND, "Length of a slot: MAP interval, PON frame, slot, superframe.")
+            .at_least("1 us")
+            .at_most("10 s"),
+        Key::optional(
+            "pattern",
+            Kind::Text,
+            AS_KIND,
+            "Use of the slots, again and again: `U` up, `D` down, `S` special.",
+        ),
+        Key::optional(
+            "special",
+            Kind::Share,
+            "2 of 14 symbols up, at the end; 10 of 14 down, at the start",
+            "The part of an `S` slot for this direction.",
+        ),
+        Key::with_default("share", Kind::Share, "100 %", "The part of each slot for this station."),
+        Key::optional("request_every", Kind::Time, AS_KIND, "Time between two request opportunities.")
+            .at_least("1 us")
+            .at_most(MAX_DELAY),
+        Key::optional("ahead", Kind::Time, AS_KIND, "Least time from a request to its grant: MAP-ahead, round trip.")
+            .at_most(MAX_DELAY),
+        Key::optional("piggyback", Kind::Flag, AS_KIND, "Granted data carries a request for what remains."),
+        Key::optional("concatenation", Kind::Flag, AS_KIND, "A request asks for the backlog, not for one packet."),
+        Key::optional("fragmentation", Kind::Flag, AS_KIND, "A packet may be cut at the end of a grant."),
+        Key::optional(
+            "outstanding",
+            Kind::Choice(&["one", "many"]),
+            AS_KIND,
+            "Requests that may be on the way at once.",
+        ),
+        Key::optional("largest", Kind::WireBytes, AS_KIND, "The most that one request asks for.")
+            .at_least("64 wire bytes"),
+        Key::optional(
+            "first",
+            Kind::WireBytes,
+            AS_KIND,
+            "What a request at an opportunity obtains, if it has no size (scheduling request).",
+        )
+        .at_least("1 wire byte"),
+        Key::with_default("minislot", Kind::WireBytes, "1 wire byte", "Grants are rounded up to a multiple of this.")
+            .at_least("1 wire byte"),
+        Key::with_default("collisions", Kind::Share, "0 %", "Share of requests that collide with those of others."),
+        Key::with_default(
+            "backoff_start",
+            Kind::Count,
+            "0",
+            "The first attempt waits for up to 2^n - 1 opportunities.",
+        )
+        .at_most("16"),
+        Key::with_default("backoff_end", Kind::Count, "10", "Collisions double this range up to 2^n.").at_most("16"),
+        Key::optional(
+            "proactive",
+            Kind::WireBytes,
+            AS_KIND,
+            "Size of a grant without a request; `\"0 wire bytes\"`: none.",
+        ),
+        Key::optional("proactive_every", Kind::Time, "as `interval`", "Time between two grants without a request.")
+            .at_least("1 us"),
+        Key::optional("sustained", Kind::Rate, "no bound", "Largest mean rate of requested grants."),
+        Key::with_default("burst", Kind::WireBytes, "3044 wire bytes", "Token bucket of the sustained rate.")
+            .at_least("1600 wire bytes"),
+        Key::optional("peak", Kind::Rate, "no bound", "Largest rate of requested grants within a burst."),
+        Key::with_default("peak_burst", Kind::WireBytes, "1600 wire bytes", "Token bucket of the peak rate.")
+            .at_least("1600 wire bytes"),
+        Key::with_default("seed", Kind::Count, "1", "Seed of collisions and back-off."),
+    ],
+};
+
+/// Reads the grants of the direction `line`, if `table` has them; its rate becomes the mean.
+pub(crate) fn read(table: &Table<'_>, line: &mut Config) -> Option<()> {
+    if !table.has("grants") {
+        return Some(());
+    }
+    let error = |message: &str| {
+        table.error("grants", format!("{}: {message}", table.path("grants")), None);
+        None
+    };
+    if line.trace.is_some() {
+        return error("grants with a trace; leave out one of them");
+    }
+    if line.link_layer.oam().is_some() {
+        return error("grants with OAM cells, which nothing asks for");
+    }
+    let Some(rate) = line.rate else { return error("grants without a rate") };
+    let (own, preset) = if table.has_table("grants") {
+        let own = table.table("grants")?.open(&SECTION);
+        let preset = &PRESETS[own.choice("kind", &KINDS)?];
+        (own, preset)
+    } else {
+        let name: String = table.optional("grants")?;
+        let Some(preset) = PRESETS.iter().find(|preset| preset.name == name) else {
+            let hint = format!("known: {}; or a table with `kind` and other keys", NAMES.join(", "));
+            table.error("grants", format!("unknown grants {name:?}"), Some(hint));
+            return None;
+        };
+        (table.empty("grants", &SECTION), preset)
+    };
+    let grants = config(&own, preset, rate)?;
+    if let Err(wrong) = grants.check() {
+        let key = match wrong {
+            GrantsError::NeedsFragmentation => "fragmentation",
+            GrantsError::BackOff(..) => "backoff_start",
+            GrantsError::NoProactive => "proactive_every",
+            _ => "interval",
+        };
+        own.error(key, format!("{}: {wrong}", own.path(key)), None);
+        return None;
+    }
+    line.rate = grants.mean_rate();
+    line.grants = Some(Box::new(grants));
+    Some(())
+}
+
+fn config(own: &Table<'_>, preset: &Preset, rate: BitRate) -> Option<Grants> {
+    let interval = own.optional("interval").unwrap_or(preset.interval);
+    let slots = slots(own, preset, interval)?;
+    let proactive = match (own.has("proactive"), preset.proactive) {
+        (true, _) => own.optional("proactive").filter(|bytes| *bytes > WireBytes::ZERO),
+        (false, of_kind) => of_kind.map(|(bytes, _)| bytes),
+    };
+    let every = own.optional("proactive_every").or(preset.proactive.map(|(_, every)| every)).unwrap_or(interval);
+    let bucket = |rate: Option<BitRate>, burst: Option<WireBytes>| Some(Bucket { rate: rate?, burst: burst? });
+    let limits =
+        [bucket(own.optional("sustained"), own.get("burst")), bucket(own.optional("peak"), own.get("peak_burst"))];
+    let unit = own.get::<WireBytes>("minislot")?.as_u64();
+    let requests = requests(own, preset, interval)?;
+    Some(Grants {
+        rate,
+        slots,
+        requests: preset.asks.then_some(requests),
+        unit: NonZeroU64::new(unit).unwrap_or(NonZeroU64::MIN),
+        fragmentation: own.optional("fragmentation").unwrap_or(preset.fragmentation),
+        proactive: proactive.map(|bytes| Proactive { every, bytes }),
+        limits: limits.into_iter().flatten().collect(),
+        seed: own.get("seed")?,
+    })
+}
+
+fn requests(own: &Table<'_>, preset: &Preset, interval: Duration) -> Option<Requests> {
+    // Opportunities once in an interval stay so when the interval changes.
+    let of_kind = if preset.request_every == preset.interval { interval } else { preset.request_every };
+    let (start, end) = (own.get::<u64>("backoff_start")?, own.get::<u64>("backoff_end")?);
+    let collisions: Ratio = own.get("collisions")?;
+    let contention = (start > 0 || collisions > Ratio::ZERO).then_some(Contention {
+        first: u8::try_from(start).ok()?,
+        last: u8::try_from(end).ok()?,
+        collisions,
+    });
+    let most = own.optional("largest").or(preset.largest);
+    let first = own.optional("first").or(preset.first);
+    let backlog = own.optional("concatenation").unwrap_or(!preset.packet);
+    let many = own.optional_choice("outstanding", &[("one", false), ("many", true)]).unwrap_or(preset.many);
+    Some(Requests {
+        every: own.optional("request_every").unwrap_or(of_kind),
+        contention,
+        piggyback: own.optional("piggyback").unwrap_or(preset.piggyback),
+        response: own.optional("ahead").unwrap_or(preset.ahead),
+        asks: if backlog { Asks::Backlog { most, first } } else { Asks::Packet },
+        outstanding: if many { Outstanding::Many } else { Outstanding::One },
+    })
+}
+
+/// The spans of the pattern in this direction.
+fn slots(own: &Table<'_>, preset: &Preset, interval: Duration) -> Option<Slots> {
+    let pattern: String = own.optional("pattern").unwrap_or_else(|| preset.pattern.to_owned());
+    let share: Ratio = own.get("share")?;
+    let down = !preset.asks;
+    let part = |from: u64, to: u64, of: u64| Span {
+        start: Duration::from_ps(interval.as_ps() / of * from),
+        end: if to == of { interval } else { Duration::from_ps(interval.as_ps() / of * to) },
+    };
+    let special = match own.optional::<Ratio>("special") {
+        Some(special) if down => Span { start: Duration::ZERO, end: of(special, interval) },
+        Some(special) => Span { start: interval - of(special, interval), end: interval },
+        None if down => part(0, 10, 14),
+        None => part(12, 14, 14),
+    };
+    let mut usable = Vec::new();
+    for letter in pattern.chars() {
+        let span = match (letter, down) {
+            ('S', _) => special,
+            ('D', true) | ('U', false) => part(0, 1, 1),
+            ('D', false) | ('U', true) => part(0, 0, 1),
+            _ => {
+                let hint = Some("U (up), D (down) and S (special), such as \"DDDSU\"".to_owned());
+                own.error("pattern", format!("{}: {letter:?} is no slot", own.path("pattern")), hint);
+                return None;
+            }
+        };
+        usable.push(Span { start: span.start, end: span.start + of(share, span.end - span.start) });
+    }
+    Slots::new(interval, usable)
+        .map_err(|error: SlotsError| own.error("pattern", format!("{}: {error}", own.path("pattern")), None))
+        .ok()
+}
+
+fn of(share: Ratio, span: Duration) -> Duration {
+    Duration::from_ps(share.of(span.as_ps()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_preset_can_be_built() {
+        for preset in &PRESETS {
+            let text = format!(
+                "duration = \"1 s\"\n[access]\ndown = {{ rate = \"1 Mbit/s\" }}\n\
+                 up = {{ rate = \"1 Mbit/s\", grants = {:?} }}\n",
+                preset.name
+            );
+            let scenario = crate::Scenario::parse("f", &text, &[]).unwrap_or_else(|report| panic!("{report}"));
+            let up = scenario.network_ref().links.iter().find(|link| link.hop.name == "up").expect("a line");
+            assert!(up.hop.line.grants.is_some());
+        }
+        // The burst of the schema and of the mechanism.
+        assert_eq!(lastmile_queueing::line::grants::LARGEST_PACKET, WireBytes::new(1600));
+    }
+
+    fn errors(up: &str) -> String {
+        let text = format!("duration = \"1 s\"\n[access]\ndown = {{ rate = \"1 Mbit/s\" }}\nup = {{ {up} }}\n");
+        crate::Scenario::parse("f", &text, &[]).map(|_| ()).expect_err("it is wrong").to_string()
+    }
+
+    #[test]
+    fn what_cannot_work_is_refused_at_its_key() {
+        let unknown = errors("rate = \"1 Mbit/s\", grants = \"docsis\"");
+        assert!(unknown.contains("unknown grants \"docsis\"") && unknown.contains("docsis-3.1"), "{unknown}");
+        let pattern = errors("rate = \"1 Mbit/s\", grants = { kind = \"5g-tdd\", pattern = \"DDX\" }");
+        assert!(pattern.contains("access.up.grants.pattern: 'X' is no slot"), "{pattern}");
+        let never = errors("rate = \"1 Mbit/s\", grants = { kind = \"5g-tdd\", pattern = \"DDD\" }");
+        assert!(never.contains("no slot of the pattern may be used"), "{never}");
+        let parts = errors("rate = \"1 Mbit/s\", grants = { kind = \"docsis-2.0\", outstanding = \"many\" }");
+        assert!(parts.contains("access.up.grants.fragmentation: without fragmentation"), "{parts}");
+        let trace = "trace = { steps = [{ at = \"0 s\", rate = \"1 Mbit/s\" }] }, grants = \"pon\"";
+        assert!(errors(trace).contains("grants with a trace"), "{}", errors(trace));
+    }
+
+    /// 100 Mbit/s in 580 of 2500 us; a queue and k take the mean.
+    #[test]
+    fn the_rate_is_that_of_a_transmission() {
+        let text = "duration = \"1 s\"\n[access]\ndown = { rate = \"1 Mbit/s\" }\n\
+                    up = { rate = \"100 Mbit/s\", grants = { kind = \"5g-tdd\", special = \"16 %\" } }\n";
+        let scenario = crate::Scenario::parse("f", text, &[]).unwrap_or_else(|report| panic!("{report}"));
+        let up = scenario.network_ref().links.iter().find(|link| link.hop.name == "up").expect("a line");
+        assert_eq!(up.hop.line.rate, Some(BitRate::from_kbit_per_s(23_200)));
+        assert_eq!(up.hop.line.grants.as_ref().map(|grants| grants.rate), Some(BitRate::from_mbit_per_s(100)));
+    }
+}

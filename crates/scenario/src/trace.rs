@@ -1,0 +1,237 @@
+//! The capacity of a line over time: steps in the file, a file beside it, or a generator.
+
+use std::path::PathBuf;
+
+use lastmile_queueing::line::Config;
+use lastmile_queueing::line::trace::{Step, Trace};
+use lastmile_units::{BitRate, Duration};
+
+use crate::line::MAX_DELAY;
+use crate::reader::Table;
+use crate::schema::{Key, Kind, Section};
+
+pub mod file;
+pub mod generate;
+mod rattan;
+
+use generate::{Base, Generator};
+
+pub(crate) const TRACE: Key = Key::optional(
+    "trace",
+    Kind::Table("`trace = { ... }`"),
+    "constant rate, delay and loss",
+    "Rate, delay and loss over time.",
+);
+
+pub(crate) static SECTION: Section = Section {
+    heading: "`trace = { ... }`",
+    about: "The capacity of a direction over time: steps, a file, or a generator. A file has one of three formats. \
+            Whole numbers, one in a line, are a packet-delivery trace of mahimahi: at each of these milliseconds 1504 \
+            bytes may be sent, and the trace starts again after its last line. A file whose first line is `at,rate` is \
+            a table of steps, with columns `delay` and `loss` if they change; rate `0` is an outage, during which \
+            packets wait. JSON is a trace of Rattan (the crate netem-trace): static and repeated patterns of `Bw`, \
+            `Delay` and `Loss`, alone or in a list. What a step leaves out is as the direction says. Both directions \
+            start their traces at 0 s. Figures that need one rate (the default queue, k) take the mean over the \
+            period, or the rate of the first step of a trace that is played once; the unloaded round trip takes the \
+            least delay.",
+    keys: &[
+        Key::optional("file", Kind::Text, "the steps", "Name of the file, seen from the scenario's folder."),
+        Key::optional("steps", Kind::Tables("the steps below"), "the file", "The steps in the order of time."),
+        REPEAT,
+    ],
+};
+
+const REPEAT: Key = Key::optional(
+    "repeat",
+    Kind::Time,
+    "as the file says; the last of steps holds to the end",
+    "Time after which the trace starts again.",
+);
+const LENGTH: Key =
+    Key::with_default("length", Kind::Time, "10 min", "Time after which the generated trace starts again.")
+        .at_least("1 s")
+        .at_most("24 h");
+const SEED: Key = Key::optional(
+    "seed",
+    Kind::Count,
+    "the seed of the scenario",
+    "Seed of the generator. Both directions with equal seeds and times change together.",
+);
+
+pub(crate) static DSL_RETRAIN: Section = Section {
+    heading: "`trace = { generate = \"dsl-retrain\" }`",
+    about: "A DSL modem that loses synchronisation: an outage, then another rate. Times between retrains are \
+            exponential; the outage is that of the initialisation of ITU-T G.992.3 and G.993.2, some 30 to 60 s.",
+    keys: &[
+        Key::required("generate", Kind::Choice(KINDS), "The rule."),
+        LENGTH,
+        SEED,
+        Key::with_default("every", Kind::Time, "5 min", "Mean time between retrains.").at_least("1 s"),
+        Key::with_default("outage_from", Kind::Time, "30 s", "Shortest outage."),
+        Key::with_default("outage_to", Kind::Time, "60 s", "Longest outage.").at_most("1 h"),
+        Key::with_default("least_rate", Kind::Share, "70 %", "Least rate after a retrain, as a share of `rate`."),
+    ],
+};
+
+pub(crate) static STARLINK: Section = Section {
+    heading: "`trace = { generate = \"starlink\" }`",
+    about: "Satellites that are allocated anew at fixed times: rate and delay are drawn uniformly, after an \
+            interruption (Mohan and others, WWW 2024; Garcia and others, LEO-NET 2023).",
+    keys: &[
+        Key::required("generate", Kind::Choice(KINDS), "The rule."),
+        LENGTH,
+        SEED,
+        Key::with_default("every", Kind::Time, "15 s", "Time between two allocations.").at_least("1 ms"),
+        Key::with_default("outage", Kind::Time, "100 ms", "Interruption before each."),
+        Key::with_default("least_rate", Kind::Share, "25 %", "Least rate, as a share of `rate`."),
+        Key::with_default("more_delay", Kind::Time, "15 ms", "Largest addition to `delay`.").at_most(MAX_DELAY),
+    ],
+};
+
+pub(crate) static CELL: Section = Section {
+    heading: "`trace = { generate = \"cell\" }`",
+    about: "A radio cell: a Markov chain of levels in equal ratios, from one level to a neighbour, each kept for an \
+            exponential time (Wang and Moayeri, 1995).",
+    keys: &[
+        Key::required("generate", Kind::Choice(KINDS), "The rule."),
+        LENGTH,
+        SEED,
+        Key::with_default("levels", Kind::Count, "8", "Levels of the rate.").at_least("1").at_most("100"),
+        Key::with_default("hold", Kind::Time, "500 ms", "Mean time at a level.").at_least("1 ms"),
+        Key::with_default("least_rate", Kind::Share, "5 %", "The lowest level, as a share of `rate`."),
+    ],
+};
+
+/// The rules of generated traces.
+const KINDS: &[&str] = &["dsl-retrain", "starlink", "cell"];
+
+/// All sections, for the reference.
+pub(crate) fn sections() -> Vec<&'static Section> {
+    vec![&SECTION, &STEP, &DSL_RETRAIN, &STARLINK, &CELL]
+}
+
+pub(crate) static STEP: Section = Section {
+    heading: "`trace.steps`",
+    about: "What holds from a point of time on.",
+    keys: &[
+        Key::required("at", Kind::Time, "From when on; the first step is at `\"0 s\"`."),
+        Key::optional("rate", Kind::Rate, "as the direction says", "Rate of the wire."),
+        Key::with_default("outage", Kind::Flag, "false", "Nothing is sent; packets wait."),
+        Key::optional("delay", Kind::Time, "as the direction says", "Propagation delay.").at_most(MAX_DELAY),
+        Key::optional("loss", Kind::Share, "as the direction says", "Share of packets lost on the wire."),
+    ],
+};
+
+/// Reads the trace of the direction `line`, if `table` has one, and the rate that stands for it.
+pub(crate) fn read(table: &Table<'_>, line: &mut Config) -> Option<()> {
+    let Some(own) = table.table("trace") else { return if table.has("trace") { None } else { Some(()) } };
+    let base = Base { rate: line.rate, delay: line.delay, loss: line.loss };
+    let trace = match own.text("generate").map(str::to_owned) {
+        Some(kind) => match kind.as_str() {
+            "dsl-retrain" => generated(&own.open(&DSL_RETRAIN), base, dsl_retrain)?,
+            "starlink" => generated(&own.open(&STARLINK), base, starlink)?,
+            "cell" => generated(&own.open(&CELL), base, cell)?,
+            other => {
+                let hint = format!("known: {}", KINDS.join(", "));
+                table.error("trace", format!("{}: unknown generator {other:?}", table.path("trace")), Some(hint));
+                return None;
+            }
+        },
+        None => given(&own.open(&SECTION), base)?,
+    };
+    line.rate = nominal(&trace);
+    if let Trace::Steps(steps) = &trace {
+        line.delay = steps.steps().iter().map(|step| step.delay).min().unwrap_or(line.delay);
+    }
+    line.trace = Some(trace);
+    Some(())
+}
+
+/// A trace of steps or a file.
+fn given(own: &Table<'_>, base: Base) -> Option<Trace> {
+    let repeat: Option<Duration> = own.optional("repeat");
+    let name: Option<String> = own.optional("file");
+    let (key, trace) = match (name, own.has("steps")) {
+        (Some(name), false) => ("file", from_file(own, &name, base, repeat)),
+        (None, true) => ("steps", file::in_steps(steps(own, base)?, repeat)),
+        (Some(_), true) => return refuse(own, "steps", "a file and steps: give one of them"),
+        (None, false) => return refuse(own, "file", "neither a file nor steps nor a generator"),
+    };
+    trace.map_or_else(|message| refuse(own, key, &message), Some)
+}
+
+fn generated(own: &Table<'_>, base: Base, read: fn(&Table<'_>) -> Option<Generator>) -> Option<Trace> {
+    let seed = if own.has("seed") { own.optional("seed")? } else { own.root_seed().unwrap_or(1) };
+    let (generator, length) = (read(own)?, own.get("length")?);
+    own.get::<String>("generate")?;
+    let trace = generator.steps(base, length, seed).and_then(|steps| file::in_steps(steps, Some(length)));
+    trace.map_or_else(|message| refuse(own, "generate", &message), Some)
+}
+
+fn dsl_retrain(own: &Table<'_>) -> Option<Generator> {
+    let (every, least_rate) = (own.get("every"), own.get("least_rate"));
+    let (outage_from, outage_to) = (own.get("outage_from")?, own.get("outage_to")?);
+    if outage_from > outage_to {
+        return refuse(own, "outage_from", "longer than outage_to");
+    }
+    Some(Generator::DslRetrain { every: every?, outage_from, outage_to, least_rate: least_rate? })
+}
+
+fn starlink(own: &Table<'_>) -> Option<Generator> {
+    let (every, outage, least_rate) = (own.get("every")?, own.get("outage")?, own.get("least_rate"));
+    if outage >= every {
+        return refuse(own, "outage", "as long as the time between two allocations");
+    }
+    Some(Generator::Starlink { every, outage, least_rate: least_rate?, more_delay: own.get("more_delay")? })
+}
+
+fn cell(own: &Table<'_>) -> Option<Generator> {
+    let levels = own.get::<u64>("levels").and_then(|levels| u32::try_from(levels).ok());
+    let (hold, least_rate) = (own.get("hold"), own.get("least_rate"));
+    Some(Generator::Cell { levels: levels?, hold: hold?, least_rate: least_rate? })
+}
+
+/// A file that the table names, seen from the folder of the scenario.
+pub(crate) fn beside(table: &Table<'_>, name: &str) -> PathBuf {
+    table.directory().map_or_else(|| PathBuf::from(name), |directory| directory.join(name))
+}
+
+fn from_file(table: &Table<'_>, name: &str, base: Base, repeat: Option<Duration>) -> Result<Trace, String> {
+    let path = beside(table, name);
+    let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let read = file::read(&text, base, repeat).map_err(|error| format!("{}: {error}", path.display()));
+    read.map(|(_, trace)| trace)
+}
+
+fn refuse<T>(table: &Table<'_>, key: &'static str, message: &str) -> Option<T> {
+    table.error(key, format!("{}: {message}", table.path(key)), None);
+    None
+}
+
+/// The rate that stands for a trace where one is needed.
+fn nominal(trace: &Trace) -> Option<BitRate> {
+    match trace {
+        Trace::Steps(steps) if steps.period().is_none() => steps.steps().iter().find_map(|step| step.rate),
+        _ => trace.mean_rate(trace.period()?),
+    }
+}
+
+fn steps(table: &Table<'_>, base: Base) -> Option<Vec<Step>> {
+    let mut steps = Vec::new();
+    for step in table.tables("steps") {
+        let step = step.open(&STEP);
+        let (at, outage) = (step.get::<Duration>("at"), step.get::<bool>("outage"));
+        let rate: Option<BitRate> = step.optional("rate");
+        if outage? && rate.is_some() {
+            return refuse(&step, "outage", "an outage with a rate");
+        }
+        let rate = if outage? { None } else { rate.or(base.rate) };
+        if !outage? && rate.is_none() {
+            step.missing("rate");
+            return None;
+        }
+        let delay = step.optional("delay").unwrap_or(base.delay);
+        steps.push(Step { at: at?, rate, delay, loss: step.optional("loss").unwrap_or(base.loss) });
+    }
+    Some(steps)
+}

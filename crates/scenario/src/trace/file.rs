@@ -1,0 +1,247 @@
+//! Files of traces: tables of steps (CSV), packet-delivery traces of mahimahi, JSON of Rattan.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use lastmile_queueing::line::trace::{Opportunities, Step, Steps, Trace, TraceError};
+use lastmile_units::{BitRate, Duration, Ratio};
+
+use super::generate::Base;
+use super::rattan;
+
+/// A packet-delivery trace above this rate is in seconds rather than milliseconds.
+const FASTEST: BitRate = BitRate::from_mbit_per_s(10_000);
+
+/// A packet-delivery trace that is longer and slower than these is in microseconds.
+const LONGEST: Duration = Duration::from_s(3600);
+const SLOWEST: BitRate = BitRate::from_kbit_per_s(100);
+
+/// A format of files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// A table of steps, with the columns `at`, `rate`, `delay` and `loss`.
+    Csv,
+    /// The milliseconds at which 1504 bytes may be sent, one in a line.
+    Mahimahi,
+    /// The JSON of Rattan (the crate netem-trace).
+    Rattan,
+}
+
+/// Reads a trace in any of the formats. Steps take from `base` what the file leaves out.
+///
+/// # Errors
+/// A file that is no trace: its line and what is wrong.
+pub fn read(text: &str, base: Base, repeat: Option<Duration>) -> Result<(Format, Trace), String> {
+    let rows = || text.lines().enumerate().map(|(number, row)| (number + 1, row.trim()));
+    let mut rows = rows().filter(|(_, row)| !row.is_empty() && !row.starts_with('#')).peekable();
+    match rows.peek() {
+        None => Err("an empty trace".to_owned()),
+        Some((_, row)) if row.starts_with(['{', '[']) => {
+            let (steps, period) = rattan::read(text, base)?;
+            Ok((Format::Rattan, in_steps(steps, repeat.or(period))?))
+        }
+        Some((_, row)) if row.chars().all(|digit| digit.is_ascii_digit()) => {
+            Ok((Format::Mahimahi, mahimahi(rows, repeat)?))
+        }
+        Some((number, header)) => {
+            let columns = header.split(',').map(|name| Column::of(*number, name.trim()));
+            let columns = columns.collect::<Result<Vec<_>, _>>()?;
+            rows.next();
+            let (mut steps, mut before) = (Vec::new(), None);
+            for (number, row) in rows {
+                let step = step(row, &columns, base).map_err(|error| format!("line {number}: {error}"))?;
+                if let Some(before) = before.replace(step.at).filter(|before| step.at <= *before) {
+                    return Err(format!("line {number}: at {}, not later than the {before} before", step.at));
+                }
+                steps.push(step);
+            }
+            Ok((Format::Csv, in_steps(steps, repeat)?))
+        }
+    }
+}
+
+/// Steps as a trace.
+///
+/// # Errors
+/// Steps that no line can have.
+pub fn in_steps(steps: Vec<Step>, repeat: Option<Duration>) -> Result<Trace, String> {
+    let steps = Steps::new(steps, repeat).map_err(|error: TraceError| error.to_string())?;
+    Ok(Trace::Steps(Arc::new(steps)))
+}
+
+fn mahimahi<'a>(rows: impl Iterator<Item = (usize, &'a str)>, repeat: Option<Duration>) -> Result<Trace, String> {
+    let (mut at, mut before) = (Vec::new(), 0);
+    for (number, row) in rows {
+        let ms: u64 = row
+            .parse()
+            .ok()
+            .filter(|ms| *ms < 10_000_000_000)
+            .ok_or_else(|| format!("line {number}: {row:?}, where a whole number of milliseconds is expected"))?;
+        if ms < before {
+            return Err(format!("line {number}: {ms} ms, earlier than the {before} ms before"));
+        }
+        before = ms;
+        at.push(Duration::from_ms(ms));
+    }
+    let last = at.last().copied().unwrap_or_default();
+    if last == Duration::ZERO && repeat.is_none() {
+        return Err("the last line is 0: the trace would start again at once".to_owned());
+    }
+    let opportunities = Opportunities::new(at, repeat.unwrap_or(last), Opportunities::MAHIMAHI_BYTES)
+        .map_err(|error| error.to_string())?;
+    let trace = Trace::Opportunities(Arc::new(opportunities));
+    let mean = trace.mean_rate(trace.period().unwrap_or(last));
+    if mean.is_none_or(|mean| mean > FASTEST) {
+        let mean = mean.map_or("more than any line has".to_owned(), |mean| mean.to_string());
+        return Err(format!("a mean rate of {mean}: the lines are milliseconds; are these seconds?"));
+    }
+    if last > LONGEST && mean.is_some_and(|mean| mean < SLOWEST) {
+        let mean = mean.map_or_else(String::new, |mean| mean.to_string());
+        return Err(format!("{last} with a mean rate of {mean}: the lines are milliseconds; are these microseconds?"));
+    }
+    Ok(trace)
+}
+
+/// A column of a table of steps.
+#[derive(Clone, Copy)]
+enum Column {
+    At,
+    Rate,
+    Delay,
+    Loss,
+}
+
+impl Column {
+    fn of(line: usize, name: &str) -> Result<Self, String> {
+        match name {
+            "at" => Ok(Self::At),
+            "rate" => Ok(Self::Rate),
+            "delay" => Ok(Self::Delay),
+            "loss" => Ok(Self::Loss),
+            other => Err(format!(
+                "line {line}: column {other:?}; the columns are at, rate, delay and loss, or the file is a trace of \
+                 mahimahi, a whole number of milliseconds in each line, or the JSON of Rattan"
+            )),
+        }
+    }
+}
+
+fn step(row: &str, columns: &[Column], base: Base) -> Result<Step, String> {
+    let cells: Vec<&str> = row.split(',').map(str::trim).collect();
+    if cells.len() != columns.len() {
+        return Err(format!("{} values for {} columns", cells.len(), columns.len()));
+    }
+    let (mut at, mut rate, mut delay, mut loss) = (None, base.rate, base.delay, base.loss);
+    for (column, cell) in columns.iter().zip(cells) {
+        match column {
+            Column::At => at = Some(cell.parse::<Duration>().map_err(|error| error.to_string())?),
+            Column::Rate if cell == "0" => rate = None,
+            Column::Rate => rate = Some(cell.parse::<BitRate>().map_err(|error| error.to_string())?),
+            Column::Delay => delay = cell.parse::<Duration>().map_err(|error| error.to_string())?,
+            Column::Loss => loss = cell.parse::<Ratio>().map_err(|error| error.to_string())?,
+        }
+    }
+    let at = at.ok_or("no column at")?;
+    Ok(Step { at, rate, delay, loss })
+}
+
+/// Writes a trace. Opportunities become steps of `interval` each; steps become the millisecond by which a
+/// line of their rates has carried 1504 bytes more, for `length` of a trace that is played once.
+///
+/// # Errors
+/// A trace that the format cannot have.
+pub fn write(trace: &Trace, format: Format, interval: Duration, length: Duration) -> Result<String, String> {
+    match (format, trace) {
+        (Format::Mahimahi, Trace::Opportunities(opportunities)) => {
+            Ok(opportunities.times().iter().fold(String::new(), |mut text, time| {
+                let _ = writeln!(text, "{}", time.as_ns() / 1_000_000);
+                text
+            }))
+        }
+        (Format::Mahimahi, Trace::Steps(steps)) => opportunities(steps, length),
+        (Format::Csv, trace) => Ok(csv(&stepped(trace, interval)?)),
+        (Format::Rattan, trace) => Ok(rattan::write(&stepped(trace, interval)?)),
+    }
+}
+
+fn csv(steps: &Steps) -> String {
+    let mut text = String::new();
+    if let Some(period) = steps.period() {
+        let _ = writeln!(text, "# repeat = \"{period}\"");
+    }
+    text.push_str("at,rate,delay,loss\n");
+    for Step { at, rate, delay, loss } in steps.steps() {
+        let rate = rate.map_or_else(|| "0".to_owned(), |rate| rate.to_string());
+        let _ = writeln!(text, "{at},{rate},{delay},{loss}");
+    }
+    text
+}
+
+/// A trace as steps, each the mean rate of `interval`.
+fn stepped(trace: &Trace, interval: Duration) -> Result<Steps, String> {
+    let opportunities = match trace {
+        Trace::Steps(steps) => return Ok(Steps::clone(steps)),
+        Trace::Opportunities(opportunities) => opportunities,
+    };
+    let period = opportunities.period();
+    let bits = opportunities.bytes().as_u64() * 8;
+    let carried: Vec<(Duration, u64)> = opportunities.times().iter().map(|at| (*at, bits)).collect();
+    steps_of(&carried, interval, period)
+}
+
+/// Steps of `interval` each with the mean rate of what was carried in it, until `end`, where they start again. No delay
+/// and no loss.
+///
+/// # Errors
+/// Nothing carried, or too many steps.
+pub fn steps_of(carried: &[(Duration, u64)], interval: Duration, end: Duration) -> Result<Steps, String> {
+    let count = end.as_ps().div_ceil(interval.as_ps().max(1));
+    if count > 1_000_000 {
+        return Err(format!("{end} in steps of {interval} are more than a million"));
+    }
+    let mut bits = vec![0_u64; usize::try_from(count).unwrap_or_default()];
+    for (at, more) in carried {
+        let index = usize::try_from(at.as_ps() / interval.as_ps().max(1)).unwrap_or(usize::MAX);
+        // What is carried at the end belongs to the last step.
+        let index = index.min(bits.len().saturating_sub(1));
+        *bits.get_mut(index).ok_or("an empty trace")? += more;
+    }
+    let mut steps: Vec<Step> = Vec::new();
+    for (number, bits) in (0..).zip(bits) {
+        let at = interval * number;
+        let span = interval.min(end - at);
+        let bps = u128::from(bits) * 1_000_000_000_000 / u128::from(span.as_ps());
+        let rate = BitRate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX));
+        if rate.is_none() && bps > 0 {
+            return Err(format!("at {at}: more than {}", BitRate::MAX));
+        }
+        if steps.last().is_none_or(|last| last.rate != rate) {
+            steps.push(Step { at, rate, delay: Duration::ZERO, loss: Ratio::ZERO });
+        }
+    }
+    Steps::new(steps, Some(end)).map_err(|error| error.to_string())
+}
+
+fn opportunities(steps: &Steps, length: Duration) -> Result<String, String> {
+    const MOST: usize = 10_000_000;
+    let block = u128::from(Opportunities::MAHIMAHI_BYTES.as_u64()) * 8 * 1_000_000_000_000;
+    let end = steps.period().unwrap_or(length);
+    let ends = steps.steps().iter().skip(1).map(|step| step.at).chain([end]);
+    let (mut text, mut work, mut count) = (String::new(), 0_u128, 0);
+    for (step, until) in steps.steps().iter().zip(ends) {
+        let bps = u128::from(step.rate.map_or(0, BitRate::as_bps));
+        let span = u128::from(until.min(end).saturating_sub(step.at).as_ps());
+        let before = work;
+        work += bps * span;
+        for number in (before / block + 1)..=(work / block) {
+            let ps = u128::from(step.at.as_ps()) + (number * block - before).div_ceil(bps);
+            let _ = writeln!(text, "{}", ps.div_ceil(1_000_000_000));
+            count += 1;
+            if count > MOST {
+                return Err(format!("more than {MOST} opportunities"));
+            }
+        }
+    }
+    // The period of a trace of mahimahi is its last line.
+    if count == 0 { Err(format!("less than 1504 bytes in {end}")) } else { Ok(text) }
+}

@@ -1,0 +1,299 @@
+//! Lines whose capacity changes: `trace = { ... }`.
+
+use std::fs;
+
+use lastmile_model::Hop;
+use lastmile_queueing::line::trace::{Step, Trace};
+use lastmile_scenario::Scenario;
+use lastmile_scenario::trace::file::{self, Format};
+use lastmile_scenario::trace::generate::Base;
+use lastmile_sim::Simulation;
+use lastmile_units::{BitRate, ByteCount, Duration, Ratio};
+
+fn file(down: &str) -> String {
+    format!(
+        "duration = \"60 s\"\n[access]\ndown = {{ {down} }}\nup = {{ rate = \"1 Mbit/s\" }}\n\
+         [[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\n"
+    )
+}
+
+fn down(down: &str) -> Hop {
+    let scenario = Scenario::parse("line.toml", &file(down), &[]).unwrap_or_else(|report| panic!("{report}"));
+    scenario.access().expect("an access line").down.clone()
+}
+
+/// The one error of the scenario whose downstream this is.
+fn error(down: &str) -> String {
+    Scenario::parse("line.toml", &file(down), &[]).expect_err("wrong").to_string()
+}
+
+const STEPS: &str = r#"delay = "20 ms", trace = { repeat = "15 s", steps = [
+    { at = "0 s", rate = "200 Mbit/s" },
+    { at = "10 s", rate = "50 Mbit/s", delay = "40 ms", loss = "1 %" },
+    { at = "14.9 s", outage = true },
+] }"#;
+
+/// 200 Mbit/s for 10 s, 50 Mbit/s for 4.9 s, nothing for 0.1 s: 149.666 Mbit/s in the mean.
+#[test]
+fn steps_of_a_file() {
+    let hop = down(STEPS);
+    assert_eq!(hop.line.rate, BitRate::from_bps(149_666_666));
+    assert_eq!(hop.line.delay, Duration::from_ms(20));
+    let Some(Trace::Steps(steps)) = &hop.line.trace else { panic!("{:?}", hop.line.trace) };
+    let seen: Vec<_> = steps.steps().iter().map(|step| (step.at.as_secs_f64(), step.rate, step.delay)).collect();
+    let rate = |mbit| Some(BitRate::from_mbit_per_s(mbit));
+    let ms = Duration::from_ms;
+    assert_eq!(seen, [(0.0, rate(200), ms(20)), (10.0, rate(50), ms(40)), (14.9, None, ms(20))]);
+    assert_eq!(steps.steps()[1].loss.as_parts_per_billion(), 10_000_000);
+}
+
+#[test]
+fn a_table_and_a_trace_of_mahimahi_beside_the_scenario() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("cell.csv"), "# measured\nat,rate,delay\n0 s,8 Mbit/s,30 ms\n2 s,0,30 ms\n").unwrap();
+    fs::write(folder.path().join("cell.trace"), "1\n1\n4\n").unwrap();
+    let read = |name: &str, more: &str| {
+        let path = folder.path().join("line.toml");
+        fs::write(&path, file(&format!("trace = {{ file = \"{name}\"{more} }}"))).unwrap();
+        Scenario::load(&path, &[]).map(|scenario| scenario.access().expect("an access line").down.line.clone())
+    };
+    let line = read("cell.csv", ", repeat = \"4 s\"").unwrap();
+    assert_eq!((line.rate, line.delay), (Some(BitRate::from_mbit_per_s(4)), Duration::from_ms(30)));
+    let Some(Trace::Opportunities(opportunities)) = read("cell.trace", "").unwrap().trace else { panic!("no trace") };
+    assert_eq!((opportunities.period(), opportunities.bytes()), (Duration::from_ms(4), ByteCount::new(1_504)));
+    let report = read("cell.csv", "").expect_err("an outage for ever").to_string();
+    assert!(report.contains("cell.csv: the line never sends"), "{report}");
+    fs::write(folder.path().join("cell.csv"), "at,rate\n0 s,8 Mbit/s\n1 s,fast\n").unwrap();
+    let report = read("cell.csv", "").expect_err("a word").to_string();
+    assert!(report.contains("cell.csv: line 3: ") && report.contains("line.toml:3:"), "{report}");
+    fs::write(folder.path().join("cell.trace"), "5\n3\n").unwrap();
+    let report = read("cell.trace", "").expect_err("out of order").to_string();
+    assert!(report.contains("cell.trace: line 2: 3 ms, earlier than the 5 ms before"), "{report}");
+}
+
+#[test]
+fn traces_that_say_too_much_or_too_little() {
+    let both = error(r#"trace = { file = "x", steps = [{ at = "0 s", rate = "1 Mbit/s" }] }"#);
+    assert!(both.contains("access.down.trace.steps: a file and steps"), "{both}");
+    assert!(error("trace = {}").contains("neither a file nor steps"));
+    let late = error(r#"trace = { steps = [{ at = "1 s", rate = "1 Mbit/s" }] }"#);
+    assert!(late.contains("the first step is at 1 s"), "{late}");
+    assert!(error(r#"trace = { steps = [{ at = "0 s" }] }"#).contains("rate"));
+    assert!(error(r#"trace = { file = "absent.csv" }"#).contains("absent.csv"));
+}
+
+const BASE: Base = Base { rate: None, delay: Duration::from_ms(5), loss: Ratio::ZERO };
+
+fn steps_of(trace: &Trace) -> (Vec<Step>, Option<Duration>) {
+    let Trace::Steps(steps) = trace else { panic!("{trace:?}") };
+    (steps.steps().to_vec(), steps.period())
+}
+
+fn read(text: &str) -> Result<(Format, Trace), String> {
+    file::read(text, BASE, None)
+}
+
+/// The two patterns of the documentation of netem-trace, in both of its notations: 12 and 24 Mbit/s for 1 s each,
+/// twice; 10 and 20 ms for 1 s each. The list has both, and a loss.
+#[test]
+fn rattans_json_in_both_notations() {
+    let human = r#"{"RepeatedBwPatternConfig":{"pattern":[{"StaticBwConfig":{"bw":"12Mbps","duration":"1s"}},
+        {"StaticBwConfig":{"bw":"24Mbps","duration":"1s"}}],"count":2}}"#;
+    let objects = r#"{"RepeatedBwPatternConfig":{"pattern":[
+        {"StaticBwConfig":{"bw":{"gbps":0,"bps":12000000},"duration":{"secs":1,"nanos":0}}},
+        {"StaticBwConfig":{"bw":{"gbps":0,"bps":24000000},"duration":{"secs":1,"nanos":0}}}],"count":2}}"#;
+    let (format, trace) = read(human).unwrap();
+    assert_eq!((format, &trace), (Format::Rattan, &read(objects).unwrap().1));
+    let (steps, period) = steps_of(&trace);
+    let seen: Vec<_> =
+        steps.iter().map(|step| (step.at.as_secs_f64(), step.rate.unwrap().as_bps() / 1_000_000)).collect();
+    assert_eq!(seen, [(0.0, 12), (1.0, 24), (2.0, 12), (3.0, 24)]);
+    assert_eq!((period, steps[0].delay), (None, Duration::from_ms(5)), "what the file leaves out");
+    let list = format!(
+        r#"[{}, {{"RepeatedDelayPatternConfig":{{"pattern":[{{"StaticDelayConfig":{{"delay":"10ms","duration":"1s"}}}},
+        {{"StaticDelayConfig":{{"delay":"20ms","duration":"1s"}}}}],"count":0}}}},
+        {{"RepeatedLossPatternConfig":{{"pattern":[{{"StaticLossConfig":{{"loss":[0.1],"duration":"2s"}}}}],"count":0}}}}]"#,
+        human.replace("\"count\":2", "\"count\":0")
+    );
+    let (steps, period) = steps_of(&read(&list).unwrap().1);
+    let seen: Vec<_> = steps.iter().map(|step| (step.at, step.delay)).collect();
+    assert_eq!(seen, [(0, 10), (1, 20)].map(|(s, ms)| (Duration::from_s(s), Duration::from_ms(ms))));
+    assert_eq!((period, steps[1].loss), (Some(Duration::from_s(2)), Ratio::from_percent(10).unwrap()));
+}
+
+#[test]
+fn json_that_is_no_trace_is_refused_with_its_place() {
+    let error = |text: &str| read(text).unwrap_err();
+    assert!(error("{").contains("line 1"), "{}", error("{"));
+    assert!(error("{}").contains("an object with one key"));
+    assert!(error(r#"{"NormalizedBwConfig": {}}"#).contains("NormalizedBwConfig: lastmile reads Static"));
+    assert!(error(r#"{"StaticDuplicateConfig": {}}"#).contains("traces of Bw, Delay and Loss"));
+    assert!(error(r#"{"StaticBwConfig": {"bw": "12 kB"}}"#).contains("StaticBwConfig: bw: \"12 kB\" is no rate"));
+    assert!(error(r#"{"StaticBwConfig": {"duration": "1s"}}"#).contains("missing key \"bw\""));
+    let inner =
+        r#"{"RepeatedBwPatternConfig":{"pattern":[{"StaticBwConfig":{"bw":"1Mbps","duration":"1"}}],"count":0}}"#;
+    assert!(error(inner).contains("pattern, entry 1: StaticBwConfig: duration: \"1\" is no time"), "{}", error(inner));
+    let lossy = r#"{"StaticLossConfig": {"loss": [0.1, 0.2], "duration": "1s"}}"#;
+    assert!(error(lossy).contains("a list of one share"));
+}
+
+#[test]
+fn times_that_decrease_and_wrong_units_are_told() {
+    let error = |text: &str| read(text).unwrap_err();
+    assert_eq!(
+        error("# a\nat,rate\n0 s,1 Mbit/s\n2 s,2 Mbit/s\n1 s,1 Mbit/s\n"),
+        "line 5: at 1 s, not later than the 2 s before"
+    );
+    assert!(error("at,rate\n0,1 Mbit/s\n").starts_with("line 2: "), "a number without a unit");
+    assert!(error("at,speed\n").contains("line 1: column \"speed\""));
+    // 12 Mbit/s for two minutes: 1000 lines a second. In seconds that would be 12 Gbit/s, in microseconds 12 kbit/s.
+    let lines =
+        |unit: u64| (0..120_000_u64).map(|number| format!("{}\n", (number + 1) * unit / 1_000)).collect::<String>();
+    assert!(read(&lines(1_000)).is_ok());
+    assert!(error(&lines(1)).contains("are these seconds?"), "{}", error(&lines(1)));
+    assert!(error(&lines(1_000_000)).contains("are these microseconds?"), "{}", error(&lines(1_000_000)));
+}
+
+/// CSV to Rattan and back is the same trace; steps to mahimahi keep the bytes: 8 and 4 Mbit/s for 3 s each are 4.5 MB.
+#[test]
+fn formats_convert_into_each_other() {
+    let text = "at,rate,delay,loss\n0 s,8 Mbit/s,10 ms,0 %\n3 s,4 Mbit/s,20 ms,1 %\n";
+    let (_, trace) = file::read(text, BASE, Some(Duration::from_s(6))).unwrap();
+    let (second, length) = (Duration::from_s(1), Duration::from_s(60));
+    let json = file::write(&trace, Format::Rattan, second, length).unwrap();
+    assert_eq!(read(&json).unwrap(), (Format::Rattan, trace.clone()));
+    let csv = file::write(&trace, Format::Csv, second, length).unwrap();
+    assert_eq!(csv, format!("# repeat = \"6 s\"\n{text}"));
+    let mahimahi = file::write(&trace, Format::Mahimahi, second, length).unwrap();
+    let (format, opportunities) = read(&mahimahi).unwrap();
+    assert_eq!((format, mahimahi.lines().count()), (Format::Mahimahi, 4_500_000 / 1504));
+    // 1504 bytes at 8 Mbit/s are 1.504 ms; at 4 Mbit/s twice that.
+    assert!(mahimahi.starts_with("2\n4\n5\n7\n8\n"), "{}", &mahimahi[..20]);
+    let back = file::write(&opportunities, Format::Csv, Duration::from_s(3), length).unwrap();
+    let (steps, _) = steps_of(&read(&back).unwrap().1);
+    let rates: Vec<f64> = steps.iter().map(|step| step.rate.unwrap().as_bps() as f64 / 1e6).collect();
+    assert!(rates.len() == 2 && (rates[0] - 8.0).abs() < 0.02 && (rates[1] - 4.0).abs() < 0.02, "{rates:?}");
+}
+
+/// The steps of a generated downstream, and its period.
+fn generated(rule: &str) -> Vec<Step> {
+    let hop = down(&format!("rate = \"100 Mbit/s\", delay = \"20 ms\", trace = {{ {rule} }}"));
+    let (steps, period) = steps_of(hop.line.trace.as_ref().expect("a trace"));
+    assert!(period.is_some());
+    steps
+}
+
+#[test]
+fn starlink_changes_every_15_s() {
+    let steps = generated("generate = \"starlink\"");
+    assert_eq!(steps.len(), 80, "40 intervals of 15 s in 10 min, each with an interruption");
+    for (number, pair) in steps.chunks(2).enumerate() {
+        assert_eq!(pair[0].at, Duration::from_s(15) * number as u64);
+        assert_eq!((pair[1].at, pair[1].rate), (pair[0].at + Duration::from_ms(14_900), None));
+        let rate = pair[0].rate.unwrap().as_bps();
+        assert!((25_000_000..=100_000_000).contains(&rate), "{rate}");
+        assert!(pair[0].delay >= Duration::from_ms(20) && pair[0].delay <= Duration::from_ms(35));
+    }
+    let mean = steps.iter().filter_map(|step| step.rate).map(|rate| rate.as_bps() as f64 / 1e6).sum::<f64>() / 40.0;
+    assert!((mean - 62.5).abs() < 12.0, "uniform from 25 to 100: {mean}");
+    assert_eq!(steps, generated("generate = \"starlink\", seed = 1"), "the scenario's seed is 1");
+    assert_ne!(steps, generated("generate = \"starlink\", seed = 2"));
+}
+
+/// Outages of 30 to 60 s, 45 s in the mean, after times with a mean of 5 min.
+#[test]
+fn dsl_retrains_for_half_a_minute_to_a_minute() {
+    let steps = generated("generate = \"dsl-retrain\", length = \"24 h\"");
+    let (mut up, mut down) = (Vec::new(), Vec::new());
+    for pair in steps.windows(2) {
+        let span = (pair[1].at - pair[0].at).as_secs_f64();
+        if pair[0].rate.is_some() { up.push(span) } else { down.push(span) }
+    }
+    assert!(down.iter().all(|span| (30.0..=60.0).contains(span)), "{down:?}");
+    let mean = |spans: &[f64]| spans.iter().sum::<f64>() / spans.len() as f64;
+    assert!((mean(&down) - 45.0).abs() < 3.0 && (mean(&up) - 300.0).abs() < 60.0, "{} {}", mean(&down), mean(&up));
+    let least = steps.iter().filter_map(|step| step.rate).min().unwrap();
+    assert!(least >= BitRate::from_mbit_per_s(70), "{least}");
+}
+
+/// Eight levels in equal ratios from 5 to 100 %, a step at a time; both ends are left at once for their neighbour.
+#[test]
+fn a_cell_goes_from_level_to_level() {
+    let steps = generated("generate = \"cell\"");
+    let level = |step: &Step| {
+        let share = step.rate.unwrap().as_bps() as f64 / 1e8;
+        7.0 * (1.0 - share.ln() / 0.05_f64.ln())
+    };
+    for pair in steps.windows(2) {
+        let (one, two) = (level(&pair[0]), level(&pair[1]));
+        assert!((one - one.round()).abs() < 1e-3 && ((one - two).abs() - 1.0).abs() < 1e-3, "{one} {two}");
+    }
+    assert!((1_000..1_400).contains(&steps.len()), "a change each 500 ms in 10 min: {}", steps.len());
+}
+
+/// With equal seeds both directions change together, whatever their rates.
+#[test]
+fn both_directions_are_coupled() {
+    let text = file("rate = \"100 Mbit/s\", trace = { generate = \"starlink\" }")
+        .replace("rate = \"1 Mbit/s\"", "rate = \"10 Mbit/s\", trace = { generate = \"starlink\" }");
+    let scenario = Scenario::parse("line.toml", &text, &[]).unwrap_or_else(|report| panic!("{report}"));
+    let access = scenario.access().unwrap();
+    let [down, up] = [&access.down, &access.up].map(|hop| steps_of(hop.line.trace.as_ref().unwrap()).0);
+    for (down, up) in down.iter().zip(&up) {
+        assert_eq!((down.at, down.delay), (up.at, up.delay));
+        let tenth = down.rate.map(|rate| rate.as_bps() / 10);
+        assert_eq!(tenth.map(|bps| bps / 10), up.rate.map(|rate| rate.as_bps() / 10));
+    }
+}
+
+#[test]
+fn generators_that_cannot_be_are_refused() {
+    assert!(error("trace = { generate = \"cell\" }").contains("needs the rate of the direction"));
+    assert!(error("rate = \"1 Mbit/s\", trace = { generate = \"lte\" }").contains("dsl-retrain, starlink, cell"));
+    let long = "rate = \"1 Mbit/s\", trace = { generate = \"starlink\", outage = \"15 s\" }";
+    assert!(error(long).contains("as long as the time between"));
+    let dsl = "rate = \"1 Mbit/s\", trace = { generate = \"dsl-retrain\", outage_from = \"2 min\" }";
+    assert!(error(dsl).contains("longer than outage_to"));
+    let many = "rate = \"1 Mbit/s\", trace = { generate = \"cell\", hold = \"1 ms\", length = \"24 h\" }";
+    assert!(error(many).contains("too many steps"));
+}
+
+/// A way back that inherits a trace has its own delay where a step says nothing, and the step's where it does.
+#[test]
+fn an_inherited_trace_keeps_the_delay_of_the_way_back() {
+    let text = r#"
+duration = "1 s"
+[[link]]
+from = "a"
+to = "b"
+delay = "10 ms"
+rate = "1 Mbit/s"
+trace = { steps = [{ at = "0 s" }, { at = "5 s", delay = "40 ms", rate = "2 Mbit/s" }] }
+back = { delay = "3 ms" }
+[[traffic]]
+kind = "ping"
+from = "a"
+to = "b"
+"#;
+    let scenario = Scenario::parse("f", text, &[]).unwrap_or_else(|report| panic!("{report}"));
+    let delays = scenario.network_ref().links.iter().map(|link| {
+        let steps = steps_of(link.hop.line.trace.as_ref().unwrap()).0;
+        (link.hop.line.delay, steps.iter().map(|step| (step.delay, step.rate)).collect::<Vec<_>>())
+    });
+    let (ms, rate) = (Duration::from_ms, |mbit| Some(BitRate::from_mbit_per_s(mbit)));
+    let expected = [10, 3].map(|own| (ms(own), vec![(ms(own), rate(1)), (ms(40), rate(2))]));
+    assert_eq!(delays.collect::<Vec<_>>(), expected);
+}
+
+/// A line without a rate for hours: packets wait, the run ends in time, and every packet is accounted for.
+#[test]
+fn a_flow_waits_through_an_outage_of_hours() {
+    let outage = r#"trace = { steps = [{ at = "0 s", rate = "1 Mbit/s" }, { at = "1 s", outage = true }, { at = "9 h", rate = "1 Mbit/s" }] }"#;
+    let scenario = Scenario::parse("line.toml", &file(outage), &[]).unwrap_or_else(|report| panic!("{report}"));
+    let outcome = Simulation::new(scenario.network_ref(), None).unwrap().finish();
+    assert!(outcome.conservation.holds());
+    let down =
+        outcome.links.iter().zip(&scenario.network_ref().links).find(|(_, link)| link.hop.name == "down").unwrap();
+    assert!(down.0.stats.wire_bytes.bits() <= 1_020_000, "a second of 1 Mbit/s: {:?}", down.0.stats);
+    assert!(outcome.conservation.queued.packets > 0);
+}
