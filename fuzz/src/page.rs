@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::{BufferQueue, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts};
 use lastmile_results::report;
-use lastmile_results::schema::{Flow, Inputs, Link, Phase, PhaseFlow, Summary};
+use lastmile_results::schema::{Flow, FlowLimits, Inputs, Link, Phase, PhaseFlow, RunFacts, Summary};
 use lastmile_results::{Run, Series, table};
 use lastmile_text::shown;
 
@@ -55,10 +55,15 @@ fn run(texts: &[String]) -> Run {
         entity: entity.into(),
         points: vec![(0.0, 1e6), (5.0, 2e6), (10.0, 1e6)],
     };
+    let limits = FlowLimits { explanation: text(4), ..FlowLimits::default() };
     let summary = Summary {
-        scenario: text(0),
-        duration_s: 10.0,
-        flows: vec![Flow { name: flow.clone(), goodput_bps: 1e6, explanation: text(4), ..Flow::default() }],
+        run: RunFacts {
+            scenario: text(0),
+            duration_s: 10.0,
+            inputs: Inputs { file: Some(text(5)), text: Some(text(4)), set: vec![text(6)] },
+            ..RunFacts::default()
+        },
+        flows: vec![Flow { name: flow.clone(), goodput_bps: 1e6, limits, ..Flow::default() }],
         links: vec![Link { name: link.clone(), ..Link::default() }],
         phases: vec![Phase {
             name: phase,
@@ -66,7 +71,6 @@ fn run(texts: &[String]) -> Run {
             flows: vec![PhaseFlow { name: flow.clone(), explanation: text(4), ..PhaseFlow::default() }],
             ..Phase::default()
         }],
-        inputs: Inputs { file: Some(text(5)), text: Some(text(4)), set: vec![text(6)] },
         ..Summary::default()
     };
     let series = vec![series("goodput_bps", &flow), series("queue_bytes", &link)];

@@ -24,7 +24,7 @@ fn check_accepted(scenario: &Scenario) {
     assert!(!network.duration.is_zero(), "a run has a duration");
     for link in &network.links {
         assert!(link.from != link.to && link.from.max(link.to) < network.nodes.len(), "a link has two ends");
-        assert!(link.queue.build::<Meta>(&link.link_layer).is_ok(), "an accepted queue can be built");
+        assert!(link.hop.queue.build::<Meta>(&link.hop.line.link_layer).is_ok(), "an accepted queue can be built");
     }
     for (index, traffic) in network.traffic.iter().enumerate() {
         assert!(traffic.count >= 1 && traffic.dscp < 64);

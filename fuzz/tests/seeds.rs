@@ -32,6 +32,26 @@ fn control() {
 }
 
 #[test]
+fn flent() {
+    replay("flent", lastmile_fuzz::flent::check);
+}
+
+#[test]
+fn iperf3() {
+    replay("iperf3", lastmile_fuzz::iperf3::check);
+}
+
+#[test]
+fn irtt() {
+    replay("irtt", lastmile_fuzz::irtt::check);
+}
+
+#[test]
+fn measure() {
+    replay("measure", lastmile_fuzz::measure::check);
+}
+
+#[test]
 fn metrics() {
     replay("metrics", lastmile_fuzz::metrics::check);
 }
@@ -49,6 +69,11 @@ fn page() {
 #[test]
 fn policy() {
     replay("policy", lastmile_fuzz::policy::check);
+}
+
+#[test]
+fn responsiveness() {
+    replay("responsiveness", lastmile_fuzz::responsiveness::check);
 }
 
 #[test]

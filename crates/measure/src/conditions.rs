@@ -1,0 +1,252 @@
+//! Working conditions of a measured line: a grade, and sentences.
+//!
+//! The grade has the thresholds of the DSLReports speed test (<https://www.dslreports.com/faq/17930>),
+//! which Waveform's test uses, too: the mean of the increases of the round-trip time by a download
+//! and by an upload. The increase of a phase is that of its median. Calls are judged by the E-model
+//! (ITU-T G.107) for G.711 in packets of 20 ms whose play-out buffer takes the 95th percentile.
+
+use serde::Serialize;
+
+use lastmile_theory::voice::{self, Codec};
+
+use crate::load::Direction;
+use crate::report::{Delays, Estimate, Measurement, Phase, Series};
+
+/// Bufferbloat, as the DSLReports speed test grades it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub enum Grade {
+    /// Less than 5 ms.
+    #[serde(rename = "A+")]
+    APlus,
+    /// Less than 30 ms.
+    A,
+    /// Less than 60 ms.
+    B,
+    /// Less than 200 ms.
+    C,
+    /// Less than 400 ms.
+    D,
+    /// 400 ms and more.
+    F,
+}
+
+impl Grade {
+    /// The grade of an increase of the round-trip time.
+    #[must_use]
+    pub fn of(increase_s: f64) -> Self {
+        match increase_s {
+            s if s < 0.005 => Self::APlus,
+            s if s < 0.030 => Self::A,
+            s if s < 0.060 => Self::B,
+            s if s < 0.200 => Self::C,
+            s if s < 0.400 => Self::D,
+            _ => Self::F,
+        }
+    }
+
+    /// The letter.
+    #[must_use]
+    pub fn letter(self) -> &'static str {
+        match self {
+            Self::APlus => "A+",
+            Self::A => "A",
+            Self::B => "B",
+            Self::C => "C",
+            Self::D => "D",
+            Self::F => "F",
+        }
+    }
+}
+
+/// The round-trip time of a phase compared with the idle line.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Increase {
+    /// The load.
+    pub load: Direction,
+    /// Increase of the median, with its interval.
+    pub increase_s: Estimate,
+    /// Increase from the idle median to the 99th percentile under load: about the time that a full
+    /// queue takes.
+    pub most_s: f64,
+    /// Transmission rating of a call beside the load, 0 to 100.
+    pub call_r: f64,
+}
+
+/// Working conditions of a line.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Conditions {
+    /// Target of the probes that count: the first that were answered in all phases.
+    pub target: Option<String>,
+    /// The grade; `None` without an idle phase, or without a loaded one.
+    pub grade: Option<Grade>,
+    /// One entry for each loaded phase.
+    pub increases: Vec<Increase>,
+    /// The grade in words.
+    pub sentences: Vec<String>,
+}
+
+impl Conditions {
+    /// The conditions of a measured line.
+    #[must_use]
+    pub fn of(measured: &Measurement) -> Self {
+        let idle = measured.phases.iter().find(|phase| phase.load.is_none());
+        let Some((index, idle)) = idle.and_then(|idle| Some((counted(measured)?, idle))) else {
+            return Self { target: None, grade: None, increases: Vec::new(), sentences: Vec::new() };
+        };
+        let usual = idle.probes[index].round_trip;
+        let of = |phase: &Phase| Some(increase(phase.load?, &usual?, phase.probes.get(index)?));
+        let increases: Vec<Increase> = measured.phases.iter().filter_map(of).flatten().collect();
+        let grade = grade(&increases);
+        let mut sentences: Vec<String> = usual.iter().map(idle_in_words).collect();
+        sentences.extend(increases.iter().map(in_words));
+        if let Some(grade) = grade {
+            sentences.push(format!("Bufferbloat grade {} by the thresholds of DSLReports.", grade.letter()));
+        }
+        Self { target: Some(idle.probes[index].subject.target.clone()), grade, increases, sentences }
+    }
+}
+
+/// The first series with answers in every phase.
+fn counted(measured: &Measurement) -> Option<usize> {
+    let count = measured.phases.iter().map(|phase| phase.probes.len()).min()?;
+    (0..count).find(|index| measured.phases.iter().all(|phase| phase.probes[*index].round_trip.is_some()))
+}
+
+fn increase(load: Direction, idle: &Delays, series: &Series) -> Option<Increase> {
+    let loaded = series.round_trip?;
+    let Estimate { value, low, high } = loaded.p50_s;
+    let base = idle.p50_s;
+    #[expect(clippy::cast_precision_loss, reason = "numbers of probes")]
+    let loss = series.lost as f64 / (series.lost + loaded.count) as f64;
+    let path = voice::Path { delay_s: 0.020 + loaded.p95_s / 2.0, loss, burst_ratio: 1.0 };
+    Some(Increase {
+        load,
+        increase_s: Estimate { value: value - base.value, low: low - base.high, high: high - base.low },
+        most_s: loaded.p99_s - base.value,
+        call_r: voice::r_factor(&Codec::G711, &path),
+    })
+}
+
+/// Of downloads and uploads alone; of both at a time where there is nothing else.
+#[expect(clippy::cast_precision_loss, reason = "numbers of phases")]
+fn grade(increases: &[Increase]) -> Option<Grade> {
+    let alone: Vec<f64> = increases
+        .iter()
+        .filter(|increase| increase.load != Direction::Both)
+        .map(|increase| increase.increase_s.value)
+        .collect();
+    let counted = if alone.is_empty() { increases.iter().map(|i| i.increase_s.value).collect() } else { alone };
+    (!counted.is_empty()).then(|| Grade::of(counted.iter().sum::<f64>() / counted.len() as f64))
+}
+
+fn idle_in_words(idle: &Delays) -> String {
+    format!("The idle line answers within {} (median).", ms(idle.p50_s.value))
+}
+
+fn in_words(increase: &Increase) -> String {
+    let load = match increase.load {
+        Direction::Download => "A download adds",
+        Direction::Upload => "An upload adds",
+        Direction::Both => "A download and an upload together add",
+    };
+    let Estimate { value, low, high } = increase.increase_s;
+    let call = voice::satisfaction(increase.call_r);
+    // An interval that contains zero shows no increase.
+    if low <= 0.0 && value < 0.005 {
+        return format!("{load} no delay that can be measured; a call beside it: {call}.");
+    }
+    format!(
+        "{load} {} ({} to {}), at most {} in 99 of 100 cases; a call beside it: {call}.",
+        ms(value),
+        ms(low.max(0.0)),
+        ms(high),
+        ms(increase.most_s.max(value))
+    )
+}
+
+/// Milliseconds with three digits.
+fn ms(seconds: f64) -> String {
+    let ms = seconds * 1e3;
+    let decimals = if ms < 9.95 { 2 } else { usize::from(ms < 99.5) };
+    format!("{ms:.decimals$} ms")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::probe::{Kind, Subject};
+
+    use super::*;
+
+    /// Thresholds of the page that the module names.
+    #[test]
+    fn grades_are_those_of_dslreports() {
+        let letters = [0.0, 0.0049, 0.005, 0.030, 0.060, 0.199, 0.200, 0.400, 3.0].map(|s| Grade::of(s).letter());
+        assert_eq!(letters, ["A+", "A+", "A", "B", "C", "C", "D", "F", "F"]);
+    }
+
+    fn phase(load: Option<Direction>, median_s: f64) -> Phase {
+        let p50_s = Estimate { value: median_s, low: median_s - 0.001, high: median_s + 0.001 };
+        let round_trip = Some(Delays {
+            count: 99,
+            min_s: median_s,
+            p50_s,
+            p95_s: median_s * 1.2,
+            p99_s: median_s * 1.5,
+            max_s: median_s * 2.0,
+            mean_s: median_s,
+            jitter_s: 0.0,
+        });
+        let series = |round_trip| Series {
+            subject: Subject { target: "server".to_owned(), kind: Kind::Icmp, code_point: 0 },
+            samples: Vec::new(),
+            round_trip,
+            up: None,
+            down: None,
+            lost: 1,
+            lost_up: None,
+            lost_down: None,
+            reordered: 0,
+            duplicates: 0,
+        };
+        Phase {
+            load,
+            start_s: 0.0,
+            duration_s: 10.0,
+            ramp_s: 0.0,
+            download: None,
+            upload: None,
+            // The first series was never answered.
+            probes: vec![series(None), series(round_trip)],
+            datagrams: Vec::new(),
+            responsiveness: None,
+        }
+    }
+
+    #[test]
+    fn the_grade_is_the_mean_of_both_directions() {
+        let measured = Measurement {
+            schema: 1,
+            version: String::new(),
+            started_unix_s: 0.0,
+            host: String::new(),
+            load: None,
+            phases: vec![
+                phase(None, 0.020),
+                phase(Some(Direction::Download), 0.030),
+                phase(Some(Direction::Upload), 0.220),
+                phase(Some(Direction::Both), 2.0),
+            ],
+            clocks: None,
+            warnings: Vec::new(),
+        };
+        let conditions = Conditions::of(&measured);
+        // 10 and 200 ms.
+        assert_eq!(conditions.grade, Some(Grade::C));
+        let upload = &conditions.increases[1].increase_s;
+        assert!((upload.value - 0.2).abs() < 1e-9 && (upload.low - 0.198).abs() < 1e-9, "{upload:?}");
+        assert!(conditions.sentences[2].starts_with("An upload adds 200 ms (198 ms to 202 ms)"), "{conditions:?}");
+        assert!(conditions.sentences[3].contains("not recommended"), "{conditions:?}");
+        let idle = Measurement { phases: measured.phases[..1].to_vec(), ..measured };
+        assert_eq!(Conditions::of(&idle).grade, None);
+    }
+}

@@ -1,0 +1,171 @@
+//! Loss and traffic of others: both take time of the busy line, so that its rate looks too low.
+//!
+//! **Loss.** Small packets at a part of the rate fill no queue. A packet of them that does not
+//! arrive was lost on the wire, by the share that packets of a busy line are lost, too. A loss
+//! behind the queue takes time of the line; one before it does not. Trains do not show the place,
+//! so the interval of the rate covers both.
+//!
+//! **Others.** A queue that drops at one size divides the line by what is offered. Packets of ours
+//! come through at one each `T + c * interval`: `T` is the time of a packet, and `c` the share of
+//! the line that others ask for. Two overloads, a slight and a heavy one, give both. This assumes
+//! that others offer equally much during both. A queue that counts bytes has room for a small packet
+//! where a large one is dropped, so the heavy overload consists of small packets, which leave others
+//! none.
+
+use super::Z;
+use super::rate::Sustained;
+use super::train::{Plan, paced};
+use crate::error::Error;
+use crate::report::Estimate;
+use crate::train::{Path, Way};
+
+/// Offered part of the rate that fills no queue, if others take less than a fifth.
+const LIGHT: f64 = 0.75;
+/// Longest light train in seconds.
+pub(super) const LONGEST_S: f64 = 4.0;
+/// Most packets of a light train.
+const MOST: usize = 20_000;
+/// Offered rate of the heavy overload, as a multiple of the line's.
+const HEAVY: f64 = 4.0;
+/// Largest share of the sender's packets per second in a heavy overload of small packets.
+const SPARED: f64 = 0.5;
+/// Length of the heavy overload once the queue is full: seconds, and packets that arrive.
+const FULL: (f64, f64) = (1.5, 60.0);
+/// Standard errors, and share of the line, from which traffic of others is reported.
+const SEEN: (f64, f64) = (4.0, 0.005);
+
+/// Packets that were sent where no queue was full, and those that did not arrive.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Losses {
+    pub(super) sent: usize,
+    pub(super) lost: usize,
+}
+
+impl Losses {
+    pub(super) fn and(self, other: Self) -> Self {
+        Self { sent: self.sent + other.sent, lost: self.lost + other.lost }
+    }
+
+    /// Share of packets lost, with its 95 % interval (Wilson 1927); `None` without a loss.
+    pub(super) fn share(self) -> Option<Estimate> {
+        let (sent, lost) = (self.sent as f64, self.lost as f64);
+        let middle = (lost + Z * Z / 2.0) / (sent + Z * Z);
+        let half = Z / (sent + Z * Z) * (lost * (sent - lost) / sent + Z * Z / 4.0).sqrt();
+        (self.lost > 0).then_some(Estimate { value: lost / sent, low: middle - half, high: middle + half })
+    }
+}
+
+/// Packets of `size` on an idle way on which each takes `packet_s`.
+pub(super) fn light(
+    path: &mut dyn Path,
+    way: Way,
+    (size, packet_s): (u16, f64),
+    packets_per_second: f64,
+) -> Result<Losses, Error> {
+    let interval = (packet_s / LIGHT).max(1.0 / packets_per_second);
+    let count = ((LONGEST_S / interval) as usize).clamp(16, MOST);
+    let mut plan = Plan::default();
+    (0..count).for_each(|_| plan.packet(size, interval));
+    let seen = plan.send(path, way)?;
+    Ok(Losses { sent: seen.len(), lost: seen.iter().filter(|seen| seen.arrived.is_none()).count() })
+}
+
+/// Traffic of others.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Others {
+    /// Share of the line that they ask for.
+    pub(super) share: f64,
+    /// Seconds per packet of ours under heavy overload: at least the line's.
+    pub(super) beside_s: f64,
+    /// Seconds per packet of the line alone, and the standard error.
+    pub(super) packet_s: f64,
+    pub(super) error_s: f64,
+}
+
+impl Others {
+    /// The rate of the line alone for `bits` of a packet. The interval reaches to the rate that came
+    /// through, and as far to the other side.
+    pub(super) fn rate(self, bits: f64) -> Estimate {
+        let reach = (self.beside_s - self.packet_s).max(0.0) + Z * self.error_s;
+        let packet_s = self.packet_s;
+        Estimate { value: bits / packet_s, low: bits / (packet_s + reach), high: bits / (packet_s - reach) }
+    }
+}
+
+/// Seconds that [`others`] takes at most, with a queue that holds `wait_s`.
+pub(super) fn cost_s(sustained: &Sustained, wait_s: f64) -> f64 {
+    FULL.0.max(FULL.1 * sustained.packet_s) + 2.0 * wait_s + 0.5
+}
+
+/// A size of packets, and how many times as long a packet of the largest size takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Size {
+    pub(super) bytes: u16,
+    pub(super) times: f64,
+}
+
+impl Size {
+    /// The smallest of `sizes` of which a heavy overload spares the sender; else the last.
+    pub(super) fn smallest(
+        sizes: core::ops::RangeInclusive<u16>,
+        packet_s: impl Fn(u16) -> f64,
+        packets_per_second: f64,
+    ) -> Self {
+        let full = *sizes.end();
+        let spares = |size: &u16| HEAVY / packet_s(*size) < SPARED * packets_per_second;
+        let bytes = sizes.into_iter().find(spares).unwrap_or(full);
+        Self { bytes, times: packet_s(full) / packet_s(bytes) }
+    }
+}
+
+/// Traffic of others on a way whose queue holds `wait_s`; `None` where there is none to see.
+pub(super) fn others(
+    path: &mut dyn Path,
+    way: Way,
+    size: Size,
+    sustained: &Sustained,
+    wait_s: f64,
+    (packets_per_second, most): (f64, usize),
+) -> Result<Option<Others>, Error> {
+    let slow = sustained.packet_s;
+    let interval = (slow / size.times / HEAVY).max(1.0 / packets_per_second);
+    let heavy = slow / size.times / interval;
+    if heavy < 1.3 {
+        return Ok(None);
+    }
+    let filling = 1.2 * wait_s / (heavy - 1.0);
+    let length = filling + FULL.0.max(FULL.1 * slow);
+    let count = ((length / interval) as usize).min(most);
+    let mut plan = Plan::default();
+    (0..count).for_each(|_| plan.packet(size.bytes, interval));
+    let seen = plan.send(path, way)?;
+    let full = &seen[((filling / length * count as f64) as usize).min(count / 2)..];
+    let (Some(beside), Some((first, last))) = (paced(full), full.first().zip(full.last())) else {
+        return Ok(None);
+    };
+    let (beside_s, error_s) = (beside.0 * size.times, beside.1 * size.times);
+    // A sender that is late now and then offers less than it was told to.
+    let offered = (last.sent - first.sent) / (full.len() - 1) as f64 * size.times;
+    let lever = sustained.interval_s - offered;
+    let share = (slow - beside_s) / lever;
+    let share_error = sustained.error_s.hypot(error_s) / lever;
+    if lever < 0.2 * sustained.interval_s || share < SEEN.1.max(SEEN.0 * share_error) {
+        return Ok(None);
+    }
+    let packet_s = beside_s - share * offered;
+    Ok(Some(Others { share, beside_s, packet_s, error_s: error_s.hypot(share_error * offered) }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Wilson 1927 by hand: 9 of 1800.
+    #[test]
+    fn losses_have_an_interval_and_none_without_a_loss() {
+        assert_eq!(Losses { sent: 1_800, lost: 0 }.share(), None);
+        let share = Losses { sent: 1_000, lost: 5 }.and(Losses { sent: 800, lost: 4 }).share().unwrap();
+        assert!((share.value - 0.005).abs() < 1e-12);
+        assert!((share.low - 0.00263).abs() < 1e-5 && (share.high - 0.00948).abs() < 1e-5, "{share:?}");
+    }
+}

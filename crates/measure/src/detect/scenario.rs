@@ -1,0 +1,226 @@
+//! A detection as a scenario file, commented, which `run`, `compare` and `emulate` take as it is.
+
+use std::fmt::Write as _;
+
+use lastmile_linklayer::{Framing, LinkLayer, preset};
+use lastmile_units::ByteCount;
+
+use super::{Buffer, Candidate, Detection, ECHO_BYTES, Limiter, Side, Unit, Verdict};
+use crate::report::Estimate;
+
+/// The scenario of a line called `name`.
+#[must_use]
+pub fn scenario(detection: &Detection, name: &str) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = write(&mut text, detection, name);
+    text
+}
+
+fn write(text: &mut String, detection: &Detection, name: &str) -> std::fmt::Result {
+    writeln!(text, "# A line as `lastmile measure --detect` found it, in {:.0} s.", detection.took_s)?;
+    writeln!(text, "# Comments state the 95 % interval of each value.")?;
+    for warning in &detection.warnings {
+        writeln!(text, "# {}.", comment(warning))?;
+    }
+    writeln!(text, "\nname = {}\nduration = \"60 s\"\n\n[access]", quoted(name))?;
+    writeln!(text, "mtu = \"{} B\"", detection.mtu_bytes)?;
+    writeln!(text, "# The delay of the whole path belongs to the line here.\nbackbone = {{ delay = \"0 ms\" }}")?;
+    for (key, side) in [("down", &detection.down), ("up", &detection.up)] {
+        writeln!(text, "\n[access.{key}]")?;
+        way(text, detection, side)?;
+    }
+    text.push_str(TRAFFIC);
+    Ok(())
+}
+
+const TRAFFIC: &str = r#"
+[[traffic]]
+name = "download"
+kind = "bulk"
+direction = "down"
+
+[[traffic]]
+name = "upload"
+kind = "bulk"
+direction = "up"
+start = "20 s"
+stop = "40 s"
+
+[[traffic]]
+name = "ping"
+kind = "ping"
+interval = "100 ms"
+"#;
+
+fn way(text: &mut String, detection: &Detection, side: &Side) -> std::fmt::Result {
+    let candidate = side.encapsulation.candidates.first();
+    let rate = side.gross_bps.filter(|_| candidate.is_some()).unwrap_or(side.ip_bps);
+    let what = if candidate.is_some() && side.gross_bps.is_some() { "on the wire" } else { "of IP packets" };
+    let interval = format!("# {} to {} {what}", bps(rate.low), bps(rate.high.min(1e12)));
+    match side.limiter {
+        Limiter::Line => writeln!(text, "rate = \"{}\" {interval}", bps(rate.value))?,
+        Limiter::Unknown => writeln!(text, "rate = \"{}\" # at least: all that was sent arrived", bps(rate.value))?,
+        Limiter::Shaper { burst_bps, .. } => {
+            let burst = burst_bps.map(|burst| burst.value * rate.value / side.ip_bps.value);
+            let from = if burst.is_some() { "of a burst" } else { "unknown: twice what its shaper passes" };
+            writeln!(
+                text,
+                "rate = \"{}\" # of the line behind the shaper: {from}",
+                bps(burst.unwrap_or(2.0 * rate.value))
+            )?;
+        }
+        Limiter::Policer { .. } => {
+            writeln!(
+                text,
+                "rate = \"{}\" # of the line behind the policer, unknown: twice what it passes",
+                bps(2.0 * rate.value)
+            )?;
+        }
+    }
+    encapsulation(text, side, candidate)?;
+    let delay = one_way(detection);
+    writeln!(
+        text,
+        "delay = \"{} us\" # half of the idle round-trip time, less a small packet's time",
+        (delay * 1e6).round()
+    )?;
+    if let Some(loss) = side.loss_share {
+        let percent = |share: f64| share * 100.0;
+        writeln!(
+            text,
+            "loss = \"{:.3} %\" # {:.3} to {:.3} %, without overload",
+            percent(loss.value),
+            percent(loss.low),
+            percent(loss.high)
+        )?;
+    }
+    if let Some(share) = side.others_share {
+        writeln!(text, "# Others asked for {:.1} %: the rate is extrapolated to a line without them.", share * 100.0)?;
+    }
+    queue(text, side, candidate, rate)
+}
+
+fn encapsulation(text: &mut String, side: &Side, candidate: Option<&Candidate>) -> std::fmt::Result {
+    let Some(candidate) = candidate else {
+        let why = match side.encapsulation.verdict {
+            Verdict::Policer => "the policer hides the encapsulation",
+            _ => "the encapsulation is unknown",
+        };
+        return writeln!(text, "encapsulation = \"ip\" # {why}: rates count IP bytes");
+    };
+    let percent = (candidate.probability * 100.0).min(99.99);
+    let sure = match side.encapsulation.verdict {
+        Verdict::Sure => format!("sure: {percent:.2} %"),
+        Verdict::Shaper => format!("how the shaper counts, which hides the line: {percent:.2} %"),
+        Verdict::Misfit => "not sure: no encapsulation explains the times, this one least badly".to_owned(),
+        _ => format!("not sure: {percent:.2} %"),
+    };
+    match candidate.presets.split_first() {
+        Some((first, [])) => writeln!(text, "encapsulation = \"{first}\" # {sure}")?,
+        Some((first, rest)) => {
+            writeln!(text, "encapsulation = \"{first}\" # {sure}; times are equal with {}", rest.join(", "))?;
+        }
+        None => writeln!(
+            text,
+            "encapsulation = {{ overhead = {}, framing = \"{}\", minimum = {} }} # {sure}; no preset has it",
+            candidate.overhead_bytes, candidate.framing, candidate.minimum_bytes
+        )?,
+    }
+    for other in side.encapsulation.candidates.iter().skip(1).filter(|other| other.probability > 1e-3) {
+        let names = if other.presets.is_empty() { "no preset".to_owned() } else { other.presets.join(", ") };
+        let Candidate { overhead_bytes, framing, .. } = other;
+        writeln!(text, "# {:.2} %: {names}, {overhead_bytes} bytes, framing {framing}", other.probability * 100.0)?;
+    }
+    Ok(())
+}
+
+fn queue(text: &mut String, side: &Side, candidate: Option<&Candidate>, rate: Estimate) -> std::fmt::Result {
+    let limit = side.buffer.as_ref().map(|buffer| limit(buffer, candidate));
+    if let Some(buffer) = &side.buffer {
+        let Buffer { bytes, packets, wait_s, unit } = buffer;
+        let unit = match unit {
+            Unit::Bytes => "the limit counts IP bytes",
+            Unit::WireBytes => "the limit counts bytes on the wire",
+            Unit::Packets => "the limit counts packets",
+            Unit::Unknown => "bytes or packets, two sizes did not tell",
+        };
+        writeln!(
+            text,
+            "# Buffer: {:.0} to {:.0} bytes, {:.0} to {:.0} full packets; {unit}.",
+            bytes.low, bytes.high, packets.low, packets.high
+        )?;
+        writeln!(text, "# A full buffer delays by {:.1} to {:.1} ms.", wait_s.low * 1e3, wait_s.high * 1e3)?;
+    } else {
+        writeln!(text, "# No buffer of a fixed size showed itself: a default.")?;
+    }
+    let inner = limit.map_or("{ kind = \"fifo\" }".to_owned(), |limit| format!("{{ limit = \"{limit}\" }}"));
+    let per_ip = rate.value / side.ip_bps.value;
+    let wire = |bytes: Estimate| (bytes.value * per_ip).max(2_000.0).round();
+    match side.limiter {
+        Limiter::Line | Limiter::Unknown => writeln!(text, "queue = {inner}"),
+        Limiter::Shaper { bucket_bytes, .. } => {
+            writeln!(text, "# A shaper: {:.0} to {:.0} IP bytes pass at once.", bucket_bytes.low, bucket_bytes.high)?;
+            let burst = wire(bucket_bytes);
+            writeln!(
+                text,
+                "queue = {{ kind = \"tbf\", rate = \"{}\", burst = \"{burst} wire bytes\", queue = {inner} }}",
+                bps(rate.value)
+            )
+        }
+        Limiter::Policer { bucket_bytes } => {
+            writeln!(text, "# A policer: {:.0} to {:.0} IP bytes pass at once.", bucket_bytes.low, bucket_bytes.high)?;
+            let burst = wire(bucket_bytes);
+            writeln!(
+                text,
+                "queue = {{ kind = \"policer\", meter = {{ kind = \"token-bucket\", rate = \"{}\", burst = \"{burst} wire bytes\" }} }}",
+                bps(rate.value)
+            )
+        }
+    }
+}
+
+fn limit(buffer: &Buffer, candidate: Option<&Candidate>) -> String {
+    match buffer.unit {
+        Unit::Packets => format!("{:.0} packets", buffer.packets.value.max(1.0)),
+        Unit::WireBytes if candidate.is_some_and(|candidate| candidate.framing == "atm") => {
+            let cells =
+                buffer.bytes.value / 1500.0 * f64::from(1500 + candidate.map_or(0, |c| c.overhead_bytes)) / 48.0;
+            format!("{:.0} cells", cells.max(1.0).ceil())
+        }
+        Unit::Bytes | Unit::WireBytes | Unit::Unknown => format!("{:.0} B", buffer.bytes.value.max(1_500.0)),
+    }
+}
+
+/// One-way delay without the time on the line of the echo itself, divided evenly: echoes show only
+/// the sum of both ways.
+fn one_way(detection: &Detection) -> f64 {
+    let Some(rtt) = detection.idle_rtt_s else { return 0.0 };
+    let own = |side: &Side| {
+        let framing = |name: &str| match name {
+            "atm" => Framing::Atm,
+            "ptm" => Framing::Ptm,
+            _ => Framing::None,
+        };
+        let link = side.encapsulation.candidates.first().and_then(|candidate| {
+            let link = LinkLayer::new(candidate.overhead_bytes, framing(&candidate.framing)).ok()?;
+            link.with_min_frame(candidate.minimum_bytes).ok()
+        });
+        let wire = link.unwrap_or(preset::IP.link).on_wire(ByteCount::new(ECHO_BYTES));
+        wire.bits() as f64 / side.gross_bps.unwrap_or(side.ip_bps).value
+    };
+    ((rtt.value - own(&detection.down) - own(&detection.up)) / 2.0).max(0.0)
+}
+
+fn bps(rate: f64) -> String {
+    format!("{:.0} bit/s", rate.clamp(1.0, 1e12))
+}
+
+fn comment(text: &str) -> String {
+    text.replace(['\n', '\r'], " ")
+}
+
+fn quoted(text: &str) -> String {
+    let plain: String = text.chars().filter(|c| !c.is_control()).collect();
+    format!("\"{}\"", plain.replace('\\', "\\\\").replace('"', "\\\""))
+}

@@ -1,0 +1,299 @@
+//! A path in virtual time over the lines of `queueing`: the instrument's test bench.
+//!
+//! Each way is a [`Line`] with its queue, optionally behind a token bucket shaper or policer that
+//! counts bytes by an encapsulation of its own. Behind the line, delay varies at random. Arrival
+//! times are those of a clock that counts microseconds, and is up to 100 ppm fast or slow.
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_packet::{FlowId, Meta, Protocol, SeqNumber};
+use lastmile_queueing::line::{Config, Observer};
+use lastmile_queueing::meter::{self, tbf};
+use lastmile_queueing::random::Stream;
+use lastmile_queueing::{
+    DropReason, DropSink, Environment, Fifo, Limit, Match, Node, Overflow, Policer, Tbf, line::Line,
+};
+use lastmile_units::{BitRate, ByteCount, Duration, Instant, Ratio, WireBytes};
+
+use crate::error::Error;
+use crate::train::{Departure, Echo, Passage, Path, Way};
+
+/// Most packets of all trains of a request, as the server's limit is.
+const MOST_PACKETS: usize = 1 << 16;
+/// Numbers of packets from here on belong to cross traffic.
+const CROSS: u32 = 1 << 31;
+
+/// What stands before a line and limits it below its rate.
+#[derive(Clone, Copy, Debug)]
+pub enum Before {
+    /// Nothing.
+    Nothing,
+    /// A shaper: rate, bucket and the encapsulation by which it counts.
+    Shaper(BitRate, WireBytes, LinkLayer),
+    /// A policer: rate, bucket and the encapsulation by which it counts.
+    Policer(BitRate, WireBytes, LinkLayer),
+}
+
+/// How delay varies behind the line.
+#[derive(Clone, Copy, Debug)]
+pub enum Jitter {
+    /// Each packet waits a time of its own, from nothing to this.
+    EachPacket(Duration),
+    /// All packets of a span wait the same, from nothing to this: `(most, span)`.
+    Spans(Duration, Duration),
+}
+
+/// One way of a simulated path.
+#[derive(Clone, Copy, Debug)]
+pub struct Side {
+    /// Rate of the wire.
+    pub rate: BitRate,
+    /// Encapsulation.
+    pub link: LinkLayer,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// Capacity of the queue.
+    pub buffer: Limit,
+    /// Shaper or policer.
+    pub before: Before,
+    /// Random delay.
+    pub jitter: Jitter,
+    /// Share of packets lost on the wire.
+    pub loss: Ratio,
+    /// Mean rate of the IP packets of others through the same queue.
+    pub cross: Option<BitRate>,
+}
+
+/// A simulated path.
+pub struct Simulated {
+    down: Half,
+    up: Half,
+    now: Instant,
+    mtu: ByteCount,
+    /// Whether a server of our own is at the other end.
+    trains: bool,
+    /// Seconds of the receivers' clocks in a second.
+    clock: f64,
+}
+
+struct Half {
+    line: Line<Meta>,
+    side: Side,
+    random: Stream,
+    next_cross: Option<Instant>,
+    crossed: u32,
+    span: (u64, Duration),
+}
+
+/// Drops need no record: a packet that does not arrive was dropped.
+struct Ignore;
+
+impl DropSink<Meta> for Ignore {
+    fn dropped(&mut self, _now: Instant, _packet: Meta, _reason: DropReason) {}
+    fn created(&mut self, _now: Instant, _packet: &Meta) {}
+}
+
+impl Observer<Meta> for Ignore {
+    fn transmitted(&mut self, _start: Instant, _end: Instant, _waited: Duration, _packet: &Meta) {}
+}
+
+impl Half {
+    fn new(side: Side, mtu: ByteCount, seed: u64, name: &str) -> Result<Self, Error> {
+        let refuse = |what: String| Error::Unsupported(format!("the simulated way {name}: {what}"));
+        let fifo = Fifo::new(side.buffer, Overflow::Tail, &side.link)
+            .ok_or_else(|| refuse("a buffer in cells needs a line with cells".into()))?;
+        let queue: Node<Meta> = match side.before {
+            Before::Nothing => Box::new(fifo),
+            Before::Shaper(rate, burst, link) => {
+                let config = tbf::Config { rate, burst, peak: None, largest: mtu, catch_up: Duration::ZERO };
+                Box::new(Tbf::new(&config, &link, fifo).map_err(|error| refuse(error.to_string()))?)
+            }
+            Before::Policer(rate, burst, link) => {
+                let rule = meter::policer::Rule {
+                    matches: Match::Any,
+                    meter: meter::Config::TokenBucket { rate, burst },
+                    coming: meter::policer::Coming::Blind,
+                    largest: mtu,
+                    conform: meter::policer::Action::TRANSMIT,
+                    exceed: meter::policer::Action::DROP,
+                    violate: meter::policer::Action::DROP,
+                };
+                Box::new(Policer::new(&[rule], &Environment::new(link), fifo))
+            }
+        };
+        let config = Config { loss: side.loss, ..Config::new(Some(side.rate), side.link, side.delay) };
+        Ok(Self {
+            line: Line::new(&config, queue, Stream::new(seed, &format!("{name} loss"))),
+            side,
+            random: Stream::new(seed, name),
+            next_cross: side.cross.map(|_| Instant::ZERO),
+            crossed: 0,
+            span: (u64::MAX, Duration::ZERO),
+        })
+    }
+
+    fn enqueue(&mut self, at: Instant, number: u32, ip_len: ByteCount) {
+        let ip_len = u16::try_from(ip_len.as_u64()).unwrap_or(u16::MAX);
+        let packet = Meta {
+            flow: FlowId::new(0),
+            seq: SeqNumber::new(number),
+            ip_len,
+            header_len: 28,
+            protocol: Protocol::Udp,
+            ..Meta::default()
+        };
+        self.line.enqueue(at, packet, &mut Ignore);
+    }
+
+    /// Packets of others that come by `until`.
+    fn cross(&mut self, until: Instant) {
+        let Some(rate) = self.side.cross else { return };
+        while let Some(at) = self.next_cross.filter(|at| *at <= until) {
+            self.crossed = self.crossed.wrapping_add(1);
+            self.enqueue(at, CROSS | self.crossed, ByteCount::new(1_000));
+            let mean = Duration::from_ps(8_000 * 1_000_000_000_000 / rate.as_bps());
+            self.next_cross = Some(at + self.random.exponential(mean));
+        }
+    }
+
+    /// Offers packets at their times; returns when each arrived, the last arrival included.
+    fn carry(&mut self, packets: &[(Instant, ByteCount)]) -> Vec<Option<Instant>> {
+        let mut arrived = vec![None; packets.len()];
+        for (number, &(at, ip_len)) in packets.iter().enumerate() {
+            self.cross(at);
+            self.line.transmit(at, &mut Ignore);
+            self.collect(at, &mut arrived);
+            self.enqueue(at, number as u32, ip_len);
+        }
+        let mut last = packets.last().map_or(Instant::ZERO, |packet| packet.0);
+        while self.line.next_transmission().is_some() && self.line.queue().backlog().packets.as_u64() > 0 {
+            let next = self.line.next_transmission().unwrap_or(last).max(last);
+            last = next;
+            self.cross(last);
+            self.line.transmit(last, &mut Ignore);
+            // Others keep the queue busy for ever: ours have left once all their numbers are known.
+            self.collect(last, &mut arrived);
+            if self.side.cross.is_some() && last.since(packets.last().map_or(last, |p| p.0)) > Duration::from_s(20) {
+                break;
+            }
+        }
+        self.collect(Instant::MAX, &mut arrived);
+        arrived
+    }
+
+    fn collect(&mut self, now: Instant, arrived: &mut [Option<Instant>]) {
+        while let Some(packet) = self.line.take_arrival(now, &mut Ignore) {
+            let number = packet.seq.raw();
+            if number & CROSS == 0
+                && let Some(slot) = arrived.get_mut(number as usize)
+            {
+                let late = self.jitter(packet.arrived);
+                *slot = Some(Instant::from_ps((packet.arrived + late).as_ps() / 1_000_000 * 1_000_000));
+            }
+        }
+    }
+
+    fn jitter(&mut self, at: Instant) -> Duration {
+        let draw = |random: &mut Stream, most: Duration| {
+            if most.is_zero() { Duration::ZERO } else { Duration::from_ps(random.below(most.as_ps())) }
+        };
+        match self.side.jitter {
+            Jitter::EachPacket(most) => draw(&mut self.random, most),
+            Jitter::Spans(most, span) => {
+                let number = at.as_ps() / span.as_ps().max(1);
+                if self.span.0 != number {
+                    self.span = (number, draw(&mut self.random, most));
+                }
+                self.span.1
+            }
+        }
+    }
+}
+
+impl Simulated {
+    /// A path; without `trains` it has no server of our own at its end. Equal seeds give equal paths.
+    ///
+    /// # Errors
+    /// A queue that cannot be built.
+    pub fn new(down: Side, up: Side, mtu: ByteCount, trains: bool, seed: u64) -> Result<Self, Error> {
+        // Two crystals of 50 ppm.
+        let apart = Stream::new(seed, "clocks").below(200_000);
+        Ok(Self {
+            clock: 1.0 + (apart as f64 - 100_000.0) * 1e-9,
+            down: Half::new(down, mtu, seed, "down")?,
+            up: Half::new(up, mtu, seed, "up")?,
+            now: Instant::from_ps(1_000_000_000_000),
+            mtu,
+            trains,
+        })
+    }
+
+    fn half(&mut self, way: Way) -> &mut Half {
+        match way {
+            Way::Down => &mut self.down,
+            Way::Up => &mut self.up,
+        }
+    }
+}
+
+impl Path for Simulated {
+    fn trains(&mut self, trains: &[(Way, &[Departure])]) -> Result<Vec<Vec<Passage>>, Error> {
+        if !self.trains {
+            return Err(Error::Unsupported("no server of lastmile at the other end".into()));
+        }
+        let count: usize = trains.iter().map(|train| train.1.len()).sum();
+        if count > MOST_PACKETS {
+            return Err(Error::Unsupported(format!("{count} packets: at most {MOST_PACKETS} are possible")));
+        }
+        let start = self.now;
+        let mut end = start;
+        let mut all = Vec::new();
+        for &(way, departures) in trains {
+            let packets: Vec<_> = departures.iter().map(|packet| (start + packet.at, packet.ip_len)).collect();
+            let arrived = self.half(way).carry(&packets);
+            end = packets
+                .last()
+                .map(|packet| packet.0)
+                .into_iter()
+                .chain(arrived.iter().flatten().copied())
+                .fold(end, Instant::max);
+            let clock = self.clock;
+            let passage = |(packet, arrived): (&Departure, &Option<Instant>)| Passage {
+                sent: packet.at,
+                arrived: arrived.map(|at| Duration::from_ns((at.since(start).as_ns() as f64 * clock) as u64)),
+            };
+            all.push(departures.iter().zip(&arrived).map(passage).collect());
+        }
+        // A round trip to hear of the end.
+        self.now = end + Duration::from_ms(100);
+        Ok(all)
+    }
+
+    fn echoes(&mut self, requests: &[Departure]) -> Result<Vec<Echo>, Error> {
+        let start = self.now;
+        let up: Vec<_> = requests.iter().map(|request| (start + request.at, request.ip_len)).collect();
+        let there = self.up.carry(&up);
+        let mut back: Vec<(usize, Instant)> =
+            there.iter().enumerate().filter_map(|(number, at)| Some((number, (*at)?))).collect();
+        back.sort_by_key(|each| each.1);
+        let down: Vec<_> = back.iter().map(|&(number, at)| (at, requests[number].ip_len)).collect();
+        let here = self.down.carry(&down);
+        let mut answered: Vec<Option<Instant>> = vec![None; requests.len()];
+        back.iter().zip(&here).for_each(|(&(number, _), at)| answered[number] = *at);
+        self.now = here.iter().flatten().chain(up.last().map(|last| &last.0)).copied().fold(start, Instant::max)
+            + Duration::from_ms(100);
+        let echo = |(request, at): (&Departure, &Option<Instant>)| Echo {
+            ip_len: request.ip_len,
+            sent: request.at,
+            round_trip: at.map(|at| at.since(start + request.at)),
+        };
+        Ok(requests.iter().zip(&answered).map(echo).collect())
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.now.since(Instant::from_ps(1_000_000_000_000))
+    }
+
+    fn mtu(&mut self) -> Result<ByteCount, Error> {
+        Ok(self.mtu)
+    }
+}

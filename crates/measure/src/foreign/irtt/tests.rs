@@ -1,0 +1,77 @@
+use super::*;
+use crate::train::Way;
+
+fn reply(number: u32, window: u64, received_ns: i64, sent_ns: i64) -> Reply {
+    let stamps = (Some(received_ns), Some(sent_ns));
+    Reply { token: 5, number, window: Some(window), received_ns: stamps.0, sent_ns: stamps.1 }
+}
+
+#[test]
+fn the_servers_processing_is_no_delay() {
+    let mut session = Session::new(5, Parameters::wanted(1, 1, 0));
+    session.request(1.0, 1_000_000_000);
+    // 10 ms up, 3 ms in the server, 20 ms down; the server's clock is 7 s behind.
+    let sample = session.reply(reply(0, 1, -5_990_000_000, -5_987_000_000), 1_033_000_000, 1.1).unwrap();
+    assert_eq!(sample.sent_s.to_bits(), 1.0_f64.to_bits());
+    let close = |value: Option<f64>, wanted: f64| (value.unwrap() - wanted).abs() < 1e-9;
+    assert!(close(sample.rtt_s, 0.030), "{sample:?}");
+    assert!(close(sample.up_s, 0.010 - 7.0) && close(sample.down_s, 0.020 + 7.0), "{sample:?}");
+    assert!(session.reply(reply(0, 1, 0, 0), 2_000_000_000, 2.0).unwrap().duplicate);
+    assert_eq!(session.reply(reply(3, 1, 0, 0), 2_000_000_000, 2.0), None, "of no request");
+    assert_eq!(session.reply(Reply { token: 6, ..reply(0, 1, 0, 0) }, 2_000_000_000, 2.0), None, "another session");
+}
+
+#[test]
+fn a_processing_time_that_cannot_be_is_not_subtracted() {
+    let sample = timed(reply(0, 1, 0, 50_000_000), 0, 33_000_000);
+    assert!((sample.rtt_s.unwrap() - 0.033).abs() < 1e-9, "{sample:?}");
+    let bare = Reply { received_ns: None, sent_ns: None, ..reply(0, 1, 0, 0) };
+    let sample = timed(bare, 0, 33_000_000);
+    assert_eq!((sample.up_s, sample.down_s), (None, None));
+}
+
+#[test]
+fn losses_have_their_direction() {
+    let mut session = Session::new(5, Parameters::wanted(1, 1, 0));
+    for number in 0..4_u32 {
+        session.request(f64::from(number), 0);
+    }
+    // The server has 3, 2 and 0; the replies to 2 and 0 are lost.
+    session.reply(reply(3, 0b1011, 0, 0), 1, 3.1).unwrap();
+    let lost: Vec<_> = session.give_up(2.5).into_iter().map(|sample| sample.lost).collect();
+    assert_eq!(lost, [Some(Way::Down), Some(Way::Up), Some(Way::Down)]);
+    assert!(session.window.is_empty() && session.sent_ns.is_empty());
+}
+
+#[test]
+fn a_stop_while_nobody_answers_ends_at_once() {
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let settings = Settings {
+        name: "x".to_owned(),
+        server: silent.local_addr().unwrap(),
+        code_point: 0,
+        interval: Duration::from_millis(10),
+        key: Some(b"secret".to_vec()),
+    };
+    assert!(!format!("{settings:?}").contains("115"), "the key is not shown");
+    let (stop, began) = (Stop::default(), Instant::now());
+    let mut told = 0;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(100));
+            stop.request();
+        });
+        Irtt::new(settings).run(&|| 0.0, &stop, &mut |_| told += 1).unwrap();
+    });
+    assert!(told == 0 && began.elapsed() < Duration::from_secs(1));
+}
+
+#[test]
+fn a_key_is_text_or_hexadecimal_as_irtt_takes_it() {
+    assert_eq!(key(" secret\n"), Ok(b"secret".to_vec()));
+    assert_eq!(key("0x00ff6B\n"), Ok(vec![0, 255, 0x6b]));
+    assert_eq!(key("0X00"), Ok(b"0X00".to_vec()), "irtt knows the small letter alone");
+    for wrong in ["", " \n", "0x", "0x0", "0x0g", "0x+1", "0xé"] {
+        assert!(key(wrong).is_err(), "{wrong:?}");
+    }
+}

@@ -1,0 +1,144 @@
+//! Connections: TCP, TLS 1.3 and HTTP/2, each step timed.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::body::{Body, Frame, Incoming};
+use hyper::client::conn::http2::{self, SendRequest};
+use hyper::{Method, Request, Response, Uri};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use crate::error::Error;
+
+/// Receive windows of HTTP/2: no limit beside TCP's.
+const STREAM_WINDOW: u32 = 16 << 20;
+const CONNECTION_WINDOW: u32 = 1 << 30;
+
+/// Bytes that TLS takes while the socket takes none: one record. An own probe waits behind them.
+const UNSENT_TLS: usize = 16 << 10;
+
+/// What a request carries: nothing, or one block without end.
+pub(super) struct Payload(pub(super) Option<Bytes>);
+
+impl Body for Payload {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.0.clone().map(|block| Ok(Frame::data(block))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
+/// A way to a server.
+#[derive(Clone, Debug)]
+pub(super) struct Route {
+    pub(super) peer: String,
+    pub(super) address: SocketAddr,
+    pub(super) tls: Arc<ClientConfig>,
+}
+
+/// An open connection and the time of each step.
+pub(super) struct Opened {
+    pub(super) sender: SendRequest<Payload>,
+    /// A further descriptor of the socket, for the kernel's counters.
+    pub(super) socket: std::net::TcpStream,
+    pub(super) tcp: Duration,
+    pub(super) tls: Duration,
+}
+
+impl Route {
+    /// Opens a connection for requests to `uri`. Its driver is a task of the current runtime.
+    pub(super) async fn open(&self, uri: &Uri) -> Result<Opened, Error> {
+        let what = || format!("{}: connecting to {}", self.peer, self.address);
+        let start = Instant::now();
+        let tcp = TcpStream::connect(self.address).await.map_err(Error::io(what()))?;
+        let connected = Instant::now();
+        tcp.set_nodelay(true).map_err(Error::io(what()))?;
+        let socket = tcp.into_std().map_err(Error::io(what()))?;
+        let further = socket.try_clone().map_err(Error::io(what()))?;
+        let tcp = TcpStream::from_std(socket).map_err(Error::io(what()))?;
+        let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+        let name = ServerName::try_from(host).map_err(|error| self.protocol(&error))?;
+        let connector = TlsConnector::from(Arc::clone(&self.tls));
+        let mut tls = connector.connect(name, tcp).await.map_err(Error::io(format!("{}: TLS", self.peer)))?;
+        tls.get_mut().1.set_buffer_limit(Some(UNSENT_TLS));
+        if tls.get_ref().1.alpn_protocol() != Some(b"h2") {
+            return Err(self.protocol(&"offers no HTTP/2"));
+        }
+        let secured = Instant::now();
+        let (sender, driver) = http2::Builder::new(TokioExecutor::new())
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .handshake(TokioIo::new(tls))
+            .await
+            .map_err(|error| self.protocol(&error))?;
+        tokio::spawn(driver);
+        Ok(Opened { sender, socket: further, tcp: connected - start, tls: secured - connected })
+    }
+
+    /// Sends a request and waits for the head of its answer, which must be a success.
+    pub(super) async fn request(
+        &self,
+        sender: &mut SendRequest<Payload>,
+        uri: &Uri,
+        payload: Payload,
+    ) -> Result<Response<Incoming>, Error> {
+        let request = Request::builder()
+            .uri(uri.clone())
+            .header("user-agent", concat!("lastmile/", env!("CARGO_PKG_VERSION")))
+            .header("accept-encoding", "identity");
+        let request = match payload.0 {
+            None => request.method(Method::GET),
+            Some(_) => request.method(Method::POST).header("content-type", "application/octet-stream"),
+        };
+        let request = request.body(payload).map_err(|error| self.protocol(&error))?;
+        sender.ready().await.map_err(|error| self.protocol(&error))?;
+        let answer = sender.send_request(request).await.map_err(|error| self.protocol(&error))?;
+        match answer.status() {
+            status if status.is_success() => Ok(answer),
+            status if status.as_u16() == 429 || status.is_server_error() => {
+                let after = answer.headers().get("retry-after").and_then(|value| value.to_str().ok());
+                let after = after.map(|after| format!("; it asks to retry after {after}")).unwrap_or_default();
+                Err(Error::Refused { peer: self.peer.clone(), reason: format!("{uri} answers {status}{after}") })
+            }
+            status => Err(self.protocol(&format!("{uri} answers {status}; 200 is right"))),
+        }
+    }
+
+    /// A small object, whole, at most `limit` bytes of it.
+    pub(super) async fn get(
+        &self,
+        sender: &mut SendRequest<Payload>,
+        uri: &Uri,
+        limit: usize,
+    ) -> Result<Vec<u8>, Error> {
+        let mut body = self.request(sender, uri, Payload(None)).await?.into_body();
+        let mut whole = Vec::new();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| self.protocol(&error))?;
+            whole.extend(frame.data_ref().into_iter().flatten());
+            if whole.len() > limit {
+                return Err(self.protocol(&format!("{uri} has more than {limit} bytes")));
+            }
+        }
+        Ok(whole)
+    }
+
+    pub(super) fn protocol(&self, what: &dyn std::fmt::Display) -> Error {
+        Error::Protocol { peer: self.peer.clone(), what: what.to_string() }
+    }
+}

@@ -1,0 +1,349 @@
+//! Packet trains over a session, and echo requests of any size: the instrument of detection.
+
+use std::net::{IpAddr, UdpSocket};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lastmile_live::clock::{Clock, MonotonicClock};
+use lastmile_live::sys::stamped;
+use lastmile_units as units;
+use lastmile_units::ByteCount;
+use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
+
+use crate::clock;
+use crate::error::Error;
+use crate::probe::EchoSocket;
+use crate::train::{Departure, Echo, Passage, Path, Way};
+
+use super::wire::{Answer, Datagram, LEAST_TRAIN, MOST_TRAINS, Request, Train, Trained};
+use super::{Client, PATIENCE, data, pace};
+
+/// The end of downstream trains: so long without an arrival, after the server has sent them.
+const SILENCE: Duration = Duration::from_secs(1);
+
+/// The longest wait for the records of trains beyond their length.
+const RECORDS: Duration = Duration::from_secs(15);
+
+/// The longest wait for echoes after the last request.
+const ECHOES: Duration = Duration::from_secs(3);
+
+/// Trains of one session, one request after the other.
+#[derive(Debug)]
+pub struct OwnPath<'a> {
+    client: &'a mut Client,
+    socket: Arc<UdpSocket>,
+    begin: Instant,
+    /// Number of the next request.
+    pub(crate) next: u32,
+    mtu: Option<ByteCount>,
+}
+
+/// Arrivals of downstream trains.
+struct Arrivals {
+    /// What the datagrams of each train carry, its index, and the arrivals.
+    trains: Vec<(u32, usize, Vec<Option<u64>>)>,
+    latest: Instant,
+}
+
+impl<'a> OwnPath<'a> {
+    pub(super) fn new(client: &'a mut Client) -> Result<Self, Error> {
+        let blocked = || Error::Unsupported(format!("trains need UDP, which does not reach {}", client.address));
+        let socket = Arc::clone(client.socket.as_ref().ok_or_else(blocked)?);
+        Ok(Self { client, socket, begin: Instant::now(), next: 0, mtu: None })
+    }
+
+    /// Bytes of an IP packet before its UDP payload.
+    fn headers(&self) -> u64 {
+        if self.client.address.is_ipv6() { 48 } else { 28 }
+    }
+
+    fn train(&self, way: Way, packets: &[Departure]) -> Result<Train, Error> {
+        let headers = self.headers();
+        let one = |packet: &Departure| {
+            let len = packet.ip_len.as_u64().checked_sub(headers).and_then(|len| u16::try_from(len).ok());
+            let least = headers + LEAST_TRAIN as u64;
+            let wrong =
+                || Error::Unsupported(format!("packets of a train have at least {least} bytes, not {}", packet.ip_len));
+            Ok((packet.at.as_ns(), len.filter(|len| usize::from(*len) >= LEAST_TRAIN).ok_or_else(wrong)?))
+        };
+        Ok(Train::of(way, packets.iter().map(one).collect::<Result<Vec<_>, Error>>()?))
+    }
+
+    /// Receives downstream packets until `over`.
+    fn receive(&self, arrivals: &Mutex<Arrivals>, over: &AtomicBool) -> Result<(), Error> {
+        let mut buffer = vec![0; 2048];
+        self.socket.set_read_timeout(Some(Duration::from_millis(20))).map_err(Error::io("receiving trains"))?;
+        while !over.load(Ordering::Relaxed) {
+            let Ok(Some((len, stamp))) = stamped::receive(self.socket.as_fd(), &mut buffer) else { continue };
+            let at_ns = clock::received_ns(stamp);
+            let Some((session, Datagram::Train { train, index, .. })) = Datagram::read(&buffer[..len]) else {
+                continue;
+            };
+            let mut arrivals = arrivals.lock().unwrap_or_else(PoisonError::into_inner);
+            if session == self.client.session
+                && let Some((_, _, packets)) = arrivals.trains.iter_mut().find(|(number, _, _)| *number == train)
+                && let Some(arrival) = packets.get_mut(index as usize)
+            {
+                arrival.get_or_insert(at_ns);
+                arrivals.latest = Instant::now();
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends an upstream train, and returns the departures in ns after its start.
+    fn send(&self, number: u32, train: &Train) -> Vec<u64> {
+        let mut buffer = data::block(65_536);
+        pace::send(train.packets(), |index, len, sent_ns| {
+            let datagram = &mut buffer[..usize::from(len)];
+            Datagram::Train { train: number, index, sent_ns }
+                .write(self.client.session, &mut datagram[..LEAST_TRAIN])
+                .then_some(())?;
+            // A full queue on the way out loses it, as one further on would.
+            let _ = self.socket.send(datagram);
+            Some(())
+        })
+    }
+
+    /// The records of the server.
+    fn records(&mut self, length: Duration) -> Result<Vec<Trained>, Error> {
+        match self.client.control.answer(length + RECORDS)? {
+            Answer::Trained { trains } => Ok(trains),
+            other => Err(self.client.control.unexpected(&other, "the records of the trains")),
+        }
+    }
+}
+
+impl Path for OwnPath<'_> {
+    fn trains(&mut self, trains: &[(Way, &[Departure])]) -> Result<Vec<Vec<Passage>>, Error> {
+        let requested: Vec<Train> =
+            trains.iter().map(|(way, packets)| self.train(*way, packets)).collect::<Result<_, _>>()?;
+        let number = self.next;
+        self.next = self.next.wrapping_add(1);
+        self.client.control.send(&Request::Trains { number, trains: requested.clone() })?;
+        match self.client.control.answer(PATIENCE)? {
+            Answer::Ready => {}
+            other => return Err(self.client.control.unexpected(&other, "ready")),
+        }
+        let first = number.wrapping_mul(MOST_TRAINS as u32);
+        let numbered: Vec<(u32, &Train)> = (0..).map(|index| first.wrapping_add(index)).zip(&requested).collect();
+        let down = numbered.iter().enumerate().filter(|(_, (_, train))| train.way == Way::Down);
+        let arrivals = Mutex::new(Arrivals {
+            trains: down.map(|(index, (number, train))| (*number, index, vec![None; train.count()])).collect(),
+            latest: Instant::now(),
+        });
+        let last_ns = requested.iter().filter_map(|train| train.packets().last()).map(|(at_ns, _)| at_ns).max();
+        let length = Duration::from_nanos(last_ns.unwrap_or(0));
+        let over = AtomicBool::new(false);
+        // The path is shared while packets pass, and the control connection is used after.
+        let (sent, receiving) = thread::scope(|scope| {
+            let this = &*self;
+            let receiving = scope.spawn(|| this.receive(&arrivals, &over));
+            let up = numbered.iter().filter(|(_, train)| train.way == Way::Up);
+            let sending: Vec<_> = up.map(|(number, train)| scope.spawn(move || this.send(*number, train))).collect();
+            let sent: Vec<Vec<u64>> = sending.into_iter().map(|thread| thread.join().unwrap_or_default()).collect();
+            wait_for_arrivals(&arrivals, length);
+            over.store(true, Ordering::Relaxed);
+            (sent, receiving.join().unwrap_or(Ok(())))
+        });
+        receiving?;
+        let records = self.records(length)?;
+        let arrivals = arrivals.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let (mut sent, mut arrived) = (sent.into_iter(), arrivals.trains.into_iter());
+        let ends = requested.iter().zip(records.into_iter().map(Some).chain(std::iter::repeat_with(|| None)));
+        ends.map(|(train, record)| match (train.way, record) {
+            (Way::Up, Some(Trained::Arrived(arrived))) => {
+                Ok(passages(train, &sent.next().unwrap_or_default(), &arrived))
+            }
+            (Way::Down, Some(Trained::Sent(sent))) => {
+                Ok(passages(train, &sent, &arrived.next().map(|(_, _, arrived)| arrived).unwrap_or_default()))
+            }
+            _ => Err(self.client.control.protocol("the records of its trains are of other trains")),
+        })
+        .collect()
+    }
+
+    fn echoes(&mut self, requests: &[Departure]) -> Result<Vec<Echo>, Error> {
+        echoes(self.client.address.ip(), requests)
+    }
+
+    fn elapsed(&self) -> units::Duration {
+        units::Duration::from_ns(u64::try_from(self.begin.elapsed().as_nanos()).unwrap_or(u64::MAX / 1000))
+    }
+
+    fn mtu(&mut self) -> Result<ByteCount, Error> {
+        if let Some(mtu) = self.mtu {
+            return Ok(mtu);
+        }
+        let mtu = discover(self.client.address.ip())?;
+        self.mtu = Some(mtu);
+        Ok(mtu)
+    }
+}
+
+/// Echo requests to any host: a path without a server of ours.
+#[derive(Debug)]
+pub struct EchoPath {
+    target: IpAddr,
+    begin: Instant,
+}
+
+impl EchoPath {
+    /// The path to `target`.
+    #[must_use]
+    pub fn new(target: IpAddr) -> Self {
+        Self { target, begin: Instant::now() }
+    }
+}
+
+impl Path for EchoPath {
+    fn trains(&mut self, _trains: &[(Way, &[Departure])]) -> Result<Vec<Vec<Passage>>, Error> {
+        Err(Error::Unsupported(format!("trains need `lastmile measure --serve` at {}", self.target)))
+    }
+
+    fn echoes(&mut self, requests: &[Departure]) -> Result<Vec<Echo>, Error> {
+        echoes(self.target, requests)
+    }
+
+    fn elapsed(&self) -> units::Duration {
+        units::Duration::from_ns(u64::try_from(self.begin.elapsed().as_nanos()).unwrap_or(u64::MAX / 1000))
+    }
+
+    fn mtu(&mut self) -> Result<ByteCount, Error> {
+        discover(self.target)
+    }
+}
+
+/// Waits until all downstream packets have arrived, or none comes any more.
+fn wait_for_arrivals(arrivals: &Mutex<Arrivals>, length: Duration) {
+    let end = Instant::now() + length;
+    loop {
+        let (whole, latest) = {
+            let arrivals = arrivals.lock().unwrap_or_else(PoisonError::into_inner);
+            (arrivals.trains.iter().all(|(_, _, packets)| packets.iter().all(Option::is_some)), arrivals.latest)
+        };
+        if whole || (Instant::now() > end && latest.max(end).elapsed() > SILENCE) {
+            return;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// One passage for each packet of a train. A packet that was never sent counts as sent when it was
+/// due, and did not arrive.
+fn passages(train: &Train, sent: &[u64], arrived: &[Option<u64>]) -> Vec<Passage> {
+    let first = arrived.iter().flatten().min().copied().unwrap_or(0);
+    let each = train.packets().enumerate().map(|(index, (due_ns, _))| Passage {
+        sent: span(sent.get(index).copied().unwrap_or(due_ns)),
+        arrived: arrived.get(index).copied().flatten().map(|at_ns| span(at_ns - first)),
+    });
+    each.collect()
+}
+
+/// A span of nanoseconds; the longest that fits for longer ones.
+fn span(ns: u64) -> units::Duration {
+    units::Duration::from_ns(ns.min(u64::MAX / 1000))
+}
+
+/// Echo requests of stated lengths at stated times, and their round trips.
+fn echoes(target: IpAddr, requests: &[Departure]) -> Result<Vec<Echo>, Error> {
+    let what = || format!("echo requests to {target}");
+    let headers = if target.is_ipv6() { 40 } else { 20 };
+    let socket = EchoSocket::open(target, 0).map_err(Error::io(what()))?;
+    let clock = MonotonicClock::start();
+    let mut echoes: Vec<(units::Duration, Option<units::Duration>)> = Vec::with_capacity(requests.len());
+    let zero = clock.now();
+    let take = |echoes: &mut Vec<(units::Duration, Option<units::Duration>)>, wait: Duration| -> Result<(), Error> {
+        let reply = socket.reply(&clock, wait).map_err(Error::io(what()))?;
+        if let Some((sequence, at)) = reply
+            // The latest request with this sequence number.
+            && let Some((sent, round_trip @ None)) = echoes.iter_mut().skip(usize::from(sequence)).step_by(1 << 16).next_back()
+        {
+            *round_trip = Some(at.since(zero).saturating_sub(*sent));
+        }
+        Ok(())
+    };
+    for (index, request) in requests.iter().enumerate() {
+        loop {
+            let left = request.at.saturating_sub(clock.now().since(zero));
+            if left.is_zero() {
+                break;
+            }
+            take(&mut echoes, Duration::from_nanos(left.as_ns().max(1000)))?;
+        }
+        let message = usize::try_from(request.ip_len.as_u64().saturating_sub(headers)).unwrap_or(usize::MAX);
+        #[expect(clippy::cast_possible_truncation, reason = "the lowest bits, which repeat after 65 536 requests")]
+        let sequence = index as u16;
+        echoes.push((clock.now().since(zero), None));
+        socket.request(sequence, message).map_err(Error::io(what()))?;
+    }
+    let end = Instant::now() + ECHOES;
+    while Instant::now() < end && echoes.iter().any(|(_, round_trip)| round_trip.is_none()) {
+        take(&mut echoes, Duration::from_millis(20))?;
+    }
+    if !requests.is_empty() && echoes.iter().all(|(_, round_trip)| round_trip.is_none()) {
+        return Err(Error::Unsupported(format!("none of {} echo requests to {target} was answered", requests.len())));
+    }
+    let of = |(request, (sent, round_trip)): (&Departure, (units::Duration, Option<units::Duration>))| Echo {
+        ip_len: request.ip_len,
+        sent,
+        round_trip,
+    };
+    Ok(requests.iter().zip(echoes).map(of).collect())
+}
+
+/// The largest packet without fragmentation, by the kernel's path MTU discovery (RFC 1191, RFC 8201):
+/// echo requests that may not be fragmented, until no router refuses one. A router that drops long
+/// packets without a message is found by requests of half the remaining lengths (RFC 8899).
+fn discover(target: IpAddr) -> Result<ByteCount, Error> {
+    let what = || format!("the MTU to {target}");
+    let probe = UdpSocket::bind(if target.is_ipv6() { "[::]:0" } else { "0.0.0.0:0" }).map_err(Error::io(what()))?;
+    // The discard port: no datagram is sent.
+    probe.connect((target, 9)).map_err(Error::io(what()))?;
+    let known = || match target {
+        IpAddr::V4(_) => sockopt::ip_mtu(&probe),
+        IpAddr::V6(_) => sockopt::ipv6_mtu(&probe),
+    };
+    let mut high = u64::from(known().map_err(|error| Error::io(what())(error.into()))?);
+    // A loopback device has a large one, and no line behind it.
+    high = high.min(9000);
+    let mut low = if target.is_ipv6() { 1280 } else { 576 }.min(high);
+    if passes(target, high)? {
+        return Ok(ByteCount::new(high));
+    }
+    while low + 1 < high {
+        let middle = (low + high) / 2;
+        if passes(target, middle)? { low = middle } else { high = middle }
+    }
+    Ok(ByteCount::new(low))
+}
+
+/// Whether one of three echo requests of this length, which may not be fragmented, is answered.
+fn passes(target: IpAddr, ip_len: u64) -> Result<bool, Error> {
+    let what = || format!("the MTU to {target}");
+    let socket = EchoSocket::open(target, 0).map_err(Error::io(what()))?;
+    let whole = match target {
+        IpAddr::V4(_) => sockopt::set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::PROBE),
+        IpAddr::V6(_) => sockopt::set_ipv6_mtu_discover(&socket, Ipv6PathMtuDiscovery::PROBE),
+    };
+    whole.map_err(|error| Error::io(what())(error.into()))?;
+    let headers = if target.is_ipv6() { 40 } else { 20 };
+    let message = usize::try_from(ip_len - headers).unwrap_or(usize::MAX);
+    let clock = MonotonicClock::start();
+    for sequence in 0..3 {
+        // Longer than the device takes.
+        if socket.request(sequence, message).is_err() {
+            return Ok(false);
+        }
+        let end = Instant::now() + Duration::from_millis(600);
+        while Instant::now() < end {
+            if socket.reply(&clock, Duration::from_millis(50)).map_err(Error::io(what()))?.is_some() {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,166 @@
+//! The record of a measurement, as it is written to JSON.
+
+use serde::{Deserialize, Serialize};
+
+use crate::foreign::iperf3::Datagrams;
+use crate::load::Direction;
+use crate::probe::{Sample, Subject};
+
+/// Version of this schema.
+pub const SCHEMA: u32 = 1;
+
+/// A whole measurement.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Measurement {
+    /// [`SCHEMA`] of the writer.
+    pub schema: u32,
+    /// Version of lastmile.
+    pub version: String,
+    /// Start by the wall clock, seconds since 1970.
+    pub started_unix_s: f64,
+    /// The server as the user named it.
+    pub host: String,
+    /// Protocol and address of the load, such as `iperf3 192.0.2.1:5201`; `None` without load.
+    pub load: Option<String>,
+    /// The phases in their order.
+    pub phases: Vec<Phase>,
+    /// The meaning of one-way delays, in a sentence; `None` without any.
+    #[serde(default)]
+    pub clocks: Option<String>,
+    /// Measurements that were not possible, with the reasons, in sentences.
+    pub warnings: Vec<String>,
+}
+
+/// A span of a measurement with one kind of load.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Phase {
+    /// The loaded direction; `None` for the idle line.
+    pub load: Option<Direction>,
+    /// Start, seconds since the measurement started.
+    pub start_s: f64,
+    /// Length in seconds, ramp included.
+    pub duration_s: f64,
+    /// Time at the start that figures leave out, while the load ramps up.
+    pub ramp_s: f64,
+    /// Payload that arrived at the client.
+    pub download: Option<Throughput>,
+    /// Payload that arrived at the server.
+    pub upload: Option<Throughput>,
+    /// The probes, one entry for each target, kind and code point.
+    pub probes: Vec<Series>,
+    /// What became of the datagrams of a UDP load, one entry for each direction.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub datagrams: Vec<Datagrams>,
+    /// Round trips per minute, by the formula of draft-ietf-ippm-responsiveness where all its
+    /// probes are there.
+    pub responsiveness: Option<Responsiveness>,
+}
+
+/// A mean with its 95 % interval.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The estimate.
+    pub value: f64,
+    /// Lower end of the 95 % interval.
+    pub low: f64,
+    /// Upper end of the 95 % interval.
+    pub high: f64,
+}
+
+/// Payload rate of one direction.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Throughput {
+    /// Payload bytes of the phase, ramp included.
+    pub bytes: u64,
+    /// Number of connections.
+    pub streams: u32,
+    /// Goodput after the ramp, bit/s of TCP payload.
+    pub goodput_bps: Estimate,
+    /// Samples: end of the interval in seconds, and the goodput of the interval in bit/s.
+    pub samples: Vec<(f64, f64)>,
+}
+
+/// The probes of one target, kind and code point in a phase.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Series {
+    /// Target, kind, code point.
+    pub subject: Subject,
+    /// Every probe in the order of sending.
+    pub samples: Vec<Sample>,
+    /// Figures over the probes after the ramp; `None` where no answer came.
+    pub round_trip: Option<Delays>,
+    /// One-way delays to the server.
+    pub up: Option<Delays>,
+    /// One-way delays from the server.
+    pub down: Option<Delays>,
+    /// Probes after the ramp without an answer.
+    pub lost: u64,
+    /// Probes after the ramp that were lost on the way to the server, where it is known.
+    #[serde(default)]
+    pub lost_up: Option<u64>,
+    /// Probes after the ramp whose answers were lost, where it is known.
+    #[serde(default)]
+    pub lost_down: Option<u64>,
+    /// Answers that came after those of later probes.
+    pub reordered: u64,
+    /// Answers that came a second time.
+    #[serde(default)]
+    pub duplicates: u64,
+}
+
+/// Order statistics of delays in seconds.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Delays {
+    /// Number of delays.
+    pub count: u64,
+    /// The smallest.
+    pub min_s: f64,
+    /// The median with its 95 % interval.
+    pub p50_s: Estimate,
+    /// 95th percentile.
+    pub p95_s: f64,
+    /// 99th percentile.
+    pub p99_s: f64,
+    /// The largest.
+    pub max_s: f64,
+    /// Mean.
+    pub mean_s: f64,
+    /// Mean absolute difference of successive delays (as RFC 3550, 6.4.1, without its smoothing).
+    pub jitter_s: f64,
+}
+
+/// Round trips per minute under load.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Responsiveness {
+    /// Round trips per minute with its interval.
+    pub rpm: Estimate,
+    /// Whether the draft's four kinds of probes were there (TCP, TLS, HTTP on own and on loaded
+    /// connections); otherwise 60 s over the mean of the round-trip times that there are.
+    pub by_draft: bool,
+    /// Parts and confidence of the draft's result; `None` without its probes.
+    #[serde(default)]
+    pub draft: Option<ByDraft>,
+}
+
+/// The parts of a result by draft-ietf-ippm-responsiveness. Their mean is the result.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ByDraft {
+    /// Responsiveness over new connections.
+    pub foreign_rpm: Estimate,
+    /// Responsiveness over the connections of the load.
+    pub loaded_rpm: Estimate,
+    /// How far the result was stable.
+    pub confidence: Confidence,
+}
+
+/// Confidence in a responsiveness: draft-ietf-ippm-responsiveness-09, section 5.4.1.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Confidence {
+    /// The goodput was not stable, or fewer than four intervals followed.
+    Low,
+    /// The responsiveness was not stable in four intervals or more.
+    Medium,
+    /// Goodput and responsiveness were stable.
+    High,
+}

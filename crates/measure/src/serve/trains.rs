@@ -1,0 +1,193 @@
+//! Packet trains of a server: downstream ones sent, upstream ones received.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+
+use crate::own::pace;
+use crate::own::wire::{Answer, Datagram, LEAST_TRAIN, MOST_PACKETS, MOST_TRAINS, Train, Trained};
+use crate::train::Way;
+
+use super::Counted;
+use super::session::{Session, Shared, locked};
+
+/// The end of an upstream train: so long without an arrival, after its last intended departure.
+const SILENCE: Duration = Duration::from_secs(1);
+
+/// The longest wait for arrivals after the last intended departure.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// Bytes that a train may send at once beyond the limit of the rate.
+const BURST: u64 = 1 << 20;
+
+/// Largest UDP payload that fits an Ethernet frame over IPv4.
+const LARGEST: u16 = 1472;
+
+/// The arrivals of upstream trains.
+#[derive(Debug)]
+pub(super) struct Receiving {
+    /// What the datagrams of each train carry, and the arrivals.
+    trains: Vec<(u32, Vec<Option<u64>>)>,
+    missing: usize,
+    latest: Instant,
+}
+
+impl Receiving {
+    /// Trains of these numbers and counts.
+    pub(super) fn new(trains: impl IntoIterator<Item = (u32, usize)>) -> Self {
+        let trains: Vec<_> = trains.into_iter().map(|(number, count)| (number, vec![None; count])).collect();
+        let missing = trains.iter().map(|(_, arrivals)| arrivals.len()).sum();
+        Self { trains, missing, latest: Instant::now() }
+    }
+
+    /// Packets that have not arrived.
+    pub(super) fn missing(&self) -> usize {
+        self.missing
+    }
+
+    /// Notes a packet; `None` for one of no train.
+    pub(super) fn arrived(&mut self, train: u32, index: u32, at_ns: u64) -> Option<()> {
+        let (_, arrivals) = self.trains.iter_mut().find(|(number, _)| *number == train)?;
+        let arrival = arrivals.get_mut(index as usize)?;
+        if arrival.is_none() {
+            *arrival = Some(at_ns);
+            self.missing -= 1;
+        }
+        self.latest = Instant::now();
+        Some(())
+    }
+}
+
+/// Begins trains, and returns what will have their records.
+pub(super) fn begin(
+    shared: &Arc<Shared>,
+    session: &Arc<Session>,
+    number: u32,
+    trains: &[Train],
+) -> Result<oneshot::Receiver<Answer>, String> {
+    let rate_bps = shared.limits.rate.as_bps();
+    let length = check(trains, rate_bps, shared.limits.load)?;
+    let mut datagrams = locked(&session.datagrams);
+    if datagrams.address.is_none() {
+        return Err("trains need a UDP address that has returned its cookie".to_owned());
+    }
+    // The client chooses the number of its request, so numbers of trains may pass the end of 32 bits.
+    let first = number.wrapping_mul(MOST_TRAINS as u32);
+    let numbered = || trains.iter().zip((0..).map(|index| first.wrapping_add(index)));
+    let upward = numbered().filter(|(train, _)| train.way == Way::Up).map(|(train, number)| (number, train.count()));
+    datagrams.receiving = Some(Receiving::new(upward));
+    drop(datagrams);
+    shared.counters.add(Counted::Trains, trains.len() as u64);
+    let running: Vec<(Way, Option<thread::JoinHandle<Vec<u64>>>)> = numbered()
+        .map(|(train, number)| {
+            let spawn = || {
+                let (shared, session, train) = (Arc::clone(shared), Arc::clone(session), train.clone());
+                thread::Builder::new().name("train".to_owned()).spawn(move || send(&shared, &session, number, &train))
+            };
+            (train.way, (train.way == Way::Down).then(spawn).and_then(Result::ok))
+        })
+        .collect();
+    let (sender, receiver) = oneshot::channel();
+    let session = Arc::clone(session);
+    let waiting = move || {
+        let mut arrivals = received(&session, length);
+        let each = running.into_iter().map(|(way, thread)| match way {
+            Way::Down => Trained::Sent(thread.and_then(|thread| thread.join().ok()).unwrap_or_default()),
+            Way::Up => Trained::Arrived(if arrivals.is_empty() { Vec::new() } else { arrivals.remove(0) }),
+        });
+        let trained = Answer::Trained { trains: each.collect() };
+        // A session that has ended needs no record.
+        let _ = sender.send(trained);
+    };
+    thread::Builder::new().name("trains".to_owned()).spawn(waiting).map_err(|error| error.to_string())?;
+    Ok(receiver)
+}
+
+/// Refuses trains above a limit, and returns the time of the last departure.
+///
+/// # Errors
+/// The limit, and what is possible.
+pub fn check(trains: &[Train], rate_bps: u64, longest: Duration) -> Result<Duration, String> {
+    if trains.is_empty() || trains.len() > MOST_TRAINS {
+        return Err(format!("{} trains: 1 to {MOST_TRAINS} are possible", trains.len()));
+    }
+    let count = trains.iter().fold(0_usize, |sum, train| sum.saturating_add(train.count()));
+    if count > MOST_PACKETS {
+        return Err(format!("{count} packets: at most {MOST_PACKETS} are possible"));
+    }
+    let mut last_ns = 0;
+    for train in trains {
+        let mut bytes = 0;
+        for (at_ns, len) in train.packets() {
+            if usize::from(len) < LEAST_TRAIN || len > LARGEST {
+                return Err(format!("{len} bytes of payload: {LEAST_TRAIN} to {LARGEST} are possible"));
+            }
+            bytes += u64::from(len);
+            let granted = u128::from(at_ns) * u128::from(rate_bps) / 8_000_000_000 + u128::from(BURST);
+            if u128::from(bytes) > granted {
+                return Err(format!("a train exceeds {rate_bps} bit/s and a burst of {BURST} bytes"));
+            }
+            last_ns = last_ns.max(at_ns);
+        }
+    }
+    let length = Duration::from_nanos(last_ns);
+    if length > longest {
+        return Err(format!("a train of {} s: at most {} s are possible", length.as_secs(), longest.as_secs()));
+    }
+    Ok(length)
+}
+
+/// Sends a downstream train, and returns the departures in ns after the first intended one.
+fn send(shared: &Shared, session: &Session, number: u32, train: &Train) -> Vec<u64> {
+    let mut buffer = crate::own::data::block(usize::from(LARGEST));
+    let payload = buffer.clone();
+    pace::send(train.packets(), |index, len, sent_ns| {
+        // A session that has ended has no address.
+        let address = locked(&session.datagrams).address?;
+        let datagram = &mut buffer[..usize::from(len)];
+        datagram.copy_from_slice(&payload[..usize::from(len)]);
+        let head = &mut datagram[..LEAST_TRAIN];
+        Datagram::Train { train: number, index, sent_ns }.write(session.id, head).then_some(())?;
+        let _ = shared.socket.send(datagram, address);
+        Some(())
+    })
+}
+
+/// Waits for the arrivals of upstream trains, and takes them.
+fn received(session: &Session, length: Duration) -> Vec<Vec<Option<u64>>> {
+    let end = Instant::now() + length;
+    loop {
+        let mut datagrams = locked(&session.datagrams);
+        let Some(receiving) = &mut datagrams.receiving else { return Vec::new() };
+        let now = Instant::now();
+        let silent = now > end && now.duration_since(receiving.latest.max(end)) > SILENCE;
+        if receiving.missing == 0 || silent || now > end + PATIENCE {
+            let trains = std::mem::take(&mut receiving.trains);
+            return trains.into_iter().map(|(_, arrivals)| arrivals).collect();
+        }
+        drop(datagrams);
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trains_above_a_limit_are_refused() {
+        let train = |runs: &[(u32, u64, u16)]| Train { way: Way::Down, runs: runs.to_vec() };
+        let check = |trains: &[Train]| check(trains, 8_000_000, Duration::from_secs(60));
+        assert_eq!(check(&[train(&[(1, 0, 100), (9, 1_000_000, 100)])]), Ok(Duration::from_millis(9)));
+        assert!(check(&[]).unwrap_err().contains("0 trains"));
+        assert!(check(&vec![train(&[(1, 0, 100)]); 17]).is_err());
+        assert!(check(&[train(&[(u32::MAX, 0, 100), (u32::MAX, 0, 100)])]).unwrap_err().contains("packets"));
+        assert!(check(&[train(&[(1, 0, 27)])]).is_err() && check(&[train(&[(1, 0, 1473)])]).is_err());
+        assert!(check(&[train(&[(700, 0, 1472)])]).is_ok(), "a burst of 1.03 MB");
+        assert!(check(&[train(&[(800, 0, 1472)])]).unwrap_err().contains("exceeds 8000000 bit/s"));
+        assert!(check(&[train(&[(2, 61_000_000_000, 100)])]).unwrap_err().contains("at most 60 s"));
+        assert!(check(&[train(&[(2, u64::MAX, 100)])]).is_err());
+    }
+}

@@ -1,0 +1,330 @@
+//! The phases of a measurement, run over a load and any number of probes.
+//!
+//! Probes run through all phases; the load of a phase fills the line from its start to its end. Of
+//! each phase the ramp is left out of the figures. Between phases the session waits until the queue
+//! that the last load filled has drained.
+
+mod clocks;
+mod figures;
+mod responsiveness;
+
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::error::Error;
+use crate::load::{Arrived, Direction, Load, Stop, Transferred};
+use crate::probe::{Prober, Sample, Subject};
+use crate::report::{Measurement, Phase, SCHEMA};
+
+use self::figures::Recorded;
+
+/// Time between two samples of the throughput.
+pub const SAMPLING: Duration = Duration::from_millis(200);
+
+/// Longest wait for a queue to drain between phases.
+const SETTLING: Duration = Duration::from_secs(5);
+
+/// Least length of a phase that ends early.
+const LEAST: Duration = Duration::from_secs(5);
+
+/// The phases and their lengths.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plan {
+    /// The server as the user named it.
+    pub host: String,
+    /// The load of each phase; `None` is the idle line.
+    pub phases: Vec<Option<Direction>>,
+    /// Length of each phase, ramp included.
+    pub duration: Duration,
+    /// The part of each loaded phase that figures leave out.
+    pub ramp: Duration,
+    /// Ends a loaded phase once the intervals of all rates are within this share of the rate on
+    /// either side; `None` for full length.
+    pub enough: Option<f64>,
+}
+
+impl Plan {
+    /// A ramp of three seconds, or of a third of a short phase.
+    #[must_use]
+    pub fn usual_ramp(duration: Duration) -> Duration {
+        Duration::from_secs(3).min(duration / 3)
+    }
+}
+
+/// Progress of a session.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// A phase starts.
+    Started {
+        /// Its load.
+        load: Option<Direction>,
+        /// Seconds since the measurement started.
+        at_s: f64,
+    },
+    /// Throughput since the last sample.
+    Rate {
+        /// Seconds since the measurement started.
+        at_s: f64,
+        /// Payload rate to the client, bit/s.
+        down_bps: f64,
+        /// Payload rate to the server, bit/s.
+        up_bps: f64,
+    },
+    /// A probe was answered or given up.
+    Probed {
+        /// Its series.
+        subject: &'a Subject,
+        /// The probe.
+        sample: &'a Sample,
+    },
+    /// A probe or load failed.
+    Warning(&'a str),
+    /// A phase ended.
+    Ended {
+        /// Its load.
+        load: Option<Direction>,
+        /// Seconds since the measurement started.
+        at_s: f64,
+    },
+}
+
+enum Message {
+    Sample(usize, Sample),
+    Failed(usize, Error),
+}
+
+/// Runs all phases. `stop` ends the measurement early; what was measured by then is returned.
+pub fn run(
+    plan: &Plan,
+    mut load: Option<&mut dyn Load>,
+    probers: &mut [Box<dyn Prober>],
+    stop: &Stop,
+    tell: &mut dyn FnMut(Event<'_>),
+) -> Measurement {
+    let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let zero = Instant::now();
+    let now_s = move || zero.elapsed().as_secs_f64();
+    let series: Vec<_> = probers.iter().map(|prober| (prober.subject(), prober.clocks())).collect();
+    let peer = load.as_deref().map(Load::peer);
+    let probing = Stop::default();
+    let (sender, receiver) = mpsc::channel();
+    let recorded = thread::scope(|scope| {
+        for (index, prober) in probers.iter_mut().enumerate() {
+            let (sender, probing) = (sender.clone(), &probing);
+            scope.spawn(move || {
+                let samples = sender.clone();
+                // A session that has ended takes no more samples.
+                let mut tell = |sample| drop(samples.send(Message::Sample(index, sample)));
+                if let Err(error) = prober.run(&now_s, probing, &mut tell) {
+                    let _ = sender.send(Message::Failed(index, error));
+                }
+            });
+        }
+        drop(sender);
+        let mut session = Session { zero, receiver, recorded: Recorded::new(series), stop, tell };
+        for (index, kind) in plan.phases.iter().enumerate() {
+            if stop.is_requested() {
+                break;
+            }
+            let load = load.as_mut().map(|load| &mut **load as &mut dyn Load);
+            session.phase(plan, *kind, load);
+            if index + 1 < plan.phases.len() {
+                session.settle(kind.is_some());
+            }
+        }
+        probing.request();
+        session.rest();
+        session.recorded
+    });
+    let (phases, clocks, warnings) = recorded.finish();
+    Measurement {
+        schema: SCHEMA,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_unix_s: started.as_secs_f64(),
+        host: plan.host.clone(),
+        load: peer,
+        phases,
+        clocks,
+        warnings,
+    }
+}
+
+struct Session<'a> {
+    zero: Instant,
+    receiver: Receiver<Message>,
+    recorded: Recorded,
+    stop: &'a Stop,
+    tell: &'a mut dyn FnMut(Event<'_>),
+}
+
+impl Session<'_> {
+    fn now_s(&self) -> f64 {
+        self.zero.elapsed().as_secs_f64()
+    }
+
+    /// Runs one phase.
+    fn phase(&mut self, plan: &Plan, kind: Option<Direction>, load: Option<&mut dyn Load>) {
+        let load = match (kind, load) {
+            (Some(direction), Some(load)) if load.can(direction) => Some((direction, load)),
+            (Some(direction), Some(load)) => {
+                let peer = load.peer();
+                return self.warn(format!("{peer} cannot load {}: no such phase", words(direction)));
+            }
+            (Some(direction), None) => return self.warn(format!("no load, so no phase of {}", words(direction))),
+            (None, _) => None,
+        };
+        let start_s = self.now_s();
+        (self.tell)(Event::Started { load: kind, at_s: start_s });
+        let (transferred, ended) = (Transferred::default(), Stop::default());
+        let mut points = vec![(Arrived::default(), Arrived::default())];
+        let (end_s, result, streams) = thread::scope(|scope| {
+            let running = load.map(|(direction, load)| {
+                let (transferred, ended) = (&transferred, &ended);
+                scope.spawn(move || {
+                    let done = load.run(direction, transferred, ended);
+                    // A protocol that adds connections knows their number at the end.
+                    (done.map(|()| load.datagrams()), load.streams())
+                })
+            });
+            let begin = Instant::now();
+            while begin.elapsed() < plan.duration && !self.stop.is_requested() {
+                self.take(SAMPLING.min(plan.duration.saturating_sub(begin.elapsed())));
+                if let Some(running) = &running {
+                    self.sample(&transferred, &mut points);
+                    if running.is_finished() {
+                        break;
+                    }
+                    if plan.enough.is_some_and(|share| {
+                        begin.elapsed() > LEAST.max(plan.ramp) && figures::is_enough(&points, plan.ramp, share)
+                    }) {
+                        break;
+                    }
+                }
+            }
+            let end_s = self.now_s();
+            ended.request();
+            let (result, streams) = running.map_or((Ok(Vec::new()), 0), |running| {
+                let failed = |_| (Err(Error::Unsupported("the thread of the load failed".to_owned())), 0);
+                running.join().unwrap_or_else(failed)
+            });
+            (end_s, result, streams)
+        });
+        let failed = result.is_err();
+        let datagrams = result.unwrap_or_else(|error| {
+            let what = kind.map_or("idle", words);
+            self.warn(format!("load of the phase {what}: {error}"));
+            Vec::new()
+        });
+        // The server of a UDP load counts an upload for itself, and reports it at the end.
+        let arrived = transferred.arrived();
+        if arrived.1.bytes > 0 && points.iter().all(|point| point.1.bytes == 0) {
+            points.push(arrived);
+        }
+        // A phase whose load carried nothing says nothing about the line under load.
+        let carried = transferred.totals() != (0, 0);
+        (self.tell)(Event::Ended { load: kind, at_s: end_s });
+        if kind.is_some() && !carried {
+            if !failed {
+                self.warn(format!("phase {}: not one byte arrived", kind.map_or("idle", words)));
+            }
+            return;
+        }
+        let ramp_s = if kind.is_some() { plan.ramp.as_secs_f64().min(end_s - start_s) } else { 0.0 };
+        let span = Phase {
+            load: kind,
+            start_s,
+            duration_s: end_s - start_s,
+            ramp_s,
+            download: None,
+            upload: None,
+            probes: Vec::new(),
+            datagrams,
+            responsiveness: None,
+        };
+        self.recorded.phase(span, &points, streams);
+    }
+
+    /// Records the bytes that have arrived, and reports the rates since the last time.
+    fn sample(&mut self, transferred: &Transferred, points: &mut Vec<(Arrived, Arrived)>) {
+        let now = transferred.arrived();
+        let before = points.last().copied().unwrap_or_default();
+        let rate = |before: Arrived, now: Arrived| figures::rate(before, now).unwrap_or(0.0);
+        let (down_bps, up_bps) = (rate(before.0, now.0), rate(before.1, now.1));
+        points.push(now);
+        let at_s = self.now_s();
+        (self.tell)(Event::Rate { at_s, down_bps, up_bps });
+    }
+
+    /// Waits until probes take about as long as on the idle line, for at most [`SETTLING`].
+    fn settle(&mut self, loaded: bool) {
+        if !loaded {
+            return;
+        }
+        let from_s = self.now_s();
+        let begin = Instant::now();
+        while begin.elapsed() < SETTLING && !self.stop.is_requested() {
+            self.take(SAMPLING);
+            if begin.elapsed() >= Duration::from_secs(1) && self.recorded.is_as_idle_since(from_s) {
+                return;
+            }
+        }
+    }
+
+    /// Takes messages of probes for `time`.
+    fn take(&mut self, time: Duration) {
+        let end = Instant::now() + time;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            match self.receiver.recv_timeout(left) {
+                Ok(message) => self.message(message),
+                Err(RecvTimeoutError::Timeout) => return,
+                // All probes have ended.
+                Err(RecvTimeoutError::Disconnected) => {
+                    thread::sleep(left);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Takes the messages of probes that end.
+    fn rest(&mut self) {
+        while let Ok(message) = self.receiver.recv() {
+            self.message(message);
+        }
+    }
+
+    fn message(&mut self, message: Message) {
+        match message {
+            Message::Sample(index, sample) => {
+                let shown = self.recorded.shown(index, sample);
+                (self.tell)(Event::Probed { subject: self.recorded.subject(index), sample: &shown });
+                self.recorded.sample(index, sample);
+            }
+            Message::Failed(index, error) => {
+                let target = &self.recorded.subject(index).target;
+                let warning = format!("probes of {target}: {error}");
+                self.warn(warning);
+            }
+        }
+    }
+
+    fn warn(&mut self, warning: String) {
+        (self.tell)(Event::Warning(&warning));
+        self.recorded.warn(warning);
+    }
+}
+
+/// The phase of a load in words.
+#[must_use]
+pub fn words(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Download => "download",
+        Direction::Upload => "upload",
+        Direction::Both => "both",
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! One-way delays from two clocks: offset and drift from the idle line.
+//!
+//! The difference of two clocks is visible only together with a delay. On the idle line the least
+//! delays of a few seconds have no queue, and their difference between both directions is twice the
+//! offset, if the least delay is equal both ways. That assumption shifts all one-way delays by a
+//! constant; how they change under load does not depend on it. The line through the offsets of
+//! several spans of the idle phase is the drift (minimum filtering; Paxson 1998).
+
+use crate::probe::Sample;
+
+/// Spans of the idle phase, each with an offset.
+const SPANS: u32 = 5;
+
+/// Faster drift than any crystal has: a clock that was set, or too few samples.
+const MOST_DRIFT: f64 = 300e-6;
+
+/// Replaces differences of clocks by delays, and returns their meaning. Without an idle phase, and
+/// where a clock jumped, the samples have no one-way delays.
+pub(super) fn correct(samples: &mut [Sample], idle: Option<(f64, f64)>) -> String {
+    match idle.and_then(|idle| line(samples, idle)) {
+        Some((offset_s, drift)) => {
+            for sample in samples.iter_mut() {
+                let clock_s = offset_s + drift * sample.sent_s;
+                sample.up_s = sample.up_s.map(|up_s| up_s - clock_s);
+                sample.down_s = sample.down_s.map(|down_s| down_s + clock_s);
+            }
+            format!(
+                "one-way delays assume that the least delay of the idle line is equal both ways; the server's clock \
+                 drifts by {:.1} ppm against this one",
+                drift * 1e6
+            )
+        }
+        None => {
+            for sample in samples.iter_mut() {
+                (sample.up_s, sample.down_s) = (None, None);
+            }
+            "no one-way delays: the clocks of both ends cannot be compared without answers on the idle line".to_owned()
+        }
+    }
+}
+
+/// Offset at the start of the measurement and drift, by least squares over spans of the idle phase.
+fn line(samples: &[Sample], (from_s, to_s): (f64, f64)) -> Option<(f64, f64)> {
+    let span_s = (to_s - from_s) / f64::from(SPANS);
+    let offset = |span: u32| -> Option<(f64, f64)> {
+        let (from_s, to_s) = (from_s + span_s * f64::from(span), from_s + span_s * f64::from(span + 1));
+        let here = || samples.iter().filter(|sample| (from_s..to_s).contains(&sample.sent_s));
+        let least = |values: &mut dyn Iterator<Item = f64>| values.min_by(f64::total_cmp);
+        let up_s = least(&mut here().filter_map(|sample| sample.up_s))?;
+        let down_s = least(&mut here().filter_map(|sample| sample.down_s))?;
+        Some((f64::midpoint(from_s, to_s), (up_s - down_s) / 2.0))
+    };
+    let points: Vec<(f64, f64)> = (0..SPANS).filter_map(offset).collect();
+    let count = f64::from(u32::try_from(points.len()).ok().filter(|count| *count > 0)?);
+    let middle_s = points.iter().map(|(at_s, _)| at_s).sum::<f64>() / count;
+    let offset_s = points.iter().map(|(_, offset_s)| offset_s).sum::<f64>() / count;
+    let spread: f64 = points.iter().map(|(at_s, _)| (at_s - middle_s).powi(2)).sum();
+    let drift = if spread > 0.0 {
+        points.iter().map(|(at_s, own_s)| (at_s - middle_s) * (own_s - offset_s)).sum::<f64>() / spread
+    } else {
+        0.0
+    };
+    (drift.abs() <= MOST_DRIFT).then_some((offset_s - drift * middle_s, drift))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line with 5 ms each way, up to 1 ms of jitter, and a server's clock that is 1000 s ahead
+    /// and runs 40 ppm fast; probes for 10 s idle and 10 s with 80 ms of queue upstream.
+    fn samples(drift: f64) -> Vec<Sample> {
+        (0..200)
+            .map(|index| {
+                let sent_s = f64::from(index) * 0.1;
+                let queue_s = if sent_s >= 10.0 { 0.080 } else { 0.0 };
+                let jitter = |factor: i32| f64::from((index * factor) % 11) * 1e-4;
+                let (up_s, down_s) = (0.005 + queue_s + jitter(7), 0.005 + jitter(5));
+                let clock_s = 1000.0 + drift * sent_s;
+                let rtt_s = Some(up_s + down_s);
+                Sample {
+                    sent_s,
+                    rtt_s,
+                    up_s: Some(up_s + clock_s),
+                    down_s: Some(down_s - clock_s),
+                    ..Sample::default()
+                }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn offset_and_drift_come_out_of_the_idle_line() {
+        let mut samples = samples(40e-6);
+        let words = correct(&mut samples, Some((0.0, 10.0)));
+        // Each span's least jitter differs by up to 0.1 ms.
+        let drift: f64 = words.split(' ').rev().nth(4).unwrap().parse().unwrap();
+        assert!((drift - 40.0).abs() < 10.0, "{words}");
+        for sample in &samples {
+            let queue_s = if sample.sent_s >= 10.0 { 0.080 } else { 0.0 };
+            let up_s = sample.up_s.unwrap();
+            assert!((up_s - 0.0055 - queue_s).abs() < 0.0007, "{sample:?}");
+            assert!((up_s + sample.down_s.unwrap() - sample.rtt_s.unwrap()).abs() < 1e-9, "{sample:?}");
+        }
+    }
+
+    #[test]
+    fn a_clock_that_jumps_has_no_one_way_delays() {
+        let mut samples = samples(0.0);
+        for sample in samples.iter_mut().filter(|sample| sample.sent_s > 5.0) {
+            sample.up_s = sample.up_s.map(|up_s| up_s + 3600.0);
+            sample.down_s = sample.down_s.map(|down_s| down_s - 3600.0);
+        }
+        assert!(correct(&mut samples, Some((0.0, 10.0))).starts_with("no one-way delays"));
+        assert!(samples.iter().all(|sample| sample.up_s.is_none() && sample.down_s.is_none()));
+    }
+
+    #[test]
+    fn without_an_idle_line_there_is_nothing_to_compare() {
+        let mut samples = samples(0.0);
+        assert!(correct(&mut samples, None).starts_with("no one-way delays"));
+    }
+}

@@ -1,0 +1,152 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::probe::{Clocks, Kind};
+
+use super::*;
+
+/// A line in the mind: 8 Mbit/s, 10 ms idle, 60 ms under load.
+#[derive(Default)]
+struct Line {
+    loaded: AtomicBool,
+}
+
+struct Filler {
+    line: Arc<Line>,
+    vanishes: bool,
+}
+
+impl Load for Filler {
+    fn peer(&self) -> String {
+        "test 192.0.2.1:1".to_owned()
+    }
+
+    fn can(&self, direction: Direction) -> bool {
+        direction != Direction::Both
+    }
+
+    fn run(&mut self, direction: Direction, transferred: &Transferred, stop: &Stop) -> Result<(), Error> {
+        self.line.loaded.store(true, Ordering::Relaxed);
+        let begin = Instant::now();
+        let mut sent = 0;
+        while !(stop.is_requested() || self.vanishes && begin.elapsed() > Duration::from_millis(300)) {
+            thread::sleep(Duration::from_millis(5));
+            // A megabyte a second.
+            let due = u64::try_from(begin.elapsed().as_micros()).unwrap();
+            match direction {
+                Direction::Download => transferred.add_down(due - sent),
+                _ => transferred.add_up_at(due - sent, Duration::from_micros(due)),
+            }
+            sent = due;
+        }
+        self.line.loaded.store(false, Ordering::Relaxed);
+        match self.vanishes {
+            true => Err(Error::Protocol { peer: self.peer(), what: "it vanished".to_owned() }),
+            false => Ok(()),
+        }
+    }
+}
+
+struct Echo {
+    line: Arc<Line>,
+    answers: bool,
+}
+
+impl Prober for Echo {
+    fn subject(&self) -> Subject {
+        Subject { target: "192.0.2.1".to_owned(), kind: Kind::Icmp, code_point: 46 }
+    }
+
+    fn clocks(&self) -> Clocks {
+        Clocks::Apart
+    }
+
+    fn run(
+        &mut self,
+        now_s: &(dyn Fn() -> f64 + Sync),
+        stop: &Stop,
+        tell: &mut dyn FnMut(Sample),
+    ) -> Result<(), Error> {
+        while !stop.is_requested() {
+            let delay_s = if self.line.loaded.load(Ordering::Relaxed) { 0.060 } else { 0.010 };
+            let sample = Sample { sent_s: now_s(), rtt_s: Some(delay_s).filter(|_| self.answers), ..Sample::default() };
+            tell(Sample { up_s: sample.rtt_s.map(|rtt_s| rtt_s - 0.005 + 7.0), down_s: Some(0.005 - 7.0), ..sample });
+            thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+}
+
+fn plan(phases: &[Option<Direction>]) -> Plan {
+    Plan {
+        host: "example".to_owned(),
+        phases: phases.to_vec(),
+        duration: Duration::from_millis(900),
+        ramp: Duration::from_millis(200),
+        enough: None,
+    }
+}
+
+fn measure(plan: &Plan, vanishes: bool, answers: bool) -> Measurement {
+    let line = Arc::<Line>::default();
+    let mut load = Filler { line: Arc::clone(&line), vanishes };
+    let mut probers: Vec<Box<dyn Prober>> = vec![Box::new(Echo { line, answers })];
+    run(plan, Some(&mut load), &mut probers, &Stop::default(), &mut |_| {})
+}
+
+#[test]
+fn each_phase_has_its_rate_and_its_delays() {
+    let phases = [None, Some(Direction::Download), Some(Direction::Upload)];
+    let measured = measure(&plan(&phases), false, true);
+    assert_eq!(measured.phases.len(), 3, "{:?}", measured.warnings);
+    let median_ms = |index: usize| measured.phases[index].probes[0].round_trip.unwrap().p50_s.value * 1e3;
+    assert_eq!([0, 1, 2].map(|index| format!("{:.0}", median_ms(index))), ["10", "60", "60"]);
+    let [idle, down, up] = &measured.phases[..] else { panic!("three phases") };
+    assert!(idle.download.is_none() && idle.upload.is_none() && idle.responsiveness.is_none());
+    assert!(down.upload.is_none() && up.download.is_none());
+    for throughput in [&down.download, &up.upload] {
+        let goodput = throughput.as_ref().unwrap().goodput_bps;
+        // Bytes carry their own times, so lateness of this process does not count.
+        assert!((goodput.value / 8e6 - 1.0).abs() < 0.01, "{goodput:?}");
+        assert!(goodput.low <= goodput.value && goodput.value <= goodput.high);
+    }
+    let rpm = down.responsiveness.unwrap();
+    assert!(!rpm.by_draft && (rpm.rpm.value - 1000.0).abs() < 1.0, "{rpm:?}");
+    // 5 ms each way, and the queue upstream.
+    let [idle, down] = [idle, down].map(|phase| phase.probes[0].up.unwrap().p50_s.value);
+    assert!((idle - 0.005).abs() < 1e-6 && (down - 0.055).abs() < 1e-6, "{idle} {down}");
+    let text = serde_json::to_string(&measured).unwrap();
+    assert_eq!(serde_json::from_str::<Measurement>(&text).unwrap().phases.len(), 3);
+}
+
+#[test]
+fn what_a_load_cannot_do_is_reported_and_the_rest_done() {
+    let measured = measure(&plan(&[Some(Direction::Both), None]), false, true);
+    assert_eq!(measured.phases.len(), 1);
+    assert_eq!(measured.warnings, ["test 192.0.2.1:1 cannot load both: no such phase"]);
+}
+
+#[test]
+fn a_server_that_vanishes_ends_its_phase_and_no_other() {
+    let begin = Instant::now();
+    let measured = measure(&plan(&[Some(Direction::Download), None]), true, true);
+    assert!(begin.elapsed() < Duration::from_secs(4));
+    let [cut, idle] = &measured.phases[..] else { panic!("{measured:?}") };
+    assert!(cut.duration_s < 0.8 && cut.download.is_some() && idle.probes[0].round_trip.is_some());
+    assert!(measured.warnings[0].contains("it vanished"), "{:?}", measured.warnings);
+}
+
+#[test]
+fn probes_without_answers_are_reported() {
+    let measured = measure(&plan(&[None]), false, false);
+    assert!(measured.phases[0].probes[0].round_trip.is_none());
+    let warning = &measured.warnings[0];
+    assert!(warning.contains("ICMP echo requests to 192.0.2.1 with code point 46 was answered"), "{warning}");
+}
+
+#[test]
+fn a_phase_ends_early_only_if_asked() {
+    let plan = Plan { duration: Duration::from_secs(20), enough: Some(0.05), ..plan(&[Some(Direction::Download)]) };
+    let measured = measure(&plan, false, true);
+    assert!((4.9..8.0).contains(&measured.phases[0].duration_s), "{}", measured.phases[0].duration_s);
+}

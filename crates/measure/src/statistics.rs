@@ -1,0 +1,204 @@
+//! Estimates with 95 % intervals from samples that depend on each other.
+//!
+//! Delays and rates of one connection follow each other: a queue that is full stays full for a
+//! while. An interval that takes them for independent is too narrow by several times, and two
+//! measurements of one line then contradict each other. Means take batches (Law and Kelton,
+//! *Simulation Modeling and Analysis*, batch means): of all lengths of batch that leave 8 to 20
+//! of them, the one with the widest interval counts. Medians take order statistics of a
+//! sample as large as the effective one, with the integrated autocorrelation time of the indicator
+//! "below the median" (Geyer 1992, initial positive sequence).
+
+use std::ops::RangeInclusive;
+
+use lastmile_theory::interval::Mean;
+
+use crate::report::{Delays, Estimate};
+
+/// Numbers of batches of an interval. More would be short ones, which follow each other.
+const BATCHES: RangeInclusive<usize> = 8..=20;
+
+/// The mean of `samples`, in their order of time; `None` for none. Fewer than eight samples have an
+/// interval as if they were independent, and one sample has none.
+#[must_use]
+pub fn mean(samples: &[f64]) -> Option<Estimate> {
+    let value = Mean::of(samples)?.mean;
+    let mut half = 0.0_f64;
+    let sizes = (1..=samples.len()).filter(|size| BATCHES.contains(&(samples.len() / size)));
+    // Too few for batches.
+    for size in sizes.chain((samples.len() < *BATCHES.start()).then_some(1)) {
+        let batches: Vec<f64> = samples.chunks_exact(size).map(average).collect();
+        half = half.max(Mean::of(&batches).map_or(0.0, |mean| mean.ci95));
+    }
+    Some(Estimate { value, low: value - half, high: value + half })
+}
+
+/// The median of `samples`, in their order of time; `None` for none.
+#[must_use]
+#[expect(clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "numbers of samples")]
+#[expect(clippy::cast_possible_truncation, reason = "held within the number of samples")]
+pub fn median(samples: &[f64]) -> Option<Estimate> {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let value = quantile(&sorted, 0.5)?;
+    let n = sorted.len() as f64;
+    let below: Vec<f64> = samples.iter().map(|sample| if *sample <= value { 0.5 } else { -0.5 }).collect();
+    // The standard deviation of the share of samples below the median, in samples.
+    let spread = 1.96 * (0.25 * n * correlation_time(&below)).sqrt();
+    let low = (n / 2.0 - spread).floor().max(0.0) as usize;
+    let high = ((n / 2.0 + spread).ceil() as usize).min(sorted.len() - 1);
+    Some(Estimate { value, low: sorted[low.min(high)], high: sorted[high] })
+}
+
+/// The value that a share of `sorted` does not exceed, between samples by proportion; `None` for
+/// no samples.
+#[must_use]
+#[expect(clippy::cast_precision_loss, clippy::cast_sign_loss, reason = "numbers of samples")]
+#[expect(clippy::cast_possible_truncation, reason = "held within the number of samples")]
+pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
+    let last = sorted.len().checked_sub(1)?;
+    let at = (last as f64 * share).max(0.0);
+    let (lower, upper) = ((at.floor() as usize).min(last), (at.ceil() as usize).min(last));
+    Some(sorted[lower] + (sorted[upper] - sorted[lower]) * (at - at.floor()))
+}
+
+/// The mean of the samples that are not above the 95th percentile: the single-sided trimmed mean
+/// of draft-ietf-ippm-responsiveness; `None` for no samples.
+#[must_use]
+pub fn trimmed_mean(samples: &[f64]) -> Option<f64> {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let most = quantile(&sorted, 0.95)?;
+    let kept: Vec<f64> = sorted.into_iter().filter(|sample| *sample <= most).collect();
+    Some(average(&kept))
+}
+
+/// The order statistics of delays in their order of time; `None` for none.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "numbers of samples")]
+pub fn delays(samples: &[f64]) -> Option<Delays> {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let steps: Vec<f64> = samples.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
+    Some(Delays {
+        count: samples.len() as u64,
+        min_s: *sorted.first()?,
+        p50_s: median(samples)?,
+        p95_s: quantile(&sorted, 0.95)?,
+        p99_s: quantile(&sorted, 0.99)?,
+        max_s: *sorted.last()?,
+        mean_s: sorted.iter().sum::<f64>() / sorted.len() as f64,
+        jitter_s: if steps.is_empty() { 0.0 } else { average(&steps) },
+    })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "numbers of samples")]
+fn average(samples: &[f64]) -> f64 {
+    samples.iter().sum::<f64>() / samples.len() as f64
+}
+
+/// The number of successive samples that count as one independent sample; at least 1.
+#[expect(clippy::cast_precision_loss, reason = "numbers of samples")]
+pub(crate) fn correlation_time(samples: &[f64]) -> f64 {
+    let n = samples.len();
+    let mean = average(samples);
+    let at = |lag: usize| -> f64 {
+        let pairs = samples.iter().zip(&samples[lag..]);
+        pairs.map(|(early, late)| (early - mean) * (late - mean)).sum::<f64>() / n as f64
+    };
+    let variance = at(0);
+    if variance <= 0.0 {
+        return 1.0;
+    }
+    let mut time = -1.0;
+    for lag in (0..n.saturating_sub(1)).step_by(2) {
+        let pair = (at(lag) + at(lag + 1)) / variance;
+        if pair <= 0.0 {
+            break;
+        }
+        time += 2.0 * pair;
+    }
+    time.clamp(1.0, n as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A sequence of a linear congruential generator, so that tests are equal everywhere.
+    struct Noise(u64);
+
+    impl Noise {
+        /// Uniform between 0 and 1.
+        fn next(&mut self) -> f64 {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+        }
+
+        /// An autoregressive series around 0 whose successive values correlate by `by`.
+        fn series(&mut self, by: f64, len: usize) -> Vec<f64> {
+            let mut value = 0.0;
+            let mut step = || {
+                // The sum of twelve uniform numbers has variance 1.
+                let normal = (0..12).map(|_| self.next()).sum::<f64>() - 6.0;
+                value = by * value + (1.0 - by * by).sqrt() * normal;
+                value
+            };
+            for _ in 0..50 {
+                step();
+            }
+            (0..len).map(|_| step()).collect()
+        }
+    }
+
+    /// The share of 400 series whose interval contains the true value, 0.
+    fn coverage(by: f64, len: usize, estimate: fn(&[f64]) -> Option<Estimate>) -> f64 {
+        let mut noise = Noise(7);
+        let held = (0..400).filter(|_| {
+            let Estimate { low, high, .. } = estimate(&noise.series(by, len)).unwrap();
+            low <= 0.0 && 0.0 <= high
+        });
+        held.count() as f64 / 400.0
+    }
+
+    /// The interval of independent samples would contain the mean in 50 % of these series.
+    #[test]
+    fn intervals_of_correlated_samples_contain_the_truth() {
+        for by in [0.0, 0.5, 0.8] {
+            let (means, medians) = (coverage(by, 200, mean), coverage(by, 200, median));
+            assert!(means > 0.91 && medians > 0.90, "{by}: {means} of means, {medians} of medians");
+        }
+    }
+
+    #[test]
+    fn an_interval_of_independent_samples_is_not_wasteful() {
+        let mut noise = Noise(3);
+        let samples = noise.series(0.0, 400);
+        let Estimate { low, high, .. } = mean(&samples).unwrap();
+        // Two standard errors of 400 samples with variance 1 are 0.1.
+        assert!(high - low < 0.4, "{low} to {high}");
+    }
+
+    #[test]
+    fn few_samples_have_no_sharp_figures() {
+        assert_eq!(mean(&[]), None);
+        assert_eq!(median(&[]), None);
+        let one = mean(&[3.0]).unwrap();
+        assert_eq!((one.low, one.high), (3.0, 3.0));
+        let three = median(&[1.0, 9.0, 2.0]).unwrap();
+        assert_eq!((three.value, three.low, three.high), (2.0, 1.0, 9.0));
+    }
+
+    /// 1 to 100: the 95th percentile is 95.05, the mean of 1 to 95 is 48.
+    #[test]
+    fn a_trimmed_mean_leaves_the_upper_twentieth_out() {
+        let samples: Vec<f64> = (1..=100).map(f64::from).collect();
+        assert_eq!(trimmed_mean(&samples), Some(48.0));
+    }
+
+    #[test]
+    fn delays_are_order_statistics() {
+        let delays = delays(&[0.010, 0.030, 0.020]).unwrap();
+        assert_eq!((delays.count, delays.min_s, delays.p50_s.value, delays.max_s), (3, 0.010, 0.020, 0.030));
+        assert!((delays.jitter_s - 0.015).abs() < 1e-12 && (delays.mean_s - 0.020).abs() < 1e-12);
+    }
+}
