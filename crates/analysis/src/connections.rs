@@ -12,6 +12,7 @@ use lastmile_units::{Duration, Instant};
 
 use crate::half::Half;
 use crate::outcome::{Connection, Handshake, Opener};
+use crate::trace::Traced;
 use crate::turnaround::Feedback;
 
 /// The interface at which a packet was captured, in a capture of several interfaces.
@@ -77,11 +78,23 @@ impl Analysis {
     /// Adds a packet of a capture of several interfaces. Times are handled as in
     /// [`Analysis::packet`].
     pub fn packet_at(&mut self, now: Instant, sighting: Sighting, packet: &Parsed) {
+        self.place(now, sighting, packet);
+    }
+
+    /// Adds a packet as [`Analysis::packet_at`] does, and returns what the analysis makes of it;
+    /// `None` for a packet that is no TCP segment, or that another interface has shown.
+    pub fn traced(&mut self, now: Instant, sighting: Sighting, packet: &Parsed) -> Option<Traced> {
+        let (place, side) = self.place(now, sighting, packet)?;
+        Some(self.connections[place].traced((self.now, place, side), &packet.meta))
+    }
+
+    /// Adds a packet, and returns the index of its connection and its side.
+    fn place(&mut self, now: Instant, sighting: Sighting, packet: &Parsed) -> Option<(usize, usize)> {
         self.packets_back_in_time += u64::from(now < self.now);
         self.now = self.now.max(now);
         if packet.meta.protocol != Protocol::Tcp {
             self.other_packets += 1;
-            return;
+            return None;
         }
         let reversed = packet.key.reversed();
         let (key, side) = if packet.key <= reversed { (packet.key, 0) } else { (reversed, 1) };
@@ -102,9 +115,10 @@ impl Analysis {
         let connection = &mut self.connections[place];
         if connection.was_seen(side, sighting, &packet.meta) {
             self.packets_seen_before += 1;
-        } else {
-            connection.packet(self.now, side, &packet.meta);
+            return None;
         }
+        connection.packet(self.now, side, &packet.meta);
+        Some((place, side))
     }
 
     /// Packets that were no readable TCP segment: other protocols, and fragments.
@@ -177,17 +191,32 @@ impl State {
         let (own, other) = if side == 0 { (forward, backward) } else { (backward, forward) };
         if let Some((value, echo)) = packet.options().timestamps() {
             // Every segment has these options (RFC 7323, appendix A).
-            own.size.options = 12;
+            own.size.with_options(12);
             if packet.flags.contains(TcpFlags::ACK) {
                 own.sender.answer = own.sender.turnaround.echoed(now, echo);
             }
             other.sender.turnaround.passed(value, Feedback::new(now, packet));
         }
         if packet.flags.contains(TcpFlags::SYN) {
-            other.size.announced = packet.options().syn_options().mss;
+            other.size.announce(packet.options().syn_options().mss);
         }
         other.on_ack(now, packet);
         own.on_packet(now, packet, opened);
+    }
+
+    /// The last packet, of this side.
+    #[inline]
+    fn traced(&self, (now, place, side): (Instant, usize, usize), packet: &Meta) -> Traced {
+        let traced = Traced::new(now, place, self.opener_side() == side, packet);
+        let has_ack = packet.flags.contains(TcpFlags::ACK) && !packet.flags.contains(TcpFlags::RST);
+        let ack = if has_ack { self.halves[1 - side].traced_ack(packet) } else { None };
+        Traced { data: self.halves[side].traced_data(), ack, ..traced }
+    }
+
+    /// The side that opened the connection; without a SYN that of the larger port.
+    fn opener_side(&self) -> usize {
+        let addresses = &self.key.addresses;
+        self.opener.unwrap_or(usize::from(addresses.source_port < addresses.destination_port))
     }
 
     /// Stores options and times of the packets that open the connection.

@@ -12,18 +12,22 @@ mod acks;
 mod cause;
 mod limits;
 mod state;
+mod trace;
 
 use lastmile_packet::{Meta, SeqNumber, TcpFlags};
 use lastmile_units::{Duration, Instant};
 
-use self::cause::{Cause, DUP_THRESH};
-use self::state::{Doubt, Phase, ReceiveWindow, Recent, Recovery, Sack, SenderSide, Stream, Times};
+pub use self::cause::Cause;
+use self::cause::DUP_THRESH;
+use self::state::{AckFact, Doubt, Phase, ReceiveWindow, Recent, Recovery, Sack, SenderSide, Stream, Times};
+use crate::congestion::Congestion;
 use crate::limit::Limit;
 use crate::outcome::{Direction, MOST_PAUSES, Pause};
 use crate::roundtrip::RoundTrip;
 use crate::segment_size::SegmentSize;
 use crate::sender::{Known, Sent};
 use crate::sent::{Outstanding, Segment};
+use crate::trace::{Data, Kind};
 use crate::turnaround::Feedback;
 
 /// The shortest pause that is listed.
@@ -67,6 +71,10 @@ pub(crate) struct Half {
     asked: Option<Instant>,
     pub(crate) window: ReceiveWindow,
     recent: Recent,
+    congestion: Congestion,
+    /// The data of the last packet, without the sender's state, and the last ACK.
+    data: Option<Data>,
+    fact: AckFact,
     out: Direction,
 }
 
@@ -104,6 +112,7 @@ impl Half {
         let payload = i64::from(packet.payload_len());
         let (syn, fin) = (packet.flags.contains(TcpFlags::SYN), packet.flags.contains(TcpFlags::FIN));
         let len = payload + i64::from(syn) + i64::from(fin);
+        self.data = None;
         if packet.flags.contains(TcpFlags::RST) || len == 0 {
             return;
         }
@@ -125,19 +134,25 @@ impl Half {
         if payload > 0 && payload == len && self.is_probe(start, payload) {
             self.out.repeats.probes += 1;
             self.out.volume.bytes_probed += payload.unsigned_abs();
+            self.data = Some(Data { start, end, kind: Kind::Probe, ..Data::default() });
             return;
         }
         self.pause(now, payload);
-        let reaction = self.reaction(opened);
-        let old = self.look(now, start, end.min(self.stream.next), packet);
-        let cause = self.judge(now, (start, end), packet, &old, reaction);
+        let (kind, filled) = if start >= self.stream.next {
+            (Kind::New, 0)
+        } else {
+            let old = self.look(now, start, end.min(self.stream.next), packet);
+            (self.judge(now, (start, end), packet, &old, opened), old.filled)
+        };
+        let cause = if let Kind::Retransmission(cause) = kind { Some(cause) } else { None };
+        self.data = Some(Data { start, end, kind, ..Data::default() });
         self.account(now, (cause == Some(Cause::Timeout)).then_some(Limit::Timer));
         if let Some(cause) = cause {
             self.count(now, (start, end), cause, packet);
         }
         // SYN and FIN occupy sequence numbers without bytes.
         let flags = i64::from(syn && start >= self.stream.next) + i64::from(fin && end > self.stream.next);
-        let fresh = (self.append(now, start, end, packet) + old.filled - flags).clamp(0, payload);
+        let fresh = (self.append(now, start, end, packet) + filled - flags).clamp(0, payload);
         self.out.volume.bytes_new += fresh.unsigned_abs();
         self.out.volume.bytes_repeated += (payload - fresh).unsigned_abs();
         if syn {
@@ -150,6 +165,7 @@ impl Half {
         self.times.waiting.get_or_insert(now);
         self.out.max_in_flight = self.out.max_in_flight.max((self.stream.next - self.stream.una).unsigned_abs());
         self.limit = Some(self.limit_now());
+        self.by_window(now, cause);
     }
 
     /// Accounts for the packet at the sender, which knew the ACKs that had reached it.
@@ -258,30 +274,24 @@ impl Half {
         old
     }
 
-    /// The cause of a retransmission; `None` for a new, duplicated or reordered packet.
-    fn judge(
-        &mut self,
-        now: Instant,
-        range: (i64, i64),
-        packet: &Meta,
-        old: &Old,
-        reaction: Duration,
-    ) -> Option<Cause> {
+    /// Whether the data are new, and the cause of a retransmission.
+    fn judge(&mut self, now: Instant, range: (i64, i64), packet: &Meta, old: &Old, opened: Option<Duration>) -> Kind {
         if !old.seen && old.filled == 0 {
-            return None;
+            return Kind::New;
         }
+        let reaction = self.reaction(opened);
         if old.seen && old.ip_id != 0 && old.ip_id == packet.ip_id {
             self.out.repeats.duplicated += 1;
-            return None;
+            return Kind::Duplicate;
         }
         if !old.seen {
             if self.is_late(now, packet, old, reaction) {
                 self.out.repeats.out_of_order += 1;
-                return None;
+                return Kind::Reordered;
             }
             self.out.repeats.lost_before_capture += 1;
         }
-        Some(self.cause(now, range, old, reaction))
+        Kind::Retransmission(self.cause(now, range, old, reaction))
     }
 
     /// True for a packet that fills a hole and was sent before the data above it: by its timestamp,
@@ -334,6 +344,7 @@ impl Half {
             }
         };
         if let Some(phase) = begins {
+            self.reduce(phase);
             (self.recovery.phase, self.recovery.last_phase) = (phase, phase);
             self.recovery.until = self.stream.next.max(end);
             self.recovery.episode += 1;
@@ -344,6 +355,8 @@ impl Half {
         for segment in self.sent.cut(start.max(una), end.min(self.stream.next)) {
             segment.episode = episode;
         }
+        self.find_losses();
+        self.sent.restore(start.max(una), end.min(self.stream.next));
     }
 
     /// Appends the part above the highest offset, and returns its length in sequence numbers.
@@ -354,7 +367,18 @@ impl Half {
         let (first, last, sacked, episode) = (now, now, None, 0);
         let timestamp = packet.options().timestamps().map(|(value, _)| value);
         let ip_id = packet.ip_id;
-        let new = Segment { start: self.stream.next, end, first, last, sacked, timestamp, sends: 1, episode, ip_id };
+        let new = Segment {
+            start: self.stream.next,
+            end,
+            first,
+            last,
+            sacked,
+            timestamp,
+            sends: 1,
+            episode,
+            ip_id,
+            in_network: true,
+        };
         if start > self.stream.next {
             let hole = Segment { end: start, sends: 0, timestamp: None, ip_id: 0, ..new };
             self.out.forgotten += u64::from(self.sent.push(hole));

@@ -13,8 +13,11 @@
 //! | `half.rs` | one direction: its data |
 //! | `half/acks.rs` | the ACKs of the other side |
 //! | `half/limits.rs` | the limits of its sender over time; the results |
+//! | `half/trace.rs` | the sender's congestion window along its packets |
 //! | `half/state.rs` | the parts of its state |
 //! | `half/cause.rs` | the cause of a retransmission |
+//! | `congestion.rs` | the estimate of a congestion window |
+//! | `trace.rs` | one packet as the analysis understands it |
 //! | `sent.rs` | unacknowledged segments |
 //! | `ranges.rs` | ranges acknowledged by SACK |
 //! | `roundtrip.rs`, `turnaround.rs` | the parts of the round trip on both sides of the capture |
@@ -22,13 +25,18 @@
 //! | `segment_size.rs` | the size of a full segment, also where offloads merge several |
 //! | `vantage.rs` | the position of the capture on the path |
 //! | `outcome.rs` | the results |
+//! | `datagrams.rs` | flows of UDP and QUIC |
+//! | `joined.rs` | two captures of the same packets |
 //! | `fairness.rs` | fairness among connections, and its explanation |
 //! | `stream.rs` | delay, jitter, losses and late packets of a stream of datagrams |
 
 mod captured;
+mod congestion;
 mod connections;
+pub mod datagrams;
 pub mod fairness;
 mod half;
+pub mod joined;
 mod limit;
 mod outcome;
 mod ranges;
@@ -37,11 +45,14 @@ mod segment_size;
 mod sender;
 mod sent;
 pub mod stream;
+mod trace;
 mod turnaround;
 mod vantage;
 
 pub use captured::parse_captured;
+pub use congestion::Phase;
 pub use connections::{Analysis, Sighting};
+pub use half::Cause;
 pub use limit::{Limit, Shares};
 pub use outcome::{
     Acks, Connection, Delays, Direction, Events, Handshake, Limits, MOST_PAUSES, Opener, Pause, Position, Repeats,
@@ -49,4 +60,5 @@ pub use outcome::{
 };
 pub use sender::Basis;
 pub use sent::MOST_OUTSTANDING;
+pub use trace::{Acknowledgement, Data, Kind, SACK_BLOCKS, Sender, Traced};
 pub use vantage::Vantage;

@@ -46,6 +46,11 @@ impl Ranges {
         }
     }
 
+    /// One past the highest offset in any range.
+    pub(crate) fn highest(&self) -> Option<i64> {
+        self.0.last().map(|(_, right)| *right)
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }

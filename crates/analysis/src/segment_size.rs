@@ -15,25 +15,49 @@ const LARGEST: u64 = 9_176;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SegmentSize {
     /// The MSS that the receiver announced.
-    pub(crate) announced: Option<u16>,
+    announced: Option<u16>,
     /// Bytes of options in every segment.
-    pub(crate) options: u64,
+    options: u64,
     /// Payload of the largest packet, and of the largest that can be one segment.
     largest: u64,
     one: u64,
+    /// The size of a full segment, from the fields above.
+    mss: u64,
 }
 
 impl SegmentSize {
+    /// Records the MSS that the receiver announced.
+    pub(crate) fn announce(&mut self, mss: Option<u16>) {
+        self.announced = mss;
+        self.mss = self.derived();
+    }
+
+    /// Records the bytes of options in every segment.
+    pub(crate) fn with_options(&mut self, bytes: u64) {
+        if self.options != bytes {
+            self.options = bytes;
+            self.mss = self.derived();
+        }
+    }
+
     /// Records the payload of a packet.
     pub(crate) fn note(&mut self, payload: u64) {
-        self.largest = self.largest.max(payload);
-        if payload <= self.announced.map_or(OF_ETHERNET, u64::from) {
-            self.one = self.one.max(payload);
+        let can_be_one = payload <= self.announced.map_or(OF_ETHERNET, u64::from);
+        if payload > self.largest || can_be_one && payload > self.one {
+            self.largest = self.largest.max(payload);
+            if can_be_one {
+                self.one = self.one.max(payload);
+            }
+            self.mss = self.derived();
         }
     }
 
     /// The size of a full segment.
-    pub(crate) fn mss(self) -> u64 {
+    pub(crate) const fn mss(self) -> u64 {
+        self.mss
+    }
+
+    fn derived(self) -> u64 {
         let announced = self.announced.map(u64::from);
         if self.largest <= announced.unwrap_or(OF_ETHERNET) {
             self.largest
@@ -50,10 +74,13 @@ impl SegmentSize {
 
     /// True for a packet after which the sender had more data: it consists of full segments only.
     pub(crate) fn is_full(self, payload: u64) -> bool {
-        let mss = self.mss();
+        let mss = self.mss;
+        if payload == mss {
+            return payload > 0;
+        }
         // Without an announced MSS merged segments cannot be counted.
         let is_guessed = self.announced.is_none() && mss == ANY_PATH;
-        payload > 0 && payload >= mss && (is_guessed || payload.is_multiple_of(mss))
+        payload > mss && (is_guessed || payload.is_multiple_of(mss))
     }
 }
 
@@ -62,7 +89,9 @@ mod tests {
     use super::*;
 
     fn after(announced: Option<u16>, payloads: &[u64]) -> SegmentSize {
-        let mut size = SegmentSize { announced, options: 12, ..SegmentSize::default() };
+        let mut size = SegmentSize::default();
+        size.announce(announced);
+        size.with_options(12);
         payloads.iter().for_each(|payload| size.note(*payload));
         size
     }

@@ -30,29 +30,44 @@ pub(crate) struct Segment {
     pub(crate) episode: u32,
     /// Identification in the IPv4 header of its last transmission, 0 for none.
     pub(crate) ip_id: u16,
+    /// False for a segment that was SACKed, or lost and not retransmitted.
+    pub(crate) in_network: bool,
+}
+
+impl Segment {
+    fn octets(&self) -> i64 {
+        if self.in_network { self.end - self.start } else { 0 }
+    }
 }
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Outstanding(VecDeque<Segment>);
+pub(crate) struct Outstanding {
+    segments: VecDeque<Segment>,
+    /// Octets of the segments in the network.
+    in_network: i64,
+}
 
 impl Outstanding {
     pub(crate) fn first(&self) -> Option<&Segment> {
-        self.0.front()
+        self.segments.front()
     }
 
     /// The segment that holds the byte at `offset`.
     pub(crate) fn at(&self, offset: i64) -> Option<&Segment> {
-        self.0.get(self.0.partition_point(|segment| segment.end <= offset)).filter(|found| found.start <= offset)
+        self.segments
+            .get(self.segments.partition_point(|segment| segment.end <= offset))
+            .filter(|found| found.start <= offset)
     }
 
     /// Appends a segment that begins at the end of the last. True if the oldest was removed for it.
     pub(crate) fn push(&mut self, segment: Segment) -> bool {
-        debug_assert!(self.0.back().is_none_or(|last| last.end == segment.start), "segments lie end to end");
-        let full = self.0.len() >= MOST_OUTSTANDING;
+        debug_assert!(self.segments.back().is_none_or(|last| last.end == segment.start), "segments lie end to end");
+        let full = self.segments.len() >= MOST_OUTSTANDING;
         if full {
-            self.0.pop_front();
+            self.in_network -= self.segments.pop_front().map_or(0, |oldest| oldest.octets());
         }
-        self.0.push_back(segment);
+        self.in_network += segment.octets();
+        self.segments.push_back(segment);
         full
     }
 
@@ -60,36 +75,81 @@ impl Outstanding {
     pub(crate) fn cut(&mut self, start: i64, end: i64) -> impl Iterator<Item = &mut Segment> {
         self.split(start);
         self.split(end);
-        let from = self.0.partition_point(|segment| segment.end <= start);
-        let to = self.0.partition_point(|segment| segment.start < end).max(from);
-        self.0.range_mut(from..to)
+        let from = self.segments.partition_point(|segment| segment.end <= start);
+        let to = self.segments.partition_point(|segment| segment.start < end).max(from);
+        self.segments.range_mut(from..to)
+    }
+
+    /// Octets in the network, by the sender's reckoning (RFC 6675: pipe).
+    pub(crate) fn in_network(&self) -> i64 {
+        self.in_network
+    }
+
+    /// Records a SACK block.
+    pub(crate) fn sack(&mut self, left: i64, right: i64, now: Instant) {
+        let mut gone = 0;
+        for segment in self.cut(left, right) {
+            segment.sacked.get_or_insert(now);
+            gone += segment.octets();
+            segment.in_network = false;
+        }
+        self.in_network -= gone;
+    }
+
+    /// The sender takes `start..end` for lost, except what it has retransmitted in this `episode`.
+    pub(crate) fn lose(&mut self, start: i64, end: i64, episode: Option<u32>) {
+        let mut gone = 0;
+        for segment in self.cut(start, end) {
+            if episode.is_none_or(|episode| segment.episode != episode) {
+                gone += segment.octets();
+                segment.in_network = false;
+            }
+        }
+        self.in_network -= gone;
+    }
+
+    /// `start..end` is in the network again, except what was SACKed.
+    pub(crate) fn restore(&mut self, start: i64, end: i64) {
+        let mut more = 0;
+        for segment in self.cut(start, end) {
+            if segment.sacked.is_none() && !segment.in_network {
+                segment.in_network = true;
+                more += segment.octets();
+            }
+        }
+        self.in_network += more;
     }
 
     fn split(&mut self, at: i64) {
-        let place = self.0.partition_point(|segment| segment.end <= at);
-        if let Some(segment) = self.0.get_mut(place)
+        let place = self.segments.partition_point(|segment| segment.end <= at);
+        if let Some(segment) = self.segments.get_mut(place)
             && segment.start < at
         {
             let rest = Segment { start: at, ..*segment };
             segment.end = at;
-            self.0.insert(place + 1, rest);
+            self.segments.insert(place + 1, rest);
         }
     }
 
     /// Removes the data that `ack` acknowledges, in order.
-    pub(crate) fn acknowledge(&mut self, ack: i64, mut gone: impl FnMut(Segment)) {
-        self.split(ack);
-        while let Some(segment) = self.0.front()
-            && segment.end <= ack
+    pub(crate) fn acknowledge(&mut self, ack: i64, mut gone: impl FnMut(&Segment)) {
+        while let Some(segment) = self.segments.front_mut()
+            && segment.start < ack
         {
-            gone(*segment);
-            self.0.pop_front();
+            let whole = segment.end <= ack;
+            let part = Segment { end: segment.end.min(ack), ..*segment };
+            segment.start = part.end;
+            self.in_network -= part.octets();
+            gone(&part);
+            if whole {
+                self.segments.pop_front();
+            }
         }
     }
 
     /// The earliest SACK report for a segment sent after `sent`.
     pub(crate) fn overtaken_since(&self, sent: Instant) -> Option<Instant> {
-        self.0.iter().filter(|segment| segment.last > sent).filter_map(|segment| segment.sacked).min()
+        self.segments.iter().filter(|segment| segment.last > sent).filter_map(|segment| segment.sacked).min()
     }
 }
 
@@ -99,7 +159,18 @@ mod tests {
 
     fn segment(start: i64, end: i64) -> Segment {
         let at = Instant::ZERO;
-        Segment { start, end, first: at, last: at, sacked: None, timestamp: None, sends: 1, episode: 0, ip_id: 0 }
+        Segment {
+            start,
+            end,
+            first: at,
+            last: at,
+            sacked: None,
+            timestamp: None,
+            sends: 1,
+            episode: 0,
+            ip_id: 0,
+            in_network: true,
+        }
     }
 
     #[test]
@@ -109,11 +180,34 @@ mod tests {
         sent.push(segment(100, 200));
         let cut: Vec<(i64, i64)> = sent.cut(50, 150).map(|segment| (segment.start, segment.end)).collect();
         assert_eq!(cut, [(50, 100), (100, 150)]);
-        assert_eq!(sent.0.len(), 4);
+        assert_eq!(sent.segments.len(), 4);
         let mut gone = Vec::new();
         sent.acknowledge(120, |segment| gone.push((segment.start, segment.end)));
         assert_eq!(gone, [(0, 50), (50, 100), (100, 120)]);
         assert_eq!(sent.at(130).map(|segment| segment.start), Some(120));
         assert_eq!(sent.at(200).map(|segment| segment.start), None);
+    }
+
+    #[test]
+    fn octets_in_the_network_are_neither_sacked_nor_lost() {
+        let mut sent = Outstanding::default();
+        (0..10).for_each(|number| _ = sent.push(segment(100 * number, 100 * number + 100)));
+        assert_eq!(sent.in_network(), 1000);
+        sent.sack(300, 500, Instant::ZERO);
+        sent.sack(400, 600, Instant::ZERO);
+        assert_eq!(sent.in_network(), 700);
+        sent.lose(0, 300, Some(1));
+        assert_eq!(sent.in_network(), 400);
+        sent.restore(0, 100);
+        sent.restore(300, 400);
+        assert_eq!(sent.in_network(), 500, "a SACKed segment has arrived");
+        sent.cut(0, 100).for_each(|segment| segment.episode = 1);
+        sent.lose(0, 600, Some(1));
+        assert_eq!(sent.in_network(), 500, "it was retransmitted in this repair");
+        sent.lose(0, 1000, None);
+        assert_eq!(sent.in_network(), 0);
+        sent.restore(0, 1000);
+        sent.acknowledge(650, |_| {});
+        assert_eq!(sent.in_network(), 350);
     }
 }

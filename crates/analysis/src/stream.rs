@@ -52,8 +52,8 @@ pub struct Stream {
     /// Number after that of the latest packet in order.
     next: u64,
     in_run: bool,
-    /// Delays since the latest call of [`Stream::take_mean`].
-    lately: (u64, u128),
+    /// Packets, and the sum of their delays, at the latest call of [`Stream::take_mean_s`].
+    taken: (u64, u128),
 }
 
 impl Stream {
@@ -62,7 +62,7 @@ impl Stream {
     pub fn new(buffer: Duration, with_distribution: bool) -> Self {
         let histogram = || Box::new(Histogram::new(3).expect("3 significant digits are in range"));
         let reception = Reception { distribution: with_distribution.then(histogram), ..Reception::default() };
-        Self { reception, buffer, latest: None, next: 0, in_run: false, lately: (0, 0) }
+        Self { reception, buffer, latest: None, next: 0, in_run: false, taken: (0, 0) }
     }
 
     /// Records the arrival at `now` of the packet `number`, sent at `sent`. Numbers count from 0.
@@ -73,7 +73,6 @@ impl Stream {
         of.max = of.max.max(delay);
         of.packets += 1;
         of.sum_ps += u128::from(delay.as_ps());
-        self.lately = (self.lately.0 + 1, self.lately.1 + u128::from(delay.as_ps()));
         if let Some(distribution) = &mut of.distribution {
             distribution.record(delay.as_ns()).expect("the histogram grows to any value");
         }
@@ -125,8 +124,9 @@ impl Stream {
     /// Mean delay of the packets since the latest call, in seconds.
     #[expect(clippy::cast_precision_loss, reason = "statistics only")]
     pub fn take_mean_s(&mut self) -> Option<f64> {
-        let (packets, sum_ps) = std::mem::take(&mut self.lately);
-        (packets > 0).then(|| sum_ps as f64 / packets as f64 / 1e12)
+        let Reception { packets, sum_ps, .. } = self.reception;
+        let (before, before_ps) = std::mem::replace(&mut self.taken, (packets, sum_ps));
+        (packets > before).then(|| (sum_ps - before_ps) as f64 / (packets - before) as f64 / 1e12)
     }
 
     /// The measurements at `end`. `outstanding` are the sending times of packets after the latest

@@ -65,7 +65,11 @@ impl Turnaround {
     /// Records a packet of the sender that echoes this timestamp. Returns the response time for the
     /// first echo of it.
     pub(crate) fn echoed(&mut self, now: Instant, echo: u32) -> Option<Duration> {
-        let place = self.values.partition_point(|(value, _)| is_after(echo, *value));
+        // Nearly every echo is of the oldest value.
+        let place = match self.values.front() {
+            Some((oldest, _)) if !is_after(echo, *oldest) => 0,
+            _ => self.values.partition_point(|(value, _)| is_after(echo, *value)),
+        };
         let (_, feedback) = self.values.get(place).filter(|(value, _)| *value == echo)?;
         let feedback = *feedback;
         self.known = Some((echo, feedback));

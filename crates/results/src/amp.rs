@@ -65,20 +65,20 @@ pub fn measure(summary: &Summary) -> Vec<Measured> {
 }
 
 fn one(summary: &Summary, flow: &Flow) -> Option<Measured> {
-    let acks = flow.acks_received.filter(|&acks| acks > 0)?;
-    let end = end_of(flow, summary.duration_s);
+    let acks = flow.transport.acks_received.filter(|&acks| acks > 0)?;
+    let end = end_of(flow, summary.run.duration_s);
     let life = Some(end - flow.start_s).filter(|&life| life > 0.0)?;
     let acks_per_s = to_f64(acks) / life;
-    let packets_per_ack = to_f64(flow.data_packets) / to_f64(acks);
-    let packet_bits = flow.payload_bytes * 8;
-    let forward = flow.data_path.iter().filter_map(|name| capacity(summary, name)).reduce(f64::min);
+    let packets_per_ack = to_f64(flow.transport.data_packets) / to_f64(acks);
+    let packet_bits = flow.setup.payload_bytes * 8;
+    let forward = flow.setup.data_path.iter().filter_map(|name| capacity(summary, name)).reduce(f64::min);
     let amp_bps = acks_per_s * packets_per_ack * to_f64(packet_bits);
     let full = |path: &[Arc<str>]| {
         let busy = |name: &Arc<str>| busy(summary, name, (flow.start_s, end));
         let busiest = path.iter().reduce(|a, b| if busy(b) > busy(a) { b } else { a })?;
         (busy(busiest) >= FULL).then(|| busiest.to_string())
     };
-    let (limited_by, link) = match (full(&flow.data_path), full(&flow.ack_path)) {
+    let (limited_by, link) = match (full(&flow.setup.data_path), full(&flow.setup.ack_path)) {
         (Some(link), _) => (Limited::Forward, Some(link)),
         (None, Some(link)) => (Limited::Acks, Some(link)),
         (None, None) => (Limited::Neither, None),
@@ -91,11 +91,11 @@ fn one(summary: &Summary, flow: &Flow) -> Option<Measured> {
         packet_bits,
         forward_bps: forward,
         amp_bps,
-        bound_bps: flow.bound_bps.or(forward).map_or(amp_bps, |bound| bound.min(amp_bps)),
+        bound_bps: flow.limits.bound_bps.or(forward).map_or(amp_bps, |bound| bound.min(amp_bps)),
         goodput_bps: flow.goodput_bps,
         limited_by,
         link,
-        explanation: flow.explanation.clone(),
+        explanation: flow.limits.explanation.clone(),
     })
 }
 
@@ -134,7 +134,7 @@ fn busy(summary: &Summary, name: &str, (from, to): (f64, f64)) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::{Link, Phase, PhaseLink};
+    use crate::schema::{FlowSetup, Link, Phase, PhaseLink, RunFacts, Transport};
 
     /// Table 1 of Kalyanaraman et al. as a run: 200 ACKs of 40 bytes a second fill 64 kbit/s, with
     /// one packet of 1000 bytes per ACK.
@@ -142,13 +142,15 @@ mod tests {
         let flow = Flow {
             name: "download".into(),
             direction: "down".into(),
-            payload_bytes: 960,
-            data_path: ["down".into()].into(),
-            ack_path: ["up".into()].into(),
+            setup: FlowSetup {
+                payload_bytes: 960,
+                data_path: ["down".into()].into(),
+                ack_path: ["up".into()].into(),
+                ..FlowSetup::default()
+            },
             start_s: 10.0,
             end_s: Some(20.0),
-            acks_received: Some(2_000),
-            data_packets: 2_000,
+            transport: Transport { acks_received: Some(2_000), data_packets: 2_000, ..Transport::default() },
             goodput_bps: 1_536_000.0,
             ..Flow::default()
         };
@@ -167,7 +169,7 @@ mod tests {
             ..Phase::default()
         };
         Summary {
-            duration_s: 30.0,
+            run: RunFacts { duration_s: 30.0, ..RunFacts::default() },
             flows: vec![flow, Flow { name: "voice".into(), ..Flow::default() }],
             links: vec![link("down", 7_680_000.0), link("up", 61_440.0)],
             phases: vec![phase(0.0, 10.0, 0.0, 0.0), phase(10.0, 30.0, up_busy, down_busy)],

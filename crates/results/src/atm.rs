@@ -13,7 +13,7 @@ use lastmile_units::CellCount;
 
 use crate::format::to_f64;
 use crate::schema::{
-    AbrSource, Atm, CellConservation, CellPort, Counted, EdgeClass, Policed, VirtualChannel, VirtualPath,
+    AbrSource, Atm, CellConservation, CellPort, ChannelCounts, Counted, EdgeClass, Policed, VirtualChannel, VirtualPath,
 };
 
 /// The rows of `network`'s cells; `None` for a network without cells.
@@ -21,7 +21,7 @@ pub(crate) fn atm(network: &Network, outcome: &Outcome) -> Option<Atm> {
     let (spec, outcome) = (network.atm.as_ref()?, outcome.atm.as_ref()?);
     let cells = outcome.cells;
     let port = |(index, link): (usize, &usize)| CellPort {
-        link: network.links[*link].name.clone(),
+        link: network.links[*link].hop.name.clone(),
         buffer_cells: buffer(spec, index),
         ..port(&outcome.ports[index])
     };
@@ -123,18 +123,20 @@ fn channel(network: &Network, spec: &Spec, index: usize, vc: &VcOutcome) -> Virt
         vpi: own.vpi,
         vci: own.vci,
         vp: own.vp.map(|vp| spec.network.vps[vp.index()].name.clone()),
-        route: own.route.iter().map(|link| network.links[spec.links[link.index()]].name.clone()).collect(),
-        offered_frames: stats.offered.frames,
-        offered_cells: stats.offered.cells,
-        whole_frames: stats.whole.frames,
-        offered_low_priority_frames: stats.offered_low_priority.frames,
-        whole_low_priority_frames: stats.whole_low_priority.frames,
-        lost_frames: frames_lost,
-        goodput_cells: stats.whole.cells,
-        badput_cells: stats.bad_cells,
-        drops_cells: reasons(&dropped),
-        lost_cells: hops.iter().map(|hop| hop.lost).sum(),
-        tagged_cells: hops.iter().map(|hop| hop.tagged).sum(),
+        route: own.route.iter().map(|link| network.links[spec.links[link.index()]].hop.name.clone()).collect(),
+        counts: ChannelCounts {
+            offered_frames: stats.offered.frames,
+            offered_cells: stats.offered.cells,
+            whole_frames: stats.whole.frames,
+            offered_low_priority_frames: stats.offered_low_priority.frames,
+            whole_low_priority_frames: stats.whole_low_priority.frames,
+            lost_frames: frames_lost,
+            goodput_cells: stats.whole.cells,
+            badput_cells: stats.bad_cells,
+            drops_cells: reasons(&dropped),
+            lost_cells: hops.iter().map(|hop| hop.lost).sum(),
+            tagged_cells: hops.iter().map(|hop| hop.tagged).sum(),
+        },
         transit_mean_s: transit.mean_s(),
         transit_max_s: (transit.packets > 0).then(|| to_f64(transit.max_ns) / 1e9),
         ctd_mean_s: (cell_delays.cells > 0).then(|| cell_delays.sum_ps as f64 / to_f64(cell_delays.cells) / 1e12),

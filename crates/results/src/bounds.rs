@@ -30,7 +30,7 @@ use lastmile_model::{Link, Network, Replay, Source, Traffic};
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::spec::{Over, Spec};
 use lastmile_tcp::{Config, WindowScale};
-use lastmile_theory::delay;
+use lastmile_theory::asymmetry;
 use lastmile_units::{ByteCount, Duration, Instant};
 
 use crate::format;
@@ -131,7 +131,7 @@ impl Shape {
 
     /// IP bytes of a full data packet on `link`, after header compression if it has any.
     fn data_over(&self, link: &Link) -> ByteCount {
-        self.tcp.map_or(self.data, |tcp| tcp.compressed(self.data, VJ_HEADER, link.compression))
+        self.tcp.map_or(self.data, |tcp| tcp.compressed(self.data, VJ_HEADER, link.hop.line.compression))
     }
 
     /// IP bytes of a pure ACK on `link`.
@@ -139,7 +139,7 @@ impl Shape {
         // The ACK number grows by the acknowledged bytes: one byte of difference below 256, else
         // three (RFC 1144, 3.2.2).
         let moved = if self.payload * tcp.segments_per_ack < 256 { 1 } else { 3 };
-        tcp.compressed(ByteCount::new(tcp.header), VJ_HEADER + moved, link.compression)
+        tcp.compressed(ByteCount::new(tcp.header), VJ_HEADER + moved, link.hop.line.compression)
     }
 
     /// Payload, bit/s, that `link` carries in full packets of this shape; `None` without a
@@ -178,7 +178,7 @@ fn segments(sender: &Config, receiver: &Config) -> (u64, u64, Option<TcpShape>) 
     let header = if sender.ipv6 { 60 } else { 40 } + if timestamps { 12 } else { 0 };
     let scaled = sender.window_scale != WindowScale::Off && receiver.window_scale != WindowScale::Off;
     let window = receiver.receive_window.as_u64().min(if scaled { u64::MAX } else { UNSCALED_WINDOW });
-    let segments_per_ack = if receiver.delayed_ack.is_zero() { 1 } else { u64::from(receiver.ack_every) };
+    let segments_per_ack = if receiver.acks.delayed_ack.is_zero() { 1 } else { u64::from(receiver.acks.ack_every) };
     let tcp = TcpShape { header, timestamps, window, segments_per_ack };
     (u64::from(sender.mss.min(receiver.mss)), header, Some(tcp))
 }
@@ -198,11 +198,15 @@ impl TcpShape {
 }
 
 /// Packets of `ip` bytes that `link` carries per second, without OAM cells; `None` without a
-/// transmission time.
+/// transmission time, and on a line whose rate changes.
 fn packet_rate(link: &Link, ip: ByteCount) -> Option<f64> {
-    let layer: LinkLayer = link.link_layer;
+    let layer: LinkLayer = link.hop.line.link_layer;
     let bits = format::to_f64(ip.as_u64()) * 8.0;
-    link.rate.map(|rate| delay::ip_rate_bps(rate, layer, ip) / bits)
+    link.hop
+        .line
+        .rate
+        .filter(|_| link.hop.line.trace.is_none())
+        .map(|rate| asymmetry::ip_rate_bps(rate, layer, ip) / bits)
 }
 
 /// True if the link's queue thins pure ACKs, so that their number is no measure of delivered data.
@@ -237,7 +241,7 @@ impl Limits {
         let all = if shape.many { ", all its connections together" } else { "" };
         let links = shape.data_path.iter().filter_map(|index| {
             let link = &network.links[*index];
-            Some(Bound::of_link(*index, shape.best_bps(link)?, format!("rate of link {}{all}", link.name)))
+            Some(Bound::of_link(*index, shape.best_bps(link)?, format!("rate of link {}{all}", link.hop.name)))
         });
         let rates = links.chain(offered_at_most(traffic, shape)).collect();
         let tcp = shape.tcp.filter(|_| !shape.many);
@@ -292,7 +296,11 @@ fn in_flight(network: &Network, outcome: &Outcome, flow: &FlowOutcome) -> f64 {
     }
     let held = |index: &usize| {
         let link = &network.links[*index];
-        let wire = link.rate.map_or(0.0, |rate| format::to_f64(rate.as_bps()) / 8.0 * link.delay.as_secs_f64());
+        let wire = link
+            .hop
+            .line
+            .rate
+            .map_or(0.0, |rate| format::to_f64(rate.as_bps()) / 8.0 * link.hop.line.delay.as_secs_f64());
         format::to_f64(outcome.links[*index].max_backlog_bytes) + wire
     };
     flow.data_path.iter().map(held).sum()
@@ -305,7 +313,7 @@ fn by_acks(network: &Network, outcome: &Outcome, shape: &Shape, tcp: TcpShape) -
     let bounds = shape.ack_path.iter().filter(|_| lossless).filter_map(|index| {
         let link = &network.links[*index];
         let bps = packet_rate(link, shape.ack_over(link, tcp))? * covers;
-        Some(Bound::of_link(*index, bps, format!("ACKs on link {}", link.name)))
+        Some(Bound::of_link(*index, bps, format!("ACKs on link {}", link.hop.name)))
     });
     bounds.min_by(|a, b| a.bps.total_cmp(&b.bps))
 }
@@ -314,7 +322,7 @@ fn by_acks(network: &Network, outcome: &Outcome, shape: &Shape, tcp: TcpShape) -
 fn keeps_acks(network: &Network, outcome: &Outcome, link: usize) -> bool {
     let dropped = outcome.links[link].stats.dropped.iter().any(|count| count.packets > 0);
     let of_cells = network.atm.as_ref().is_some_and(|atm| atm.links.contains(&link));
-    !dropped && !of_cells && !regulates_acks(&network.links[link].queue)
+    !dropped && !of_cells && !regulates_acks(&network.links[link].hop.queue)
 }
 
 /// The bound of a datagram source with a maximum rate.
@@ -375,12 +383,13 @@ pub(crate) fn two_way(
     let before = before * 8.0 / part.length_s();
     let over = |index: &usize| {
         let link = &network.links[*index];
-        let acks = packet_rate(link, shape.ack_over(link, tcp)).filter(|_| matches!(link.queue, Spec::Fifo(_)))?;
+        let acks = packet_rate(link, shape.ack_over(link, tcp)).filter(|_| matches!(link.hop.queue, Spec::Fifo(_)))?;
         let seen = format::to_f64(part.ack_waits[*index].packets) / part.length_s();
-        let busy = format::to_f64(part.wire_bits[*index]) / format::to_f64(link.rate?.as_bps()) / part.length_s();
+        let busy =
+            format::to_f64(part.wire_bits[*index]) / format::to_f64(link.hop.line.rate?.as_bps()) / part.length_s();
         let (data, left) = next_to_data(acks, seen, busy);
         let bps = left * covers + before;
-        let by = format!("ACKs on link {}, beside data that takes {} of it", link.name, format::percent(data));
+        let by = format!("ACKs on link {}, beside data that takes {} of it", link.hop.name, format::percent(data));
         (data >= DATA_IN_THE_WAY).then(|| Bound::of_link(*index, bps, by))
     };
     shape.ack_path.iter().filter_map(over).min_by(|a, b| a.bps.total_cmp(&b.bps))

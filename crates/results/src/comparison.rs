@@ -247,7 +247,7 @@ impl Measured {
         let (up, down) = (waits(summary, phase, UP), waits(summary, phase, DOWN));
         let at_the_line = |name: &str| UP.contains(&name) || DOWN.contains(&name);
         let dropped = |of_acks: bool| {
-            let drops = summary.links.iter().filter(|link| at_the_line(&link.name)).flat_map(|link| &link.drops);
+            let drops = summary.links.iter().filter(|link| at_the_line(&link.name)).flat_map(|link| &link.queue.drops);
             drops.filter(|(reason, _)| REGULATED.contains(&reason.as_str()) == of_acks).map(|(_, count)| count).sum()
         };
         Self {
@@ -323,7 +323,7 @@ fn waits(summary: &Summary, phase: Option<&Phase>, links: [&str; 2]) -> Option<(
         }
         None => {
             let found = summary.links.iter().filter(|link| wanted(&link.name));
-            found.map(|link| (link.queue_delay_s.mean, link.queue_delay_s.max)).fold(None, add)
+            found.map(|link| (link.queue.queue_delay_s.mean, link.queue.queue_delay_s.max)).fold(None, add)
         }
     }
 }
@@ -345,7 +345,7 @@ fn busiest(summary: &Summary) -> Option<&Phase> {
 
 /// Goodput of the TCP flows of a direction, in a phase or the whole run.
 fn goodput(summary: &Summary, phase: Option<&Phase>, direction: &str) -> f64 {
-    let flows = summary.flows.iter().filter(|flow| *flow.direction == *direction && flow.tcp.is_some());
+    let flows = summary.flows.iter().filter(|flow| *flow.direction == *direction && flow.setup.tcp.is_some());
     flows
         .map(|flow| match phase {
             Some(phase) => {

@@ -16,6 +16,7 @@
 //! | [`mod@format`] | numbers for people |
 //! | [`atomic`] | files that exist whole or not at all |
 //! | [`capture`] | packets as pcapng |
+//! | [`captured`] | captured connections: a page, and a table of segments |
 //! | [`json`] | JSON without characters that a terminal interprets |
 //! | [`table`] | the result on a terminal |
 //! | [`mod@write`] | the files of a run, all or none |
@@ -26,6 +27,7 @@ mod atm;
 pub mod atomic;
 mod bounds;
 pub mod capture;
+pub mod captured;
 pub mod comparison;
 pub mod format;
 pub mod json;

@@ -137,9 +137,15 @@ impl Case<'_> {
         } else {
             String::new()
         };
-        let acks = if wait.acks { ", where its ACKs wait" } else { "" };
+        let granted = self.network.links[wait.link].hop.line.grants.is_some();
+        let waiting = match (wait.acks, granted) {
+            (true, true) => ", where its ACKs wait for grants",
+            (true, false) => ", where its ACKs wait",
+            (false, true) => ", where packets wait for grants",
+            (false, false) => "",
+        };
         format!(
-            "{total}, of which {}{most} is the queue of link {}{acks}",
+            "{total}, of which {}{most} is the queue of link {}{waiting}",
             format::seconds(wait.mean_s),
             self.links[wait.link].name
         )
@@ -154,7 +160,7 @@ impl Case<'_> {
             let waits = if acks { self.interval.ack_waits[link] } else { all };
             let max_s = format::to_f64(waits.max_ns) / 1e9;
             let mut mean_s = waits.mean_s()?;
-            if acks && bounds::regulates_acks(&self.network.links[link].queue) {
+            if acks && bounds::regulates_acks(&self.network.links[link].hop.queue) {
                 // One ACK acknowledges many segments, and longer delays leave fewer ACKs: the mean
                 // over ACKs is too low. The delay of all packets is close to it where ACKs queue
                 // among them, and otherwise no ACK waits long.
@@ -184,14 +190,15 @@ impl Case<'_> {
     /// The used share of a link's rate, or of its shaper's rate if that is lower.
     fn utilisation(&self, link: usize) -> f64 {
         let of_wire = self.links[link].utilisation.unwrap_or(0.0);
-        let wire_bps = self.network.links[link].rate.map(|rate| format::to_f64(rate.as_bps()));
+        let wire_bps = self.network.links[link].hop.line.rate.map(|rate| format::to_f64(rate.as_bps()));
         wire_bps.zip(self.shaper_bps(link)).map_or(of_wire, |(wire, shaper)| of_wire * wire / shaper)
     }
 
     /// The rate of the shaper in front of a link, if it is below the link's.
     fn shaper_bps(&self, link: usize) -> Option<f64> {
         let link = &self.network.links[link];
-        let rate = policing::shaped_to(&link.queue).filter(|shaper| link.rate.is_none_or(|rate| *shaper < rate))?;
+        let rate = policing::shaped_to(&link.hop.queue)
+            .filter(|shaper| link.hop.line.rate.is_none_or(|rate| *shaper < rate))?;
         Some(format::to_f64(rate.as_bps()))
     }
 }

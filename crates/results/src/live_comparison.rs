@@ -101,11 +101,11 @@ impl LiveComparison {
     /// different inputs, whose median has no meaning.
     #[must_use]
     pub fn new(runs: &[Run]) -> Option<Self> {
-        let of = |clock: Clock| runs.iter().map(|run| &run.summary).filter(move |summary| summary.clock == clock);
+        let of = |clock: Clock| runs.iter().map(|run| &run.summary).filter(move |summary| summary.run.clock == clock);
         let live: Vec<&Summary> = of(Clock::Monotonic).collect();
         let simulated = of(Clock::Simulated).next();
         let first = *live.first()?;
-        let one_thing = live.iter().all(|summary| summary.inputs == first.inputs);
+        let one_thing = live.iter().all(|summary| summary.run.inputs == first.run.inputs);
         if live.len() + usize::from(simulated.is_some()) < 2 || !one_thing {
             return None;
         }
@@ -133,7 +133,7 @@ impl LiveComparison {
                 });
             }
         }
-        Some(Self { scenario: first.scenario.clone(), runs: live.len(), rows })
+        Some(Self { scenario: first.run.scenario.clone(), runs: live.len(), rows })
     }
 
     /// The tables for a terminal of `width` columns, one per phase.
@@ -204,7 +204,7 @@ fn median(sorted: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::{PhaseFlow, PhaseProbe, RoundTrip};
+    use crate::schema::{PhaseFlow, PhaseProbe, RoundTrip, RunFacts};
 
     fn run(clock: Clock, goodput_bps: f64, p50: Option<f64>) -> Run {
         let flow = PhaseFlow { name: "download".into(), goodput_bps, retransmissions: Some(3), ..PhaseFlow::default() };
@@ -214,7 +214,11 @@ mod tests {
             ..PhaseProbe::default()
         };
         let phase = Phase { name: "during upload".into(), flows: vec![flow], probes: vec![probe], ..Phase::default() };
-        let summary = Summary { scenario: "test".into(), clock, phases: vec![phase], ..Summary::default() };
+        let summary = Summary {
+            run: RunFacts { scenario: "test".into(), clock, ..RunFacts::default() },
+            phases: vec![phase],
+            ..Summary::default()
+        };
         Run { label: String::new(), own: Vec::new(), summary, series: Vec::new() }
     }
 
@@ -258,7 +262,7 @@ mod tests {
     #[test]
     fn live_runs_of_different_remedies_have_no_median() {
         let mut other = run(Clock::Monotonic, 3.0, None);
-        other.summary.inputs.set = vec!["access.policy=cake".into()];
+        other.summary.run.inputs.set = vec!["access.policy=cake".into()];
         assert!(LiveComparison::new(&[run(Clock::Monotonic, 1.0, None), other]).is_none());
     }
 }

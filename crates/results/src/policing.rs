@@ -51,12 +51,12 @@ fn policer(network: &Network, (traffic, member): (usize, usize), loss: &Loss) ->
         LossCause::Packet(DropReason::Policed) => {
             let link = &network.links[loss.link];
             let rates: Vec<String> =
-                rules(&link.queue).filter(|rule| drops(rule)).filter_map(|rule| rate(&rule.meter)).collect();
+                rules(&link.hop.queue).filter(|rule| drops(rule)).filter_map(|rule| rate(&rule.meter)).collect();
             let rates = match rates.as_slice() {
                 [only] => format!(" ({only})"),
                 _ => String::new(),
             };
-            Some(format!("the policer of link {}{rates}", link.name))
+            Some(format!("the policer of link {}{rates}", link.hop.name))
         }
         LossCause::Edge => {
             let atm = network.atm.as_ref()?;

@@ -77,6 +77,7 @@ fn text_series(file: File) -> io::Result<Vec<Series>> {
 mod tests {
     use super::*;
     use crate::atomic::tests::TestDir;
+    use crate::schema::RunFacts;
     use crate::write::write_all;
 
     fn run() -> Run {
@@ -84,7 +85,10 @@ mod tests {
             Series { name: "rtt_s".into(), entity: "ping".into(), points: vec![(0.0, 0.25), (0.1, 0.5)] },
             Series { name: "goodput_bps".into(), entity: "upload".into(), points: vec![(1.0, 4e5)] },
         ];
-        let summary = Summary { scenario: "a".into(), duration_s: 30.0, ..Summary::default() };
+        let summary = Summary {
+            run: RunFacts { scenario: "a".into(), duration_s: 30.0, ..RunFacts::default() },
+            ..Summary::default()
+        };
         Run { label: "first".into(), own: Vec::new(), summary, series }
     }
 

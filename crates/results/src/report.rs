@@ -6,13 +6,15 @@
 
 mod compare;
 mod distribution;
+pub mod graphs;
 mod label;
 mod overlay;
-mod panel;
+pub(crate) mod panel;
 mod panels;
-mod scale;
-mod style;
+pub(crate) mod scale;
+pub(crate) mod style;
 mod tables;
+mod timeline;
 mod trade;
 
 use std::borrow::Cow;
@@ -26,6 +28,7 @@ use crate::schema::{Clock, Summary};
 use crate::tabular;
 use panel::{Frame, Panel, coordinate};
 use scale::Axis;
+pub use timeline::{Chart, Line as ChartLine, Quantity, Timeline, timeline};
 pub use trade::{Curve, TradeOff, trade_off};
 
 /// The report of one run, or the comparison of several runs of one scenario, as a page of HTML.
@@ -48,14 +51,14 @@ pub fn comparison(comparison: &Comparison) -> String {
 }
 
 fn document(first: &Summary, body: &Markup) -> String {
-    let title = if first.scenario.is_empty() { "lastmile" } else { &first.scenario };
+    let title = if first.run.scenario.is_empty() { "lastmile" } else { &first.run.scenario };
     let page = html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="generator" content={ "lastmile " (first.version) };
+                meta name="generator" content={ "lastmile " (first.run.version) };
                 title { (title) }
                 style { (PreEscaped(style::page())) }
             }
@@ -85,7 +88,7 @@ pub fn figure(runs: &[Run], series: &[&str]) -> String {
         svg.plot xmlns="http://www.w3.org/2000/svg" viewBox={
             "0 0 " (coordinate(outer_width)) " " (coordinate(outer_height)) }
             width=(coordinate(outer_width)) height=(coordinate(outer_height)) role="img" {
-            title { (first.summary.scenario) }
+            title { (first.summary.run.scenario) }
             style { (PreEscaped(style::standalone())) }
             rect.ground width="100%" height="100%" {}
             @for (number, (run, panels)) in runs.iter().zip(&columns).enumerate() {
@@ -152,7 +155,7 @@ pub fn figure_of_lines(lines: &[Column], titles: &[&str]) -> String {
 
 /// The text of a page or drawing. XML allows no control characters, and bidirectional controls
 /// reorder the text around a name.
-fn finished(markup: Markup) -> String {
+pub(crate) fn finished(markup: Markup) -> String {
     match shown::file(&markup.0) {
         Cow::Borrowed(_) => markup.into_string(),
         Cow::Owned(text) => text,
@@ -192,7 +195,7 @@ fn drawing(panel: &Panel, frame: &Frame, last: bool) -> Markup {
 fn frame(summary: &Summary) -> Frame {
     let phases = summary.phases.iter();
     Frame {
-        time: Axis::time(0.0, summary.duration_s, 10),
+        time: Axis::time(0.0, summary.run.duration_s, 10),
         across: "Time",
         phases: phases.map(|phase| (phase.from_s, phase.to_s, phase.name.clone())).collect(),
         width: 1140.0,
@@ -212,7 +215,7 @@ fn single(run: &Run) -> Markup {
     let panels = panels::panels(std::slice::from_ref(run), |_| true).pop().unwrap_or_default();
     html! {
         header {
-            h1 { (summary.scenario) }
+            h1 { (summary.run.scenario) }
             (caption(summary))
         }
         h2 { "What limited each flow" }
@@ -234,7 +237,7 @@ fn caption(summary: &Summary) -> Markup {
 
 /// The inputs that reproduce a picture: scenario, seed, version.
 fn caption_text(summary: &Summary) -> String {
-    caption_with(std::slice::from_ref(&summary), summary.inputs.set.iter())
+    caption_with(std::slice::from_ref(&summary), summary.run.inputs.set.iter())
 }
 
 /// The caption of several runs: the overrides that all share, and the differing ones as
@@ -242,12 +245,12 @@ fn caption_text(summary: &Summary) -> String {
 fn shared_caption(runs: &[Run]) -> String {
     let Some((first, others)) = runs.split_first() else { return String::new() };
     let shared =
-        |set: &&String| !first.own.contains(*set) && others.iter().all(|run| run.summary.inputs.set.contains(*set));
+        |set: &&String| !first.own.contains(*set) && others.iter().all(|run| run.summary.run.inputs.set.contains(*set));
     let keys = varied(runs);
     let labels = || vec![runs.iter().map(|run| run.label.as_str()).collect::<Vec<_>>().join(", ")];
     let varied = if keys.is_empty() { Vec::new() } else { named_values(runs, &keys).unwrap_or_else(labels) };
     let summaries: Vec<&Summary> = runs.iter().map(|run| &run.summary).collect();
-    caption_with(&summaries, first.summary.inputs.set.iter().filter(shared).chain(&varied))
+    caption_with(&summaries, first.summary.run.inputs.set.iter().filter(shared).chain(&varied))
 }
 
 /// The keys in which runs differ, such as `access.policy`; empty if unknown.
@@ -287,26 +290,26 @@ fn named_values(runs: &[Run], keys: &[&str]) -> Option<Vec<String>> {
 /// omitted.
 fn caption_with<'a>(summaries: &[&Summary], set: impl Iterator<Item = &'a String>) -> String {
     let summary = summaries[0];
-    let seed = format!(" · seed {}", summary.seed);
-    let seed = if summaries.iter().all(|other| other.seed == summary.seed) { &*seed } else { "" };
-    let length = format!(" · {}", crate::format::seconds(summary.duration_s));
-    let same_length = |other: &&Summary| other.duration_s.total_cmp(&summary.duration_s).is_eq();
+    let seed = format!(" · seed {}", summary.run.seed);
+    let seed = if summaries.iter().all(|other| other.run.seed == summary.run.seed) { &*seed } else { "" };
+    let length = format!(" · {}", crate::format::seconds(summary.run.duration_s));
+    let same_length = |other: &&Summary| other.run.duration_s.total_cmp(&summary.run.duration_s).is_eq();
     let length = if summaries.iter().all(same_length) { &*length } else { "" };
     let set: String = set.map(|set| format!(" · {set}")).collect();
-    let file = summary.inputs.file.as_deref().unwrap_or(&summary.scenario);
-    let clock = match summary.clock {
+    let file = summary.run.inputs.file.as_deref().unwrap_or(&summary.run.scenario);
+    let clock = match summary.run.clock {
         Clock::Simulated => "",
         Clock::Monotonic => " · real packets",
     };
-    format!("{file}{set}{seed}{length}{clock} · lastmile {}", summary.version)
+    format!("{file}{set}{seed}{length}{clock} · lastmile {}", summary.run.version)
 }
 
 fn inputs(summary: &Summary) -> Markup {
     html! {
-        @if let Some(text) = &summary.inputs.text {
+        @if let Some(text) = &summary.run.inputs.text {
             h2 { "Scenario" }
             details {
-                summary { (summary.inputs.file.as_deref().unwrap_or("the file")) }
+                summary { (summary.run.inputs.file.as_deref().unwrap_or("the file")) }
                 pre { (text.replace("\r\n", "\n")) }
             }
         }

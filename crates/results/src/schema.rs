@@ -31,13 +31,13 @@ mod stream;
 use serde::{Deserialize, Serialize};
 
 pub use self::cells::{
-    AbrSource, Atm, CellConservation, CellPort, Counted, EdgeClass, Policed, VirtualChannel, VirtualPath,
+    AbrSource, Atm, CellConservation, CellPort, ChannelCounts, Counted, EdgeClass, Policed, VirtualChannel, VirtualPath,
 };
 pub use self::conservation::{Conservation, ConservedPackets};
 pub use self::document::{Document, Timing};
-pub use self::flow::{Flow, Shares};
+pub use self::flow::{Flow, FlowLimits, FlowSetup, Shares, Transport};
 pub use self::group::{Group, Spread};
-pub use self::link::{ClassDelay, Counter, Delay, Link};
+pub use self::link::{ClassDelay, Counter, Delay, Link, LinkQueue};
 pub use self::phase::{Phase, PhaseFlow, PhaseLink, PhaseProbe};
 pub use self::probe::{Distribution, PageResponse, Pages, Probe, RoundTrip};
 pub use self::sharing::{Fairness, Line, LineFairness};
@@ -57,20 +57,9 @@ pub enum Clock {
 /// One run: inputs and every scalar result.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Summary {
-    /// Name of the scenario, from its file.
-    pub scenario: String,
-    /// Seed of every random stream.
-    pub seed: u64,
-    /// Version of the program.
-    pub version: String,
-    /// Length of the run.
-    pub duration_s: f64,
-    /// Events that the simulator handled; zero with the monotonic clock.
-    pub events: u64,
-    /// The clock of the run.
-    pub clock: Clock,
-    /// The user's inputs.
-    pub inputs: Inputs,
+    /// The identity of the run.
+    #[serde(flatten)]
+    pub run: RunFacts,
     /// The limits of flows other than the access line, one sentence each.
     #[serde(default)]
     pub notes: Vec<String>,
@@ -102,6 +91,25 @@ pub struct Summary {
     /// The results of cells; `null` without links that carry cells.
     #[serde(default)]
     pub atm: Option<Atm>,
+}
+
+/// Identity of a run: its inputs, length and clock.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct RunFacts {
+    /// Name of the scenario, from its file.
+    pub scenario: String,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Version of the program.
+    pub version: String,
+    /// Length of the run.
+    pub duration_s: f64,
+    /// Events that the simulator handled; zero with the monotonic clock.
+    pub events: u64,
+    /// The clock of the run.
+    pub clock: Clock,
+    /// The user's inputs.
+    pub inputs: Inputs,
 }
 
 /// The user's inputs that determine the result.

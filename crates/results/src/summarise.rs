@@ -28,7 +28,8 @@ use crate::lines;
 use crate::phases::{self, Interval};
 use crate::policing;
 use crate::schema::{
-    Clock, Conservation, ConservedPackets, Fairness, Flow, Inputs, Pages, Phase, Probe, Shares, Summary,
+    Clock, Conservation, ConservedPackets, Fairness, Flow, FlowLimits, FlowSetup, Inputs, Pages, Phase, Probe,
+    RunFacts, Shares, Summary, Transport,
 };
 
 /// Inputs of a summary in addition to the simulation.
@@ -47,13 +48,15 @@ pub struct Origin {
 pub fn summarise(origin: &Origin, network: &Network, outcome: &Outcome) -> Summary {
     let run = Run::new(network, outcome);
     let mut summary = Summary {
-        scenario: origin.scenario.clone(),
-        seed: network.seed,
-        version: origin.version.clone(),
-        duration_s: outcome.duration.as_secs_f64(),
-        events: outcome.events,
-        clock: Clock::Simulated,
-        inputs: origin.inputs.clone(),
+        run: RunFacts {
+            scenario: origin.scenario.clone(),
+            seed: network.seed,
+            version: origin.version.clone(),
+            duration_s: outcome.duration.as_secs_f64(),
+            events: outcome.events,
+            clock: Clock::Simulated,
+            inputs: origin.inputs.clone(),
+        },
         notes: Vec::new(),
         groups: Vec::new(),
         flows: Vec::new(),
@@ -112,7 +115,7 @@ struct Names {
 impl Names {
     fn new(network: &Network, flow: &FlowOutcome) -> Self {
         let traffic = &network.traffic[flow.traffic];
-        let path = |path: &[usize]| path.iter().map(|link| network.links[*link].name.as_str().into()).collect();
+        let path = |path: &[usize]| path.iter().map(|link| network.links[*link].hop.name.as_str().into()).collect();
         Self {
             direction: traffic.direction.as_str().into(),
             kind: kind(&traffic.source).into(),
@@ -178,35 +181,41 @@ impl<'a> Run<'a> {
         Flow {
             name: flow.name.clone(),
             direction: Arc::clone(&names.direction),
-            kind: Arc::clone(&names.kind),
-            class: Arc::clone(&names.class),
-            tcp: names.tcp.clone(),
-            receive_window_bytes: shape.and_then(|shape| Some(shape.tcp?.window)),
-            payload_bytes: shape.map_or(0, |shape| shape.payload),
-            data_path: Arc::clone(&names.data_path),
-            ack_path: Arc::clone(&names.ack_path),
+            setup: FlowSetup {
+                kind: Arc::clone(&names.kind),
+                class: Arc::clone(&names.class),
+                tcp: names.tcp.clone(),
+                receive_window_bytes: shape.and_then(|shape| Some(shape.tcp?.window)),
+                payload_bytes: shape.map_or(0, |shape| shape.payload),
+                data_path: Arc::clone(&names.data_path),
+                ack_path: Arc::clone(&names.ack_path),
+            },
             start_s: flow.start.as_secs_f64(),
             end_s: flow.end.map(Instant::as_secs_f64),
             bytes_delivered: flow.bytes_delivered,
             goodput_bps: rate(flow.bytes_delivered, until.since(flow.start)),
             response_time_s: flow.end.filter(|_| sized).map(|end| end.since(flow.start).as_secs_f64()),
-            retransmissions: tcp.map(|tcp| tcp.retransmissions),
-            timeouts: tcp.map(|tcp| tcp.timeouts),
-            fast_retransmits: tcp.map(|tcp| tcp.fast_retransmits),
-            data_packets: flow.data_packets,
-            data_packets_received: flow.data_packets_received,
-            acks_sent: tcp.map(|tcp| tcp.acks_sent),
-            acks_received: tcp.map(|tcp| tcp.acks_received),
-            connections: flow.connections.map(|(opened, _)| opened),
-            connections_failed: flow.connections.map(|(_, failed)| failed),
-            max_in_flight_bytes: tcp.map(|tcp| tcp.max_in_flight),
-            srtt_s: tcp.and_then(|tcp| tcp.srtt).map(Duration::as_secs_f64),
-            limited_by: tcp.map_or(BY_ITS_SOURCE, |tcp| phases::shares(&tcp.limited)),
-            explanation: self.explanation((index, flow), phases),
-            bound_bps: bound.as_ref().map(|bound| bound.bps),
-            bound_by: bound.map(|bound| bound.by),
-            fair_share_bps: share.as_ref().map(|share| share.bps),
-            fair_share_by: share.map(|share| share.by),
+            transport: Transport {
+                retransmissions: tcp.map(|tcp| tcp.retransmissions),
+                timeouts: tcp.map(|tcp| tcp.timeouts),
+                fast_retransmits: tcp.map(|tcp| tcp.fast_retransmits),
+                data_packets: flow.data_packets,
+                data_packets_received: flow.data_packets_received,
+                acks_sent: tcp.map(|tcp| tcp.acks_sent),
+                acks_received: tcp.map(|tcp| tcp.acks_received),
+                connections: flow.connections.map(|(opened, _)| opened),
+                connections_failed: flow.connections.map(|(_, failed)| failed),
+                max_in_flight_bytes: tcp.map(|tcp| tcp.max_in_flight),
+                srtt_s: tcp.and_then(|tcp| tcp.srtt).map(Duration::as_secs_f64),
+            },
+            limits: FlowLimits {
+                limited_by: tcp.map_or(BY_ITS_SOURCE, |tcp| phases::shares(&tcp.limited)),
+                explanation: self.explanation((index, flow), phases),
+                bound_bps: bound.as_ref().map(|bound| bound.bps),
+                bound_by: bound.map(|bound| bound.by),
+                fair_share_bps: share.as_ref().map(|share| share.bps),
+                fair_share_by: share.map(|share| share.by),
+            },
             delay_s: delay_s.map(Box::new),
             ack_delay_s: flow.ack_delays.as_deref().map(one_way).map(Box::new),
             datagrams: if tcp.is_none() { datagrams(traffic, flow).map(Box::new) } else { None },
@@ -283,7 +292,7 @@ impl<'a> Run<'a> {
     fn active_until(&self, flow: &FlowOutcome) -> Instant {
         let end = Instant::ZERO + self.outcome.duration;
         let stop = self.network.traffic[flow.traffic].stop;
-        let last = stop.map(|stop| flow.last_delivery.map_or(stop, |last| last.max(stop)));
+        let last = stop.map(|stop| flow.deliveries.map_or(stop, |deliveries| deliveries.last.max(stop)));
         flow.end.or(last).unwrap_or(end).min(end)
     }
 
@@ -398,7 +407,7 @@ fn pages(network: &Network, outcome: &Outcome) -> Vec<Pages> {
 fn fairness(flows: &[Flow]) -> Vec<Fairness> {
     let mut directions: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     // The goodput of a web user depends on the requested pages.
-    for flow in flows.iter().filter(|flow| flow.tcp.is_some() && &*flow.kind != "web") {
+    for flow in flows.iter().filter(|flow| flow.setup.tcp.is_some() && &*flow.setup.kind != "web") {
         directions.entry(&flow.direction).or_default().push(flow.goodput_bps);
     }
     let shared = directions.into_iter().filter(|(_, rates)| rates.len() >= 2);

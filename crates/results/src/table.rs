@@ -104,7 +104,7 @@ fn explanations(text: &mut String, summary: &Summary, first: &[&Flow], width: u1
             wrap(text, &flow.name, 1, width);
             phases.iter().for_each(|phase| wrap(text, phase, 3, width));
         } else {
-            let why = if flow.explanation.is_empty() { "not known" } else { &flow.explanation };
+            let why = if flow.limits.explanation.is_empty() { "not known" } else { &flow.limits.explanation };
             wrap(text, &format!("{}, {}: {why}", flow.name, format::rate(flow.goodput_bps)), 1, width);
         }
     }
@@ -116,12 +116,17 @@ fn explanations(text: &mut String, summary: &Summary, first: &[&Flow], width: u1
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::Phase;
+    use crate::schema::{FlowLimits, Phase};
 
     fn summary() -> Summary {
         let explanation =
             "receive window 64 KiB / round trip 3.22 s, of which 3.17 s is the queue of link up".to_owned();
-        let flow = Flow { name: "download".into(), goodput_bps: 1.2e6, bound_bps: Some(1.6e6), ..Flow::default() };
+        let flow = Flow {
+            name: "download".into(),
+            goodput_bps: 1.2e6,
+            limits: FlowLimits { bound_bps: Some(1.6e6), ..FlowLimits::default() },
+            ..Flow::default()
+        };
         let phase = |name: &str| Phase {
             name: name.into(),
             flows: vec![PhaseFlow {
@@ -173,7 +178,7 @@ mod tests {
         let mut flows: Vec<Flow> = (0..100).map(|n| Flow { name: format!("f-{n}"), ..Flow::default() }).collect();
         let text = |flows: &Vec<Flow>| run(&Summary { flows: flows.clone(), ..Summary::default() }, 100);
         assert!(!text(&flows).contains("Timeouts"));
-        flows[99].timeouts = Some(1);
+        flows[99].transport.timeouts = Some(1);
         assert!(text(&flows).contains("Timeouts"));
     }
 }

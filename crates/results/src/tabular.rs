@@ -85,22 +85,22 @@ pub(crate) fn flows(summary: &Summary, first: &[&Flow]) -> Table {
 /// The fair share of a flow that shares the line.
 fn fair_share(flow: &Flow) -> Option<f64> {
     const ALIKE: f64 = 0.98;
-    flow.fair_share_bps.filter(|share| flow.bound_bps.is_none_or(|bound| *share < ALIKE * bound))
+    flow.limits.fair_share_bps.filter(|share| flow.limits.bound_bps.is_none_or(|bound| *share < ALIKE * bound))
 }
 
 fn flow(flow: &Flow) -> Vec<String> {
-    let share = flow.bound_bps.filter(|bound| *bound > 0.0).map(|bound| flow.goodput_bps / bound);
+    let share = flow.limits.bound_bps.filter(|bound| *bound > 0.0).map(|bound| flow.goodput_bps / bound);
     vec![
         flow.name.clone(),
         format::rate(flow.goodput_bps),
-        format::or_dash(flow.bound_bps, format::rate),
+        format::or_dash(flow.limits.bound_bps, format::rate),
         format::or_dash(share, format::percent),
-        format::or_dash(flow.bound_by.as_deref(), str::to_owned),
+        format::or_dash(flow.limits.bound_by.as_deref(), str::to_owned),
         format::or_dash(fair_share(flow), format::rate),
-        shares(&flow.limited_by),
+        shares(&flow.limits.limited_by),
         format::or_dash(flow.response_time_s, format::seconds),
-        format::or_dash(flow.retransmissions, format::grouped),
-        format::or_dash(flow.timeouts, format::grouped),
+        format::or_dash(flow.transport.retransmissions, format::grouped),
+        format::or_dash(flow.transport.timeouts, format::grouped),
     ]
 }
 
@@ -129,12 +129,13 @@ pub(crate) fn links(summary: &Summary) -> Table {
         ("Packets", Number),
         ("Dropped", Text),
     ]);
-    let used = summary.links.iter().filter(|link| link.packets > 0 || link.drops.values().any(|drops| *drops > 0));
+    let used =
+        summary.links.iter().filter(|link| link.packets > 0 || link.queue.drops.values().any(|drops| *drops > 0));
     without_empty_columns(Table { title: "Links".to_owned(), columns, rows: used.map(link).collect() })
 }
 
 fn link(link: &Link) -> Vec<String> {
-    let Delay { mean, p99, max, .. } = link.queue_delay_s;
+    let Delay { mean, p99, max, .. } = link.queue.queue_delay_s;
     vec![
         link.name.clone(),
         format::or_dash(link.rate_bps, format::rate),
@@ -143,9 +144,9 @@ fn link(link: &Link) -> Vec<String> {
         format::or_dash(mean, format::seconds),
         format::or_dash(p99, format::seconds),
         format::or_dash(max, format::seconds),
-        format::bytes(link.max_backlog_bytes),
+        format::bytes(link.queue.max_backlog_bytes),
         format::grouped(link.packets),
-        reasons(&link.drops),
+        reasons(&link.queue.drops),
     ]
 }
 
@@ -305,9 +306,9 @@ pub(crate) fn conservation(summary: &Summary) -> Table {
     let by_reason = held.dropped_by_reason.iter().map(|(reason, bytes)| {
         let packets: u64 = if reason == LOST_CELLS {
             let vcs = summary.atm.iter().flat_map(|atm| &atm.vcs);
-            vcs.flat_map(|vc| vc.lost_frames.values()).sum()
+            vcs.flat_map(|vc| vc.counts.lost_frames.values()).sum()
         } else {
-            summary.links.iter().filter_map(|link| link.drops.get(reason)).sum()
+            summary.links.iter().filter_map(|link| link.queue.drops.get(reason)).sum()
         };
         row(&format!("… {}", reason.replace('_', " ")), Some(packets), *bytes)
     });

@@ -115,10 +115,14 @@ fn commit(files: Vec<AtomicFile>) -> Result<Vec<PathBuf>, WriteError> {
 mod tests {
     use super::*;
     use crate::atomic::tests::TestDir;
+    use crate::schema::RunFacts;
 
     fn run(scenario: &str) -> Run {
         let series = vec![crate::Series { name: "rtt_s".into(), entity: "ping".into(), points: vec![(0.0, 1.0)] }];
-        let summary = crate::Summary { scenario: scenario.into(), ..crate::Summary::default() };
+        let summary = crate::Summary {
+            run: RunFacts { scenario: scenario.into(), ..RunFacts::default() },
+            ..crate::Summary::default()
+        };
         Run { label: String::new(), own: Vec::new(), summary, series }
     }
 

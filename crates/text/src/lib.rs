@@ -11,12 +11,14 @@
 //! | page (HTML, SVG) | [`shown::file`], after the markup's own escaping | hidden characters as `\u{1b}`; tabs stay |
 //! | shell | [`shell::word`], [`shell::comment`] | one word; one comment without a line break |
 //! | systemd | [`systemd::program`], [`systemd::word`], [`systemd::value`] | one word; one value on one line |
+//! | terminal, over time | [`bars::line`] | numbers as one line of block characters |
 //! | terminal, in columns | [`table::Table`] | a table whose cells are lines |
 //! | table of a spreadsheet | [`csv::cell`] | one cell of RFC 4180 |
 //!
 //! Libraries escape JSON, Parquet, pcapng and OpenMetrics. The crate `results` writes JSON and also
 //! escapes the characters of [`shown::is_hidden`].
 
+pub mod bars;
 pub mod csv;
 pub mod shell;
 pub mod shown;

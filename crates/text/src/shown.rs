@@ -13,6 +13,9 @@ use std::fmt::Write as _;
 /// line and paragraph separators, and format characters that reorder or hide text.
 #[must_use]
 pub fn is_hidden(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_control();
+    }
     c.is_control()
         || matches!(c,
             // Soft hyphen, zero-width space, word joiner and invisible operators, byte order mark.

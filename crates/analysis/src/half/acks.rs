@@ -6,7 +6,7 @@ use lastmile_units::Instant;
 
 use super::Half;
 use super::cause::DUP_THRESH;
-use super::state::Phase;
+use super::state::{AckFact, Phase};
 use crate::sent::Segment;
 use crate::turnaround::Feedback;
 
@@ -32,6 +32,9 @@ impl Half {
         }
         let ack = self.offset(base, self.stream.una, packet.ack);
         self.account(now, None);
+        self.congestion.before_ack(self.moment(now));
+        let una = self.stream.una;
+        self.fact = AckFact { offset: ack, advance: (ack - una).max(0).unsigned_abs(), ..AckFact::default() };
         let fresh_sack = self.on_sack(now, base, ack, packet);
         if ack > self.stream.una {
             self.advance(now, ack, packet, is_bare);
@@ -40,6 +43,13 @@ impl Half {
             if fresh_sack || same_window {
                 self.recovery.dup_acks = self.recovery.dup_acks.saturating_add(1);
                 self.out.acks.duplicate += 1;
+                self.fact.duplicate = true;
+                if !self.sack.used {
+                    self.recovery.departed += 1;
+                    if self.recovery.phase == Phase::Fast {
+                        self.congestion.inflate(self.size.mss().cast_signed());
+                    }
+                }
             }
         }
         if ack >= self.stream.una {
@@ -48,6 +58,20 @@ impl Half {
         self.times.last_ack = Some(now);
         self.weigh(now);
         self.limit = Some(self.limit_now());
+        self.find_losses();
+        if ack > una {
+            self.congestion.advanced(self.moment(now), self.stream.una, self.stream.next);
+        }
+    }
+
+    /// In a repair by SACK the sender takes the holes below the highest SACKed octet for lost.
+    pub(super) fn find_losses(&mut self) {
+        let Some(highest) = self.sack.ranges.highest().filter(|_| self.recovery.phase != Phase::Open) else { return };
+        let from = self.recovery.lost_to.max(self.stream.una);
+        if highest > from {
+            self.sent.lose(from, highest, Some(self.recovery.episode));
+            self.recovery.lost_to = highest;
+        }
     }
 
     /// Checks for sufficient evidence of a loss: RFC 6675, section 4 (IsLost), and RFC 5681,
@@ -75,7 +99,7 @@ impl Half {
             clean &= segment.sends == 1 && segment.sacked.is_none();
             recent[*place % 8] = (segment.start, segment.ip_id);
             *place += 1;
-            newest = Some(segment);
+            newest = Some(*segment);
         });
         if let Some(newest) = newest {
             self.measure(now, &newest, clean, packet, is_bare);
@@ -88,13 +112,24 @@ impl Half {
         if let Some(waiting) = self.times.waiting {
             self.out.events.longest_stall = self.out.events.longest_stall.max(now.since(waiting));
         }
+        if self.recovery.phase == Phase::Fast && !self.sack.used {
+            self.congestion.deflate();
+        }
+        if self.recovery.phase == Phase::Fast {
+            // The hole, and segments above it that caused duplicates.
+            let segments = (ack - self.stream.una) / self.size.mss().cast_signed().max(1);
+            self.recovery.departed = (self.recovery.departed - (segments - 1).max(0)).max(0);
+        } else {
+            self.recovery.departed = 0;
+        }
         self.stream.una = ack;
         self.sack.ranges.forget_below(ack);
         (self.recovery.dup_acks, self.recovery.in_a_row, self.times.advanced) = (0, 0, Some(now));
         self.recovery.evidence = None;
         self.times.waiting = (self.stream.next > self.stream.una).then_some(now);
         if self.recovery.phase != Phase::Open && self.stream.una >= self.recovery.until {
-            self.recovery.phase = Phase::Open;
+            (self.recovery.phase, self.recovery.departed) = (Phase::Open, 0);
+            self.congestion.repaired();
         }
     }
 
@@ -102,10 +137,15 @@ impl Half {
     /// preceding ACK.
     fn measure(&mut self, now: Instant, newest: &Segment, clean: bool, packet: &Meta, is_bare: bool) {
         let echo = packet.options().timestamps().map(|(_, echo)| echo);
-        if clean {
-            self.rtt.sample(now.since(newest.first));
-        } else if newest.sends > 1 && newest.sacked.is_none() && echo.is_some() && echo == newest.timestamp {
-            self.rtt.sample(now.since(newest.last));
+        let sent = if clean {
+            Some(newest.first)
+        } else {
+            let repeated = newest.sends > 1 && newest.sacked.is_none();
+            (repeated && echo.is_some() && echo == newest.timestamp).then_some(newest.last)
+        };
+        if let Some(sent) = sent {
+            self.rtt.sample(now.since(sent));
+            self.fact.round_trip = Some(now.since(sent));
         }
         if !(clean && is_bare) {
             self.spaced = None;
@@ -115,6 +155,7 @@ impl Half {
             let (acks, data) = (now.since(ack_before), newest.first.since(data_before));
             self.out.acks.spaced += 1;
             self.out.acks.compressed += u64::from(acks.as_ps() < data.as_ps() / 2);
+            self.fact.spacing = Some((acks, data));
         }
         self.spaced = Some((now, newest.first));
     }
@@ -130,6 +171,8 @@ impl Half {
         if early {
             self.out.repeats.spurious += 1;
             self.out.repeats.spurious_timeouts += u64::from(doubt.timeout);
+            // The sender takes its repair back: nothing is lost.
+            self.sent.restore(ack, self.stream.next);
         }
     }
 
@@ -159,9 +202,7 @@ impl Half {
             (self.sack.used, self.sack.allowed) = (true, true);
             if self.sack.ranges.add(left, right) {
                 fresh = true;
-                for segment in self.sent.cut(left, right) {
-                    segment.sacked.get_or_insert(now);
-                }
+                self.sent.sack(left, right, now);
             }
         }
         fresh

@@ -67,6 +67,21 @@ pub(super) struct Recovery {
     pub(super) evidence: Option<Instant>,
     /// True if the sender repaired a hole above the first in a fast recovery, which requires SACK.
     pub(super) selective: bool,
+    /// The offset below which the holes of this repair are known.
+    pub(super) lost_to: i64,
+    /// Segments that duplicate ACKs without SACK show to have left the network, by the reckoning of Linux
+    /// (`tcp_add_reno_sack`, `tcp_remove_reno_sacks`).
+    pub(super) departed: i64,
+}
+
+/// The results of the last ACK.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct AckFact {
+    pub(super) offset: i64,
+    pub(super) advance: u64,
+    pub(super) round_trip: Option<Duration>,
+    pub(super) spacing: Option<(Duration, Duration)>,
+    pub(super) duplicate: bool,
 }
 
 /// Times of the last events.

@@ -81,7 +81,7 @@ impl Demand {
         }
         for index in shape.ack_path.iter().filter(|_| shape.tcp.is_some()) {
             let (link, tcp) = (&network.links[*index], shape.tcp.expect("filtered"));
-            let acks = packet_rate(link, shape.ack_over(link, tcp)).filter(|_| !regulates_acks(&link.queue));
+            let acks = packet_rate(link, shape.ack_over(link, tcp)).filter(|_| !regulates_acks(&link.hop.queue));
             let covers = format::to_f64(shape.payload * tcp.segments_per_ack) * 8.0;
             if let Some(acks) = acks {
                 costs.push((Resource::Acks(*index), (acks * covers).recip()));
@@ -184,7 +184,7 @@ impl Unused {
 
 fn name(network: &Network, resource: Resource, demands: &[Demand]) -> String {
     let sharing: f64 = demands.iter().filter(|demand| demand.cost(resource) > 0.0).map(|demand| demand.count).sum();
-    let link = |index: usize| &network.links[index].name;
+    let link = |index: usize| &network.links[index].hop.name;
     match (resource, sharing > 1.0) {
         (Resource::Data(index), false) => format!("rate of link {}", link(index)),
         (Resource::Data(index), true) => format!("rate of link {}, shared by {sharing}", link(index)),

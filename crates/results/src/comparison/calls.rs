@@ -22,7 +22,7 @@ pub struct Calls {
 
 impl Calls {
     pub(super) fn of(summary: &Summary) -> Self {
-        let flows = || summary.flows.iter().filter(|flow| &*flow.kind != "blast");
+        let flows = || summary.flows.iter().filter(|flow| &*flow.setup.kind != "blast");
         let datagrams = || flows().filter_map(|flow| flow.datagrams.as_deref());
         let calls = || datagrams().filter_map(|datagrams| datagrams.voice.as_ref());
         let delay = |flow: &Flow| flow.datagrams.as_ref().and(flow.delay_s.as_deref()).and_then(|delay| delay.p99);
@@ -49,12 +49,12 @@ impl Calls {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::{Datagrams, OneWay, Voice};
+    use crate::schema::{Datagrams, FlowSetup, OneWay, Voice};
 
     fn call(kind: &str, r_factor: f64, unplayed_share: f64, p99: f64) -> Flow {
         let voice = Some(Voice { r_factor, mos: r_factor / 20.0, ..Voice::default() });
         Flow {
-            kind: kind.into(),
+            setup: FlowSetup { kind: kind.into(), ..FlowSetup::default() },
             delay_s: Some(Box::new(OneWay { p99: Some(p99), ..OneWay::default() })),
             datagrams: Some(Box::new(Datagrams {
                 unplayed_share: Some(unplayed_share),

@@ -52,7 +52,7 @@ impl MeasuredNetwork {
         let goodputs = || connections(summary).map(|flow| flow.goodput_bps);
         let ports = || summary.atm.iter().flat_map(|atm| &atm.ports);
         let drops_cells = sums(ports().map(|port| &port.drops_cells));
-        let drops_packets = sums(summary.links.iter().map(|link| &link.drops));
+        let drops_packets = sums(summary.links.iter().map(|link| &link.queue.drops));
         let sources = || summary.atm.iter().flat_map(|atm| &atm.vcs).filter_map(|vc| vc.abr.as_ref());
         let held = |source: &AbrSource| source.ack_hold_mean_s.map(|mean| (mean, format::to_f64(source.acks_held)));
         let (held_s, acks) =
@@ -62,7 +62,7 @@ impl MeasuredNetwork {
             goodput_min_bps: goodputs().min_by(f64::total_cmp),
             goodput_max_bps: goodputs().max_by(f64::total_cmp),
             jain_index: lastmile_theory::fairness::jain(goodputs()),
-            retransmissions: connections(summary).filter_map(|flow| flow.retransmissions).sum(),
+            retransmissions: connections(summary).filter_map(|flow| flow.transport.retransmissions).sum(),
             drops_packets,
             port: port.map(str::to_owned),
             queue_mean_cells: mean(run, "queue_cells", |link| Some(link) == port),
@@ -136,7 +136,7 @@ fn sums<'a>(places: impl Iterator<Item = &'a BTreeMap<String, u64>>) -> BTreeMap
 
 /// TCP flows except web users, whose goodput depends on the pages that they request.
 fn connections(summary: &Summary) -> impl Iterator<Item = &Flow> {
-    summary.flows.iter().filter(|flow| flow.tcp.is_some() && &*flow.kind != "web")
+    summary.flows.iter().filter(|flow| flow.setup.tcp.is_some() && &*flow.setup.kind != "web")
 }
 
 /// Mean of all samples of the series of this name for the selected entities.
@@ -152,7 +152,7 @@ fn mean(run: &Run, name: &str, is_meant: impl Fn(&str) -> bool) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::Series;
-    use crate::schema::{Atm, Link, VirtualChannel};
+    use crate::schema::{Atm, FlowSetup, Link, LinkQueue, Transport, VirtualChannel};
 
     fn port(link: &str, buffer_cells: Option<u64>, drops: &[(&str, u64)]) -> CellPort {
         let drops_cells = drops.iter().map(|(reason, cells)| ((*reason).to_owned(), *cells)).collect();
@@ -162,16 +162,16 @@ mod tests {
     fn run(goodputs: [f64; 2], used: [f64; 2]) -> Run {
         let flow = |goodput_bps| Flow {
             direction: "a to b".into(),
-            tcp: Some("reno".into()),
+            setup: FlowSetup { tcp: Some("reno".into()), ..FlowSetup::default() },
             goodput_bps,
-            retransmissions: Some(3),
+            transport: Transport { retransmissions: Some(3), ..Transport::default() },
             ..Flow::default()
         };
         let drops: BTreeMap<String, u64> = [("tail".to_owned(), 1), ("aqm".to_owned(), 0)].into();
         let link = |name: &str, used| Link {
             name: name.into(),
             utilisation: Some(used),
-            drops: drops.clone(),
+            queue: LinkQueue { drops: drops.clone(), ..LinkQueue::default() },
             ..Link::default()
         };
         let source = |acks_held, ack_hold_mean_s| VirtualChannel {
@@ -264,8 +264,8 @@ mod tests {
     fn without_series_sources_or_connections_nothing_is_made_up() {
         let mut bare = run([1.0, 1.0], [0.5, 0.6]);
         bare.series.clear();
-        bare.summary.flows[0].tcp = None;
-        bare.summary.flows[1].kind = "web".into();
+        bare.summary.flows[0].setup.tcp = None;
+        bare.summary.flows[1].setup.kind = "web".into();
         bare.summary.atm.as_mut().unwrap().vcs.clear();
         let measured = MeasuredNetwork::of(&bare, Some("trunk"));
         assert_eq!((measured.goodput_bps, measured.goodput_min_bps, measured.jain_index), (0.0, None, None));

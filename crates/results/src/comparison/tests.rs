@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::schema::{Link, PhaseProbe, Probe, RoundTrip};
+use crate::schema::{Link, LinkQueue, PhaseProbe, Probe, RoundTrip};
 
 fn probe(protocol: &str, received: u64) -> Probe {
     let rtt_s = RoundTrip { p50: Some(0.03), p99: Some(0.08), max: Some(0.09), ..RoundTrip::default() };
@@ -67,7 +67,10 @@ fn ping_and_probe_are_told_apart_by_their_protocol_in_the_phase_too() {
 fn merged_acks_are_no_drops() {
     let link = |name: &str, drops: &[(&str, u64)]| Link {
         name: name.into(),
-        drops: drops.iter().map(|(reason, count)| ((*reason).to_owned(), *count)).collect(),
+        queue: LinkQueue {
+            drops: drops.iter().map(|(reason, count)| ((*reason).to_owned(), *count)).collect(),
+            ..LinkQueue::default()
+        },
         ..Link::default()
     };
     let links = vec![

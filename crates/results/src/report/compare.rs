@@ -27,7 +27,7 @@ pub(crate) fn body(comparison: &Comparison) -> Markup {
     let overlays = overlay::overlays(runs);
     html! {
         header {
-            h1 { (first.scenario) }
+            h1 { (first.run.scenario) }
             p.caption { (shared_caption(runs)) }
         }
         (summary(comparison))

@@ -88,7 +88,7 @@ pub(crate) fn overlays(runs: &[Run]) -> Vec<Panel> {
 }
 
 fn of_quantity(quantity: &Quantity, runs: &[Run]) -> Vec<Panel> {
-    let bin = round_step(runs[0].summary.duration_s / panels::MEANS);
+    let bin = round_step(runs[0].summary.run.duration_s / panels::MEANS);
     let series = |run: &Run| {
         let of_quantity = run.series.iter().filter(|series| series.name == quantity.series);
         of_quantity
@@ -125,14 +125,14 @@ fn of_quantity(quantity: &Quantity, runs: &[Run]) -> Vec<Panel> {
 fn is_queue(runs: &[Run], link: &str, _: &Panel, share: f64) -> bool {
     let links = || runs.iter().flat_map(|run| &run.summary.links).filter(|other| other.name == link);
     let busy = || runs.iter().any(|run| busy_links(&run.summary).iter().any(|other| other == link));
-    links().any(|link| link.max_backlog_bytes > PACKET)
+    links().any(|link| link.queue.max_backlog_bytes > PACKET)
         && (share >= WORTH_A_PANEL || links().any(|link| link.rate_bps.is_none()) || busy())
 }
 
 /// True for datagrams that are received at one rate, all the time and in all runs.
 fn is_one_rate(runs: &[Run], name: &str, panel: &Panel) -> bool {
     let mut flows = runs.iter().flat_map(|run| &run.summary.flows).filter(|flow| source(&flow.name) == name).peekable();
-    if flows.peek().is_none() || flows.any(|flow| flow.tcp.is_some()) {
+    if flows.peek().is_none() || flows.any(|flow| flow.setup.tcp.is_some()) {
         return false;
     }
     // From the first to the last mean above zero; gaps between them count.
@@ -190,7 +190,7 @@ fn apart(summary: &Summary, lines: &[Points]) -> (f64, f64) {
         means().fold(0.0, f64::max) - means().fold(f64::INFINITY, f64::min)
     };
     let spans = summary.phases.iter().map(|phase| (phase.from_s, phase.to_s));
-    spans.max_by(|a, b| spread(*a).total_cmp(&spread(*b))).unwrap_or((0.0, summary.duration_s))
+    spans.max_by(|a, b| spread(*a).total_cmp(&spread(*b))).unwrap_or((0.0, summary.run.duration_s))
 }
 
 /// The sum of series at each time with a sample of any of them.
@@ -213,7 +213,7 @@ fn capacity(summary: &Summary, name: &str) -> Option<(String, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::{Flow, Link};
+    use crate::schema::{Flow, FlowSetup, Link, LinkQueue, RunFacts};
     use crate::series::Series;
 
     fn run(label: &str, series: &[(&str, &str, f64)]) -> Run {
@@ -222,7 +222,7 @@ mod tests {
             entity: (*entity).into(),
             points: vec![(0.0, *value), (1.0, *value)],
         });
-        let summary = Summary { duration_s: 10.0, ..Summary::default() };
+        let summary = Summary { run: RunFacts { duration_s: 10.0, ..RunFacts::default() }, ..Summary::default() };
         Run { label: label.to_owned(), own: Vec::new(), summary, series: series.collect() }
     }
 
@@ -255,7 +255,12 @@ mod tests {
     }
 
     fn link(name: &str, max_backlog_bytes: u64, rate_bps: Option<f64>) -> Link {
-        Link { name: name.into(), max_backlog_bytes, rate_bps, ..Link::default() }
+        Link {
+            name: name.into(),
+            queue: LinkQueue { max_backlog_bytes, ..LinkQueue::default() },
+            rate_bps,
+            ..Link::default()
+        }
     }
 
     #[test]
@@ -282,7 +287,11 @@ mod tests {
     fn a_call_that_has_its_rate_in_every_run_is_not_drawn() {
         let with = |bps, tcp: Option<&str>| {
             let mut run = run("one", &[("goodput_bps", "call", bps)]);
-            run.summary.flows = vec![Flow { name: "call".into(), tcp: tcp.map(Into::into), ..Flow::default() }];
+            run.summary.flows = vec![Flow {
+                name: "call".into(),
+                setup: FlowSetup { tcp: tcp.map(Into::into), ..FlowSetup::default() },
+                ..Flow::default()
+            }];
             run.series[0].points = (0..100).map(|n| (f64::from(n), if n < 98 { bps } else { 0.0 })).collect();
             run
         };

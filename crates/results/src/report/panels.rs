@@ -207,7 +207,7 @@ fn points(quantity: &Quantity, run: &Run, series: &Series) -> Vec<(f64, f64)> {
 /// The length of the bins for means of rates; `None` for other quantities, and for samples at
 /// longer intervals.
 fn mean_over_s(quantity: &Quantity, run: &Run) -> Option<f64> {
-    let bin = round_step(run.summary.duration_s / MEANS);
+    let bin = round_step(run.summary.run.duration_s / MEANS);
     let sampled = of(run, quantity).filter(|series| series.points.len() > 1);
     let apart = sampled.map(|series| series.points[1].0 - series.points[0].0).reduce(f64::min)?;
     (quantity.rate && apart * 1.5 < bin).then_some(bin)
@@ -251,7 +251,7 @@ fn bounds(quantity: &Quantity, summary: &Summary) -> Vec<(String, Vec<(f64, f64)
         in_phase.flatten().collect::<Vec<_>>()
     };
     // The mean rate of a capture in a phase is no bound at any moment of it.
-    let steady = summary.flows.iter().filter(|flow| &*flow.kind != "replay");
+    let steady = summary.flows.iter().filter(|flow| &*flow.setup.kind != "replay");
     let flows = steady.map(|flow| (flow.name.clone(), steps(&flow.name)));
     flows.filter(|(_, points)| !points.is_empty()).collect()
 }
@@ -259,7 +259,7 @@ fn bounds(quantity: &Quantity, summary: &Summary) -> Vec<(String, Vec<(f64, f64)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::Flow;
+    use crate::schema::{Flow, FlowSetup};
 
     #[test]
     fn flows_of_one_source_are_told_by_their_number() {
@@ -310,7 +310,8 @@ mod tests {
         let mut run = run(vec![burst]);
         let (link, flow) = (crate::schema::Link::default(), Flow::default());
         run.summary.links = vec![crate::schema::Link { name: "down".into(), payload_capacity_bps: Some(2e6), ..link }];
-        run.summary.flows = vec![Flow { data_path: ["down".into()].into(), ..flow }];
+        run.summary.flows =
+            vec![Flow { setup: FlowSetup { data_path: ["down".into()].into(), ..FlowSetup::default() }, ..flow }];
         let panel = panels(&[run], |_| true).remove(0).remove(0);
         assert!(panel.axis.span().1 < 3e6, "{:?}", panel.axis.span());
         assert_eq!(panel.notes, ["peaks above the scale are cut"]);

@@ -8,6 +8,8 @@ pub(crate) struct Axis {
     low: f64,
     high: f64,
     ticks: Vec<f64>,
+    /// Labels in place of numbers, one for each tick: dates and times of day.
+    labels: Option<Vec<String>>,
     /// The unit of the axis: its value in the base unit, and its symbol.
     pub(crate) unit: Unit,
 }
@@ -33,11 +35,18 @@ impl Axis {
         Self::with_unit(low, high, unit, wanted)
     }
 
+    /// An axis of calendar time with these ticks and their labels. `zone` is the time zone of the labels.
+    pub(crate) fn calendar((low, high): (f64, f64), ticks: &[(f64, String)], zone: &'static str) -> Self {
+        let high = if high > low { high } else { low + 1.0 };
+        let (ticks, labels) = ticks.iter().filter(|(tick, _)| (low..=high).contains(tick)).cloned().unzip();
+        Self { low, high, ticks, labels: Some(labels), unit: (1.0, zone) }
+    }
+
     fn with_unit(low: f64, high: f64, unit: Unit, wanted: u32) -> Self {
         let step = round_step((high - low) / unit.0 / f64::from(wanted.max(1))) * unit.0;
         let first = (low / step - 1e-9).ceil();
         let ticks = (0..200).map(|n| (first + f64::from(n)) * step).take_while(|tick| *tick <= high + step * 1e-9);
-        Self { low, high, ticks: ticks.collect(), unit }
+        Self { low, high, ticks: ticks.collect(), labels: None, unit }
     }
 
     /// The position of `value`: 0 at the low end, 1 at the high end.
@@ -52,7 +61,12 @@ impl Axis {
 
     /// The ticks and their labels, without the unit, which is in the title.
     pub(crate) fn ticks(&self) -> impl Iterator<Item = (f64, String)> {
-        self.ticks.iter().map(|tick| (*tick, format::number((tick / self.unit.0 * 1e9).round() / 1e9)))
+        let number = |tick: f64| format::number((tick / self.unit.0 * 1e9).round() / 1e9);
+        let label = move |(index, tick): (usize, &f64)| {
+            let label = self.labels.as_ref().and_then(|labels| labels.get(index).cloned());
+            (*tick, label.unwrap_or_else(|| number(*tick)))
+        };
+        self.ticks.iter().enumerate().map(label)
     }
 }
 

@@ -59,7 +59,12 @@ pub(crate) fn drawing() -> String {
 /// The style sheet of a self-contained drawing: without custom properties, which only browsers
 /// support.
 pub(crate) fn standalone() -> String {
-    let sheet = format!("{DRAWING}{}", lines());
+    standalone_with("")
+}
+
+/// [`standalone`] with further rules, one a line.
+pub(crate) fn standalone_with(rules: &str) -> String {
+    let sheet = format!("{DRAWING}{}{rules}", lines());
     // Rules with a colour occur again with the dark one. A rule takes one line.
     let coloured =
         sheet.lines().filter(|line| line.contains("var(")).map(|line| format!("{line}\n")).collect::<String>();

@@ -37,19 +37,19 @@ fn why_flow(summary: &Summary, flow: &Flow) -> Markup {
     html! {
         h3 {
             (flow.name) ": " (format::rate(flow.goodput_bps))
-            @if let (Some(bound), Some(by)) = (flow.bound_bps, &flow.bound_by) {
+            @if let (Some(bound), Some(by)) = (flow.limits.bound_bps, &flow.limits.bound_by) {
                 ", bound " (format::rate(bound)) " by " (by) }
         }
         @let explained = || phases.iter().filter(|(_, in_phase)| !in_phase.explanation.is_empty());
         // Phases add no information for a source that does not wait.
-        @if flow.tcp.is_some() && explained().count() > 1 {
+        @if flow.setup.tcp.is_some() && explained().count() > 1 {
             ul.why {
                 @for (phase, in_phase) in explained() {
                     li { b { (phase.name) } ", " (format::rate(in_phase.goodput_bps)) ": " (in_phase.explanation) }
                 }
             }
         } @else {
-            p { (flow.explanation) }
+            p { (flow.limits.explanation) }
         }
     }
 }
@@ -87,7 +87,7 @@ pub(crate) fn all(summary: &Summary) -> Markup {
 /// The reason why some flows of a table have no bound.
 fn unbounded(summary: &Summary) -> Markup {
     html! {
-        @if summary.flows.iter().any(|flow| &*flow.kind == "web" && flow.bound_bps.is_none()) {
+        @if summary.flows.iter().any(|flow| &*flow.setup.kind == "web" && flow.limits.bound_bps.is_none()) {
             p.caption {
                 "Web users have no bound: each asks for a page only when the last has come and been read, \
                  so that what they offer "

@@ -72,6 +72,37 @@ pub struct VirtualChannel {
     pub vp: Option<String>,
     /// Links that it crosses, in order.
     pub route: Vec<String>,
+    /// Its packets and cells.
+    #[serde(flatten)]
+    pub counts: ChannelCounts,
+    /// Mean delay of a packet from its arrival at the source until its last cell has arrived.
+    pub transit_mean_s: Option<f64>,
+    /// Longest delay of a packet from its arrival at the source until its last cell has arrived.
+    pub transit_max_s: Option<f64>,
+    /// Cell transfer delay (CTD of ITU-T I.356) of the last cells of packets that arrived whole,
+    /// from the start of their transmission at the source: the mean; `null` if the source's sending
+    /// times are unknown.
+    #[serde(default)]
+    pub ctd_mean_s: Option<f64>,
+    /// The smallest cell transfer delay.
+    #[serde(default)]
+    pub ctd_min_s: Option<f64>,
+    /// The largest cell transfer delay.
+    #[serde(default)]
+    pub ctd_max_s: Option<f64>,
+    /// Cell delay variation (2-point CDV of I.356): the largest less the smallest delay.
+    #[serde(default)]
+    pub cdv_s: Option<f64>,
+    /// Results of its own policer.
+    pub policed: Option<Policed>,
+    /// Results of its source, if that is an ABR source.
+    #[serde(default)]
+    pub abr: Option<AbrSource>,
+}
+
+/// Packets and cells of a virtual channel.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct ChannelCounts {
     /// Packets that arrived at its source.
     pub offered_frames: u64,
     /// Cells of the offered packets.
@@ -97,29 +128,6 @@ pub struct VirtualChannel {
     pub lost_cells: u64,
     /// Cells that a policer tagged.
     pub tagged_cells: u64,
-    /// Mean delay of a packet from its arrival at the source until its last cell has arrived.
-    pub transit_mean_s: Option<f64>,
-    /// Longest delay of a packet from its arrival at the source until its last cell has arrived.
-    pub transit_max_s: Option<f64>,
-    /// Cell transfer delay (CTD of ITU-T I.356) of the last cells of packets that arrived whole,
-    /// from the start of their transmission at the source: the mean; `null` if the source's sending
-    /// times are unknown.
-    #[serde(default)]
-    pub ctd_mean_s: Option<f64>,
-    /// The smallest cell transfer delay.
-    #[serde(default)]
-    pub ctd_min_s: Option<f64>,
-    /// The largest cell transfer delay.
-    #[serde(default)]
-    pub ctd_max_s: Option<f64>,
-    /// Cell delay variation (2-point CDV of I.356): the largest less the smallest delay.
-    #[serde(default)]
-    pub cdv_s: Option<f64>,
-    /// Results of its own policer.
-    pub policed: Option<Policed>,
-    /// Results of its source, if that is an ABR source.
-    #[serde(default)]
-    pub abr: Option<AbrSource>,
 }
 
 /// The source of an ABR virtual channel.

@@ -13,21 +13,9 @@ pub struct Flow {
     pub name: String,
     /// `down`, `up`, or the scenario's word.
     pub direction: Arc<str>,
-    /// Kind of traffic: `bulk`, `writes`, `poisson`, `onoff`, `voice`, `blast`, `web`, `swarm`, `replay`.
-    pub kind: Arc<str>,
-    /// Class of its packets: the name of their code point, as for a probe.
-    #[serde(default)]
-    pub class: Arc<str>,
-    /// TCP variant of the sender; `null` for flows without TCP.
-    pub tcp: Option<Arc<str>>,
-    /// Largest advertised receive window; `null` for flows without TCP.
-    pub receive_window_bytes: Option<u64>,
-    /// Payload bytes of a full segment or datagram.
-    pub payload_bytes: u64,
-    /// Links that its data crosses, in order.
-    pub data_path: Arc<[Arc<str>]>,
-    /// Links that its ACKs cross, in order.
-    pub ack_path: Arc<[Arc<str>]>,
+    /// Its traffic, its transport and its links.
+    #[serde(flatten)]
+    pub setup: FlowSetup,
     /// Start time.
     pub start_s: f64,
     /// Time of the last delivery of data; with a given size, `null` until all of it is delivered.
@@ -39,6 +27,49 @@ pub struct Flow {
     pub goodput_bps: f64,
     /// Time from start to end, for a transfer of given size.
     pub response_time_s: Option<f64>,
+    /// Counters at its ends.
+    #[serde(flatten)]
+    pub transport: Transport,
+    /// Its limits, measured and in closed form.
+    #[serde(flatten)]
+    pub limits: FlowLimits,
+    /// One-way delay of its data packets; `null` with too many flows, and for real packets with
+    /// unknown sending times.
+    #[serde(default)]
+    pub delay_s: Option<Box<OneWay>>,
+    /// One-way delay of its ACKs.
+    #[serde(default)]
+    pub ack_delay_s: Option<Box<OneWay>>,
+    /// Results at the receiver of a datagram flow.
+    #[serde(default)]
+    pub datagrams: Option<Box<Datagrams>>,
+    /// Service classes of ITU-T Y.1541 that its data meets.
+    #[serde(default)]
+    pub y1541: Option<Box<Y1541>>,
+}
+
+/// The limits of a flow, measured and in closed form.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct FlowLimits {
+    /// Limits of the sender, as shares of its active time that sum to 1.
+    pub limited_by: Shares,
+    /// The limit in words, inferred from measurements.
+    pub explanation: String,
+    /// The closed-form bound on its goodput over its life, which no run exceeds; see
+    /// `docs/reference/results.md`.
+    pub bound_bps: Option<f64>,
+    /// The cause of the bound.
+    pub bound_by: Option<Arc<str>>,
+    /// An equal share of the line's best capacity, over the flow's life. A flow exceeds it where
+    /// others do not use theirs.
+    pub fair_share_bps: Option<f64>,
+    /// The cause of the fair share.
+    pub fair_share_by: Option<Arc<str>>,
+}
+
+/// Counters of a flow at its ends. Counters of TCP are `null` for flows without TCP.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Transport {
     /// Retransmitted segments.
     pub retransmissions: Option<u64>,
     /// Retransmission timeouts.
@@ -62,33 +93,26 @@ pub struct Flow {
     pub max_in_flight_bytes: Option<u64>,
     /// Smoothed round-trip time at the end.
     pub srtt_s: Option<f64>,
-    /// Limits of the sender, as shares of its active time that sum to 1.
-    pub limited_by: Shares,
-    /// The limit in words, inferred from measurements.
-    pub explanation: String,
-    /// The closed-form bound on its goodput over its life, which no run exceeds; see
-    /// `docs/reference/results.md`.
-    pub bound_bps: Option<f64>,
-    /// The cause of the bound.
-    pub bound_by: Option<Arc<str>>,
-    /// An equal share of the line's best capacity, over the flow's life. A flow exceeds it where
-    /// others do not use theirs.
-    pub fair_share_bps: Option<f64>,
-    /// The cause of the fair share.
-    pub fair_share_by: Option<Arc<str>>,
-    /// One-way delay of its data packets; `null` with too many flows, and for real packets with
-    /// unknown sending times.
+}
+
+/// The traffic and the transport of a flow, and the links that it crosses.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct FlowSetup {
+    /// Kind of traffic: `bulk`, `writes`, `poisson`, `onoff`, `voice`, `blast`, `web`, `swarm`, `replay`.
+    pub kind: Arc<str>,
+    /// Class of its packets: the name of their code point, as for a probe.
     #[serde(default)]
-    pub delay_s: Option<Box<OneWay>>,
-    /// One-way delay of its ACKs.
-    #[serde(default)]
-    pub ack_delay_s: Option<Box<OneWay>>,
-    /// Results at the receiver of a datagram flow.
-    #[serde(default)]
-    pub datagrams: Option<Box<Datagrams>>,
-    /// Service classes of ITU-T Y.1541 that its data meets.
-    #[serde(default)]
-    pub y1541: Option<Box<Y1541>>,
+    pub class: Arc<str>,
+    /// TCP variant of the sender; `null` for flows without TCP.
+    pub tcp: Option<Arc<str>>,
+    /// Largest advertised receive window; `null` for flows without TCP.
+    pub receive_window_bytes: Option<u64>,
+    /// Payload bytes of a full segment or datagram.
+    pub payload_bytes: u64,
+    /// Links that its data crosses, in order.
+    pub data_path: Arc<[Arc<str>]>,
+    /// Links that its ACKs cross, in order.
+    pub ack_path: Arc<[Arc<str>]>,
 }
 
 /// Shares of a sender's time by limit, which sum to 1. TCP flows have all four, other flows only

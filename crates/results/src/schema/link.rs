@@ -34,6 +34,20 @@ pub struct Link {
     pub utilisation: Option<f64>,
     /// IP bits over rate times duration: the share of the line's rate that carried IP.
     pub utilisation_ip: Option<f64>,
+    /// Packets that the wire made: duplicates.
+    #[serde(default)]
+    pub duplicated: u64,
+    /// Packets that overtook one that was transmitted before them.
+    #[serde(default)]
+    pub reordered: u64,
+    /// Results of its queue.
+    #[serde(flatten)]
+    pub queue: LinkQueue,
+}
+
+/// Results of the queue of a link.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct LinkQueue {
     /// Queueing delay of the packets that departed.
     pub queue_delay_s: Delay,
     /// Queueing delay of the pure ACKs that departed.

@@ -57,6 +57,6 @@ fn a_summary_reads_back_as_it_was_and_what_is_no_number_is_null() {
     let text = summary.to_json();
     assert!(text.contains("\"goodput_bps\": 0.30000000000000004"), "{text}");
     assert_eq!(serde_json::from_str::<Summary>(&text).unwrap(), summary);
-    let endless = Summary { duration_s: f64::INFINITY, ..Summary::default() };
+    let endless = Summary { run: RunFacts { duration_s: f64::INFINITY, ..RunFacts::default() }, ..Summary::default() };
     assert!(endless.to_json().contains("\"duration_s\": null"));
 }

@@ -12,7 +12,7 @@ const WORST: usize = 5;
 pub(super) fn groups(flows: &[Flow]) -> Vec<Group> {
     let mut by_kind: BTreeMap<(&str, &str), Vec<&Flow>> = BTreeMap::new();
     for flow in flows {
-        by_kind.entry((&flow.direction, &flow.kind)).or_default().push(flow);
+        by_kind.entry((&flow.direction, &flow.setup.kind)).or_default().push(flow);
     }
     by_kind.into_iter().map(|(of, flows)| group(of, flows)).collect()
 }
@@ -26,7 +26,7 @@ fn group((direction, kind): (&str, &str), mut flows: Vec<&Flow>) -> Group {
         flows: flows.len() as u64,
         goodput_bps: goodputs.iter().sum(),
         of_a_flow_bps: spread(&goodputs),
-        retransmissions: flows.iter().map(|flow| flow.retransmissions).sum(),
+        retransmissions: flows.iter().map(|flow| flow.transport.retransmissions).sum(),
         worst: flows.iter().take(WORST).map(|flow| flow.name.clone()).collect(),
     }
 }
@@ -47,6 +47,7 @@ fn spread(ascending: &[f64]) -> Spread {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schema::{FlowSetup, Transport};
 
     /// Nearest ranks: of 20 values the 5th percentile is the first, the 95th the 19th, the median
     /// the tenth.
@@ -63,9 +64,9 @@ mod tests {
         let flow = |name: &str, direction: &str, goodput_bps: f64, retransmissions| Flow {
             name: name.into(),
             direction: direction.into(),
-            kind: "bulk".into(),
+            setup: FlowSetup { kind: "bulk".into(), ..FlowSetup::default() },
             goodput_bps,
-            retransmissions,
+            transport: Transport { retransmissions, ..Transport::default() },
             ..Flow::default()
         };
         let mut flows: Vec<Flow> = (0..9).map(|n| flow(&format!("d{n}"), "down", f64::from(9 - n), Some(2))).collect();

@@ -9,7 +9,7 @@ use lastmile_queueing::{DropReason, Limit, Spec, ack, fifo};
 use super::Run;
 use super::statistics::delay;
 use crate::format::to_f64;
-use crate::schema::{ClassDelay, Counter, Link};
+use crate::schema::{ClassDelay, Counter, Link, LinkQueue};
 
 impl Run<'_> {
     pub(super) fn links(&self) -> Vec<Link> {
@@ -20,51 +20,57 @@ impl Run<'_> {
     fn link(&self, index: usize, spec: &LinkSpec, link: &LinkOutcome) -> Link {
         let node = |node: usize| self.network.nodes[node].name.clone();
         let wire_bits = link.wire_bits;
-        let share = |bits: u64| Some(to_f64(bits) / to_f64(spec.rate?.as_bps()) / self.outcome.duration.as_secs_f64());
+        let duration = self.outcome.duration;
+        let mean_rate = spec.hop.line.mean_rate(duration);
+        let share = |bits: u64| Some(to_f64(bits) / to_f64(mean_rate?.as_bps()) / duration.as_secs_f64());
         // The packet on the wire at the end counts as far as it was transmitted.
         let begun_bits = link.stats.wire_bytes.bits();
         let ip_share = |share: f64| share * to_f64(link.stats.transmitted.bytes * 8) / to_f64(begun_bits.max(1));
         let drops = DropReason::ALL.iter().map(|reason| (reason.name().to_owned(), link.stats.dropped[reason.index()]));
         let crossing = self.shapes.iter().flatten().filter(|shape| shape.data_path.contains(&index));
         Link {
-            name: spec.name.clone(),
+            name: spec.hop.name.clone(),
             from: node(spec.from),
             to: node(spec.to),
-            rate_bps: spec.rate.map(|rate| to_f64(rate.as_bps())),
-            delay_s: spec.delay.as_secs_f64(),
+            rate_bps: mean_rate.map(|rate| to_f64(rate.as_bps())),
+            delay_s: spec.hop.line.delay.as_secs_f64(),
             payload_capacity_bps: crossing.filter_map(|shape| shape.capacity_bps(spec)).reduce(f64::max),
-            queue_limit_bytes: limit_in_bytes(&spec.queue),
+            queue_limit_bytes: limit_in_bytes(&spec.hop.queue),
             wire_bits,
             ip_bytes: link.stats.transmitted.bytes,
             packets: link.stats.transmitted.packets,
             cells: link.cells.unwrap_or(0),
             utilisation: share(wire_bits).filter(|share| share.is_finite()),
             utilisation_ip: share(wire_bits).map(ip_share).filter(|share| share.is_finite()),
-            queue_delay_s: delay(&link.queue_delay_ns),
-            ack_queue_delay_s: delay(&link.ack_queue_delay_ns),
-            class_queue_delays: link
-                .class_queue_delay_ns
-                .iter()
-                .map(|(class, waits)| ClassDelay { class: class.clone(), queue_delay_s: delay(waits) })
-                .collect(),
-            max_backlog_packets: link.max_backlog_packets,
-            max_backlog_bytes: link.max_backlog_bytes,
-            dropped_bytes: drops
-                .clone()
-                .filter(|(_, c)| c.packets > 0)
-                .map(|(name, count)| (name, count.bytes))
-                .collect(),
-            drops: drops.map(|(name, count)| (name, count.packets)).collect(),
-            counters: link
-                .counters
-                .iter()
-                .map(|(part, kind, name, value)| Counter {
-                    part: part.clone(),
-                    kind: (*kind).to_owned(),
-                    name: (*name).to_owned(),
-                    value: *value,
-                })
-                .collect(),
+            duplicated: link.stats.duplicated.packets,
+            reordered: link.stats.reordered.packets,
+            queue: LinkQueue {
+                queue_delay_s: delay(&link.queue_delay_ns),
+                ack_queue_delay_s: delay(&link.ack_queue_delay_ns),
+                class_queue_delays: link
+                    .class_queue_delay_ns
+                    .iter()
+                    .map(|(class, waits)| ClassDelay { class: class.clone(), queue_delay_s: delay(waits) })
+                    .collect(),
+                max_backlog_packets: link.max_backlog_packets,
+                max_backlog_bytes: link.max_backlog_bytes,
+                dropped_bytes: drops
+                    .clone()
+                    .filter(|(_, c)| c.packets > 0)
+                    .map(|(name, count)| (name, count.bytes))
+                    .collect(),
+                drops: drops.map(|(name, count)| (name, count.packets)).collect(),
+                counters: link
+                    .counters
+                    .iter()
+                    .map(|(part, kind, name, value)| Counter {
+                        part: part.clone(),
+                        kind: (*kind).to_owned(),
+                        name: (*name).to_owned(),
+                        value: *value,
+                    })
+                    .collect(),
+            },
         }
     }
 }

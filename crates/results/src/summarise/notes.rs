@@ -44,7 +44,7 @@ impl Run<'_> {
     /// True for a bound by an access line, or by the middlebox in front of it.
     fn is_at_the_line(&self, bound: &Bound) -> bool {
         let of_line = |link: usize| {
-            let names_a_middlebox = self.network.links[link].name.starts_with("middlebox");
+            let names_a_middlebox = self.network.links[link].hop.name.starts_with("middlebox");
             names_a_middlebox || self.network.lines.iter().any(|line| line.down == link || line.up == link)
         };
         bound.link.is_some_and(of_line)

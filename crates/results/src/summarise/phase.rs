@@ -117,8 +117,12 @@ impl Run<'_> {
         let max_s = |waits: &Waits| (waits.packets > 0).then(|| to_f64(waits.max_ns) / 1e9);
         links
             .map(|(index, spec)| PhaseLink {
-                name: spec.name.clone(),
-                utilisation: spec.rate.map(|rate| to_f64(part.wire_bits[index]) / to_f64(rate.as_bps()) / length_s),
+                name: spec.hop.name.clone(),
+                utilisation: spec
+                    .hop
+                    .line
+                    .rate
+                    .map(|rate| to_f64(part.wire_bits[index]) / to_f64(rate.as_bps()) / length_s),
                 queue_delay_mean_s: part.waits[index].mean_s(),
                 queue_delay_max_s: max_s(&part.waits[index]),
                 ack_queue_delay_mean_s: part.ack_waits[index].mean_s(),

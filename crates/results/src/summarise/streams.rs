@@ -34,14 +34,14 @@ impl Run<'_> {
         let datagrams = || rows().filter_map(|flow| flow.datagrams.as_deref());
         let voices = || datagrams().filter_map(|datagrams| datagrams.voice.as_ref());
         let mean = |values: Vec<f64>| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
-        let received_packets = rows().map(|flow| flow.data_packets_received).sum();
+        let received_packets = rows().map(|flow| flow.transport.data_packets_received).sum();
         let lost_packets = datagrams().map(|datagrams| datagrams.lost_packets).sum();
         let delay_s = self.delay_of_class(members);
         DatagramClass {
             class: class(dscp),
             direction: String::new(),
             flows: members.len() as u64,
-            sent_packets: rows().map(|flow| flow.data_packets).sum(),
+            sent_packets: rows().map(|flow| flow.transport.data_packets).sum(),
             received_packets,
             lost_packets,
             late_packets: datagrams().map(|datagrams| datagrams.late_packets).sum(),

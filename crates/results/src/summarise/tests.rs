@@ -23,7 +23,7 @@ fn the_fairness_index_runs_from_one_nth_to_one() {
     let flows = |rates: &[f64]| {
         let flow = |bps: &f64| Flow {
             direction: "down".into(),
-            tcp: Some("reno".into()),
+            setup: FlowSetup { tcp: Some("reno".into()), ..FlowSetup::default() },
             goodput_bps: *bps,
             ..Flow::default()
         };

@@ -61,26 +61,26 @@ pub(crate) fn channels(summary: &Summary) -> Table {
         ("Tagged", Number),
         ("Packets lost", Text),
     ]);
-    let channels = summary.atm.iter().flat_map(|atm| &atm.vcs).filter(|vc| vc.offered_frames > 0);
+    let channels = summary.atm.iter().flat_map(|atm| &atm.vcs).filter(|vc| vc.counts.offered_frames > 0);
     let row = |vc: &VirtualChannel| {
         vec![
             vc.name.clone(),
             format!("{}/{}", vc.vpi, vc.vci),
-            format::grouped(vc.offered_frames),
-            format::grouped(vc.whole_frames),
+            format::grouped(vc.counts.offered_frames),
+            format::grouped(vc.counts.whole_frames),
             format::or_dash(
-                (vc.offered_low_priority_frames > 0).then_some(vc.whole_low_priority_frames),
+                (vc.counts.offered_low_priority_frames > 0).then_some(vc.counts.whole_low_priority_frames),
                 format::grouped,
             ),
-            format::grouped(vc.offered_cells),
-            format::grouped(vc.goodput_cells),
-            format::grouped(vc.badput_cells),
-            any(vc.lost_cells),
+            format::grouped(vc.counts.offered_cells),
+            format::grouped(vc.counts.goodput_cells),
+            format::grouped(vc.counts.badput_cells),
+            any(vc.counts.lost_cells),
             format::or_dash(vc.transit_mean_s, format::seconds),
             format::or_dash(vc.ctd_mean_s, format::seconds),
             format::or_dash(vc.cdv_s, format::seconds),
-            any(vc.tagged_cells),
-            reasons(&vc.lost_frames),
+            any(vc.counts.tagged_cells),
+            reasons(&vc.counts.lost_frames),
         ]
     };
     without_empty_columns(Table { title: "Virtual channels".to_owned(), columns, rows: channels.map(row).collect() })
@@ -104,7 +104,7 @@ pub(crate) fn abr_sources(summary: &Summary) -> Table {
     ]);
     let sources = summary.atm.iter().flat_map(|atm| &atm.vcs);
     let row = |vc: &VirtualChannel| {
-        let abr = vc.abr.as_ref().filter(|_| vc.offered_frames > 0)?;
+        let abr = vc.abr.as_ref().filter(|_| vc.counts.offered_frames > 0)?;
         Some(vec![
             vc.name.clone(),
             format::rate(abr.acr_mean_bps),

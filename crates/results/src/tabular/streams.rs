@@ -38,8 +38,8 @@ pub(crate) fn datagram_flows(summary: &Summary) -> usize {
 fn row(flow: &Flow, datagrams: &Datagrams) -> Vec<String> {
     let delay = flow.delay_s.as_deref().copied().unwrap_or_default();
     let voice = datagrams.voice.as_ref();
-    let mut cells = vec![flow.name.clone(), flow.class.to_string()];
-    cells.extend([flow.data_packets, datagrams.lost_packets, datagrams.late_packets].map(format::grouped));
+    let mut cells = vec![flow.name.clone(), flow.setup.class.to_string()];
+    cells.extend([flow.transport.data_packets, datagrams.lost_packets, datagrams.late_packets].map(format::grouped));
     cells.push(format::seconds(datagrams.playout_buffer_s));
     cells.extend([delay.p50, delay.p99, delay.max, datagrams.jitter_mean_s].map(seconds));
     cells.push(format::or_dash(voice, |voice| format!("{:.1}", voice.r_factor)));
@@ -114,7 +114,7 @@ pub(crate) fn delays(summary: &Summary) -> Table {
         row.push(classes(flow.y1541.as_deref()));
         row
     };
-    let flows = summary.flows.iter().filter(|flow| flow.tcp.is_some() && flow.delay_s.is_some());
+    let flows = summary.flows.iter().filter(|flow| flow.setup.tcp.is_some() && flow.delay_s.is_some());
     Table { title: "Delay of packets from end to end".to_owned(), columns, rows: flows.map(row).collect() }
 }
 
@@ -131,9 +131,9 @@ pub(crate) fn waits_by_class(summary: &Summary) -> Table {
         ("p99.9", Number),
         ("max", Number),
     ]);
-    let links = summary.links.iter().filter(|link| link.class_queue_delays.len() > 1);
+    let links = summary.links.iter().filter(|link| link.queue.class_queue_delays.len() > 1);
     let rows = links.flat_map(|link| {
-        link.class_queue_delays.iter().map(|ClassDelay { class, queue_delay_s }| {
+        link.queue.class_queue_delays.iter().map(|ClassDelay { class, queue_delay_s }| {
             let Delay { mean, p50, p99, p999, max, count } = *queue_delay_s;
             let mut row = vec![link.name.clone(), class.clone(), format::grouped(count)];
             row.extend([mean, p50, p99, p999, max].map(seconds));

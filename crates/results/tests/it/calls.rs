@@ -10,7 +10,7 @@ use lastmile_queueing::spec::{ClassSpec, Over, Spec};
 use lastmile_results::schema::{Flow, Voice};
 use lastmile_results::{Run, report, table};
 use lastmile_tcp::Config;
-use lastmile_units::{BitRate, ByteCount, Duration, WireBytes};
+use lastmile_units::{BitRate, ByteCount, Duration, Ratio, WireBytes};
 
 use crate::network::{bulk, line, modem, tcp, traffic};
 use crate::run;
@@ -100,7 +100,7 @@ fn losses_are_counted_by_flow_and_come_in_runs() {
     let blast = flow(&run, "blast");
     let datagrams = blast.datagrams.as_deref().unwrap();
     assert!(datagrams.voice.is_none());
-    let dropped: u64 = run.summary.links[0].drops.values().sum();
+    let dropped: u64 = run.summary.links[0].queue.drops.values().sum();
     assert_eq!(datagrams.lost_packets, dropped);
     let share = datagrams.unplayed_share.unwrap();
     assert!((share - 0.5).abs() < 0.01, "{share}");
@@ -112,7 +112,7 @@ fn losses_are_counted_by_flow_and_come_in_runs() {
 #[test]
 fn a_call_that_never_arrives_scores_one() {
     let mut network = line(2_000, 512, "ethernet", modem());
-    network.links[0].loss_ppb = 1_000_000_000;
+    network.links[0].hop.line.loss = Ratio::ONE;
     network.duration = Duration::from_s(10);
     network.traffic.push(call(0));
     let run = run(&network);
@@ -131,8 +131,8 @@ fn data_and_acks_share_the_round_trip() {
     let run = run(&network);
     let download = flow(&run, "download");
     let (data, acks) = (download.delay_s.as_deref().unwrap(), download.ack_delay_s.as_deref().unwrap());
-    assert_eq!(data.count, download.data_packets_received);
-    assert_eq!(acks.count, download.acks_received.unwrap());
+    assert_eq!(data.count, download.transport.data_packets_received);
+    assert_eq!(acks.count, download.transport.acks_received.unwrap());
     let round_trip_s = data.mean.unwrap() + acks.mean.unwrap();
     let of_window = 65_536.0 * 8.0 / download.goodput_bps;
     assert!((round_trip_s / of_window - 1.0).abs() < 0.05, "{round_trip_s} for {of_window}");
@@ -181,11 +181,11 @@ fn round_trips_of_a_probe_come_as_a_histogram() {
 /// of the upload.
 fn check_waits(run: &Run, names: [&str; 2]) {
     let up = &run.summary.links[0];
-    let waits = &up.class_queue_delays;
+    let waits = &up.queue.class_queue_delays;
     assert_eq!(waits.iter().map(|wait| wait.class.as_str()).collect::<Vec<_>>(), names);
     let [calls, rest] = [0, 1].map(|index| waits[index].queue_delay_s);
     assert_eq!(calls.count + rest.count, up.packets);
-    let sent = flow(run, "call").data_packets_received;
+    let sent = flow(run, "call").transport.data_packets_received;
     // Up to three packets are on the wire at the end: 22 ms of propagation, one packet per 20 ms.
     assert!(calls.count.abs_diff(sent) <= 3, "{} for {sent}", calls.count);
     // A committed packet of 1518 bytes waits 25 ms in the shaper for its tokens at 480 kbit/s, and
@@ -251,6 +251,6 @@ fn waits_are_told_by_the_leaves_of_a_tree() {
 #[test]
 fn a_plain_queue_has_no_waits_by_class() {
     let run = run(&beside_upload(modem()));
-    assert!(run.summary.links.iter().all(|link| link.class_queue_delays.is_empty()));
+    assert!(run.summary.links.iter().all(|link| link.queue.class_queue_delays.is_empty()));
     assert!(!table::run(&run.summary, 160).contains("Waits by class"));
 }

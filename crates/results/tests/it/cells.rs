@@ -19,7 +19,9 @@ pub(crate) fn short_of_cells() -> Network {
     let nodes = ["client", "server"].map(|name| spec.node(name));
     for (link, [from, to]) in network.links.iter().zip([nodes, [nodes[1], nodes[0]]]) {
         let queues = Queues::fifo(CellCount::new(100), Discard::default());
-        spec.link(LinkSpec::new(from, to, link.rate.expect("a rate"), link.delay).with_queues(queues));
+        spec.link(
+            LinkSpec::new(from, to, link.hop.line.rate.expect("a rate"), link.hop.line.delay).with_queues(queues),
+        );
     }
     let mut circuits = Vec::new();
     for (name, count) in [("pair", 2), ("other", 2)] {
@@ -59,8 +61,8 @@ fn ports_and_virtual_channels_say_what_was_worth_its_cells() {
     assert!((0.5..0.99).contains(&share), "{share}");
     assert_eq!(atm.vcs.len(), 6);
     let there = || atm.vcs.iter().filter(|vc| vc.route == ["up"]);
-    assert_eq!(there().map(|vc| vc.goodput_cells).sum::<u64>(), up.goodput_cells);
-    let lost: u64 = atm.vcs.iter().flat_map(|vc| vc.lost_frames.values()).sum();
+    assert_eq!(there().map(|vc| vc.counts.goodput_cells).sum::<u64>(), up.goodput_cells);
+    let lost: u64 = atm.vcs.iter().flat_map(|vc| vc.counts.lost_frames.values()).sum();
     assert_eq!(lost, run.summary.conservation.packets.dropped);
     assert!(run.summary.conservation.dropped_by_reason["lost_cells"] > 0);
     let busy = up.sent_cells as f64 * 424.0 / (512e3 * 20.0);
@@ -90,10 +92,10 @@ fn cells_lost_on_the_wire_are_told_apart_from_dropped_ones() {
     assert!(up.lost_cells > 0 && down.lost_cells == 0, "{} {}", up.lost_cells, down.lost_cells);
     assert_eq!(atm.conservation.lost, up.lost_cells);
     assert_eq!(atm.conservation.dropped, up.dropped_cells + down.dropped_cells);
-    assert_eq!(atm.vcs.iter().map(|vc| vc.lost_cells).sum::<u64>(), up.lost_cells);
-    let on_wire: u64 = atm.vcs.iter().filter_map(|vc| vc.lost_frames.get("wire_loss")).sum();
+    assert_eq!(atm.vcs.iter().map(|vc| vc.counts.lost_cells).sum::<u64>(), up.lost_cells);
+    let on_wire: u64 = atm.vcs.iter().filter_map(|vc| vc.counts.lost_frames.get("wire_loss")).sum();
     assert!((1..=up.lost_cells).contains(&on_wire), "{on_wire} packets, {} cells", up.lost_cells);
-    let lost: u64 = atm.vcs.iter().flat_map(|vc| vc.lost_frames.values()).sum();
+    let lost: u64 = atm.vcs.iter().flat_map(|vc| vc.counts.lost_frames.values()).sum();
     assert_eq!(lost, run.summary.conservation.packets.dropped);
     let text = table::run(&run.summary, 160);
     assert!(text.contains("Lost on"), "{text}");

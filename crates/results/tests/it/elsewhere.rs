@@ -58,7 +58,7 @@ fn by_default_packets_are_dropped_at_the_line_alone() {
              [[traffic]]\nkind = \"bulk\"\ndirection = \"both\"\n"
         ));
         for link in summary.links.iter().filter(|link| !["up", "down"].contains(&&*link.name)) {
-            assert_eq!(link.drops.values().sum::<u64>(), 0, "{}, seed {seed}", link.name);
+            assert_eq!(link.queue.drops.values().sum::<u64>(), 0, "{}, seed {seed}", link.name);
         }
     }
 }

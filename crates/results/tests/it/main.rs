@@ -3,6 +3,7 @@
 mod both_ways;
 mod bounds;
 mod calls;
+mod captured_windows;
 mod cells;
 mod elsewhere;
 mod households;

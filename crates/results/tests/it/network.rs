@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use lastmile_linklayer::LinkLayer;
-use lastmile_model::{Compression, Link, Names, Network, Node, OpenedBy, Record, Source, Traffic};
+use lastmile_model::{Hop, Link, Names, Network, Node, OpenedBy, Record, Source, Traffic};
 use lastmile_queueing::ack::sad;
 use lastmile_queueing::ack::sad::{Duplicates, Report};
+use lastmile_queueing::line::Config as LineConfig;
 use lastmile_queueing::spec::{Over, Spec};
 use lastmile_queueing::{Limit, Match, Overflow, fifo};
 use lastmile_tcp::{Config, Variant};
@@ -15,16 +16,13 @@ use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 /// trip: 44 ms of propagation.
 pub(crate) fn line(down_kbit: u64, up_kbit: u64, preset: &str, up_queue: Spec) -> Network {
     let node = |name: &str| Node { name: name.to_owned(), processing: Duration::ZERO };
-    let link = |name: &str, from, to, rate, queue| Link {
-        name: name.to_owned(),
-        from,
-        to,
-        rate: Some(BitRate::from_kbit_per_s(rate)),
-        link_layer: LinkLayer::from_name(preset).expect("a preset"),
-        delay: Duration::from_ms(22),
-        loss_ppb: 0,
-        queue,
-        compression: Compression::None,
+    let link = |name: &str, from, to, rate, queue| {
+        let line = LineConfig::new(
+            Some(BitRate::from_kbit_per_s(rate)),
+            LinkLayer::from_name(preset).expect("a preset"),
+            Duration::from_ms(22),
+        );
+        Link { from, to, hop: Hop { name: name.to_owned(), line, queue } }
     };
     Network {
         nodes: vec![node("client"), node("server")],

@@ -113,8 +113,8 @@ proptest! {
         let summary = summarise(&Origin::default(), &network, &outcome);
         let within = |goodput: f64, bound: Option<f64>| bound.is_none_or(|bound| goodput <= bound * (1.0 + 1e-9));
         for flow in &summary.flows {
-            prop_assert!(within(flow.goodput_bps, flow.bound_bps), "{flow:#?}");
-            prop_assert!(flow.bound_bps.is_some() || &*flow.kind == "web" || flow.bytes_delivered == 0, "{flow:#?}");
+            prop_assert!(within(flow.goodput_bps, flow.limits.bound_bps), "{flow:#?}");
+            prop_assert!(flow.limits.bound_bps.is_some() || &*flow.setup.kind == "web" || flow.bytes_delivered == 0, "{flow:#?}");
         }
         for terms in lastmile_results::amp::measure(&summary) {
             prop_assert!(within(terms.goodput_bps, Some(terms.bound_bps)), "{terms:#?}");

@@ -33,10 +33,10 @@ fn a_contract_that_lets_nothing_through_is_named_with_its_rate() {
         assert!(flow.bytes_delivered == 0, "{}", flow.bytes_delivered);
         let named = "the policer of virtual channel pair 32 (above PCR 100 kbit/s, CDVT 1 µs; \
          its source does not shape its cells) drops ";
-        assert!(flow.explanation.starts_with(named), "{}", flow.explanation);
+        assert!(flow.limits.explanation.starts_with(named), "{}", flow.limits.explanation);
     }
     let other = summary.flows.iter().find(|flow| flow.name == "other-1").expect("the other flow");
-    assert!(!other.explanation.contains("policer"), "{}", other.explanation);
+    assert!(!other.limits.explanation.contains("policer"), "{}", other.limits.explanation);
 }
 
 /// A policer that drops packets above 256 kbit/s.
@@ -63,14 +63,15 @@ fn a_policer_that_drops_is_named_with_its_bucket_and_its_drops() {
     let blast = Source::Constant { interval: Duration::from_ms(20), size: ByteCount::new(1000), kind: "blast" };
     network.traffic.push(traffic("blast", 0, 1, blast));
     let summary = run(&network).summary;
-    let policed = summary.links[0].drops["policed"];
+    let policed = summary.links[0].queue.drops["policed"];
     assert!(policed > 100, "{policed}");
     let drops = |flow: &str| {
         let flow = summary.flows.iter().find(|other| other.name == flow).expect("it runs");
         let (_, told) = flow
+            .limits
             .explanation
             .split_once("the policer of link up (256 kbit/s, bucket of 8 kB) drops ")
-            .unwrap_or_else(|| panic!("{}", flow.explanation));
+            .unwrap_or_else(|| panic!("{}", flow.limits.explanation));
         let digits: String = told.chars().take_while(|c| *c != 'p').filter(char::is_ascii_digit).collect();
         digits.parse::<u64>().expect("a count")
     };
@@ -93,6 +94,6 @@ fn a_shaper_below_the_rate_of_its_link_is_what_limits() {
     network.duration = Duration::from_s(20);
     network.traffic.push(traffic("upload", 0, 1, bulk(&tcp(), None, OpenedBy::Sender)));
     let summary = run(&network).summary;
-    let why = &summary.flows[0].explanation;
+    let why = &summary.flows[0].limits.explanation;
     assert!(why.starts_with("rate of the shaper of link up ("), "{why}");
 }

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use lastmile_model::OpenedBy;
 use lastmile_results::comparison::Comparison;
 use lastmile_results::schema::{Phase, PhaseFlow};
-use lastmile_results::{Run, Summary, report, table};
+use lastmile_results::{Run, report, table};
 
 use crate::network::{bulk, modem, tcp, upload_starves_download};
 use crate::{run, summary};
@@ -83,9 +83,9 @@ fn every_account_adds_up() {
     assert_eq!(summary.conservation.dropped, summary.conservation.dropped_by_reason.values().sum::<u64>());
     for flow in &summary.flows {
         assert!(
-            (flow.limited_by.iter().map(|(_, share)| share).sum::<f64>() - 1.0).abs() < 1e-9,
+            (flow.limits.limited_by.iter().map(|(_, share)| share).sum::<f64>() - 1.0).abs() < 1e-9,
             "{:?}",
-            flow.limited_by
+            flow.limits.limited_by
         );
         let in_phases: f64 = summary
             .phases
@@ -110,7 +110,7 @@ fn the_histogram_of_waits_agrees_with_their_largest() {
     for (index, link) in summary.links.iter().enumerate() {
         let largest =
             summary.phases.iter().filter_map(|phase| phase.links[index].queue_delay_max_s).fold(0.0, f64::max);
-        let told = link.queue_delay_s.max.unwrap();
+        let told = link.queue.queue_delay_s.max.unwrap();
         assert!(
             (told - largest).abs() <= 0.002 * largest,
             "{}: {told} in the histogram, {largest} in the phases",
@@ -143,7 +143,7 @@ fn a_comparison_says_what_is_compared() {
         let mut run = STARVED.clone();
         run.label = policy.to_owned();
         run.own = vec![format!("access.policy={policy}")];
-        run.summary.inputs.set = [vec!["seed=7".to_owned()], run.own.clone()].concat();
+        run.summary.run.inputs.set = [vec!["seed=7".to_owned()], run.own.clone()].concat();
         run
     };
     let page =
@@ -170,7 +170,9 @@ fn a_comparison_says_what_is_compared() {
     );
     let seeds = [1, 2].map(|seed| {
         let own = vec![format!("seed={seed}")];
-        Run { label: seed.to_string(), own, summary: Summary { seed, ..STARVED.summary.clone() }, ..STARVED.clone() }
+        let mut run = Run { label: seed.to_string(), own, ..STARVED.clone() };
+        run.summary.run.seed = seed;
+        run
     });
     let page = report::comparison(&Comparison::of(seeds.into()));
     assert!(page.contains(" · seed = 1, 2 · 1"), "{}", &page[..6_000]);
@@ -185,10 +187,10 @@ fn a_comparison_says_what_is_compared() {
 fn names_from_files_cannot_break_the_page() {
     let mut run = STARVED.clone();
     let evil = "<script>alert(1)</script>\"'&";
-    run.summary.scenario = evil.into();
+    run.summary.run.scenario = evil.into();
     run.label = evil.into();
     run.summary.flows[0].name = evil.into();
-    run.summary.inputs.text = Some("</pre></details><script>".into());
+    run.summary.run.inputs.text = Some("</pre></details><script>".into());
     run.series[0].entity = evil.into();
     for page in [
         report::page(&[run.clone()]),

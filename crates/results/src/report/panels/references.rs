@@ -18,7 +18,7 @@ pub(super) fn capacities(summary: &Summary) -> Vec<Reference> {
 
 /// The link on the path of the data of `flow` with the least payload capacity, and that capacity.
 pub(crate) fn narrowest<'a>(summary: &'a Summary, flow: &Flow) -> Option<(&'a str, f64)> {
-    let links = summary.links.iter().filter(|link| flow.data_path.iter().any(|name| **name == *link.name));
+    let links = summary.links.iter().filter(|link| flow.setup.data_path.iter().any(|name| **name == *link.name));
     let capacities = links.filter_map(|link| Some((link.name.as_str(), link.payload_capacity_bps?)));
     capacities.min_by(|a, b| a.1.total_cmp(&b.1))
 }
@@ -48,7 +48,7 @@ fn reference(what: &str, name: &str, text: &str, value: f64) -> Reference {
 pub(super) fn queue_limits(summary: &Summary) -> Vec<Reference> {
     let limited = summary.links.iter().filter_map(|link| Some((link, format::to_f64(link.queue_limit_bytes?))));
     // Only queues that came near their limit have the limit as a reference.
-    let near = limited.filter(|(link, limit)| format::to_f64(link.max_backlog_bytes) > limit * 0.5);
+    let near = limited.filter(|(link, limit)| format::to_f64(link.queue.max_backlog_bytes) > limit * 0.5);
     merged("limit of", near.map(|(link, limit)| (link.name.as_str(), limit)), |limit| {
         format::with_unit(limit, format::BYTES)
     })
@@ -56,7 +56,7 @@ pub(super) fn queue_limits(summary: &Summary) -> Vec<Reference> {
 
 /// Each receive window, without repetition.
 pub(super) fn windows(summary: &Summary) -> Vec<Reference> {
-    let windows: BTreeSet<u64> = summary.flows.iter().filter_map(|flow| flow.receive_window_bytes).collect();
+    let windows: BTreeSet<u64> = summary.flows.iter().filter_map(|flow| flow.setup.receive_window_bytes).collect();
     windows
         .into_iter()
         .map(|size| reference("receive", "window", &format::window(size), format::to_f64(size)))

@@ -1,0 +1,122 @@
+//! The plots of one direction, from what was kept of it.
+
+use lastmile_analysis::{Cause, Kind, Phase};
+
+use super::picture::{Bin, Extent, Picture};
+use super::plot::{Curve, Plot, Quantity, Shape};
+
+/// The columns of the plot of throughput.
+const COLUMNS: u64 = 160;
+
+/// All plots of a direction; `at_sender` if the capture shows the sender's window.
+pub(super) fn plots(picture: &Picture, at_sender: bool) -> Vec<Plot> {
+    let mut plots = vec![sequence(picture), windows(picture, at_sender), trips(picture), throughput(picture)];
+    plots.push(spacing(picture));
+    plots.retain(|plot| !plot.curves.is_empty());
+    plots
+}
+
+fn curve(name: &'static str, shape: Shape, colour: usize, points: Vec<(u64, i64, i64)>) -> Curve {
+    Curve { name, shape, colour, points }
+}
+
+/// The curves with points.
+fn present(curves: impl IntoIterator<Item = Curve>) -> Vec<Curve> {
+    curves.into_iter().filter(|curve| !curve.points.is_empty()).collect()
+}
+
+/// One value of each bin.
+fn single(picture: &Picture, of: impl Fn(&Bin) -> Option<i64>) -> Vec<(u64, i64, i64)> {
+    picture.all().iter().filter_map(|bin| of(bin).map(|value| (bin.at_us, value, value))).collect()
+}
+
+/// The extremes of each bin.
+fn extents<T: Copy + TryInto<i64>>(picture: &Picture, of: impl Fn(&Bin) -> Option<Extent<T>>) -> Vec<(u64, i64, i64)> {
+    let value = |value: T| value.try_into().unwrap_or(i64::MAX);
+    let bins = picture.all().iter();
+    bins.filter_map(|bin| of(bin).map(|extent| (bin.at_us, value(extent.low), value(extent.high)))).collect()
+}
+
+fn sequence(picture: &Picture) -> Plot {
+    const KINDS: [(Kind, &str, Shape, usize); 9] = [
+        (Kind::Retransmission(Cause::Fast), "fast retransmit", Shape::Triangles, 1),
+        (Kind::Retransmission(Cause::InRecovery), "in recovery", Shape::Diamonds, 1),
+        (Kind::Retransmission(Cause::Timeout), "timeout", Shape::Crosses, 3),
+        (Kind::Retransmission(Cause::AfterTimeout), "after timeout", Shape::Diamonds, 3),
+        (Kind::Retransmission(Cause::TailProbe), "tail loss probe", Shape::Squares, 6),
+        (Kind::Retransmission(Cause::Unknown), "unexplained", Shape::Squares, 7),
+        (Kind::Reordered, "out of order", Shape::Triangles, 7),
+        (Kind::Duplicate, "duplicated", Shape::Crosses, 7),
+        (Kind::Probe, "probe", Shape::Diamonds, 7),
+    ];
+    let marks = KINDS.into_iter().map(|(kind, name, shape, colour)| {
+        let of_kind = picture.marks().iter().filter(|mark| mark.kind == kind);
+        curve(name, shape, colour, of_kind.map(|mark| (mark.at_us, mark.start, mark.start)).collect())
+    });
+    let lines = [
+        curve("receiver's window", Shape::Steps, 5, single(picture, |bin| bin.edge)),
+        curve("data", Shape::Bars, 0, extents(picture, |bin| bin.data)),
+        curve("SACK", Shape::Bars, 4, extents(picture, |bin| bin.sack)),
+        curve("acknowledged", Shape::Steps, 2, single(picture, |bin| bin.acked)),
+    ];
+    let curves = present(lines.into_iter().chain(marks));
+    Plot { title: "Sequence", quantity: Quantity::Bytes, curves, phases: Vec::new(), high: true }
+}
+
+fn windows(picture: &Picture, at_sender: bool) -> Plot {
+    let curves = [
+        curve("outstanding data", Shape::Line, 7, extents(picture, |bin| bin.outstanding)),
+        curve(
+            "congestion window (estimated)",
+            Shape::Steps,
+            1,
+            if at_sender { extents(picture, |bin| bin.window) } else { Vec::new() },
+        ),
+    ];
+    let mut phases: Vec<(u64, Phase)> = Vec::new();
+    for bin in picture.all().iter().filter(|_| at_sender) {
+        if phases.last().is_none_or(|(_, last)| *last != bin.phase) {
+            phases.push((bin.at_us, bin.phase));
+        }
+    }
+    Plot { title: "Windows", quantity: Quantity::Bytes, curves: present(curves), phases, high: false }
+}
+
+fn trips(picture: &Picture) -> Plot {
+    let trips = curve("round trip", Shape::Line, 2, extents(picture, |bin| bin.round_trip_us));
+    let title = "Round-trip time";
+    Plot { title, quantity: Quantity::Microseconds, curves: present([trips]), phases: Vec::new(), high: false }
+}
+
+/// Acknowledged payload by columns of equal width.
+fn throughput(picture: &Picture) -> Plot {
+    let (title, quantity) = ("Throughput", Quantity::BitsPerSecond);
+    let (Some(first), Some(last)) = (picture.all().first(), picture.all().last()) else {
+        return Plot { title, quantity, curves: Vec::new(), phases: Vec::new(), high: false };
+    };
+    let (from, to) = (first.at_us, last.at_us);
+    let width = ((to - from) / COLUMNS + 1).max(1_000);
+    let count = (to - from) / width + 1;
+    let mut bytes = vec![0_u64; usize::try_from(count).unwrap_or(0)];
+    for bin in picture.all() {
+        if let Some(sum) = bytes.get_mut(usize::try_from((bin.at_us - from) / width).unwrap_or(0)) {
+            *sum += bin.progress;
+        }
+    }
+    let rate = |(column, bytes): (u64, &u64)| {
+        let bps = i64::try_from(u128::from(*bytes) * 8_000_000 / u128::from(width)).unwrap_or(i64::MAX);
+        (from + column * width, bps, bps)
+    };
+    let points = (0..).zip(&bytes).map(rate).collect();
+    let curves = present([curve("acknowledged", Shape::Steps, 0, points)]);
+    Plot { title, quantity, curves, phases: Vec::new(), high: false }
+}
+
+fn spacing(picture: &Picture) -> Plot {
+    let curves = [
+        curve("between data", Shape::Line, 7, extents(picture, |bin| bin.data_gap_us)),
+        curve("between their ACKs", Shape::Line, 3, extents(picture, |bin| bin.ack_gap_us)),
+    ];
+    let title = "ACK spacing";
+    Plot { title, quantity: Quantity::Microseconds, curves: present(curves), phases: Vec::new(), high: false }
+}

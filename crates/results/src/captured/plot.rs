@@ -1,0 +1,308 @@
+//! A drawing of curves over time, and its data for the page's script.
+//!
+//! The script draws the same curves again after a zoom, into the same elements. Curves are thinned by
+//! pixel columns: the first, least, largest and last value of each remain.
+
+use std::fmt::Write as _;
+
+use lastmile_analysis::Phase;
+use maud::{Markup, PreEscaped, html};
+
+use crate::format::{self, Unit};
+use crate::report::panel::coordinate;
+use crate::report::scale::Axis;
+
+pub(super) const WIDTH: f64 = 1100.0;
+pub(super) const LEFT: f64 = 62.0;
+pub(super) const RIGHT: f64 = 12.0;
+pub(super) const TOP: f64 = 8.0;
+const TICKS: f64 = 22.0;
+const HIGH: f64 = 380.0;
+const LOW: f64 = 150.0;
+/// Height of the strip of phases.
+const STRIP: f64 = 10.0;
+
+/// The unit of the values of a plot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Quantity {
+    Bytes,
+    Microseconds,
+    BitsPerSecond,
+}
+
+impl Quantity {
+    /// The base unit, one value in it, and the units of the axis.
+    fn units(self) -> (&'static str, f64, &'static [Unit]) {
+        match self {
+            Self::Bytes => ("B", 1.0, format::BYTES),
+            Self::Microseconds => ("s", 1e-6, format::SECONDS),
+            Self::BitsPerSecond => ("bit/s", 1.0, format::RATES),
+        }
+    }
+}
+
+/// How the points of a curve are drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Shape {
+    Line,
+    Steps,
+    Bars,
+    Triangles,
+    Crosses,
+    Diamonds,
+    Squares,
+}
+
+impl Shape {
+    /// The name in the page's data.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Line => "line",
+            Self::Steps => "steps",
+            Self::Bars => "bars",
+            _ => "marks",
+        }
+    }
+
+    /// The mark around its point; empty for other curves.
+    fn mark(self) -> &'static str {
+        match self {
+            Self::Triangles => "m0 -4l3.5 6h-7z",
+            Self::Crosses => "m-3 -3l6 6m0 -6l-6 6",
+            Self::Diamonds => "m0 -3l3 3l-3 3l-3 -3z",
+            Self::Squares => "m-2.5 -2.5h5v5h-5z",
+            Self::Line | Self::Steps | Self::Bars => "",
+        }
+    }
+
+    /// The sign in the legend.
+    fn sign(self) -> &'static str {
+        match self {
+            Self::Line | Self::Steps => "—",
+            Self::Bars => "|",
+            Self::Triangles => "△",
+            Self::Crosses => "×",
+            Self::Diamonds => "◇",
+            Self::Squares => "□",
+        }
+    }
+}
+
+/// A curve: time in microseconds, least and largest value.
+#[derive(Clone, Debug)]
+pub(super) struct Curve {
+    pub(super) name: &'static str,
+    pub(super) shape: Shape,
+    pub(super) colour: usize,
+    pub(super) points: Vec<(u64, i64, i64)>,
+}
+
+/// A plot of one quantity.
+#[derive(Clone, Debug)]
+pub(super) struct Plot {
+    pub(super) title: &'static str,
+    pub(super) quantity: Quantity,
+    pub(super) curves: Vec<Curve>,
+    /// The start of each phase of the congestion window.
+    pub(super) phases: Vec<(u64, Phase)>,
+    pub(super) high: bool,
+}
+
+/// Positions in a plot.
+struct Place<'a> {
+    time: &'a Axis,
+    values: Axis,
+    scale: f64,
+    height: f64,
+}
+
+impl Place<'_> {
+    fn x(&self, us: u64) -> f64 {
+        LEFT + (WIDTH - LEFT - RIGHT) * self.time.place(us as f64 / 1e6).clamp(0.0, 1.0)
+    }
+
+    fn y(&self, value: i64) -> f64 {
+        TOP + self.height * (1.0 - self.values.place(value as f64 * self.scale).clamp(0.0, 1.0))
+    }
+}
+
+/// The colour of a phase.
+pub(super) fn colour_of(phase: Phase) -> usize {
+    match phase {
+        Phase::Handshake => 7,
+        Phase::SlowStart => 4,
+        Phase::Avoidance => 0,
+        Phase::Recovery => 1,
+        Phase::Timeout => 3,
+        Phase::ReceiveWindow => 5,
+        Phase::Application => 2,
+    }
+}
+
+impl Plot {
+    /// Positions over the time axis that all plots of a direction share.
+    fn place<'a>(&self, time: &'a Axis) -> Place<'a> {
+        let (_, scale, units) = self.quantity.units();
+        let largest = self.curves.iter().flat_map(|curve| &curve.points).map(|point| point.2).max().unwrap_or(0);
+        let values = Axis::from_zero(largest as f64 * scale, units, if self.high { 7 } else { 4 });
+        Place { time, values, scale, height: if self.high { HIGH } else { LOW } }
+    }
+
+    /// Height of the drawing.
+    pub(super) fn height(&self) -> f64 {
+        TOP + if self.high { HIGH } else { LOW } + TICKS
+    }
+
+    /// Axes, phases and curves.
+    fn inside(&self, place: &Place<'_>) -> Markup {
+        let bottom = TOP + place.height;
+        html! {
+            g.axes { (axes(place, bottom)) }
+            g.phases { (self.strip(place, bottom)) }
+            @for curve in &self.curves {
+                @let class = match curve.shape { Shape::Line | Shape::Steps => "line", _ => "stroke" };
+                path class={ (class) " c" (curve.colour) } d=(path(curve, place)) {}
+            }
+        }
+    }
+
+    /// The plot with its title and legend as a part of a drawing.
+    pub(super) fn within(&self, time: &Axis) -> Markup {
+        let place = self.place(time);
+        html! {
+            text.title x="0" y="0" { (self.title) ", " (place.values.unit.1) }
+            text x=(coordinate(WIDTH - RIGHT)) y="0" text-anchor="end" {
+                @for curve in &self.curves {
+                    tspan class={ "c" (curve.colour) } { "\u{a0}\u{a0}" (curve.shape.sign()) "\u{a0}" } (curve.name)
+                }
+            }
+            (self.inside(&place))
+        }
+    }
+
+    /// The drawing.
+    pub(super) fn draw(&self, time: &Axis) -> Markup {
+        let place = self.place(time);
+        html! {
+            figure {
+                figcaption {
+                    b { (self.title) ", " span.unit { (place.values.unit.1) } }
+                    @for curve in &self.curves {
+                        " " span.key { b style={ "color:var(--c" (curve.colour) ")" } { (curve.shape.sign()) } " " (curve.name) }
+                    }
+                }
+                svg.plot viewBox={ "0 0 " (coordinate(WIDTH)) " " (coordinate(self.height())) } role="img"
+                    aria-label={ (self.title) " over time" } data-height=(coordinate(place.height)) {
+                    (self.inside(&place))
+                }
+            }
+        }
+    }
+
+    fn strip(&self, place: &Place<'_>, bottom: f64) -> Markup {
+        let end = LEFT + (WIDTH - LEFT - RIGHT);
+        let mut spans: Vec<(f64, f64, Phase)> = Vec::new();
+        for (number, (at, phase)) in self.phases.iter().enumerate() {
+            let to = self.phases.get(number + 1).map_or(end, |(at, _)| place.x(*at));
+            match spans.last_mut() {
+                // A phase within a pixel of the next is not drawn.
+                Some(last) if last.1 - last.0 < 0.5 => *last = (last.0, to, *phase),
+                _ => spans.push((place.x(*at), to, *phase)),
+            }
+        }
+        html! {
+            @for (from, to, phase) in spans {
+                rect class={ "phase" (colour_of(phase)) } x=(coordinate(from)) y=(coordinate(bottom - STRIP))
+                    width=(coordinate((to - from).max(0.5))) height=(coordinate(STRIP)) {
+                    title { (phase.name().replace('_', " ")) }
+                }
+            }
+        }
+    }
+
+    /// The data for the script.
+    pub(super) fn data(&self) -> serde_json::Value {
+        let (unit, scale, _) = self.quantity.units();
+        let curves: Vec<serde_json::Value> = self
+            .curves
+            .iter()
+            .map(|curve| {
+                let flat = curve
+                    .points
+                    .iter()
+                    .flat_map(|(at, low, high)| [i64::try_from(*at).unwrap_or(i64::MAX), *low, *high]);
+                serde_json::json!({
+                    "name": curve.name,
+                    "shape": curve.shape.name(),
+                    "mark": curve.shape.mark(),
+                    "points": flat.collect::<Vec<i64>>(),
+                })
+            })
+            .collect();
+        let phases: Vec<_> =
+            self.phases.iter().map(|(at, phase)| (at, colour_of(*phase), phase.name().replace('_', " "))).collect();
+        serde_json::json!({ "title": self.title, "unit": unit, "scale": scale, "curves": curves, "phases": phases })
+    }
+}
+
+fn axes(place: &Place<'_>, bottom: f64) -> Markup {
+    let right = coordinate(WIDTH - RIGHT);
+    html! {
+        @for (tick, label) in place.values.ticks() {
+            @let y = TOP + place.height * (1.0 - place.values.place(tick));
+            path.grid d={ "M" (coordinate(LEFT)) " " (coordinate(y)) "H" (right) } {}
+            text x=(coordinate(LEFT - 7.0)) y=(coordinate(y + 4.0)) text-anchor="end" { (label) }
+        }
+        @for (tick, label) in place.time.ticks() {
+            @let x = coordinate(LEFT + (WIDTH - LEFT - RIGHT) * place.time.place(tick));
+            path.frame d={ "M" (x) " " (coordinate(bottom)) "v4" } {}
+            text x=(x) y=(coordinate(bottom + 17.0)) text-anchor="middle" { (label) " " (place.time.unit.1) }
+        }
+        path.frame d={ "M" (coordinate(LEFT)) " " (coordinate(bottom)) "H" (right) } {}
+    }
+}
+
+/// The path of a curve, thinned by columns of a pixel.
+fn path(curve: &Curve, place: &Place<'_>) -> PreEscaped<String> {
+    let mut path = String::new();
+    let mut last_mark = None;
+    for column in columns(curve, place) {
+        let (x, first, low, high, last) = column;
+        let (x, text) = (coordinate(x), coordinate);
+        let written = match curve.shape {
+            Shape::Bars => write!(path, "M{x} {}V{}", text(low), text(high.min(low - 1.0))),
+            Shape::Line | Shape::Steps if path.is_empty() => write!(path, "M{x} {}", text(first)),
+            Shape::Line => write!(path, "L{x} {}", text(first)),
+            Shape::Steps => write!(path, "H{x}V{}", text(first)),
+            _ if last_mark == Some((x.clone(), text(first))) => Ok(()),
+            shape => {
+                last_mark = Some((x.clone(), text(first)));
+                write!(path, "M{x} {}{}", text(first), shape.mark())
+            }
+        };
+        written.expect("writing to memory cannot fail");
+        if matches!(curve.shape, Shape::Line | Shape::Steps) {
+            for y in [low, high, last].into_iter().filter(|_| low > high) {
+                write!(path, "V{}", text(y)).expect("writing to memory cannot fail");
+            }
+        }
+    }
+    PreEscaped(path)
+}
+
+/// By pixel column: position, first, lowest, highest and last value in the drawing, whose axis points
+/// down. Marks are not merged.
+fn columns(curve: &Curve, place: &Place<'_>) -> Vec<(f64, f64, f64, f64, f64)> {
+    let mut columns: Vec<(f64, f64, f64, f64, f64)> = Vec::new();
+    let merges = curve.shape.mark().is_empty();
+    for (at, low, high) in &curve.points {
+        let (x, low, high) = (place.x(*at), place.y(*low), place.y(*high));
+        match columns.last_mut() {
+            Some(column) if merges && x.floor() <= column.0.floor() => {
+                *column = (column.0, column.1, column.2.max(low), column.3.min(high), high);
+            }
+            _ => columns.push((x, low, low, high, high)),
+        }
+    }
+    columns
+}

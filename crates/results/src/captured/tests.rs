@@ -1,0 +1,154 @@
+use lastmile_analysis::{Acknowledgement, Analysis, Cause, Connection, Data, Kind, Sender, Sighting};
+use lastmile_packet::{FlowAddresses, FlowId, FlowKey, Meta, Parsed, SeqNumber, TcpFlags};
+use lastmile_units::{Duration, Instant};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::RowAccessor;
+
+use super::*;
+
+const MSS: u32 = 1000;
+
+/// A sender with a window of 10 segments, an ACK for each after 50 ms; every 97th segment is lost, and
+/// retransmitted by a timer.
+fn packets(count: u32) -> Vec<(Instant, Parsed)> {
+    let mut all = Vec::new();
+    let mut packet = |us: u64, back: bool, seq: u32, ack: u32, payload: u16| {
+        let flow = FlowId::new(u32::from(back));
+        let meta = Meta {
+            seq: SeqNumber::new(seq),
+            ack: SeqNumber::new(ack),
+            flags: TcpFlags::ACK,
+            window: 60_000,
+            header_len: 40,
+            ip_len: 40 + payload,
+            ..Meta::default()
+        };
+        let key = FlowKey { addresses: FlowAddresses::of_simulated(flow), protocol: 6 };
+        all.push((Instant::ZERO + Duration::from_us(us), Parsed { meta, key, transport_offset: 20 }));
+    };
+    for number in 0..count {
+        let at = 50_000 * u64::from(number / 10) + 100 * u64::from(number % 10);
+        packet(at, false, number * MSS, 0, 1000);
+        if number % 97 == 96 {
+            packet(at + 49_900, false, number * MSS, 0, 1000);
+        }
+        packet(at + 49_950, true, 0, (number + 1) * MSS, 0);
+    }
+    all.sort_by_key(|(at, _)| *at);
+    all
+}
+
+fn analyse(packets: &[(Instant, Parsed)]) -> (Pictures, Vec<Connection>, Vec<Traced>) {
+    let (mut analysis, mut pictures, mut all) = (Analysis::new(), Pictures::default(), Vec::new());
+    for (at, packet) in packets {
+        let traced = analysis.traced(*at, Sighting::default(), packet).unwrap();
+        pictures.add(&traced);
+        all.push(traced);
+    }
+    (pictures, analysis.finish(), all)
+}
+
+fn page_of(name: &str, packets: &[(Instant, Parsed)]) -> String {
+    let (pictures, connections, _) = analyse(packets);
+    let (lines, tables) = (vec!["one & two".to_owned()], Vec::new());
+    let warnings = Vec::new();
+    let capture =
+        Capture { name, lines: &lines, warnings: &warnings, connections: &connections, tables: &tables, version: "0" };
+    page(&capture, &pictures)
+}
+
+#[test]
+fn a_page_is_whole_in_itself_and_the_same_for_the_same_packets() {
+    let packets = packets(2_000);
+    let text = page_of("a<b>.pcap", &packets);
+    assert_eq!(text, page_of("a<b>.pcap", &packets));
+    assert!(text.contains("a&lt;b&gt;.pcap") && !text.contains("a<b>") && text.contains("one &amp; two"));
+    // The name space of SVG is the only address.
+    let addresses = text.matches("http").count();
+    assert_eq!(addresses, text.matches("http://www.w3.org/2000/svg").count(), "no request to any host");
+    for title in ["Sequence", "Windows", "Round-trip time", "Throughput"] {
+        assert!(text.contains(title), "{title}");
+    }
+    assert_eq!(text.matches("<svg").count(), text.matches("</svg>").count());
+    assert!(text.contains("timeout") && text.contains("slow start"));
+}
+
+/// 100 times the packets: the page has the size that its pixels and bins allow.
+#[test]
+fn a_long_capture_gives_a_page_no_larger_than_its_bins() {
+    let (short, long) = (page_of("f", &packets(3_000)), page_of("f", &packets(100_000)));
+    assert!(long.len() < 3 * short.len() && long.len() < 1_000_000, "{} {}", short.len(), long.len());
+}
+
+#[test]
+fn every_peak_and_the_retransmissions_survive() {
+    let mut pictures = Pictures::default();
+    let at = |number: u64| Instant::ZERO + Duration::from_us(700 * number);
+    for number in 0..200_000_u64 {
+        let sender = Sender { outstanding: if number == 123_456 { 99_000 } else { 5_000 }, ..Sender::default() };
+        let kind = if number % 100 == 0 { Kind::Retransmission(Cause::Fast) } else { Kind::New };
+        let kind = if number == 77_777 { Kind::Retransmission(Cause::Timeout) } else { kind };
+        let data = Data { start: number.cast_signed(), end: number.cast_signed() + 1, kind, sender };
+        let ack = Acknowledgement { offset: number.cast_signed(), sender, ..Acknowledgement::default() };
+        let flags = TcpFlags::ACK;
+        let packet =
+            Traced { at: at(number), connection: 0, from_opener: true, flags, payload: 1, data: Some(data), ack: None };
+        pictures.add(&packet);
+        pictures.add(&Traced { from_opener: false, payload: 0, data: None, ack: Some(ack), ..packet });
+    }
+    let (drawn, others) = pictures.drawn();
+    let [(0, true, picture)] = &drawn[..] else { panic!("{drawn:?}") };
+    assert_eq!((others, picture.bytes()), (0, 200_000));
+    assert!(picture.bins() <= picture::MOST_BINS && picture.bins() > picture::MOST_BINS / 4);
+    let peak = picture.all().iter().find(|bin| bin.outstanding.is_some_and(|extent| extent.high == 99_000)).unwrap();
+    assert!(peak.outstanding.unwrap().low == 5_000 && at(123_456).as_ps() / 1_000_000 >= peak.at_us);
+    assert!(picture.marks().len() <= picture::MOST_MARKS && picture.marks().len() > 1_000);
+    let timeouts: Vec<_> =
+        picture.marks().iter().filter(|mark| mark.kind == Kind::Retransmission(Cause::Timeout)).collect();
+    assert_eq!((timeouts.len(), timeouts[0].start), (1, 77_777));
+    let progress: u64 = picture.all().iter().map(|bin| bin.progress).sum();
+    assert_eq!(progress, 0);
+}
+
+/// 3000 connections of 100 packets, and a large one: memory stays bounded, and the large one is drawn.
+#[test]
+fn of_many_connections_the_largest_are_drawn() {
+    let mut pictures = Pictures::default();
+    for number in 0..300_000_usize {
+        let data = Data { start: 0, end: 1, ..Data::default() };
+        let (connection, payload) = if number % 10 == 0 { (7, 1000) } else { (number / 100, 100) };
+        let at = Instant::ZERO + Duration::from_us(10 * number as u64);
+        let flags = TcpFlags::ACK;
+        pictures.add(&Traced { at, connection, from_opener: true, flags, payload, data: Some(data), ack: None });
+        assert!(pictures.bins <= MOST_BINS);
+    }
+    let (drawn, others) = pictures.drawn();
+    assert_eq!((drawn.len(), others), (MOST_DRAWN, 3_000 - MOST_DRAWN));
+    assert!(drawn.iter().any(|(connection, ..)| *connection == 7));
+}
+
+#[test]
+fn every_segment_is_a_row() {
+    let (_, _, traced) = analyse(&packets(1_000));
+    let write = || {
+        let mut segments = Segments::new(Vec::new()).unwrap();
+        traced.iter().for_each(|one| segments.add(one).unwrap());
+        segments.finish().unwrap()
+    };
+    let bytes = write();
+    assert_eq!(bytes, write(), "equal packets, equal bytes");
+    let file = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
+    let rows: Vec<_> = file.get_row_iter(None).unwrap().map(Result::unwrap).collect();
+    assert_eq!(rows.len(), traced.len());
+    for (row, one) in rows.iter().zip(&traced) {
+        assert_eq!(row.get_long(0).unwrap().unsigned_abs() * 1_000, one.at.as_ps());
+        assert_eq!(row.get_bool(2).unwrap(), one.from_opener);
+        assert_eq!(row.get_int(4).unwrap(), i32::from(one.payload));
+        assert_eq!(row.get_long(5).ok(), one.data.map(|data| data.start));
+        assert_eq!(row.get_long(7).ok(), one.ack.map(|ack| ack.offset));
+        let kind = one.data.and_then(|data| data.kind.name());
+        assert_eq!(row.get_string(6).ok().map(String::as_str), kind);
+    }
+    let timeouts = rows.iter().filter(|row| row.get_string(6).is_ok_and(|name| name == "timeout")).count();
+    assert!(timeouts > 5, "{timeouts}");
+}

@@ -1,0 +1,191 @@
+//! A page of calendar time: days or years of a line that was watched.
+
+use maud::{DOCTYPE, PreEscaped, html};
+
+use super::panel::{Frame, Line as PanelLine, Panel};
+use super::scale::Axis;
+use super::{drawings, finished, style, tables};
+use crate::format;
+use crate::tabular::Table;
+
+/// A page.
+#[derive(Clone, Debug)]
+pub struct Timeline {
+    /// The heading.
+    pub title: String,
+    /// The caption below it.
+    pub caption: String,
+    /// The version of the program.
+    pub version: String,
+    /// Begin and end, in seconds since any time.
+    pub span_s: (f64, f64),
+    /// Ticks of the axis of time, and their labels.
+    pub ticks: Vec<(f64, String)>,
+    /// The time zone of the labels, such as `UTC` or `local time`.
+    pub zone: &'static str,
+    /// Charts, from the top.
+    pub charts: Vec<Chart>,
+    /// Tables below them.
+    pub tables: Vec<Table>,
+}
+
+/// A quantity over time.
+#[derive(Clone, Debug)]
+pub struct Chart {
+    /// Its name without its unit.
+    pub title: String,
+    /// The quantity.
+    pub quantity: Quantity,
+    /// Lines.
+    pub lines: Vec<Line>,
+}
+
+/// The quantity of a chart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Quantity {
+    /// Seconds.
+    Time,
+    /// Bits a second.
+    Rate,
+    /// Bytes.
+    Size,
+    /// A share of one.
+    Share,
+}
+
+/// A line of a chart.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// Its name.
+    pub label: String,
+    /// The number of its colour; lines of one colour differ in their dashes.
+    pub colour: usize,
+    /// The number of its dashes.
+    pub dash: usize,
+    /// Time and value; between two of the parts nothing is known, and nothing is drawn.
+    pub parts: Vec<Vec<(f64, f64)>>,
+}
+
+const SHARES: &[format::Unit] = &[(0.01, "%")];
+
+impl Quantity {
+    const fn units(self) -> &'static [format::Unit] {
+        match self {
+            Self::Time => format::SECONDS,
+            Self::Rate => format::RATES,
+            Self::Size => format::BYTES,
+            Self::Share => SHARES,
+        }
+    }
+}
+
+/// The page as HTML: one file that needs no network and no script.
+#[must_use]
+pub fn timeline(page: &Timeline) -> String {
+    let frame = Frame {
+        time: Axis::calendar(page.span_s, &page.ticks, page.zone),
+        across: "Time",
+        phases: Vec::new(),
+        width: 1140.0,
+        margin: 190.0,
+        height: 150.0,
+    };
+    let panels: Vec<Panel> = page.charts.iter().map(|chart| panel(chart, page.span_s)).collect();
+    finished(html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="generator" content={ "lastmile " (page.version) };
+                title { (page.title) }
+                style { (PreEscaped(style::page())) }
+            }
+            body {
+                header {
+                    h1 { (page.title) }
+                    p.caption { (page.caption) }
+                }
+                @if !panels.is_empty() {
+                    h2 { "Over time" }
+                    (drawings(&panels, &frame))
+                }
+                @for table in page.tables.iter().filter(|table| !table.rows.is_empty()) { (tables::markup(table)) }
+                footer { p { (page.caption) " · lastmile " (page.version) } }
+            }
+        }
+    })
+}
+
+fn panel(chart: &Chart, span_s: (f64, f64)) -> Panel {
+    let points = chart.lines.iter().flat_map(|line| line.parts.iter().flatten());
+    let largest = points.map(|(_, value)| *value).fold(0.0, f64::max);
+    let line = |line: &Line| {
+        // The last part has the name: names stand at the ends of lines.
+        let last = line.parts.len().saturating_sub(1);
+        let part = |(index, points): (usize, &Vec<(f64, f64)>)| PanelLine {
+            label: if index == last { line.label.clone() } else { String::new() },
+            colour: line.colour,
+            dash: line.dash,
+            faint: false,
+            bound: false,
+            points: points.clone(),
+        };
+        line.parts.iter().enumerate().map(part).collect::<Vec<_>>()
+    };
+    let alone = |line: &Line| line.parts.iter().any(|part| part.len() == 1);
+    Panel {
+        title: chart.title.clone(),
+        axis: Axis::from_zero(largest, chart.quantity.units(), 5),
+        lines: chart.lines.iter().flat_map(line).collect(),
+        references: Vec::new(),
+        notes: Vec::new(),
+        named_by: Some(span_s),
+        // A point between two gaps is no line.
+        marks: chart.lines.iter().any(alone),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lastmile_text::table::Kind;
+
+    use super::*;
+
+    fn page() -> Timeline {
+        let mut table = Table::new([("path", Kind::Name), ("p99", Kind::Number)]);
+        table.row(["<gateway>", "20 ms"]);
+        Timeline {
+            title: "A week".to_owned(),
+            caption: "line.watch".to_owned(),
+            version: "0".to_owned(),
+            span_s: (1000.0, 2000.0),
+            ticks: vec![(1250.0, "Mon".to_owned()), (1500.0, "Tue".to_owned()), (9000.0, "Never".to_owned())],
+            zone: "UTC",
+            charts: vec![Chart {
+                title: "Round-trip time".to_owned(),
+                quantity: Quantity::Time,
+                lines: vec![Line {
+                    label: "gateway".to_owned(),
+                    colour: 0,
+                    dash: 0,
+                    parts: vec![vec![(1000.0, 0.01), (1200.0, 0.02)], vec![(1500.0, 0.03), (2000.0, 0.01)]],
+                }],
+            }],
+            tables: vec![table],
+        }
+    }
+
+    /// The plot is 1140 less 52 and 190 wide: a quarter is 52 + 898 / 4, half 52 + 898 / 2.
+    #[test]
+    fn time_is_of_the_calendar_and_a_gap_is_not_drawn_over() {
+        let html = timeline(&page());
+        assert!(html.contains("x=\"276.5\"") && html.contains(">Mon<") && html.contains(">Tue<"), "{html}");
+        assert!(!html.contains("Never"), "a tick outside is left out");
+        assert!(html.contains("Time, UTC") && html.contains("Round-trip time, ms"), "{html}");
+        // Two lines of one colour, and the second begins at half.
+        assert_eq!(html.matches("class=\"line c0 d0\"").count(), 2, "{html}");
+        assert!(html.contains("d=\"M501 "), "{html}");
+        assert!(html.contains("&lt;gateway&gt;") && !html.contains("<script"), "{html}");
+    }
+}

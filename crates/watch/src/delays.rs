@@ -1,0 +1,259 @@
+//! A distribution of delays in fixed buckets that add up: minutes into hours, hours into years.
+//!
+//! Below 32 ns each nanosecond has a bucket; above, each power of two is divided into 32 equal
+//! ones, so that a bucket is at most 1/32 of its values wide. The buckets are those of an HDR
+//! histogram (HdrHistogram, hdrhistogram.org), and its crate is not used for one reason: a row of
+//! the store holds few values, and the library's form takes 40 bytes before the first. Here a row
+//! takes two or three bytes for each bucket with values in it.
+
+use std::collections::BTreeMap;
+
+/// Bits of a value that choose the bucket within its power of two.
+const BITS: u32 = 5;
+
+/// A distribution of delays in nanoseconds.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Delays {
+    counts: BTreeMap<u16, u64>,
+    sum_ns: u128,
+    max_ns: u64,
+}
+
+/// Bytes that are no distribution.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("these bytes are no distribution of delays")]
+pub struct NoDelays;
+
+/// The bucket of a delay.
+fn bucket_of(ns: u64) -> u16 {
+    let number = match (ns >> BITS).checked_ilog2() {
+        None => ns,
+        // `octave` is zero from 32 on, where a bucket is still one nanosecond wide.
+        Some(octave) => (u64::from(octave + 1) << BITS) + (ns >> octave) % 32,
+    };
+    u16::try_from(number).expect("64 powers of two have fewer than 2048 buckets")
+}
+
+/// The least and the largest delay of a bucket.
+fn edges(bucket: u16) -> (u64, u64) {
+    let (octave, part) = (u32::from(bucket) >> BITS, u64::from(bucket) & 31);
+    match octave.checked_sub(1) {
+        None => (part, part),
+        Some(shift) => {
+            let least = (32 + part) << shift;
+            (least, least + ((1_u64 << shift) - 1))
+        }
+    }
+}
+
+impl Delays {
+    /// Adds one delay.
+    pub fn record(&mut self, ns: u64) {
+        self.record_n(ns, 1);
+    }
+
+    /// Adds a delay that occurred `count` times.
+    pub fn record_n(&mut self, ns: u64, count: u64) {
+        if count > 0 {
+            *self.counts.entry(bucket_of(ns)).or_default() += count;
+            self.sum_ns += u128::from(ns) * u128::from(count);
+            self.max_ns = self.max_ns.max(ns);
+        }
+    }
+
+    /// Adds all delays of another distribution.
+    pub fn add(&mut self, other: &Self) {
+        for (bucket, count) in &other.counts {
+            *self.counts.entry(*bucket).or_default() += count;
+        }
+        self.sum_ns += other.sum_ns;
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
+    /// The number of delays.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.counts.values().sum()
+    }
+
+    /// True without delays.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    /// The largest delay, exactly; `None` without delays.
+    #[must_use]
+    pub fn max_ns(&self) -> Option<u64> {
+        (!self.is_empty()).then_some(self.max_ns)
+    }
+
+    /// The mean, exactly; `None` without delays.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "statistics only")]
+    pub fn mean_ns(&self) -> Option<f64> {
+        (!self.is_empty()).then(|| self.sum_ns as f64 / self.count() as f64)
+    }
+
+    /// The sum of all delays.
+    #[must_use]
+    pub const fn sum_ns(&self) -> u128 {
+        self.sum_ns
+    }
+
+    /// The smallest delay that at least this share of all delays does not exceed, as the largest value of its bucket,
+    /// and never more than the largest delay; `None` without delays. Nearest rank: at least one delay is counted.
+    #[must_use]
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "statistics only"
+    )]
+    pub fn quantile_ns(&self, share: f64) -> Option<u64> {
+        let count = self.count();
+        let rank = ((count as f64 * share.clamp(0.0, 1.0)).ceil() as u64).clamp(1, count.max(1));
+        let mut seen = 0;
+        for (bucket, count) in &self.counts {
+            seen += count;
+            if seen >= rank {
+                return Some(edges(*bucket).1.min(self.max_ns));
+            }
+        }
+        None
+    }
+
+    /// The number of delays in the buckets whose values do not exceed `ns`.
+    #[must_use]
+    pub fn count_up_to(&self, ns: u64) -> u64 {
+        self.counts.iter().filter(|(bucket, _)| edges(**bucket).1 <= ns).map(|(_, count)| count).sum()
+    }
+
+    /// The bytes for the store: sum, maximum, and for each bucket the distance from the one before and the count, all
+    /// as base-128 numbers; empty without delays.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        if self.is_empty() {
+            return bytes;
+        }
+        write(&mut bytes, self.sum_ns);
+        write(&mut bytes, self.max_ns.into());
+        let mut before = 0;
+        for (bucket, count) in &self.counts {
+            write(&mut bytes, u128::from(bucket - before));
+            write(&mut bytes, (*count).into());
+            before = *bucket;
+        }
+        bytes
+    }
+
+    /// Reads what [`Delays::to_bytes`] has written.
+    ///
+    /// # Errors
+    /// The bytes are cut short, or no such bytes.
+    pub fn from_bytes(mut bytes: &[u8]) -> Result<Self, NoDelays> {
+        let mut delays = Self::default();
+        if bytes.is_empty() {
+            return Ok(delays);
+        }
+        delays.sum_ns = read(&mut bytes)?;
+        delays.max_ns = u64::try_from(read(&mut bytes)?).map_err(|_| NoDelays)?;
+        let mut bucket = 0_u16;
+        while !bytes.is_empty() {
+            let distance = u16::try_from(read(&mut bytes)?).map_err(|_| NoDelays)?;
+            bucket = bucket.checked_add(distance).filter(|bucket| *bucket <= bucket_of(u64::MAX)).ok_or(NoDelays)?;
+            let count = u64::try_from(read(&mut bytes)?).map_err(|_| NoDelays)?;
+            delays.counts.insert(bucket, count);
+        }
+        Ok(delays)
+    }
+}
+
+/// Seven bits a byte, the least first; the highest bit says that more follow.
+fn write(bytes: &mut Vec<u8>, mut number: u128) {
+    while number >= 128 {
+        bytes.push((number & 127) as u8 | 128);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+fn read(bytes: &mut &[u8]) -> Result<u128, NoDelays> {
+    let mut number = 0_u128;
+    for shift in (0..126).step_by(7) {
+        let (byte, rest) = bytes.split_first().ok_or(NoDelays)?;
+        *bytes = rest;
+        number |= u128::from(byte & 127) << shift;
+        if byte & 128 == 0 {
+            return Ok(number);
+        }
+    }
+    Err(NoDelays)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn buckets_follow_each_other_without_gaps_and_are_narrow() {
+        let last = bucket_of(u64::MAX);
+        let mut next = 0;
+        for bucket in 0..=last {
+            let (least, largest) = edges(bucket);
+            assert_eq!(least, next, "bucket {bucket}");
+            assert!(largest - least <= least / 32, "{least} to {largest}");
+            assert_eq!((bucket_of(least), bucket_of(largest)), (bucket, bucket));
+            next = largest.wrapping_add(1);
+        }
+        assert_eq!(next, 0, "the last one ends at the largest number");
+    }
+
+    #[test]
+    fn a_row_of_a_minute_is_small() {
+        let mut minute = Delays::default();
+        (0..60).for_each(|n| minute.record(20_000_000 + n * 50_000));
+        assert!(minute.to_bytes().len() < 40, "{}", minute.to_bytes().len());
+        assert!(Delays::default().to_bytes().is_empty());
+    }
+
+    #[test]
+    fn bytes_that_are_none_are_refused() {
+        let mut delays = Delays::default();
+        delays.record_n(1_000_000, 3);
+        let bytes = delays.to_bytes();
+        assert_eq!(Delays::from_bytes(&bytes[..bytes.len() - 1]), Err(NoDelays));
+        assert_eq!(Delays::from_bytes(&[0xff; 30]), Err(NoDelays));
+        assert_eq!(Delays::from_bytes(&[1, 1, 0xff, 0xff, 3, 1]), Err(NoDelays), "beyond the last bucket");
+    }
+
+    proptest! {
+        /// The percentile of the samples themselves, by nearest rank, lies in the bucket of the one that is read.
+        #[test]
+        fn percentiles_are_those_of_the_samples_within_a_bucket_however_they_were_added_up(
+            samples in prop::collection::vec((any::<u64>(), 0..64_u32, 0..5_usize), 1..300),
+            share in 0.0..1.0_f64,
+        ) {
+            let mut parts = vec![Delays::default(); 5];
+            for (ns, shift, part) in &samples {
+                parts[*part].record(ns >> shift);
+            }
+            let mut whole = Delays::default();
+            for part in &parts {
+                whole.add(&Delays::from_bytes(&part.to_bytes()).unwrap());
+            }
+            let mut sorted: Vec<u64> = samples.iter().map(|(ns, shift, _)| ns >> shift).collect();
+            sorted.sort_unstable();
+            let rank = ((sorted.len() as f64 * share).ceil() as usize).max(1);
+            let exact = sorted[rank - 1];
+            let read = whole.quantile_ns(share).unwrap();
+            prop_assert!(exact <= read && read - exact <= exact / 32, "{} for {}", read, exact);
+            prop_assert_eq!(whole.max_ns(), sorted.last().copied());
+            prop_assert_eq!(whole.count(), sorted.len() as u64);
+            prop_assert_eq!(whole.sum_ns(), sorted.iter().map(|ns| u128::from(*ns)).sum::<u128>());
+        }
+    }
+}

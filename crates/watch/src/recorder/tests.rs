@@ -1,0 +1,167 @@
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use super::*;
+use crate::sample::{EventKind, Source};
+use crate::store::{Kept, Question, Resolution};
+
+const START_MS: i64 = 1_767_225_600_000;
+
+/// A machine whose clocks the test drives.
+struct Machine {
+    folder: TempDir,
+    now: Moment,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let now = Moment { wall_ms: START_MS, monotonic: Duration::ZERO, suspended: Duration::ZERO };
+        Self { folder: tempfile::tempdir().unwrap(), now }
+    }
+
+    fn file(&self) -> std::path::PathBuf {
+        self.folder.path().join("line.watch")
+    }
+
+    fn recorder(&self, kept: Kept) -> Recorder {
+        Recorder::new(Store::open(&self.file(), kept).unwrap(), self.now)
+    }
+
+    fn pass(&mut self, ms: i64) -> Moment {
+        self.now.wall_ms += ms;
+        self.now.monotonic += Duration::from_millis(ms.unsigned_abs());
+        self.now
+    }
+
+    /// A second with a reply after 20 ms.
+    fn second(&mut self, recorder: &mut Recorder) -> Vec<String> {
+        let sent = self.now.monotonic;
+        let now = self.pass(1000);
+        let outcome = Outcome { path: path(), sent, rtt_ns: Some(20_000_000) };
+        recorder.tick(now, Readings { outcomes: vec![outcome], ..Readings::default() })
+    }
+}
+
+fn path() -> Path {
+    Path { target: "gateway".to_owned(), code_point: 0 }
+}
+
+fn sent(store: &Store) -> u64 {
+    let question = Question {
+        resolution: Resolution::Minute,
+        from_s: START_MS / 1000 - 86_400 * 400,
+        to_s: START_MS / 1000 + 86_400 * 400,
+        bin_s: 60,
+    };
+    let spans = store.spans(question).unwrap();
+    spans.paths.get(&path()).map_or(0, |spans| spans.values().map(crate::store::PingSpan::sent).sum())
+}
+
+fn kinds(store: &Store) -> Vec<EventKind> {
+    store.events(0, i64::MAX).unwrap().into_iter().map(|event| event.kind).collect()
+}
+
+#[test]
+fn clocks_that_jump_are_counted_and_told_and_every_row_is_kept() {
+    let mut machine = Machine::new();
+    let mut recorder = machine.recorder(Kept::default());
+    for _ in 0..100 {
+        assert_eq!(machine.second(&mut recorder), Vec::<String>::new());
+    }
+    machine.now.wall_ms += 5_000_000;
+    assert_eq!(machine.second(&mut recorder), ["the wall clock was set forward by 5000000 ms"]);
+    machine.now.wall_ms -= 9_000_000;
+    assert_eq!(machine.second(&mut recorder), ["the wall clock was set back by 9000000 ms"]);
+    // CLOCK_BOOTTIME and the wall clock go on in a suspended machine.
+    machine.now.wall_ms += 7_200_000;
+    machine.now.suspended += Duration::from_secs(7200);
+    assert_eq!(machine.second(&mut recorder), ["the machine was suspended for 7200.0 s"]);
+    // A slew of NTP is no step.
+    machine.now.wall_ms += 1;
+    assert_eq!(machine.second(&mut recorder), Vec::<String>::new());
+    assert_eq!((recorder.seen().clock_steps, recorder.seen().suspensions), (2, 1));
+    let moment = machine.pass(1000);
+    assert_eq!(recorder.finish(moment, Readings::default()), Vec::<String>::new());
+    let store = Store::read(&machine.file()).unwrap();
+    assert_eq!(sent(&store), 104);
+    use EventKind::{Clock, Started, Stopped, Suspended};
+    assert_eq!(kinds(&store), [Started, Clock, Clock, Suspended, Stopped]);
+}
+
+#[test]
+fn nothing_is_too_old_until_the_clock_was_steady_for_an_hour() {
+    let mut machine = Machine::new();
+    let mut recorder = machine.recorder(Kept { raw_days: 1, minute_days: 1, hour_days: 1, ..Kept::default() });
+    (0..60).for_each(|_| drop(machine.second(&mut recorder)));
+    let hour = |machine: &mut Machine, recorder: &mut Recorder, minutes: u32| {
+        for _ in 0..minutes {
+            let now = machine.pass(60_000);
+            recorder.tick(now, Readings::default());
+        }
+    };
+    hour(&mut machine, &mut recorder, 70);
+    // A year ahead, for half an hour, and back.
+    machine.now.wall_ms += 365 * 86_400_000;
+    hour(&mut machine, &mut recorder, 30);
+    assert_eq!(sent(recorder.store()), 60);
+    machine.now.wall_ms -= 365 * 86_400_000;
+    hour(&mut machine, &mut recorder, 90);
+    assert_eq!(sent(recorder.store()), 60);
+    hour(&mut machine, &mut recorder, 60 * 24);
+    assert_eq!(sent(recorder.store()), 0, "a day later they are too old");
+}
+
+#[test]
+fn a_store_that_is_locked_is_waited_for_and_told_of() {
+    let mut machine = Machine::new();
+    let mut recorder = machine.recorder(Kept::default());
+    machine.second(&mut recorder);
+    let other = Connection::open(machine.file()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let told = machine.second(&mut recorder);
+    assert!(told.len() == 1 && told[0].ends_with("intervals wait for the store, at most 600"), "{told:?}");
+    assert_eq!(machine.second(&mut recorder), Vec::<String>::new(), "it is told once");
+    assert_eq!((recorder.seen().waiting_intervals, recorder.seen().failed_writes), (2, 2));
+    other.execute_batch("COMMIT").unwrap();
+    let told = machine.second(&mut recorder);
+    assert_eq!(told, ["the store takes rows again after 2 failed writes; 0 intervals were lost since the start"]);
+    machine.second(&mut recorder);
+    assert_eq!(sent(recorder.store()), 5);
+    assert_eq!(recorder.seen().waiting_intervals, 0);
+    assert!(kinds(recorder.store()).contains(&EventKind::Store));
+}
+
+#[test]
+fn a_source_is_told_of_when_it_changes() {
+    let mut machine = Machine::new();
+    let mut recorder = machine.recorder(Kept::default());
+    let mut tick = |trouble: Option<&str>| {
+        let sources = BTreeMap::from([("192.0.2.1".to_owned(), trouble.map(str::to_owned))]);
+        let now = machine.pass(1000);
+        recorder.tick(now, Readings { sources, ..Readings::default() })
+    };
+    assert_eq!(tick(None), Vec::<String>::new());
+    assert_eq!(tick(Some("no route")), ["192.0.2.1: no route"]);
+    assert_eq!(tick(Some("no route")), Vec::<String>::new());
+    assert_eq!(tick(None), ["192.0.2.1 answers again"]);
+}
+
+#[test]
+fn counters_of_a_queue_become_counts_from_the_second_reading_on() {
+    let mut machine = Machine::new();
+    let mut recorder = machine.recorder(Kept::default());
+    let name = QueueName { source: Source::Kernel, place: "eth0".to_owned(), class: "htb 1:10".to_owned() };
+    let mut tick = |packets: u64| {
+        let totals = Totals { packets, bytes: packets * 1000, ..Totals::default() };
+        let backlog = Some(Backlog { packets: 2, bytes: 2000 });
+        let now = machine.pass(1000);
+        recorder.tick(
+            now,
+            Readings { queues: vec![Reading { name: name.clone(), totals, backlog }], ..Readings::default() },
+        );
+    };
+    [1000, 1010, 1030, 5].into_iter().for_each(&mut tick);
+    let seen = recorder.seen();
+    assert_eq!((seen.queues[&name].packets, seen.queues[&name].span_ms), (10 + 20 + 5, 3000));
+    assert_eq!(seen.backlogs[&name].bytes, 2000);
+}

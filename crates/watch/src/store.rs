@@ -1,0 +1,180 @@
+//! The store: one file of SQLite.
+//!
+//! | table | a row is |
+//! | --- | --- |
+//! | `path`, `queue` | a name of what is watched |
+//! | `interval` | an interval of the watcher: one transaction |
+//! | `ping` | one request and its round-trip time, `NULL` without a reply |
+//! | `counts`, `dropped` | the counts of a queue in an interval, and its drops by reason |
+//! | `ping_span`, `counts_span`, `dropped_span` | the same of a minute or an hour of UTC (`step_s`) |
+//! | `event` | a start, a clock that was set, a source that is gone |
+//! | `state` | the last interval that minutes and hours contain |
+//!
+//! An interval is written in one transaction, in write-ahead mode: a process that is killed loses
+//! at most the interval that it had not written. Minutes and hours are added up from raw rows in
+//! the order of their insertion and in one transaction with `state`, so that each row counts once,
+//! however often the process was killed or the clock was set.
+
+mod read;
+mod retain;
+mod roll;
+mod schema;
+mod write;
+
+use std::fmt;
+use std::path::{Path as FilePath, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+pub use read::{Question, Resolution, Spans};
+pub use retain::{Kept, Retention, Trimmed};
+pub use roll::{CountsSpan, PingSpan};
+
+use write::Names;
+
+/// The time that a statement waits for another process's lock. The watcher then goes on, and tries again with the next
+/// interval.
+const LOCK_PATIENCE: Duration = Duration::from_millis(200);
+/// The time that a reader waits.
+const READER_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A failure of the store.
+#[derive(Debug)]
+pub struct Error {
+    file: PathBuf,
+    kind: ErrorKind,
+}
+
+/// What has failed.
+#[derive(Debug)]
+enum ErrorKind {
+    /// The library's error.
+    Sqlite(rusqlite::Error),
+    /// A file of another program, or of another version.
+    NotOurs(String),
+    /// A row that no version of this program writes.
+    Row(String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.file.display())?;
+        match &self.kind {
+            ErrorKind::Sqlite(error) => error.fmt(f),
+            ErrorKind::NotOurs(why) | ErrorKind::Row(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl Error {
+    /// True if another process holds a lock.
+    #[must_use]
+    pub fn is_locked(&self) -> bool {
+        self.is(&[ErrorCode::DatabaseBusy, ErrorCode::DatabaseLocked])
+    }
+
+    /// True if the limit of the store, or the disk, is full.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.is(&[ErrorCode::DiskFull])
+    }
+
+    fn is(&self, codes: &[ErrorCode]) -> bool {
+        match &self.kind {
+            ErrorKind::Sqlite(error) => error.sqlite_error_code().is_some_and(|code| codes.contains(&code)),
+            _ => false,
+        }
+    }
+}
+
+/// A store that is open.
+#[derive(Debug)]
+pub struct Store {
+    connection: Connection,
+    file: PathBuf,
+    names: Names,
+    kept: Kept,
+}
+
+impl Store {
+    /// Opens the store of a watcher, or makes it.
+    ///
+    /// # Errors
+    /// The file is of another program or a later version, or cannot be written.
+    pub fn open(file: &FilePath, kept: Kept) -> Result<Self, Error> {
+        let fail = |kind| Error { file: file.to_owned(), kind };
+        let connection = Connection::open_with_flags(
+            file,
+            OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        );
+        let connection = connection.map_err(|error| fail(ErrorKind::Sqlite(error)))?;
+        // The first lock is waited for: a reader may be about to end.
+        connection.busy_timeout(READER_PATIENCE).map_err(|error| fail(ErrorKind::Sqlite(error)))?;
+        schema::prepare(&connection, kept.limit_bytes).map_err(fail)?;
+        connection.busy_timeout(LOCK_PATIENCE).map_err(|error| fail(ErrorKind::Sqlite(error)))?;
+        Ok(Self { connection, file: file.to_owned(), names: Names::default(), kept })
+    }
+
+    /// Opens a store to read it; a watcher may write it meanwhile.
+    ///
+    /// # Errors
+    /// There is no such file, or it is no store of this version.
+    pub fn read(file: &FilePath) -> Result<Self, Error> {
+        let fail = |kind| Error { file: file.to_owned(), kind };
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(file, flags).map_err(|error| fail(ErrorKind::Sqlite(error)))?;
+        connection.busy_timeout(READER_PATIENCE).map_err(|error| fail(ErrorKind::Sqlite(error)))?;
+        schema::check(&connection).map_err(fail)?;
+        Ok(Self { connection, file: file.to_owned(), names: Names::default(), kept: Kept::default() })
+    }
+
+    /// Its file.
+    #[must_use]
+    pub fn file(&self) -> &FilePath {
+        &self.file
+    }
+
+    /// The bytes that the store takes on the disk, the write-ahead log included.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        ["", "-wal"]
+            .iter()
+            .filter_map(|suffix| std::fs::metadata(beside(&self.file, suffix)).ok())
+            .map(|m| m.len())
+            .sum()
+    }
+
+    /// Checks every page: for tests, and after doubts about a disk.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn check_integrity(&self) -> Result<(), Error> {
+        let answer: Result<String, _> = self.connection.query_row("PRAGMA integrity_check", [], |row| row.get(0));
+        match answer {
+            Ok(ok) if ok == "ok" => Ok(()),
+            Ok(fault) => Err(self.fail(ErrorKind::Row(fault))),
+            Err(error) => Err(self.wrong(error)),
+        }
+    }
+
+    fn fail(&self, kind: ErrorKind) -> Error {
+        Error { file: self.file.clone(), kind }
+    }
+
+    fn wrong(&self, error: rusqlite::Error) -> Error {
+        self.fail(ErrorKind::Sqlite(error))
+    }
+}
+
+/// A file beside the store: the write-ahead log, the index of it.
+fn beside(file: &FilePath, suffix: &str) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+#[cfg(test)]
+mod tests;
