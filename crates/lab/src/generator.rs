@@ -24,6 +24,7 @@ use rustix::io::Errno;
 use crate::error::Error;
 use crate::hosts::Hosts;
 use crate::outcome::{FlowOutcome, FlowSample, Glance, Outcome, Sample};
+use crate::progress::{FlowProgress, Flows};
 use crate::run::LabClock;
 use crate::spec::{Config, End, Flow};
 
@@ -36,6 +37,10 @@ use self::transfer::Transfer;
 
 /// The longest wait: afterwards the generator looks whether the emulator has ended.
 const LONGEST_WAIT: Duration = Duration::from_ms(100);
+
+/// The interval at which the progress is published. The generator wakes up for nothing else meanwhile, so that the
+/// interval may last up to [`LONGEST_WAIT`] longer.
+const PUBLISH: Duration = Duration::from_ms(250);
 
 pub(crate) struct Generator<'a> {
     hosts: Hosts<'a>,
@@ -70,6 +75,24 @@ enum Source {
 }
 
 impl Source {
+    /// Payload bytes that the receiving host has read.
+    fn bytes_delivered(&self) -> u64 {
+        match self {
+            Self::Transfer(transfer) => transfer.bytes_delivered(),
+            Self::Datagrams(datagrams) => datagrams.bytes_delivered(),
+            Self::Echo(_) => 0,
+            Self::Application(owner) => owner.sample().bytes_delivered,
+            Self::Replay(replay) => replay.bytes_delivered(),
+        }
+    }
+
+    /// The progress, with the replies since the last call.
+    fn progress(&mut self) -> FlowProgress {
+        let bytes_delivered = self.bytes_delivered();
+        let replies = if let Self::Echo(echo) = self { echo.take_lately() } else { Vec::new() };
+        FlowProgress { bytes_delivered, replies }
+    }
+
     /// The time of its next action by itself.
     fn next(&mut self) -> Option<Instant> {
         match self {
@@ -119,16 +142,18 @@ impl<'a> Generator<'a> {
         })
     }
 
-    /// Lets the flows run until the time is up or the emulator is `over`. Tells the emulator to look by `poke`.
+    /// Lets the flows run until the time is up or the emulator is `over`. Tells the emulator to look by `poke`, and
+    /// publishes the progress of its flows.
     pub(crate) fn run(
         &mut self,
         clock: LabClock,
         tuning: Tuning,
-        poke: &StopHandle,
+        (poke, progress): (&StopHandle, &Flows),
         over: &AtomicBool,
     ) -> Result<(), Error> {
         tuning.apply()?;
         let end = Instant::ZERO + self.duration;
+        let mut published = Instant::ZERO;
         let mut sampled = self.interval.map(|interval| Instant::ZERO + interval);
         self.sample(clock.now(), Some(Instant::ZERO), poke);
         while !over.load(Ordering::Acquire) {
@@ -145,6 +170,10 @@ impl<'a> Generator<'a> {
                 self.sample(now, None, poke);
                 // A late one does not shift those after it, and two are not taken at once.
                 sampled = Some(due + interval * (now.since(due) / interval + 1));
+            }
+            if now >= published {
+                progress.publish(self.flows.iter_mut().map(|flow| flow.source.progress()));
+                published = now + PUBLISH;
             }
             self.send_due(clock)?;
             let next = [Some(end), sampled, self.next()].into_iter().flatten().min().unwrap_or(end);

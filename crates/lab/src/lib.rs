@@ -21,6 +21,7 @@
 //! | `descriptors` | enough descriptors for all sockets |
 //! | [`capture`] | captures of real packets |
 //! | [`control_sockets`] | the control sockets of this user's emulated lines |
+//! | [`progress`] | the progress of a run, for a display |
 //! | [`outcome`] | the outcome of a run as plain data |
 //! | [`mod@line`] | the outcome of an emulated line, in the schema of every run |
 //! | [`summary`] | the outcome of a run, in the schema of every run |
@@ -55,6 +56,7 @@ pub mod line;
 pub mod outcome;
 pub mod path;
 pub mod plan;
+pub mod progress;
 mod run;
 pub mod spec;
 pub mod summary;

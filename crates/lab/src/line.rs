@@ -90,7 +90,8 @@ pub fn document(origin: &Origin, path: &Path<'_>, outcome: &Outcome) -> Document
         losses: Vec::new(),
         datagram_delays_ns: Vec::new(),
     };
-    let summary = Summary { clock: Clock::Monotonic, ..summarise(origin, &network, &run) };
+    let mut summary = summarise(origin, &network, &run);
+    summary.run.clock = Clock::Monotonic;
     Document { summary, live: Live::new(outcome) }
 }
 
@@ -101,11 +102,11 @@ pub(crate) fn links(outcome: &Outcome, network: &Network, after: Duration) -> Ve
 }
 
 fn link(hop: &HopReport, spec: &Link, after: Duration) -> LinkOutcome {
-    let rate = spec.rate;
+    let rate = spec.hop.line.rate;
     // Frames carry the class that the rules of a policy gave them.
     let classes = (0..).zip(&hop.class_waited).filter(|(_, waits)| !waits.is_empty());
     let named = |(class, waits): (u16, &Histogram<u64>)| {
-        (spec.queue.class_name(class).unwrap_or_else(|| class.to_string()), waits.clone())
+        (spec.hop.queue.class_name(class).unwrap_or_else(|| class.to_string()), waits.clone())
     };
     let begun = hop.line.wire_bytes.bits();
     LinkOutcome {

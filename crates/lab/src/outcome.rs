@@ -3,6 +3,7 @@
 use lastmile_analysis::stream::Reception;
 use lastmile_live::bump::HopGlance;
 use lastmile_live::emulate;
+use lastmile_model::outcome::Deliveries;
 use lastmile_tcp::LimitedTime;
 use lastmile_units::{Duration, Instant};
 
@@ -32,10 +33,8 @@ pub struct Outcome {
 pub struct FlowOutcome {
     /// Payload bytes that the receiving host has read.
     pub bytes_delivered: u64,
-    /// When the first of them came.
-    pub first_delivery: Option<Instant>,
-    /// When the latest of them came.
-    pub last_delivery: Option<Instant>,
+    /// Times of the first and the latest of them.
+    pub deliveries: Option<Deliveries>,
     /// When the last of a given number of bytes came.
     pub end: Option<Instant>,
     /// Data segments, datagrams or echo requests sent, retransmissions included.

@@ -1,6 +1,6 @@
 //! From a scenario's links to the hops that packets take between its two ends.
 
-use lastmile_live::bump::HopConfig;
+use lastmile_model::Hop;
 use lastmile_model::{Network, NodeIndex};
 use lastmile_scenario::Scenario;
 
@@ -38,9 +38,10 @@ impl<'s> Path<'s> {
     fn refuse_cells(&self, scenario: &Scenario) -> Result<(), Error> {
         let Some(atm) = &self.network.atm else { return Ok(()) };
         match self.up.iter().chain(&self.down).find(|link| atm.links.contains(link)) {
-            Some(link) => {
-                Err(Error::Cells { scenario: scenario.name().to_owned(), link: self.network.links[*link].name.clone() })
-            }
+            Some(link) => Err(Error::Cells {
+                scenario: scenario.name().to_owned(),
+                link: self.network.links[*link].hop.name.clone(),
+            }),
             None => Ok(()),
         }
     }
@@ -51,12 +52,12 @@ impl<'s> Path<'s> {
     }
 
     /// From the client to the server.
-    pub fn up(&self) -> Vec<HopConfig> {
+    pub fn up(&self) -> Vec<Hop> {
         self.up.iter().map(|link| self.hop(*link)).collect()
     }
 
     /// From the server to the client.
-    pub fn down(&self) -> Vec<HopConfig> {
+    pub fn down(&self) -> Vec<Hop> {
         self.down.iter().map(|link| self.hop(*link)).collect()
     }
 
@@ -66,9 +67,8 @@ impl<'s> Path<'s> {
         Network { links: links.collect(), traffic: Vec::new(), atm: None, ..self.network.clone() }
     }
 
-    fn hop(&self, link: usize) -> HopConfig {
-        let link = &self.network.links[link];
-        HopConfig { name: link.name.clone(), line: self.network.line_of(link), queue: link.queue.clone() }
+    fn hop(&self, link: usize) -> Hop {
+        self.network.hop_of(&self.network.links[link])
     }
 }
 
@@ -106,7 +106,7 @@ mod tests {
     fn the_hops_are_the_links_between_client_and_server() {
         let scenario = scenario(ACCESS);
         let path = Path::of(&scenario, None).unwrap();
-        let names = |hops: Vec<HopConfig>| hops.into_iter().map(|hop| hop.name).collect::<Vec<_>>();
+        let names = |hops: Vec<Hop>| hops.into_iter().map(|hop| hop.name).collect::<Vec<_>>();
         assert_eq!(names(path.up()), ["client-cpe", "up", "dslam-gateway", "gateway-server"]);
         assert_eq!(names(path.down()), ["server-gateway", "gateway-dslam", "down", "cpe-client"]);
         let network = path.network();

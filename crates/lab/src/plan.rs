@@ -16,12 +16,12 @@ use lastmile_model::{Directory, Echo, Network, NodeIndex, OpenedBy, Source, Traf
 use lastmile_packet::{FlowDirectory as _, FlowId};
 use lastmile_scenario::{Scenario, tcp_of};
 use lastmile_tcp::Config as Tcp;
-use lastmile_units::Instant;
 
 use crate::descriptors;
 use crate::error::{Elsewhere, Error};
 use crate::outcome::Outcome;
 use crate::path::Path;
+use crate::progress::Progress;
 use crate::run;
 use crate::spec::{Config, End, Flow, HostConfig};
 
@@ -207,11 +207,16 @@ impl<'s> Plan<'s> {
     }
 
     /// Runs it once. `stop` ends the run early; `tap` gets every packet at every hop, at times counted from when the
-    /// traffic may begin; `tick` gets the progress now and then.
+    /// traffic may begin; `tick` gets the progress four times a second.
     ///
     /// # Errors
     /// Not root; a congestion control that the kernel lacks; a port that is taken; a device that went away.
-    pub fn run(&self, stop: &Stop, tap: Option<Box<Tap>>, tick: &mut dyn FnMut(Instant)) -> Result<Outcome, Error> {
+    pub fn run(
+        &self,
+        stop: &Stop,
+        tap: Option<Box<Tap>>,
+        tick: &mut dyn FnMut(&Progress<'_>),
+    ) -> Result<Outcome, Error> {
         self.reserve_descriptors()?;
         run::run(&self.config, self.flows(), stop, tap, tick)
     }

@@ -17,10 +17,11 @@ use crate::error::Error;
 use crate::generator::Generator;
 use crate::hosts::{self, Hosts};
 use crate::outcome::{Glance, Outcome};
+use crate::progress::{Flows, Progress};
 use crate::spec::{Config, Flow};
 
 /// The interval at which the caller gets the progress.
-const TICK: std::time::Duration = std::time::Duration::from_millis(200);
+const TICK: std::time::Duration = std::time::Duration::from_millis(250);
 
 /// Builds line and hosts, runs `flows` for the time of `config`, and removes everything. The other arguments are those
 /// of [`crate::plan::Plan::run`].
@@ -29,7 +30,7 @@ pub(crate) fn run(
     flows: Vec<Flow>,
     stop: &Stop,
     tap: Option<Box<Tap>>,
-    tick: &mut dyn FnMut(Instant),
+    tick: &mut dyn FnMut(&Progress<'_>),
 ) -> Result<Outcome, Error> {
     let client = hosts::namespace("client", &config.hosts)?;
     let server = hosts::namespace("server", &config.hosts)?;
@@ -54,6 +55,7 @@ pub(crate) fn run(
     let over = AtomicBool::new(false);
     let handle = stop.handle()?;
     let mut glances = Vec::new();
+    let (line, progress) = (world.handle(), Flows::default());
     let (emulated, generated) = thread::scope(|scope| {
         let emulator = scope.spawn(|| {
             let result = world.run_watched(stop, |at, hops| {
@@ -64,14 +66,14 @@ pub(crate) fn run(
             result
         });
         let hosts = scope.spawn(|| {
-            let result = generator.run(clock, tuning, &handle, &over);
+            let result = generator.run(clock, tuning, (&handle, &progress), &over);
             over.store(true, Ordering::Release);
             handle.stop();
             result
         });
         while !(emulator.is_finished() && hosts.is_finished()) {
             thread::park_timeout(TICK);
-            tick(clock.now());
+            tick(&Progress { now: clock.now(), line: &line, flows: &progress });
         }
         (joined(emulator), joined(hosts))
     });

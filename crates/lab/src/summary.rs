@@ -104,14 +104,15 @@ impl Live {
 pub fn measured(origin: &Origin, plan: &Plan<'_>, outcome: &lab::Outcome, label: String) -> Measured {
     let network = plan.network();
     let run = as_simulated(plan, outcome);
-    let mut summary = Summary { clock: Clock::Monotonic, ..summarise(origin, network, &run) };
+    let mut summary = summarise(origin, network, &run);
+    summary.run.clock = Clock::Monotonic;
     // The kernel does not tell how often it retransmitted fast, and an old one not how often it timed out.
     for (flow, live) in summary.flows.iter_mut().zip(transfers_and_datagrams(plan, outcome)) {
-        flow.fast_retransmits = None;
+        flow.transport.fast_retransmits = None;
         if let Some(tcp) = live.tcp.as_ref().filter(|tcp| !tcp.congestion.is_empty()) {
-            flow.tcp = Some(tcp.congestion.as_str().into());
+            flow.setup.tcp = Some(tcp.congestion.as_str().into());
         }
-        flow.timeouts = live.tcp.as_ref().and_then(|tcp| tcp.last.timeouts);
+        flow.transport.timeouts = live.tcp.as_ref().and_then(|tcp| tcp.last.timeouts);
     }
     let series = run.series.iter().map(Series::from).collect();
     Measured { run: Run { label, own: Vec::new(), summary, series }, live: Live::new(plan, outcome) }
@@ -203,8 +204,7 @@ fn row(plan: &Plan<'_>, number: usize, (traffic, name): (usize, String), flow: &
         start: plan.network().traffic[traffic].start,
         end: flow.end,
         bytes_delivered: flow.bytes_delivered,
-        first_delivery: flow.first_delivery,
-        last_delivery: flow.last_delivery,
+        deliveries: flow.deliveries,
         data_path: data.into(),
         ack_path: if tcp.is_some() { acks.into() } else { Vec::new().into() },
         data_packets: flow.packets_sent,
@@ -286,7 +286,7 @@ fn link_series(plan: &Plan<'_>, outcome: &lab::Outcome) -> Vec<sim::Series> {
             last = (glance.at, here.wire_bits);
         }
         let names = ["queue_packets", "queue_bytes", "queue_delay_s", "wire_rate_bps"];
-        all.extend(names.into_iter().zip(points).map(|(name, points)| series(name, &link.name, points)));
+        all.extend(names.into_iter().zip(points).map(|(name, points)| series(name, &link.hop.name, points)));
     }
     all
 }

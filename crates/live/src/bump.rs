@@ -32,9 +32,9 @@ use std::io;
 use std::sync::Arc;
 
 use lastmile_linklayer::LinkLayer;
+use lastmile_model::Hop;
 use lastmile_packet::{FlowTable, HashKey};
 use lastmile_queueing::ack::Handshakes;
-use lastmile_queueing::line;
 use lastmile_queueing::spec::{BuildError, Spec};
 use lastmile_units::{Duration, Instant};
 
@@ -42,9 +42,10 @@ use crate::clock::Clock;
 use crate::io::Port;
 
 use direction::{Direction, Queue};
-pub use report::{CounterValue, DirectionReport, HopGlance, HopReport};
+pub use report::{CounterValue, DirectionReport, HopGlance, HopReport, HopState};
 pub use tap::Tap;
 use tap::Taps;
+pub use waits::WaitCounts;
 
 /// Packets that one turn takes from one port, so that a flood from one side cannot hold up the
 /// other; and at most as many are sent at once.
@@ -54,24 +55,13 @@ pub const BATCH: usize = 64;
 /// flow of a single packet, see [`FlowTable`].
 const MAX_FLOWS: u32 = 1 << 18;
 
-/// One hop of a path: a line, and the queue in front of it.
-#[derive(Clone, Debug)]
-pub struct HopConfig {
-    /// Its name in reports. It also names the random stream of its losses, as in the simulator: `loss on link NAME`.
-    pub name: String,
-    /// Rate, encapsulation, delay, loss. The delay includes that of the node at its end.
-    pub line: line::Config,
-    /// The queue in front of the transmitter.
-    pub queue: Spec,
-}
-
 /// The configuration of a bump.
 #[derive(Clone, Debug)]
 pub struct BumpConfig {
     /// The hops from port A to port B, in this order; at least one.
-    pub up: Vec<HopConfig>,
+    pub up: Vec<Hop>,
     /// The hops from port B to port A, in this order; at least one.
-    pub down: Vec<HopConfig>,
+    pub down: Vec<Hop>,
     /// Packets longer than this are dropped when they come, and counted ([`DirectionReport::oversize`]).
     pub mtu: u16,
     /// Decides which packets are lost on the wire, where a direction loses any.
@@ -175,6 +165,13 @@ impl Bump {
     /// waits are counted from one call to the next.
     pub fn glance(&mut self, now: Instant) -> Vec<HopGlance> {
         [&mut self.up, &mut self.down].into_iter().flat_map(|direction| direction.glance(now)).collect()
+    }
+
+    /// The hops at `now` for a display: those up, then those down. Copies some 10 kB for each hop
+    /// and 5 kB for each class.
+    #[must_use]
+    pub fn states(&self, now: Instant) -> Vec<HopState> {
+        self.up.states(now).chain(self.down.states(now)).collect()
     }
 
     /// The counters so far: up, then down.

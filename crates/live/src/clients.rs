@@ -1,7 +1,7 @@
 //! Connections from outside, with limits: how many there are, how long each may take, and how
 //! accepting goes on after a failure.
 //!
-//! A server has a slot for each of [`Clients::most`] connections. A connection that has made its
+//! A server has a slot for each of `Clients::most` connections. A connection that has made its
 //! whole request is *attended* and keeps its slot until it has the answer. When all slots are taken
 //! and one more connection comes, the oldest connection that is not attended is closed. So clients
 //! that say nothing, or one byte a second, keep nobody out, and the server's memory, threads and
@@ -22,7 +22,7 @@ use tokio::time;
 use crate::stop::Stop;
 
 /// Time that a client has for its request, and again for reading the answer.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The pause after a connection could not be accepted: the process, or the machine, has no
 /// descriptors or memory left for it.
@@ -32,30 +32,35 @@ const PAUSE: Duration = Duration::from_millis(100);
 const FAREWELL: Duration = Duration::from_millis(500);
 
 /// The runtime of a server: its own thread, without helpers.
-pub(crate) fn runtime() -> io::Result<Runtime> {
+///
+/// # Errors
+/// No descriptors left.
+pub fn runtime() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_io().enable_time().build()
 }
 
 /// The connections of one server.
-pub(crate) struct Clients {
+#[derive(Debug)]
+pub struct Clients {
     most: usize,
     tasks: JoinSet<()>,
     /// Oldest first.
     connected: VecDeque<Client>,
 }
 
+#[derive(Debug)]
 struct Client {
     task: AbortHandle,
     attended: Attended,
 }
 
 /// Whether a client has made its whole request.
-#[derive(Clone, Default)]
-pub(crate) struct Attended(Arc<AtomicBool>);
+#[derive(Clone, Default, Debug)]
+pub struct Attended(Arc<AtomicBool>);
 
 impl Attended {
     /// The request is whole.
-    pub(crate) fn set(&self) {
+    pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
@@ -65,17 +70,20 @@ impl Attended {
 }
 
 impl Clients {
-    pub(crate) fn at_most(most: usize) -> Self {
+    /// A server with this many slots.
+    #[must_use]
+    pub fn at_most(most: usize) -> Self {
         Self { most, tasks: JoinSet::new(), connected: VecDeque::new() }
     }
 
     /// Whether one more may come: a slot is free, or a client that says nothing has one.
-    pub(crate) fn may_come(&self) -> bool {
+    #[must_use]
+    pub fn may_come(&self) -> bool {
         self.connected.len() < self.most || self.connected.iter().any(|client| !client.attended.is_set())
     }
 
     /// Begins `work` for a connection that has come.
-    pub(crate) fn take<F>(&mut self, work: impl FnOnce(Attended) -> F)
+    pub fn take<F>(&mut self, work: impl FnOnce(Attended) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -92,7 +100,7 @@ impl Clients {
 
     /// Waits until a connection has ended, however it did; for ever if there is none. Nothing is
     /// lost if nobody waits to the end.
-    pub(crate) async fn one_gone(&mut self) {
+    pub async fn one_gone(&mut self) {
         match self.tasks.join_next().await {
             // One that panicked was one client's.
             Some(_) => self.connected.retain(|client| !client.task.is_finished()),
@@ -101,7 +109,7 @@ impl Clients {
     }
 
     /// Lets those that are attended take their answers, for a moment, and closes all.
-    pub(crate) async fn finish(mut self) {
+    pub async fn finish(mut self) {
         self.connected.iter().filter(|client| !client.attended.is_set()).for_each(|client| client.task.abort());
         let all = async { while self.tasks.join_next().await.is_some() {} };
         let _ = time::timeout(FAREWELL, all).await;
@@ -109,7 +117,7 @@ impl Clients {
 }
 
 /// The next connection. Errors pass after a while: a client that has closed again, or a lack of descriptors.
-pub(crate) async fn accepted<T>(accept: impl AsyncFn() -> io::Result<T>) -> T {
+pub async fn accepted<T>(accept: impl AsyncFn() -> io::Result<T>) -> T {
     loop {
         match accept().await {
             Ok(connection) => return connection,
@@ -119,21 +127,31 @@ pub(crate) async fn accepted<T>(accept: impl AsyncFn() -> io::Result<T>) -> T {
 }
 
 /// A [`Stop`] that a server waits for.
-pub(crate) struct Awaited(UnixStream);
+#[derive(Debug)]
+pub struct Awaited(UnixStream);
 
 impl Awaited {
     /// Call it within the server's runtime.
-    pub(crate) fn new(stop: &Stop) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// No descriptors left.
+    pub fn new(stop: &Stop) -> io::Result<Self> {
         UnixStream::from_std(stop.watched()?).map(Self)
     }
 
     /// Waits until it is time.
-    pub(crate) async fn come(&self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// The descriptor is gone.
+    pub async fn come(&self) -> io::Result<()> {
         self.0.readable().await
     }
 
     /// Forgets the calls so far, to wait for the next.
-    pub(crate) fn rearm(&self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// The descriptor is gone.
+    pub fn rearm(&self) -> io::Result<()> {
         let mut buffer = [0; 64];
         loop {
             match self.0.try_read(&mut buffer) {

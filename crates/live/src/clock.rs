@@ -35,6 +35,13 @@ impl Clock for MonotonicClock {
     }
 }
 
+/// The time that the machine has been suspended since it started: `CLOCK_BOOTTIME` counts it, `CLOCK_MONOTONIC` does
+/// not.
+#[must_use]
+pub fn suspended() -> std::time::Duration {
+    std::time::Duration::from_nanos(crate::sys::wait::suspended_ns())
+}
+
 /// How a time of `CLOCK_REALTIME` reads on a [`MonotonicClock`].
 #[derive(Clone, Copy, Debug)]
 pub struct StampMap {

@@ -77,6 +77,12 @@ pub enum Error {
         /// Each attempt, and the kernel's error.
         lacking: Vec<String>,
     },
+    /// Neither raw nor ping sockets are allowed.
+    #[error("pinging {target}: this process may open no socket for it")]
+    NoPing {
+        /// The host.
+        target: std::net::IpAddr,
+    },
     /// There is no network device of this name.
     #[error("no interface is called {name:?}")]
     NoInterface {
@@ -209,6 +215,11 @@ impl Error {
                     .to_owned(),
             ),
             Self::NoInterface { known, .. } => Some(format!("interfaces are {}", known.join(", "))),
+            Self::NoPing { .. } => Some(
+                "run this as root or with CAP_NET_RAW; or, as root, `sysctl -w net.ipv4.ping_group_range='0 \
+                 2147483647'`"
+                    .to_owned(),
+            ),
             Self::InterfaceDown { name } => Some(format!("ip link set {name} up")),
             Self::PacketsTooLong { name, most, .. } => {
                 Some(format!("--path packet-sockets carries them; or `ip link set {name} mtu {most}`"))

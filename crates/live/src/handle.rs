@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use lastmile_units::{Duration, Instant};
 
-use crate::bump::{DirectionReport, HopGlance, Queues};
+use crate::bump::{DirectionReport, HopGlance, HopState, Queues};
 use crate::error::{Context, Error};
 use crate::stop::{Stop, StopHandle};
 
@@ -26,6 +26,7 @@ pub struct Snapshot {
 enum Request {
     Report(Sender<Snapshot>),
     Glance(Sender<(Instant, Vec<HopGlance>)>),
+    States(Sender<(Instant, Vec<HopState>)>),
     Alive(Sender<()>),
     HandOver(Queues, Sender<()>),
     Stop,
@@ -81,6 +82,9 @@ pub(crate) trait Asked {
     /// When it is, and how the hops stand.
     fn glance(&mut self) -> (Instant, Vec<HopGlance>);
 
+    /// The hops for a display, and the time.
+    fn states(&self) -> (Instant, Vec<HopState>);
+
     /// Puts other queues in.
     fn hand_over(&mut self, queues: Queues);
 
@@ -92,6 +96,7 @@ pub(crate) trait Asked {
             match request {
                 Request::Report(answer) => drop(answer.send(self.snapshot()?)),
                 Request::Glance(answer) => drop(answer.send(self.glance())),
+                Request::States(answer) => drop(answer.send(self.states())),
                 Request::Alive(answer) => drop(answer.send(())),
                 Request::HandOver(queues, done) => {
                     self.hand_over(queues);
@@ -120,6 +125,15 @@ impl Handle {
     pub fn glance(&self) -> Option<(Instant, Vec<HopGlance>)> {
         let (answer, answered) = mpsc::channel();
         self.ask(Request::Glance(answer));
+        answered.recv().ok()
+    }
+
+    /// The hops for a display, those up and then those down, and the time; `None` when the world
+    /// runs no more. Holds up packets for some microseconds ([`crate::bump::Bump::states`]).
+    #[must_use]
+    pub fn states(&self) -> Option<(Instant, Vec<HopState>)> {
+        let (answer, answered) = mpsc::channel();
+        self.ask(Request::States(answer));
         answered.recv().ok()
     }
 

@@ -5,11 +5,14 @@
 //! | [`bump`] | two directions of lines between two ports, without input and output of their own; their counters |
 //! | [`emulate`] | the line emulator: the world around a bump that is an access line |
 //! | [`shape`] | the middlebox: the world around a bump that shapes a real line |
-//! | [`io`] | ports that packets come from and go to: [`io::Tun`], [`io::PacketSocket`], [`io::Xdp`]; the way round them, [`io::Bypass`] |
+//! | [`io`] | ports of packets: [`io::Tun`], [`io::PacketSocket`], [`io::Xdp`]; the path past them, [`io::Bypass`] |
 //! | [`handle`], [`control`] | what other threads, and other programs, may ask of the thread that carries packets |
-//! | [`http`] | one page for scrapers; `clients` holds the limits of both servers |
+//! | [`http`] | one page for scrapers; [`clients`] holds the limits of servers |
 //! | [`clock`] | the monotonic clock as [`lastmile_units::Instant`], the kernel's receive stamps on the same scale |
 //! | [`netns`] | network namespaces, and those that a killed program left behind |
+//! | [`echo`] | echo requests by IPv4 and IPv6, with and without rights to raw sockets |
+//! | [`gateway`] | the default gateways of the machine |
+//! | [`statistics`] | counters of interfaces and of the kernel's queues |
 //! | [`probe`] | ICMP echo with the kernel's receive times |
 //! | [`streams`] | which standard streams the program was started without |
 //! | [`stop`] | SIGINT, SIGTERM and the program's own wish to stop, as a descriptor to wait for |
@@ -25,11 +28,13 @@
 
 pub mod bump;
 mod carry;
-mod clients;
+pub mod clients;
 pub mod clock;
 pub mod control;
+pub mod echo;
 pub mod emulate;
 pub mod error;
+pub mod gateway;
 pub mod handle;
 pub mod http;
 pub mod io;
@@ -37,6 +42,7 @@ pub mod netns;
 mod pace;
 pub mod probe;
 pub mod shape;
+pub mod statistics;
 pub mod stop;
 pub mod streams;
 pub mod sys;

@@ -1,7 +1,7 @@
 //! Which standard streams the program was started without, as by `lastmile run >&-`.
 //!
 //! The standard library opens /dev/null in the place of a closed standard stream before `main`
-//! runs, and what is written there is lost in silence. Afterwards such a stream looks like one that
+//! runs, and output to it is lost without an error. Afterwards such a stream looks like one that
 //! the caller has sent to /dev/null, which is no error. So the streams are looked at earlier: when
 //! the dynamic loader, or in a static program its start-up code, calls what `.init_array` lists.
 #![expect(unsafe_code, reason = "an entry of .init_array, and a system call before the standard library is there")]

@@ -21,7 +21,8 @@
 //! | `xdp` | AF_XDP sockets |
 //! | `ring`, `umem` | the rings of AF_XDP and the memory for its frames, with who may use which part |
 //! | [`socket`] | sockets that are set up before they open, `TCP_INFO` |
-//! | [`icmp`] | a raw socket for echo requests whose replies carry the kernel's receive time |
+//! | [`icmp`] | sockets for echo requests whose replies carry the kernel's receive time |
+//! | `statistics` | counters of interfaces, queueing disciplines and classes: rtnetlink(7) |
 #![allow(unsafe_code, reason = "system calls that no safe library has")]
 
 pub(crate) mod address;
@@ -40,6 +41,7 @@ pub(crate) mod random;
 mod ring;
 pub mod socket;
 pub mod stamped;
+pub(crate) mod statistics;
 mod umem;
 pub(crate) mod wait;
 pub(crate) mod xdp;

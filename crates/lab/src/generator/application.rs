@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use lastmile_live::error::Context;
 use lastmile_live::sys::socket;
+use lastmile_model::outcome::Deliveries;
 use lastmile_units::Instant;
 use rustix::event::PollFlags;
 
@@ -165,8 +166,7 @@ impl Owner {
             transfer.receiver_ready(now)
         };
         if transfer.bytes_delivered() > before {
-            self.totals.first_delivery.get_or_insert(now);
-            self.totals.last_delivery = Some(now);
+            Deliveries::note(&mut self.totals.deliveries, now);
         }
         let (over, failed) = (transfer.is_over(), transfer.has_failed());
         if complete {

@@ -12,6 +12,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use lastmile_analysis::stream::Stream;
 use lastmile_live::clock::{Clock, StampMap};
 use lastmile_live::sys::{socket, stamped};
+use lastmile_model::outcome::Deliveries;
 use lastmile_units::Instant;
 use rustix::io::Errno;
 
@@ -99,8 +100,13 @@ impl Datagrams {
         self.sink.as_fd()
     }
 
+    /// Payload bytes that the receiving host has read.
+    pub(super) fn bytes_delivered(&self) -> u64 {
+        self.outcome.bytes_delivered
+    }
+
     pub(super) fn sample(&mut self) -> FlowSample {
-        let bytes_delivered = self.outcome.bytes_delivered;
+        let bytes_delivered = self.bytes_delivered();
         let (delay_mean_s, jitter_s) =
             self.stream.as_mut().map_or((None, None), |stream| (stream.take_mean_s(), stream.jitter_s()));
         FlowSample { bytes_delivered, tcp: None, delay_mean_s, jitter_s }
@@ -147,8 +153,7 @@ impl Datagrams {
             let arrived = stamp.map_or(now, |stamp| map.monotonic(stamp).min(now));
             self.outcome.packets_received += 1;
             self.outcome.bytes_delivered += len as u64;
-            self.outcome.first_delivery.get_or_insert(arrived);
-            self.outcome.last_delivery = Some(arrived);
+            Deliveries::note(&mut self.outcome.deliveries, arrived);
             if let Some(number) = buffer[..len.min(buffer.len())].last_chunk::<NUMBER>() {
                 self.note(u32::from_be_bytes(*number), arrived);
             }

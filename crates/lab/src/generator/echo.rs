@@ -25,6 +25,8 @@ pub(super) struct Echo {
     next: Option<Instant>,
     /// When each request was sent and its first reply received.
     times: Vec<(Instant, Option<Instant>)>,
+    /// Round trips since the progress was last taken.
+    lately: Vec<Duration>,
 }
 
 impl Echo {
@@ -39,6 +41,7 @@ impl Echo {
             interval: plan.interval,
             next: None,
             times: Vec::new(),
+            lately: Vec::new(),
         })
     }
 
@@ -97,9 +100,15 @@ impl Echo {
             let back = (latest as u64 & 0xffff).wrapping_sub(u64::from(sequence)) & 0xffff;
             latest.checked_sub(usize::try_from(back).ok()?)
         });
-        if let Some((_, reply @ None)) = place.and_then(|place| self.times.get_mut(place)) {
+        if let Some((sent, reply @ None)) = place.and_then(|place| self.times.get_mut(place)) {
             *reply = Some(received);
+            self.lately.push(received.since(*sent));
         }
+    }
+
+    /// Takes the round trips of the replies since the last call.
+    pub(super) fn take_lately(&mut self) -> Vec<Duration> {
+        std::mem::take(&mut self.lately)
     }
 
     pub(super) fn outcome(self) -> FlowOutcome {

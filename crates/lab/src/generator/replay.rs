@@ -11,6 +11,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use lastmile_live::sys::packet::{BATCH, Batch, OFFLOAD_LEN, Receiver, Sender};
+use lastmile_model::outcome::Deliveries;
 use lastmile_packet::{FlowKey, parse_headers};
 use lastmile_units::{Duration, Instant};
 use rustix::io::Errno;
@@ -83,8 +84,7 @@ impl Replay {
         if takes {
             self.outcome.packets_received += 1;
             self.outcome.bytes_delivered += payload;
-            self.outcome.first_delivery.get_or_insert(now);
-            self.outcome.last_delivery = Some(now);
+            Deliveries::note(&mut self.outcome.deliveries, now);
         }
         takes
     }

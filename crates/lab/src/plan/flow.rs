@@ -138,10 +138,10 @@ impl Planned<'_> {
             listener_port,
             first_payload: self.traffic.names.from.first_payload.clone(),
             first_request: self.traffic.names.to.first_payload.clone(),
-            min_rto: sender.min_rto,
-            max_rto: sender.max_rto,
-            delayed_ack: receiver.delayed_ack,
-            quick_acks: receiver.quick_acks || receiver.ack_every < 2,
+            min_rto: sender.timers.min_rto,
+            max_rto: sender.timers.max_rto,
+            delayed_ack: receiver.acks.delayed_ack,
+            quick_acks: receiver.acks.quick_acks || receiver.acks.ack_every < 2,
         }
     }
 }

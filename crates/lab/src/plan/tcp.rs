@@ -27,11 +27,11 @@ pub(super) fn hosts(configs: &[&Config], warnings: &mut BTreeSet<String>) -> Hos
     let first = configs.first().copied().unwrap_or(&default);
     let hosts = |config: &Config| HostConfig {
         sack: uses_sack(config),
-        dsack: config.dsack,
+        dsack: config.acks.dsack,
         timestamps: config.timestamps,
         window_scaling: config.window_scale != WindowScale::Off,
         ecn: config.ecn,
-        idle_restart: config.idle_restart,
+        idle_restart: config.congestion.idle_restart,
         largest_window: None,
     };
     let common = hosts(first);
@@ -62,38 +62,44 @@ pub(super) fn warnings(config: &Config, warnings: &mut BTreeSet<String>) {
     };
     own(config.variant == Variant::Tahoe, "variant", "the kernel has no tahoe; reno runs, with NewReno's recovery");
     own(config.variant == Variant::Reno, "variant", "the kernel's reno recovers as NewReno (RFC 6582)");
-    let segments = config.initial_window == InitialWindow::Segments(10);
+    let segments = config.congestion.initial_window == InitialWindow::Segments(10);
     own(!segments, "initial_window", "the kernel starts with 10 segments");
-    own(config.initial_ssthresh.is_some(), "initial_ssthresh", "the kernel starts with none");
-    own(config.delayed_ack.is_zero(), "delayed_ack", "the kernel delays ACKs of single segments all the same");
-    own(config.ack_every != default.ack_every, "ack_every", "the kernel acknowledges every second segment");
+    own(config.congestion.initial_ssthresh.is_some(), "initial_ssthresh", "the kernel starts with none");
+    own(config.acks.delayed_ack.is_zero(), "delayed_ack", "the kernel delays ACKs of single segments all the same");
+    own(config.acks.ack_every != default.acks.ack_every, "ack_every", "the kernel acknowledges every second segment");
     let shift = matches!(config.window_scale, WindowScale::Shift(_));
     own(shift, "window_scale", "the kernel chooses the shift by the window");
-    own(config.rto == Rto::Rfc6298, "rto", "the kernel keeps its timer in its own way, as \"linux\" says");
-    own(!config.undo, "undo", "the kernel takes needless repairs back");
-    own(config.undo && !config.frto, "frto", "the kernel looks for needless timeouts by F-RTO");
-    let counts = config.loss_detection == LossDetection::Rfc6675;
+    own(config.timers.rto == Rto::Rfc6298, "rto", "the kernel keeps its timer in its own way, as \"linux\" says");
+    own(!config.repair.undo, "undo", "the kernel takes needless repairs back");
+    own(config.repair.undo && !config.repair.frto, "frto", "the kernel looks for needless timeouts by F-RTO");
+    let counts = config.repair.loss_detection == LossDetection::Rfc6675;
     own(counts, "loss_detection", "the kernel finds losses by time, as \"rack\" says");
-    own(!counts && !config.tail_loss_probe, "tail_loss_probe", "the kernel sends tail loss probes");
-    let (hystart, cubic) = (config.slow_start, config.variant == Variant::Cubic);
+    own(!counts && !config.repair.tail_loss_probe, "tail_loss_probe", "the kernel sends tail loss probes");
+    let (hystart, cubic) = (config.congestion.slow_start, config.variant == Variant::Cubic);
     own(cubic && hystart != SlowStart::HyStart, "slow_start", "the kernel's cubic does HyStart, as \"hystart\" says");
     let plus_plus = !cubic && hystart == SlowStart::HyStartPlusPlus;
     own(plus_plus, "slow_start", "the kernel's reno does standard slow start");
     own(
-        config.recovery == Recovery::Rfc6675,
+        config.repair.recovery == Recovery::Rfc6675,
         "recovery",
         "the kernel's window follows what is delivered, as \"prr\" says",
     );
-    own(config.initial_rto != default.initial_rto, "initial_rto", "the kernel starts with 1 s");
-    own(!config.clock_granularity.is_zero(), "clock_granularity", "the kernel's clock has the tick that it has");
+    own(config.timers.initial_rto != default.timers.initial_rto, "initial_rto", "the kernel starts with 1 s");
+    own(!config.timers.clock_granularity.is_zero(), "clock_granularity", "the kernel's clock has the tick that it has");
     // With an ACK for every second segment, every limit from two segments on is none.
-    let counting = matches!(config.byte_counting, ByteCounting::Abc { limit: 2.. });
+    let counting = matches!(config.congestion.byte_counting, ByteCounting::Abc { limit: 2.. });
     own(!counting, "byte_counting", "the kernel counts segments that were acknowledged");
-    own(!config.limited_transmit, "limited_transmit", "the kernel sends new segments at the first duplicate ACKs");
+    own(
+        !config.congestion.limited_transmit,
+        "limited_transmit",
+        "the kernel sends new segments at the first duplicate ACKs",
+    );
 }
 
 #[cfg(test)]
 mod tests {
+    use lastmile_tcp::AckConfig;
+
     use super::*;
 
     fn told(config: &Config) -> Vec<String> {
@@ -110,7 +116,11 @@ mod tests {
 
     #[test]
     fn what_the_kernel_does_in_its_own_way_is_told_by_its_key() {
-        let odd = Config { variant: Variant::Tahoe, ack_every: 1, ..Config::default() };
+        let odd = Config {
+            variant: Variant::Tahoe,
+            acks: AckConfig { ack_every: 1, ..AckConfig::default() },
+            ..Config::default()
+        };
         let keys: Vec<String> = told(&odd).iter().map(|line| line.split(':').next().unwrap().to_owned()).collect();
         assert_eq!(keys, ["tcp.ack_every", "tcp.variant"]);
     }

@@ -14,10 +14,10 @@ use lastmile_units::{Duration, Instant};
 
 use super::tap::{AtHop, Taps};
 use super::waits::{Distribution, Waits};
-use super::{BATCH, CounterValue, DirectionReport, HopConfig, HopGlance, HopReport};
+use super::{BATCH, CounterValue, DirectionReport, HopGlance, HopReport, HopState};
 use crate::clock::Clock;
 use crate::io::{Counters, Framing, Port, Refusal};
-use lastmile_model::Passage;
+use lastmile_model::{Hop, Passage};
 
 /// Memory of packets that have left, kept for those that come.
 const SPARE_BUFFERS: usize = 1024;
@@ -28,7 +28,7 @@ const LONGEST_SPARE: usize = 10_000;
 
 /// One direction: its hops, and the counters around them.
 pub(super) struct Direction {
-    pub(super) hops: Vec<Hop>,
+    pub(super) hops: Vec<RunningHop>,
     /// The latest time that the hops have been told. It never goes back.
     latest: Instant,
     /// The longest sleep that is made up for; `None`: any.
@@ -48,11 +48,12 @@ pub(super) struct Direction {
 }
 
 /// One line of a direction.
-pub(super) struct Hop {
+pub(super) struct RunningHop {
     name: String,
     pub(super) line: Line<Frame>,
     pub(super) waits: Waits,
     pub(super) most_queued: Backlog,
+    /// The least delay of its wire.
     delay: Duration,
     /// The least time that a packet needs from this hop to the end: the delays of the hops behind it.
     ahead: Duration,
@@ -60,24 +61,24 @@ pub(super) struct Hop {
 
 impl Direction {
     pub(super) fn new(
-        configs: &[HopConfig],
+        configs: &[Hop],
         seed: u64,
         hash_key: HashKey,
         handshakes: &Arc<Handshakes>,
     ) -> Result<Self, BuildError> {
-        let hops: Result<Vec<Hop>, BuildError> = configs
+        let hops: Result<Vec<RunningHop>, BuildError> = configs
             .iter()
             .enumerate()
             .map(|(index, config)| {
                 let queue = Queue::build(&config.queue, config.line.link_layer, hash_key, handshakes)?.node;
                 let losses = Stream::new(seed, &format!("loss on link {}", config.name));
-                Ok(Hop {
+                Ok(RunningHop {
                     name: config.name.clone(),
                     line: Line::new(&config.line, queue, losses),
                     waits: Waits::new(),
                     most_queued: Backlog::default(),
-                    delay: config.line.delay,
-                    ahead: configs[index + 1..].iter().map(|config| config.line.delay).sum(),
+                    delay: config.line.least_delay(),
+                    ahead: configs[index + 1..].iter().map(|config| config.line.least_delay()).sum(),
                 })
             })
             .collect();
@@ -230,6 +231,10 @@ impl Direction {
         hops.collect()
     }
 
+    pub(super) fn states(&self, now: Instant) -> impl Iterator<Item = HopState> {
+        self.hops.iter().map(move |hop| hop.state(now))
+    }
+
     pub(super) fn report(&self) -> DirectionReport {
         DirectionReport {
             received: self.received,
@@ -237,7 +242,7 @@ impl Direction {
             unreadable: self.unreadable,
             not_ip: self.not_ip,
             evicted: self.evicted,
-            hops: self.hops.iter().map(Hop::report).collect(),
+            hops: self.hops.iter().map(RunningHop::report).collect(),
             sent: self.sent,
             refused: self.refused,
             port: Counters::default(),
@@ -272,7 +277,7 @@ impl Queue {
     }
 }
 
-impl Hop {
+impl RunningHop {
     pub(super) fn enqueue(&mut self, at: Instant, frame: Frame, spare: &mut Spare, tap: AtHop<'_>) {
         self.line.enqueue(at, frame, &mut Watch { waits: &mut self.waits, spare, tap });
         let backlog = self.line.queue().backlog();
@@ -288,22 +293,44 @@ impl Hop {
         self.line.take_arrival(now, &mut Watch { waits: &mut self.waits, spare, tap })
     }
 
-    fn report(&self) -> HopReport {
-        let mut queue_counters = Vec::new();
+    fn state(&self, now: Instant) -> HopState {
+        let mut class_queued = Vec::new();
+        self.line.queue().class_backlogs(&mut |class, backlog| class_queued.push((class, backlog)));
+        HopState {
+            queued: self.line.queue().backlog(),
+            wire_bits: self.line.bits_sent(now),
+            line: self.line.stats().clone(),
+            waited: self.waits.all.coarse.clone(),
+            acks_waited: self.waits.acks.coarse.clone(),
+            class_waited: self.waits.classes.iter().map(|class| class.coarse.clone()).collect(),
+            class_queued,
+            queue_counters: self.queue_counters(),
+        }
+    }
+
+    fn queue_counters(&self) -> Vec<CounterValue> {
+        let mut counters = Vec::new();
         self.line.queue().counters(&mut |Counter { path, kind, name, value }| {
-            queue_counters.push(CounterValue { path: path.to_owned(), kind, name, value });
+            counters.push(CounterValue { path: path.to_owned(), kind, name, value });
         });
+        counters
+    }
+
+    fn report(&self) -> HopReport {
+        let mut class_backlogs = Vec::new();
+        self.line.queue().class_backlogs(&mut |index, backlog| class_backlogs.push((index, backlog)));
         HopReport {
             name: self.name.clone(),
             line: self.line.stats().clone(),
             cells: self.line.cells(),
             queued: self.line.queue().backlog(),
             in_flight: self.line.in_flight(),
-            queue_counters,
+            queue_counters: self.queue_counters(),
+            class_backlogs,
             most_queued: self.most_queued,
-            waited: self.waits.all.whole(),
-            acks_waited: self.waits.acks.whole(),
-            class_waited: self.waits.classes.iter().map(Distribution::whole).collect(),
+            waited: self.waits.all.exact.whole(),
+            acks_waited: self.waits.acks.exact.whole(),
+            class_waited: self.waits.classes.iter().map(|class| class.exact.whole()).collect(),
             overlimits: self.waits.overlimits,
         }
     }

@@ -6,6 +6,7 @@ use lastmile_queueing::Backlog;
 use lastmile_queueing::line::{Count, Stats};
 use lastmile_units::CellCount;
 
+use super::waits::WaitCounts;
 use crate::io::{Counters, Refusal};
 
 /// The counters of one direction.
@@ -74,6 +75,9 @@ pub struct HopReport {
     pub in_flight: Count,
     /// Every counter of the queue and of those below it.
     pub queue_counters: Vec<CounterValue>,
+    /// The backlog of each class of the scheduler, with the index of the class below `classes` in the paths of
+    /// `queue_counters`.
+    pub class_backlogs: Vec<(usize, Backlog)>,
     /// The most that has waited in the queue at a time, in packets and in IP bytes (not always of the same moment).
     pub most_queued: Backlog,
     /// Nanoseconds that packets waited in the queue, from arrival to the start of transmission.
@@ -99,7 +103,7 @@ impl HopReport {
     fn is_balanced(&self) -> bool {
         let line = &self.line;
         let waiting = self.queued.packets.as_u64() + self.in_flight.packets;
-        line.enqueued.packets == line.arrived.packets + self.dropped_packets() + waiting
+        line.enqueued.packets + line.created.packets == line.arrived.packets + self.dropped_packets() + waiting
     }
 }
 
@@ -116,6 +120,28 @@ pub struct HopGlance {
     pub waited: Waits,
     /// Waits of pure ACKs alone.
     pub acks_waited: Waits,
+}
+
+/// A hop at a moment, for a display that asks several times a second. All counts are since the
+/// start.
+#[derive(Clone, Debug)]
+pub struct HopState {
+    /// The backlog of the queue.
+    pub queued: Backlog,
+    /// Bits that its wire has carried.
+    pub wire_bits: u64,
+    /// Packets carried, and drops by reason.
+    pub line: Stats,
+    /// Waits in the queue, from arrival to the start of transmission.
+    pub waited: WaitCounts,
+    /// The waits of pure ACKs alone.
+    pub acks_waited: WaitCounts,
+    /// The waits by class, as [`HopReport::class_waited`].
+    pub class_waited: Vec<WaitCounts>,
+    /// The backlog of each class, by its number in the paths of `queue_counters`.
+    pub class_queued: Vec<(usize, Backlog)>,
+    /// Every counter of the queue and of those below it.
+    pub queue_counters: Vec<CounterValue>,
 }
 
 fn sum(counts: &[Count]) -> u64 {

@@ -7,7 +7,6 @@ use hdrhistogram::Histogram;
 use lastmile_linklayer::{Interleave, LinkLayer};
 use lastmile_packet::{FlowAddresses, Frame, IpAddresses, Meta, Protocol, write_packet};
 use lastmile_queueing::classify::rules;
-use lastmile_queueing::compress::Compression;
 use lastmile_queueing::fifo::Limit;
 use lastmile_queueing::line::{Config, Count};
 use lastmile_queueing::sched::priority;
@@ -16,7 +15,7 @@ use lastmile_queueing::{Match, Overflow, fifo};
 use lastmile_units::{BitRate, ByteCount, CellCount};
 use proptest::prelude::*;
 
-use super::direction::Hop;
+use super::direction::RunningHop;
 use super::tap::AtHop;
 use super::*;
 use crate::io::{Framing, Refusal};
@@ -104,31 +103,31 @@ fn packet(number: u16, ip_len: u16) -> Vec<u8> {
     bytes
 }
 
-fn hop(name: &str, rate: Option<BitRate>, link_layer: &str, delay: Duration, limit: u64) -> HopConfig {
+fn hop(name: &str, rate: Option<BitRate>, link_layer: &str, delay: Duration, limit: u64) -> Hop {
     let link_layer = LinkLayer::from_name(link_layer).unwrap();
-    HopConfig {
+    Hop {
         name: name.into(),
-        line: Config { rate, link_layer, delay, loss_ppb: 0, compression: Compression::None },
+        line: Config::new(rate, link_layer, delay),
         queue: Spec::Fifo(fifo::Config { limit: Limit::Bytes(ByteCount::new(limit)), drop: Overflow::Tail }),
     }
 }
 
 /// 512 kbit/s over ATM, bridged with FCS, 3 ms, a queue of `limit` bytes.
-fn adsl(limit: u64) -> HopConfig {
+fn adsl(limit: u64) -> Hop {
     hop("adsl", Some(BitRate::from_kbit_per_s(512)), "bridged-vcmux-fcs", Duration::from_ms(3), limit)
 }
 
 /// That bump, with packets of up to 200 bytes going between the cells of larger ones.
-fn interleaved() -> HopConfig {
+fn interleaved() -> Hop {
     let class = |matches| ClassSpec { matches, queue: Spec::fifo(30) };
     let classes = vec![class(Match::AtMostBytes(200)), class(Match::Any)];
-    let mut hop = HopConfig { queue: Spec::Priority(priority::Config { classes }), ..adsl(0) };
+    let mut hop = Hop { queue: Spec::Priority(priority::Config { classes }), ..adsl(0) };
     hop.line.link_layer = hop.line.link_layer.with_interleave(Interleave::Cells).unwrap();
     hop
 }
 
 /// Both between a LAN and a slow backbone with a short queue and a wire without rate.
-fn path() -> Vec<HopConfig> {
+fn path() -> Vec<Hop> {
     vec![
         hop("lan", Some(BitRate::from_mbit_per_s(100)), "ethernet", Duration::ZERO, 1_000_000),
         adsl(20_000),
@@ -138,14 +137,14 @@ fn path() -> Vec<HopConfig> {
     ]
 }
 
-fn bump(up: Vec<HopConfig>) -> Bump {
+fn bump(up: Vec<Hop>) -> Bump {
     let down = vec![adsl(100_000)];
     Bump::new(&BumpConfig { up, down, mtu: 1500, seed: 1, hash_key: HashKey::default() }).unwrap()
 }
 
 /// The fate of `arrivals` when time is exact, each event at its own time: the packets that come out and when, and the
 /// lines that did it.
-fn exactly(configs: &[HopConfig], arrivals: &[(Instant, Vec<u8>)]) -> (Vec<(Instant, Vec<u8>)>, Vec<Hop>) {
+fn exactly(configs: &[Hop], arrivals: &[(Instant, Vec<u8>)]) -> (Vec<(Instant, Vec<u8>)>, Vec<RunningHop>) {
     let directions = Direction::new(configs, 1, HashKey::default(), &Arc::default());
     let Direction { mut hops, mut spare, .. } = directions.unwrap();
     let mut departures = Vec::new();
@@ -171,7 +170,7 @@ fn exactly(configs: &[HopConfig], arrivals: &[(Instant, Vec<u8>)]) -> (Vec<(Inst
 }
 
 /// True when both did the same with the same packets, at the same times.
-fn same(emulated: &Direction, exact: &[Hop]) -> bool {
+fn same(emulated: &Direction, exact: &[RunningHop]) -> bool {
     emulated.hops.len() == exact.len()
         && emulated.hops.iter().zip(exact).all(|(a, b)| {
             a.line.stats() == b.line.stats() && a.waits.all == b.waits.all && a.most_queued == b.most_queued
@@ -306,7 +305,7 @@ fn a_packet_that_the_receiver_refuses_is_counted_with_the_reason() {
 }
 
 /// A tagged frame of IP, ARP padded to the shortest frame, a runt: each takes as long as what
-/// stands behind its Ethernet header, and comes out as it came in.
+/// follows its Ethernet header, and comes out as it came in.
 #[test]
 fn ethernet_frames_cross_whole_and_cost_what_is_behind_their_header() {
     let ethernet = |ether_type: &[u8], behind: &[u8]| [&[2; 12], ether_type, behind].concat();

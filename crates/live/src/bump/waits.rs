@@ -8,10 +8,10 @@ use lastmile_model::outcome::Waits as Sum;
 
 /// Queueing delays in nanoseconds: of all packets, and of pure ACKs.
 pub(super) struct Waits {
-    pub(super) all: Distribution,
-    pub(super) acks: Distribution,
+    pub(super) all: Counted,
+    pub(super) acks: Counted,
     /// By the class that rules gave the packet.
-    pub(super) classes: Vec<Distribution>,
+    pub(super) classes: Vec<Counted>,
     /// Packets that came before then wear classes of an earlier queue.
     classes_since: Instant,
     /// Packets that waited at all.
@@ -24,8 +24,8 @@ pub(super) struct Waits {
 impl Waits {
     pub(super) fn new() -> Self {
         Self {
-            all: Distribution::new(3),
-            acks: Distribution::new(3),
+            all: Counted::new(3),
+            acks: Counted::new(3),
             classes: Vec::new(),
             classes_since: Instant::ZERO,
             overlimits: 0,
@@ -55,9 +55,53 @@ impl Waits {
             let class = usize::from(class);
             if class >= self.classes.len() {
                 // Once a class, and rules have few.
-                self.classes.resize_with(class + 1, || Distribution::new(2));
+                self.classes.resize_with(class + 1, || Counted::new(2));
             }
             self.classes[class].record(ns);
+        }
+    }
+}
+
+/// Counts of waits, twice: for reports, and for displays that ask several times a second.
+#[derive(PartialEq)]
+pub(super) struct Counted {
+    pub(super) exact: Distribution,
+    pub(super) coarse: WaitCounts,
+}
+
+impl Counted {
+    fn new(digits: u8) -> Self {
+        Self { exact: Distribution::new(digits), coarse: WaitCounts::new() }
+    }
+
+    #[inline]
+    fn record(&mut self, ns: u64) {
+        self.exact.record(ns);
+        self.coarse.0.record(ns);
+    }
+}
+
+/// Counts of waits to one digit, each at most 6 % above its wait: 5 kB to copy.
+#[derive(Clone, PartialEq, Debug)]
+pub struct WaitCounts(Distribution);
+
+impl WaitCounts {
+    pub(super) fn new() -> Self {
+        Self(Distribution::new(1))
+    }
+
+    /// The waits in nanoseconds that are not in `before`, an earlier copy. A copy of the counts of
+    /// another queue is not one: then all waits.
+    #[must_use]
+    pub fn since(&self, before: Option<&Self>) -> Histogram<u64> {
+        let (now, digits) = (&self.0.counts, self.0.digits);
+        let earlier = before.map(|before| &before.0.counts).filter(|then| then.iter().zip(now).all(|(a, b)| a <= b));
+        match earlier {
+            Some(then) => {
+                let counts = now.iter().zip(then).map(|(now, then)| now - then).collect();
+                Distribution { counts, digits, bits: self.0.bits }.whole()
+            }
+            None => self.0.whole(),
         }
     }
 }
@@ -148,6 +192,27 @@ mod tests {
             let whole = counted.whole();
             prop_assert_eq!((whole.min(), whole.max(), whole.len()), (plain.min(), plain.max(), plain.len()));
         }
+    }
+
+    #[test]
+    fn coarse_counts_of_an_interval_are_those_of_its_waits() {
+        let mut counts = WaitCounts::new();
+        counts.0.record(1_000_000);
+        let before = counts.clone();
+        for ms in 1..=100 {
+            counts.0.record(ms * 1_000_000);
+        }
+        let lately = counts.since(Some(&before));
+        assert_eq!(lately.len(), 100);
+        for (quantile, ms) in [(0.5, 50.0), (0.99, 99.0)] {
+            #[expect(clippy::cast_precision_loss, reason = "within 6 %")]
+            let shown = lately.value_at_quantile(quantile) as f64 / 1e6;
+            assert!((ms..ms * 1.0625).contains(&shown), "{quantile}: {shown}");
+        }
+        assert!(counts.since(Some(&counts)).is_empty());
+        // Another queue has begun to count.
+        assert_eq!(before.since(Some(&counts)).len(), 1);
+        assert_eq!(counts.since(None).len(), 101);
     }
 
     #[test]

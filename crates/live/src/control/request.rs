@@ -12,6 +12,14 @@ use serde::{Deserialize, Serialize};
 pub struct Request {
     /// The verb.
     pub r#do: Verb,
+    /// With [`Verb::Status`]: distributions whole, each value with its count.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub whole: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde asks for")]
+fn is_false(whole: &bool) -> bool {
+    !whole
 }
 
 /// Verbs of requests.
@@ -35,7 +43,7 @@ impl Verb {
 
 impl From<Verb> for Request {
     fn from(verb: Verb) -> Self {
-        Self { r#do: verb }
+        Self { r#do: verb, whole: false }
     }
 }
 
@@ -66,6 +74,9 @@ mod tests {
             assert_eq!(request.to_string().parse(), Ok(request));
         }
         assert_eq!(Request::from(Verb::Status).to_string(), r#"{"do":"status"}"#);
+        let whole = Request { whole: true, ..Verb::Status.into() };
+        assert_eq!(whole.to_string(), r#"{"do":"status","whole":true}"#);
+        assert_eq!(whole.to_string().parse(), Ok(whole));
     }
 
     #[test]

@@ -5,12 +5,13 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command};
 
+use lastmile_model::Hop;
 use lastmile_packet::HashKey;
 use lastmile_units::{Duration, Instant};
 
 use super::server::Server;
 use super::{Ended, Outcome};
-use crate::bump::{Bump, BumpConfig, HopConfig, HopGlance, Queues, Tap};
+use crate::bump::{Bump, BumpConfig, HopGlance, HopState, Queues, Tap};
 use crate::carry::{self, Tuning, carry};
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::{Context, Error};
@@ -32,9 +33,9 @@ const CLIENT: &str = "client";
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The hops from the client to the server, in this order; at least one.
-    pub up: Vec<HopConfig>,
+    pub up: Vec<Hop>,
     /// The hops from the server to the client, in this order; at least one.
-    pub down: Vec<HopConfig>,
+    pub down: Vec<Hop>,
     /// Where the client's device is.
     pub client: Place,
     /// Where the server's device is.
@@ -66,7 +67,7 @@ impl Config {
     /// 2544, RFC 5180): 198.18.0.2 and 2001:2::2 for the client, 198.18.0.1 and 2001:2::1 for the
     /// server.
     #[must_use]
-    pub fn new(up: Vec<HopConfig>, down: Vec<HopConfig>) -> Self {
+    pub fn new(up: Vec<Hop>, down: Vec<Hop>) -> Self {
         Self {
             up,
             down,
@@ -441,6 +442,11 @@ impl Asked for World {
     fn glance(&mut self) -> (Instant, Vec<HopGlance>) {
         let now = self.clock.now();
         (now, self.bump.glance(now))
+    }
+
+    fn states(&self) -> (Instant, Vec<HopState>) {
+        let now = self.clock.now();
+        (now, self.bump.states(now))
     }
 
     fn hand_over(&mut self, _: Queues) {

@@ -354,15 +354,9 @@ fn hostile_frames_leave_af_xdp_at_work() {
 #[test]
 #[ignore = "needs root: real packets"]
 fn hostile_packets_leave_an_emulated_line_at_work() {
-    let hop = crate::bump::HopConfig {
+    let hop = lastmile_model::Hop {
         name: "wire".into(),
-        line: lastmile_queueing::line::Config {
-            rate: None,
-            link_layer: LinkLayer::from_name("ip").unwrap(),
-            delay: Duration::ZERO,
-            loss_ppb: 0,
-            compression: lastmile_queueing::compress::Compression::None,
-        },
+        line: lastmile_queueing::line::Config::new(None, LinkLayer::from_name("ip").unwrap(), Duration::ZERO),
         queue: Spec::fifo(5000),
     };
     let mut world = emulate::World::build(&emulate::Config::new(vec![hop.clone()], vec![hop])).unwrap();

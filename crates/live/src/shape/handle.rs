@@ -4,7 +4,7 @@ use lastmile_packet::HashKey;
 use lastmile_units::Instant;
 
 use super::world::Direction;
-use crate::bump::{HopGlance, Queues};
+use crate::bump::{HopGlance, HopState, Queues};
 use crate::error::Error;
 use crate::handle::{self, Snapshot};
 
@@ -32,6 +32,12 @@ impl Handle {
     #[must_use]
     pub fn glance(&self) -> Option<(Instant, Vec<HopGlance>)> {
         self.asks.glance()
+    }
+
+    /// As [`handle::Handle::states`].
+    #[must_use]
+    pub fn states(&self) -> Option<(Instant, Vec<HopState>)> {
+        self.asks.states()
     }
 
     /// Replaces the queues. The backlog departs before all but urgent packets, and nothing is lost.

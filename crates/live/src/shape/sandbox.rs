@@ -7,8 +7,8 @@
 //!
 //! | what | keeps | by |
 //! | --- | --- | --- |
-//! | capabilities | `CAP_DAC_READ_SEARCH` for a policy in a file, `CAP_SYS_NICE` for `--realtime`, each if it had it | capabilities(7) |
-//! | files | read: the folder of the policy; remove: in those of the control socket and of the claims of interfaces | landlock(7), Linux 5.13 |
+//! | capabilities | `CAP_DAC_READ_SEARCH` for a policy file, `CAP_SYS_NICE` for `--realtime`, if present | capabilities(7) |
+//! | files | read: folder of the policy; remove: folders of the control socket and of claims | landlock(7), Linux 5.13 |
 //! | TCP | the connections to the port that is open | landlock(7), Linux 6.7 |
 //! | signals, abstract sockets | its own, those that are connected | landlock(7), Linux 6.12 |
 //! | system calls | those of the loop, of threads and memory, of reading files | seccomp(2) |
@@ -22,7 +22,7 @@ mod files;
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, clear_ambient_capability_set, set_capabilities, set_no_new_privs,
@@ -109,6 +109,22 @@ pub fn give_up_as_supervisor() -> Result<GivenUp, Error> {
     let capabilities = keep(for_children, CapabilitySet::empty()).context(what)?;
     let files = Limit::None("the shaper that it starts limits itself".to_owned());
     Ok(GivenUp { capabilities, files, system_calls: calls::limit_supervisor() })
+}
+
+/// Gives up what a watcher does not need that has opened its store and its port for metrics: it reads routes, writes
+/// the folder of its store, opens sockets for pings and asks shapers at their control sockets.
+///
+/// # Errors
+/// As [`Needs::give_up_the_rest`].
+pub fn give_up_as_watcher(store: &Path) -> Result<GivenUp, Error> {
+    let what = || "giving up rights";
+    set_no_new_privs(true).map_err(io::Error::from).context(what)?;
+    let files = files::limit_watcher(store);
+    let mut kept = CapabilitySet::NET_RAW;
+    // The control socket of a shaper may be another user's, and so may the store.
+    kept |= CapabilitySet::DAC_OVERRIDE;
+    let capabilities = keep(kept, kept).context(what)?;
+    Ok(GivenUp { capabilities, files, system_calls: calls::limit_watcher() })
 }
 
 /// Keeps what it has of these; returns the names of what is in effect.

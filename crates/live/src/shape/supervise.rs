@@ -205,7 +205,7 @@ mod tests {
 
     use super::*;
 
-    /// `script` as a child, whose heart is its standard input; what was told, and how it ended.
+    /// `script` as a child, whose heart is its standard input; the messages, and how it ended.
     fn told(script: &str, stop_after: usize) -> (Vec<&'static str>, ExitStatus) {
         let (stop, hang_up) = (Stop::new().unwrap(), Stop::new().unwrap());
         let handle = stop.handle().unwrap();

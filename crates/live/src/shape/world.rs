@@ -3,15 +3,15 @@
 use std::os::fd::AsFd;
 
 use lastmile_linklayer::LinkLayer;
+use lastmile_model::Hop;
 use lastmile_packet::HashKey;
-use lastmile_queueing::compress::Compression;
 use lastmile_queueing::line;
 use lastmile_queueing::spec::Spec;
 use lastmile_units::{Duration, Instant};
 
 use super::bridge;
 use super::handle::Handle;
-use crate::bump::{Bump, BumpConfig, HopConfig, HopGlance, Queues};
+use crate::bump::{Bump, BumpConfig, HopGlance, HopState, Queues};
 use crate::carry::{Tuning, Woken, carry};
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::{Context, Error};
@@ -53,10 +53,9 @@ pub struct Direction {
 }
 
 impl Direction {
-    fn hop(&self, name: &str) -> HopConfig {
+    fn hop(&self, name: &str) -> Hop {
         let Self { queue, link_layer } = self.clone();
-        let (rate, delay, compression) = (None, Duration::ZERO, Compression::None);
-        HopConfig { name: name.into(), line: line::Config { rate, link_layer, delay, loss_ppb: 0, compression }, queue }
+        Hop { name: name.into(), line: line::Config::new(None, link_layer, Duration::ZERO), queue }
     }
 }
 
@@ -172,6 +171,11 @@ impl Asked for World {
     fn glance(&mut self) -> (Instant, Vec<HopGlance>) {
         let now = self.clock.now();
         (now, self.bump.glance(now))
+    }
+
+    fn states(&self) -> (Instant, Vec<HopState>) {
+        let now = self.clock.now();
+        (now, self.bump.states(now))
     }
 
     fn hand_over(&mut self, queues: Queues) {

@@ -130,6 +130,14 @@ pub(crate) fn monotonic_us() -> u64 {
     nanoseconds(ClockId::Monotonic).as_ns() / 1000
 }
 
+/// Nanoseconds in which the machine was suspended. clock_gettime(2), `CLOCK_BOOTTIME` less `CLOCK_MONOTONIC`.
+pub(crate) fn suspended_ns() -> u64 {
+    let running = clock_gettime(ClockId::Monotonic);
+    let all = clock_gettime(ClockId::Boottime);
+    let ns = |time: Timespec| i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec);
+    u64::try_from(ns(all) - ns(running)).unwrap_or(0)
+}
+
 fn nanoseconds(clock: ClockId) -> lastmile_units::Duration {
     let now = clock_gettime(clock);
     let [seconds, ns] = [now.tv_sec, now.tv_nsec].map(|part| u64::try_from(part).unwrap_or(0));

@@ -8,15 +8,14 @@ use std::thread;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use lastmile_linklayer::LinkLayer;
-use lastmile_live::bump::HopConfig;
 use lastmile_live::clock::MonotonicClock;
 use lastmile_live::emulate::{Config, Outcome, Place, World};
 use lastmile_live::io::{Interface, PacketSocket, Path, Port, offload};
 use lastmile_live::netns::Namespace;
 use lastmile_live::probe::{Ping, ping};
 use lastmile_live::stop::Stop;
+use lastmile_model::Hop;
 use lastmile_packet::Frame;
-use lastmile_queueing::compress::Compression;
 use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{Limit, Overflow, fifo, line};
 use lastmile_units::{BitRate, ByteCount, Duration};
@@ -62,15 +61,9 @@ pub(crate) fn across<T>(hosts: &Hosts, config: Config, work: impl FnOnce() -> T)
 
 /// A wire that adds nothing.
 fn wire() -> Config {
-    let hop = HopConfig {
+    let hop = Hop {
         name: "wire".into(),
-        line: line::Config {
-            rate: None,
-            link_layer: LinkLayer::from_name("ip").unwrap(),
-            delay: Duration::ZERO,
-            loss_ppb: 0,
-            compression: Compression::None,
-        },
+        line: line::Config::new(None, LinkLayer::from_name("ip").unwrap(), Duration::ZERO),
         queue: Spec::Fifo(fifo::Config { limit: Limit::Bytes(ByteCount::new(10_000_000)), drop: Overflow::Tail }),
     };
     Config::new(vec![hop.clone()], vec![hop])

@@ -11,12 +11,11 @@ use std::time::Duration as StdDuration;
 
 use lastmile_linklayer::preset::{self, PRESETS, Preset};
 use lastmile_linklayer::{Framing, LinkLayer};
-use lastmile_live::bump::HopConfig;
 use lastmile_live::clock::{Clock as _, MonotonicClock};
 use lastmile_live::emulate;
 use lastmile_live::io::PacketSocket;
 use lastmile_live::shape::{self, Direction, Tuning};
-use lastmile_queueing::compress::Compression;
+use lastmile_model::Hop;
 use lastmile_queueing::meter::tbf;
 use lastmile_queueing::spec::{Over, Spec};
 use lastmile_queueing::{Limit, Overflow, fifo, line};
@@ -188,14 +187,8 @@ fn shaped(link_layer: LinkLayer) -> Direction {
 }
 
 fn emulated(link_layer: LinkLayer) -> emulate::Config {
-    let config = line::Config {
-        rate: Some(RATE),
-        link_layer,
-        delay: Duration::from_ms(1),
-        loss_ppb: 0,
-        compression: Compression::None,
-    };
-    let hop = HopConfig { name: "line".into(), line: config, queue: queue() };
+    let config = line::Config::new(Some(RATE), link_layer, Duration::from_ms(1));
+    let hop = Hop { name: "line".into(), line: config, queue: queue() };
     emulate::Config { tuning: TUNING, ..emulate::Config::new(vec![hop.clone()], vec![hop]) }
 }
 

@@ -14,6 +14,7 @@ mod htb;
 mod kernel_rules;
 mod lifecycle;
 mod line;
+mod opportunities;
 mod passing;
 mod pieces;
 mod queue_control;

@@ -12,12 +12,13 @@ use std::thread;
 use std::time::Duration as StdDuration;
 
 use lastmile_linklayer::LinkLayer;
-use lastmile_live::bump::{HopConfig, HopReport};
+use lastmile_live::bump::HopReport;
 use lastmile_live::clock::{Clock as _, MonotonicClock};
 use lastmile_live::emulate::{self, Place};
 use lastmile_live::io::PacketSocket;
 use lastmile_live::shape::{self, Direction};
 use lastmile_live::stop::Stop;
+use lastmile_model::Hop;
 use lastmile_queueing::sched::htb::{Config, Share};
 use lastmile_queueing::sched::tree::{Class, Rule, Tree};
 use lastmile_queueing::spec::Spec;
@@ -87,7 +88,7 @@ struct Held {
     dropped: [u64; 3],
 }
 
-/// More bulk than the line takes, so many packets of 40 bytes a second, and an urgent packet each 50 ms.
+/// More bulk than the line takes, `small_per_s` packets of 40 bytes a second, and an urgent packet each 50 ms.
 fn load(hosts: &Hosts, small_per_s: u64, seconds: u64) -> Fate {
     let open = |host| PacketSocket::open(Some(host), "eth").unwrap();
     let (mut from, mut to, clock) = (open(&hosts.left), open(&hosts.right), MonotonicClock::start());
@@ -145,7 +146,7 @@ fn held(shaper: Direction, small_per_s: u64) -> Held {
     }
     let line = |kbit10: u64| {
         let line = adsl(BitRate::from_bps(kbit10 * 100).unwrap(), Duration::from_ms(2));
-        HopConfig { queue: fifo(MODEM), ..line }
+        Hop { queue: fifo(MODEM), ..line }
     };
     let end = |name: &str| Place::Interface { namespace: Some(middle.to_owned()), name: name.to_owned() };
     let (client, server) = (end("modem"), end("east"));

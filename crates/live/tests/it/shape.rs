@@ -115,7 +115,7 @@ fn datagram(number: u32, ip_len: usize) -> Vec<u8> {
     payload
 }
 
-/// The numbers of the datagrams that come, until so many have come, or been dropped by the middlebox.
+/// The numbers of the datagrams that come, until `sent` have come or been dropped by the middlebox.
 fn numbers(to: &mut PacketSocket, handle: &Handle, sent: u32) -> Vec<u32> {
     let dropped = || handle.report().unwrap().up.hops[0].dropped_packets() as usize;
     let came = everything_until(to, |came| came.len() + dropped() >= sent as usize);

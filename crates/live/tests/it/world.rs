@@ -4,13 +4,12 @@ use std::thread;
 use std::time::Duration as StdDuration;
 
 use lastmile_linklayer::LinkLayer;
-use lastmile_live::bump::HopConfig;
 use lastmile_live::emulate::{Config, Outcome, World};
 use lastmile_live::netns::Namespace;
 use lastmile_live::shape::Tuning;
 use lastmile_live::stop::Stop;
+use lastmile_model::Hop;
 use lastmile_packet::{Meta, Protocol};
-use lastmile_queueing::compress::Compression;
 use lastmile_queueing::discipline::{DropReason, DropSink};
 use lastmile_queueing::line::{self, Line, Observer};
 use lastmile_queueing::random::Stream;
@@ -19,16 +18,10 @@ use lastmile_queueing::{Limit, Overflow, fifo};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
 /// One direction of an ADSL line, bridged with FCS over ATM, with a FIFO of 206 kB.
-pub(crate) fn adsl(rate: BitRate, delay: Duration) -> HopConfig {
-    HopConfig {
+pub(crate) fn adsl(rate: BitRate, delay: Duration) -> Hop {
+    Hop {
         name: "adsl".into(),
-        line: line::Config {
-            rate: Some(rate),
-            link_layer: LinkLayer::from_name("bridged-vcmux-fcs").unwrap(),
-            delay,
-            loss_ppb: 0,
-            compression: Compression::None,
-        },
+        line: line::Config::new(Some(rate), LinkLayer::from_name("bridged-vcmux-fcs").unwrap(), delay),
         queue: Spec::Fifo(fifo::Config { limit: Limit::Bytes(ByteCount::new(206_000)), drop: Overflow::Tail }),
     }
 }
@@ -46,7 +39,7 @@ pub(crate) fn two_megabit_first() -> Config {
 }
 
 /// The time that a lone packet takes from one end to the other, as the line under simulated time has it.
-pub(crate) fn crossing(hop: &HopConfig, ip_len: u16) -> Duration {
+pub(crate) fn crossing(hop: &Hop, ip_len: u16) -> Duration {
     struct Nobody;
     impl DropSink<Meta> for Nobody {
         fn dropped(&mut self, _: Instant, _: Meta, reason: DropReason) {

@@ -8,6 +8,7 @@ use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd;
 
 use lastmile_live::sys::socket;
+use lastmile_model::outcome::Deliveries;
 use lastmile_units::Instant;
 use rustix::event::PollFlags;
 
@@ -115,8 +116,7 @@ impl Receiver {
             }
         };
         if self.received.bytes_delivered > before {
-            self.received.first_delivery.get_or_insert(now);
-            self.received.last_delivery = Some(now);
+            Deliveries::note(&mut self.received.deliveries, now);
             if self.expected.is_some_and(|bytes| self.received.bytes_delivered >= bytes) {
                 self.received.end.get_or_insert(now);
             }

@@ -28,7 +28,7 @@ fn a_sleep_is_made_up_for_as_far_back_as_is_asked_for() {
     let at = |ms| Instant::ZERO + Duration::from_ms(ms);
     let arrivals: Vec<_> = (0..40).map(|n| (at(u64::from(n)), packet(n, 1000))).collect();
     let sent_by = |most: Option<Duration>| {
-        let mut bump = bump(vec![HopConfig { queue: shaped(500), ..hop("up", None, "ip", Duration::ZERO, 0) }]);
+        let mut bump = bump(vec![Hop { queue: shaped(500), ..hop("up", None, "ip", Duration::ZERO, 0) }]);
         if let Some(most) = most {
             bump.make_up_for_at_most(most);
         }
@@ -53,7 +53,7 @@ fn a_sleep_is_made_up_for_as_far_back_as_is_asked_for() {
 #[test]
 fn queues_change_hands_while_packets_wait() {
     let ip = LinkLayer::from_name("ip").unwrap();
-    let first = HopConfig { queue: shaped(500), ..hop("up", None, "ip", Duration::ZERO, 0) };
+    let first = Hop { queue: shaped(500), ..hop("up", None, "ip", Duration::ZERO, 0) };
     let mut bump = bump(vec![first]);
     let at = |ms| Instant::ZERO + Duration::from_ms(ms);
     let clock = FakeClock(Cell::new(at(0)));
@@ -88,7 +88,7 @@ fn by_size() -> Spec {
 /// 8 Mbit/s without encapsulation: 1000 bytes take a millisecond, 100 bytes a tenth.
 #[test]
 fn waits_are_told_by_class_until_another_queue_is_put_in() {
-    let by_size = |rate| HopConfig { queue: by_size(), ..hop("line", rate, "ip", Duration::ZERO, 0) };
+    let by_size = |rate| Hop { queue: by_size(), ..hop("line", rate, "ip", Duration::ZERO, 0) };
     let mut bump = bump(vec![by_size(Some(BitRate::from_mbit_per_s(8)))]);
     let at = |us| Instant::ZERO + Duration::from_us(us);
     let arriving = [(0, 1000), (0, 1000), (0, 100), (5_000, 1000), (5_000, 1000)];
@@ -136,7 +136,7 @@ impl lastmile_model::Observer<[u8]> for Ear {
     }
 }
 
-/// One packet of 100 bytes, found 20 ms late: at every hop of the way up it is told at the times of
+/// One packet of 100 bytes, found 20 ms late: at every hop of the way up it is reported at the times of
 /// an exact clock, and at none of those down, which are numbered behind them.
 #[test]
 fn a_tap_hears_when_a_packet_passes_each_hop_however_late_the_wake_up() {

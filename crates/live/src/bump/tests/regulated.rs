@@ -40,8 +40,8 @@ pub(super) fn padded(packet: &[u8]) -> Vec<u8> {
 }
 
 /// 8 kbit/s without encapsulation: a byte takes a millisecond.
-pub(super) fn slow(queue: Spec) -> Vec<HopConfig> {
-    vec![HopConfig { queue, ..hop("slow", Some(BitRate::from_kbit_per_s(8)), "ip", Duration::ZERO, 0) }]
+pub(super) fn slow(queue: Spec) -> Vec<Hop> {
+    vec![Hop { queue, ..hop("slow", Some(BitRate::from_kbit_per_s(8)), "ip", Duration::ZERO, 0) }]
 }
 
 pub(super) fn sad() -> Spec {
@@ -228,7 +228,7 @@ fn by_port() -> Spec {
     })
 }
 
-/// More flows of one packet each than are told apart. A connection that had two packets keeps its
+/// More flows of one packet each than the table distinguishes. A connection that had two packets keeps its
 /// number, one that is new has one, rules say its class, and its ACKs are merged.
 #[test]
 fn a_flood_of_one_packet_flows_switches_nothing_off() {

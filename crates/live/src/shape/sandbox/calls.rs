@@ -13,7 +13,7 @@ use seccompiler::{
 use super::Limit;
 
 /// System calls of the loop, the servers, the standard library and the C library once all is open.
-const ANY: [c_long; 60] = [
+const ANY: [c_long; 61] = [
     // Packets, answers, connections that come.
     libc::SYS_read,
     libc::SYS_write,
@@ -67,6 +67,7 @@ const ANY: [c_long; 60] = [
     libc::SYS_getcpu,
     libc::SYS_gettid,
     libc::SYS_getpid,
+    libc::SYS_getpgid,
     libc::SYS_getuid,
     libc::SYS_geteuid,
     libc::SYS_exit,
@@ -143,7 +144,17 @@ pub(super) fn limit(realtime: bool) -> Limit {
 }
 
 pub(super) fn limit_supervisor() -> Limit {
-    let rules = NEVER.into_iter().map(|call| (call, vec![])).collect();
+    forbid(&NEVER)
+}
+
+/// A watcher starts no program either, and its database makes calls that a list of allowed ones would have to follow
+/// from version to version.
+pub(super) fn limit_watcher() -> Limit {
+    forbid(&[&NEVER[..], &[libc::SYS_execve, libc::SYS_execveat]].concat())
+}
+
+fn forbid(calls: &[c_long]) -> Limit {
+    let rules = calls.iter().map(|call| (*call, vec![])).collect();
     match program(rules, SeccompAction::Allow, errno(libc::EPERM)) {
         Ok(filter) => apply(&[filter]),
         Err(error) => Limit::None(format!("seccomp: {error}")),
@@ -191,6 +202,10 @@ fn allowed(realtime: bool) -> Result<Rules, BackendError> {
         (libc::SYS_ioctl, Condition::new(1, Dword, Eq, libc::SIOCGIFNAME)?),
         (libc::SYS_ioctl, Condition::new(1, Dword, Eq, libc::TCGETS)?),
         (libc::SYS_ioctl, Condition::new(1, Dword, Eq, libc::TIOCGWINSZ)?),
+        // The live view: keys one by one, and whether the terminal is in its hands. No typing (TIOCSTI).
+        (libc::SYS_ioctl, Condition::new(1, Dword, Eq, libc::TCGETS2)?),
+        (libc::SYS_ioctl, Condition::new(1, Dword, Eq, libc::TCSETS2)?),
+        (libc::SYS_ioctl, Condition::new(1, Dword, Eq, libc::TIOCGPGRP)?),
         (libc::SYS_ioctl, Condition::new(1, Dword, Eq, libc::FIONBIO)?),
         (libc::SYS_prctl, Condition::new(0, Dword, Eq, flags(libc::PR_SET_TIMERSLACK))?),
         (libc::SYS_prctl, Condition::new(0, Dword, Eq, flags(libc::PR_SET_NAME))?),

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
-    RulesetStatus, Scope,
+    ABI, Access, AccessFs, AccessNet, BitFlags, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr,
+    RulesetError, RulesetStatus, Scope,
 };
 
 use super::{Limit, Needs};
@@ -14,7 +14,11 @@ use crate::io::CLAIMS;
 const KNOWN: ABI = ABI::V6;
 
 pub(super) fn limit(needs: &Needs) -> Limit {
-    match try_limit(needs) {
+    in_words(try_limit(needs))
+}
+
+fn in_words(limited: Result<RulesetStatus, RulesetError>) -> Limit {
+    match limited {
         Ok(RulesetStatus::FullyEnforced) => Limit::Full,
         Ok(RulesetStatus::PartiallyEnforced) => Limit::Part,
         Ok(RulesetStatus::NotEnforced) => Limit::None("this kernel has no Landlock".to_owned()),
@@ -22,15 +26,35 @@ pub(super) fn limit(needs: &Needs) -> Limit {
     }
 }
 
+/// Reads `/proc`, and reads, writes, makes and removes files in the folder of the store.
+pub(super) fn limit_watcher(store: &Path) -> Limit {
+    in_words(try_limit_watcher(store))
+}
+
+fn try_limit_watcher(store: &Path) -> Result<RulesetStatus, RulesetError> {
+    let own = AccessFs::ReadFile
+        | AccessFs::ReadDir
+        | AccessFs::WriteFile
+        | AccessFs::Truncate
+        | AccessFs::MakeReg
+        | AccessFs::RemoveFile;
+    restrict([(folder_of(store), own), (PathBuf::from("/proc"), AccessFs::ReadFile.into())])
+}
+
 fn try_limit(needs: &Needs) -> Result<RulesetStatus, RulesetError> {
+    let read =
+        needs.policy.iter().flat_map(|policy| folders_of(policy)).map(|folder| (folder, AccessFs::ReadFile.into()));
+    let remove = [folder_of(&needs.control), PathBuf::from(CLAIMS)].map(|folder| (folder, AccessFs::RemoveFile.into()));
+    restrict(read.chain(remove))
+}
+
+fn restrict(allowed: impl IntoIterator<Item = (PathBuf, BitFlags<AccessFs>)>) -> Result<RulesetStatus, RulesetError> {
     let mut rules = Ruleset::default()
         .handle_access(AccessFs::from_all(KNOWN))?
         .handle_access(AccessNet::from_all(KNOWN))?
         .scope(Scope::from_all(KNOWN))?
         .create()?;
-    let read = needs.policy.iter().flat_map(|policy| folders_of(policy)).map(|folder| (folder, AccessFs::ReadFile));
-    let remove = [folder_of(&needs.control), PathBuf::from(CLAIMS)].map(|folder| (folder, AccessFs::RemoveFile));
-    for (folder, access) in read.chain(remove) {
+    for (folder, access) in allowed {
         // One that is not there can hold nothing that is needed.
         if let Ok(folder) = PathFd::new(&folder) {
             rules = rules.add_rule(PathBeneath::new(folder, access))?;

@@ -143,7 +143,7 @@ proptest! {
         let offload = Offload { segments: Some(Segments { transport, size }), ..offload };
         let (frame, outside) = piece_in(tunnel, outer_ipv6, &(inner.clone(), offload));
         let (out, done) = complete(outside, &frame);
-        // The same piece without a tunnel, each segment of which goes into the tunnel.
+        // This piece without a tunnel, each segment of which goes into the tunnel.
         let plain = framed(&inner);
         let by = 14;
         let checksum = offload.checksum.map(|Checksum { start, at }| Checksum { start: start + by, at: at + by });

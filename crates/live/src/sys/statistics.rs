@@ -1,0 +1,174 @@
+//! Counters by rtnetlink(7): links with struct `rtnl_link_stats64`, disciplines and classes with the nested attributes
+//! of linux/gen_stats.h.
+
+use std::io;
+
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+use super::netlink::{ABOUT_LEN, HEADER_LEN, Message, attributes, socket};
+use crate::statistics::{Interface, Queue, Traffic};
+
+// linux/rtnetlink.h, linux/gen_stats.h.
+const TCA_KIND: u16 = 1;
+const TCA_STATS2: u16 = 7;
+const TCA_STATS_BASIC: u16 = 1;
+const TCA_STATS_QUEUE: u16 = 3;
+/// Packets in 64 bits, for those that 32 bits of `TCA_STATS_BASIC` are too few for.
+const TCA_STATS_PKT64: u16 = 8;
+const TC_H_ROOT: u32 = u32::MAX;
+/// Bytes of a struct `tcmsg`.
+const TCMSG_LEN: usize = 20;
+/// The largest answer of the kernel to a dump is one of 32 KiB at a time.
+const ANSWER: usize = 64 << 10;
+
+/// Every link.
+pub(crate) fn interfaces() -> io::Result<Vec<Interface>> {
+    let message = Message::with_body(libc::RTM_GETLINK, libc::NLM_F_DUMP as u16, &[0; ABOUT_LEN]);
+    dump(message, libc::RTM_NEWLINK, interface)
+}
+
+/// Every discipline of every link.
+pub(crate) fn disciplines() -> io::Result<Vec<Queue>> {
+    let message = Message::with_body(libc::RTM_GETQDISC, libc::NLM_F_DUMP as u16, &[0; TCMSG_LEN]);
+    dump(message, libc::RTM_NEWQDISC, |body| queue(body, false))
+}
+
+/// Every class of a link.
+pub(crate) fn classes(index: u32) -> io::Result<Vec<Queue>> {
+    let mut about = [0; TCMSG_LEN];
+    about[4..8].copy_from_slice(&index.to_ne_bytes());
+    let message = Message::with_body(libc::RTM_GETTCLASS, libc::NLM_F_DUMP as u16, &about);
+    dump(message, libc::RTM_NEWTCLASS, |body| queue(body, true))
+}
+
+/// Asks, and reads the part after the header of each message of this type until the end of the answer.
+fn dump<T>(message: Message, kind: u16, read: impl Fn(&[u8]) -> Option<T>) -> io::Result<Vec<T>> {
+    let socket = socket(None)?;
+    send(&socket, &message.finish(), SendFlags::empty())?;
+    let mut found = Vec::new();
+    let mut buffer = vec![0; ANSWER];
+    loop {
+        let (len, _) = recv(&socket, &mut buffer[..], RecvFlags::empty())?;
+        if len == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let mut answers = &buffer[..len.min(ANSWER)];
+        while let Some((answer, rest)) = first(answers) {
+            match u16::from_ne_bytes([answer[4], answer[5]]) {
+                done if done == libc::NLMSG_DONE as u16 => return Ok(found),
+                error if error == libc::NLMSG_ERROR as u16 => {
+                    return Err(Message::first_error(answer)
+                        .map_or_else(|| io::ErrorKind::InvalidData.into(), io::Error::from_raw_os_error));
+                }
+                other if other == kind => found.extend(read(&answer[HEADER_LEN..])),
+                _ => {}
+            }
+            answers = rest;
+        }
+    }
+}
+
+/// The first message with its header, and those behind it.
+fn first(answers: &[u8]) -> Option<(&[u8], &[u8])> {
+    let len = u32::from_ne_bytes(*answers.first_chunk()?) as usize;
+    let answer = answers.get(..len).filter(|answer| answer.len() >= HEADER_LEN)?;
+    Some((answer, answers.get(len.next_multiple_of(4)..).unwrap_or_default()))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+/// Struct `ifinfomsg`, then attributes.
+fn interface(body: &[u8]) -> Option<Interface> {
+    let index = u32_at(body, 4)?;
+    let (mut name, mut counters) = (None, None);
+    for (kind, value) in attributes(body.get(ABOUT_LEN..)?) {
+        match kind {
+            libc::IFLA_IFNAME => name = std::str::from_utf8(value).ok().map(|name| name.trim_end_matches('\0')),
+            libc::IFLA_STATS64 => counters = Some(value),
+            _ => {}
+        }
+    }
+    let counter = |number: usize| u64_at(counters?, number * 8);
+    let traffic = |first: usize| {
+        Some(Traffic {
+            packets: counter(first)?,
+            bytes: counter(first + 2)?,
+            errors: counter(first + 4)?,
+            dropped: counter(first + 6)?,
+        })
+    };
+    Some(Interface { name: name?.to_owned(), index, received: traffic(0)?, sent: traffic(1)? })
+}
+
+/// Struct `tcmsg`, then attributes.
+fn queue(body: &[u8], is_class: bool) -> Option<Queue> {
+    let numbers = |word: u32| ((word >> 16) as u16, word as u16);
+    let parent = u32_at(body, 12)?;
+    let mut queue = Queue {
+        index: u32_at(body, 4)?,
+        handle: numbers(u32_at(body, 8)?),
+        parent: (parent != TC_H_ROOT).then(|| numbers(parent)),
+        is_class,
+        ..Queue::default()
+    };
+    for (kind, value) in attributes(body.get(TCMSG_LEN..)?) {
+        match kind {
+            TCA_KIND => queue.kind = String::from_utf8_lossy(value).trim_end_matches('\0').to_owned(),
+            TCA_STATS2 => counters(value, &mut queue),
+            _ => {}
+        }
+    }
+    Some(queue)
+}
+
+fn counters(nested: &[u8], queue: &mut Queue) {
+    let word = |value, number: usize| u32_at(value, number * 4).map_or(0, u64::from);
+    for (kind, value) in attributes(nested) {
+        match kind {
+            TCA_STATS_BASIC => {
+                queue.bytes = u64_at(value, 0).unwrap_or(0);
+                queue.packets = queue.packets.max(word(value, 2));
+            }
+            TCA_STATS_PKT64 => queue.packets = u64_at(value, 0).unwrap_or(queue.packets),
+            TCA_STATS_QUEUE => {
+                // qlen, backlog, drops, requeues, overlimits.
+                queue.backlog_packets = word(value, 0);
+                queue.backlog_bytes = word(value, 1);
+                queue.dropped = word(value, 2);
+                queue.overlimits = word(value, 4);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loopback_device_has_counters_and_a_discipline() {
+        let own = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let read = || interfaces().unwrap().into_iter().find(|interface| interface.name == "lo").unwrap();
+        let before = read();
+        own.send_to(&[0; 100], own.local_addr().unwrap()).unwrap();
+        let after = read();
+        // 128 bytes of IP in a frame; others may send on it too.
+        assert!(after.sent.packets > before.sent.packets && after.sent.bytes >= before.sent.bytes + 128, "{after:?}");
+        assert!(after.received.packets > before.received.packets, "{after:?}");
+        assert!(disciplines().unwrap().iter().any(|queue| queue.index == after.index && !queue.kind.is_empty()));
+        assert_eq!(classes(after.index).unwrap(), []);
+    }
+
+    /// A kernel without such a device answers with an empty list or an error, and does not hang.
+    #[test]
+    fn a_device_that_is_not_there_has_no_classes() {
+        assert!(classes(0x7fff_fff0).map_or(true, |classes| classes.is_empty()));
+    }
+}
