@@ -15,6 +15,7 @@ pub(crate) mod open;
 pub(crate) mod peak;
 mod peaks;
 mod phanse2000;
+mod round_trips;
 pub(crate) mod scenarios;
 pub(crate) mod seeds;
 mod sun1998;

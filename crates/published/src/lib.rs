@@ -3,8 +3,8 @@
 //! The data ship inside the program. Each of five publications has a TOML file under `data/` with
 //! its tables: the published figures, the publication's own closed forms without rounding, and the
 //! facts that it leaves open. A second one under `experiments/` describes the reproduction:
-//! scenarios, metrics, assumptions and the conditions of each claim. Closed forms and the tables of
-//! brouer2005 are Rust.
+//! scenarios, metrics, assumptions and the conditions of each claim. Closed forms are Rust, and
+//! so are the few tables whose runs depend on the results of others.
 //!
 //! | module | holds |
 //! | --- | --- |
@@ -15,7 +15,7 @@
 //! | [`sample`] | [`Sample`]: a quantity with each seed, its mean and its interval |
 //! | [`verdict`] | [`Verdict`]: the states of a claim, and the rules that lead to them |
 //! | [`mod@work`] | the duration of experiments |
-//! | [`reproduction`] | [`Reproduction`]: published, theory, simulated and live side by side, in the shape that `--json` prints |
+//! | [`reproduction`] | [`Reproduction`]: published, theory, simulated and live figures, as `--json` prints them |
 
 pub mod data;
 pub mod experiments;

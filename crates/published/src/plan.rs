@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `open`, `[[question]]` | what the publication leaves open: the base case, its reasons, and other answers |
 //! | `[[rule]]` | which keys of the scenario a setting sets, and which traffic it adds |
-//! | `[[experiment]]` | for one table or several: the scenario, runs, figures, further rows, and the conditions of the claim |
+//! | `[[experiment]]` | for its tables: scenario, runs, figures, further rows, and the conditions of the claim |
 //!
 //! Settings are, each over those before: `open`, another answer, the table's scenario, the row's
 //! parameters, `let` of experiment and run. Rules apply in their order. Formulas and texts are
@@ -30,8 +30,9 @@ use crate::template::Template;
 use crate::value::{Value, Values};
 
 /// The files, by the key of their publication.
-const FILES: [(&str, &str); 4] = [
+const FILES: [(&str, &str); 5] = [
     ("ano2002", include_str!("../experiments/ano2002.toml")),
+    ("brouer2005", include_str!("../experiments/brouer2005.toml")),
     ("kalyanaraman1999", include_str!("../experiments/kalyanaraman1999.toml")),
     ("phanse2000", include_str!("../experiments/phanse2000.toml")),
     ("sun1998", include_str!("../experiments/sun1998.toml")),
@@ -56,10 +57,18 @@ pub(crate) struct Plan {
     #[serde(default = "one")]
     shorter: f64,
     /// Settings that the publication leaves open, in the base case.
-    open: Values,
-    /// Texts of assumptions, by the name under which experiments refer to them.
     #[serde(default)]
-    notes: BTreeMap<String, Vec<String>>,
+    open: Values,
+    /// Texts of assumptions, by the name under which experiments refer to them. Values in them are those of the
+    /// first row with the first seed.
+    #[serde(default)]
+    notes: BTreeMap<String, Vec<Template>>,
+    /// Parameters that were inferred from the figures of a table: a claim about these depends on them.
+    #[serde(default)]
+    inferred: BTreeMap<String, Vec<String>>,
+    /// The effect of single keys on a table, for the note called `sensitivity`.
+    #[serde(default)]
+    sensitivity: BTreeMap<String, Sensitivity>,
     #[serde(default, rename = "question")]
     questions: Vec<Question>,
     #[serde(default, rename = "rule")]
@@ -168,7 +177,14 @@ struct Experiment {
     #[serde(default)]
     runs: Pairs<Run>,
     /// The figures of a row, by name. Those that begin with `_` are for others alone.
+    #[serde(default)]
     figures: Pairs<Formula>,
+    /// Figures for the claim that are not reported.
+    #[serde(default)]
+    hidden: Pairs<Formula>,
+    /// Figures of all seeds together. Those that begin with `_` are for the claim alone.
+    #[serde(default)]
+    pooled: Pairs<Formula>,
     /// Figures that follow from the means.
     #[serde(default)]
     then: Pairs<Then>,
@@ -182,6 +198,24 @@ struct Experiment {
     judge: Option<judge::Special>,
     /// The series that the table is about.
     draw: Option<Draw>,
+}
+
+/// The effect of single keys, in the first row with the first seed.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sensitivity {
+    of: String,
+    /// The figures of each variant.
+    tell: Template,
+    variants: Vec<Variant>,
+}
+
+/// Keys of a scenario that are set otherwise, in every run.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Variant {
+    is: String,
+    set: Pairs<Template>,
 }
 
 /// A run of a row; `main` is the one without a name.
@@ -204,6 +238,9 @@ struct Run {
 #[serde(deny_unknown_fields)]
 struct Then {
     is: Formula,
+    /// Further values of a list.
+    #[serde(default)]
+    and: Vec<Formula>,
     /// Its deviation, where that is not from a published figure of the same name.
     deviation: Option<Formula>,
     /// Only in rows that have this value.
@@ -226,6 +263,9 @@ struct ExtraRow {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Step {
+    /// The part of the claim that it is about, where parts are judged alone. That of the last step is judged with the
+    /// figures of the table.
+    text: Option<String>,
     /// The rows that it is about: those with these parameters.
     #[serde(default, rename = "where")]
     applies: Values,

@@ -7,6 +7,7 @@
 use serde::Serialize;
 
 use crate::data::{Row, Table};
+use crate::experiments::significant;
 use crate::sample::Sample;
 use crate::value::{Value, Values};
 use crate::verdict::{Agreement, Claim, Verdict};
@@ -231,6 +232,19 @@ impl RowResult {
         Self { ci95: means.ci95, samples: means.samples, ..Self::new(row, means.mean) }
     }
 
+    /// Sets a figure by its mean, its interval and the figure of each seed.
+    pub(crate) fn measure(&mut self, name: &str, sample: Sample) {
+        let mut means = Means::default();
+        means.push(name, sample);
+        let deviation = self.deviation_of(&means.mean);
+        for (all, one) in
+            [(&mut self.simulated, means.mean), (&mut self.ci95, means.ci95), (&mut self.deviation, deviation)]
+        {
+            one.iter().for_each(|(name, value)| all.set(name, value.clone()));
+        }
+        self.samples.extend(means.samples);
+    }
+
     /// A row of printed formulas beside what the same formulas give here; nothing is simulated.
     #[must_use]
     pub fn closed_form(row: &Row, theory: Values) -> Self {
@@ -263,6 +277,16 @@ pub struct Means {
     pub ci95: Values,
     /// The figures of each seed, by the same names.
     pub samples: Samples,
+}
+
+impl Means {
+    /// Adds a quantity. Mean and interval have six significant digits.
+    pub(crate) fn push(&mut self, name: &str, sample: Sample) {
+        let estimate = sample.estimate();
+        self.mean.set(name, significant(estimate.mean));
+        self.ci95.set(name, significant(estimate.half_width));
+        self.samples.push((name.to_owned(), sample));
+    }
 }
 
 impl TableResult {

@@ -152,7 +152,7 @@ impl Finding {
     pub fn with_figures_of(mut self, rows: &[RowResult]) -> Self {
         if let Some(worst) = Agreement::of(rows).worst.filter(|worst| worst.relative.abs() > HALF) {
             let far = |off: Off| off.relative.abs() - off.half_width > HALF;
-            self.condition(false, offs(rows, |row| &row.deviation).any(far));
+            self.condition(false, offs(rows).any(far));
             self.tell(format!("{} is {:+.0} % from the published figure", worst.name, 100.0 * worst.relative));
         }
         self
@@ -189,20 +189,6 @@ impl Finding {
     }
 }
 
-impl Finding {
-    /// The claim that this decides, where parameters of the model were inferred from the very
-    /// figures that it is about: it cannot be shown independently of them.
-    #[must_use]
-    pub fn claim_inferred(&self, text: &str, inferred: &[&str]) -> Claim {
-        let claim = self.claim(text);
-        if inferred.is_empty() || !self.is_shown() {
-            return claim;
-        }
-        let assumptions = inferred.iter().map(|assumption| (*assumption).to_owned()).collect();
-        Claim { verdict: Verdict::HangsOn { shown_in_base_case: true, assumptions }, ..claim }
-    }
-}
-
 /// From what share of the published figure on a deviation, or a difference, counts as another result.
 const HALF: f64 = 0.5;
 
@@ -234,12 +220,8 @@ pub struct Off {
 }
 
 /// The deviations of all figures other than zero, from which nothing deviates by a share.
-fn offs<'a>(
-    rows: &'a [RowResult],
-    deviation: impl Fn(&'a RowResult) -> &'a crate::Values + 'a,
-) -> impl Iterator<Item = Off> + 'a {
-    rows.iter()
-        .flat_map(move |row| deviation(row).iter().filter_map(move |(name, off)| Off::new(row, name, off.as_f64()?)))
+fn offs(rows: &[RowResult]) -> impl Iterator<Item = Off> {
+    rows.iter().flat_map(|row| row.deviation.iter().filter_map(|(name, off)| Off::new(row, name, off.as_f64()?)))
 }
 
 impl Off {
@@ -258,18 +240,8 @@ impl Agreement {
     /// Counts the figures of these rows. Zero is left out: nothing deviates from it by a share.
     #[must_use]
     pub fn of(rows: &[RowResult]) -> Self {
-        Self::count(rows, |row| &row.deviation)
-    }
-
-    /// Counts the live figures.
-    #[must_use]
-    pub fn of_live(rows: &[RowResult]) -> Self {
-        Self::count(rows, |row| &row.live_deviation)
-    }
-
-    fn count<'a>(rows: &'a [RowResult], deviation: impl Fn(&'a RowResult) -> &'a crate::Values + 'a) -> Self {
         let mut agreement = Self::default();
-        offs(rows, deviation).for_each(|off| agreement.see(off));
+        offs(rows).for_each(|off| agreement.see(off));
         agreement
     }
 
@@ -387,16 +359,6 @@ mod tests {
             (4, 1, 2, 3),
             "zero has no share"
         );
-    }
-
-    /// A modem's buffer that is taken from a round trip cannot show that round trip.
-    #[test]
-    fn a_claim_about_figures_that_parameters_were_inferred_from_hangs_on_them() {
-        let of = |shown| Finding::new(shown, "").claim_inferred("a", &["the modem's buffer"]).verdict;
-        let assumptions = vec!["the modem's buffer".to_owned()];
-        assert_eq!(of(true), Verdict::HangsOn { shown_in_base_case: true, assumptions });
-        assert_eq!(of(false), Verdict::NotShown);
-        assert!(!of(true).holds());
     }
 
     #[test]

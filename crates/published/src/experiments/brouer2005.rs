@@ -3,26 +3,27 @@
 //! The thesis measured on real lines. Its settings are those of the data; what it leaves open is in
 //! the scenarios under `scenarios/brouer2005/`, marked, and listed with each table. Three of them
 //! follow from its own figures, which therefore show nothing about these: both rates of the line,
-//! and the room in the modem and in the DSLAM.
+//! and the capacity of the modem and of the DSLAM.
+//!
+//! Tables whose rows are run, averaged and compared are in `experiments/brouer2005.toml`.
 
 mod asymmetry;
-mod both_full;
 mod buffers;
 mod classes;
-mod clock;
 mod delays;
 mod formulas;
+mod idle_line;
 mod live;
-mod load;
-mod measured;
-mod modem;
 mod overheads;
 mod production;
-mod queue_control;
 mod rates;
-mod starvation;
+mod reservation;
 
-use super::{Tables, number, whole};
+use crate::data::Table;
+use crate::reproduction::TableResult;
+
+use super::open::Reproducible as _;
+use super::{ExperimentError, Tables, number, plan, whole};
 pub(super) use live::LIVE;
 
 pub(super) const KEY: &str = "brouer2005";
@@ -34,22 +35,8 @@ const MIDDLEBOX: (&str, &str) =
 const BOTH_FULL: (&str, &str) =
     ("brouer2005/both-full.toml", include_str!("../../scenarios/brouer2005/both-full.toml"));
 
-/// Assumptions of every simulated table about the line of Tele2.
-const OPEN_LINE: [&str; 5] = [
-    "The downstream is 2048 kbit/s of cells: the 1800 kbit/s of IP that were measured need 2041 at least, and 2048 \
-     is the product sold.",
-    "The upstream is 513.3 kbit/s, which the measured median of 454 kbit/s of IP needs (figure 3.6); 512 are sold.",
-    "Delays are not stated: 2 ms each way on the line, which the thesis quotes for modems that do not interleave, \
-     and 5 ms beyond. With them an \
-     idle line answers a ping in 7.1 ms.",
-    "The DSLAM's buffer is not stated: 800 cells, 25 packets, since pings stayed below 185 ms beside a download \
-     that met losses. The modem's is \
-     185625 bytes, from the 3.3 s of figure 3.8. Figures that they come from are thus no result here.",
-    "TCP of Linux 2.4 is SACK with timestamps, 44 segments of 1448 bytes of window, an ACK for every second segment \
-     and growth by ACKs. Its \
-     timeout stays 200 ms above the round trip, and it takes needless ones back by timestamps and DSACK; F-RTO came \
-     later.",
-];
+const PRODUCTION: (&str, &str) =
+    ("brouer2005/production.toml", include_str!("../../scenarios/brouer2005/production.toml"));
 
 /// The tables, each with the function that reproduces it.
 pub(super) const TABLES: Tables = &[
@@ -57,14 +44,14 @@ pub(super) const TABLES: Tables = &[
     ("text-2.3.2", asymmetry::with_cells),
     ("text-2.4", buffers::rules),
     ("3.2", asymmetry::products),
-    ("fig-3.2", starvation::download_and_upload),
+    ("fig-3.2", simulated),
     ("text-3.4", delays::components),
-    ("fig-3.6", starvation::upload_alone),
-    ("fig-3.7", modem::small_window),
-    ("fig-3.8", modem::buffer_size),
-    ("fig-3.9", starvation::several_each_way),
-    ("fig-3.10", starvation::loss_and_bursts),
-    ("text-3.8", starvation::summary),
+    ("fig-3.6", simulated),
+    ("fig-3.7", simulated),
+    ("fig-3.8", simulated),
+    ("fig-3.9", simulated),
+    ("fig-3.10", simulated),
+    ("text-3.8", simulated),
     ("4.1", asymmetry::service_classes),
     ("text-4.4", asymmetry::delay_limits),
     ("5.3", overheads::encapsulations),
@@ -75,33 +62,36 @@ pub(super) const TABLES: Tables = &[
     ("text-6.1.2-new", overheads::upper_boundary),
     ("text-6.2.1", classes::queue_control),
     ("text-6.2.2", rates::naive_rate),
-    ("fig-6.1", queue_control::naive),
-    ("fig-6.2", queue_control::accurate),
+    ("fig-6.1", simulated),
+    ("fig-6.2", simulated),
     ("7.2", delays::bounds),
-    ("fig-7.1", queue_control::baseline),
-    ("fig-7.2", queue_control::stock),
-    ("fig-7.3", queue_control::hysteresis),
-    ("fig-7.5", clock::local_pings),
-    ("fig-7.7", clock::pings_from_behind),
-    ("fig-7.8", clock::fine_timer),
-    ("text-8.1", both_full::reservation),
+    ("fig-7.1", simulated),
+    ("fig-7.2", simulated),
+    ("fig-7.3", simulated),
+    ("fig-7.5", simulated),
+    ("fig-7.7", simulated),
+    ("fig-7.8", simulated),
+    ("text-8.1", reservation::reservation),
     ("text-8.1-b", rates::script_outputs),
     ("text-8.1-classes", classes::ack_priority),
-    ("fig-8.1", both_full::ack_priority),
-    ("fig-8.3", both_full::policed),
-    ("fig-8.4", both_full::shaped),
+    ("fig-8.1", simulated),
+    ("fig-8.3", simulated),
+    ("fig-8.4", simulated),
     ("text-9.3.2", classes::production),
     ("text-9.3.1", delays::production),
-    ("fig-10.3", production::latency),
+    ("fig-10.3", simulated),
     ("text-10.4", production::connections),
-    ("text-11", both_full::before_and_after),
-    ("A.1", starvation::idle_line),
+    ("text-11", simulated),
+    ("A.1", idle_line::idle_line),
 ];
+
+fn simulated(table: &Table) -> Result<TableResult, ExperimentError> {
+    plan(KEY)?.reproduce(table)
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Table;
 
     /// All but what was observed in production, where the traffic is not known.
     #[test]

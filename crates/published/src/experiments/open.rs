@@ -135,8 +135,21 @@ pub trait Reproducible: Sync {
     /// Whether rows show what the table claims.
     fn judge(&self, table: &Table, rows: &[RowResult]) -> Finding;
 
+    /// The text of that claim, and the parts of the table's claim that are judged apart from it.
+    fn claims<'a>(&'a self, table: &'a Table, _rows: &[RowResult]) -> (&'a str, Vec<Claim>) {
+        (&table.claim, Vec::new())
+    }
+
     /// The assumptions of the base case for a table, and further notes.
-    fn assumptions(&self, table: &Table) -> Vec<String>;
+    ///
+    /// # Errors
+    /// As the experiment's, where a note has figures.
+    fn assumptions(&self, table: &Table) -> Result<Vec<String>, ExperimentError>;
+
+    /// Parameters that were inferred from the figures of a table.
+    fn inferred(&self, _table: &Table) -> &[String] {
+        &[]
+    }
 
     /// Of how many parts the reproduction of a table is made: the base case, and each other attempt.
     fn parts(&self, table: &Table) -> usize {
@@ -177,11 +190,18 @@ pub trait Reproducible: Sync {
             }
         }
         let finding = self.judge(table, &result.rows).with_figures_of(&result.rows);
-        let verdict = verdict(&finding, &tried);
-        result.claims.push(Claim { text: table.claim.clone(), verdict, evidence: finding.evidence() });
+        let verdict = match (verdict(&finding, &tried), self.inferred(table)) {
+            (Verdict::Shown, inferred @ [_, ..]) => {
+                Verdict::HangsOn { shown_in_base_case: true, assumptions: inferred.to_vec() }
+            }
+            (verdict, _) => verdict,
+        };
+        let (text, mut claims) = self.claims(table, &result.rows);
+        claims.push(Claim { text: text.to_owned(), verdict, evidence: finding.evidence() });
+        result.claims = claims;
         result.agreement = Some(Agreement::of(&result.rows));
         result.sensitivity = tried.iter().map(|tried| tried.beside(&finding)).collect();
-        result.assumptions = self.assumptions(table);
+        result.assumptions = self.assumptions(table)?;
         Ok(result)
     }
 
@@ -284,8 +304,8 @@ mod tests {
                 finding.above(&rows[0].sample("lead_s"), 0.0);
                 finding
             }
-            fn assumptions(&self, _: &Table) -> Vec<String> {
-                Vec::new()
+            fn assumptions(&self, _: &Table) -> Result<Vec<String>, ExperimentError> {
+                Ok(Vec::new())
             }
         }
         let publications = crate::publications().unwrap();

@@ -18,6 +18,11 @@ const SCENARIOS: &[(&str, &str)] = shipped![
     "sun1998/network.toml",
     "sun1998/two-sets.toml",
     "ano2002/testbed.toml",
+    "brouer2005/line.toml",
+    "brouer2005/uploads.toml",
+    "brouer2005/middlebox.toml",
+    "brouer2005/both-full.toml",
+    "brouer2005/production.toml",
 ];
 
 /// The scenario called `name`.

@@ -14,14 +14,9 @@ pub(crate) fn means(runs: &[Values]) -> Means {
     let Some(first) = runs.first() else { return means };
     for (name, _) in first.iter() {
         let samples: Vec<f64> = runs.iter().filter_map(|run| run.number(name)).collect();
-        if samples.len() != runs.len() {
-            continue;
+        if samples.len() == runs.len() {
+            means.push(name, Sample::from(samples));
         }
-        let sample = Sample::from(samples);
-        let estimate = sample.estimate();
-        means.mean.set(name, super::significant(estimate.mean));
-        means.ci95.set(name, super::significant(estimate.half_width));
-        means.samples.push((name.to_owned(), sample));
     }
     means
 }

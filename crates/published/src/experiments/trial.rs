@@ -47,11 +47,6 @@ impl Overrides {
         self.0.push(format!("{key}={value}"));
     }
 
-    /// Adds others, which come after these.
-    pub(super) fn extend(&mut self, others: &Self) {
-        self.0.extend_from_slice(&others.0);
-    }
-
     /// The scenario `text`, which ships as `name`, with these.
     pub(crate) fn scenario(&self, name: &str, text: &str) -> Result<Scenario, ExperimentError> {
         Scenario::parse(name, text, &self.0).map_err(|report| ExperimentError::Network(report.to_string()))
@@ -99,13 +94,17 @@ impl Trial {
             };
             FlowShape { traffic: traffic.name.clone(), mss }
         };
-        let ports = network.atm.iter().flat_map(|atm| &atm.links).map(|link| network.links[*link].name.clone());
+        let ports = network.atm.iter().flat_map(|atm| &atm.links).map(|link| network.links[*link].hop.name.clone());
         Self {
             flows: outcome.flows.iter().map(shape).collect(),
             outcome,
             ports: ports.collect(),
-            links: network.links.iter().map(|link| link.name.clone()).collect(),
-            rates_bps: network.links.iter().map(|link| link.rate.map_or(0, lastmile_units::BitRate::as_bps)).collect(),
+            links: network.links.iter().map(|link| link.hop.name.clone()).collect(),
+            rates_bps: network
+                .links
+                .iter()
+                .map(|link| link.hop.line.rate.map_or(0, lastmile_units::BitRate::as_bps))
+                .collect(),
         }
     }
 
@@ -260,7 +259,10 @@ impl Trial {
     /// When the flows of `traffic` began, and when the last of their data arrived, in s.
     pub(super) fn flow_span_s(&self, traffic: &str) -> Option<(f64, f64)> {
         let start = self.of_traffic(traffic).map(|flow| flow.start).min()?;
-        let end = self.of_traffic(traffic).filter_map(|flow| flow.end.or(flow.last_delivery)).max()?;
+        let end = self
+            .of_traffic(traffic)
+            .filter_map(|flow| flow.end.or(flow.deliveries.map(|deliveries| deliveries.last)))
+            .max()?;
         Some((start.as_secs_f64(), end.as_secs_f64()))
     }
 
@@ -276,7 +278,8 @@ impl Trial {
     /// Packets of `traffic` that arrived for each second from the first to the last of them.
     pub(super) fn arrivals_per_s(&self, traffic: &str) -> Option<f64> {
         let flow = self.of_traffic(traffic).next()?;
-        let span = flow.last_delivery?.since(flow.first_delivery?).as_secs_f64();
+        let deliveries = flow.deliveries?;
+        let span = deliveries.last.since(deliveries.first).as_secs_f64();
         (span > 0.0).then(|| (flow.data_packets_received as f64 - 1.0) / span)
     }
 
@@ -353,4 +356,45 @@ fn network_error(error: &lastmile_model::BuildError) -> ExperimentError {
 /// True for `download` and for the numbered `download-3`.
 fn belongs(name: &str, traffic: &str) -> bool {
     name.strip_prefix(traffic).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}
+
+/// IP bytes for each byte of payload: 1500 for 1448.
+const IP_PER_PAYLOAD: f64 = 1500.0 / 1448.0;
+
+/// Throughput of `traffic` in IP bytes from one time to another, in kbit/s.
+pub(super) fn ip_kbps(trial: &Trial, traffic: &str, from_s: f64, to_s: f64) -> f64 {
+    mean(trial.samples("goodput_bps", traffic), from_s, to_s) * IP_PER_PAYLOAD / 1e3
+}
+
+/// The median of that throughput over spans of 10 s from a time on.
+pub(super) fn ip_kbps_median(trial: &Trial, traffic: &str, from_s: f64) -> f64 {
+    let mut spans: Vec<(f64, u32)> = Vec::new();
+    for (at, rate) in trial.samples("goodput_bps", traffic).filter(|(at, _)| *at > from_s) {
+        let span = ((at - from_s) / 10.0) as usize;
+        if spans.len() <= span {
+            spans.resize(span + 1, (0.0, 0));
+        }
+        spans[span].0 += rate;
+        spans[span].1 += 1;
+    }
+    let mut rates: Vec<f64> = spans.iter().filter(|(_, n)| *n > 0).map(|(sum, n)| sum / f64::from(*n)).collect();
+    rates.sort_by(f64::total_cmp);
+    rates.get(rates.len() / 2).map_or(0.0, |rate| rate * IP_PER_PAYLOAD / 1e3)
+}
+
+/// The mean of the samples after one time and up to another.
+pub(super) fn mean(samples: impl Iterator<Item = (f64, f64)>, from_s: f64, to_s: f64) -> f64 {
+    let values: Vec<f64> = samples.filter(|(at, _)| *at > from_s && *at <= to_s).map(|(_, value)| value).collect();
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_is_of_the_samples_after_its_begin_and_up_to_its_end() {
+        let samples = [(1.0, 100.0), (2.0, 3.0), (3.0, 5.0), (3.1, 100.0)];
+        assert!((mean(samples.into_iter(), 1.0, 3.0) - 4.0).abs() < 1e-9);
+    }
 }

@@ -14,7 +14,9 @@ pub(super) fn fault(plan: &Plan) -> Option<(String, usize)> {
         let mut scenarios =
             experiment.runs.iter().filter_map(|(_, run)| run.scenario.as_ref()).chain([&experiment.scenario]);
         let wrong = scenarios.find_map(|scenario| unknown("scenario", scenario, &known));
-        let notes: Vec<&str> = plan.notes.keys().map(String::as_str).collect();
+        let mut ids = experiment.tables.iter().map(Spanned::get_ref);
+        let sensitivity = ids.all(|id| plan.sensitivity.contains_key(id)).then_some("sensitivity");
+        let notes: Vec<&str> = plan.notes.keys().map(String::as_str).chain(sensitivity).collect();
         let wrong = wrong.or_else(|| experiment.notes.iter().find_map(|note| unknown("notes", note, &notes)));
         let wrong = wrong.or_else(|| experiment.tables.iter().find_map(|table| twice(table, &mut seen)));
         let wrong = wrong.or_else(|| runs(experiment));
@@ -48,5 +50,5 @@ fn runs(experiment: &Experiment) -> Option<(String, usize)> {
             experiment.scenario.span().start,
         ))
     };
-    experiment.figures.iter().find_map(missing)
+    experiment.figures.iter().chain(experiment.hidden.iter()).chain(experiment.pooled.iter()).find_map(missing)
 }

@@ -10,7 +10,7 @@ use crate::pairs::Pairs;
 use crate::reproduction::RowResult;
 use crate::sample::Sample;
 use crate::value::Value;
-use crate::verdict::Finding;
+use crate::verdict::{Claim, Finding};
 
 /// A judge that is no formula.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
@@ -119,15 +119,35 @@ pub(super) fn judge(experiment: &Experiment, table: &Table, rows: &[RowResult]) 
         Some(Special::Unchanged) => unchanged::judge(rows),
         None => Finding::default(),
     };
-    for step in &experiment.steps {
-        if step.judge(table, rows, &mut finding).is_err() {
-            finding.need(false);
-        }
+    for step in experiment.steps.iter().filter(|step| step.text.as_deref() == last_part(experiment)) {
+        step.decide(table, rows, &mut finding);
     }
     finding
 }
 
+/// The part of the claim that the last step is about; `None` where the claim has no parts.
+pub(super) fn last_part(experiment: &Experiment) -> Option<&str> {
+    experiment.steps.last()?.text.as_deref()
+}
+
+/// The other parts of the claim, a step each.
+pub(super) fn other_parts(experiment: &Experiment, table: &Table, rows: &[RowResult]) -> Vec<Claim> {
+    let claim = |step: &Step| {
+        let text = step.text.as_deref().filter(|text| Some(*text) != last_part(experiment))?;
+        let mut finding = Finding::default();
+        step.decide(table, rows, &mut finding);
+        Some(finding.claim(text))
+    };
+    experiment.steps.iter().filter_map(claim).collect()
+}
+
 impl Step {
+    fn decide(&self, table: &Table, rows: &[RowResult], finding: &mut Finding) {
+        if self.judge(table, rows, finding).is_err() {
+            finding.need(false);
+        }
+    }
+
     fn judge(&self, table: &Table, rows: &[RowResult], finding: &mut Finding) -> Result<(), Missing> {
         let all: Vec<&RowResult> = rows.iter().collect();
         let chosen =

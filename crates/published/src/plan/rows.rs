@@ -1,19 +1,17 @@
 //! The rows of a table with several seeds, and what is drawn of them.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-
-use super::judge::{Figures, Special};
-use super::runs::{RowRuns, failed};
-use super::{Answer, Experiment, ExtraRow, Plan, Question};
+use super::judge::{self, Figures, Special};
+use super::runs::{Pooled, RowRuns, Trials, failed, value};
+use super::{Answer, Experiment, ExtraRow, Plan, Question, Sensitivity};
 use crate::data::{Row, Table};
 use crate::experiments::open::Reproducible;
 use crate::experiments::seeds::{SEEDS, means};
-use crate::experiments::{Drawing, ExperimentError, unchanged};
-use crate::formula::{Missing, Quantity};
+use crate::experiments::{Drawing, ExperimentError, significant, unchanged};
+use crate::formula::{Formula, Missing, Quantity};
 use crate::reproduction::RowResult;
+use crate::sample::Sample;
 use crate::value::{Value, Values};
-use crate::verdict::Finding;
+use crate::verdict::{Claim, Finding};
 
 impl Plan {
     fn known(&self, table: &Table) -> Result<&Experiment, ExperimentError> {
@@ -26,11 +24,17 @@ impl Plan {
         let params = table.rows.iter().map(|row| &row.params).chain(experiment.rows.iter().map(|row| &row.params));
         let params: Vec<&Values> = params.collect();
         let mut figures: Vec<Vec<Values>> = vec![Vec::new(); params.len()];
-        for &seed in seeds {
-            let trials = RefCell::default();
-            for (figures, params) in figures.iter_mut().zip(&params) {
-                let runs = RowRuns::new((self, experiment), (table, params), open, seed, &trials).map_err(failed)?;
-                figures.push(runs.figures().map_err(failed)?);
+        let mut hidden = figures.clone();
+        let trials: Vec<Trials> = seeds.iter().map(|_| Trials::default()).collect();
+        let row_runs = |params, seed, trials| RowRuns::new((self, experiment), (table, params), open, seed, trials);
+        for (&seed, trials) in seeds.iter().zip(&trials) {
+            for (row, params) in params.iter().enumerate() {
+                let runs = row_runs(params, seed, trials).map_err(failed)?;
+                figures[row].push(runs.figures().map_err(failed)?);
+                hidden[row].push(runs.hidden().map_err(failed)?);
+            }
+            if experiment.pooled.iter().next().is_none() {
+                trials.borrow_mut().clear();
             }
         }
         let mut figures = figures.iter();
@@ -41,7 +45,11 @@ impl Plan {
         for row in &experiment.rows {
             rows.push(extra(table, row, figures.next().map_or(&[], Vec::as_slice))?);
         }
-        for row in &mut rows {
+        for ((row, hidden), params) in rows.iter_mut().zip(&hidden).zip(&params) {
+            row.samples.extend(means(hidden).samples);
+            let seeds = seeds.iter().zip(&trials).map(|(&seed, trials)| row_runs(params, seed, trials));
+            let pooled = Pooled(seeds.collect::<Result<_, _>>().map_err(failed)?);
+            pool(row, &pooled.figures().map_err(failed)?);
             follow(experiment, table, row)?;
         }
         if experiment.judge == Some(Special::Unchanged) {
@@ -52,11 +60,21 @@ impl Plan {
 
     /// The run of a row, briefly: with further settings and one seed.
     pub(crate) fn run_once(&self, table: &Table, row: &Row, settings: &Values) -> Result<(), ExperimentError> {
-        let (experiment, trials) = (self.known(table)?, RefCell::default());
+        let (experiment, trials) = (self.known(table)?, Trials::default());
         let open = self.open.overlaid(settings);
         RowRuns::new((self, experiment), (table, &row.params), &open, SEEDS[0], &trials)
             .and_then(|runs| runs.run())
             .map_err(failed)
+    }
+
+    /// The keys of a scenario that the rules for these settings set, with a table's settings.
+    pub(crate) fn keys(&self, table: &Table, settings: &Values) -> Result<Vec<(String, String)>, ExperimentError> {
+        super::runs::keys(&self.rules, table.scenario.overlaid(settings)).map_err(failed)
+    }
+
+    /// The texts of a note that has no figures.
+    pub(crate) fn note(&self, name: &str) -> Result<Vec<String>, ExperimentError> {
+        super::runs::texts(self.notes.get(name).map_or(&[], Vec::as_slice)).map_err(failed)
     }
 
     /// The runs whose series a table is about.
@@ -66,7 +84,7 @@ impl Plan {
         let open = self.open.overlaid(&draw.open);
         let mut drawings = Vec::new();
         for row in &table.rows {
-            let trials: RefCell<BTreeMap<_, _>> = RefCell::default();
+            let trials = Trials::default();
             let runs =
                 RowRuns::new((self, experiment), (table, &row.params), &open, SEEDS[0], &trials).map_err(failed)?;
             for drawn in &draw.each {
@@ -112,19 +130,38 @@ fn extra(table: &Table, row: &ExtraRow, figures: &[Values]) -> Result<RowResult,
     Ok(result)
 }
 
-/// Sets the figures that follow from the means.
+/// Sets the figures of all seeds together.
+fn pool(row: &mut RowResult, figures: &Values) {
+    for (name, figure) in figures.iter() {
+        let Some(figure) = figure.as_f64() else { continue };
+        if name.starts_with('_') {
+            row.samples.push((name.to_owned(), Sample::single(figure)));
+            continue;
+        }
+        row.simulated.set(name, significant(figure));
+        if let Some(reference) = row.published.number(name).or_else(|| row.theory.number(name)) {
+            row.deviation.set(name, significant(figure - reference));
+        }
+    }
+}
+
+/// Sets the figures that follow from the means, or seed by seed from the figures of each.
 fn follow(experiment: &Experiment, table: &Table, row: &mut RowResult) -> Result<(), ExperimentError> {
     for (name, then) in experiment.then.iter() {
         let figures = Figures::of_row(table, row);
         if then.needs.as_ref().is_some_and(|needed| matches!(needed.of(&figures), Err(Missing::Name(_)))) {
             continue;
         }
-        let ours = match then.is.of(&figures).map_err(failed)? {
-            Quantity::Number(number) => Value::Float(number),
-            Quantity::Truth(truth) => Value::Bool(truth),
-            Quantity::Text(text) => Value::Text(text),
-            Quantity::Sample(_) => return Err(failed(Missing::Kind(name.to_owned()))),
-        };
+        if let Quantity::Sample(sample) = then.is.of(&figures).map_err(failed)? {
+            row.measure(name, sample);
+            continue;
+        }
+        let one = |of: &Formula| value(of.of(&figures)?, name);
+        let mut ours = one(&then.is).map_err(failed)?;
+        if !then.and.is_empty() {
+            let rest = then.and.iter().map(one).collect::<Result<Vec<_>, _>>().map_err(failed)?;
+            ours = Value::List(std::iter::once(ours).chain(rest).collect());
+        }
         row.simulated.set(name, ours.clone());
         let figures = Figures::of_row(table, row);
         let deviation = match &then.deviation {
@@ -136,6 +173,18 @@ fn follow(experiment: &Experiment, table: &Table, row: &mut RowResult) -> Result
         }
     }
     Ok(())
+}
+
+impl Sensitivity {
+    /// The effect of its variants, in words.
+    fn text<'a>(&'a self, runs: impl Fn() -> Result<RowRuns<'a>, Missing>) -> Result<String, Missing> {
+        let told = self.variants.iter().map(|variant| {
+            let figures = self.tell.text(&runs()?.with(variant))?;
+            Ok(format!("{}: {figures}", variant.is))
+        });
+        let told = told.collect::<Result<Vec<_>, Missing>>()?;
+        Ok(format!("How sensitive this is ({}, one seed): {}.", self.of, told.join("; ")))
+    }
 }
 
 impl Reproducible for Plan {
@@ -164,13 +213,43 @@ impl Reproducible for Plan {
     }
 
     fn judge(&self, table: &Table, rows: &[RowResult]) -> Finding {
-        self.experiment(&table.id).map_or_else(Finding::default, |known| super::judge::judge(known, table, rows))
+        self.experiment(&table.id).map_or_else(Finding::default, |known| judge::judge(known, table, rows))
     }
 
-    fn assumptions(&self, table: &Table) -> Vec<String> {
+    fn claims<'a>(&'a self, table: &'a Table, rows: &[RowResult]) -> (&'a str, Vec<Claim>) {
+        let Some(known) = self.experiment(&table.id) else { return (&table.claim, Vec::new()) };
+        (judge::last_part(known).unwrap_or(&table.claim), judge::other_parts(known, table, rows))
+    }
+
+    fn assumptions(&self, table: &Table) -> Result<Vec<String>, ExperimentError> {
         let said = |question: &Question| format!("{}: {}. {}", question.asks, question.taken, question.because);
-        let notes = self.experiment(&table.id).into_iter().flat_map(|known| &known.notes);
-        let notes = notes.filter_map(|name| self.notes.get(name.get_ref())).flatten().cloned();
-        self.concerning(table).map(said).chain(notes).collect()
+        let mut all: Vec<String> = self.concerning(table).map(said).collect();
+        let experiment = self.known(table)?;
+        let Some(row) = table.rows.first() else { return Ok(all) };
+        let trials = Trials::default();
+        let runs = || {
+            let row = (table, &row.params);
+            RowRuns::new((self, experiment), row, &self.open, SEEDS[0], &trials)
+        };
+        for name in experiment.notes.iter().map(toml::Spanned::get_ref) {
+            match (self.notes.get(name), self.sensitivity.get(&table.id)) {
+                (Some(texts), _) => {
+                    for text in texts {
+                        all.push(runs().and_then(|runs| text.text(&runs)).map_err(failed)?);
+                    }
+                }
+                (None, Some(known)) => all.push(known.text(runs).map_err(failed)?),
+                (None, None) => {}
+            }
+        }
+        Ok(all)
+    }
+
+    fn inferred(&self, table: &Table) -> &[String] {
+        self.inferred.get(&table.id).map_or(&[], Vec::as_slice)
+    }
+
+    fn parts(&self, table: &Table) -> usize {
+        if self.questions.is_empty() { 1 } else { 2 + self.attempts(table).len() }
     }
 }

@@ -7,8 +7,9 @@ use std::rc::Rc;
 use lastmile_queueing::random::Stream;
 use lastmile_scenario::Scenario;
 
-use super::{Add, Experiment, Plan, Rule, Setting};
+use super::{Add, Experiment, Plan, Rule, Setting, Variant};
 use crate::data::Table;
+use crate::experiments::seeds::SEEDS;
 use crate::experiments::trial::{Overrides, Trial};
 use crate::experiments::{ExperimentError, metric, scenarios};
 use crate::formula::{Formula, Missing, Names, Quantity};
@@ -40,7 +41,7 @@ impl Settings {
     }
 }
 
-fn value(quantity: Quantity, name: &str) -> Result<Value, Missing> {
+pub(super) fn value(quantity: Quantity, name: &str) -> Result<Value, Missing> {
     match quantity {
         Quantity::Number(number) => Ok(Value::Float(number)),
         Quantity::Text(text) => Ok(Value::Text(text)),
@@ -116,14 +117,43 @@ impl Recipe<'_> {
     }
 }
 
+/// The keys that the rules for these settings set.
+pub(super) fn keys(rules: &[Rule], settings: Values) -> Result<Vec<(String, String)>, Missing> {
+    let mut settings = Settings::new(settings, SEEDS[0]);
+    let mut keys = Vec::new();
+    for rule in rules {
+        if settings.values.have(&rule.applies) {
+            settings.extend(&rule.settings)?;
+            for (key, template) in rule.set.iter() {
+                keys.push((key.to_owned(), template.text(&settings)?));
+            }
+        }
+    }
+    Ok(keys)
+}
+
+/// Texts without figures or settings.
+pub(super) fn texts(templates: &[Template]) -> Result<Vec<String>, Missing> {
+    let settings = Settings::new(Values::new(), SEEDS[0]);
+    templates.iter().map(|template| template.text(&settings)).collect()
+}
+
 /// A row with one seed.
 pub(super) struct RowRuns<'a> {
     plan: &'a Plan,
     experiment: &'a Experiment,
     settings: Settings,
     /// Trials of this seed by their scenarios: rows share them.
-    trials: &'a RefCell<BTreeMap<String, Rc<Trial>>>,
+    trials: &'a Trials,
+    /// Keys that every run sets otherwise.
+    variant: Option<&'a Variant>,
 }
+
+/// Trials of a seed by their scenarios.
+pub(super) type Trials = RefCell<BTreeMap<String, Rc<Trial>>>;
+
+/// A row with all its seeds.
+pub(super) struct Pooled<'a>(pub(super) Vec<RowRuns<'a>>);
 
 impl<'a> RowRuns<'a> {
     /// A row with these settings, which lie over those of the experiment.
@@ -132,7 +162,7 @@ impl<'a> RowRuns<'a> {
         (table, row): (&Table, &Values),
         open: &Values,
         seed: u64,
-        trials: &'a RefCell<BTreeMap<String, Rc<Trial>>>,
+        trials: &'a Trials,
     ) -> Result<Self, Missing> {
         let mut values = open.overlaid(&table.scenario).overlaid(row);
         for (name, inferred) in table.inferred.iter() {
@@ -141,20 +171,22 @@ impl<'a> RowRuns<'a> {
         values.set("table", table.id.as_str());
         let mut settings = Settings::new(values, seed);
         settings.extend(&experiment.settings)?;
-        Ok(Self { plan, experiment, settings, trials })
+        Ok(Self { plan, experiment, settings, trials, variant: None })
+    }
+
+    /// These runs with other keys.
+    pub(super) fn with(self, variant: &'a Variant) -> Self {
+        Self { variant: Some(variant), ..self }
     }
 
     /// The figures, in their order.
     pub(super) fn figures(&self) -> Result<Values, Missing> {
-        let mut figures = Values::new();
-        for (name, formula) in self.experiment.figures.iter().filter(|(name, _)| !name.starts_with('_')) {
-            match formula.number(self) {
-                Ok(figure) => figures.set(name, figure),
-                Err(Missing::Excluded) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(figures)
+        numbers(self, self.experiment.figures.iter().filter(|(name, _)| !name.starts_with('_')))
+    }
+
+    /// The figures that are not reported.
+    pub(super) fn hidden(&self) -> Result<Values, Missing> {
+        numbers(self, self.experiment.hidden.iter())
     }
 
     /// The scenario of a run.
@@ -174,6 +206,7 @@ impl<'a> RowRuns<'a> {
         known.map_or(Ok(()), |run| settings.extend(&run.settings))?;
         self.plan.rules.iter().try_for_each(|rule| recipe.apply(&mut settings, rule))?;
         known.map_or(Ok(()), |run| recipe.set(&settings, &run.set))?;
+        self.variant.map_or(Ok(()), |variant| recipe.set(&settings, &variant.set))?;
         Ok(recipe)
     }
 
@@ -198,7 +231,7 @@ impl<'a> RowRuns<'a> {
 
 impl Names for RowRuns<'_> {
     fn value(&self, name: &str) -> Result<Quantity, Missing> {
-        match self.experiment.figures.get(name) {
+        match self.experiment.figures.get(name).or_else(|| self.experiment.hidden.get(name)) {
             Some(formula) => formula.of(self),
             None => self.settings.value(name),
         }
@@ -210,9 +243,58 @@ impl Names for RowRuns<'_> {
         }
         let arguments = arguments.iter().map(|argument| argument.of(self)).collect::<Result<Vec<_>, _>>()?;
         let trial = self.trial(run.unwrap_or("main"))?;
-        let measured = metric::measure(&trial, function, &arguments);
+        let measured = metric::measure(&[trial], function, &arguments);
         measured.map(Quantity::Number).ok_or_else(|| Missing::Name(function.to_owned()))
     }
+}
+
+impl Pooled<'_> {
+    /// The figures of all seeds together, in their order.
+    pub(super) fn figures(&self) -> Result<Values, Missing> {
+        self.0.first().map_or_else(|| Ok(Values::new()), |row| numbers(self, row.experiment.pooled.iter()))
+    }
+}
+
+impl Names for Pooled<'_> {
+    /// A setting, a figure of all seeds together, or the mean of a figure of each.
+    fn value(&self, name: &str) -> Result<Quantity, Missing> {
+        let first = self.0.first().ok_or(Missing::Excluded)?;
+        if let Some(formula) = first.experiment.pooled.get(name) {
+            return formula.of(self);
+        }
+        match first.value(name)? {
+            Quantity::Number(_) => {
+                let numbers = self.0.iter().map(|row| Formula::Name(name.to_owned()).number(row));
+                let numbers = numbers.collect::<Result<Vec<f64>, _>>()?;
+                Ok(Quantity::Number(numbers.iter().sum::<f64>() / numbers.len() as f64))
+            }
+            other => Ok(other),
+        }
+    }
+
+    fn call(&self, function: &str, run: Option<&str>, arguments: &[Formula]) -> Result<Quantity, Missing> {
+        let first = self.0.first().ok_or(Missing::Excluded)?;
+        if metric::arity(function).is_none() {
+            return first.call(function, run, arguments);
+        }
+        let arguments = arguments.iter().map(|argument| argument.of(self)).collect::<Result<Vec<_>, _>>()?;
+        let trials = self.0.iter().map(|row| row.trial(run.unwrap_or("main"))).collect::<Result<Vec<_>, _>>()?;
+        let measured = metric::measure(&trials, function, &arguments);
+        measured.map(Quantity::Number).ok_or_else(|| Missing::Name(function.to_owned()))
+    }
+}
+
+/// The numbers that formulas give, without those that their conditions exclude.
+fn numbers<'a>(names: &dyn Names, formulas: impl Iterator<Item = (&'a str, &'a Formula)>) -> Result<Values, Missing> {
+    let mut values = Values::new();
+    for (name, formula) in formulas {
+        match formula.number(names) {
+            Ok(value) => values.set(name, value),
+            Err(Missing::Excluded) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(values)
 }
 
 /// The error of an experiment where a formula has no value.

@@ -64,7 +64,9 @@ fn every_question_can_be_answered_otherwise() {
                 let runs = RowRuns::new((plan, experiment), (table, &row.params), &open, 1, &trials).unwrap();
                 let figures = runs.figures().unwrap_or_else(|error| panic!("{id}, attempt {attempt}: {error}"));
                 for (name, _) in row.published.iter() {
-                    let derived = experiment.then.get(name).is_some() || UNMEASURED.contains(&name);
+                    let derived = experiment.then.get(name).is_some()
+                        || experiment.pooled.get(name).is_some()
+                        || UNMEASURED.contains(&name);
                     assert!(derived || figures.get(name).is_some(), "{id}: no {name}");
                 }
             }
@@ -153,7 +155,7 @@ fn a_prediction_that_contradicts_a_claim_counts() {
 fn predictions_are_judged_with_every_answer() {
     let (mut table, _) = table("sun1998", "5.7");
     table.rows.truncate(1);
-    let plan = Plan::parse("sun1998", &FILES[3].1.replace("duration_ms = 20000", "duration_ms = 1000")).unwrap();
+    let plan = Plan::parse("sun1998", &FILES[4].1.replace("duration_ms = 20000", "duration_ms = 1000")).unwrap();
     let parts = [plan.part(&table, 0), plan.part(&table, 1), plan.part(&table, 2)];
     let result = plan.join(&table, parts.into_iter().map(Result::unwrap).collect()).unwrap();
     assert_eq!(result.sensitivity[1].answer, plan.attempts(&table)[0].1);
@@ -198,6 +200,29 @@ fn drawings_have_a_label_each() {
     assert!(labels("sun1998", "5.7").is_empty() && labels("phanse2000", "2.1").is_empty());
 }
 
+/// The longest round trip of two seeds together is the longer of both; their mean has an interval.
+#[test]
+fn figures_of_all_seeds_together_are_pooled() {
+    let (table, plan) = table("brouer2005", "fig-7.1");
+    let with = |seeds: &[u64]| plan.rows(&table, &Values::new(), seeds).unwrap().remove(0);
+    let (first, second, both) = (with(&[1]), with(&[2]), with(&[1, 2]));
+    let longest = |row: &RowResult| row.simulated.number("rtt_max_ms").unwrap();
+    assert!((longest(&both) - longest(&first).max(longest(&second))).abs() < 1e-9);
+    assert_eq!((both.ci95.get("rtt_max_ms"), both.ci95.number("rtt_mean_ms").is_some()), (None, true));
+}
+
+/// 512 in place of 513.3 kbit/s lengthen the queue of a fixed window by 0.25 %: 1142 ms become 1144.
+#[test]
+fn a_variant_changes_one_key_and_tells_its_figures() {
+    let (table, plan) = table("brouer2005", "fig-3.6");
+    let told = plan.assumptions(&table).unwrap();
+    let [sensitivity] = told.iter().filter(|note| note.starts_with("How sensitive")).collect::<Vec<_>>()[..] else {
+        panic!("{told:?}")
+    };
+    assert!(sensitivity.contains("one seed): a backbone of 20 ms each way: "), "{sensitivity}");
+    assert!(sensitivity.ends_with("an upstream of 512 kbit/s: 1144 ms."), "{sensitivity}");
+}
+
 const SMALL: &str = r#"
 seeds = 10
 open = { delay_ms = 5 }
@@ -235,6 +260,8 @@ fn errors_name_file_line_and_key() {
         ("holds =", "hold =", 18, "unknown field `hold`, expected one of"),
         ("2000/download.toml", "2000/upload.toml", 11, "scenario = \"phanse2000/upload.toml\" is not known"),
         ("notes = [\"all\"]", "notes = [\"none\"]", 12, "notes = \"none\" is not known; known are all"),
+        ("notes = [\"all\"]", "notes = [\"sensitivity\"]", 12, "notes = \"sensitivity\" is not known; known are all"),
+        ("figures = {", "pooled = { all_s = \"run.time_s@other()\" }\nfigures = {", 11, "@other is no run"),
         ("tables = [\"1\"]", "tables = [\"1\", \"1\"]", 10, "tables: \"1\" already has an experiment"),
     ];
     for (right, wrong, line, message) in faults {
@@ -242,5 +269,46 @@ fn errors_name_file_line_and_key() {
         let error = Plan::parse("someone1999", &SMALL.replace(right, wrong)).unwrap_err().to_string();
         let known = error.starts_with("experiments/someone1999.toml") && error.contains(message);
         assert!(known && error.contains(&format!("line {line}")), "{wrong}: {error}");
+    }
+}
+
+/// Figure 8.4 of brouer2005 claims a delay and a cost.
+#[test]
+fn the_parts_of_a_claim_are_words_of_it() {
+    let mut parts = 0;
+    for (publication, plan) in plans() {
+        for experiment in &plan.experiments {
+            for id in experiment.tables.iter().map(Spanned::get_ref) {
+                let claim = &publication.table(id).unwrap().claim;
+                let words = |text: &str| text.trim_end_matches('.').rsplit(" at ").next().unwrap().to_owned();
+                for text in experiment.steps.iter().filter_map(|step| step.text.as_ref()) {
+                    assert!(claim.contains(&words(text)), "{id}: \"{text}\" is not in \"{claim}\"");
+                    parts += 1;
+                }
+            }
+        }
+    }
+    assert_eq!(parts, 2);
+}
+
+/// Listings 8.2 and 8.3: the policer has the settings of its table; 393.8 and 1575.2 of 1999 kbit/s are shares of what
+/// the ACKs leave.
+#[test]
+fn keys_follow_from_the_settings_of_a_table() {
+    let keys = |id: &str, downstream: &str, more: (&str, Value)| {
+        let (table, plan) = table("brouer2005", id);
+        let settings: Values = [("downstream", downstream.into()), more].into_iter().collect();
+        let keys = plan.keys(&table, &settings)?;
+        Ok::<_, crate::ExperimentError>(keys.into_iter().map(|(_, text)| text).collect::<String>())
+    };
+    let none = || ("other", Value::Integer(0));
+    let policer = keys("fig-8.3", "policed", none()).unwrap();
+    assert!(policer.contains("1766 kbit/s") && policer.contains("10240 wire bytes"), "{policer}");
+    let slower = keys("fig-8.3", "policed", ("ingress_rate_kbps", 900.into())).unwrap();
+    assert!(slower.contains("\"900 kbit/s\""), "{slower}");
+    assert!(keys("fig-8.4", "policed", none()).is_err(), "figure 8.4 has no policer");
+    let shaper = keys("fig-8.4", "shaped", none()).unwrap();
+    for rate in ["\"1999 kbit/s\"", "\"393.8 kbit/s\"", "\"1575.2 kbit/s\""] {
+        assert!(shaper.contains(rate), "{rate}: {shaper}");
     }
 }

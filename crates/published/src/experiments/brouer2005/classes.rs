@@ -75,7 +75,7 @@ struct Class {
 /// The classes of the first HTB in a scenario.
 fn classes_of((name, text): (&str, &str)) -> Result<Vec<Class>, ExperimentError> {
     let network = Overrides::default().scenario(name, text)?.network();
-    let config = network.links.iter().find_map(|link| match &link.queue {
+    let config = network.links.iter().find_map(|link| match &link.hop.queue {
         Spec::Htb(config) => Some(config),
         _ => None,
     });

@@ -13,11 +13,10 @@ use crate::reproduction::TableResult;
 use crate::value::Values;
 use crate::verdict::Finding;
 
-use super::super::trial::{Overrides, Trial};
+use super::super::round_trips::RoundTrips;
+use super::super::trial::{Overrides, Trial, ip_kbps, mean};
 use super::super::{ExperimentError, Lab, LiveExperiment, significant};
-use super::measured::{RoundTrips, ip_kbps, mean};
-use super::production::PRODUCTION;
-use super::{KEY, LINE, MIDDLEBOX, UPLOADS, overheads};
+use super::{KEY, LINE, MIDDLEBOX, PRODUCTION, UPLOADS, overheads};
 
 type Run = fn(&Table, &mut TableResult, &mut Lab<'_>) -> Result<(), ExperimentError>;
 

@@ -5,10 +5,10 @@ use crate::data::Table;
 use crate::reproduction::TableResult;
 use crate::verdict::Finding;
 
+use super::super::super::round_trips::RoundTrips;
+use super::super::super::trial::ip_kbps;
 use super::super::super::{ExperimentError, Lab};
-use super::super::both_full::{policer, shaper};
-use super::super::measured::{RoundTrips, ip_kbps};
-use super::super::{BOTH_FULL, whole};
+use super::super::{BOTH_FULL, KEY, plan};
 use super::{AT_BBRAS, judge, set, trial, upload};
 
 /// A download throughout and an upload from the 20th second on, over the middlebox of chapter 8.
@@ -55,13 +55,17 @@ pub(super) fn ack_priority(table: &Table, result: &mut TableResult, lab: &mut La
     Ok(())
 }
 
-/// The throughput that a discipline behind the modem costs, and the delay that remains.
+/// The throughput that a discipline behind the modem costs, and the delay that remains. The discipline is that of the
+/// simulation.
 fn behind(
+    table: &Table,
     result: &mut TableResult,
     lab: &mut Lab<'_>,
-    set_to: &[(&str, &str)],
+    downstream: &str,
 ) -> Result<(BothFull, BothFull, f64), ExperimentError> {
-    let (free, held) = (BothFull::run(lab, &[])?, BothFull::run(lab, set_to)?);
+    let keys = plan(KEY)?.keys(table, &[("downstream", downstream)].into_iter().collect())?;
+    let keys: Vec<(&str, &str)> = keys.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+    let (free, held) = (BothFull::run(lab, &[])?, BothFull::run(lab, &keys)?);
     let lost = 100.0 * (1.0 - held.kbps / free.kbps);
     let figures = [
         ("downstream_throughput_mean_kbps", held.kbps),
@@ -73,7 +77,7 @@ fn behind(
 }
 
 pub(super) fn policed(table: &Table, result: &mut TableResult, lab: &mut Lab<'_>) -> Result<(), ExperimentError> {
-    let (free, held, lost) = behind(result, lab, &[("link.box.back.queue", &policer(&table.scenario)?)])?;
+    let (free, held, lost) = behind(table, result, lab, "policed")?;
     let (before, during) = (held.before.mean(), held.beside.mean());
     let shown = (1.0..6.0).contains(&lost) && before < 0.5 * free.before.mean() && during > 1.3 * before;
     let evidence = format!(
@@ -86,9 +90,7 @@ pub(super) fn policed(table: &Table, result: &mut TableResult, lab: &mut Lab<'_>
 }
 
 pub(super) fn shaped(table: &Table, result: &mut TableResult, lab: &mut Lab<'_>) -> Result<(), ExperimentError> {
-    let shaper = shaper(whole(&table.scenario, "down_shaper_bps")?);
-    let set_to = [("link.lan.back.encapsulation", "bridged-vcmux-fcs"), ("link.lan.back.queue", shaper.as_str())];
-    let (free, held, lost) = behind(result, lab, &set_to)?;
+    let (free, held, lost) = behind(table, result, lab, "shaped")?;
     let (delay, cost) = table.claim.split_once(", at a cost").unwrap_or((&table.claim, " of 6.5 % throughput."));
     let half = |held: &RoundTrips, free: &RoundTrips| held.mean() < 0.5 * free.mean();
     let evidence = format!(
