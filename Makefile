@@ -60,6 +60,10 @@ bench: ## Events, packets and cells per second beside the machine's yardstick
 	$(CARGO) build --release --locked --package lastmile-cli --package lastmile-bench
 	$(CARGO) run --release --locked --package lastmile-bench
 
+.PHONY: detect-table
+detect-table: ## What detection says of 124 simulated lines: names, rates and buffers beside the truth
+	$(CARGO) run --release --locked --package lastmile-measure --example detect-table
+
 .PHONY: carried
 carried: ## Packets a second of one processor by packet path and policy, as root
 	$(CARGO) run --release --locked --package lastmile-bench -- --only live: --no-instructions --repeat 1

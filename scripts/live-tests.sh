@@ -16,4 +16,4 @@ ip netns add "$probe" 2>/dev/null || skip "network namespaces are not allowed he
 ip netns delete "$probe"
 
 exec "${CARGO:-cargo}" test --config 'target."cfg(unix)".runner="scripts/test-processes.sh"' \
-  --locked --package lastmile-live --package lastmile-cli --tests --no-fail-fast -- "$@"
+  --locked --package lastmile-live --package lastmile-measure --package lastmile-cli --tests --no-fail-fast -- "$@"

@@ -9,7 +9,7 @@ export BINARY=${1:?usage: scripts/test-processes.sh BINARY [--nocapture] [PART-O
 shift
 
 # Tests that measure lateness or speed, or keep a processor busy.
-alone='^soak::|^timely::|^exact::|takes_as_long|same_round_trip|a_flood_leaves|packet_rates|in_and_in_order|answers_live_as_published'
+alone='^soak::|^timely::|^exact::|takes_as_long|same_round_trip|a_flood_leaves|packet_rates|in_and_in_order|answers_live_as_published|^measure::'
 at_once=$((2 * $(nproc)))
 
 names=()

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use lastmile_packet::{FlowId, Meta, SeqNumber};
-use lastmile_tcp::{Config, Endpoint, Open, Variant};
+use lastmile_tcp::{AckConfig, Config, Endpoint, Open, Variant};
 use lastmile_units::{ByteCount, Duration, Instant};
 
 /// Each direction delays segments by half of a round trip of 20 ms.
@@ -94,7 +94,12 @@ fn main() {
     let window = ByteCount::new(1 << 20);
     let base = Config { receive_window: window, ..Config::default() };
     run("sack, no loss", base.clone(), 0, slice);
-    run("sack, ack every segment", Config { delayed_ack: Duration::ZERO, ..base.clone() }, 0, slice);
+    run(
+        "sack, ack every segment",
+        Config { acks: AckConfig { delayed_ack: Duration::ZERO, ..AckConfig::default() }, ..base.clone() },
+        0,
+        slice,
+    );
     run("sack, timestamps", Config { timestamps: true, ..base.clone() }, 0, slice);
     for variant in [Variant::Sack, Variant::NewReno, Variant::Reno, Variant::Tahoe, Variant::Cubic] {
         run(&format!("{variant:?}, 1 in 1000 lost"), Config { variant, ..base.clone() }, 1000, slice);

@@ -5,7 +5,6 @@ use std::time::Instant as Clock;
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{FlowId, Meta};
-use lastmile_queueing::compress::Compression;
 use lastmile_queueing::fifo::{Fifo, Overflow};
 use lastmile_queueing::line::{Config, Line, Observer};
 use lastmile_queueing::random::Stream;
@@ -35,13 +34,11 @@ pub(crate) fn run(name: &str) -> Option<Measurement> {
     if name != NAME {
         return None;
     }
-    let config = Config {
-        rate: Some(BitRate::from_kbit_per_s(149_760)),
-        link_layer: LinkLayer::from_name("ipoa-llcsnap").expect("a preset"),
-        delay: Duration::ZERO,
-        loss_ppb: 0,
-        compression: Compression::None,
-    };
+    let config = Config::new(
+        Some(BitRate::from_kbit_per_s(149_760)),
+        LinkLayer::from_name("ipoa-llcsnap").expect("a preset"),
+        Duration::ZERO,
+    );
     let queue = Box::new(Fifo::in_packets(PacketCount::new(1_000), Overflow::Tail));
     let mut line = Line::new(&config, queue, Stream::new(1, "loss"));
     let packet = Meta { flow: FlowId::new(0), ip_len: 1_500, header_len: 40, ..Meta::default() };

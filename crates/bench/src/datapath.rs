@@ -1,4 +1,4 @@
-//! What a packet costs between two ports, apart from the ports: a bare forwarder, one FIFO, a middlebox
+//! The cost of a packet between two ports, apart from the ports: a bare forwarder, one FIFO, a middlebox
 //! with six classes and the Smart ACK Dropper.
 //!
 //! The ports are memory, the clock stands where the last packet came, so a run is the same every time
@@ -10,12 +10,12 @@ use std::io;
 use std::time::Instant as Clock;
 
 use lastmile_linklayer::LinkLayer;
-use lastmile_live::bump::{BATCH, Bump, BumpConfig, HopConfig};
+use lastmile_live::bump::{BATCH, Bump, BumpConfig};
 use lastmile_live::io::{Framing, Port, Refusal};
+use lastmile_model::Hop;
 use lastmile_packet::{Frame, HashKey, Protocol};
 use lastmile_queueing::classify::Prefix;
 use lastmile_queueing::classify::rules::{self, Rule};
-use lastmile_queueing::compress::Compression;
 use lastmile_queueing::sched::priority;
 use lastmile_queueing::spec::{ClassSpec, Spec};
 use lastmile_queueing::{End, Match, line};
@@ -41,7 +41,7 @@ const ROUNDS: u32 = 10;
 /// Rules of a long list; a list has at most 256.
 const LONG_LIST: u16 = 200;
 
-/// What stands between the ports.
+/// The datapath between the ports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Between {
     /// Nothing: what is received is sent.
@@ -79,7 +79,7 @@ enum Pace {
     AtOnce,
 }
 
-/// What is measured.
+/// A measurement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Case {
     between: Between,
@@ -122,7 +122,7 @@ pub(crate) fn six_classes(rate: BitRate) -> [(Spec, LinkLayer); 2] {
     let text = lastmile_scenario::policy::ready::text("adsl-optimizer").expect("a ready policy");
     let text = text.replacen("regulate = { kind = \"sfq\", perturb = \"10 s\"", "regulate = { kind = \"sad\"", 1);
     assert!(text.contains("kind = \"sad\""), "the ACK class has a queue of its own");
-    // What is measured are classes, rules and the dropper over FIFOs.
+    // The measurement covers classes, rules and the dropper over FIFOs.
     let text = text.replace("kind = \"sfq\", perturb = \"10 s\"", "kind = \"fifo\"");
     let layer = LinkLayer::from_name("pppoa-vcmux").expect("a preset");
     middlebox("adsl-optimizer with sad", &text, rate, layer)
@@ -162,9 +162,8 @@ fn middlebox(name: &str, text: &str, rate: BitRate, layer: LinkLayer) -> [(Spec,
     [(up, policy.line.up_layer), (down, policy.line.down_layer)]
 }
 
-pub(crate) fn hop(queue: Spec, link_layer: LinkLayer) -> HopConfig {
-    let (rate, delay, compression) = (None, Duration::ZERO, Compression::None);
-    HopConfig { name: "hop".into(), line: line::Config { rate, link_layer, delay, loss_ppb: 0, compression }, queue }
+pub(crate) fn hop(queue: Spec, link_layer: LinkLayer) -> Hop {
+    Hop { name: "hop".into(), line: line::Config::new(None, link_layer, Duration::ZERO), queue }
 }
 
 pub(crate) fn names() -> Vec<String> {
@@ -311,7 +310,7 @@ impl Port for Source {
             self.given += 1;
             take(self.now, self.traffic.next());
         }
-        // What the line still has of the last one leaves with the others.
+        // The rest of the last packet departs with the others.
         self.now += Duration::from_us(10);
         Ok(self.now)
     }

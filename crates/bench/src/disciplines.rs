@@ -9,7 +9,7 @@ use lastmile_queueing::ack::filter::{self, Fraction};
 use lastmile_queueing::ack::regenerator::{self, Know};
 use lastmile_queueing::ack::sad::{Duplicates, Report};
 use lastmile_queueing::ack::{clamp, collapsing, pacing, sad};
-use lastmile_queueing::aqm::{codel, pie, red};
+use lastmile_queueing::aqm::{codel, dualpi2, pie, red};
 use lastmile_queueing::cake::{Config as CakeConfig, Isolation};
 use lastmile_queueing::classify::{Bound, rules};
 use lastmile_queueing::fair::{Among, FlowKeys, fq_codel, sfq, wf2q_plus, wfq};
@@ -228,6 +228,7 @@ fn managed() -> Vec<Row> {
     vec![
         row("codel", MIXED, |_| Spec::Codel(codel::Config { limit: LIMIT, ..codel::Config::default() })),
         row("pie", MIXED, |_| Spec::Pie(pie::Config { limit: LIMIT, ..pie::Config::default() })),
+        row("dualpi2", MIXED, |_| Spec::DualPi2(dualpi2::Config { limit: LIMIT, ..dualpi2::Config::default() })),
         row("fq-codel of 1024", MIXED, |_| {
             fq_codel(FlowKeys::Buckets { count: NonZeroU32::new(1_024).expect("some buckets"), seed: 0 })
         }),

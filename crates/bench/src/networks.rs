@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use lastmile_linklayer::LinkLayer;
-use lastmile_model::{Compression, Link, Names, Network, Node, OpenedBy, Record, Source, Traffic};
+use lastmile_model::{Hop, Link, Names, Network, Node, OpenedBy, Record, Source, Traffic};
+use lastmile_queueing::line;
 use lastmile_queueing::spec::Spec;
 use lastmile_tcp::{Config, Variant};
 use lastmile_units::{BitRate, Duration, Instant};
@@ -23,16 +24,10 @@ pub(crate) struct Dumbbell {
 impl Dumbbell {
     pub(crate) fn network(&self) -> Network {
         let node = |name: &str| Node { name: name.to_owned(), processing: Duration::ZERO };
-        let link = |name: &str, from, to, rate| Link {
-            name: name.to_owned(),
-            from,
-            to,
-            rate: Some(rate),
-            link_layer: LinkLayer::from_name("ip").expect("a preset"),
-            delay: self.round_trip / 2,
-            loss_ppb: 0,
-            queue: Spec::fifo(self.packets),
-            compression: Compression::None,
+        let link = |name: &str, from, to, rate| {
+            let line =
+                line::Config::new(Some(rate), LinkLayer::from_name("ip").expect("a preset"), self.round_trip / 2);
+            Link { from, to, hop: Hop { name: name.to_owned(), line, queue: Spec::fifo(self.packets) } }
         };
         let tcp = Arc::new(Config { variant: Variant::Sack, ..Config::default() });
         let bulk = |name: &str, count, from, to, opened_by| Traffic {

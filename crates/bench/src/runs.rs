@@ -131,7 +131,7 @@ mod tests {
             let network = scenario.network();
             assert_eq!(network.traffic[0].count, run.flows, "{}", run.name());
             assert!(matches!(network.traffic[0].source, Source::Bulk { bytes: None, .. }));
-            let rate = network.links[0].rate.expect("the link has a rate");
+            let rate = network.links[0].hop.line.rate.expect("the link has a rate");
             assert_eq!(rate.as_bps(), u64::from(run.mbit_per_s) * 1_000_000);
             assert_eq!(network.record.interval, None);
         }

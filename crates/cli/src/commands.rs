@@ -12,9 +12,15 @@ mod device;
 #[cfg(target_os = "linux")]
 pub(crate) mod emulate;
 #[cfg(target_os = "linux")]
+pub(crate) mod history;
+#[cfg(target_os = "linux")]
 pub(crate) mod lab;
 #[cfg(target_os = "linux")]
 mod leftovers;
+#[cfg(target_os = "linux")]
+mod live_view;
+#[cfg(target_os = "linux")]
+pub(crate) mod measure;
 pub(crate) mod model;
 pub(crate) mod overhead;
 pub(crate) mod policy;
@@ -26,3 +32,8 @@ pub(crate) mod shape;
 pub(crate) mod tc;
 #[cfg(target_os = "linux")]
 mod ticker;
+pub(crate) mod trace;
+#[cfg(target_os = "linux")]
+mod unit;
+#[cfg(target_os = "linux")]
+pub(crate) mod watch;

@@ -49,7 +49,14 @@ enum Command {
     Lab(commands::lab::Arguments),
     #[cfg(target_os = "linux")]
     Shape(commands::shape::Arguments),
+    #[cfg(target_os = "linux")]
+    Measure(commands::measure::Arguments),
+    #[cfg(target_os = "linux")]
+    Watch(commands::watch::Arguments),
+    #[cfg(target_os = "linux")]
+    History(commands::history::Arguments),
     Tc(commands::tc::Arguments),
+    Trace(commands::trace::Arguments),
     Overhead(commands::overhead::Arguments),
     Model(commands::model::Arguments),
     Reproduce(commands::reproduce::Arguments),
@@ -91,7 +98,14 @@ fn main() -> ExitCode {
         Command::Lab(arguments) => commands::lab::run(&arguments, &mut printer),
         #[cfg(target_os = "linux")]
         Command::Shape(arguments) => commands::shape::run(&arguments, &mut printer),
+        #[cfg(target_os = "linux")]
+        Command::Measure(arguments) => commands::measure::run(&arguments, &mut printer),
+        #[cfg(target_os = "linux")]
+        Command::Watch(arguments) => commands::watch::run(&arguments, &mut printer),
+        #[cfg(target_os = "linux")]
+        Command::History(arguments) => commands::history::run(&arguments, &mut printer),
         Command::Tc(arguments) => commands::tc::run(&arguments, &mut printer),
+        Command::Trace(arguments) => commands::trace::run(&arguments, &mut printer),
         Command::Overhead(arguments) => commands::overhead::run(&arguments, &mut printer),
         Command::Model(arguments) => commands::model::run(&arguments, &mut printer),
         Command::Reproduce(arguments) => commands::reproduce::run(&arguments, &mut printer),

@@ -158,7 +158,7 @@ impl Memory {
 /// The held objects, with the names of links.
 fn words(held: &Held, network: &Network) -> String {
     let Held { holder, count, .. } = held;
-    let name = |link: usize| &network.links[link].name;
+    let name = |link: usize| &network.links[link].hop.name;
     match *holder {
         Holder::Queue(link) => format!("{count} packets wait in the queue of link \"{}\"", name(link)),
         Holder::Wire(link) => format!("{count} packets are on the wire of link \"{}\"", name(link)),

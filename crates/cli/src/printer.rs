@@ -125,14 +125,18 @@ impl Printer {
         self.write(|to| json::write_pretty(value, to))
     }
 
-    /// A message of one line.
+    /// A message of one line. While a live view is open, the view shows messages.
     pub(crate) fn talk(&mut self, line: &str) {
-        self.say(&shown::line(line));
+        if !lastmile_terminal::say(line) {
+            self.say(&shown::line(line));
+        }
     }
 
     /// A message of several lines.
     pub(crate) fn talk_lines(&mut self, lines: &str) {
-        self.say(&shown::lines(lines));
+        if !lastmile_terminal::say(lines) {
+            self.say(&shown::lines(lines));
+        }
     }
 
     /// Writes lines of escaped text.

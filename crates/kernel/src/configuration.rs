@@ -297,7 +297,7 @@ impl Making {
             self.queue(device, &parent, handle, class, queue, accounting);
         }
         self.rules(device, tree, of_htb);
-        // The same has been said of the other branch.
+        // The other branch has reported it.
         self.left_out.truncate(said);
         let otherwise = core::mem::replace(&mut self.steps, outside);
         let about = vec!["strict priority, the most urgent first".to_owned()];

@@ -135,6 +135,13 @@ impl Nearest {
                 self.tried.push(pie(config, place.accounting));
                 self.fifo(config.limit, Overflow::Tail, place);
             }
+            Spec::DualPi2(config) => {
+                if config.queue_protection {
+                    self.remark("the kernel's DualPI2 does not protect its shallow queue from flows that build it");
+                }
+                self.tried.push(dualpi2(config, place.accounting));
+                self.fifo(config.limit, Overflow::Tail, place);
+            }
             Spec::Red(config) => {
                 self.tried.push(red(config, place.accounting));
                 self.fifo(config.limit, Overflow::Tail, place);
@@ -269,7 +276,7 @@ fn codel(config: &aqm::codel::Config, target: Duration, interval: Duration, acco
         .option(ecn(config.ecn))
 }
 
-/// What `sch_pie` of Linux has for `max_burst`, without an option.
+/// The fixed `max_burst` of `sch_pie` of Linux, which has no option for it.
 const PIE_BURST: Duration = Duration::from_ms(150);
 
 fn pie(config: &aqm::pie::Config, accounting: &Accounting) -> Discipline {
@@ -280,6 +287,22 @@ fn pie(config: &aqm::pie::Config, accounting: &Accounting) -> Discipline {
         .number("alpha", config.alpha.into())
         .number("beta", config.beta.into())
         .option(ecn(config.ecn))
+}
+
+fn dualpi2(config: &aqm::dualpi2::Config, accounting: &Accounting) -> Discipline {
+    // tc-dualpi2(8) counts gains in hertz and shares in whole percent.
+    let hertz = |gain: u32| format!("{:.6}", f64::from(gain) / 256.0);
+    let percent = config.classic_protection.as_parts_per_billion().div_ceil(10_000_000);
+    Discipline::new("dualpi2")
+        .number("limit", accounting.packets(config.limit))
+        .time("target", config.target)
+        .time("tupdate", config.period)
+        .option(&format!("alpha {}", hertz(config.alpha)))
+        .option(&format!("beta {}", hertz(config.beta)))
+        .number("coupling_factor", config.coupling.into())
+        .time("step_thresh", config.step)
+        .number("min_qlen_step", config.min_qlen_step.as_u64())
+        .option(&format!("classic_protection {percent}%"))
 }
 
 const fn ecn(ecn: bool) -> &'static str {

@@ -307,6 +307,10 @@ pub struct AckFields {
 impl Meta {
     /// The ECN field of a packet whose sender does not support ECN (RFC 3168, section 5).
     pub const NOT_ECT: u8 = 0;
+    /// The ECN field of a sender that responds to each mark (L4S; RFC 9331, section 4.1).
+    pub const ECT_1: u8 = 1;
+    /// The ECN field of a sender that responds to marks as to losses (RFC 3168, section 5).
+    pub const ECT_0: u8 = 2;
     /// The ECN field of a packet that experienced congestion (RFC 3168, section 5).
     pub const CE: u8 = 3;
 

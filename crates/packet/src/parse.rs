@@ -90,7 +90,10 @@ pub fn parse(bytes: &[u8]) -> Result<Parsed, ParseError> {
 /// The bytes end inside a header or contradict themselves.
 pub fn parse_headers(bytes: &[u8]) -> Result<Parsed, ParseError> {
     let mut meta = Meta::default();
-    let (key, transport_offset) = read_headers(bytes, &mut meta)?;
+    let (key, transport_offset) = match read_usual_headers(bytes, &mut meta) {
+        Some(found) => found,
+        None => read_headers(bytes, &mut meta)?,
+    };
     Ok(Parsed { meta, key, transport_offset })
 }
 
@@ -101,12 +104,19 @@ pub fn parse_headers(bytes: &[u8]) -> Result<Parsed, ParseError> {
 /// It takes a third of the instructions of [`read`].
 #[inline]
 pub(crate) fn read_usual(bytes: &[u8], meta: &mut Meta) -> Option<(FlowKey, u8)> {
+    let is_whole = bytes.len() >= usize::from(word(bytes.first_chunk::<4>()?, 2));
+    if is_whole { read_usual_headers(bytes, meta) } else { None }
+}
+
+/// [`read_usual`] for [`read_headers`]: the payload of TCP may be missing.
+#[inline]
+fn read_usual_headers(bytes: &[u8], meta: &mut Meta) -> Option<(FlowKey, u8)> {
     let ip: &[u8; ipv4::HEADER_LEN] = bytes.first_chunk()?;
     let packet_len = word(ip, 2);
     if ip[0] != ipv4::first_byte(ipv4::HEADER_LEN) || ipv4::is_fragment(ip) {
         return None;
     }
-    let transport = bytes.get(ipv4::HEADER_LEN..usize::from(packet_len))?;
+    let transport = bytes.get(ipv4::HEADER_LEN..bytes.len().min(usize::from(packet_len)))?;
     let ports = match ip[9] {
         tcp::PROTOCOL => tcp::read_usual(transport, meta)?,
         udp::PROTOCOL => udp::read_usual(transport, meta)?,

@@ -7,12 +7,11 @@ use std::thread;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use lastmile_linklayer::{Framing, LinkLayer};
-use lastmile_live::bump::HopConfig;
 use lastmile_live::emulate::{Config, Outcome, Side, Tuning, World};
 use lastmile_live::netns::Namespace;
 use lastmile_live::probe::{Ping, ping};
 use lastmile_live::stop::Stop;
-use lastmile_queueing::compress::Compression;
+use lastmile_model::Hop;
 use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{Limit, Overflow, fifo, line};
 use lastmile_units::{BitRate, Duration, PacketCount};
@@ -152,15 +151,15 @@ fn round_trips(what: &str, rated: bool, tuning: Tuning) -> Result<Vec<Row>> {
 }
 
 /// ATM at this rate in kbit/s and 4 ms, or a wire without rate and delay.
-fn hop(kbit_per_s: Option<u64>) -> Result<HopConfig> {
+fn hop(kbit_per_s: Option<u64>) -> Result<Hop> {
     let (link_layer, delay) = match kbit_per_s {
         Some(_) => (LinkLayer::new(28, Framing::Atm), Duration::from_ms(4)),
         None => (LinkLayer::new(0, Framing::None), Duration::ZERO),
     };
     let rate = kbit_per_s.map(BitRate::from_kbit_per_s);
-    Ok(HopConfig {
+    Ok(Hop {
         name: "line".into(),
-        line: line::Config { rate, link_layer: link_layer?, delay, loss_ppb: 0, compression: Compression::None },
+        line: line::Config::new(rate, link_layer?, delay),
         queue: Spec::Fifo(fifo::Config { limit: Limit::Packets(PacketCount::new(1000)), drop: Overflow::Tail }),
     })
 }

@@ -1,8 +1,10 @@
 //! `lastmile analyse`: TCP connections in captures and results: retransmissions and their causes,
 //! limits, fairness.
 
+mod both_ends;
 mod csv;
 mod document;
+mod flows;
 mod group;
 mod read;
 mod row;
@@ -13,8 +15,9 @@ mod tables;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use lastmile_analysis::joined;
 use lastmile_results::write::SERIES;
-use lastmile_results::{atomic, json, parquet};
+use lastmile_results::{atomic, captured, json, parquet};
 
 use self::document::Document;
 use self::group::GroupBy;
@@ -64,13 +67,40 @@ pub(crate) struct Arguments {
     /// into this folder; for a single FILE only
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+
+    /// Page to write, such as report.html: the largest connections as time-sequence graph, outstanding
+    /// data with the estimated congestion window, round trips, throughput and ACK spacing. A name that
+    /// ends in .svg: the first two of the largest direction, as one drawing
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
+
+    /// Parquet file to write, such as segments.parquet: a row for each TCP packet
+    #[arg(long, value_name = "FILE")]
+    segments: Option<PathBuf>,
+
+    /// Another capture of the same packets, at another position of their path: one-way delays between
+    /// the two, and where packets were lost
+    #[arg(long, value_name = "FILE")]
+    with: Option<PathBuf>,
 }
 
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     if arguments.out.is_some() && arguments.files.len() > 1 {
         return Err(Failure::new("--out: of one FILE only").hint("analyse them one after the other"));
     }
-    if arguments.files.iter().filter(|file| *file == Path::new(read::STANDARD_INPUT)).count() > 1 {
+    for (option, given) in [
+        ("--page", arguments.page.is_some()),
+        ("--segments", arguments.segments.is_some()),
+        ("--with", arguments.with.is_some()),
+    ] {
+        if given && arguments.files.len() > 1 {
+            return Err(
+                Failure::new(format_args!("{option}: of one FILE only")).hint("analyse them one after the other")
+            );
+        }
+    }
+    if arguments.files.iter().chain(&arguments.with).filter(|file| *file == Path::new(read::STANDARD_INPUT)).count() > 1
+    {
         return Err(Failure::new("standard input (-) can be read once"));
     }
     let _cut_off = Interrupt::at_once()?;
@@ -78,12 +108,25 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     if let Some(out) = &arguments.out {
         folders.prepare(out, &[SERIES, ANALYSIS], "--out")?;
     }
+    for (option, path) in [("--page", &arguments.page), ("--segments", &arguments.segments)] {
+        if let Some(path) = path {
+            folders.prepare_file(path, option)?;
+        }
+    }
+    let wanted = read::Wanted {
+        pictures: arguments.page.is_some(),
+        glimpses: arguments.with.is_some(),
+        segments: arguments.segments.as_deref(),
+    };
     let mut analysed = Vec::new();
     for file in &arguments.files {
-        analysed.extend(read::all(file)?);
+        analysed.extend(read::all(file, wanted)?);
     }
-    let documents: Vec<Document> =
+    let mut documents: Vec<Document> =
         analysed.iter().map(|file| Document::new(file, arguments.group_by.as_ref())).collect();
+    if let (Some(with), [first], [document]) = (&arguments.with, &mut analysed[..], &mut documents[..]) {
+        document.joined = Some(both_ends(first, with)?);
+    }
     let is_table = !arguments.json && !arguments.csv && arguments.connection.is_none();
     for document in &documents {
         // The table begins with this message.
@@ -110,20 +153,71 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     if let Some(directory) = &arguments.out {
         write(directory, &analysed, &documents)?;
     }
+    for file in &mut analysed {
+        if let Some(segments) = file.segments.take() {
+            let path = segments.path().to_owned();
+            segments.commit().map_err(|error| cannot_write(&path, &error))?;
+        }
+    }
+    if let (Some(path), [file], [document]) = (&arguments.page, &analysed[..], &documents[..]) {
+        write_page(path, file, document)?;
+        printer.talk(&format!("page: {}", path.display()));
+    }
     Ok(if documents.iter().all(|document| document.complete) { Exit::Done } else { Exit::No })
 }
 
-fn write(directory: &Path, analysed: &[read::Analysed], documents: &[Document]) -> Result<()> {
-    let failed = |path: &Path, error: &dyn std::fmt::Display| {
-        Failure::new(format_args!("cannot write {}: {error}", path.display()))
+fn cannot_write(path: &Path, error: &dyn std::fmt::Display) -> Failure {
+    Failure::new(format_args!("cannot write {}: {error}", path.display()))
+}
+
+/// Compares a capture with another of the same packets.
+fn both_ends(first: &mut read::Analysed, with: &Path) -> Result<both_ends::BothEnds> {
+    let wanted = read::Wanted { glimpses: true, ..read::Wanted::default() };
+    let mut second = read::all(with, wanted)?;
+    let mut glimpses = second.iter_mut().filter_map(|file| file.glimpses.take());
+    let pair = first.glimpses.take().zip(glimpses.next());
+    let joined = pair.and_then(|(first, second)| joined::join(first, second));
+    drop(glimpses);
+    let (Some(joined), [second]) = (joined, &second[..]) else {
+        return Err(Failure::new(format_args!("{}: no packet of {}", with.display(), first.path.display()))
+            .hint("the captures must be of the same packets, without address translation between them"));
     };
-    std::fs::create_dir_all(directory).map_err(|error| failed(directory, &error))?;
+    let name = with.display().to_string();
+    Ok(both_ends::BothEnds::new(&name, &joined, &first.connections, &second.connections))
+}
+
+fn write_page(path: &Path, file: &read::Analysed, document: &Document) -> Result<()> {
+    let Some(pictures) = &file.pictures else { return Ok(()) };
+    let lines: Vec<String> = tables::summary(document).lines().map(str::to_owned).collect();
+    let warnings: Vec<String> = tables::broken(document).into_iter().chain(tables::warnings(document)).collect();
+    let mut texts = Vec::new();
+    if !document.datagram_flows.is_empty() {
+        texts.push(flows::table(&document.datagram_flows, captured::MOST_DRAWN));
+    }
+    if let Some(joined) = &document.joined {
+        texts.push(both_ends::text(joined, &document.file));
+    }
+    let capture = captured::Capture {
+        name: &document.file,
+        lines: &lines,
+        warnings: &warnings,
+        connections: &file.connections,
+        tables: &texts,
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    let is_drawing = path.extension().is_some_and(|extension| extension == "svg");
+    let text = if is_drawing { captured::figure(&capture, pictures) } else { captured::page(&capture, pictures) };
+    atomic::write(path, text.as_bytes()).map_err(|error| cannot_write(path, &error))
+}
+
+fn write(directory: &Path, analysed: &[read::Analysed], documents: &[Document]) -> Result<()> {
+    std::fs::create_dir_all(directory).map_err(|error| cannot_write(directory, &error))?;
     let path = directory.join(SERIES);
     let mut rows = Vec::new();
     let series: Vec<_> = analysed.iter().flat_map(samples::of).collect();
-    parquet::write(&series, &mut rows).map_err(|error| failed(&path, &error))?;
-    atomic::write(&path, &rows).map_err(|error| failed(&path, &error))?;
+    parquet::write(&series, &mut rows).map_err(|error| cannot_write(&path, &error))?;
+    atomic::write(&path, &rows).map_err(|error| cannot_write(&path, &error))?;
     let path = directory.join(ANALYSIS);
     atomic::write(&path, json::pretty(&document::Files { files: documents }).as_bytes())
-        .map_err(|error| failed(&path, &error))
+        .map_err(|error| cannot_write(&path, &error))
 }

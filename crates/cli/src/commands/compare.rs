@@ -232,7 +232,7 @@ fn print(
     comparison: &Comparison,
     printer: &mut Printer,
 ) -> Result<()> {
-    let scenario = &done[0].run.summary.scenario;
+    let scenario = &done[0].run.summary.run.scenario;
     let measured = comparison.measured();
     let alone = comparison.alone();
     if arguments.json {

@@ -43,8 +43,8 @@ pub(super) trait Program {
     /// The status that it reports.
     type Status: Serialize;
 
-    /// The current status; `None` while it ends.
-    fn status(&self) -> Option<Self::Status>;
+    /// The current status; `None` while it ends. A `whole` one has distributions value by value.
+    fn status(&self, whole: bool) -> Option<Self::Status>;
 
     /// False while it ends.
     fn is_alive(&self) -> bool;
@@ -59,8 +59,10 @@ pub(super) trait Program {
     fn answer_to(&mut self, line: &str) -> String {
         let done = |message: &str| Answer::Done { message: message.to_owned() };
         let ending = || Answer::Failed { error: "it is ending".to_owned() };
-        let answer = match line.parse().map(|Request { r#do }| r#do) {
-            Ok(Verb::Status) => self.status().map_or_else(ending, |status| Answer::Status(Box::new(status))),
+        let request: std::result::Result<Request, String> = line.parse();
+        let whole = request.as_ref().is_ok_and(|request| request.whole);
+        let answer = match request.map(|Request { r#do, .. }| r#do) {
+            Ok(Verb::Status) => self.status(whole).map_or_else(ending, |status| Answer::Status(Box::new(status))),
             Ok(Verb::Alive) if self.is_alive() => done("it is alive"),
             Ok(Verb::Alive) => ending(),
             Ok(Verb::Reload) => self.reload(),

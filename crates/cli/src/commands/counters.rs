@@ -42,6 +42,12 @@ pub(crate) struct Counters {
     pub(crate) cells: Option<u64>,
     /// Packets dropped by the queues, by reason.
     pub(crate) dropped: BTreeMap<String, Amount>,
+    /// Packets that the wire made: duplicates.
+    #[serde(default)]
+    pub(crate) duplicated: u64,
+    /// Packets that overtook one that was transmitted before them.
+    #[serde(default)]
+    pub(crate) reordered: u64,
     /// Packets that had to wait.
     pub(crate) overlimits: u64,
     pub(crate) queued: Amount,
@@ -98,6 +104,8 @@ impl Counters {
                 .filter(|(_, count)| count.packets > 0)
                 .map(|(name, count)| (name.to_owned(), count.into()))
                 .collect(),
+            duplicated: hop.line.duplicated.packets,
+            reordered: hop.line.reordered.packets,
             overlimits: hop.overlimits,
             queued: hop.queued.into(),
             most_queued: hop.most_queued.into(),
@@ -136,6 +144,9 @@ impl Counters {
         ));
         for (reason, amount) in &self.dropped {
             say(format_args!("dropped {} bytes {} pkt: {reason}", amount.bytes, amount.packets));
+        }
+        if self.duplicated + self.reordered > 0 {
+            say(format_args!("duplicated {} pkt, reordered {} pkt", self.duplicated, self.reordered));
         }
         let cells = self.cells.map_or_else(String::new, |cells| format!(" in {cells} cells"));
         say(format_args!("wire {} bytes{cells}{}", self.wire_bytes, self.ratio()));

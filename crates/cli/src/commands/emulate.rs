@@ -3,7 +3,7 @@
 
 pub(super) mod devices;
 mod operator;
-mod status;
+pub(super) mod status;
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;
@@ -15,7 +15,7 @@ use clap::{Args, Subcommand};
 use lastmile_lab::line;
 use lastmile_lab::path::Path;
 use lastmile_live::control::Listener;
-use lastmile_live::emulate::{Config, Ended, Outcome, Place, Side, Tuning, World};
+use lastmile_live::emulate::{Config, Ended, Handle, Outcome, Place, Side, Tuning, World};
 use lastmile_live::netns::Namespace;
 use lastmile_live::stop::Stop;
 use lastmile_live::user::{self, Inside};
@@ -30,6 +30,7 @@ use signal_hook::consts::SIGUSR1;
 use crate::failure::{Exit, Failure, Result};
 use crate::printer::Printer;
 
+use super::live_view::{self, Display};
 use super::run::variants::pairs;
 use super::{control, leftovers, ticker};
 
@@ -40,18 +41,20 @@ use self::status::{Status, Teller};
 ///
 /// Creates two network namespaces with a TUN device each, and carries packets between them along
 /// the scenario's links between client and server, each with its rate, encapsulation, delay and
-/// queue. The code is that of the simulation. The scenario's traffic is ignored. Ends with Ctrl-C,
-/// after --duration, or with COMMAND, which runs at the client's end and decides the exit code;
-/// then prints the counters of each link. Linux; as root, or without root if the kernel allows user
-/// namespaces to all users: then only the other end is behind the line.
+/// queue. The code is that of the simulation. The scenario's traffic is ignored. A terminal shows a
+/// live view without COMMAND; `q` leaves it. Ends with Ctrl-C, after --duration, or with COMMAND,
+/// which runs at the client's end and decides the exit code; then prints the counters of each
+/// link. Linux; as root, or without root if the kernel allows user namespaces to all users: then
+/// only the other end is behind the line.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     asked: Option<Asked>,
 
+    // Not an option: clap treats an optional group with a group inside as absent.
     #[command(flatten)]
-    start: Option<Start>,
+    start: Start,
 }
 
 #[derive(Subcommand)]
@@ -80,7 +83,8 @@ const NAMESPACE_OPTIONS: [&str; 7] = ["client_ns", "server_ns", "server_here", "
 #[derive(Args)]
 struct Start {
     /// Scenario file with an [access] line, or with links of its own and --between
-    scenario: PathBuf,
+    #[arg(required = true)]
+    scenario: Option<PathBuf>,
 
     /// A command to run at the client's end, and its arguments
     #[arg(last = true, value_name = "COMMAND")]
@@ -90,6 +94,46 @@ struct Start {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<Override>,
 
+    #[command(flatten)]
+    ends: Ends,
+
+    /// Stop after this time [default: at Ctrl-C or when COMMAND ends]
+    #[arg(long, value_name = "TIME", conflicts_with = "command")]
+    duration: Option<Duration>,
+
+    /// Busy-wait for this long before each departure: less lateness, more processor time [default:
+    /// 150 us with more than one processor, for at most 5 % of the time]
+    #[arg(long, value_name = "TIME")]
+    spin: Option<Duration>,
+
+    /// Stay awake for this long after each packet: no wake-up delays the next, more processor time
+    /// [default: 250 ms with --realtime and more than one processor, otherwise and with --bridge 0
+    /// s]
+    #[arg(long, value_name = "TIME")]
+    awake: Option<Duration>,
+
+    /// Take precedence over all ordinary processes (SCHED_FIFO), and sleep for at least a tenth of
+    /// each millisecond
+    #[arg(long)]
+    realtime: bool,
+
+    /// Socket for `lastmile emulate status` [default: one named after this process, which status
+    /// finds]
+    #[arg(long, value_name = "PATH")]
+    control: Option<PathBuf>,
+
+    // Copied from `Display`: clap treats an optional group within another group as absent.
+    /// Show a line of counters on a terminal, and no live view
+    #[arg(long)]
+    plain: bool,
+
+    /// Print JSON: the summary of `lastmile run`, and results of real packets only under "live"
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+struct Ends {
     /// Nodes of the file for the two ends [default: client,server]
     #[arg(long, value_name = "CLIENT,SERVER", value_parser = two_nodes)]
     between: Option<(String, String)>,
@@ -133,84 +177,67 @@ struct Start {
     /// MTU of both devices, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(68..))]
     mtu: u16,
-
-    /// Stop after this time [default: at Ctrl-C or when COMMAND ends]
-    #[arg(long, value_name = "TIME", conflicts_with = "command")]
-    duration: Option<Duration>,
-
-    /// Busy-wait for this long before each departure: less lateness, more processor time [default:
-    /// 150 us with more than one processor, for at most 5 % of the time]
-    #[arg(long, value_name = "TIME")]
-    spin: Option<Duration>,
-
-    /// Stay awake for this long after each packet: no wake-up delays the next, more processor time
-    /// [default: 250 ms with --realtime and more than one processor, otherwise and with --bridge 0
-    /// s]
-    #[arg(long, value_name = "TIME")]
-    awake: Option<Duration>,
-
-    /// Take precedence over all ordinary processes (SCHED_FIFO), and sleep for at least a tenth of
-    /// each millisecond
-    #[arg(long)]
-    realtime: bool,
-
-    /// Socket for `lastmile emulate status` [default: one named after this process, which status
-    /// finds]
-    #[arg(long, value_name = "PATH")]
-    control: Option<PathBuf>,
-
-    /// Print JSON: the summary of `lastmile run`, and results of real packets only under "live"
-    #[arg(long)]
-    json: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
-    match (&arguments.asked, &arguments.start) {
+    match (&arguments.asked, &arguments.start.scenario) {
         (Some(Asked::Status(looking)), _) => {
             let found = looking.control.clone().map_or_else(|| operator::find(looking.pid), Ok)?;
             control::look::<Status>(&found, &looking.look, printer, &|seen, _| Status::text(seen))
         }
-        (None, Some(start)) => emulate(start, printer),
+        (None, Some(scenario)) => emulate(scenario, &arguments.start, printer),
         (None, None) => Err(Failure::new("no scenario to be the line of")),
     }
 }
 
-fn emulate(start: &Start, printer: &mut Printer) -> Result {
-    let scenario = Scenario::load_with(&start.scenario, &start.set).map_err(Failure::Report)?;
+fn emulate(file: &std::path::Path, start: &Start, printer: &mut Printer) -> Result {
+    let scenario = Scenario::load_with(file, &start.set).map_err(Failure::Report)?;
     printer.warnings(scenario.warnings());
-    let path = Path::of(&scenario, start.between.as_ref())?;
+    let path = Path::of(&scenario, start.ends.between.as_ref())?;
     let mut config = config(start, &path, scenario.network_ref().seed);
     // Before namespaces are created: from here on a signal ends the run, and the run removes them.
     let stop = Stop::on_signals()?;
     // The path depends on the user outside of the namespaces.
     let listener = operator::listen(start.control.as_deref())?;
     if config.client == Place::New && config.server == Place::New && !user::has_rights() {
-        user::enter(if start.map_root { Inside::Root } else { Inside::Themselves })?;
+        user::enter(if start.ends.map_root { Inside::Root } else { Inside::Themselves })?;
         (config.client, config.server) = (Place::Unnamed, Place::Unnamed);
     }
     if [&config.client, &config.server].iter().all(|place| **place == Place::New) {
         leftovers::remove(printer);
     }
     let mut world = World::build(&config)?;
-    if let Some(server) = &start.server {
+    if let Some(server) = &start.ends.server {
         // Standard output is for data.
-        let talk = std::io::stderr().as_fd().try_clone_to_owned()?;
-        world.serve(&stop, Command::new("sh").args(["-c", server]).stdin(Stdio::null()).stdout(talk))?;
+        let mut command = Command::new("sh");
+        command.args(["-c", server]).stdin(Stdio::null());
+        if start.command.is_empty() && start.display().is_possible() {
+            let (one, other) = live_view::messages()?;
+            command.stdout(one).stderr(other);
+        } else {
+            command.stdout(std::io::stderr().as_fd().try_clone_to_owned()?);
+        }
+        world.serve(&stop, &mut command)?;
     }
+    let ends = ends(&world);
     if start.command.is_empty() {
-        printer.talk_lines(&ends(&world));
+        printer.talk_lines(&ends);
     }
     for side in [world.client(), world.server()] {
         if let Some(obstacle) = side.without_stamps() {
             printer.talk(&without_stamps(side.device(), obstacle));
         }
     }
-    let teller = Teller::new(scenario.name(), &path);
-    let outcome =
-        attended(&teller, listener, &mut world, start.command.is_empty(), |world| match start.command.split_first() {
-            None => world.run(&stop, start.duration),
-            Some((program, rest)) => world.run_command(&stop, Command::new(program).args(rest)),
-        })?;
+    let teller = Teller::new(scenario.name(), &config.up, &config.down);
+    let watch = start.command.is_empty().then(|| Watch {
+        title: format!("lastmile emulate {}", scenario.name()),
+        printed: ends,
+        display: start.display(),
+    });
+    let outcome = attended(&teller, listener, &mut world, watch.as_ref(), |world| match start.command.split_first() {
+        None => world.run(&stop, start.duration),
+        Some((program, rest)) => world.run_command(&stop, Command::new(program).args(rest)),
+    })?;
     if world.server_has_ended() {
         printer.talk("the command at the server's end ended before the line did");
     }
@@ -219,13 +246,41 @@ fn emulate(start: &Start, printer: &mut Printer) -> Result {
     Ok(exit(&outcome))
 }
 
-/// Carries packets while other threads answer at the control socket and show counters, the latter
-/// on a terminal without a command.
+/// The view on a terminal while packets are carried.
+struct Watch {
+    title: String,
+    /// The messages before.
+    printed: String,
+    display: Display,
+}
+
+impl Watch {
+    /// Shows the live view, and a line of counters without it, until `end`.
+    fn run(&self, handle: &Handle, end: &Stop, teller: &Teller) {
+        if let Some(view) = self.display.view(&self.title, &self.printed) {
+            let mut before = None;
+            let left = live_view::show(&view, end, || {
+                let now = handle.states()?;
+                let snapshot = teller.view(before.as_ref(), &now);
+                before = Some(now);
+                Some(snapshot)
+            });
+            if !left {
+                return;
+            }
+        }
+        if ticker::is_watched() {
+            ticker::tick(&|| handle.glance(), end, &|before, now| teller.brief(before, now));
+        }
+    }
+}
+
+/// Carries packets while other threads answer at the control socket and show counters.
 fn attended(
     teller: &Teller,
     listener: Option<Listener>,
     world: &mut World,
-    alone: bool,
+    watch: Option<&Watch>,
     carry: impl FnOnce(&mut World) -> std::result::Result<Outcome, Error>,
 ) -> Result<Outcome> {
     let (end, asked) = (Stop::new()?, Stop::on(&[SIGUSR1])?);
@@ -237,8 +292,8 @@ fn attended(
             // The line works without a control socket, too.
             scope.spawn(move || drop(listener.serve(end, asked, operator)));
         }
-        if alone && ticker::is_watched() {
-            scope.spawn(|| ticker::tick(&|| handle.glance(), &end, &|before, now| teller.brief(before, now)));
+        if let Some(watch) = watch {
+            scope.spawn(|| watch.run(&handle, &end, teller));
         }
         let outcome = carry(world);
         ending.stop();
@@ -247,19 +302,25 @@ fn attended(
     Ok(outcome?)
 }
 
+impl Start {
+    fn display(&self) -> Display {
+        Display { plain: self.plain }
+    }
+}
+
 fn config(arguments: &Start, path: &Path, seed: u64) -> Config {
     let place = |name: &Option<String>| name.clone().map_or(Place::New, Place::Existing);
     let interface = |name: &String| Place::Interface { namespace: None, name: name.clone() };
-    let (client, server) = match &arguments.bridge {
+    let (client, server) = match &arguments.ends.bridge {
         Some((client, server)) => (interface(client), interface(server)),
-        None if arguments.server_here => (place(&arguments.client_ns), Place::Here),
-        None => (place(&arguments.client_ns), place(&arguments.server_ns)),
+        None if arguments.ends.server_here => (place(&arguments.ends.client_ns), Place::Here),
+        None => (place(&arguments.ends.client_ns), place(&arguments.ends.server_ns)),
     };
     Config {
         client,
         server,
-        mtu: arguments.mtu,
-        path: arguments.path,
+        mtu: arguments.ends.mtu,
+        path: arguments.ends.path,
         seed,
         tuning: tuning(arguments),
         ..Config::new(path.up(), path.down())
@@ -270,7 +331,7 @@ fn tuning(arguments: &Start) -> Tuning {
     let usual = Tuning::default();
     // Without priority, a thread that stays awake waits longer for others than one that sleeps. An
     // interface may receive packets all day, and packet sockets know their times of arrival.
-    let stays = arguments.realtime && arguments.bridge.is_none();
+    let stays = arguments.realtime && arguments.ends.bridge.is_none();
     let awake = if stays { Tuning::awake_between_packets() } else { usual.awake };
     let tuning = Tuning { awake: arguments.awake.unwrap_or(awake), realtime: arguments.realtime, ..usual };
     tuning.with_spin(arguments.spin)
@@ -350,14 +411,15 @@ fn interfaces(text: &str) -> std::result::Result<(String, String), String> {
 
 /// Prints on standard output, or on standard error if a command uses standard output.
 fn print(arguments: &Start, scenario: &Scenario, path: &Path, outcome: &Outcome, printer: &mut Printer) -> Result<()> {
+    let file = arguments.scenario.as_deref();
     let origin = Origin {
         scenario: scenario.name().to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         inputs: Inputs {
-            file: arguments.scenario.file_name().map(|name| name.to_string_lossy().into_owned()),
+            file: file.and_then(|file| file.file_name()).map(|name| name.to_string_lossy().into_owned()),
             set: pairs(&arguments.set),
             // A pipe has been read, and its text is not stored.
-            text: file::read(&arguments.scenario, Reading::Again).ok(),
+            text: file.and_then(|file| file::read(file, Reading::Again).ok()),
         },
     };
     let document = line::document(&origin, path, outcome);

@@ -3,12 +3,11 @@
 
 mod capture;
 mod text;
+mod watch;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration as StdDuration;
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lastmile_lab::capture::{self as lab_capture, Recorder};
 use lastmile_lab::plan::{Kernel, Plan};
 use lastmile_lab::summary::{self, Document, Measured};
@@ -20,10 +19,10 @@ use lastmile_results::comparison::Comparison;
 use lastmile_results::live_comparison::LiveComparison;
 use lastmile_results::{Run, Summary, json, table, write};
 use lastmile_scenario::{Override, Scenario};
-use lastmile_units::{Duration, Instant};
 use serde::Serialize;
 
 use super::emulate::two_nodes;
+use super::live_view::Display;
 use super::run::capture::Captures;
 use super::run::options::{Changes, Files};
 use super::run::variants::Variant;
@@ -33,13 +32,15 @@ use crate::folders::Folders;
 use crate::interrupt::Interrupt;
 use crate::printer::Printer;
 
+use self::watch::Watcher;
+
 /// Run a scenario with real packets and the kernel's TCP
 ///
 /// Creates a client and a server in network namespaces, carries packets between them along the
 /// scenario's links, and runs its traffic over the kernel's TCP. The code of the links is that of
-/// the simulation. A run takes as long as the scenario's duration; the results have the form of
-/// those of `lastmile run`. Warnings name the settings of the scenario that the kernel does not
-/// support. Linux, as root.
+/// the simulation. A run takes as long as the scenario's duration; meanwhile a terminal shows a
+/// live view, and `q` leaves it. The results have the form of those of `lastmile run`.
+/// Warnings name the settings of the scenario that the kernel does not support. Linux, as root.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Scenario file, with an [access] line
@@ -74,6 +75,9 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     pub(super) files: Files,
+
+    #[command(flatten)]
+    pub(super) display: Display,
 
     /// Print JSON: the summary, and results of real packets only under "live"
     #[arg(long)]
@@ -156,10 +160,9 @@ fn live(
 ) -> Result<std::result::Result<Vec<Measured>, Exit>> {
     // Before namespaces are created: from here on a signal ends the run, and the run removes them.
     let stop = Stop::on_signals()?;
+    let watcher = Watcher::new(scenario.name(), plan, arguments.display, arguments.runs);
     let mut measured = Vec::new();
     for number in 1..=arguments.runs {
-        let bar = progress(plan.config().duration, number, arguments.runs, printer);
-        let mut tick = |now: Instant| bar.set_position(now.since(Instant::ZERO).as_ms());
         let label = label(arguments, number);
         let (tap, recorder) = match &arguments.files.out {
             Some(out) if !arguments.files.capture.is_empty() => {
@@ -171,8 +174,9 @@ fn live(
             }
             _ => (None, None),
         };
-        let outcome = plan.run(&stop, tap, &mut tick);
-        bar.finish_and_clear();
+        let mut watch = watcher.run(number, printer);
+        let outcome = plan.run(&stop, tap, &mut |progress| watch.tick(progress));
+        watch.finish();
         let outcome = outcome?;
         let missed = recorder.map(written).transpose()?;
         if let Ended::Signal(signal) = outcome.line.ended {
@@ -202,17 +206,6 @@ pub(super) fn run_once(scenario: &Scenario, stop: &Stop) -> Result<std::result::
         return Ok(Err(Exit::Interrupted(u8::try_from(signal).unwrap_or(0))));
     }
     Ok(Ok((plan.network().clone(), summary::as_simulated(&plan, &outcome))))
-}
-
-fn progress(duration: Duration, number: u16, runs: u16, printer: &Printer) -> ProgressBar {
-    let style = ProgressStyle::with_template("{msg} {bar:40} {percent:>3} %  {eta} left")
-        .expect("the template is a constant")
-        .progress_chars("━━ ");
-    let target = if printer.is_watched() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    let message = if runs > 1 { format!("live run {number} of {runs}") } else { "live".to_owned() };
-    let bar = ProgressBar::with_draw_target(Some(duration.as_ms()), target).with_style(style).with_message(message);
-    bar.enable_steady_tick(StdDuration::from_millis(500));
-    bar
 }
 
 /// The document that `--json` prints for several runs.
@@ -279,7 +272,7 @@ fn print(arguments: &Arguments, simulated: Option<&Run>, live: &[Measured], prin
         (None, [only]) if arguments.json => Ok(printer.json(&only.document())?),
         (None, [only]) => {
             let summary = &only.run.summary;
-            printer.heading(&summary.scenario)?;
+            printer.heading(&summary.run.scenario)?;
             let table = table::run(summary, printer.width());
             Ok(printer.data(&format!("\n{table}\n{}", text::table(&only.live)))?)
         }

@@ -10,6 +10,7 @@ use crate::printer::Printer;
 mod ack_rate;
 mod amp;
 mod asymmetry;
+mod delay_bound;
 mod packets;
 
 /// Compute closed-form limits of a line
@@ -24,6 +25,7 @@ enum Form {
     Asymmetry(asymmetry::Arguments),
     Amp(amp::Arguments),
     AckRate(ack_rate::Arguments),
+    DelayBound(delay_bound::Arguments),
 }
 
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
@@ -31,6 +33,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         Form::Asymmetry(arguments) => asymmetry::run(arguments, printer),
         Form::Amp(arguments) => amp::run(arguments, printer),
         Form::AckRate(arguments) => ack_rate::run(arguments, printer),
+        Form::DelayBound(arguments) => delay_bound::run(arguments, printer),
     }
 }
 

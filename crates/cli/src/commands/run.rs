@@ -219,7 +219,7 @@ pub(super) fn runs(done: &[Done]) -> Vec<Run> {
 }
 
 fn print(arguments: &Arguments, done: &[Done], report: Option<&Path>, printer: &mut Printer) -> Result<()> {
-    let scenario = &done[0].run.summary.scenario;
+    let scenario = &done[0].run.summary.run.scenario;
     match (done, arguments.json) {
         ([only], true) => printer.write(|to| only.document().write_json(to))?,
         ([only], false) => {

@@ -4,10 +4,12 @@ mod metrics;
 mod operator;
 mod status;
 mod unit;
+mod watch;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process;
+use std::sync::{Arc, Mutex};
 
 use clap::{Args, Subcommand};
 use lastmile_live::control::{Listener, Verb};
@@ -28,12 +30,13 @@ use crate::printer::Printer;
 
 use super::control::{self, Seen};
 use super::emulate::packet_path;
+use super::live_view::Display;
 use super::policy::OnLine;
-use super::ticker;
 
 use self::metrics::Metrics;
 use self::operator::{Answer, Operator};
 use self::status::{Place, Rights, Status};
+use self::watch::{InForce, Watch};
 
 /// The default control socket.
 const CONTROL: &str = "/run/lastmile/shape.sock";
@@ -43,8 +46,8 @@ const CONTROL: &str = "/run/lastmile/shape.sock";
 /// Carries packets between the two interfaces, through the queues of the policy and at the rate of
 /// the line, encapsulation included. The code is that of the simulation. Both interfaces are ports
 /// of a bridge, which carries packets again when lastmile ends, for whatever reason. SIGHUP or
-/// `lastmile shape reload` reads the policy again without losing a packet. Ends with Ctrl-C,
-/// SIGTERM or `lastmile shape stop`. Linux, as root.
+/// `lastmile shape reload` reads the policy again without losing a packet. A terminal shows a live
+/// view; `q` leaves it. Ends with Ctrl-C, SIGTERM or `lastmile shape stop`. Linux, as root.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Arguments {
@@ -153,6 +156,11 @@ struct Start {
     #[arg(long)]
     realtime: bool,
 
+    // Copied from `Display`: clap treats an optional group within another group as absent.
+    /// Show a line of counters on a terminal, and no live view
+    #[arg(long)]
+    plain: bool,
+
     /// Print the status at the end as JSON
     #[arg(long)]
     json: bool,
@@ -220,13 +228,13 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
     // All files are open, and there is one thread.
     let rights = Rights::from(&start.needs().give_up_the_rest()?);
     let place = Place::of(start, &world);
-    printer.talk_lines(&format!("{}: {}", policy.name, place.words()));
-    printer.talk(&rights.words());
-    printer.talk(&format!("control: {}", start.control.display()));
+    let words = format!("{}: {}\n{}\ncontrol: {}", policy.name, place.words(), rights.words(), start.control.display());
+    printer.talk_lines(&words);
     let manager = pulse.manager.as_ref();
     manager.inspect(|manager| manager.ready(&place.words()));
     let (asker, glances) = (listener.asker(), world.handle());
-    let mut operator = Operator::new(start, policy, (place, rights), world.handle(), manager);
+    let in_force = Arc::new(Mutex::new(InForce::from(&policy)));
+    let mut operator = Operator::new(start, policy, (place, rights), world.handle(), manager, Arc::clone(&in_force));
     let (outcome, operator) = std::thread::scope(|scope| {
         let control = scope.spawn(|| {
             let served = listener.serve(&end, &hang_up, &mut operator);
@@ -238,9 +246,10 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
             // The shaper works without metrics, too.
             scope.spawn(move || drop(server.serve(end, &pages)));
         }
-        if ticker::is_watched() && !start.heartbeat {
-            let (handle, end) = (&glances, &end);
-            scope.spawn(move || ticker::tick(&|| handle.glance(), end, &ticker::shaper));
+        if !start.heartbeat {
+            let watch = Watch { display: start.display(), handle: glances, in_force, printed: words };
+            let end = &end;
+            scope.spawn(move || watch.run(end));
         }
         let outcome = world.run(&stop);
         manager.iter().for_each(|manager| manager.stopping());
@@ -249,7 +258,7 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
     });
     let snapshot: Snapshot = outcome?;
     let operator = operator.map_err(|_| Failure::new("the thread of the control socket failed"))??;
-    let status = operator.status_of(&snapshot);
+    let status = operator.status_of(&snapshot).brief();
     if start.json {
         printer.json(&status)?;
     } else {
@@ -286,6 +295,10 @@ impl Start {
     fn load(&self, reading: Reading) -> Result<Policy> {
         let (policy, up, down, link) = (self.policy.clone(), self.up, self.down, self.link.clone());
         OnLine { policy, up, down, link }.load_for_a_line(reading)
+    }
+
+    fn display(&self) -> Display {
+        Display { plain: self.plain }
     }
 
     /// The position of the shaper for this policy.

@@ -1,4 +1,4 @@
-//! The line of counters that a live program shows on a terminal while it runs.
+//! The line of counters that a live program shows on a terminal without a live view.
 
 use std::io::{IsTerminal, Write};
 use std::time::Duration;

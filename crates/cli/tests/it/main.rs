@@ -4,9 +4,12 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod analyse;
+mod analyse_draws;
 mod captures;
 mod claims;
 mod compare;
+#[cfg(target_os = "linux")]
+mod detect;
 mod docs;
 #[cfg(target_os = "linux")]
 mod emulate;
@@ -27,10 +30,17 @@ mod leftovers;
 #[cfg(target_os = "linux")]
 mod live;
 #[cfg(target_os = "linux")]
+mod live_view;
+#[cfg(target_os = "linux")]
+mod measure;
+#[cfg(target_os = "linux")]
 mod memory;
 mod openmetrics;
 mod out;
 mod policies;
+#[cfg(target_os = "linux")]
+#[path = "../../../terminal/tests/pty/mod.rs"]
+mod pty;
 #[cfg(target_os = "linux")]
 mod reproduce;
 #[cfg(target_os = "linux")]
@@ -49,4 +59,6 @@ mod transcript;
 #[cfg(target_os = "linux")]
 mod unit;
 mod vantage;
+#[cfg(target_os = "linux")]
+mod watch;
 mod workspace;

@@ -235,14 +235,15 @@ fn a_policy_is_read_again_and_a_wrong_one_leaves_the_old_in_force() {
 
 /// One request by HTTP/1.0 from within the namespace.
 pub(crate) fn get(site: &Site, address: SocketAddr, path: &str) -> (String, String) {
-    let ask = || {
-        let mut stream = TcpStream::connect(address).unwrap();
-        write!(stream, "GET {path} HTTP/1.0\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
-    };
-    let answer = site.hosts.middle.run(ask).unwrap();
+    site.hosts.middle.run(|| get_here(address, path)).unwrap()
+}
+
+/// One request by HTTP/1.0 from the namespace of this thread: head and body of the answer.
+pub(crate) fn get_here(address: SocketAddr, path: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.0\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     (head.to_owned(), body.to_owned())
 }

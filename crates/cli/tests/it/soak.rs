@@ -8,30 +8,28 @@
 
 use std::fs;
 use std::thread;
-use std::time::Duration as StdDuration;
 
 use lastmile_linklayer::LinkLayer;
-use lastmile_live::bump::HopConfig;
 use lastmile_live::clock::{Clock as _, MonotonicClock};
 use lastmile_live::emulate;
-use lastmile_live::io::{PacketSocket, Path, Port as _};
+use lastmile_live::io::{Path, Port as _};
 use lastmile_live::netns::Namespace;
 use lastmile_live::shape::{Config, Direction, Snapshot, Tuning, World};
 use lastmile_live::stop::Stop;
-use lastmile_packet::Frame;
-use lastmile_queueing::compress::Compression;
+use lastmile_model::Hop;
 use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{DropReason, line};
 use lastmile_scenario::policy::{Line, Policy, ready};
-use lastmile_units::{BitRate, Duration, Instant};
+use lastmile_units::{BitRate, Duration, Instant, Ratio};
 
 #[path = "../../../live/tests/it/frames.rs"]
 #[expect(dead_code, reason = "the tests of the live crate use more of it")]
 mod frames;
+mod load;
 
 use crate::hosts::{AtEnd, Hosts};
 use crate::live::can_run;
-use frames::{ethernet, everything, ipv4, seal, send};
+use load::{KINDS, Load, packet};
 
 /// Six classes, with pure ACKs in one of their own behind a Smart ACK Dropper with space for
 /// `acks`.
@@ -47,54 +45,6 @@ fn policy(up: BitRate, down: BitRate, acks: u32) -> Policy {
         Policy::parse("six-classes-and-sad", &with_sad, Some(line)).unwrap_or_else(|report| panic!("{report}"));
     assert_eq!(policy.classes.len(), 6);
     policy
-}
-
-/// Number of kinds of flows, by the flow's number: one kind for each class.
-const KINDS: u32 = 6;
-
-/// A packet of a flow, with its position in it: pure ACKs have it as their acknowledgement number,
-/// TCP as its sequence number, UDP in its payload.
-fn packet(flow: u32, place: u32) -> Frame {
-    let kind = flow % KINDS;
-    let tcp = |port: u16, sequence: u32, ack: u32| {
-        let mut header = [50_000_u16.to_be_bytes(), port.to_be_bytes()].concat();
-        header.extend(sequence.to_be_bytes());
-        header.extend(ack.to_be_bytes());
-        header.extend([0x50, 0x10, 0x20, 0, 0, 0, 0, 0]);
-        header
-    };
-    let len = 60 + (flow / KINDS % 4) as u16 * 120;
-    let (protocol, len, carried) = match kind {
-        0 => (6, 40, tcp(80, 1, place)),
-        // Chat, received mail, sent mail: each in the class of its rule, independent of the
-        // connection's history.
-        1 => (6, len, tcp(5222, place, 1)),
-        2 => (6, len, tcp(110, place, 1)),
-        3 => (6, len, tcp(25, place, 1)),
-        // Other traffic, and a port of file sharing.
-        _ => {
-            let port: u16 = if kind == 4 { 9000 } else { 6881 };
-            let header = [50_000_u16.to_be_bytes(), port.to_be_bytes(), (len - 20).to_be_bytes(), [0, 0]].concat();
-            (17, len, [header, place.to_be_bytes().to_vec()].concat())
-        }
-    };
-    let mut bytes = ethernet(0x0800, &ipv4(protocol, 0, len, &carried));
-    bytes[FLOW].copy_from_slice(&flow.to_be_bytes());
-    seal(&mut bytes[14..]);
-    Frame::ethernet(bytes).0
-}
-
-/// The source address, which identifies the flow.
-const FLOW: std::ops::Range<usize> = 26..30;
-
-/// Flow and position of a frame made by [`packet`].
-fn read(frame: &[u8]) -> Option<(u32, u32)> {
-    if frame.len() < 54 || frame[..6] != frames::NOBODY {
-        return None;
-    }
-    let word = |at: usize| u32::from_be_bytes([frame[at], frame[at + 1], frame[at + 2], frame[at + 3]]);
-    let flow = word(FLOW.start);
-    Some((flow, word(if (1..=3).contains(&(flow % KINDS)) { 38 } else { 42 })))
 }
 
 /// Packets that the kernel dropped at the four devices.
@@ -117,114 +67,6 @@ fn dropped_by_the_kernel(hosts: &Hosts) -> u64 {
 fn resident() -> u64 {
     let text = fs::read_to_string("/proc/self/statm").unwrap();
     text.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
-}
-
-/// A host that sends, and one that receives behind the middlebox.
-struct Load<'a> {
-    /// The counters of the program in between.
-    report: &'a dyn Fn() -> Snapshot,
-    asked: Instant,
-    from: PacketSocket,
-    to: PacketSocket,
-    clock: MonotonicClock,
-    sent: u64,
-    came: u64,
-    /// Packets dropped by the program in between, at the last report.
-    dropped: u64,
-    /// The last position received, by flow.
-    last: Vec<u32>,
-    overtaken: u64,
-    unknown: u64,
-}
-
-impl<'a> Load<'a> {
-    fn new(hosts: &Hosts, report: &'a dyn Fn() -> Snapshot, flows: usize) -> Self {
-        let open = |host| PacketSocket::open(Some(host), "eth").unwrap();
-        Self {
-            report,
-            asked: Instant::ZERO,
-            from: open(&hosts.left),
-            to: open(&hosts.right),
-            clock: MonotonicClock::start(),
-            sent: 0,
-            came: 0,
-            dropped: 0,
-            last: vec![0; flows],
-            overtaken: 0,
-            unknown: 0,
-        }
-    }
-
-    fn receive(&mut self) {
-        let Self { to, clock, came, last, overtaken, unknown, .. } = self;
-        everything(to, clock, &mut |_, frame| {
-            let Some((flow, place)) = read(frame) else {
-                *unknown += 1;
-                return;
-            };
-            *came += 1;
-            // A flow of one packet cannot be reordered.
-            let Some(last) = last.get_mut(flow as usize) else { return };
-            *overtaken += u64::from(place.wrapping_sub(*last).cast_signed() <= 0);
-            *last = place;
-        });
-    }
-
-    fn on_their_way(&self) -> u64 {
-        self.sent.saturating_sub(self.came + self.dropped)
-    }
-
-    /// Sends a batch as soon as fewer than `window` packets are in flight, so that no queue of the
-    /// kernel overflows.
-    fn send(&mut self, window: u64, batch: Vec<Frame>) {
-        loop {
-            self.receive();
-            if self.on_their_way() < window {
-                break;
-            }
-            // No packet is carried while a report is made.
-            if self.clock.now() - self.asked > Duration::from_ms(5) {
-                self.ask();
-            }
-            thread::sleep(StdDuration::from_micros(100));
-        }
-        self.sent += batch.len() as u64;
-        send(&mut self.from, batch);
-    }
-
-    fn ask(&mut self) {
-        self.dropped = (self.report)().up.hops[0].dropped_packets();
-        self.asked = self.clock.now();
-    }
-
-    /// Waits until the middlebox has read all sent packets, because the kernel buffers only a
-    /// limited number.
-    fn wait_until_read(&mut self) {
-        let end = self.clock.now() + Duration::from_s(2);
-        while (self.report)().up.received.packets < self.sent && self.clock.now() < end {
-            thread::sleep(StdDuration::from_millis(1));
-        }
-        self.receive();
-    }
-
-    /// Receives the remaining packets. True if all have been received or were dropped by the
-    /// middlebox.
-    fn finish(&mut self) -> bool {
-        let mut quiet_since = self.clock.now();
-        while self.clock.now() - quiet_since < Duration::from_s(2) {
-            let came = self.came;
-            self.receive();
-            if self.came != came {
-                quiet_since = self.clock.now();
-            }
-            self.ask();
-            if self.on_their_way() == 0 {
-                return true;
-            }
-            thread::sleep(StdDuration::from_millis(1));
-        }
-        false
-    }
 }
 
 /// The results of a load.
@@ -263,13 +105,14 @@ fn along_a_line(flows: usize, load: impl FnOnce(&mut Load<'_>)) -> Outcome {
     let place =
         |name: &str| emulate::Place::Interface { namespace: Some(hosts.middle.name().to_owned()), name: name.into() };
     let line = line::Config {
-        rate: Some(BitRate::from_mbit_per_s(400)),
-        link_layer: LinkLayer::from_name("pppoa-vcmux").unwrap(),
-        delay: Duration::from_ms(1),
-        loss_ppb: 1_000_000,
-        compression: Compression::None,
+        loss: Ratio::from_ppm(1_000).unwrap(),
+        ..line::Config::new(
+            Some(BitRate::from_mbit_per_s(400)),
+            LinkLayer::from_name("pppoa-vcmux").unwrap(),
+            Duration::from_ms(1),
+        )
     };
-    let hop = HopConfig { name: "line".into(), line, queue: Spec::fifo(40) };
+    let hop = Hop { name: "line".into(), line, queue: Spec::fifo(40) };
     let config = emulate::Config::new(vec![hop.clone()], vec![hop]);
     let config = emulate::Config { client: place("west"), server: place("east"), tuning: TUNING, ..config };
     let (mut world, stop) = (emulate::World::build(&config).unwrap(), Stop::new().unwrap());

@@ -1,15 +1,15 @@
-//! The output of `lastmile shape unit`, checked by systemd where it is installed.
+//! The output of `lastmile shape unit` and `lastmile measure unit`, checked by systemd where it is installed.
 
 use std::process::Command;
 
 use crate::transcript::Scratch;
 
-/// Writes the unit that `lastmile shape unit ARGUMENTS` prints to a file of this name, and returns
+/// Writes the unit that `lastmile COMMAND unit ARGUMENTS` prints to a file of this name, and returns
 /// the messages of systemd-analyze(1) about it; `None`, with a message, without that program.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-fn verified(scratch: &Scratch, name: &str, arguments: &[&str]) -> Option<(String, String)> {
+fn verified(scratch: &Scratch, name: &str, command: &str, arguments: &[&str]) -> Option<(String, String)> {
     let printed = Command::new(env!("CARGO_BIN_EXE_lastmile"))
-        .args(["shape", "unit"])
+        .args([command, "unit"])
         .args(arguments)
         .current_dir(&scratch.path)
         .output()
@@ -42,16 +42,28 @@ fn systemd_finds_no_fault_with_the_units() {
         ("lastmile-other.service", &ready[..]),
         ("lastmile-shape@.service", &[][..]),
     ] {
-        let Some((unit, faults)) = verified(&scratch, name, arguments) else { return };
+        let Some((unit, faults)) = verified(&scratch, name, "shape", arguments) else { return };
         assert_eq!(faults, "", "{unit}");
         assert_eq!(unit.contains(" --metrics \"[::1]:9100\" --realtime\n"), arguments == own, "{unit}");
     }
     // It detects errors.
-    let (unit, _) = verified(&scratch, "lastmile-shape.service", &own).unwrap();
+    let (unit, _) = verified(&scratch, "lastmile-shape.service", "shape", &own).unwrap();
     let wrong = scratch.path.join("lastmile-wrong.service");
     std::fs::write(&wrong, unit.replace("Type=notify", "Type=notifie")).unwrap();
     let verified = Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(wrong).output().unwrap();
     assert!(String::from_utf8_lossy(&verified.stderr).contains("notifie"));
+}
+
+#[test]
+fn systemd_finds_no_fault_with_the_unit_of_a_measurement_server() {
+    let scratch = Scratch::new();
+    let arguments = ["--key-file", "/etc/last mile/key", "--port", "5300", "--limit-rate", "100 Mbit/s"];
+    for (name, arguments) in [("lastmile-measure.service", &[][..]), ("lastmile-measured.service", &arguments[..])] {
+        let Some((unit, faults)) = verified(&scratch, name, "measure", arguments) else { return };
+        assert_eq!(faults, "", "{unit}");
+        let options = if arguments.is_empty() { "/key\n" } else { "/key --port 5300 --limit-rate \"100 Mbit/s\"\n" };
+        assert!(unit.contains(options), "{unit}");
+    }
 }
 
 #[test]

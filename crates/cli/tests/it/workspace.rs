@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The crates in their order: each may depend only on crates before it.
-const LAYERS: [&str; 18] = [
+const LAYERS: [&str; 21] = [
     "text",
     "units",
     "linklayer",
@@ -22,10 +22,13 @@ const LAYERS: [&str; 18] = [
     "sim",
     "kernel",
     "live",
+    "watch",
     "scenario",
     "results",
     "lab",
+    "measure",
     "published",
+    "terminal",
     "cli",
 ];
 

@@ -3,7 +3,7 @@
 
 use lastmile_linklayer::preset;
 use lastmile_queueing::ack::sad;
-use lastmile_queueing::aqm::pie;
+use lastmile_queueing::aqm::{dualpi2, pie};
 use lastmile_queueing::classify::{Bound, rules};
 use lastmile_queueing::sched::tree::{self, Tree as Named};
 use lastmile_queueing::sched::{cbq, custom, htb, priority};
@@ -60,7 +60,7 @@ fn class(number: u16) -> ClassSpec {
     ClassSpec { matches: Match::Class(number), queue: Spec::fifo(10) }
 }
 
-/// What is said of the rules, and the tables that are tried.
+/// The warnings about the rules, and the tables that are tried.
 fn tables(steps: &[Step]) -> (Vec<String>, Vec<String>) {
     let table = |step: &Step| match step {
         Step::Choice { about, first, otherwise, .. } => {
@@ -216,6 +216,24 @@ fn pie_becomes_pie_or_a_fifo_of_its_limit() {
         "{:?}",
         configuration.left_out
     );
+}
+
+/// tc-dualpi2(8) counts gains in hertz: 41/256 and 819/256.
+#[test]
+fn dualpi2_becomes_dualpi2_or_a_fifo_of_its_limit() {
+    let config = dualpi2::Config { queue_protection: true, ..dualpi2::Config::default() };
+    let (configuration, all) = of(&Spec::DualPi2(config), &[]);
+    let at = all.iter().position(|line| line.contains(" dualpi2 ")).unwrap();
+    assert!(
+        all[at].ends_with(
+            "dualpi2 limit 10000 target 15000us tupdate 16000us alpha 0.160156 beta 3.199219 coupling_factor 2 \
+             step_thresh 1000us min_qlen_step 0 classic_protection 10%"
+        ),
+        "{}",
+        all[at]
+    );
+    assert_eq!(all[at + 2], "tc qdisc add dev $DEV parent 1a57:1 handle 1a58: pfifo limit 10000");
+    assert!(configuration.left_out[0].contains("does not protect"), "{:?}", configuration.left_out);
 }
 
 /// 512 000 / (3 * 424) packets of 69 bytes, 26/27 of that with OAM cells. Over PTM 578 bytes are 600 of

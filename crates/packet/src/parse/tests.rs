@@ -331,5 +331,13 @@ proptest! {
             }
             None => prop_assert_eq!(short, before),
         }
+        let (mut short, mut long) = (before, before);
+        match read_usual_headers(&bytes, &mut short) {
+            Some(found) => {
+                prop_assert_eq!(read_headers(&bytes, &mut long), Ok(found));
+                prop_assert_eq!(short, long);
+            }
+            None => prop_assert_eq!(short, before),
+        }
     }
 }

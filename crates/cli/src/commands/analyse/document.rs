@@ -6,6 +6,8 @@ use lastmile_analysis::fairness::{Fairness, Share, fairness};
 use lastmile_analysis::{Connection, Direction, Limit, Opener, Vantage};
 use serde::Serialize;
 
+use super::both_ends::BothEnds;
+use super::flows::{self, FlowRow};
 use super::group::GroupBy;
 use super::read::Analysed;
 use super::row::{Acks, Delays, Ends, Life, Limits, Options, Position, Repeats, Volume};
@@ -34,6 +36,9 @@ pub(super) struct Document {
     #[serde(flatten)]
     pub(super) incidents: Incidents,
     pub(super) connections: Vec<Row>,
+    pub(super) datagram_flows: Vec<FlowRow>,
+    /// The comparison with the capture of `--with`.
+    pub(super) joined: Option<BothEnds>,
     pub(super) groups: Vec<Group>,
     pub(super) run: Option<RunCounters>,
 }
@@ -47,6 +52,12 @@ pub(super) struct Incidents {
     pub(super) first_unreadable: Option<String>,
     pub(super) packets_with_cut_options: u64,
     pub(super) packets_back_in_time: u64,
+    /// How often the clock was set back by more than a second, and the largest step. Later times go on
+    /// from there.
+    pub(super) clock_steps_back: u64,
+    pub(super) largest_clock_step_s: f64,
+    /// Why packets of an interface are left out.
+    pub(super) interfaces_left_out: Option<String>,
     pub(super) packets_seen_at_other_interfaces: u64,
 }
 
@@ -166,8 +177,13 @@ impl Document {
                 first_unreadable: first.map(|(number, why)| format!("packet {number}: {why}")),
                 packets_with_cut_options: counts.cut,
                 packets_back_in_time: counts.back_in_time,
+                clock_steps_back: counts.clock_steps,
+                largest_clock_step_s: counts.largest_clock_step_s,
+                interfaces_left_out: counts.skipped.clone(),
                 packets_seen_at_other_interfaces: counts.seen_before,
             },
+            datagram_flows: flows::rows(&analysed.datagrams),
+            joined: None,
             groups: groups(&connections),
             run: analysed.run.as_ref().map(|summary| RunCounters::new(summary, &connections)),
             connections,

@@ -4,11 +4,15 @@ use std::fs::File;
 use std::io::{ErrorKind, Read, stdin};
 use std::path::{Path, PathBuf};
 
+use lastmile_analysis::datagrams::{DatagramAnalysis, DatagramFlow};
+use lastmile_analysis::joined::Glimpses;
 use lastmile_analysis::{Analysis, Connection, Sighting, parse_captured};
 use lastmile_results::Summary;
+use lastmile_results::atomic::AtomicFile;
+use lastmile_results::captured::{Pictures, Segments};
 use lastmile_results::write::SUMMARY;
 use lastmile_scenario::capture;
-use lastmile_units::Instant;
+use lastmile_units::{Duration, Instant};
 
 use crate::failure::{Failure, Result};
 
@@ -21,7 +25,62 @@ pub(super) struct Analysed {
     /// The summary of the run in this folder, or in the capture's folder.
     pub(super) run: Option<Summary>,
     pub(super) connections: Vec<Connection>,
+    pub(super) datagrams: Vec<DatagramFlow>,
     pub(super) counts: Counts,
+    pub(super) pictures: Option<Pictures>,
+    pub(super) glimpses: Option<Glimpses>,
+    /// Every segment, in a file without its final name.
+    pub(super) segments: Option<AtomicFile>,
+}
+
+/// What to keep of the packets, beyond the connections.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Wanted<'a> {
+    pub(super) pictures: bool,
+    pub(super) glimpses: bool,
+    /// The file for all segments.
+    pub(super) segments: Option<&'a Path>,
+}
+
+impl Wanted<'_> {
+    const fn any(self) -> bool {
+        self.pictures || self.glimpses || self.segments.is_some()
+    }
+}
+
+/// The least step back that is a clock set back, and no packets out of order.
+const STEP_NS: u64 = 1_000_000_000;
+
+/// The clock of a capture. Where it is set back, time goes on from the packet before.
+#[derive(Clone, Copy, Default)]
+struct Clock {
+    ahead_ns: u64,
+    last_ns: u64,
+    steps: u64,
+    largest_ns: u64,
+}
+
+impl Clock {
+    /// The time of a packet; `None` for a damaged one, which changes nothing.
+    fn read(&mut self, at_ns: u64, times: &mut capture::Times) -> Option<Instant> {
+        let mut next = *self;
+        let at = times.since_first(next.step(at_ns))?;
+        *self = next;
+        Some(at)
+    }
+
+    fn step(&mut self, at_ns: u64) -> u64 {
+        let now_ns = at_ns.saturating_add(self.ahead_ns);
+        let back_ns = self.last_ns.saturating_sub(now_ns);
+        if back_ns > STEP_NS {
+            self.ahead_ns += back_ns;
+            self.steps += 1;
+            self.largest_ns = self.largest_ns.max(back_ns);
+            return self.last_ns;
+        }
+        self.last_ns = self.last_ns.max(now_ns);
+        now_ns
+    }
 }
 
 /// Packets of a capture.
@@ -39,6 +98,11 @@ pub(super) struct Counts {
     /// Packets with options that the snap length cut.
     pub(super) cut: u64,
     pub(super) back_in_time: u64,
+    /// How often the clock was set back, and the largest step.
+    pub(super) clock_steps: u64,
+    pub(super) largest_clock_step_s: f64,
+    /// Why packets of an interface were left out.
+    pub(super) skipped: Option<String>,
     /// Packets seen before at another interface, and omitted.
     pub(super) seen_before: u64,
     /// Bytes of the file, before compression, up to the end of the last packet.
@@ -49,11 +113,11 @@ pub(super) struct Counts {
 }
 
 /// Analyses a capture, or all captures of a folder.
-pub(super) fn all(path: &Path) -> Result<Vec<Analysed>> {
-    if path.is_dir() { folder(path) } else { Ok(vec![one(path, None)?]) }
+pub(super) fn all(path: &Path, wanted: Wanted<'_>) -> Result<Vec<Analysed>> {
+    if path.is_dir() { folder(path, wanted) } else { Ok(vec![one(path, None, wanted)?]) }
 }
 
-fn folder(path: &Path) -> Result<Vec<Analysed>> {
+fn folder(path: &Path, wanted: Wanted<'_>) -> Result<Vec<Analysed>> {
     let failed = |path: &Path, error: &dyn std::fmt::Display| Failure::new(format_args!("{}: {error}", path.display()));
     let summary = path.join(SUMMARY);
     let text = std::fs::read_to_string(&summary).map_err(|error| {
@@ -65,11 +129,23 @@ fn folder(path: &Path) -> Result<Vec<Analysed>> {
     let mut captures: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     captures.retain(|path| is_capture(path));
     captures.sort();
-    if captures.is_empty() {
-        let (connections, counts) = (Vec::new(), Counts::default());
-        return Ok(vec![Analysed { path: path.to_owned(), run: Some(summary), connections, counts }]);
+    if wanted.any() && captures.len() != 1 {
+        return Err(Failure::new(format_args!("{}: a folder with {} captures", path.display(), captures.len()))
+            .hint("--page, --segments and --with are of one capture: name it"));
     }
-    captures.iter().map(|capture| one(capture, Some(summary.clone()))).collect()
+    if captures.is_empty() {
+        return Ok(vec![Analysed {
+            path: path.to_owned(),
+            run: Some(summary),
+            connections: Vec::new(),
+            datagrams: Vec::new(),
+            counts: Counts::default(),
+            pictures: None,
+            glimpses: None,
+            segments: None,
+        }]);
+    }
+    captures.iter().map(|capture| one(capture, Some(summary.clone()), wanted)).collect()
 }
 
 /// True for the extensions `.pcap` and `.pcapng`, optionally followed by `.gz` or `.zst`.
@@ -84,7 +160,37 @@ fn open(path: &Path) -> std::io::Result<Box<dyn Read>> {
     if path == Path::new(STANDARD_INPUT) { Ok(Box::new(stdin().lock())) } else { Ok(Box::new(File::open(path)?)) }
 }
 
-fn one(path: &Path, run: Option<Summary>) -> Result<Analysed> {
+/// Where packets go, beyond the connections.
+#[derive(Default)]
+struct Sinks {
+    pictures: Option<Pictures>,
+    glimpses: Option<Glimpses>,
+    segments: Option<Segments<AtomicFile>>,
+    /// Why the segments could not be written.
+    failure: Option<std::io::Error>,
+    wanted: bool,
+}
+
+impl Sinks {
+    fn new(wanted: Wanted<'_>) -> std::io::Result<Self> {
+        let segments = wanted.segments.map(AtomicFile::create).transpose()?.map(Segments::new).transpose()?;
+        let pictures = wanted.pictures.then(Pictures::default);
+        let glimpses = wanted.glimpses.then(Glimpses::default);
+        let wanted = pictures.is_some() || segments.is_some();
+        Ok(Self { pictures, glimpses, segments, failure: None, wanted })
+    }
+
+    fn add(&mut self, packet: &lastmile_analysis::Traced) {
+        if let Some(pictures) = &mut self.pictures {
+            pictures.add(packet);
+        }
+        if let (Some(segments), None) = (&mut self.segments, &self.failure) {
+            self.failure = segments.add(packet).err();
+        }
+    }
+}
+
+fn one(path: &Path, run: Option<Summary>, wanted: Wanted<'_>) -> Result<Analysed> {
     let wrong = |message: String| Failure::new(format_args!("{}: {message}", path.display()));
     let file = open(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => wrong("no such file".to_owned()).hint(
@@ -96,7 +202,10 @@ fn one(path: &Path, run: Option<Summary>) -> Result<Analysed> {
     let mut analysis = Analysis::new();
     let mut counts = Counts::default();
     let mut times = capture::Times::default();
+    let mut clock = Clock::default();
     let mut last = Instant::ZERO;
+    let mut datagrams = DatagramAnalysis::default();
+    let mut sinks = Sinks::new(wanted).map_err(|error| cannot_write(wanted, &error))?;
     let extent = capture::read(file, &mut |frame| {
         counts.packets += 1;
         let Some(ip) = frame.ip else {
@@ -104,7 +213,7 @@ fn one(path: &Path, run: Option<Summary>) -> Result<Analysed> {
             return Ok(());
         };
         let parsed = match (frame.at_ns, parse_captured(ip)) {
-            (Some(at_ns), Ok(parsed)) => match times.since_first(at_ns) {
+            (Some(at_ns), Ok(parsed)) => match clock.read(at_ns, &mut times) {
                 Some(at) => Ok((at, parsed)),
                 None => Err(format!("its time is more than {} after that of the first", capture::Times::LONGEST)),
             },
@@ -116,7 +225,18 @@ fn one(path: &Path, run: Option<Summary>) -> Result<Analysed> {
                 last = last.max(at);
                 counts.cut += u64::from(cut);
                 let capture::Sighting { interface, sent } = frame.sighting;
-                analysis.packet_at(at, Sighting { interface, sent }, &parsed);
+                let sighting = Sighting { interface, sent };
+                if sinks.wanted {
+                    if let Some(traced) = analysis.traced(at, sighting, &parsed) {
+                        sinks.add(&traced);
+                    }
+                } else {
+                    analysis.packet_at(at, sighting, &parsed);
+                }
+                datagrams.packet(last, &parsed, ip);
+                if let (Some(glimpses), Some(at_ns)) = (&mut sinks.glimpses, frame.at_ns) {
+                    glimpses.packet(at_ns, &parsed);
+                }
             }
             Err(why) => {
                 counts.unreadable += 1;
@@ -128,10 +248,31 @@ fn one(path: &Path, run: Option<Summary>) -> Result<Analysed> {
     let extent = extent.map_err(|problem| {
         wrong(problem).hint("pcap and pcapng of Ethernet, raw IP, PPP, Linux cooked and loopback captures can be read")
     })?;
-    (counts.bytes, counts.broken) = (extent.bytes, extent.broken);
+    (counts.bytes, counts.broken, counts.skipped) = (extent.bytes, extent.broken, extent.skipped);
     counts.duration_s = last.as_secs_f64();
+    counts.clock_steps = clock.steps;
+    counts.largest_clock_step_s = Duration::from_ns(clock.largest_ns).as_secs_f64();
     counts.other = analysis.other_packets();
     counts.back_in_time = analysis.packets_back_in_time();
     counts.seen_before = analysis.packets_seen_before();
-    Ok(Analysed { path: path.to_owned(), run, connections: analysis.finish(), counts })
+    let Sinks { pictures, glimpses, segments, failure, .. } = sinks;
+    let finished = match failure {
+        Some(error) => Err(error),
+        None => segments.map(Segments::finish).transpose(),
+    };
+    Ok(Analysed {
+        path: path.to_owned(),
+        run,
+        connections: analysis.finish(),
+        datagrams: datagrams.finish(),
+        counts,
+        pictures,
+        glimpses,
+        segments: finished.map_err(|error| cannot_write(wanted, &error))?,
+    })
+}
+
+fn cannot_write(wanted: Wanted<'_>, error: &std::io::Error) -> Failure {
+    let path = wanted.segments.unwrap_or(Path::new(""));
+    Failure::new(format_args!("cannot write {}: {error}", path.display()))
 }

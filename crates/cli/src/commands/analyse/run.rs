@@ -29,7 +29,7 @@ impl RunCounters {
     pub(super) fn new(summary: &Summary, rows: &[Row]) -> Self {
         let mut counters = Vec::new();
         let mut directions: Vec<&str> = Vec::new();
-        for flow in summary.flows.iter().filter(|flow| flow.timeouts.is_some()) {
+        for flow in summary.flows.iter().filter(|flow| flow.transport.timeouts.is_some()) {
             if !directions.contains(&&*flow.direction) {
                 directions.push(&flow.direction);
             }
@@ -44,10 +44,18 @@ impl RunCounters {
                 counters.push(Counter { direction: direction.to_owned(), name, run, capture });
             };
             let total = |of: fn(&Flow) -> Option<u64>| flows().filter_map(of).reduce(|sum, count| sum + count);
-            counter("timeouts", total(|flow| flow.timeouts), own(|row| row.repeats.timeouts));
-            counter("fast retransmits", total(|flow| flow.fast_retransmits), own(|row| row.repeats.fast_retransmits));
-            counter("retransmissions", total(|flow| flow.retransmissions), own(|row| row.repeats.retransmissions));
+            counter("timeouts", total(|flow| flow.transport.timeouts), own(|row| row.repeats.timeouts));
+            counter(
+                "fast retransmits",
+                total(|flow| flow.transport.fast_retransmits),
+                own(|row| row.repeats.fast_retransmits),
+            );
+            counter(
+                "retransmissions",
+                total(|flow| flow.transport.retransmissions),
+                own(|row| row.repeats.retransmissions),
+            );
         }
-        Self { scenario: summary.scenario.clone(), counters }
+        Self { scenario: summary.run.scenario.clone(), counters }
     }
 }

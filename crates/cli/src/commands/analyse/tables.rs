@@ -11,6 +11,7 @@ use lastmile_units::Duration;
 
 use super::document::{CapturePosition, Document, Row};
 use super::read::Analysed;
+use super::{both_ends, flows};
 use crate::failure::{Failure, Result};
 use crate::printer::Printer;
 
@@ -28,8 +29,16 @@ pub(super) fn broken(document: &Document) -> Option<String> {
 
 /// Prints warnings about the file on standard error.
 pub(super) fn tell(document: &Document, printer: &mut Printer) {
-    let Document { file, packets, .. } = document;
-    let mut warn = |text: String| printer.talk(&format!("warning: {file}: {text}"));
+    for text in warnings(document) {
+        printer.talk(&format!("warning: {}: {text}", document.file));
+    }
+}
+
+/// Warnings about the file.
+pub(super) fn warnings(document: &Document) -> Vec<String> {
+    let packets = document.packets;
+    let mut all = Vec::new();
+    let mut warn = |text: String| all.push(text);
     if let Some(first) = &document.incidents.first_unreadable {
         warn(format!(
             "{} of {packets} packets cannot be read and are left out, the first is {first}",
@@ -46,6 +55,34 @@ pub(super) fn tell(document: &Document, printer: &mut Printer) {
         let count = document.incidents.packets_seen_at_other_interfaces;
         warn(format!("{count} packets were seen before at another interface of the capture and are left out"));
     }
+    if let Some(why) = &document.incidents.interfaces_left_out {
+        warn(format!("packets of an interface are left out: {why}"));
+    }
+    if document.incidents.clock_steps_back > 0 {
+        warn(format!(
+            "the clock of the capture was set back {} times, by up to {}: times go on from the packet before, and \
+             delays across a step are wrong",
+            document.incidents.clock_steps_back,
+            seconds(document.incidents.largest_clock_step_s)
+        ));
+    }
+    all
+}
+
+/// The first lines about a capture.
+pub(super) fn summary(document: &Document) -> String {
+    let incidents = &document.incidents;
+    let tcp =
+        document.packets - incidents.packets_without_ip - incidents.packets_not_tcp - incidents.packets_unreadable;
+    let connections = document.connections.iter().map(|row| row.connection).max().unwrap_or(0);
+    let plural = if connections == 1 { "" } else { "s" };
+    format!(
+        "{} packets in {}, {} of TCP; {connections} connection{plural} with data\n{}",
+        grouped(document.packets),
+        seconds(document.duration_s),
+        grouped(tcp),
+        stands(&document.stands)
+    )
 }
 
 /// The tables of a capture: its connections, their fairness, and the run's counters.
@@ -56,25 +93,18 @@ pub(super) fn all(document: &Document, most: usize, printer: &mut Printer) -> Re
     printer.heading(&document.file)?;
     let mut text = String::new();
     if document.packets > 0 {
-        let tcp = document.packets
-            - document.incidents.packets_without_ip
-            - document.incidents.packets_not_tcp
-            - document.incidents.packets_unreadable;
-        let connections = document.connections.iter().map(|row| row.connection).max().unwrap_or(0);
-        let plural = if connections == 1 { "" } else { "s" };
-        let _ = writeln!(
-            text,
-            "{} packets in {}, {} of TCP; {connections} connection{plural} with data",
-            grouped(document.packets),
-            seconds(document.duration_s),
-            grouped(tcp)
-        );
-        text.push_str(&stands(&document.stands));
+        text.push_str(&summary(document));
     }
     if !document.connections.is_empty() {
         let _ = write!(text, "\n{}", connections(document, most));
     }
     groups(&mut text, document);
+    if !document.datagram_flows.is_empty() {
+        let _ = write!(text, "\n{}", flows::table(&document.datagram_flows, most));
+    }
+    if let Some(joined) = &document.joined {
+        text.push_str(&both_ends::text(joined, &document.file));
+    }
     if let Some(run) = &document.run {
         let mut table = Table::new([
             ("counter", Kind::Name),

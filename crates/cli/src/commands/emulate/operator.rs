@@ -21,7 +21,7 @@ pub(super) struct Operator<'a> {
 impl Program for Operator<'_> {
     type Status = Status;
 
-    fn status(&self) -> Option<Status> {
+    fn status(&self, _whole: bool) -> Option<Status> {
         self.handle.report().map(|snapshot| self.teller.status(&snapshot))
     }
 
@@ -45,10 +45,12 @@ impl lastmile_live::control::Operator for Operator<'_> {
 
     /// Handles SIGUSR1, at which dd(1) also reports its progress.
     fn hang_up(&mut self) {
-        if let Some(status) = self.status() {
+        if let Some(status) = self.status(false) {
             let text = Status::text(&Seen { now: &status, before: None });
-            // With standard error closed there is no reader.
-            let _ = write!(std::io::stderr(), "\r\x1b[K{}", shown::lines(&text));
+            if !lastmile_terminal::say(&text) {
+                // With standard error closed there is no reader.
+                let _ = write!(std::io::stderr(), "\r\x1b[K{}", shown::lines(&text));
+            }
         }
     }
 }

@@ -4,14 +4,15 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use lastmile_lab::path::Path;
-use lastmile_live::bump::{DirectionReport, HopConfig, HopGlance, HopReport};
+use lastmile_live::bump::{DirectionReport, HopGlance, HopReport};
 use lastmile_live::emulate::Snapshot;
+use lastmile_model::Hop;
 use lastmile_units::{BitRate, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::super::control::Seen;
 use super::super::counters::{Amount, Counters, Spread, faults};
+use super::super::live_view::hops::{self, States, intervals};
 use super::super::ticker::{in_brief, mega};
 
 /// The status of a line.
@@ -56,27 +57,29 @@ pub(crate) struct Link {
 /// The constant properties of a link.
 #[derive(Clone)]
 struct Fixed {
+    name: String,
     rate_bps: Option<u64>,
     encapsulation: String,
 }
 
 /// Builds a status from a snapshot.
-pub(super) struct Teller {
+pub(in crate::commands) struct Teller {
     scenario: String,
     up: Vec<Fixed>,
     down: Vec<Fixed>,
 }
 
 impl Teller {
-    pub(super) fn new(scenario: &str, path: &Path<'_>) -> Self {
-        let fixed = |hops: Vec<HopConfig>| {
-            let of = |hop: &HopConfig| Fixed {
+    pub(in crate::commands) fn new(scenario: &str, up: &[Hop], down: &[Hop]) -> Self {
+        let fixed = |hops: &[Hop]| {
+            let of = |hop: &Hop| Fixed {
+                name: hop.name.clone(),
                 rate_bps: hop.line.rate.map(BitRate::as_bps),
                 encapsulation: hop.line.link_layer.to_string(),
             };
             hops.iter().map(of).collect()
         };
-        Self { scenario: scenario.to_owned(), up: fixed(path.up()), down: fixed(path.down()) }
+        Self { scenario: scenario.to_owned(), up: fixed(up), down: fixed(down) }
     }
 
     pub(super) fn status(&self, snapshot: &Snapshot) -> Status {
@@ -94,7 +97,7 @@ impl Teller {
     pub(super) fn brief(&self, before: &(Instant, Vec<HopGlance>), now: &(Instant, Vec<HopGlance>)) -> String {
         let seconds = now.0.since(before.0).as_secs_f64();
         let part = |name: &str, fixed: &[Fixed], first: usize| {
-            let slowest = (0..fixed.len()).min_by_key(|&at| fixed[at].rate_bps.unwrap_or(u64::MAX))?;
+            let slowest = slowest(fixed)?;
             let (was, is) = (before.1.get(first + slowest)?, now.1.get(first + slowest)?);
             let hops = now.1.get(first..first + fixed.len())?;
             let waiting: u64 = hops.iter().map(|hop| hop.queued.packets.as_u64()).sum();
@@ -106,6 +109,37 @@ impl Teller {
         let parts = [part("up", &self.up, 0), part("down", &self.down, self.up.len())];
         parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
+}
+
+impl Teller {
+    /// The links in the interval between two moments: for each direction the series of its slowest
+    /// link, and a table of these and of the links that hold packets or have dropped some.
+    pub(in crate::commands) fn view(&self, before: Option<&States>, now: &States) -> lastmile_terminal::Snapshot {
+        let hops = intervals(before, now);
+        let directions = [("up", self.up.as_slice(), 0), ("down", self.down.as_slice(), self.up.len())];
+        let panels = directions.iter().filter_map(|&(name, fixed, first)| {
+            let slowest = slowest(fixed)?;
+            let Fixed { name: link, rate_bps, encapsulation } = &fixed[slowest];
+            let title = match rate_bps.and_then(BitRate::from_bps) {
+                Some(rate) => format!("{name}, link {link}: {rate}, {encapsulation}"),
+                None => format!("{name}, link {link}"),
+            };
+            Some(hops.get(first + slowest)?.panel(title, *rate_bps))
+        });
+        let rows = directions.into_iter().flat_map(|(_, fixed, first)| {
+            let slowest = slowest(fixed);
+            let hops = fixed.iter().zip(&hops[first.min(hops.len())..]).enumerate();
+            let shown = hops.filter(move |(index, (_, hop))| Some(*index) == slowest || hop.is_notable());
+            shown.map(|(_, (fixed, hop))| (fixed.name.as_str(), fixed.rate_bps, *hop))
+        });
+        let (status, panels) = (String::new(), panels.collect());
+        lastmile_terminal::Snapshot { status, panels, tables: vec![hops::table(rows)] }
+    }
+}
+
+/// The index of the slowest link.
+fn slowest(fixed: &[Fixed]) -> Option<usize> {
+    (0..fixed.len()).min_by_key(|&at| fixed[at].rate_bps.unwrap_or(u64::MAX))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "for the eye only")]

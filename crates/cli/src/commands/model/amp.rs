@@ -291,7 +291,7 @@ fn of_run(path: &Path) -> Result<RunDocument> {
     if flows.is_empty() {
         return Err(Failure::new(format_args!("{shown}: no TCP flow got an ACK in this run, so there is no A")));
     }
-    Ok(RunDocument { scenario: summary.scenario, seed: summary.seed, flows })
+    Ok(RunDocument { scenario: summary.run.scenario, seed: summary.run.seed, flows })
 }
 
 fn print_run(document: &RunDocument, printer: &mut Printer) -> Result<()> {

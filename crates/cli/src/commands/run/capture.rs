@@ -129,8 +129,8 @@ pub(in crate::commands) fn file(link: &str) -> String {
 }
 
 fn find(network: &Network, name: &str) -> Result<usize> {
-    network.links.iter().position(|link| link.name == name).ok_or_else(|| {
-        let known: Vec<&str> = network.links.iter().map(|link| link.name.as_str()).collect();
+    network.links.iter().position(|link| link.hop.name == name).ok_or_else(|| {
+        let known: Vec<&str> = network.links.iter().map(|link| link.hop.name.as_str()).collect();
         let hint = did_you_mean(name, known.iter().copied());
         Failure::new(format_args!("--capture: no link is called \"{name}\""))
             .hint(hint.unwrap_or_else(|| format!("there are {}", known.join(", "))))

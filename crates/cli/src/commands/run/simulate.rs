@@ -61,7 +61,7 @@ impl Done {
     pub(super) fn speed(&self) -> String {
         let Timing { wall_s, events_per_s, .. } = self.timing;
         let label = if self.run.label.is_empty() { String::new() } else { format!("{}: ", self.run.label) };
-        let (simulated, millions) = (self.run.summary.duration_s, events_per_s / 1e6);
+        let (simulated, millions) = (self.run.summary.run.duration_s, events_per_s / 1e6);
         format!("{label}{simulated} s simulated in {wall_s:.3} s, {millions:.1} million events/s")
     }
 }

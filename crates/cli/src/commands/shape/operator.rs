@@ -1,5 +1,7 @@
 //! The operator at the control socket of a shaper.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use lastmile_live::shape::notify::Manager;
 use lastmile_live::shape::{Handle, Snapshot};
 use lastmile_scenario::file::Reading;
@@ -7,6 +9,7 @@ use lastmile_scenario::policy::Policy;
 
 use super::super::control::{self, Program, words};
 use super::status::{Place, Reloads, Rights, Status};
+use super::watch::InForce;
 use super::{Start, directions};
 
 /// The answer of a shaper.
@@ -21,6 +24,8 @@ pub(super) struct Operator<'a> {
     handle: Handle,
     reloads: Reloads,
     manager: Option<&'a Manager>,
+    /// For the live view.
+    in_force: Arc<Mutex<InForce>>,
 }
 
 impl<'a> Operator<'a> {
@@ -30,8 +35,9 @@ impl<'a> Operator<'a> {
         (place, rights): (Place, Rights),
         handle: Handle,
         manager: Option<&'a Manager>,
+        in_force: Arc<Mutex<InForce>>,
     ) -> Self {
-        Self { start, policy, place, rights, handle, reloads: Reloads::default(), manager }
+        Self { start, policy, place, rights, handle, reloads: Reloads::default(), manager, in_force }
     }
 
     pub(super) fn status_of(&self, snapshot: &Snapshot) -> Status {
@@ -51,6 +57,7 @@ impl<'a> Operator<'a> {
                 self.reloads.last_error = None;
                 let odd = if policy.warnings.is_empty() { String::new() } else { format!("{}\n", policy.warnings) };
                 let message = format!("{odd}{} is in force", policy.name);
+                *self.in_force.lock().unwrap_or_else(PoisonError::into_inner) = InForce::from(&policy);
                 self.policy = policy;
                 Answer::Done { message }
             }
@@ -67,8 +74,9 @@ impl<'a> Operator<'a> {
 impl Program for Operator<'_> {
     type Status = Status;
 
-    fn status(&self) -> Option<Status> {
-        self.handle.report().map(|snapshot| self.status_of(&snapshot))
+    fn status(&self, whole: bool) -> Option<Status> {
+        let status = self.handle.report().map(|snapshot| self.status_of(&snapshot))?;
+        Some(if whole { status } else { status.brief() })
     }
 
     fn is_alive(&self) -> bool {
@@ -94,7 +102,9 @@ impl lastmile_live::control::Operator for Operator<'_> {
     }
 
     fn hang_up(&mut self) {
-        // The answer has no receiver; `status` shows an error.
-        self.reload();
+        // The answer has no receiver; `status` and the live view show an error.
+        if let Answer::Done { message } | Answer::Failed { error: message } = self.reload() {
+            let _ = lastmile_terminal::say(&message);
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use hdrhistogram::Histogram;
 use lastmile_linklayer::LinkLayer;
-use lastmile_live::bump::DirectionReport;
+use lastmile_live::bump::{DirectionReport, HopReport};
 use lastmile_live::shape::sandbox::GivenUp;
 use lastmile_live::shape::{Snapshot, World};
 use lastmile_results::schema::Delay;
@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::control::Seen;
 use super::super::counters::{Amount, Counters, Spread, faults};
+use super::super::live_view::classes::{Numbers, at};
 use super::Start;
 
 /// Sizes of IP packets whose bytes on the wire are shown.
@@ -133,12 +134,19 @@ pub(crate) struct ClassStatus {
     pub(crate) rate_bps: Option<u64>,
     pub(crate) ceil_bps: u64,
     pub(crate) sent: Amount,
-    /// Packets dropped in its queue.
+    /// Packets dropped in its queue, or in a queue below that.
     pub(crate) dropped_packets: u64,
+    /// These packets by reason, without zeros.
+    pub(crate) dropped: BTreeMap<String, u64>,
+    /// Its backlog.
+    pub(crate) queued: Amount,
     /// Times that it was held back at its rate, if its scheduler has rates.
     pub(crate) overlimits: u64,
     /// Delay from arrival to the start of transmission, since the policy came into force.
     pub(crate) waited_s: Spread,
+    /// Each of these delays in nanoseconds, to two digits, and its number of packets; only in a whole status.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) waits_ns: Vec<(u64, u64)>,
 }
 
 /// One counter of one queue.
@@ -169,6 +177,14 @@ impl Status {
             up: Direction::new(&snapshot.up, line.up, &line.up_layer, &policy.classes),
             down: Direction::new(&snapshot.down, line.down, &line.down_layer, behind),
         }
+    }
+
+    /// This status without what only a request for a whole one is answered with.
+    pub(super) fn brief(mut self) -> Self {
+        for class in self.up.classes.iter_mut().chain(&mut self.down.classes) {
+            class.waits_ns = Vec::new();
+        }
+        self
     }
 
     /// The status for a terminal.
@@ -218,7 +234,7 @@ impl Direction {
             received: report.received.into(),
             sent: report.sent.into(),
             line: Counters::of(hop),
-            classes: ClassStatus::all(classes, &counters, &hop.class_waited),
+            classes: ClassStatus::all(classes, &counters, hop),
             lateness_s: Spread::of(&report.lateness),
             faults: faults(report),
             counters,
@@ -290,29 +306,30 @@ fn short(rate: BitRate) -> String {
 
 impl ClassStatus {
     /// The classes, with the counters of the scheduler and of the queues below it.
-    fn all(classes: &[Class], counters: &[Counter], waited: &[Histogram<u64>]) -> Vec<Self> {
-        // In rate-based trees the line itself is class 0; a scheduler by priority has its own
-        // order.
-        let place = |index: usize, class: &Class| {
-            let scheduler = counters.iter().find(|c| at(&c.path).is_some_and(|(_, rest)| rest.is_empty()))?;
-            match scheduler.kind.as_str() {
-                "htb" | "cbq" => Some(index + 1),
-                "priority" => {
-                    let before = |(other, c): (usize, &Class)| {
-                        c.queue.is_some() && (c.priority, other) < (class.priority, index)
-                    };
-                    Some(classes.iter().enumerate().filter(|&pair| before(pair)).count())
-                }
-                _ => Some(index),
-            }
-        };
+    fn all(classes: &[Class], counters: &[Counter], hop: &HopReport) -> Vec<Self> {
+        let numbers = Numbers::of(classes, counters.iter().map(|c| (c.path.as_str(), c.kind.as_str())));
         let status = |(index, class): (usize, &Class)| {
-            let own = place(index, class);
+            let own = numbers.get(index);
             let of = |wanted: &dyn Fn(&str, &str) -> bool| -> u64 {
                 let belongs = |c: &&Counter| {
                     at(&c.path).is_some_and(|(number, rest)| Some(number) == own && wanted(rest, &c.name))
                 };
                 counters.iter().filter(belongs).map(|c| c.value).sum()
+            };
+            let mut dropped: BTreeMap<String, u64> = BTreeMap::new();
+            for c in counters {
+                if let Some((number, rest)) = at(&c.path)
+                    && let Some(reason) = c.name.strip_prefix("dropped_")
+                    && Some(number) == own
+                    && rest.starts_with(".queue")
+                {
+                    *dropped.entry(reason.to_owned()).or_default() += c.value;
+                }
+            }
+            let queued = hop.class_backlogs.iter().find(|(number, _)| Some(*number) == own);
+            let waited = hop.class_waited.get(index);
+            let recorded = |waits: &Histogram<u64>| {
+                waits.iter_recorded().map(|value| (value.value_iterated_to(), value.count_at_value())).collect()
             };
             Self {
                 name: class.name.clone(),
@@ -323,18 +340,14 @@ impl ClassStatus {
                     packets: of(&|rest, name| rest.is_empty() && name == "sent_packets"),
                     bytes: of(&|rest, name| rest.is_empty() && name == "sent_bytes"),
                 },
-                dropped_packets: of(&|rest, name| rest == ".queue" && name.starts_with("dropped_")),
+                dropped_packets: dropped.values().sum(),
+                dropped,
+                queued: queued.map(|(_, backlog)| (*backlog).into()).unwrap_or_default(),
                 overlimits: of(&|rest, name| rest.is_empty() && name == "overlimits"),
-                waited_s: waited.get(index).map(Spread::of).unwrap_or_default(),
+                waited_s: waited.map(Spread::of).unwrap_or_default(),
+                waits_ns: waited.map(recorded).unwrap_or_default(),
             }
         };
         classes.iter().enumerate().map(status).collect()
     }
-}
-
-/// The number of the class in a path such as `queue.classes.3.queue`, and the rest of the path.
-fn at(path: &str) -> Option<(usize, &str)> {
-    let (_, class) = path.split_once("classes.")?;
-    let end = class.find('.').unwrap_or(class.len());
-    Some((class[..end].parse().ok()?, &class[end..]))
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use lastmile_scenario::file::Reading;
@@ -12,6 +12,7 @@ use lastmile_units::BitRate;
 
 use crate::commands::device;
 use crate::commands::policy::OnLine;
+use crate::commands::unit::{CONFINED, Program};
 use crate::failure::{Exit, Failure, Result};
 use crate::printer::Printer;
 
@@ -51,19 +52,12 @@ pub(super) struct Arguments {
     #[arg(long, requires = "policy")]
     realtime: bool,
 
-    /// Path of the program in the unit [default: its current path]
-    #[arg(long, value_name = "PATH")]
-    program: Option<PathBuf>,
+    #[command(flatten)]
+    program: Program,
 }
 
 pub(super) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
-    let program = match &arguments.program {
-        Some(program) => program.clone(),
-        None => std::env::current_exe().map_err(|error| Failure::new(format_args!("where is lastmile? {error}")))?,
-    };
-    let program = systemd::program(&program)
-        .map_err(|no| Failure::new(format_args!("{} cannot be started by systemd: {no}", program.display())))
-        .map_err(|failure| failure.hint("--program says where it will be"))?;
+    let program = arguments.program.word()?;
     let unit = match (&arguments.policy, &arguments.lan, &arguments.wan) {
         (Some(policy), Some(lan), Some(wan)) => {
             let (up, down, link) = (arguments.up, arguments.down, arguments.link.clone());
@@ -240,33 +234,11 @@ MemoryMax=1G
 TasksMax=32
 # Its own connections: frames of the line are none of them.
 {addresses}RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK AF_PACKET AF_XDP
-NoNewPrivileges=yes
 UMask=0077
-ProtectSystem=strict
 ProtectHome=read-only
-PrivateTmp=yes
-PrivateDevices=yes
-ProtectKernelTunables=yes
-ProtectKernelModules=yes
-ProtectKernelLogs=yes
-ProtectControlGroups=yes
-ProtectClock=yes
-ProtectHostname=yes
-ProtectProc=invisible
 ProcSubset=pid
-RemoveIPC=yes
-KeyringMode=private
-RestrictNamespaces=yes
-RestrictSUIDSGID=yes
-LockPersonality=yes
-MemoryDenyWriteExecute=yes
-SystemCallArchitectures=native
 SystemCallFilter=@system-service bpf seccomp landlock_create_ruleset landlock_add_rule landlock_restrict_self
-SystemCallErrorNumber=EPERM
-
-[Install]
-WantedBy=multi-user.target
-"
+{CONFINED}"
         )
     }
 }

@@ -1,0 +1,135 @@
+//! `lastmile history`: a span of the store of `lastmile watch`, on the terminal, as a page, JSON or CSV.
+
+mod calendar;
+mod page;
+mod tables;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use lastmile_results::atomic::AtomicFile;
+use lastmile_watch::history::{Document, History, Wish};
+use lastmile_watch::store::Store;
+
+use crate::failure::{Exit, Failure, Result};
+use crate::folders::Folders;
+use crate::interrupt::Interrupt;
+use crate::printer::Printer;
+
+use self::calendar::Calendar;
+
+/// Points of a line on the terminal, on a page and for programs.
+const POINTS: (u32, u32) = (60, 360);
+
+/// Show what `lastmile watch` has stored: percentiles over time and by hour of the day
+///
+/// Reads the store while a watcher writes it. Times are local unless --utc is given. Short spans
+/// come from each ping, longer ones from minutes or hours, whose percentiles are exact to 1/32.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The store
+    #[arg(long, value_name = "FILE")]
+    store: PathBuf,
+
+    /// Begin: `2026-11-01`, `2026-11-01 18:30`, or a time ago such as `7 d` or `90 min`
+    #[arg(long, value_name = "TIME", default_value = "24 h")]
+    from: String,
+
+    /// End, in the same forms, or `now`
+    #[arg(long, value_name = "TIME", default_value = "now")]
+    to: String,
+
+    /// Classes to show, by their names; without --target no pings are shown then
+    #[arg(long, value_name = "NAME")]
+    class: Vec<String>,
+
+    /// Hosts to show, by their names, or `gateway`; without --class no queues are shown then
+    #[arg(long, value_name = "NAME")]
+    target: Vec<String>,
+
+    /// Times of UTC instead of local ones
+    #[arg(long)]
+    utc: bool,
+
+    /// Page to write, such as history.html
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
+
+    /// Print JSON
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+
+    /// Print a row for each path or queue and span as CSV
+    #[arg(long)]
+    csv: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
+    let _cut_off = Interrupt::at_once()?;
+    let calendar = Calendar::new(arguments.utc);
+    let (from_s, to_s) = (calendar.time(&arguments.from, "--from")?, calendar.time(&arguments.to, "--to")?);
+    if from_s >= to_s {
+        return Err(Failure::new(format_args!(
+            "--from, {}, is not before --to, {}",
+            calendar.minute(from_s),
+            calendar.minute(to_s)
+        )));
+    }
+    let mut folders = Folders::default();
+    if let Some(page) = &arguments.page {
+        folders.prepare_file(page, "--page")?;
+    }
+    let store = Store::read(&arguments.store).map_err(|error| {
+        Failure::new(error).hint("`lastmile watch --store FILE` makes a store, and its folder must be readable")
+    })?;
+    let fine = arguments.json || arguments.csv || arguments.page.is_some();
+    let wish = |points| Wish {
+        from_ms: from_s * 1000,
+        to_ms: to_s * 1000,
+        points,
+        classes: arguments.class.clone(),
+        targets: arguments.target.clone(),
+    };
+    let read = |points| History::read(&store, &wish(points), &|time_s| calendar.offset_s(time_s)).map_err(Failure::new);
+    let history = read(if fine { POINTS.1 } else { POINTS.0 })?;
+    if let Some(file) = &arguments.page {
+        write_page(file, &page::page(&history, &calendar, &arguments.store))?;
+    }
+    match (arguments.json, arguments.csv) {
+        (true, _) => printer.json(&Document::of(&history))?,
+        (_, true) => printer.exact(&tables::csv(&history))?,
+        _ if history.is_empty() => {
+            let within = format!("between {} and {}", calendar.minute(from_s), calendar.minute(to_s));
+            return Err(nothing(&store, &calendar, &within));
+        }
+        _ => {
+            let history = if fine { read(POINTS.0)? } else { history };
+            tables::print(&history, &calendar, printer)?;
+        }
+    }
+    if let Some(file) = &arguments.page {
+        printer.talk(&format!("page: {}", file.display()));
+    }
+    Ok(Exit::Done)
+}
+
+/// No row of the wish is in the store.
+fn nothing(store: &Store, calendar: &Calendar, within: &str) -> Failure {
+    let failure = Failure::new(format_args!("{} has no such rows {within}", store.file().display()));
+    let oldest = lastmile_watch::store::Resolution::Hour;
+    match (store.oldest_s(oldest).ok().flatten(), store.newest_ms().ok().flatten()) {
+        (Some(oldest), Some(newest)) => failure.hint(format!(
+            "it has rows from {} to {}",
+            calendar.minute(oldest),
+            calendar.minute(newest.div_euclid(1000))
+        )),
+        _ => failure.hint("the watcher that writes it has written nothing yet"),
+    }
+}
+
+fn write_page(file: &std::path::Path, html: &str) -> Result<()> {
+    let wrong = |error| Failure::new(format_args!("cannot write {}: {error}", file.display()));
+    let mut page = AtomicFile::create(file).map_err(wrong)?;
+    std::io::Write::write_all(&mut page, html.as_bytes()).map_err(wrong)?;
+    page.commit().map_err(wrong)
+}

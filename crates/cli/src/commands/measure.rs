@@ -1,0 +1,308 @@
+//! `lastmile measure`: measures a real line, and serves the other end.
+
+mod detect;
+mod key;
+mod options;
+mod page;
+mod progress;
+mod server;
+mod source;
+mod table;
+mod unit;
+
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use lastmile_measure::conditions::Conditions;
+use lastmile_measure::flent;
+use lastmile_measure::foreign::responsiveness::Trust;
+use lastmile_measure::load::{Direction, Load, Stop};
+use lastmile_measure::own::Client;
+use lastmile_measure::own::wire::PORT;
+use lastmile_measure::report::Measurement;
+use lastmile_measure::session::{self, Plan};
+use lastmile_results::{atomic, json};
+use serde::Serialize;
+
+use crate::commands::live_view::Display;
+use crate::failure::{Exit, Failure, Result};
+use crate::printer::Printer;
+
+use self::options::{Phases, Ping};
+use self::progress::Progress;
+use self::source::{Protocol, Source, Wanted, first};
+
+/// Measure a real line: bandwidth, and latency under load
+///
+/// Measures the idle line, a download, an upload, and both at a time, each with the round-trip
+/// times of probes. HOST runs `lastmile measure --serve` with the same key, or `iperf3 -s`. Every
+/// figure has its 95 % interval. Results go to standard output, progress to standard error.
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+
+    #[command(flatten)]
+    client: Measured,
+
+    #[command(flatten)]
+    server: server::Serving,
+
+    #[command(flatten)]
+    key: key::Secret,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Print a unit for systemd that keeps a server running
+    Unit(unit::Arguments),
+}
+
+#[derive(Args)]
+struct Measured {
+    /// Name or address of the server
+    #[arg(required_unless_present = "serve", conflicts_with = "serve")]
+    host: Option<String>,
+
+    /// Port of the server [default: 5209 of lastmile, TCP and UDP; 5201 of iperf3, 2112 of irtt,
+    /// 443 of a responsiveness server]
+    #[arg(long, value_name = "PORT")]
+    port: Option<u16>,
+
+    /// Protocol of the server
+    #[arg(long, value_name = "NAME", default_value = "auto", conflicts_with = "serve")]
+    protocol: Protocol,
+
+    /// Phases in their order: idle, download, upload, both
+    #[arg(long, value_name = "LIST", default_value = "idle,download,upload,both", conflicts_with = "serve")]
+    phases: Phases,
+
+    /// Length of each phase; the first 3 s of a load (a third of a short phase) are its ramp, which
+    /// figures leave out
+    #[arg(long, value_name = "TIME", default_value = "10 s", conflicts_with = "serve", value_parser = options::length)]
+    duration: Duration,
+
+    /// TCP connections in each direction
+    #[arg(long, value_name = "N", default_value_t = 4, conflicts_with = "serve", value_parser = clap::value_parser!(u32).range(1..))]
+    streams: u32,
+
+    /// Congestion control of both ends, such as cubic [default: that of each machine]
+    #[arg(long, value_name = "NAME", conflicts_with = "serve")]
+    congestion: Option<String>,
+
+    /// Load an iperf3 server's line with UDP datagrams at this rate of payload in each direction, such
+    /// as "5 Mbit/s", in place of TCP; loss, jitter and reordering are reported
+    #[arg(long, value_name = "RATE", conflicts_with_all = ["serve", "congestion"], value_parser = options::rate)]
+    udp: Option<NonZeroU64>,
+
+    /// Further probes: HOST for ICMP echo, HOST:PORT for TCP handshakes, irtt/HOST for an irtt
+    /// server, with the code point of their packets (0 to 63) after an @, such as 192.0.2.1@46;
+    /// repeatable
+    #[arg(long, value_name = "TARGET[@DSCP]", conflicts_with = "serve")]
+    ping: Vec<Ping>,
+
+    /// Time between two probes of a series
+    #[arg(long, value_name = "TIME", default_value = "100 ms", conflicts_with = "serve", value_parser = options::interval)]
+    interval: Duration,
+
+    /// End a phase after 5 s or later once the intervals of its rates are within this percentage
+    #[arg(long, value_name = "PERCENT", conflicts_with = "serve", value_parser = options::percent)]
+    precision: Option<f64>,
+
+    #[command(flatten)]
+    trust: Trusting,
+
+    #[command(flatten)]
+    irtt_key: key::IrttSecret,
+
+    #[command(flatten)]
+    outputs: Outputs,
+
+    /// Print a line each second on a terminal, and no live view
+    #[arg(long, conflicts_with = "serve")]
+    plain: bool,
+
+    #[command(flatten)]
+    detecting: detect::Detecting,
+}
+
+/// The certificates of a responsiveness server.
+#[derive(Args)]
+struct Trusting {
+    /// Trust the authorities of this PEM file, in place of those of the web; for a responsiveness
+    /// server
+    #[arg(long, value_name = "FILE", conflicts_with = "serve")]
+    authorities: Option<PathBuf>,
+
+    /// Trust any certificate of a responsiveness server
+    #[arg(long, conflicts_with_all = ["serve", "authorities"])]
+    insecure: bool,
+}
+
+impl Trusting {
+    fn trust(&self) -> Trust {
+        match (&self.authorities, self.insecure) {
+            (_, true) => Trust::Anyone,
+            (Some(file), false) => Trust::Authorities(file.clone()),
+            (None, false) => Trust::Web,
+        }
+    }
+}
+
+/// The files of a measurement.
+#[derive(Args)]
+struct Outputs {
+    /// Write the measurement as JSON to this file, or with - to standard output in place of the table
+    #[arg(long, value_name = "FILE", conflicts_with = "serve")]
+    json: Option<PathBuf>,
+
+    /// Write a data file of flent, such as line.flent.gz, for `flent -i`
+    #[arg(long, value_name = "FILE", conflicts_with = "serve")]
+    flent: Option<PathBuf>,
+
+    /// Write a page with graphs: one HTML file that needs no network and no script
+    #[arg(long, value_name = "FILE", conflicts_with = "serve")]
+    page: Option<PathBuf>,
+}
+
+pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
+    match (&arguments.command, &arguments.client.host) {
+        (Some(Command::Unit(arguments)), _) => unit::run(arguments, printer),
+        (None, None) => server::run(&arguments.server, arguments.client.port, &arguments.key, printer),
+        (None, Some(host)) => measure(host, &arguments.client, &arguments.key, printer),
+    }
+}
+
+/// The measurement with its working conditions, as JSON.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    measured: &'a Measurement,
+    conditions: &'a Conditions,
+}
+
+fn measure(host: &str, options: &Measured, key: &key::Secret, printer: &mut Printer) -> Result {
+    if options.detecting.detect_idle {
+        detect::idle(first(host, 0)?.ip(), options.outputs.json.as_deref(), printer)?;
+        return Ok(Exit::Done);
+    }
+    if options.detecting.detect {
+        let key = key.read()?;
+        let mut client = Client::connect(host, options.port.unwrap_or(PORT), &key)?;
+        detect::loaded(&mut client, host, &options.detecting, options.outputs.json.as_deref(), printer)?;
+        return Ok(Exit::Done);
+    }
+    let stop = Arc::new(Stop::default());
+    let signal = watch(&stop)?;
+    let wanted = options.wanted(host)?;
+    let mut source = Source::open(options.protocol, &wanted, || key.read())?;
+    let mut probers = source.probers(&wanted);
+    probers.extend(source::chosen(&options.ping, &wanted)?);
+    let lacks = source.lacks();
+    let mut load = source.load(&wanted);
+    match &load {
+        Some(load) => {
+            printer.talk(&format!("load: {}, {}", load.peer(), source::streams(&wanted, &**load)));
+        }
+        None => printer.talk("no load: the idle line alone"),
+    }
+    let plan = plan(host, options, load.is_some());
+    let view = Display { plain: options.plain }.view(&format!("lastmile measure {host}"), "");
+    let mut progress = Progress::new(printer, view);
+    let load = load.as_mut().map(|load| &mut **load as &mut dyn Load);
+    let mut measured = session::run(&plan, load, &mut probers, &stop, &mut |event| progress.tell(&event));
+    measured.warnings.extend(lacks);
+    let conditions = Conditions::of(&measured);
+    write(&measured, &conditions, options, printer)?;
+    Ok(match signal.received() {
+        Some(signal) => Exit::Interrupted(signal),
+        // Not one phase: the load never came about.
+        None if measured.phases.is_empty() => Exit::CouldNotRun,
+        None => Exit::Done,
+    })
+}
+
+impl Measured {
+    fn wanted<'a>(&'a self, host: &'a str) -> Result<Wanted<'a>> {
+        Ok(Wanted {
+            host,
+            port: self.port,
+            streams: self.streams,
+            congestion: self.congestion.as_deref(),
+            duration: self.duration,
+            interval: self.interval,
+            trust: self.trust.trust(),
+            irtt_key: self.irtt_key.read()?,
+            udp_bps: self.udp,
+        })
+    }
+}
+
+fn plan(host: &str, options: &Measured, has_load: bool) -> Plan {
+    Plan {
+        host: host.to_owned(),
+        phases: options.phases.0.iter().copied().filter(|load| has_load || load.is_none()).collect(),
+        duration: options.duration,
+        ramp: Plan::usual_ramp(options.duration),
+        enough: options.precision.map(|percent| percent / 100.0),
+    }
+}
+
+/// Prints the table or JSON, and writes the files.
+fn write(measured: &Measurement, conditions: &Conditions, options: &Measured, printer: &mut Printer) -> Result<()> {
+    let document = Document { measured, conditions };
+    let to_output = options.outputs.json.as_deref() == Some(Path::new("-"));
+    if let Some(path) = options.outputs.json.as_deref().filter(|_| !to_output) {
+        file(path, json::pretty(&document).as_bytes())?;
+    }
+    if let Some(path) = &options.outputs.flent {
+        file(path, &flent::write(measured))?;
+    }
+    if let Some(path) = &options.outputs.page {
+        file(path, page::of(measured, conditions).as_bytes())?;
+    }
+    if to_output {
+        return Ok(printer.json(&document)?);
+    }
+    table::print(measured, conditions, printer)
+}
+
+fn file(path: &Path, bytes: &[u8]) -> Result<()> {
+    atomic::write(path, bytes).map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))
+}
+
+/// A signal ends the measurement, and the results so far are printed.
+fn watch(stop: &Arc<Stop>) -> Result<Signal> {
+    let heard = lastmile_live::stop::Stop::on_signals()?;
+    let heard = Arc::new(heard);
+    let (watched, stop) = (Arc::clone(&heard), Arc::clone(stop));
+    // The thread ends with the program.
+    std::thread::spawn(move || {
+        while let Ok(false) = watched.within(Duration::from_secs(3600)) {}
+        stop.request();
+    });
+    Ok(Signal(heard))
+}
+
+struct Signal(Arc<lastmile_live::stop::Stop>);
+
+impl Signal {
+    fn received(&self) -> Option<u8> {
+        self.0.signal().and_then(|signal| u8::try_from(signal).ok())
+    }
+}
+
+impl From<lastmile_measure::Error> for Failure {
+    fn from(error: lastmile_measure::Error) -> Self {
+        Self::new(error)
+    }
+}
+
+/// A direction in words, for tables.
+fn words(load: Option<Direction>) -> &'static str {
+    load.map_or("idle", session::words)
+}

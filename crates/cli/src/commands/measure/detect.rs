@@ -1,0 +1,191 @@
+//! `lastmile measure HOST --detect`: what the line is, and a scenario of it.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use lastmile_measure::detect::idle::{self, Idle};
+use lastmile_measure::detect::{
+    self, Buffer, Detection, Encapsulation, Limiter, Options, Side, Unit, Verdict, scenario,
+};
+use lastmile_measure::own::{Client, EchoPath};
+use lastmile_results::{atomic, format, json};
+use lastmile_text::table::{Kind as Align, Table};
+use lastmile_units::ByteCount;
+
+use crate::failure::{Failure, Result};
+use crate::printer::Printer;
+
+/// Options of a measurement that no detection reads.
+const MEASURING: [&str; 12] = [
+    "serve",
+    "protocol",
+    "phases",
+    "duration",
+    "streams",
+    "congestion",
+    "ping",
+    "interval",
+    "precision",
+    "flent",
+    "page",
+    "plain",
+];
+
+/// Detection in place of a measurement.
+#[derive(Args)]
+pub(super) struct Detecting {
+    /// Detect what the line is, in place of a measurement: encapsulation, rates of the wire,
+    /// buffers, shapers and policers. It loads the line for up to three minutes
+    #[arg(long, conflicts_with_all = MEASURING, conflicts_with_all = ["authorities", "insecure"])]
+    pub(super) detect: bool,
+
+    /// Detect cells and their overhead from echo requests alone, to any HOST that answers them:
+    /// the idle line is not loaded, and no server of lastmile is needed
+    #[arg(long, conflicts_with_all = MEASURING)]
+    #[arg(conflicts_with_all = ["authorities", "insecure", "detect", "port", "key_file"])]
+    pub(super) detect_idle: bool,
+
+    /// Write the detected line as a scenario file, for run, compare and emulate
+    #[arg(long, value_name = "FILE", requires = "detect")]
+    scenario: Option<PathBuf>,
+}
+
+/// Loads the line and prints what it is.
+pub(super) fn loaded(
+    client: &mut Client,
+    host: &str,
+    options: &Detecting,
+    to: Option<&Path>,
+    printer: &mut Printer,
+) -> Result<()> {
+    let bounds = bounds(client);
+    let mut path = client.path()?;
+    let detection = detect::detect(&mut path, &bounds, &mut |step| printer.talk(step))?;
+    if let Some(file) = &options.scenario {
+        write(file, scenario::scenario(&detection, &format!("The line to {host}")).as_bytes())?;
+    }
+    match to {
+        Some(file) if file == Path::new("-") => Ok(printer.json(&detection)?),
+        Some(file) => write(file, json::pretty(&detection).as_bytes()).and_then(|()| print(&detection, printer)),
+        None => print(&detection, printer),
+    }
+}
+
+/// What the server grants, in packets of 1500 bytes. IPv6 headers take 20 bytes more.
+fn bounds(client: &Client) -> Options {
+    let usual = Options::default();
+    let granted = u32::try_from(client.granted().rate_bps / (8 * 1500)).unwrap_or(u32::MAX);
+    let smallest = if client.address().is_ipv6() { ByteCount::new(80) } else { usual.smallest };
+    Options { packets_per_second: usual.packets_per_second.min(granted), smallest, ..usual }
+}
+
+/// Sends echo requests and prints what they show of cells.
+pub(super) fn idle(address: std::net::IpAddr, to: Option<&Path>, printer: &mut Printer) -> Result<()> {
+    printer.talk("echo requests of 48 sizes, for up to three minutes");
+    let idle = idle::detect(&mut EchoPath::new(address), &Options::default())?;
+    match to {
+        Some(file) if file == Path::new("-") => Ok(printer.json(&idle)?),
+        Some(file) => write(file, json::pretty(&idle).as_bytes()).and_then(|()| print_idle(&idle, printer)),
+        None => print_idle(&idle, printer),
+    }
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    atomic::write(path, bytes).map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))
+}
+
+fn print(detection: &Detection, printer: &mut Printer) -> Result<()> {
+    let names = [
+        ("", Align::Name),
+        ("encapsulation", Align::Name),
+        ("sure", Align::Number),
+        ("rate of\nthe wire", Align::Number),
+        ("95 %\ninterval", Align::Number),
+        ("buffer", Align::Number),
+        ("full for", Align::Number),
+        ("limited by", Align::Name),
+    ];
+    let mut table = Table::new(names);
+    for (name, side) in [("down", &detection.down), ("up", &detection.up)] {
+        let rate = side.gross_bps.unwrap_or(side.ip_bps);
+        table.row([
+            name.to_owned(),
+            encapsulation(&side.encapsulation),
+            format::or_dash(side.encapsulation.candidates.first(), |first| {
+                format!("{:.1} %", first.probability * 100.0)
+            }),
+            format::rate(rate.value),
+            format!("{:.3} to {:.3} Mbit/s", rate.low / 1e6, rate.high.min(1e12) / 1e6),
+            format::or_dash(side.buffer, |buffer| capacity(&buffer)),
+            format::or_dash(side.buffer, |buffer| format!("{:.0} ms", buffer.wait_s.value * 1e3)),
+            limiter(side),
+        ]);
+    }
+    printer.table(&table)?;
+    let mut text = format!("\nMTU {} bytes", detection.mtu_bytes);
+    if let Some(rtt) = detection.idle_rtt_s {
+        text.push_str(&format!(", idle round trip {:.1} ms", rtt.value * 1e3));
+    }
+    text.push_str(&format!(", {:.0} s\n", detection.took_s));
+    for warning in &detection.warnings {
+        text.push_str(&format!("warning: {warning}\n"));
+    }
+    Ok(printer.data(&text)?)
+}
+
+fn encapsulation(found: &Encapsulation) -> String {
+    let first = found.candidates.first().map(|first| match first.presets.as_slice() {
+        [] => format!("{} bytes, framing {}", first.overhead_bytes, first.framing),
+        presets => presets.join(" or "),
+    });
+    match (found.verdict, first) {
+        (Verdict::Sure, Some(first)) => first,
+        (Verdict::NotSure, Some(first)) => format!("not sure: {first}"),
+        (Verdict::Shaper, Some(first)) => format!("a shaper hides it; it counts as {first}"),
+        (Verdict::Policer, _) => "a policer hides it".to_owned(),
+        (Verdict::Misfit, _) => "not sure: no encapsulation explains the times".to_owned(),
+        (Verdict::Unloaded, _) => "not sure: faster than the senders".to_owned(),
+        (_, None) => "not sure".to_owned(),
+    }
+}
+
+fn capacity(buffer: &Buffer) -> String {
+    match buffer.unit {
+        Unit::Packets => format!("{:.0} packets", buffer.packets.value),
+        Unit::Bytes | Unit::WireBytes | Unit::Unknown => format!("{:.1} kB", buffer.bytes.value / 1e3),
+    }
+}
+
+fn limiter(side: &Side) -> String {
+    match side.limiter {
+        Limiter::Line => "line".to_owned(),
+        Limiter::Unknown => "not known".to_owned(),
+        Limiter::Shaper { bucket_bytes, .. } => format!("shaper, bucket {:.0} kB", bucket_bytes.value / 1e3),
+        Limiter::Policer { bucket_bytes } => format!("policer, bucket {:.0} kB", bucket_bytes.value / 1e3),
+    }
+}
+
+fn print_idle(idle: &Idle, printer: &mut Printer) -> Result<()> {
+    let name = |cells: &idle::Cells| match (cells.offset_bytes, cells.presets.as_slice()) {
+        (None, _) => "no cells: Ethernet, DOCSIS, PTM or bare IP".to_owned(),
+        (Some(offset), []) => format!("ATM cells, overhead {offset} modulo 48: no preset"),
+        (Some(offset), presets) => format!("ATM cells, overhead {offset} modulo 48: {}", presets.join(" or ")),
+    };
+    let mut text = String::new();
+    if idle.verdict != Verdict::Sure {
+        text.push_str("Not sure. Candidates:\n");
+    }
+    for cells in &idle.candidates {
+        text.push_str(&format!("{:.1} %  {}\n", cells.probability * 100.0, name(cells)));
+    }
+    let byte = idle.byte_s;
+    text.push_str(&format!(
+        "{:.2} us for each byte on the wire, both ways together ({:.2} to {:.2}); {} echoes, {:.0} s\n",
+        byte.value * 1e6,
+        byte.low * 1e6,
+        byte.high * 1e6,
+        idle.echoes,
+        idle.took_s
+    ));
+    Ok(printer.data(&text)?)
+}

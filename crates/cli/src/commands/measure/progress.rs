@@ -1,0 +1,106 @@
+//! Progress: a live view on a terminal; elsewhere plain lines, one at the start of each phase and one each
+//! second with the rate and the latest probe.
+
+use lastmile_measure::session::{self, Event};
+use lastmile_results::format;
+use lastmile_terminal::{Panel, Series, Snapshot, Unit, View};
+
+use crate::printer::Printer;
+
+use super::table;
+
+/// Time between two lines.
+const INTERVAL_S: f64 = 1.0;
+
+/// Shows progress in the view, or prints it on standard error.
+pub(super) struct Progress<'a> {
+    printer: &'a mut Printer,
+    view: Option<View>,
+    /// The latest round-trip time of each series of probes, by kind and target.
+    round_trips: Vec<(String, Option<f64>)>,
+    latest_rtt_s: Option<f64>,
+    rate: Rate,
+    next_s: f64,
+    phase: &'static str,
+}
+
+/// The mean of the rates since the last line.
+#[derive(Default)]
+struct Rate {
+    down: f64,
+    up: f64,
+    count: f64,
+}
+
+impl<'a> Progress<'a> {
+    pub(super) fn new(printer: &'a mut Printer, view: Option<View>) -> Self {
+        Self {
+            printer,
+            view,
+            round_trips: Vec::new(),
+            latest_rtt_s: None,
+            rate: Rate::default(),
+            next_s: 0.0,
+            phase: "",
+        }
+    }
+
+    pub(super) fn tell(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Started { load, at_s } => {
+                self.phase = load.map_or("idle", session::words);
+                (self.next_s, self.rate) = (at_s + INTERVAL_S, Rate::default());
+                self.printer.talk(&format!("{:5.1} s  {}", at_s, self.phase));
+            }
+            Event::Rate { at_s, down_bps, up_bps } => {
+                let Rate { down, up, count } = &self.rate;
+                self.rate = Rate { down: down + down_bps, up: up + up_bps, count: count + 1.0 };
+                if self.shows(*at_s, *down_bps, *up_bps) {
+                    return;
+                }
+                if *at_s >= self.next_s {
+                    self.line(*at_s);
+                }
+            }
+            Event::Probed { subject, sample } => {
+                self.latest_rtt_s = sample.rtt_s.or(self.latest_rtt_s);
+                // The view cuts long labels, so the kind comes first.
+                let label = format!("{} {}", table::kind(subject.kind), subject.target);
+                match self.round_trips.iter_mut().find(|(known, _)| *known == label) {
+                    Some((_, latest)) => *latest = sample.rtt_s,
+                    None => self.round_trips.push((label, sample.rtt_s)),
+                }
+                if self.phase == "idle" {
+                    self.shows(sample.sent_s, 0.0, 0.0);
+                }
+            }
+            Event::Warning(warning) => self.printer.talk(&format!("warning: {warning}")),
+            Event::Ended { .. } => {}
+        }
+    }
+
+    /// Updates the view; false without one.
+    fn shows(&self, at_s: f64, down_bps: f64, up_bps: f64) -> bool {
+        let Some(view) = self.view.as_ref().filter(|view| view.is_open()) else { return false };
+        let rate = |label: &str, bps: f64| Series::new(label, Unit::BitsPerSecond, Some(bps));
+        let probes = self.round_trips.iter().map(|(label, rtt_s)| Series::new(label.as_str(), Unit::Seconds, *rtt_s));
+        view.update(Snapshot {
+            status: format!("{at_s:.0} s, phase {}", self.phase),
+            panels: vec![
+                Panel::new("goodput", vec![rate("download", down_bps), rate("upload", up_bps)]),
+                Panel::new("round trips", probes.collect()),
+            ],
+            tables: Vec::new(),
+        });
+        true
+    }
+
+    fn line(&mut self, at_s: f64) {
+        let Rate { down, up, count } = std::mem::take(&mut self.rate);
+        let rates = [("down", down), ("up", up)].into_iter().filter(|(_, sum)| *sum > 0.0);
+        let rates: Vec<String> = rates.map(|(name, sum)| format!("{name} {}", format::rate(sum / count))).collect();
+        let probe = format::or_dash(self.latest_rtt_s, format::seconds);
+        self.printer.talk(&format!("{at_s:5.1} s  {}: {}, round trip {probe}", self.phase, rates.join(", ")));
+        self.next_s = at_s + INTERVAL_S;
+    }
+}

@@ -1,0 +1,222 @@
+//! The far end of a measurement: what loads the line, and what answers probes, by protocol.
+
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::num::{NonZeroU32, NonZeroU64};
+use std::time::Duration;
+
+use clap::ValueEnum;
+use lastmile_measure::foreign::iperf3::{self, Iperf3};
+use lastmile_measure::foreign::irtt::{self, Irtt};
+use lastmile_measure::foreign::responsiveness::{self, Responsiveness, Trust};
+use lastmile_measure::load::Load;
+use lastmile_measure::own::Client;
+use lastmile_measure::own::key::Key;
+use lastmile_measure::own::wire::PORT;
+use lastmile_measure::probe::{Icmp, Prober, TcpConnect};
+use lastmile_results::format;
+
+use crate::failure::{Failure, Result};
+
+use super::options::{Ping, Place};
+
+/// The protocol of the server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(super) enum Protocol {
+    /// lastmile or iperf3, by --port, or by the usual port that answers
+    Auto,
+    /// `lastmile measure --serve`
+    Lastmile,
+    /// `iperf3 -s`: load beside ICMP probes
+    Iperf3,
+    /// A responsiveness server: load and probes by HTTP/2 over TLS
+    Responsiveness,
+    /// `irtt server`: probes without load, the idle phase alone
+    Irtt,
+}
+
+/// Time for a connection that shows which protocol a server has.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// The options of the command line that a source needs.
+pub(super) struct Wanted<'a> {
+    pub(super) host: &'a str,
+    pub(super) port: Option<u16>,
+    pub(super) streams: u32,
+    pub(super) congestion: Option<&'a str>,
+    pub(super) duration: Duration,
+    pub(super) interval: Duration,
+    pub(super) trust: Trust,
+    pub(super) irtt_key: Option<Vec<u8>>,
+    pub(super) udp_bps: Option<NonZeroU64>,
+}
+
+impl Wanted<'_> {
+    /// Probes of an irtt server.
+    fn irtt(&self, name: String, server: SocketAddr, code_point: u8) -> Irtt {
+        let (interval, key) = (self.interval, self.irtt_key.clone());
+        Irtt::new(irtt::Settings { name, server, code_point, interval, key })
+    }
+}
+
+/// A server that has been reached.
+pub(super) enum Source {
+    Lastmile(Client),
+    Iperf3(Iperf3, IpAddr),
+    Responsiveness(Responsiveness, IpAddr),
+    Irtt(SocketAddr),
+}
+
+impl Source {
+    /// Reaches the server.
+    pub(super) fn open(protocol: Protocol, wanted: &Wanted<'_>, key: impl FnOnce() -> Result<Key>) -> Result<Self> {
+        match protocol {
+            Protocol::Auto if wanted.udp_bps.is_some() => Self::open(Protocol::Iperf3, wanted, key),
+            Protocol::Lastmile | Protocol::Responsiveness | Protocol::Irtt if wanted.udp_bps.is_some() => {
+                Err(Failure::new("--udp loads the line of an iperf3 server alone").hint("--protocol iperf3"))
+            }
+            Protocol::Auto => {
+                let answers = |port| {
+                    let address = first(wanted.host, port)?;
+                    Ok::<_, Failure>(TcpStream::connect_timeout(&address, PATIENCE).is_ok())
+                };
+                // A port that the user names is one of lastmile, unless it is iperf3's usual one.
+                let is_own = match wanted.port {
+                    Some(port) => port != iperf3::PORT,
+                    None => answers(PORT)? || !answers(iperf3::PORT)?,
+                };
+                Self::open(if is_own { Protocol::Lastmile } else { Protocol::Iperf3 }, wanted, key)
+            }
+            Protocol::Lastmile => {
+                let client = Client::connect(wanted.host, wanted.port.unwrap_or(PORT), &key()?)?;
+                check(wanted, &client)?;
+                Ok(Self::Lastmile(client))
+            }
+            Protocol::Iperf3 => {
+                let port = wanted.port.unwrap_or(iperf3::PORT);
+                // The ramp of a test is part of it, and so is a margin for its end.
+                let longest_s = u32::try_from(wanted.duration.as_secs() + 5).unwrap_or(u32::MAX);
+                let iperf3 = Iperf3::new(iperf3::Settings {
+                    host: wanted.host.to_owned(),
+                    port,
+                    streams: NonZeroU32::new(wanted.streams).unwrap_or(NonZeroU32::MIN),
+                    longest_s: NonZeroU32::new(longest_s).unwrap_or(NonZeroU32::MIN),
+                    congestion: wanted.congestion.map(str::to_owned),
+                    udp_bps: wanted.udp_bps,
+                })?;
+                Ok(Self::Iperf3(iperf3, first(wanted.host, port)?.ip()))
+            }
+            Protocol::Responsiveness => {
+                let port = wanted.port.unwrap_or(responsiveness::PORT);
+                let address = first(wanted.host, port)?.ip();
+                let (host, trust) = (wanted.host.to_owned(), wanted.trust.clone());
+                let server = Responsiveness::open(&responsiveness::Settings { host, port, trust })?;
+                Ok(Self::Responsiveness(server, address))
+            }
+            Protocol::Irtt => Ok(Self::Irtt(first(wanted.host, wanted.port.unwrap_or(irtt::PORT))?)),
+        }
+    }
+
+    /// The address that ICMP probes go to.
+    fn address(&self) -> IpAddr {
+        match self {
+            Self::Lastmile(client) => client.address().ip(),
+            Self::Iperf3(_, address) | Self::Responsiveness(_, address) => *address,
+            Self::Irtt(server) => server.ip(),
+        }
+    }
+
+    /// ICMP echo, and the probes of the protocol.
+    pub(super) fn probers(&self, wanted: &Wanted<'_>) -> Vec<Box<dyn Prober>> {
+        let icmp = Icmp::new(wanted.host.to_owned(), self.address(), 0, wanted.interval);
+        let mut probers: Vec<Box<dyn Prober>> = vec![Box::new(icmp)];
+        match self {
+            Self::Lastmile(client) => {
+                let echo = client.echo(wanted.host.to_owned(), wanted.interval);
+                probers.extend(echo.map(|echo| Box::new(echo) as Box<dyn Prober>));
+            }
+            Self::Iperf3(..) => {}
+            Self::Responsiveness(server, _) => probers.extend(server.probers()),
+            Self::Irtt(server) => probers.push(Box::new(wanted.irtt(wanted.host.to_owned(), *server, 0))),
+        }
+        probers
+    }
+
+    /// The load of the protocol; `None` for one of probes alone.
+    pub(super) fn load(&mut self, wanted: &Wanted<'_>) -> Option<Box<dyn Load + '_>> {
+        match self {
+            Self::Lastmile(client) => {
+                Some(Box::new(client.filling(wanted.streams, wanted.congestion.map(str::to_owned))))
+            }
+            Self::Iperf3(iperf3, _) => Some(Box::new(iperf3)),
+            Self::Responsiveness(server, _) => Some(Box::new(server.load())),
+            Self::Irtt(_) => None,
+        }
+    }
+
+    /// The quantities that this server cannot measure, with the reasons.
+    pub(super) fn lacks(&self) -> Option<String> {
+        match self {
+            Self::Lastmile(client) => {
+                let address = client.address();
+                (!client.has_udp()).then(|| format!("no UDP datagram comes back from {address}: no one-way delays"))
+            }
+            Self::Iperf3(..) | Self::Responsiveness(..) | Self::Irtt(_) => None,
+        }
+    }
+}
+
+/// The connections of a load in words.
+pub(super) fn streams(wanted: &Wanted<'_>, load: &dyn Load) -> String {
+    match (wanted.udp_bps, load.peer().starts_with("responsiveness")) {
+        (Some(bps), _) => {
+            #[expect(clippy::cast_precision_loss, reason = "a rate in words")]
+            let rate = format::rate(bps.get() as f64);
+            format!("datagrams of {rate} in each direction")
+        }
+        (None, true) => format!("1 to {} connections in each direction", responsiveness::MOST_CONNECTIONS),
+        (None, false) => format!("{} streams in each direction", wanted.streams),
+    }
+}
+
+/// Refuses what the server would refuse in each phase.
+fn check(wanted: &Wanted<'_>, client: &Client) -> Result<()> {
+    let granted = client.granted();
+    if wanted.streams > granted.streams {
+        return Err(Failure::new(format_args!("{} streams: the server grants {}", wanted.streams, granted.streams)));
+    }
+    if wanted.duration >= granted.load {
+        let longest = granted.load.as_secs();
+        let failure = Failure::new(format_args!("the server ends each load after {longest} s"));
+        return Err(failure.hint(format!("--duration below {longest} s")));
+    }
+    Ok(())
+}
+
+/// The probes of the user's choice.
+pub(super) fn chosen(pings: &[Ping], wanted: &Wanted<'_>) -> Result<Vec<Box<dyn Prober>>> {
+    let interval = wanted.interval;
+    let one = |Ping { name, place, code_point }: &Ping| -> Result<Box<dyn Prober>> {
+        let name = name.clone();
+        Ok(match place {
+            Place::Host(host) => Box::new(Icmp::new(name, first(host, 0)?.ip(), *code_point, interval)),
+            Place::Port(host, port) => Box::new(TcpConnect::new(name, first(host, *port)?, *code_point, interval)),
+            Place::Irtt(host, port) => {
+                let server = first(host, port.unwrap_or(irtt::PORT))?;
+                Box::new(wanted.irtt(name, server, *code_point))
+            }
+        })
+    };
+    pings.iter().map(one).collect()
+}
+
+/// The first address of a name.
+pub(super) fn first(host: &str, port: u16) -> Result<SocketAddr> {
+    if let Ok(ip) = host.parse::<IpAddr>() {
+        return Ok(SocketAddr::new(ip, port));
+    }
+    match (host, port).to_socket_addrs().map(|mut addresses| addresses.next()) {
+        Ok(Some(address)) => Ok(address),
+        Ok(None) => Err(Failure::new(format_args!("{host} has no address"))),
+        Err(error) => Err(Failure::new(format_args!("looking up {host}: {error}"))),
+    }
+}

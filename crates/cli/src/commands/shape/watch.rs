@@ -1,0 +1,83 @@
+//! The display of a running shaper on its terminal.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_live::shape::Handle;
+use lastmile_live::stop::Stop;
+use lastmile_scenario::policy::{Class, Policy};
+use lastmile_terminal::Snapshot;
+use lastmile_units::BitRate;
+
+use super::super::live_view::hops::{States, intervals};
+use super::super::live_view::{self, Display, classes};
+use super::super::ticker;
+
+/// The policy in force, as far as it is shown.
+pub(super) struct InForce {
+    name: String,
+    directions: [Shown; 2],
+}
+
+/// One direction.
+struct Shown {
+    name: &'static str,
+    rate: BitRate,
+    link_layer: LinkLayer,
+    classes: Vec<Class>,
+}
+
+impl From<&Policy> for InForce {
+    fn from(policy: &Policy) -> Self {
+        let line = &policy.line;
+        let behind = policy.down.as_ref().map_or_else(Vec::new, |down| down.classes.clone());
+        let up = Shown { name: "up", rate: line.up, link_layer: line.up_layer, classes: policy.classes.clone() };
+        let down = Shown { name: "down", rate: line.down, link_layer: line.down_layer, classes: behind };
+        Self { name: policy.name.clone(), directions: [up, down] }
+    }
+}
+
+impl InForce {
+    /// The series of both directions and the tables of their classes.
+    fn view(&self, before: Option<&States>, now: &States) -> Snapshot {
+        let hops = intervals(before, now);
+        let directions = || self.directions.iter().zip(&hops);
+        let panels = directions().map(|(Shown { name, rate, link_layer, .. }, hop)| {
+            hop.panel(format!("{name}: {rate}, {link_layer}"), Some(rate.as_bps()))
+        });
+        let tables = directions().filter(|(shown, _)| !shown.classes.is_empty());
+        let tables = tables.map(|(shown, hop)| classes::table(&format!("class {}", shown.name), &shown.classes, hop));
+        Snapshot { status: format!("policy {}", self.name), panels: panels.collect(), tables: tables.collect() }
+    }
+}
+
+/// The display.
+pub(super) struct Watch {
+    pub(super) display: Display,
+    pub(super) handle: Handle,
+    pub(super) in_force: Arc<Mutex<InForce>>,
+    /// The messages before.
+    pub(super) printed: String,
+}
+
+impl Watch {
+    /// Shows the live view, and a line of counters without it, until `end`.
+    pub(super) fn run(&self, end: &Stop) {
+        if let Some(view) = self.display.view("lastmile shape", &self.printed) {
+            let mut before = None;
+            let left = live_view::show(&view, end, || {
+                let now = self.handle.states()?;
+                let in_force = self.in_force.lock().unwrap_or_else(PoisonError::into_inner);
+                let snapshot = in_force.view(before.as_ref(), &now);
+                before = Some(now);
+                Some(snapshot)
+            });
+            if !left {
+                return;
+            }
+        }
+        if ticker::is_watched() {
+            ticker::tick(&|| self.handle.glance(), end, &ticker::shaper);
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Traces from files, captures, measurements and generators.
+
+use std::fs::File;
+use std::net::IpAddr;
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use clap::ValueEnum;
+use lastmile_queueing::line::trace::{Step, Steps, Trace};
+use lastmile_scenario::capture;
+use lastmile_scenario::trace::file;
+use lastmile_scenario::trace::generate::{Base, Generator};
+use lastmile_units::{BitRate, Duration, Ratio};
+use serde_json::Value;
+
+use super::{Arguments, Rule};
+use crate::failure::Failure;
+
+/// Beginnings of captures: pcapng, pcap in both byte orders and both units, gzip, Zstandard.
+const CAPTURES: [&[u8]; 7] = [
+    &[0x0a, 0x0d, 0x0d, 0x0a],
+    &[0xd4, 0xc3, 0xb2, 0xa1],
+    &[0xa1, 0xb2, 0xc3, 0xd4],
+    &[0x4d, 0x3c, 0xb2, 0xa1],
+    &[0xa1, 0xb2, 0x3c, 0x4d],
+    &[0x1f, 0x8b],
+    &[0x28, 0xb5, 0x2f, 0xfd],
+];
+
+/// Direction of a measurement.
+#[derive(Clone, Copy, ValueEnum)]
+pub(super) enum Direction {
+    /// To the client
+    Down,
+    /// From the client
+    Up,
+}
+
+/// Addresses that begin alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Prefix {
+    address: IpAddr,
+    bits: u32,
+}
+
+impl FromStr for Prefix {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
+        let address: IpAddr = address.parse().map_err(|_| format!("{address:?} is no IP address"))?;
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        let bits = match bits {
+            None => most,
+            Some(bits) => bits.parse().ok().filter(|bits| *bits <= most).ok_or(format!("a length is 0 to {most}"))?,
+        };
+        Ok(Self { address, bits })
+    }
+}
+
+impl Prefix {
+    fn holds(self, other: IpAddr) -> bool {
+        let differ = match (self.address, other) {
+            (IpAddr::V4(one), IpAddr::V4(other)) => (one.to_bits() ^ other.to_bits()).leading_zeros(),
+            (IpAddr::V6(one), IpAddr::V6(other)) => (one.to_bits() ^ other.to_bits()).leading_zeros(),
+            _ => return false,
+        };
+        differ >= self.bits
+    }
+}
+
+/// The trace that the command line asks for.
+pub(super) fn make(arguments: &Arguments) -> Result<Trace, Failure> {
+    let base = Base { rate: arguments.rate, delay: arguments.delay, loss: Ratio::ZERO };
+    if let Some(rule) = arguments.generate {
+        let steps = generator(rule).steps(base, arguments.length, arguments.seed);
+        return steps.and_then(|steps| file::in_steps(steps, Some(arguments.length))).map_err(Failure::new);
+    }
+    let path = arguments.file.as_deref().ok_or_else(|| Failure::new("no FILE and no --generate"))?;
+    let named = |error: String| Failure::new(format_args!("{}: {error}", path.display()));
+    let bytes = std::fs::read(path).map_err(|error| named(error.to_string()))?;
+    if CAPTURES.iter().any(|magic| bytes.starts_with(magic)) {
+        return of_capture(path, arguments).map_err(named);
+    }
+    let text = String::from_utf8(bytes).map_err(|_| named("neither text nor a capture".to_owned()))?;
+    match serde_json::from_str::<Value>(&text) {
+        Ok(document) if document.get("phases").is_some() => {
+            of_measurement(&document, arguments.direction, base).map_err(named)
+        }
+        _ => {
+            // A table that this command has written says when it starts again.
+            let repeat = text.lines().next().and_then(|line| line.strip_prefix("# repeat = \"")?.strip_suffix('"'));
+            let repeat = repeat.and_then(|time| time.parse().ok());
+            file::read(&text, base, repeat).map(|(_, trace)| trace).map_err(named)
+        }
+    }
+}
+
+/// A rule with the defaults of the scenario file.
+fn generator(rule: Rule) -> Generator {
+    let percent = |percent| Ratio::from_percent(percent).unwrap_or(Ratio::ONE);
+    let s = Duration::from_s;
+    match rule {
+        Rule::DslRetrain => {
+            Generator::DslRetrain { every: s(300), outage_from: s(30), outage_to: s(60), least_rate: percent(70) }
+        }
+        Rule::Starlink => Generator::Starlink {
+            every: s(15),
+            outage: Duration::from_ms(100),
+            least_rate: percent(25),
+            more_delay: Duration::from_ms(15),
+        },
+        Rule::Cell => Generator::Cell { levels: 8, hold: Duration::from_ms(500), least_rate: percent(5) },
+    }
+}
+
+/// The IP bytes of a capture, by interval.
+fn of_capture(path: &Path, arguments: &Arguments) -> Result<Trace, String> {
+    let opened = File::open(path).map_err(|error| error.to_string())?;
+    let (mut times, mut carried) = (capture::Times::default(), Vec::new());
+    capture::read(opened, &mut |frame| {
+        let packet = frame.at_ns.zip(frame.ip.and_then(length_and_destination));
+        if let Some((at, (bytes, destination))) = packet
+            && arguments.towards.is_none_or(|towards| towards.holds(destination))
+            && let Some(at) = times.since_first(at)
+        {
+            carried.push((Duration::from_ps(at.as_ps()), bytes * 8));
+        }
+        Ok(())
+    })?;
+    let Some(last) = carried.iter().map(|(at, _)| *at).max() else {
+        return Err("no IP packet with a time that counts".to_owned());
+    };
+    // Whole intervals, so that the last one has its rate.
+    let intervals = last.as_ps() / arguments.interval.as_ps() + 1;
+    steps(&file::steps_of(&carried, arguments.interval, arguments.interval * intervals)?, arguments.delay)
+}
+
+/// Length and destination of an IP packet.
+fn length_and_destination(ip: &[u8]) -> Option<(u64, IpAddr)> {
+    let length = |at: usize| Some(u64::from(u16::from_be_bytes(ip.get(at..at + 2)?.try_into().ok()?)));
+    match ip.first()? >> 4 {
+        4 => Some((length(2)?, IpAddr::from(<[u8; 4]>::try_from(ip.get(16..20)?).ok()?))),
+        6 => Some((length(4)? + 40, IpAddr::from(<[u8; 16]>::try_from(ip.get(24..40)?).ok()?))),
+        _ => None,
+    }
+}
+
+/// The samples of a measurement's goodput in one direction, phase after phase, without the ramps.
+fn of_measurement(document: &Value, direction: Direction, base: Base) -> Result<Trace, String> {
+    let key = match direction {
+        Direction::Down => "download",
+        Direction::Up => "upload",
+    };
+    let (mut carried, mut end) = (Vec::new(), 0.0_f64);
+    for phase in document["phases"].as_array().into_iter().flatten() {
+        let ramp = phase["ramp_s"].as_f64().unwrap_or(0.0);
+        let mut before = None;
+        for sample in phase[key]["samples"].as_array().into_iter().flatten() {
+            let (Some(at), Some(bps)) = (sample[0].as_f64(), sample[1].as_f64()) else {
+                return Err(format!("phases: {key}: samples are pairs of numbers"));
+            };
+            if let Some(before) = before.replace(at).filter(|before| at > *before && *before >= ramp) {
+                carried.push((end, bps));
+                end += at - before;
+            }
+        }
+    }
+    if carried.is_empty() {
+        return Err(format!("no samples of {key} behind its ramp"));
+    }
+    let time = |s: f64| Duration::from_ns((s * 1e9) as u64);
+    let steps = carried.into_iter().map(|(at, bps)| Step {
+        at: time(at),
+        rate: BitRate::from_bps(bps as u64),
+        delay: base.delay,
+        loss: base.loss,
+    });
+    file::in_steps(steps.collect(), Some(time(end)))
+}
+
+/// Steps with this delay.
+fn steps(steps: &Steps, delay: Duration) -> Result<Trace, String> {
+    let moved = steps.steps().iter().map(|step| Step { delay, ..*step }).collect();
+    let steps = Steps::new(moved, steps.period()).map_err(|error| error.to_string())?;
+    Ok(Trace::Steps(Arc::new(steps)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_holds_its_addresses() {
+        let prefix = |text: &str| text.parse::<Prefix>();
+        let address = |text: &str| text.parse::<IpAddr>().unwrap();
+        assert!(prefix("192.0.2.0/24").unwrap().holds(address("192.0.2.255")));
+        assert!(!prefix("192.0.2.0/24").unwrap().holds(address("192.0.3.0")));
+        assert!(prefix("192.0.2.7").unwrap().holds(address("192.0.2.7")));
+        assert!(!prefix("192.0.2.7").unwrap().holds(address("192.0.2.6")));
+        assert!(prefix("2001:db8::/32").unwrap().holds(address("2001:db8:1::")));
+        assert!(
+            prefix("::/0").unwrap().holds(address("2001:db8::")) && !prefix("::/0").unwrap().holds(address("10.0.0.1"))
+        );
+        assert!(prefix("192.0.2.0/33").is_err() && prefix("host").is_err());
+    }
+
+    /// Samples each second; a ramp of 1 s; 8 and 4 Mbit/s remain.
+    #[test]
+    fn a_measurement_becomes_steps_behind_its_ramp() {
+        let document = serde_json::json!({ "phases": [
+            { "start_s": 0.0, "ramp_s": 0.0, "download": null },
+            { "start_s": 5.0, "ramp_s": 1.0,
+              "download": { "samples": [[1.0, 1e6], [2.0, 8e6], [3.0, 4e6]] } } ] });
+        let base = Base { rate: None, delay: Duration::from_ms(7), loss: Ratio::ZERO };
+        let Trace::Steps(steps) = of_measurement(&document, Direction::Down, base).unwrap() else { panic!("steps") };
+        let seen: Vec<_> = steps.steps().iter().map(|step| (step.at, step.rate.unwrap().as_bps())).collect();
+        assert_eq!(seen, [(Duration::ZERO, 8_000_000), (Duration::from_s(1), 4_000_000)]);
+        assert_eq!((steps.period(), steps.steps()[0].delay), (Some(Duration::from_s(2)), Duration::from_ms(7)));
+        let none = of_measurement(&document, Direction::Up, base).unwrap_err();
+        assert!(none.contains("no samples of upload"), "{none}");
+    }
+}

@@ -1,0 +1,318 @@
+//! `lastmile watch` and `lastmile history`: the unit, the words of errors, and a watcher with real packets. Tests with
+//! real packets need root, so they run only on request (`scripts/live-tests.sh`).
+
+use std::io::BufReader;
+use std::net::{SocketAddr, UdpSocket};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lastmile_live::netns::Namespace;
+use serde_json::Value;
+
+use crate::hosts::ip;
+use crate::live::{can_run, json, kill, lastmile, until_it_says};
+use crate::openmetrics::Page;
+use crate::shape::at;
+use crate::transcript::Scratch;
+
+/// Code point EF first, and the rest of the line for the others.
+const POLICY: &str = r#"
+name = "mine"
+
+[line]
+encapsulation = "bridged-vcmux-fcs"
+up = "486 kbit/s"
+down = "1.9 Mbit/s"
+
+[[class]]
+name = "quick"
+rate = "20 %"
+priority = 0
+limit = "20 packets"
+
+[[class]]
+name = "default"
+rate = "80 %"
+priority = 1
+limit = "20 kB"
+
+[[rule]]
+class = "quick"
+match = { dscp = "EF" }
+"#;
+
+/// The line that is shaped, with 10 ms each way.
+const LINE: &str = r#"
+duration = "1 s"
+
+[access]
+encapsulation = "bridged-vcmux-fcs"
+down = { rate = "2 Mbit/s", delay = "10 ms" }
+up = { rate = "512 kbit/s", delay = "10 ms", queue = { kind = "fifo", limit = "206 kB" } }
+"#;
+
+/// `left` - west [ shaper ] east - dsl0 [ line ] dsl1 - `right`.
+struct Site {
+    scratch: Scratch,
+    left: Namespace,
+    shaper: Namespace,
+    line: Namespace,
+    right: Namespace,
+}
+
+impl Site {
+    /// `None`, with a message, where these tests cannot run.
+    fn new() -> Option<Self> {
+        if !can_run() {
+            return None;
+        }
+        let scratch = Scratch::new();
+        std::fs::write(scratch.path.join("mine.toml"), POLICY).unwrap();
+        std::fs::write(scratch.path.join("line.toml"), LINE).unwrap();
+        let named = |role| Namespace::create(&format!("lastmile-{}-{role}", std::process::id())).unwrap();
+        let site =
+            Self { scratch, left: named("left"), shaper: named("shaper"), line: named("line"), right: named("right") };
+        for ((from, device), (to, other)) in [
+            ((&site.shaper, "west"), (&site.left, "eth")),
+            ((&site.shaper, "east"), (&site.line, "dsl0")),
+            ((&site.line, "dsl1"), (&site.right, "eth")),
+        ] {
+            ip(&format!("-n {} link add {device} type veth peer name {other} netns {}", from.name(), to.name()));
+            for (namespace, device) in [(from, device), (to, other)] {
+                // No neighbour discovery of IPv6 among the packets.
+                ip(&format!("-n {} link set {device} addrgenmode none", namespace.name()));
+                ip(&format!("-n {} link set {device} up", namespace.name()));
+            }
+        }
+        ip(&format!("-n {} addr add 10.9.0.1/24 dev eth", site.left.name()));
+        ip(&format!("-n {} addr add 10.9.0.2/24 dev eth", site.right.name()));
+        ip(&format!("-n {} link set lo up", site.left.name()));
+        ip(&format!("-n {} route add default via 10.9.0.2", site.left.name()));
+        Some(site)
+    }
+
+    /// A program that has said so on standard error.
+    fn start(&self, place: &Namespace, arguments: &[&str], ready: &str) -> Running {
+        let mut command = lastmile(&self.scratch.path, arguments);
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = place.run(|| command.spawn()).unwrap().unwrap();
+        let mut talk = BufReader::new(child.stderr.take().unwrap());
+        let said = until_it_says(ready, &mut talk);
+        // Later output must not fill the pipe.
+        thread::spawn(move || std::io::copy(&mut talk, &mut std::io::sink()));
+        Running { child, said }
+    }
+
+    fn watch(&self, more: &[&str]) -> Running {
+        let base = ["watch", "--store", "line.watch", "--interval", "100 ms", "--shaper", "home.sock"];
+        self.start(&self.left, &[&base[..], more].concat(), "system calls: ")
+    }
+
+    fn history(&self, more: &[&str]) -> (String, String, Option<i32>) {
+        let output =
+            lastmile(&self.scratch.path, &["history", "--store", "line.watch", "--utc"]).args(more).output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (text(output.stdout), text(output.stderr), output.status.code())
+    }
+
+    fn document(&self) -> Value {
+        let (stdout, stderr, code) = self.history(&["--from", "1 h", "--json"]);
+        assert_eq!(code, Some(0), "{stderr}");
+        json(stdout.as_bytes())
+    }
+
+    /// UDP from the left to the right for this long, at about 1 Mbit/s: twice the line.
+    fn flood(&self, time: Duration) {
+        let send = || {
+            let socket = UdpSocket::bind("10.9.0.1:0").unwrap();
+            let end = Instant::now() + time;
+            while Instant::now() < end {
+                // Nobody listens, and the port unreachable that comes back is no failure.
+                let _ = socket.send_to(&[0; 1000], "10.9.0.2:9");
+                thread::sleep(Duration::from_millis(8));
+            }
+        };
+        self.left.run(send).unwrap();
+    }
+}
+
+/// A program that ends with the test.
+struct Running {
+    child: Child,
+    said: String,
+}
+
+impl Running {
+    fn stopped(mut self) -> Option<i32> {
+        kill("TERM", self.child.id());
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The member of a list whose members have these values.
+fn of<'a>(list: &'a Value, wanted: &[(&str, &str)]) -> &'a Value {
+    let is = |one: &&Value| {
+        wanted.iter().all(|(key, value)| {
+            let shown = &one[*key];
+            let text = shown.as_str().map_or_else(|| shown.to_string(), str::to_owned);
+            text == *value
+        })
+    };
+    list.as_array().unwrap().iter().find(is).unwrap_or_else(|| panic!("no {wanted:?} in {list:#}"))
+}
+
+fn number(value: &Value, path: &str) -> f64 {
+    at(value, path).as_f64().unwrap_or_else(|| panic!("{path} of {value:#}"))
+}
+
+#[test]
+#[ignore = "needs root: real packets"]
+fn watch_keeps_the_classes_of_a_shaper_and_the_pings_over_its_line() {
+    let Some(site) = Site::new() else { return };
+    let _line = site.start(&site.line, &["emulate", "line.toml", "--bridge", "dsl0,dsl1"], "server behind");
+    let shape = ["shape", "mine.toml", "--lan", "west", "--wan", "east", "--make-bridge", "--control", "home.sock"];
+    let shaper = site.start(&site.shaper, &shape, "control: ");
+    let mut watcher = site.watch(&["--code-points", "0,EF", "--metrics", "127.0.0.1:9101"]);
+    assert!(watcher.said.contains("pings: gateway\n"), "{}", watcher.said);
+    assert!(watcher.said.contains("capabilities: CAP_DAC_OVERRIDE CAP_NET_RAW; files: limited"), "{}", watcher.said);
+    thread::sleep(Duration::from_secs(2));
+    let idle = site.document();
+    site.flood(Duration::from_secs(8));
+
+    // Killed, it has lost nothing of what it had stored, and the next one goes on with the same store.
+    watcher.child.kill().unwrap();
+    watcher.child.wait().unwrap();
+    let killed = site.document();
+    let watcher = site.watch(&["--code-points", "0,EF", "--metrics", "127.0.0.1:9101"]);
+    thread::sleep(Duration::from_secs(3));
+    let address: SocketAddr = "127.0.0.1:9101".parse().unwrap();
+    let page = site.left.run(|| crate::shape::get_here(address, "/metrics")).unwrap();
+    let page = Page::read(&page.1);
+    assert!(page.get("lastmile_watch_pings_total{target=\"gateway\",code_point=\"46\"}") >= 10.0);
+    assert!((page.get("lastmile_watch_source_up{source=\"shaper home\"}") - 1.0).abs() < 1e-9);
+    assert_eq!(watcher.stopped(), Some(0));
+    drop(shaper);
+
+    let whole = site.document();
+    let pings = |document: &Value, code_point: &str| {
+        of(at(document, "paths"), &[("target", "gateway"), ("code_point", code_point)]).clone()
+    };
+    // 10 ms each way and a line for 84 bytes, three cells: 2.5 ms up.
+    let idle_s = number(&pings(&idle, "0"), "total.p50_s");
+    assert!((0.02..0.2).contains(&idle_s), "{idle_s} s without load");
+    // 20 kB at four fifths of 486 kbit/s in cells: 0.4 s and more.
+    let (loaded_s, quick_s) =
+        (number(&pings(&killed, "0"), "total.p95_s"), number(&pings(&killed, "46"), "total.p95_s"));
+    assert!(loaded_s > 0.2 && quick_s < loaded_s / 2.0, "{loaded_s} s, and {quick_s} s first");
+    assert!(number(&pings(&whole, "0"), "total.sent") > number(&pings(&killed, "0"), "total.sent") + 10.0);
+
+    let class = |name: &str| of(at(&whole, "queues"), &[("place", "home up"), ("class", name)]).clone();
+    let (quick, default) = (class("quick"), class("default"));
+    assert!(number(&quick, "total.packets") >= 50.0, "{quick:#}");
+    assert!(number(&default, "total.dropped_packets.tail") > 100.0, "{default:#}");
+    assert!(number(&default, "total.most_backlog_bytes") > 10_000.0, "{default:#}");
+    assert!(number(&default, "total.waits.p95_s") > 0.2, "{default:#}");
+    assert!(number(&quick, "total.waits.p50_s") < 0.1, "{quick:#}");
+    let line = class("");
+    assert!(number(&line, "total.wire_bytes") > number(&line, "total.bytes"), "{line:#}");
+    let sent = of(at(&whole, "queues"), &[("source", "interface"), ("place", "eth"), ("class", "sent")]);
+    assert!(number(sent, "total.packets") > 500.0, "{sent:#}");
+    let started = at(&whole, "events").as_array().unwrap().iter().filter(|event| event["kind"] == "started").count();
+    assert_eq!(started, 2);
+
+    let (text, stderr, code) = site.history(&["--from", "1 h", "--page", "page.html"]);
+    assert_eq!((code, stderr.as_str()), (Some(0), "page: page.html\n"));
+    for words in ["gateway dscp 46", "home up quick", "home up default", "by hour of the day", " tail", "█", "stopped"]
+    {
+        assert!(text.contains(words), "no {words:?} in\n{text}");
+    }
+    let html = std::fs::read_to_string(site.scratch.path.join("page.html")).unwrap();
+    assert!(html.contains("home up: wait, 99th percentile") && html.contains("default") && !html.contains("<script"));
+    let (text, _, code) = site.history(&["--from", "1 h", "--class", "quick"]);
+    assert!(code == Some(0) && text.contains("home up quick") && !text.contains("gateway"), "{text}");
+    let (csv, _, _) = site.history(&["--from", "1 h", "--csv"]);
+    assert!(csv.lines().skip(1).all(|line| line.split(',').count() == 17), "{csv}");
+}
+
+/// A host that is not there, a store that another process has locked, and a shaper that does not run: the watcher says
+/// so and goes on.
+#[test]
+#[ignore = "needs root: real packets"]
+fn watch_goes_on_without_a_route_a_shaper_and_a_store_that_can_be_written() {
+    let Some(site) = Site::new() else { return };
+    let store = site.scratch.path.join("line.watch");
+    let watcher = site.watch(&["--no-gateway", "127.0.0.1", "2001:db8::1", "--device", "eth", "--device", "nowhere"]);
+    thread::sleep(Duration::from_secs(1));
+    let other = rusqlite::Connection::open(&store).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    thread::sleep(Duration::from_secs(1));
+    let while_locked = site.document();
+    other.execute_batch("COMMIT").unwrap();
+    drop(other);
+    thread::sleep(Duration::from_millis(1500));
+    assert_eq!(watcher.stopped(), Some(0));
+    let document = site.document();
+    let sent = |document: &Value| number(of(at(document, "paths"), &[("target", "127.0.0.1")]), "total.sent");
+    assert!(
+        sent(&document) >= 25.0 && sent(&while_locked) <= 15.0,
+        "{} after {}",
+        sent(&document),
+        sent(&while_locked)
+    );
+    let lost = of(at(&document, "paths"), &[("target", "2001:db8::1")]);
+    assert!(number(lost, "total.lost") >= 20.0 && (number(lost, "total.loss") - 1.0).abs() < 1e-9, "{lost:#}");
+    let events: Vec<&str> =
+        at(&document, "events").as_array().unwrap().iter().filter_map(|event| event["detail"].as_str()).collect();
+    for words in
+        ["shaper home: no shaper runs", "interface nowhere: there is no such interface", "2001:db8::1: pinging"]
+    {
+        assert!(events.iter().any(|event| event.starts_with(words)), "no {words:?} in {events:#?}");
+    }
+    assert!(events.iter().any(|event| event.starts_with("the store takes rows again after ")), "{events:#?}");
+}
+
+/// The unit gives no more capabilities, and the watcher's own limits leave it what it needs.
+#[test]
+#[ignore = "needs root: real packets"]
+fn watch_needs_no_more_than_the_capabilities_of_its_unit() {
+    let Some(site) = Site::new() else { return };
+    let mut command = Command::new("setpriv");
+    command.args(["--no-new-privs", "--bounding-set=-all,+net_raw,+dac_override", env!("CARGO_BIN_EXE_lastmile")]);
+    command.args(["watch", "--no-gateway", "127.0.0.1", "--store", "line.watch", "--interval", "100 ms"]);
+    command.current_dir(&site.scratch.path).stderr(Stdio::null()).stdout(Stdio::null());
+    let child = site.left.run(|| command.spawn()).unwrap().unwrap();
+    let watcher = Running { child, said: String::new() };
+    let pid = watcher.child.id();
+    thread::sleep(Duration::from_secs(2));
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)).unwrap().trim().to_owned();
+    assert_eq!((line("Seccomp:"), line("NoNewPrivs:")), ("2".to_owned(), "1".to_owned()));
+    assert_eq!(u64::from_str_radix(&line("CapEff:"), 16).unwrap().count_ones(), 2, "{status}");
+    assert_eq!(watcher.stopped(), Some(0));
+    assert!(number(of(at(&site.document(), "paths"), &[("target", "127.0.0.1")]), "total.sent") >= 10.0);
+}
+
+#[test]
+fn the_unit_of_a_watcher_is_one_that_systemd_takes() {
+    let scratch = Scratch::new();
+    let printed = lastmile(&scratch.path, &["watch", "unit", "--program", "/usr/bin/lastmile"]).output().unwrap();
+    let unit = String::from_utf8(printed.stdout).unwrap();
+    assert!(unit.contains("ExecStart=/usr/bin/lastmile watch --store /var/lib/lastmile/line.watch "), "{unit}");
+    // The program must exist for systemd-analyze(1).
+    let unit = unit.replace("/usr/bin/lastmile", env!("CARGO_BIN_EXE_lastmile"));
+    let file = scratch.path.join("lastmile-watch.service");
+    std::fs::write(&file, &unit).unwrap();
+    let Ok(verified) = Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&file).output() else { return };
+    let said = String::from_utf8_lossy(&[verified.stdout, verified.stderr].concat()).into_owned();
+    let ours = said.lines().filter(|line| line.contains("lastmile")).collect::<Vec<_>>().join("\n");
+    assert_eq!(ours, "", "{unit}");
+}
