@@ -19,7 +19,7 @@ OUT ?= out/demo
 # Where `make peers` leaves its results, and which of its trials it runs (an extended regular expression).
 PEERS_OUT ?= out/peers
 PEERS ?= .
-# The profile that `make test` holds beside that of its tests: `make test PROFILE=release` takes what users get, and minutes longer.
+# The profile that `make same-bytes` holds beside that of the tests: `PROFILE=release` takes what users get, and minutes longer.
 PROFILE ?= ci
 # Packets of each soak, if not a hundred million (twenty million where each is a new flow).
 PACKETS ?= 1
@@ -43,9 +43,14 @@ test: lint ## Everything: format, lints, tests, documentation, live tests where 
 	@scripts/setup.sh test
 	$(CARGO) test --workspace --locked
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --locked --no-deps --quiet
+	@scripts/live-tests.sh
+
+.PHONY: same-bytes
+same-bytes: ## Equal seeds give equal bytes: every scenario with a debug build and with an optimised one
+	@scripts/setup.sh same-bytes
+	$(CARGO) build --locked --package lastmile-cli
 	$(CARGO) build --profile $(PROFILE) --locked --package lastmile-cli
 	@scripts/same-bytes.sh $(TARGET)/debug/lastmile $(TARGET)/$(PROFILE)/lastmile
-	@scripts/live-tests.sh
 
 .PHONY: lint
 lint: ## Format, lints (warnings are errors), and the tables of the documents

@@ -75,6 +75,7 @@ case $target in
     want tshark tshark "captures are not checked by an independent reader"
     want ip iproute2 "no live tests"
     want ping iputils-ping "no live tests"
+    want nft nftables "kernel rules are not tested"
     want iperf3 iperf3 "measurements against iperf3 are not tested"
     want irtt irtt "measurements against irtt are not tested"
     want ethtool ethtool "frames that the kernel merges are not tested"

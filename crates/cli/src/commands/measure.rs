@@ -215,6 +215,8 @@ fn measure(host: &str, options: &Measured, key: &key::Secret, printer: &mut Prin
     let mut progress = Progress::new(printer, view);
     let load = load.as_mut().map(|load| &mut **load as &mut dyn Load);
     let mut measured = session::run(&plan, load, &mut probers, &stop, &mut |event| progress.tell(&event));
+    // The view goes, and gives the terminal back for the results.
+    drop(progress);
     measured.warnings.extend(lacks);
     let conditions = Conditions::of(&measured);
     write(&measured, &conditions, options, printer)?;
