@@ -17,7 +17,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use lastmile_linklayer::Framing;
 use lastmile_units::{ByteCount, Duration};
 
 use crate::error::Error;
@@ -27,6 +26,7 @@ use crate::train::{Departure, Path, Way};
 pub mod buffer;
 pub mod cases;
 mod disturbance;
+mod estimate;
 mod framing;
 pub mod hypothesis;
 pub mod idle;
@@ -40,17 +40,12 @@ pub use buffer::{Buffer, Limiter, Unit};
 
 use buffer::{Fill, scaled};
 use disturbance::Others;
+use estimate::{Z, agreed, covering, inverse, regained, within};
 use framing::{Bounds, Outcome, certainty};
 use rate::{Burst, Found, Sustained};
 
-/// 95 % of a normal law, in standard errors.
-const Z: f64 = 1.96;
 /// Length of the echoes that measure the idle round-trip time, as IP packets.
 const ECHO_BYTES: u64 = 64;
-/// Standard error of a rate that no average removes, relative: the clocks of two computers differ
-/// by up to 1e-4, evenly spread.
-const CLOCKS: f64 = 5.8e-5;
-
 /// Bounds of a detection.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -274,7 +269,7 @@ impl Examination<'_> {
             until_s: self.until_s - fills.min(30.0) - disturbed.min(20.0),
         };
         let outcome = framing::search(self.path, self.way, packet_s, bounds)?;
-        let candidates = candidates(&outcome);
+        let candidates = candidates(&outcome, self.mtu, &sustained);
         side.gross_bps = gross(&outcome, &candidates);
         let verdict = match (&side.limiter, outcome.sure) {
             (Limiter::Shaper { .. }, _) => Verdict::Shaper,
@@ -421,17 +416,6 @@ impl Examination<'_> {
     }
 }
 
-/// A rate that lost packets have lowered, if they are lost behind the queue. The interval includes
-/// the case that they are lost before it, where they take no time of the line.
-fn regained(rate: Estimate, loss: Estimate) -> Estimate {
-    Estimate { value: rate.value / (1.0 - loss.value), low: rate.low, high: rate.high / (1.0 - loss.high) }
-}
-
-/// An estimate for the best candidate, which also covers that of all candidates if none is sure.
-fn covering(best: Estimate, all: Estimate, sure: bool) -> Estimate {
-    if sure { best } else { Estimate { value: best.value, low: best.low.min(all.low), high: best.high.max(all.high) } }
-}
-
 fn no_buffer(name: &str, limiter: &Limiter) -> String {
     match limiter {
         Limiter::Shaper { .. } => format!("{name}: the buffer behind the shaper's bucket did not show itself"),
@@ -469,18 +453,8 @@ fn limiter(fill: &Fill, sustained: &Sustained, mtu: u16) -> Limiter {
     }
 }
 
-/// Half-width of a rate's 95 % interval, relative, by the standard error of its time.
-fn within(error: f64) -> f64 {
-    Z * error.hypot(CLOCKS)
-}
-
-/// `bits` over `seconds` with a relative half-width.
-fn inverse(bits: f64, seconds: f64, relative: f64) -> Estimate {
-    let value = bits / seconds;
-    Estimate { value, low: value * (1.0 - relative), high: value * (1.0 + relative) }
-}
-
-fn candidates(outcome: &Outcome) -> Vec<Candidate> {
+/// Candidates by falling probability. `sustained` is the overload with packets of `mtu` bytes.
+fn candidates(outcome: &Outcome, mtu: u16, sustained: &Sustained) -> Vec<Candidate> {
     let beliefs = &outcome.posterior.beliefs;
     let mut order: Vec<usize> = (0..beliefs.len()).collect();
     order.sort_by(|&a, &b| beliefs[b].probability.total_cmp(&beliefs[a].probability));
@@ -489,13 +463,15 @@ fn candidates(outcome: &Outcome) -> Vec<Candidate> {
     for &i in order.iter().take(10) {
         let (class, belief) = (&outcome.classes[i], &beliefs[i]);
         let link = class.law().link;
+        let overload = within(sustained.error_s / sustained.packet_s);
+        let overload = inverse(class.wire_bytes(mtu) * 8.0, sustained.packet_s, overload);
         candidates.push(Candidate {
             presets: class.presets.iter().map(|&name| name.to_owned()).collect(),
             overhead_bytes: link.overhead(),
             minimum_bytes: link.min_frame(),
-            framing: framing_name(link.framing()).to_owned(),
+            framing: link.framing().to_string(),
             probability: belief.probability,
-            gross_bps: inverse(8.0, belief.byte_s, within(belief.byte_error)),
+            gross_bps: agreed(inverse(8.0, belief.byte_s, within(belief.byte_error)), overload),
         });
         covered += belief.probability;
         if covered > 0.999 {
@@ -508,26 +484,13 @@ fn candidates(outcome: &Outcome) -> Vec<Candidate> {
     candidates
 }
 
-fn framing_name(framing: Framing) -> &'static str {
-    match framing {
-        Framing::None => "none",
-        Framing::Atm => "atm",
-        Framing::Ptm => "ptm",
-    }
-}
-
 /// The rate of the most probable candidate. Its interval covers all of them if none is sure.
 fn gross(outcome: &Outcome, candidates: &[Candidate]) -> Option<Estimate> {
     let first = candidates.first()?.gross_bps;
     if outcome.sure {
         return Some(first);
     }
-    let cover = |sum: Estimate, each: &Candidate| Estimate {
-        value: sum.value,
-        low: sum.low.min(each.gross_bps.low),
-        high: sum.high.max(each.gross_bps.high),
-    };
-    Some(candidates.iter().fold(first, cover))
+    Some(candidates.iter().fold(first, |sum, each| covering(sum, each.gross_bps, false)))
 }
 
 #[cfg(test)]

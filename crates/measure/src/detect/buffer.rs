@@ -12,7 +12,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Z;
+use super::estimate::Z;
 use super::posterior::median;
 use super::train::{Plan, Seen, lost_share};
 use crate::error::Error;

@@ -12,7 +12,7 @@
 //! where a large one is dropped, so the heavy overload consists of small packets, which leave others
 //! none.
 
-use super::Z;
+use super::estimate::Z;
 use super::rate::Sustained;
 use super::train::{Plan, paced};
 use crate::error::Error;
