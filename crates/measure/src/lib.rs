@@ -11,11 +11,13 @@
 //! | [`statistics`] | means and medians with intervals that are honest for dependent samples |
 //! | [`train`] | packets of stated sizes at stated times, and their arrivals: the instrument of [`detect`] |
 //! | [`flent`] | flent's data files, written and read |
+//! | [`archive`] | measurements read from files, lastmile's and flent's |
 //! | [`foreign`] | loads and probes against servers that exist |
 //! | [`detect`] | encapsulation, gross rates, buffers and shapers of a line, inferred from trains |
 //!
 //! Publications: Brouer 2005, 3.2, 3.5, 6.2.1 and B.2; draft-ietf-ippm-responsiveness.
 
+pub mod archive;
 mod clock;
 pub mod conditions;
 pub mod detect;
