@@ -5,7 +5,7 @@ use std::process::Command;
 use serde::{Deserialize, Serialize};
 
 use crate::costs::Cost;
-use crate::{atm, cells, datapath, live, queues, runs, simulate, startup, yardstick};
+use crate::{atm, captures, cells, datapath, live, queues, runs, simulate, startup, yardstick};
 
 /// The result of one run of one measurement.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -32,6 +32,9 @@ pub(crate) struct Measurement {
     /// The cost of a cell at a hop of ATM, for a measurement of that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) atm: Option<atm::CellCost>,
+    /// The cost of a capture, for a program that reads one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) capture: Option<captures::Cost>,
     /// Rows of a separate table, for a measurement with real packets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) live: Vec<live::Row>,
@@ -52,13 +55,18 @@ impl Measurement {
             queue: None,
             datapath: None,
             atm: None,
+            capture: None,
             live: Vec::new(),
         }
     }
 
     /// True for a result in a separate table.
     pub(crate) fn has_a_table(&self) -> bool {
-        self.queue.is_some() || self.datapath.is_some() || self.atm.is_some() || !self.live.is_empty()
+        self.queue.is_some()
+            || self.datapath.is_some()
+            || self.atm.is_some()
+            || self.capture.is_some()
+            || !self.live.is_empty()
     }
 }
 
@@ -70,6 +78,7 @@ pub(crate) fn names() -> Vec<String> {
         .chain(queues::names())
         .chain(datapath::names())
         .chain(atm::names())
+        .chain(captures::names())
         .chain(live::names())
         .collect()
 }
@@ -84,6 +93,7 @@ pub(crate) fn run(name: &str, brief: bool) -> Option<Measurement> {
         Some(("atm", _)) => atm::run(name, brief),
         Some(("live", _)) => live::run(name),
         Some((runs::PREFIX, _)) => runs::run(name),
+        Some((captures::PREFIX, _)) => captures::run(name),
         _ => simulate::run(name)
             .or_else(|| yardstick::run(name))
             .or_else(|| cells::run(name))

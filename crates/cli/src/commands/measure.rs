@@ -6,6 +6,7 @@ mod options;
 mod page;
 mod progress;
 mod server;
+mod show;
 mod source;
 mod table;
 mod unit;
@@ -58,6 +59,7 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Show(show::Arguments),
     /// Print a unit for systemd that keeps a server running
     Unit(unit::Arguments),
 }
@@ -157,20 +159,21 @@ impl Trusting {
 #[derive(Args)]
 struct Outputs {
     /// Write the measurement as JSON to this file, or with - to standard output in place of the table
-    #[arg(long, value_name = "FILE", conflicts_with = "serve")]
+    #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
     /// Write a data file of flent, such as line.flent.gz, for `flent -i`
-    #[arg(long, value_name = "FILE", conflicts_with = "serve")]
+    #[arg(long, value_name = "FILE")]
     flent: Option<PathBuf>,
 
     /// Write a page with graphs: one HTML file that needs no network and no script
-    #[arg(long, value_name = "FILE", conflicts_with = "serve")]
+    #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
 }
 
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     match (&arguments.command, &arguments.client.host) {
+        (Some(Command::Show(arguments)), _) => show::run(arguments, printer),
         (Some(Command::Unit(arguments)), _) => unit::run(arguments, printer),
         (None, None) => server::run(&arguments.server, arguments.client.port, &arguments.key, printer),
         (None, Some(host)) => measure(host, &arguments.client, &arguments.key, printer),
@@ -219,7 +222,7 @@ fn measure(host: &str, options: &Measured, key: &key::Secret, printer: &mut Prin
     drop(progress);
     measured.warnings.extend(lacks);
     let conditions = Conditions::of(&measured);
-    write(&measured, &conditions, options, printer)?;
+    write(&measured, &conditions, &options.outputs, printer)?;
     Ok(match signal.received() {
         Some(signal) => Exit::Interrupted(signal),
         // Not one phase: the load never came about.
@@ -255,16 +258,16 @@ fn plan(host: &str, options: &Measured, has_load: bool) -> Plan {
 }
 
 /// Prints the table or JSON, and writes the files.
-fn write(measured: &Measurement, conditions: &Conditions, options: &Measured, printer: &mut Printer) -> Result<()> {
+fn write(measured: &Measurement, conditions: &Conditions, outputs: &Outputs, printer: &mut Printer) -> Result<()> {
     let document = Document { measured, conditions };
-    let to_output = options.outputs.json.as_deref() == Some(Path::new("-"));
-    if let Some(path) = options.outputs.json.as_deref().filter(|_| !to_output) {
+    let to_output = outputs.json.as_deref() == Some(Path::new("-"));
+    if let Some(path) = outputs.json.as_deref().filter(|_| !to_output) {
         file(path, json::pretty(&document).as_bytes())?;
     }
-    if let Some(path) = &options.outputs.flent {
+    if let Some(path) = &outputs.flent {
         file(path, &flent::write(measured))?;
     }
-    if let Some(path) = &options.outputs.page {
+    if let Some(path) = &outputs.page {
         file(path, page::of(measured, conditions).as_bytes())?;
     }
     if to_output {
