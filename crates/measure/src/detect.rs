@@ -87,7 +87,7 @@ impl Options {
     }
 }
 
-/// What was found about a line.
+/// The results of a detection: both ways of a line.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Detection {
     /// Largest IP packet.
@@ -100,11 +100,11 @@ pub struct Detection {
     pub up: Side,
     /// Time that the detection took, in seconds.
     pub took_s: f64,
-    /// What was not possible and why, in sentences.
+    /// Steps that were not possible, and why, in sentences.
     pub warnings: Vec<String>,
 }
 
-/// What was found about one way.
+/// The results for one way of a line.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Side {
     /// How bytes are counted.
@@ -189,7 +189,7 @@ pub fn detect(path: &mut dyn Path, options: &Options, tell: &mut dyn FnMut(&str)
     for (number, way) in [Way::Down, Way::Up].into_iter().enumerate() {
         let name = if way == Way::Down { "down" } else { "up" };
         let elapsed = path.elapsed().as_secs_f64() - start;
-        // What the first way leaves is the second's.
+        // The second way has the time that the first leaves.
         let share = if number == 0 { (allowance - elapsed) / 2.0 } else { allowance - elapsed };
         let until_s = start + elapsed + share;
         sides.push(Examination { path, way, name, mtu, options, until_s, warnings: &mut warnings, tell }.run()?);
@@ -262,7 +262,7 @@ impl Examination<'_> {
             return Ok(side);
         }
         (self.tell)(&format!("{}: time per packet against size", self.name));
-        // What two more overloads will take, as far as the first one tells.
+        // The time for two more overloads, estimated from the first.
         let wait_s = first.packets.map_or(0.0, |(count, _)| count * packet_s);
         let fills = if wait_s > 0.0 { 2.0 * (3.2 * wait_s + 1.5) } else { 5.0 };
         let disturbed = disturbance::LONGEST_S + disturbance::cost_s(&sustained, wait_s);

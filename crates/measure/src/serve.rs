@@ -50,7 +50,7 @@ pub const STRANGERS: usize = 32;
 /// Time for the proof of the key, from the start of a connection.
 pub const HANDSHAKE: Duration = Duration::from_secs(5);
 
-/// What clients may take.
+/// The limits of clients.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Limits {
     /// Sessions at a time.

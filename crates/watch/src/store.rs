@@ -46,7 +46,7 @@ pub struct Error {
     kind: ErrorKind,
 }
 
-/// What has failed.
+/// The kind of a failure.
 #[derive(Debug)]
 enum ErrorKind {
     /// The library's error.

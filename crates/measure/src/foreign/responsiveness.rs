@@ -105,7 +105,7 @@ impl Responsiveness {
     }
 }
 
-/// What load and probes share.
+/// State that load and probes share.
 struct Shared {
     name: String,
     route: Route,

@@ -13,7 +13,7 @@ use super::load::Load;
 use super::trains::Receiving;
 use super::{Counters, Limits, udp};
 
-/// What all connections share.
+/// State that all connections share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) key: Key,

@@ -28,7 +28,7 @@ const LARGEST: u16 = 1472;
 /// The arrivals of upstream trains.
 #[derive(Debug)]
 pub(super) struct Receiving {
-    /// What the datagrams of each train carry, and the arrivals.
+    /// For each train the tag of its datagrams, and the arrivals.
     trains: Vec<(u32, Vec<Option<u64>>)>,
     missing: usize,
     latest: Instant,
