@@ -66,7 +66,7 @@ pub fn detect(path: &mut dyn Path, options: &Options, tell: &mut dyn FnMut(&str)
     for (number, way) in [Way::Down, Way::Up].into_iter().enumerate() {
         let name = if way == Way::Down { "down" } else { "up" };
         let elapsed = path.elapsed().as_secs_f64() - start;
-        // What the first way leaves is the second's.
+        // The second way has the time that the first leaves.
         let share = if number == 0 { (allowance - elapsed) / 2.0 } else { allowance - elapsed };
         let until_s = start + elapsed + share;
         sides.push(Examination { path, way, name, mtu, options, until_s, warnings: &mut warnings, tell }.run()?);

@@ -49,7 +49,7 @@ pub struct Client {
     session: Hex<8>,
     key: Key,
     clocks: Clocks,
-    /// What the server grants.
+    /// The limits that the server grants.
     granted: Granted,
     socket: Option<Arc<UdpSocket>>,
 }
@@ -118,7 +118,7 @@ impl Client {
         self.session
     }
 
-    /// What the server grants.
+    /// The limits that the server grants.
     #[must_use]
     pub fn granted(&self) -> Granted {
         self.granted

@@ -114,7 +114,7 @@ pub(crate) fn read(table: &Table<'_>, name: &str, defaults: &Defaults) -> Option
     read_with(table, name, defaults, Inherited::default())
 }
 
-/// What the way back of a link takes from the way there, to be read for its own line.
+/// Values that the way back of a link takes from the way there, to be read for its own line.
 #[derive(Default)]
 pub(crate) struct Inherited<'t, 'd> {
     /// The queue, if the table has none.

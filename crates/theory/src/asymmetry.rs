@@ -66,7 +66,7 @@ impl fmt::Display for Bottleneck {
 pub enum DownloadError {
     /// A data packet, payload or ACK of no bytes, or without bytes on the wire.
     Empty,
-    /// A data packet no longer than its payload, or a data packet or ACK above 65 535 bytes.
+    /// A data packet of at most the size of its payload, or a data packet or ACK above 65 535 bytes.
     Size,
     /// Fewer than one segment for each ACK, more than 65 535, or a fraction finer than thousandths.
     SegmentsPerAck,

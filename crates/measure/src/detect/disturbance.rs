@@ -124,7 +124,7 @@ pub(super) fn others(
         return Ok(None);
     };
     let (beside_s, error_s) = (beside.0 * size.times, beside.1 * size.times);
-    // A sender that is late now and then offers less than it was told to.
+    // A sender that is late now and then offers less than it should.
     let offered = (last.sent - first.sent) / (full.len() - 1) as f64 * size.times;
     let lever = sustained.interval_s - offered;
     let share = (slow - beside_s) / lever;

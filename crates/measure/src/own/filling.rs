@@ -145,7 +145,7 @@ impl Load for Filling<'_> {
     }
 }
 
-/// What each stream needs.
+/// The arguments of each stream.
 struct Stream<'a> {
     address: SocketAddr,
     session: Hex<8>,
@@ -183,7 +183,7 @@ impl Stream<'_> {
             other => return Err(control.unexpected(&other, "ready")),
         }
         let (stream, early) = control.into_stream();
-        // What the kernel holds at the end is dropped, so that the line is free at once.
+        // The kernel drops the data that it holds at the end, so that the line is free at once.
         SockRef::from(&stream).set_linger(Some(Duration::ZERO)).map_err(Error::io(what()))?;
         Ok((stream, early))
     }

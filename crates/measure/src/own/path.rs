@@ -44,7 +44,7 @@ pub struct OwnPath<'a> {
 
 /// Arrivals of downstream trains.
 struct Arrivals {
-    /// What the datagrams of each train carry, its index, and the arrivals.
+    /// For each train the tag of its datagrams, its index, and the arrivals.
     trains: Vec<(u32, usize, Vec<Option<u64>>)>,
     latest: Instant,
 }

@@ -16,7 +16,7 @@ use super::locked::locked;
 use super::receiving::Receiving;
 use super::socket::Socket;
 
-/// What all connections share.
+/// State that all connections share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) key: Key,

@@ -99,7 +99,7 @@ impl<P: Packet> DualPi2<P> {
         }
     }
 
-    /// What the coupled probabilities do to a packet that is about to depart.
+    /// The decision of the coupled probabilities about a packet that is about to depart.
     fn signal(&mut self, queue: Queue) -> Signal {
         if self.queues.wire() < self.spared {
             return Signal::None;
@@ -121,7 +121,7 @@ impl<P: Packet> DualPi2<P> {
     }
 }
 
-/// What happens to a packet that departs.
+/// The treatment of a packet that departs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Signal {
     None,

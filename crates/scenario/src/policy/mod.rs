@@ -2,7 +2,7 @@
 //! so may a live shaper.
 //!
 //! A policy speaks of shares, and a line makes rates of them: [`Policy::parse`] takes the line of a
-//! scenario, or reads the policy's own. What comes out is effective: every class with its rate, ceiling
+//! scenario, or reads the policy's own. The result is effective: every class with its rate, ceiling
 //! and bursts, and a tree of disciplines for each direction, [`Policy::up`] and [`Down::queue`]. A
 //! middlebox builds both with [`Spec::build_in`], each in an
 //! [`Environment`](lastmile_queueing::Environment) of its direction's link layer ([`Line::up_layer`],

@@ -56,7 +56,7 @@ impl Window {
     }
 }
 
-/// What a request asked for and has not obtained.
+/// The part of a request that is not granted yet.
 #[derive(Clone, Copy, Debug)]
 enum Amount {
     Bytes(u64),
@@ -163,7 +163,7 @@ impl HeadEnd {
             match &mut self.window {
                 Some(window) => {
                     let passed = window.pass(at, self.rate);
-                    // What passes of a grant for a packet was not granted to more than the packet.
+                    // A grant for a packet ends with the packet: slots that pass in it are not unused.
                     counts.unused += if self.for_packet { 0 } else { passed };
                     if window.left > 0 {
                         return Some(window.start.max(at));

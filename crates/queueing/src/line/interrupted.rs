@@ -14,7 +14,7 @@ pub(super) struct PartlySent<P> {
     pub(super) lost: Option<DropReason>,
 }
 
-/// What of a packet has not been sent.
+/// The part of a packet that has not been sent.
 pub(super) enum Unsent {
     /// Pieces behind each of which a more urgent packet may be sent.
     Pieces(Pieces),
