@@ -10,10 +10,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant as Clock};
 
 use comfy_table::{LineStyle, Table, TableStyle};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::child::Measurement;
+use crate::costs::OfCapture;
+use crate::measurement::Measurement;
 use crate::startup::program;
 
 /// The first word of the names.
@@ -41,15 +41,6 @@ count = 40
 
 /// The interface of the capture: the server's.
 const LINK: &str = "server-gateway";
-
-/// Cost of reading the capture.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct Cost {
-    /// Time of the processor, in user and kernel mode.
-    cpu_s: f64,
-    /// Packets in the capture.
-    packets: u64,
-}
 
 /// A program that reads captures.
 struct Reader {
@@ -160,7 +151,7 @@ pub(crate) fn run(name: &str) -> Option<Measurement> {
     Some(Measurement {
         data_packets: packets,
         peak_bytes: usage.peak_bytes,
-        capture: Some(Cost { cpu_s: usage.cpu_s, packets }),
+        capture: Some(OfCapture { cpu_s: usage.cpu_s, packets }),
         ..Measurement::of_events(name, wall_s, 0)
     })
 }
@@ -221,7 +212,7 @@ pub(crate) fn print_table(rows: &[Measurement]) {
     let mut table = Table::new();
     table.load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')));
     table.set_header(["program", "packets", "processor s", "wall s", "M packets/s", "peak MiB"]);
-    for (row, Cost { cpu_s, packets }) in costs {
+    for (row, OfCapture { cpu_s, packets }) in costs {
         table.add_row([
             row.name.clone(),
             packets.to_string(),

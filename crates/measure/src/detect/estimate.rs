@@ -1,9 +1,8 @@
 //! Rates with their 95 % intervals: from times, after losses, and from two measurements of one rate.
 
 use crate::report::Estimate;
+use crate::statistics::Z;
 
-/// 95 % of a normal law, in standard errors.
-pub(super) const Z: f64 = 1.96;
 /// Standard error of a rate that no average removes, relative: the clocks of two computers differ
 /// by up to 1e-4, evenly spread.
 const CLOCKS: f64 = 5.8e-5;
