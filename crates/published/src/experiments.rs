@@ -7,11 +7,12 @@ mod ano2002;
 mod brouer2005;
 mod closed_form;
 mod connections;
+pub(crate) mod equal_throughput;
 #[cfg(test)]
 mod era;
 mod kalyanaraman1999;
 pub(crate) mod metric;
-pub(crate) mod open;
+pub(crate) mod open_questions;
 pub(crate) mod peak;
 mod peaks;
 mod phanse2000;
@@ -20,7 +21,6 @@ pub(crate) mod scenarios;
 pub(crate) mod seeds;
 mod sun1998;
 pub(crate) mod trial;
-pub(crate) mod unchanged;
 
 use std::sync::LazyLock;
 
@@ -29,7 +29,7 @@ use lastmile_model::outcome::Outcome;
 use lastmile_scenario::Scenario;
 use lastmile_units::Duration;
 
-pub use open::{Part, Reproducible};
+pub use open_questions::{Part, Reproducible};
 
 use crate::data::Table;
 use crate::plan::Plan;

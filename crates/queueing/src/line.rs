@@ -25,12 +25,12 @@ use crate::{Discipline, DropReason, DropSink, Fifo, Handover, Node, Overflow};
 mod granted;
 pub mod grants;
 pub mod impairments;
-mod partly_sent;
+mod interrupted;
 pub mod trace;
 mod transmitter;
 
 use impairments::{Impairments, Wire};
-use partly_sent::PartlySent;
+use interrupted::PartlySent;
 use trace::Trace;
 use transmitter::Transmitter;
 

@@ -15,7 +15,7 @@ pub(crate) mod scale;
 pub(crate) mod style;
 mod tables;
 mod timeline;
-mod trade;
+mod trade_off;
 
 use std::borrow::Cow;
 
@@ -29,7 +29,7 @@ use crate::tabular;
 use panel::{Frame, Panel, coordinate};
 use scale::Axis;
 pub use timeline::{Chart, Line as ChartLine, Quantity, Timeline, timeline};
-pub use trade::{Curve, TradeOff, trade_off};
+pub use trade_off::{Curve, TradeOff, trade_off};
 
 /// The report of one run, or the comparison of several runs of one scenario, as a page of HTML.
 ///

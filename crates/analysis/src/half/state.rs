@@ -4,8 +4,8 @@ use lastmile_packet::SeqNumber;
 use lastmile_units::{Duration, Instant};
 
 use crate::ranges::Ranges;
+use crate::response_time::Turnaround;
 use crate::sender::AtSender;
-use crate::turnaround::Turnaround;
 
 /// The state of loss recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

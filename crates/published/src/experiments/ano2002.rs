@@ -9,7 +9,7 @@ mod closed_forms;
 use crate::data::Table;
 use crate::reproduction::TableResult;
 
-use super::open::Reproducible as _;
+use super::open_questions::Reproducible as _;
 use super::{ExperimentError, Tables, number, plan, whole};
 
 pub(super) const KEY: &str = "ano2002";

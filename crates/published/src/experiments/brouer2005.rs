@@ -22,7 +22,7 @@ mod reservation;
 use crate::data::Table;
 use crate::reproduction::TableResult;
 
-use super::open::Reproducible as _;
+use super::open_questions::Reproducible as _;
 use super::{ExperimentError, Tables, number, plan, whole};
 pub(super) use live::LIVE;
 

@@ -8,7 +8,7 @@ use crate::data::Table;
 use crate::reproduction::TableResult;
 use crate::value::Values;
 
-use super::open::Reproducible as _;
+use super::open_questions::Reproducible as _;
 use super::{ExperimentError, Tables, plan, whole};
 
 pub(super) const KEY: &str = "kalyanaraman1999";

@@ -8,7 +8,7 @@ mod growth;
 use crate::data::Table;
 use crate::reproduction::TableResult;
 
-use super::open::Reproducible as _;
+use super::open_questions::Reproducible as _;
 use super::{ExperimentError, Tables, plan, whole};
 
 pub(super) const KEY: &str = "phanse2000";

@@ -4,9 +4,9 @@ use super::judge::{self, Figures, Special};
 use super::runs::{Pooled, RowRuns, Trials, failed, value};
 use super::{Answer, Experiment, ExtraRow, Plan, Question, Sensitivity};
 use crate::data::{Row, Table};
-use crate::experiments::open::Reproducible;
+use crate::experiments::open_questions::Reproducible;
 use crate::experiments::seeds::{SEEDS, means};
-use crate::experiments::{Drawing, ExperimentError, significant, unchanged};
+use crate::experiments::{Drawing, ExperimentError, equal_throughput, significant};
 use crate::formula::{Formula, Missing, Quantity};
 use crate::reproduction::RowResult;
 use crate::sample::Sample;
@@ -53,7 +53,7 @@ impl Plan {
             follow(experiment, table, row)?;
         }
         if experiment.judge == Some(Special::Unchanged) {
-            unchanged::summarise(&mut rows);
+            equal_throughput::summarise(&mut rows);
         }
         Ok(rows)
     }
