@@ -187,7 +187,7 @@ pub struct Rule {
 }
 
 impl Policy {
-    /// Reads the ready policy of this name, or the file at this path, for `line`.
+    /// Reads the built-in policy of this name, or the file at this path, for `line`.
     ///
     /// # Errors
     /// All that is wrong with it; or that there is no such policy.
