@@ -14,7 +14,7 @@ mod kalyanaraman1999;
 mod keys;
 mod live_experiment;
 pub(crate) mod metric;
-pub(crate) mod open;
+pub(crate) mod open_questions;
 pub(crate) mod peak;
 mod peaks;
 mod phanse2000;
@@ -24,7 +24,6 @@ pub(crate) mod seeds;
 mod sun1998;
 mod tables;
 pub(crate) mod trial;
-pub(crate) mod unchanged;
 
 use std::sync::LazyLock;
 

@@ -34,7 +34,7 @@ mod transmitter;
 pub use counted::{Count, Observer, Stats};
 use counted::{Counted, lost_or_spoilt};
 use impairments::{Impairments, Wire};
-use partly_sent::PartlySent;
+use interrupted::PartlySent;
 use trace::Trace;
 use transmitter::Transmitter;
 

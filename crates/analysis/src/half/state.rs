@@ -4,6 +4,7 @@ use lastmile_packet::SeqNumber;
 use lastmile_units::{Duration, Instant};
 
 use crate::ranges::Ranges;
+use crate::response_time::Turnaround;
 use crate::sender::AtSender;
 use crate::trace::Data;
 use crate::turnaround::Turnaround;

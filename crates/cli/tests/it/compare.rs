@@ -182,7 +182,7 @@ fn rows_of_several_seeds_are_means_and_calls_and_games_are_told() {
 
     let table = scratch.run("lastmile compare game.toml --policy none,cake").stdout;
     assert!(table.contains("datagrams unplayed") && !table.contains("call R"), "{table}");
-    assert!(!table.contains("of alone"), "{table}");
+    assert!(!table.contains("of baseline"), "{table}");
 }
 
 /// The last list changes fastest, and each row is the run with the row's values.

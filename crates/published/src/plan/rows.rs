@@ -55,7 +55,7 @@ impl Plan {
             follow(experiment, table, row)?;
         }
         if experiment.judge == Some(Special::Unchanged) {
-            unchanged::summarise(&mut rows);
+            equal_throughput::summarise(&mut rows);
         }
         Ok(rows)
     }

@@ -92,7 +92,7 @@ pub enum Problem {
     #[error("a stride of 0 bytes; a receiver acknowledges at least one byte at a time")]
     ZeroStride,
     /// A regenerator that forgets at once, or while it still holds packets.
-    #[error("what is known of a flow is forgotten after {idle}; that must be longer than packets are held, {hold}")]
+    #[error("a flow is forgotten after {idle}; that must be longer than the time for which packets are held, {hold}")]
     ForgetsTooSoon {
         /// After how long.
         idle: Duration,

@@ -68,7 +68,7 @@ fn the_upload_leaves_less_to_the_acks_than_the_line_could_take() {
     let download = flow(during, "download");
     let (one_way, two_way) = (download.bound_bps.unwrap(), download.two_way_bound_bps.unwrap());
     assert!(download.goodput_bps <= two_way && two_way < 0.5 * one_way, "{download:?}");
-    assert!(download.two_way_bound_by.as_deref().unwrap().starts_with("ACKs on link up, beside data that takes 9"));
+    assert!(download.two_way_bound_by.as_deref().unwrap().starts_with("ACKs on link up, next to data that takes 9"));
     assert!(download.explanation.contains("; at most "), "{}", download.explanation);
     // The upload's own ACKs share the downstream with the download's data, which leave enough
     // capacity.
