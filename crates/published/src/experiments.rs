@@ -8,6 +8,7 @@ mod brouer2005;
 mod closed_form;
 mod connections;
 mod drawing;
+pub(crate) mod equal_throughput;
 #[cfg(test)]
 mod era;
 mod kalyanaraman1999;
@@ -29,7 +30,7 @@ use std::sync::LazyLock;
 
 pub use drawing::Drawing;
 pub use live_experiment::{Lab, LiveExperiment};
-pub use open::{Part, Reproducible};
+pub use open_questions::{Part, Reproducible};
 use tables::Tables;
 
 use crate::data::Table;

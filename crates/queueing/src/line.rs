@@ -27,14 +27,14 @@ mod granted;
 pub mod grants;
 pub mod impairments;
 mod interruption;
-mod partly_sent;
+mod partial_transmission;
 pub mod trace;
 mod transmitter;
 
 pub use counted::{Count, Observer, Stats};
 use counted::{Counted, lost_or_spoilt};
 use impairments::{Impairments, Wire};
-use interrupted::PartlySent;
+use partial_transmission::PartlySent;
 use trace::Trace;
 use transmitter::Transmitter;
 

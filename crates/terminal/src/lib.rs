@@ -33,7 +33,7 @@
 mod draw;
 mod history;
 mod locale;
-mod say;
+mod messages;
 mod shared;
 mod snapshot;
 mod text;

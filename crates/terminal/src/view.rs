@@ -14,7 +14,7 @@ use signal_hook::{SigId, flag, low_level};
 
 use crate::draw::{Content, draw};
 use crate::locale::{Look, look};
-use crate::say::{self, OPEN};
+use crate::messages::{self, OPEN};
 use crate::shared::{Shared, Stored};
 use crate::snapshot::Snapshot;
 use crate::tty::{self, Out};
