@@ -4,8 +4,8 @@
 use lastmile_packet::{Meta, TcpFlags};
 use lastmile_units::{Duration, Instant};
 
+use crate::cause::Cause;
 use crate::congestion::Phase;
-use crate::half::Cause;
 
 /// The data of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]

@@ -12,6 +12,7 @@
 
 mod check;
 pub(crate) mod judge;
+mod parse;
 pub(crate) mod rows;
 mod runs;
 #[cfg(test)]
@@ -195,7 +196,7 @@ struct Experiment {
     #[serde(default, rename = "claim")]
     steps: Vec<Step>,
     /// A judge that is no formula.
-    judge: Option<judge::Special>,
+    judge: Option<Special>,
     /// The series that the table is about.
     draw: Option<Draw>,
 }
@@ -291,6 +292,16 @@ struct Step {
     tell: Vec<Template>,
 }
 
+/// A judge that is no formula.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Special {
+    /// A ratio is highest near one threshold, and falls from there.
+    Peak,
+    /// Throughput is the same whatever is varied.
+    Unchanged,
+}
+
 /// For what a step is judged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -337,21 +348,6 @@ struct Drawn {
 }
 
 impl Plan {
-    /// Reads the experiments of the publication known under `key`.
-    pub(crate) fn parse(key: &str, text: &str) -> Result<Self, DataError> {
-        let file = || format!("experiments/{key}.toml");
-        let mut plan: Self =
-            toml::from_str(text).map_err(|source| DataError::Experiments { file: file(), source: Box::new(source) })?;
-        key.clone_into(&mut plan.publication);
-        match check::fault(&plan) {
-            None => Ok(plan),
-            Some((message, at)) => {
-                let line = text[..at.min(text.len())].matches('\n').count() + 1;
-                Err(DataError::Reference { file: file(), line, message })
-            }
-        }
-    }
-
     /// The plan of a publication; none where its experiments are no data.
     pub(crate) fn of(publication: &str) -> Result<Option<&'static Self>, &'static DataError> {
         Ok(PLANS.as_ref()?.iter().find(|plan| plan.publication == publication))

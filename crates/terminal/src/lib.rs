@@ -34,6 +34,7 @@ mod draw;
 mod history;
 mod locale;
 mod messages;
+mod shared;
 mod snapshot;
 mod text;
 mod tty;

@@ -50,6 +50,7 @@ mod signals;
 #[cfg(target_os = "linux")]
 mod soak;
 mod streams;
+mod structure;
 #[cfg(target_os = "linux")]
 mod tc;
 mod terminal;

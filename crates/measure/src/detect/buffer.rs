@@ -12,12 +12,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Z;
 use super::posterior::median;
 use super::train::{Plan, Seen, lost_share};
 use crate::error::Error;
 use crate::report::Estimate;
-use crate::statistics::mean;
+use crate::statistics::{Z, mean};
 use crate::train::{Path, Way};
 
 /// Offered rate, as a multiple of the rate that leaves.

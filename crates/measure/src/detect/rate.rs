@@ -1,7 +1,7 @@
 //! The sustained rate of a way: the offered rate rises until packets wait or are lost, then a long
 //! overload shows whether the rate stays.
 
-use super::disturbance::Losses;
+use super::losses::Losses;
 use super::train::{Pace, Seen, lost_share, pace, paced, steady};
 use crate::error::Error;
 use crate::train::{Path, Way};

@@ -23,6 +23,7 @@ mod udp;
 use control::Control;
 pub use datagrams::Datagrams;
 use protocol::{MAX_STREAMS, Parameters, State, StreamResult};
+pub use streams::StreamOutcome;
 
 /// The port of iperf3.
 pub const PORT: u16 = 5201;
@@ -43,23 +44,6 @@ pub struct Settings {
     pub congestion: Option<String>,
     /// Datagrams at this rate of payload in each direction, in bit/s, in place of TCP; `streams` does not count.
     pub udp_bps: Option<NonZeroU64>,
-}
-
-/// Results of one stream, from both ends.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct StreamOutcome {
-    /// iperf3's number of the stream.
-    pub id: u32,
-    /// Direction of its data.
-    pub way: Way,
-    /// Bytes that the sender wrote.
-    pub sent_bytes: u64,
-    /// Bytes that the receiver read.
-    pub received_bytes: u64,
-    /// Segments that the sender retransmitted; `None` where its system does not count them.
-    pub retransmissions: Option<u64>,
-    /// Length of the test at the receiver in seconds.
-    pub span_s: Option<f64>,
 }
 
 /// Load from and to an iperf3 server.

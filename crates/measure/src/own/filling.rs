@@ -12,10 +12,10 @@ use crate::error::Error;
 use crate::load::{Direction, Load, Stop, Transferred};
 use crate::train::Way;
 
-use super::control::Control;
+use super::control::{Control, PATIENCE};
 use super::key::Key;
 use super::wire::{Answer, Hex, Opening, Request};
-use super::{Client, PATIENCE, data};
+use super::{Client, data};
 
 /// Longest time that a thread does not look for the end.
 const LOOKING: Duration = Duration::from_millis(50);
@@ -35,8 +35,15 @@ pub struct Filling<'a> {
     congestion: Option<String>,
 }
 
+impl Client {
+    /// The load of this session.
+    pub fn filling(&mut self, streams: u32, congestion: Option<String>) -> Filling<'_> {
+        Filling::new(self, streams, congestion)
+    }
+}
+
 impl<'a> Filling<'a> {
-    pub(super) fn new(client: &'a mut Client, streams: u32, congestion: Option<String>) -> Self {
+    fn new(client: &'a mut Client, streams: u32, congestion: Option<String>) -> Self {
         Self { client, streams, congestion }
     }
 

@@ -3,7 +3,7 @@
 use lastmile_packet::Packet;
 use lastmile_units::{Duration, Instant};
 
-use super::Config;
+use super::config::Config;
 use super::queues::{Queue, Queues};
 use crate::random::Stream;
 

@@ -3,6 +3,10 @@ use lastmile_packet::FlowId;
 
 use super::controller::ONE;
 use super::*;
+use lastmile_units::ByteCount;
+use lastmile_units::Duration;
+use lastmile_units::PacketCount;
+use lastmile_units::Ratio;
 
 fn ms(count: u64) -> Duration {
     Duration::from_ms(count)

@@ -4,15 +4,9 @@ use std::collections::VecDeque;
 
 use lastmile_units::{BitRate, Duration, Instant, WireBytes};
 
+use super::capacity::bytes_in;
 use super::slots::{Slots, Span};
 use super::{Config, Counts, LARGEST_PACKET, Proactive};
-
-const PS_PER_BYTE_AT_1_BPS: u128 = 8_000_000_000_000;
-
-/// Whole bytes that `rate` sends in `span`.
-pub(super) fn bytes_in(rate: BitRate, span: Duration) -> u64 {
-    (u128::from(span.as_ps()) * u128::from(rate.as_bps()) / PS_PER_BYTE_AT_1_BPS) as u64
-}
 
 /// The first usable span that ends after `at` and holds a byte from then on: its start, where sending
 /// may begin, its end, and the bytes between.

@@ -2,7 +2,8 @@
 
 use lastmile_units::{BitRate, Duration, Instant, Serialiser, WireBytes};
 
-use super::head_end::{HeadEnd, Unasked, bytes_in};
+use super::capacity::bytes_in;
+use super::head_end::{HeadEnd, Unasked};
 use super::{Asks, Config, Contention, Counts, LARGEST_PACKET, Outstanding, Requests};
 use crate::random::Stream;
 
