@@ -27,14 +27,14 @@ mod granted;
 pub mod grants;
 pub mod impairments;
 mod interruption;
-mod partial_transmission;
+mod partly_sent;
 pub mod trace;
 mod transmitter;
 
 pub use counted::{Count, Observer, Stats};
 use counted::{Counted, lost_or_spoilt};
 use impairments::{Impairments, Wire};
-use partial_transmission::PartlySent;
+use partly_sent::PartlySent;
 use trace::Trace;
 use transmitter::Transmitter;
 

@@ -223,7 +223,7 @@ fn policies_and_values_make_a_grid_with_seeds() {
     assert_eq!(runs[7]["summary"]["inputs"]["set"][1], "access.policy=fifo");
 
     let told = scratch.run(&format!("{grid} --out grid")).stdout;
-    assert!(told.contains("The downloads alone, with the file's values, have "), "{told}");
+    assert!(told.contains("Baseline: the downloads alone, with the file's values, have "), "{told}");
     let mut rows = told.lines().skip_while(|line| !line.trim().starts_with("policy")).map(str::trim);
     let head: Vec<&str> = rows.next().unwrap().split_whitespace().take(2).collect();
     assert_eq!(head, ["policy", "access.up.rate"], "{told}");

@@ -62,7 +62,7 @@ impl Examination<'_> {
             return Ok(side);
         }
         (self.tell)(&format!("{}: time per packet against size", self.name));
-        // What two more overloads will take, as far as the first one tells.
+        // The time for two more overloads, estimated from the first.
         let wait_s = first.packets.map_or(0.0, |(count, _)| count * packet_s);
         let fills = if wait_s > 0.0 { 2.0 * (3.2 * wait_s + 1.5) } else { 5.0 };
         let disturbed = disturbance::LONGEST_S + disturbance::cost_s(&sustained, wait_s);

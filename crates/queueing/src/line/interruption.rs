@@ -14,7 +14,7 @@ use lastmile_units::Instant;
 
 use super::Line;
 use super::counted::{Counted, Observer, lost_or_spoilt};
-use super::partial_transmission::{PartlySent, Unsent};
+use super::partly_sent::{PartlySent, Unsent};
 use crate::DropSink;
 
 impl<P: Packet> Line<P> {

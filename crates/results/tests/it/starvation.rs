@@ -149,7 +149,7 @@ fn a_comparison_says_what_is_compared() {
     let page =
         report::comparison(&Comparison { alone_bps: vec![1.72e6], ..Comparison::of(vec![run("fifo"), run("cake")]) });
     assert!(page.contains("seed=7 · access.policy = fifo, cake · "), "{}", &page[..6_000]);
-    assert!(page.contains("The downloads alone have 1.72 Mbit/s."));
+    assert!(page.contains("The baseline is the goodput of the downloads alone, 1.72 Mbit/s."));
     let case = |name: &str, own: &[&str]| {
         let own: Vec<String> = own.iter().map(|set| (*set).to_owned()).collect();
         Run { label: name.to_owned(), own, ..STARVED.clone() }
