@@ -12,7 +12,8 @@ use lastmile_text::table::{Kind as Align, Table};
 use crate::failure::{Exit, Failure, Result};
 use crate::printer::Printer;
 
-use super::{Outputs, table, words, write};
+use super::outputs::{Outputs, write};
+use super::table::{self, words};
 
 /// Show measurements from files: those of --json, and data files of flent
 ///
