@@ -252,7 +252,7 @@ mod tests {
         let scenario = Scenario::parse("capture.toml", SCENARIO, &[]).unwrap_or_else(|error| panic!("{error}"));
         let network = scenario.network();
         let down = network.links.iter().find(|link| link.hop.name == "down").expect("the line");
-        let data = down.hop.line.rate.expect("a rate").as_bps() / 12_000 * network.duration.as_secs();
+        let data = down.hop.line.rate.expect("a rate").as_bps() / 12_000 * network.duration.as_ms() / 1000;
         assert_eq!(data, 16_666 * 97);
         assert!(network.links.iter().any(|link| link.hop.name == LINK));
     }

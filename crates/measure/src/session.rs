@@ -160,12 +160,12 @@ pub fn run(
 fn starts(probers: &[Box<dyn Prober>]) -> Vec<Duration> {
     let count = u32::try_from(probers.iter().filter(|prober| prober.interval().is_some()).count()).unwrap_or(u32::MAX);
     let mut number = 0;
-    let start = |prober: &Box<dyn Prober>| {
-        let start = prober.interval().map(|interval| interval.min(LONGEST_START) * number / count)?;
+    let mut start = |interval: Duration| {
+        let start = interval.min(LONGEST_START) * number / count;
         number += 1;
-        Some(start)
+        start
     };
-    probers.iter().map(start).map(Option::unwrap_or_default).collect()
+    probers.iter().map(|prober| prober.interval().map(&mut start).unwrap_or_default()).collect()
 }
 
 struct Session<'a> {

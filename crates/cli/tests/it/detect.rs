@@ -168,7 +168,6 @@ const LINES: [(&str, Way, Way); 20] = [
 /// wrong one.
 #[test]
 #[ignore = "real packets: run scripts/live-tests.sh"]
-#[expect(clippy::print_stdout, reason = "the table is what it is for")]
 fn each_line_of_the_table_gets_its_name_or_none() {
     if !takes_its_time() {
         return;

@@ -1,6 +1,6 @@
 //! `lastmile measure show`: measurements from files, of lastmile and of flent.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lastmile_measure::archive;
@@ -12,7 +12,8 @@ use lastmile_text::table::{Kind as Align, Table};
 use crate::failure::{Exit, Failure, Result};
 use crate::printer::Printer;
 
-use super::{Outputs, table, words, write};
+use super::outputs::{Outputs, write};
+use super::table::{self, words};
 
 /// Show measurements from files: those of --json, and data files of flent
 ///
@@ -36,19 +37,21 @@ pub(super) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
             return Err(Failure::new(format_args!("{option}: of one FILE only")).hint("show them one after the other"));
         }
     }
-    let read = |path: &PathBuf| {
-        let name = path.display().to_string();
-        let bytes = std::fs::read(path).map_err(|error| Failure::new(format_args!("{name}: {error}")))?;
-        let measured = archive::read(&name, &bytes).map_err(Failure::new)?;
-        Ok((name, measured))
-    };
-    let measured: Vec<(String, Measurement)> = arguments.files.iter().map(read).collect::<Result<_>>()?;
+    let measured: Vec<(String, Measurement)> = arguments.files.iter().map(|path| read(path)).collect::<Result<_>>()?;
     if let [(_, measured)] = &measured[..] {
         write(measured, &Conditions::of(measured), &arguments.outputs, printer)?;
     } else {
         printer.table(&compared(&measured))?;
     }
     Ok(Exit::Done)
+}
+
+/// The name of a file, and the measurement in it.
+fn read(path: &Path) -> Result<(String, Measurement)> {
+    let name = path.display().to_string();
+    let bytes = std::fs::read(path).map_err(|error| Failure::new(format_args!("{name}: {error}")))?;
+    let measured = archive::read(&name, &bytes).map_err(Failure::new)?;
+    Ok((name, measured))
 }
 
 /// A row for each file and phase.
