@@ -9,6 +9,7 @@ mod comings;
 mod impairments;
 mod interleave;
 mod lines;
+mod managed_queues;
 mod matches;
 mod policy;
 mod policy_downstream;

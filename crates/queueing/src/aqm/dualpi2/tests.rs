@@ -1,8 +1,8 @@
 use lastmile_linklayer::preset;
 use lastmile_packet::FlowId;
 
-use super::controller::ONE;
 use super::*;
+use crate::aqm::pi::ONE;
 
 fn ms(count: u64) -> Duration {
     Duration::from_ms(count)
