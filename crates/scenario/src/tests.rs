@@ -135,9 +135,11 @@ name = "dual"
 from = "regenerated"
 to = "dual"
 queue = { kind = "fq-pie", per = "hosts", ecn_prob = "5 %" }
+[[node]]
+name = "shallow"
 [[link]]
 from = "dual"
-to = "managed"
+to = "shallow"
 queue = { kind = "dualpi2", step_thresh = "2 ms", min_qlen_step = "1 packet", classic_protection = "20 %" }
 back = { queue = { kind = "docsis-pie", sustained = "1 Mbit/s", peak = "2 Mbit/s", limit = "9 packets" } }
 [[node]]

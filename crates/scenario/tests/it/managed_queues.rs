@@ -43,7 +43,7 @@ fn docsis_pie_takes_its_rates_from_the_line_or_the_file() {
     assert_eq!(found, Spec::DocsisPie(expected));
     refused(
         &with("{ kind = \"docsis-pie\", peak = \"300 kbit/s\" }"),
-        "error: x.toml:4:66: access.up.queue.peak: a peak rate of 300 kbit/s is below the sustained rate of 512 kbit/s",
+        "error: x.toml:4:67: access.up.queue.peak: a peak rate of 300 kbit/s is below the sustained rate of 512 kbit/s",
     );
 }
 
@@ -78,7 +78,7 @@ fn fair_queues_are_per_flow_or_host() {
     }
     refused(
         &with("{ kind = \"drr\", per = \"source\", classes = [{}] }"),
-        "error: x.toml:4:58: both per and classes, which packets belong to by their match",
+        "error: x.toml:4:59: both per and classes, which packets belong to by their match",
     );
 }
 
@@ -130,7 +130,7 @@ fn curves_that_cannot_be_kept_are_refused() {
     let class = |class: &str| with(&format!("{{ kind = \"hfsc\", classes = [{class}] }}"));
     refused(
         &class("{ name = \"a\" }"),
-        "error: x.toml:4:73: access.up.queue.classes.a.ls: class \"a\": it has neither a real-time curve (rt) nor a \
+        "error: x.toml:4:65: access.up.queue.classes.a.ls: class \"a\": it has neither a real-time curve (rt) nor a \
          share (ls), so it would never send",
     );
     refused(
@@ -140,16 +140,16 @@ fn curves_that_cannot_be_kept_are_refused() {
     );
     refused(
         &class("{ name = \"a\", rt = \"5 kbit/s\", sc = \"5 kbit/s\" }"),
-        "error: x.toml:4:110: both sc and one of rt and ls, which sc sets",
+        "error: x.toml:4:101: both sc and one of rt and ls, which sc sets",
     );
     refused(
         &class("{ name = \"a\", ls = { m1 = \"5 kbit/s\", m2 = \"5 kbit/s\" } }"),
-        "error: x.toml:4:87: access.up.queue.classes.a.ls: a curve is a rate, or { m1 = \"2 Mbit/s\", d = \"10 ms\", \
+        "error: x.toml:4:84: access.up.queue.classes.a.ls: a curve is a rate, or { m1 = \"2 Mbit/s\", d = \"10 ms\", \
          m2 = \"1 Mbit/s\" }, or { umax = \"1500 wire bytes\", dmax = \"10 ms\", rate = \"1 Mbit/s\" }",
     );
     refused(
         &class("{ name = \"a\", ls = { m3 = \"5 kbit/s\" } }"),
-        "error: x.toml:4:87: access.up.queue.classes.a.ls: unknown key \"m3\"; a curve is a rate, or \
+        "error: x.toml:4:84: access.up.queue.classes.a.ls: unknown key \"m3\"; a curve is a rate, or \
          { m1 = \"2 Mbit/s\", d = \"10 ms\", m2 = \"1 Mbit/s\" }, or { umax = \"1500 wire bytes\", dmax = \"10 ms\", rate = \"1 Mbit/s\" }",
     );
 }
