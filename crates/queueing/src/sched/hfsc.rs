@@ -17,8 +17,7 @@
 //! its deadline has departed by the deadline and the time of one largest packet (theorem 2).
 //!
 //! Cost: one classification a packet at enqueue; at dequeue the logarithm of the number of leaves for the real-time
-//! criterion, and of the number of siblings on each level for link sharing. A class that becomes backlogged looks at
-//! each backlogged sibling if the one with the largest virtual time has ended.
+//! criterion, and of the number of siblings on each level for link sharing.
 
 pub mod curve;
 mod link_sharing;

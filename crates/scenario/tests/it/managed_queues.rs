@@ -1,11 +1,14 @@
 //! AQMs, fair queues and service curves as the file has them, in a line and in a class of a policy.
 
+use std::path::Path;
+
 use lastmile_packet::Meta;
 use lastmile_queueing::aqm::codel::{CeThreshold, Selector};
 use lastmile_queueing::aqm::{docsis_pie, pie};
 use lastmile_queueing::fair::{Among, Per, fq_pie};
 use lastmile_queueing::sched::hfsc::{ServiceCurve, Share};
 use lastmile_queueing::spec::Spec;
+use lastmile_scenario::Scenario;
 use lastmile_scenario::policy::Policy;
 use lastmile_units::{BitRate, ByteCount, Duration, Limit, PacketCount, Ratio, WireBytes};
 
@@ -150,7 +153,8 @@ fn curves_that_cannot_be_kept_are_refused() {
     refused(
         &class("{ name = \"a\", ls = { m3 = \"5 kbit/s\" } }"),
         "error: x.toml:4:84: access.up.queue.classes.a.ls: unknown key \"m3\"; a curve is a rate, or \
-         { m1 = \"2 Mbit/s\", d = \"10 ms\", m2 = \"1 Mbit/s\" }, or { umax = \"1500 wire bytes\", dmax = \"10 ms\", rate = \"1 Mbit/s\" }",
+         { m1 = \"2 Mbit/s\", d = \"10 ms\", m2 = \"1 Mbit/s\" }, or \
+         { umax = \"1500 wire bytes\", dmax = \"10 ms\", rate = \"1 Mbit/s\" }",
     );
 }
 
@@ -172,4 +176,48 @@ fn classes_of_policies_have_these_queues() {
         let layer = lastmile_linklayer::preset::IP.link;
         assert!(policy.up.build::<Meta>(&layer).is_ok(), "{queue}");
     }
+}
+
+fn shipped(name: &str, overrides: &[&str]) -> Scenario {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/remedies").join(name);
+    let overrides: Vec<String> = overrides.iter().map(|&text| text.to_owned()).collect();
+    Scenario::load(&path, &overrides).unwrap_or_else(|report| panic!("{report}"))
+}
+
+/// The mean round trip of the ping, in milliseconds.
+fn round_trip(scenario: &Scenario) -> f64 {
+    let outcome = lastmile_sim::run(&scenario.network()).expect("it runs");
+    assert!(outcome.conservation.holds());
+    let replies = &outcome.probes[0].replies;
+    replies.iter().map(|(_, rtt)| rtt.as_secs_f64() * 1e3).sum::<f64>() / replies.len() as f64
+}
+
+/// An upload of 10 Mbit/s. The target of 10 ms is the mean wait of eight uploads; the window of one swings, and a buffer
+/// of 100 ms without an AQM is mostly full.
+#[test]
+fn docsis_pie_holds_its_target_on_a_line() {
+    let wait = |overrides: &[&str]| {
+        round_trip(&shipped("docsis-pie.toml", overrides))
+            - round_trip(&shipped("docsis-pie.toml", &["traffic.upload.start=59 s"]))
+    };
+    assert!((8.0..12.0).contains(&wait(&["traffic.upload.count=8"])));
+    assert!((8.0..18.0).contains(&wait(&[])));
+    assert!(wait(&["access.up.queue={limit=\"100 ms\"}"]) > 60.0);
+}
+
+/// One host with eight uploads, another with one: half of the line each by source address, a ninth for the other by
+/// flow.
+#[test]
+fn a_host_has_its_share_on_a_line() {
+    let share_of_one = |overrides: &[&str]| {
+        let outcome = lastmile_sim::run(&shipped("fair-hosts.toml", overrides).network()).expect("it runs");
+        let bytes = |name: &str| -> u64 {
+            let flows = outcome.flows.iter().filter(|flow| flow.name.starts_with(name));
+            flows.map(|flow| flow.bytes_delivered).sum()
+        };
+        bytes("one") as f64 / (bytes("one") + bytes("eight")) as f64
+    };
+    let (by_host, by_flow) = (share_of_one(&[]), share_of_one(&["access.up.queue.per=flow"]));
+    assert!((0.44..0.52).contains(&by_host), "{by_host}");
+    assert!((by_flow - 1.0 / 9.0).abs() < 0.005, "{by_flow}");
 }

@@ -8,6 +8,8 @@
 //! Differs: a class that becomes backlogged again within one backlog of its parent never loses virtual time, directly
 //! below the root too; Linux forgets the period there.
 
+use core::cmp::Reverse;
+
 use lastmile_units::Instant;
 
 use super::curve::{Curve, Runtime, ServiceCurve, Time, Work, instant};
@@ -66,8 +68,8 @@ struct Inner {
     unfit: Heap<Instant>,
     /// The largest virtual time of a child that was served in this backlog.
     served: Option<Time>,
-    /// The backlogged child with the largest virtual time, while it is known.
-    latest: Option<(Time, u32)>,
+    /// Backlogged children by their virtual time, the largest first.
+    latest: Heap<Reverse<Time>>,
     /// The largest virtual time at which a child ceased to be backlogged.
     ended: Time,
     /// Number of this backlog.
@@ -81,7 +83,7 @@ impl Inner {
             fit: Heap::new(children),
             unfit: Heap::new(children),
             served: None,
-            latest: None,
+            latest: Heap::new(children),
             ended: 0,
             period: 0,
         }
@@ -95,16 +97,7 @@ impl Inner {
     fn remove(&mut self, place: u32) {
         self.fit.cancel(place as usize);
         self.unfit.cancel(place as usize);
-        if self.latest.is_some_and(|(_, latest)| latest == place) {
-            self.latest = None;
-        }
-    }
-
-    /// A child has this virtual time.
-    fn reached(&mut self, place: u32, time: Time) {
-        if self.latest.is_some_and(|(latest, _)| time >= latest) {
-            self.latest = Some((time, place));
-        }
+        self.latest.cancel(place as usize);
     }
 }
 
@@ -159,10 +152,9 @@ impl LinkSharing {
 
     /// A class becomes backlogged: it begins between the least and the largest virtual time of its siblings.
     fn join(&mut self, id: usize, now: Instant) {
-        let latest = self.latest_sibling(id);
         let siblings = self.siblings(id);
-        let (begin, keeps) = match latest {
-            Some(latest) => (siblings.served.map_or(latest, |served| (served + latest) / 2), true),
+        let (begin, keeps) = match siblings.latest.first() {
+            Some(Reverse(latest)) => (siblings.served.map_or(latest, |served| (served + latest) / 2), true),
             None => {
                 siblings.period += 1;
                 siblings.served = None;
@@ -180,26 +172,7 @@ impl LinkSharing {
             limit.begin(now.as_ps().into(), class.total);
         }
         let (place, time) = (class.place, class.time);
-        let siblings = self.siblings(id);
-        match latest {
-            Some(_) => siblings.reached(place, time),
-            None => siblings.latest = Some((time, place)),
-        }
-    }
-
-    /// The largest virtual time of the backlogged siblings of a class that is not backlogged.
-    fn latest_sibling(&mut self, id: usize) -> Option<Time> {
-        let parent = self.classes[id].parent as usize;
-        let inner = self.classes[parent].inner.expect("a parent has children") as usize;
-        if self.inner[inner].latest.is_none() {
-            let siblings = &self.inner[inner];
-            let first = siblings.first_child as usize;
-            let unfit = siblings.unfit.iter().map(|(_, place)| (self.classes[first + place].time, place as u32));
-            let fit = siblings.fit.iter().map(|(time, place)| (time, place as u32));
-            let latest = fit.chain(unfit).max();
-            self.inner[inner].latest = latest;
-        }
-        self.inner[inner].latest.map(|(time, _)| time)
+        self.siblings(id).latest.set(place as usize, Reverse(time));
     }
 
     /// Files a backlogged class by its fit time, or by its virtual time if it fits.
@@ -273,7 +246,7 @@ impl LinkSharing {
         class.adjustment += served.saturating_sub(time);
         class.time = time.max(served);
         let (place, time) = (class.place, class.time);
-        self.siblings(id).reached(place, time);
+        self.siblings(id).latest.set(place as usize, Reverse(time));
     }
 
     /// The time at which a class fits: now or earlier means at once.
