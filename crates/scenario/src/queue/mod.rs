@@ -5,6 +5,7 @@ pub(crate) mod aqm;
 pub(crate) mod cake;
 mod capacity;
 pub(crate) mod fair;
+mod hfsc;
 pub(crate) mod matching;
 pub(crate) mod meter;
 pub(crate) mod sched;
@@ -43,6 +44,7 @@ trait Readable: Sized {
             Problem::Buckets(_) => "flows",
             Problem::Times(_) => "target",
             Problem::RegeneratorBelow => "queue",
+            Problem::Selector(_) => "ce_threshold_selector",
             _ => "kind",
         }
     }

@@ -13,7 +13,7 @@ use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 use crate::value::Portion;
 
-const CLASSES: Key = Key::required(
+pub(super) const CLASSES: Key = Key::required(
     "classes",
     Kind::Tables("the classes below"),
     "The classes, in any order, each with the name of its parent.",
@@ -21,11 +21,12 @@ const CLASSES: Key = Key::required(
 const LARGEST: Key = Key::with_default("largest", Kind::Bytes, "1500 B", "The largest IP packet to expect.")
     .at_least("1 B")
     .at_most("65535 B");
-const NAME: Key = Key::required("name", Kind::Text, "Its name, by which others refer to it.");
-const PARENT: Key = Key::optional("parent", Kind::Text, "none: it is below the link", "The name of the class above.");
+pub(super) const NAME: Key = Key::required("name", Kind::Text, "Its name, by which others refer to it.");
+pub(super) const PARENT: Key =
+    Key::optional("parent", Kind::Text, "none: it is below the link", "The name of the class above.");
 const PRIORITY: Key =
     Key::with_default("priority", Kind::Count, "0", "Order of service: 0, the most urgent, to 7.").at_most("7");
-const MATCH: Key = Key::optional(
+pub(super) const MATCH: Key = Key::optional(
     "match",
     Kind::Table("[matches](#matches)"),
     "no packet",
@@ -200,6 +201,7 @@ impl Readable for htb::Config {
 pub(crate) fn within(table: &Table<'_>, spec: &Spec, rate: BitRate) -> Option<()> {
     let promised = match spec {
         Spec::Htb(config) => config.check_link(rate),
+        Spec::Hfsc(config) => config.check_link(rate),
         Spec::Cbq(config) if config.rate > rate => {
             let message = format!("{}: shares of {}, and the line has {rate}", table.path("queue"), config.rate);
             table.error("queue", message, None);
@@ -219,7 +221,7 @@ fn priority(class: &Table<'_>) -> Option<u8> {
 }
 
 /// Says what is wrong with a tree at the key that is at fault; `guarantee` is the key of what a class has for itself.
-fn checked<S>(
+pub(super) fn checked<S>(
     table: &Table<'_>,
     items: &[Table<'_>],
     tree: &Tree<S>,
@@ -234,7 +236,7 @@ fn checked<S>(
         }
         // Rules stand in the classes that they lead to.
         TreeError::Unknown(_) | TreeError::NoLeaf(_) => (table, "default"),
-        TreeError::Count(_) | TreeError::MoreThanLink { .. } => (table, "classes"),
+        TreeError::Count(_) | TreeError::MoreThanLink { .. } | TreeError::RealTime { .. } => (table, "classes"),
     };
     at.error(key, format!("{}: {error}", at.path(key)), consequence(&error));
     None
@@ -251,13 +253,19 @@ fn key_of(wrong: &Wrong, guarantee: &'static str) -> &'static str {
         Wrong::BurstTooSmall { .. } => "burst",
         Wrong::CeilBurstTooSmall { .. } => "cburst",
         Wrong::ZeroQuantum => "quantum",
+        Wrong::NoCurve | Wrong::InnerWithoutShare => "ls",
+        Wrong::RealTimeOfInner => "rt",
+        Wrong::LimitWithoutShare => "ul",
+        Wrong::EmptyPiece => "name",
     }
 }
 
 /// The consequence, as a hint.
 fn consequence(error: &TreeError) -> Option<String> {
     let hint = match error {
-        TreeError::MoreThanLink { .. } | TreeError::Class { wrong: Wrong::MoreThanRate { .. }, .. } => {
+        TreeError::MoreThanLink { .. }
+        | TreeError::RealTime { .. }
+        | TreeError::Class { wrong: Wrong::MoreThanRate { .. }, .. } => {
             "when all classes have packets, the guarantees would not hold; lower one of them"
         }
         TreeError::Class { wrong: Wrong::BurstTooSmall { .. } | Wrong::CeilBurstTooSmall { .. }, .. } => {
@@ -273,7 +281,7 @@ fn consequence(error: &TreeError) -> Option<String> {
 }
 
 /// The tables of the classes.
-fn items<'d>(table: &Table<'d>, section: &'static Section) -> Vec<Table<'d>> {
+pub(super) fn items<'d>(table: &Table<'d>, section: &'static Section) -> Vec<Table<'d>> {
     if !table.has("classes") {
         table.missing("classes");
     }
@@ -281,7 +289,7 @@ fn items<'d>(table: &Table<'d>, section: &'static Section) -> Vec<Table<'d>> {
 }
 
 /// The classes of a tree, with `share` for what its scheduler wants to know of each.
-fn classes<S>(
+pub(super) fn classes<S>(
     table: &Table<'_>,
     items: &[Table<'_>],
     (share, ceiling): (impl Fn(&Table<'_>) -> Option<S>, impl Fn(&Table<'_>) -> Option<BitRate>),

@@ -10,6 +10,7 @@ mod defaults;
 mod impairments;
 mod interleave;
 mod lines;
+mod managed_queues;
 mod matches;
 mod policy;
 mod policy_downstream;
