@@ -41,7 +41,7 @@ pub use flow::{FlowAddresses, FlowId, FlowKey, IpAddresses};
 pub use frame::Frame;
 pub use list::AckList;
 pub use meta::{AckFields, Mark, Meta, Packet, Protocol, TcpFlags};
-pub use options::{OptionSet, OptionWords, Options, SackBlock, SynOptions};
+pub use options::{EcnBytes, OptionSet, OptionWords, Options, SackBlock, SynOptions};
 pub use parse::{ParseError, Parsed, checksums_hold, parse, parse_headers};
 pub use segment::{PureAck, Segment};
 pub use seq::SeqNumber;
