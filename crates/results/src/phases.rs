@@ -92,6 +92,7 @@ fn joined(one: LimitedTime, other: LimitedTime) -> LimitedTime {
         congestion_window: one.congestion_window + other.congestion_window,
         receive_window: one.receive_window + other.receive_window,
         application: one.application + other.application,
+        pacing: one.pacing + other.pacing,
         awaiting_ack: one.awaiting_ack + other.awaiting_ack,
     }
 }
@@ -110,6 +111,7 @@ fn less(new: LimitedTime, old: LimitedTime) -> LimitedTime {
         congestion_window: new.congestion_window.saturating_sub(old.congestion_window),
         receive_window: new.receive_window.saturating_sub(old.receive_window),
         application: new.application.saturating_sub(old.application),
+        pacing: new.pacing.saturating_sub(old.pacing),
         awaiting_ack: new.awaiting_ack.saturating_sub(old.awaiting_ack),
     }
 }
@@ -222,6 +224,8 @@ pub(crate) fn shares(limited: &LimitedTime) -> Shares {
         application: share(limited.application),
         awaiting_ack: share(limited.awaiting_ack),
         congestion_window: share(limited.congestion_window),
+        // Only senders that pace have it.
+        pacing: share(limited.pacing).filter(|_| !limited.pacing.is_zero()),
         receive_window: share(limited.receive_window),
     }
 }
@@ -242,6 +246,7 @@ mod tests {
             congestion_window: Duration::from_ms(10),
             receive_window: Duration::from_ms(37),
             application: Duration::from_ms(1),
+            pacing: Duration::from_ms(3),
             awaiting_ack: Duration::from_ps(7),
         };
         let sum: f64 = shares(&limited).iter().map(|(_, share)| share).sum();

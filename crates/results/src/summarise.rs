@@ -337,7 +337,7 @@ fn explanation(flow: &str, phases: &[Phase]) -> String {
 
 /// A source without TCP is limited only by itself.
 const BY_ITS_SOURCE: Shares =
-    Shares { application: Some(1.0), awaiting_ack: None, congestion_window: None, receive_window: None };
+    Shares { application: Some(1.0), awaiting_ack: None, congestion_window: None, pacing: None, receive_window: None };
 
 /// Bytes over a span in bits per second; zero over no time.
 fn rate(bytes: u64, span: Duration) -> f64 {
@@ -365,6 +365,11 @@ fn variant_name(variant: Variant) -> &'static str {
         Variant::NewReno => "newreno",
         Variant::Sack => "sack",
         Variant::Cubic => "cubic",
+        Variant::Bbr => "bbr",
+        Variant::Bbr3 => "bbr3",
+        Variant::Ledbat => "ledbat++",
+        Variant::Dctcp => "dctcp",
+        Variant::Prague => "prague",
     }
 }
 
