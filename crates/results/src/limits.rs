@@ -122,10 +122,29 @@ impl Case<'_> {
                 };
                 format!("receive window {}{trip}{held}", format::window(tcp.window))
             }
-            _ => match self.retransmissions {
-                0 => format!("congestion window{trip}"),
-                count => format!("congestion window{trip}, {}", segments_retransmitted(count)),
-            },
+            _ => {
+                let control = match (cause, self.is_model()) {
+                    ("pacing", true) => "pacing rate of its model",
+                    ("pacing", false) => "pacing rate",
+                    (_, true) => "window of its model",
+                    (_, false) => "congestion window",
+                };
+                match self.retransmissions {
+                    0 => format!("{control}{trip}"),
+                    count => format!("{control}{trip}, {}", segments_retransmitted(count)),
+                }
+            }
+        }
+    }
+
+    /// Its sender paces by a model of the path, such as BBR.
+    fn is_model(&self) -> bool {
+        match &self.network.traffic[self.traffic].source {
+            Source::Bulk { sender, .. } => sender.variant.measures_rates(),
+            Source::Writes { tcp, .. } => tcp.variant.measures_rates(),
+            Source::Web(web) => web.server.variant.measures_rates(),
+            Source::Swarm(swarm) => swarm.tcp.variant.measures_rates(),
+            _ => false,
         }
     }
 
