@@ -33,7 +33,7 @@ impl Line {
     /// The comment at the top: what this is, and what to do with it.
     fn header(&self, home: &Home, notes: &[String]) -> String {
         let mut text = format!(
-            "# {}\n#\n# Line {} and home {} of lastmile {}. Comments give the source of each value, or say that it is an \
+            "# {}\n#\n# Line {} and home {} of lastmile {}.\n# Comments give the source of each value, or say that it is an \
              estimate.\n#\n#     lastmile run FILE                   one simulation\n#     lastmile compare FILE\
              \x20              the usual policies\n",
             sentence(&home.about),
