@@ -28,6 +28,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -171,6 +172,7 @@ def main():
     parser.add_argument("--note", default="", help="the build and the other work of the machine")
     options = parser.parse_args()
     found = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"rows": [], "live": []}
+    found.update(head(options.note or found.get("note", "")))
     library = json.loads(ran(options.lastmile, "new", "--list", "--json"))
     order = {line["name"]: number for number, line in enumerate(library["lines"])}
     lines = [line for line in library["lines"] if any(part in line["name"] for part in options.lines.split(","))]
@@ -193,7 +195,7 @@ def main():
                 write(found)
             if not options.lines:
                 found["seconds"] = round(used())
-    write({**found, **head(options.note or found.get("note", ""))})
+                write(found)
 
 
 # Tables of the page.
@@ -297,7 +299,7 @@ def confirmed():
 def machine():
     found = results()
     took = f" The simulations took {found['seconds'] / 60:.0f} minutes of one processor." if found.get("seconds") else ""
-    return f"{found['machine']}. Version {found['version']}, {found['date']}. {found['note']}{took}\n"
+    return textwrap.fill(f"{found['machine']}. Version {found['version']}, {found['date']}. {found['note']}{took}", 150) + "\n"
 
 
 def every():

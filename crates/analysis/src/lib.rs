@@ -15,7 +15,8 @@
 //! | `half/limits.rs` | the limits of its sender over time; the results |
 //! | `half/trace.rs` | the sender's congestion window along its packets |
 //! | `half/state.rs` | the parts of its state |
-//! | `half/cause.rs` | the cause of a retransmission |
+//! | `half/cause.rs` | the cause of a retransmission, from the packets around it |
+//! | `cause.rs` | the causes of retransmissions, by name |
 //! | `congestion.rs` | the estimate of a congestion window |
 //! | `trace.rs` | one packet as the analysis understands it |
 //! | `sent.rs` | unacknowledged segments |
@@ -31,6 +32,7 @@
 //! | `stream.rs` | delay, jitter, losses and late packets of a stream of datagrams |
 
 mod captured;
+mod cause;
 mod congestion;
 mod connections;
 pub mod datagrams;
@@ -50,9 +52,9 @@ mod turnaround;
 mod vantage;
 
 pub use captured::parse_captured;
+pub use cause::Cause;
 pub use congestion::Phase;
 pub use connections::{Analysis, Sighting};
-pub use half::Cause;
 pub use limit::{Limit, Shares};
 pub use outcome::{
     Acks, Connection, Delays, Direction, Events, Handshake, Limits, MOST_PAUSES, Opener, Pause, Position, Repeats,

@@ -22,8 +22,8 @@ use lastmile_queueing::{End, Match, line};
 use lastmile_scenario::policy::{Line, Policy};
 use lastmile_units::{BitRate, Duration, Instant};
 
-use crate::child::Measurement;
 use crate::costs::{self, Cost};
+use crate::measurement::Measurement;
 use crate::traffic::Traffic;
 
 const FLOWS: [u32; 4] = [1, 1_000, 100_000, EVER_NEW];

@@ -18,6 +18,7 @@ mod datapath;
 mod disciplines;
 mod instructions;
 mod live;
+mod measurement;
 mod networks;
 mod queues;
 mod runs;
@@ -31,7 +32,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use comfy_table::{LineStyle, Table, TableStyle};
 
-use child::Measurement;
+use measurement::Measurement;
 
 /// Measure the simulator and a baseline of the machine.
 #[derive(Parser)]

@@ -6,7 +6,7 @@ use lastmile_model::{Network, outcome::Outcome};
 use lastmile_sim::Simulation;
 use lastmile_units::{BitRate, Duration};
 
-use crate::child::{Measurement, peak_bytes, resident_bytes};
+use crate::measurement::{Measurement, peak_bytes, resident_bytes};
 use crate::networks::Dumbbell;
 
 /// The share of each flow in the bottleneck, for any number of flows.

@@ -19,7 +19,7 @@ mod removed;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::failure::{Exit, Failure};
 use crate::printer::Printer;
@@ -111,7 +111,7 @@ fn main() -> ExitCode {
         Command::Overhead(arguments) => commands::overhead::run(&arguments, &mut printer),
         Command::Model(arguments) => commands::model::run(&arguments, &mut printer),
         Command::Reproduce(arguments) => commands::reproduce::run(&arguments, &mut printer),
-        Command::Completions(arguments) => commands::completions::run(&arguments, &mut printer),
+        Command::Completions(arguments) => commands::completions::run(&arguments, Arguments::command(), &mut printer),
     };
     match result {
         Ok(exit) => exit,
@@ -126,7 +126,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        use clap::CommandFactory;
         Arguments::command().debug_assert();
     }
 }

@@ -94,7 +94,7 @@ enum Message {
     Failed(usize, Error),
 }
 
-/// Runs all phases. `stop` ends the measurement early; what was measured by then is returned.
+/// Runs all phases. `stop` ends the measurement early; the finished part is returned.
 pub fn run(
     plan: &Plan,
     mut load: Option<&mut dyn Load>,

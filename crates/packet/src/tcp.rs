@@ -9,11 +9,9 @@
 //! timestamps, each as the other's padding; window scale after one NOP; SACK after two.
 //! [`Options::header_bytes`] is their size.
 
-use crate::parse::{ParseError, double_word, header, word};
+use crate::fields::{ParseError, double_word, header, word};
 use crate::{FlowAddresses, Meta, Options, Protocol, SackBlock, SeqNumber, SynOptions, TcpFlags, ipv4};
 
-/// Protocol number.
-pub(crate) const PROTOCOL: u8 = 6;
 /// Bytes of a header without options.
 pub(crate) const HEADER_LEN: usize = 20;
 /// Bytes of a header with timestamps.

@@ -34,7 +34,7 @@ use lastmile_theory::asymmetry;
 use lastmile_units::{ByteCount, Duration, Instant};
 
 use crate::format;
-use crate::phases::Interval;
+use crate::interval::Interval;
 
 /// The largest window of a header without window scaling (RFC 9293, section 3.1).
 const UNSCALED_WINDOW: u64 = 65_535;

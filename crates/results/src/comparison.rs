@@ -14,6 +14,7 @@ pub use self::calls::Calls;
 use self::cell::{Cell, Quantity};
 pub use self::network::MeasuredNetwork;
 use crate::format;
+use crate::measures::ENOUGH_FOR_P99;
 use crate::schema::{Phase, Summary};
 use crate::seeds::{Measure, Seeded};
 use crate::{Run, tabular};
@@ -138,9 +139,6 @@ pub fn about_the_probe(rows: &[Vec<Row>]) -> Option<&'static str> {
 
 /// The part of the run, if it is no phase.
 const WHOLE_RUN: &str = "over the whole run";
-
-/// The fewest replies whose 99th percentile by nearest rank differs from their maximum.
-pub(crate) const ENOUGH_FOR_P99: u64 = 100;
 
 /// The least share of a probe's lost requests that is reported.
 const TOLD_LOSS: f64 = 0.01;

@@ -10,7 +10,7 @@ use lastmile_model::{Network, Source};
 
 use crate::bounds::{self, Shape};
 use crate::format;
-use crate::phases::Interval;
+use crate::interval::Interval;
 use crate::policing;
 use crate::schema::{PhaseLink, Shares};
 

@@ -7,6 +7,7 @@ use lastmile_queueing::line::Config;
 use lastmile_queueing::spec::Spec;
 use lastmile_units::{BitRate, Duration, Ratio};
 
+use crate::delay::MAX_DELAY;
 use crate::diagnostics::Place;
 use crate::impairments;
 use crate::line::{self, Defaults};
@@ -97,7 +98,7 @@ macro_rules! hop {
                     "1 Gbit/s, or twice the rate of the lines behind it where that is more",
                     line::RATE.doc,
                 ),
-                Key::with_default("delay", Kind::Time, $delay, line::DELAY.doc).at_most(line::MAX_DELAY),
+                Key::with_default("delay", Kind::Time, $delay, line::DELAY.doc).at_most(MAX_DELAY),
                 line::LOSS,
                 Key::with_default(
                     "encapsulation",

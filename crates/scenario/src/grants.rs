@@ -9,7 +9,7 @@ use lastmile_queueing::line::grants::{
 };
 use lastmile_units::{BitRate, Duration, Ratio, WireBytes};
 
-use crate::line::MAX_DELAY;
+use crate::delay::MAX_DELAY;
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 

@@ -9,7 +9,7 @@ use lastmile_queueing::line::impairments::{
 };
 use lastmile_units::{Duration, Ratio};
 
-use crate::line::MAX_DELAY;
+use crate::delay::MAX_DELAY;
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 use crate::value::{Probability, Scalar};

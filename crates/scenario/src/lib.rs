@@ -27,6 +27,7 @@ mod apps;
 mod atm;
 pub mod capture;
 mod cases;
+mod delay;
 pub mod diagnostics;
 mod document;
 mod ends;

@@ -12,6 +12,7 @@ use lastmile_queueing::spec::Spec as QueueSpec;
 use lastmile_queueing::{Overflow, fifo};
 use lastmile_units::{ByteCount, Duration, Limit, Ratio};
 
+use crate::delay::MAX_DELAY;
 use crate::diagnostics::nearest;
 use crate::impairments;
 use crate::queue::{self, Wire};
@@ -22,9 +23,6 @@ use crate::{grants, trace};
 /// Buffer of a line that says nothing about it, where 100 packets are less: about one long round trip, the
 /// classic rule.
 const DEFAULT_BUFFER: Duration = Duration::from_ms(100);
-
-/// Longest delay of a wire: beyond the moon and back.
-pub(crate) const MAX_DELAY: &str = "60 s";
 
 pub(crate) const RATE: Key =
     Key::optional("rate", Kind::Rate, "transmission takes no time", "Rate of the wire, headers and cells included.");
@@ -116,7 +114,7 @@ pub(crate) fn read(table: &Table<'_>, name: &str, defaults: &Defaults) -> Option
     read_with(table, name, defaults, Inherited::default())
 }
 
-/// What the way back of a link takes from the way there, to be read for its own line.
+/// Values that the way back of a link takes from the way there, to be read for its own line.
 #[derive(Default)]
 pub(crate) struct Inherited<'t, 'd> {
     /// The queue, if the table has none.

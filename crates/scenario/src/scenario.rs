@@ -274,7 +274,7 @@ impl Scenario {
     /// The links that packets take from one node to another, as indices into the network's list, if there is a way.
     #[must_use]
     pub fn way(&self, from: NodeIndex, to: NodeIndex) -> Option<Vec<usize>> {
-        topology::way(&self.network.nodes, &self.network.links, from, to)
+        topology::path(&self.network.nodes, &self.network.links, from, to)
     }
 
     /// The round-trip time of a traffic over empty queues: a packet of `out` IP bytes there, one of `back`

@@ -6,7 +6,7 @@ use lastmile_queueing::line::Config;
 use lastmile_queueing::line::trace::{Step, Trace};
 use lastmile_units::{BitRate, Duration};
 
-use crate::line::MAX_DELAY;
+use crate::delay::MAX_DELAY;
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 

@@ -34,6 +34,7 @@ mod draw;
 mod history;
 mod locale;
 mod say;
+mod shared;
 mod snapshot;
 mod text;
 mod tty;

@@ -19,7 +19,7 @@ use clap::{Args, Subcommand};
 use lastmile_measure::conditions::Conditions;
 use lastmile_measure::flent;
 use lastmile_measure::foreign::responsiveness::Trust;
-use lastmile_measure::load::{Direction, Load, Stop};
+use lastmile_measure::load::{Load, Stop};
 use lastmile_measure::own::Client;
 use lastmile_measure::own::wire::PORT;
 use lastmile_measure::report::Measurement;
@@ -86,18 +86,8 @@ struct Measured {
     #[arg(long, value_name = "TIME", default_value = "10 s", conflicts_with = "serve", value_parser = options::length)]
     duration: Duration,
 
-    /// TCP connections in each direction
-    #[arg(long, value_name = "N", default_value_t = 4, conflicts_with = "serve", value_parser = clap::value_parser!(u32).range(1..))]
-    streams: u32,
-
-    /// Congestion control of both ends, such as cubic [default: that of each machine]
-    #[arg(long, value_name = "NAME", conflicts_with = "serve")]
-    congestion: Option<String>,
-
-    /// Load an iperf3 server's line with UDP datagrams at this rate of payload in each direction, such
-    /// as "5 Mbit/s", in place of TCP; loss, jitter and reordering are reported
-    #[arg(long, value_name = "RATE", conflicts_with_all = ["serve", "congestion"], value_parser = options::rate)]
-    udp: Option<NonZeroU64>,
+    #[command(flatten)]
+    load: LoadOptions,
 
     /// Further probes: HOST for ICMP echo, HOST:PORT for TCP handshakes, irtt/HOST for an irtt
     /// server, with the code point of their packets (0 to 63) after an @, such as 192.0.2.1@46;
@@ -106,7 +96,13 @@ struct Measured {
     ping: Vec<Ping>,
 
     /// Time between two probes of a series
-    #[arg(long, value_name = "TIME", default_value = "100 ms", conflicts_with = "serve", value_parser = options::interval)]
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "100 ms",
+        conflicts_with = "serve",
+        value_parser = options::interval
+    )]
     interval: Duration,
 
     /// End a phase after 5 s or later once the intervals of its rates are within this percentage
@@ -128,6 +124,29 @@ struct Measured {
 
     #[command(flatten)]
     detecting: detect::Detecting,
+}
+
+/// The load of the phases.
+#[derive(Args)]
+struct LoadOptions {
+    /// TCP connections in each direction
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 4,
+        conflicts_with = "serve",
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    streams: u32,
+
+    /// Congestion control of both ends, such as cubic [default: that of each machine]
+    #[arg(long, value_name = "NAME", conflicts_with = "serve")]
+    congestion: Option<String>,
+
+    /// Load an iperf3 server's line with UDP datagrams at this rate of payload in each direction, such
+    /// as "5 Mbit/s", in place of TCP; loss, jitter and reordering are reported
+    #[arg(long, value_name = "RATE", conflicts_with_all = ["serve", "congestion"], value_parser = options::rate)]
+    udp: Option<NonZeroU64>,
 }
 
 /// The certificates of a responsiveness server.
@@ -233,13 +252,13 @@ impl Measured {
         Ok(Wanted {
             host,
             port: self.port,
-            streams: self.streams,
-            congestion: self.congestion.as_deref(),
+            streams: self.load.streams,
+            congestion: self.load.congestion.as_deref(),
             duration: self.duration,
             interval: self.interval,
             trust: self.trust.trust(),
             irtt_key: self.irtt_key.read()?,
-            udp_bps: self.udp,
+            udp_bps: self.load.udp,
         })
     }
 }
@@ -302,9 +321,4 @@ impl From<lastmile_measure::Error> for Failure {
     fn from(error: lastmile_measure::Error) -> Self {
         Self::new(error)
     }
-}
-
-/// A direction in words, for tables.
-fn words(load: Option<Direction>) -> &'static str {
-    load.map_or("idle", session::words)
 }

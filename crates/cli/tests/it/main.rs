@@ -51,6 +51,7 @@ mod signals;
 #[cfg(target_os = "linux")]
 mod soak;
 mod streams;
+mod structure;
 #[cfg(target_os = "linux")]
 mod tc;
 mod terminal;

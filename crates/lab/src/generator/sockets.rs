@@ -13,11 +13,11 @@ use crate::error::Error;
 use crate::hosts::Hosts;
 use crate::spec::{End, Flow, Kind, TransferPlan};
 
-use super::Source;
 use super::application::Owner;
 use super::datagrams::{self, Datagrams};
 use super::echo::Echo;
 use super::replay::{self, Catcher, Replay};
+use super::source::Source;
 use super::transfer::{self, Transfer};
 
 /// A listening socket. Flows may share one: the port that connects identifies the flow.

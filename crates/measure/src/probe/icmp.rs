@@ -17,8 +17,8 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::error::Error;
 use crate::load::Stop;
 
+use super::prober::{Kind, PATIENCE, Prober, Sample, Subject};
 use super::window::{Answer, Window};
-use super::{Kind, PATIENCE, Prober, Sample, Subject};
 
 /// Type and code of a request and of a reply over IPv6.
 const REQUEST_V6: u8 = 128;

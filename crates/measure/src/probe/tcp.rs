@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::load::Stop;
 
 use super::icmp::next_due;
-use super::{Kind, PATIENCE, Prober, Sample, Subject};
+use super::prober::{Kind, PATIENCE, Prober, Sample, Subject};
 
 /// Connections to one address with one code point, one after the other.
 #[derive(Debug)]

@@ -1,14 +1,16 @@
 //! The rows of a table with several seeds, and what is drawn of them.
 
-use super::judge::{self, Figures, Special};
+use super::judge::{self, Figures};
 use super::runs::{Pooled, RowRuns, Trials, failed, value};
-use super::{Answer, Experiment, ExtraRow, Plan, Question, Sensitivity};
+use super::{Answer, Experiment, ExtraRow, Plan, Question, Sensitivity, Special};
 use crate::data::{Row, Table};
+use crate::error::ExperimentError;
 use crate::experiments::open::Reproducible;
 use crate::experiments::seeds::{SEEDS, means};
-use crate::experiments::{Drawing, ExperimentError, significant, unchanged};
+use crate::experiments::{Drawing, unchanged};
 use crate::formula::{Formula, Missing, Quantity};
 use crate::reproduction::RowResult;
+use crate::rounding::significant;
 use crate::sample::Sample;
 use crate::value::{Value, Values};
 use crate::verdict::{Claim, Finding};

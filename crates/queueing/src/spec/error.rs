@@ -1,4 +1,7 @@
 //! Errors of trees: the position of the discipline that cannot be built, and the problem.
+//!
+//! This file and those of the disciplines refer to one another, since [`Problem`] has a variant for the errors of each
+//! discipline, and each discipline reports a [`Problem`].
 
 use lastmile_units::{ByteCount, Duration};
 

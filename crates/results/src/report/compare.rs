@@ -3,9 +3,11 @@
 
 use maud::{Markup, html};
 
+use super::caption::{caption, shared_caption};
+use super::frame::{drawing, frame, frame_of};
 use super::panel::Frame;
 use super::style::COLOURS;
-use super::{caption, distribution, drawing, frame, frame_of, overlay, panels, shared_caption, tables};
+use super::{distribution, overlay, panels, tables};
 use crate::Run;
 use crate::comparison::{self, Comparison, Row};
 use crate::format;

@@ -1,6 +1,7 @@
 //! Calls and datagrams, delays from end to end, service classes.
 
-use super::{Kind, NOTHING, Table, columns, without_empty_columns};
+use super::columns::{NOTHING, columns, without_empty_columns};
+use super::{Kind, Table};
 use crate::format;
 use crate::schema::{ClassDelay, DatagramClass, Datagrams, Delay, Flow, OneWay, Summary, Y1541};
 

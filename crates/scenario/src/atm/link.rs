@@ -6,6 +6,7 @@ use lastmile_units::{BitRate, Duration, Ratio};
 use super::Settings;
 use super::queue::{self, Port};
 use super::switch::Switch;
+use crate::delay::MAX_DELAY;
 use crate::line;
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
@@ -55,7 +56,7 @@ pub(crate) static CELL_BACK: Section = Section {
         RATE,
         INTERFACE,
         PACE,
-        Key::optional("delay", Kind::Time, "as there", line::DELAY.doc).at_most(line::MAX_DELAY),
+        Key::optional("delay", Kind::Time, "as there", line::DELAY.doc).at_most(MAX_DELAY),
         Key::optional("loss", Kind::Share, "as there", LOSS.doc),
         QUEUE,
     ],

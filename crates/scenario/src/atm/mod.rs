@@ -8,6 +8,7 @@ pub(crate) mod abr;
 pub(crate) mod circuits;
 pub(crate) mod contract;
 pub(crate) mod edge;
+pub(crate) mod keys;
 pub(crate) mod link;
 pub(crate) mod queue;
 pub(crate) mod switch;

@@ -10,8 +10,9 @@ use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{Match, fifo};
 use lastmile_units::{BitRate, ByteCount, WireBytes};
 
+use super::model::{AckRate, Class, Line, Rule};
 use super::scheduler::{Plan, ROOT};
-use super::{AckRate, Class, Line, Rule, schema};
+use super::schema;
 use crate::diagnostics::did_you_mean;
 use crate::queue::matching::matching;
 use crate::queue::{self, Wire};
@@ -435,4 +436,12 @@ fn tell(checked: Result<(), TreeError>, read: &[(Class, Table<'_>)], root: &Tabl
         (None, _) => root.error("class", error.to_string(), None),
     }
     None
+}
+
+/// A policy knows its line. CAKE's times allow for slow packets only where it knows the rate.
+pub(super) fn with_bandwidth(mut queue: Spec, rate: BitRate) -> Spec {
+    if let Spec::Cake(cake) = &mut queue {
+        cake.bandwidth.get_or_insert(rate);
+    }
+    queue
 }

@@ -1,6 +1,6 @@
 //! The kinds of traffic, and the keys of each.
 
-use crate::atm::circuits;
+use crate::atm::keys;
 use crate::reader::Variant;
 use crate::schema::{Key, Kind, Section};
 use crate::{apps, listener, names, replay};
@@ -61,10 +61,10 @@ pub(super) static TRAFFIC: Section = Section {
             "0",
             "Differentiated services code point of its packets (RFC 2474).",
         ),
-        circuits::CONTRACT_KEY,
-        circuits::BACK_CONTRACT_KEY,
-        circuits::VP_KEY,
-        circuits::VC_KEY,
+        keys::CONTRACT_KEY,
+        keys::BACK_CONTRACT_KEY,
+        keys::VP_KEY,
+        keys::VC_KEY,
         names::CLIENT,
         names::SERVER,
         names::CLIENT_PORT,

@@ -351,7 +351,7 @@ fn the_ready_scenario_of_sun_drops_whole_frames_at_its_bottleneck_alone() {
     assert!(bottleneck.good_cells * 100 >= bottleneck.cells.sent * 98, "{bottleneck:?}");
 }
 
-/// What a contract assures is had: connections of the assured paths get more than those of the others.
+/// Contracts assure their rates: connections of the assured paths get more than those of the others.
 #[test]
 fn the_ready_scenario_of_assured_forwarding_assures() {
     let outcome = ready("af-over-sbr3.toml", "5 s");
@@ -417,7 +417,7 @@ fn the_ready_scenario_of_edges_assures_what_its_meters_say() {
     assert!(call.data_packets - call.data_packets_received <= 3, "{call:?}");
 }
 
-/// What one of the ways to carry eight connections came to: bytes, Jain's index, most cells at the
+/// The figures of one of the ways to carry eight connections: bytes, Jain's index, most cells at the
 /// trunk, most bytes at an edge, ACKs held.
 fn carried(overrides: &[&str]) -> (u64, f64, u64, u64, u64) {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/atm/abr-edge.toml");

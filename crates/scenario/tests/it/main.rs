@@ -33,7 +33,7 @@ fn parse_with(text: &str, overrides: &[&str]) -> Result<Scenario, Report> {
     Scenario::parse("x.toml", text, &overrides)
 }
 
-/// What is said about `text`.
+/// The errors in `text`.
 fn said(text: &str) -> String {
     parse(text).expect_err(text).to_string()
 }

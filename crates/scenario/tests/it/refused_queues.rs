@@ -63,7 +63,7 @@ fn classes_that_are_no_tree_or_are_promised_too_much() {
     );
 }
 
-/// What a class or a flow would have is zero, or is said twice.
+/// Shares of a class or a flow that are zero, or given twice, are errors.
 #[test]
 fn shares_of_fair_queueing_that_would_not_do_what_they_say() {
     let with = |kind: &str, keys: &str| {

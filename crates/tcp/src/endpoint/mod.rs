@@ -1,6 +1,6 @@
 //! One end of a connection: the states of RFC 9293 around a sender and a receiver.
 //!
-//! The files of this folder hold the methods of one type, [`Endpoint`], and refer to one another: `handshake` opens a
+//! These files refer to one another, since they hold the methods of one type, [`Endpoint`]: `handshake` opens a
 //! connection, `segments` builds the segments that are sent, `observe` reports the state.
 //! Differs from RFC 9293: no urgent data; one listener accepts one connection. The acknowledgement of a
 //! segment without payload counts even if the segment lies before the next expected octet. Such a segment

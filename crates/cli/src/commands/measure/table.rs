@@ -2,16 +2,16 @@
 
 use lastmile_measure::conditions::Conditions;
 use lastmile_measure::foreign::iperf3::Datagrams;
+use lastmile_measure::load::Direction;
 use lastmile_measure::probe::Kind;
 use lastmile_measure::report::{Delays, Estimate, Measurement, Phase, Series, Throughput};
+use lastmile_measure::session;
 use lastmile_measure::train::Way;
 use lastmile_results::format;
 use lastmile_text::table::{Kind as Align, Table};
 
 use crate::failure::Result;
 use crate::printer::Printer;
-
-use super::words;
 
 /// Prints rates, delays and conditions.
 pub(super) fn print(measured: &Measurement, conditions: &Conditions, printer: &mut Printer) -> Result<()> {
@@ -191,6 +191,11 @@ pub(super) fn name(series: &Series) -> String {
         code_point => format!(" @{code_point}"),
     };
     format!("{} {}{class}", kind(series.subject.kind), series.subject.target)
+}
+
+/// A direction in words, for tables.
+pub(super) fn words(load: Option<Direction>) -> &'static str {
+    load.map_or("idle", session::words)
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::super::control::Seen;
 use super::super::counters::{Amount, Counters, Spread, faults};
 use super::super::live_view::classes::{Numbers, at};
-use super::Start;
+use super::start::Start;
 
 /// Sizes of IP packets whose bytes on the wire are shown.
 const EXAMPLES: [u64; 4] = [40, 52, 576, 1500];

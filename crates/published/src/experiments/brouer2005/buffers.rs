@@ -5,9 +5,9 @@ use crate::reproduction::{RowResult, TableResult};
 use crate::value::Values;
 use crate::verdict::{Claim, Finding};
 
-use super::super::ExperimentError;
 use super::super::trial::{Overrides, Trial};
 use super::KEY;
+use crate::error::ExperimentError;
 
 const SHORT: (&str, &str) =
     ("brouer2005/short-ack-queue.toml", include_str!("../../../scenarios/brouer2005/short-ack-queue.toml"));

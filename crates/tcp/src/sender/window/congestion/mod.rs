@@ -7,6 +7,7 @@
 //! Cost: additions, comparisons and two divisions for each acknowledgement.
 
 mod cubic;
+mod events;
 mod hystart;
 mod hystart_plus_plus;
 mod newreno;
@@ -14,38 +15,15 @@ mod reno;
 mod sack;
 mod tahoe;
 
-use lastmile_units::{ByteCount, Duration, Instant};
+use lastmile_units::{ByteCount, Instant};
 
 use crate::config::MAX_WINDOW;
-use crate::sender::flight::Outstanding;
 use crate::sender::repair::Style;
 use crate::{ByteCounting, Config, SlowStart, Variant};
 use cubic::Cubic;
+pub(crate) use events::{Acked, RoundTrip};
 use hystart::HyStart;
 use hystart_plus_plus::HyStartPlusPlus;
-
-/// An acknowledgement of new data.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Acked {
-    pub(crate) now: Instant,
-    pub(crate) bytes: u64,
-    pub(crate) mss: u32,
-    /// The data below were retransmitted after a timeout, where RFC 3465, section 2.3, asks for L = 1.
-    pub(crate) after_timeout: bool,
-    /// The shortest round trip of the connection.
-    pub(crate) least_rtt: Duration,
-}
-
-/// A round trip measured in slow start.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RoundTrip {
-    pub(crate) now: Instant,
-    /// The round trip of the newest acknowledged octets, in microseconds.
-    pub(crate) us: u32,
-    pub(crate) outstanding: Outstanding,
-    pub(crate) mss: u32,
-    pub(crate) srtt: Duration,
-}
 
 /// The state of growth beyond the window: first for the end of slow start, then for CUBIC.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -9,52 +9,13 @@
 //! does.
 //! Cost: a wake-up for each piece.
 
-use lastmile_linklayer::Pieces;
 use lastmile_packet::Packet;
-use lastmile_units::{Instant, WireBytes};
+use lastmile_units::Instant;
 
-use super::{Counted, Line, Observer, lost_or_spoilt};
-use crate::{DropReason, DropSink};
-
-/// A packet whose transmission has begun.
-pub(super) struct PartlySent<P> {
-    pub(super) packet: P,
-    pub(super) level: usize,
-    pub(super) unsent: Unsent,
-    /// Why the packet will be lost on the wire, if it will.
-    pub(super) lost: Option<DropReason>,
-}
-
-/// What of a packet has not been sent.
-pub(super) enum Unsent {
-    /// Pieces behind each of which a more urgent packet may be sent.
-    Pieces(Pieces),
-    /// Bytes that are sent as grants allow.
-    Bytes {
-        /// Their number on the wire.
-        left: u64,
-        /// Some of the packet has been sent.
-        begun: bool,
-    },
-}
-
-impl Unsent {
-    /// The next piece, which is then sent.
-    fn next(&mut self) -> Option<WireBytes> {
-        match self {
-            Self::Pieces(pieces) => pieces.next(),
-            // A grant has ended with this line's grants; nothing holds up the rest.
-            Self::Bytes { left, .. } => Some(WireBytes::new(std::mem::take(left))),
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        match self {
-            Self::Pieces(pieces) => pieces.left() == 0,
-            Self::Bytes { left, .. } => *left == 0,
-        }
-    }
-}
+use super::Line;
+use super::counted::{Counted, Observer, lost_or_spoilt};
+use super::partly_sent::{PartlySent, Unsent};
+use crate::DropSink;
 
 impl<P: Packet> Line<P> {
     /// Sends the next piece at `start`: of a ready packet that is more urgent than the top of the

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use lastmile_text::shown;
 
-use crate::view::Shared;
+use crate::shared::Shared;
 
 /// Messages of an open view that are kept; older ones are lost.
 const KEPT: usize = 1000;

@@ -8,8 +8,9 @@ use crate::data::Table;
 use crate::reproduction::{RowResult, Sensitivity, TableResult};
 use crate::verdict::{Agreement, Claim, Finding, Verdict};
 
-use super::ExperimentError;
 use super::seeds::SEEDS;
+use crate::error::ExperimentError;
+use crate::rounding::significant;
 
 /// Seeds of what is tried beside the base case: the fewest of which an interval says something.
 const FEW: usize = 3;
@@ -103,7 +104,7 @@ pub(super) fn deviation_rms_pct(rows: &[RowResult]) -> Option<f64> {
         })
     });
     let (count, squares) = relative.fold((0_u32, 0.0), |(count, sum), relative| (count + 1, sum + relative * relative));
-    (count > 0).then(|| super::significant(100.0 * (squares / f64::from(count)).sqrt()))
+    (count > 0).then(|| significant(100.0 * (squares / f64::from(count)).sqrt()))
 }
 
 /// A publication whose open questions can be answered otherwise.

@@ -1,8 +1,8 @@
 //! How often the policy `full-both-ways` keeps its claim on lines and loads for which its settings were not chosen.
 //!
-//! `cargo run -p lastmile-scenario --example elsewhere [CASES [POLICY]]` draws so many cases (240 if
-//! nothing is said) from the axes below, runs the policy on each (the ready one), and prints what share
-//! of them keeps the claim, by each value of each axis, and every case that does not. The table of
+//! `cargo run -p lastmile-scenario --example elsewhere [CASES [POLICY]]` draws CASES cases (240 by
+//! default) from the axes below, runs the policy on each (by default `full-both-ways`), and prints the share
+//! of them that keeps the claim, by each value of each axis, and every case that does not. The table of
 //! `docs/studies/downstream.md` is its output.
 #![allow(clippy::print_stdout, reason = "printing is what it is for")]
 
@@ -40,7 +40,7 @@ struct Case {
     start_ms: u64,
 }
 
-/// What a run came to between the tenth second and the fortieth.
+/// The figures of a run between the tenth second and the fortieth.
 struct Kept {
     download: f64,
     upload: f64,
@@ -79,7 +79,7 @@ impl Case {
              {shift}\ntimestamps = false\n\
              [[traffic]]\nname = \"upload\"\nkind = \"bulk\"\ndirection = \"up\"\nstart = \"{start_ms} ms\"\n"
         );
-        // One after the other, each 370 ms after the one before.
+        // One after the other, 370 ms apart.
         for number in 0..*downloads {
             let start = (start_ms * 7 + 370 * number) % 4000;
             text += &format!(
@@ -105,7 +105,7 @@ impl Case {
         let ping = network.traffic.iter().position(|traffic| matches!(traffic.source, Source::Ping { .. }))?;
         let size = ByteCount::new(84);
         let unloaded = scenario.base_rtt(ping, size, size).expect("both ways are there");
-        // What windows allow at all: a round trip, with a full packet each way.
+        // The bound by windows: a round trip, with a full packet each way.
         let rtt = (unloaded + full(down) + full(up)).as_secs_f64();
         let payload = self.line.3 - 40;
         let fills = |link: &Link, flows: u64| {

@@ -4,7 +4,7 @@
 use crate::reproduction::RowResult;
 use crate::verdict::Finding;
 
-use super::significant;
+use crate::rounding::significant;
 
 const AGGREGATE: &str = "aggregate_throughput_mbps";
 
