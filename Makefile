@@ -85,6 +85,12 @@ peers: ## Beside the kernel's HTB, FQ-CoDel and CAKE, in a Debian kernel on QEMU
 	$(CARGO) build --release --locked --package lastmile-cli
 	@scripts/peers/compare.sh $(TARGET)/release/lastmile $(PEERS_OUT) '$(PEERS)'
 
+.PHONY: what-helps
+what-helps: ## Every built-in policy on every line of the library, for docs/studies/what-helps.md: about twenty minutes
+	$(CARGO) build --release --locked --package lastmile-cli
+	@scripts/what_helps.py $(TARGET)/release/lastmile --note 'Profile `release`.'
+	@scripts/tables.py
+
 .PHONY: exactness
 exactness: ## Rates of every seventh size on every preset, with real packets: an hour, as root
 	@scripts/setup.sh test

@@ -38,6 +38,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    New(commands::new::Arguments),
     Run(commands::run::Arguments),
     Compare(commands::compare::Arguments),
     Report(commands::report::Arguments),
@@ -87,6 +88,7 @@ fn main() -> ExitCode {
         }
     };
     let result = match arguments.command {
+        Command::New(arguments) => commands::new::run(&arguments, &mut printer),
         Command::Run(arguments) => commands::run::run(&arguments, &mut printer),
         Command::Compare(arguments) => commands::compare::run(&arguments, &mut printer),
         Command::Report(arguments) => commands::report::run(&arguments, &mut printer),

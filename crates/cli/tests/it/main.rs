@@ -35,6 +35,7 @@ mod live_view;
 mod measure;
 #[cfg(target_os = "linux")]
 mod memory;
+mod new;
 mod openmetrics;
 mod out;
 mod policies;
