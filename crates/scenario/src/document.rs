@@ -366,7 +366,8 @@ mod tests {
         let report = Document::parse(Source::new("f.toml", "a = 10 s\nb = 2\nb = 3\n"), &[]).unwrap_err();
         assert_eq!(
             report.to_string(),
-            "error: f.toml:1:5: string values must be quoted, expected literal string\n  |\n1 | a = 10 s\n  |     ^^^^\n\
+            "error: f.toml:1:5: string values must be quoted, expected literal string\
+             \n  |\n1 | a = 10 s\n  |     ^^^^\n\
              hint: texts and values with a unit stand in quotes: rate = \"512 kbit/s\"\n\n\
              error: f.toml:3:1: duplicate key\n  |\n3 | b = 3\n  | ^"
         );

@@ -99,7 +99,8 @@ pub(crate) static STATE: Section = Section {
 
 pub(crate) static JITTER_TABLE: Section = Section {
     heading: "`jitter = { ... }`",
-    about: "The delay of a packet is `delay` plus `time` times a deviate, at least 0. The deviates are those of netem's \
+    about: "The delay of a packet is `delay` plus `time` times a deviate, at least 0. The deviates \
+    are those of netem's \
             tables: at most 4 either way.",
     keys: &[
         Key::required("time", Kind::Time, "The span that a deviate of 1 stands for.").at_most(MAX_DELAY),

@@ -139,7 +139,8 @@ pub(crate) static TCP: Section = Section {
             "rack",
             "How a sender with SACK finds losses: by counting what is SACKed above (RFC 6675), or by the times of \
              sending \
-             (RACK, RFC 8985), which also finds the loss of what was sent again; `\"rack\"` needs `rto = \"linux\"`, and is \
+             (RACK, RFC 8985), which also finds the loss of what was sent again; `\"rack\"` needs `rto = \"linux\"`, \
+             and is \
              as `\"rfc6675\"` without.",
         ),
         Key::with_default(

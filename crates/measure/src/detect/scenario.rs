@@ -173,7 +173,8 @@ fn queue(text: &mut String, side: &Side, candidate: Option<&Candidate>, rate: Es
             let burst = wire(bucket_bytes);
             writeln!(
                 text,
-                "queue = {{ kind = \"policer\", meter = {{ kind = \"token-bucket\", rate = \"{}\", burst = \"{burst} wire bytes\" }} }}",
+                "queue = {{ kind = \"policer\", meter = {{ kind = \"token-bucket\", rate = \"{}\", \
+                 burst = \"{burst} wire bytes\" }} }}",
                 bps(rate.value)
             )
         }

@@ -13,7 +13,8 @@ A policy is a [TOML](https://toml.io) file that says how the upstream of a line 
                             speaks of shares of
 the line, so that one file serves many lines. `lastmile policy list` names those that come with the program, \
                             `lastmile policy show NAME`
-prints one with its rates, `lastmile policy check FILE` reads one of your own. A scenario takes one by `policy = \"sad-cbq\"` in
+prints one with its rates, `lastmile policy check FILE` reads one of your own. A scenario takes one by \
+                            `policy = \"sad-cbq\"` in
 `[access]`, in place of the queue of `up`; `lastmile run --policy NAME` does the same, and `lastmile compare` runs \
                             several side by side.
 
