@@ -37,7 +37,7 @@ const GROWTH: i64 = 4;
 /// repairs to come.
 const SILENT: u32 = 2;
 
-/// What governs a sender's window.
+/// The phase of a sender's congestion control.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Phase {
     /// The handshake is not complete.

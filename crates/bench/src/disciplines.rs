@@ -22,7 +22,26 @@ use lastmile_queueing::spec::{ClassSpec, Over, Spec};
 use lastmile_queueing::{Limit, Match, Overflow, fifo};
 use lastmile_units::{BitRate, ByteCount, CellCount, Duration, PacketCount, WireBytes};
 
-use crate::queues::Load;
+/// Sizes drawn with equal probability. The first is a pure ACK.
+pub(crate) const SIZES: [u16; 3] = [40, 576, 1500];
+
+/// The arriving packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Load {
+    /// Packets of [`SIZES`].
+    Mixed,
+    /// Pure ACKs, each acknowledging one more segment of its flow.
+    Acks,
+}
+
+impl Load {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Mixed => "mixed",
+            Self::Acks => "acks",
+        }
+    }
+}
 
 /// A discipline as it is measured.
 pub(crate) struct Row {

@@ -4,8 +4,11 @@ use core::ops::Range;
 
 use crate::checksum::{Sum, mend};
 use crate::ethernet::{self, FrameError, Located, Prefix};
-use crate::parse::{self, ParseError};
-use crate::{AckFields, AckList, FlowDirectory, FlowKey, MAX_HEADER_LEN, Meta, Options, Packet, Protocol, Segment};
+use crate::fields::ParseError;
+use crate::parse;
+use crate::{
+    AckFields, AckList, FlowDirectory, FlowKey, MAX_HEADER_LEN, Meta, Options, Packet, Protocol, Segment, protocol,
+};
 use crate::{ipv4, ipv6, list, tcp, write_packet};
 
 /// An IP packet with its bytes, optionally in an Ethernet frame, as the live programs carry it
@@ -126,7 +129,8 @@ impl Frame {
         let options_len = tcp::write_options(&mut options, newest);
         let start = usize::from(self.body.prefix.len) + transport + tcp::HEADER_LEN;
         self.replace(start..self.body.end, &options[..options_len]);
-        self.packet_mut()[transport + tcp::DATA_OFFSET_AT] = tcp::data_offset(tcp::HEADER_LEN + options_len);
+        let offset = tcp::data_offset(tcp::HEADER_LEN + options_len) | self.body.meta.flags.offset_bits();
+        self.packet_mut()[transport + tcp::DATA_OFFSET_AT] = offset;
     }
 
     /// Replaces the list in the IP header. The caller updates the IP header's length.
@@ -265,7 +269,7 @@ impl Body {
         let ipv6 = self.meta.mark.ipv6();
         let addresses = if ipv6 { &header[ipv6::ADDRESSES] } else { &header[ipv4::ADDRESSES] };
         // The pseudo-header of `Sum::pseudo_header`, with the addresses read in place.
-        let pseudo_header = Sum::ZERO.bytes(addresses).word(u16::from(tcp::PROTOCOL)).word(segment.len() as u16);
+        let pseudo_header = Sum::ZERO.bytes(addresses).word(u16::from(protocol::TCP)).word(segment.len() as u16);
         (ipv6 || Sum::ZERO.bytes(header).checksum() == 0) && pseudo_header.bytes(segment).checksum() == 0
     }
 

@@ -18,11 +18,15 @@
 //! | [`reproduction`] | [`Reproduction`]: published, theory, simulated and live figures, as `--json` prints them |
 
 pub mod data;
+mod error;
 pub mod experiments;
 mod formula;
 mod pairs;
 mod plan;
+mod quantity;
 pub mod reproduction;
+mod rounding;
+mod row;
 pub mod sample;
 pub mod select;
 mod template;

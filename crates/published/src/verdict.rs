@@ -8,7 +8,7 @@
 
 use serde::Serialize;
 
-use crate::reproduction::RowResult;
+use crate::row::RowResult;
 use crate::sample::Sample;
 
 /// How a claim came out.
@@ -273,8 +273,7 @@ mod tests {
 
     fn row(published: f64, ours: f64) -> RowResult {
         let values = |value: f64| [("rate_mbps", value)].into_iter().collect::<Values>();
-        let mut row =
-            RowResult::unpublished([("factor", 3)].into_iter().collect(), crate::reproduction::Means::default());
+        let mut row = RowResult::unpublished([("factor", 3)].into_iter().collect(), crate::row::Means::default());
         row.published = values(published);
         row.set_simulated(values(ours));
         row

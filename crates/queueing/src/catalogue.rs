@@ -4,6 +4,10 @@
 //! discipline is a file and a row here. The compiler then asks for the rest: `Mechanism` for the type of
 //! the row, the keys of its table in the crate `scenario`, and the nearest discipline of Linux in the crate
 //! `kernel`.
+//!
+//! The files of the disciplines, of [`crate::spec`] and this one refer to one another, since a discipline may hold
+//! any other: [`crate::Spec`] names every description in the table, and descriptions, errors and positions in a tree
+//! name [`crate::Spec`].
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;

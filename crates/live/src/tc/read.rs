@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use lastmile_kernel::{DEVICE, IFB, Object, table_of};
 use serde_json::Value;
 
-use super::{Target, run};
+use super::tools::{Target, run};
 use crate::error::Error;
 
 /// Values by their keys.

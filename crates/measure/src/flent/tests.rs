@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::format::OWN;
 use super::*;
 use crate::load::Direction;
 use crate::probe::{Kind, Sample, Subject};

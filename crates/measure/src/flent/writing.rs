@@ -3,7 +3,8 @@
 use chrono::DateTime;
 use serde_json::{Map, Value, json};
 
-use super::{OWN, PING, STEP_S, VERSION, names};
+use super::format::{OWN, PING, STEP_S, VERSION};
+use super::names;
 use crate::load::Direction;
 use crate::probe::{Kind, Sample};
 use crate::report::{Measurement, Phase, Throughput};

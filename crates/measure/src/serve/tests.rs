@@ -13,6 +13,8 @@ use crate::probe::{Clocks, Prober as _};
 use crate::train::{Departure, Path as _, Way};
 
 use super::*;
+use lastmile_units::BitRate;
+use std::time::Duration;
 
 fn key() -> Key {
     Key::new("correct horse battery").unwrap()

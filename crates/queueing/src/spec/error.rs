@@ -1,4 +1,7 @@
 //! Errors of trees: the position of the discipline that cannot be built, and the problem.
+//!
+//! This file and those of the disciplines refer to one another, since [`Problem`] has a variant for the errors of each
+//! discipline, and each discipline reports a [`Problem`].
 
 use lastmile_units::{ByteCount, Duration};
 
@@ -99,7 +102,7 @@ pub enum Problem {
     #[error("a stride of 0 bytes; a receiver acknowledges at least one byte at a time")]
     ZeroStride,
     /// A regenerator that forgets at once, or while it still holds packets.
-    #[error("what is known of a flow is forgotten after {idle}; that must be longer than packets are held, {hold}")]
+    #[error("a flow is forgotten after {idle}; that must be longer than the time for which packets are held, {hold}")]
     ForgetsTooSoon {
         /// After how long.
         idle: Duration,

@@ -336,7 +336,7 @@ impl Readable for red::Config {
                 "burst",
                 Kind::Other("packets"),
                 "a third of twice `min` and `max`",
-                "So many packets that arrive at once leave the average below `min`.",
+                "Number of packets that may arrive at once with the average below `min`.",
             ),
             Key::with_default(
                 "avpkt",

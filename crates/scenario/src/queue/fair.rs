@@ -35,13 +35,18 @@ impl Readable for sfq::Config {
         about: "SFQ (McKenney 1990): the buckets of a hash of flows take turns, and the longest queue pays when \
                 there is no room.",
         keys: &[
-            Key::with_default("divisor", Kind::Count, "1024", "Buckets of the hash that tells flows apart.")
+            Key::with_default("divisor", Kind::Count, "1024", "Buckets of the hash that distinguishes flows.")
                 .at_least("1")
                 .at_most("65536"),
             EXACT,
             PER,
             SEED,
-            Key::optional("quantum", Kind::WireBytes, "a packet of `largest`", "What a queue may send in a turn."),
+            Key::optional(
+                "quantum",
+                Kind::WireBytes,
+                "a packet of `largest`",
+                "Bytes that a queue may send in a turn.",
+            ),
             Key::with_default("largest", Kind::Bytes, "1500 B", "The largest IP packet to expect.")
                 .at_least("1 B")
                 .at_most("65535 B"),
@@ -55,20 +60,20 @@ impl Readable for sfq::Config {
                 "limit",
                 Kind::Other("packets, or time"),
                 "127 packets",
-                "How many packets it holds; a time is as many of `largest` as depart in it at the rate that empties \
-                 the queue.",
+                "Largest number of packets; a time is the number of packets of `largest` that depart in it at the \
+                 rate that empties the queue.",
             ),
             Key::with_default(
                 "depth",
                 Kind::Other("packets, or time"),
                 "127 packets",
-                "How many a queue holds, likewise.",
+                "Largest number of packets in one queue, likewise.",
             ),
             Key::with_default(
                 "drop",
                 Kind::Choice(&["tail", "head"]),
                 "tail",
-                "Which packet of the longest queue goes when there are too many: its newest, or its oldest.",
+                "Packet of the longest queue that is dropped when the limit is exceeded: its newest, or its oldest.",
             ),
         ],
     };
@@ -109,13 +114,13 @@ fn keys(table: &Table<'_>, buckets: &'static str) -> Option<FlowKeys> {
     Some(if exact? { FlowKeys::Exact } else { FlowKeys::Buckets { count, seed: seed? } })
 }
 
-const FLOWS: Key = Key::with_default("flows", Kind::Count, "1024", "Buckets of the hash that tells flows apart.")
+const FLOWS: Key = Key::with_default("flows", Kind::Count, "1024", "Buckets of the hash that distinguishes flows.")
     .at_least("1")
     .at_most("65536");
 const ROUND: Key =
-    Key::optional("quantum", Kind::WireBytes, "a packet of `largest`", "What a flow may send in a round.");
-const PACKETS: Key = Key::with_default("limit", Kind::Other("packets"), "10240 packets", "How many packets it holds.");
-const MEMORY: Key = Key::with_default("memory", Kind::Bytes, "32 MB", "How many IP bytes it holds.").at_least("1 B");
+    Key::optional("quantum", Kind::WireBytes, "a packet of `largest`", "Bytes that a flow may send in a round.");
+const PACKETS: Key = Key::with_default("limit", Kind::Other("packets"), "10240 packets", "Largest number of packets.");
+const MEMORY: Key = Key::with_default("memory", Kind::Bytes, "32 MB", "Largest number of IP bytes.").at_least("1 B");
 
 impl Readable for fq_codel::Config {
     const SECTION: &'static Section = &Section {
@@ -251,7 +256,8 @@ const MEMBER: Key = Key::with_default(
 );
 const MATCH: Key =
     Key::optional("match", Kind::Table("[matches](#matches)"), "every packet", "Which packets belong to it.");
-const QUANTUM: Key = Key::optional("quantum", Kind::WireBytes, "a packet of 1500 B", "What it may send in a turn.");
+const QUANTUM: Key =
+    Key::optional("quantum", Kind::WireBytes, "a packet of 1500 B", "Bytes that it may send in a turn.");
 const WEIGHT: Key =
     Key::with_default("weight", Kind::Count, "1", "Its share of the line, against those of the others.")
         .at_least("1")

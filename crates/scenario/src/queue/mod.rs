@@ -86,7 +86,7 @@ static QUEUE: Section = Section {
             given as `queue = { ... }` \
             (or, for a FIFO, by its `limit` and `drop` alone), so that they nest: `queue = { kind = \"sad\", queue \
             = { kind = \"tbf\", ... } }`.",
-    keys: &[Key::with_default("kind", Kind::Choice(NAMES), "fifo", "What it is.")],
+    keys: &[Key::with_default("kind", Kind::Choice(NAMES), "fifo", "Kind of queue.")],
 };
 
 /// Every section about queues, in the order of the table of disciplines.
@@ -105,7 +105,7 @@ const DROP: Key = Key::with_default(
     "drop",
     Kind::Choice(&["tail", "head"]),
     "tail",
-    "Which packet goes when it is full: the one that arrives, or the oldest.",
+    "Packet that is dropped when the queue is full: the one that arrives, or the oldest.",
 );
 const BELOW: Key =
     Key::optional("queue", Kind::Table("[queues](#queues)"), "a FIFO of `limit` and `drop`", "The queue below.");

@@ -23,9 +23,9 @@ const LARGEST: Key = Key::with_default("largest", Kind::Bytes, "1500 B", "The la
     .at_most("65535 B");
 pub(super) const NAME: Key = Key::required("name", Kind::Text, "Its name, by which others refer to it.");
 pub(super) const PARENT: Key =
-    Key::optional("parent", Kind::Text, "none: it stands on the link", "The name of the class above.");
+    Key::optional("parent", Kind::Text, "none: it is below the link", "The name of the class above.");
 const PRIORITY: Key =
-    Key::with_default("priority", Kind::Count, "0", "Who goes first: 0, the most urgent, to 7.").at_most("7");
+    Key::with_default("priority", Kind::Count, "0", "Order of service: 0, the most urgent, to 7.").at_most("7");
 pub(super) const MATCH: Key = Key::optional(
     "match",
     Kind::Table("[matches](#matches)"),
@@ -42,12 +42,18 @@ static CBQ_CLASS: Section = Section {
         Key::required(
             "share",
             Kind::Other("share or rate"),
-            "What it has whatever others do: of the whole link, at every depth, such as \"40 %\"; or a rate.",
+            "Guarantee: a share of the whole link, at every depth, such as \"40 %\"; or a rate.",
         ),
-        Key::with_default("borrow", Kind::Flag, "true", "Whether it may use what others leave; if not, it is bounded."),
-        Key::with_default("isolated", Kind::Flag, "false", "Whether what it leaves is kept from others."),
+        Key::with_default(
+            "borrow",
+            Kind::Flag,
+            "true",
+            "Whether it may use the rate that others leave; if not, it \
+                           is bounded.",
+        ),
+        Key::with_default("isolated", Kind::Flag, "false", "Whether others may not use the rate that it leaves."),
         PRIORITY,
-        Key::optional("burst", Kind::WireBytes, "20 packets of `largest`", "What it may send at once after a pause."),
+        Key::optional("burst", Kind::WireBytes, "20 packets of `largest`", "Burst after a pause."),
         MATCH,
         BELOW,
         LIMIT,
@@ -61,26 +67,16 @@ static HTB_CLASS: Section = Section {
     keys: &[
         NAME,
         PARENT,
-        Key::required("rate", Kind::Rate, "What it has whatever others do. Classes below share it."),
-        Key::optional("ceil", Kind::Rate, "its rate", "What it has at most."),
-        Key::optional(
-            "burst",
-            Kind::WireBytes,
-            "one packet of `largest`",
-            "What it may send of its rate at once after a pause.",
-        ),
-        Key::optional(
-            "cburst",
-            Kind::WireBytes,
-            "one packet of `largest`",
-            "What it may send of its ceiling at once after a pause.",
-        ),
+        Key::required("rate", Kind::Rate, "Guaranteed rate. Classes below share it."),
+        Key::optional("ceil", Kind::Rate, "its rate", "Its largest rate."),
+        Key::optional("burst", Kind::WireBytes, "one packet of `largest`", "Burst of its rate after a pause."),
+        Key::optional("cburst", Kind::WireBytes, "one packet of `largest`", "Burst of its ceiling after a pause."),
         PRIORITY,
         Key::optional(
             "quantum",
             Kind::WireBytes,
             "by `r2q`, 1000 to 200000",
-            "What it sends in a turn among those of its priority.",
+            "Bytes that it sends in a turn among classes of its priority.",
         ),
         MATCH,
         BELOW,
@@ -101,7 +97,7 @@ impl Readable for cbq::Config {
                 "default",
                 Kind::Text,
                 "the last class that takes packets",
-                "The class of what no class matches.",
+                "The class of packets that no class matches.",
             ),
             LARGEST,
         ],
@@ -136,7 +132,8 @@ impl Readable for htb::Config {
             Sizes are those on the wire.",
     keys: &[
         CLASSES,
-        Key::optional("default", Kind::Text, "none: it goes first and unshaped", "The class of what no class matches."),
+        Key::optional("default", Kind::Text, "none: they depart first and unshaped", "The class of packets that no \
+                       class matches."),
         LARGEST,
         Key::with_default(
             "r2q",
@@ -164,7 +161,7 @@ impl Readable for htb::Config {
             "direct_limit",
             Kind::Limit,
             "1000 packets",
-            "What waits of packets without a class; in packets.",
+            "Largest backlog of packets without a class, in packets.",
         ),
     ],
 };
@@ -272,7 +269,7 @@ fn consequence(error: &TreeError) -> Option<String> {
             "when all classes have packets, the guarantees would not hold; lower one of them"
         }
         TreeError::Class { wrong: Wrong::BurstTooSmall { .. } | Wrong::CeilBurstTooSmall { .. }, .. } => {
-            "such a packet would never leave in time"
+            "such a packet would never depart in time"
         }
         TreeError::Class { wrong: Wrong::Circle, .. } => {
             "none of them would ever send; a class on the link has no parent"

@@ -1,4 +1,4 @@
-//! What a file becomes.
+//! The networks that files describe.
 
 use std::path::Path;
 

@@ -137,7 +137,7 @@ proptest! {
         }
     }
 
-    /// What is written comes back: quantities in any unit, names, counts, times.
+    /// Written values are read back: quantities in any unit, names, counts, times.
     #[test]
     fn a_printed_scenario_reads_back(
         duration_ms in 1_u64..100_000_000,

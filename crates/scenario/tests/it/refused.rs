@@ -1,4 +1,4 @@
-//! What is refused, and the whole of what is said about it.
+//! Files that are refused, and the whole text of each error.
 
 use std::path::Path;
 

@@ -41,7 +41,7 @@ pub enum Host {
     At(SocketAddr),
     /// The default gateway of IPv4, whatever it is at the time.
     GatewayV4,
-    /// That of IPv6.
+    /// The default gateway of IPv6.
     GatewayV6,
 }
 

@@ -14,8 +14,8 @@ use serde::Serialize;
 pub(super) struct BothEnds {
     /// The second capture.
     pub(super) with: String,
-    /// How far the clock of the second capture is ahead, at the first packet; `null` if only one
-    /// direction is in both captures, so that delays are relative to the fastest.
+    /// Seconds by which the clock of the second capture is ahead at the first packet; `null` if only
+    /// one direction is in both captures, so that delays are relative to the fastest.
     pub(super) clock_ahead_s: Option<f64>,
     /// Half the round trip of the fastest packets: the largest error of that offset and of all delays.
     pub(super) clock_error_s: Option<f64>,

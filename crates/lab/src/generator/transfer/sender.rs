@@ -17,7 +17,7 @@ use crate::outcome::{TcpOutcome, TcpSample};
 use crate::spec::{TransferPlan, Window};
 use lastmile_tcp::LimitedTime;
 
-use super::{ZEROS, unless_blocked};
+use super::octets::{ZEROS, unless_blocked};
 
 /// Calls in a row for one socket before the others have their turn.
 const TURNS: usize = 16;
@@ -204,6 +204,7 @@ fn limited(busy: socket::Busy, alive: Duration, awaiting_ack: Duration) -> Limit
         congestion_window: busy.saturating_sub(receive_window).saturating_sub(send_buffer),
         receive_window,
         application: alive.saturating_sub(busy) + send_buffer,
+        pacing: Duration::ZERO,
         awaiting_ack,
     }
 }

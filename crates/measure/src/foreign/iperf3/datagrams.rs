@@ -11,7 +11,7 @@ use crate::train::Way;
 pub(super) const LEN: u16 = 1448;
 /// Bytes of the head.
 pub(super) const HEAD: usize = 16;
-/// What opens a stream: the number 0x36373839 of a little-endian machine.
+/// The datagram that opens a stream: the number 0x36373839 of a little-endian machine.
 pub(super) const HELLO: [u8; 4] = *b"9876";
 
 /// Whether a datagram answers [`HELLO`]: in the form of iperf 3.11 and later, or that of older ones in either byte order.

@@ -3,7 +3,7 @@
 use lastmile_packet::Packet;
 use lastmile_units::{Duration, Instant};
 
-use super::Config;
+use super::config::Config;
 use super::queues::{Queue, Queues};
 use crate::aqm::pi::{Clock, Gains, ONE};
 use crate::random::Stream;
@@ -44,7 +44,7 @@ impl Controller {
         self.probability > 0 && random.bits() >> 8 < self.probability.saturating_mul(factor.into())
     }
 
-    /// True if marks can no longer control the shallow queue: its probability has reached one.
+    /// True if marks cannot control the shallow queue: its probability has reached one.
     pub(super) fn is_overloaded(self, coupling: u32) -> bool {
         self.probability.saturating_mul(coupling.into()) > ONE
     }

@@ -20,7 +20,7 @@
 
 use lastmile_units::{Duration, Instant};
 
-use super::Acked;
+use super::events::Acked;
 
 /// RFC 9438, section 4.6: beta = 0.7, as 717/1024 and in whole segments; at least two.
 pub(super) fn reduced(cwnd: u32, mss: u32) -> u32 {
@@ -206,7 +206,16 @@ mod tests {
 
     fn at(ms: u64) -> Acked {
         let now = Instant::ZERO + Duration::from_ms(ms);
-        Acked { now, bytes: 2000, mss: MSS, after_timeout: false, least_rtt: Duration::from_ms(100) }
+        Acked {
+            now,
+            bytes: 2000,
+            mss: MSS,
+            after_timeout: false,
+            least_rtt: Duration::from_ms(100),
+            srtt: None,
+            rtt: None,
+            marked: 0,
+        }
     }
 
     fn every(cubic: &mut Cubic, cwnd: u32, ms: u64) -> u64 {
