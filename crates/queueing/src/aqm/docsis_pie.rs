@@ -111,7 +111,7 @@ impl<P: Packet> DocsisPie<P> {
         Some(Self {
             queue: WireFifo::new(config.limit, link_layer)?,
             controller: Controller::new(config.target),
-            flow: ServiceFlow::new(config),
+            flow: ServiceFlow::new(config.sustained, config.peak, config.burst),
             random: Stream::new(config.seed, "docsis-pie"),
             dropped: 0,
             tally: Tally::default(),

@@ -26,7 +26,7 @@ use crate::spec::{Problem, Site};
 use crate::{Backlog, Discipline, DropReason, DropSink};
 
 pub(crate) use control::Control;
-pub use control::Parameters;
+pub use control::{Parameters, PieError};
 
 /// The parameters of PIE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,20 +42,6 @@ impl Default for Config {
     fn default() -> Self {
         Self { control: Parameters::default(), limit: Limit::Packets(PacketCount::new(1000)) }
     }
-}
-
-/// Parameters with which PIE cannot work.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum PieError {
-    /// Every packet would wait too long.
-    #[error("a target of zero: no queue could reach it; RFC 8033 has 15 ms")]
-    ZeroTarget,
-    /// The probability would be updated all the time.
-    #[error("a time of zero between updates; RFC 8033 has 15 ms")]
-    ZeroPeriod,
-    /// A gain above that of tc-pie(8).
-    #[error("a gain of {0} sixteenths per second; it is at most {max}", max = Parameters::LARGEST_GAIN)]
-    Gain(u32),
 }
 
 /// A FIFO under PIE.

@@ -192,8 +192,8 @@ fn round_trip(scenario: &Scenario) -> f64 {
     replies.iter().map(|(_, rtt)| rtt.as_secs_f64() * 1e3).sum::<f64>() / replies.len() as f64
 }
 
-/// An upload of 10 Mbit/s. The target of 10 ms is the mean wait of eight uploads; the window of one swings, and a buffer
-/// of 100 ms without an AQM is mostly full.
+/// An upload of 10 Mbit/s. The target of 10 ms is the mean wait of eight uploads; the window of one swings, and a
+/// buffer of 100 ms without an AQM is mostly full.
 #[test]
 fn docsis_pie_holds_its_target_on_a_line() {
     let wait = |overrides: &[&str]| {

@@ -3,7 +3,6 @@
 
 use lastmile_units::{BitRate, Duration, Instant, WireBytes};
 
-use super::Config;
 use crate::aqm::pi::{Clock, Gains, ONE, percent};
 use crate::meter::TokenBucket;
 use crate::random::Stream;
@@ -194,12 +193,8 @@ pub(super) struct ServiceFlow {
 }
 
 impl ServiceFlow {
-    pub(super) fn new(config: &Config) -> Self {
-        Self {
-            sustained: config.sustained,
-            peak: config.peak,
-            tokens: TokenBucket::new(config.sustained, config.burst),
-        }
+    pub(super) fn new(sustained: BitRate, peak: BitRate, burst: WireBytes) -> Self {
+        Self { sustained, peak, tokens: TokenBucket::new(sustained, burst) }
     }
 
     /// The wait of a packet that arrives behind `backlog`: the bytes with tokens depart at the peak rate, the

@@ -83,7 +83,7 @@ fn short_waits_decay_and_long_ones_raise_it() {
 fn the_wait_follows_from_backlog_tokens_and_rates() {
     let bytes = WireBytes::new;
     let burst = bytes(3000);
-    let mut flow = ServiceFlow::new(&Config { peak: BitRate::from_mbit_per_s(24), burst, ..config() });
+    let mut flow = ServiceFlow::new(RATE, BitRate::from_mbit_per_s(24), burst);
     assert_eq!(flow.wait(at(0), bytes(30_000)), ms(19));
     assert_eq!(flow.wait(at(0), bytes(1500)), Duration::from_us(500));
     flow.sent(at(0), bytes(1500));
@@ -92,7 +92,7 @@ fn the_wait_follows_from_backlog_tokens_and_rates() {
     assert_eq!(flow.wait(at(1), bytes(30_000)), Duration::from_us(19_500));
     assert_eq!(flow.wait(at(1000), bytes(30_000)), ms(19));
     // Both parts are rounded down to a picosecond.
-    let mut flat = ServiceFlow::new(&config());
+    let mut flat = ServiceFlow::new(RATE, RATE, Config::BURST);
     assert_eq!(flat.wait(at(0), bytes(30_000)), ms(20) - Duration::from_ps(1));
 }
 

@@ -3,7 +3,6 @@
 
 use lastmile_units::{ByteCount, Duration, Instant, WireBytes};
 
-use super::PieError;
 use crate::aqm::pi::{Clock, Gains, ONE, percent};
 use crate::random::Stream;
 
@@ -42,6 +41,20 @@ impl Default for Parameters {
             seed: 1,
         }
     }
+}
+
+/// Parameters with which PIE cannot work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum PieError {
+    /// Every packet would wait too long.
+    #[error("a target of zero: no queue could reach it; RFC 8033 has 15 ms")]
+    ZeroTarget,
+    /// The probability would be updated all the time.
+    #[error("a time of zero between updates; RFC 8033 has 15 ms")]
+    ZeroPeriod,
+    /// A gain above that of tc-pie(8).
+    #[error("a gain of {0} sixteenths per second; it is at most {max}", max = Parameters::LARGEST_GAIN)]
+    Gain(u32),
 }
 
 impl Parameters {
