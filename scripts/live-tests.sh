@@ -15,5 +15,8 @@ probe="lastmile-probe-$$"
 ip netns add "$probe" 2>/dev/null || skip "network namespaces are not allowed here"
 ip netns delete "$probe"
 
+# All packages, so that cargo takes the features and thus the binaries of `cargo test --workspace`: with three packages alone it would
+# compile most of the workspace once more. The runner skips the binaries of other packages.
+export PACKAGES='lastmile-live lastmile-measure lastmile-cli'
 exec "${CARGO:-cargo}" test --config 'target."cfg(unix)".runner="scripts/test-processes.sh"' \
-  --locked --package lastmile-live --package lastmile-measure --package lastmile-cli --tests --no-fail-fast -- "$@"
+  --locked --workspace --tests --no-fail-fast --quiet -- "$@"

@@ -24,8 +24,9 @@ import textwrap
 
 sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "scripts/peers"))
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "scripts/peers")]
 import report  # noqa: E402
+import what_helps  # noqa: E402
 
 MEASURED = ROOT / "docs/measured"
 SIMULATIONS, COSTS, CARRIED = (MEASURED / f"{name}.json" for name in ("simulations", "costs", "carried"))
@@ -184,6 +185,7 @@ TABLES = {
     "cells": cells,
     "carried machine": lambda: machine(CARRIED),
     "carried": carried,
+    **what_helps.TABLES,
 }
 
 

@@ -1,5 +1,5 @@
-//! What an iperf3 server sends: results are refused with a short reason, or have each stream of the test once; counts of
-//! datagrams stay possible.
+//! Messages of an iperf3 server: results are refused with a short reason, or have each stream of the test once; counts
+//! of datagrams stay possible.
 
 /// Panics if a property does not hold.
 pub fn check(input: &[u8]) {

@@ -1,4 +1,4 @@
-//! What client and server of a measurement receive from each other: a line or datagram is refused,
+//! Messages between client and server of a measurement: a line or datagram is refused,
 //! or is equal after writing and parsing. Accepted trains stay within the limits. Numbers of requests and packets are
 //! counted as they come.
 

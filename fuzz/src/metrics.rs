@@ -1,5 +1,5 @@
 //! A connection to the port of metrics. For any input, a client receives at most one answer, whole
-//! and no longer than the page and a head, and the page only for a request of it.
+//! and at most as long as the page and a head, and the page only for a request of it.
 
 use lastmile_live::http::{LONGEST_HEAD, Pages, answer_to};
 

@@ -32,7 +32,7 @@ const RANDOM: u64 = 4;
 const HEADER: usize = 8;
 const VERSIONS: [u32; 2] = [1, 0x6b33_43cf];
 
-/// What the spin bit of one direction shows.
+/// The use of the spin bit in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Spin {
     /// No QUIC, or no short header.
@@ -76,7 +76,7 @@ pub struct Datagrams {
     pub bursts: u64,
     /// Datagrams of the longest burst.
     pub longest_burst: u64,
-    /// What the spin bit shows.
+    /// The use of its spin bit.
     pub spin: Spin,
 }
 

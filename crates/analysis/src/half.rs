@@ -17,39 +17,24 @@ mod trace;
 use lastmile_packet::{Meta, SeqNumber, TcpFlags};
 use lastmile_units::{Duration, Instant};
 
-pub use self::cause::Cause;
-use self::cause::DUP_THRESH;
-use self::state::{AckFact, Doubt, Phase, ReceiveWindow, Recent, Recovery, Sack, SenderSide, Stream, Times};
+use self::state::{
+    DUP_THRESH, Doubt, Last, Old, Phase, ReceiveWindow, Recent, Recovery, Sack, SenderSide, Stream, Times,
+};
+use crate::cause::Cause;
 use crate::congestion::Congestion;
 use crate::limit::Limit;
 use crate::outcome::{Direction, MOST_PAUSES, Pause};
+use crate::outstanding::{Outstanding, Segment};
+use crate::response_time::Feedback;
 use crate::roundtrip::RoundTrip;
 use crate::segment_size::SegmentSize;
 use crate::sender::{Known, Sent};
-use crate::sent::{Outstanding, Segment};
 use crate::trace::{Data, Kind};
-use crate::turnaround::Feedback;
 
 /// The shortest pause that is listed.
 const PAUSE: Duration = Duration::from_s(1);
 /// A host's response time in addition to the path: interrupts, scheduling, the pacing of a burst.
 const HOST_SLACK: Duration = Duration::from_ms(5);
-
-/// The part of a packet below the highest offset.
-#[derive(Clone, Copy, Debug, Default)]
-struct Old {
-    /// Bytes that fill a hole.
-    filled: i64,
-    /// True if any byte was captured before.
-    seen: bool,
-    /// Of the first such segment: time, episode, IP identification and timestamp of its last
-    /// transmission.
-    last: Instant,
-    episode: u32,
-    ip_id: u16,
-    /// The segment above a filled hole: its time and timestamp.
-    above: Option<(Instant, Option<u32>)>,
-}
 
 /// The state of one direction, as the module describes.
 #[derive(Clone, Debug, Default)]
@@ -65,16 +50,10 @@ pub(crate) struct Half {
     limit: Option<Limit>,
     last_is_full: bool,
     pub(crate) size: SegmentSize,
-    /// The preceding ACK, and the transmission time of the data that it acknowledges.
-    spaced: Option<(Instant, Instant)>,
-    /// Time of the other side's last SYN.
-    asked: Option<Instant>,
     pub(crate) window: ReceiveWindow,
     recent: Recent,
     congestion: Congestion,
-    /// The data of the last packet, without the sender's state, and the last ACK.
-    data: Option<Data>,
-    fact: AckFact,
+    last: Last,
     out: Direction,
 }
 
@@ -112,7 +91,7 @@ impl Half {
         let payload = i64::from(packet.payload_len());
         let (syn, fin) = (packet.flags.contains(TcpFlags::SYN), packet.flags.contains(TcpFlags::FIN));
         let len = payload + i64::from(syn) + i64::from(fin);
-        self.data = None;
+        self.last.data = None;
         if packet.flags.contains(TcpFlags::RST) || len == 0 {
             return;
         }
@@ -134,7 +113,7 @@ impl Half {
         if payload > 0 && payload == len && self.is_probe(start, payload) {
             self.out.repeats.probes += 1;
             self.out.volume.bytes_probed += payload.unsigned_abs();
-            self.data = Some(Data { start, end, kind: Kind::Probe, ..Data::default() });
+            self.last.data = Some(Data { start, end, kind: Kind::Probe, ..Data::default() });
             return;
         }
         self.pause(now, payload);
@@ -145,7 +124,7 @@ impl Half {
             (self.judge(now, (start, end), packet, &old, opened), old.filled)
         };
         let cause = if let Kind::Retransmission(cause) = kind { Some(cause) } else { None };
-        self.data = Some(Data { start, end, kind, ..Data::default() });
+        self.last.data = Some(Data { start, end, kind, ..Data::default() });
         self.account(now, (cause == Some(Cause::Timeout)).then_some(Limit::Timer));
         if let Some(cause) = cause {
             self.count(now, (start, end), cause, packet);
@@ -157,7 +136,7 @@ impl Half {
         self.out.volume.bytes_repeated += (payload - fresh).unsigned_abs();
         if syn {
             // A SYN has one answer.
-            self.asked = None;
+            self.times.asked = None;
         }
         self.last_is_full = self.size.is_full(payload.unsigned_abs());
         self.times.last_sent = Some(now);

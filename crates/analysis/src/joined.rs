@@ -88,9 +88,9 @@ pub struct OneWay {
 /// The clock of the second capture relative to that of the first.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ClockOffset {
-    /// How far it is ahead, at the first packet.
+    /// Seconds by which it is ahead at the first packet.
     pub ahead_s: f64,
-    /// How far it gains, in seconds per second.
+    /// Seconds that it gains in each second.
     pub drift: f64,
     /// Half the round trip of the fastest packets: the largest error of the offset.
     pub error_s: f64,

@@ -15,12 +15,13 @@
 //! | `half/limits.rs` | the limits of its sender over time; the results |
 //! | `half/trace.rs` | the sender's congestion window along its packets |
 //! | `half/state.rs` | the parts of its state |
-//! | `half/cause.rs` | the cause of a retransmission |
+//! | `half/cause.rs` | the cause of a retransmission, from the packets around it |
+//! | `cause.rs` | the causes of retransmissions, by name |
 //! | `congestion.rs` | the estimate of a congestion window |
 //! | `trace.rs` | one packet as the analysis understands it |
-//! | `sent.rs` | unacknowledged segments |
+//! | `outstanding.rs` | unacknowledged segments |
 //! | `ranges.rs` | ranges acknowledged by SACK |
-//! | `roundtrip.rs`, `turnaround.rs` | the parts of the round trip on both sides of the capture |
+//! | `roundtrip.rs`, `response_time.rs` | the parts of the round trip on both sides of the capture |
 //! | `limit.rs`, `sender.rs` | the limits of a sender; their reconstruction from a distant capture |
 //! | `segment_size.rs` | the size of a full segment, also where offloads merge several |
 //! | `vantage.rs` | the position of the capture on the path |
@@ -31,6 +32,7 @@
 //! | `stream.rs` | delay, jitter, losses and late packets of a stream of datagrams |
 
 mod captured;
+mod cause;
 mod congestion;
 mod connections;
 pub mod datagrams;
@@ -39,26 +41,26 @@ mod half;
 pub mod joined;
 mod limit;
 mod outcome;
+mod outstanding;
 mod ranges;
+mod response_time;
 mod roundtrip;
 mod segment_size;
 mod sender;
-mod sent;
 pub mod stream;
 mod trace;
-mod turnaround;
 mod vantage;
 
 pub use captured::parse_captured;
+pub use cause::Cause;
 pub use congestion::Phase;
 pub use connections::{Analysis, Sighting};
-pub use half::Cause;
 pub use limit::{Limit, Shares};
 pub use outcome::{
     Acks, Connection, Delays, Direction, Events, Handshake, Limits, MOST_PAUSES, Opener, Pause, Position, Repeats,
     RoundTrips, Volume, Window,
 };
+pub use outstanding::MOST_OUTSTANDING;
 pub use sender::Basis;
-pub use sent::MOST_OUTSTANDING;
 pub use trace::{Acknowledgement, Data, Kind, SACK_BLOCKS, Sender, Traced};
 pub use vantage::Vantage;

@@ -4,8 +4,8 @@
 use lastmile_packet::{Meta, TcpFlags};
 use lastmile_units::{Duration, Instant};
 
+use crate::cause::Cause;
 use crate::congestion::Phase;
-use crate::half::Cause;
 
 /// The data of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -95,7 +95,7 @@ pub struct Traced {
     pub at: Instant,
     /// Index of the connection, in the order of [`crate::Analysis::finish`].
     pub connection: usize,
-    /// True for a packet from the side that opened the connection, as far as known by then.
+    /// True for a packet from the side that opened the connection, as far as known at this packet.
     pub from_opener: bool,
     /// The flags.
     pub flags: TcpFlags,

@@ -115,6 +115,21 @@ impl Run {
     }
 }
 
+/// Cells, and those of them with CLP = 1.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CellCounts {
+    pub(crate) all: u64,
+    pub(crate) low_priority: u64,
+}
+
+impl CellCounts {
+    #[inline]
+    pub(crate) fn add(&mut self, run: &Run) {
+        self.all += u64::from(run.cells);
+        self.low_priority += run.low_priority_cells();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use lastmile_units::Duration;

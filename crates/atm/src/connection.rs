@@ -1,6 +1,6 @@
 //! A virtual channel at a switch: its output port, its policers, and counters of its cells.
 
-use crate::cell::{Payload, Run};
+use crate::cell::{CellCounts, Payload, Run};
 use crate::discard::{CellDrop, FrameState};
 use crate::network::in_flight::InFlight;
 use crate::network::loss::Loss;
@@ -34,21 +34,6 @@ pub(crate) struct Connection {
     pub(crate) dropped: Box<DropCounts>,
     /// Cells whose CLP a policer set.
     pub(crate) tagged: u64,
-}
-
-/// Cells, and those of them with CLP = 1.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct CellCounts {
-    pub(crate) all: u64,
-    pub(crate) low_priority: u64,
-}
-
-impl CellCounts {
-    #[inline]
-    pub(crate) fn add(&mut self, run: &Run) {
-        self.all += u64::from(run.cells);
-        self.low_priority += run.low_priority_cells();
-    }
 }
 
 /// Cells dropped.

@@ -26,7 +26,9 @@
 
 mod epd;
 mod ppd;
+mod reason;
 mod spd;
+mod state;
 mod tail;
 
 use lastmile_units::CellCount;
@@ -34,7 +36,10 @@ use thiserror::Error;
 
 use epd::{Epd, Sharing};
 use ppd::{Early, FrameRules};
+pub use ppd::{LastCell, Measure};
+pub use reason::CellDrop;
 use spd::Spd;
+pub use state::{FrameState, Occupancy};
 use tail::Limits;
 
 /// The frames that a queue drops.
@@ -68,26 +73,6 @@ pub enum Scheme {
     },
 }
 
-/// The last cell of a frame that is being discarded.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum LastCell {
-    /// The cell passes if there is space, since it delimits the next frame.
-    #[default]
-    Pass,
-    /// The cell is dropped with the others.
-    Drop,
-}
-
-/// The cells that thresholds of a scheme count.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Measure {
-    /// The cells of the queue.
-    #[default]
-    Queue,
-    /// The cells of the memory that the queue shares.
-    Memory,
-}
-
 /// The discard rules of a queue of any size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Discard {
@@ -100,71 +85,6 @@ pub struct Discard {
     /// SCD: with this many cells in the memory, cells of CLP = 1 are dropped. `None`: both
     /// priorities alike.
     pub low_priority_limit: Option<CellCount>,
-}
-
-/// Why a cell was dropped.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-#[repr(u8)]
-pub enum CellDrop {
-    /// The queue was full.
-    QueueFull,
-    /// The memory that it shares was full.
-    MemoryFull,
-    /// Its frame had lost a cell to a full buffer.
-    Ppd,
-    /// Its frame was refused at the threshold of EPD.
-    Epd,
-    /// Its frame was the one that SPD drops.
-    Spd,
-    /// The cell had CLP = 1 and the memory was above its limit.
-    Selective,
-    /// Policed: above the peak cell rate.
-    PeakRate,
-    /// Policed: above the sustainable cell rate.
-    SustainableRate,
-    /// Policed: the cell exceeds the longest frame or differs in CLP (GFR).
-    FrameConformance,
-    /// The edge device had no space for its packet (ABR).
-    EdgeFull,
-}
-
-impl CellDrop {
-    /// All reasons, in the order of their index.
-    pub const ALL: [Self; 10] = [
-        Self::QueueFull,
-        Self::MemoryFull,
-        Self::Ppd,
-        Self::Epd,
-        Self::Spd,
-        Self::Selective,
-        Self::PeakRate,
-        Self::SustainableRate,
-        Self::FrameConformance,
-        Self::EdgeFull,
-    ];
-
-    /// Index in [`CellDrop::ALL`].
-    #[must_use]
-    pub const fn index(self) -> usize {
-        self as usize
-    }
-
-    /// Name in results.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::QueueFull => "queue_full",
-            Self::MemoryFull => "memory_full",
-            Self::Ppd => "ppd",
-            Self::Epd => "epd",
-            Self::Spd => "spd",
-            Self::Selective => "selective",
-            Self::PeakRate => "peak_rate",
-            Self::SustainableRate => "sustainable_rate",
-            Self::FrameConformance => "frame_conformance",
-            Self::EdgeFull => "edge_full",
-        }
-    }
 }
 
 /// An error in the discard rules of a queue.
@@ -217,36 +137,6 @@ pub(crate) struct Arriving {
     pub(crate) low_priority: bool,
     /// The largest number of them that wait at the same time.
     pub(crate) waiting: u16,
-}
-
-/// The state of a VC at a queue: Receiving, Discarding and Dropping of Sun's listing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FrameState {
-    /// A frame has begun and not ended.
-    pub receiving: bool,
-    /// Its cells are dropped, for this reason.
-    pub discarding: Option<CellDrop>,
-    /// SPD may drop a frame.
-    pub armed: bool,
-}
-
-impl Default for FrameState {
-    fn default() -> Self {
-        Self { receiving: false, discarding: None, armed: true }
-    }
-}
-
-/// The backlog that a cell finds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Occupancy {
-    /// Q: cells in the queue.
-    pub queue: u32,
-    /// Cells in all queues of the memory.
-    pub memory: u32,
-    /// q: cells of the VC in the queue.
-    pub vc: u32,
-    /// VCs with cells in the queue.
-    pub active: u32,
 }
 
 impl Discard {

@@ -12,6 +12,7 @@
 
 mod build;
 mod check;
+mod counters;
 mod error;
 pub(crate) mod frames;
 pub(crate) mod in_flight;

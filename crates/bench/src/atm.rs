@@ -1,46 +1,22 @@
 //! The cost of a cell at a hop of an ATM network: cell by cell, and in trains.
 
+mod cost;
 mod load;
 
 use std::time::Instant as Clock;
 
 use comfy_table::{LineStyle, Table, TableStyle};
 use lastmile_units::{Duration, Instant};
-use serde::{Deserialize, Serialize};
 
-use crate::child::Measurement;
+use crate::measurement::Measurement;
+pub(crate) use cost::CellCost;
+use cost::{BRIEF, MEASURED};
 use load::{Kind, Load};
 
 /// The time in which frames fill the wires.
 const WARM_UP: Duration = Duration::from_ms(300);
 /// The goal: 12 s, in trains.
 const WHOLE: Duration = Duration::from_s(180);
-/// A tenth of the goal's simulated time.
-const MEASURED: Duration = Duration::from_s(18);
-/// The simulated time for counting instructions.
-const BRIEF: Duration = Duration::from_ms(200);
-
-/// The cost of a cell at a hop.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct CellCost {
-    what: String,
-    trains: bool,
-    /// Cells sent, on all links.
-    cell_hops: u64,
-    /// Cells sent on the trunk.
-    trunk_cells: u64,
-    pub(crate) ns_per_cell_hop: f64,
-    pub(crate) instructions_per_cell_hop: Option<f64>,
-}
-
-impl CellCost {
-    /// Instructions per cell and hop, from the `instructions` of a brief run.
-    pub(crate) fn per_cell_hop(&self, instructions: u64) -> f64 {
-        let brief = self.cell_hops as f64 * BRIEF.as_secs_f64() / MEASURED.as_secs_f64();
-        instructions as f64 / brief
-    }
-}
-
 pub(crate) fn names() -> Vec<String> {
     cases().map(|(kind, trains)| name(kind, trains)).collect()
 }

@@ -11,7 +11,7 @@ use lastmile_queueing::random::Stream;
 use lastmile_queueing::{DropReason, DropSink};
 use lastmile_units::{BitRate, Duration, Instant, PacketCount};
 
-use crate::child::Measurement;
+use crate::measurement::Measurement;
 
 const NAME: &str = "cells of 1500-byte frames at 149.76 Mbit/s";
 const FRAMES: u64 = 2_000_000;

@@ -22,8 +22,8 @@ use lastmile_queueing::{End, Match, line};
 use lastmile_scenario::policy::{Line, Policy};
 use lastmile_units::{BitRate, Duration, Instant};
 
-use crate::child::Measurement;
 use crate::costs::{self, Cost};
+use crate::measurement::Measurement;
 use crate::traffic::Traffic;
 
 const FLOWS: [u32; 4] = [1, 1_000, 100_000, EVER_NEW];
@@ -52,7 +52,7 @@ pub(crate) enum Between {
     SixClasses,
     /// [`LONG_LIST`] rules over two FIFOs.
     LongList,
-    /// A ready policy, at a rate that it never meets.
+    /// A built-in policy, at a rate that it never meets.
     Policy(&'static str),
 }
 
@@ -149,7 +149,7 @@ pub(crate) fn long_list() -> [(Spec, LinkLayer); 2] {
     [up, Spec::fifo(1_000)].map(|queue| (queue, LinkLayer::from_name("ip").expect("a preset")))
 }
 
-/// The queues of a middlebox with a ready policy, on Ethernet frames.
+/// The queues of a middlebox with a built-in policy, on Ethernet frames.
 pub(crate) fn ready_policy(name: &str, rate: BitRate) -> [(Spec, LinkLayer); 2] {
     let text = lastmile_scenario::policy::ready::text(name).expect("a ready policy");
     middlebox(name, text, rate, LinkLayer::from_name("pppoe-ptm").expect("a preset"))

@@ -14,9 +14,9 @@ use lastmile_queueing::random::Stream;
 use lastmile_queueing::{Backlog, Discipline as _, DropReason, DropSink, Environment, Node, Spec};
 use lastmile_units::{Duration, Instant};
 
-use crate::child::Measurement;
 use crate::costs::{self, Cost};
-use crate::disciplines;
+use crate::disciplines::{self, Load, SIZES};
+use crate::measurement::Measurement;
 
 const FLOWS: [u32; 3] = [1, 100, 10_000];
 /// Packets that wait, if the discipline allows it: two of each flow in the case with most flows.
@@ -29,27 +29,7 @@ const STEP: Duration = Duration::from_us(5);
 const WARM_UP: u64 = 2 * STANDING;
 const BATCH: u64 = 10_000;
 const BATCHES: u32 = 20;
-/// Sizes drawn with equal probability. The first is a pure ACK.
-const SIZES: [u16; 3] = [40, 576, 1500];
 const SEGMENT: u32 = 1460;
-
-/// The arriving packets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Load {
-    /// Packets of [`SIZES`].
-    Mixed,
-    /// Pure ACKs, each acknowledging one more segment of its flow.
-    Acks,
-}
-
-impl Load {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Mixed => "mixed",
-            Self::Acks => "acks",
-        }
-    }
-}
 
 pub(crate) fn names() -> Vec<String> {
     let mut names = Vec::new();

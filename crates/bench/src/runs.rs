@@ -10,8 +10,8 @@ use std::time::Instant as Clock;
 use serde_json::Value;
 use tempfile::NamedTempFile;
 
-use crate::child::Measurement;
 use crate::instructions;
+use crate::measurement::Measurement;
 use crate::startup::program;
 
 /// The first word of the names.

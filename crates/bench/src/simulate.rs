@@ -6,7 +6,7 @@ use lastmile_model::{Network, outcome::Outcome};
 use lastmile_sim::Simulation;
 use lastmile_units::{BitRate, Duration};
 
-use crate::child::{Measurement, peak_bytes, resident_bytes};
+use crate::measurement::{Measurement, peak_bytes, resident_bytes};
 use crate::networks::Dumbbell;
 
 /// The share of each flow in the bottleneck, for any number of flows.
@@ -89,6 +89,7 @@ fn measurement(name: &str, wall_s: f64, outcome: &Outcome, memory: Option<(u64, 
         queue: None,
         datapath: None,
         atm: None,
+        capture: None,
         live: Vec::new(),
         state_bytes_per_flow: memory.map(|(before, built)| built.saturating_sub(before) as f64 / flows),
         bytes_per_flow: memory.map(|(before, _)| peak.saturating_sub(before) as f64 / flows),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Instant as Clock;
 
-use crate::child::Measurement;
+use crate::measurement::Measurement;
 
 const NAME: &str = "start-up: lastmile overhead --size 40";
 

@@ -10,7 +10,7 @@ use lastmile_queueing::random::Stream;
 use lastmile_sim::engine::Wheel;
 use lastmile_units::{Duration, Instant};
 
-use crate::child::Measurement;
+use crate::measurement::Measurement;
 
 const PENDING: [usize; 4] = [10, 1_000, 100_000, 1_000_000];
 const ROUNDS: u64 = 4_000_000;

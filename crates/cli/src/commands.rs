@@ -22,6 +22,7 @@ mod live_view;
 #[cfg(target_os = "linux")]
 pub(crate) mod measure;
 pub(crate) mod model;
+pub(crate) mod new;
 pub(crate) mod overhead;
 pub(crate) mod policy;
 pub(crate) mod report;

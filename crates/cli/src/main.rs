@@ -19,7 +19,7 @@ mod removed;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::failure::{Exit, Failure};
 use crate::printer::Printer;
@@ -38,6 +38,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    New(commands::new::Arguments),
     Run(commands::run::Arguments),
     Compare(commands::compare::Arguments),
     Report(commands::report::Arguments),
@@ -87,6 +88,7 @@ fn main() -> ExitCode {
         }
     };
     let result = match arguments.command {
+        Command::New(arguments) => commands::new::run(&arguments, &mut printer),
         Command::Run(arguments) => commands::run::run(&arguments, &mut printer),
         Command::Compare(arguments) => commands::compare::run(&arguments, &mut printer),
         Command::Report(arguments) => commands::report::run(&arguments, &mut printer),
@@ -109,7 +111,7 @@ fn main() -> ExitCode {
         Command::Overhead(arguments) => commands::overhead::run(&arguments, &mut printer),
         Command::Model(arguments) => commands::model::run(&arguments, &mut printer),
         Command::Reproduce(arguments) => commands::reproduce::run(&arguments, &mut printer),
-        Command::Completions(arguments) => commands::completions::run(&arguments, &mut printer),
+        Command::Completions(arguments) => commands::completions::run(&arguments, Arguments::command(), &mut printer),
     };
     match result {
         Ok(exit) => exit,
@@ -124,7 +126,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        use clap::CommandFactory;
         Arguments::command().debug_assert();
     }
 }

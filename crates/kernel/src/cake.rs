@@ -5,7 +5,7 @@ use lastmile_queueing::cake::{Config, Diffserv, Isolation};
 
 use crate::accounting::Accounting;
 use crate::command::Value;
-use crate::leaf::Discipline;
+use crate::discipline::Discipline;
 
 /// The discipline with all its options. Without a `bandwidth` it does not shape.
 pub(crate) fn discipline(config: &Config, accounting: &Accounting) -> Discipline {

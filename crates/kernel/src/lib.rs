@@ -14,6 +14,7 @@
 //! | `order` | from "the last match decides" to "the first match decides" |
 //! | `nft` | rules as a table of nft |
 //! | `leaf`, `cake` | the queue of a class |
+//! | `discipline` | the words of a queueing discipline, and the values to read back |
 //! | [`ingress`] | received packets: a policer, or an intermediate device |
 //! | [`script`] | a configuration as a shell script |
 
@@ -21,6 +22,7 @@ pub mod accounting;
 mod cake;
 pub mod command;
 mod configuration;
+mod discipline;
 pub mod ingress;
 mod leaf;
 mod nearest;

@@ -8,6 +8,7 @@ mod datagrams;
 mod echo;
 mod replay;
 mod sockets;
+mod source;
 mod transfer;
 
 use std::os::fd::{AsFd, BorrowedFd};
@@ -21,19 +22,17 @@ use lastmile_units::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
+use crate::clock::LabClock;
 use crate::error::Error;
 use crate::hosts::Hosts;
 use crate::outcome::{FlowOutcome, FlowSample, Glance, Outcome, Sample};
-use crate::progress::{FlowProgress, Flows};
-use crate::run::LabClock;
+use crate::progress::Flows;
 use crate::spec::{Config, End, Flow};
 
-use self::application::{Owner, Side};
-use self::datagrams::Datagrams;
-use self::echo::Echo;
-use self::replay::{Catcher, Replay};
+use self::application::Side;
+use self::replay::Catcher;
 use self::sockets::{Listener, Opener};
-use self::transfer::Transfer;
+use self::source::Source;
 
 /// The longest wait: afterwards the generator looks whether the emulator has ended.
 const LONGEST_WAIT: Duration = Duration::from_ms(100);
@@ -64,45 +63,6 @@ struct Running {
     begun: bool,
     stopped: bool,
     source: Source,
-}
-
-enum Source {
-    Transfer(Box<Transfer>),
-    Datagrams(Box<Datagrams>),
-    Echo(Echo),
-    Application(Box<Owner>),
-    Replay(Box<Replay>),
-}
-
-impl Source {
-    /// Payload bytes that the receiving host has read.
-    fn bytes_delivered(&self) -> u64 {
-        match self {
-            Self::Transfer(transfer) => transfer.bytes_delivered(),
-            Self::Datagrams(datagrams) => datagrams.bytes_delivered(),
-            Self::Echo(_) => 0,
-            Self::Application(owner) => owner.sample().bytes_delivered,
-            Self::Replay(replay) => replay.bytes_delivered(),
-        }
-    }
-
-    /// The progress, with the replies since the last call.
-    fn progress(&mut self) -> FlowProgress {
-        let bytes_delivered = self.bytes_delivered();
-        let replies = if let Self::Echo(echo) = self { echo.take_lately() } else { Vec::new() };
-        FlowProgress { bytes_delivered, replies }
-    }
-
-    /// The time of its next action by itself.
-    fn next(&mut self) -> Option<Instant> {
-        match self {
-            Self::Transfer(_) => None,
-            Self::Datagrams(datagrams) => datagrams.next(),
-            Self::Echo(echo) => echo.next(),
-            Self::Application(owner) => owner.next(),
-            Self::Replay(replay) => replay.next(),
-        }
-    }
 }
 
 /// The owner of a descriptor in a wait.

@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use lastmile_live::bump::Tap;
-use lastmile_live::clock::{Clock, MonotonicClock};
+use lastmile_live::clock::Clock as _;
 use lastmile_live::emulate::{self, Place, World};
 use lastmile_live::stop::Stop;
 use lastmile_model::Passage;
 use lastmile_units::Instant;
 
+use crate::clock::LabClock;
 use crate::error::Error;
 use crate::generator::Generator;
 use crate::hosts::{self, Hosts};
@@ -86,24 +87,6 @@ fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// The emulator's clock, counted from when the traffic may begin.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LabClock {
-    clock: MonotonicClock,
-    origin: Instant,
-}
-
-impl LabClock {
-    fn start(clock: MonotonicClock) -> Self {
-        Self { clock, origin: clock.now() }
-    }
-
-    /// A time of the emulator's clock.
-    fn of(&self, at: Instant) -> Instant {
-        Instant::ZERO + at.since(self.origin)
-    }
-}
-
 /// A tap that gets times counted from when the traffic may begin.
 struct FromOrigin {
     clock: LabClock,
@@ -113,11 +96,5 @@ struct FromOrigin {
 impl lastmile_model::Observer<[u8]> for FromOrigin {
     fn packet(&mut self, at: Instant, hop: usize, passage: Passage, bytes: &[u8]) {
         self.tap.packet(self.clock.of(at), hop, passage, bytes);
-    }
-}
-
-impl Clock for LabClock {
-    fn now(&self) -> Instant {
-        self.of(self.clock.now())
     }
 }

@@ -11,9 +11,10 @@
 //! | [`link`] | [`LinkLayer`], the value that a line carries: headers, minimum frame, framing, and the inverse |
 //! | [`preset`] | the encapsulations in use by name, with every header of each |
 //! | [`aal5`], [`ptm`], [`ethernet`] | the framings and the minimum frame |
-//! | [`oam`] | one cell in 27 belongs to operation and maintenance |
-//! | [`l2tp`], [`multilink`] | tunnels between LAC and LNS; fragments between which small packets pass |
-//! | [`interleave`] | where a packet in transmission may be interrupted: between cells, between fragments |
+//! | [`oam`], `meter` | one cell in 27 belongs to operation and maintenance; wire bytes of consecutive packets |
+//! | [`l2tp`] | tunnels between LAC and LNS |
+//! | [`multilink`], `fragments` | fragments between which small packets pass; their bytes on the wire |
+//! | [`interleave`], `pieces` | where a packet in transmission may be interrupted; the pieces between |
 //! | [`vj`], [`fixed_ratio`] | RFC 1144 header compression with real state; a model without any |
 //! | [`stab`] | the size table of `tc-stab(8)`, which only approximates the bytes in cells |
 //!
@@ -23,17 +24,22 @@
 pub mod aal5;
 pub mod ethernet;
 pub mod fixed_ratio;
+mod fragments;
 pub mod interleave;
 pub mod l2tp;
 pub mod link;
+mod meter;
 pub mod multilink;
 pub mod oam;
+mod pieces;
 pub mod preset;
 pub mod ptm;
 pub mod stab;
 pub mod vj;
 
-pub use interleave::{Interleave, Pieces};
+pub use interleave::Interleave;
 pub use link::{Framing, LinkError, LinkLayer, Ppp};
-pub use oam::{OamCounter, OamShare, WireMeter};
+pub use meter::WireMeter;
+pub use oam::{OamCounter, OamShare};
+pub use pieces::Pieces;
 pub use preset::{PRESETS, Preset};

@@ -41,15 +41,12 @@ use lastmile_units::{Duration, Instant};
 use crate::clock::Clock;
 use crate::io::Port;
 
+pub use direction::BATCH;
 use direction::{Direction, Queue};
 pub use report::{CounterValue, DirectionReport, HopGlance, HopReport, HopState};
 pub use tap::Tap;
 use tap::Taps;
 pub use waits::WaitCounts;
-
-/// Packets that one turn takes from one port, so that a flood from one side cannot hold up the
-/// other; and at most as many are sent at once.
-pub const BATCH: usize = 64;
 
 /// Flows of both directions with a number at a time; a further one takes the number of the oldest
 /// flow of a single packet, see [`FlowTable`].

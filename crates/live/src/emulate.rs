@@ -21,12 +21,16 @@
 //! long + dropped by a line + queued + in flight + sent + refused by the receiving device; what the
 //! kernel dropped before this program could read it is counted apart.
 
+mod config;
 mod outcome;
 mod server;
+mod side;
 mod world;
 
+pub use config::{Config, Place};
 pub use outcome::{Ended, Outcome};
-pub use world::{Config, Place, Side, World};
+pub use side::Side;
+pub use world::World;
 
-pub use crate::carry::Tuning;
 pub use crate::handle::{Handle, Snapshot};
+pub use crate::pace::Tuning;

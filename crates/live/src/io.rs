@@ -5,6 +5,7 @@ mod claim;
 #[cfg(test)]
 mod hostile;
 pub mod interface;
+pub(crate) mod lookup;
 pub mod offload;
 pub mod packet_socket;
 pub mod tun;

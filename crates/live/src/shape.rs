@@ -23,14 +23,16 @@
 //! new policy, and they are put in while packets wait ([`crate::bump::Bump::hand_over`]).
 
 mod bridge;
+mod direction;
 mod handle;
 pub mod notify;
 pub mod sandbox;
 pub mod supervise;
 mod world;
 
+pub use direction::Direction;
 pub use handle::Handle;
-pub use world::{Config, Direction, World};
+pub use world::{Config, World};
 
-pub use crate::carry::Tuning;
 pub use crate::handle::Snapshot;
+pub use crate::pace::Tuning;

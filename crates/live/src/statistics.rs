@@ -8,69 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::error::{Context, Error};
 use crate::sys::statistics;
-
-/// Counters of one direction of an interface.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Traffic {
-    /// Packets.
-    pub packets: u64,
-    /// Bytes of their frames.
-    pub bytes: u64,
-    /// Packets dropped for lack of buffers, or by the driver.
-    pub dropped: u64,
-    /// Packets with errors.
-    pub errors: u64,
-}
-
-/// The counters of an interface.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Interface {
-    /// Its name.
-    pub name: String,
-    /// Its number.
-    pub index: u32,
-    /// Packets that came in.
-    pub received: Traffic,
-    /// Packets that went out.
-    pub sent: Traffic,
-}
-
-/// The counters of a queueing discipline, or of a class of one.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Queue {
-    /// The number of the interface.
-    pub index: u32,
-    /// The kind, such as `htb`.
-    pub kind: String,
-    /// Major and minor number; zero for a discipline of the kernel's own.
-    pub handle: (u16, u16),
-    /// The class or discipline above it; `None` at the root.
-    pub parent: Option<(u16, u16)>,
-    /// True for a class.
-    pub is_class: bool,
-    /// Packets that departed.
-    pub packets: u64,
-    /// Their bytes, as the discipline counts them.
-    pub bytes: u64,
-    /// Packets that were dropped.
-    pub dropped: u64,
-    /// Times that it was over a limit.
-    pub overlimits: u64,
-    /// Packets that wait.
-    pub backlog_packets: u64,
-    /// Their bytes.
-    pub backlog_bytes: u64,
-}
-
-impl Queue {
-    /// The name of tc(8): `htb 1:10`.
-    #[must_use]
-    pub fn name(&self) -> String {
-        let (major, minor) = self.handle;
-        let class = if self.is_class { format!("{minor:x}") } else { String::new() };
-        format!("{} {major:x}:{class}", self.kind)
-    }
-}
+pub use crate::sys::statistics::{Interface, Queue, Traffic};
 
 /// Every interface of the network namespace of the calling thread, by its name.
 ///

@@ -1,8 +1,8 @@
 //! flent's data files (`.flent.gz`), written and read.
 //!
-//! Source: flent 2.1.1, `resultset.py` and `tests/*.conf`; format version 4. A file is JSON, usually compressed by gzip:
-//! `metadata`, a grid of times (`x_values`), one value of each series at each of them (`results`: Mbit/s and ms), and
-//! the measured values themselves (`raw_values`, with the time in seconds since 1970).
+//! Source: flent 2.1.1, `resultset.py` and `tests/*.conf`; format version 4. A file is JSON, usually compressed by
+//! gzip: `metadata`, a grid of times (`x_values`), one value of each series at each of them (`results`: Mbit/s and
+//! ms), and the measured values themselves (`raw_values`, with the time in seconds since 1970).
 //!
 //! A written file has the series of flent's test `ping`, `tcp_download`, `tcp_upload` or `rrul`, whichever fits its
 //! loads, so that `flent -i FILE -p PLOT` draws it. Its raw values carry lastmile's samples too, under a key of their
@@ -18,45 +18,16 @@ use flate2::write::GzEncoder;
 
 use crate::report::Measurement;
 
+mod format;
 mod names;
 mod reading;
 mod writing;
 
-/// Suffix of a data file.
-pub const SUFFIX: &str = ".flent.gz";
-/// Version of the format that is written, and the newest that is read.
-const VERSION: u64 = 4;
-/// Time between two values of a written series, and flent's usual one.
-const STEP_S: f64 = 0.2;
+pub use format::{Error, SUFFIX};
+use format::{Fault, fault};
+
 /// Largest file that is read, uncompressed. An hour of `rrul` has about 50 MB.
 const MAX_BYTES: u64 = 512 << 20;
-/// The key of lastmile's own values.
-const OWN: &str = "LASTMILE";
-/// The prefix of the name of every ping's series.
-const PING: &str = "Ping (ms) ";
-
-/// A file that is not flent's, or that contradicts itself.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{file}: {key}: {what}")]
-pub struct Error {
-    /// Name of the file.
-    pub file: String,
-    /// Path of the key, such as `results."TCP upload"[3]`; `file` for the whole.
-    pub key: String,
-    /// The fault, and the expected form.
-    pub what: String,
-}
-
-/// A fault with its key, without the name of the file.
-struct Fault {
-    key: String,
-    what: String,
-}
-
-fn fault(key: impl Into<String>, what: impl Into<String>) -> Fault {
-    Fault { key: key.into(), what: what.into() }
-}
-
 /// The bytes of a data file.
 #[must_use]
 pub fn write(measurement: &Measurement) -> Vec<u8> {
@@ -72,9 +43,14 @@ pub fn write(measurement: &Measurement) -> Vec<u8> {
 /// No flent file, or one that contradicts itself.
 pub fn read(file: &str, bytes: &[u8]) -> Result<Measurement, Error> {
     let named = |Fault { key, what }| Error { file: file.to_owned(), key, what };
-    let text = decompress(bytes).map_err(named)?;
+    let text = decompressed(file, bytes)?;
     let parsed = serde_json::from_slice(&text).map_err(|error| fault("file", format!("not JSON: {error}")));
     parsed.and_then(|value| reading::measurement(&value)).map_err(named)
+}
+
+/// The text of a file, whether it is compressed or not. `file` is its name, for errors.
+pub(crate) fn decompressed(file: &str, bytes: &[u8]) -> Result<Vec<u8>, Error> {
+    decompress(bytes).map_err(|Fault { key, what }| Error { file: file.to_owned(), key, what })
 }
 
 fn decompress(bytes: &[u8]) -> Result<Vec<u8>, Fault> {

@@ -124,7 +124,7 @@ pub trait Load: Send {
         1
     }
 
-    /// What became of the datagrams of the last run; empty for a load that is none of datagrams.
+    /// The outcome of the datagrams of the last run; empty for a load without datagrams.
     fn datagrams(&self) -> Vec<Datagrams> {
         Vec::new()
     }

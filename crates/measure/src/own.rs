@@ -29,16 +29,13 @@ use crate::clock;
 use crate::error::Error;
 use crate::probe::Clocks;
 
-use self::control::Control;
+use self::control::{Control, PATIENCE};
 use self::key::Key;
 use self::wire::{Answer, Datagram, Hex, Request};
 
 pub use self::echo::UdpEcho;
 pub use self::filling::Filling;
 pub use self::path::{EchoPath, OwnPath};
-
-/// Time for a connection, and for each answer on it.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Requests of a cookie before UDP counts as blocked, and the time between two.
 const HELLOS: u32 = 8;
@@ -52,7 +49,7 @@ pub struct Client {
     session: Hex<8>,
     key: Key,
     clocks: Clocks,
-    /// What the server grants.
+    /// The limits that the server grants.
     granted: Granted,
     socket: Option<Arc<UdpSocket>>,
 }
@@ -121,7 +118,7 @@ impl Client {
         self.session
     }
 
-    /// What the server grants.
+    /// The limits that the server grants.
     #[must_use]
     pub fn granted(&self) -> Granted {
         self.granted
@@ -139,19 +136,6 @@ impl Client {
     pub fn echo(&self, name: String, interval: Duration) -> Option<UdpEcho> {
         let socket = Arc::clone(self.socket.as_ref()?);
         Some(UdpEcho::new(name, socket, self.session, self.clocks, interval))
-    }
-
-    /// The load of this session.
-    pub fn filling(&mut self, streams: u32, congestion: Option<String>) -> Filling<'_> {
-        Filling::new(self, streams, congestion)
-    }
-
-    /// Packet trains of this session.
-    ///
-    /// # Errors
-    /// UDP is blocked.
-    pub fn path(&mut self) -> Result<OwnPath<'_>, Error> {
-        OwnPath::new(self)
     }
 
     /// A UDP socket whose address the server has proved; `None` where no datagram comes back.

@@ -48,7 +48,7 @@ pub struct Phase {
     pub upload: Option<Throughput>,
     /// The probes, one entry for each target, kind and code point.
     pub probes: Vec<Series>,
-    /// What became of the datagrams of a UDP load, one entry for each direction.
+    /// The outcome of the datagrams of a UDP load, one entry for each direction.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub datagrams: Vec<Datagrams>,
     /// Round trips per minute, by the formula of draft-ietf-ippm-responsiveness where all its
@@ -149,7 +149,7 @@ pub struct ByDraft {
     pub foreign_rpm: Estimate,
     /// Responsiveness over the connections of the load.
     pub loaded_rpm: Estimate,
-    /// How far the result was stable.
+    /// The stability of the result.
     pub confidence: Confidence,
 }
 

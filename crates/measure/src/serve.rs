@@ -14,21 +14,25 @@
 //!
 //! TCP is served by one thread, UDP by another, and each downstream train has a thread for itself.
 
+mod answers;
 mod control;
 mod counters;
+mod limits;
 mod load;
+mod locked;
+mod receiving;
 mod session;
+mod socket;
+mod streams;
 mod trains;
 mod udp;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use lastmile_live::clients::{self, Awaited, Clients};
 use lastmile_live::stop::Stop;
-use lastmile_units::BitRate;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::select;
 
@@ -40,42 +44,10 @@ use crate::own::wire::{LONGEST_LINE, LONGEST_OPENING, MOST_PACKETS, MOST_TRAINS}
 
 use self::control::Stranger;
 pub use self::counters::{Counted, Counters};
+pub use self::limits::{HANDSHAKE, Limits, STRANGERS};
 use self::session::Shared;
 pub(crate) use self::session::random;
 pub use self::trains::check as check_trains;
-
-/// Connections that have not proved that they have the key.
-pub const STRANGERS: usize = 32;
-
-/// Time for the proof of the key, from the start of a connection.
-pub const HANDSHAKE: Duration = Duration::from_secs(5);
-
-/// What clients may take.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Limits {
-    /// Sessions at a time.
-    pub sessions: u32,
-    /// TCP connections of a load, in each direction.
-    pub streams: u32,
-    /// Rate of each load and train, in each direction.
-    pub rate: BitRate,
-    /// Longest load.
-    pub load: Duration,
-    /// Longest session.
-    pub session: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            sessions: 4,
-            streams: 16,
-            rate: BitRate::from_mbit_per_s(1000),
-            load: Duration::from_secs(60),
-            session: Duration::from_secs(900),
-        }
-    }
-}
 
 /// A server with open ports.
 #[derive(Debug)]
@@ -97,7 +69,7 @@ impl Server {
         let listener = TcpListener::from(listening);
         let address = listener.local_addr().map_err(Error::io(what()))?;
         let socket = open(address, Type::DGRAM, Protocol::UDP).map_err(Error::io(format!("UDP at {address}")))?;
-        let shared = Shared::new(key, limits, udp::Socket::new(socket).map_err(Error::io(what()))?)?;
+        let shared = Shared::new(key, limits, socket::Socket::new(socket).map_err(Error::io(what()))?)?;
         Ok(Self {
             listener,
             shared: Arc::new(shared),
@@ -184,7 +156,7 @@ pub fn anywhere(port: Option<u16>) -> SocketAddr {
 /// Numbers of echo requests, and numbers and indices of the packets of two trains of 9.
 pub(crate) fn hostile(input: &[u8]) {
     let mut datagrams = session::Datagrams::default();
-    let mut receiving = trains::Receiving::new([(7, 9), (8, 9)]);
+    let mut receiving = receiving::Receiving::new([(7, 9), (8, 9)]);
     let mut highest = 0;
     for packet in input.chunks_exact(8) {
         let mut bytes = [0; 8];

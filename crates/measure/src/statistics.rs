@@ -14,6 +14,9 @@ use lastmile_theory::interval::Mean;
 
 use crate::report::{Delays, Estimate};
 
+/// 95 % of a normal law, in standard errors.
+pub(crate) const Z: f64 = 1.96;
+
 /// Numbers of batches of an interval. More would be short ones, which follow each other.
 const BATCHES: RangeInclusive<usize> = 8..=20;
 

@@ -6,7 +6,7 @@
 //!
 //! | file | content |
 //! | --- | --- |
-//! | `network.rs` | nodes, links, access lines |
+//! | `network.rs`, `node.rs` | links, access lines, nodes |
 //! | `traffic.rs` | sources, addresses of their ends, receiving applications |
 //! | `atm.rs` | virtual channels and edge devices on links that carry cells |
 //! | `check.rs`, `error.rs` | conditions that a network must meet to run |
@@ -20,6 +20,7 @@ mod check;
 mod directory;
 mod error;
 mod network;
+mod node;
 mod observer;
 pub mod outcome;
 mod traffic;
@@ -30,6 +31,7 @@ pub use directory::{Directory, number_of};
 pub use error::BuildError;
 pub use lastmile_queueing::compress::Compression;
 pub use lastmile_theory::voice::Codec;
-pub use network::{AccessLine, Hop, Link, Network, Node, NodeIndex, Record};
+pub use network::{AccessLine, Hop, Link, Network, Record};
+pub use node::{Node, NodeIndex};
 pub use observer::{Observer, Passage};
 pub use traffic::{Echo, EndName, Listener, Names, OpenedBy, Replay, Source, Swarm, Traffic, Web};

@@ -6,10 +6,8 @@ use lastmile_queueing::spec::Spec as QueueSpec;
 use lastmile_units::Duration;
 
 use crate::atm::Atm;
+use crate::node::{Node, NodeIndex};
 use crate::traffic::Traffic;
-
-/// Index of a node in [`Network::nodes`].
-pub type NodeIndex = usize;
 
 /// A whole simulation: network, traffic and duration.
 #[derive(Clone, Debug)]
@@ -45,15 +43,6 @@ pub struct AccessLine {
     pub down: usize,
     /// Index of the link from the client.
     pub up: usize,
-}
-
-/// A host or router.
-#[derive(Clone, Debug)]
-pub struct Node {
-    /// Name, unique in the network.
-    pub name: String,
-    /// Constant delay for forwarding or receiving a packet.
-    pub processing: Duration,
 }
 
 /// One direction of a line: queue, transmitter, wire. The scenario describes it, both clocks build a

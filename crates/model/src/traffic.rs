@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lastmile_theory::voice::Codec;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
-use crate::network::NodeIndex;
+use crate::node::NodeIndex;
 
 /// A source, or `count` equal ones.
 #[derive(Clone, Debug)]

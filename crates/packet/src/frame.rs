@@ -4,8 +4,11 @@ use core::ops::Range;
 
 use crate::checksum::{Sum, mend};
 use crate::ethernet::{self, FrameError, Located, Prefix};
-use crate::parse::{self, ParseError};
-use crate::{AckFields, AckList, FlowDirectory, FlowKey, MAX_HEADER_LEN, Meta, Options, Packet, Protocol, Segment};
+use crate::fields::ParseError;
+use crate::parse;
+use crate::{
+    AckFields, AckList, FlowDirectory, FlowKey, MAX_HEADER_LEN, Meta, Options, Packet, Protocol, Segment, protocol,
+};
 use crate::{ipv4, ipv6, list, tcp, write_packet};
 
 /// An IP packet with its bytes, optionally in an Ethernet frame, as the live programs carry it
@@ -266,7 +269,7 @@ impl Body {
         let ipv6 = self.meta.mark.ipv6();
         let addresses = if ipv6 { &header[ipv6::ADDRESSES] } else { &header[ipv4::ADDRESSES] };
         // The pseudo-header of `Sum::pseudo_header`, with the addresses read in place.
-        let pseudo_header = Sum::ZERO.bytes(addresses).word(u16::from(tcp::PROTOCOL)).word(segment.len() as u16);
+        let pseudo_header = Sum::ZERO.bytes(addresses).word(u16::from(protocol::TCP)).word(segment.len() as u16);
         (ipv6 || Sum::ZERO.bytes(header).checksum() == 0) && pseudo_header.bytes(segment).checksum() == 0
     }
 

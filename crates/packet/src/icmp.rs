@@ -1,12 +1,8 @@
 //! Echo requests and replies of ICMP (RFC 792) and ICMPv6 (RFC 4443, section 4).
 
-use crate::parse::{ParseError, word};
+use crate::fields::{ParseError, word};
 use crate::{FlowAddresses, Meta, Protocol, SeqNumber};
 
-/// Protocol number of ICMP.
-pub(crate) const PROTOCOL_V4: u8 = 1;
-/// Protocol number of ICMPv6.
-pub(crate) const PROTOCOL_V6: u8 = 58;
 /// Bytes of the header of an echo message.
 pub(crate) const HEADER_LEN: usize = 8;
 /// Offset of the checksum.

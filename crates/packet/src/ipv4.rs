@@ -3,7 +3,7 @@
 use core::net::Ipv4Addr;
 
 use crate::checksum::Sum;
-use crate::parse::{IpHeader, ParseError, header, word};
+use crate::fields::{IpHeader, ParseError, header, word};
 use crate::{IpAddresses, list};
 
 /// Bytes of a header without options.

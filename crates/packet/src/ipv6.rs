@@ -8,7 +8,7 @@
 
 use core::net::Ipv6Addr;
 
-use crate::parse::{IpHeader, ParseError, double_word, header, word};
+use crate::fields::{IpHeader, ParseError, double_word, header, word};
 use crate::{AckList, IpAddresses, list};
 
 /// Bytes of the fixed header.

@@ -12,36 +12,8 @@
 use core::net::Ipv4Addr;
 
 use crate::checksum::Sum;
-use crate::{AckList, FlowAddresses, FlowKey, IpAddresses, Mark, Meta, Protocol, icmp, ipv4, ipv6, signal, tcp, udp};
-
-/// Why bytes are not a readable IP packet. Offsets count from the first byte of the IP header.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum ParseError {
-    /// The bytes end inside a header, or before the length that the IP header gives.
-    #[error("truncated at byte {offset}: at least {needed} bytes are needed")]
-    Truncated {
-        /// The number of bytes.
-        offset: usize,
-        /// The number of bytes needed.
-        needed: usize,
-    },
-    /// Neither IPv4 nor IPv6.
-    #[error("IP version {version} at byte 0: 4 or 6 is needed")]
-    Version {
-        /// The version that the first four bits give.
-        version: u8,
-    },
-    /// A length field contradicts the packet around it.
-    #[error("{field} at byte {offset} is {value}, which does not fit the packet")]
-    Length {
-        /// Offset of the field.
-        offset: usize,
-        /// The field's name in its RFC.
-        field: &'static str,
-        /// Its value in the header.
-        value: usize,
-    },
-}
+use crate::fields::{IpHeader, ParseError, word};
+use crate::{FlowAddresses, FlowKey, IpAddresses, Mark, Meta, Protocol, icmp, ipv4, ipv6, protocol, signal, tcp, udp};
 
 /// The result of reading a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,24 +24,6 @@ pub struct Parsed {
     pub key: FlowKey,
     /// Offset of the transport header; for [`Protocol::Other`] the end of the IP header.
     pub transport_offset: u8,
-}
-
-/// The fields of an IP header that the transport layer needs.
-pub(crate) struct IpHeader {
-    pub(crate) addresses: IpAddresses,
-    /// Protocol number of the next header.
-    pub(crate) protocol: u8,
-    /// Offset of the transport header, at most 190.
-    pub(crate) len: u8,
-    /// Bytes of the whole packet.
-    pub(crate) packet_len: u16,
-    pub(crate) id: u16,
-    pub(crate) traffic_class: u8,
-    /// True if the transport header must not be read: a fragment, or a checksum over other
-    /// addresses.
-    pub(crate) opaque: bool,
-    /// The list of a pure ACK, if the header has a valid one.
-    pub(crate) list: Option<AckList>,
 }
 
 /// Reads a whole IP packet.
@@ -118,8 +72,8 @@ fn read_usual_headers(bytes: &[u8], meta: &mut Meta) -> Option<(FlowKey, u8)> {
     }
     let transport = bytes.get(ipv4::HEADER_LEN..bytes.len().min(usize::from(packet_len)))?;
     let ports = match ip[9] {
-        tcp::PROTOCOL => tcp::read_usual(transport, meta)?,
-        udp::PROTOCOL => udp::read_usual(transport, meta)?,
+        protocol::TCP => tcp::read_usual(transport, meta)?,
+        protocol::UDP => udp::read_usual(transport, meta)?,
         _ => return None,
     };
     meta.ip_len = packet_len;
@@ -157,11 +111,11 @@ fn read_headers(bytes: &[u8], meta: &mut Meta) -> Result<(FlowKey, u8), ParseErr
     meta.mark = mark(&ip.addresses);
     let offset = usize::from(ip.len);
     let ports = match (ip.opaque, ip.protocol) {
-        (false, tcp::PROTOCOL) => tcp::read(packet, offset, meta)?,
-        (false, udp::PROTOCOL) => udp::read(packet, offset, meta)?,
-        (false, icmp::PROTOCOL_V4) if !ip.addresses.is_ipv6() => icmp::read(packet, offset, icmp::V4, meta)?,
-        (false, icmp::PROTOCOL_V6) if ip.addresses.is_ipv6() => icmp::read(packet, offset, icmp::V6, meta)?,
-        (false, signal::PROTOCOL) => {
+        (false, protocol::TCP) => tcp::read(packet, offset, meta)?,
+        (false, protocol::UDP) => udp::read(packet, offset, meta)?,
+        (false, protocol::ICMP_V4) if !ip.addresses.is_ipv6() => icmp::read(packet, offset, icmp::V4, meta)?,
+        (false, protocol::ICMP_V6) if ip.addresses.is_ipv6() => icmp::read(packet, offset, icmp::V6, meta)?,
+        (false, protocol::SIGNAL) => {
             // A signal with a wrong IP header is not read, because a router would drop it.
             let sound = ip.addresses.is_ipv6() || Sum::ZERO.bytes(&packet[..offset]).checksum() == 0;
             let payload = if packet.len() < usize::from(ip.packet_len) { &[] } else { &packet[offset..] };
@@ -177,7 +131,7 @@ fn read_headers(bytes: &[u8], meta: &mut Meta) -> Result<(FlowKey, u8), ParseErr
         meta.set_options(meta.options().with_list(list));
     }
     // A signal belongs to the flow of its ACK.
-    let protocol = if meta.protocol == Protocol::AckSignal { tcp::PROTOCOL } else { ip.protocol };
+    let protocol = if meta.protocol == Protocol::AckSignal { protocol::TCP } else { ip.protocol };
     let addresses = FlowAddresses { ip: ip.addresses, source_port: ports.0, destination_port: ports.1 };
     Ok((FlowKey { addresses, protocol }, ip.len))
 }
@@ -208,7 +162,7 @@ pub fn checksums_hold(bytes: &[u8]) -> Result<bool, ParseError> {
         }
         Protocol::Tcp | Protocol::EchoRequest | Protocol::EchoReply => transport,
     };
-    let pseudo_header = if key.protocol == icmp::PROTOCOL_V4 {
+    let pseudo_header = if key.protocol == protocol::ICMP_V4 {
         Sum::ZERO
     } else {
         Sum::ZERO.pseudo_header(&key.addresses.ip, key.protocol, covered.len() as u16)
@@ -234,24 +188,6 @@ fn mark(addresses: &IpAddresses) -> Mark {
         mark.set_ipv6();
     }
     mark
-}
-
-/// The `N` bytes from `offset` on, or the error that gives the end of the bytes.
-pub(crate) fn header<const N: usize>(bytes: &[u8], offset: usize) -> Result<&[u8; N], ParseError> {
-    bytes
-        .get(offset..)
-        .and_then(<[u8]>::first_chunk)
-        .ok_or(ParseError::Truncated { offset: bytes.len(), needed: offset + N })
-}
-
-/// Two bytes of a header as a number. Every caller's index is a constant below the array's length.
-pub(crate) fn word(bytes: &[u8], at: usize) -> u16 {
-    u16::from_be_bytes([bytes[at], bytes[at + 1]])
-}
-
-/// Four bytes of a header as a number. Every caller's index is a constant below the array's length.
-pub(crate) fn double_word(bytes: &[u8], at: usize) -> u32 {
-    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
 #[cfg(test)]

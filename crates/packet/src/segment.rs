@@ -71,3 +71,13 @@ impl Deref for PureAck<'_> {
         self.0.0
     }
 }
+
+impl Meta {
+    /// This packet as a pure ACK with right checksums, or `None`. ACK regulation may drop, merge or
+    /// rewrite no other packet.
+    #[inline]
+    #[must_use]
+    pub const fn pure_ack(&self) -> Option<PureAck<'_>> {
+        PureAck::of(self)
+    }
+}

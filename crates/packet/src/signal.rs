@@ -17,11 +17,9 @@
 //! protocol 253. Published: no.
 
 use crate::checksum::Sum;
-use crate::parse::{double_word, word};
-use crate::{AckList, FlowAddresses, IpAddresses, Meta, SeqNumber};
+use crate::fields::{double_word, word};
+use crate::{AckList, FlowAddresses, IpAddresses, Meta, SeqNumber, protocol};
 
-/// Protocol number of signals, and of [`crate::Protocol::Other`].
-pub(crate) const PROTOCOL: u8 = 253;
 /// Bytes before the list.
 pub(crate) const HEADER_LEN: usize = 12;
 /// Offset of the checksum.
@@ -37,7 +35,7 @@ pub(crate) fn read(payload: &[u8], addresses: &IpAddresses, meta: &mut Meta) -> 
         return None;
     }
     let list = AckList::read(&payload[HEADER_LEN..])?;
-    if Sum::ZERO.pseudo_header(addresses, PROTOCOL, payload.len() as u16).bytes(payload).checksum() != 0 {
+    if Sum::ZERO.pseudo_header(addresses, protocol::SIGNAL, payload.len() as u16).bytes(payload).checksum() != 0 {
         return None;
     }
     meta.ack = SeqNumber::new(double_word(payload, 8));

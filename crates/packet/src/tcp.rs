@@ -10,11 +10,9 @@
 //! before one NOP.
 //! [`Options::header_bytes`] is their size.
 
-use crate::parse::{ParseError, double_word, header, word};
+use crate::fields::{ParseError, double_word, header, word};
 use crate::{EcnBytes, FlowAddresses, Meta, Options, Protocol, SackBlock, SeqNumber, SynOptions, TcpFlags, ipv4};
 
-/// Protocol number.
-pub(crate) const PROTOCOL: u8 = 6;
 /// Bytes of a header without options.
 pub(crate) const HEADER_LEN: usize = 20;
 /// Bytes of a header with timestamps.

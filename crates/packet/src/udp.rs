@@ -1,10 +1,8 @@
 //! UDP headers (RFC 768).
 
-use crate::parse::{ParseError, header, word};
+use crate::fields::{ParseError, header, word};
 use crate::{FlowAddresses, Meta, Protocol, ipv4};
 
-/// Protocol number.
-pub(crate) const PROTOCOL: u8 = 17;
 /// Bytes of the header.
 pub(crate) const HEADER_LEN: usize = 8;
 /// Offset of the checksum.

@@ -5,7 +5,9 @@
 //! that of the whole packet. IPv4 packets carry DF; time to live and hop limit are 64.
 
 use crate::checksum::Sum;
-use crate::{AckList, FlowAddresses, IpAddresses, Meta, Options, Protocol, icmp, ipv4, ipv6, list, signal, tcp, udp};
+use crate::{
+    AckList, FlowAddresses, IpAddresses, Meta, Options, Protocol, icmp, ipv4, ipv6, list, protocol, signal, tcp, udp,
+};
 
 /// The longest header that is written: IPv6 with a list and TCP with 40 bytes of options.
 pub const MAX_HEADER_LEN: usize = ipv6::HEADER_LEN + list::MAX_HEADER_BYTES + tcp::HEADER_LEN + Options::MAX_BYTES;
@@ -92,12 +94,12 @@ fn write_transport(out: &mut [u8], meta: &Meta, addresses: &FlowAddresses, trans
         Protocol::Other => return protocol,
     };
     let mut sum = Sum::ZERO.bytes(&out[..len]);
-    if protocol != icmp::PROTOCOL_V4 {
+    if protocol != protocol::ICMP_V4 {
         sum = sum.pseudo_header(&addresses.ip, protocol, transport_len);
     }
     let checksum = match (protocol, sum.checksum()) {
         // RFC 768: a computed 0 is sent as all ones, because 0 means no checksum.
-        (udp::PROTOCOL, 0) => 0xFFFF,
+        (protocol::UDP, 0) => 0xFFFF,
         (_, checksum) => checksum,
     };
     out[checksum_at..checksum_at + 2].copy_from_slice(&checksum.to_be_bytes());

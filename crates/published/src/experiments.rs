@@ -7,11 +7,15 @@ mod ano2002;
 mod brouer2005;
 mod closed_form;
 mod connections;
+mod drawing;
+pub(crate) mod equal_throughput;
 #[cfg(test)]
 mod era;
 mod kalyanaraman1999;
+mod keys;
+mod live_experiment;
 pub(crate) mod metric;
-pub(crate) mod open;
+pub(crate) mod open_questions;
 pub(crate) mod peak;
 mod peaks;
 mod phanse2000;
@@ -19,22 +23,20 @@ mod round_trips;
 pub(crate) mod scenarios;
 pub(crate) mod seeds;
 mod sun1998;
+mod tables;
 pub(crate) mod trial;
-pub(crate) mod unchanged;
 
 use std::sync::LazyLock;
 
-use lastmile_model::Network;
-use lastmile_model::outcome::Outcome;
-use lastmile_scenario::Scenario;
-use lastmile_units::Duration;
-
-pub use open::{Part, Reproducible};
+pub use drawing::Drawing;
+pub use live_experiment::{Lab, LiveExperiment};
+pub use open_questions::{Part, Reproducible};
+use tables::Tables;
 
 use crate::data::Table;
+pub use crate::error::ExperimentError;
 use crate::plan::Plan;
 use crate::reproduction::TableResult;
-use crate::value::Values;
 
 /// How a table is reproduced.
 #[derive(Clone, Copy, Debug)]
@@ -94,83 +96,11 @@ impl Experiment {
     }
 }
 
-/// A laboratory runs a scenario with real packets and returns the network with its outcome. The
-/// error gives the reason where it did not run.
-pub type Lab<'a> = dyn FnMut(&Scenario) -> Result<(Network, Outcome), String> + 'a;
-
-/// How a table is measured with real packets, after it was simulated.
-#[derive(Clone, Copy, Debug)]
-pub struct LiveExperiment {
-    /// Key of the publication.
-    pub publication: &'static str,
-    /// Id of the table.
-    pub table: &'static str,
-    /// Duration of all its runs together.
-    pub seconds: u64,
-    /// Runs them, and adds what they gave to the table's rows and claims.
-    pub run: fn(&Table, &mut TableResult, &mut Lab<'_>) -> Result<(), ExperimentError>,
-}
-
-impl LiveExperiment {
-    /// Simulates the very runs of which the live figures will come, and sets what they give beside these.
-    ///
-    /// # Errors
-    /// As those of the runs.
-    pub fn simulate(&self, table: &Table, result: &mut TableResult) -> Result<(), ExperimentError> {
-        let mut simulated = result.clone();
-        (self.run)(table, &mut simulated, &mut |scenario| {
-            let network = scenario.network();
-            let outcome = lastmile_sim::run(&network).map_err(|error| error.to_string())?;
-            Ok((network, outcome))
-        })?;
-        for (row, simulated) in result.rows.iter_mut().zip(simulated.rows) {
-            row.live_simulated = simulated.live;
-        }
-        Ok(())
-    }
-}
-
 /// How a table is measured with real packets, if it can be.
 #[must_use]
 pub fn live(publication: &str, table: &str) -> Option<LiveExperiment> {
     brouer2005::LIVE.iter().copied().find(|known| known.publication == publication && known.table == table)
 }
-
-/// An experiment that could not run: its table has not the settings that it needs, or they make no network.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum ExperimentError {
-    /// The data lack a setting, or it is of another kind.
-    #[error("the data have no {0} that this experiment can use")]
-    MissingSetting(&'static str),
-    /// A formula of the experiment's file gives nothing.
-    #[error("the experiment's file: {0}")]
-    Formula(String),
-    /// The settings make no network.
-    #[error("the settings make no network: {0}")]
-    Network(String),
-    /// The lab could not run.
-    #[error("live: {0}")]
-    Live(String),
-    /// The transfer that the table measures did not end.
-    #[error("the download is not complete after {0}")]
-    Unfinished(Duration),
-}
-
-/// A setting that is a whole number.
-fn whole(settings: &Values, name: &'static str) -> Result<u64, ExperimentError> {
-    settings.integer(name).ok_or(ExperimentError::MissingSetting(name))
-}
-
-/// A setting that is a number.
-fn number(settings: &Values, name: &'static str) -> Result<f64, ExperimentError> {
-    settings.number(name).ok_or(ExperimentError::MissingSetting(name))
-}
-
-/// A function that reproduces a table.
-type Run = fn(&Table) -> Result<TableResult, ExperimentError>;
-
-/// The tables of a publication by their ids, each with what reproduces it.
-type Tables = &'static [(&'static str, Run)];
 
 /// Every experiment, in the order of publications and tables.
 pub static EXPERIMENTS: LazyLock<Vec<Experiment>> = LazyLock::new(|| {
@@ -191,19 +121,6 @@ pub static EXPERIMENTS: LazyLock<Vec<Experiment>> = LazyLock::new(|| {
 #[must_use]
 pub fn experiment(publication: &str, table: &str) -> Option<Experiment> {
     EXPERIMENTS.iter().copied().find(|known| known.publication == publication && known.table == table)
-}
-
-/// A run whose series a table is about, to be drawn.
-#[derive(Debug)]
-pub struct Drawing {
-    /// Its name among the others.
-    pub label: String,
-    /// The run.
-    pub scenario: Scenario,
-    /// The series to be drawn, by name.
-    pub series: String,
-    /// Of which link or flow; those whose names begin so.
-    pub of: String,
 }
 
 /// The runs whose series a table is about: of its base case, with the first seed. Empty for most tables.
@@ -243,27 +160,6 @@ impl Yardstick {
 #[must_use]
 pub fn reproducible(publication: &str) -> Option<&'static dyn Reproducible> {
     Plan::of(publication).ok().flatten().map(|plan| plan as &dyn Reproducible)
-}
-
-/// The plan of a publication whose experiments are data.
-fn plan(publication: &str) -> Result<&'static Plan, ExperimentError> {
-    let plan = Plan::of(publication).map_err(|error| ExperimentError::Formula(error.to_string()))?;
-    plan.ok_or(ExperimentError::MissingSetting("experiments of this publication"))
-}
-
-/// As many decimals as tell something.
-fn rounded(value: f64, decimals: i32) -> f64 {
-    let scale = 10_f64.powi(decimals);
-    (value * scale).round() / scale
-}
-
-/// Six significant digits: more than any publication prints.
-pub(crate) fn significant(value: f64) -> f64 {
-    if value == 0.0 || !value.is_finite() {
-        return value;
-    }
-    let scale = 10_f64.powf(5.0 - value.abs().log10().floor());
-    (value * scale).round() / scale
 }
 
 #[cfg(test)]

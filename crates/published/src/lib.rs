@@ -13,16 +13,22 @@
 //! | [`mod@select`] | `phanse2000/5.1 5.2`: the tables that a user names |
 //! | [`experiments`] | [`Experiment`]: the reproduction of a table |
 //! | [`sample`] | [`Sample`]: a quantity with each seed, its mean and its interval |
+//! | `row` | [`RowResult`]: a row, reproduced |
+//! | `error`, `quantity`, `rounding` | failures of experiments; values of formulas; digits |
 //! | [`verdict`] | [`Verdict`]: the states of a claim, and the rules that lead to them |
 //! | [`mod@work`] | the duration of experiments |
 //! | [`reproduction`] | [`Reproduction`]: published, theory, simulated and live figures, as `--json` prints them |
 
 pub mod data;
+mod error;
 pub mod experiments;
 mod formula;
 mod pairs;
 mod plan;
+mod quantity;
 pub mod reproduction;
+mod rounding;
+mod row;
 pub mod sample;
 pub mod select;
 mod template;

@@ -12,6 +12,7 @@
 
 mod check;
 pub(crate) mod judge;
+mod parse;
 pub(crate) mod rows;
 mod runs;
 #[cfg(test)]
@@ -195,7 +196,7 @@ struct Experiment {
     #[serde(default, rename = "claim")]
     steps: Vec<Step>,
     /// A judge that is no formula.
-    judge: Option<judge::Special>,
+    judge: Option<Special>,
     /// The series that the table is about.
     draw: Option<Draw>,
 }
@@ -263,8 +264,8 @@ struct ExtraRow {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Step {
-    /// The part of the claim that it is about, where parts are judged alone. That of the last step is judged with the
-    /// figures of the table.
+    /// The part of the claim that it is about, where parts are judged alone. The last step is judged with the figures of
+    /// the table.
     text: Option<String>,
     /// The rows that it is about: those with these parameters.
     #[serde(default, rename = "where")]
@@ -289,6 +290,16 @@ struct Step {
     list: Option<Template>,
     #[serde(default)]
     tell: Vec<Template>,
+}
+
+/// A judge that is no formula.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Special {
+    /// A ratio is highest near one threshold, and falls from there.
+    Peak,
+    /// Throughput is the same whatever is varied.
+    Unchanged,
 }
 
 /// For what a step is judged.
@@ -337,21 +348,6 @@ struct Drawn {
 }
 
 impl Plan {
-    /// Reads the experiments of the publication known under `key`.
-    pub(crate) fn parse(key: &str, text: &str) -> Result<Self, DataError> {
-        let file = || format!("experiments/{key}.toml");
-        let mut plan: Self =
-            toml::from_str(text).map_err(|source| DataError::Experiments { file: file(), source: Box::new(source) })?;
-        key.clone_into(&mut plan.publication);
-        match check::fault(&plan) {
-            None => Ok(plan),
-            Some((message, at)) => {
-                let line = text[..at.min(text.len())].matches('\n').count() + 1;
-                Err(DataError::Reference { file: file(), line, message })
-            }
-        }
-    }
-
     /// The plan of a publication; none where its experiments are no data.
     pub(crate) fn of(publication: &str) -> Result<Option<&'static Self>, &'static DataError> {
         Ok(PLANS.as_ref()?.iter().find(|plan| plan.publication == publication))

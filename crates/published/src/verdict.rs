@@ -8,7 +8,7 @@
 
 use serde::Serialize;
 
-use crate::reproduction::RowResult;
+use crate::row::RowResult;
 use crate::sample::Sample;
 
 /// How a claim came out.
@@ -273,8 +273,7 @@ mod tests {
 
     fn row(published: f64, ours: f64) -> RowResult {
         let values = |value: f64| [("rate_mbps", value)].into_iter().collect::<Values>();
-        let mut row =
-            RowResult::unpublished([("factor", 3)].into_iter().collect(), crate::reproduction::Means::default());
+        let mut row = RowResult::unpublished([("factor", 3)].into_iter().collect(), crate::row::Means::default());
         row.published = values(published);
         row.set_simulated(values(ours));
         row
@@ -385,7 +384,10 @@ mod tests {
         let hangs = Verdict::HangsOn { shown_in_base_case: true, assumptions: vec!["queue: 32 KiB".to_owned()] };
         assert_eq!(
             json(hangs),
-            r#"{"text":"a","verdict":"hangs on an assumption","shown_in_base_case":true,"assumptions":["queue: 32 KiB"],"evidence":"b"}"#
+            concat!(
+                r#"{"text":"a","verdict":"hangs on an assumption","shown_in_base_case":true,"#,
+                r#""assumptions":["queue: 32 KiB"],"evidence":"b"}"#
+            )
         );
     }
 }

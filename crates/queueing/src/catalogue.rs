@@ -4,6 +4,10 @@
 //! discipline is a file and a row here. The compiler then asks for the rest: `Mechanism` for the type of
 //! the row, the keys of its table in the crate `scenario`, and the nearest discipline of Linux in the crate
 //! `kernel`.
+//!
+//! The files of the disciplines, of [`crate::spec`] and this one refer to one another, since a discipline may hold
+//! any other: [`crate::Spec`] names every description in the table, and descriptions, errors and positions in a tree
+//! name [`crate::Spec`].
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
@@ -28,12 +32,16 @@ macro_rules! catalogue {
                 "codel" => Codel($crate::aqm::codel::Config),
                 /// [`Pie`]($crate::aqm::Pie).
                 "pie" => Pie($crate::aqm::pie::Config),
+                /// [`DocsisPie`]($crate::aqm::DocsisPie).
+                "docsis-pie" => DocsisPie($crate::aqm::docsis_pie::Config),
                 /// [`DualPi2`]($crate::aqm::DualPi2).
                 "dualpi2" => DualPi2($crate::aqm::dualpi2::Config),
                 /// [`Sfq`]($crate::fair::Sfq).
                 "sfq" => Sfq($crate::fair::sfq::Config),
                 /// [`FqCodel`]($crate::fair::FqCodel).
                 "fq-codel" => FqCodel($crate::fair::fq_codel::Config),
+                /// [`FqPie`]($crate::fair::FqPie).
+                "fq-pie" => FqPie($crate::fair::fq_pie::Config),
                 /// [`SmartAckDropper`]($crate::ack::SmartAckDropper).
                 "sad" => Sad($crate::spec::Over<$crate::ack::sad::Config>),
                 /// [`AckFilter`]($crate::ack::AckFilter).
@@ -62,6 +70,8 @@ macro_rules! catalogue {
                 "cbq" => Cbq($crate::sched::cbq::Config),
                 /// [`Htb`]($crate::Htb).
                 "htb" => Htb($crate::sched::htb::Config),
+                /// [`Hfsc`]($crate::Hfsc).
+                "hfsc" => Hfsc($crate::sched::hfsc::Config),
                 /// [`Tbf`]($crate::Tbf).
                 "tbf" => Tbf($crate::spec::Over<$crate::meter::tbf::Config>),
                 /// [`Policer`]($crate::Policer).

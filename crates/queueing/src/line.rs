@@ -22,13 +22,17 @@ use crate::compress::{Codec, Compression};
 use crate::random::Stream;
 use crate::{Discipline, DropReason, DropSink, Fifo, Handover, Node, Overflow};
 
+mod counted;
 mod granted;
 pub mod grants;
 pub mod impairments;
+mod interruption;
 mod partly_sent;
 pub mod trace;
 mod transmitter;
 
+pub use counted::{Count, Observer, Stats};
+use counted::{Counted, lost_or_spoilt};
 use impairments::{Impairments, Wire};
 use partly_sent::PartlySent;
 use trace::Trace;
@@ -88,53 +92,6 @@ impl Config {
     pub fn mean_rate(&self, span: Duration) -> Option<BitRate> {
         self.trace.as_ref().map_or(self.rate, |trace| trace.mean_rate(span))
     }
-}
-
-/// Counters of a line since it was made.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Stats {
-    /// Packets and IP bytes that were given to the queue.
-    pub enqueued: Count,
-    /// Packets and IP bytes whose transmission began.
-    pub transmitted: Count,
-    /// Bytes on the wire of all transmissions begun, OAM cells included.
-    pub wire_bytes: WireBytes,
-    /// Packets and IP bytes that reached the far end and could be rebuilt there.
-    pub arrived: Count,
-    /// Packets that the queue made (restored ACKs) or the wire (duplicates), and their IP bytes.
-    pub created: Count,
-    /// Packets that the wire made: duplicates.
-    pub duplicated: Count,
-    /// Packets that overtook one that was transmitted before them.
-    pub reordered: Count,
-    /// Dropped packets and their IP bytes, by [`DropReason::index`].
-    pub dropped: [Count; DropReason::ALL.len()],
-}
-
-/// Packets and their IP bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Count {
-    /// Packets.
-    pub packets: u64,
-    /// IP bytes.
-    pub bytes: u64,
-}
-
-impl Count {
-    /// Counts one packet.
-    #[inline]
-    pub fn add(&mut self, packet: &impl Packet) {
-        self.packets += 1;
-        self.bytes += u64::from(packet.meta().ip_len);
-    }
-}
-
-/// Receives each transmission and each drop of a line.
-pub trait Observer<P>: DropSink<P> {
-    /// The transmission of `packet` begins at `start`, after a queueing time of `waited`. It ends
-    /// at `end`, unless more urgent packets interrupt it. The packet still carries the class that
-    /// it had in the queue.
-    fn transmitted(&mut self, start: Instant, end: Instant, waited: Duration, packet: &P);
 }
 
 /// One direction of a line.
@@ -471,29 +428,6 @@ impl<P: Packet> Line<P> {
             Some(reason) => Counted { stats: &mut self.stats, observer }.dropped(start, packet, reason),
             None => self.propagate(packet, observer),
         }
-    }
-}
-
-/// Why the wire loses a packet, if it does.
-fn lost_or_spoilt(lost: bool, spoilt: bool) -> Option<DropReason> {
-    if lost { Some(DropReason::WireLoss) } else { spoilt.then_some(DropReason::BitError) }
-}
-
-/// Counts dropped and created packets and passes them to the observer.
-struct Counted<'a, O> {
-    stats: &'a mut Stats,
-    observer: &'a mut O,
-}
-
-impl<P: Packet, O: Observer<P>> DropSink<P> for Counted<'_, O> {
-    fn dropped(&mut self, now: Instant, packet: P, reason: DropReason) {
-        self.stats.dropped[reason.index()].add(&packet);
-        self.observer.dropped(now, packet, reason);
-    }
-
-    fn created(&mut self, now: Instant, packet: &P) {
-        self.stats.created.add(packet);
-        self.observer.created(now, packet);
     }
 }
 

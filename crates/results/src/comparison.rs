@@ -14,6 +14,7 @@ pub use self::calls::Calls;
 use self::cell::{Cell, Quantity};
 pub use self::network::MeasuredNetwork;
 use crate::format;
+use crate::measures::ENOUGH_FOR_P99;
 use crate::schema::{Phase, Summary};
 use crate::seeds::{Measure, Seeded};
 use crate::{Run, tabular};
@@ -138,9 +139,6 @@ pub fn about_the_probe(rows: &[Vec<Row>]) -> Option<&'static str> {
 
 /// The part of the run, if it is no phase.
 const WHOLE_RUN: &str = "over the whole run";
-
-/// The fewest replies whose 99th percentile by nearest rank differs from their maximum.
-pub(crate) const ENOUGH_FOR_P99: u64 = 100;
 
 /// The least share of a probe's lost requests that is reported.
 const TOLD_LOSS: f64 = 0.01;
@@ -274,7 +272,7 @@ impl Measured {
         let tail = |p99, [one, other]: [&'static str; 2]| if p99 { one } else { other };
         let mut cells = vec![
             rate("download", self.download_bps),
-            share("of alone", self.download_share),
+            share("of baseline", self.download_share),
             rate("upload", self.upload_bps),
             time("ping p50", self.ping.p50_s),
             time(tail(tails.ping_p99, ["ping p99", "ping max"]), self.ping.tail(tails.ping_p99)),

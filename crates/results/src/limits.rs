@@ -10,7 +10,7 @@ use lastmile_model::{Network, Source};
 
 use crate::bounds::{self, Shape};
 use crate::format;
-use crate::phases::Interval;
+use crate::interval::Interval;
 use crate::policing;
 use crate::schema::{PhaseLink, Shares};
 
@@ -74,13 +74,16 @@ impl Case<'_> {
     fn application(&self) -> String {
         match &self.network.traffic[self.traffic].source {
             Source::Bulk { .. } | Source::Writes { .. } => "the application offered nothing more".to_owned(),
-            _ => "its source, which waits for nothing".to_owned(),
+            _ => "the source, which sends on its own schedule".to_owned(),
         }
     }
 
     fn awaiting_ack(&self) -> String {
         let trip = self.round_trip().map_or_else(String::new, |trip| format!("; {}", self.trip(&trip)));
-        format!("waiting for the answer to a first or repeated segment, {} sent again{trip}", self.retransmissions)
+        format!(
+            "waiting for a handshake or retransmission to be acknowledged, {}{trip}",
+            segments_retransmitted(self.retransmissions)
+        )
     }
 
     fn link_or_window(&self, cause: &str) -> String {
@@ -128,8 +131,7 @@ impl Case<'_> {
                 };
                 match self.retransmissions {
                     0 => format!("{control}{trip}"),
-                    1 => format!("{control}{trip}, 1 segment sent again"),
-                    count => format!("{control}{trip}, {count} segments sent again"),
+                    count => format!("{control}{trip}, {}", segments_retransmitted(count)),
                 }
             }
         }
@@ -220,6 +222,10 @@ impl Case<'_> {
             .filter(|shaper| link.hop.line.rate.is_none_or(|rate| *shaper < rate))?;
         Some(format::to_f64(rate.as_bps()))
     }
+}
+
+fn segments_retransmitted(count: u64) -> String {
+    if count == 1 { "1 segment retransmitted".to_owned() } else { format!("{count} segments retransmitted") }
 }
 
 fn whole_percent(share: f64) -> String {

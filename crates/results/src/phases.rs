@@ -1,120 +1,13 @@
 //! A run divided at changes of the offered traffic: the measurements and the name of each part.
 
-use lastmile_model::outcome::{Loss, Losses, Outcome, Snapshot, Waits};
+use lastmile_model::outcome::Outcome;
 use lastmile_model::{Network, Source};
 use lastmile_tcp::LimitedTime;
-use lastmile_units::{Duration, Instant};
+use lastmile_units::Duration;
 
 use crate::bounds;
+use crate::interval::Interval;
 use crate::schema::Shares;
-
-/// The measurements between two snapshots. Lists are by flow, without pings, or by link.
-#[derive(Clone, Debug)]
-pub(crate) struct Interval {
-    pub(crate) from: Instant,
-    pub(crate) to: Instant,
-    /// Payload bytes delivered.
-    pub(crate) bytes: Vec<u64>,
-    /// Time by limit; `None` for flows without TCP.
-    pub(crate) limited: Vec<Option<LimitedTime>>,
-    /// Retransmitted segments.
-    pub(crate) retransmissions: Vec<u64>,
-    /// Bits sent.
-    pub(crate) wire_bits: Vec<u64>,
-    /// Delays of the packets that left the queue.
-    pub(crate) waits: Vec<Waits>,
-    /// Delays of the pure ACKs that left the queue.
-    pub(crate) ack_waits: Vec<Waits>,
-    /// Dropped packets; flows are indices into [`Outcome::flows`].
-    pub(crate) losses: Losses,
-}
-
-impl Interval {
-    /// Its length in seconds.
-    pub(crate) fn length_s(&self) -> f64 {
-        self.to.since(self.from).as_secs_f64()
-    }
-
-    /// The share of pure ACKs among the packets that left the queue of `link`.
-    #[expect(clippy::cast_precision_loss, reason = "statistics only")]
-    pub(crate) fn ack_share(&self, link: usize) -> f64 {
-        self.ack_waits[link].packets as f64 / (self.waits[link].packets.max(1)) as f64
-    }
-
-    /// Adds the following part.
-    fn join(&mut self, next: Self) {
-        self.to = next.to;
-        add_each(&mut self.bytes, &next.bytes);
-        add_each(&mut self.retransmissions, &next.retransmissions);
-        add_each(&mut self.wire_bits, &next.wire_bits);
-        self.losses.extend(next.losses);
-        for (own, next) in self.limited.iter_mut().zip(next.limited) {
-            *own = match (*own, next) {
-                (Some(own), Some(next)) => Some(joined(own, next)),
-                (own, next) => own.or(next),
-            };
-        }
-        for (own, next) in [(&mut self.waits, &next.waits), (&mut self.ack_waits, &next.ack_waits)] {
-            own.iter_mut().zip(next).for_each(|(own, next)| own.join(next));
-        }
-    }
-
-    fn between(before: &Snapshot, after: &Snapshot, places: &[usize]) -> Self {
-        let difference = |of: fn(&Snapshot) -> &Vec<u64>| {
-            let (old, new) = (of(before), of(after));
-            places.iter().map(|place| new[*place].saturating_sub(old[*place])).collect()
-        };
-        let limited = places.iter().map(|place| {
-            let new = after.limited[*place]?;
-            Some(before.limited[*place].map_or(new, |old| less(new, old)))
-        });
-        let wire_bits = after.wire_bits.iter().zip(&before.wire_bits).map(|(new, old)| new.saturating_sub(*old));
-        Self {
-            from: before.at,
-            to: after.at,
-            bytes: difference(|snapshot| &snapshot.bytes_delivered),
-            limited: limited.collect(),
-            retransmissions: difference(|snapshot| &snapshot.retransmissions),
-            wire_bits: wire_bits.collect(),
-            waits: after.queue_delay.clone(),
-            ack_waits: after.ack_queue_delay.clone(),
-            losses: of_flows(&after.losses, places),
-        }
-    }
-}
-
-fn add_each(to: &mut [u64], more: &[u64]) {
-    to.iter_mut().zip(more).for_each(|(to, more)| *to += more);
-}
-
-fn joined(one: LimitedTime, other: LimitedTime) -> LimitedTime {
-    LimitedTime {
-        congestion_window: one.congestion_window + other.congestion_window,
-        receive_window: one.receive_window + other.receive_window,
-        application: one.application + other.application,
-        pacing: one.pacing + other.pacing,
-        awaiting_ack: one.awaiting_ack + other.awaiting_ack,
-    }
-}
-
-/// The `losses` of flows, by index into [`Outcome::flows`]; those of pings are omitted.
-pub(crate) fn of_flows(losses: &[(Loss, u64)], places: &[usize]) -> Losses {
-    let of_flow = |(loss, count): &(Loss, u64)| {
-        let flow = places.binary_search(&loss.flow).ok()?;
-        Some((Loss { flow, ..*loss }, *count))
-    };
-    losses.iter().filter_map(of_flow).collect()
-}
-
-fn less(new: LimitedTime, old: LimitedTime) -> LimitedTime {
-    LimitedTime {
-        congestion_window: new.congestion_window.saturating_sub(old.congestion_window),
-        receive_window: new.receive_window.saturating_sub(old.receive_window),
-        application: new.application.saturating_sub(old.application),
-        pacing: new.pacing.saturating_sub(old.pacing),
-        awaiting_ack: new.awaiting_ack.saturating_sub(old.awaiting_ack),
-    }
-}
 
 /// The most parts of a run. Beyond it the shortest parts are merged with the shorter of their
 /// neighbours: 48 flows that start one after another do not make 48 readable phases.

@@ -4,8 +4,10 @@
 //! scenario has one line per run in each panel. Every name from a file is escaped: maud escapes the
 //! markup, `finished` the hidden characters.
 
+mod caption;
 mod compare;
 mod distribution;
+mod frame;
 pub mod graphs;
 mod label;
 mod overlay;
@@ -15,7 +17,7 @@ pub(crate) mod scale;
 pub(crate) mod style;
 mod tables;
 mod timeline;
-mod trade;
+mod trade_off;
 
 use std::borrow::Cow;
 
@@ -24,12 +26,12 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::Run;
 use crate::comparison::Comparison;
-use crate::schema::{Clock, Summary};
-use crate::tabular;
+use crate::schema::Summary;
+use caption::{caption, caption_text, shared_caption};
+use frame::{drawings, frame, frame_of};
 use panel::{Frame, Panel, coordinate};
-use scale::Axis;
 pub use timeline::{Chart, Line as ChartLine, Quantity, Timeline, timeline};
-pub use trade::{Curve, TradeOff, trade_off};
+pub use trade_off::{Curve, TradeOff, trade_off};
 
 /// The report of one run, or the comparison of several runs of one scenario, as a page of HTML.
 ///
@@ -172,44 +174,6 @@ fn stack(panels: &[Panel], frame: &Frame, top: f64) -> Markup {
     }
 }
 
-/// Panels as separate drawings, so that a page may break between them.
-fn drawings(panels: &[Panel], frame: &Frame) -> Markup {
-    html! {
-        @for (row, panel) in panels.iter().enumerate() {
-            @let last = row + 1 == panels.len();
-            figure { (drawing(panel, frame, last)) }
-        }
-    }
-}
-
-fn drawing(panel: &Panel, frame: &Frame, last: bool) -> Markup {
-    let size = [coordinate(frame.width), coordinate(frame.panel_height(last))];
-    html! {
-        svg.plot viewBox={ "0 0 " (size[0]) " " (size[1]) } role="img" aria-label={ (panel.title) " over time" } {
-            (panel.draw(frame, last))
-        }
-    }
-}
-
-/// The frame of a full-width column of panels over a whole run.
-fn frame(summary: &Summary) -> Frame {
-    let phases = summary.phases.iter();
-    Frame {
-        time: Axis::time(0.0, summary.run.duration_s, 10),
-        across: "Time",
-        phases: phases.map(|phase| (phase.from_s, phase.to_s, phase.name.clone())).collect(),
-        width: 1140.0,
-        margin: 170.0,
-        height: 140.0,
-    }
-}
-
-/// `frame` with the time and the phases of `run`.
-fn frame_of(run: &Run, frame: &Frame) -> Frame {
-    let Frame { width, margin, height, .. } = *frame;
-    Frame { width, margin, height, ..self::frame(&run.summary) }
-}
-
 fn single(run: &Run) -> Markup {
     let summary = &run.summary;
     let panels = panels::panels(std::slice::from_ref(run), |_| true).pop().unwrap_or_default();
@@ -229,79 +193,6 @@ fn single(run: &Run) -> Markup {
         (inputs(summary))
         footer { p { (caption_text(summary)) } }
     }
-}
-
-fn caption(summary: &Summary) -> Markup {
-    html! { p.caption { (caption_text(summary)) } }
-}
-
-/// The inputs that reproduce a picture: scenario, seed, version.
-fn caption_text(summary: &Summary) -> String {
-    caption_with(std::slice::from_ref(&summary), summary.run.inputs.set.iter())
-}
-
-/// The caption of several runs: the overrides that all share, and the differing ones as
-/// `key = one, another` if runs are named after their values.
-fn shared_caption(runs: &[Run]) -> String {
-    let Some((first, others)) = runs.split_first() else { return String::new() };
-    let shared =
-        |set: &&String| !first.own.contains(*set) && others.iter().all(|run| run.summary.run.inputs.set.contains(*set));
-    let keys = varied(runs);
-    let labels = || vec![runs.iter().map(|run| run.label.as_str()).collect::<Vec<_>>().join(", ")];
-    let varied = if keys.is_empty() { Vec::new() } else { named_values(runs, &keys).unwrap_or_else(labels) };
-    let summaries: Vec<&Summary> = runs.iter().map(|run| &run.summary).collect();
-    caption_with(&summaries, first.summary.run.inputs.set.iter().filter(shared).chain(&varied))
-}
-
-/// The keys in which runs differ, such as `access.policy`; empty if unknown.
-fn varied(runs: &[Run]) -> Vec<&str> {
-    let mut keys: Vec<&str> = Vec::new();
-    for set in runs.iter().flat_map(|run| &run.own) {
-        let key = set.split_once('=').map_or(set.as_str(), |(key, _)| key);
-        // An override common to all runs is no difference.
-        if !keys.contains(&key) && !runs.iter().all(|run| run.own.contains(set)) {
-            keys.push(key);
-        }
-    }
-    keys
-}
-
-/// `key = value, value` for each of `keys`, if runs are named by the values that they set; `None`
-/// if a run has another name, as a case has.
-fn named_values(runs: &[Run], keys: &[&str]) -> Option<Vec<String>> {
-    let values = |run| -> Option<Vec<&str>> {
-        let Run { label, own, .. }: &Run = run;
-        let names: Vec<&str> = if keys.len() == 1 { vec![label] } else { label.split(", ").collect() };
-        let sets = |key: &str, name: &str| {
-            own.iter().any(|set| set.split_once('=').is_some_and(|(set, value)| set == key && value.ends_with(name)))
-        };
-        let named = names.len() == keys.len() && keys.iter().zip(&names).all(|(key, name)| sets(key, name));
-        named.then_some(names)
-    };
-    let values: Vec<Vec<&str>> = runs.iter().map(values).collect::<Option<_>>()?;
-    let of = |(number, key): (usize, &&str)| {
-        let values = tabular::distinct(values.iter().map(|of_run| of_run[number]));
-        format!("{key} = {}", values.join(", "))
-    };
-    Some(keys.iter().enumerate().map(of).collect())
-}
-
-/// The caption of at least one of `summaries`; a seed or length that differs between them is
-/// omitted.
-fn caption_with<'a>(summaries: &[&Summary], set: impl Iterator<Item = &'a String>) -> String {
-    let summary = summaries[0];
-    let seed = format!(" · seed {}", summary.run.seed);
-    let seed = if summaries.iter().all(|other| other.run.seed == summary.run.seed) { &*seed } else { "" };
-    let length = format!(" · {}", crate::format::seconds(summary.run.duration_s));
-    let same_length = |other: &&Summary| other.run.duration_s.total_cmp(&summary.run.duration_s).is_eq();
-    let length = if summaries.iter().all(same_length) { &*length } else { "" };
-    let set: String = set.map(|set| format!(" · {set}")).collect();
-    let file = summary.run.inputs.file.as_deref().unwrap_or(&summary.run.scenario);
-    let clock = match summary.run.clock {
-        Clock::Simulated => "",
-        Clock::Monotonic => " · real packets",
-    };
-    format!("{file}{set}{seed}{length}{clock} · lastmile {}", summary.run.version)
 }
 
 fn inputs(summary: &Summary) -> Markup {

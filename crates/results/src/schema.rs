@@ -37,7 +37,7 @@ pub use self::conservation::{Conservation, ConservedPackets};
 pub use self::document::{Document, Timing};
 pub use self::flow::{Flow, FlowLimits, FlowSetup, Shares, Transport};
 pub use self::group::{Group, Spread};
-pub use self::link::{ClassDelay, Counter, Delay, Link, LinkQueue};
+pub use self::link::{ClassDelay, Counter, Delay, Disorder, Link, LinkQueue};
 pub use self::phase::{Phase, PhaseFlow, PhaseLink, PhaseProbe};
 pub use self::probe::{Distribution, PageResponse, Pages, Probe, RoundTrip};
 pub use self::sharing::{Fairness, Line, LineFairness};

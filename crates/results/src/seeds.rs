@@ -4,7 +4,7 @@ use lastmile_theory::interval::Mean;
 use serde::Serialize;
 
 use crate::Run;
-use crate::tabular::{self, Value};
+use crate::measures::{Value, measured};
 
 /// Runs that differ only by seed.
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ impl Seeded {
     /// Every measure of the runs, in the order of the table.
     #[must_use]
     pub fn measures(&self) -> Vec<Measure> {
-        tabular::measured(&self.runs).into_iter().filter_map(|(phase, name, values)| of(phase, name, &values)).collect()
+        measured(&self.runs).into_iter().filter_map(|(phase, name, values)| of(phase, name, &values)).collect()
     }
 }
 

@@ -1,35 +1,38 @@
 //! From the outcome of a simulation to the result schema. Flows, probes and totals are in this
 //! file, links and phases in files of their own.
 
+mod class;
 mod groups;
 mod links;
 mod notes;
 mod phase;
+mod run;
 mod statistics;
 mod streams;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lastmile_model::outcome::{FlowOutcome, Losses, Outcome, ProbeOutcome};
+use lastmile_model::outcome::{FlowOutcome, Outcome, ProbeOutcome};
 use lastmile_model::{Echo, Network, Source};
 use lastmile_queueing::DropReason;
-use lastmile_tcp::Variant;
 use lastmile_units::{Duration, Instant};
 
-use self::phase::of_flow;
+use self::class::class;
+use self::phase::{BY_ITS_SOURCE, of_flow, rate};
+use self::run::Run;
 pub use self::statistics::delay;
 use self::statistics::{distribution, page_response, round_trip};
 use self::streams::{datagrams, one_way, one_way_verdict, probe_verdict};
 use crate::atm;
-use crate::bounds::{self, Bound, Limits, Shape, fair};
-use crate::format::{self, to_f64};
+use crate::bounds::{self, Bound};
+use crate::format;
 use crate::lines;
-use crate::phases::{self, Interval};
+use crate::phases;
 use crate::policing;
 use crate::schema::{
     Clock, Conservation, ConservedPackets, Fairness, Flow, FlowLimits, FlowSetup, Inputs, Pages, Phase, Probe,
-    RunFacts, Shares, Summary, Transport,
+    RunFacts, Summary, Transport,
 };
 
 /// Inputs of a summary in addition to the simulation.
@@ -82,86 +85,7 @@ pub fn summarise(origin: &Origin, network: &Network, outcome: &Outcome) -> Summa
     summary
 }
 
-/// Intermediate results that several parts of the summary need.
-struct Run<'a> {
-    network: &'a Network,
-    outcome: &'a Outcome,
-    /// By traffic; `None` for pings.
-    shapes: Vec<Option<Shape>>,
-    parts: Vec<Interval>,
-    /// The bounds of the flows, by traffic.
-    limits: Vec<Limits>,
-    /// Fair shares by phase and traffic.
-    fair: Vec<Vec<Option<Bound>>>,
-    /// Names by traffic, shared by the rows of its flows.
-    names: Vec<Names>,
-    /// By traffic: the index of its first flow.
-    firsts: Vec<usize>,
-    /// Packets dropped over the run; flows are indices into [`Outcome::flows`].
-    losses: Losses,
-}
-
-/// Names that the rows of one traffic share.
-#[derive(Clone, Default)]
-struct Names {
-    direction: Arc<str>,
-    kind: Arc<str>,
-    class: Arc<str>,
-    tcp: Option<Arc<str>>,
-    data_path: Arc<[Arc<str>]>,
-    ack_path: Arc<[Arc<str>]>,
-}
-
-impl Names {
-    fn new(network: &Network, flow: &FlowOutcome) -> Self {
-        let traffic = &network.traffic[flow.traffic];
-        let path = |path: &[usize]| path.iter().map(|link| network.links[*link].hop.name.as_str().into()).collect();
-        Self {
-            direction: traffic.direction.as_str().into(),
-            kind: kind(&traffic.source).into(),
-            class: class(traffic.dscp).into(),
-            tcp: match &traffic.source {
-                Source::Bulk { sender, .. } => Some(variant_name(sender.variant).into()),
-                Source::Writes { tcp, .. } => Some(variant_name(tcp.variant).into()),
-                Source::Web(web) => Some(variant_name(web.server.variant).into()),
-                Source::Swarm(swarm) => Some(variant_name(swarm.tcp.variant).into()),
-                _ => None,
-            },
-            data_path: path(&flow.data_path),
-            ack_path: path(&flow.ack_path),
-        }
-    }
-}
-
-impl<'a> Run<'a> {
-    fn new(network: &'a Network, outcome: &'a Outcome) -> Self {
-        let mut shapes = vec![None; network.traffic.len()];
-        let mut names = vec![Names::default(); network.traffic.len()];
-        let mut latest = None;
-        let mut firsts = vec![0; network.traffic.len()];
-        for (index, flow) in outcome.flows.iter().enumerate() {
-            // The flows of one traffic are adjacent.
-            if latest.replace(flow.traffic) == Some(flow.traffic) {
-                continue;
-            }
-            names[flow.traffic] = Names::new(network, flow);
-            firsts[flow.traffic] = index;
-            let shape = &mut shapes[flow.traffic];
-            if shape.is_none() {
-                *shape = Shape::new(network, flow.traffic, &flow.data_path, &flow.ack_path);
-            }
-        }
-        let parts = phases::intervals(network, outcome);
-        let share = |part: &Interval| fair::in_phase(network, outcome, &shapes, (part.from, part.to));
-        let fair = parts.iter().map(share).collect();
-        let limits = |shape: &Option<Shape>| {
-            shape.as_ref().map(|shape| Limits::new(network, outcome, shape)).unwrap_or_default()
-        };
-        let limits = shapes.iter().map(limits).collect();
-        let losses = phases::of_flows(&outcome.losses, &phases::places(network));
-        Self { network, outcome, shapes, parts, limits, fair, names, firsts, losses }
-    }
-
+impl Run<'_> {
     /// The index of the first flow of a traffic.
     fn first_of(&self, traffic: usize) -> usize {
         self.firsts[traffic]
@@ -332,59 +256,6 @@ fn explanation(flow: &str, phases: &[Phase]) -> String {
         [] => String::new(),
         [(_, words)] => (*words).to_owned(),
         several => several.iter().map(|(phase, words)| format!("{phase}: {words}")).collect::<Vec<_>>().join(". "),
-    }
-}
-
-/// A source without TCP is limited only by itself.
-const BY_ITS_SOURCE: Shares =
-    Shares { application: Some(1.0), awaiting_ack: None, congestion_window: None, pacing: None, receive_window: None };
-
-/// Bytes over a span in bits per second; zero over no time.
-fn rate(bytes: u64, span: Duration) -> f64 {
-    if span.is_zero() { 0.0 } else { to_f64(bytes) * 8.0 / span.as_secs_f64() }
-}
-
-fn kind(source: &Source) -> &'static str {
-    match source {
-        Source::Bulk { .. } => "bulk",
-        Source::Writes { .. } => "writes",
-        Source::Poisson { .. } => "poisson",
-        Source::OnOff { .. } => "onoff",
-        Source::Constant { kind, .. } => kind,
-        Source::Web(_) => "web",
-        Source::Swarm(_) => "swarm",
-        Source::Replay(_) => "replay",
-        Source::Ping { .. } => "ping",
-    }
-}
-
-fn variant_name(variant: Variant) -> &'static str {
-    match variant {
-        Variant::Tahoe => "tahoe",
-        Variant::Reno => "reno",
-        Variant::NewReno => "newreno",
-        Variant::Sack => "sack",
-        Variant::Cubic => "cubic",
-        Variant::Bbr => "bbr",
-        Variant::Bbr3 => "bbr3",
-        Variant::Ledbat => "ledbat++",
-        Variant::Dctcp => "dctcp",
-        Variant::Prague => "prague",
-    }
-}
-
-/// The name of a code point: RFC 2474 (CS), RFC 2597 (AF), RFC 3246 (EF), RFC 5865 (VA), RFC 8622 (LE).
-fn class(dscp: u8) -> String {
-    match dscp {
-        0 => "default".to_owned(),
-        1 => "LE".to_owned(),
-        44 => "VA".to_owned(),
-        46 => "EF".to_owned(),
-        n if n % 8 == 0 => format!("CS{}", n / 8),
-        n if n % 2 == 0 && (1..=4).contains(&(n / 8)) && (1..=3).contains(&(n % 8 / 2)) => {
-            format!("AF{}{}", n / 8, n % 8 / 2)
-        }
-        n => format!("dscp-{n}"),
     }
 }
 

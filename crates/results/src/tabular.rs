@@ -4,6 +4,7 @@
 //! those with one column per phase or run.
 
 mod cells;
+mod columns;
 mod phases;
 mod streams;
 
@@ -16,41 +17,10 @@ use crate::schema::{Delay, Flow, Group, Line, Link, PageResponse, Pages, Probe, 
 use crate::summarise::LOST_CELLS;
 
 pub(crate) use self::cells::{abr_sources, channels, edges, ports, virtual_paths};
-pub(crate) use self::phases::{Value, busy_links, comparison, measured, over_seeds, phases};
+pub(crate) use self::columns::{NOTHING, keep_filled};
+use self::columns::{columns, is_filled, keep, without_empty_columns};
+pub(crate) use self::phases::{comparison, over_seeds, phases};
 pub(crate) use self::streams::{classes, datagram_classes, datagram_flows, datagrams, delays, waits_by_class};
-
-/// The table without columns that are empty in every row.
-fn without_empty_columns(mut table: Table) -> Table {
-    keep_filled(&mut table.columns, &mut table.rows);
-    table
-}
-
-/// Keeps the columns that have a value in any row.
-pub(crate) fn keep_filled<C>(columns: &mut Vec<C>, rows: &mut [Vec<String>]) {
-    let filled: Vec<bool> = (0..columns.len()).map(|column| is_filled(rows, column)).collect();
-    for row in rows {
-        keep(row, &filled);
-    }
-    keep(columns, &filled);
-}
-
-/// True if any row has a value in this column.
-fn is_filled(rows: &[Vec<String>], column: usize) -> bool {
-    rows.iter().any(|row| row[column] != NOTHING)
-}
-
-/// Keeps those of `columns` that are `filled`.
-fn keep<C>(columns: &mut Vec<C>, filled: &[bool]) {
-    let mut filled = filled.iter();
-    columns.retain(|_| filled.next().is_some_and(|filled| *filled));
-}
-
-/// The cell without a value.
-pub(crate) const NOTHING: &str = "–";
-
-fn columns(names: &[(&str, Kind)]) -> Vec<Column> {
-    names.iter().map(|(name, kind)| Column { name: (*name).to_owned(), kind: *kind }).collect()
-}
 
 /// The table of the flows `first`: result, bound and its cause, fair share, limits. It has the
 /// columns for which any flow has a value.
@@ -65,7 +35,7 @@ pub(crate) fn flows(summary: &Summary, first: &[&Flow]) -> Table {
         ("Fair\nshare", Number),
         ("Time limited by", Words),
         ("Response", Number),
-        ("Sent\nagain", Number),
+        ("Retrans", Number),
         ("Timeouts", Number),
     ]);
     let mut rows: Vec<Vec<String>> = first.iter().map(|shown| flow(shown)).collect();
@@ -170,7 +140,7 @@ pub(crate) fn groups(summary: &Summary) -> Table {
         ("p50", Number),
         ("p95", Number),
         ("max", Number),
-        ("Sent\nagain", Number),
+        ("Retrans", Number),
     ]);
     let row = |group: &Group| {
         let Spread { min, p5, p50, p95, max, .. } = group.of_a_flow_bps;
@@ -323,15 +293,4 @@ pub(crate) fn conservation(summary: &Summary) -> Table {
         "Conservation BROKEN: not everything sent is accounted for"
     };
     Table { title: title.to_owned(), columns, rows }
-}
-
-/// The names without repetition, in the order of first occurrence.
-pub(crate) fn distinct<T: PartialEq>(names: impl Iterator<Item = T>) -> Vec<T> {
-    let mut distinct: Vec<T> = Vec::new();
-    for name in names {
-        if !distinct.contains(&name) {
-            distinct.push(name);
-        }
-    }
-    distinct
 }

@@ -1,5 +1,4 @@
-//! What control of the downstream keeps of a download, and what it makes of a ping: share by share,
-//! with and without a drain.
+//! Download and ping under control of the downstream: share by share, with and without a drain.
 //!
 //! Prints the tables of `docs/studies/downstream.md`: `cargo run -p lastmile-scenario --example downstream`.
 #![allow(clippy::print_stdout, reason = "printing is what it is for")]
@@ -35,7 +34,7 @@ const LINES: [(&str, [&str; 3]); 2] = [
     ),
 ];
 
-/// What is done, whether with a drain and with clamp and pacing, and at which shares of the line, in
+/// Measures: the name, whether with a drain and with clamp and pacing, and the shares of the line in
 /// parts of a thousand.
 const VARIANTS: [(&str, bool, bool, &[u32]); 4] = [
     ("a shaper alone", false, false, &[850, 900, 950, 970, 990]),
@@ -44,7 +43,7 @@ const VARIANTS: [(&str, bool, bool, &[u32]); 4] = [
     ("with clamp, pacing and drain", true, true, &[950, 970, 980, 990, 995]),
 ];
 
-/// What a run came to.
+/// The figures of a run.
 struct Row {
     download: f64,
     upload: f64,

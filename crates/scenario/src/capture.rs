@@ -4,6 +4,7 @@
 //! that ends in the middle of a packet is read up to there. Times are nanoseconds since 1970; pcapng tells
 //! their unit interface by interface (`if_tsresol`, by default the microsecond).
 
+mod frame;
 mod link;
 mod pcap;
 mod pcapng;
@@ -12,36 +13,13 @@ mod unpack;
 use std::io::Read;
 
 use lastmile_units::{Duration, Instant};
-use pcap_file::PcapError;
 
+use self::frame::Take;
+pub use self::frame::{Extent, Frame};
 pub use self::link::Sighting;
 
 /// First four bytes of a pcapng file, in either byte order.
 const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
-
-/// A packet of a capture.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Frame<'a> {
-    /// Nanoseconds since 1970; `None` for a packet without a time.
-    pub at_ns: Option<u64>,
-    /// Where it was seen.
-    pub sighting: Sighting,
-    /// The captured part of its IP packet; `None` where there is none.
-    pub ip: Option<&'a [u8]>,
-}
-
-/// The result of reading a capture: complete, or up to a position.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Extent {
-    /// Bytes of the file before compression, up to the end of the last whole packet.
-    pub bytes: u64,
-    /// Why it could not be read to its end, if so.
-    pub broken: Option<String>,
-    /// Why the packets of an interface, of an unknown link layer, were left out beside those of others.
-    pub skipped: Option<String>,
-}
-
-type Take<'a> = dyn FnMut(Frame<'_>) -> Result<(), String> + 'a;
 
 /// Reads a capture and hands over its packets in the order of the file, until `take` refuses one.
 ///
@@ -74,16 +52,6 @@ impl Times {
     pub fn since_first(&mut self, at_ns: u64) -> Option<Instant> {
         let since_ns = at_ns.saturating_sub(*self.first_ns.get_or_insert(at_ns));
         (since_ns <= Self::LONGEST.as_ns()).then(|| Instant::ZERO + Duration::from_ns(since_ns))
-    }
-}
-
-fn broken(error: &PcapError) -> String {
-    match error {
-        PcapError::IncompleteBuffer => "it ends in the middle of a packet".to_owned(),
-        PcapError::IoError(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
-            "it ends in the middle of a packet".to_owned()
-        }
-        other => other.to_string(),
     }
 }
 

@@ -4,11 +4,12 @@ use core::num::NonZeroU64;
 
 use lastmile_queueing::line::Config;
 use lastmile_queueing::line::grants::{
-    Asks, Bucket, Config as Grants, Contention, GrantsError, Outstanding, Proactive, Requests, Slots, SlotsError, Span,
+    Asks, Bucket, Config as Grants, Contention, GrantsError, LARGEST_PACKET, Outstanding, Proactive, Requests, Slots,
+    SlotsError, Span,
 };
 use lastmile_units::{BitRate, Duration, Ratio, WireBytes};
 
-use crate::line::MAX_DELAY;
+use crate::delay::MAX_DELAY;
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 
@@ -122,6 +123,11 @@ const NAMES: [&str; 9] = {
 };
 
 const AS_KIND: &str = "as `kind` says";
+const BURST: &str =
+    "3044 wire bytes (DOCSIS), or a packet and what the rate brings in a round of the pattern where that is more";
+const PEAK_BURST: &str = "a packet and what the rate brings in a round of the pattern";
+/// The default of the largest traffic burst in DOCSIS.
+const DOCSIS_BURST: WireBytes = WireBytes::new(3044);
 
 pub(crate) static SECTION: Section = Section {
     heading: "`grants = { ... }`",
@@ -166,7 +172,7 @@ pub(crate) static SECTION: Section = Section {
             "first",
             Kind::WireBytes,
             AS_KIND,
-            "What a request at an opportunity obtains, if it has no size (scheduling request).",
+            "Grant for a request at an opportunity, if the request has no size (scheduling request).",
         )
         .at_least("1 wire byte"),
         Key::with_default("minislot", Kind::WireBytes, "1 wire byte", "Grants are rounded up to a multiple of this.")
@@ -189,10 +195,10 @@ pub(crate) static SECTION: Section = Section {
         Key::optional("proactive_every", Kind::Time, "as `interval`", "Time between two grants without a request.")
             .at_least("1 us"),
         Key::optional("sustained", Kind::Rate, "no bound", "Largest mean rate of requested grants."),
-        Key::with_default("burst", Kind::WireBytes, "3044 wire bytes", "Token bucket of the sustained rate.")
+        Key::optional("burst", Kind::WireBytes, BURST, "Token bucket of the sustained rate.")
             .at_least("1600 wire bytes"),
         Key::optional("peak", Kind::Rate, "no bound", "Largest rate of requested grants within a burst."),
-        Key::with_default("peak_burst", Kind::WireBytes, "1600 wire bytes", "Token bucket of the peak rate.")
+        Key::optional("peak_burst", Kind::WireBytes, PEAK_BURST, "Token bucket of the peak rate.")
             .at_least("1600 wire bytes"),
         Key::with_default("seed", Kind::Count, "1", "Seed of collisions and back-off."),
     ],
@@ -251,9 +257,13 @@ fn config(own: &Table<'_>, preset: &Preset, rate: BitRate) -> Option<Grants> {
         (false, of_kind) => of_kind.map(|(bytes, _)| bytes),
     };
     let every = own.optional("proactive_every").or(preset.proactive.map(|(_, every)| every)).unwrap_or(interval);
-    let bucket = |rate: Option<BitRate>, burst: Option<WireBytes>| Some(Bucket { rate: rate?, burst: burst? });
-    let limits =
-        [bucket(own.optional("sustained"), own.get("burst")), bucket(own.optional("peak"), own.get("peak_burst"))];
+    let pattern = own.optional("pattern").unwrap_or_else(|| preset.pattern.to_owned());
+    let round = interval * u64::try_from(pattern.len().max(1)).unwrap_or(1);
+    let bucket = |rate, burst, least| {
+        let rate: BitRate = own.optional(rate)?;
+        Some(Bucket { rate, burst: own.optional(burst).unwrap_or_else(|| default_burst(rate, round).max(least)) })
+    };
+    let limits = [bucket("sustained", "burst", DOCSIS_BURST), bucket("peak", "peak_burst", WireBytes::ZERO)];
     let unit = own.get::<WireBytes>("minislot")?.as_u64();
     let requests = requests(own, preset, interval)?;
     Some(Grants {
@@ -266,6 +276,13 @@ fn config(own: &Table<'_>, preset: &Preset, rate: BitRate) -> Option<Grants> {
         limits: limits.into_iter().flatten().collect(),
         seed: own.get("seed")?,
     })
+}
+
+/// A packet and what `rate` brings in a `round` of the pattern. Grants are made once in a slot, so a smaller bucket
+/// overflows between two of them, and the rate is never reached.
+fn default_burst(rate: BitRate, round: Duration) -> WireBytes {
+    let bytes = u128::from(rate.as_bps()) * u128::from(round.as_ps()) / 8_000_000_000_000;
+    LARGEST_PACKET + WireBytes::new(u64::try_from(bytes).unwrap_or(u64::MAX / 2))
 }
 
 fn requests(own: &Table<'_>, preset: &Preset, interval: Duration) -> Option<Requests> {
@@ -347,7 +364,7 @@ mod tests {
             assert!(up.hop.line.grants.is_some());
         }
         // The burst of the schema and of the mechanism.
-        assert_eq!(lastmile_queueing::line::grants::LARGEST_PACKET, WireBytes::new(1600));
+        assert_eq!(LARGEST_PACKET, WireBytes::new(1600));
     }
 
     fn errors(up: &str) -> String {
@@ -367,6 +384,25 @@ mod tests {
         assert!(parts.contains("access.up.grants.fragmentation: without fragmentation"), "{parts}");
         let trace = "trace = { steps = [{ at = \"0 s\", rate = \"1 Mbit/s\" }] }, grants = \"pon\"";
         assert!(errors(trace).contains("grants with a trace"), "{}", errors(trace));
+    }
+
+    /// DOCSIS has 3044 bytes, which is more than a packet of 1600 bytes and 2 ms of 5 Mbit/s, 1250 bytes. 2 ms of 50
+    /// Mbit/s are 12 500 bytes; a round of DDDSU is 2.5 ms, in which 100 Mbit/s bring 31 250 bytes.
+    #[test]
+    fn a_bucket_holds_what_its_rate_brings_between_two_grants() {
+        let burst = |grants: &str| {
+            let text = format!(
+                "duration = \"1 s\"\n[access]\ndown = {{ rate = \"1 Mbit/s\" }}\n\
+                 up = {{ rate = \"1 Gbit/s\", grants = {{ {grants} }} }}\n"
+            );
+            let scenario = crate::Scenario::parse("f", &text, &[]).unwrap_or_else(|report| panic!("{report}"));
+            let up = scenario.network_ref().links.iter().find(|link| link.hop.name == "up").expect("a line").clone();
+            up.hop.line.grants.expect("grants").limits.iter().map(|limit| limit.burst.as_u64()).collect::<Vec<_>>()
+        };
+        assert_eq!(burst("kind = \"docsis-3.1\", sustained = \"5 Mbit/s\""), [3044]);
+        assert_eq!(burst("kind = \"docsis-3.1\", sustained = \"50 Mbit/s\", peak = \"100 Mbit/s\""), [14_100, 26_600]);
+        assert_eq!(burst("kind = \"5g-tdd\", sustained = \"100 Mbit/s\""), [32_850]);
+        assert_eq!(burst("kind = \"docsis-3.1\", sustained = \"50 Mbit/s\", burst = \"3044 wire bytes\""), [3044]);
     }
 
     /// 100 Mbit/s in 580 of 2500 us; a queue and k take the mean.

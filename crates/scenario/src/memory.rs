@@ -125,7 +125,7 @@ fn undelivered(network: &Network, traffic: &Traffic) -> Option<(&'static str, u6
         |span: Duration| u128::from(span.as_ps()) * u128::from(traffic.count) / u128::from(interval.as_ps().max(1));
     let mut coming = sent_in(lasts);
     let mut held = 0;
-    for link in topology::way(&network.nodes, &network.links, traffic.from, traffic.to)? {
+    for link in topology::path(&network.nodes, &network.links, traffic.from, traffic.to)? {
         let link = &network.links[link];
         let carried = carried_in(link, size, lasts).unwrap_or(u128::MAX);
         held += coming.saturating_sub(carried).min(limit(&link.hop.queue, size));

@@ -12,8 +12,8 @@ use crate::value::Scalar;
 
 pub(crate) static TCP: Section = Section {
     heading: "`[tcp]`",
-    about: "What TCP does, at both ends. At the top level of the file it sets what all transfers share; in a traffic \
-            (`tcp = { ... }`) it sets what differs there.",
+    about: "TCP at both ends. At the top level of the file its keys hold for all transfers; in a traffic (`tcp = { \
+            ... }`) they hold for that traffic.",
     keys: &[
         Key::with_default(
             "era",
@@ -73,7 +73,7 @@ pub(crate) static TCP: Section = Section {
             "Longest that an ACK is held back; `\"0 ms\"` acknowledges every segment at once. RFC 9293 allows 500 ms.",
         )
         .at_most("10 s"),
-        Key::with_default("ack_every", Kind::Count, "2", "Segments after which an ACK is due whatever the time.")
+        Key::with_default("ack_every", Kind::Count, "2", "Segments after which an ACK is due at once.")
             .at_least("1")
             .at_most("255"),
         Key::with_default(
@@ -98,7 +98,7 @@ pub(crate) static TCP: Section = Section {
             "window_scale",
             Kind::Other("`true`, `false`, or a shift from 0 to 14"),
             "true",
-            "Offer window scaling (RFC 7323); `true` takes the least shift that tells the receive window.",
+            "Offer window scaling (RFC 7323); `true` takes the least shift that can express the receive window.",
         ),
         Key::with_default(
             "rto",
@@ -141,7 +141,7 @@ pub(crate) static TCP: Section = Section {
             "rack",
             "How a sender with SACK finds losses: by counting what is SACKed above (RFC 6675), or by the times of \
              sending \
-             (RACK, RFC 8985), which also finds the loss of what was sent again; `\"rack\"` needs `rto = \"linux\"`, and is \
+             (RACK, RFC 8985), which also finds lost retransmissions; `\"rack\"` needs `rto = \"linux\"`, and is \
              as `\"rfc6675\"` without.",
         ),
         Key::with_default(
@@ -496,7 +496,7 @@ fn check(table: &Table<'_>, config: &Config) {
         let hint = "set window_scale = true, or receive_window to 65535 B or less";
         table.warning(
             "receive_window",
-            "without window_scale no window above 65535 bytes can be told",
+            "without window_scale no window above 65535 bytes can be advertised",
             Some(hint.into()),
         );
     }

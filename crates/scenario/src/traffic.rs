@@ -1,16 +1,16 @@
 //! `[[traffic]]`: what runs over the network.
 
 mod kinds;
+mod surroundings;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::Arc;
 
-use lastmile_model::{Echo, Listener, Names, NodeIndex, OpenedBy, Source, Traffic};
+use lastmile_model::{Echo, Listener, Names, OpenedBy, Source, Traffic};
 use lastmile_tcp::Config;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, WireBytes};
 
-use crate::ends::{Ends, Ways, ways};
+use crate::endpoints::{Ends, Ways, ways};
 use crate::queue::CodePoint;
 use crate::reader::{Table, Unopened};
 use crate::topology::Topology;
@@ -19,6 +19,7 @@ use crate::{apps, listener, names, replay, tcp};
 
 pub(crate) use kinds::{Form, sections};
 use kinds::{KINDS, TRAFFIC};
+pub(crate) use surroundings::Surroundings;
 
 /// Most flows of a run.
 pub(crate) const MOST_FLOWS: u64 = 1_000_000;
@@ -31,17 +32,6 @@ const CALL_PACKET: u16 = 200;
 const PING_PACKET: u16 = 84;
 /// Mean time between writes, at least.
 const SHORTEST_GAP: Duration = Duration::from_us(1);
-
-/// The surroundings that traffic is read for.
-pub(crate) struct Surroundings<'a, 'd> {
-    pub(crate) topology: &'a Topology<'d>,
-    /// The client of each access line and the server of all, if there are lines.
-    pub(crate) ends: Option<(Vec<NodeIndex>, NodeIndex)>,
-    pub(crate) tcp: tcp::Settings,
-    pub(crate) duration: Duration,
-    /// Where the file is: names of other files count from there.
-    pub(crate) folder: &'a Path,
-}
 
 /// A `[[traffic]]` of the file: one traffic, or one for each line and way.
 struct Item<'d> {
@@ -251,7 +241,7 @@ fn transfer(
     let opened_by = opened_by(table, ends)?;
     let request = request?.as_u64();
     if request > 0 && opened_by == OpenedBy::Sender {
-        let hint = "a request goes before a download: direction = \"down\", or opened_by = \"receiver\"";
+        let hint = "a request precedes a download: direction = \"down\", or opened_by = \"receiver\"";
         table.error("request", "a request in a transfer that its sender opens", Some(hint.into()));
     }
     Some(Source::Bulk { sender: Arc::clone(&config), receiver: config, bytes, request, opened_by })

@@ -1,9 +1,8 @@
 //! The view: a thread draws what other threads have stored, and reads keys.
 
-use std::collections::VecDeque;
 use std::io::{self, BufWriter};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,7 +14,8 @@ use signal_hook::{SigId, flag, low_level};
 
 use crate::draw::{Content, draw};
 use crate::locale::{Look, look};
-use crate::say::{self, OPEN};
+use crate::messages::{self, OPEN};
+use crate::shared::{Shared, Stored};
 use crate::snapshot::Snapshot;
 use crate::tty::{self, Out};
 
@@ -30,35 +30,7 @@ pub struct View {
     shared: Arc<Shared>,
 }
 
-/// The state that the threads share.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    content: Mutex<Stored>,
-    /// True once the view is left.
-    closed: AtomicBool,
-    begun: Instant,
-}
-
-/// The next picture of the drawing thread.
-#[derive(Default, Debug)]
-pub(crate) struct Stored {
-    pub(crate) shown: Content,
-    /// Messages for standard error.
-    pub(crate) kept: VecDeque<String>,
-    changed: bool,
-}
-
 impl Shared {
-    pub(crate) fn content(&self) -> MutexGuard<'_, Stored> {
-        let mut content = self.content.lock().unwrap_or_else(PoisonError::into_inner);
-        content.changed = true;
-        content
-    }
-
-    fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Acquire)
-    }
-
     /// Gives the terminal back for good, and prints the messages that came meanwhile.
     fn close(&self) {
         if self.closed.swap(true, Ordering::AcqRel) {
@@ -67,7 +39,7 @@ impl Shared {
         OPEN.lock().unwrap_or_else(PoisonError::into_inner).take();
         tty::leave();
         defaults(true);
-        say::print(std::mem::take(&mut self.content().kept));
+        messages::print(std::mem::take(&mut self.content().kept));
     }
 }
 
@@ -103,7 +75,7 @@ impl View {
     /// Shows a message that is printed already.
     pub fn note(&self, message: &str) {
         let mut content = self.shared.content();
-        message.lines().for_each(|line| say::push(&mut content.shown.log, line));
+        message.lines().for_each(|line| messages::push(&mut content.shown.log, line));
     }
 
     /// Shows `snapshot` from now on. Its values are the next column of the sparklines.

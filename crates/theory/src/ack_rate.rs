@@ -10,7 +10,7 @@ use lastmile_linklayer::LinkLayer;
 use lastmile_units::{BitRate, ByteCount, WireBytes};
 
 use crate::Fraction;
-use crate::asymmetry::user_rate;
+use crate::user_rate::user_rate;
 
 /// A rate of ACKs, and its share of the upstream.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -20,7 +20,7 @@ use lastmile_linklayer::LinkLayer;
 use lastmile_units::{BitRate, ByteCount};
 
 use crate::Fraction;
-use crate::asymmetry::user_rate;
+use crate::user_rate::user_rate;
 
 /// The term that determines a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -19,6 +19,7 @@ use lastmile_units::{BitRate, ByteCount, CellCount, WireBytes};
 
 use crate::Fraction;
 use crate::ack_rate::AckRate;
+use crate::user_rate::user_rate;
 
 /// A download over an asymmetric line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +66,7 @@ impl fmt::Display for Bottleneck {
 pub enum DownloadError {
     /// A data packet, payload or ACK of no bytes, or without bytes on the wire.
     Empty,
-    /// A data packet no longer than its payload, or a data packet or ACK above 65 535 bytes.
+    /// A data packet of at most the size of its payload, or a data packet or ACK above 65 535 bytes.
     Size,
     /// Fewer than one segment for each ACK, more than 65 535, or a fraction finer than thousandths.
     SegmentsPerAck,
@@ -128,13 +129,6 @@ pub fn normalised(down: Fraction, up: Fraction, data: u64, ack: u64) -> Option<F
 #[must_use]
 pub fn utilisation_bound(k: Fraction, segments_per_ack: Fraction) -> Fraction {
     segments_per_ack.checked_div(k).unwrap_or(Fraction::ONE).min(Fraction::ONE)
-}
-
-/// The rate available to the user: the line's rate without OAM cells.
-pub(crate) fn user_rate(rate: BitRate, link: LinkLayer) -> Fraction {
-    let rate = u128::from(rate.as_bps());
-    let share = link.oam().map_or((1, 1), |oam| (u128::from(oam.user_cells()), u128::from(oam.user_cells()) + 1));
-    Fraction::new(rate * share.0, share.1).expect("a share of one cell in something")
 }
 
 /// The effect of asymmetry on `download`.

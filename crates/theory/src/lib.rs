@@ -25,6 +25,7 @@ pub mod fairness;
 mod fraction;
 pub mod grants;
 pub mod interval;
+mod user_rate;
 pub mod voice;
 pub mod y1541;
 

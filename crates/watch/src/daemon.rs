@@ -18,7 +18,7 @@ use crate::collect::shaper::Shaper;
 use crate::recorder::{Moment, Readings, Recorder, Seen};
 use crate::store::Store;
 
-/// What is watched.
+/// The paths, devices and shapers to watch.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Hosts, and the interval of everything.
@@ -52,7 +52,7 @@ impl Config {
     /// Watches until `stop`, and keeps `seen` up to date.
     ///
     /// # Errors
-    /// The kernel has no descriptors or threads left. Everything else is told, and the watcher goes on.
+    /// The kernel has no descriptors or threads left. All other errors are reported, and the watcher goes on.
     pub fn run(&self, store: Store, stop: &Stop, seen: &Mutex<Seen>, audience: &mut dyn Audience) -> Result<(), Error> {
         let start = Instant::now();
         let pings_end = Stop::new()?;

@@ -39,7 +39,7 @@ pub struct Outcome {
     pub rtt_ns: Option<u64>,
 }
 
-/// What the sources of an interval have reported.
+/// The reports of the sources of an interval.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Readings {
     /// Requests whose outcome has become known.
@@ -289,7 +289,7 @@ impl Recorder {
         };
         match run() {
             Ok(trimmed) if trimmed != Trimmed::default() => messages.push(words(trimmed)),
-            // What a lock or a full disk prevents, the next minute does.
+            // The next minute does the work that a lock or a full disk prevents.
             Ok(_) => {}
             Err(error) => {
                 self.seen.failed_writes += 1;

@@ -147,7 +147,7 @@ pub struct Event {
 pub enum EventKind {
     /// The watcher started.
     Started,
-    /// The watcher ended as it was told to.
+    /// The watcher ended on request.
     Stopped,
     /// The wall clock was set.
     Clock,

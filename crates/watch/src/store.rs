@@ -15,80 +15,34 @@
 //! the order of their insertion and in one transaction with `state`, so that each row counts once,
 //! however often the process was killed or the clock was set.
 
+mod error;
+mod kept;
+mod names;
 mod read;
 mod retain;
 mod roll;
 mod schema;
 mod write;
 
-use std::fmt;
 use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, OpenFlags};
 
+pub use error::Error;
+pub use kept::Kept;
 pub use read::{Question, Resolution, Spans};
-pub use retain::{Kept, Retention, Trimmed};
+pub use retain::{Retention, Trimmed};
 pub use roll::{CountsSpan, PingSpan};
 
-use write::Names;
+use error::ErrorKind;
+use names::Names;
 
 /// The time that a statement waits for another process's lock. The watcher then goes on, and tries again with the next
 /// interval.
 const LOCK_PATIENCE: Duration = Duration::from_millis(200);
 /// The time that a reader waits.
 const READER_PATIENCE: Duration = Duration::from_secs(5);
-
-/// A failure of the store.
-#[derive(Debug)]
-pub struct Error {
-    file: PathBuf,
-    kind: ErrorKind,
-}
-
-/// What has failed.
-#[derive(Debug)]
-enum ErrorKind {
-    /// The library's error.
-    Sqlite(rusqlite::Error),
-    /// A file of another program, or of another version.
-    NotOurs(String),
-    /// A row that no version of this program writes.
-    Row(String),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.file.display())?;
-        match &self.kind {
-            ErrorKind::Sqlite(error) => error.fmt(f),
-            ErrorKind::NotOurs(why) | ErrorKind::Row(why) => f.write_str(why),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl Error {
-    /// True if another process holds a lock.
-    #[must_use]
-    pub fn is_locked(&self) -> bool {
-        self.is(&[ErrorCode::DatabaseBusy, ErrorCode::DatabaseLocked])
-    }
-
-    /// True if the limit of the store, or the disk, is full.
-    #[must_use]
-    pub fn is_full(&self) -> bool {
-        self.is(&[ErrorCode::DiskFull])
-    }
-
-    fn is(&self, codes: &[ErrorCode]) -> bool {
-        match &self.kind {
-            ErrorKind::Sqlite(error) => error.sqlite_error_code().is_some_and(|code| codes.contains(&code)),
-            _ => false,
-        }
-    }
-}
 
 /// A store that is open.
 #[derive(Debug)]

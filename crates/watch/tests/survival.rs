@@ -77,7 +77,7 @@ fn a_killed_writer_loses_at_most_the_interval_that_it_was_writing() {
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        // What it still said before the signal came.
+        // Lines that it wrote before the signal came.
         for line in lines.map_while(Result::ok) {
             said = line.strip_prefix("written ").and_then(|number| number.parse().ok()).unwrap_or(said);
         }

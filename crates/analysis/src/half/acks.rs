@@ -5,16 +5,15 @@ use lastmile_packet::{Meta, SackBlock, SeqNumber, TcpFlags};
 use lastmile_units::Instant;
 
 use super::Half;
-use super::cause::DUP_THRESH;
-use super::state::{AckFact, Phase};
-use crate::sent::Segment;
-use crate::turnaround::Feedback;
+use super::state::{AckFact, DUP_THRESH, Phase};
+use crate::outstanding::Segment;
+use crate::response_time::Feedback;
 
 impl Half {
     /// Processes the acknowledgement in a `packet` of the other side.
     pub(crate) fn on_ack(&mut self, now: Instant, packet: &Meta) {
         if packet.flags.contains(TcpFlags::SYN) {
-            self.asked = Some(now);
+            self.times.asked = Some(now);
         }
         if packet.flags.contains(TcpFlags::RST) || !packet.flags.contains(TcpFlags::ACK) {
             return;
@@ -34,7 +33,7 @@ impl Half {
         self.account(now, None);
         self.congestion.before_ack(self.moment(now));
         let una = self.stream.una;
-        self.fact = AckFact { offset: ack, advance: (ack - una).max(0).unsigned_abs(), ..AckFact::default() };
+        self.last.ack = AckFact { offset: ack, advance: (ack - una).max(0).unsigned_abs(), ..AckFact::default() };
         let fresh_sack = self.on_sack(now, base, ack, packet);
         if ack > self.stream.una {
             self.advance(now, ack, packet, is_bare);
@@ -43,7 +42,7 @@ impl Half {
             if fresh_sack || same_window {
                 self.recovery.dup_acks = self.recovery.dup_acks.saturating_add(1);
                 self.out.acks.duplicate += 1;
-                self.fact.duplicate = true;
+                self.last.ack.duplicate = true;
                 if !self.sack.used {
                     self.recovery.departed += 1;
                     if self.recovery.phase == Phase::Fast {
@@ -145,19 +144,19 @@ impl Half {
         };
         if let Some(sent) = sent {
             self.rtt.sample(now.since(sent));
-            self.fact.round_trip = Some(now.since(sent));
+            self.last.ack.round_trip = Some(now.since(sent));
         }
         if !(clean && is_bare) {
-            self.spaced = None;
+            self.times.spaced = None;
             return;
         }
-        if let Some((ack_before, data_before)) = self.spaced {
+        if let Some((ack_before, data_before)) = self.times.spaced {
             let (acks, data) = (now.since(ack_before), newest.first.since(data_before));
             self.out.acks.spaced += 1;
             self.out.acks.compressed += u64::from(acks.as_ps() < data.as_ps() / 2);
-            self.fact.spacing = Some((acks, data));
+            self.last.ack.spacing = Some((acks, data));
         }
-        self.spaced = Some((now, newest.first));
+        self.times.spaced = Some((now, newest.first));
     }
 
     /// Decides whether the repair was needed. RFC 3522: an echo from before the retransmission

@@ -15,46 +15,9 @@
 
 use lastmile_units::{Duration, Instant};
 
-use super::{Half, Old, Phase};
-
-/// Duplicate ACKs that indicate a loss (RFC 5681, section 3.2).
-pub(super) const DUP_THRESH: u32 = 3;
-
-/// The cause of a retransmission.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Cause {
-    /// The first packet after a retransmission timer expired.
-    Timeout,
-    /// The first packet of a fast recovery.
-    Fast,
-    /// A further packet of a fast recovery.
-    InRecovery,
-    /// A further packet after a timeout.
-    AfterTimeout,
-    /// A tail loss probe.
-    TailProbe,
-    /// Unknown, because no ACK was captured.
-    Unknown,
-}
-
-impl Cause {
-    /// All causes.
-    pub const ALL: [Self; 6] =
-        [Self::Timeout, Self::Fast, Self::InRecovery, Self::AfterTimeout, Self::TailProbe, Self::Unknown];
-
-    /// The name in outputs.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Timeout => "timeout",
-            Self::Fast => "fast_retransmit",
-            Self::InRecovery => "in_recovery",
-            Self::AfterTimeout => "after_timeout",
-            Self::TailProbe => "tail_loss_probe",
-            Self::Unknown => "unexplained",
-        }
-    }
-}
+use super::Half;
+use super::state::{DUP_THRESH, Old, Phase};
+use crate::cause::Cause;
 
 impl Half {
     /// The cause of the retransmission of `start..end`, with `old` as the earlier transmission.
@@ -63,7 +26,7 @@ impl Half {
         let recent = |at: Instant| now.since(at) <= reaction;
         if start < self.stream.origin {
             // A retransmitted SYN is answered again, independent of any timer.
-            return if self.asked.is_some_and(recent) { Cause::AfterTimeout } else { Cause::Timeout };
+            return if self.times.asked.is_some_and(recent) { Cause::AfterTimeout } else { Cause::Timeout };
         }
         let Some(last_ack) = self.times.last_ack else { return Cause::Unknown };
         let silent = !recent(last_ack);

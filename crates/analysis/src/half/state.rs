@@ -4,8 +4,12 @@ use lastmile_packet::SeqNumber;
 use lastmile_units::{Duration, Instant};
 
 use crate::ranges::Ranges;
+use crate::response_time::Turnaround;
 use crate::sender::AtSender;
-use crate::turnaround::Turnaround;
+use crate::trace::Data;
+
+/// Duplicate ACKs that indicate a loss (RFC 5681, section 3.2).
+pub(super) const DUP_THRESH: u32 = 3;
 
 /// The state of loss recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -23,6 +27,22 @@ pub(super) struct Doubt {
     pub(super) at: Instant,
     pub(super) timestamp: Option<u32>,
     pub(super) timeout: bool,
+}
+
+/// The part of a packet below the highest offset.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Old {
+    /// Bytes that fill a hole.
+    pub(super) filled: i64,
+    /// True if any byte was captured before.
+    pub(super) seen: bool,
+    /// Of the first such segment: time, episode, IP identification and timestamp of its last
+    /// transmission.
+    pub(super) last: Instant,
+    pub(super) episode: u32,
+    pub(super) ip_id: u16,
+    /// The segment above a filled hole: its time and timestamp.
+    pub(super) above: Option<(Instant, Option<u32>)>,
 }
 
 /// The sequence space of a direction, in offsets.
@@ -84,6 +104,14 @@ pub(super) struct AckFact {
     pub(super) duplicate: bool,
 }
 
+/// The last packet and the last ACK.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Last {
+    /// The data of the packet, without the sender's state.
+    pub(super) data: Option<Data>,
+    pub(super) ack: AckFact,
+}
+
 /// Times of the last events.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Times {
@@ -95,6 +123,10 @@ pub(super) struct Times {
     pub(super) last_sent: Option<Instant>,
     /// The last packet in either direction.
     pub(super) last_event: Option<Instant>,
+    /// The preceding ACK, and the transmission of the data that it acknowledges.
+    pub(super) spaced: Option<(Instant, Instant)>,
+    /// The other side's last SYN.
+    pub(super) asked: Option<Instant>,
 }
 
 /// Selective acknowledgements.

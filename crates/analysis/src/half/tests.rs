@@ -228,7 +228,7 @@ fn a_reordering_timer_sends_a_lost_repair_again() {
     assert_eq!((repeats.fast, repeats.in_recovery, repeats.timeouts), (1, 1, 0));
 }
 
-/// RFC 8985, section 7: no ACK for two round trips, so the last segment is sent again; its SACK
+/// RFC 8985, section 7: no ACK for two round trips, so the last segment is retransmitted; its SACK
 /// then starts a recovery.
 #[test]
 fn a_tail_loss_probe_repeats_the_last_of_several_segments() {

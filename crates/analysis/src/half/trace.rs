@@ -3,8 +3,9 @@
 use lastmile_packet::Meta;
 use lastmile_units::Instant;
 
+use super::Half;
 use super::state::Phase as Repair;
-use super::{Cause, Half};
+use crate::cause::Cause;
 use crate::congestion::{Moment, Phase};
 use crate::limit::Limit;
 use crate::trace::{Acknowledgement, Data, SACK_BLOCKS, Sender};
@@ -91,7 +92,7 @@ impl Half {
     /// The data of the last packet.
     #[inline]
     pub(crate) fn traced_data(&self) -> Option<Data> {
-        self.data.map(|data| Data { sender: self.state(), ..data })
+        self.last.data.map(|data| Data { sender: self.state(), ..data })
     }
 
     /// The acknowledgement in the last packet of the other side, which is `packet`.
@@ -107,13 +108,13 @@ impl Half {
             }
         }
         Some(Acknowledgement {
-            offset: self.fact.offset,
-            advance: self.fact.advance,
+            offset: self.last.ack.offset,
+            advance: self.last.ack.advance,
             window: self.window.bytes.map(i64::unsigned_abs),
             sack,
-            round_trip: self.fact.round_trip,
-            spacing: self.fact.spacing,
-            duplicate: self.fact.duplicate,
+            round_trip: self.last.ack.round_trip,
+            spacing: self.last.ack.spacing,
+            duplicate: self.last.ack.duplicate,
             sender: self.state(),
         })
     }

@@ -2,7 +2,7 @@
 //! reached is dropped whole. With per-VC accounting (Heinanen and Kilkki 1995; Sun 1998) only the
 //! frames of a VC that has its share of the threshold in the queue are dropped.
 
-use super::Occupancy;
+use super::state::Occupancy;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Epd {

@@ -2,9 +2,30 @@
 //! dropped. EPD and SPD also judge the first cell of each frame.
 
 use super::epd::Epd;
+use super::reason::CellDrop;
 use super::spd::Spd;
+use super::state::{FrameState, Occupancy};
 use super::tail::Limits;
-use super::{CellDrop, FrameState, LastCell, Measure, Occupancy};
+
+/// The last cell of a frame that is being discarded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum LastCell {
+    /// The cell passes if there is space, since it delimits the next frame.
+    #[default]
+    Pass,
+    /// The cell is dropped with the others.
+    Drop,
+}
+
+/// The cells that thresholds of a scheme count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Measure {
+    /// The cells of the queue.
+    #[default]
+    Queue,
+    /// The cells of the memory that the queue shares.
+    Memory,
+}
 
 /// The discard of whole frames, and of the rest of a frame.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,8 @@
 //! frame until its queue has been empty.
 
 use super::epd::Epd;
-use super::{CellDrop, FrameState, Occupancy};
+use super::reason::CellDrop;
+use super::state::{FrameState, Occupancy};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spd {

@@ -1,6 +1,7 @@
 //! Tail drop, and selective cell discard (SCD; Ano et al. 2002).
 
-use super::{CellDrop, Occupancy};
+use super::reason::CellDrop;
+use super::state::Occupancy;
 
 /// The largest numbers of cells that may wait.
 #[derive(Clone, Copy, Debug)]

@@ -11,8 +11,7 @@ use lastmile_queueing::random::Stream;
 
 use super::in_flight::InFlight;
 use super::spec::{LinkSpec, NetworkSpec, VcSpec};
-use crate::cell::{Payload, Run};
-use crate::connection::CellCounts;
+use crate::cell::{CellCounts, Payload, Run};
 
 /// The losses of a VC on a link.
 #[derive(Clone, Debug)]

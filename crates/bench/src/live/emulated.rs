@@ -16,7 +16,7 @@ use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{Limit, Overflow, fifo, line};
 use lastmile_units::{BitRate, Duration, PacketCount};
 
-use super::{Result, Row};
+use super::row::{Result, Row};
 
 const SECONDS: f64 = 2.0;
 const PINGS: u16 = 400;

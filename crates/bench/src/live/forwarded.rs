@@ -20,7 +20,7 @@ use lastmile_packet::{Frame, HashKey};
 use lastmile_queueing::spec::Spec;
 use lastmile_units::{BitRate, Instant};
 
-use super::{Result, Row};
+use super::row::{Result, Row};
 use crate::datapath::{Between, hop, long_list, ready_policy, six_classes, unread};
 use crate::traffic::Traffic;
 

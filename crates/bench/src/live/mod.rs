@@ -3,29 +3,12 @@
 
 mod emulated;
 mod forwarded;
-
-use std::error::Error;
+mod row;
 
 use comfy_table::{LineStyle, Table, TableStyle};
-use serde::{Deserialize, Serialize};
 
-use crate::child::Measurement;
-
-type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
-
-/// A row of a table: its cells by their headings.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Row {
-    /// Rows with equal headings share a table.
-    headings: Vec<String>,
-    cells: Vec<String>,
-}
-
-impl Row {
-    fn new<const N: usize>(headings: [&str; N], cells: [String; N]) -> Self {
-        Self { headings: headings.map(str::to_owned).into(), cells: cells.into() }
-    }
-}
+use crate::measurement::Measurement;
+pub(crate) use row::Row;
 
 /// Why these measurements cannot run on this machine.
 pub(crate) fn obstacle() -> Option<&'static str> {

@@ -2,6 +2,7 @@
 //! limits, fairness.
 
 mod both_ends;
+mod connection;
 mod csv;
 mod document;
 mod flows;

@@ -1,91 +1,29 @@
 //! `lastmile compare`: one scenario under several policies, with several values of keys, or in several cases.
 
+mod arguments;
 mod difference;
 mod variants;
 
-use std::num::NonZeroUsize;
-use std::path::PathBuf;
-
-use clap::Args;
 use lastmile_model::{Source, Traffic};
 use lastmile_results::comparison::{self, Comparison};
 use lastmile_results::format;
 use lastmile_results::schema::Document;
 use lastmile_results::seeds::{Means, Seeded};
-use lastmile_scenario::{Override, Scenario};
+use lastmile_scenario::Scenario;
 use lastmile_text::table::{Kind, Table};
-use lastmile_units::Duration;
 use serde::Serialize;
 
+pub(crate) use self::arguments::Arguments;
 use self::variants::Rows;
-use super::run::options::{Changes, Files};
-use super::run::variants::{Variant, common};
+use super::run::options::Changes;
+use super::run::variants::Variant;
 use super::run::{self, Done};
 use crate::failure::{Exit, Failure, Result};
 use crate::interrupt::Interrupt;
-use crate::memory::Grant;
 use crate::printer::Printer;
 
 /// Label of the run with only the downloads.
 const ALONE: &str = "download alone";
-
-/// Simulate a scenario under several policies, with several values of keys, or in several cases
-///
-/// Each row of the table is a run. Several lists of values make a grid: every combination is a row,
-/// and the values of the last list change fastest.
-///
-/// Over an [access] line, a row shows the goodput of downloads and uploads while both are active,
-/// the share of the goodput that the downloads have alone on the line's own queues, and the round
-/// trips of the file's ping and of a best-effort probe. The probe is added: a ping over UDP without
-/// a code point, with at most 1 % of the upstream. Columns of calls and datagrams show the worst
-/// flow. Over other networks, a row shows goodputs and their fairness, losses, and over ATM the
-/// queue of the busiest port and the backlog at the edge. With --out, each run has a folder of
-/// results, and one report shows all.
-#[derive(Args)]
-pub(crate) struct Arguments {
-    /// Scenario file
-    scenario: PathBuf,
-
-    /// Policies in place of the file's: ready ones, files, or none for the line's own queues
-    /// [default, without --vary: the [[case]]s of the file, or else none, the file's policy, cake,
-    /// fq-codel-sqm and full-both-ways]
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
-    policy: Vec<String>,
-
-    /// Values of a key, such as access.up.interleave=none,cells; may be given for several keys
-    #[arg(long, value_name = "KEY=VALUE,...")]
-    vary: Vec<String>,
-
-    /// Seed of every random stream; equal seeds give equal results [default: the file's, or 1]
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
-
-    /// Run each row with N seeds, from the seed of the file or of --seed on: means with 95 % intervals
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=1000))]
-    seeds: Option<u64>,
-
-    /// Override a key of the file, such as access.up.rate="1 Mbit/s"
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    set: Vec<Override>,
-
-    /// Length of each run; short for --set duration=TIME
-    #[arg(long, value_name = "TIME")]
-    duration: Option<Duration>,
-
-    #[command(flatten)]
-    files: Files,
-
-    #[command(flatten)]
-    memory: Grant,
-
-    /// Threads for the runs; results do not depend on it [default: one per processor]
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
-
-    /// Print JSON: the contents of the table, and each run's summary
-    #[arg(long)]
-    json: bool,
-}
 
 #[derive(Serialize)]
 struct Compared<'a> {
@@ -205,13 +143,6 @@ fn has_download(file: &Scenario) -> bool {
     file.network_ref().traffic.iter().any(is_download)
 }
 
-impl Arguments {
-    /// The overrides that all runs have.
-    fn common(&self) -> Vec<Override> {
-        common(&self.set, self.seed, self.duration)
-    }
-}
-
 /// The arguments of `lastmile run` that the runs need.
 fn plan(arguments: &Arguments) -> run::Arguments {
     run::Arguments {
@@ -247,7 +178,8 @@ fn print(
     }
     printer.heading(scenario)?;
     let unvaried = if arguments.vary.is_empty() { "" } else { ", with the file's values," };
-    let alone = alone.map(|alone| format!("The downloads alone{unvaried} have {}. ", format::rate(alone.mean)));
+    let alone =
+        alone.map(|alone| format!("Baseline: the downloads alone{unvaried} have {}. ", format::rate(alone.mean)));
     let seeds = arguments.seeds.map(|seeds| format!("Means of {seeds} seeds, with 95 % intervals. "));
     let probe = comparison::about_the_probe(&measured).map(|about| format!("{about}\n"));
     let place = measured.first().map(|runs| comparison::measured_where(runs)).unwrap_or_default();

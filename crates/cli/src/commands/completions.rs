@@ -1,6 +1,6 @@
 //! `lastmile completions`: a shell script that completes this program's commands and options.
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
 use crate::failure::{Exit, Result};
@@ -15,9 +15,10 @@ pub(crate) struct Arguments {
     shell: Shell,
 }
 
-pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
+/// `program` is the command line of the whole program.
+pub(crate) fn run(arguments: &Arguments, mut program: Command, printer: &mut Printer) -> Result {
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut crate::Arguments::command(), "lastmile", &mut script);
+    clap_complete::generate(arguments.shell, &mut program, "lastmile", &mut script);
     printer.exact(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Done)
 }

@@ -1,15 +1,14 @@
 //! `lastmile run`: simulates a scenario, once or with several seeds, prints the results and writes
 //! them.
 
+mod arguments;
 pub(super) mod capture;
 pub(super) mod options;
 mod simulate;
 pub(super) mod variants;
 
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
 use indicatif::{MultiProgress, ProgressDrawTarget};
 use lastmile_results::comparison::Comparison;
 use lastmile_results::schema::Document;
@@ -21,69 +20,16 @@ use serde::Serialize;
 use crate::failure::{Exit, Failure, Result};
 use crate::folders::Folders;
 use crate::interrupt::Interrupt;
-use crate::memory::{Grant, Memory};
+use crate::memory::Memory;
 use crate::parallel::in_parallel;
 use crate::printer::Printer;
 
-use self::options::{Changes, Files};
+pub(crate) use self::arguments::Arguments;
 pub(super) use self::simulate::Done;
 #[cfg(target_os = "linux")]
 pub(super) use self::simulate::origin;
 use self::simulate::{Early, Shared, simulate};
 use self::variants::Variant;
-
-/// Simulate a scenario
-///
-/// Prints the goodput, the limit and the closed-form bound of each flow. With --out, writes
-/// summary.json, series.parquet and report.html. lastmile compare runs a scenario under several
-/// policies, or with several values of a key.
-#[derive(Args)]
-pub(crate) struct Arguments {
-    /// Scenario file
-    pub(super) scenario: PathBuf,
-
-    /// Seed of every random stream; equal seeds give equal results [default: the file's, or 1]
-    #[arg(long, value_name = "N")]
-    pub(super) seed: Option<u64>,
-
-    #[command(flatten)]
-    pub(super) changes: Changes,
-
-    /// Run with N seeds, from the seed of the file or of --seed on: means with 95 % intervals
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=1000))]
-    pub(super) seeds: Option<u64>,
-
-    #[command(flatten)]
-    pub(super) files: Files,
-
-    #[command(flatten)]
-    pub(super) memory: Grant,
-
-    /// Threads for the runs with several seeds; results do not depend on it [default: one per
-    /// processor]
-    #[arg(long, value_name = "N")]
-    pub(super) threads: Option<NonZeroUsize>,
-
-    /// Print JSON: the summary, and machine-dependent values under "timing"
-    #[arg(long)]
-    pub(super) json: bool,
-}
-
-impl Arguments {
-    /// The arguments for a single run of this scenario.
-    pub(super) fn of_one(scenario: PathBuf) -> Self {
-        Self {
-            scenario,
-            seed: None,
-            seeds: None,
-            changes: Changes::default(),
-            files: Files::default(),
-            memory: Grant::default(),
-            threads: None,
-            json: false,
-        }
-    }
-}
 
 /// The document that `--json` prints for several seeds.
 #[derive(Serialize)]

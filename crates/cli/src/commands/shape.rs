@@ -2,11 +2,11 @@
 
 mod metrics;
 mod operator;
+mod start;
 mod status;
 mod unit;
 mod watch;
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process;
 use std::sync::{Arc, Mutex};
@@ -14,32 +14,24 @@ use std::sync::{Arc, Mutex};
 use clap::{Args, Subcommand};
 use lastmile_live::control::{Listener, Verb};
 use lastmile_live::http::Server;
-use lastmile_live::io;
 use lastmile_live::shape::notify::Manager;
-use lastmile_live::shape::sandbox::{self, Needs};
+use lastmile_live::shape::sandbox::{self};
 use lastmile_live::shape::supervise::{BEAT, Event, Heart, supervise};
-use lastmile_live::shape::{Config, Direction, Handle, Snapshot, Tuning, World};
+use lastmile_live::shape::{Handle, Snapshot, World};
 use lastmile_live::stop::Stop;
 use lastmile_scenario::file::Reading;
-use lastmile_scenario::policy::{Policy, ready};
-use lastmile_units::{BitRate, Duration};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::failure::{Exit, Failure, Result};
 use crate::printer::Printer;
 
 use super::control::{self, Seen};
-use super::emulate::packet_path;
-use super::live_view::Display;
-use super::policy::OnLine;
 
 use self::metrics::Metrics;
 use self::operator::{Answer, Operator};
+use self::start::{CONTROL, Start};
 use self::status::{Place, Rights, Status};
 use self::watch::{InForce, Watch};
-
-/// The default control socket.
-const CONTROL: &str = "/run/lastmile/shape.sock";
 
 /// Shape a real line by a policy, as a bridge between the LAN and the modem
 ///
@@ -92,76 +84,6 @@ struct Ordered {
     control: PathBuf,
 
     /// Print the answer as JSON
-    #[arg(long)]
-    json: bool,
-}
-
-#[derive(Args)]
-struct Start {
-    // Copied from `OnLine`: clap treats an optional group within another group as absent.
-    /// Name of a built-in policy, or a file
-    policy: String,
-
-    /// Upstream rate in place of the file's line
-    #[arg(long, value_name = "RATE", requires = "down")]
-    up: Option<BitRate>,
-
-    /// Downstream rate in place of the file's line
-    #[arg(long, value_name = "RATE", requires = "up")]
-    down: Option<BitRate>,
-
-    /// Encapsulation in place of the file's line
-    #[arg(long, value_name = "PRESET", requires = "up")]
-    link: Option<String>,
-
-    /// Interface to the LAN
-    #[arg(long, value_name = "IF")]
-    lan: String,
-
-    /// Interface to the modem
-    #[arg(long, value_name = "IF")]
-    wan: String,
-
-    /// Create a bridge of this name with both interfaces, if they are ports of none; it stays
-    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "lastmile0")]
-    make_bridge: Option<String>,
-
-    /// Socket for `lastmile shape status`, `reload` and `stop`, for its owner only
-    #[arg(long, value_name = "PATH", default_value = CONTROL)]
-    control: PathBuf,
-
-    /// Packet path: auto, packet-sockets, packet-sockets-nft, or xdp
-    #[arg(long, value_name = "PATH", default_value = "auto", value_parser = packet_path)]
-    path: io::Path,
-
-    /// Serve metrics for Prometheus at http://ADDRESS/metrics, such as 127.0.0.1:9100
-    #[arg(long, value_name = "ADDRESS")]
-    metrics: Option<SocketAddr>,
-
-    /// Start it again after a crash or hang; SIGHUP and SIGTERM are passed on
-    #[arg(long)]
-    supervise: bool,
-
-    /// Standard input is the socket of the process that supervises this one
-    #[arg(long, hide = true, conflicts_with = "supervise")]
-    heartbeat: bool,
-
-    /// Busy-wait for this long before each departure: less lateness, more processor time [default:
-    /// 150 us with more than one processor, for at most 5 % of the time]
-    #[arg(long, value_name = "TIME")]
-    spin: Option<Duration>,
-
-    /// Take precedence over all ordinary processes (SCHED_FIFO), and sleep for at least a tenth of
-    /// each millisecond
-    #[arg(long)]
-    realtime: bool,
-
-    // Copied from `Display`: clap treats an optional group within another group as absent.
-    /// Show a line of counters on a terminal, and no live view
-    #[arg(long)]
-    plain: bool,
-
-    /// Print the status at the end as JSON
     #[arg(long)]
     json: bool,
 }
@@ -288,43 +210,4 @@ impl Pulse {
             }
         }
     }
-}
-
-impl Start {
-    /// The policy as in its file now.
-    fn load(&self, reading: Reading) -> Result<Policy> {
-        let (policy, up, down, link) = (self.policy.clone(), self.up, self.down, self.link.clone());
-        OnLine { policy, up, down, link }.load_for_a_line(reading)
-    }
-
-    fn display(&self) -> Display {
-        Display { plain: self.plain }
-    }
-
-    /// The position of the shaper for this policy.
-    fn world(&self, policy: &Policy) -> Config {
-        let (up, down) = directions(policy);
-        Config {
-            namespace: None,
-            lan: self.lan.clone(),
-            wan: self.wan.clone(),
-            make_bridge: self.make_bridge.clone(),
-            up,
-            down,
-            path: self.path,
-            tuning: Tuning { realtime: self.realtime, ..Tuning::default() }.with_spin(self.spin),
-        }
-    }
-
-    /// The rights that it needs after all files are open.
-    fn needs(&self) -> Needs {
-        let policy = ready::text(&self.policy).is_none().then(|| PathBuf::from(&self.policy));
-        Needs { policy, control: self.control.clone(), realtime: self.realtime }
-    }
-}
-
-/// The processing in each direction.
-fn directions(policy: &Policy) -> (Direction, Direction) {
-    let (line, (up, down)) = (&policy.line, policy.of_middlebox());
-    (Direction { queue: up, link_layer: line.up_layer }, Direction { queue: down, link_layer: line.down_layer })
 }

@@ -390,7 +390,7 @@ count = 3
         (counter["run"].as_u64(), counter["capture"].as_u64().unwrap())
     };
     let (Some(again), seen) = of("retransmissions") else { panic!("{counters:?}") };
-    assert!(again > 20 && seen.abs_diff(again) <= 1, "{again} segments sent again, {seen} seen");
+    assert!(again > 20 && seen.abs_diff(again) <= 1, "{again} segments retransmitted, {seen} seen");
     let (Some(timeouts), seen) = of("timeouts") else { panic!("{counters:?}") };
     // A probe of a single segment is indistinguishable from a timeout.
     assert!((timeouts..=timeouts + 3).contains(&seen), "{timeouts} timeouts, {seen} seen");
@@ -456,4 +456,34 @@ fn windows_estimated_from_a_capture_are_those_of_the_kernel() {
     };
     println!("{} samples, {:.3} within one segment, {:.3} within two", kernel.points.len(), within(1.0), within(2.0));
     assert!(kernel.points.len() > 300 && within(1.0) >= 0.95, "{:.3}", within(1.0));
+}
+
+const CALLS: &str = r#"
+name = "Two calls both ways"
+duration = "2 s"
+start_jitter = "0 ms"
+
+[access]
+down = { rate = "10 Mbit/s", delay = "5 ms" }
+up = { rate = "2 Mbit/s", delay = "5 ms" }
+
+[[traffic]]
+name = "call"
+kind = "voice"
+direction = "both"
+count = 2
+"#;
+
+/// All four flows have the server's port 49152: each receiver gets the packets of its own sender.
+#[test]
+#[ignore = "needs root: real packets"]
+fn datagrams_both_ways_share_the_port_of_the_server() {
+    let Some(scratch) = folder("lab.toml", CALLS) else { return };
+    let document = both_in(&scratch, &[]);
+    let flows = document["live"][0]["flows"].as_array().unwrap();
+    assert_eq!(flows.len(), 4);
+    for flow in flows {
+        // A packet each 20 ms for 2 s; the last ones may be on the way.
+        assert!(flow["data_packets_received"].as_u64() >= Some(95), "{flow}");
+    }
 }

@@ -35,6 +35,7 @@ mod live_view;
 mod measure;
 #[cfg(target_os = "linux")]
 mod memory;
+mod new;
 mod openmetrics;
 mod out;
 mod policies;
@@ -50,6 +51,7 @@ mod signals;
 #[cfg(target_os = "linux")]
 mod soak;
 mod streams;
+mod structure;
 #[cfg(target_os = "linux")]
 mod tc;
 mod terminal;

@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The crates in their order: each may depend only on crates before it.
-const LAYERS: [&str; 21] = [
+const LAYERS: [&str; 22] = [
     "text",
     "units",
     "linklayer",
@@ -25,6 +25,7 @@ const LAYERS: [&str; 21] = [
     "watch",
     "scenario",
     "results",
+    "library",
     "lab",
     "measure",
     "published",

@@ -9,8 +9,16 @@ use lastmile_queueing::{End, Match};
 use lastmile_units::Duration;
 
 use super::conjunction::{Conjunction, Family};
-use super::lines::Lines;
-use super::{Memory, PURE_ACK};
+use super::mark::PURE_ACK;
+
+/// State that a table can use in addition to the headers of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Memory {
+    /// Connections and hosts.
+    Kept,
+    /// No state.
+    None,
+}
 
 /// A condition in the words of nft.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -80,31 +88,6 @@ fn not(part: Formula) -> Formula {
         Formula::Bit { bit, set } => Formula::Bit { bit, set: !set },
         Formula::Not(inner) => *inner,
         other => Formula::Not(Box::new(other)),
-    }
-}
-
-/// The reason why nft cannot test a condition; `None` if it can.
-pub(crate) fn obstacle(condition: &Match, memory: Memory) -> Option<&'static str> {
-    let untold = untold(condition, memory);
-    let too_long = || Lines::of(&Terms::new(memory).formula(condition)).is_none();
-    untold.or_else(|| too_long().then_some("more parts than the mark has bits for"))
-}
-
-fn untold(condition: &Match, memory: Memory) -> Option<&'static str> {
-    match condition {
-        Match::FirstPayload(_) => Some("first payload bytes: nft looks at one packet at a time"),
-        Match::ConnectionRate(..) => Some("the rate of a connection: nobody in the kernel measures it"),
-        Match::NewConnections { count, per, .. } if rate(*count, *per).is_none() => {
-            Some("new connections of a host in a time that nft has no word for")
-        }
-        Match::ConnectionBytes(..) | Match::NewConnections { .. } | Match::FtpData if memory == Memory::None => {
-            Some("connections and hosts: nothing tracks them here")
-        }
-        Match::Flow(_) => Some("the number of a flow: real packets have none"),
-        Match::Class(_) => Some("a class of rules further up"),
-        Match::Not(inner) => untold(inner, memory),
-        Match::All(inner) | Match::OneOf(inner) => inner.iter().find_map(|one| untold(one, memory)),
-        _ => None,
     }
 }
 
@@ -340,7 +323,7 @@ fn of_protocol(protocol: Protocol) -> Formula {
 }
 
 /// A count in a unit of time that `limit` has a word for.
-fn rate(count: u32, per: Duration) -> Option<(u32, &'static str)> {
+pub(super) fn rate(count: u32, per: Duration) -> Option<(u32, &'static str)> {
     let units = [(1, "second"), (60, "minute"), (3600, "hour")];
     units.into_iter().find_map(|(seconds, unit)| {
         let many = Duration::from_s(seconds) / per;

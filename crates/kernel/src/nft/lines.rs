@@ -1,14 +1,14 @@
 //! A formula as lines of nft: conjunctions of which one must hold, and before them lines that set bits of the mark.
 
-use super::OTHER_BITS;
 use super::conjunction::Conjunction;
 use super::formula::Formula;
+use super::mark::{OTHER_BITS, PURE_ACK};
 
 /// Bits for parts of one rule; the highest bit of the mark says that a packet is a pure ACK.
 const FIRST_BIT: u32 = 24;
 const BITS: u32 = 7;
 /// Bits that a rule clears before it uses them.
-const OWN_BITS: u32 = !(OTHER_BITS | 1 << 31);
+const OWN_BITS: u32 = !(OTHER_BITS | PURE_ACK);
 
 /// The lines of one formula.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -21,20 +21,19 @@
 mod conjunction;
 mod formula;
 mod lines;
+mod mark;
+mod obstacle;
 #[cfg(test)]
 mod tests;
 
 use lastmile_queueing::Match;
 
 use crate::command::{Command, DEVICE, Expected, IFB, Object, TABLE, Value};
+pub(crate) use formula::Memory;
 use formula::Terms;
-pub(crate) use formula::obstacle;
 use lines::Lines;
-
-/// Bits of the mark that no table uses.
-const OTHER_BITS: u32 = 0x00ff_ffff;
-/// The bit that says that a packet is a pure ACK.
-const PURE_ACK: u32 = 1 << 31;
+use mark::{OTHER_BITS, PURE_ACK};
+pub(crate) use obstacle::obstacle;
 
 /// The handle of a class; the minor number 0 is the queue itself, which HTB passes by unshaped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,15 +53,6 @@ impl core::fmt::Display for Handle {
 pub(crate) struct Rule<'a> {
     pub(crate) matches: &'a Match,
     pub(crate) class: Handle,
-}
-
-/// State that a table can use beside the headers of a packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Memory {
-    /// Connections and hosts.
-    Kept,
-    /// No state.
-    None,
 }
 
 /// The command that loads the table for these rules; packets that none matches are of the class

@@ -15,6 +15,7 @@ use lastmile_live::sys::{socket, stamped};
 use lastmile_model::outcome::Deliveries;
 use lastmile_units::Instant;
 use rustix::io::Errno;
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 
 use crate::outcome::{FlowOutcome, FlowSample, StreamOutcome};
 use crate::spec::DatagramPlan;
@@ -44,32 +45,42 @@ pub(super) struct Datagrams {
     first: u64,
 }
 
-/// The end that sends, in the namespace of the calling thread.
-pub(super) fn sender(own: SocketAddr, dscp: u8) -> io::Result<UdpSocket> {
-    let out = UdpSocket::bind(own)?;
+/// The end that sends from `own` to `far`, in the namespace of the calling thread.
+pub(super) fn sender(own: SocketAddr, far: SocketAddr, dscp: u8) -> io::Result<UdpSocket> {
+    let out = between(own, far)?;
     socket::set_dscp(out.as_fd(), dscp)?;
     out.set_nonblocking(true)?;
     Ok(out)
 }
 
-/// The end that receives, in the namespace of the calling thread.
-pub(super) fn sink(own: SocketAddr) -> io::Result<UdpSocket> {
-    let sink = UdpSocket::bind(own)?;
+/// The end that receives at `own` what `far` sends, in the namespace of the calling thread.
+pub(super) fn sink(own: SocketAddr, far: SocketAddr) -> io::Result<UdpSocket> {
+    let sink = between(own, far)?;
     socket::set_receive_buffer(sink.as_fd(), RECEIVE_BUFFER)?;
     stamped::enable(sink.as_fd())?;
     sink.set_nonblocking(true)?;
     Ok(sink)
 }
 
+/// A socket of one flow. Flows share the port of a server, so the kernel must tell them by both addresses: among the
+/// sockets of a port it takes the connected one (udp(7)).
+fn between(own: SocketAddr, far: SocketAddr) -> io::Result<UdpSocket> {
+    let family = if own.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let socket = net::socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+    net::sockopt::set_socket_reuseaddr(&socket, true)?;
+    net::bind(&socket, &own)?;
+    net::connect(&socket, &far)?;
+    Ok(UdpSocket::from(socket))
+}
+
 impl Datagrams {
-    /// Between two sockets, the second of which has the address `to`.
-    pub(super) fn new(plan: DatagramPlan, out: UdpSocket, sink: UdpSocket, to: SocketAddr) -> io::Result<Self> {
-        out.connect(to)?;
+    /// Between two sockets.
+    pub(super) fn new(plan: DatagramPlan, out: UdpSocket, sink: UdpSocket) -> Self {
         let mut payload = vec![0; usize::from(plan.size.saturating_sub(HEADERS))];
         let first = plan.first_payload.len().min(payload.len());
         payload[..first].copy_from_slice(&plan.first_payload[..first]);
         let stream = (payload.len() >= NUMBER).then(|| Stream::new(plan.buffer, true));
-        Ok(Self {
+        Self {
             plan,
             out,
             sink,
@@ -80,7 +91,7 @@ impl Datagrams {
             stream,
             sent: VecDeque::new(),
             first: 0,
-        })
+        }
     }
 
     pub(super) fn begin(&mut self, at: Instant) {

@@ -13,11 +13,11 @@ use crate::error::Error;
 use crate::hosts::Hosts;
 use crate::spec::{End, Flow, Kind, TransferPlan};
 
-use super::Source;
 use super::application::Owner;
 use super::datagrams::{self, Datagrams};
 use super::echo::Echo;
 use super::replay::{self, Catcher, Replay};
+use super::source::Source;
 use super::transfer::{self, Transfer};
 
 /// A listening socket. Flows may share one: the port that connects identifies the flow.
@@ -33,12 +33,14 @@ pub(super) struct Opener<'a> {
     pub(super) listeners: Vec<Listener>,
     /// Receivers of replayed packets, at each end that gets any.
     pub(super) catchers: [Option<Catcher>; 2],
+    /// The two addresses of each UDP flow.
+    datagrams: Vec<[SocketAddr; 2]>,
     pub(super) refused: Vec<String>,
 }
 
 impl<'a> Opener<'a> {
     pub(super) fn new(hosts: Hosts<'a>) -> Self {
-        Self { hosts, listeners: Vec::new(), catchers: [None, None], refused: Vec::new() }
+        Self { hosts, listeners: Vec::new(), catchers: [None, None], datagrams: Vec::new(), refused: Vec::new() }
     }
 
     pub(super) fn source(&mut self, flow: Flow) -> Result<Source, Error> {
@@ -49,12 +51,17 @@ impl<'a> Opener<'a> {
             Kind::Datagrams(plan) => {
                 let own = from.socket_address(addresses, plan.from_port);
                 let far = to.socket_address(addresses, plan.to_port);
-                let out = hosts.namespaces[from.index()].run(|| datagrams::sender(own, flow.dscp))?;
+                // Packets of a second flow between these two would reach the sockets of the first.
+                if self.datagrams.iter().any(|pair| *pair == [own, far] || *pair == [far, own]) {
+                    let taken = Err(io::Error::from(io::ErrorKind::AddrInUse));
+                    return Ok(taken.context(|| format!("opening UDP ports {own} and {far}"))?);
+                }
+                self.datagrams.push([own, far]);
+                let out = hosts.namespaces[from.index()].run(|| datagrams::sender(own, far, flow.dscp))?;
                 let out = out.context(|| format!("opening UDP port {own}"))?;
-                let sink = hosts.namespaces[to.index()].run(|| datagrams::sink(far))?;
+                let sink = hosts.namespaces[to.index()].run(|| datagrams::sink(far, own))?;
                 let sink = sink.context(|| format!("opening UDP port {far}"))?;
-                let source = Datagrams::new(plan, out, sink, far).context(|| format!("connecting to {far}"))?;
-                Ok(Source::Datagrams(Box::new(source)))
+                Ok(Source::Datagrams(Box::new(Datagrams::new(plan, out, sink))))
             }
             Kind::Echo(plan) => {
                 let [IpAddr::V4(own), IpAddr::V4(target)] = [from, to].map(|end| addresses[end.index()]) else {

@@ -1,5 +1,6 @@
 //! A TCP transfer between the two hosts' kernels: the applications at both ends of it.
 
+mod octets;
 mod receiver;
 mod sender;
 
@@ -19,9 +20,6 @@ use crate::spec::{End, TransferPlan, Window};
 
 use self::receiver::Receiver;
 use self::sender::Sender;
-
-/// Bytes of data or of a request: as many as one call takes.
-static ZEROS: [u8; 65_536] = [0; 65_536];
 
 /// A transfer, both ends of it.
 pub(super) struct Transfer {
@@ -186,12 +184,5 @@ impl Transfer {
         let (received, acks_sent) = self.receiver.outcome();
         tcp.acks_sent = acks_sent;
         FlowOutcome { packets_sent, tcp: Some(tcp), failure: self.failure, ..received }
-    }
-}
-
-fn unless_blocked(error: io::Error) -> io::Result<()> {
-    match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(()),
-        _ => Err(error),
     }
 }

@@ -14,10 +14,14 @@ use lastmile_units::{Duration, Instant};
 
 use super::tap::{AtHop, Taps};
 use super::waits::{Distribution, Waits};
-use super::{BATCH, CounterValue, DirectionReport, HopGlance, HopReport, HopState};
+use super::{CounterValue, DirectionReport, HopGlance, HopReport, HopState};
 use crate::clock::Clock;
 use crate::io::{Counters, Framing, Port, Refusal};
 use lastmile_model::{Hop, Passage};
+
+/// Packets that one turn takes from one port, so that a flood from one side cannot hold up the
+/// other; and at most as many are sent at once.
+pub const BATCH: usize = 64;
 
 /// Memory of packets that have left, kept for those that come.
 const SPARE_BUFFERS: usize = 1024;

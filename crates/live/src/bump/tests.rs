@@ -304,8 +304,8 @@ fn a_packet_that_the_receiver_refuses_is_counted_with_the_reason() {
     assert!(up.lateness.max().abs_diff(expected) < expected / 1000, "{}", up.lateness.max());
 }
 
-/// A tagged frame of IP, ARP padded to the shortest frame, a runt: each takes as long as what
-/// follows its Ethernet header, and comes out as it came in.
+/// A tagged frame of IP, ARP padded to the shortest frame, a runt: each takes as long as the bytes
+/// behind its Ethernet header, and leaves unchanged.
 #[test]
 fn ethernet_frames_cross_whole_and_cost_what_is_behind_their_header() {
     let ethernet = |ether_type: &[u8], behind: &[u8]| [&[2; 12], ether_type, behind].concat();

@@ -8,7 +8,7 @@ use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::Side;
+use super::side::Side;
 use crate::error::{Context, Error};
 use crate::stop::Stop;
 use crate::sys::wait;

@@ -1,228 +1,26 @@
 //! The surroundings of an emulated line: namespaces, devices, a command, the loop that wakes up.
 
-use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command};
 
-use lastmile_model::Hop;
 use lastmile_packet::HashKey;
 use lastmile_units::{Duration, Instant};
 
+use super::config::{Config, Place};
 use super::server::Server;
+use super::side::{CLIENT, Side};
 use super::{Ended, Outcome};
 use crate::bump::{Bump, BumpConfig, HopGlance, HopState, Queues, Tap};
-use crate::carry::{self, Tuning, carry};
+use crate::carry::{self, carry};
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::{Context, Error};
 use crate::handle::{Asked, Handle, Inbox, Snapshot};
-use crate::io::tun::Settings;
-use crate::io::{Device, Interface, Path, Tun};
-use crate::netns::{Namespace, leftovers};
 use crate::pace::Pace;
 use crate::stop::Stop;
 use crate::sys::{random, wait};
 
 /// Time in which a command must end after the signal that ended the run.
 const GRACE: Duration = Duration::from_s(5);
-
-/// The role of the end whose packets go up.
-const CLIENT: &str = "client";
-
-/// An emulated line and where its two ends stand.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// The hops from the client to the server, in this order; at least one.
-    pub up: Vec<Hop>,
-    /// The hops from the server to the client, in this order; at least one.
-    pub down: Vec<Hop>,
-    /// Where the client's device is.
-    pub client: Place,
-    /// Where the server's device is.
-    pub server: Place,
-    /// Address of the client's device.
-    pub client_address: Ipv4Addr,
-    /// Address of the server's device.
-    pub server_address: Ipv4Addr,
-    /// Bits of the network of both.
-    pub prefix_len: u8,
-    /// IPv6 address of the client's device.
-    pub client_address_v6: Ipv6Addr,
-    /// IPv6 address of the server's device.
-    pub server_address_v6: Ipv6Addr,
-    /// Bits of the IPv6 network of both.
-    pub prefix_len_v6: u8,
-    /// MTU of both devices. Below 1280 bytes they have no IPv6.
-    pub mtu: u16,
-    /// Decides which packets are lost on the wire, where a direction loses any.
-    pub seed: u64,
-    /// By what frames come and go where the ends are interfaces.
-    pub path: Path,
-    /// How hard to try to be on time.
-    pub tuning: Tuning,
-}
-
-impl Config {
-    /// The line between two new namespaces, with addresses of the networks for benchmarks (RFC
-    /// 2544, RFC 5180): 198.18.0.2 and 2001:2::2 for the client, 198.18.0.1 and 2001:2::1 for the
-    /// server.
-    #[must_use]
-    pub fn new(up: Vec<Hop>, down: Vec<Hop>) -> Self {
-        Self {
-            up,
-            down,
-            client: Place::New,
-            server: Place::New,
-            client_address: Ipv4Addr::new(198, 18, 0, 2),
-            server_address: Ipv4Addr::new(198, 18, 0, 1),
-            prefix_len: 30,
-            client_address_v6: Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 2),
-            server_address_v6: Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 1),
-            prefix_len_v6: 126,
-            mtu: 1500,
-            seed: 1,
-            path: Path::default(),
-            tuning: Tuning::default(),
-        }
-    }
-}
-
-/// Where one end of the line is.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Place {
-    /// In a new namespace, removed at the end: `lastmile-PID-client` or `lastmile-PID-server`.
-    New,
-    /// In a new namespace without a name, which ends with the line and what runs in it: [`Namespace::unnamed`].
-    Unnamed,
-    /// In the namespace of this name, which exists.
-    Existing(String),
-    /// In the namespace of the caller.
-    Here,
-    /// Nowhere of its own: whatever is behind this interface. The other end must be an interface too.
-    Interface {
-        /// The namespace that it is in; `None` for that of the caller.
-        namespace: Option<String>,
-        /// Its name.
-        name: String,
-    },
-}
-
-/// The device of one end.
-enum End {
-    Tun(Tun),
-    Interface(Interface),
-}
-
-impl End {
-    fn device(&mut self) -> &mut dyn Device {
-        match self {
-            Self::Tun(tun) => tun,
-            Self::Interface(interface) => &mut *interface.device,
-        }
-    }
-}
-
-/// One end of the line, as users meet it.
-pub struct Side {
-    // The device is removed before its namespace.
-    end: End,
-    name: String,
-    namespace: Option<Namespace>,
-    address: Option<Ipv4Addr>,
-    address_v6: Option<Ipv6Addr>,
-}
-
-impl Side {
-    /// Its namespace; `None` for that of the caller.
-    #[must_use]
-    pub fn namespace(&self) -> Option<&Namespace> {
-        self.namespace.as_ref()
-    }
-
-    /// Name of its device.
-    #[must_use]
-    pub fn device(&self) -> &str {
-        &self.name
-    }
-
-    /// By what packets come and go, and why.
-    #[must_use]
-    pub fn path(&self) -> &str {
-        match &self.end {
-            End::Tun(_) => "TUN",
-            End::Interface(interface) => &interface.path,
-        }
-    }
-
-    /// Why its packets count as arrived when they are read and not when they were given to the
-    /// device; `None` where that is known, and for an interface, whose [`Side::path`] says it.
-    #[must_use]
-    pub fn without_stamps(&self) -> Option<&io::Error> {
-        match &self.end {
-            End::Tun(tun) => tun.without_stamps(),
-            End::Interface(_) => None,
-        }
-    }
-
-    /// Its address; `None` for an interface, which needs none.
-    #[must_use]
-    pub fn address(&self) -> Option<Ipv4Addr> {
-        self.address
-    }
-
-    /// Its IPv6 address; `None` for an interface, for a device with an MTU below 1280 bytes, and on
-    /// a kernel without IPv6.
-    #[must_use]
-    pub fn address_v6(&self) -> Option<Ipv6Addr> {
-        self.address_v6
-    }
-
-    /// Starts `command` here.
-    ///
-    /// # Errors
-    /// There is no such program.
-    pub fn spawn(&self, command: &mut Command) -> Result<Child, Error> {
-        let name = command.get_program().to_string_lossy().into_owned();
-        let child = match &self.namespace {
-            Some(namespace) => namespace.run(|| command.spawn())?,
-            None => command.spawn(),
-        };
-        child.map_err(|source| Error::Command { command: name, source })
-    }
-
-    fn build(
-        config: &Config,
-        place: &Place,
-        role: &str,
-        (address, address_v6): (Ipv4Addr, Ipv6Addr),
-    ) -> Result<Self, Error> {
-        let namespace = match place {
-            Place::New => Some(Namespace::create(&leftovers::name_of(role))?),
-            Place::Unnamed => Some(Namespace::unnamed(role)?),
-            Place::Existing(name) | Place::Interface { namespace: Some(name), .. } => Some(Namespace::open(name)?),
-            Place::Here | Place::Interface { namespace: None, .. } => None,
-        };
-        if let Place::Interface { name, .. } = place {
-            let end = End::Interface(Interface::open(namespace.as_ref(), name, config.path)?);
-            return Ok(Self { end, name: name.clone(), namespace, address: None, address_v6: None });
-        }
-        let settings = Settings {
-            name: "lastmile%d".into(),
-            address,
-            prefix_len: config.prefix_len,
-            address_v6,
-            prefix_len_v6: config.prefix_len_v6,
-            mtu: config.mtu,
-            // Only in a namespace of its own does everything lie behind the line; behind the client
-            // lies nothing, and a server that asks for names hears at once that there is no way.
-            default_route: matches!(place, Place::New | Place::Unnamed) && role == CLIENT,
-        };
-        let tun = Tun::create(namespace.as_ref(), &settings)?;
-        let name = tun.name().to_owned();
-        let address_v6 = tun.has_ipv6().then_some(address_v6);
-        Ok(Self { end: End::Tun(tun), name, namespace, address: Some(address), address_v6 })
-    }
-}
 
 /// The line with its ends in place. Dropping it removes the devices and the namespaces that were made.
 pub struct World {
@@ -403,7 +201,7 @@ impl World {
         loop {
             let Self { bump, client, server, clock, pace, inbox, .. } = self;
             let watched = [child.map(AsFd::as_fd), Some(stop.as_fd()), Some(inbox.waiting.as_fd())];
-            match carry(bump, clock, pace, [client.end.device(), server.end.device()], watched, until)? {
+            match carry(bump, clock, pace, [client.port(), server.port()], watched, until)? {
                 carry::Woken::Watched(0) => return Ok(Woken::Child),
                 carry::Woken::Watched(1) => return Ok(Woken::Stop),
                 carry::Woken::Watched(_) if self.answer()? => return Ok(Woken::Asked),
@@ -414,7 +212,7 @@ impl World {
     }
 
     fn turn(&mut self) -> Result<(), Error> {
-        self.bump.turn(&self.clock, self.client.end.device(), self.server.end.device()).context(|| "reading packets")
+        self.bump.turn(&self.clock, self.client.port(), self.server.port()).context(|| "reading packets")
     }
 
     fn outcome(&mut self, ended: Ended, start: Instant) -> Result<Outcome, Error> {
@@ -434,7 +232,7 @@ impl Asked for World {
         let uptime = self.clock.now() - self.started;
         let (mut up, mut down) = self.bump.reports();
         for (report, side) in [(&mut up, &mut self.client), (&mut down, &mut self.server)] {
-            report.port = side.end.device().counters().context(|| format!("reading the counters of {}", side.name))?;
+            report.port = side.port().counters().context(|| format!("reading the counters of {}", side.device()))?;
         }
         Ok(Snapshot { uptime, hand_overs: 0, up, down })
     }

@@ -13,7 +13,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::{Path, PathBuf};
 
-use super::interface;
+use super::lookup;
 use crate::error::{Context, Error};
 
 /// The folder of the locks. A unit of systemd has it as its `RuntimeDirectory`.
@@ -27,7 +27,7 @@ pub(super) enum Claim {
 
 /// Claims an interface of the calling thread's namespace.
 pub(super) fn take(name: &str) -> Result<Claim, Error> {
-    let index = interface::find(name)?.index;
+    let index = lookup::find(name)?.index;
     let what = || format!("taking the interface {name}");
     let taken = || Error::InterfaceTaken { name: name.to_owned() };
     let namespace = fs::metadata("/proc/thread-self/ns/net").context(what)?.ino();

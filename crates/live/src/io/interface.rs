@@ -1,6 +1,6 @@
 //! An interface between which and another this program is the only way: by packet sockets or by AF_XDP.
 
-use std::{fmt, fs, io};
+use std::fmt;
 
 use super::bypass::Means;
 use super::claim::{self, Claim};
@@ -8,7 +8,6 @@ use super::{Bypass, Device, PacketSocket, Xdp};
 use crate::error::{Context, Error};
 use crate::netns::Namespace;
 use crate::sys::device;
-use crate::sys::link::{self, Link};
 
 /// By what frames shall come and go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -140,25 +139,6 @@ impl Interface {
 
 /// The means that may hold frames back, the cheaper first.
 const BOTH: [Means; 2] = [Means::Tcx, Means::Nft];
-
-/// An interface of the calling thread's namespace that is up.
-pub(crate) fn find(name: &str) -> Result<Link, Error> {
-    let found = link::find(name).context(|| format!("asking for the interface {name}"))?;
-    match found {
-        Some(link) if link.up => Ok(link),
-        Some(_) => Err(Error::InterfaceDown { name: name.to_owned() }),
-        None => {
-            let known = names().context(|| "reading the names of interfaces")?;
-            Err(Error::NoInterface { name: name.to_owned(), known })
-        }
-    }
-}
-
-/// The interfaces of the calling thread's namespace, by proc_net_dev(5).
-fn names() -> io::Result<Vec<String>> {
-    let table = fs::read_to_string("/proc/thread-self/net/dev")?;
-    Ok(table.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect())
-}
 
 fn takes_off_tags(namespace: Option<&Namespace>, name: &str) -> Result<bool, Error> {
     let asked = match namespace {

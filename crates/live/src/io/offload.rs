@@ -16,6 +16,7 @@
 mod checksum;
 mod cut;
 mod levels;
+mod work;
 
 use crate::error::{Context, Error};
 use crate::netns::Namespace;
@@ -24,6 +25,7 @@ use crate::sys::packet::OFFLOAD_LEN;
 use checksum::finish;
 pub(crate) use checksum::finish_if_partial;
 use cut::Cut;
+pub use work::{Checksum, Segments, Transport};
 
 const NEEDS_CHECKSUM: u8 = 1;
 const ECN: u8 = 0x80;
@@ -35,33 +37,6 @@ pub struct Offload {
     pub checksum: Option<Checksum>,
     /// Payload to be cut.
     pub segments: Option<Segments>,
-}
-
-/// A checksum field that holds the sum of the pseudo-header.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Checksum {
-    /// Where the sum begins: the transport header.
-    pub start: usize,
-    /// Where the field is.
-    pub at: usize,
-}
-
-/// Payload in one piece.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Segments {
-    /// Of which protocol; `None` for one that is not cut here.
-    pub transport: Option<Transport>,
-    /// Payload of each segment but the last.
-    pub size: usize,
-}
-
-/// Transport protocols whose payload is cut.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Transport {
-    /// TCP.
-    Tcp,
-    /// UDP, a datagram each (not the fragments of one).
-    Udp,
 }
 
 /// Counts of work done, and of work that could not be done.
@@ -130,11 +105,6 @@ impl Offload {
             }
         }
     }
-}
-
-/// Zero and 0xFFFF are the same sum, but in UDP zero means that there is none (RFC 768).
-fn not_zero(checksum: u16) -> u16 {
-    if checksum == 0 { 0xFFFF } else { checksum }
 }
 
 /// Has the hosts of `namespace`, or of that of the calling thread, do all this themselves for what

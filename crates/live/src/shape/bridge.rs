@@ -1,7 +1,7 @@
 //! The bridge of the kernel that carries on when the program does not.
 
 use crate::error::{Context, Error};
-use crate::io::interface;
+use crate::io::lookup;
 use crate::netns::Namespace;
 use crate::sys::link;
 
@@ -20,7 +20,7 @@ pub(super) fn under(namespace: Option<&Namespace>, lan: &str, wan: &str, make: O
 
 /// In the namespace of the calling thread.
 fn here(lan: &str, wan: &str, make: Option<&str>) -> Result<String, Error> {
-    let (a, b) = (interface::find(lan)?, interface::find(wan)?);
+    let (a, b) = (lookup::find(lan)?, lookup::find(wan)?);
     if let (Some(bridge), true) = (a.master, a.master == b.master && a.bridge_port && b.bridge_port) {
         return link::name_of(bridge).context(|| "asking for the name of the bridge");
     }

@@ -3,7 +3,7 @@
 use lastmile_packet::HashKey;
 use lastmile_units::Instant;
 
-use super::world::Direction;
+use super::direction::Direction;
 use crate::bump::{HopGlance, HopState, Queues};
 use crate::error::Error;
 use crate::handle::{self, Snapshot};

@@ -7,8 +7,8 @@
 //!
 //! | what | keeps | by |
 //! | --- | --- | --- |
-//! | capabilities | `CAP_DAC_READ_SEARCH` for a policy file, `CAP_SYS_NICE` for `--realtime`, if present | capabilities(7) |
-//! | files | read: folder of the policy; remove: folders of the control socket and of claims | landlock(7), Linux 5.13 |
+//! | capabilities | `CAP_DAC_READ_SEARCH` for a policy, `CAP_SYS_NICE` for `--realtime`, if any | capabilities(7) |
+//! | files | read: the policy's folder; remove: folders of control socket and claims | landlock(7), Linux 5.13 |
 //! | TCP | the connections to the port that is open | landlock(7), Linux 6.7 |
 //! | signals, abstract sockets | its own, those that are connected | landlock(7), Linux 6.12 |
 //! | system calls | those of the loop, of threads and memory, of reading files | seccomp(2) |
@@ -19,48 +19,17 @@
 
 mod calls;
 mod files;
+mod rights;
 
-use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, clear_ambient_capability_set, set_capabilities, set_no_new_privs,
 };
 
 use crate::error::{Context, Error};
-
-/// The rights that a running shaper needs.
-#[derive(Clone, Debug)]
-pub struct Needs {
-    /// The file that a reload reads; `None` for a ready policy.
-    pub policy: Option<PathBuf>,
-    /// The control socket, which is removed at the end.
-    pub control: PathBuf,
-    /// Whether the thread that carries packets takes real-time priority.
-    pub realtime: bool,
-}
-
-/// The result of giving up one kind of rights.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Limit {
-    /// Only what is needed is left.
-    Full,
-    /// The kernel knows some of the rights alone.
-    Part,
-    /// Nothing was given up, for this reason.
-    None(String),
-}
-
-impl fmt::Display for Limit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Full => f.write_str("limited"),
-            Self::Part => f.write_str("limited in part: the kernel's Landlock is older than Linux 6.12"),
-            Self::None(why) => write!(f, "not limited: {why}"),
-        }
-    }
-}
+pub use rights::{Limit, Needs};
 
 /// The rights that a process has given up.
 #[derive(Clone, PartialEq, Eq, Debug)]

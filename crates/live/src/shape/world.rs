@@ -2,23 +2,20 @@
 
 use std::os::fd::AsFd;
 
-use lastmile_linklayer::LinkLayer;
-use lastmile_model::Hop;
 use lastmile_packet::HashKey;
-use lastmile_queueing::line;
-use lastmile_queueing::spec::Spec;
 use lastmile_units::{Duration, Instant};
 
 use super::bridge;
+use super::direction::Direction;
 use super::handle::Handle;
 use crate::bump::{Bump, BumpConfig, HopGlance, HopState, Queues};
-use crate::carry::{Tuning, Woken, carry};
+use crate::carry::{Woken, carry};
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::{Context, Error};
 use crate::handle::{Asked, Inbox, Snapshot};
 use crate::io::{Device, Interface, Path};
 use crate::netns::Namespace;
-use crate::pace::Pace;
+use crate::pace::{Pace, Tuning};
 use crate::stop::Stop;
 use crate::sys::random;
 
@@ -41,22 +38,6 @@ pub struct Config {
     pub path: Path,
     /// How hard to try to be on time.
     pub tuning: Tuning,
-}
-
-/// The settings of one direction.
-#[derive(Clone, Debug)]
-pub struct Direction {
-    /// The queue, which lets packets go as fast as the line takes them.
-    pub queue: Spec,
-    /// The encapsulation and framing of the line, which give the cost of an IP packet.
-    pub link_layer: LinkLayer,
-}
-
-impl Direction {
-    fn hop(&self, name: &str) -> Hop {
-        let Self { queue, link_layer } = self.clone();
-        Hop { name: name.into(), line: line::Config::new(None, link_layer, Duration::ZERO), queue }
-    }
 }
 
 /// The middlebox in its place. Dropping it leaves the line to the bridge.

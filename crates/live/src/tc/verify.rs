@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use lastmile_kernel::{Configuration, Expected, IFB, Object, Step};
 
-use super::Target;
 use super::read::{self, Values};
+use super::tools::Target;
 use crate::error::Error;
 
 /// One value, as it is wanted and as it is.

@@ -21,7 +21,7 @@ const PORT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(198, 18, 0, 1), 9000)
 /// Milliseconds of the opportunities in a period of 50 ms: a packet each, unevenly spread, with a gap of 13 ms.
 const AT: [u64; 12] = [1, 2, 4, 7, 11, 16, 22, 29, 42, 44, 47, 50];
 
-/// Packets of 1504 bytes that always wait take one opportunity each. Whatever the phase between the clock of the
+/// Packets of 1504 bytes that always wait take one opportunity each. With any phase between the clock of the
 /// receiver and that of the line, the pattern of the arrivals is that of the trace: the 99th percentile of their
 /// deviation from it is below 0.2 ms. The time stamps are those of the receiver in the other namespace.
 #[test]
@@ -63,8 +63,8 @@ fn packet_rates_of_a_trace_are_its_opportunities() {
     assert!(p99 < 0.2, "the 99th percentile is {p99:.3} ms off the trace");
 }
 
-/// The 99th percentile of the deviation of arrivals from the opportunities, for the best of all assignments of the first
-/// arrival to an opportunity; the median deviation is the phase of the clock.
+/// The 99th percentile of the deviation of arrivals from the opportunities, for the best of all assignments of the
+/// first arrival to an opportunity; the median deviation is the phase of the clock.
 fn worst(times: &[f64]) -> f64 {
     let planned = |number: usize| (number / AT.len() * 50) as f64 + AT[number % AT.len()] as f64;
     let of = |first: usize| {

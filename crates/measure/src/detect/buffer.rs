@@ -1,4 +1,4 @@
-//! What a way does with more than it can carry: a queue's limit, a shaper's bucket, a policer.
+//! The response of a way to overload: a queue's limit, a shaper's bucket, a policer.
 //!
 //! An overload from an idle line fills the buffer. With the time `T` of a packet known, the backlog
 //! at any instant follows from the times of sending and from which packets arrived (Lindley's
@@ -6,18 +6,17 @@
 //! so jitter behind the queue does not matter. The backlog at drops is the limit; a packet in
 //! transmission has left the queue, so its rest is subtracted by its mean.
 //!
-//! The same recursion is a token bucket seen from its other side, so `W` at drops is the depth of a
+//! A token bucket seen from its other side obeys this recursion, so `W` at drops is the depth of a
 //! policer's bucket as well. Delay tells the three apart: it grows with `W` from the start (a
 //! queue), from `W = h` on (a shaper whose bucket passes `h` at once), or never (a policer).
 
 use serde::{Deserialize, Serialize};
 
-use super::Z;
 use super::posterior::median;
 use super::train::{Plan, Seen, lost_share};
 use crate::error::Error;
 use crate::report::Estimate;
-use crate::statistics::mean;
+use crate::statistics::{Z, mean};
 use crate::train::{Path, Way};
 
 /// Offered rate, as a multiple of the rate that leaves.
@@ -27,7 +26,7 @@ const AGREEMENT: f64 = 0.06;
 /// Least ratio of the squares of two fits from which the better one is believed.
 const EVIDENCE: f64 = 20.0;
 
-/// What the capacity of a buffer is counted in.
+/// The unit of a buffer's capacity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -50,11 +49,11 @@ pub struct Buffer {
     pub packets: Estimate,
     /// Time in seconds for which a full buffer lets a packet of the largest size wait.
     pub wait_s: Estimate,
-    /// What the limit counts.
+    /// The unit of the limit.
     pub unit: Unit,
 }
 
-/// What limits one way.
+/// The limit of one way.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Limiter {
@@ -153,9 +152,9 @@ impl Fill {
 }
 
 /// Packets in a full queue, by the delay that packets gain from the idle way (`before`) to the time
-/// between the first drops of an overload and its end, and the standard error. A packet is accepted after the start of a
-/// transmission, by half the time between two departures in the mean, and waits for one start less
-/// than the queue holds packets.
+/// between the first drops of an overload and its end, and the standard error. A packet is accepted after the start
+/// of a transmission, by half the time between two departures in the mean, and waits for one start less than the
+/// queue holds packets.
 fn waiting(before: &[Seen], overload: &[Seen], packet_s: f64, factor: f64) -> Option<(f64, f64)> {
     let first = (0..overload.len()).find(|&at| fills(overload, at))?;
     let delays = |seen: &[Seen]| -> Option<Estimate> {

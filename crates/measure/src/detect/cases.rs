@@ -13,7 +13,7 @@ use crate::error::Error;
 /// A line and its name.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// What the table calls it.
+    /// Its name in the table.
     pub name: String,
     /// From the server to the client.
     pub down: Side,
@@ -23,7 +23,7 @@ pub struct Case {
     pub mtu: u16,
 }
 
-/// What came out of one way of a case.
+/// The result for one way of a case.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// The case and the way.

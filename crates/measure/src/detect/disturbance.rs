@@ -12,11 +12,12 @@
 //! where a large one is dropped, so the heavy overload consists of small packets, which leave others
 //! none.
 
-use super::Z;
+use super::losses::Losses;
 use super::rate::Sustained;
 use super::train::{Plan, paced};
 use crate::error::Error;
 use crate::report::Estimate;
+use crate::statistics::Z;
 use crate::train::{Path, Way};
 
 /// Offered part of the rate that fills no queue, if others take less than a fifth.
@@ -33,27 +34,6 @@ const SPARED: f64 = 0.5;
 const FULL: (f64, f64) = (1.5, 60.0);
 /// Standard errors, and share of the line, from which traffic of others is reported.
 const SEEN: (f64, f64) = (4.0, 0.005);
-
-/// Packets that were sent where no queue was full, and those that did not arrive.
-#[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Losses {
-    pub(super) sent: usize,
-    pub(super) lost: usize,
-}
-
-impl Losses {
-    pub(super) fn and(self, other: Self) -> Self {
-        Self { sent: self.sent + other.sent, lost: self.lost + other.lost }
-    }
-
-    /// Share of packets lost, with its 95 % interval (Wilson 1927); `None` without a loss.
-    pub(super) fn share(self) -> Option<Estimate> {
-        let (sent, lost) = (self.sent as f64, self.lost as f64);
-        let middle = (lost + Z * Z / 2.0) / (sent + Z * Z);
-        let half = Z / (sent + Z * Z) * (lost * (sent - lost) / sent + Z * Z / 4.0).sqrt();
-        (self.lost > 0).then_some(Estimate { value: lost / sent, low: middle - half, high: middle + half })
-    }
-}
 
 /// Packets of `size` on an idle way on which each takes `packet_s`.
 pub(super) fn light(
@@ -144,7 +124,7 @@ pub(super) fn others(
         return Ok(None);
     };
     let (beside_s, error_s) = (beside.0 * size.times, beside.1 * size.times);
-    // A sender that is late now and then offers less than it was told to.
+    // A sender that is late now and then offers less than it should.
     let offered = (last.sent - first.sent) / (full.len() - 1) as f64 * size.times;
     let lever = sustained.interval_s - offered;
     let share = (slow - beside_s) / lever;
@@ -154,18 +134,4 @@ pub(super) fn others(
     }
     let packet_s = beside_s - share * offered;
     Ok(Some(Others { share, beside_s, packet_s, error_s: error_s.hypot(share_error * offered) }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Wilson 1927 by hand: 9 of 1800.
-    #[test]
-    fn losses_have_an_interval_and_none_without_a_loss() {
-        assert_eq!(Losses { sent: 1_800, lost: 0 }.share(), None);
-        let share = Losses { sent: 1_000, lost: 5 }.and(Losses { sent: 800, lost: 4 }).share().unwrap();
-        assert!((share.value - 0.005).abs() < 1e-12);
-        assert!((share.low - 0.00263).abs() < 1e-5 && (share.high - 0.00948).abs() < 1e-5, "{share:?}");
-    }
 }

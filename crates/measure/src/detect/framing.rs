@@ -53,7 +53,7 @@ pub(super) fn certainty(classes: &[Class], posterior: &Posterior) -> f64 {
     (0..classes.len()).filter(|&i| shares(i)).map(|i| posterior.beliefs[i].probability).sum()
 }
 
-/// What bounds a search.
+/// The limits of a search.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     /// Smallest and largest IP packet.
@@ -231,7 +231,7 @@ impl Round<'_> {
     }
 }
 
-/// The packets of a segment and the one before it, whose arrival starts the clock.
+/// The packets of a segment and the packet in front of it, whose arrival starts the clock.
 fn with_first<'a>(seen: &'a [Seen], range: &core::ops::Range<usize>) -> &'a [Seen] {
     &seen[range.start.saturating_sub(1).min(range.start)..range.end]
 }

@@ -6,9 +6,9 @@
 //! 48 sizes. Differs: each hypothesis is a whole fit, the estimator of a size's round-trip time is
 //! the quantile that repeats best, and echoes end as soon as one hypothesis is sure.
 //!
-//! What it cannot know: rates of each way, overhead beyond its remainder by 48, and anything of a
-//! line without cells, where time is proportional to size whatever the overhead. It takes both ways
-//! to have one encapsulation.
+//! Echoes do not show rates of each way, overhead beyond its remainder by 48, and anything of a line
+//! without cells, where time is proportional to size at any overhead. The detector assumes that both
+//! ways have one encapsulation.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! The sustained rate of a way: the offered rate rises until packets wait or are lost, then a long
 //! overload shows whether the rate stays.
 
-use super::disturbance::Losses;
+use super::losses::Losses;
 use super::train::{Pace, Seen, lost_share, pace, paced, steady};
 use crate::error::Error;
 use crate::train::{Path, Way};
@@ -17,7 +17,7 @@ const OVERLOAD: f64 = 1.15;
 /// Least drop of the rate that counts as the end of a burst.
 const DROP: f64 = 0.03;
 
-/// What overload has shown of one way, for packets of the largest size.
+/// The rate of one way under overload, for packets of the largest size.
 #[derive(Clone, Debug)]
 pub(super) struct Sustained {
     /// Seconds per packet of the largest size.
@@ -26,7 +26,7 @@ pub(super) struct Sustained {
     pub(super) error_s: f64,
     /// Seconds between two departures of that overload.
     pub(super) interval_s: f64,
-    /// What came before the rate fell.
+    /// The burst before the rate fell.
     pub(super) burst: Option<Burst>,
     /// Packets below saturation.
     pub(super) losses: Losses,

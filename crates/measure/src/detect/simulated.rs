@@ -22,7 +22,7 @@ const MOST_PACKETS: usize = 1 << 16;
 /// Numbers of packets from here on belong to cross traffic.
 const CROSS: u32 = 1 << 31;
 
-/// What stands before a line and limits it below its rate.
+/// A device in front of a line that limits it below its rate.
 #[derive(Clone, Copy, Debug)]
 pub enum Before {
     /// Nothing.

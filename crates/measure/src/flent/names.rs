@@ -1,6 +1,6 @@
 //! Names of series, as flent's tests have them: `Ping (ms) ICMP`, `Ping (ms) UDP EF`.
 
-use crate::flent::PING;
+use super::format::PING;
 use crate::probe::{Kind, Subject};
 
 /// Names of code points that flent's tests use, and those of RFC 2474, 2597 and 3246.

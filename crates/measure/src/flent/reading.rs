@@ -3,7 +3,8 @@
 use chrono::NaiveDateTime;
 use serde_json::{Map, Value};
 
-use super::{Fault, OWN, VERSION, fault, names};
+use super::format::{Fault, OWN, STEP_S, VERSION, fault};
+use super::names;
 use crate::load::Direction;
 use crate::probe::{Sample, Subject};
 use crate::report::{Estimate, Measurement, Phase, SCHEMA, Series, Throughput};
@@ -106,7 +107,7 @@ impl Foreign {
             host: text("HOST"),
             version: format!("flent {}", text("FLENT_VERSION")),
             started_unix_s,
-            step_s: step.unwrap_or(super::STEP_S),
+            step_s: step.unwrap_or(STEP_S),
             download: total("TCP download", &results),
             upload: total("TCP upload", &results),
             pings: Vec::new(),

@@ -1,10 +1,10 @@
 //! Load from and to any `iperf3 -s`.
 //!
 //! Source: iperf 3.12 to 3.21. Differences from iperf3's own client: the test ends when the session asks for it, so
-//! `longest_s` is only the time that the server is told; download data is counted without being copied; results of
+//! `longest_s` is only the time in the request to the server; download data is counted without being copied; results of
 //! streams are those of the receiver, and progress of an upload is the kernel's count of acknowledged bytes until the
-//! server's results arrive. A UDP test has one stream of each direction, and its upload is counted by the server alone, at
-//! the end.
+//! server's results arrive. A UDP test has one stream of each direction, and its upload is counted by the server
+//! alone, at the end.
 
 use std::num::{NonZeroU32, NonZeroU64};
 use std::time::{Duration, Instant};
@@ -23,6 +23,7 @@ mod udp;
 use control::Control;
 pub use datagrams::Datagrams;
 use protocol::{MAX_STREAMS, Parameters, State, StreamResult};
+pub use streams::StreamOutcome;
 
 /// The port of iperf3.
 pub const PORT: u16 = 5201;
@@ -36,30 +37,13 @@ pub struct Settings {
     pub port: u16,
     /// TCP connections of each loaded direction, at most 128.
     pub streams: NonZeroU32,
-    /// Longest length of a test in seconds, as the server is told. Servers end longer tests by themselves, and some
+    /// Longest length of a test in seconds, as sent to the server. Servers end longer tests by themselves, and some
     /// refuse long ones. A test that is not stopped ends then.
     pub longest_s: NonZeroU32,
     /// Congestion control of both ends; `None` for the default of each.
     pub congestion: Option<String>,
     /// Datagrams at this rate of payload in each direction, in bit/s, in place of TCP; `streams` does not count.
     pub udp_bps: Option<NonZeroU64>,
-}
-
-/// Results of one stream, from both ends.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct StreamOutcome {
-    /// iperf3's number of the stream.
-    pub id: u32,
-    /// Direction of its data.
-    pub way: Way,
-    /// Bytes that the sender wrote.
-    pub sent_bytes: u64,
-    /// Bytes that the receiver read.
-    pub received_bytes: u64,
-    /// Segments that the sender retransmitted; `None` where its system does not count them.
-    pub retransmissions: Option<u64>,
-    /// Length of the test at the receiver in seconds.
-    pub span_s: Option<f64>,
 }
 
 /// Load from and to an iperf3 server.

@@ -45,7 +45,8 @@ pub struct Settings {
     pub key: Option<Vec<u8>>,
 }
 
-/// A key as `irtt server --hmac` takes it: text, or bytes in hexadecimal after `0x`. White space around it does not count.
+/// A key as `irtt server --hmac` takes it: text, or bytes in hexadecimal after `0x`. White space around it does not
+/// count.
 ///
 /// # Errors
 /// In words: it is empty, or not hexadecimal after `0x`.
@@ -282,6 +283,10 @@ fn apart_s(later_ns: i128, earlier_ns: i128) -> f64 {
 impl Prober for Irtt {
     fn subject(&self) -> Subject {
         Subject { target: self.settings.name.clone(), kind: Kind::Irtt, code_point: self.settings.code_point }
+    }
+
+    fn interval(&self) -> Option<Duration> {
+        Some(self.settings.interval)
     }
 
     /// The server's monotonic clock has a zero of its own.

@@ -1,31 +1,29 @@
 //! Load and probes against a responsiveness server: HTTP/2 over TLS 1.3.
 //!
-//! Source: draft-ietf-ippm-responsiveness-09, with its defaults. Differences: intervals of 1 s, those of -08; the session,
-//! not the stability of the responsiveness, ends a phase; own probes take the connections of the load in turn, not at
-//! random; the direction is the session's choice.
+//! Source: draft-ietf-ippm-responsiveness-09, with its defaults. Differences: intervals of 1 s, those of -08; the
+//! session, not the stability of the responsiveness, ends a phase; own probes take the connections of the load in
+//! turn, not at random; the direction is the session's choice.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::Uri;
-use hyper::client::conn::http2::SendRequest;
 
 use crate::error::Error;
 use crate::foreign::wire;
 use crate::probe::Prober;
-use crate::train::Way;
 
 pub(crate) mod config;
 mod connection;
 mod load;
 mod probes;
+mod shared;
 pub mod stability;
 mod tls;
 
-use config::Config;
-use connection::{Payload, Route};
+use connection::Route;
 pub use load::{Http2Load, MOST_CONNECTIONS};
+use shared::{Shared, runtime};
 pub use tls::Trust;
 
 /// The port of HTTPS.
@@ -36,15 +34,6 @@ pub const PATH: &str = "/.well-known/nq";
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes of the largest configuration.
 const CONFIG: usize = 64 << 10;
-/// Least time between two probes of a kind (`MPS`).
-const LEAST_INTERVAL: Duration = Duration::from_millis(10);
-/// Share of the goodput that probes may take (`PTC`).
-const PROBE_SHARE: f64 = 0.05;
-/// Bytes that a foreign and an own probe take together in each direction, mostly certificates: the draft's estimate
-/// downstream, and upstream measured against a server with a chain of two.
-const PROBE_DOWN_BYTES: f64 = 6000.0;
-const PROBE_UP_BYTES: f64 = 2500.0;
-
 /// A responsiveness server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
@@ -103,88 +92,6 @@ impl Responsiveness {
     pub fn probers(&self) -> Vec<Box<dyn Prober>> {
         probes::all(&self.shared)
     }
-}
-
-/// What load and probes share.
-struct Shared {
-    name: String,
-    route: Route,
-    config: Config,
-    /// Connections that carry load.
-    loaded: Mutex<Vec<SendRequest<Payload>>>,
-    next: AtomicUsize,
-    /// Goodput of the last interval in bit/s; zero without load.
-    down_bps: AtomicU64,
-    up_bps: AtomicU64,
-    /// No foreign probe waits.
-    quiet: AtomicBool,
-}
-
-impl std::fmt::Debug for Shared {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Shared {{ {} }}", self.route.peer)
-    }
-}
-
-impl Shared {
-    fn new(name: String, route: Route, config: Config) -> Self {
-        Self {
-            name,
-            route,
-            config,
-            loaded: Mutex::default(),
-            next: AtomicUsize::new(0),
-            down_bps: AtomicU64::new(0),
-            up_bps: AtomicU64::new(0),
-            quiet: AtomicBool::new(true),
-        }
-    }
-
-    fn register(&self, sender: SendRequest<Payload>) {
-        self.loaded.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
-    }
-
-    fn forget_load(&self) {
-        self.loaded.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        self.down_bps.store(0, Ordering::Relaxed);
-        self.up_bps.store(0, Ordering::Relaxed);
-    }
-
-    /// The connections with load in turn; `None` without load.
-    fn next_loaded(&self) -> Option<SendRequest<Payload>> {
-        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        loaded.retain(|sender| !sender.is_closed());
-        let index = self.next.fetch_add(1, Ordering::Relaxed).checked_rem(loaded.len())?;
-        Some(loaded[index].clone())
-    }
-
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate")]
-    fn set_rate(&self, way: Way, rate_bps: f64) {
-        let rate = if way == Way::Down { &self.down_bps } else { &self.up_bps };
-        rate.store(rate_bps as u64, Ordering::Relaxed);
-    }
-
-    /// Time between two probes: longer where they would take more than their share of a loaded direction.
-    #[expect(clippy::cast_precision_loss, reason = "a rate")]
-    fn interval(&self) -> Duration {
-        let needed = |bps: &AtomicU64, bytes: f64| match bps.load(Ordering::Relaxed) {
-            0 => Duration::ZERO,
-            bps => Duration::from_secs_f64((bytes * 8.0 / (PROBE_SHARE * bps as f64)).min(5.0)),
-        };
-        LEAST_INTERVAL.max(needed(&self.down_bps, PROBE_DOWN_BYTES)).max(needed(&self.up_bps, PROBE_UP_BYTES))
-    }
-
-    fn set_quiet(&self, quiet: bool) {
-        self.quiet.store(quiet, Ordering::Relaxed);
-    }
-
-    fn is_quiet(&self) -> bool {
-        self.quiet.load(Ordering::Relaxed)
-    }
-}
-
-fn runtime() -> Result<tokio::runtime::Runtime, Error> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::io("starting a runtime"))
 }
 
 /// A configuration is refused in a few words, or has URLs with hosts.

@@ -8,8 +8,10 @@ use serde::Serialize;
 
 use crate::error::Error;
 
-use super::PATIENCE;
 use super::wire::{self, Answer, Greeting, Hex, LONGEST_LINE, VERSION};
+
+/// Time for a connection, and for each answer on it.
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The connection, and the start of a line that is not whole yet.
 #[derive(Debug)]
@@ -104,6 +106,6 @@ impl Control {
     }
 
     pub(super) fn unexpected(&self, answer: &Answer, right: &str) -> Error {
-        self.protocol(&format!("it answers {answer:?} in place of {right}"))
+        self.protocol(&format!("it answers {answer:?} instead of {right}"))
     }
 }

@@ -12,10 +12,10 @@ use crate::error::Error;
 use crate::load::{Direction, Load, Stop, Transferred};
 use crate::train::Way;
 
-use super::control::Control;
+use super::control::{Control, PATIENCE};
 use super::key::Key;
 use super::wire::{Answer, Hex, Opening, Request};
-use super::{Client, PATIENCE, data};
+use super::{Client, data};
 
 /// Longest time that a thread does not look for the end.
 const LOOKING: Duration = Duration::from_millis(50);
@@ -35,8 +35,15 @@ pub struct Filling<'a> {
     congestion: Option<String>,
 }
 
+impl Client {
+    /// The load of this session.
+    pub fn filling(&mut self, streams: u32, congestion: Option<String>) -> Filling<'_> {
+        Filling::new(self, streams, congestion)
+    }
+}
+
 impl<'a> Filling<'a> {
-    pub(super) fn new(client: &'a mut Client, streams: u32, congestion: Option<String>) -> Self {
+    fn new(client: &'a mut Client, streams: u32, congestion: Option<String>) -> Self {
         Self { client, streams, congestion }
     }
 
@@ -138,7 +145,7 @@ impl Load for Filling<'_> {
     }
 }
 
-/// What each stream needs.
+/// The arguments of each stream.
 struct Stream<'a> {
     address: SocketAddr,
     session: Hex<8>,
@@ -176,7 +183,7 @@ impl Stream<'_> {
             other => return Err(control.unexpected(&other, "ready")),
         }
         let (stream, early) = control.into_stream();
-        // What the kernel holds at the end is dropped, so that the line is free at once.
+        // The kernel drops the data that it holds at the end, so that the line is free at once.
         SockRef::from(&stream).set_linger(Some(Duration::ZERO)).map_err(Error::io(what()))?;
         Ok((stream, early))
     }

@@ -18,8 +18,9 @@ use crate::error::Error;
 use crate::probe::EchoSocket;
 use crate::train::{Departure, Echo, Passage, Path, Way};
 
+use super::control::PATIENCE;
 use super::wire::{Answer, Datagram, LEAST_TRAIN, MOST_TRAINS, Request, Train, Trained};
-use super::{Client, PATIENCE, data, pace};
+use super::{Client, data, pace};
 
 /// The end of downstream trains: so long without an arrival, after the server has sent them.
 const SILENCE: Duration = Duration::from_secs(1);
@@ -43,13 +44,23 @@ pub struct OwnPath<'a> {
 
 /// Arrivals of downstream trains.
 struct Arrivals {
-    /// What the datagrams of each train carry, its index, and the arrivals.
+    /// For each train the tag of its datagrams, its index, and the arrivals.
     trains: Vec<(u32, usize, Vec<Option<u64>>)>,
     latest: Instant,
 }
 
+impl Client {
+    /// Packet trains of this session.
+    ///
+    /// # Errors
+    /// UDP is blocked.
+    pub fn path(&mut self) -> Result<OwnPath<'_>, Error> {
+        OwnPath::new(self)
+    }
+}
+
 impl<'a> OwnPath<'a> {
-    pub(super) fn new(client: &'a mut Client) -> Result<Self, Error> {
+    fn new(client: &'a mut Client) -> Result<Self, Error> {
         let blocked = || Error::Unsupported(format!("trains need UDP, which does not reach {}", client.address));
         let socket = Arc::clone(client.socket.as_ref().ok_or_else(blocked)?);
         Ok(Self { client, socket, begin: Instant::now(), next: 0, mtu: None })
@@ -260,7 +271,8 @@ fn echoes(target: IpAddr, requests: &[Departure]) -> Result<Vec<Echo>, Error> {
         let reply = socket.reply(&clock, wait).map_err(Error::io(what()))?;
         if let Some((sequence, at)) = reply
             // The latest request with this sequence number.
-            && let Some((sent, round_trip @ None)) = echoes.iter_mut().skip(usize::from(sequence)).step_by(1 << 16).next_back()
+            && let mut same = echoes.iter_mut().skip(usize::from(sequence)).step_by(1 << 16)
+            && let Some((sent, round_trip @ None)) = same.next_back()
         {
             *round_trip = Some(at.since(zero).saturating_sub(*sent));
         }

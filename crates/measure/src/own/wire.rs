@@ -92,7 +92,7 @@ impl<'de, const N: usize> Deserialize<'de> for Hex<N> {
 pub struct Greeting {
     /// [`VERSION`] of the protocol "lastmile measure".
     pub lastmile_measure: u8,
-    /// What codes of this connection depend on.
+    /// The challenge on which codes of this connection depend.
     pub challenge: Hex<16>,
 }
 
@@ -102,7 +102,7 @@ pub struct Greeting {
 pub enum Opening {
     /// Opens a session.
     Session {
-        /// What the server's code and the session's key depend on, beside the challenge.
+        /// The nonce on which, with the challenge, the server's code and the session's key depend.
         nonce: Hex<16>,
         /// Code of challenge and nonce by the shared key, purpose `client`.
         code: Hex<32>,
@@ -234,7 +234,7 @@ pub enum Answer {
     },
 }
 
-/// What the server knows of a train.
+/// The state of a train at the server.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Trained {
@@ -247,7 +247,7 @@ pub enum Trained {
 /// Reads a line, with or without its line feed.
 ///
 /// # Errors
-/// What is wrong with it, for the log of the other end.
+/// The fault of the line, for the log of the other end.
 pub fn read<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<T, String> {
     serde_json::from_slice(line).map_err(|error| error.to_string())
 }
@@ -265,7 +265,7 @@ pub fn line(message: &impl Serialize) -> Vec<u8> {
 pub enum Datagram {
     /// The client asks for a cookie.
     Hello {
-        /// What the code depends on.
+        /// The nonce on which the code depends.
         nonce: Hex<8>,
         /// First half of the code of session and nonce by the session's key, purpose `hello`.
         code: Hex<16>,

@@ -17,8 +17,8 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::error::Error;
 use crate::load::Stop;
 
+use super::prober::{Kind, PATIENCE, Prober, Sample, Subject};
 use super::window::{Answer, Window};
-use super::{Kind, PATIENCE, Prober, Sample, Subject};
 
 /// Type and code of a request and of a reply over IPv6.
 const REQUEST_V6: u8 = 128;
@@ -173,6 +173,10 @@ const MESSAGE: usize = 64;
 impl Prober for Icmp {
     fn subject(&self) -> Subject {
         Subject { target: self.name.clone(), kind: Kind::Icmp, code_point: self.code_point }
+    }
+
+    fn interval(&self) -> Option<Duration> {
+        Some(self.interval)
     }
 
     fn run(

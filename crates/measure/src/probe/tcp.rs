@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::load::Stop;
 
 use super::icmp::next_due;
-use super::{Kind, PATIENCE, Prober, Sample, Subject};
+use super::prober::{Kind, PATIENCE, Prober, Sample, Subject};
 
 /// Connections to one address with one code point, one after the other.
 #[derive(Debug)]
@@ -58,6 +58,10 @@ impl TcpConnect {
 impl Prober for TcpConnect {
     fn subject(&self) -> Subject {
         Subject { target: self.name.clone(), kind: Kind::TcpConnect, code_point: self.code_point }
+    }
+
+    fn interval(&self) -> Option<Duration> {
+        Some(self.interval)
     }
 
     fn run(

@@ -15,15 +15,15 @@ use tokio::time::{self, Instant};
 
 use crate::own::wire::{self, Answer, Greeting, Hex, LONGEST_LINE, LONGEST_OPENING, Opening, Request, VERSION};
 
+use super::answers::{answer, refusal};
+use super::limits::HANDSHAKE;
 use super::load::{self, Load};
-use super::session::{Session, Shared, locked, random};
-use super::{Counted, Counters, HANDSHAKE, trains};
+use super::locked::locked;
+use super::session::{Session, Shared, random};
+use super::{Counted, Counters, streams, trains};
 
 /// Time between two reports of received bytes.
 const REPORTS: Duration = Duration::from_millis(50);
-
-/// Time that a client has to take an answer.
-const SLOW: Duration = Duration::from_secs(20);
 
 /// The received part of a connection: lines, and the start of the next.
 pub(super) struct Lines {
@@ -129,20 +129,11 @@ pub(super) async fn converse(stream: TcpStream, mut stranger: Stranger, shared: 
                 None => shared.counters.add(Counted::WrongKey, 1),
                 Some(session) => {
                     attended.set();
-                    load::stream(lines.from, to, way, &session, &shared).await;
+                    streams::stream(lines.from, to, way, &session, &shared).await;
                 }
             }
         }
     }
-}
-
-pub(super) fn refusal(reason: impl Into<String>) -> Answer {
-    Answer::Refused { reason: reason.into() }
-}
-
-/// Sends an answer, to a client that takes it.
-pub(super) async fn answer(to: &mut OwnedWriteHalf, answer: &Answer) -> io::Result<()> {
-    time::timeout(SLOW, to.write_all(&wire::line(answer))).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
 /// Opens a session, serves it, and closes it however it ends.

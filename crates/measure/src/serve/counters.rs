@@ -1,4 +1,4 @@
-//! What a server has counted.
+//! The counters of a server.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,4 +1,4 @@
-//! Streams of load: what a server sends and takes over TCP.
+//! The load of a session: its direction, streams and bytes, and the limit of its rate.
 
 use std::io;
 use std::sync::Mutex;
@@ -6,22 +6,13 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use lastmile_units::BitRate;
-use socket2::{Domain, SockRef, Socket, Type};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use socket2::{Domain, Socket, Type};
 use tokio::sync::watch;
-use tokio::{select, time};
 
 use crate::load::Direction;
-use crate::own::data;
-use crate::own::wire::Answer;
 use crate::train::Way;
 
-use super::session::{Session, Shared, locked};
-use super::{Counted, control};
-
-/// Bytes of one write or read.
-const BLOCK: usize = 64 << 10;
+use super::locked::locked;
 
 /// Bytes that may pass at once at the limit of the rate.
 const BURST: u64 = 1 << 20;
@@ -31,14 +22,14 @@ const BURST: u64 = 1 << 20;
 pub(super) struct Load {
     direction: Direction,
     streams: u32,
-    congestion: Option<String>,
+    pub(super) congestion: Option<String>,
     begun: Instant,
     /// Streams that have come, downward and upward.
     joined: [AtomicU32; 2],
-    received: AtomicU64,
-    stop: watch::Sender<bool>,
-    sending: Pace,
-    receiving: Pace,
+    pub(super) received: AtomicU64,
+    pub(super) stop: watch::Sender<bool>,
+    pub(super) sending: Pace,
+    pub(super) receiving: Pace,
 }
 
 impl Load {
@@ -76,7 +67,7 @@ impl Load {
     }
 
     /// Takes one more stream, if there is one more.
-    fn join(&self, way: Way) -> bool {
+    pub(super) fn join(&self, way: Way) -> bool {
         let goes = match way {
             Way::Down => self.direction != Direction::Upload,
             Way::Up => self.is_upward(),
@@ -87,7 +78,7 @@ impl Load {
 
 /// The limit of a rate, shared by all streams of a direction.
 #[derive(Debug)]
-struct Pace {
+pub(super) struct Pace {
     rate: BitRate,
     /// When the bytes so far have passed at the rate.
     passed: Mutex<Instant>,
@@ -99,7 +90,7 @@ impl Pace {
     }
 
     /// Counts bytes, and returns the wait until the rate is kept.
-    fn wait(&self, bytes: usize) -> Duration {
+    pub(super) fn wait(&self, bytes: usize) -> Duration {
         let now = Instant::now();
         let time = |bytes: u64| Duration::from_nanos(bytes.saturating_mul(8_000_000_000) / self.rate.as_bps());
         let mut passed = locked(&self.passed);
@@ -111,67 +102,6 @@ impl Pace {
 /// Whether this machine lets a socket have this congestion control.
 pub(super) fn check_congestion(name: &str) -> io::Result<()> {
     Socket::new(Domain::IPV4, Type::STREAM, None)?.set_tcp_congestion(name.as_bytes())
-}
-
-/// One stream until the load ends.
-pub(super) async fn stream(from: OwnedReadHalf, mut to: OwnedWriteHalf, way: Way, session: &Session, shared: &Shared) {
-    let load = locked(&session.load).clone();
-    let Some(load) = load.filter(|load| load.join(way)) else {
-        shared.counters.add(Counted::Refused, 1);
-        let _ = control::answer(&mut to, &control::refusal("no load has this stream")).await;
-        return;
-    };
-    // What the kernel holds when the load ends is dropped, so that the line is free at once.
-    let socket = SockRef::from(from.as_ref());
-    let _ = socket.set_linger(Some(Duration::ZERO));
-    if let Some(name) = &load.congestion {
-        let _ = socket.set_tcp_congestion(name.as_bytes());
-    }
-    if control::answer(&mut to, &Answer::Ready).await.is_err() {
-        return;
-    }
-    let mut stop = load.stop.subscribe();
-    let moving = async {
-        match way {
-            Way::Down => send(to, &load, shared).await,
-            Way::Up => receive(from, &load, shared).await,
-        }
-    };
-    select! {
-        _ = stop.wait_for(|stop| *stop) => {}
-        // The load's time is limited by its control connection; a stream without one ends here.
-        _ = time::timeout(shared.limits.load, moving) => {}
-    }
-}
-
-async fn send(mut to: OwnedWriteHalf, load: &Load, shared: &Shared) -> io::Result<()> {
-    let block = data::block(BLOCK);
-    loop {
-        let sent = to.write(&block).await?;
-        shared.counters.add(Counted::SentBytes, sent as u64);
-        pause(load.sending.wait(sent)).await;
-    }
-}
-
-async fn receive(mut from: OwnedReadHalf, load: &Load, shared: &Shared) -> io::Result<()> {
-    let mut buffer = vec![0; BLOCK];
-    loop {
-        let received = from.read(&mut buffer).await?;
-        if received == 0 {
-            return Ok(());
-        }
-        load.received.fetch_add(received as u64, Ordering::Relaxed);
-        shared.counters.add(Counted::ReceivedBytes, received as u64);
-        pause(load.receiving.wait(received)).await;
-    }
-}
-
-/// Waits, or lets other streams go on.
-async fn pause(wait: Duration) {
-    match wait.is_zero() {
-        true => tokio::task::consume_budget().await,
-        false => time::sleep(wait).await,
-    }
 }
 
 #[cfg(test)]

@@ -2,18 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::clock;
 use crate::error::Error;
 use crate::own::key::Key;
 use crate::own::wire::{Datagram, Hex};
 
+use super::counters::Counters;
+use super::limits::Limits;
 use super::load::Load;
-use super::trains::Receiving;
-use super::{Counters, Limits, udp};
+use super::locked::locked;
+use super::receiving::Receiving;
+use super::socket::Socket;
 
-/// What all connections share.
+/// State that all connections share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) key: Key,
@@ -21,7 +24,7 @@ pub(super) struct Shared {
     pub(super) secret: Key,
     pub(super) limits: Limits,
     pub(super) counters: Arc<Counters>,
-    pub(super) socket: udp::Socket,
+    pub(super) socket: Socket,
     sessions: Mutex<BTreeMap<Hex<8>, Arc<Session>>>,
 }
 
@@ -66,7 +69,7 @@ impl Datagrams {
 }
 
 impl Shared {
-    pub(super) fn new(key: Key, limits: Limits, socket: udp::Socket) -> Result<Self, Error> {
+    pub(super) fn new(key: Key, limits: Limits, socket: Socket) -> Result<Self, Error> {
         let secret = Key::new(&random::<32>()?.to_string())?;
         Ok(Self { key, secret, limits, counters: Arc::default(), socket, sessions: Mutex::default() })
     }
@@ -130,11 +133,6 @@ impl Session {
             _ => false,
         }
     }
-}
-
-/// Data stay valid whatever a thread that held them did.
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Bytes that nobody can guess.

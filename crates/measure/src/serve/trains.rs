@@ -10,8 +10,10 @@ use crate::own::pace;
 use crate::own::wire::{Answer, Datagram, LEAST_TRAIN, MOST_PACKETS, MOST_TRAINS, Train, Trained};
 use crate::train::Way;
 
-use super::Counted;
-use super::session::{Session, Shared, locked};
+use super::counters::Counted;
+use super::locked::locked;
+use super::receiving::Receiving;
+use super::session::{Session, Shared};
 
 /// The end of an upstream train: so long without an arrival, after its last intended departure.
 const SILENCE: Duration = Duration::from_secs(1);
@@ -24,41 +26,6 @@ const BURST: u64 = 1 << 20;
 
 /// Largest UDP payload that fits an Ethernet frame over IPv4.
 const LARGEST: u16 = 1472;
-
-/// The arrivals of upstream trains.
-#[derive(Debug)]
-pub(super) struct Receiving {
-    /// What the datagrams of each train carry, and the arrivals.
-    trains: Vec<(u32, Vec<Option<u64>>)>,
-    missing: usize,
-    latest: Instant,
-}
-
-impl Receiving {
-    /// Trains of these numbers and counts.
-    pub(super) fn new(trains: impl IntoIterator<Item = (u32, usize)>) -> Self {
-        let trains: Vec<_> = trains.into_iter().map(|(number, count)| (number, vec![None; count])).collect();
-        let missing = trains.iter().map(|(_, arrivals)| arrivals.len()).sum();
-        Self { trains, missing, latest: Instant::now() }
-    }
-
-    /// Packets that have not arrived.
-    pub(super) fn missing(&self) -> usize {
-        self.missing
-    }
-
-    /// Notes a packet; `None` for one of no train.
-    pub(super) fn arrived(&mut self, train: u32, index: u32, at_ns: u64) -> Option<()> {
-        let (_, arrivals) = self.trains.iter_mut().find(|(number, _)| *number == train)?;
-        let arrival = arrivals.get_mut(index as usize)?;
-        if arrival.is_none() {
-            *arrival = Some(at_ns);
-            self.missing -= 1;
-        }
-        self.latest = Instant::now();
-        Some(())
-    }
-}
 
 /// Begins trains, and returns what will have their records.
 pub(super) fn begin(

@@ -7,12 +7,12 @@
 mod closed_forms;
 
 use crate::data::Table;
+use crate::error::ExperimentError;
 use crate::reproduction::TableResult;
 
-use super::open::Reproducible as _;
-use super::{ExperimentError, Tables, number, plan, whole};
-
-pub(super) const KEY: &str = "ano2002";
+pub(super) use super::keys::ANO2002 as KEY;
+use super::open_questions::Reproducible as _;
+use super::tables::{Tables, number, plan, whole};
 
 /// The tables, each with the function that reproduces it.
 pub(super) const TABLES: Tables = &[

@@ -11,6 +11,7 @@ mod asymmetry;
 mod buffers;
 mod classes;
 mod delays;
+mod files;
 mod formulas;
 mod idle_line;
 mod live;
@@ -20,23 +21,13 @@ mod rates;
 mod reservation;
 
 use crate::data::Table;
+use crate::error::ExperimentError;
 use crate::reproduction::TableResult;
 
-use super::open::Reproducible as _;
-use super::{ExperimentError, Tables, number, plan, whole};
+pub(super) use super::keys::BROUER2005 as KEY;
+use super::open_questions::Reproducible as _;
+use super::tables::{Tables, number, plan, whole};
 pub(super) use live::LIVE;
-
-pub(super) const KEY: &str = "brouer2005";
-
-const LINE: (&str, &str) = ("brouer2005/line.toml", include_str!("../../scenarios/brouer2005/line.toml"));
-const UPLOADS: (&str, &str) = ("brouer2005/uploads.toml", include_str!("../../scenarios/brouer2005/uploads.toml"));
-const MIDDLEBOX: (&str, &str) =
-    ("brouer2005/middlebox.toml", include_str!("../../scenarios/brouer2005/middlebox.toml"));
-const BOTH_FULL: (&str, &str) =
-    ("brouer2005/both-full.toml", include_str!("../../scenarios/brouer2005/both-full.toml"));
-
-const PRODUCTION: (&str, &str) =
-    ("brouer2005/production.toml", include_str!("../../scenarios/brouer2005/production.toml"));
 
 /// The tables, each with the function that reproduces it.
 pub(super) const TABLES: Tables = &[

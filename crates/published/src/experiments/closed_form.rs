@@ -6,7 +6,7 @@ use crate::reproduction::{RowResult, TableResult};
 use crate::value::{Value, Values};
 use crate::verdict::{Agreement, Claim, Finding, Verdict};
 
-use super::ExperimentError;
+use crate::error::ExperimentError;
 
 /// The values of our formulas for a row.
 pub(super) type Formula = fn(&Table, &Row) -> Result<Values, ExperimentError>;

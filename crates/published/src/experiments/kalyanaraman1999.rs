@@ -5,13 +5,13 @@
 mod closed_forms;
 
 use crate::data::Table;
+use crate::error::ExperimentError;
 use crate::reproduction::TableResult;
 use crate::value::Values;
 
-use super::open::Reproducible as _;
-use super::{ExperimentError, Tables, plan, whole};
-
-pub(super) const KEY: &str = "kalyanaraman1999";
+pub(super) use super::keys::KALYANARAMAN1999 as KEY;
+use super::open_questions::Reproducible as _;
+use super::tables::{Tables, plan, whole};
 
 /// The tables, each with the function that reproduces it.
 pub(super) const TABLES: Tables = &[

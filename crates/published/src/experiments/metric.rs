@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use lastmile_theory::fairness::jain;
 
-use crate::formula::Quantity;
+use crate::quantity::Quantity;
 
 use super::connections::{Connections, goodput_sum_mbps, waits_ms};
 use super::peaks;

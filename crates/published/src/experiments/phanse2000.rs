@@ -6,12 +6,12 @@ mod closed_forms;
 mod growth;
 
 use crate::data::Table;
+use crate::error::ExperimentError;
 use crate::reproduction::TableResult;
 
-use super::open::Reproducible as _;
-use super::{ExperimentError, Tables, plan, whole};
-
-pub(super) const KEY: &str = "phanse2000";
+pub(super) use super::keys::PHANSE2000 as KEY;
+use super::open_questions::Reproducible as _;
+use super::tables::{Tables, plan, whole};
 
 /// The tables, each with the function that reproduces it.
 pub(super) const TABLES: Tables = &[

@@ -10,7 +10,8 @@ use lastmile_scenario::Scenario;
 use lastmile_sim::run;
 use lastmile_units::{Duration, Instant};
 
-use super::{ExperimentError, Lab};
+use super::live_experiment::Lab;
+use crate::error::ExperimentError;
 
 /// A run of a shipped scenario.
 pub(crate) struct Trial {

@@ -1,26 +1,14 @@
 //! Claims judged by the figures of rows.
 
-use serde::Deserialize;
-
-use super::{Each, Experiment, Pick, Step};
+use super::{Each, Experiment, Pick, Special, Step};
 use crate::data::Table;
-use crate::experiments::{peak, unchanged};
+use crate::experiments::{equal_throughput, peak};
 use crate::formula::{Condition, Formula, Missing, Names, Operator, Quantity};
 use crate::pairs::Pairs;
 use crate::reproduction::RowResult;
 use crate::sample::Sample;
 use crate::value::Value;
 use crate::verdict::{Claim, Finding};
-
-/// A judge that is no formula.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Special {
-    /// A ratio is highest near one threshold, and falls from there.
-    Peak,
-    /// Throughput is the same whatever is varied.
-    Unchanged,
-}
 
 /// The values of names in a formula about rows: figures of the row, `theory.`, `params.`,
 /// `published.` and `simulated.` of it, `inferred.` of the table, formulas with a name, and all of
@@ -116,7 +104,7 @@ fn average(all: &[Quantity]) -> Result<Option<Quantity>, Missing> {
 pub(super) fn judge(experiment: &Experiment, table: &Table, rows: &[RowResult]) -> Finding {
     let mut finding = match experiment.judge {
         Some(Special::Peak) => peak::judge(rows),
-        Some(Special::Unchanged) => unchanged::judge(rows),
+        Some(Special::Unchanged) => equal_throughput::judge(rows),
         None => Finding::default(),
     };
     for step in experiment.steps.iter().filter(|step| step.text.as_deref() == last_part(experiment)) {

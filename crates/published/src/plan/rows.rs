@@ -1,14 +1,16 @@
 //! The rows of a table with several seeds, and what is drawn of them.
 
-use super::judge::{self, Figures, Special};
+use super::judge::{self, Figures};
 use super::runs::{Pooled, RowRuns, Trials, failed, value};
-use super::{Answer, Experiment, ExtraRow, Plan, Question, Sensitivity};
+use super::{Answer, Experiment, ExtraRow, Plan, Question, Sensitivity, Special};
 use crate::data::{Row, Table};
-use crate::experiments::open::Reproducible;
+use crate::error::ExperimentError;
+use crate::experiments::open_questions::Reproducible;
 use crate::experiments::seeds::{SEEDS, means};
-use crate::experiments::{Drawing, ExperimentError, significant, unchanged};
+use crate::experiments::{Drawing, equal_throughput};
 use crate::formula::{Formula, Missing, Quantity};
 use crate::reproduction::RowResult;
+use crate::rounding::significant;
 use crate::sample::Sample;
 use crate::value::{Value, Values};
 use crate::verdict::{Claim, Finding};
@@ -53,7 +55,7 @@ impl Plan {
             follow(experiment, table, row)?;
         }
         if experiment.judge == Some(Special::Unchanged) {
-            unchanged::summarise(&mut rows);
+            equal_throughput::summarise(&mut rows);
         }
         Ok(rows)
     }

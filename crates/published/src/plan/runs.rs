@@ -9,9 +9,10 @@ use lastmile_scenario::Scenario;
 
 use super::{Add, Experiment, Plan, Rule, Setting, Variant};
 use crate::data::Table;
+use crate::error::ExperimentError;
 use crate::experiments::seeds::SEEDS;
 use crate::experiments::trial::{Overrides, Trial};
-use crate::experiments::{ExperimentError, metric, scenarios};
+use crate::experiments::{metric, scenarios};
 use crate::formula::{Formula, Missing, Names, Quantity};
 use crate::pairs::Pairs;
 use crate::template::Template;

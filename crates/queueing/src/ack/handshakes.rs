@@ -16,62 +16,19 @@
 //! Cost: a test of the flags of each packet; for a SYN-ACK, and for a query, a keyed hash and a
 //! briefly held lock. Memory: at most 131 072 answers, each for at most two minutes.
 
-use std::sync::{Mutex, PoisonError};
+mod answers;
 
 use lastmile_linklayer::LinkLayer;
-use lastmile_packet::{FlowKey, HashKey, Packet, Protocol, SeqNumber, TcpFlags};
-use lastmile_units::{Duration, Instant};
+use lastmile_packet::{Packet, Protocol, TcpFlags};
+use lastmile_units::Instant;
 
-use super::recent_flows::RecentFlows;
+use answers::Answer;
+pub use answers::Handshakes;
+
 use crate::catalogue::Above;
 use crate::discipline::{Counter, answers_of_below};
 use crate::spec::{Problem, Spec};
 use crate::{Backlog, Discipline, DropSink, Environment, Node};
-
-/// Time for which an answer is remembered: longer than the queueing delay of an ACK.
-const REMEMBERED_FOR: Duration = Duration::from_s(60);
-
-/// Recent answers.
-#[derive(Debug)]
-pub struct Handshakes(Mutex<RecentFlows<Answer, FlowKey, HashKey>>);
-
-/// Content of a SYN-ACK.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Answer {
-    ack: SeqNumber,
-    /// Whether it has a window scale option; `None`: not known.
-    scales: Option<bool>,
-}
-
-impl Handshakes {
-    /// No answers. `hash_key` is the key of a hash of addresses and ports.
-    #[must_use]
-    pub fn new(hash_key: HashKey) -> Self {
-        Self(Mutex::new(RecentFlows::with_hasher(REMEMBERED_FOR, &hash_key)))
-    }
-
-    /// Whether the windows of both ends are scaled, by the answer to a SYN of the flow `syn_of`
-    /// with the number `seq` and `data` bytes of data. `None` if no such answer was seen.
-    pub(super) fn scales(&self, now: Instant, syn_of: &FlowKey, seq: SeqNumber, data: u16) -> Option<bool> {
-        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let answer = *seen.get(now, &syn_of.reversed())?;
-        let (first, last) = (seq.add(1), seq.add(1 + u32::from(data)));
-        let answers = answer.ack.at_or_after(first) && answer.ack.at_or_before(last);
-        answer.scales.filter(|_| answers)
-    }
-
-    fn note(&self, now: Instant, flow: FlowKey, answer: Answer) {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *seen.get_or_create(now, flow, || answer) = answer;
-    }
-}
-
-/// With a fixed key, which is no secret.
-impl Default for Handshakes {
-    fn default() -> Self {
-        Self::new(HashKey::default())
-    }
-}
 
 /// A queue that records arriving SYN-ACKs.
 pub struct Witness<D> {

@@ -32,6 +32,8 @@
 //! and those that must wait behind them.
 
 mod delayed;
+mod factor;
+mod flow;
 mod numbers;
 mod stats;
 
@@ -40,6 +42,8 @@ use lastmile_packet::{AckFields, AckList, Packet, Protocol, PureAck, SeqNumber, 
 use lastmile_units::{Duration, Instant, PacketCount};
 
 use self::delayed::{DelayedPackets, DepartureTimes};
+pub use self::factor::Factor;
+use self::flow::Flow;
 use self::numbers::{NumberCollector, window_at};
 use self::stats::Stats;
 use super::recent_flows::RecentFlows;
@@ -63,31 +67,6 @@ pub enum Know {
         /// At least 1.
         stride: u32,
     },
-}
-
-/// ACKs for each suppressed one: above 0, at most [`Factor::MOST`]. A fraction of an ACK is carried
-/// over to the next.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Factor {
-    numerator: u32,
-    denominator: u32,
-}
-
-impl Factor {
-    /// One for one.
-    pub const ONE: Self = Self { numerator: 1, denominator: 1 };
-    /// The highest factor.
-    pub const MOST: u32 = 16;
-
-    /// `numerator / denominator`; `None` unless it is above 0 and at most [`Factor::MOST`].
-    #[must_use]
-    pub const fn new(numerator: u32, denominator: u32) -> Option<Self> {
-        if numerator == 0 || numerator as u64 > denominator as u64 * Self::MOST as u64 {
-            None
-        } else {
-            Some(Self { numerator, denominator })
-        }
-    }
 }
 
 /// Departure of restored ACKs.
@@ -157,26 +136,6 @@ pub struct AckRegenerator<P, D = Node<P>> {
     /// The numbers to put ahead of an ACK, oldest first; a field to reuse its memory.
     numbers: Vec<SeqNumber>,
     stats: Stats,
-}
-
-/// State of a flow.
-#[derive(Clone, Debug)]
-struct Flow {
-    newest: Newest,
-    /// Arrival time of its last acknowledgement. `None`: only a signal has arrived.
-    last_ack_at: Option<Instant>,
-    /// A duplicate or SACK blocks arrived: the next advance may be a filled hole.
-    may_be_hole: bool,
-    /// Fraction of an ACK carried over, in parts of the factor's denominator.
-    carry: u32,
-    /// The last signal, and the number of the ACK that it describes.
-    signal: Option<(SeqNumber, AckList)>,
-}
-
-impl Flow {
-    const fn of(newest: Newest) -> Self {
-        Self { newest, last_ack_at: None, may_be_hole: false, carry: 0, signal: None }
-    }
 }
 
 /// Information from an arriving packet.

@@ -47,6 +47,7 @@ use crate::classify::{Condition, Match};
 use crate::discipline::Counter;
 use crate::spec::{Problem, Spec};
 use crate::{Backlog, Discipline, DropReason, DropSink, Environment, Node};
+pub use table::Suppressed;
 
 /// Treatment of duplicate ACKs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -78,24 +79,6 @@ impl Report {
             Self::None => 0,
             Self::List => AckList::MAX_OPTION_BYTES,
             Self::Signal => AckList::MAX_BYTES,
-        }
-    }
-}
-
-/// ACKs that one ACK represents in addition to itself.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Suppressed {
-    /// ACKs that were merged into it.
-    pub merged: u32,
-    /// Duplicate ACKs that were counted with it.
-    pub duplicates: u32,
-}
-
-impl Suppressed {
-    fn count(&mut self, reason: DropReason) {
-        match reason {
-            DropReason::AckDuplicate => self.duplicates += 1,
-            _ => self.merged += 1,
         }
     }
 }

@@ -4,6 +4,9 @@ use lastmile_linklayer::Framing;
 use lastmile_packet::{FlowAddresses, FlowId, IpAddresses, Meta, Protocol, SeqNumber, TcpFlags};
 
 use super::*;
+use crate::ack::cake::Mode;
+use lastmile_units::BitRate;
+use lastmile_units::Duration;
 
 mod hash;
 mod shaper;

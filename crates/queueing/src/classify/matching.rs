@@ -8,6 +8,9 @@ use std::collections::BTreeSet;
 use lastmile_packet::{FlowId, Protocol, TcpFlags};
 use lastmile_units::{BitRate, ByteCount, Duration};
 
+/// The most rules of a list.
+pub const MOST_RULES: usize = 256;
+
 /// A condition on a packet, as plain data.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Match {
@@ -113,10 +116,10 @@ pub enum MatchError {
     #[error("new connections: from 1 to 1000000 in 1 ms to 1 h can be counted")]
     NewConnections,
     /// A rule that asks for a class: rules give classes.
-    #[error("a rule that asks for the class {0}, which rules give: only what stands below them may ask")]
+    #[error("a rule that asks for the class {0}, which rules assign: only queues below them may ask")]
     ClassInRule(u16),
     /// Too many rules: each costs time.
-    #[error("{0} rules; there are at most {max}", max = super::rules::MOST)]
+    #[error("{0} rules; there are at most {max}", max = MOST_RULES)]
     Rules(usize),
 }
 

@@ -20,6 +20,7 @@ use lastmile_packet::Packet;
 use lastmile_units::Instant;
 
 use super::condition::{Check, Facts, Known, Observer};
+pub use super::matching::MOST_RULES as MOST;
 use super::matching::{Match, MatchError, check_patterns};
 use super::verdict::{Kept, Look, RuleSet, Verdict};
 use crate::discipline::Counter;
@@ -48,9 +49,6 @@ pub struct Rule {
     /// A match ends the list.
     pub last: bool,
 }
-
-/// The most rules of a list.
-pub const MOST: usize = 256;
 
 /// Refuses lists that are too long and conditions without meaning.
 pub(crate) fn check(config: &Config) -> Result<(), MatchError> {

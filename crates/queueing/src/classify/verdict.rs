@@ -7,9 +7,9 @@
 
 use lastmile_packet::{Meta, TcpFlags};
 
-use super::rules::MOST;
+use super::matching::MOST_RULES;
 
-const WORDS: usize = MOST.div_ceil(64);
+const WORDS: usize = MOST_RULES.div_ceil(64);
 
 /// A set of rules, by their index in the list: one bit a rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -23,7 +23,7 @@ impl<P: Packet> Line<P> {
         }
     }
 
-    /// What a request asks for: bytes on the wire of the queue's packets, as if each had their mean
+    /// The demand of a request: bytes on the wire of the queue's packets, as if each had their mean
     /// size, and of the packet under way.
     fn unsent_bytes(&self) -> u64 {
         let backlog = self.queue.backlog();

@@ -25,6 +25,7 @@ use core::num::NonZeroU64;
 
 use lastmile_units::{BitRate, Duration, Ratio, WireBytes};
 
+mod capacity;
 mod head_end;
 mod slots;
 mod station;
@@ -173,7 +174,7 @@ impl Config {
     /// # Errors
     /// See [`GrantsError`].
     pub fn check(&self) -> Result<(), GrantsError> {
-        if head_end::bytes_in(self.rate, self.slots.longest()) == 0 {
+        if capacity::bytes_in(self.rate, self.slots.longest()) == 0 {
             return Err(GrantsError::NoRoom(self.rate));
         }
         if let Some(requests) = &self.requests {

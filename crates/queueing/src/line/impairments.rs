@@ -65,9 +65,9 @@ pub enum Reorder {
     ByDelay,
     /// Packets that arrive without delay and jitter, as netem's `reorder`; the others stay in order.
     Overtaking {
-        /// Which of the packets that may overtake do so.
+        /// The chance that a packet that may overtake does so.
         chance: Chance,
-        /// One in so many packets may overtake, counted from the last that did; 1: each may.
+        /// One in this number of packets may overtake, counted from the last that did; 1: each may.
         gap: u32,
     },
 }

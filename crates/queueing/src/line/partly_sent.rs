@@ -1,20 +1,9 @@
-//! Interrupted transmissions: packets that a line has begun to send and may interrupt.
-//!
-//! The line sends a packet in pieces ([`lastmile_linklayer::Interleave`]). Before each piece it
-//! asks the queue whether a more urgent packet is ready
-//! ([`Discipline::level_ready`](crate::Discipline::level_ready)). That packet is sent first, whole,
-//! unless it is interrupted in turn. Packets that have begun therefore form a stack, ordered by
-//! urgency with the most urgent at the top; packets of one level keep the order in which they
-//! began. The most urgent packet waits for at most one piece. A packet arrives when its last piece
-//! does.
-//! Cost: a wake-up for each piece.
+//! Packets whose transmission has begun.
 
 use lastmile_linklayer::Pieces;
-use lastmile_packet::Packet;
-use lastmile_units::{Instant, WireBytes};
+use lastmile_units::WireBytes;
 
-use super::{Counted, Line, Observer, lost_or_spoilt};
-use crate::{DropReason, DropSink};
+use crate::DropReason;
 
 /// A packet whose transmission has begun.
 pub(super) struct PartlySent<P> {
@@ -25,7 +14,7 @@ pub(super) struct PartlySent<P> {
     pub(super) lost: Option<DropReason>,
 }
 
-/// What of a packet has not been sent.
+/// The part of a packet that has not been sent.
 pub(super) enum Unsent {
     /// Pieces behind each of which a more urgent packet may be sent.
     Pieces(Pieces),
@@ -40,7 +29,7 @@ pub(super) enum Unsent {
 
 impl Unsent {
     /// The next piece, which is then sent.
-    fn next(&mut self) -> Option<WireBytes> {
+    pub(super) fn next(&mut self) -> Option<WireBytes> {
         match self {
             Self::Pieces(pieces) => pieces.next(),
             // A grant has ended with this line's grants; nothing holds up the rest.
@@ -48,56 +37,10 @@ impl Unsent {
         }
     }
 
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         match self {
             Self::Pieces(pieces) => pieces.left() == 0,
             Self::Bytes { left, .. } => *left == 0,
         }
-    }
-}
-
-impl<P: Packet> Line<P> {
-    /// Sends the next piece at `start`: of a ready packet that is more urgent than the top of the
-    /// stack, else of the top.
-    pub(super) fn send_piece(&mut self, start: Instant, observer: &mut impl Observer<P>) {
-        let ready = self.queue.level_ready(start);
-        let first = self.partly_sent.last().map(|top| top.level);
-        if ready.is_some_and(|ready| first.is_none_or(|level| ready < level)) {
-            self.begin(start, observer);
-        }
-        let Some(top) = self.partly_sent.last_mut() else {
-            self.reschedule(start);
-            // An AQM or regulator dropped all that was ready.
-            self.due = self.due.filter(|due| *due > start);
-            return;
-        };
-        let piece = top.unsent.next().expect("a packet that has left is not under way");
-        self.occupy(start, piece);
-        if self.partly_sent.last().is_some_and(|top| top.unsent.is_empty()) {
-            let PartlySent { packet, lost, .. } = self.partly_sent.pop().expect("just seen");
-            match lost {
-                Some(reason) => Counted { stats: &mut self.stats, observer }.dropped(start, packet, reason),
-                None => self.propagate(packet, observer),
-            }
-        }
-        self.reschedule(start);
-    }
-
-    fn begin(&mut self, start: Instant, observer: &mut impl Observer<P>) {
-        let mut drops = Counted { stats: &mut self.stats, observer };
-        let Some(mut packet) = self.queue.dequeue(start, &mut drops) else { return };
-        let level = self.queue.level_sent();
-        let lost = self.loses(start);
-        let pieces = self.meter.link().pieces(self.bytes_to_send(&packet, lost));
-        let lost = lost_or_spoilt(lost, !lost && self.spoils(pieces.sum()));
-        self.stats.transmitted.add(&packet);
-        let uninterrupted = self.transmitter.time_for(start, pieces);
-        let waited = start.since(packet.meta().arrived);
-        observer.transmitted(start, start + uninterrupted, waited, &packet);
-        packet.meta_mut().class = None;
-        // An AQM may drop the urgent packet and return a less urgent one, which is then inserted
-        // further down.
-        let position = self.partly_sent.iter().position(|begun| begun.level <= level).unwrap_or(self.partly_sent.len());
-        self.partly_sent.insert(position, PartlySent { packet, level, unsent: Unsent::Pieces(pieces), lost });
     }
 }

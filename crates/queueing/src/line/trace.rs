@@ -43,7 +43,7 @@ pub enum TraceError {
     NeverSends,
 }
 
-/// What holds from a point of time on.
+/// The values that hold from a point of time on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Step {
     /// From when on, after the start of the trace.

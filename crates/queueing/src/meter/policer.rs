@@ -249,8 +249,8 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Policer<P, D> {
 /// The parameters of a policer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// What is metered, and what is done about it: from one rule to [`Spec::MAX_RULES`]. The first rule
-    /// that covers a packet decides.
+    /// The metered packets and the actions, from one rule to [`Spec::MAX_RULES`]. The first rule that
+    /// covers a packet decides.
     pub rules: Vec<Rule>,
 }
 

@@ -1,5 +1,6 @@
 //! Properties of every meter: no interval above its bound, and exactly its rate in the long run.
 
+use lastmile_units::Duration;
 use proptest::prelude::*;
 
 use super::*;

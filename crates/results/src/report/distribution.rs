@@ -3,9 +3,9 @@
 
 use maud::{Markup, html};
 
+use super::frame::{drawing, frame};
 use super::panel::{Frame, Line, Panel};
 use super::scale::Axis;
-use super::{drawing, frame};
 use crate::Run;
 use crate::format::{self, to_f64};
 use crate::schema::{Distribution, Probe};

@@ -6,9 +6,10 @@ use lastmile_text::table::Table;
 
 use crate::format::{self, Unit};
 
+use super::frame::drawings;
 use super::panel::{Frame, Line, Panel};
 use super::scale::Axis;
-use super::{drawings, finished, style, tables};
+use super::{finished, style, tables};
 
 /// A page.
 #[derive(Clone, Debug)]

@@ -13,8 +13,8 @@ use super::panels::{self, means, narrowest, source};
 use super::scale::{Axis, round_step};
 use crate::Run;
 use crate::format::{self, Unit};
+use crate::measures::{busy_links, distinct};
 use crate::schema::Summary;
-use crate::tabular::{busy_links, distinct};
 
 /// The most panels of one quantity; those that vary least are omitted.
 const MOST: usize = 6;

@@ -2,9 +2,10 @@
 
 use maud::{DOCTYPE, PreEscaped, html};
 
+use super::frame::drawings;
 use super::panel::{Frame, Line as PanelLine, Panel};
 use super::scale::Axis;
-use super::{drawings, finished, style, tables};
+use super::{finished, style, tables};
 use crate::format;
 use crate::tabular::Table;
 

@@ -34,15 +34,23 @@ pub struct Link {
     pub utilisation: Option<f64>,
     /// IP bits over rate times duration: the share of the line's rate that carried IP.
     pub utilisation_ip: Option<f64>,
+    /// Packets that the wire duplicated or reordered.
+    #[serde(flatten)]
+    pub disorder: Disorder,
+    /// Results of its queue.
+    #[serde(flatten)]
+    pub queue: LinkQueue,
+}
+
+/// Packets that the wire of a link duplicated or reordered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Disorder {
     /// Packets that the wire made: duplicates.
     #[serde(default)]
     pub duplicated: u64,
     /// Packets that overtook one that was transmitted before them.
     #[serde(default)]
     pub reordered: u64,
-    /// Results of its queue.
-    #[serde(flatten)]
-    pub queue: LinkQueue,
 }
 
 /// Results of the queue of a link.

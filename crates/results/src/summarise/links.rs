@@ -6,10 +6,10 @@ use lastmile_queueing::ack::{collapsing, filter};
 use lastmile_queueing::spec::Over;
 use lastmile_queueing::{DropReason, Limit, Spec, ack, fifo};
 
-use super::Run;
+use super::run::Run;
 use super::statistics::delay;
 use crate::format::to_f64;
-use crate::schema::{ClassDelay, Counter, Link, LinkQueue};
+use crate::schema::{ClassDelay, Counter, Disorder, Link, LinkQueue};
 
 impl Run<'_> {
     pub(super) fn links(&self) -> Vec<Link> {
@@ -42,8 +42,7 @@ impl Run<'_> {
             cells: link.cells.unwrap_or(0),
             utilisation: share(wire_bits).filter(|share| share.is_finite()),
             utilisation_ip: share(wire_bits).map(ip_share).filter(|share| share.is_finite()),
-            duplicated: link.stats.duplicated.packets,
-            reordered: link.stats.reordered.packets,
+            disorder: Disorder { duplicated: link.stats.duplicated.packets, reordered: link.stats.reordered.packets },
             queue: LinkQueue {
                 queue_delay_s: delay(&link.queue_delay_ns),
                 ack_queue_delay_s: delay(&link.ack_queue_delay_ns),

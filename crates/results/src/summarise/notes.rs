@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lastmile_model::Source;
 
-use super::Run;
+use super::run::Run;
 use crate::bounds::{Bound, Shape};
 use crate::format;
 use crate::schema::Flow;

@@ -3,17 +3,28 @@
 use lastmile_model::outcome::{FlowOutcome, Loss, Waits};
 use lastmile_units::{Duration, Instant};
 
+use super::class::class;
+use super::run::Run;
 use super::statistics::round_trip;
-use super::{BY_ITS_SOURCE, Run, class, rate};
 use crate::bounds::{self, Bound};
 use crate::format::{self, to_f64};
+use crate::interval::Interval;
 use crate::limits::Case;
-use crate::phases::{self, Interval};
+use crate::phases;
 use crate::policing;
-use crate::schema::{Phase, PhaseFlow, PhaseLink, PhaseProbe};
+use crate::schema::{Phase, PhaseFlow, PhaseLink, PhaseProbe, Shares};
 
 /// The share of the other bound below which a two-way bound is reported.
 const CLOSER: f64 = 0.9;
+
+/// A source without TCP is limited only by itself.
+pub(super) const BY_ITS_SOURCE: Shares =
+    Shares { application: Some(1.0), awaiting_ack: None, congestion_window: None, pacing: None, receive_window: None };
+
+/// Bytes over a span in bits per second; zero over no time.
+pub(super) fn rate(bytes: u64, span: Duration) -> f64 {
+    if span.is_zero() { 0.0 } else { to_f64(bytes) * 8.0 / span.as_secs_f64() }
+}
 
 impl Run<'_> {
     pub(super) fn phases(&self) -> Vec<Phase> {

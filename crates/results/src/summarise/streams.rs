@@ -8,7 +8,8 @@ use lastmile_model::{Codec, Source, Traffic};
 use lastmile_theory::{voice, y1541};
 use lastmile_units::Duration;
 
-use super::{Run, class};
+use super::class::class;
+use super::run::Run;
 use crate::format::to_f64;
 use crate::schema::{DatagramClass, Datagrams, Flow, OneWay, RoundTrip, Voice, Y1541};
 

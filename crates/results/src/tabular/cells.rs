@@ -1,6 +1,7 @@
 //! Tables of cells: ports, virtual channels, their sources, edges, virtual paths.
 
-use super::{Kind, Table, columns, reasons, without_empty_columns};
+use super::columns::{columns, without_empty_columns};
+use super::{Kind, Table, reasons};
 use crate::format;
 use crate::schema::{CellPort, Counted, EdgeClass, Summary, VirtualChannel, VirtualPath};
 

@@ -9,30 +9,8 @@ use super::Settings;
 use super::contract::{Contracts, Service};
 use super::edge::Edges;
 use crate::reader::Table;
-use crate::schema::{Key, Kind};
 use crate::topology::{self, Topology};
 use crate::traffic::answered;
-
-pub(crate) const CONTRACT_KEY: Key = Key::optional(
-    "contract",
-    Kind::Text,
-    "that of its code point, or none",
-    "Contract of the virtual channels of its data, by name.",
-);
-pub(crate) const BACK_CONTRACT_KEY: Key = Key::optional(
-    "back_contract",
-    Kind::Text,
-    "that of its code point without policing, or none",
-    "Contract of the virtual channels of what comes back, by name.",
-);
-pub(crate) const VP_KEY: Key =
-    Key::optional("vp", Kind::Text, "none", "Virtual path of the virtual channels of its data, by name.");
-pub(crate) const VC_KEY: Key = Key::with_default(
-    "vc",
-    Kind::Choice(&["own", "shared"]),
-    "own",
-    "Over links of cells each of `count` has virtual channels of its own, or all share one, there and back.",
-);
 
 /// First virtual channel identifier that is not reserved (ITU-T I.361).
 const FIRST_VCI: usize = 32;
@@ -173,7 +151,7 @@ fn plans<'a, 'd>(
         let shared = table.choice("vc", &[("own", false), ("shared", true)])?;
         let ways = [(traffic.from, traffic.to, false), (traffic.to, traffic.from, true)];
         for (from, to, back) in ways.into_iter().filter(|(.., back)| !back || answered(traffic)) {
-            let links = topology::way(&topology.nodes, &topology.links, from, to)?;
+            let links = topology::path(&topology.nodes, &topology.links, from, to)?;
             for (nth, links) in runs(topology, &links).into_iter().enumerate() {
                 let members = if shared { 1 } else { traffic.count };
                 vcs += members as usize;
@@ -256,7 +234,7 @@ pub(crate) fn check_classes(topology: &Topology<'_>) {
     let known = topology.classes();
     for (index, line) in &topology.cells {
         if matches!(line.port.queues, Queues::Classes(_)) && line.port.classes != known {
-            let message = format!("classes {} beside {}", line.port.classes.join(", "), known.join(", "));
+            let message = format!("classes {} next to {}", line.port.classes.join(", "), known.join(", "));
             let hint = "ports with classes have the same ones in the same order";
             topology.error_at(*index, "queue", message, hint);
         }

@@ -7,7 +7,8 @@ use std::io::Read;
 use pcap_file::pcap::{PcapReader, RawPcapPacket};
 use pcap_file::{DataLink, TsResolution};
 
-use super::{Extent, Frame, Take, broken, link};
+use super::frame::{Extent, Frame, Take, broken};
+use super::link;
 
 /// Bytes before the first record, and before the bytes of each packet.
 const FILE_HEADER: u64 = 24;

@@ -9,7 +9,8 @@ use pcap_file::Endianness;
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
 use pcap_file::pcapng::{PcapNgReader, RawBlock};
 
-use super::{Extent, Frame, Take, broken, link};
+use super::frame::{Extent, Frame, Take, broken};
+use super::link;
 
 // Block types.
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;

@@ -10,8 +10,9 @@ use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{Match, fifo};
 use lastmile_units::{BitRate, ByteCount, WireBytes};
 
+use super::model::{AckRate, Class, Line, Rule};
 use super::scheduler::{Plan, ROOT};
-use super::{AckRate, Class, Line, Rule, schema};
+use super::schema;
 use crate::diagnostics::did_you_mean;
 use crate::queue::matching::matching;
 use crate::queue::{self, Wire};
@@ -97,7 +98,7 @@ pub(super) fn scheduled(
     around: &Around,
 ) -> Option<Sharing> {
     if scheduler.has("queue") {
-        scheduler.error("queue", "a queue beside classes, which have their own", None);
+        scheduler.error("queue", "a queue together with classes, which have their own", None);
     }
     let items: Vec<Table<'_>> = root.tables("class").into_iter().map(|class| class.open(&schema::CLASS)).collect();
     let inner: BTreeSet<String> = items.iter().filter_map(|class| class.optional_name("parent")).collect();
@@ -241,7 +242,7 @@ fn check_burst(table: &Table<'_>, key: &'static str, burst: Option<WireBytes>, l
     let Some(burst) = burst.filter(|burst| *burst < largest) else { return Some(()) };
     let path = table.path(key);
     let message = format!("{path}: a burst of {burst} is smaller than the largest packet, which takes {largest}");
-    table.error(key, message, Some("such a packet would never leave in time".into()));
+    table.error(key, message, Some("such a packet would never depart in time".into()));
     None
 }
 
@@ -435,4 +436,12 @@ fn tell(checked: Result<(), TreeError>, read: &[(Class, Table<'_>)], root: &Tabl
         (None, _) => root.error("class", error.to_string(), None),
     }
     None
+}
+
+/// A policy knows its line. CAKE's times allow for slow packets only where it knows the rate.
+pub(super) fn with_bandwidth(mut queue: Spec, rate: BitRate) -> Spec {
+    if let Spec::Cake(cake) = &mut queue {
+        cake.bandwidth.get_or_insert(rate);
+    }
+    queue
 }

@@ -8,37 +8,14 @@ use lastmile_queueing::meter::{self, drain, policer, tbf};
 use lastmile_queueing::spec::{Over, Spec};
 use lastmile_units::{BitRate, ByteCount, Duration, Ratio, WireBytes};
 
-use super::classes::{Around, FORMS, Form, Sharing, scheduled};
-use super::read::with_bandwidth;
-use super::{Class, Down, Line, Police, schema};
+use super::classes::{Around, FORMS, Form, Sharing, scheduled, with_bandwidth};
+use super::model::{Class, Down, Line, Police, Regulated};
+use super::schema;
 use crate::queue;
 use crate::reader::Table;
 
 /// IP and TCP headers without options: what a full packet carries beside its payload.
 const HEADERS: u64 = 40;
-
-/// The regulation of upstream ACKs, so that their senders do not flood the downstream.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Regulated {
-    /// How fast data may be acknowledged.
-    pub pace: Option<pacing::Config>,
-    /// The largest amount of data in flight.
-    pub clamp: Option<clamp::Config>,
-}
-
-impl Regulated {
-    /// `queue` with the regulators around it.
-    pub(super) fn over(&self, queue: Spec) -> Spec {
-        let queue = match &self.pace {
-            Some(config) => Spec::AckPacing(Over { config: config.clone(), queue: Box::new(queue) }),
-            None => queue,
-        };
-        match &self.clamp {
-            Some(config) => Spec::WindowClamp(Over { config: config.clone(), queue: Box::new(queue) }),
-            None => queue,
-        }
-    }
-}
 
 impl Around {
     /// `queue` before a line of which the scheduler may use `share`: one packet at a time, so that none
@@ -203,7 +180,7 @@ fn regulated(table: &Table<'_>, around: &Around, share: Option<Ratio>) -> Option
         return Some(regulated);
     }
     let Some(rate) = payload(around.rate, around.largest, &around.layer) else {
-        table.error("largest", format!("{}: no room for a payload", table.path("largest")), None);
+        table.error("largest", format!("{}: no space for a payload", table.path("largest")), None);
         return None;
     };
     let mss = ByteCount::new(around.largest.as_u64() - HEADERS);

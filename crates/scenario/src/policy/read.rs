@@ -4,9 +4,9 @@ use lastmile_linklayer::preset;
 use lastmile_queueing::spec::Spec;
 use lastmile_units::{BitRate, ByteCount, Ratio};
 
-use super::classes::{Around, FORMS, Form, Sharing, scheduled};
-use super::down::{self, Regulated};
-use super::{Line, LineOf, Policy, Position, schema};
+use super::classes::{Around, FORMS, Form, Sharing, scheduled, with_bandwidth};
+use super::model::{Line, LineOf, Policy, Position, Regulated};
+use super::{down, schema};
 use crate::diagnostics::Report;
 use crate::line;
 use crate::queue;
@@ -117,12 +117,4 @@ fn unscheduled(root: &Table<'_>, scheduler: &Table<'_>, rate: BitRate, around: &
     }
     let Some(queue) = scheduler.table("queue") else { return Some(Spec::fifo(100)) };
     Some(with_bandwidth(around.patient(queue::read(queue, &around.wire())?), rate))
-}
-
-/// A policy knows its line. CAKE's times allow for slow packets only where it knows the rate.
-pub(super) fn with_bandwidth(mut queue: Spec, rate: BitRate) -> Spec {
-    if let Spec::Cake(cake) = &mut queue {
-        cake.bandwidth.get_or_insert(rate);
-    }
-    queue
 }

@@ -6,7 +6,7 @@ use lastmile_queueing::sched::{cbq, custom, htb, priority};
 use lastmile_queueing::spec::{ClassSpec, Spec};
 use lastmile_units::{BitRate, ByteCount, Ratio, WireBytes};
 
-use super::Class;
+use super::model::Class;
 
 /// The class that stands for the whole line, above all others.
 pub(super) const ROOT: &str = "line";

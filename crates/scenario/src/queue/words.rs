@@ -220,6 +220,24 @@ fn byte(text: &str) -> Option<u8> {
     }
 }
 
+/// Bits of the traffic class, with or without a mask: `"0x01/0x03"`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct MaskedByte {
+    pub(super) value: u8,
+    pub(super) mask: u8,
+}
+
+reads!(MaskedByte, value => {
+    let Value::String(text) = value else {
+        return Err(format!("{}, where a byte with a mask is expected, such as \"0x01/0x03\"", value.name()));
+    };
+    let (value, mask) = text.split_once('/').unwrap_or((text, "0xff"));
+    match (byte(value), byte(mask)) {
+        (Some(value), Some(mask)) => Ok(Self { value, mask }),
+        _ => Err(format!("{text:?} is no byte with a mask, such as \"0x01/0x03\"")),
+    }
+});
+
 /// A protocol by name or number.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Named(pub(super) Match);
@@ -341,7 +359,8 @@ reads!(Payload, value => match value {
     Value::String(text) => Ok(Self(Pattern { bytes: text.clone().into_bytes(), at: None })),
     Value::Table(table) => {
         let entry = |name: &str| table.get(name).map(|node| &node.value);
-        if let Some((key, _)) = table.entries.iter().find(|(key, _)| !["text", "hex", "at"].contains(&key.name.as_str())) {
+        let is_unknown = |key: &str| !["text", "hex", "at"].contains(&key);
+        if let Some((key, _)) = table.entries.iter().find(|(key, _)| is_unknown(&key.name)) {
             return Err(format!("unknown key {:?}; known: text, hex, at", key.name));
         }
         let bytes = match (entry("text"), entry("hex")) {

@@ -202,7 +202,7 @@ pub fn steps_of(carried: &[(Duration, u64)], interval: Duration, end: Duration) 
     let mut bits = vec![0_u64; usize::try_from(count).unwrap_or_default()];
     for (at, more) in carried {
         let index = usize::try_from(at.as_ps() / interval.as_ps().max(1)).unwrap_or(usize::MAX);
-        // What is carried at the end belongs to the last step.
+        // Bits carried at the end belong to the last step.
         let index = index.min(bits.len().saturating_sub(1));
         *bits.get_mut(index).ok_or("an empty trace")? += more;
     }

@@ -8,7 +8,7 @@ use lastmile_queueing::line::trace::Step;
 use lastmile_queueing::random::Stream;
 use lastmile_units::{BitRate, Duration, Ratio};
 
-/// What a step has if the rule says nothing else: the direction's own values.
+/// The values of a step that the rule leaves out: those of the direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Base {
     /// The rate; of a generated trace the largest.

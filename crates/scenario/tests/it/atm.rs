@@ -129,7 +129,8 @@ fn a_router_between_cells_makes_two_virtual_channels_of_a_way() {
 
 #[test]
 fn a_code_point_finds_its_contract_and_a_path_is_policed_where_it_enters() {
-    let contracts = "[[contract]]\nname = \"af\"\nkind = \"sbr3\"\npcr = \"10 Mbit/s\"\nscr = \"1 Mbit/s\"\nmbs = \"100 cells\"\ndscp = [10, \
+    let contracts = "[[contract]]\nname = \"af\"\nkind = \"sbr3\"\npcr = \"10 Mbit/s\"\n\
+    scr = \"1 Mbit/s\"\nmbs = \"100 cells\"\ndscp = [10, \
                      12]\nshape = \"8 Mbit/s\"\n[[vp]]\nname = \"p\"\ncontract = \"af\"\n";
     let network = parsed(&format!("{CELLS}{contracts}{TRAFFIC}dscp = 12\nvp = \"p\"\n")).network();
     let spec = &network.atm.as_ref().unwrap().network;
@@ -163,7 +164,11 @@ name = "assured"
 dscp = ["af11", "af12", "af13"]
 vp = "p"
 low_priority = ["yellow", "red"]
-meter = { kind = "trtcm", rate = "400 kbit/s", burst = "3000 wire bytes", peak = "800 kbit/s", peak_burst = "3000 wire bytes" }
+meter.kind = "trtcm"
+meter.rate = "400 kbit/s"
+meter.burst = "3000 wire bytes"
+meter.peak = "800 kbit/s"
+meter.peak_burst = "3000 wire bytes"
 [[traffic]]
 kind = "blast"
 rate = "1 Mbit/s"
@@ -351,7 +356,7 @@ fn the_ready_scenario_of_sun_drops_whole_frames_at_its_bottleneck_alone() {
     assert!(bottleneck.good_cells * 100 >= bottleneck.cells.sent * 98, "{bottleneck:?}");
 }
 
-/// What a contract assures is had: connections of the assured paths get more than those of the others.
+/// Contracts assure their rates: connections of the assured paths get more than those of the others.
 #[test]
 fn the_ready_scenario_of_assured_forwarding_assures() {
     let outcome = ready("af-over-sbr3.toml", "5 s");
@@ -417,7 +422,7 @@ fn the_ready_scenario_of_edges_assures_what_its_meters_say() {
     assert!(call.data_packets - call.data_packets_received <= 3, "{call:?}");
 }
 
-/// What one of the ways to carry eight connections came to: bytes, Jain's index, most cells at the
+/// The figures of one of the ways to carry eight connections: bytes, Jain's index, most cells at the
 /// trunk, most bytes at an edge, ACKs held.
 fn carried(overrides: &[&str]) -> (u64, f64, u64, u64, u64) {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/atm/abr-edge.toml");
@@ -474,7 +479,7 @@ fn what_available_bit_rate_cannot_be() {
     );
     refused(&abr("nrm = 31\n"), "error: x.toml:24:7: contract.a.nrm: 31 is no power of two from 2 to 256");
     refused(&abr("hold = \"5 ms\"\n"), "error: x.toml:24:8: contract.a.hold: no ACK is held by it");
-    refused(&abr("shape = \"5 Mbit/s\"\n"), "error: x.toml:24:9: contract.a.shape: beside pcr");
+    refused(&abr("shape = \"5 Mbit/s\"\n"), "error: x.toml:24:9: contract.a.shape: together with pcr");
     refused(
         &abr("").replace("pcr = \"5 Mbit/s\"", "pcr = \"150 Mbit/s\""),
         "error: x.toml:28:12: its contract has a peak cell rate of 150 Mbit/s, above 149.76 Mbit/s of link \"left-a\"",

@@ -6,7 +6,7 @@ use lastmile_model::Source;
 use lastmile_scenario::Scenario;
 use lastmile_units::{ByteCount, Duration, Instant};
 
-/// What a run came to after its first ten seconds, in shares of what the line carries.
+/// The figures of a run after its first ten seconds, in shares of the capacity of the line.
 #[derive(Debug)]
 struct Kept {
     /// Payload of the downloads, of what full packets carry.
@@ -14,7 +14,7 @@ struct Kept {
     /// Cells of the upstream, and with them their AAL5 payload: data, and the ACKs of the downloads.
     upload: f64,
     p99: Duration,
-    /// What the ping takes on an empty line.
+    /// The round trip of the ping on an empty line.
     unloaded: Duration,
     /// A full packet each way.
     packets: Duration,
@@ -152,7 +152,7 @@ fn the_first_ten_seconds_are_quick_too() {
     }
 }
 
-/// The same without the middlebox, and with the policies that only order the upstream: the DSLAM's queue stands.
+/// Without the middlebox, and with policies that only order the upstream, the DSLAM's queue stays full.
 #[test]
 fn what_leaves_the_far_queue_alone_does_not_keep_the_claim() {
     for policy in ["fifo", "ack-priority", "sad-cbq"] {

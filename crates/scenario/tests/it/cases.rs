@@ -1,4 +1,4 @@
-//! What a file says is to be compared.
+//! The cases of a file, which a comparison runs.
 
 use lastmile_scenario::{Override, Scenario};
 
@@ -43,7 +43,7 @@ fn what_is_no_case() {
     }
 }
 
-/// What is said of the only case of the file with these lines.
+/// The errors in the only case of the file, which has these lines.
 fn said_of_the_case(lines: &str, overrides: &[&str]) -> String {
     let overrides: Vec<Override> = overrides.iter().map(|pair| Override::set(pair)).collect();
     let text = with(&format!("[[case]]\nname = \"a\"\n{lines}"));
@@ -72,7 +72,7 @@ fn what_a_case_cannot_set_is_told_where_it_stands_in_the_file() {
         (
             "set = \"case.b.set=seed=3\"",
             "error: x.toml:7:7: case \"a\": no [[case]] is named \"b\"\n  |\n7 | set = \"case.b.set=seed=3\"\n  \
-             |       ^^^^^^^^^^^^^^^^^^^\nhint: did you mean \"a\"?",
+             |       ^^^^^^^^^^^^^^^^^^^\nhint: known: \"a\"",
         ),
         (
             "set = \"access.up.rate.peak=1 Mbit/s\"",
@@ -90,7 +90,7 @@ fn what_a_case_cannot_set_is_told_where_it_stands_in_the_file() {
     }
 }
 
-/// What a case sets may make something wrong that stands elsewhere, and right without it.
+/// A value of a case may make another key of the file wrong, which is right without the case.
 #[test]
 fn what_only_a_case_makes_wrong_names_the_case() {
     let text = LINE.replace("\"512 kbit/s\"", "\"512 kbit/s\", queue = { kind = \"fifo\", drop = \"head\" }");

@@ -113,7 +113,7 @@ fn a_scenario_takes_a_policy_by_name_or_by_file() {
     assert_eq!(refused("gone.toml").0, "error: x.toml:3:10: access.policy: \"gone.toml\": no such file");
 }
 
-/// What clears the policy of a file: the line's own queue stays.
+/// `none` clears the policy of a file: the line's own queue stays.
 #[test]
 fn a_policy_of_none_is_no_policy() {
     let scenario = crate::parse(&crate::LINE.replace("[access]\n", "[access]\npolicy = \"none\"\n")).unwrap();
@@ -281,7 +281,7 @@ fn what_would_not_hold_is_told_whole() {
         &class("a", "rate = \"10 %\"\nburst = \"1000 wire bytes\""),
         "error: p.toml:7:9: class.a.burst: a burst of 1000 wire bytes is smaller than the largest packet, which \
          takes 1500 wire bytes\n  \
-         |\n7 | burst = \"1000 wire bytes\"\n  |         ^^^^^^^^^^^^^^^^^\nhint: such a packet would never leave \
+         |\n7 | burst = \"1000 wire bytes\"\n  |         ^^^^^^^^^^^^^^^^^\nhint: such a packet would never depart \
          in time",
     );
 }
@@ -397,7 +397,7 @@ fn urgent_packets_go_before_the_backlog_of_an_earlier_policy() {
     }
 }
 
-/// Packets of an unknown kind wait in classes, whatever stands in front of the scheduler.
+/// Packets of an unknown kind wait in classes, with any discipline in front of the scheduler.
 #[test]
 fn the_backlog_of_a_policy_is_that_of_its_classes() {
     let layer = lastmile_linklayer::preset::BRIDGED_VCMUX_FCS.link;

@@ -63,7 +63,7 @@ fn classes_that_are_no_tree_or_are_promised_too_much() {
     );
 }
 
-/// What a class or a flow would have is zero, or is said twice.
+/// Shares of a class or a flow that are zero, or given twice, are errors.
 #[test]
 fn shares_of_fair_queueing_that_would_not_do_what_they_say() {
     let with = |kind: &str, keys: &str| {
@@ -166,7 +166,7 @@ fn a_tree_of_classes_that_would_not_hold_is_told_whole() {
             &format!(
                 "error: x.toml:10:{column}: access.up.queue.classes.a.{key}: class \"a\": {small}\n   \
                  |\n10 | {key} = \"1499 wire bytes\"\n   | {caret}^^^^^^^^^^^^^^^^\nhint: such a packet would never \
-                 leave in time"
+                 depart in time"
             ),
         );
     }

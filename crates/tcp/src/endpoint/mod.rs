@@ -1,14 +1,14 @@
 //! One end of a connection: the states of RFC 9293 around a sender and a receiver.
 //!
-//! The files of this folder hold the methods of one type, [`Endpoint`], and refer to one another: `handshake` opens a
-//! connection, `accecn` negotiates ECN, `gro` joins segments that arrive in a burst, `segments` builds the segments
-//! that are sent, `observe` reports the state.
-//!
-//! Differs from RFC 9293: no urgent data; one listener accepts one connection. The acknowledgement of a segment without payload counts even if the segment lies before the next
-//! expected octet. Such a segment is answered only if it is older than the last acknowledgement sent (Linux's rule: the
-//! RFC's would answer every reordered acknowledgement). A reset must carry the exact next sequence number, and an
-//! acknowledgement answers a SYN within a connection (RFC 5961, sections 3 and 4). TIME-WAIT ends after a settable
-//! time.
+//! These files refer to one another, since they hold the methods of one type, [`Endpoint`]: `handshake` opens a
+//! connection, `accecn` negotiates ECN, `gro` joins segments that arrive in a burst, `segments` builds the
+//! segments that are sent, `observe` reports the state.
+//! Differs from RFC 9293: no urgent data; one listener accepts one connection. The acknowledgement of a
+//! segment without payload counts even if the segment lies before the next expected octet. Such a segment
+//! is answered only if it is older than the last acknowledgement sent (Linux's rule: the RFC's would answer
+//! every reordered acknowledgement). A reset must carry the exact next sequence number, and an
+//! acknowledgement answers a SYN within a connection (RFC 5961, sections 3 and 4). TIME-WAIT ends after a
+//! settable time.
 
 mod accecn;
 mod gro;

@@ -6,7 +6,8 @@ use ratatui::style::{Color, Style};
 use ratatui::symbols::bar::{NINE_LEVELS, Set};
 use ratatui::widgets::{Sparkline, Widget};
 
-use super::{Plan, dim, head, rows};
+use super::plan::{Plan, rows};
+use super::style::{dim, head};
 use crate::history::History;
 use crate::locale::Look;
 use crate::snapshot::{Panel, Series, Unit};

@@ -6,7 +6,9 @@ use ratatui::backend::TestBackend;
 use std::time::Instant;
 
 use super::*;
+use crate::snapshot::Panel;
 use crate::snapshot::{Series, Unit};
+use ratatui::style::Color;
 
 const UNICODE: Look = Look { unicode: true, colour: false };
 const ASCII: Look = Look { unicode: false, colour: false };

@@ -11,7 +11,7 @@ use crate::sample::{Backlog, QueueName, Source};
 /// The interfaces to watch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Devices {
-    /// Those of these names.
+    /// The devices of these names.
     Named(Vec<String>),
     /// The one or two that default routes go through.
     OfDefaultRoutes,

@@ -33,7 +33,7 @@ pub(super) struct Watch {
 pub(super) struct Seen {
     /// The time on the monotonic clock.
     pub(super) span: Duration,
-    /// How far the wall clock was set.
+    /// The step by which the wall clock was set.
     pub(super) step_ms: Option<i64>,
     /// The time in which the machine was suspended.
     pub(super) suspended: Option<Duration>,

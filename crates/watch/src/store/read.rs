@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use super::Store;
+use super::error::{Error, ErrorKind};
 use super::roll::{Batch, COUNTS, CountsSpan, PingSpan, Rows, counts_of, delays, pending, raw};
 use super::write::unsigned;
-use super::{Error, ErrorKind, Store};
 use crate::sample::{Event, EventKind, Path, QueueName, Source, WallMs};
 
 /// The rows that an answer is made of.

@@ -6,8 +6,10 @@
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
+use super::Store;
+use super::error::{Error, ErrorKind};
+use super::kept::Kept;
 use super::schema::{LOG_BYTES, PAGE};
-use super::{Error, ErrorKind, Store};
 use crate::sample::WallMs;
 
 const DAY_S: i64 = 86_400;
@@ -19,31 +21,6 @@ const MOST_PASSES: u32 = 20;
 const FREE_SHARE: u64 = 8;
 /// The most free pages that are given back in one call: 4 MiB are copied at most.
 const MOST_FREED: u32 = 1024;
-
-/// The days that rows of each kind are kept, and the size of the store.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Kept {
-    /// Raw rows.
-    pub raw_days: u32,
-    /// Minutes.
-    pub minute_days: u32,
-    /// Hours, and events.
-    pub hour_days: u32,
-    /// The bytes of all files of the store.
-    pub limit_bytes: u64,
-}
-
-impl Default for Kept {
-    /// A week of raw rows, 90 days of minutes, five years of hours, 1 GB.
-    fn default() -> Self {
-        Self { raw_days: 7, minute_days: 90, hour_days: 1826, limit_bytes: 1_000_000_000 }
-    }
-}
-
-impl Kept {
-    /// The least limit: the write-ahead log and some hours.
-    pub const LEAST_LIMIT_BYTES: u64 = 32_000_000;
-}
 
 /// The clock that ages are measured with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

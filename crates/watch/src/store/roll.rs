@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
+use super::Store;
+use super::error::{Error, ErrorKind};
 use super::write::{signed, unsigned};
-use super::{Error, ErrorKind, Store};
 use crate::delays::{Delays, NoDelays};
 use crate::sample::{Backlog, WallMs};
 

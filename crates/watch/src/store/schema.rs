@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::ErrorKind;
+use super::error::ErrorKind;
 
 /// `lmwa`: what file(1) and this program know a store by.
 const APPLICATION: i32 = 0x6c6d_7761;

@@ -14,8 +14,8 @@ use serde::Serialize;
 pub(super) struct BothEnds {
     /// The second capture.
     pub(super) with: String,
-    /// How far the clock of the second capture is ahead, at the first packet; `null` if only one
-    /// direction is in both captures, so that delays are relative to the fastest.
+    /// Seconds by which the clock of the second capture is ahead at the first packet; `null` if only
+    /// one direction is in both captures, so that delays are relative to the fastest.
     pub(super) clock_ahead_s: Option<f64>,
     /// Half the round trip of the fastest packets: the largest error of that offset and of all delays.
     pub(super) clock_error_s: Option<f64>,
@@ -95,7 +95,8 @@ pub(super) fn text(both: &BothEnds, first: &str) -> String {
     let names = (shown::line(first), shown::line(&both.with));
     let clock = match (both.clock_ahead_s, both.clock_error_s, both.clock_drift_ppm) {
         (Some(ahead), Some(error), Some(drift)) => format!(
-            "The clock of {} is {} {}, and gains {drift:+.1} ppm. The fastest packets are taken to need as long in both \
+            "The clock of {} is {} {}, and gains {drift:+.1} ppm. The fastest packets are taken to \
+             need as long in both \
              directions: delays are wrong by at most {}.",
             names.1,
             seconds(ahead.abs()),

@@ -2,20 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use lastmile_analysis::Vantage;
 use lastmile_analysis::fairness::{Fairness, Share, fairness};
-use lastmile_analysis::{Connection, Direction, Limit, Opener, Vantage};
 use serde::Serialize;
 
 use super::both_ends::BothEnds;
+use super::connection::Row;
 use super::flows::{self, FlowRow};
 use super::group::GroupBy;
 use super::read::Analysed;
-use super::row::{Acks, Delays, Ends, Life, Limits, Options, Position, Repeats, Volume};
 use super::run::RunCounters;
-
-/// The least share of a connection's payload from which a direction counts for fairness, together
-/// with a full segment.
-const OF_THE_PAYLOAD: f64 = 0.1;
 
 #[derive(Serialize)]
 pub(super) struct Files<'a> {
@@ -59,38 +55,6 @@ pub(super) struct Incidents {
     /// Why packets of an interface are left out.
     pub(super) interfaces_left_out: Option<String>,
     pub(super) packets_seen_at_other_interfaces: u64,
-}
-
-/// One direction of a connection that carried data. The parts are flattened: all fields are keys of
-/// one object, in this order.
-#[derive(Serialize)]
-pub(super) struct Row {
-    pub(super) connection: usize,
-    pub(super) direction: &'static str,
-    #[serde(flatten)]
-    pub(super) ends: Ends,
-    pub(super) opener_seen: bool,
-    #[serde(flatten)]
-    pub(super) position: Position,
-    #[serde(flatten)]
-    pub(super) life: Life,
-    #[serde(flatten)]
-    pub(super) options: Options,
-    #[serde(flatten)]
-    pub(super) volume: Volume,
-    #[serde(flatten)]
-    pub(super) delays: Delays,
-    #[serde(flatten)]
-    pub(super) repeats: Repeats,
-    #[serde(flatten)]
-    pub(super) acks: Acks,
-    #[serde(flatten)]
-    pub(super) limits: Limits,
-    /// True if it is large enough to count for fairness.
-    #[serde(skip)]
-    pub(super) counts: bool,
-    #[serde(skip)]
-    pub(super) group: Option<String>,
 }
 
 /// Fairness among the connections of one direction and group.
@@ -189,54 +153,6 @@ impl Document {
             connections,
         }
     }
-}
-
-impl Row {
-    fn new(number: usize, connection: &Connection, name: &'static str, direction: &Direction) -> Self {
-        let up = name == "up";
-        let other = if up { &connection.down } else { &connection.up };
-        let delays = Delays::new(direction);
-        Self {
-            connection: number,
-            direction: name,
-            ends: Ends::new(if up { connection.addresses } else { connection.addresses.reversed() }),
-            opener_seen: connection.opener == Opener::Seen,
-            position: Position::new(direction),
-            life: Life::new(connection),
-            options: Options::new(connection, up, direction),
-            volume: Volume::new(direction),
-            limits: Limits::new(direction, delays.round_trip_median_s),
-            delays,
-            repeats: Repeats::new(direction),
-            acks: Acks::new(direction),
-            counts: counts_for_fairness(direction, other),
-            group: None,
-        }
-    }
-
-    fn share(&self) -> Share {
-        let of = |limit: Limit| self.limits.limited_by.get(limit.name()).copied().unwrap_or(0.0);
-        Share {
-            number: self.connection,
-            goodput_bps: self.volume.goodput_bps,
-            timeouts: self.repeats.timeouts,
-            fast_retransmits: self.repeats.fast_retransmits,
-            timer_share: of(Limit::Timer),
-            window_share: of(Limit::ReceiveWindow),
-            idle_share: of(Limit::Application),
-            rtt_s: self.delays.rtt_median_s.map(|own| own + self.delays.turnaround_s.unwrap_or(0.0)),
-        }
-    }
-}
-
-/// True for a transfer, false for the requests of one.
-#[expect(clippy::cast_precision_loss, reason = "statistics")]
-fn counts_for_fairness(direction: &Direction, other: &Direction) -> bool {
-    let (own, other) = (&direction.volume, &other.volume);
-    let payload = (own.bytes_new + other.bytes_new) as f64;
-    own.bytes_new as f64 >= OF_THE_PAYLOAD * payload
-        && own.bytes_new >= direction.largest_segment.max(1)
-        && own.data_packets > 1
 }
 
 /// By group and direction, in the order of their names; without groups by direction only.

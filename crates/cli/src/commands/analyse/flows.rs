@@ -1,23 +1,36 @@
 //! Flows of datagrams: rates, sizes, bursts, and the round trips of QUIC's spin bit.
 
-use std::net::SocketAddr;
-
 use lastmile_analysis::datagrams::{DatagramFlow, Datagrams, Spin};
 use lastmile_results::format::{grouped, or_dash, rate, seconds};
 use lastmile_text::table::{Kind, Table};
 use lastmile_units::Duration;
 use serde::Serialize;
 
-/// One direction of a flow of datagrams.
+use super::row::Ends;
+
+/// One direction of a flow of datagrams. The parts are flattened: all fields are keys of one object, in
+/// this order.
 #[derive(Serialize)]
 pub(super) struct FlowRow {
     pub(super) flow: usize,
     pub(super) direction: &'static str,
-    pub(super) from: String,
-    pub(super) to: String,
+    #[serde(flatten)]
+    pub(super) ends: Ends,
     /// `udp`, or `quic` after a long header of QUIC.
     pub(super) protocol: &'static str,
     pub(super) start_s: f64,
+    #[serde(flatten)]
+    pub(super) volume: FlowVolume,
+    /// Runs of datagrams at most 1 ms apart.
+    pub(super) bursts: u64,
+    pub(super) longest_burst_packets: u64,
+    #[serde(flatten)]
+    pub(super) spin: SpinBit,
+}
+
+/// The datagrams of a direction: their number, rates and sizes.
+#[derive(Serialize)]
+pub(super) struct FlowVolume {
     pub(super) packets: u64,
     pub(super) ip_bytes: u64,
     pub(super) active_s: f64,
@@ -27,9 +40,11 @@ pub(super) struct FlowRow {
     pub(super) peak_rate_bps: f64,
     pub(super) smallest_payload_bytes: Option<u16>,
     pub(super) largest_payload_bytes: Option<u16>,
-    /// Runs of datagrams at most 1 ms apart.
-    pub(super) bursts: u64,
-    pub(super) longest_burst_packets: u64,
+}
+
+/// The spin bit of QUIC, and the round trips that it shows.
+#[derive(Serialize)]
+pub(super) struct SpinBit {
     /// `used`, `not_used` (constant), `not_used_random`, `absent`.
     pub(super) spin_bit: &'static str,
     pub(super) spin_round_trips: u64,
@@ -52,16 +67,23 @@ pub(super) fn rows(flows: &[DatagramFlow]) -> Vec<FlowRow> {
 
 impl FlowRow {
     fn new(flow: usize, direction: &'static str, of: &DatagramFlow, way: &Datagrams) -> Self {
-        let addresses = if direction == "up" { of.addresses } else { of.addresses.reversed() };
-        let trips = if let Spin::Used(trips) = way.spin { trips } else { Default::default() };
-        let s = |span: Option<Duration>| span.map(Duration::as_secs_f64);
         Self {
             flow,
             direction,
-            from: SocketAddr::new(addresses.ip.source(), addresses.source_port).to_string(),
-            to: SocketAddr::new(addresses.ip.destination(), addresses.destination_port).to_string(),
+            ends: Ends::new(if direction == "up" { of.addresses } else { of.addresses.reversed() }),
             protocol: if of.quic.is_some() { "quic" } else { "udp" },
             start_s: of.from.as_secs_f64(),
+            volume: FlowVolume::new(way),
+            bursts: way.bursts,
+            longest_burst_packets: way.longest_burst,
+            spin: SpinBit::new(way.spin),
+        }
+    }
+}
+
+impl FlowVolume {
+    fn new(way: &Datagrams) -> Self {
+        Self {
             packets: way.packets,
             ip_bytes: way.ip_bytes,
             active_s: way.active.as_secs_f64(),
@@ -69,9 +91,16 @@ impl FlowRow {
             peak_rate_bps: way.peak_bps,
             smallest_payload_bytes: way.sizes.map(|(least, _)| least),
             largest_payload_bytes: way.sizes.map(|(_, most)| most),
-            bursts: way.bursts,
-            longest_burst_packets: way.longest_burst,
-            spin_bit: way.spin.name(),
+        }
+    }
+}
+
+impl SpinBit {
+    fn new(spin: Spin) -> Self {
+        let trips = if let Spin::Used(trips) = spin { trips } else { Default::default() };
+        let s = |span: Option<Duration>| span.map(Duration::as_secs_f64);
+        Self {
+            spin_bit: spin.name(),
             spin_round_trips: trips.count,
             spin_round_trip_min_s: s(trips.least),
             spin_round_trip_median_s: s(trips.median),
@@ -103,29 +132,29 @@ pub(super) fn table(all: &[FlowRow], most: usize) -> String {
         ("p95", Number),
     ]);
     let mut rows: Vec<&FlowRow> = all.iter().collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.ip_bytes));
+    rows.sort_by_key(|row| std::cmp::Reverse(row.volume.ip_bytes));
     rows.truncate(if most == 0 { usize::MAX } else { most });
     rows.sort_by_key(|row| (row.flow, row.direction == "down"));
     for row in &rows {
-        let sizes = row.smallest_payload_bytes.zip(row.largest_payload_bytes);
+        let sizes = row.volume.smallest_payload_bytes.zip(row.volume.largest_payload_bytes);
         let size = |(least, most): (u16, u16)| {
             if least == most { format!("{least} B") } else { format!("{least} to {most} B") }
         };
         table.row([
             row.flow.to_string(),
-            row.from.clone(),
-            row.to.clone(),
+            row.ends.from.clone(),
+            row.ends.to.clone(),
             row.direction.to_owned(),
             row.protocol.to_owned(),
-            grouped(row.packets),
-            or_dash(row.rate_bps, rate),
-            rate(row.peak_rate_bps),
+            grouped(row.volume.packets),
+            or_dash(row.volume.rate_bps, rate),
+            rate(row.volume.peak_rate_bps),
             or_dash(sizes, size),
             grouped(row.bursts),
             grouped(row.longest_burst_packets),
-            row.spin_bit.replace('_', " "),
-            or_dash(row.spin_round_trip_median_s, seconds),
-            or_dash(row.spin_round_trip_p95_s, seconds),
+            row.spin.spin_bit.replace('_', " "),
+            or_dash(row.spin.spin_round_trip_median_s, seconds),
+            or_dash(row.spin.spin_round_trip_p95_s, seconds),
         ]);
     }
     let hidden = all.len() - rows.len();

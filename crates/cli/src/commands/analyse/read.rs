@@ -33,7 +33,7 @@ pub(super) struct Analysed {
     pub(super) segments: Option<AtomicFile>,
 }
 
-/// What to keep of the packets, beyond the connections.
+/// Information about packets to keep, beyond the connections.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Wanted<'a> {
     pub(super) pictures: bool,

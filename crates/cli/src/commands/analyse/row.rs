@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 
 use lastmile_analysis::{Basis, Connection, Direction, Limit, RoundTrips, Vantage};
 use lastmile_packet::FlowAddresses;
+use lastmile_results::format;
 use lastmile_units::Duration;
 use serde::Serialize;
 
@@ -262,8 +263,40 @@ impl Limits {
         Self {
             limits_from: limits.basis.map(Basis::name),
             limited_by: Limit::ALL.map(|limit| (limit.name(), limits.shares.share(limit))).into(),
-            limit: super::tables::limit(direction, round_trip_s),
+            limit: main_limit(direction, round_trip_s),
         }
+    }
+}
+
+/// The main limit of a direction, in words; with the bound for a window.
+fn main_limit(direction: &Direction, round_trip_s: Option<f64>) -> String {
+    if direction.limits.basis.is_none() {
+        return "does not show from here".to_owned();
+    }
+    let Some(limit) = Limit::ALL
+        .into_iter()
+        .max_by_key(|limit| direction.limits.shares.of(*limit))
+        .filter(|_| !direction.limits.shares.total().is_zero())
+    else {
+        return "–".to_owned();
+    };
+    let share = format::percent(direction.limits.shares.share(limit));
+    match (limit, direction.window.max, round_trip_s) {
+        (Limit::ReceiveWindow, Some(bytes), Some(trip)) => {
+            format!("receive window {share}: {} / {}", format::window(bytes), format::seconds(trip))
+        }
+        (Limit::CongestionWindow, _, Some(trip)) => {
+            let least: f64 = [direction.position.to_sender, direction.position.to_receiver]
+                .into_iter()
+                .flatten()
+                .map(Duration::as_secs_f64)
+                .sum();
+            // A round trip of twice the minimum includes a queue.
+            let queue = if trip >= 2.0 * least { " (with a queue on the path)" } else { "" };
+            format!("congestion window {share}{queue}")
+        }
+        (Limit::Window, ..) => format!("a window {share} (which one does not show here)"),
+        (limit, ..) => format!("{} {share}", limit.name().replace('_', " ")),
     }
 }
 

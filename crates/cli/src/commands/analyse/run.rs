@@ -4,7 +4,7 @@ use lastmile_results::Summary;
 use lastmile_results::schema::Flow;
 use serde::Serialize;
 
-use super::document::Row;
+use super::connection::Row;
 
 /// Counters of a run and of the capture, summed over all TCP flows.
 #[derive(Serialize)]

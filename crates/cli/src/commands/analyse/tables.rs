@@ -3,13 +3,13 @@
 
 use std::fmt::Write as _;
 
-use lastmile_analysis::{Direction, Limit};
-use lastmile_results::format::{bytes, grouped, number, or_dash, percent, rate, seconds, window};
+use lastmile_analysis::Limit;
+use lastmile_results::format::{bytes, grouped, number, or_dash, percent, rate, seconds};
 use lastmile_text::shown;
 use lastmile_text::table::{Kind, Table};
-use lastmile_units::Duration;
 
-use super::document::{CapturePosition, Document, Row};
+use super::connection::Row;
+use super::document::{CapturePosition, Document};
 use super::read::Analysed;
 use super::{both_ends, flows};
 use crate::failure::{Failure, Result};
@@ -164,7 +164,7 @@ fn connections(document: &Document, most: usize) -> String {
         ("goodput", Number),
         ("RTT", Number),
         ("p95", Number),
-        ("again", Number),
+        ("retrans", Number),
         ("timeouts", Number),
         ("fast", Number),
         ("spurious", Number),
@@ -246,38 +246,6 @@ fn groups(text: &mut String, document: &Document) {
     let _ = write!(text, "\n{}", table.render());
     for group in document.groups.iter().filter(|group| !group.explanation.is_empty()) {
         let _ = writeln!(text, "{}: {}", name(group), group.explanation);
-    }
-}
-
-/// The main limit of a direction, in words; with the bound for a window.
-pub(super) fn limit(direction: &Direction, round_trip_s: Option<f64>) -> String {
-    if direction.limits.basis.is_none() {
-        return "does not show from here".to_owned();
-    }
-    let Some(limit) = Limit::ALL
-        .into_iter()
-        .max_by_key(|limit| direction.limits.shares.of(*limit))
-        .filter(|_| !direction.limits.shares.total().is_zero())
-    else {
-        return "–".to_owned();
-    };
-    let share = percent(direction.limits.shares.share(limit));
-    match (limit, direction.window.max, round_trip_s) {
-        (Limit::ReceiveWindow, Some(bytes), Some(trip)) => {
-            format!("receive window {share}: {} / {}", window(bytes), seconds(trip))
-        }
-        (Limit::CongestionWindow, _, Some(trip)) => {
-            let least: f64 = [direction.position.to_sender, direction.position.to_receiver]
-                .into_iter()
-                .flatten()
-                .map(Duration::as_secs_f64)
-                .sum();
-            // A round trip of twice the minimum includes a queue.
-            let queue = if trip >= 2.0 * least { " (with a queue on the path)" } else { "" };
-            format!("congestion window {share}{queue}")
-        }
-        (Limit::Window, ..) => format!("a window {share} (which one does not show here)"),
-        (limit, ..) => format!("{} {share}", limit.name().replace('_', " ")),
     }
 }
 

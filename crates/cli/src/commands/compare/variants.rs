@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lastmile_scenario::{Access, Diagnostic, Override, Report, Scenario};
 
-use super::Arguments;
+use super::arguments::Arguments;
 use crate::commands::run::variants::{Variant, file_name, policy_override};
 use crate::failure::{Failure, Result};
 

@@ -71,7 +71,7 @@ pub(super) fn loaded(
     }
 }
 
-/// What the server grants, in packets of 1500 bytes. IPv6 headers take 20 bytes more.
+/// The limits that the server grants, in packets of 1500 bytes. IPv6 headers take 20 bytes more.
 fn bounds(client: &Client) -> Options {
     let usual = Options::default();
     let granted = u32::try_from(client.granted().rate_bps / (8 * 1500)).unwrap_or(u32::MAX);

@@ -5,7 +5,7 @@ use lastmile_measure::report::{Measurement, Phase, Throughput};
 use lastmile_results::report::graphs::{self, Across, Curve, Graph, Graphs, Page, Part, Values};
 use lastmile_text::table::Table;
 
-use super::{table, words};
+use super::table::{self, words};
 
 /// The page as HTML.
 pub(super) fn of(measured: &Measurement, conditions: &Conditions) -> String {

@@ -6,8 +6,8 @@ use lastmile_text::table::{Kind, Table};
 use lastmile_theory::ack_rate::{self, AckRate};
 use serde::Serialize;
 
+use super::numbers::{factor, rate};
 use super::packets::{Acks, Packets};
-use super::{factor, rate};
 use crate::failure::{Exit, Failure, Result};
 use crate::printer::Printer;
 

@@ -12,8 +12,8 @@ use lastmile_theory::Fraction;
 use lastmile_theory::amp::{Limit, Line};
 use serde::Serialize;
 
+use super::numbers::{decimal, rate};
 use super::packets::{Acks, Packets};
-use super::{decimal, rate};
 use crate::failure::{Exit, Failure, Result};
 use crate::printer::Printer;
 

@@ -9,8 +9,8 @@ use lastmile_theory::asymmetry::{Asymmetry, Bottleneck, Download, asymmetry};
 use lastmile_units::{BitRate, ByteCount, CellCount};
 use serde::Serialize;
 
+use super::numbers::{factor, rate};
 use super::packets::{Acks, Packets};
-use super::{factor, rate};
 use crate::failure::{Exit, Failure, Result};
 use crate::printer::Printer;
 

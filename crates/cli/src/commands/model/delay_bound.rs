@@ -7,8 +7,8 @@ use lastmile_theory::delay;
 use lastmile_units::{BitRate, ByteCount, Duration};
 use serde::Serialize;
 
+use super::numbers::rate;
 use super::packets::Packets;
-use super::rate;
 use crate::failure::{Exit, Failure, Result};
 use crate::printer::Printer;
 

@@ -17,7 +17,7 @@ use crate::failure::{Exit, Failure, Result};
 use crate::interrupt::Interrupt;
 use crate::memory::Memory;
 
-use super::Arguments;
+use super::arguments::Arguments;
 use super::capture::Captures;
 use super::variants::{Variant, pairs};
 

@@ -8,9 +8,9 @@ use lastmile_scenario::file::Reading;
 use lastmile_scenario::policy::Policy;
 
 use super::super::control::{self, Program, words};
+use super::start::{Start, directions};
 use super::status::{Place, Reloads, Rights, Status};
 use super::watch::InForce;
-use super::{Start, directions};
 
 /// The answer of a shaper.
 pub(super) type Answer = control::Answer<Status>;

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::super::control::Seen;
 use super::super::counters::{Amount, Counters, Spread, faults};
 use super::super::live_view::classes::{Numbers, at};
-use super::Start;
+use super::start::Start;
 
 /// Sizes of IP packets whose bytes on the wire are shown.
 const EXAMPLES: [u64; 4] = [40, 52, 576, 1500];
@@ -205,7 +205,7 @@ impl Status {
         let _ = writeln!(text, "{}", self.rights.words());
         let Reloads { done, failed, last_error } = &self.reloads;
         if done + failed > 0 {
-            let _ = writeln!(text, "policy read again {done} times, refused {failed} times");
+            let _ = writeln!(text, "policy reloads: {done}, refused: {failed}");
         }
         if let Some(error) = last_error {
             let _ = writeln!(text, "last refused: {error}");

@@ -10,7 +10,7 @@ use lastmile_text::table::{Kind, Table};
 use lastmile_units::Duration;
 use serde_json::json;
 
-use super::Arguments;
+use super::arguments::Arguments;
 use super::plan::Plan;
 use crate::commands::leftovers;
 use crate::failure::{Exit, Result};

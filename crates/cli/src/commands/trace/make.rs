@@ -3,10 +3,8 @@
 use std::fs::File;
 use std::net::IpAddr;
 use std::path::Path;
-use std::str::FromStr;
 use std::sync::Arc;
 
-use clap::ValueEnum;
 use lastmile_queueing::line::trace::{Step, Steps, Trace};
 use lastmile_scenario::capture;
 use lastmile_scenario::trace::file;
@@ -14,7 +12,7 @@ use lastmile_scenario::trace::generate::{Base, Generator};
 use lastmile_units::{BitRate, Duration, Ratio};
 use serde_json::Value;
 
-use super::{Arguments, Rule};
+use super::arguments::{Arguments, Direction, Rule};
 use crate::failure::Failure;
 
 /// Beginnings of captures: pcapng, pcap in both byte orders and both units, gzip, Zstandard.
@@ -27,48 +25,6 @@ const CAPTURES: [&[u8]; 7] = [
     &[0x1f, 0x8b],
     &[0x28, 0xb5, 0x2f, 0xfd],
 ];
-
-/// Direction of a measurement.
-#[derive(Clone, Copy, ValueEnum)]
-pub(super) enum Direction {
-    /// To the client
-    Down,
-    /// From the client
-    Up,
-}
-
-/// Addresses that begin alike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Prefix {
-    address: IpAddr,
-    bits: u32,
-}
-
-impl FromStr for Prefix {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
-        let address: IpAddr = address.parse().map_err(|_| format!("{address:?} is no IP address"))?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        let bits = match bits {
-            None => most,
-            Some(bits) => bits.parse().ok().filter(|bits| *bits <= most).ok_or(format!("a length is 0 to {most}"))?,
-        };
-        Ok(Self { address, bits })
-    }
-}
-
-impl Prefix {
-    fn holds(self, other: IpAddr) -> bool {
-        let differ = match (self.address, other) {
-            (IpAddr::V4(one), IpAddr::V4(other)) => (one.to_bits() ^ other.to_bits()).leading_zeros(),
-            (IpAddr::V6(one), IpAddr::V6(other)) => (one.to_bits() ^ other.to_bits()).leading_zeros(),
-            _ => return false,
-        };
-        differ >= self.bits
-    }
-}
 
 /// The trace that the command line asks for.
 pub(super) fn make(arguments: &Arguments) -> Result<Trace, Failure> {
@@ -189,6 +145,7 @@ fn steps(steps: &Steps, delay: Duration) -> Result<Trace, String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::arguments::Prefix;
     use super::*;
 
     #[test]

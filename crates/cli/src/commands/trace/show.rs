@@ -1,4 +1,4 @@
-//! What a trace holds: mean, percentiles over time, outages, a chart.
+//! The summary of a trace: mean, percentiles over time, outages, a chart.
 
 use std::fmt::Write as _;
 

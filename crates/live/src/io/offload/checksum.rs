@@ -4,7 +4,7 @@ use lastmile_packet::checksum::Sum;
 use lastmile_packet::ethernet::{Located, locate};
 
 use super::levels::{Level, Levels, SCTP, TCP, UDP, word};
-use super::{Checksum, not_zero};
+use super::work::Checksum;
 
 /// SCTP has a CRC32c in place of the Internet checksum (RFC 9260, section 6.8), 8 bytes into its
 /// header. No other transport has a checksum there.
@@ -13,6 +13,11 @@ const CRC32C: crc::Crc<u32> = crc::Crc::<u32>::new(&crc::CRC_32_ISCSI);
 
 /// Ports of tunnels whose outer checksum may be there: VXLAN (RFC 7348, and what Linux had before), Geneve (RFC 8926).
 const TUNNEL_PORTS: [u16; 3] = [4789, 8472, 6081];
+
+/// Zero and 0xFFFF are the same sum, but in UDP zero means that there is none (RFC 768).
+pub(super) fn not_zero(checksum: u16) -> u16 {
+    if checksum == 0 { 0xFFFF } else { checksum }
+}
 
 /// Finishes a checksum over what the frame's packet has from there on, without the padding behind
 /// it; `None` when the field is not in the frame.

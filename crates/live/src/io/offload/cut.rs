@@ -8,8 +8,9 @@
 use lastmile_packet::checksum::Sum;
 use lastmile_packet::ethernet::{Located, Prefix, locate};
 
+use super::checksum::not_zero;
 use super::levels::{GRE_CHECKSUM, Level, Levels, TCP, UDP, UDP_HEADER_LEN, gre_sequence, word};
-use super::{Checksum, Segments, Transport, not_zero};
+use super::work::{Checksum, Segments, Transport};
 
 const TCP_HEADER_LEN: usize = 20;
 const FIN: u8 = 0x01;

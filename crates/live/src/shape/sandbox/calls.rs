@@ -10,7 +10,7 @@ use seccompiler::{
     apply_filter,
 };
 
-use super::Limit;
+use super::rights::Limit;
 
 /// System calls of the loop, the servers, the standard library and the C library once all is open.
 const ANY: [c_long; 61] = [

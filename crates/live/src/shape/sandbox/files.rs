@@ -7,7 +7,7 @@ use landlock::{
     RulesetError, RulesetStatus, Scope,
 };
 
-use super::{Limit, Needs};
+use super::rights::{Limit, Needs};
 use crate::io::CLAIMS;
 
 /// The rights that are given up, where the kernel knows them: Linux 6.12.

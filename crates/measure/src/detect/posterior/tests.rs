@@ -38,7 +38,7 @@ fn a_foreign_law_is_a_misfit() {
     assert!(posterior.misfit(), "{}", posterior.birge);
 }
 
-/// The same times with noise of 3 %: 24 of 28 bytes are not told apart.
+/// With noise of 3 % on those times, 24 and 28 bytes are not distinguished.
 #[test]
 fn noise_leaves_it_open() {
     let law = |size: u16| f64::from(size) + 22.0;

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::foreign::wire::{self, Halt, Patience};
 use crate::load::Stop;
 
-/// How long the client waits for a message. A message passes the queue that the load has filled: 206 kB at 128 kbit/s
+/// The time for which the client waits for a message. A message passes the queue that the load has filled: 206 kB at 128 kbit/s
 /// last 13 s.
 const PATIENCE: Duration = Duration::from_secs(20);
 

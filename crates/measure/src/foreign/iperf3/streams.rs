@@ -15,6 +15,23 @@ use crate::foreign::wire::{self, Halt, LOOK, Patience};
 use crate::load::{Stop, Transferred};
 use crate::train::Way;
 
+/// Results of one stream, from both ends.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct StreamOutcome {
+    /// iperf3's number of the stream.
+    pub id: u32,
+    /// Direction of its data.
+    pub way: Way,
+    /// Bytes that the sender wrote.
+    pub sent_bytes: u64,
+    /// Bytes that the receiver read.
+    pub received_bytes: u64,
+    /// Segments that the sender retransmitted; `None` where its system does not count them.
+    pub retransmissions: Option<u64>,
+    /// Length of the test at the receiver in seconds.
+    pub span_s: Option<f64>,
+}
+
 /// Bytes of a write, and iperf3's own length of a block for TCP.
 pub(super) const BLOCK: usize = 128 * 1024;
 /// Bytes of a read. They are counted, not copied.
@@ -206,7 +223,7 @@ pub(super) fn settle(
     theirs: &[StreamResult],
     span: Duration,
     transferred: &Transferred,
-) -> Vec<super::StreamOutcome> {
+) -> Vec<StreamOutcome> {
     let settled = streams.iter().zip(theirs).map(|(stream, theirs)| {
         let ours = stream.result(span);
         let (sent, received) = match stream.way {
@@ -216,7 +233,7 @@ pub(super) fn settle(
         if stream.way == Way::Up {
             transferred.add_up(received.bytes.saturating_sub(stream.arrived()));
         }
-        super::StreamOutcome {
+        StreamOutcome {
             id: stream.id,
             way: stream.way,
             sent_bytes: sent.bytes,

@@ -27,7 +27,7 @@ const CONNECTION_WINDOW: u32 = 1 << 30;
 /// Bytes that TLS takes while the socket takes none: one record. An own probe waits behind them.
 const UNSENT_TLS: usize = 16 << 10;
 
-/// What a request carries: nothing, or one block without end.
+/// The body of a request: none, or one block without end.
 pub(super) struct Payload(pub(super) Option<Bytes>);
 
 impl Body for Payload {

@@ -12,8 +12,8 @@ use lastmile_live::sys::socket;
 use rustix::rand::{GetRandomFlags, getrandom};
 use tokio::task::JoinSet;
 
-use super::Shared;
 use super::connection::{Opened, Payload};
+use super::shared::{Shared, runtime};
 use super::stability::INTERVAL;
 use crate::error::Error;
 use crate::load::{Direction, Load, Stop, Transferred};
@@ -202,7 +202,7 @@ impl Load for Http2Load {
             Direction::Upload => &[Way::Up],
             Direction::Both => &[Way::Down, Way::Up],
         };
-        let runtime = super::runtime()?;
+        let runtime = runtime()?;
         let done = runtime.block_on(fill(&self.shared, ways, transferred, stop));
         self.shared.forget_load();
         // Connections end here, with what they have in flight.

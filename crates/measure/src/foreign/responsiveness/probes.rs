@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use hyper::client::conn::http2::SendRequest;
 use tokio::task::JoinSet;
 
-use super::Shared;
 use super::connection::{Opened, Payload};
+use super::shared::{Shared, runtime};
 use crate::error::Error;
 use crate::foreign::wire::LOOK;
 use crate::load::Stop;
@@ -183,7 +183,7 @@ where
     F: Future<Output = T> + Send + 'static,
     T: Send + 'static,
 {
-    let runtime = super::runtime()?;
+    let runtime = runtime()?;
     runtime.block_on(async {
         let mut waiting = JoinSet::new();
         let mut due = Instant::now();

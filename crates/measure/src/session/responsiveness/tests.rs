@@ -84,7 +84,7 @@ fn the_first_stable_interval_gives_the_result() {
 
 #[test]
 fn without_stability_the_latest_intervals_give_the_result() {
-    // Each second takes longer than the one before, until the goodput has long been stable.
+    // Round trips grow from second to second, until the goodput has long been stable.
     let seen = of(&phase([8e6; 10], |_, at_s| 0.1 * 1.3_f64.powf(at_s.floor()))).unwrap();
     assert_eq!(draft(seen).confidence, Confidence::Medium);
     // A goodput that grows to the end is never stable.

@@ -8,8 +8,9 @@ use crate::reproduction::TableResult;
 use crate::value::Values;
 
 use super::super::closed_form::closed_form;
-use super::super::{ExperimentError, significant};
 use super::{KEY, number, whole};
+use crate::error::ExperimentError;
+use crate::rounding::significant;
 
 /// Cells of the trunk, in Mbit/s.
 const TRUNK_MBPS: f64 = 149.76;

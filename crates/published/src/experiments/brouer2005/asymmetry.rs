@@ -6,10 +6,10 @@ use crate::data::Table;
 use crate::reproduction::TableResult;
 use crate::value::{Value, Values};
 
-use super::super::ExperimentError;
 use super::super::closed_form::quoted;
 use super::formulas::formulas;
 use super::{KEY, whole};
+use crate::error::ExperimentError;
 
 /// Section 2.2: rates of two recommendations.
 pub(super) fn rate_grids(table: &Table) -> Result<TableResult, ExperimentError> {

@@ -8,22 +8,22 @@ use crate::data::Table;
 use crate::reproduction::TableResult;
 use crate::value::Values;
 
-use super::super::ExperimentError;
 use super::super::closed_form::quotation;
 use super::super::trial::Overrides;
 use super::formulas::row_of;
 use super::{KEY, number, whole};
+use crate::error::ExperimentError;
 
 /// Section 6.2.1: shares of the line.
 pub(super) fn queue_control(table: &Table) -> Result<TableResult, ExperimentError> {
     let up = number(&table.scenario, "htb_rate_bps_accurate")? / 1e3;
-    configured(table, super::MIDDLEBOX, up, up)
+    configured(table, super::files::MIDDLEBOX, up, up)
 }
 
 /// Section 8.1: shares of what the ACK class leaves.
 pub(super) fn ack_priority(table: &Table) -> Result<TableResult, ExperimentError> {
     let up = number(&table.scenario, "up_bps")? / 1e3;
-    configured(table, super::BOTH_FULL, up, number(&table.scenario, "left_kbps")?)
+    configured(table, super::files::BOTH_FULL, up, number(&table.scenario, "left_kbps")?)
 }
 
 /// A table of classes beside those of the scenario that runs them.

@@ -7,9 +7,9 @@ use crate::data::Table;
 use crate::reproduction::{RowResult, TableResult};
 use crate::value::Values;
 
-use super::super::ExperimentError;
 use super::formulas::formulas;
 use super::{number, rates, whole};
+use crate::error::ExperimentError;
 
 /// A packet of 1500 bytes and an ACK on the wire.
 const LARGE: f64 = 1696.0;

@@ -5,8 +5,9 @@ use crate::reproduction::{RowResult, TableResult};
 use crate::value::{Value, Values};
 use crate::verdict::Finding;
 
-use super::super::{ExperimentError, significant};
 use super::KEY;
+use crate::error::ExperimentError;
+use crate::rounding::significant;
 
 /// The tolerance of a printed figure, where it exceeds a unit of its last digit.
 const TOLERANCE: f64 = 0.005;

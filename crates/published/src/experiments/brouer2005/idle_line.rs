@@ -7,8 +7,10 @@ use crate::verdict::{Agreement, Finding};
 
 use super::super::round_trips::RoundTrips;
 use super::super::trial::{Overrides, Trial};
-use super::super::{ExperimentError, significant};
-use super::{UPLOADS, number};
+use super::files::UPLOADS;
+use super::number;
+use crate::error::ExperimentError;
+use crate::rounding::significant;
 
 /// Table A.1.
 pub(super) fn idle_line(table: &Table) -> Result<TableResult, ExperimentError> {

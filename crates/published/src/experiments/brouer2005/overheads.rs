@@ -7,9 +7,9 @@ use crate::data::Table;
 use crate::reproduction::TableResult;
 use crate::value::{Value, Values};
 
-use super::super::ExperimentError;
 use super::formulas::formulas;
 use super::whole;
+use crate::error::ExperimentError;
 
 const ACK: ByteCount = ByteCount::new(40);
 

@@ -4,10 +4,11 @@ use crate::data::Table;
 use crate::reproduction::TableResult;
 use crate::value::Values;
 
-use super::super::ExperimentError;
 use super::super::closed_form::quotation;
 use super::KEY;
 use super::formulas::row_of;
+use crate::error::ExperimentError;
+use crate::rounding::significant;
 
 /// Section 10.4: a count of real traffic, of which only the sums can be checked.
 pub(super) fn connections(table: &Table) -> Result<TableResult, ExperimentError> {
@@ -20,7 +21,7 @@ pub(super) fn connections(table: &Table) -> Result<TableResult, ExperimentError>
             (counted("connections"), counted("unreplied"), counted("confirmed"))
         {
             let p2p = counted("p2p_confirmed").unwrap_or_default();
-            theory.set("p2p_share_pct", super::super::significant(100.0 * p2p / confirmed));
+            theory.set("p2p_share_pct", significant(100.0 * p2p / confirmed));
             sums.push((total - unreplied - confirmed, "answered connections"));
             sums.push((confirmed - p2p - counted("unmarked").unwrap_or_default(), "unmarked connections"));
         }

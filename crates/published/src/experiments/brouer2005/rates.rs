@@ -8,9 +8,9 @@ use crate::data::Table;
 use crate::reproduction::TableResult;
 use crate::value::Values;
 
-use super::super::ExperimentError;
 use super::formulas::formulas;
 use super::{number, whole};
+use crate::error::ExperimentError;
 
 /// Payload and size of a cell.
 const CELL: (f64, f64) = (48.0, 53.0);

@@ -4,10 +4,10 @@ use crate::data::Table;
 use crate::reproduction::{Means, RowResult, TableResult};
 use crate::value::Values;
 
-use super::super::ExperimentError;
 use super::super::seeds::SEEDS;
 use super::formulas::{formulas, row_of};
 use super::{KEY, plan, rates};
+use crate::error::ExperimentError;
 
 /// The figures of the need, by their names in the runs of figure 8.1.
 const NEED: [&str; 2] = ["ack_rate_max_kbps", "ack_rate_mean_kbps"];

@@ -10,9 +10,9 @@ use crate::reproduction::TableResult;
 use crate::value::Values;
 use crate::verdict::{Claim, Finding, Verdict};
 
-use super::super::ExperimentError;
 use super::super::closed_form::{closed_form, quoted, range};
 use super::{KEY, whole};
+use crate::error::ExperimentError;
 
 /// Section 1.
 pub(super) fn rates(table: &Table) -> Result<TableResult, ExperimentError> {

@@ -8,9 +8,9 @@ use crate::data::{Row, Table};
 use crate::reproduction::{RowResult, TableResult};
 use crate::value::Values;
 
-use super::super::ExperimentError;
 use super::super::closed_form::{closed_form, quoted, range};
 use super::{KEY, whole};
+use crate::error::ExperimentError;
 
 /// Table 2.1.
 pub(super) fn applications(table: &Table) -> Result<TableResult, ExperimentError> {

@@ -9,8 +9,9 @@ use crate::value::Values;
 use crate::verdict::Finding;
 
 use super::super::trial::{Overrides, Trial};
-use super::super::{ExperimentError, rounded};
 use super::KEY;
+use crate::error::ExperimentError;
+use crate::rounding::rounded;
 
 const DOWNLOAD: (&str, &str) =
     ("phanse2000/download.toml", include_str!("../../../scenarios/phanse2000/download.toml"));

@@ -9,9 +9,10 @@ use crate::reproduction::{RowResult, TableResult};
 use crate::value::{Value, Values};
 use crate::verdict::Finding;
 
-use super::super::{ExperimentError, significant};
 use super::KEY;
 use super::whole;
+use crate::error::ExperimentError;
+use crate::rounding::significant;
 
 /// A buffer, thresholds and occupancies that tell the cases apart.
 const BUFFER: u32 = 1000;

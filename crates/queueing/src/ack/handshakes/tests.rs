@@ -1,7 +1,7 @@
 use core::net::Ipv4Addr;
 
-use lastmile_packet::{FlowAddresses, FlowId, IpAddresses, Meta, Options, SynOptions};
-use lastmile_units::PacketCount;
+use lastmile_packet::{FlowAddresses, FlowId, FlowKey, IpAddresses, Meta, Options, SeqNumber, SynOptions};
+use lastmile_units::{Duration, PacketCount};
 
 use super::*;
 use crate::{DropReason, Fifo, Overflow};

@@ -3,8 +3,9 @@
 use lastmile_packet::{AckFields, AckList, PureAck, SeqNumber};
 use lastmile_units::Instant;
 
+use super::factor::Factor;
+use super::flow::Flow;
 use super::stats::Stats;
-use super::{Factor, Flow};
 use crate::ack::Newest;
 
 /// The window of a restored ACK between `before` and `carrier`. A closing window closes in

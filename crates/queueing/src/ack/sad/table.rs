@@ -5,9 +5,27 @@ use std::collections::hash_map::Entry;
 
 use lastmile_packet::{AckFields, AckList, Options, Packet, Protocol, PureAck, SeqNumber, TcpFlags};
 
-use super::Suppressed;
+use crate::DropReason;
 use crate::ack::flow_map::FlowMap;
 use crate::ack::{Newest, may_replace};
+
+/// ACKs that one ACK represents in addition to itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Suppressed {
+    /// ACKs that were merged into it.
+    pub merged: u32,
+    /// Duplicate ACKs that were counted with it.
+    pub duplicates: u32,
+}
+
+impl Suppressed {
+    pub(super) fn count(&mut self, reason: DropReason) {
+        match reason {
+            DropReason::AckDuplicate => self.duplicates += 1,
+            _ => self.merged += 1,
+        }
+    }
+}
 
 /// The queued pure ACKs by flow.
 #[derive(Debug, Default)]

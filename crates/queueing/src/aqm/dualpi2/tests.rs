@@ -1,8 +1,12 @@
 use lastmile_linklayer::preset;
 use lastmile_packet::FlowId;
 
-use super::controller::ONE;
 use super::*;
+use crate::aqm::pi::ONE;
+use lastmile_units::ByteCount;
+use lastmile_units::Duration;
+use lastmile_units::PacketCount;
+use lastmile_units::Ratio;
 
 fn ms(count: u64) -> Duration {
     Duration::from_ms(count)
@@ -113,7 +117,7 @@ fn the_probabilities_are_coupled() {
     assert_eq!((shares(Meta::ECT_1).dropped, shares(Meta::ECT_0).dropped), (0, 0));
 }
 
-/// Appendix A.2: at a base probability of 60 % marks of the shallow queue are at 100 % and no longer control it; both
+/// Appendix A.2: at a base probability of 60 % marks of the shallow queue are at 100 % and do not control it; both
 /// queues drop 36 %, whatever the ECN field.
 #[test]
 fn an_overload_drops_in_both_queues() {

@@ -1,5 +1,7 @@
 //! The set-associative hash that finds the queue of a flow.
 
+use std::collections::BTreeSet;
+
 use super::*;
 
 /// 256 flows over 1024 queues: with a plain hash some share, with eight ways none.

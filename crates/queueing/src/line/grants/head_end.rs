@@ -4,15 +4,9 @@ use std::collections::VecDeque;
 
 use lastmile_units::{BitRate, Duration, Instant, WireBytes};
 
+use super::capacity::bytes_in;
 use super::slots::{Slots, Span};
 use super::{Config, Counts, LARGEST_PACKET, Proactive};
-
-const PS_PER_BYTE_AT_1_BPS: u128 = 8_000_000_000_000;
-
-/// Whole bytes that `rate` sends in `span`.
-pub(super) fn bytes_in(rate: BitRate, span: Duration) -> u64 {
-    (u128::from(span.as_ps()) * u128::from(rate.as_bps()) / PS_PER_BYTE_AT_1_BPS) as u64
-}
 
 /// The first usable span that ends after `at` and holds a byte from then on: its start, where sending
 /// may begin, its end, and the bytes between.
@@ -62,7 +56,7 @@ impl Window {
     }
 }
 
-/// What a request asked for and has not obtained.
+/// The part of a request that is not granted yet.
 #[derive(Clone, Copy, Debug)]
 enum Amount {
     Bytes(u64),
@@ -169,7 +163,7 @@ impl HeadEnd {
             match &mut self.window {
                 Some(window) => {
                     let passed = window.pass(at, self.rate);
-                    // What passes of a grant for a packet was not granted to more than the packet.
+                    // A grant for a packet ends with the packet: slots that pass in it are not unused.
                     counts.unused += if self.for_packet { 0 } else { passed };
                     if window.left > 0 {
                         return Some(window.start.max(at));

@@ -2,7 +2,8 @@
 
 use lastmile_units::{BitRate, Duration, Instant, Serialiser, WireBytes};
 
-use super::head_end::{HeadEnd, Unasked, bytes_in};
+use super::capacity::bytes_in;
+use super::head_end::{HeadEnd, Unasked};
 use super::{Asks, Config, Contention, Counts, LARGEST_PACKET, Outstanding, Requests};
 use crate::random::Stream;
 
@@ -103,8 +104,8 @@ impl Station {
         Some(Instant::from_ps((from.as_ps().div_ceil(every) + back_off) * every))
     }
 
-    /// What a request at `at` would ask for: the part of `backlog` that is not asked for, or one
-    /// packet (`Some(None)`). `None`: it may not ask or has nothing to ask for.
+    /// The demand of a request at `at`: the part of `backlog` that is not asked for, or one packet
+    /// (`Some(None)`). `None`: it may not ask or has nothing to ask for.
     fn amount(&self, at: Instant, backlog: u64, piggyback: bool) -> Option<Option<u64>> {
         let requests = self.requests.as_ref()?;
         let outstanding = self.head_end.outstanding(at);

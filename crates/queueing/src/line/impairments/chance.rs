@@ -9,7 +9,7 @@ use lastmile_units::Ratio;
 
 use crate::random::Stream;
 
-/// A share of packets, and the correlation of each packet with the one before.
+/// A share of packets, and the correlation of consecutive packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Chance {
     /// The share of all packets.

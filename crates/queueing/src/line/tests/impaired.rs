@@ -36,7 +36,7 @@ fn cross(config: &Config, packets: u32) -> (Vec<(u32, Instant, Instant)>, Line<M
     (arrived, line)
 }
 
-/// Which of the packets are lost.
+/// For each packet, whether it is lost.
 fn lost(config: &Config) -> Vec<bool> {
     let mut lost = vec![true; MANY as usize];
     cross(config, MANY).0.iter().for_each(|(number, ..)| lost[*number as usize] = false);
@@ -61,7 +61,7 @@ fn deviation(values: &[f64]) -> f64 {
     libm::sqrt(values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / values.len() as f64)
 }
 
-/// Correlation of each value with the one before.
+/// Correlation of consecutive values.
 fn correlation(values: &[f64]) -> f64 {
     let (mean, deviation) = (mean(values), deviation(values));
     let products: Vec<f64> = values.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).collect();
@@ -253,7 +253,7 @@ fn an_impairment_changes_no_other_random_number() {
 }
 
 proptest! {
-    /// Whatever the wire does: enqueued + made = arrived + dropped + queued + on the wire, at any time.
+    /// On any wire: enqueued + made = arrived + dropped + queued + on the wire, at any time.
     #[test]
     fn every_packet_of_an_impaired_line_is_somewhere(
         shares in prop::collection::vec(0_u32..100, 4),
@@ -269,7 +269,8 @@ proptest! {
         } else {
             Reorder::ByDelay
         };
-        let jitter = Jitter { spread: Duration::from_ms(7), correlation: percent(20), distribution: Distribution::ParetoNormal };
+        let distribution = Distribution::ParetoNormal;
+        let jitter = Jitter { spread: Duration::from_ms(7), correlation: percent(20), distribution };
         let impairments = Impairments {
             loss: Some(LossModel::Correlated(chance(1))),
             bit_errors: BitErrorRate::new(1e-5),

@@ -5,11 +5,13 @@ use crate::data::Table;
 use crate::reproduction::TableResult;
 use crate::verdict::Finding;
 
+use super::super::super::Lab;
 use super::super::super::round_trips::RoundTrips;
 use super::super::super::trial::ip_kbps;
-use super::super::super::{ExperimentError, Lab};
-use super::super::{BOTH_FULL, KEY, plan};
-use super::{AT_BBRAS, judge, set, trial, upload};
+use super::super::files::BOTH_FULL;
+use super::super::{KEY, plan};
+use super::runs::{AT_BBRAS, judge, set, trial, upload};
+use crate::error::ExperimentError;
 
 /// A download throughout and an upload from the 20th second on, over the middlebox of chapter 8.
 struct BothFull {

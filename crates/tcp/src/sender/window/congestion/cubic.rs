@@ -20,7 +20,7 @@
 
 use lastmile_units::{Duration, Instant};
 
-use super::Acked;
+use super::events::Acked;
 
 /// RFC 9438, section 4.6: beta = 0.7, as 717/1024 and in whole segments; at least two.
 pub(super) fn reduced(cwnd: u32, mss: u32) -> u32 {

@@ -15,7 +15,7 @@
 
 use lastmile_units::{Duration, Instant};
 
-use super::RoundTrip;
+use super::events::RoundTrip;
 
 /// `hystart_low_window`: the least window in segments.
 const LOW_WINDOW: u32 = 16;

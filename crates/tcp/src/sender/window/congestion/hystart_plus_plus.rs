@@ -10,7 +10,7 @@
 //! RFC has 8 without pacing). Needs the times of transmission, which only Linux's timer records.
 //! Cost: a dozen operations for each acknowledgement in slow start, none after; boxed while slow start lasts.
 
-use super::RoundTrip;
+use super::events::RoundTrip;
 
 /// `MIN_RTT_THRESH` and `MAX_RTT_THRESH`, in microseconds.
 const RTT_THRESH_US: (u32, u32) = (4_000, 16_000);

@@ -10,6 +10,7 @@ mod bbr1;
 mod bbr3;
 mod cubic;
 mod dctcp;
+mod events;
 mod hystart;
 mod hystart_plus_plus;
 mod law;
@@ -24,46 +25,18 @@ mod sack;
 mod tahoe;
 mod windowed_max;
 
-use lastmile_units::{ByteCount, Duration, Instant};
+use lastmile_units::{ByteCount, Instant};
 
 use crate::config::MAX_WINDOW;
-use crate::sender::flight::Outstanding;
 use crate::sender::repair::Style;
 use crate::{ByteCounting, Config, SlowStart, Variant};
 use cubic::Cubic;
+pub(crate) use events::{Acked, RoundTrip};
 use hystart::HyStart;
 use hystart_plus_plus::HyStartPlusPlus;
 use law::Law;
 pub(crate) use marked::MarkedAck;
 pub(crate) use model::{ModelAck, ModelRestart, RepairPhase};
-
-/// An acknowledgement of new data.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Acked {
-    pub(crate) now: Instant,
-    pub(crate) bytes: u64,
-    pub(crate) mss: u32,
-    /// The data below were retransmitted after a timeout, where RFC 3465, section 2.3, asks for L = 1.
-    pub(crate) after_timeout: bool,
-    /// The shortest round trip of the connection, and the smoothed one.
-    pub(crate) least_rtt: Duration,
-    pub(crate) srtt: Option<Duration>,
-    /// The round trip that this acknowledgement measured.
-    pub(crate) rtt: Option<Duration>,
-    /// Octets that arrived with CE.
-    pub(crate) marked: u64,
-}
-
-/// A round trip measured in slow start.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RoundTrip {
-    pub(crate) now: Instant,
-    /// The round trip of the newest acknowledged octets, in microseconds.
-    pub(crate) us: u32,
-    pub(crate) outstanding: Outstanding,
-    pub(crate) mss: u32,
-    pub(crate) srtt: Duration,
-}
 
 /// The state of growth beyond the window: first for the end of slow start, then for CUBIC.
 #[derive(Clone, PartialEq, Eq, Debug)]

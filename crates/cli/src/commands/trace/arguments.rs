@@ -1,0 +1,141 @@
+//! The command line of `lastmile trace`.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+use lastmile_scenario::trace::file::Format;
+use lastmile_units::{BitRate, Duration};
+
+/// Show, convert or make a trace of a line's capacity over time
+///
+/// FILE is a trace (a table of steps, a packet-delivery trace of mahimahi, or JSON of Rattan), a
+/// capture (pcap, pcapng; .gz and .zst too) whose IP bytes become steps of the rate that it carried,
+/// or the JSON of `lastmile measure`. A trace of what was carried is the capacity of a line only as
+/// far as the line was full. Without --to, the output is a summary: mean, percentiles over time,
+/// outages, and a chart. Scenarios read traces with `trace = { file = "..." }`.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Trace, capture or measurement
+    #[arg(value_name = "FILE", required_unless_present = "generate", conflicts_with = "generate")]
+    pub(super) file: Option<PathBuf>,
+
+    /// Make a trace by this rule, with the defaults of the scenario file
+    #[arg(long, value_name = "RULE", requires = "rate")]
+    pub(super) generate: Option<Rule>,
+
+    /// Largest rate of a generated trace; rate of steps of a file that have none
+    #[arg(long)]
+    pub(super) rate: Option<BitRate>,
+
+    /// Least delay of a generated trace; delay of steps of a file that have none
+    #[arg(long, default_value = "0 ms")]
+    pub(super) delay: Duration,
+
+    /// Length of a generated trace, and of mahimahi's from steps that are played once
+    #[arg(long, value_name = "TIME", default_value = "10 min")]
+    pub(super) length: Duration,
+
+    /// Seed of a generated trace
+    #[arg(long, default_value_t = 1)]
+    pub(super) seed: u64,
+
+    /// Direction of a measurement
+    #[arg(long, default_value = "down")]
+    pub(super) direction: Direction,
+
+    /// Count only packets of a capture to these addresses, such as 192.0.2.0/24 or 2001:db8::/32
+    #[arg(long, value_name = "PREFIX")]
+    pub(super) towards: Option<Prefix>,
+
+    /// Steps of this length, from a capture or from mahimahi's opportunities
+    #[arg(long, value_name = "TIME", default_value = "100 ms")]
+    pub(super) interval: Duration,
+
+    /// Print the trace in this format
+    #[arg(long, value_name = "FORMAT")]
+    pub(super) to: Option<To>,
+
+    /// Write it to this file, instead of standard output
+    #[arg(long, value_name = "FILE", requires = "to")]
+    pub(super) out: Option<PathBuf>,
+
+    /// Print the summary as JSON
+    #[arg(long, conflicts_with = "to")]
+    pub(super) json: bool,
+}
+
+/// Rules of generated traces.
+#[derive(Clone, Copy, ValueEnum)]
+pub(super) enum Rule {
+    /// DSL that retrains
+    DslRetrain,
+    /// Satellites allocated every 15 s
+    Starlink,
+    /// Markov-modulated rate of a radio cell
+    Cell,
+}
+
+/// Formats to write.
+#[derive(Clone, Copy, ValueEnum)]
+pub(super) enum To {
+    /// Table of steps
+    Csv,
+    /// Milliseconds of packet-delivery opportunities
+    Mahimahi,
+    /// JSON of Rattan (netem-trace)
+    Rattan,
+}
+
+impl From<To> for Format {
+    fn from(to: To) -> Self {
+        match to {
+            To::Csv => Self::Csv,
+            To::Mahimahi => Self::Mahimahi,
+            To::Rattan => Self::Rattan,
+        }
+    }
+}
+
+/// Direction of a measurement.
+#[derive(Clone, Copy, ValueEnum)]
+pub(super) enum Direction {
+    /// To the client
+    Down,
+    /// From the client
+    Up,
+}
+
+/// Addresses that begin alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Prefix {
+    address: IpAddr,
+    bits: u32,
+}
+
+impl FromStr for Prefix {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
+        let address: IpAddr = address.parse().map_err(|_| format!("{address:?} is no IP address"))?;
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        let bits = match bits {
+            None => most,
+            Some(bits) => bits.parse().ok().filter(|bits| *bits <= most).ok_or(format!("a length is 0 to {most}"))?,
+        };
+        Ok(Self { address, bits })
+    }
+}
+
+impl Prefix {
+    pub(super) fn holds(self, other: IpAddr) -> bool {
+        let differ = match (self.address, other) {
+            (IpAddr::V4(one), IpAddr::V4(other)) => (one.to_bits() ^ other.to_bits()).leading_zeros(),
+            (IpAddr::V6(one), IpAddr::V6(other)) => (one.to_bits() ^ other.to_bits()).leading_zeros(),
+            _ => return false,
+        };
+        differ >= self.bits
+    }
+}

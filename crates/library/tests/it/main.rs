@@ -1,0 +1,4 @@
+//! Tests of the whole library: every line, every home, every ready policy.
+
+mod entries;
+mod policies;

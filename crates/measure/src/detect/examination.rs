@@ -1,0 +1,299 @@
+//! The examination of one way, step by step.
+
+use super::buffer::{self, Fill, Limiter, scaled};
+use super::disturbance::{self, Others};
+use super::estimate::{agreed, covering, inverse, regained, within};
+use super::found::{Candidate, Encapsulation, Side, Verdict};
+use super::framing::{self, Bounds, Outcome, certainty};
+use super::options::Options;
+use super::rate::{self, Burst, Found, Sustained};
+use crate::error::Error;
+use crate::report::Estimate;
+use crate::statistics::Z;
+use crate::train::{Path, Way};
+
+/// The examination of one way.
+pub(super) struct Examination<'a> {
+    pub(super) path: &'a mut dyn Path,
+    pub(super) way: Way,
+    pub(super) name: &'a str,
+    pub(super) mtu: u16,
+    pub(super) options: &'a Options,
+    pub(super) until_s: f64,
+    pub(super) warnings: &'a mut Vec<String>,
+    pub(super) tell: &'a mut dyn FnMut(&str),
+}
+
+impl Examination<'_> {
+    /// All steps of the examination.
+    pub(super) fn run(mut self) -> Result<Side, Error> {
+        let bits = f64::from(self.mtu) * 8.0;
+        (self.tell)(&format!("{}: the rate under overload", self.name));
+        let rate = f64::from(self.options.packets_per_second);
+        let long_s = self.options.overload.as_secs_f64();
+        let sustained = match rate::sustained(self.path, self.way, self.mtu, rate, (long_s, self.options.packets))? {
+            Found::Rate(sustained) => sustained,
+            Found::Above(offered) => {
+                self.warnings.push(format!(
+                    "{}: all of {:.1} Mbit/s arrived; the line is faster",
+                    self.name,
+                    offered / 1e6
+                ));
+                return Ok(unloaded(offered));
+            }
+        };
+        let packet_s = sustained.packet_s;
+        let ip_bps = inverse(bits, packet_s, within(sustained.error_s / packet_s));
+        (self.tell)(&format!("{}: {:.3} Mbit/s of IP; filling its buffer", self.name, ip_bps.value / 1e6));
+        let mut large = Vec::new();
+        let first = self.fill(self.mtu, &sustained, packet_s)?;
+        let first = self.confirmed(first, &sustained)?;
+        large.push(first);
+        let mut side = Side {
+            encapsulation: Encapsulation { verdict: Verdict::Policer, candidates: Vec::new() },
+            ip_bps,
+            gross_bps: None,
+            limiter: limiter(&first, &sustained, self.mtu),
+            buffer: None,
+            loss_share: sustained.losses.share(),
+            others_share: None,
+        };
+        if matches!(side.limiter, Limiter::Policer { .. }) {
+            return Ok(side);
+        }
+        (self.tell)(&format!("{}: time per packet against size", self.name));
+        // The time for two more overloads, estimated from the first.
+        let wait_s = first.packets.map_or(0.0, |(count, _)| count * packet_s);
+        let fills = if wait_s > 0.0 { 2.0 * (3.2 * wait_s + 1.5) } else { 5.0 };
+        let disturbed = disturbance::LONGEST_S + disturbance::cost_s(&sustained, wait_s);
+        let bounds = Bounds {
+            sizes: (self.options.smallest(), self.mtu),
+            packets_per_second: rate,
+            packets: self.options.packets,
+            sure: self.options.sure,
+            until_s: self.until_s - fills.min(30.0) - disturbed.min(20.0),
+        };
+        let outcome = framing::search(self.path, self.way, packet_s, bounds)?;
+        let candidates = candidates(&outcome, self.mtu, &sustained);
+        side.gross_bps = gross(&outcome, &candidates);
+        let verdict = match (&side.limiter, outcome.sure) {
+            (Limiter::Shaper { .. }, _) => Verdict::Shaper,
+            _ if outcome.posterior.misfit() => Verdict::Misfit,
+            (_, true) => Verdict::Sure,
+            (_, false) => Verdict::NotSure,
+        };
+        side.encapsulation = Encapsulation { verdict, candidates };
+        self.finish(side, &sustained, large, &outcome)
+    }
+
+    /// The buffer, by a second overload with the largest size and one with a smaller.
+    fn finish(
+        &mut self,
+        mut side: Side,
+        sustained: &Sustained,
+        mut large: Vec<Fill>,
+        outcome: &Outcome,
+    ) -> Result<Side, Error> {
+        (self.tell)(&format!("{}: what its buffer counts", self.name));
+        let packet_s = sustained.packet_s;
+        let rate = f64::from(self.options.packets_per_second);
+        let mut small = None;
+        // A short burst may have four times the packets per second of a long train.
+        let size = (self.mtu / 5).max((f64::from(self.mtu) * buffer::OVERLOAD / (4.0 * rate * packet_s)) as u16);
+        let cost = large[0].packets.map_or(4.0, |(count, _)| 3.2 * count * packet_s + 1.5);
+        if size < self.mtu / 2 && self.has_time(cost) {
+            small = Some((size, self.fill(size, sustained, outcome.packet_s(size))?));
+        }
+        if self.has_time(cost) {
+            let again = self.fill(self.mtu, sustained, packet_s)?;
+            large.push(again);
+        }
+        let others = self.disturbances(&mut side, sustained, &large, outcome)?;
+        let best = outcome.posterior.best();
+        let wire = |size: u16| outcome.classes[best].wire_bytes(size);
+        let wire = (size < self.mtu).then(|| (wire(self.mtu), wire(size)));
+        // Beside others or with loss, the backlog of ours is not the queue's; its delay is.
+        let alone_s = others.map_or(packet_s, |others| others.packet_s);
+        let waiting = |(count, error): (f64, f64)| (count * packet_s / alone_s, error * packet_s / alone_s);
+        let disturbed = others.is_some() || side.loss_share.is_some();
+        let packets = |fill: &Fill| if disturbed { fill.waiting.map(waiting) } else { fill.packets };
+        let fills: Vec<(f64, f64)> = large.iter().filter_map(packets).collect();
+        let small = small.filter(|_| others.is_none()).and_then(|(size, fill)| Some((size, packets(&fill)?)));
+        side.buffer = buffer::buffer(self.mtu, alone_s, &fills, small, wire);
+        if side.buffer.is_none() {
+            self.warnings.push(no_buffer(self.name, &side.limiter));
+        }
+        Ok(side)
+    }
+
+    /// Loss on the wire and traffic of others: what they do to the rates, and the latter's packets.
+    fn disturbances(
+        &mut self,
+        side: &mut Side,
+        sustained: &Sustained,
+        large: &[Fill],
+        outcome: &Outcome,
+    ) -> Result<Option<Others>, Error> {
+        let rate = f64::from(self.options.packets_per_second);
+        let smallest = self.options.smallest();
+        let wait_s = large.iter().filter_map(|fill| fill.packets).map(|fill| fill.0 * sustained.packet_s);
+        let wait_s = wait_s.fold(0.0, f64::max);
+        let mut others = None;
+        if matches!(side.limiter, Limiter::Line) && self.has_time(disturbance::cost_s(sustained, wait_s)) {
+            // Sizes compare by the law of the encapsulation, if it is known.
+            let least = if outcome.sure { smallest } else { self.mtu };
+            let size = disturbance::Size::smallest(least..=self.mtu, |size| outcome.packet_s(size), rate);
+            let sender = (rate, self.options.packets);
+            others = disturbance::others(self.path, self.way, size, sustained, wait_s, sender)?;
+        }
+        if let Some(others) = others {
+            let alone = others.rate(f64::from(self.mtu) * 8.0);
+            side.ip_bps = alone;
+            let wire = outcome.classes[outcome.posterior.best()].wire_bytes(self.mtu) * 8.0;
+            // The rates of other candidates, as much too low.
+            let factor = alone.high / f64::from(self.mtu) / 8.0 * outcome.packet_s(self.mtu);
+            let raised = |gross: Estimate| Estimate { high: gross.high * factor.max(1.0), ..gross };
+            side.gross_bps = side.gross_bps.map(|gross| covering(others.rate(wire), raised(gross), outcome.sure));
+            side.others_share = Some(others.share);
+            self.warnings.push(format!(
+                "{}: others ask for {:.1} % of it; rates are extrapolated to a line without them",
+                self.name,
+                others.share * 100.0
+            ));
+        }
+        if self.has_time(disturbance::LONGEST_S) {
+            let packet = (smallest, outcome.packet_s(smallest));
+            let losses = disturbance::light(self.path, self.way, packet, rate)?.and(sustained.losses);
+            side.loss_share = losses.share();
+        }
+        if let Some(loss) = side.loss_share {
+            side.ip_bps = regained(side.ip_bps, loss);
+            side.gross_bps = side.gross_bps.map(|gross| regained(gross, loss));
+            self.warnings.push(format!(
+                "{}: {:.2} % of packets are lost without overload; rates include the time of lost packets, and their \
+                 intervals the case that packets are lost before the line",
+                self.name,
+                loss.value * 100.0
+            ));
+        }
+        Ok(others)
+    }
+
+    fn has_time(&self, seconds: f64) -> bool {
+        self.path.elapsed().as_secs_f64() + seconds < self.until_s
+    }
+
+    /// An overload again, if it showed a bucket: late receivers and senders look like one at times. A
+    /// bucket that the second does not show within a quarter is none.
+    fn confirmed(&mut self, fill: Fill, sustained: &Sustained) -> Result<Fill, Error> {
+        let (Some((count, error)), None) = (fill.bucket, sustained.burst) else { return Ok(fill) };
+        let again = self.fill(self.mtu, sustained, sustained.packet_s)?;
+        let agrees = |other: (f64, f64)| (other.0 - count).abs() < 0.25 * count + Z * error.hypot(other.1);
+        if again.bucket.is_some_and(agrees) { Ok(fill) } else { Ok(Fill { bucket: None, ..again }) }
+    }
+
+    /// An overload from idle, repeated after a longer pause if a bucket had no time to fill.
+    fn fill(&mut self, size: u16, sustained: &Sustained, packet_s: f64) -> Result<Fill, Error> {
+        // Overload, but below the rate of a burst, so that the bucket empties before packets wait.
+        let ratio = |burst: Burst| sustained.packet_s / burst.packet_s;
+        let bounded = sustained.burst.filter(|burst| burst.bounded);
+        let overload = bounded.map_or(buffer::OVERLOAD, |burst| buffer::OVERLOAD.min(f64::midpoint(1.0, ratio(burst))));
+        let most = self.options.packets;
+        let bucket_s = sustained.burst.map_or(0.0, |burst| burst.length_s * (ratio(burst) - 1.0));
+        let refill = (1.3 * bucket_s).clamp(1.0, 20.0);
+        let left = (self.until_s - self.path.elapsed().as_secs_f64()).max(1.0);
+        let longest = (left / 3.0).min(20.0);
+        let first = (1.3 * bucket_s / (overload - 1.0) + 0.5).min(longest);
+        let fill = buffer::fill(self.path, self.way, size, packet_s, overload, (first, longest, refill), most)?;
+        let bucket_s = fill.bucket.map_or(0.0, |bucket| bucket.0 * packet_s);
+        if bucket_s > 0.7 * refill && self.has_time(4.0 * bucket_s) {
+            return buffer::fill(
+                self.path,
+                self.way,
+                size,
+                packet_s,
+                overload,
+                (longest, longest, 2.0 * bucket_s),
+                most,
+            );
+        }
+        Ok(fill)
+    }
+}
+
+fn no_buffer(name: &str, limiter: &Limiter) -> String {
+    match limiter {
+        Limiter::Shaper { .. } => format!("{name}: the buffer behind the shaper's bucket did not show itself"),
+        _ => format!("{name}: no buffer of a fixed size showed itself"),
+    }
+}
+
+fn unloaded(offered: f64) -> Side {
+    Side {
+        encapsulation: Encapsulation { verdict: Verdict::Unloaded, candidates: Vec::new() },
+        ip_bps: Estimate { value: offered, low: offered, high: f64::MAX },
+        gross_bps: None,
+        limiter: Limiter::Unknown,
+        buffer: None,
+        loss_share: None,
+        others_share: None,
+    }
+}
+
+fn limiter(fill: &Fill, sustained: &Sustained, mtu: u16) -> Limiter {
+    let bytes = |(count, error): (f64, f64)| {
+        let error = Z * error + 1.0;
+        scaled(Estimate { value: count, low: (count - error).max(0.0), high: count + error }, f64::from(mtu))
+    };
+    let bits = f64::from(mtu) * 8.0;
+    let burst_bps = sustained.burst.filter(|burst| burst.bounded).map(|burst| inverse(bits, burst.packet_s, 0.02));
+    match (fill.policed, fill.bucket, sustained.burst) {
+        (true, _, _) => Limiter::Policer { bucket_bytes: bytes(fill.packets.unwrap_or_default()) },
+        (false, Some(bucket), _) => Limiter::Shaper { bucket_bytes: bytes(bucket), burst_bps },
+        (false, None, Some(burst)) => {
+            let count = burst.length_s / burst.packet_s * (1.0 - burst.packet_s / sustained.packet_s);
+            Limiter::Shaper { bucket_bytes: bytes((count, 0.2 * count)), burst_bps }
+        }
+        (false, None, None) => Limiter::Line,
+    }
+}
+
+/// Candidates by falling probability. `sustained` is the overload with packets of `mtu` bytes.
+fn candidates(outcome: &Outcome, mtu: u16, sustained: &Sustained) -> Vec<Candidate> {
+    let beliefs = &outcome.posterior.beliefs;
+    let mut order: Vec<usize> = (0..beliefs.len()).collect();
+    order.sort_by(|&a, &b| beliefs[b].probability.total_cmp(&beliefs[a].probability));
+    let mut covered = 0.0;
+    let mut candidates = Vec::new();
+    for &i in order.iter().take(10) {
+        let (class, belief) = (&outcome.classes[i], &beliefs[i]);
+        let link = class.law().link;
+        let overload = within(sustained.error_s / sustained.packet_s);
+        let overload = inverse(class.wire_bytes(mtu) * 8.0, sustained.packet_s, overload);
+        candidates.push(Candidate {
+            presets: class.presets.iter().map(|&name| name.to_owned()).collect(),
+            overhead_bytes: link.overhead(),
+            minimum_bytes: link.min_frame(),
+            framing: link.framing().to_string(),
+            probability: belief.probability,
+            gross_bps: agreed(inverse(8.0, belief.byte_s, within(belief.byte_error)), overload),
+        });
+        covered += belief.probability;
+        if covered > 0.999 {
+            break;
+        }
+    }
+    if let Some(first) = candidates.first_mut() {
+        first.probability = certainty(&outcome.classes, &outcome.posterior);
+    }
+    candidates
+}
+
+/// The rate of the most probable candidate. Its interval covers all of them if none is sure.
+fn gross(outcome: &Outcome, candidates: &[Candidate]) -> Option<Estimate> {
+    let first = candidates.first()?.gross_bps;
+    if outcome.sure {
+        return Some(first);
+    }
+    Some(candidates.iter().fold(first, |sum, each| covering(sum, each.gross_bps, false)))
+}

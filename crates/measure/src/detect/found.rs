@@ -1,0 +1,88 @@
+//! The findings about a line.
+
+use serde::{Deserialize, Serialize};
+
+use super::buffer::{Buffer, Limiter};
+use crate::report::Estimate;
+
+/// The findings about a line.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Detection {
+    /// Largest IP packet.
+    pub mtu_bytes: u16,
+    /// Smallest round-trip time of a small packet over the idle line, in seconds.
+    pub idle_rtt_s: Option<Estimate>,
+    /// From the server to the client.
+    pub down: Side,
+    /// From the client to the server.
+    pub up: Side,
+    /// Time that the detection took, in seconds.
+    pub took_s: f64,
+    /// Steps that were not possible, and why, in sentences.
+    pub warnings: Vec<String>,
+}
+
+/// The findings about one way.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Side {
+    /// How bytes are counted.
+    pub encapsulation: Encapsulation,
+    /// Rate of IP bytes in packets of the largest size, bit/s.
+    pub ip_bps: Estimate,
+    /// Rate of the wire by [`Side::encapsulation`], bit/s. An interval that covers the rates of all
+    /// candidates where no name is sure.
+    pub gross_bps: Option<Estimate>,
+    /// Line, shaper or policer.
+    pub limiter: Limiter,
+    /// The buffer, where it filled.
+    pub buffer: Option<Buffer>,
+    /// Share of packets lost without overload, where any was.
+    pub loss_share: Option<Estimate>,
+    /// Share of the way that traffic of others asked for, where any was seen. Rates are then
+    /// extrapolated to a way without it.
+    pub others_share: Option<f64>,
+}
+
+/// How sure an encapsulation is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The first candidate is sure.
+    Sure,
+    /// Several candidates are left.
+    NotSure,
+    /// A shaper limits the way below the line's rate: the candidates state how the shaper counts.
+    Shaper,
+    /// A policer limits the way below the line's rate.
+    Policer,
+    /// No candidate explains the times.
+    Misfit,
+    /// The line carries all that the senders can send.
+    Unloaded,
+}
+
+/// The encapsulation of one way.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Encapsulation {
+    /// How sure it is.
+    pub verdict: Verdict,
+    /// Classes of encapsulations by falling probability, 99.9 % of it together, at most ten.
+    pub candidates: Vec<Candidate>,
+}
+
+/// Encapsulations that timing cannot tell apart.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Candidate {
+    /// Names of presets; empty where none has this overhead.
+    pub presets: Vec<String>,
+    /// Bytes around each IP packet.
+    pub overhead_bytes: i32,
+    /// Least bytes of packet and overhead together.
+    pub minimum_bytes: u32,
+    /// `none`, `atm` or `ptm`.
+    pub framing: String,
+    /// Probability.
+    pub probability: f64,
+    /// Rate of the wire, bit/s.
+    pub gross_bps: Estimate,
+}

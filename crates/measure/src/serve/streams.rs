@@ -1,0 +1,84 @@
+//! Streams of load: the data that a server sends and takes over TCP.
+
+use std::io;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use socket2::SockRef;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::{select, time};
+
+use crate::own::data;
+use crate::own::wire::Answer;
+use crate::train::Way;
+
+use super::answers::{answer, refusal};
+use super::counters::Counted;
+use super::load::Load;
+use super::locked::locked;
+use super::session::{Session, Shared};
+
+/// Bytes of one write or read.
+const BLOCK: usize = 64 << 10;
+
+/// One stream until the load ends.
+pub(super) async fn stream(from: OwnedReadHalf, mut to: OwnedWriteHalf, way: Way, session: &Session, shared: &Shared) {
+    let load = locked(&session.load).clone();
+    let Some(load) = load.filter(|load| load.join(way)) else {
+        shared.counters.add(Counted::Refused, 1);
+        let _ = answer(&mut to, &refusal("no load has this stream")).await;
+        return;
+    };
+    // The kernel drops the data that it holds when the load ends, so that the line is free at once.
+    let socket = SockRef::from(from.as_ref());
+    let _ = socket.set_linger(Some(Duration::ZERO));
+    if let Some(name) = &load.congestion {
+        let _ = socket.set_tcp_congestion(name.as_bytes());
+    }
+    if answer(&mut to, &Answer::Ready).await.is_err() {
+        return;
+    }
+    let mut stop = load.stop.subscribe();
+    let moving = async {
+        match way {
+            Way::Down => send(to, &load, shared).await,
+            Way::Up => receive(from, &load, shared).await,
+        }
+    };
+    select! {
+        _ = stop.wait_for(|stop| *stop) => {}
+        // The load's time is limited by its control connection; a stream without one ends here.
+        _ = time::timeout(shared.limits.load, moving) => {}
+    }
+}
+
+async fn send(mut to: OwnedWriteHalf, load: &Load, shared: &Shared) -> io::Result<()> {
+    let block = data::block(BLOCK);
+    loop {
+        let sent = to.write(&block).await?;
+        shared.counters.add(Counted::SentBytes, sent as u64);
+        pause(load.sending.wait(sent)).await;
+    }
+}
+
+async fn receive(mut from: OwnedReadHalf, load: &Load, shared: &Shared) -> io::Result<()> {
+    let mut buffer = vec![0; BLOCK];
+    loop {
+        let received = from.read(&mut buffer).await?;
+        if received == 0 {
+            return Ok(());
+        }
+        load.received.fetch_add(received as u64, Ordering::Relaxed);
+        shared.counters.add(Counted::ReceivedBytes, received as u64);
+        pause(load.receiving.wait(received)).await;
+    }
+}
+
+/// Waits, or lets other streams go on.
+async fn pause(wait: Duration) {
+    match wait.is_zero() {
+        true => tokio::task::consume_budget().await,
+        false => time::sleep(wait).await,
+    }
+}

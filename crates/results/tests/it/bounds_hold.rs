@@ -1,0 +1,131 @@
+//! No flow of any run exceeds its bound, over its life or in a phase.
+
+use lastmile_results::{Origin, summarise};
+use lastmile_scenario::Scenario;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+fn encapsulation() -> impl Strategy<Value = &'static str> {
+    select(vec![
+        "ip",
+        "ethernet",
+        "bridged-ptm",
+        "pppoe-ptm",
+        "docsis",
+        "ipoa-vcmux",
+        "pppoa-vcmux",
+        "pppoe-llcsnap",
+        "bridged-vcmux-fcs",
+    ])
+}
+
+fn queue() -> impl Strategy<Value = String> {
+    prop_oneof![
+        (2_u32..300).prop_map(|n| format!("{{ limit = \"{n} packets\" }}")),
+        (2_u32..400).prop_map(|ms| format!("{{ limit = \"{ms} ms\" }}")),
+        (2_u32..300).prop_map(|n| format!("{{ limit = \"{n} packets\", drop = \"head\" }}")),
+        Just("{ kind = \"sad\" }".to_owned()),
+        Just("{ kind = \"priority\", classes = [{ match = { pure_ack = true } }, {}] }".to_owned()),
+        Just("{ kind = \"fq-codel\" }".to_owned()),
+        Just("{ kind = \"ack-filter\" }".to_owned()),
+        Just("{ kind = \"ack-regenerator\" }".to_owned()),
+        Just("{ kind = \"red\" }".to_owned()),
+    ]
+}
+
+/// A direction, possibly with OAM cells.
+fn direction(kbit: std::ops::Range<u32>) -> impl Strategy<Value = String> {
+    let loss = select(vec!["0 %", "0 %", "0.5 %", "3 %"]);
+    let compression = select(vec!["none", "none", "vj", "10 %"]);
+    (kbit, 0_u32..40, encapsulation(), queue(), loss, compression).prop_map(
+        |(kbit, delay, encapsulation, queue, loss, compression)| {
+            let oam = if encapsulation.contains("vcmux") || encapsulation.contains("llc") { ", oam = 27" } else { "" };
+            format!(
+                "{{ rate = \"{kbit} kbit/s\", delay = \"{delay} ms\", encapsulation = \"{encapsulation}\", \
+                 queue = {queue}, \
+                 loss = \"{loss}\", header_compression = \"{compression}\"{oam} }}"
+            )
+        },
+    )
+}
+
+fn tcp() -> impl Strategy<Value = String> {
+    let era = select(vec!["today", "1999"]);
+    let variant = select(vec!["tahoe", "reno", "newreno", "sack", "cubic"]);
+    let ack = select(vec!["0 ms", "40 ms", "200 ms"]);
+    (era, variant, ack, 2_u32..2000, 1_u32..4, any::<bool>()).prop_map(
+        |(era, variant, ack, window, every, timestamps)| {
+            format!(
+                "{{ era = \"{era}\", variant = \"{variant}\", delayed_ack = \"{ack}\", \
+                 receive_window = \"{window} kB\", \
+                 ack_every = {every}, timestamps = {timestamps}, window_scale = true }}"
+            )
+        },
+    )
+}
+
+fn source() -> impl Strategy<Value = String> {
+    let sized = prop_oneof![Just(String::new()), (1_u32..3000).prop_map(|kb| format!("bytes = \"{kb} kB\"\n"))];
+    let way = || select(vec!["up", "down"]);
+    prop_oneof![
+        4 => (tcp(), sized, 1_u32..4, way())
+            .prop_map(|(tcp, sized, count, way)| format!("kind = \"bulk\"\ncount = {count}\n{sized}tcp = {tcp}\n\
+             direction = \"{way}\"\n")),
+        1 => (tcp(), 10_u32..2000, way())
+            .prop_map(|(tcp, kbit, way)| format!("kind = \"writes\"\nrate = \"{kbit} kbit/s\"\ntcp = {tcp}\n\
+             direction = \"{way}\"\n")),
+        1 => way().prop_map(|way| format!("kind = \"voice\"\ndirection = \"{way}\"\n")),
+        1 => (10_u32..3000, way()).prop_map(|(kbit, way)| format!("kind = \"blast\"\nrate = \"{kbit} kbit/s\"\n\
+         direction = \"{way}\"\n")),
+        1 => (10_u32..3000, way()).prop_map(|(kbit, way)| format!("kind = \"poisson\"\nrate = \"{kbit} kbit/s\"\n\
+         direction = \"{way}\"\n")),
+        1 => (10_u32..3000, way()).prop_map(|(kbit, way)| format!("kind = \"onoff\"\nrate = \"{kbit} kbit/s\"\n\
+         direction = \"{way}\"\n")),
+        1 => tcp().prop_map(|tcp| format!("kind = \"swarm\"\ntcp = {tcp}\n")),
+        1 => tcp().prop_map(|tcp| format!("kind = \"web\"\nreading = \"500 ms\"\ntcp = {tcp}\n")),
+    ]
+}
+
+fn traffic() -> impl Strategy<Value = String> {
+    let stop = proptest::option::of(3000_u32..6000);
+    (source(), 0_u32..2500, stop).prop_map(|(source, start, stop)| {
+        let stop = stop.map_or_else(String::new, |ms| format!("stop = \"{ms} ms\"\n"));
+        format!("[[traffic]]\nstart = \"{start} ms\"\n{stop}{source}")
+    })
+}
+
+fn scenario() -> impl Strategy<Value = String> {
+    (direction(300..60_000), direction(30..20_000), prop::collection::vec(traffic(), 1..5), 1_u32..3, any::<u32>())
+        .prop_map(|(down, up, traffic, lines, seed)| {
+            format!(
+                "duration = \"5 s\"\nseed = {seed}\n[access]\nlines = {lines}\ndown = {down}\nup = {up}\n{}",
+                traffic.concat()
+            )
+        })
+}
+
+proptest! {
+    #[test]
+    fn no_run_exceeds_its_bounds(text in scenario()) {
+        let scenario = Scenario::parse("f", &text, &[]).unwrap_or_else(|report| panic!("{report}\n{text}"));
+        let network = scenario.network();
+        let outcome = lastmile_sim::run(&network).expect("it can be run");
+        let summary = summarise(&Origin::default(), &network, &outcome);
+        let within = |goodput: f64, bound: Option<f64>| bound.is_none_or(|bound| goodput <= bound * (1.0 + 1e-9));
+        for flow in &summary.flows {
+            prop_assert!(within(flow.goodput_bps, flow.limits.bound_bps), "{flow:#?}");
+            let needs_no_bound = &*flow.setup.kind == "web" || flow.bytes_delivered == 0;
+            prop_assert!(flow.limits.bound_bps.is_some() || needs_no_bound, "{flow:#?}");
+        }
+        for terms in lastmile_results::amp::measure(&summary) {
+            prop_assert!(within(terms.goodput_bps, Some(terms.bound_bps)), "{terms:#?}");
+        }
+        for phase in &summary.phases {
+            for flow in &phase.flows {
+                for bound in [flow.bound_bps, flow.two_way_bound_bps] {
+                    prop_assert!(within(flow.goodput_bps, bound), "{} to {}: {flow:#?}", phase.from_s, phase.to_s);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Failures of the store.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use rusqlite::ErrorCode;
+
+/// A failure of the store.
+#[derive(Debug)]
+pub struct Error {
+    pub(super) file: PathBuf,
+    pub(super) kind: ErrorKind,
+}
+
+/// The operation that failed.
+#[derive(Debug)]
+pub(super) enum ErrorKind {
+    /// The library's error.
+    Sqlite(rusqlite::Error),
+    /// A file of another program, or of another version.
+    NotOurs(String),
+    /// A row that no version of this program writes.
+    Row(String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.file.display())?;
+        match &self.kind {
+            ErrorKind::Sqlite(error) => error.fmt(f),
+            ErrorKind::NotOurs(why) | ErrorKind::Row(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl Error {
+    /// True if another process holds a lock.
+    #[must_use]
+    pub fn is_locked(&self) -> bool {
+        self.is(&[ErrorCode::DatabaseBusy, ErrorCode::DatabaseLocked])
+    }
+
+    /// True if the limit of the store, or the disk, is full.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.is(&[ErrorCode::DiskFull])
+    }
+
+    fn is(&self, codes: &[ErrorCode]) -> bool {
+        match &self.kind {
+            ErrorKind::Sqlite(error) => error.sqlite_error_code().is_some_and(|code| codes.contains(&code)),
+            _ => false,
+        }
+    }
+}
