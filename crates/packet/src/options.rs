@@ -1,8 +1,8 @@
 //! The TCP options of a segment, in 32 bytes of values and two bytes of flags for those present.
 //!
 //! Published: RFC 9293, section 3.1; RFC 2018 (SACK); RFC 7323 (window scale, timestamps);
-//! RFC 9768, section 3.2.3 (Accurate ECN). Differs: of unknown options only their presence is stored. Cost: a copy of two words for each; a list of
-//! acknowledgement numbers is read byte by byte.
+//! RFC 9768, section 3.2.3 (Accurate ECN). Differs: of unknown options only their presence is stored. Cost: a copy of
+//! two words for each; a list of acknowledgement numbers is read byte by byte.
 
 use crate::{AckList, SeqNumber, list};
 

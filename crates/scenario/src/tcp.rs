@@ -178,10 +178,10 @@ pub(crate) static TCP: Section = Section {
         Key::with_default(
             "ecn",
             Kind::Other("`\"off\"`, `\"classic\"`, `\"accecn\"`, `true` or `false`"),
-            "\"off\"",
-            "Offer explicit congestion notification: one signal a round trip (RFC 3168, `\"classic\"` or `true`), or counters \
-             of the marks (Accurate ECN, RFC 9768). With `dctcp` and `\"classic\"`, receivers report each change of the mark \
-             (RFC 8257).",
+            "off",
+            "Offer explicit congestion notification: one signal a round trip (RFC 3168, `\"classic\"` or `true`), or \
+             counters of the marks (Accurate ECN, RFC 9768). With `dctcp` and `\"classic\"`, receivers report each \
+             change of the mark (RFC 8257).",
         ),
         Key::with_default(
             "tso_deferral",
@@ -212,8 +212,8 @@ pub(crate) static TCP: Section = Section {
             "gro",
             Kind::Time,
             "0 us",
-            "Receive offload: data segments that arrive within this time are one for TCP, which acknowledges them together \
-             (stretched ACKs). A receiver's device gathers for 20 to 100 us; `\"0 us\"` joins none.",
+            "Receive offload: data segments that arrive within this time are one for TCP, which acknowledges them \
+             together (stretched ACKs). A receiver's device gathers for 20 to 100 us; `\"0 us\"` joins none.",
         )
         .at_most("100 ms"),
         Key::with_default(

@@ -11,7 +11,7 @@
 //! 1. its flags are ACK and at most ECE and CWR;
 //! 2. it has no payload;
 //! 3. its options are timestamps and SACK blocks and nothing else: MSS, window scale, SACK
-//!    permitted (which belong on a SYN) and unknown options keep it;
+//!    permitted (which belong on a SYN), AccECN and unknown options keep it, as does AE;
 //! 4. its acknowledgement number is not above the trigger's;
 //! 5. neither its timestamp nor its echo reply is above the trigger's (modulo 2^32);
 //! 6. each of its SACK blocks lies within one of the trigger's, none lies below its own
@@ -122,6 +122,7 @@ fn is_ack(meta: &Meta) -> bool {
     meta.flags.without(ECN) == TcpFlags::ACK
         && meta.payload_len() == 0
         && !options.has_unknown()
+        && options.accecn().is_none()
         && options.syn_options() == SynOptions::default()
 }
 

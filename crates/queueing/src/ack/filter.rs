@@ -236,7 +236,7 @@ impl<P: Packet> AckFilter<P> {
         if segment.flags.contains(TcpFlags::ACK) {
             flow.newest.note(segment);
         }
-        if segment.flags.intersects(TcpFlags::ECE.with(TcpFlags::CWR)) {
+        if segment.flags.intersects(TcpFlags::ACE) {
             flow.protect_newest(&mut self.fifo);
         }
     }

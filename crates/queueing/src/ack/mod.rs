@@ -15,8 +15,9 @@
 //!   section 2), or its number and SACK blocks (RFC 6675, section 2: with SACK, the window does not
 //!   matter). An ACK with its number, another window and no SACK blocks is a *window update*, and
 //!   counts as a newer ACK.
-//! - No change of ECE or CWR is lost (RFC 3168, section 6.1): an ACK with either is no pure ACK,
-//!   and the ACK before it stays.
+//! - No change of ECE, CWR or AE is lost (RFC 3168, section 6.1; RFC 9768, section 3.3.3): an ACK with any of
+//!   them is no pure ACK, and the ACK before it stays. One with byte counters of Accurate ECN gives way only to
+//!   one that has them, too.
 //! - No SACK information is lost: an ACK gives way to a newer one only if that covers each of its
 //!   blocks, and never if its first block is a D-SACK (RFC 2883), which is sent only once. CAKE has
 //!   this rule too (`ack-filter` of tc-cake(8)). Nor does an ACK with timestamps give way to one
@@ -162,7 +163,9 @@ fn may_replace(old: &AckFields, new: &AckFields) -> bool {
         (Some(_), None) => false,
         (Some((old, _)), Some((new, _))) => SeqNumber::new(old).at_or_before(SeqNumber::new(new)),
     };
-    is_accepted && covers_sack(old, new)
+    // RFC 9768, section 3.2.3: the last report of marked bytes must arrive.
+    let keeps_counters = old.options.accecn().is_none() || new.options.accecn().is_some();
+    is_accepted && keeps_counters && covers_sack(old, new)
 }
 
 /// True when `new` alone gives a sender every SACK block of `old` that still matters.

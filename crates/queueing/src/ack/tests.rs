@@ -137,3 +137,16 @@ fn unregulated_packets_are_counted_by_reason() {
     passed.show("test", &mut |counter| counts.push(counter.value));
     assert_eq!(counts, [1, 1, 1, 1, 1, 1, 1, 1, 0]);
 }
+
+/// RFC 9768, section 3.2.3: the last report of marked bytes must arrive.
+#[test]
+fn a_report_of_marked_bytes_is_not_lost() {
+    let plain = fields(1, &[]);
+    let counted = |ce| {
+        let counters = lastmile_packet::EcnBytes { ect0: 1, ce, ect1: 1 };
+        AckFields { options: Options::NONE.with_accecn(counters), ..plain }
+    };
+    assert!(may_replace(&counted(1), &counted(2)));
+    assert!(may_replace(&plain, &counted(2)));
+    assert!(!may_replace(&counted(2), &plain));
+}

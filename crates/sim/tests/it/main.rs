@@ -15,6 +15,7 @@ mod connections;
 mod conservation;
 mod determinism;
 mod regeneration;
+mod senders;
 mod sources;
 mod starvation;
 mod throughput;

@@ -4,8 +4,9 @@
 //! with a flush timeout (`gro_flush_timeout`), or of a device that gathers interrupts.
 //!
 //! A segment with data waits for the next one, at most [`AckConfig::gro`](crate::AckConfig::gro) after the first. It is
-//! joined if it follows without a gap and has the same acknowledgement, flags, options and ECN field; so a mark or a new
-//! timestamp ends the burst. A segment with PSH or less payload than the first ends it, too, and so do 65 535 bytes.
+//! joined if it follows without a gap and has the same acknowledgement, flags, options and ECN field; so a mark or a
+//! new timestamp ends the burst. A segment with PSH or less payload than the first ends it, too, and so do 65 535
+//! bytes.
 //!
 //! Differs: the time is that of one connection, where a device gathers packets of all. Other segments do not wait, but
 //! what waits is handled before them.

@@ -8,8 +8,8 @@
 //! times in a round trip while any moves, as Linux does. SACK blocks have priority: an acknowledgement with several has
 //! no option.
 //!
-//! Differs: the option has all three counters in order 0, never fewer. Its loss is not detected, since no simulated path
-//! drops it.
+//! Differs: the option has all three counters in order 0, never fewer. Its loss is not detected, since no simulated
+//! path drops it.
 //! Cost: a dozen operations for each data segment of a connection with Accurate ECN; 48 bytes, boxed.
 
 use lastmile_packet::{EcnBytes, Meta, Options};

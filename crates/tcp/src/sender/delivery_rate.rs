@@ -129,7 +129,8 @@ pub(crate) struct AckState {
 pub(crate) struct DeliveryRate {
     /// In order of the stream.
     records: VecDeque<Record>,
-    /// Octets that the receiver was known to hold at the last acknowledgement, and the sum of all increases (C.delivered).
+    /// Octets that the receiver was known to hold at the last acknowledgement, and the sum of all increases
+    /// (C.delivered).
     held: u64,
     delivered: u64,
     delivered_at: Instant,

@@ -3,8 +3,8 @@
 //! Published: draft-cheng-iccrg-delivery-rate-estimation-02; Linux's `tcp_input.c` (`tcp_cong_control`,
 //! `tcp_update_pacing_rate`).
 //!
-//! A sender whose window has no model may pace too (`CongestionConfig::pacing`), as Linux does with `sch_fq`: at 200 % of
-//! window / round trip in the first half of slow start, at 120 % of it after that.
+//! A sender whose window has no model may pace too (`CongestionConfig::pacing`), as Linux does with `sch_fq`: at 200 %
+//! of window / round trip in the first half of slow start, at 120 % of it after that.
 //! Cost: nothing without pacing.
 
 use lastmile_units::Instant;

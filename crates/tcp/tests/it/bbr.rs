@@ -65,7 +65,8 @@ fn golden(name: &str, actual: &str) {
     );
 }
 
-/// 10 Mbit/s with 20 ms: 17 segments are the product. Startup, drain, cycles of eight phases, and `PROBE_RTT` after 10 s.
+/// 10 Mbit/s with 20 ms: 17 segments are the product. Startup, drain, cycles of eight phases, and `PROBE_RTT` after 10
+/// s.
 #[test]
 fn the_phases_of_bbr_follow_one_another() {
     golden("bbr-10mbit-20ms.txt", &timeline(&today(Variant::Bbr), 10, 10, 200, 13_000));
@@ -121,7 +122,8 @@ fn the_same_losses_lower_the_rate_of_cubic() {
     assert!(used < 60.0, "{used:.1} %");
 }
 
-/// `tcp.pacing`: CUBIC with segments spread over the round trip has the rate of CUBIC, and a smaller queue in slow start.
+/// `tcp.pacing`: CUBIC with segments spread over the round trip has the rate of CUBIC, and a smaller queue in slow
+/// start.
 #[test]
 fn cubic_may_pace() {
     let paced = Config {

@@ -1,5 +1,5 @@
-//! The sender's side of Accurate ECN: the number of marked packets and octets, from the counters that a receiver repeats
-//! in each acknowledgement.
+//! The sender's side of Accurate ECN: the number of marked packets and octets, from the counters that a receiver
+//! repeats in each acknowledgement.
 //!
 //! Published: RFC 9768, sections 3.2.2.5 and 3.2.3, appendix A.2.
 //!

@@ -4,10 +4,10 @@
 //! 6817 (LEDBAT).
 //!
 //! The queueing delay is the least of the last four round trips less the least of ten minutes. Below a target of 60 ms
-//! the window grows by a gain of 1/16 to 1 segment a round trip; above it, it shrinks by its own multiple of the excess,
-//! at most by half. Slow start grows by the gain too, and the first one ends at three quarters of the target. A slowdown
-//! to two segments for two round trips, after the first slow start and then in a tenth of the time, lets the queue drain,
-//! so that the least round trip is found in the presence of others of its kind.
+//! the window grows by a gain of 1/16 to 1 segment a round trip; above it, it shrinks by its own multiple of the
+//! excess, at most by half. Slow start grows by the gain too, and the first one ends at three quarters of the target. A
+//! slowdown to two segments for two round trips, after the first slow start and then in a tenth of the time, lets the
+//! queue drain, so that the least round trip is found in the presence of others of its kind.
 //!
 //! Differs: windows are octets. The least round trip is kept by minutes, as in RFC 6817 (section 2.5).
 //! Cost: about ten divisions for each acknowledgement; 200 bytes, boxed.

@@ -75,8 +75,8 @@ fn the_first_rate_is_the_window_over_the_round_trip() {
     assert_eq!(bench.pacing.rate().map(OctetRate::octets_per_s), Some(100_000 * 739 / 256 * 99 / 100));
 }
 
-/// `bbr_check_full_bw_reached`: three rounds with less than a quarter more. Then `DRAIN`, until no more than the product
-/// is in flight: 100 octets/ms * 100 ms, and three bursts of a segment.
+/// `bbr_check_full_bw_reached`: three rounds with less than a quarter more. Then `DRAIN`, until no more than the
+/// product is in flight: 100 octets/ms * 100 ms, and three bursts of a segment.
 #[test]
 fn startup_ends_after_three_rounds_without_growth() {
     let mut bench = Bench::new();

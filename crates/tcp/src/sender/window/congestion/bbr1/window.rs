@@ -89,7 +89,8 @@ impl Bbr1 {
         }
     }
 
-    /// `bbr_quantization_budget`: bursts at both ends and delayed acknowledgements hold segments that are not in flight.
+    /// `bbr_quantization_budget`: bursts at both ends and delayed acknowledgements hold segments that are not in
+    /// flight.
     fn with_budget(&self, ack: &ModelAck<'_>, octets: u64) -> u64 {
         let pair = 2 * ack.mss;
         let even = (octets + 3 * quantum(ack.pacing, ack.mss)).next_multiple_of(pair);

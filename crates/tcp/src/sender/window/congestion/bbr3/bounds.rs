@@ -170,8 +170,8 @@ fn flight_at_loss(lost: &LostSegment) -> u64 {
 mod tests {
     use super::*;
 
-    /// Section 5.5.10.2: 100 segments in flight before this one, of which one was lost: 2 % are two, so that a prefix of
-    /// (2 - 1) / 0.98 segments may be lost. With three lost before, none may.
+    /// Section 5.5.10.2: 100 segments in flight before this one, of which one was lost: 2 % are two, so that a prefix
+    /// of (2 - 1) / 0.98 segments may be lost. With three lost before, none may.
     #[test]
     fn the_bound_is_the_flight_at_which_losses_exceed_two_percent() {
         let lost = LostSegment { start: 0, end: 5000, in_flight: 105_000, lost_since: 6000, app_limited: false };

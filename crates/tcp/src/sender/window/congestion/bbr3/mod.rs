@@ -5,8 +5,8 @@
 //! As in version 1, the largest delivery rate and the shortest round trip give pacing rate and window. Two bounds join
 //! them. A probe for more bandwidth that loses over 2 % sets the long-term bound of the flight; losses at other times
 //! lower the short-term bounds of rate and flight, by at most three tenths a round. A cycle has four phases: `DOWN`
-//! drains the queue, `CRUISE` leaves headroom, `REFILL` fills the pipe for a round, `UP` probes. It lasts 2 to 3 s, or 63
-//! rounds at most, or as many as Reno would need. After a probe that lost too much, the next one ends at the bound
+//! drains the queue, `CRUISE` leaves headroom, `REFILL` fills the pipe for a round, `UP` probes. It lasts 2 to 3 s, or
+//! 63 rounds at most, or as many as Reno would need. After a probe that lost too much, the next one ends at the bound
 //! (precautionary probing). `PROBE_RTT` comes every 5 s and halves the flight.
 //!
 //! | file | holds |

@@ -140,7 +140,8 @@ fn a_cycle_refills_before_it_probes() {
     assert_eq!(bench.pacing.rate().map(OctetRate::octets_per_s), Some(400_000 * 320 / 256 * 99 / 100));
 }
 
-/// Section 5.5.10.2: over 2 % lost in a probe sets the long-term bound, at least 0.7 of the product, and ends the probe.
+/// Section 5.5.10.2: over 2 % lost in a probe sets the long-term bound, at least 0.7 of the product, and ends the
+/// probe.
 #[test]
 fn a_probe_that_loses_too_much_sets_the_bound() {
     let mut bench = Bench::cruising();
