@@ -82,6 +82,8 @@ case $target in
     ;;
   bench)
     want valgrind valgrind "no instruction counts"
+    want tcptrace tcptrace "reading captures is not compared with it"
+    want tshark tshark "reading captures is not compared with it"
     ;;
   book)
     have mdbook || [ -x "${TOOLS:=$PWD/target/tools}/bin/mdbook" ] || {

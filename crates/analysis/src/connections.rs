@@ -12,8 +12,8 @@ use lastmile_units::{Duration, Instant};
 
 use crate::half::Half;
 use crate::outcome::{Connection, Handshake, Opener};
+use crate::response_time::Feedback;
 use crate::trace::Traced;
-use crate::turnaround::Feedback;
 
 /// The interface at which a packet was captured, in a capture of several interfaces.
 ///

@@ -24,12 +24,12 @@ use crate::cause::Cause;
 use crate::congestion::Congestion;
 use crate::limit::Limit;
 use crate::outcome::{Direction, MOST_PAUSES, Pause};
+use crate::outstanding::{Outstanding, Segment};
+use crate::response_time::Feedback;
 use crate::roundtrip::RoundTrip;
 use crate::segment_size::SegmentSize;
 use crate::sender::{Known, Sent};
-use crate::sent::{Outstanding, Segment};
 use crate::trace::{Data, Kind};
-use crate::turnaround::Feedback;
 
 /// The shortest pause that is listed.
 const PAUSE: Duration = Duration::from_s(1);

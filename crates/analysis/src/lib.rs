@@ -19,9 +19,9 @@
 //! | `cause.rs` | the causes of retransmissions, by name |
 //! | `congestion.rs` | the estimate of a congestion window |
 //! | `trace.rs` | one packet as the analysis understands it |
-//! | `sent.rs` | unacknowledged segments |
+//! | `outstanding.rs` | unacknowledged segments |
 //! | `ranges.rs` | ranges acknowledged by SACK |
-//! | `roundtrip.rs`, `turnaround.rs` | the parts of the round trip on both sides of the capture |
+//! | `roundtrip.rs`, `response_time.rs` | the parts of the round trip on both sides of the capture |
 //! | `limit.rs`, `sender.rs` | the limits of a sender; their reconstruction from a distant capture |
 //! | `segment_size.rs` | the size of a full segment, also where offloads merge several |
 //! | `vantage.rs` | the position of the capture on the path |
@@ -41,14 +41,14 @@ mod half;
 pub mod joined;
 mod limit;
 mod outcome;
+mod outstanding;
 mod ranges;
+mod response_time;
 mod roundtrip;
 mod segment_size;
 mod sender;
-mod sent;
 pub mod stream;
 mod trace;
-mod turnaround;
 mod vantage;
 
 pub use captured::parse_captured;
@@ -60,7 +60,7 @@ pub use outcome::{
     Acks, Connection, Delays, Direction, Events, Handshake, Limits, MOST_PAUSES, Opener, Pause, Position, Repeats,
     RoundTrips, Volume, Window,
 };
+pub use outstanding::MOST_OUTSTANDING;
 pub use sender::Basis;
-pub use sent::MOST_OUTSTANDING;
 pub use trace::{Acknowledgement, Data, Kind, SACK_BLOCKS, Sender, Traced};
 pub use vantage::Vantage;

@@ -2,7 +2,7 @@
 //!
 //! At a distance, captured packets do not show the data in flight at the sender: at the receiver
 //! every segment is acknowledged on arrival. Each packet's timestamp echo identifies the last ACK
-//! that its sender had received (see `turnaround.rs`). Without timestamps it is assumed to be the
+//! that its sender had received (see `response_time.rs`). Without timestamps it is assumed to be the
 //! last ACK that can have reached the sender, by its fastest response. The account of time per
 //! limit is then kept as at the sender, span by span between packets of data.
 //!

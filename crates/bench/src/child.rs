@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::measurement::Measurement;
-use crate::{atm, cells, datapath, live, queues, runs, simulate, startup, yardstick};
+use crate::{atm, captures, cells, datapath, live, queues, runs, simulate, startup, yardstick};
 
 /// All measurements, in the order of the table.
 pub(crate) fn names() -> Vec<String> {
@@ -13,6 +13,7 @@ pub(crate) fn names() -> Vec<String> {
         .chain(queues::names())
         .chain(datapath::names())
         .chain(atm::names())
+        .chain(captures::names())
         .chain(live::names())
         .collect()
 }
@@ -27,6 +28,7 @@ pub(crate) fn run(name: &str, brief: bool) -> Option<Measurement> {
         Some(("atm", _)) => atm::run(name, brief),
         Some(("live", _)) => live::run(name),
         Some((runs::PREFIX, _)) => runs::run(name),
+        Some((captures::PREFIX, _)) => captures::run(name),
         _ => simulate::run(name)
             .or_else(|| yardstick::run(name))
             .or_else(|| cells::run(name))

@@ -15,6 +15,15 @@ pub(crate) struct Cost {
     pub(crate) instructions_per_packet: Option<f64>,
 }
 
+/// The cost of a capture to a program that reads it.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct OfCapture {
+    /// Time of the processor, in user and kernel mode.
+    pub(crate) cpu_s: f64,
+    /// Packets in the capture.
+    pub(crate) packets: u64,
+}
+
 /// One row for each part and load, with a column per number of flows, and a legend below.
 pub(crate) fn print_table<const N: usize>(costs: &[&Cost], [what, load]: [&str; 2], flows: [u32; N], legend: &str) {
     if costs.is_empty() {

@@ -52,7 +52,7 @@ pub(crate) enum Between {
     SixClasses,
     /// [`LONG_LIST`] rules over two FIFOs.
     LongList,
-    /// A ready policy, at a rate that it never meets.
+    /// A built-in policy, at a rate that it never meets.
     Policy(&'static str),
 }
 
@@ -149,7 +149,7 @@ pub(crate) fn long_list() -> [(Spec, LinkLayer); 2] {
     [up, Spec::fifo(1_000)].map(|queue| (queue, LinkLayer::from_name("ip").expect("a preset")))
 }
 
-/// The queues of a middlebox with a ready policy, on Ethernet frames.
+/// The queues of a middlebox with a built-in policy, on Ethernet frames.
 pub(crate) fn ready_policy(name: &str, rate: BitRate) -> [(Spec, LinkLayer); 2] {
     let text = lastmile_scenario::policy::ready::text(name).expect("a ready policy");
     middlebox(name, text, rate, LinkLayer::from_name("pppoe-ptm").expect("a preset"))

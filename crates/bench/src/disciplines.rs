@@ -9,15 +9,15 @@ use lastmile_queueing::ack::filter::{self, Fraction};
 use lastmile_queueing::ack::regenerator::{self, Know};
 use lastmile_queueing::ack::sad::{Duplicates, Report};
 use lastmile_queueing::ack::{clamp, collapsing, pacing, sad};
-use lastmile_queueing::aqm::{codel, dualpi2, pie, red};
+use lastmile_queueing::aqm::{codel, docsis_pie, dualpi2, pie, red};
 use lastmile_queueing::cake::{Config as CakeConfig, Isolation};
 use lastmile_queueing::classify::{Bound, rules};
-use lastmile_queueing::fair::{Among, FlowKeys, fq_codel, sfq, wf2q_plus, wfq};
+use lastmile_queueing::fair::{Among, FlowKeys, Per, fq_codel, fq_pie, sfq, wf2q_plus, wfq};
 use lastmile_queueing::meter::policer::{Action, Coming, Rule};
 use lastmile_queueing::meter::{self, car, gcra, police, policer, srtcm, tbf, trtcm};
 use lastmile_queueing::sched::custom::{self, Count, Excess};
 use lastmile_queueing::sched::tree::{self, Tree};
-use lastmile_queueing::sched::{cbq, htb, priority};
+use lastmile_queueing::sched::{cbq, hfsc, htb, priority};
 use lastmile_queueing::spec::{ClassSpec, Over, Spec};
 use lastmile_queueing::{Limit, Match, Overflow, fifo};
 use lastmile_units::{BitRate, ByteCount, CellCount, Duration, PacketCount, WireBytes};
@@ -197,13 +197,17 @@ fn schedulers() -> Vec<Row> {
             Spec::Rules(rules::Config { rules, otherwise: 1, names: Vec::new(), queue })
         }),
     ];
-    rows.extend(CLASSES.map(|(classes, [htb_name, _])| row(htb_name, MIXED, move |flows| htb(classes, flows))));
-    rows.extend(CLASSES.map(|(classes, [_, cbq_name])| row(cbq_name, MIXED, move |flows| cbq(classes, flows))));
+    rows.extend(CLASSES.map(|(classes, [name, ..])| row(name, MIXED, move |flows| htb(classes, flows))));
+    rows.extend(CLASSES.map(|(classes, [_, name, _])| row(name, MIXED, move |flows| cbq(classes, flows))));
+    rows.extend(CLASSES.map(|(classes, [.., name])| row(name, MIXED, move |flows| hfsc(classes, flows))));
     rows
 }
 
-const CLASSES: [(u32, [&str; 2]); 3] =
-    [(1, ["htb of 1", "cbq of 1"]), (100, ["htb of 100", "cbq of 100"]), (10_000, ["htb of 10000", "cbq of 10000"])];
+const CLASSES: [(u32, [&str; 3]); 3] = [
+    (1, ["htb of 1", "cbq of 1", "hfsc of 1"]),
+    (100, ["htb of 100", "cbq of 100", "hfsc of 100"]),
+    (10_000, ["htb of 10000", "cbq of 10000", "hfsc of 10000"]),
+];
 
 /// A tree with `classes` leaves below one class, one rule for each, and the flows divided among
 /// them.
@@ -239,6 +243,14 @@ fn cbq(classes: u32, flows: u32) -> Spec {
     Spec::Cbq(cbq::Config::new(tree(share(RATE), share(guaranteed(classes)), classes, flows), RATE))
 }
 
+/// Half of a leaf's rate is guaranteed, and the link is shared equally.
+fn hfsc(classes: u32, flows: u32) -> Spec {
+    let line = |rate| Some(hfsc::ServiceCurve::linear(rate));
+    let root = hfsc::Share { link_share: line(RATE), ..hfsc::Share::default() };
+    let leaf = hfsc::Share { real_time: line(guaranteed(classes)), ..root };
+    Spec::Hfsc(hfsc::Config { tree: tree(root, leaf, classes, flows) })
+}
+
 fn managed() -> Vec<Row> {
     let cake = |bandwidth, ack_filter| {
         let memory = Some(ByteCount::new(1_000_000_000));
@@ -247,11 +259,23 @@ fn managed() -> Vec<Row> {
     vec![
         row("codel", MIXED, |_| Spec::Codel(codel::Config { limit: LIMIT, ..codel::Config::default() })),
         row("pie", MIXED, |_| Spec::Pie(pie::Config { limit: LIMIT, ..pie::Config::default() })),
+        row("docsis-pie", MIXED, |_| Spec::DocsisPie(docsis_pie::Config::of(RATE, LIMIT))),
         row("dualpi2", MIXED, |_| Spec::DualPi2(dualpi2::Config { limit: LIMIT, ..dualpi2::Config::default() })),
-        row("fq-codel of 1024", MIXED, |_| {
-            fq_codel(FlowKeys::Buckets { count: NonZeroU32::new(1_024).expect("some buckets"), seed: 0 })
-        }),
+        row("fq-codel of 1024", MIXED, |_| fq_codel(buckets())),
         row("fq-codel exact", MIXED, |_| fq_codel(FlowKeys::Exact)),
+        row("fq-codel of hosts", MIXED, |_| {
+            let Spec::FqCodel(config) = fq_codel(buckets()) else { unreachable!("it is FQ-CoDel") };
+            Spec::FqCodel(fq_codel::Config { per: Per::Hosts, ..config })
+        }),
+        row("fq-pie of 1024", MIXED, |_| {
+            Spec::FqPie(fq_pie::Config {
+                flows: buckets(),
+                quantum: WireBytes::new(1_696),
+                limit: PacketCount::new(100_000),
+                memory: ByteCount::new(1_000_000_000),
+                ..fq_pie::Config::default()
+            })
+        }),
         // Thresholds above the backlog: the measurement is of averaging, not of drops.
         row("red", MIXED, |_| {
             let packets = |count| Limit::Packets(PacketCount::new(count));
@@ -264,7 +288,8 @@ fn managed() -> Vec<Row> {
         }),
         row("sfq of 1024", MIXED, |_| {
             Spec::Sfq(sfq::Config {
-                flows: FlowKeys::Buckets { count: NonZeroU32::new(1_024).expect("some buckets"), seed: 0 },
+                flows: buckets(),
+                per: Per::Flow,
                 quantum: WireBytes::new(1_500),
                 perturb: Duration::ZERO,
                 limit: PacketCount::new(100_000),
@@ -285,8 +310,12 @@ fn managed() -> Vec<Row> {
     ]
 }
 
+fn buckets() -> FlowKeys {
+    FlowKeys::Buckets { count: NonZeroU32::new(1_024).expect("some buckets"), seed: 0 }
+}
+
 fn among_flows<S>(share: S) -> Among<S> {
-    Among::Flows { share, limit: PacketCount::new(100_000) }
+    Among::Flows { share, limit: PacketCount::new(100_000), per: Per::Flow }
 }
 
 fn fq_codel(flows: FlowKeys) -> Spec {
@@ -295,9 +324,6 @@ fn fq_codel(flows: FlowKeys) -> Spec {
         quantum: WireBytes::new(1_696),
         limit: PacketCount::new(100_000),
         memory: ByteCount::new(1_000_000_000),
-        target: Duration::from_ms(5),
-        interval: Duration::from_ms(100),
-        ecn: false,
-        largest: LARGEST,
+        ..fq_codel::Config::default()
     })
 }

@@ -11,6 +11,7 @@
 )]
 
 mod atm;
+mod captures;
 mod cells;
 mod child;
 mod costs;
@@ -82,6 +83,14 @@ fn main() -> ExitCode {
             eprintln!("skipped: measurements that begin with \"live:\", because {obstacle}");
         }
     }
+    let prepared = names.iter().any(|name| captures::is_one(name)).then(captures::Prepared::new).transpose();
+    let _capture = match prepared {
+        Ok(capture) => capture,
+        Err(error) => {
+            eprintln!("error: the capture: {error}");
+            return ExitCode::from(2);
+        }
+    };
     for name in names {
         // Live measurements take turns by themselves.
         let repeat = if live::is_one(&name) { 1 } else { arguments.repeat };
@@ -105,6 +114,7 @@ fn main() -> ExitCode {
         queues::print_table(&rows);
         datapath::print_table(&rows);
         atm::print_table(&rows);
+        captures::print_table(&rows);
         live::print_tables(&rows);
     }
     ExitCode::SUCCESS

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::atm::CellCost;
-use crate::costs::Cost;
+use crate::costs::{Cost, OfCapture};
 use crate::live::Row;
 
 /// The result of one run of one measurement.
@@ -31,6 +31,9 @@ pub(crate) struct Measurement {
     /// The cost of a cell at a hop of ATM, for a measurement of that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) atm: Option<CellCost>,
+    /// The cost of a capture, for a program that reads one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) capture: Option<OfCapture>,
     /// Rows of a separate table, for a measurement with real packets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) live: Vec<Row>,
@@ -51,13 +54,18 @@ impl Measurement {
             queue: None,
             datapath: None,
             atm: None,
+            capture: None,
             live: Vec::new(),
         }
     }
 
     /// True for a result in a separate table.
     pub(crate) fn has_a_table(&self) -> bool {
-        self.queue.is_some() || self.datapath.is_some() || self.atm.is_some() || !self.live.is_empty()
+        self.queue.is_some()
+            || self.datapath.is_some()
+            || self.atm.is_some()
+            || self.capture.is_some()
+            || !self.live.is_empty()
     }
 }
 

@@ -3,13 +3,15 @@
 use lastmile_linklayer::stab::Device;
 use lastmile_linklayer::{Framing, LinkLayer};
 use lastmile_queueing::Spec;
+use lastmile_queueing::sched::hfsc::ServiceCurve;
+use lastmile_queueing::sched::hfsc::curve::Initial;
 use lastmile_units::{BitRate, ByteCount};
 
 use crate::accounting::Accounting;
 use crate::command::{Command, DEVICE, Expected, IFB, Object, Step, Value};
 use crate::leaf::{self, Place};
 use crate::nft::{self, Handle, Memory};
-use crate::tree::{Class, Tree};
+use crate::tree::{Class, Scheduler, Tree};
 use crate::{cake, ingress, words};
 
 /// The handle of a set-up at the root of a device, which identifies it.
@@ -191,15 +193,42 @@ impl Making {
         let tree = Tree::new(direction.queue, direction.rate, names, accounting);
         self.left_out.extend(tree.remarks.iter().cloned());
         let otherwise = tree.otherwise_rate().unwrap_or(direction.rate);
-        if tree.by_priority {
-            self.by_priority(device, &tree, accounting);
-        } else {
-            // tc-htb(8): without a default class such packets are not shaped.
-            self.root(device, tree.otherwise.unwrap_or(0), accounting);
-            self.shares(device, &tree, accounting);
-            self.rules(device, &tree, of_htb);
+        match tree.scheduler {
+            Scheduler::Prio => self.by_priority(device, &tree, accounting),
+            Scheduler::Htb => self.by_rates(device, &tree, accounting),
+            Scheduler::Hfsc => self.by_curves(device, &tree, accounting),
         }
         flood(otherwise)
+    }
+
+    /// Classes of HTB.
+    fn by_rates(&mut self, device: &'static str, tree: &Tree<'_>, accounting: &Accounting) {
+        // tc-htb(8): without a default class such packets are not shaped.
+        self.root(device, tree.otherwise.unwrap_or(0), accounting);
+        self.shares(device, tree, accounting, class_step);
+        self.rules(device, tree, of_htb);
+    }
+
+    /// Classes of HFSC, or else of HTB.
+    fn by_curves(&mut self, device: &'static str, tree: &Tree<'_>, accounting: &Accounting) {
+        let stab = accounting.stab();
+        let default = tree.otherwise.unwrap_or(0);
+        let words = format!("tc qdisc add dev {device} root handle {MAJOR:x}: {stab} hfsc default 0x{default:x}");
+        let object = Object::Qdisc { device, parent: "root".to_owned() };
+        let values = vec![("kind", Value::Text("hfsc".to_owned()))];
+        let first = Command::new(&words).leaving(Expected { object, name: "hfsc".to_owned(), values });
+        let outside = core::mem::take(&mut self.steps);
+        self.shares(device, tree, accounting, curve_step);
+        self.rules(device, tree, of_htb);
+        let then = core::mem::take(&mut self.steps);
+        let said = self.left_out.len();
+        self.by_rates(device, tree, accounting);
+        // The other branch has reported it.
+        self.left_out.truncate(said);
+        let otherwise = core::mem::replace(&mut self.steps, outside);
+        let about = vec!["service curves, which shape by bytes on the wire".to_owned()];
+        let lacking = "hfsc: HTB classes with the long-run rates of the curves".to_owned();
+        self.steps.push(Step::Choice { about, first, then, lacking, otherwise });
     }
 
     fn root(&mut self, device: &'static str, default: u32, accounting: &Accounting) {
@@ -236,9 +265,15 @@ impl Making {
         self.steps.push(Step::run(about, Command::new(&words).leaving(expected)));
     }
 
-    fn shares(&mut self, device: &'static str, tree: &Tree<'_>, accounting: &Accounting) {
+    fn shares(
+        &mut self,
+        device: &'static str,
+        tree: &Tree<'_>,
+        accounting: &Accounting,
+        step: fn(&'static str, &Class<'_>, &Accounting) -> Step,
+    ) {
         for class in &tree.classes {
-            self.steps.push(class_step(device, class, accounting));
+            self.steps.push(step(device, class, accounting));
         }
         let leaves = tree.classes.iter().filter_map(|class| Some((class, class.queue?)));
         for ((class, queue), handle) in leaves.zip(QUEUES..) {
@@ -362,6 +397,27 @@ const NO_RULES: &str = "nft(8), or what its table needs: every packet goes to th
 /// The handle of a class of HTB. HTB does not shape packets of the number 0.
 fn of_htb(class: Option<u32>) -> Handle {
     Handle { major: MAJOR, minor: class.unwrap_or(0) }
+}
+
+/// A class of HFSC. tc prints its curves as text alone, so that none is read back.
+fn curve_step(device: &'static str, class: &Class<'_>, accounting: &Accounting) -> Step {
+    let Class { minor, parent, name, curves, .. } = class;
+    let above = parent.map_or_else(|| format!("{MAJOR:x}:"), |parent| format!("{MAJOR:x}:{parent:x}"));
+    let id = format!("{MAJOR:x}:{minor:x}");
+    let rate = |rate: BitRate| accounting.stab_rate(rate).as_bps();
+    let curve = |kind: &str, curve: Option<ServiceCurve>| match curve {
+        None => String::new(),
+        Some(ServiceCurve { initial: None, rate: m2 }) => format!(" {kind} m2 {}bit", rate(m2)),
+        Some(ServiceCurve { initial: Some(Initial { rate: m1, duration }), rate: m2 }) => {
+            let (m1, m2) = (m1.map_or(0, rate), rate(m2));
+            format!(" {kind} m1 {m1}bit d {}us m2 {m2}bit", duration.as_us())
+        }
+    };
+    let curves =
+        [curve("rt", curves.real_time), curve("ls", curves.link_share), curve("ul", curves.upper_limit)].concat();
+    let words = format!("tc class add dev {device} parent {above} classid {id} hfsc{curves}");
+    let expected = Expected { object: Object::Class { device, id }, name: format!("class {name}"), values: vec![] };
+    Step::run(format!("class {name}"), Command::new(&words).leaving(expected))
 }
 
 fn class_step(device: &'static str, class: &Class<'_>, accounting: &Accounting) -> Step {

@@ -1,5 +1,6 @@
 //! A queueing discipline as words of tc(8).
 
+use lastmile_queueing::fair::Per;
 use lastmile_units::Duration;
 
 use crate::command::Value;
@@ -9,17 +10,25 @@ use crate::command::Value;
 pub(crate) struct Discipline {
     pub(crate) words: String,
     pub(crate) values: Vec<(&'static str, Value)>,
+    /// What has a queue, if not each flow: the options of tc-flow(8).
+    pub(crate) hosts: Option<String>,
 }
 
 impl Discipline {
     pub(crate) fn new(kind: &str) -> Self {
-        Self { words: kind.to_owned(), values: vec![("kind", Value::Text(kind.to_owned()))] }
+        Self { words: kind.to_owned(), values: vec![("kind", Value::Text(kind.to_owned()))], hosts: None }
     }
 
     /// Adds a number, as an option and as a value to read back.
     pub(crate) fn number(mut self, option: &'static str, number: u64) -> Self {
         self.values.push((option, Value::Number(i64::try_from(number).unwrap_or(i64::MAX))));
         self.option(&format!("{option} {number}"))
+    }
+
+    /// Divides hosts, not flows, among `buckets`.
+    pub(crate) fn per(mut self, per: Per, buckets: u32) -> Self {
+        self.hosts = per.tc_keys().map(|keys| format!("hash keys {keys} divisor {buckets}"));
+        self
     }
 
     pub(crate) fn option(mut self, option: &str) -> Self {

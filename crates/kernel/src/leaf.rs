@@ -7,7 +7,8 @@
 
 use lastmile_queueing::ack::cake::Mode;
 use lastmile_queueing::ack::{collapsing, filter};
-use lastmile_queueing::fair::FlowKeys;
+use lastmile_queueing::aqm::codel::{CeThreshold, Selector};
+use lastmile_queueing::fair::{Among, FlowKeys, Per};
 use lastmile_queueing::spec::Over;
 use lastmile_queueing::{Limit, Overflow, Spec, ack, aqm, fair, fifo};
 use lastmile_units::{BitRate, Duration, PacketCount};
@@ -61,12 +62,37 @@ pub(crate) fn step(place: &Place<'_>, queue: &Spec) -> (Step, Vec<String>) {
             None => Step::run("", first),
             Some(step) => {
                 let lacking = discipline.words.split(' ').next().unwrap_or_default().to_owned();
-                Step::Choice { about: vec![], first, then: vec![], lacking, otherwise: vec![step] }
+                let then = discipline.hosts.as_deref().map(|options| by_hosts(place, options)).into_iter().collect();
+                Step::Choice { about: vec![], first, then, lacking, otherwise: vec![step] }
             }
         })
     });
     let remarks = nearest.remarks.into_iter().map(|remark| format!("queue of {}: {remark}", place.name)).collect();
     (steps.unwrap_or_else(|| Step::run("", Command::new("tc"))), remarks)
+}
+
+/// Divides hosts among the buckets of the queue, by tc-flow(8).
+fn by_hosts(place: &Place<'_>, options: &str) -> Step {
+    let Place { device, handle, .. } = place;
+    let words = format!("tc filter add dev {device} parent {handle} protocol all prio 1 handle 1 flow {options}");
+    let lacking = "the flow classifier: each flow has a share, not each host".to_owned();
+    Step::Choice { about: vec![], first: Command::new(&words), then: vec![], lacking, otherwise: vec![] }
+}
+
+/// What has a queue in a scheduler of members.
+const fn per<S>(among: &Among<S>) -> Per {
+    match among {
+        Among::Classes(_) => Per::Flow,
+        Among::Flows { per, .. } => *per,
+    }
+}
+
+/// The number of buckets of a hash; queues for each flow are nearest to the default of tc.
+const fn buckets(flows: FlowKeys) -> u32 {
+    match flows {
+        FlowKeys::Buckets { count, .. } => count.get(),
+        FlowKeys::Exact => 1024,
+    }
 }
 
 impl Nearest {
@@ -88,16 +114,27 @@ impl Nearest {
                 self.tried.push(fq_codel(config, target, interval));
                 self.fifo(Limit::Packets(config.limit), Overflow::Tail, place);
             }
+            Spec::FqPie(config) => {
+                self.pie_burst(config.control.max_burst);
+                self.tried.push(fq_pie(config));
+                self.fifo(Limit::Packets(config.limit), Overflow::Tail, place);
+            }
             Spec::Codel(config) => {
                 let (target, interval) = self.times(config.target, config.interval, place);
                 self.tried.push(codel(config, target, interval, place.accounting));
                 self.fifo(config.limit, Overflow::Tail, place);
             }
             Spec::Pie(config) => {
-                if config.max_burst != PIE_BURST {
-                    self.remark(format!("the kernel's PIE spares bursts of {PIE_BURST}, not of {}", config.max_burst));
-                }
+                self.pie_burst(config.control.max_burst);
                 self.tried.push(pie(config, place.accounting));
+                self.fifo(config.limit, Overflow::Tail, place);
+            }
+            Spec::DocsisPie(config) => {
+                self.remark(
+                    "DOCSIS-PIE: the kernel's PIE with its target, period and gains; the wait is measured, drops \
+                     do not depend on sizes, and bursts are spared by PIE's rule",
+                );
+                self.tried.push(docsis_pie(config, place.accounting));
                 self.fifo(config.limit, Overflow::Tail, place);
             }
             Spec::DualPi2(config) => {
@@ -147,18 +184,29 @@ impl Nearest {
                 self.without("a shaper below a shaper", queue, place);
             }
             Spec::Rules(config) => self.without("rules below rules", &config.queue, place),
-            Spec::Drr(_) | Spec::Wfq(_) | Spec::Wf2qPlus(_) => {
-                self.remark("flows share by sfq, with equal weights, or without sfq by a FIFO");
-                self.tried.push(Discipline::new("sfq").number("limit", 127));
-                self.fifo(packets(127), Overflow::Tail, place);
+            Spec::Drr(among) => self.fair(per(among), place),
+            Spec::Wfq(fair::wfq::Config(among)) | Spec::Wf2qPlus(fair::wf2q_plus::Config(among)) => {
+                self.fair(per(among), place);
             }
-            Spec::Priority(_) | Spec::Custom(_) | Spec::Cbq(_) | Spec::Htb(_) => {
+            Spec::Priority(_) | Spec::Custom(_) | Spec::Cbq(_) | Spec::Htb(_) | Spec::Hfsc(_) => {
                 self.remark("a scheduler below a class: its first queue replaces all of them");
                 match queue.below().first() {
                     Some(first) => self.find(first, place),
                     None => self.fifo(packets(1000), Overflow::Tail, place),
                 }
             }
+        }
+    }
+
+    fn fair(&mut self, per: Per, place: &Place<'_>) {
+        self.remark("flows share by sfq, with equal weights, or without sfq by a FIFO");
+        self.tried.push(Discipline::new("sfq").number("limit", 127).per(per, 1024));
+        self.fifo(Limit::Packets(PacketCount::new(127)), Overflow::Tail, place);
+    }
+
+    fn pie_burst(&mut self, burst: Duration) {
+        if burst != PIE_BURST {
+            self.remark(format!("the kernel's PIE spares bursts of {PIE_BURST}, not of {burst}"));
         }
     }
 
@@ -216,6 +264,7 @@ fn sfq(config: &fair::sfq::Config) -> Discipline {
     if perturb > 0 {
         sfq = sfq.number("perturb", perturb);
     }
+    let sfq = sfq.per(config.per, buckets(config.flows).next_power_of_two().min(65_536));
     if config.drop == Overflow::Head { sfq.option("headdrop") } else { sfq }
 }
 
@@ -229,29 +278,68 @@ fn fq_codel(config: &fair::fq_codel::Config, target: Duration, interval: Duratio
         .time("target", target)
         .time("interval", interval)
         .number("memory_limit", config.memory.as_u64());
-    fq_codel.option(ecn(config.ecn))
+    let fq_codel = fq_codel.option(ecn(config.ecn)).per(config.per, buckets(config.flows));
+    let Some(CeThreshold { delay, selector }) = config.ce_threshold else { return fq_codel };
+    let fq_codel = fq_codel.time("ce_threshold", delay);
+    if selector == Selector::ALL {
+        return fq_codel;
+    }
+    fq_codel.option(&format!("ce_threshold_selector {:#04x}/{:#04x}", selector.value, selector.mask))
+}
+
+fn fq_pie(config: &fair::fq_pie::Config) -> Discipline {
+    let percent = config.ecn_prob.as_parts_per_billion().div_ceil(10_000_000);
+    let mut fq_pie = Discipline::new("fq_pie").number("limit", config.limit.as_u64());
+    if let FlowKeys::Buckets { count, .. } = config.flows {
+        fq_pie = fq_pie.number("flows", count.get().into());
+    }
+    let fq_pie = fq_pie
+        .number("quantum", config.quantum.as_u64())
+        .number("memory_limit", config.memory.as_u64())
+        .number("ecn_prob", percent.into());
+    controlled(fq_pie, &config.control).per(config.per, buckets(config.flows))
 }
 
 fn codel(config: &aqm::codel::Config, target: Duration, interval: Duration, accounting: &Accounting) -> Discipline {
     let limit = accounting.packets(config.limit);
-    Discipline::new("codel")
+    let codel = Discipline::new("codel")
         .number("limit", limit)
         .time("target", target)
         .time("interval", interval)
-        .option(ecn(config.ecn))
+        .option(ecn(config.ecn));
+    match config.ce_threshold {
+        Some(CeThreshold { delay, .. }) => codel.time("ce_threshold", delay),
+        None => codel,
+    }
 }
 
 /// The fixed `max_burst` of `sch_pie` of Linux, which has no option for it.
 const PIE_BURST: Duration = Duration::from_ms(150);
 
 fn pie(config: &aqm::pie::Config, accounting: &Accounting) -> Discipline {
-    Discipline::new("pie")
-        .number("limit", accounting.packets(config.limit))
-        .time("target", config.target)
-        .time("tupdate", config.period)
-        .number("alpha", config.alpha.into())
-        .number("beta", config.beta.into())
-        .option(ecn(config.ecn))
+    controlled(Discipline::new("pie").number("limit", accounting.packets(config.limit)), &config.control)
+}
+
+/// A discipline with the control of PIE.
+fn controlled(discipline: Discipline, control: &aqm::pie::Parameters) -> Discipline {
+    discipline
+        .time("target", control.target)
+        .time("tupdate", control.period)
+        .number("alpha", control.alpha.into())
+        .number("beta", control.beta.into())
+        .option(ecn(control.ecn))
+}
+
+/// The period and the gains are those of RFC 8034: 16 ms, 0.25 and 2.5 Hz. tc-pie(8) allows a `beta` of at most 32.
+fn docsis_pie(config: &aqm::docsis_pie::Config, accounting: &Accounting) -> Discipline {
+    let control = aqm::pie::Parameters {
+        target: config.target,
+        period: Duration::from_ms(16),
+        alpha: 4,
+        beta: aqm::pie::Parameters::LARGEST_GAIN,
+        ..aqm::pie::Parameters::default()
+    };
+    controlled(Discipline::new("pie").number("limit", accounting.packets(config.limit)), &control)
 }
 
 fn dualpi2(config: &aqm::dualpi2::Config, accounting: &Accounting) -> Discipline {

@@ -3,6 +3,7 @@
 //! | scheduler | becomes |
 //! | --- | --- |
 //! | `htb` | HTB: rate, ceil, priority |
+//! | `hfsc` | HFSC below one class of the whole line, or else HTB by the rates of the curves |
 //! | `cbq` | HTB: a class that may borrow has its parent's ceiling, others their own rate. No CBQ from Linux 6.3 on |
 //! | `custom` | HTB: the guaranteed share of a queue is its rate, and quanta divide the rest in proportion |
 //! | `priority` | `prio` below one class, or else HTB with a minimal rate and a priority each |
@@ -13,7 +14,7 @@
 //! sends a whole packet per turn, and smaller quanta would not divide the rate.
 
 use lastmile_queueing::meter::tbf;
-use lastmile_queueing::sched::{cbq, custom, htb, priority};
+use lastmile_queueing::sched::{cbq, custom, hfsc, htb, priority};
 use lastmile_queueing::spec::{ClassSpec, Over};
 use lastmile_queueing::{Match, Spec};
 use lastmile_units::{BitRate, WireBytes};
@@ -49,6 +50,17 @@ pub(crate) struct Class<'a> {
     pub(crate) quantum: u64,
     /// The queue of its packets; `None` for a class with child classes.
     pub(crate) queue: Option<&'a Spec>,
+    /// Its curves, where the scheduler is HFSC.
+    pub(crate) curves: hfsc::Share,
+}
+
+/// The scheduler of the kernel that is nearest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Scheduler {
+    Htb,
+    /// `prio` below one class of HTB.
+    Prio,
+    Hfsc,
 }
 
 /// A rule of the kernel; the first matching one decides.
@@ -66,8 +78,7 @@ pub(crate) struct Tree<'a> {
     pub(crate) rules: Vec<Rule<'a>>,
     /// The number of the class for packets that no rule matches. `None`: HTB sends them ahead of all classes, unshaped.
     pub(crate) otherwise: Option<u32>,
-    /// Its scheduler goes by priority alone.
-    pub(crate) by_priority: bool,
+    pub(crate) scheduler: Scheduler,
     pub(crate) remarks: Vec<String>,
 }
 
@@ -100,8 +111,12 @@ impl<'a> Tree<'a> {
                 (rules.collect(), default)
             }
         };
-        let by_priority = matches!(below, Spec::Priority(_));
-        Self { classes, rules, otherwise, by_priority, remarks }
+        let scheduler = match below {
+            Spec::Priority(_) => Scheduler::Prio,
+            Spec::Hfsc(_) => Scheduler::Hfsc,
+            _ => Scheduler::Htb,
+        };
+        Self { classes, rules, otherwise, scheduler, remarks }
     }
 
     /// The class of this number.
@@ -137,6 +152,7 @@ impl<'a> Plan<'a, '_> {
     fn scheduler(&mut self, queue: &'a Spec) -> Option<u32> {
         match queue {
             Spec::Htb(config) => self.htb(config),
+            Spec::Hfsc(config) => Some(self.hfsc(config)),
             Spec::Cbq(config) => Some(self.cbq(config)),
             Spec::Custom(config) => Some(self.custom(config)),
             Spec::Priority(priority::Config { classes }) => Some(self.priority(classes)),
@@ -173,6 +189,7 @@ impl<'a> Plan<'a, '_> {
             priority: 0,
             quantum,
             queue,
+            curves: hfsc::Share::default(),
         };
         self.classes.push(line);
     }
@@ -197,11 +214,50 @@ impl<'a> Plan<'a, '_> {
                 priority: share.priority,
                 quantum: share.quantum.map_or(quantum, WireBytes::as_u64),
                 queue: class.queue.as_ref(),
+                curves: hfsc::Share::default(),
             });
         }
         self.scale_quanta();
         self.takes = config.tree.rules.iter().filter_map(|rule| Some((&rule.matches, minor(&rule.class)?))).collect();
         config.tree.default.as_deref().and_then(minor)
+    }
+
+    /// Classes below one of the whole line. For HTB a class has the long-run rate of its guarantees, the long-run rate
+    /// of its limit, and quanta by the shares.
+    fn hfsc(&mut self, config: &'a hfsc::Config) -> u32 {
+        self.line(self.rate, None);
+        let whole = Some(hfsc::ServiceCurve::linear(self.rate));
+        self.classes[0].curves = hfsc::Share { real_time: None, link_share: whole, upper_limit: whole };
+        let classes = &config.tree.classes;
+        let minor = |name: &str| {
+            let place = classes.iter().position(|class| class.name == name)?;
+            Some(FIRST + u32::try_from(place).unwrap_or(0))
+        };
+        for (class, number) in classes.iter().zip(FIRST..) {
+            let curves = class.share;
+            let guaranteed =
+                guaranteed(config, &class.name, classes.len()).max(NEXT_TO_NOTHING).min(self.rate.as_bps());
+            let burst = self.bytes(None);
+            let share = curves.link_share.or(curves.real_time).map_or(self.rate, |curve| curve.rate);
+            self.classes.push(Class {
+                minor: number,
+                parent: class.parent.as_deref().map_or(Some(LINE), minor),
+                name: class.name.clone(),
+                rate: BitRate::from_bps(guaranteed).unwrap_or(self.rate),
+                ceil: curves.upper_limit.map_or(self.rate, |curve| curve.rate.min(self.rate)),
+                burst,
+                cburst: burst,
+                priority: 0,
+                quantum: (share.as_bps() / 80).clamp(1000, 200_000),
+                queue: class.queue.as_ref(),
+                curves,
+            });
+        }
+        self.scale_quanta();
+        self.takes = config.tree.rules.iter().filter_map(|rule| Some((&rule.matches, minor(&rule.class)?))).collect();
+        let last = classes.iter().rev().find(|class| class.queue.is_some());
+        let default = config.tree.default.as_deref().or_else(|| last.map(|class| class.name.as_str()));
+        default.and_then(minor).unwrap_or(LINE)
     }
 
     fn cbq(&mut self, config: &'a cbq::Config) -> u32 {
@@ -234,6 +290,7 @@ impl<'a> Plan<'a, '_> {
                 priority: share.priority,
                 quantum: (rate.as_bps() / 80).clamp(1000, 200_000),
                 queue: class.queue.as_ref(),
+                curves: hfsc::Share::default(),
             });
         }
         self.scale_quanta();
@@ -295,6 +352,7 @@ impl<'a> Plan<'a, '_> {
             priority,
             quantum,
             queue: Some(&class.queue),
+            curves: hfsc::Share::default(),
         });
     }
 
@@ -310,6 +368,15 @@ impl<'a> Plan<'a, '_> {
             class.quantum = u64::try_from(raised).unwrap_or(u64::MAX);
         }
     }
+}
+
+/// The long-run rate of the guarantees of a class of HFSC and of those below it, in bit/s. `depth` ends a circle.
+fn guaranteed(config: &hfsc::Config, name: &str, depth: usize) -> u64 {
+    let classes = &config.tree.classes;
+    let own = classes.iter().find(|class| class.name == name).and_then(|class| class.share.real_time);
+    let below = classes.iter().filter(|class| depth > 0 && class.parent.as_deref() == Some(name));
+    let below = below.fold(0_u64, |sum, class| sum.saturating_add(guaranteed(config, &class.name, depth - 1)));
+    below.saturating_add(own.map_or(0, |curve| curve.rate.as_bps()))
 }
 
 fn last(count: usize) -> u32 {

@@ -126,9 +126,7 @@ impl Error {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::NoEnds { .. } | Self::NoEndsOfTraffic { .. } => {
-                "name the nodes that the two ends stand for".to_owned()
-            }
+            Self::NoEnds { .. } | Self::NoEndsOfTraffic { .. } => "name the nodes of the two ends".to_owned(),
             Self::NoNode { known, .. } => format!("nodes are {}", known.join(", ")),
             Self::Cells { .. } => "switches are simulated only: `lastmile run` runs this scenario".to_owned(),
             Self::SeveralLines { .. } => "set access.lines=1, or simulate it".to_owned(),

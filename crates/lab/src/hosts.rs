@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use lastmile_live::emulate;
 use lastmile_live::error::Context;
 use lastmile_live::netns::{Namespace, leftovers};
+use lastmile_tcp::Ecn;
 
 use crate::error::Error;
 use crate::spec::{End, Flow, HostConfig};
@@ -69,10 +70,16 @@ fn settings(hosts: &HostConfig) -> Vec<(&'static str, String)> {
         ("tcp_dsack", hosts.dsack),
         ("tcp_timestamps", hosts.timestamps),
         ("tcp_window_scaling", hosts.window_scaling),
-        ("tcp_ecn", hosts.ecn),
         ("tcp_slow_start_after_idle", hosts.idle_restart),
     ];
     let mut all: Vec<_> = flags.into_iter().map(|(name, on)| (name, u8::from(on).to_string())).collect();
+    let ecn = match hosts.ecn {
+        Ecn::Off => 0,
+        Ecn::Classic => 1,
+        // Since Linux 6.18.
+        Ecn::Accurate => 3,
+    };
+    all.push(("tcp_ecn", ecn.to_string()));
     if let Some(window) = hosts.largest_window {
         // Linux's defaults but for the largest. Five eighths of a buffer are window, the rest is overhead of full
         // segments.

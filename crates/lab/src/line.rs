@@ -197,13 +197,13 @@ impl Direction {
     pub fn incidents(&self) -> Vec<(u64, String)> {
         let mut incidents = vec![
             (self.unreadable, "packets carried untouched, their headers could not be read".to_owned()),
-            (self.evicted, "flows forgotten for new ones, since more came than are told apart".to_owned()),
+            (self.evicted, "flows forgotten for new ones, since more came than can be distinguished".to_owned()),
             (self.oversize, "packets longer than the MTU, dropped".to_owned()),
             (self.dropped_unread, "packets dropped by the kernel before they could be read".to_owned()),
             (self.cut_short, "frames longer than any buffer, dropped".to_owned()),
             (
                 self.unstamped,
-                "packets taken as arrived when they were read: the kernel did not tell when they came".to_owned(),
+                "packets whose arrival counts from the read, since the kernel reported no time".to_owned(),
             ),
             (
                 self.not_cut,

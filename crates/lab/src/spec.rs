@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use lastmile_live::emulate;
 use lastmile_packet::FlowKey;
+use lastmile_tcp::Ecn;
 use lastmile_units::{Duration, Instant};
 
 /// The line, the hosts, and for how long.
@@ -32,8 +33,8 @@ pub struct HostConfig {
     pub timestamps: bool,
     /// `tcp_window_scaling`.
     pub window_scaling: bool,
-    /// `tcp_ecn`.
-    pub ecn: bool,
+    /// `tcp_ecn`: 0, 1, or 3 for Accurate ECN.
+    pub ecn: Ecn,
     /// `tcp_slow_start_after_idle`.
     pub idle_restart: bool,
     /// The largest window that grows by itself, five eighths of the largest `tcp_rmem`; `tcp_wmem` follows above its

@@ -241,7 +241,7 @@ presets! {
         "one tag put on a padded frame; CAKE's 'ethernet ether-vlan' keeps the minimum at 84";
     /// Cable, as the head end counts.
     DOCSIS = "docsis", ["cable"], None, min ethernet::MIN_FRAME, [MAC, FCS],
-        "the Ethernet frame with FCS is what the head end shapes by, whatever the cable itself adds";
+        "the head end shapes by the Ethernet frame with FCS; bytes that the cable adds do not count";
     /// L2TP without its carrier, full PPP header.
     L2TP = "l2tp", ["l2tpv2"], None, min 0,
         [header("outer IPv4 header", l2tp::IP), header("UDP header", l2tp::UDP),

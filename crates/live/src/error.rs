@@ -211,7 +211,7 @@ impl Error {
                 period_us / 100 * 95
             )),
             Self::NoBypass { .. } => Some(
-                "tcx (Linux 6.6) or nf_tables (5.12) can; or --path xdp, which goes past the bridge by itself"
+                "tcx (Linux 6.6) or nf_tables (5.12) can; or --path xdp, which bypasses the bridge by itself"
                     .to_owned(),
             ),
             Self::NoInterface { known, .. } => Some(format!("interfaces are {}", known.join(", "))),

@@ -16,7 +16,7 @@
 //! | [`probe`] | ICMP echo with the kernel's receive times |
 //! | [`streams`] | which standard streams the program was started without |
 //! | [`stop`] | SIGINT, SIGTERM and the program's own wish to stop, as a descriptor to wait for |
-//! | [`tc`] | the kernel's own shapers: set up for a policy, taken away, read back, measured |
+//! | [`tc`] | the kernel's own shapers: set up for a policy, removed, read back, measured |
 //! | [`user`] | user namespaces, for callers without rights |
 //! | [`sys`] | the system calls that no safe library has: the only unsafe code |
 //!

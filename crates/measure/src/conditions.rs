@@ -153,10 +153,10 @@ fn in_words(increase: &Increase) -> String {
     let call = voice::satisfaction(increase.call_r);
     // An interval that contains zero shows no increase.
     if low <= 0.0 && value < 0.005 {
-        return format!("{load} no delay that can be measured; a call beside it: {call}.");
+        return format!("{load} no delay that can be measured; a call next to it: {call}.");
     }
     format!(
-        "{load} {} ({} to {}), at most {} in 99 of 100 cases; a call beside it: {call}.",
+        "{load} {} ({} to {}), at most {} in 99 of 100 cases; a call next to it: {call}.",
         ms(value),
         ms(low.max(0.0)),
         ms(high),

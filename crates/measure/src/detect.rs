@@ -24,6 +24,7 @@ use crate::train::{Departure, Path, Way};
 pub mod buffer;
 pub mod cases;
 mod disturbance;
+mod estimate;
 mod examination;
 mod found;
 mod framing;

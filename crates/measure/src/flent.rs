@@ -43,9 +43,14 @@ pub fn write(measurement: &Measurement) -> Vec<u8> {
 /// No flent file, or one that contradicts itself.
 pub fn read(file: &str, bytes: &[u8]) -> Result<Measurement, Error> {
     let named = |Fault { key, what }| Error { file: file.to_owned(), key, what };
-    let text = decompress(bytes).map_err(named)?;
+    let text = decompressed(file, bytes)?;
     let parsed = serde_json::from_slice(&text).map_err(|error| fault("file", format!("not JSON: {error}")));
     parsed.and_then(|value| reading::measurement(&value)).map_err(named)
+}
+
+/// The text of a file, whether it is compressed or not. `file` is its name, for errors.
+pub(crate) fn decompressed(file: &str, bytes: &[u8]) -> Result<Vec<u8>, Error> {
+    decompress(bytes).map_err(|Fault { key, what }| Error { file: file.to_owned(), key, what })
 }
 
 fn decompress(bytes: &[u8]) -> Result<Vec<u8>, Fault> {

@@ -129,7 +129,8 @@ impl Frame {
         let options_len = tcp::write_options(&mut options, newest);
         let start = usize::from(self.body.prefix.len) + transport + tcp::HEADER_LEN;
         self.replace(start..self.body.end, &options[..options_len]);
-        self.packet_mut()[transport + tcp::DATA_OFFSET_AT] = tcp::data_offset(tcp::HEADER_LEN + options_len);
+        let offset = tcp::data_offset(tcp::HEADER_LEN + options_len) | self.body.meta.flags.offset_bits();
+        self.packet_mut()[transport + tcp::DATA_OFFSET_AT] = offset;
     }
 
     /// Replaces the list in the IP header. The caller updates the IP header's length.

@@ -6,10 +6,10 @@ use lastmile_units::{ByteCount, Instant};
 
 use crate::{AckList, FlowId, OptionSet, OptionWords, Options, Protocol, SeqNumber};
 
-/// TCP control bits (RFC 9293, section 3.1), as in the header's flag byte.
+/// TCP control bits (RFC 9293, section 3.1): the header's flag byte, and AE of the byte before it (RFC 9768).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[repr(transparent)]
-pub struct TcpFlags(u8);
+pub struct TcpFlags(u16);
 
 impl TcpFlags {
     /// No flag.
@@ -30,17 +30,51 @@ impl TcpFlags {
     pub const ECE: Self = Self(0x40);
     /// Congestion window reduced (RFC 3168).
     pub const CWR: Self = Self(0x80);
+    /// Accurate ECN (RFC 9768, section 3.2.2), the bit above CWR.
+    pub const AE: Self = Self(0x100);
+    /// The three bits of the ACE field: AE, CWR, ECE.
+    pub const ACE: Self = Self(0x1c0);
 
     /// Flags from the header's flag byte.
     #[must_use]
     pub const fn from_bits(bits: u8) -> Self {
-        Self(bits)
+        Self(bits as u16)
     }
 
-    /// The header's flag byte.
+    /// The header's flag byte, which has no AE.
     #[must_use]
     pub const fn bits(self) -> u8 {
-        self.0
+        self.0 as u8
+    }
+
+    /// The flags of both bytes of the header: the byte of the data offset, and the flag byte.
+    #[must_use]
+    pub const fn from_header(offset: u8, bits: u8) -> Self {
+        Self((offset as u16 & 1) << 8 | bits as u16)
+    }
+
+    /// AE at its position in the byte of the data offset.
+    #[must_use]
+    pub const fn offset_bits(self) -> u8 {
+        (self.0 >> 8) as u8
+    }
+
+    /// The ACE field as a number: AE is its highest bit, ECE its lowest (RFC 9768, section 3.2.2).
+    #[must_use]
+    pub const fn ace(self) -> u8 {
+        ((self.0 & Self::ACE.0) >> 6) as u8
+    }
+
+    /// These flags with the lowest three bits of `counter` as ACE field.
+    #[must_use]
+    pub const fn with_ace(self, counter: u8) -> Self {
+        Self(self.0 & !Self::ACE.0 | (counter as u16 & 7) << 6)
+    }
+
+    /// The flags that are in both sets.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
     }
 
     /// The union of both sets.
@@ -243,7 +277,7 @@ impl Meta {
     #[must_use]
     pub const fn is_pure_ack(&self) -> bool {
         matches!(self.protocol, Protocol::Tcp)
-            && self.flags.bits() == TcpFlags::ACK.bits()
+            && self.flags.0 == TcpFlags::ACK.0
             && self.payload_len() == 0
             && !self.options().has_unknown()
     }

@@ -1,7 +1,7 @@
-//! The TCP options of a segment, in 32 bytes of values and one byte of flags for those present.
+//! The TCP options of a segment, in 32 bytes of values and two bytes of flags for those present.
 //!
-//! Published: RFC 9293, section 3.1; RFC 2018 (SACK); RFC 7323 (window scale, timestamps). Differs:
-//! of unknown options only their presence is stored. Cost: a copy of two words for each; a list of
+//! Published: RFC 9293, section 3.1; RFC 2018 (SACK); RFC 7323 (window scale, timestamps);
+//! RFC 9768, section 3.2.3 (Accurate ECN). Differs: of unknown options only their presence is stored. Cost: a copy of two words for each; a list of
 //! acknowledgement numbers is read byte by byte.
 
 use crate::{AckList, SeqNumber, list};
@@ -18,20 +18,21 @@ pub struct SackBlock {
 /// The set of TCP options of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[repr(transparent)]
-pub struct OptionSet(pub(crate) u8);
+pub struct OptionSet(pub(crate) u16);
 
 impl OptionSet {
-    const TIMESTAMPS: u8 = 0x01;
+    const TIMESTAMPS: u16 = 0x01;
     /// Number of SACK blocks, up to three.
-    const SACK_COUNT: u8 = 0x06;
+    const SACK_COUNT: u16 = 0x06;
     /// Four SACK blocks: the count of three with `SACK_PERMITTED`, which no segment has together
     /// with blocks.
-    const FOUR_BLOCKS: u8 = Self::SACK_COUNT | Self::SACK_PERMITTED;
-    const MSS: u8 = 0x08;
-    const WINDOW_SCALE: u8 = 0x10;
-    const SACK_PERMITTED: u8 = 0x20;
-    const UNKNOWN: u8 = 0x40;
-    const LIST: u8 = 0x80;
+    const FOUR_BLOCKS: u16 = Self::SACK_COUNT | Self::SACK_PERMITTED;
+    const MSS: u16 = 0x08;
+    const WINDOW_SCALE: u16 = 0x10;
+    const SACK_PERMITTED: u16 = 0x20;
+    const UNKNOWN: u16 = 0x40;
+    const LIST: u16 = 0x80;
+    const ACCECN: u16 = 0x100;
 }
 
 /// Options of a SYN.
@@ -45,9 +46,27 @@ pub struct SynOptions {
     pub sack_permitted: bool,
 }
 
+/// The byte counters of the AccECN option (RFC 9768, section 3.2.3), of 24 bits each: the payload that arrived with
+/// each ECN field.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct EcnBytes {
+    /// ECT(0), from 1.
+    pub ect0: u32,
+    /// CE, from 0.
+    pub ce: u32,
+    /// ECT(1), from 1.
+    pub ect1: u32,
+}
+
+impl EcnBytes {
+    /// The counters modulo 2^24.
+    const MASK: u32 = 0x00ff_ffff;
+}
+
 /// The TCP options of a segment. Timestamps combine with one of: at most three SACK blocks, the
 /// options of a SYN, or the list of acknowledgement numbers from the segment's IP header, which
-/// shares the space of the SACK blocks. Four SACK blocks exclude timestamps.
+/// shares the space of the SACK blocks. Four SACK blocks exclude timestamps. The AccECN option combines with one SACK
+/// block or with the options of a SYN, and excludes a list.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Options {
     pub(crate) words: OptionWords,
@@ -151,7 +170,7 @@ impl Options {
     /// acknowledge selectively.
     #[must_use]
     pub fn with_sack(mut self, blocks: &[SackBlock]) -> Self {
-        const SYN: u8 = OptionSet::MSS | OptionSet::WINDOW_SCALE | OptionSet::SACK_PERMITTED;
+        const SYN: u16 = OptionSet::MSS | OptionSet::WINDOW_SCALE | OptionSet::SACK_PERMITTED;
         let most = match self.timestamps() {
             Some(_) => Self::MAX_SACK_BLOCKS_BESIDE_TIMESTAMPS,
             None => Self::MAX_SACK_BLOCKS,
@@ -160,6 +179,10 @@ impl Options {
         if !blocks.is_empty() && self.has_list() {
             self = self.without_list();
         }
+        if blocks.len() > 1 {
+            self.set.0 &= !OptionSet::ACCECN;
+        }
+        let counters = self.accecn();
         if !blocks.is_empty() || self.sack_count() > 0 {
             if self.has_four_blocks() {
                 self.words.timestamps = (0, 0);
@@ -176,9 +199,34 @@ impl Options {
                 self.words.timestamps = (fourth.left.raw(), fourth.right.raw());
                 OptionSet::FOUR_BLOCKS
             }
-            few => (few.len() as u8) << 1,
+            few => (few.len() as u16) << 1,
         };
+        if let Some(counters) = counters { self.with_accecn(counters) } else { self }
+    }
+
+    /// A copy with the AccECN option and all its counters (RFC 9768, section 3.2.3, order 0). It takes the place of a
+    /// list and of all SACK blocks but the first.
+    #[must_use]
+    pub fn with_accecn(mut self, counters: EcnBytes) -> Self {
+        self = self.without_list();
+        if self.sack_count() > 1 {
+            let first = self.sack_blocks().next();
+            self = self.with_sack(first.as_slice());
+        }
+        let EcnBytes { ect0, ce, ect1 } = counters;
+        self.words.sack[3..].copy_from_slice(&[ect0, ce, ect1].map(|counter| counter & EcnBytes::MASK));
+        self.set.0 |= OptionSet::ACCECN;
         self
+    }
+
+    /// The counters of the AccECN option.
+    #[must_use]
+    pub const fn accecn(&self) -> Option<EcnBytes> {
+        if self.set.0 & OptionSet::ACCECN == 0 {
+            return None;
+        }
+        let [_, _, _, ect0, ce, ect1] = self.words.sack;
+        Some(EcnBytes { ect0, ce, ect1 })
     }
 
     /// A copy marked as having unknown options, so that the segment is never regulated.
@@ -285,7 +333,7 @@ impl Options {
 
     /// Bytes of the options in the header, padded to a multiple of four in the usual layout:
     /// timestamps 12, n SACK blocks 4 + 8n, MSS 4, window scale 4. SACK permitted takes 4, or 0
-    /// together with timestamps, whose padding it replaces.
+    /// together with timestamps, whose padding it replaces. The AccECN option takes 12.
     #[must_use]
     pub const fn header_bytes(&self) -> u8 {
         let set = self.set.0;
@@ -304,6 +352,9 @@ impl Options {
         let blocks = self.sack_count() as u8;
         if blocks > 0 {
             bytes += 4 + 8 * blocks;
+        }
+        if set & OptionSet::ACCECN != 0 {
+            bytes += 12;
         }
         bytes
     }
@@ -332,5 +383,24 @@ mod tests {
         }
         let syn = SynOptions { mss: Some(1460), window_scale: None, sack_permitted: true };
         assert_eq!(Options::syn(syn).with_sack(&blocks), four);
+    }
+
+    /// RFC 9768, section 3.2.3: 11 bytes and a NOP; with timestamps and one SACK block the 40 bytes are nearly full.
+    #[test]
+    fn the_accecn_option_stands_beside_timestamps_and_one_block() {
+        let counters = EcnBytes { ect0: 0x0100_0001, ce: 0x00ff_ffff, ect1: 1 };
+        let kept = EcnBytes { ect0: 1, ..counters };
+        let block = |n| SackBlock { left: SeqNumber::new(n), right: SeqNumber::new(n + 1) };
+        let stamped = Options::NONE.with_timestamps(1, 2);
+        let all = stamped.with_accecn(counters).with_sack(&[block(5)]);
+        assert_eq!((all.accecn(), all.sack_count(), all.header_bytes()), (Some(kept), 1, 36));
+        assert_eq!(stamped.with_sack(&[block(5)]).with_accecn(counters), all);
+        assert_eq!(all.with_sack(&[block(5), block(9)]).accecn(), None, "several blocks need the space");
+        let two = stamped.with_sack(&[block(5), block(9)]).with_accecn(counters);
+        assert_eq!(two, all);
+        let syn = SynOptions { mss: Some(1460), window_scale: Some(7), sack_permitted: true };
+        let syn_ack = Options::syn(syn).with_timestamps(1, 2).with_accecn(counters);
+        assert_eq!((syn_ack.syn_options(), syn_ack.accecn(), syn_ack.header_bytes()), (syn, Some(kept), 32));
+        assert!(!syn_ack.may_have_list() && !all.may_have_list());
     }
 }

@@ -1,16 +1,17 @@
 //! TCP headers (RFC 9293, section 3.1) and their options.
 //!
-//! Known options: maximum segment size, window scale, SACK permitted, SACK, timestamps. The options
-//! of a segment count as unknown, so that nothing rewrites it, if there is any other option, a
-//! second one of a kind, a malformed one, or a reserved bit in the header (one of which is Accurate
-//! ECN's AE).
+//! Known options: maximum segment size, window scale, SACK permitted, SACK, timestamps, and AccECN
+//! with all its counters (RFC 9768, order 0). The options of a segment count as unknown, so that
+//! nothing rewrites it, if there is any other option, a second one of a kind, a malformed one, or a
+//! reserved bit in the header other than AE.
 //!
 //! Written options have the layout of Linux (`tcp_options_write`): MSS; SACK permitted and
-//! timestamps, each as the other's padding; window scale after one NOP; SACK after two.
+//! timestamps, each as the other's padding; window scale after one NOP; SACK after two; AccECN
+//! before one NOP.
 //! [`Options::header_bytes`] is their size.
 
 use crate::fields::{ParseError, double_word, header, word};
-use crate::{FlowAddresses, Meta, Options, Protocol, SackBlock, SeqNumber, SynOptions, TcpFlags, ipv4};
+use crate::{EcnBytes, FlowAddresses, Meta, Options, Protocol, SackBlock, SeqNumber, SynOptions, TcpFlags, ipv4};
 
 /// Bytes of a header without options.
 pub(crate) const HEADER_LEN: usize = 20;
@@ -33,6 +34,8 @@ const WINDOW_SCALE: u8 = 3;
 const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
+// RFC 9768, section 3.2.3: order 0.
+const ACCECN: u8 = 172;
 
 /// Reads the header at `offset`; returns the ports.
 pub(crate) fn read(packet: &[u8], offset: usize, meta: &mut Meta) -> Result<(u16, u16), ParseError> {
@@ -49,10 +52,10 @@ pub(crate) fn read(packet: &[u8], offset: usize, meta: &mut Meta) -> Result<(u16
     meta.header_len = end as u8;
     meta.seq = SeqNumber::new(double_word(fixed, 4));
     meta.ack = SeqNumber::new(double_word(fixed, ACK_AT));
-    meta.flags = TcpFlags::from_bits(fixed[13]);
+    meta.flags = TcpFlags::from_header(fixed[DATA_OFFSET_AT], fixed[13]);
     meta.window = word(fixed, WINDOW_AT);
     let mut read = read_options(options);
-    if fixed[DATA_OFFSET_AT] & 0x0F != 0 {
+    if fixed[DATA_OFFSET_AT] & 0x0E != 0 {
         read = read.with_unknown();
     }
     meta.set_options(read);
@@ -102,6 +105,7 @@ fn read_options(bytes: &[u8]) -> Options {
     }
     let mut options = Options::NONE;
     let mut syn = SynOptions::default();
+    let mut counters = None;
     let mut rest = bytes;
     let mut known = true;
     while let [kind, tail @ ..] = rest {
@@ -139,10 +143,24 @@ fn read_options(bytes: &[u8]) -> Options {
                 options = read_sack(options, blocks);
                 true
             }
+            (ACCECN, [a, b, c, d, e, f, g, h, i]) if counters.is_none() => {
+                let [ect0, ce, ect1] = [[*a, *b, *c], [*d, *e, *f], [*g, *h, *i]].map(three_bytes);
+                counters = Some(EcnBytes { ect0, ce, ect1 });
+                true
+            }
             _ => false,
         };
     }
-    join(options, syn, known)
+    match counters {
+        // Several SACK blocks leave no space for the counters in the metadata.
+        Some(_) if options.sack_count() > 1 => join(options, syn, false),
+        Some(counters) => join(options, syn, known).with_accecn(counters),
+        None => join(options, syn, known),
+    }
+}
+
+fn three_bytes([high, middle, low]: [u8; 3]) -> u32 {
+    u32::from_be_bytes([0, high, middle, low])
 }
 
 /// Splits `[kind, length, value.., after..]` into the value and the bytes after it.
@@ -184,7 +202,7 @@ pub(crate) fn write(out: &mut [u8], meta: &Meta, addresses: &FlowAddresses) -> u
     out[4..8].copy_from_slice(&meta.seq.raw().to_be_bytes());
     out[ACK_AT..12].copy_from_slice(&meta.ack.raw().to_be_bytes());
     let len = HEADER_LEN + write_options(&mut out[HEADER_LEN..], &meta.options());
-    out[DATA_OFFSET_AT] = data_offset(len);
+    out[DATA_OFFSET_AT] = data_offset(len) | meta.flags.offset_bits();
     out[13] = meta.flags.bits();
     out[WINDOW_AT..16].copy_from_slice(&meta.window.to_be_bytes());
     out[16..20].fill(0);
@@ -221,6 +239,13 @@ pub(crate) fn write_options(out: &mut [u8], options: &Options) -> usize {
             writer.put(&block.left.raw().to_be_bytes());
             writer.put(&block.right.raw().to_be_bytes());
         }
+    }
+    if let Some(EcnBytes { ect0, ce, ect1 }) = options.accecn() {
+        writer.put(&[ACCECN, 11]);
+        for counter in [ect0, ce, ect1] {
+            writer.put(&counter.to_be_bytes()[1..]);
+        }
+        writer.put(&[NOP]);
     }
     debug_assert_eq!(
         writer.len,

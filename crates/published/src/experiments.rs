@@ -8,13 +8,14 @@ mod brouer2005;
 mod closed_form;
 mod connections;
 mod drawing;
+pub(crate) mod equal_throughput;
 #[cfg(test)]
 mod era;
 mod kalyanaraman1999;
 mod keys;
 mod live_experiment;
 pub(crate) mod metric;
-pub(crate) mod open;
+pub(crate) mod open_questions;
 pub(crate) mod peak;
 mod peaks;
 mod phanse2000;
@@ -24,13 +25,12 @@ pub(crate) mod seeds;
 mod sun1998;
 mod tables;
 pub(crate) mod trial;
-pub(crate) mod unchanged;
 
 use std::sync::LazyLock;
 
 pub use drawing::Drawing;
 pub use live_experiment::{Lab, LiveExperiment};
-pub use open::{Part, Reproducible};
+pub use open_questions::{Part, Reproducible};
 use tables::Tables;
 
 use crate::data::Table;

@@ -39,7 +39,7 @@ pub(crate) enum Missing {
     #[error("excluded by its condition")]
     Excluded,
     /// A text where a number is needed, or the reverse.
-    #[error("{0} is of another kind than its place needs")]
+    #[error("{0} is of a kind that does not fit here")]
     Kind(String),
     /// A run that failed.
     #[error(transparent)]

@@ -32,12 +32,16 @@ macro_rules! catalogue {
                 "codel" => Codel($crate::aqm::codel::Config),
                 /// [`Pie`]($crate::aqm::Pie).
                 "pie" => Pie($crate::aqm::pie::Config),
+                /// [`DocsisPie`]($crate::aqm::DocsisPie).
+                "docsis-pie" => DocsisPie($crate::aqm::docsis_pie::Config),
                 /// [`DualPi2`]($crate::aqm::DualPi2).
                 "dualpi2" => DualPi2($crate::aqm::dualpi2::Config),
                 /// [`Sfq`]($crate::fair::Sfq).
                 "sfq" => Sfq($crate::fair::sfq::Config),
                 /// [`FqCodel`]($crate::fair::FqCodel).
                 "fq-codel" => FqCodel($crate::fair::fq_codel::Config),
+                /// [`FqPie`]($crate::fair::FqPie).
+                "fq-pie" => FqPie($crate::fair::fq_pie::Config),
                 /// [`SmartAckDropper`]($crate::ack::SmartAckDropper).
                 "sad" => Sad($crate::spec::Over<$crate::ack::sad::Config>),
                 /// [`AckFilter`]($crate::ack::AckFilter).
@@ -66,6 +70,8 @@ macro_rules! catalogue {
                 "cbq" => Cbq($crate::sched::cbq::Config),
                 /// [`Htb`]($crate::Htb).
                 "htb" => Htb($crate::sched::htb::Config),
+                /// [`Hfsc`]($crate::Hfsc).
+                "hfsc" => Hfsc($crate::sched::hfsc::Config),
                 /// [`Tbf`]($crate::Tbf).
                 "tbf" => Tbf($crate::spec::Over<$crate::meter::tbf::Config>),
                 /// [`Policer`]($crate::Policer).

@@ -182,6 +182,11 @@ impl Capacity {
         size <= self.limit - self.used + freed
     }
 
+    /// True while at least a third of the limit is in use.
+    pub(crate) const fn is_third_full(&self) -> bool {
+        self.used >= self.limit.div_ceil(3)
+    }
+
     #[inline]
     pub(crate) const fn never_fits(&self, size: u64) -> bool {
         size > self.limit

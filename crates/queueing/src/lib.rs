@@ -29,5 +29,5 @@ pub use environment::Environment;
 pub use fifo::{Fifo, Limit, Overflow};
 pub use handover::Handover;
 pub use meter::{Drain, Policer, Tbf, TokenBucket};
-pub use sched::{Cbq, CustomQueueing, Htb, Priority};
+pub use sched::{Cbq, CustomQueueing, Hfsc, Htb, Priority};
 pub use spec::{BuildError, Spec};

@@ -389,7 +389,7 @@ pub(crate) fn two_way(
             format::to_f64(part.wire_bits[*index]) / format::to_f64(link.hop.line.rate?.as_bps()) / part.length_s();
         let (data, left) = next_to_data(acks, seen, busy);
         let bps = left * covers + before;
-        let by = format!("ACKs on link {}, beside data that takes {} of it", link.hop.name, format::percent(data));
+        let by = format!("ACKs on link {}, next to data that takes {} of it", link.hop.name, format::percent(data));
         (data >= DATA_IN_THE_WAY).then(|| Bound::of_link(*index, bps, by))
     };
     shape.ack_path.iter().filter_map(over).min_by(|a, b| a.bps.total_cmp(&b.bps))

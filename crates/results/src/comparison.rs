@@ -272,7 +272,7 @@ impl Measured {
         let tail = |p99, [one, other]: [&'static str; 2]| if p99 { one } else { other };
         let mut cells = vec![
             rate("download", self.download_bps),
-            share("of alone", self.download_share),
+            share("of baseline", self.download_share),
             rate("upload", self.upload_bps),
             time("ping p50", self.ping.p50_s),
             time(tail(tails.ping_p99, ["ping p99", "ping max"]), self.ping.tail(tails.ping_p99)),

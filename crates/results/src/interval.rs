@@ -88,6 +88,7 @@ fn joined(one: LimitedTime, other: LimitedTime) -> LimitedTime {
         congestion_window: one.congestion_window + other.congestion_window,
         receive_window: one.receive_window + other.receive_window,
         application: one.application + other.application,
+        pacing: one.pacing + other.pacing,
         awaiting_ack: one.awaiting_ack + other.awaiting_ack,
     }
 }
@@ -106,6 +107,7 @@ fn less(new: LimitedTime, old: LimitedTime) -> LimitedTime {
         congestion_window: new.congestion_window.saturating_sub(old.congestion_window),
         receive_window: new.receive_window.saturating_sub(old.receive_window),
         application: new.application.saturating_sub(old.application),
+        pacing: new.pacing.saturating_sub(old.pacing),
         awaiting_ack: new.awaiting_ack.saturating_sub(old.awaiting_ack),
     }
 }

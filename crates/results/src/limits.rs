@@ -74,13 +74,16 @@ impl Case<'_> {
     fn application(&self) -> String {
         match &self.network.traffic[self.traffic].source {
             Source::Bulk { .. } | Source::Writes { .. } => "the application offered nothing more".to_owned(),
-            _ => "its source, which waits for nothing".to_owned(),
+            _ => "the source, which sends on its own schedule".to_owned(),
         }
     }
 
     fn awaiting_ack(&self) -> String {
         let trip = self.round_trip().map_or_else(String::new, |trip| format!("; {}", self.trip(&trip)));
-        format!("waiting for the answer to a first or repeated segment, {} sent again{trip}", self.retransmissions)
+        format!(
+            "waiting for a handshake or retransmission to be acknowledged, {}{trip}",
+            segments_retransmitted(self.retransmissions)
+        )
     }
 
     fn link_or_window(&self, cause: &str) -> String {
@@ -119,11 +122,29 @@ impl Case<'_> {
                 };
                 format!("receive window {}{trip}{held}", format::window(tcp.window))
             }
-            _ => match self.retransmissions {
-                0 => format!("congestion window{trip}"),
-                1 => format!("congestion window{trip}, 1 segment sent again"),
-                count => format!("congestion window{trip}, {count} segments sent again"),
-            },
+            _ => {
+                let control = match (cause, self.is_model()) {
+                    ("pacing", true) => "pacing rate of its model",
+                    ("pacing", false) => "pacing rate",
+                    (_, true) => "window of its model",
+                    (_, false) => "congestion window",
+                };
+                match self.retransmissions {
+                    0 => format!("{control}{trip}"),
+                    count => format!("{control}{trip}, {}", segments_retransmitted(count)),
+                }
+            }
+        }
+    }
+
+    /// Its sender paces by a model of the path, such as BBR.
+    fn is_model(&self) -> bool {
+        match &self.network.traffic[self.traffic].source {
+            Source::Bulk { sender, .. } => sender.variant.measures_rates(),
+            Source::Writes { tcp, .. } => tcp.variant.measures_rates(),
+            Source::Web(web) => web.server.variant.measures_rates(),
+            Source::Swarm(swarm) => swarm.tcp.variant.measures_rates(),
+            _ => false,
         }
     }
 
@@ -201,6 +222,10 @@ impl Case<'_> {
             .filter(|shaper| link.hop.line.rate.is_none_or(|rate| *shaper < rate))?;
         Some(format::to_f64(rate.as_bps()))
     }
+}
+
+fn segments_retransmitted(count: u64) -> String {
+    if count == 1 { "1 segment retransmitted".to_owned() } else { format!("{count} segments retransmitted") }
 }
 
 fn whole_percent(share: f64) -> String {

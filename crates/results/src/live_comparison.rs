@@ -62,7 +62,7 @@ impl Measure {
     const fn name(self) -> &'static str {
         match self {
             Self::GoodputBps => "goodput, kbit/s",
-            Self::Retransmissions => "sent again",
+            Self::Retransmissions => "retransmitted",
             Self::RttP50S => "ping p50, ms",
             Self::RttP99S => "ping p99, ms",
             Self::QueueDelayMeanS => "queue, ms",

@@ -117,6 +117,8 @@ pub(crate) fn shares(limited: &LimitedTime) -> Shares {
         application: share(limited.application),
         awaiting_ack: share(limited.awaiting_ack),
         congestion_window: share(limited.congestion_window),
+        // Only senders that pace have it.
+        pacing: share(limited.pacing).filter(|_| !limited.pacing.is_zero()),
         receive_window: share(limited.receive_window),
     }
 }
@@ -137,6 +139,7 @@ mod tests {
             congestion_window: Duration::from_ms(10),
             receive_window: Duration::from_ms(37),
             application: Duration::from_ms(1),
+            pacing: Duration::from_ms(3),
             awaiting_ack: Duration::from_ps(7),
         };
         let sum: f64 = shares(&limited).iter().map(|(_, share)| share).sum();

@@ -162,7 +162,7 @@ fn of(rate: BitRate) -> String {
 }
 
 /// The rate on the wire to which a queue shapes, on any line: that of a token bucket, a drain,
-/// CAKE, or an HTB.
+/// CAKE, an HTB, or the upper limit of an HFSC.
 pub(crate) fn shaped_to(queue: &Spec) -> Option<BitRate> {
     let own = match queue {
         Spec::Tbf(Over { config: tbf::Config { rate, .. }, .. }) => Some(*rate),
@@ -172,6 +172,11 @@ pub(crate) fn shaped_to(queue: &Spec) -> Option<BitRate> {
         Spec::Htb(config) => {
             let mut roots = config.tree.classes.iter().filter(|class| class.parent.is_none());
             roots.next().filter(|_| roots.next().is_none()).map(|root| root.share.ceil.unwrap_or(root.share.rate))
+        }
+        Spec::Hfsc(config) => {
+            let mut roots = config.tree.classes.iter().filter(|class| class.parent.is_none());
+            let root = roots.next().filter(|_| roots.next().is_none());
+            root.and_then(|root| root.share.upper_limit).map(|limit| limit.rate)
         }
         _ => None,
     };

@@ -17,7 +17,7 @@ pub(crate) mod scale;
 pub(crate) mod style;
 mod tables;
 mod timeline;
-mod trade;
+mod trade_off;
 
 use std::borrow::Cow;
 
@@ -31,7 +31,7 @@ use caption::{caption, caption_text, shared_caption};
 use frame::{drawings, frame, frame_of};
 use panel::{Frame, Panel, coordinate};
 pub use timeline::{Chart, Line as ChartLine, Quantity, Timeline, timeline};
-pub use trade::{Curve, TradeOff, trade_off};
+pub use trade_off::{Curve, TradeOff, trade_off};
 
 /// The report of one run, or the comparison of several runs of one scenario, as a page of HTML.
 ///

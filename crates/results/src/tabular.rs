@@ -35,7 +35,7 @@ pub(crate) fn flows(summary: &Summary, first: &[&Flow]) -> Table {
         ("Fair\nshare", Number),
         ("Time limited by", Words),
         ("Response", Number),
-        ("Sent\nagain", Number),
+        ("Retrans", Number),
         ("Timeouts", Number),
     ]);
     let mut rows: Vec<Vec<String>> = first.iter().map(|shown| flow(shown)).collect();
@@ -140,7 +140,7 @@ pub(crate) fn groups(summary: &Summary) -> Table {
         ("p50", Number),
         ("p95", Number),
         ("max", Number),
-        ("Sent\nagain", Number),
+        ("Retrans", Number),
     ]);
     let row = |group: &Group| {
         let Spread { min, p5, p50, p95, max, .. } = group.of_a_flow_bps;

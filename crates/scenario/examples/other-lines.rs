@@ -1,6 +1,6 @@
 //! How often the policy `full-both-ways` keeps its claim on lines and loads for which its settings were not chosen.
 //!
-//! `cargo run -p lastmile-scenario --example elsewhere [CASES [POLICY]]` draws CASES cases (240 by
+//! `cargo run -p lastmile-scenario --example other-lines [CASES [POLICY]]` draws CASES cases (240 by
 //! default) from the axes below, runs the policy on each (by default `full-both-ways`), and prints the share
 //! of them that keeps the claim, by each value of each axis, and every case that does not. The table of
 //! `docs/studies/downstream.md` is its output.

@@ -35,7 +35,7 @@ pub(crate) static ACCESS: Section = Section {
             "lines",
             Kind::Count,
             "1",
-            "How many lines. Traffic runs on each of them, unless it names its `line`; results compare them.",
+            "Number of lines. Traffic runs on each of them, unless it names its `line`; results compare them.",
         )
         .at_least("1")
         .at_most("2000"),
@@ -51,21 +51,31 @@ pub(crate) static ACCESS: Section = Section {
             Kind::Text,
             "none",
             "A [policy](policy.md) in place of the queue of `up`, or in a middlebox before and behind the line, as \
-             it says: the name of a \
-             ready one, such as \"sad-cbq\", or the path of a file, seen from this one. `\"none\"`: no policy, the \
+             it says: the name of a built-in one, such as \"sad-cbq\", or the path of a file, relative to this one. \
+             `\"none\"`: no policy, the \
              line's own queues.",
         ),
-        Key::optional("lan", Kind::Table("`[access.lan]`"), "its defaults", "Between client and CPE."),
-        Key::optional("aggregation", Kind::Table("`[access.lan]`"), "its defaults", "Between DSLAM and gateway."),
-        Key::optional("backbone", Kind::Table("`[access.lan]`"), "its defaults", "Between gateway and server."),
+        Key::optional("lan", Kind::Table("`[access.lan]`"), "its defaults", "The network between client and CPE."),
+        Key::optional(
+            "aggregation",
+            Kind::Table("`[access.lan]`"),
+            "its defaults",
+            "The network between DSLAM and gateway.",
+        ),
+        Key::optional(
+            "backbone",
+            Kind::Table("`[access.lan]`"),
+            "its defaults",
+            "The network between gateway and server.",
+        ),
         Key::optional("processing", Kind::Table("`[access.processing]`"), "no delays", "Processing delays."),
     ],
 };
 
 pub(crate) static DIRECTION: Section = Section {
     heading: "`[access.down]`, `[access.up]`",
-    about: "One direction of the line. What is left out of encapsulation, OAM cells and header compression is as \
-            `[access]` says.",
+    about: "One direction of the line. Encapsulation, OAM cells and header compression are those of `[access]` \
+            unless given here.",
     keys: &[
         Key::optional("rate", Kind::Rate, "the trace has it", "Rate of the wire, headers and cells included."),
         trace::TRACE,

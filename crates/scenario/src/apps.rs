@@ -9,7 +9,7 @@ use lastmile_units::ByteCount;
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 
-const TCP: Key = Key::optional("tcp", Kind::Table("`[tcp]`"), "as the file's `[tcp]`", "What its TCP does.");
+const TCP: Key = Key::optional("tcp", Kind::Table("`[tcp]`"), "as the file's `[tcp]`", "Its TCP.");
 
 pub(crate) static WEB: Section = Section {
     heading: "`kind = \"web\"`",
@@ -17,7 +17,7 @@ pub(crate) static WEB: Section = Section {
             users. Sizes are those of the \
             HTTP model of 3GPP2 C.R1002-0 and 3GPP TR 25.892 (main object lognormal, mean 10.7 kB; 5.6 embedded \
             objects on average, \
-            Pareto, of 7.8 kB each, lognormal). The direction is `down` unless said otherwise. Results tell the \
+            Pareto, of 7.8 kB each, lognormal). The direction is `down` unless said otherwise. Results have the \
             response times of pages.",
     keys: &[
         Key::with_default(

@@ -9,13 +9,13 @@ pub(crate) static CASE: Section = Section {
     heading: "`[[case]]`",
     about: "A row of `lastmile compare`: the file with some keys set. Other commands take the file as it is.",
     keys: &[
-        Key::required("name", Kind::Text, "What the comparison calls it; unique."),
+        Key::required("name", Kind::Text, "Name of the row in the comparison, unique."),
         Key::optional(
             "set",
             Kind::Other("`\"key=value\"`, or a list of these"),
             "the file as it is",
-            "What it sets, each as `--set` takes it, such as `\"traffic.transfer.contract=best\"`. It comes after \
-             what `--set` sets for all.",
+            "Keys that it sets, in the form of `--set`, such as `\"traffic.transfer.contract=best\"`. They apply \
+             after `--set` of the command line.",
         ),
     ],
 };

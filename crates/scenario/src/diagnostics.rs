@@ -326,7 +326,8 @@ impl fmt::Display for Report {
 
 impl core::error::Error for Report {}
 
-/// The one of `known` that `word` most likely meant, if any is close: at most one edit in three letters.
+/// The one of `known` that `word` most likely meant, if any is close: at most one edit in three letters, and not all
+/// letters.
 ///
 /// Edits are those of Damerau and Levenshtein: a letter too many, missing, wrong, or two swapped. Case and the choice
 /// between `-` and `_` are no edits.
@@ -341,15 +342,28 @@ pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
     known
         .into_iter()
         .map(|candidate| (strsim::osa_distance(&word, &plain(candidate)), candidate))
-        .filter(|&(edits, candidate)| edits <= (word.chars().count().max(candidate.chars().count()) / 3).max(1))
+        .filter(|&(edits, candidate)| {
+            let letters = word.chars().count().max(candidate.chars().count());
+            edits <= (letters / 3).max(1) && edits < letters
+        })
         .min_by_key(|&(edits, _)| edits)
         .map(|(_, candidate)| candidate)
 }
 
-/// `did you mean "encapsulation"?`, if [`nearest`] finds one.
+/// `did you mean "encapsulation"?`: the names that begin with `word`, if these are few, or else the [`nearest`].
 #[must_use]
 pub fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<String> {
-    nearest(word, known).map(|candidate| format!("did you mean {candidate:?}?"))
+    const SHORTEST_BEGINNING: usize = 3;
+    const MOST_NAMES: usize = 4;
+    let known: Vec<&str> = known.into_iter().collect();
+    let begun = |name: &&&str| word.len() >= SHORTEST_BEGINNING && name.starts_with(word);
+    let mut names: Vec<String> = known.iter().filter(begun).map(|name| format!("{name:?}")).collect();
+    if !(1..=MOST_NAMES).contains(&names.len()) {
+        names = vec![format!("{:?}", nearest(word, known)?)];
+    }
+    let last = names.pop()?;
+    let others = if names.is_empty() { String::new() } else { format!("{} or ", names.join(", ")) };
+    Some(format!("did you mean {others}{last}?"))
 }
 
 #[cfg(test)]
@@ -375,6 +389,19 @@ mod tests {
              \x20 | ^^^^^^^^^^^^\n\
              hint: did you mean \"encapsulation\"?"
         );
+    }
+
+    #[test]
+    fn a_hint_names_those_that_begin_with_the_word_or_the_nearest() {
+        let known = ["pppoa-vcmux", "pppoa", "pppoe-vcmux", "pppoe-llcsnap", "pppoe-ptm"];
+        assert_eq!(
+            did_you_mean("pppoe", known).unwrap(),
+            "did you mean \"pppoe-vcmux\", \"pppoe-llcsnap\" or \"pppoe-ptm\"?"
+        );
+        assert_eq!(did_you_mean("pppoe-pmt", known).unwrap(), "did you mean \"pppoe-ptm\"?");
+        assert_eq!(did_you_mean("ppp", known), None, "five are too many");
+        assert_eq!(did_you_mean("c", ["a", "b"]), None, "no letter is right");
+        assert_eq!(did_you_mean("ac", ["a", "b"]).unwrap(), "did you mean \"a\"?");
     }
 
     #[test]

@@ -173,7 +173,7 @@ fn syntax_error(source: &Source, error: &toml::de::Error) -> Diagnostic {
     let message = error.message();
     let finding = Diagnostic::error(source.place(span), message);
     if message.starts_with("string values must be quoted") {
-        return finding.hint("texts and values with a unit stand in quotes: rate = \"512 kbit/s\"");
+        return finding.hint("texts and values with a unit are written in quotes: rate = \"512 kbit/s\"");
     }
     finding
 }
@@ -366,8 +366,9 @@ mod tests {
         let report = Document::parse(Source::new("f.toml", "a = 10 s\nb = 2\nb = 3\n"), &[]).unwrap_err();
         assert_eq!(
             report.to_string(),
-            "error: f.toml:1:5: string values must be quoted, expected literal string\n  |\n1 | a = 10 s\n  |     ^^^^\n\
-             hint: texts and values with a unit stand in quotes: rate = \"512 kbit/s\"\n\n\
+            "error: f.toml:1:5: string values must be quoted, expected literal string\n  |\n1 | a = 10 s\n  |     \
+             ^^^^\n\
+             hint: texts and values with a unit are written in quotes: rate = \"512 kbit/s\"\n\n\
              error: f.toml:3:1: duplicate key\n  |\n3 | b = 3\n  | ^"
         );
     }

@@ -45,7 +45,7 @@ impl Ends {
         let down = if ways.len() > 1 { Some(false) } else { ways.first().copied().flatten() };
         if named {
             if table.has("line") {
-                table.error("line", "line beside from and to, which say where it runs", None);
+                table.error("line", "line together with from and to, which name its nodes", None);
                 return None;
             }
             return Self::named(table, down, around).map(|ends| vec![(String::new(), ends)]);

@@ -172,7 +172,7 @@ pub(crate) static SECTION: Section = Section {
             "first",
             Kind::WireBytes,
             AS_KIND,
-            "What a request at an opportunity obtains, if it has no size (scheduling request).",
+            "Grant for a request at an opportunity, if the request has no size (scheduling request).",
         )
         .at_least("1 wire byte"),
         Key::with_default("minislot", Kind::WireBytes, "1 wire byte", "Grants are rounded up to a multiple of this.")

@@ -47,8 +47,7 @@ pub(crate) const BIT_ERROR_RATE: Key = Key::optional(
      AAL5 frame.",
 );
 
-const CORRELATION: Key =
-    Key::with_default("correlation", Kind::Share, "0 %", "Correlation of each packet with the one before.");
+const CORRELATION: Key = Key::with_default("correlation", Kind::Share, "0 %", "Correlation of consecutive packets.");
 const SHARE: Key = Key::required("share", Kind::Share, "The share of all packets.");
 
 pub(crate) static LOSS_MODEL: Section = Section {
@@ -99,10 +98,11 @@ pub(crate) static STATE: Section = Section {
 
 pub(crate) static JITTER_TABLE: Section = Section {
     heading: "`jitter = { ... }`",
-    about: "The delay of a packet is `delay` plus `time` times a deviate, at least 0. The deviates are those of netem's \
+    about: "The delay of a packet is `delay` plus `time` times a deviate, at least 0. The deviates are those of \
+            netem's \
             tables: at most 4 either way.",
     keys: &[
-        Key::required("time", Kind::Time, "The span that a deviate of 1 stands for.").at_most(MAX_DELAY),
+        Key::required("time", Kind::Time, "The time of a deviate of 1.").at_most(MAX_DELAY),
         CORRELATION,
         Key::with_default(
             "distribution",
@@ -120,14 +120,9 @@ pub(crate) static REORDER_TABLE: Section = Section {
     keys: &[
         SHARE,
         CORRELATION,
-        Key::with_default(
-            "gap",
-            Kind::Count,
-            "1",
-            "One packet in so many may overtake, counted from the last that did.",
-        )
-        .at_least("1")
-        .at_most("1000000"),
+        Key::with_default("gap", Kind::Count, "1", "One packet in `gap` may overtake, counted from the last that did.")
+            .at_least("1")
+            .at_most("1000000"),
     ],
 };
 

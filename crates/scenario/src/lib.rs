@@ -18,7 +18,7 @@
 //! | `cases.rs` | cases of a comparison |
 //! | `traffic.rs`, `traffic/kinds.rs`, `names.rs`, `tcp.rs` | traffic: reader, keys, addresses, ports, TCP |
 //! | `capture.rs`, `replay.rs` | capture files, and their packets as traffic |
-//! | `policy/` | the policy file: line, classes, rules; the policies that come with the program |
+//! | `policy/` | the policy file: line, classes, rules; the built-in policies |
 //! | `atm/` | switches, links of cells, contracts, virtual channels |
 //! | `reference.rs` | the reference of all keys, printed from the schema |
 
@@ -30,7 +30,7 @@ mod cases;
 mod delay;
 pub mod diagnostics;
 mod document;
-mod ends;
+mod endpoints;
 pub mod file;
 mod grants;
 mod impairments;

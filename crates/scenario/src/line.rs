@@ -30,7 +30,7 @@ pub(crate) const DELAY: Key =
     Key::with_default("delay", Kind::Time, "0 ms", "Propagation delay, one way.").at_most(MAX_DELAY);
 /// The key that opens `section`: the other direction of a link.
 pub(crate) const fn back(section: &'static str) -> Key {
-    Key::optional("back", Kind::Table(section), "the same as the way there", "What differs on the way back.")
+    Key::optional("back", Kind::Table(section), "the same as the way there", "Other values for the way back.")
 }
 pub(crate) const LOSS: Key =
     Key::with_default("loss", Kind::Share, "0 %", "Share of packets lost on the wire, at random.");
@@ -38,7 +38,7 @@ pub(crate) const ENCAPSULATION: Key = Key::optional(
     "encapsulation",
     Kind::Other("name of a preset, or a table"),
     "`\"ip\"`: bare IP packets",
-    "What an IP packet costs on this wire. See [encapsulations](#encapsulations).",
+    "Headers and framing, which decide the cost of an IP packet on this wire. See [encapsulations](#encapsulations).",
 );
 pub(crate) const MTU: Key = Key::optional(
     "mtu",
@@ -52,7 +52,7 @@ pub(crate) const OAM: Key = Key::optional(
     "oam",
     Kind::Count,
     "no OAM cells",
-    "One cell in so many belongs to operation and maintenance; `27` is the share of ITU-T I.432. Only over ATM.",
+    "One cell in `oam` belongs to operation and maintenance; `27` is the share of ITU-T I.432. Only over ATM.",
 )
 .at_least("2")
 .at_most("65535");
@@ -193,7 +193,7 @@ pub(crate) static CUSTOM: Section = Section {
             "framing",
             Kind::Choice(&["none", "atm", "ptm"]),
             "none",
-            "What cuts the frame: nothing, cells of 53 bytes, 64/65 blocks.",
+            "Framing: none, cells of 53 bytes, or 64/65 blocks.",
         ),
         Key::with_default("minimum", Kind::Count, "0", "Least bytes of packet and overhead together, before framing.")
             .at_most("1024"),

@@ -42,13 +42,13 @@ pub(crate) const FIRST_PAYLOAD: Key = Key::optional(
     "first_payload",
     Kind::Text,
     "nothing in particular",
-    "What the client's end sends first, for classifiers that look into packets; at most 512 bytes.",
+    "First payload of the client's end, for classifiers that look into packets; at most 512 bytes.",
 );
 pub(crate) const FIRST_ANSWER: Key = Key::optional(
     "first_answer",
     Kind::Text,
     "nothing in particular",
-    "What the server's end sends first; at most 512 bytes.",
+    "First payload of the server's end; at most 512 bytes.",
 );
 
 /// The properties of a traffic on which its names depend.

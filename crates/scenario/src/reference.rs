@@ -71,8 +71,7 @@ const INTRODUCTION: &str = "\
 
 <!-- Printed from the code by `cargo run -p lastmile-scenario --example reference`; a test holds the two together. -->
 
-A scenario is a [TOML](https://toml.io) file: what there is, what runs over it, for how long. `lastmile run` \
-                            simulates it;
+A scenario is a [TOML](https://toml.io) file that describes lines, traffic and duration. `lastmile run` simulates it;
 `lastmile emulate` takes its `[access]` line. The files in `scenarios/` are examples, from small to large.
 
 ```toml
@@ -92,7 +91,7 @@ direction = \"down\"
 
 ## Values
 
-Values carry their unit and stand in quotes. What two people could read differently (`512 kb/s`, `64 K`) is refused.
+Values have a unit and are written in quotes. Ambiguous values (`512 kb`, `64 K`) are refused.
 
 | kind | written as |
 | --- | --- |
@@ -108,7 +107,7 @@ Values carry their unit and stand in quotes. What two people could read differen
 
 `--set key=value` changes a value before the file is read, or adds it. The key is written with dots from the top \
                             level; an entry
-of a list goes by its name or by its place from 0. Quotes may be left out: `--set access.up.rate=1 Mbit/s` (in a shell:
+of a list is named by its name or by its index from 0. Quotes may be left out: `--set access.up.rate=1 Mbit/s` (in a shell:
 `--set \"access.up.rate=1 Mbit/s\"`), `--set traffic.upload.start=10s`, `--set access.up.queue.kind=sad`.
 An override is checked like the same line in the file.
 ";
@@ -125,7 +124,7 @@ pub fn render() -> String {
     for (title, about, sections) in chapters() {
         let _ = write!(text, "\n## {title}\n\n");
         if !about.is_empty() {
-            let _ = write!(text, "{about}\n\n");
+            let _ = write!(text, "{}\n\n", paragraph(about));
         }
         if title == "Encapsulations" {
             text.push_str(&presets());
@@ -144,13 +143,38 @@ pub(crate) fn render_section(text: &mut String, section: &Section, chapter: &str
         let _ = write!(text, "### {}\n\n", section.heading);
     }
     if !section.about.is_empty() {
-        let _ = write!(text, "{}\n\n", section.about);
+        let _ = write!(text, "{}\n\n", paragraph(section.about));
     }
     text.push_str("| key | value | default | meaning |\n| --- | --- | --- | --- |\n");
     for key in section.keys {
         let _ = writeln!(text, "| `{}` | {} | {} | {} |", key.name, value(key), default(key), key.doc);
     }
     text.push('\n');
+}
+
+/// The text in lines of at most 150 columns, broken at blanks outside of code.
+fn paragraph(text: &str) -> String {
+    const WIDTH: usize = 150;
+    let (mut lines, mut column, mut in_code) = (String::new(), 0, false);
+    let mut word = String::new();
+    for piece in text.split(' ') {
+        word.push_str(piece);
+        in_code ^= piece.matches('`').count() % 2 == 1;
+        if in_code {
+            word.push(' ');
+            continue;
+        }
+        let width = word.chars().count();
+        if column > 0 {
+            let fits = column + 1 + width <= WIDTH;
+            lines.push(if fits { ' ' } else { '\n' });
+            column = if fits { column + 1 } else { 0 };
+        }
+        lines.push_str(&word);
+        column += width;
+        word.clear();
+    }
+    lines + &word
 }
 
 fn value(key: &Key) -> String {

@@ -25,9 +25,9 @@ const MOST_PACKETS: usize = 10_000_000;
 
 pub(crate) static REPLAY: Section = Section {
     heading: "`kind = \"replay\"`",
-    about: "The packets of a capture (pcap, pcapng), each at its time and as it was: sizes, protocol, DSCP, flows, \
-            TCP headers. Open-loop: \
-            nothing answers, and what is lost is not sent again. `direction = \"both\"` replays both directions, as \
+    about: "The packets of a capture (pcap, pcapng), each at its time and unchanged: sizes, protocol, DSCP, flows, \
+            TCP headers. The replay is open-loop: no host answers, and losses are not retransmitted. `direction = \
+            \"both\"` replays both directions, as \
             two traffics.",
     keys: &[
         Key::required("file", Kind::Text, "The capture; a relative path counts from the scenario file's folder."),
@@ -188,7 +188,7 @@ fn tell(table: &Table<'_>, path: &Path, capture: &Capture) {
         table.warning("file", message, Some("what comes before is replayed".into()));
     }
     if capture.unreadable > 0 {
-        let message = format!("{path}: {} packets beside {read} cannot be read and are left out", capture.unreadable);
+        let message = format!("{path}: {} packets besides {read} cannot be read and are left out", capture.unreadable);
         table.warning("file", message, Some("headers that were not captured whole, or contradict themselves".into()));
     }
 }

@@ -26,7 +26,7 @@ pub(crate) static ROOT: Section = Section {
     heading: "Top level",
     about: "",
     keys: &[
-        Key::optional("name", Kind::Text, "the file's name", "What the results call it."),
+        Key::optional("name", Kind::Text, "the file's name", "Name in the results."),
         Key::optional(
             "duration",
             Kind::Time,
@@ -45,12 +45,12 @@ pub(crate) static ROOT: Section = Section {
              at one instant keep in step. `\"0 ms\"` starts all on time. Captures are replayed on time.",
         )
         .at_most("1 h"),
-        Key::optional("record", Kind::Table("`[record]`"), "its defaults", "What to record beside the totals."),
-        Key::optional("tcp", Kind::Table("`[tcp]`"), "its defaults", "What the TCP of all transfers shares."),
+        Key::optional("record", Kind::Table("`[record]`"), "its defaults", "Records beside the totals."),
+        Key::optional("tcp", Kind::Table("`[tcp]`"), "its defaults", "TCP settings of all transfers."),
         Key::optional("access", Kind::Table("`[access]`"), "no access line", "An access line with its surroundings."),
         Key::optional("node", Kind::Tables("`[[node]]`"), "none", "Nodes with a processing delay."),
-        Key::optional("link", Kind::Tables("`[[link]]`"), "none", "Links of one's own."),
-        Key::optional("atm", Kind::Table("`[atm]`"), "its defaults", "What links of cells share."),
+        Key::optional("link", Kind::Tables("`[[link]]`"), "none", "Links outside the access line."),
+        Key::optional("atm", Kind::Table("`[atm]`"), "its defaults", "Settings that all links of cells share."),
         Key::optional("switch", Kind::Tables("`[[switch]]`"), "none", "ATM switches: their links carry cells."),
         Key::optional(
             "contract",
@@ -62,17 +62,17 @@ pub(crate) static ROOT: Section = Section {
             "edge",
             Kind::Tables("`[[edge]]`"),
             "none",
-            "What packets get where they become cells: drop precedence, cell loss priority, contract.",
+            "Edge devices, where packets become cells: drop precedence, cell loss priority, contract.",
         ),
         Key::optional("vp", Kind::Tables("`[[vp]]`"), "none", "Virtual paths that are policed as a whole."),
-        Key::optional("traffic", Kind::Tables("`[[traffic]]`"), "none", "What runs."),
-        Key::optional("case", Kind::Tables("`[[case]]`"), "none", "What `lastmile compare` sets side by side."),
+        Key::optional("traffic", Kind::Tables("`[[traffic]]`"), "none", "Sources of traffic."),
+        Key::optional("case", Kind::Tables("`[[case]]`"), "none", "Rows of `lastmile compare`."),
     ],
 };
 
 pub(crate) static RECORD: Section = Section {
     heading: "`[record]`",
-    about: "What to record beside the totals.",
+    about: "Records beside the totals.",
     keys: &[
         Key::with_default("series", Kind::Flag, "true", "Series over time: rates, queues, windows, ACK numbers."),
         Key::optional(

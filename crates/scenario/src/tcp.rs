@@ -1,7 +1,7 @@
 //! The `tcp` tables: a TCP endpoint. Each key overrides the file's `[tcp]`, which overrides the defaults of its era.
 
 use lastmile_tcp::{
-    AckConfig, ByteCounting, Config, CongestionConfig, InitialWindow, LossDetection, Recovery, RepairConfig, Rto,
+    AckConfig, ByteCounting, Config, CongestionConfig, Ecn, InitialWindow, LossDetection, Recovery, RepairConfig, Rto,
     SlowStart, TimerConfig, Variant, WindowScale,
 };
 use lastmile_units::{ByteCount, Duration};
@@ -12,8 +12,8 @@ use crate::value::Scalar;
 
 pub(crate) static TCP: Section = Section {
     heading: "`[tcp]`",
-    about: "What TCP does, at both ends. At the top level of the file it sets what all transfers share; in a traffic \
-            (`tcp = { ... }`) it sets what differs there.",
+    about: "TCP at both ends. At the top level of the file its keys hold for all transfers; in a traffic (`tcp = { \
+            ... }`) they hold for that traffic.",
     keys: &[
         Key::with_default(
             "era",
@@ -27,10 +27,12 @@ pub(crate) static TCP: Section = Section {
         ),
         Key::with_default(
             "variant",
-            Kind::Choice(&["tahoe", "reno", "newreno", "sack", "cubic"]),
+            Kind::Choice(&["tahoe", "reno", "newreno", "sack", "cubic", "bbr", "bbr3", "dctcp", "prague", "ledbat++"]),
             "cubic",
             "How the sender reacts to loss and how its window grows: Jacobson 1988, RFC 5681, RFC 6582, RFC 6675, \
-             RFC 9438.",
+             RFC 9438; `bbr` and `bbr3` pace by a model of the path (BBRv1 as in Linux, BBRv3 by \
+             draft-ietf-ccwg-bbr); `ledbat++` yields to others; `dctcp` (RFC 8257) and `prague` (L4S) \
+             follow the fraction of marks and need `ecn`.",
         ),
         Key::optional(
             "mss",
@@ -71,7 +73,7 @@ pub(crate) static TCP: Section = Section {
             "Longest that an ACK is held back; `\"0 ms\"` acknowledges every segment at once. RFC 9293 allows 500 ms.",
         )
         .at_most("10 s"),
-        Key::with_default("ack_every", Kind::Count, "2", "Segments after which an ACK is due whatever the time.")
+        Key::with_default("ack_every", Kind::Count, "2", "Segments after which an ACK is due at once.")
             .at_least("1")
             .at_most("255"),
         Key::with_default(
@@ -96,7 +98,7 @@ pub(crate) static TCP: Section = Section {
             "window_scale",
             Kind::Other("`true`, `false`, or a shift from 0 to 14"),
             "true",
-            "Offer window scaling (RFC 7323); `true` takes the least shift that tells the receive window.",
+            "Offer window scaling (RFC 7323); `true` takes the least shift that can express the receive window.",
         ),
         Key::with_default(
             "rto",
@@ -139,7 +141,7 @@ pub(crate) static TCP: Section = Section {
             "rack",
             "How a sender with SACK finds losses: by counting what is SACKed above (RFC 6675), or by the times of \
              sending \
-             (RACK, RFC 8985), which also finds the loss of what was sent again; `\"rack\"` needs `rto = \"linux\"`, and is \
+             (RACK, RFC 8985), which also finds lost retransmissions; `\"rack\"` needs `rto = \"linux\"`, and is \
              as `\"rfc6675\"` without.",
         ),
         Key::with_default(
@@ -173,7 +175,14 @@ pub(crate) static TCP: Section = Section {
             "255",
             "Appropriate byte counting (RFC 3465), with L = 2 for `true`; `false` counts each ACK as a segment.",
         ),
-        Key::with_default("ecn", Kind::Flag, "false", "Offer explicit congestion notification (RFC 3168)."),
+        Key::with_default(
+            "ecn",
+            Kind::Other("`\"off\"`, `\"classic\"`, `\"accecn\"`, `true` or `false`"),
+            "\"off\"",
+            "Offer explicit congestion notification: one signal a round trip (RFC 3168, `\"classic\"` or `true`), or counters \
+             of the marks (Accurate ECN, RFC 9768). With `dctcp` and `\"classic\"`, receivers report each change of the mark \
+             (RFC 8257).",
+        ),
         Key::with_default(
             "tso_deferral",
             Kind::Flag,
@@ -181,6 +190,13 @@ pub(crate) static TCP: Section = Section {
             "Send about a millisecond's worth at once, as Linux does whatever offloads are set: new data wait for \
              so much of the window, \
              for at most 1 ms.",
+        ),
+        Key::with_default(
+            "pacing",
+            Kind::Flag,
+            "false",
+            "Spread segments over the round trip, as Linux does with `sch_fq`: at 200 % of window / round trip in the \
+             first half of slow start, at 120 % of it after that. `bbr`, `bbr3` and `prague` pace in any case.",
         ),
         Key::with_default(
             "read_delay",
@@ -192,6 +208,14 @@ pub(crate) static TCP: Section = Section {
              into step.",
         )
         .at_most("1 s"),
+        Key::with_default(
+            "gro",
+            Kind::Time,
+            "0 us",
+            "Receive offload: data segments that arrive within this time are one for TCP, which acknowledges them together \
+             (stretched ACKs). A receiver's device gathers for 20 to 100 us; `\"0 us\"` joins none.",
+        )
+        .at_most("100 ms"),
         Key::with_default(
             "limited_transmit",
             Kind::Flag,
@@ -214,6 +238,11 @@ const VARIANTS: &[(&str, Variant)] = &[
     ("newreno", Variant::NewReno),
     ("sack", Variant::Sack),
     ("cubic", Variant::Cubic),
+    ("bbr", Variant::Bbr),
+    ("bbr3", Variant::Bbr3),
+    ("ledbat++", Variant::Ledbat),
+    ("dctcp", Variant::Dctcp),
+    ("prague", Variant::Prague),
 ];
 
 const RTOS: &[(&str, Rto)] = &[("rfc6298", Rto::Rfc6298), ("linux", Rto::Linux)];
@@ -342,7 +371,7 @@ pub(crate) fn read(table: &Table<'_>, base: &Settings) -> Settings {
         window_scale: window_scale(table).unwrap_or(base.window_scale),
         sack: table.optional("sack").unwrap_or(base.sack),
         timestamps: table.optional("timestamps").unwrap_or(base.timestamps),
-        ecn: table.optional("ecn").unwrap_or(base.ecn),
+        ecn: ecn(table).unwrap_or(base.ecn),
         ipv6: table.optional("ipv6").unwrap_or(base.ipv6),
         dscp: base.dscp,
         acks: acks(table, &base.acks),
@@ -361,6 +390,7 @@ fn acks(table: &Table<'_>, base: &AckConfig) -> AckConfig {
         ack_every: every.unwrap_or(base.ack_every),
         quick_acks: table.optional("quick_acks").unwrap_or(base.quick_acks),
         read_delay: table.optional("read_delay").unwrap_or(base.read_delay),
+        gro: table.optional("gro").unwrap_or(base.gro),
         dsack: table.optional("dsack").unwrap_or(base.dsack),
     }
 }
@@ -374,6 +404,7 @@ fn congestion(table: &Table<'_>, base: &CongestionConfig) -> CongestionConfig {
         limited_transmit: table.optional("limited_transmit").unwrap_or(base.limited_transmit),
         idle_restart: table.optional("idle_restart").unwrap_or(base.idle_restart),
         tso_deferral: table.optional("tso_deferral").unwrap_or(base.tso_deferral),
+        pacing: table.optional("pacing").unwrap_or(base.pacing),
     }
 }
 
@@ -431,6 +462,18 @@ fn window_scale(table: &Table<'_>) -> Option<WindowScale> {
     }
 }
 
+fn ecn(table: &Table<'_>) -> Option<Ecn> {
+    let key = "ecn";
+    match table.optional(key)? {
+        Scalar::Flag(false) => Some(Ecn::Off),
+        Scalar::Flag(true) => Some(Ecn::Classic),
+        Scalar::Text(word) if word == "off" => Some(Ecn::Off),
+        Scalar::Text(word) if word == "classic" => Some(Ecn::Classic),
+        Scalar::Text(word) if word == "accecn" => Some(Ecn::Accurate),
+        other => table.refuse(key, &other, "\"off\", \"classic\", \"accecn\", true or false"),
+    }
+}
+
 fn byte_counting(table: &Table<'_>) -> Option<ByteCounting> {
     let key = "byte_counting";
     match table.optional(key)? {
@@ -453,7 +496,7 @@ fn check(table: &Table<'_>, config: &Config) {
         let hint = "set window_scale = true, or receive_window to 65535 B or less";
         table.warning(
             "receive_window",
-            "without window_scale no window above 65535 bytes can be told",
+            "without window_scale no window above 65535 bytes can be advertised",
             Some(hint.into()),
         );
     }

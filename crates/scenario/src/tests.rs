@@ -70,8 +70,8 @@ name = "managed"
 [[link]]
 from = "far"
 to = "managed"
-queue = { kind = "codel" }
-back = { queue = { kind = "fq-codel" } }
+queue = { kind = "codel", ce_threshold = "1 ms" }
+back = { queue = { kind = "fq-codel", ce_threshold = "1 ms", ce_threshold_selector = "0x01/0x03", per = "source" } }
 [[node]]
 name = "early"
 [[link]]
@@ -134,7 +134,14 @@ name = "dual"
 [[link]]
 from = "regenerated"
 to = "dual"
+queue = { kind = "fq-pie", per = "hosts", ecn_prob = "5 %" }
+[[node]]
+name = "shallow"
+[[link]]
+from = "dual"
+to = "shallow"
 queue = { kind = "dualpi2", step_thresh = "2 ms", min_qlen_step = "1 packet", classic_protection = "20 %" }
+back = { queue = { kind = "docsis-pie", sustained = "1 Mbit/s", peak = "2 Mbit/s", limit = "9 packets" } }
 [[node]]
 name = "shared"
 [[link]]
@@ -151,6 +158,19 @@ classes = [
 kind = "cbq"
 rate = "1 Mbit/s"
 classes = [{ name = "a", share = "10 %" }, { name = "b", share = "1 kbit/s" }]
+[[node]]
+name = "curved"
+[[link]]
+from = "shared"
+to = "curved"
+[link.queue]
+kind = "hfsc"
+default = "b"
+classes = [
+    { name = "all", ls = "1 Mbit/s", ul = "1 Mbit/s" },
+    { name = "a", parent = "all", sc = { umax = "1500 wire bytes", dmax = "10 ms", rate = "1 kbit/s" } },
+    { name = "b", parent = "all", rt = { d = "10 ms", m2 = "1 kbit/s" }, ls = { m1 = "2 kbit/s", d = "1 s", m2 = "1 kbit/s" } },
+]
 [atm]
 encapsulation = "vc-mux"
 [[switch]]

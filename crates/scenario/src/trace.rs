@@ -30,7 +30,8 @@ pub(crate) static SECTION: Section = Section {
             bytes may be sent, and the trace starts again after its last line. A file whose first line is `at,rate` is \
             a table of steps, with columns `delay` and `loss` if they change; rate `0` is an outage, during which \
             packets wait. JSON is a trace of Rattan (the crate netem-trace): static and repeated patterns of `Bw`, \
-            `Delay` and `Loss`, alone or in a list. What a step leaves out is as the direction says. Both directions \
+            `Delay` and `Loss`, alone or in a list. A step that leaves a value out has that of the direction. Both \
+            directions \
             start their traces at 0 s. Figures that need one rate (the default queue, k) take the mean over the \
             period, or the rate of the first step of a trace that is played once; the unloaded round trip takes the \
             least delay.",
@@ -112,7 +113,7 @@ pub(crate) fn sections() -> Vec<&'static Section> {
 
 pub(crate) static STEP: Section = Section {
     heading: "`trace.steps`",
-    about: "What holds from a point of time on.",
+    about: "Values that hold from a point of time on.",
     keys: &[
         Key::required("at", Kind::Time, "From when on; the first step is at `\"0 s\"`."),
         Key::optional("rate", Kind::Rate, "as the direction says", "Rate of the wire."),

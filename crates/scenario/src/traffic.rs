@@ -10,7 +10,7 @@ use lastmile_model::{Echo, Listener, Names, OpenedBy, Source, Traffic};
 use lastmile_tcp::Config;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, WireBytes};
 
-use crate::ends::{Ends, Ways, ways};
+use crate::endpoints::{Ends, Ways, ways};
 use crate::queue::CodePoint;
 use crate::reader::{Table, Unopened};
 use crate::topology::Topology;
@@ -241,7 +241,7 @@ fn transfer(
     let opened_by = opened_by(table, ends)?;
     let request = request?.as_u64();
     if request > 0 && opened_by == OpenedBy::Sender {
-        let hint = "a request goes before a download: direction = \"down\", or opened_by = \"receiver\"";
+        let hint = "a request precedes a download: direction = \"down\", or opened_by = \"receiver\"";
         table.error("request", "a request in a transfer that its sender opens", Some(hint.into()));
     }
     Some(Source::Bulk { sender: Arc::clone(&config), receiver: config, bytes, request, opened_by })

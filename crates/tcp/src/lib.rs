@@ -1,4 +1,4 @@
-//! TCP endpoints as state machines without I/O: RFC 9293 with the congestion control of five eras.
+//! TCP endpoints as state machines without I/O: RFC 9293 with the congestion control of six eras.
 //!
 //! An [`Endpoint`] is one end of one connection, sender and receiver at once. It knows no clock and no socket: its
 //! owner hands it the time with every call, feeds it segments and timers, and takes segments out.
@@ -36,6 +36,7 @@
 //! | `sender` | the sending half: the response to acknowledgements, the choice of the next segment, recovery |
 //! | `sender::flight` | the octets in flight: the scoreboard (RFC 6675), the times of transmission |
 //! | `sender::window` | the peer's window; the congestion window of each variant, HyStart and HyStart++; ECN |
+//! | `sender::model` | models of the path, and what they need: `delivery_rate` samples, `pacing` |
 //! | `sender::repair` | the repair of losses: RACK (RFC 8985), PRR (RFC 9937), undo (Eifel, DSACK, F-RTO) |
 //! | `sender::timers` | the timer and its expiry: retransmission, reordering, tail loss probe, persist |
 //! | `sender::rtt` | round trips and the retransmission timeout (RFC 6298, Linux) |
@@ -50,7 +51,7 @@ mod sender;
 mod stats;
 
 pub use config::{
-    AckConfig, ByteCounting, Config, ConfigError, CongestionConfig, InitialWindow, LossDetection, Recovery,
+    AckConfig, ByteCounting, Config, ConfigError, CongestionConfig, Ecn, InitialWindow, LossDetection, Recovery,
     RepairConfig, Rto, SlowStart, TimerConfig, Variant, WindowScale,
 };
 pub use endpoint::{Endpoint, Open, State};

@@ -45,6 +45,8 @@ pub enum Limit {
     ReceiveWindow,
     /// The application has offered nothing more.
     Application,
+    /// The windows admit a segment, whose time at the pacing rate has not come.
+    Pacing,
     /// A SYN, a FIN or a retransmission after a timeout is unanswered, and no segment may be sent.
     AwaitingAck,
 }
@@ -63,6 +65,8 @@ pub struct LimitedTime {
     pub receive_window: Duration,
     /// See [`Limit::Application`].
     pub application: Duration,
+    /// See [`Limit::Pacing`].
+    pub pacing: Duration,
     /// See [`Limit::AwaitingAck`].
     pub awaiting_ack: Duration,
 }
@@ -73,6 +77,7 @@ impl LimitedTime {
             Limit::CongestionWindow => &mut self.congestion_window,
             Limit::ReceiveWindow => &mut self.receive_window,
             Limit::Application => &mut self.application,
+            Limit::Pacing => &mut self.pacing,
             Limit::AwaitingAck => &mut self.awaiting_ack,
         } += span;
     }
@@ -84,6 +89,7 @@ impl LimitedTime {
             congestion_window: self.congestion_window + other.congestion_window,
             receive_window: self.receive_window + other.receive_window,
             application: self.application + other.application,
+            pacing: self.pacing + other.pacing,
             awaiting_ack: self.awaiting_ack + other.awaiting_ack,
         }
     }
@@ -91,7 +97,7 @@ impl LimitedTime {
     /// The sum over all reasons: the lifetime of the sender.
     #[must_use]
     pub fn total(&self) -> Duration {
-        self.congestion_window + self.receive_window + self.application + self.awaiting_ack
+        self.congestion_window + self.receive_window + self.application + self.pacing + self.awaiting_ack
     }
 }
 

@@ -33,7 +33,7 @@
 mod draw;
 mod history;
 mod locale;
-mod say;
+mod messages;
 mod shared;
 mod snapshot;
 mod text;
@@ -42,7 +42,7 @@ mod view;
 
 use std::time::Duration;
 
-pub use say::say;
+pub use messages::say;
 pub use snapshot::{Panel, Series, Snapshot, Unit};
 pub use view::{View, is_possible};
 

@@ -14,7 +14,7 @@ use signal_hook::{SigId, flag, low_level};
 
 use crate::draw::{Content, draw};
 use crate::locale::{Look, look};
-use crate::say::{self, OPEN};
+use crate::messages::{self, OPEN};
 use crate::shared::{Shared, Stored};
 use crate::snapshot::Snapshot;
 use crate::tty::{self, Out};
@@ -39,7 +39,7 @@ impl Shared {
         OPEN.lock().unwrap_or_else(PoisonError::into_inner).take();
         tty::leave();
         defaults(true);
-        say::print(std::mem::take(&mut self.content().kept));
+        messages::print(std::mem::take(&mut self.content().kept));
     }
 }
 
@@ -75,7 +75,7 @@ impl View {
     /// Shows a message that is printed already.
     pub fn note(&self, message: &str) {
         let mut content = self.shared.content();
-        message.lines().for_each(|line| say::push(&mut content.shown.log, line));
+        message.lines().for_each(|line| messages::push(&mut content.shown.log, line));
     }
 
     /// Shows `snapshot` from now on. Its values are the next column of the sparklines.

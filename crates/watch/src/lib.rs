@@ -1,4 +1,4 @@
-//! A line watched for years: what is measured each second, where it is kept, and questions to it.
+//! A line watched for years: readings each second, their store, and queries.
 //!
 //! | module | holds |
 //! | --- | --- |

@@ -6,8 +6,8 @@ use lastmile_units::Instant;
 
 use super::Half;
 use super::state::{AckFact, DUP_THRESH, Phase};
-use crate::sent::Segment;
-use crate::turnaround::Feedback;
+use crate::outstanding::Segment;
+use crate::response_time::Feedback;
 
 impl Half {
     /// Processes the acknowledgement in a `packet` of the other side.

@@ -4,9 +4,9 @@ use lastmile_packet::SeqNumber;
 use lastmile_units::{Duration, Instant};
 
 use crate::ranges::Ranges;
+use crate::response_time::Turnaround;
 use crate::sender::AtSender;
 use crate::trace::Data;
-use crate::turnaround::Turnaround;
 
 /// Duplicate ACKs that indicate a loss (RFC 5681, section 3.2).
 pub(super) const DUP_THRESH: u32 = 3;

@@ -178,7 +178,8 @@ fn print(
     }
     printer.heading(scenario)?;
     let unvaried = if arguments.vary.is_empty() { "" } else { ", with the file's values," };
-    let alone = alone.map(|alone| format!("The downloads alone{unvaried} have {}. ", format::rate(alone.mean)));
+    let alone =
+        alone.map(|alone| format!("Baseline: the downloads alone{unvaried} have {}. ", format::rate(alone.mean)));
     let seeds = arguments.seeds.map(|seeds| format!("Means of {seeds} seeds, with 95 % intervals. "));
     let probe = comparison::about_the_probe(&measured).map(|about| format!("{about}\n"));
     let place = measured.first().map(|runs| comparison::measured_where(runs)).unwrap_or_default();

@@ -3,35 +3,34 @@
 mod detect;
 mod key;
 mod options;
+mod outputs;
 mod page;
 mod progress;
 mod server;
+mod show;
 mod source;
 mod table;
 mod unit;
 
 use std::num::NonZeroU64;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use lastmile_measure::conditions::Conditions;
-use lastmile_measure::flent;
 use lastmile_measure::foreign::responsiveness::Trust;
 use lastmile_measure::load::{Load, Stop};
 use lastmile_measure::own::Client;
 use lastmile_measure::own::wire::PORT;
-use lastmile_measure::report::Measurement;
 use lastmile_measure::session::{self, Plan};
-use lastmile_results::{atomic, json};
-use serde::Serialize;
 
 use crate::commands::live_view::Display;
 use crate::failure::{Exit, Failure, Result};
 use crate::printer::Printer;
 
 use self::options::{Phases, Ping};
+use self::outputs::{Outputs, write};
 use self::progress::Progress;
 use self::source::{Protocol, Source, Wanted, first};
 
@@ -58,6 +57,7 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Show(show::Arguments),
     /// Print a unit for systemd that keeps a server running
     Unit(unit::Arguments),
 }
@@ -172,36 +172,13 @@ impl Trusting {
     }
 }
 
-/// The files of a measurement.
-#[derive(Args)]
-struct Outputs {
-    /// Write the measurement as JSON to this file, or with - to standard output in place of the table
-    #[arg(long, value_name = "FILE", conflicts_with = "serve")]
-    json: Option<PathBuf>,
-
-    /// Write a data file of flent, such as line.flent.gz, for `flent -i`
-    #[arg(long, value_name = "FILE", conflicts_with = "serve")]
-    flent: Option<PathBuf>,
-
-    /// Write a page with graphs: one HTML file that needs no network and no script
-    #[arg(long, value_name = "FILE", conflicts_with = "serve")]
-    page: Option<PathBuf>,
-}
-
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     match (&arguments.command, &arguments.client.host) {
+        (Some(Command::Show(arguments)), _) => show::run(arguments, printer),
         (Some(Command::Unit(arguments)), _) => unit::run(arguments, printer),
         (None, None) => server::run(&arguments.server, arguments.client.port, &arguments.key, printer),
         (None, Some(host)) => measure(host, &arguments.client, &arguments.key, printer),
     }
-}
-
-/// The measurement with its working conditions, as JSON.
-#[derive(Serialize)]
-struct Document<'a> {
-    #[serde(flatten)]
-    measured: &'a Measurement,
-    conditions: &'a Conditions,
 }
 
 fn measure(host: &str, options: &Measured, key: &key::Secret, printer: &mut Printer) -> Result {
@@ -238,7 +215,7 @@ fn measure(host: &str, options: &Measured, key: &key::Secret, printer: &mut Prin
     drop(progress);
     measured.warnings.extend(lacks);
     let conditions = Conditions::of(&measured);
-    write(&measured, &conditions, options, printer)?;
+    write(&measured, &conditions, &options.outputs, printer)?;
     Ok(match signal.received() {
         Some(signal) => Exit::Interrupted(signal),
         // Not one phase: the load never came about.
@@ -271,29 +248,6 @@ fn plan(host: &str, options: &Measured, has_load: bool) -> Plan {
         ramp: Plan::usual_ramp(options.duration),
         enough: options.precision.map(|percent| percent / 100.0),
     }
-}
-
-/// Prints the table or JSON, and writes the files.
-fn write(measured: &Measurement, conditions: &Conditions, options: &Measured, printer: &mut Printer) -> Result<()> {
-    let document = Document { measured, conditions };
-    let to_output = options.outputs.json.as_deref() == Some(Path::new("-"));
-    if let Some(path) = options.outputs.json.as_deref().filter(|_| !to_output) {
-        file(path, json::pretty(&document).as_bytes())?;
-    }
-    if let Some(path) = &options.outputs.flent {
-        file(path, &flent::write(measured))?;
-    }
-    if let Some(path) = &options.outputs.page {
-        file(path, page::of(measured, conditions).as_bytes())?;
-    }
-    if to_output {
-        return Ok(printer.json(&document)?);
-    }
-    table::print(measured, conditions, printer)
-}
-
-fn file(path: &Path, bytes: &[u8]) -> Result<()> {
-    atomic::write(path, bytes).map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))
 }
 
 /// A signal ends the measurement, and the results so far are printed.

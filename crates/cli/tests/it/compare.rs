@@ -182,7 +182,7 @@ fn rows_of_several_seeds_are_means_and_calls_and_games_are_told() {
 
     let table = scratch.run("lastmile compare game.toml --policy none,cake").stdout;
     assert!(table.contains("datagrams unplayed") && !table.contains("call R"), "{table}");
-    assert!(!table.contains("of alone"), "{table}");
+    assert!(!table.contains("of baseline"), "{table}");
 }
 
 /// The last list changes fastest, and each row is the run with the row's values.
@@ -223,7 +223,7 @@ fn policies_and_values_make_a_grid_with_seeds() {
     assert_eq!(runs[7]["summary"]["inputs"]["set"][1], "access.policy=fifo");
 
     let told = scratch.run(&format!("{grid} --out grid")).stdout;
-    assert!(told.contains("The downloads alone, with the file's values, have "), "{told}");
+    assert!(told.contains("Baseline: the downloads alone, with the file's values, have "), "{told}");
     let mut rows = told.lines().skip_while(|line| !line.trim().starts_with("policy")).map(str::trim);
     let head: Vec<&str> = rows.next().unwrap().split_whitespace().take(2).collect();
     assert_eq!(head, ["policy", "access.up.rate"], "{told}");

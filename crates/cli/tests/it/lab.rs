@@ -390,7 +390,7 @@ count = 3
         (counter["run"].as_u64(), counter["capture"].as_u64().unwrap())
     };
     let (Some(again), seen) = of("retransmissions") else { panic!("{counters:?}") };
-    assert!(again > 20 && seen.abs_diff(again) <= 1, "{again} segments sent again, {seen} seen");
+    assert!(again > 20 && seen.abs_diff(again) <= 1, "{again} segments retransmitted, {seen} seen");
     let (Some(timeouts), seen) = of("timeouts") else { panic!("{counters:?}") };
     // A probe of a single segment is indistinguishable from a timeout.
     assert!((timeouts..=timeouts + 3).contains(&seen), "{timeouts} timeouts, {seen} seen");

@@ -408,3 +408,36 @@ fn a_detection_refuses_the_options_of_a_measurement_by_name() {
         }
     }
 }
+
+/// flent's file of its test `ping`, and the JSON that a measurement would have written of it.
+#[test]
+fn a_file_of_flent_becomes_json_and_a_page_and_is_shown_beside_others() {
+    const FLENT: &str = "crates/measure/tests/data/ping.flent.gz";
+    let scratch = Scratch::new();
+    let show = |arguments: &[&str]| {
+        let output = lastmile(&scratch.path, &[&["measure", "show"], arguments].concat()).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap(), said)
+    };
+    let (code, text, said) = show(&[FLENT, "--json", "line.json", "--page", "line.html", "--flent", "again.flent.gz"]);
+    assert_eq!(code, Some(0), "{said}");
+    let read = |name: &str| std::fs::read(scratch.path.join(name)).unwrap();
+    let median_s = number(&json(&read("line.json"))["phases"][0]["probes"][0]["round_trip"]["p50_s"]["value"]);
+    assert!(String::from_utf8(read("line.html")).unwrap().contains("Round-trip time"));
+    for written in ["line.json", "again.flent.gz"] {
+        assert_eq!(show(&[written]).1, text, "{written}");
+    }
+    let (code, rows, said) = show(&[FLENT, "line.json"]);
+    assert_eq!(code, Some(0), "{said}");
+    let median = format!("{:.1}", median_s * 1e3);
+    let of =
+        |file: &str| rows.lines().find(|row| row.trim_start().starts_with(file)).unwrap_or_else(|| panic!("{rows}"));
+    assert!(of(FLENT).contains("idle") && of("line.json").contains(&median[..3]), "{rows}");
+    // One page of two measurements, a detection, and what is neither.
+    assert_eq!(show(&[FLENT, "line.json", "--page", "two.html"]).0, Some(2));
+    std::fs::write(scratch.path.join("detected.json"), r#"{"mtu_bytes":1500,"down":{},"up":{}}"#).unwrap();
+    let (code, _, said) = show(&["detected.json"]);
+    assert!(code == Some(2) && said.contains("detected.json: a detection"), "{said}");
+    let (code, _, said) = show(&["crates/README.md"]);
+    assert!(code == Some(2) && said.contains("crates/README.md: not JSON"), "{said}");
+}

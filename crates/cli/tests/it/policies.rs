@@ -24,7 +24,7 @@ fn policies_keep_a_download_and_the_queue_of_the_modem_does_not() {
     let share = |label: &str| {
         let runs = comparison["runs"].as_array().unwrap();
         let run = runs.iter().find(|run| run["label"] == label).unwrap();
-        println!("{label}: {} of alone, upload {} bit/s", run["download_share"], run["upload_bps"]);
+        println!("{label}: {} of baseline, upload {} bit/s", run["download_share"], run["upload_bps"]);
         (run["download_share"].as_f64().unwrap(), run["upload_bps"].as_f64().unwrap())
     };
     assert!(share("none").0 < 0.5, "nothing is left to do");

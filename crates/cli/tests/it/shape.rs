@@ -230,7 +230,7 @@ fn a_policy_is_read_again_and_a_wrong_one_leaves_the_old_in_force() {
     shaper.signal("TERM");
     let (code, data, talk) = shaper.ended();
     assert_eq!(code, Some(0), "{talk}");
-    assert!(data.contains("policy read again 2 times, refused 1 times"), "{data}");
+    assert!(data.contains("policy reloads: 2, refused: 1"), "{data}");
 }
 
 /// One request by HTTP/1.0 from within the namespace.

@@ -3,8 +3,11 @@
 
 use lastmile_linklayer::preset;
 use lastmile_queueing::ack::sad;
-use lastmile_queueing::aqm::{dualpi2, pie};
+use lastmile_queueing::aqm::codel::{CeThreshold, Selector};
+use lastmile_queueing::aqm::{docsis_pie, dualpi2, pie};
 use lastmile_queueing::classify::{Bound, rules};
+use lastmile_queueing::fair::{Per, fq_codel, fq_pie};
+use lastmile_queueing::sched::hfsc::{self, ServiceCurve};
 use lastmile_queueing::sched::tree::{self, Tree as Named};
 use lastmile_queueing::sched::{cbq, custom, htb, priority};
 use lastmile_queueing::spec::{ClassSpec, Over};
@@ -199,10 +202,53 @@ fn what_regulates_acks_becomes_an_ack_filter_or_a_fifo_of_its_limit() {
     assert!(configuration.left_out[0].contains("Smart ACK Dropper"), "{:?}", configuration.left_out);
 }
 
+/// A guarantee in 10 ms and a share below a limit, all in whole bytes a second; without `sch_hfsc` the long-run rates
+/// become those of HTB: 100 kbit/s of the guarantee, 400 at most, and nothing for the class with a share alone.
+#[test]
+fn hfsc_becomes_hfsc_or_classes_of_htb() {
+    let line = |rate| Some(ServiceCurve::linear(kbit(rate)));
+    let share = |real_time, rate, upper_limit| hfsc::Share { real_time, link_share: line(rate), upper_limit };
+    let class = |name: &str, parent: Option<&str>, share, is_leaf: bool| tree::Class {
+        name: name.into(),
+        parent: parent.map(Into::into),
+        share,
+        queue: is_leaf.then(|| Spec::fifo(10)),
+    };
+    let concave = Some(ServiceCurve::two_pieces(Some(kbit(320)), Duration::from_ms(10), kbit(100)));
+    let classes = vec![
+        class("all", None, share(None, 8, line(400)), false),
+        class("call", Some("all"), share(concave, 8, None), true),
+        class("rest", Some("all"), share(None, 24, None), true),
+    ];
+    let rules = vec![tree::Rule { matches: Match::Class(0), class: "call".into() }];
+    let tree = Named { classes, rules, default: None };
+    let spec = ruled(vec![(Match::PureAck, 0, false)], 1, Spec::Hfsc(hfsc::Config { tree }));
+    let (configuration, all) = of(&spec, &["call", "rest"]);
+    let root = all.iter().position(|line| line.starts_with("try") && line.contains("hfsc default 0x12")).unwrap();
+    assert!(all[root].contains("root handle 1a57: stab"), "{}", all[root]);
+    let add = "tc class add dev $DEV parent 1a57:";
+    let hfsc = [
+        "classid 1a57:1 hfsc ls m2 512000bit ul m2 512000bit",
+        "1 classid 1a57:10 hfsc ls m2 8000bit ul m2 400000bit",
+        "10 classid 1a57:11 hfsc rt m1 320000bit d 10000us m2 100000bit ls m2 8000bit",
+        "10 classid 1a57:12 hfsc ls m2 24000bit",
+    ];
+    for (line, words) in all[root + 1..].iter().zip(hfsc) {
+        let gap = if words.starts_with("classid") { " " } else { "" };
+        assert_eq!(*line, format!("{add}{gap}{words}"));
+    }
+    let htb = format!("{add}10 classid 1a57:11 htb rate 100000bit ceil 512000bit burst");
+    assert!(all.iter().any(|line| line.starts_with(&htb)), "{all:#?}");
+    assert!(all.iter().any(|line| line.contains("classid 1a57:10 htb rate 100000bit ceil 400000bit")), "{all:#?}");
+    assert!(all.iter().any(|line| line.contains("classid 1a57:12 htb rate 8000bit ceil 512000bit")), "{all:#?}");
+    assert_eq!(configuration.flood.rate, kbit(400));
+}
+
 /// tc-pie(8) counts gains in sixteenths, and the burst is a constant of the kernel.
 #[test]
 fn pie_becomes_pie_or_a_fifo_of_its_limit() {
-    let config = pie::Config { max_burst: Duration::from_ms(100), ecn: true, ..pie::Config::default() };
+    let control = pie::Parameters { max_burst: Duration::from_ms(100), ecn: true, ..pie::Parameters::default() };
+    let config = pie::Config { control, ..pie::Config::default() };
     let (configuration, all) = of(&Spec::Pie(config), &[]);
     let at = all.iter().position(|line| line.contains(" pie ")).unwrap();
     assert!(
@@ -216,6 +262,45 @@ fn pie_becomes_pie_or_a_fifo_of_its_limit() {
         "{:?}",
         configuration.left_out
     );
+}
+
+/// RFC 8034: 10 ms, 16 ms, and gains of 4/16 and 40/16 Hz, of which the kernel has at most 32/16.
+#[test]
+fn docsis_pie_becomes_pie_with_its_target_and_period() {
+    let limit = Limit::Packets(PacketCount::new(500));
+    let (configuration, all) = of(&Spec::DocsisPie(docsis_pie::Config::of(kbit(512), limit)), &[]);
+    let at = all.iter().position(|line| line.contains(" pie ")).unwrap();
+    assert!(all[at].ends_with("pie limit 500 target 10000us tupdate 16000us alpha 4 beta 32 noecn"), "{}", all[at]);
+    assert_eq!(all[at + 2], "tc qdisc add dev $DEV parent 1a57:1 handle 1a58: pfifo limit 500");
+    assert!(configuration.left_out[0].contains("DOCSIS-PIE"), "{:?}", configuration.left_out);
+}
+
+/// tc-fq_pie(8), and tc-flow(8) for hosts; FQ-CoDel with a threshold for ECT(1) alone.
+#[test]
+fn fair_queues_of_hosts_are_divided_by_the_flow_classifier() {
+    let fq_pie = fq_pie::Config { per: Per::Source, ..fq_pie::Config::default() };
+    let (_, all) = of(&Spec::FqPie(fq_pie), &[]);
+    let at = all.iter().position(|line| line.contains("fq_pie")).unwrap();
+    assert!(
+        all[at].ends_with(
+            "fq_pie limit 10240 quantum 1500 memory_limit 32000000 ecn_prob 10 target 15000us tupdate 15000us alpha 2 \
+             beta 20 noecn"
+        ),
+        "{}",
+        all[at]
+    );
+    let filter = "try tc filter add dev $DEV parent 1a58: protocol all prio 1 handle 1 flow hash keys src divisor 1024";
+    assert_eq!(all[at + 1], filter);
+    assert!(all.contains(&"tc qdisc add dev $DEV parent 1a57:1 handle 1a58: pfifo limit 10240".to_owned()), "{all:#?}");
+
+    let (delay, selector) = (Duration::from_ms(1), Selector { value: 0x01, mask: 0x03 });
+    let ce_threshold = Some(CeThreshold { delay, selector });
+    let (target, interval) = (Duration::from_ms(50), Duration::from_ms(200));
+    let fq_codel = fq_codel::Config { ce_threshold, target, interval, ..fq_codel::Config::default() };
+    let (_, all) = of(&Spec::FqCodel(fq_codel), &[]);
+    let line = all.iter().find(|line| line.contains("fq_codel")).unwrap();
+    assert!(line.ends_with("noecn ce_threshold 1000us ce_threshold_selector 0x01/0x03"), "{line}");
+    assert!(all.iter().all(|line| !line.contains("flow hash")), "{all:#?}");
 }
 
 /// tc-dualpi2(8) counts gains in hertz: 41/256 and 819/256.

@@ -13,12 +13,17 @@ pub(super) fn congestion(variant: Variant) -> &'static str {
     match variant {
         Variant::Tahoe | Variant::Reno | Variant::NewReno | Variant::Sack => "reno",
         Variant::Cubic => "cubic",
+        Variant::Bbr | Variant::Bbr3 => "bbr",
+        // Without one of its own, the kernel's background control.
+        Variant::Ledbat => "lp",
+        Variant::Dctcp => "dctcp",
+        Variant::Prague => "prague",
     }
 }
 
 /// True if the kernel is to repair losses by selective acknowledgements.
 fn uses_sack(config: &Config) -> bool {
-    config.sack && matches!(config.variant, Variant::Sack | Variant::Cubic)
+    config.sack && !matches!(config.variant, Variant::Tahoe | Variant::Reno | Variant::NewReno)
 }
 
 /// The settings of both hosts for all of `configs`; where these differ, the first holds.
@@ -62,6 +67,10 @@ pub(super) fn warnings(config: &Config, warnings: &mut BTreeSet<String>) {
     };
     own(config.variant == Variant::Tahoe, "variant", "the kernel has no tahoe; reno runs, with NewReno's recovery");
     own(config.variant == Variant::Reno, "variant", "the kernel's reno recovers as NewReno (RFC 6582)");
+    own(config.variant == Variant::Bbr3, "variant", "the kernel's bbr is version 1");
+    own(config.variant == Variant::Ledbat, "variant", "the kernel has no ledbat++; TCP-LP runs (module tcp_lp)");
+    let paces = config.congestion.pacing && !config.variant.paces();
+    own(paces, "pacing", "the kernel paces cubic and reno only behind the qdisc fq");
     let segments = config.congestion.initial_window == InitialWindow::Segments(10);
     own(!segments, "initial_window", "the kernel starts with 10 segments");
     own(config.congestion.initial_ssthresh.is_some(), "initial_ssthresh", "the kernel starts with none");
@@ -77,7 +86,7 @@ pub(super) fn warnings(config: &Config, warnings: &mut BTreeSet<String>) {
     own(!counts && !config.repair.tail_loss_probe, "tail_loss_probe", "the kernel sends tail loss probes");
     let (hystart, cubic) = (config.congestion.slow_start, config.variant == Variant::Cubic);
     own(cubic && hystart != SlowStart::HyStart, "slow_start", "the kernel's cubic does HyStart, as \"hystart\" says");
-    let plus_plus = !cubic && hystart == SlowStart::HyStartPlusPlus;
+    let plus_plus = !cubic && !config.variant.measures_rates() && hystart == SlowStart::HyStartPlusPlus;
     own(plus_plus, "slow_start", "the kernel's reno does standard slow start");
     own(
         config.repair.recovery == Recovery::Rfc6675,

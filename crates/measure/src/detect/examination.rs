@@ -1,9 +1,8 @@
 //! The examination of one way, step by step.
 
-use lastmile_linklayer::Framing;
-
 use super::buffer::{self, Fill, Limiter, scaled};
 use super::disturbance::{self, Others};
+use super::estimate::{agreed, covering, inverse, regained, within};
 use super::found::{Candidate, Encapsulation, Side, Verdict};
 use super::framing::{self, Bounds, Outcome, certainty};
 use super::options::Options;
@@ -12,10 +11,6 @@ use crate::error::Error;
 use crate::report::Estimate;
 use crate::statistics::Z;
 use crate::train::{Path, Way};
-
-/// Standard error of a rate that no average removes, relative: the clocks of two computers differ
-/// by up to 1e-4, evenly spread.
-const CLOCKS: f64 = 5.8e-5;
 
 /// The examination of one way.
 pub(super) struct Examination<'a> {
@@ -67,7 +62,7 @@ impl Examination<'_> {
             return Ok(side);
         }
         (self.tell)(&format!("{}: time per packet against size", self.name));
-        // What two more overloads will take, as far as the first one tells.
+        // The time for two more overloads, estimated from the first.
         let wait_s = first.packets.map_or(0.0, |(count, _)| count * packet_s);
         let fills = if wait_s > 0.0 { 2.0 * (3.2 * wait_s + 1.5) } else { 5.0 };
         let disturbed = disturbance::LONGEST_S + disturbance::cost_s(&sustained, wait_s);
@@ -79,7 +74,7 @@ impl Examination<'_> {
             until_s: self.until_s - fills.min(30.0) - disturbed.min(20.0),
         };
         let outcome = framing::search(self.path, self.way, packet_s, bounds)?;
-        let candidates = candidates(&outcome);
+        let candidates = candidates(&outcome, self.mtu, &sustained);
         side.gross_bps = gross(&outcome, &candidates);
         let verdict = match (&side.limiter, outcome.sure) {
             (Limiter::Shaper { .. }, _) => Verdict::Shaper,
@@ -226,17 +221,6 @@ impl Examination<'_> {
     }
 }
 
-/// A rate that lost packets have lowered, if they are lost behind the queue. The interval includes
-/// the case that they are lost before it, where they take no time of the line.
-fn regained(rate: Estimate, loss: Estimate) -> Estimate {
-    Estimate { value: rate.value / (1.0 - loss.value), low: rate.low, high: rate.high / (1.0 - loss.high) }
-}
-
-/// An estimate for the best candidate, which also covers that of all candidates if none is sure.
-fn covering(best: Estimate, all: Estimate, sure: bool) -> Estimate {
-    if sure { best } else { Estimate { value: best.value, low: best.low.min(all.low), high: best.high.max(all.high) } }
-}
-
 fn no_buffer(name: &str, limiter: &Limiter) -> String {
     match limiter {
         Limiter::Shaper { .. } => format!("{name}: the buffer behind the shaper's bucket did not show itself"),
@@ -274,18 +258,8 @@ fn limiter(fill: &Fill, sustained: &Sustained, mtu: u16) -> Limiter {
     }
 }
 
-/// Half-width of a rate's 95 % interval, relative, by the standard error of its time.
-fn within(error: f64) -> f64 {
-    Z * error.hypot(CLOCKS)
-}
-
-/// `bits` over `seconds` with a relative half-width.
-fn inverse(bits: f64, seconds: f64, relative: f64) -> Estimate {
-    let value = bits / seconds;
-    Estimate { value, low: value * (1.0 - relative), high: value * (1.0 + relative) }
-}
-
-fn candidates(outcome: &Outcome) -> Vec<Candidate> {
+/// Candidates by falling probability. `sustained` is the overload with packets of `mtu` bytes.
+fn candidates(outcome: &Outcome, mtu: u16, sustained: &Sustained) -> Vec<Candidate> {
     let beliefs = &outcome.posterior.beliefs;
     let mut order: Vec<usize> = (0..beliefs.len()).collect();
     order.sort_by(|&a, &b| beliefs[b].probability.total_cmp(&beliefs[a].probability));
@@ -294,13 +268,15 @@ fn candidates(outcome: &Outcome) -> Vec<Candidate> {
     for &i in order.iter().take(10) {
         let (class, belief) = (&outcome.classes[i], &beliefs[i]);
         let link = class.law().link;
+        let overload = within(sustained.error_s / sustained.packet_s);
+        let overload = inverse(class.wire_bytes(mtu) * 8.0, sustained.packet_s, overload);
         candidates.push(Candidate {
             presets: class.presets.iter().map(|&name| name.to_owned()).collect(),
             overhead_bytes: link.overhead(),
             minimum_bytes: link.min_frame(),
-            framing: framing_name(link.framing()).to_owned(),
+            framing: link.framing().to_string(),
             probability: belief.probability,
-            gross_bps: inverse(8.0, belief.byte_s, within(belief.byte_error)),
+            gross_bps: agreed(inverse(8.0, belief.byte_s, within(belief.byte_error)), overload),
         });
         covered += belief.probability;
         if covered > 0.999 {
@@ -313,24 +289,11 @@ fn candidates(outcome: &Outcome) -> Vec<Candidate> {
     candidates
 }
 
-fn framing_name(framing: Framing) -> &'static str {
-    match framing {
-        Framing::None => "none",
-        Framing::Atm => "atm",
-        Framing::Ptm => "ptm",
-    }
-}
-
 /// The rate of the most probable candidate. Its interval covers all of them if none is sure.
 fn gross(outcome: &Outcome, candidates: &[Candidate]) -> Option<Estimate> {
     let first = candidates.first()?.gross_bps;
     if outcome.sure {
         return Some(first);
     }
-    let cover = |sum: Estimate, each: &Candidate| Estimate {
-        value: sum.value,
-        low: sum.low.min(each.gross_bps.low),
-        high: sum.high.max(each.gross_bps.high),
-    };
-    Some(candidates.iter().fold(first, cover))
+    Some(candidates.iter().fold(first, |sum, each| covering(sum, each.gross_bps, false)))
 }

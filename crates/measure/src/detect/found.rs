@@ -18,7 +18,7 @@ pub struct Detection {
     pub up: Side,
     /// Time that the detection took, in seconds.
     pub took_s: f64,
-    /// What was not possible and why, in sentences.
+    /// Steps that were not possible, and why, in sentences.
     pub warnings: Vec<String>,
 }
 

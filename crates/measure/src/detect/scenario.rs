@@ -143,7 +143,7 @@ fn queue(text: &mut String, side: &Side, candidate: Option<&Candidate>, rate: Es
             Unit::Bytes => "the limit counts IP bytes",
             Unit::WireBytes => "the limit counts bytes on the wire",
             Unit::Packets => "the limit counts packets",
-            Unit::Unknown => "bytes or packets, two sizes did not tell",
+            Unit::Unknown => "bytes or packets, which two sizes did not distinguish",
         };
         writeln!(
             text,
@@ -173,7 +173,8 @@ fn queue(text: &mut String, side: &Side, candidate: Option<&Candidate>, rate: Es
             let burst = wire(bucket_bytes);
             writeln!(
                 text,
-                "queue = {{ kind = \"policer\", meter = {{ kind = \"token-bucket\", rate = \"{}\", burst = \"{burst} wire bytes\" }} }}",
+                "queue = {{ kind = \"policer\", meter = {{ kind = \"token-bucket\", rate = \"{}\", burst = \"{burst} \
+                 wire bytes\" }} }}",
                 bps(rate.value)
             )
         }

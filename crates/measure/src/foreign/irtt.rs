@@ -284,6 +284,10 @@ impl Prober for Irtt {
         Subject { target: self.settings.name.clone(), kind: Kind::Irtt, code_point: self.settings.code_point }
     }
 
+    fn interval(&self) -> Option<Duration> {
+        Some(self.settings.interval)
+    }
+
     /// The server's monotonic clock has a zero of its own.
     fn clocks(&self) -> Clocks {
         Clocks::Apart

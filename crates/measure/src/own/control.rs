@@ -106,6 +106,6 @@ impl Control {
     }
 
     pub(super) fn unexpected(&self, answer: &Answer, right: &str) -> Error {
-        self.protocol(&format!("it answers {answer:?} in place of {right}"))
+        self.protocol(&format!("it answers {answer:?} instead of {right}"))
     }
 }

@@ -82,6 +82,10 @@ impl Prober for UdpEcho {
         Subject { target: self.name.clone(), kind: Kind::Udp, code_point: 0 }
     }
 
+    fn interval(&self) -> Option<Duration> {
+        Some(self.interval)
+    }
+
     fn clocks(&self) -> Clocks {
         self.clocks
     }

@@ -175,6 +175,10 @@ impl Prober for Icmp {
         Subject { target: self.name.clone(), kind: Kind::Icmp, code_point: self.code_point }
     }
 
+    fn interval(&self) -> Option<Duration> {
+        Some(self.interval)
+    }
+
     fn run(
         &mut self,
         now_s: &(dyn Fn() -> f64 + Sync),

@@ -86,6 +86,11 @@ pub trait Prober: Send {
         Clocks::Comparable
     }
 
+    /// Time between two probes, where it does not follow from the load.
+    fn interval(&self) -> Option<Duration> {
+        None
+    }
+
     /// Sends probes until `stop` and tells each sample as soon as its answer has come or is given
     /// up. It blocks: the session calls it on a thread of its own.
     ///

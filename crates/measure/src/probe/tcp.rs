@@ -60,6 +60,10 @@ impl Prober for TcpConnect {
         Subject { target: self.name.clone(), kind: Kind::TcpConnect, code_point: self.code_point }
     }
 
+    fn interval(&self) -> Option<Duration> {
+        Some(self.interval)
+    }
+
     fn run(
         &mut self,
         now_s: &(dyn Fn() -> f64 + Sync),

@@ -1,4 +1,4 @@
-//! What clients of a server may take.
+//! The limits of the clients of a server.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ pub const STRANGERS: usize = 32;
 /// Time for the proof of the key, from the start of a connection.
 pub const HANDSHAKE: Duration = Duration::from_secs(5);
 
-/// What clients may take.
+/// The limits of clients.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Limits {
     /// Sessions at a time.

@@ -30,7 +30,7 @@ pub(super) async fn stream(from: OwnedReadHalf, mut to: OwnedWriteHalf, way: Way
         let _ = answer(&mut to, &refusal("no load has this stream")).await;
         return;
     };
-    // What the kernel holds when the load ends is dropped, so that the line is free at once.
+    // The kernel drops the data that it holds when the load ends, so that the line is free at once.
     let socket = SockRef::from(from.as_ref());
     let _ = socket.set_linger(Some(Duration::ZERO));
     if let Some(name) = &load.congestion {

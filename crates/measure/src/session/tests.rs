@@ -119,6 +119,32 @@ fn each_phase_has_its_rate_and_its_delays() {
     assert_eq!(serde_json::from_str::<Measurement>(&text).unwrap().phases.len(), 3);
 }
 
+/// A series at an interval.
+struct Timed(Option<Duration>);
+
+impl Prober for Timed {
+    fn subject(&self) -> Subject {
+        Subject { target: "192.0.2.1".to_owned(), kind: Kind::Icmp, code_point: 0 }
+    }
+
+    fn interval(&self) -> Option<Duration> {
+        self.0
+    }
+
+    fn run(&mut self, _: &(dyn Fn() -> f64 + Sync), _: &Stop, _: &mut dyn FnMut(Sample)) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+#[test]
+fn probes_of_several_series_do_not_leave_at_one_instant() {
+    let ms = Duration::from_millis;
+    let series = [Some(ms(90)), None, Some(ms(90)), Some(ms(300))];
+    let probers: Vec<Box<dyn Prober>> =
+        series.into_iter().map(|interval| Box::new(Timed(interval)) as Box<dyn Prober>).collect();
+    assert_eq!(starts(&probers), [ms(0), ms(0), ms(30), ms(200)]);
+}
+
 #[test]
 fn what_a_load_cannot_do_is_reported_and_the_rest_done() {
     let measured = measure(&plan(&[Some(Direction::Both), None]), false, true);

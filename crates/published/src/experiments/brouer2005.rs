@@ -25,7 +25,7 @@ use crate::error::ExperimentError;
 use crate::reproduction::TableResult;
 
 pub(super) use super::keys::BROUER2005 as KEY;
-use super::open::Reproducible as _;
+use super::open_questions::Reproducible as _;
 use super::tables::{Tables, number, plan, whole};
 pub(super) use live::LIVE;
 

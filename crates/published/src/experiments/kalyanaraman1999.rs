@@ -10,7 +10,7 @@ use crate::reproduction::TableResult;
 use crate::value::Values;
 
 pub(super) use super::keys::KALYANARAMAN1999 as KEY;
-use super::open::Reproducible as _;
+use super::open_questions::Reproducible as _;
 use super::tables::{Tables, plan, whole};
 
 /// The tables, each with the function that reproduces it.

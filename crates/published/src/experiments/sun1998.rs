@@ -10,7 +10,7 @@ use crate::error::ExperimentError;
 use crate::reproduction::TableResult;
 
 pub(super) use super::keys::SUN1998 as KEY;
-use super::open::Reproducible as _;
+use super::open_questions::Reproducible as _;
 use super::tables::{Tables, plan, whole};
 
 /// The tables, each with the function that reproduces it.

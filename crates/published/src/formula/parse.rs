@@ -221,7 +221,7 @@ impl Reader {
                 inside
             }
             Some(Token::Name(name)) => self.named(name)?,
-            Some(token) => return Err(format!("{} stands where a value is needed", token.as_text())),
+            Some(token) => return Err(format!("{} where a value is needed", token.as_text())),
             None => return Err("a value is missing".to_owned()),
         };
         self.depth -= 1;

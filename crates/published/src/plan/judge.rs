@@ -2,7 +2,7 @@
 
 use super::{Each, Experiment, Pick, Special, Step};
 use crate::data::Table;
-use crate::experiments::{peak, unchanged};
+use crate::experiments::{equal_throughput, peak};
 use crate::formula::{Condition, Formula, Missing, Names, Operator, Quantity};
 use crate::pairs::Pairs;
 use crate::reproduction::RowResult;
@@ -104,7 +104,7 @@ fn average(all: &[Quantity]) -> Result<Option<Quantity>, Missing> {
 pub(super) fn judge(experiment: &Experiment, table: &Table, rows: &[RowResult]) -> Finding {
     let mut finding = match experiment.judge {
         Some(Special::Peak) => peak::judge(rows),
-        Some(Special::Unchanged) => unchanged::judge(rows),
+        Some(Special::Unchanged) => equal_throughput::judge(rows),
         None => Finding::default(),
     };
     for step in experiment.steps.iter().filter(|step| step.text.as_deref() == last_part(experiment)) {

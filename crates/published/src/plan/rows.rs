@@ -5,9 +5,9 @@ use super::runs::{Pooled, RowRuns, Trials, failed, value};
 use super::{Answer, Experiment, ExtraRow, Plan, Question, Sensitivity, Special};
 use crate::data::{Row, Table};
 use crate::error::ExperimentError;
-use crate::experiments::open::Reproducible;
+use crate::experiments::open_questions::Reproducible;
 use crate::experiments::seeds::{SEEDS, means};
-use crate::experiments::{Drawing, unchanged};
+use crate::experiments::{Drawing, equal_throughput};
 use crate::formula::{Formula, Missing, Quantity};
 use crate::reproduction::RowResult;
 use crate::rounding::significant;
@@ -55,7 +55,7 @@ impl Plan {
             follow(experiment, table, row)?;
         }
         if experiment.judge == Some(Special::Unchanged) {
-            unchanged::summarise(&mut rows);
+            equal_throughput::summarise(&mut rows);
         }
         Ok(rows)
     }

@@ -3,7 +3,7 @@ use std::cell::RefCell;
 use super::runs::RowRuns;
 use super::*;
 use crate::data::{Row, Table};
-use crate::experiments::open::Reproducible as _;
+use crate::experiments::open_questions::Reproducible as _;
 use crate::reproduction::RowResult;
 use crate::verdict::Finding;
 use crate::{Kind, Publication};

@@ -4,7 +4,7 @@
 //! Published: RFC 8289; Nichols and Jacobson 2012; tc-codel(8).
 //! Differs: the square root of the control law is an exact integer root. The backlog is compared
 //! with the largest packet in bytes on the wire, where the RFC counts bytes of packets. The limit
-//! may be in bytes or cells as well as in packets.
+//! may be in bytes or cells as well as in packets. [`CeThreshold`] is that of Linux (tc-codel(8), `ce_threshold`).
 //! Queueing delay counts from [`lastmile_packet::Meta::arrived`], which the owner of the queue
 //! sets.
 //! Cost: O(1) a packet; a square root for each drop or mark.
@@ -15,14 +15,14 @@ use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
 use lastmile_units::{ByteCount, Duration, Instant, Limit, WireBytes};
 
-use super::{Full, WireFifo};
+use super::WireFifo;
 use crate::catalogue::{Built, Mechanism};
 use crate::discipline::Counter;
 use crate::fifo::{Tally, check_limit};
 use crate::spec::{Problem, Site};
-use crate::{Backlog, Discipline, DropReason, DropSink};
+use crate::{Backlog, Discipline, DropSink};
 
-pub use law::{ControlLaw, ControlledQueue, Settings, Signals, drop_after, interval_over_root};
+pub use law::{CeThreshold, ControlLaw, ControlledQueue, Selector, Settings, Signals, drop_after, interval_over_root};
 
 /// Parameters of CoDel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,6 +38,8 @@ pub struct Config {
     pub ecn: bool,
     /// The largest IP packet to expect: nothing is dropped while the backlog is no larger.
     pub largest: ByteCount,
+    /// Marks packets by their delay alone. `None`: never.
+    pub ce_threshold: Option<CeThreshold>,
 }
 
 impl Default for Config {
@@ -49,6 +51,7 @@ impl Default for Config {
             limit: Limit::Packets(lastmile_units::PacketCount::new(1000)),
             ecn: false,
             largest: ByteCount::new(1500),
+            ce_threshold: None,
         }
     }
 }
@@ -77,10 +80,10 @@ impl<P: Packet> CoDel<P> {
     /// An empty queue. `None` if the limit is in cells and `link_layer` has none.
     #[must_use]
     pub fn new(config: &Config, link_layer: &LinkLayer) -> Option<Self> {
-        let Config { target, interval, ecn, largest, .. } = *config;
+        let Config { target, interval, ecn, largest, ce_threshold, .. } = *config;
         Some(Self {
             queue: WireFifo::new(config.limit, link_layer)?,
-            settings: Settings { target, interval, ecn, mtu: link_layer.on_wire(largest) },
+            settings: Settings { target, interval, ecn, mtu: link_layer.on_wire(largest), ce_threshold },
             law: ControlLaw::default(),
             signals: Signals::default(),
             tally: Tally::default(),
@@ -100,21 +103,15 @@ impl<P: Packet> ControlledQueue<P> for WireFifo<P> {
 
 impl<P: Packet> Discipline<P> for CoDel<P> {
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
-        match self.queue.push(packet) {
-            Ok(()) => {}
-            Err((packet, Full::NoSpace)) => {
-                self.tally.tail += 1;
-                drops.dropped(now, packet, DropReason::Tail);
-            }
-            Err((packet, Full::TooLarge)) => {
-                self.tally.too_large += 1;
-                drops.dropped(now, packet, DropReason::TooLarge);
-            }
+        if let Err((packet, full)) = self.queue.push(packet) {
+            let reason = full.counted(&mut self.tally);
+            drops.dropped(now, packet, reason);
         }
     }
 
     fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
-        let packet = self.law.dequeue(&self.settings, now, &mut self.queue, &mut self.signals, drops)?;
+        let mut packet = self.law.dequeue(&self.settings, now, &mut self.queue, &mut self.signals, drops)?;
+        self.settings.mark_late(now, &mut packet, &mut self.signals);
         self.tally.sent(&packet);
         Some(packet)
     }
@@ -129,7 +126,15 @@ impl<P: Packet> Discipline<P> for CoDel<P> {
 
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         self.tally.show("codel", visit);
-        self.signals.show("codel", visit);
+        self.signals.show("codel", &self.settings, visit);
+    }
+}
+
+/// Refuses a selector that no packet fits.
+pub(crate) fn check_threshold(threshold: Option<CeThreshold>) -> Result<(), Problem> {
+    match threshold {
+        Some(CeThreshold { selector, .. }) if selector.value & !selector.mask != 0 => Err(Problem::Selector(selector)),
+        _ => Ok(()),
     }
 }
 
@@ -141,6 +146,7 @@ pub(crate) fn check_times(target: Duration, interval: Duration) -> Result<(), Pr
 impl Mechanism for Config {
     fn check(&self, link_layer: &LinkLayer) -> Result<(), Problem> {
         check_limit(self.limit, link_layer)?;
+        check_threshold(self.ce_threshold)?;
         check_times(self.target, self.interval)
     }
 

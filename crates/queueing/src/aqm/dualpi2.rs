@@ -30,7 +30,6 @@ pub use self::config::{Config, DualPi2Error};
 use self::controller::Controller;
 use self::protection::Protection;
 use self::queues::{Queue, Queues};
-use super::Full;
 use crate::catalogue::{Built, Mechanism};
 use crate::discipline::Counter;
 use crate::fifo::{Tally, check_limit};
@@ -134,11 +133,7 @@ impl<P: Packet> Discipline<P> for DualPi2<P> {
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
         self.controller.advance(now, &self.config, &self.queues);
         if let Some(full) = self.queues.refuses(&packet) {
-            let reason = match full {
-                Full::TooLarge => DropReason::TooLarge,
-                Full::NoSpace => DropReason::Tail,
-            };
-            *(if full == Full::NoSpace { &mut self.tally.tail } else { &mut self.tally.too_large }) += 1;
+            let reason = full.counted(&mut self.tally);
             drops.dropped(now, packet, reason);
             return;
         }

@@ -5,7 +5,9 @@
 //! set, packets of ECN-capable senders are marked instead of dropped (RFC 3168).
 
 pub mod codel;
+pub mod docsis_pie;
 pub mod dualpi2;
+pub(crate) mod pi;
 pub mod pie;
 pub mod red;
 
@@ -15,10 +17,11 @@ use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
 use lastmile_units::{Limit, WireBytes};
 
-use crate::Backlog;
-use crate::fifo::Capacity;
+use crate::fifo::{Capacity, Tally};
+use crate::{Backlog, DropReason};
 
 pub use codel::CoDel;
+pub use docsis_pie::DocsisPie;
 pub use dualpi2::DualPi2;
 pub use pie::Pie;
 pub use red::Red;
@@ -90,4 +93,20 @@ enum Full {
     NoSpace,
     /// The packet is larger than the whole limit.
     TooLarge,
+}
+
+impl Full {
+    /// Counts the refused packet, and returns the reason of its drop.
+    const fn counted(self, tally: &mut Tally) -> DropReason {
+        match self {
+            Self::NoSpace => {
+                tally.tail += 1;
+                DropReason::Tail
+            }
+            Self::TooLarge => {
+                tally.too_large += 1;
+                DropReason::TooLarge
+            }
+        }
+    }
 }

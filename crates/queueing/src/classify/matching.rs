@@ -116,7 +116,7 @@ pub enum MatchError {
     #[error("new connections: from 1 to 1000000 in 1 ms to 1 h can be counted")]
     NewConnections,
     /// A rule that asks for a class: rules give classes.
-    #[error("a rule that asks for the class {0}, which rules give: only what stands below them may ask")]
+    #[error("a rule that asks for the class {0}, which rules assign: only queues below them may ask")]
     ClassInRule(u16),
     /// Too many rules: each costs time.
     #[error("{0} rules; there are at most {max}", max = MOST_RULES)]

@@ -5,20 +5,20 @@
 use std::num::NonZeroU32;
 
 use lastmile_linklayer::LinkLayer;
-use lastmile_packet::{FlowId, Packet};
+use lastmile_packet::Packet;
 use lastmile_units::{ByteCount, PacketCount, WireBytes};
 
-use crate::ack::flow_map::FlowMap;
+use crate::ack::flow_map::TagMap;
 use crate::random::split_mix;
 use crate::spec::Problem;
 use crate::{Backlog, Spec};
 
-/// The rule by which packets share a queue.
+/// The queues that there are: one for each tag ([`super::per::Per`]), or the buckets of a hash of tags.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FlowKeys {
-    /// One queue for each flow.
+    /// One queue for each flow, or host.
     Exact,
-    /// Hashed: flows of one bucket share a queue.
+    /// Hashed: flows, or hosts, of one bucket share a queue.
     Buckets {
         /// Number of buckets.
         count: NonZeroU32,
@@ -43,7 +43,7 @@ pub(crate) struct Flows<P, S> {
     keys: FlowKeys,
     link_layer: LinkLayer,
     queues: Vec<Queue<S>>,
-    queue_indices: FlowMap<u32>,
+    queue_indices: TagMap<u32>,
     free_queues: Vec<u32>,
     slots: Vec<Slot<P>>,
     free_slot: Option<u32>,
@@ -54,7 +54,7 @@ pub(crate) struct Flows<P, S> {
 /// One FIFO.
 #[derive(Clone, Debug)]
 struct Queue<S> {
-    flow: FlowId,
+    tag: u64,
     ends: Option<(u32, u32)>,
     packets: u32,
     wire: u64,
@@ -69,7 +69,7 @@ enum Slot<P> {
 
 impl<P: Packet, S: Clone + Default> Flows<P, S> {
     pub(crate) fn new(keys: FlowKeys, link_layer: &LinkLayer) -> Self {
-        let empty = Queue { flow: FlowId::default(), ends: None, packets: 0, wire: 0, state: S::default() };
+        let empty = Queue { tag: 0, ends: None, packets: 0, wire: 0, state: S::default() };
         let queues = match keys {
             FlowKeys::Exact => Vec::new(),
             FlowKeys::Buckets { count, .. } => vec![empty; count.get() as usize],
@@ -78,7 +78,7 @@ impl<P: Packet, S: Clone + Default> Flows<P, S> {
             keys,
             link_layer: *link_layer,
             queues,
-            queue_indices: FlowMap::default(),
+            queue_indices: TagMap::default(),
             free_queues: Vec::new(),
             slots: Vec::new(),
             free_slot: None,
@@ -87,19 +87,19 @@ impl<P: Packet, S: Clone + Default> Flows<P, S> {
         }
     }
 
-    /// The queue of a flow; makes one for a new flow.
-    pub(crate) fn queue_of(&mut self, flow: FlowId) -> u32 {
+    /// The queue of a tag; makes one for a new tag.
+    pub(crate) fn queue_of(&mut self, tag: u64) -> u32 {
         match self.keys {
             FlowKeys::Buckets { count, seed } => {
-                let mut state = seed ^ u64::from(flow.index());
+                let mut state = seed ^ tag;
                 let hash = u128::from(split_mix(&mut state)) * u128::from(count.get());
                 (hash >> 64) as u32
             }
             FlowKeys::Exact => {
-                if let Some(&number) = self.queue_indices.get(&flow) {
+                if let Some(&number) = self.queue_indices.get(&tag) {
                     return number;
                 }
-                let queue = Queue { flow, ends: None, packets: 0, wire: 0, state: S::default() };
+                let queue = Queue { tag, ends: None, packets: 0, wire: 0, state: S::default() };
                 let number = if let Some(number) = self.free_queues.pop() {
                     self.queues[number as usize] = queue;
                     number
@@ -107,16 +107,16 @@ impl<P: Packet, S: Clone + Default> Flows<P, S> {
                     self.queues.push(queue);
                     u32::try_from(self.queues.len() - 1).expect("fewer than 2^32 flows")
                 };
-                self.queue_indices.insert(flow, number);
+                self.queue_indices.insert(tag, number);
                 number
             }
         }
     }
 
-    /// Releases an empty queue: an exact flow is removed, a bucket keeps its state.
+    /// Releases an empty queue: an exact tag is removed, a bucket keeps its state.
     pub(crate) fn release(&mut self, queue: u32) {
         if self.keys == FlowKeys::Exact {
-            self.queue_indices.remove(&self.queues[queue as usize].flow);
+            self.queue_indices.remove(&self.queues[queue as usize].tag);
             self.free_queues.push(queue);
         }
     }

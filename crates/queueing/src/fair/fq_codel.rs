@@ -12,19 +12,19 @@
 //! Cost: O(1) a packet; on overflow, a search of all queues for the fattest (section 4.1), of which
 //! up to 64 packets are dropped.
 
-use std::collections::VecDeque;
-
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
 use lastmile_units::{ByteCount, Duration, Instant, PacketCount, WireBytes};
 
 use super::flows::{FlowKeys, Flows};
-use crate::aqm::codel::{ControlLaw, ControlledQueue, Settings, Signals, check_times};
+use super::per::{Per, Tags};
+use super::rounds::{HasTurn, Rounds, Turn};
+use crate::aqm::codel::{CeThreshold, ControlLaw, ControlledQueue, Settings, Signals, check_threshold, check_times};
 use crate::catalogue::{Built, Mechanism};
 use crate::discipline::Counter;
 use crate::fifo::Tally;
 use crate::spec::{Problem, Site};
-use crate::{Backlog, Discipline, DropReason, DropSink};
+use crate::{Backlog, Discipline, DropReason, DropSink, Environment};
 
 /// Packets dropped at once on overflow, at most (RFC 8290, section 4.1).
 const DROP_BATCH: u32 = 64;
@@ -34,6 +34,8 @@ const DROP_BATCH: u32 = 64;
 pub struct Config {
     /// The rule by which packets share a queue.
     pub flows: FlowKeys,
+    /// The member that has a queue: a flow or a host.
+    pub per: Per,
     /// Bytes on the wire that a queue may send in a round.
     pub quantum: WireBytes,
     /// Capacity in packets.
@@ -48,28 +50,51 @@ pub struct Config {
     pub ecn: bool,
     /// The largest IP packet to expect: CoDel drops nothing from a queue that holds no more.
     pub largest: ByteCount,
+    /// Marks packets by their delay alone. `None`: never.
+    pub ce_threshold: Option<CeThreshold>,
+}
+
+impl Default for Config {
+    /// The defaults of RFC 8290, section 5.2, without ECN, and with a queue of its own for each flow.
+    fn default() -> Self {
+        Self {
+            flows: FlowKeys::Exact,
+            per: Per::Flow,
+            quantum: WireBytes::new(1500),
+            limit: PacketCount::new(10_240),
+            memory: ByteCount::new(32_000_000),
+            target: Duration::from_ms(5),
+            interval: Duration::from_ms(100),
+            ecn: false,
+            largest: ByteCount::new(1500),
+            ce_threshold: None,
+        }
+    }
 }
 
 /// A scheduler of flows under CoDel.
 #[derive(Clone, Debug)]
 pub struct FqCodel<P> {
     flows: Flows<P, Flow>,
-    new: VecDeque<u32>,
-    old: VecDeque<u32>,
+    tags: Tags,
+    rounds: Rounds,
     settings: Settings,
     config: Config,
     signals: Signals,
     tally: Tally,
-    new_flows: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
     law: ControlLaw,
-    /// Bytes on the wire that it may still send in this round.
-    credit: i64,
-    /// It is in one of the two lists.
-    listed: bool,
+    turn: Turn,
+}
+
+impl HasTurn for Flow {
+    #[inline]
+    fn turn(&mut self) -> &mut Turn {
+        &mut self.turn
+    }
 }
 
 /// The queue of one flow, as CoDel sees it.
@@ -86,24 +111,20 @@ impl<P: Packet> ControlledQueue<P> for FlowQueue<'_, P> {
 }
 
 impl<P: Packet> FqCodel<P> {
-    /// A scheduler without packets, for a line with this encapsulation.
+    /// A scheduler without packets.
     #[must_use]
-    pub fn new(config: &Config, link_layer: &LinkLayer) -> Self {
-        let Config { target, interval, ecn, largest, .. } = *config;
+    pub fn new(config: &Config, environment: &Environment) -> Self {
+        let link_layer = &environment.link_layer;
+        let Config { target, interval, ecn, largest, ce_threshold, .. } = *config;
         Self {
             flows: Flows::new(config.flows, link_layer),
-            new: VecDeque::new(),
-            old: VecDeque::new(),
-            settings: Settings { target, interval, ecn, mtu: link_layer.on_wire(largest) },
+            tags: Tags::new(config.per, environment),
+            rounds: Rounds::new(config.quantum),
+            settings: Settings { target, interval, ecn, mtu: link_layer.on_wire(largest), ce_threshold },
             config: *config,
             signals: Signals::default(),
             tally: Tally::default(),
-            new_flows: 0,
         }
-    }
-
-    fn quantum(&self) -> i64 {
-        i64::try_from(self.config.quantum.as_u64()).unwrap_or(i64::MAX / 2)
     }
 
     fn over_limit(&self) -> bool {
@@ -131,51 +152,28 @@ impl<P: Packet> Discipline<P> for FqCodel<P> {
             drops.dropped(now, packet, DropReason::TooLarge);
             return;
         }
-        let queue = self.flows.queue_of(packet.meta().flow);
+        let queue = self.flows.queue_of(self.tags.of(&packet));
         self.flows.push(queue, packet);
-        let quantum = self.quantum();
-        let flow = self.flows.state_mut(queue);
-        if !flow.listed {
-            flow.listed = true;
-            flow.credit = quantum;
-            self.new.push_back(queue);
-            self.new_flows += 1;
-        }
+        self.rounds.arrived(queue, self.flows.state_mut(queue).turn());
         while self.over_limit() {
             self.drop_from_fattest(now, drops);
         }
     }
 
     fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
-        let quantum = self.quantum();
         loop {
-            let is_new = !self.new.is_empty();
-            let list = if is_new { &mut self.new } else { &mut self.old };
-            let queue = *list.front()?;
-            if self.flows.state(queue).credit <= 0 {
-                self.flows.state_mut(queue).credit += quantum;
-                list.pop_front();
-                self.old.push_back(queue);
-                continue;
-            }
+            let queue = self.rounds.current(&mut self.flows)?;
             let mut law = self.flows.state(queue).law;
             let mut flow_queue = FlowQueue(&mut self.flows, queue);
             let packet = law.dequeue(&self.settings, now, &mut flow_queue, &mut self.signals, drops);
             self.flows.state_mut(queue).law = law;
-            let Some(packet) = packet else {
-                list.pop_front();
-                // A new flow that is empty moves to the old list, or each of its packets would be
-                // new.
-                if is_new {
-                    self.old.push_back(queue);
-                } else {
-                    self.flows.state_mut(queue).listed = false;
-                    self.flows.release(queue);
-                }
+            let Some(mut packet) = packet else {
+                self.rounds.emptied(&mut self.flows);
                 continue;
             };
-            let wire = self.flows.wire_bytes(&packet).as_u64();
-            self.flows.state_mut(queue).credit -= i64::try_from(wire).expect("a packet of at most 64 KiB");
+            let wire = self.flows.wire_bytes(&packet);
+            self.flows.state_mut(queue).turn.sent(wire);
+            self.settings.mark_late(now, &mut packet, &mut self.signals);
             self.tally.sent(&packet);
             return Some(packet);
         }
@@ -191,8 +189,8 @@ impl<P: Packet> Discipline<P> for FqCodel<P> {
 
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         self.tally.show("fq-codel", visit);
-        self.signals.show("fq-codel", visit);
-        visit(Counter { path: "", kind: "fq-codel", name: "new_flows", value: self.new_flows });
+        self.signals.show("fq-codel", &self.settings, visit);
+        visit(Counter { path: "", kind: "fq-codel", name: "new_flows", value: self.rounds.new_flows() });
     }
 }
 
@@ -205,11 +203,12 @@ impl Mechanism for Config {
             return Err(Problem::ZeroQuantum);
         }
         self.flows.check()?;
+        check_threshold(self.ce_threshold)?;
         check_times(self.target, self.interval)
     }
 
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
-        Ok(Box::new(FqCodel::new(self, &site.environment.link_layer)))
+        Ok(Box::new(FqCodel::new(self, site.environment)))
     }
 }
 

@@ -1,28 +1,24 @@
 //! The members among which a fair scheduler shares a line: classes with a discipline each, or flows
 //! with a FIFO each.
 //!
-//! A scheduler by tags or deficits must know the size of a packet before its turn, and a discipline
-//! shows it only when it dequeues the packet. A class therefore records the sizes of its backlog in
-//! order of arrival, and the first is taken as the size of its head. This is exact for a FIFO, with
-//! either end dropped, and for an AQM over one. Where packets overtake one another within a class
-//! it is a guess, and the class pays for the bytes that it really sent.
+//! A class learns the size of its next packet from [`SizedQueue`], and pays for the bytes that it really sent.
 //!
 //! Cost: O(1) a packet where packets depart in order; else a search among the sizes of the class.
 //! Classes whose shaper delays them are polled at every turn. On overflow all flows are searched
 //! for the fattest.
-
-use std::collections::VecDeque;
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
 use lastmile_units::{Instant, PacketCount, WireBytes};
 
 use super::flows::{FlowKeys, Flows};
+use super::per::{Per, Tags};
+use super::sized::SizedQueue;
 use crate::classify::Classifier;
 use crate::discipline::Counter;
 use crate::fifo::Tally;
 use crate::spec::{ClassSpec, Problem, Spec, check_classes, numbered};
-use crate::{Backlog, Discipline as _, DropReason, DropSink, Node};
+use crate::{Backlog, Discipline as _, DropReason, DropSink, Environment, Node};
 
 /// The members among which a line is shared. `S` is the type of a share.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,13 +26,15 @@ pub enum Among<S> {
     /// Classes, at most [`crate::Spec::MAX_CLASSES`]. A packet goes to the first that matches it,
     /// else to the last.
     Classes(Vec<Class<S>>),
-    /// Every flow, each with a FIFO of its own.
+    /// Every flow, or every host, each with a FIFO of its own.
     Flows {
         /// The share of each flow.
         share: S,
         /// Capacity in packets, shared by all flows. On overflow the flow with most bytes on the
         /// wire loses its oldest packet.
         limit: PacketCount,
+        /// The member that has a FIFO: a flow or a host.
+        per: Per,
     },
 }
 
@@ -142,10 +140,7 @@ pub(crate) struct Classes<P, C> {
 }
 
 struct ClassQueue<P> {
-    queue: Node<P>,
-    /// Sizes of the packets in the queue as they arrived, in bytes on the wire, in order of
-    /// arrival.
-    sizes: VecDeque<u32>,
+    sized: SizedQueue<P>,
     /// It had packets and could not send when last polled.
     throttled: bool,
     sent_packets: u64,
@@ -158,8 +153,7 @@ impl<P: Packet, C: Classifier<P>> Classes<P, C> {
     /// one.
     pub(crate) fn new(classifier: C, queues: Vec<Node<P>>, link_layer: &LinkLayer) -> Self {
         let class_queue = |queue| ClassQueue {
-            queue,
-            sizes: VecDeque::new(),
+            sized: SizedQueue::new(queue),
             throttled: false,
             sent_packets: 0,
             sent_bytes: 0,
@@ -174,72 +168,31 @@ impl<P: Packet, C: Classifier<P>> Classes<P, C> {
     }
 }
 
-/// Size of a packet on the wire, in bytes.
-fn on_wire(link_layer: &LinkLayer, packet: &impl Packet) -> u32 {
-    let wire = link_layer.on_wire(packet.meta().ip_bytes()).as_u64();
-    u32::try_from(wire).expect("a packet of at most 64 KiB and its overhead")
-}
-
-/// Updates the sizes of a class when its discipline drops or creates packets.
-struct SizeTracker<'a, P> {
-    sizes: &'a mut VecDeque<u32>,
-    link_layer: &'a LinkLayer,
-    arriving: bool,
-    drops: &'a mut dyn DropSink<P>,
-}
-
-impl<P: Packet> DropSink<P> for SizeTracker<'_, P> {
-    fn dropped(&mut self, now: Instant, packet: P, reason: DropReason) {
-        use DropReason::{Aqm, Policed, Tail, TooLarge};
-        let newest = self.arriving && matches!(reason, Tail | TooLarge | Aqm | Policed);
-        remove_size(self.sizes, on_wire(self.link_layer, &packet), newest);
-        self.drops.dropped(now, packet, reason);
-    }
-
-    fn created(&mut self, now: Instant, packet: &P) {
-        self.sizes.push_back(on_wire(self.link_layer, packet));
-        self.drops.created(now, packet);
-    }
-}
-
-/// Removes the oldest entry of this size, or the newest. If the packet changed its size in the
-/// queue, removes the oldest of any size.
-fn remove_size(sizes: &mut VecDeque<u32>, size: u32, newest: bool) {
-    let same = |other: &u32| *other == size;
-    let position = if newest { sizes.iter().rposition(same) } else { sizes.iter().position(same) };
-    sizes.remove(position.unwrap_or(0));
-}
-
 impl<P: Packet, C: Classifier<P>> Members<P> for Classes<P, C> {
     fn enqueue(&mut self, now: Instant, mut packet: P, drops: &mut dyn DropSink<P>, changed: &mut Vec<u32>) {
         let number = self.classifier.classify(now, &packet).index().min(self.classes.len() - 1);
         packet.meta_mut().join_class(number);
         let class = &mut self.classes[number];
-        class.sizes.push_back(on_wire(&self.link_layer, &packet));
-        let mut tracker = SizeTracker { sizes: &mut class.sizes, link_layer: &self.link_layer, arriving: true, drops };
-        class.queue.enqueue(now, packet, &mut tracker);
+        class.sized.enqueue(now, packet, &self.link_layer, drops);
         changed.push(u32::try_from(number).expect("at most MAX_CLASSES"));
     }
 
     fn dequeue(&mut self, member: u32, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
         let class = &mut self.classes[member as usize];
-        let mut tracker = SizeTracker { sizes: &mut class.sizes, link_layer: &self.link_layer, arriving: false, drops };
-        let packet = class.queue.dequeue(now, &mut tracker)?;
-        let wire = on_wire(&self.link_layer, &packet);
-        remove_size(&mut class.sizes, wire, false);
+        let (packet, wire) = class.sized.dequeue(now, &self.link_layer, drops)?;
         class.sent_packets += 1;
         class.sent_bytes += u64::from(packet.meta().ip_len);
-        class.sent_wire_bytes += u64::from(wire);
+        class.sent_wire_bytes += wire.as_u64();
         Some(packet)
     }
 
     fn head(&mut self, member: u32, now: Instant) -> Option<WireBytes> {
         let class = &mut self.classes[member as usize];
-        let ready = class.queue.next_ready(now);
+        let ready = class.sized.queue.next_ready(now);
         let throttled = ready.is_some_and(|ready| ready > now);
         self.throttled = self.throttled + usize::from(throttled) - usize::from(class.throttled);
         class.throttled = throttled;
-        ready.filter(|_| !throttled).map(|_| WireBytes::new(class.sizes.front().copied().unwrap_or_default().into()))
+        ready.filter(|_| !throttled).map(|_| class.sized.next_size())
     }
 
     fn wake(&mut self, now: Instant, changed: &mut Vec<u32>) {
@@ -247,7 +200,7 @@ impl<P: Packet, C: Classifier<P>> Members<P> for Classes<P, C> {
             return;
         }
         for (number, class) in (0..).zip(&self.classes) {
-            if class.throttled && class.queue.next_ready(now).is_none_or(|ready| ready <= now) {
+            if class.throttled && class.sized.queue.next_ready(now).is_none_or(|ready| ready <= now) {
                 changed.push(number);
             }
         }
@@ -260,18 +213,18 @@ impl<P: Packet, C: Classifier<P>> Members<P> for Classes<P, C> {
     }
 
     fn next_ready(&self, now: Instant) -> Option<Instant> {
-        self.classes.iter().filter_map(|class| class.queue.next_ready(now)).min()
+        self.classes.iter().filter_map(|class| class.sized.queue.next_ready(now)).min()
     }
 
     fn backlog(&self) -> Backlog {
         self.classes.iter().fold(Backlog::default(), |sum, class| {
-            let one = class.queue.backlog();
+            let one = class.sized.queue.backlog();
             Backlog { packets: sum.packets + one.packets, bytes: sum.bytes + one.bytes }
         })
     }
 
     fn class_backlogs(&self, visit: &mut dyn FnMut(usize, Backlog)) {
-        self.classes.iter().enumerate().for_each(|(index, class)| visit(index, class.queue.backlog()));
+        self.classes.iter().enumerate().for_each(|(index, class)| visit(index, class.sized.queue.backlog()));
     }
 
     fn counters(&self, kind: &'static str, visit: &mut dyn FnMut(Counter<'_>)) {
@@ -284,7 +237,7 @@ impl<P: Packet, C: Classifier<P>> Members<P> for Classes<P, C> {
             ] {
                 visit(Counter { path: &path, kind, name, value });
             }
-            Counter::below(&format!("{path}.queue"), &*class.queue, visit);
+            Counter::below(&format!("{path}.queue"), &*class.sized.queue, visit);
         }
     }
 }
@@ -293,19 +246,21 @@ impl<P: Packet, C: Classifier<P>> Members<P> for Classes<P, C> {
 #[derive(Clone, Debug)]
 pub(crate) struct PerFlow<P> {
     flows: Flows<P, ()>,
+    tags: Tags,
     limit: PacketCount,
     tally: Tally,
 }
 
 impl<P: Packet> PerFlow<P> {
-    pub(crate) fn new(limit: PacketCount, link_layer: &LinkLayer) -> Self {
-        Self { flows: Flows::new(FlowKeys::Exact, link_layer), limit, tally: Tally::default() }
+    pub(crate) fn new(limit: PacketCount, per: Per, environment: &Environment) -> Self {
+        let flows = Flows::new(FlowKeys::Exact, &environment.link_layer);
+        Self { flows, tags: Tags::new(per, environment), limit, tally: Tally::default() }
     }
 }
 
 impl<P: Packet> Members<P> for PerFlow<P> {
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>, changed: &mut Vec<u32>) {
-        let flow = self.flows.queue_of(packet.meta().flow);
+        let flow = self.flows.queue_of(self.tags.of(&packet));
         self.flows.push(flow, packet);
         changed.push(flow);
         if self.flows.backlog().packets > self.limit

@@ -150,8 +150,8 @@ impl<C: Fair> Mechanism for C {
                 let classes = Classes::new(classifier, queues, &site.environment.link_layer);
                 Box::new(Scheduler::new(C::KIND, classes, order))
             }
-            Among::Flows { limit, .. } => {
-                Box::new(Scheduler::new(C::KIND, PerFlow::new(*limit, &site.environment.link_layer), order))
+            Among::Flows { limit, per, .. } => {
+                Box::new(Scheduler::new(C::KIND, PerFlow::new(*limit, *per, site.environment), order))
             }
         })
     }

@@ -23,18 +23,21 @@ use lastmile_units::{Duration, Instant, PacketCount, WireBytes};
 
 use super::flows::{FlowKeys, Flows};
 use super::lengths::Lengths;
+use super::per::{Per, Tags};
 use crate::catalogue::{Built, Mechanism};
 use crate::discipline::Counter;
 use crate::fifo::Tally;
 use crate::random::Stream;
 use crate::spec::{Problem, Site};
-use crate::{Backlog, Discipline, DropReason, DropSink, Overflow};
+use crate::{Backlog, Discipline, DropReason, DropSink, Environment, Overflow};
 
 /// Parameters of SFQ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
     /// The rule by which packets share a queue.
     pub flows: FlowKeys,
+    /// The member that has a queue: a flow or a host.
+    pub per: Per,
     /// Bytes on the wire that a queue may send in a turn.
     pub quantum: WireBytes,
     /// Interval at which the hash changes. Zero: never. No effect on flows with queues of their
@@ -53,6 +56,7 @@ pub struct Config {
 #[derive(Clone, Debug)]
 pub struct Sfq<P> {
     flows: Flows<P, Flow>,
+    tags: Tags,
     lengths: Lengths,
     /// Queues with packets, in the order of their turns.
     round: VecDeque<u32>,
@@ -75,15 +79,17 @@ struct Flow {
 }
 
 impl<P: Packet> Sfq<P> {
-    /// A scheduler without packets, for a line with this encapsulation.
+    /// A scheduler without packets.
     #[must_use]
-    pub fn new(config: &Config, link_layer: &LinkLayer) -> Self {
+    pub fn new(config: &Config, environment: &Environment) -> Self {
+        let link_layer = &environment.link_layer;
         let seed = match config.flows {
             FlowKeys::Buckets { seed, .. } => seed,
             FlowKeys::Exact => 0,
         };
         Self {
             flows: Flows::new(config.flows, link_layer),
+            tags: Tags::new(config.per, environment),
             lengths: Lengths::default(),
             round: VecDeque::new(),
             config: *config,
@@ -113,7 +119,7 @@ impl<P: Packet> Sfq<P> {
         self.lengths = Lengths::default();
         for queue in std::mem::take(&mut self.round) {
             while let Some(packet) = before.pop(queue) {
-                let queue = self.flows.queue_of(packet.meta().flow);
+                let queue = self.flows.queue_of(self.tags.of(&packet));
                 self.push(queue, packet);
             }
         }
@@ -155,7 +161,7 @@ impl<P: Packet> Sfq<P> {
 impl<P: Packet> Discipline<P> for Sfq<P> {
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
         self.perturb(now);
-        let queue = self.flows.queue_of(packet.meta().flow);
+        let queue = self.flows.queue_of(self.tags.of(&packet));
         self.push(queue, packet);
         if u64::from(self.flows.packets_in(queue)) > self.config.depth.as_u64() {
             self.drop_of(queue, now, drops);
@@ -222,7 +228,7 @@ impl Mechanism for Config {
     }
 
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
-        Ok(Box::new(Sfq::new(self, &site.environment.link_layer)))
+        Ok(Box::new(Sfq::new(self, site.environment)))
     }
 }
 

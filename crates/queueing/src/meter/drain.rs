@@ -96,7 +96,7 @@ pub struct Law {
 pub enum DrainError {
     /// Without a margin the line is not idle even when the far queue is empty, so a queue cannot be
     /// detected.
-    #[error("a share of {0}; it must be below 100 %, so that the line is idle when nothing stands at its far end")]
+    #[error("a share of {0}; it must be below 100 %, so that the line is idle when its far end has no queue")]
     NoMargin(Ratio),
     /// A drain that passes no less than the shaper does otherwise.
     #[error("a drain to {depth} that is not below the share of {share}")]

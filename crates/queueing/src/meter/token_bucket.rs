@@ -80,6 +80,13 @@ impl TokenBucket {
         self.tokens >= tokens_for(size)
     }
 
+    /// The whole bytes for which there are tokens at `now`.
+    pub(crate) fn available(&mut self, now: Instant) -> WireBytes {
+        self.earn(now);
+        let bytes = self.tokens / tokens_for(WireBytes::new(1));
+        WireBytes::new(u64::try_from(bytes).unwrap_or(u64::MAX)).min(self.burst)
+    }
+
     fn earn(&mut self, now: Instant) {
         let earned = tokens_in(self.rate, now.since(self.at));
         // A packet as large as the burst conforms within some picosecond and departs at its end. The
@@ -104,12 +111,12 @@ impl TokenBucket {
 }
 
 /// Tokens of a size: at most 2^64 * 8 * 10^12, which leaves 20 bits of a `u128` free.
-pub(super) fn tokens_for(size: WireBytes) -> u128 {
+pub(crate) fn tokens_for(size: WireBytes) -> u128 {
     u128::from(size.as_u64()) * 8 * TOKENS_PER_BIT
 }
 
 /// Tokens that a rate earns in a span: at most 10^12 * 2^64.
-pub(super) fn tokens_in(rate: BitRate, span: Duration) -> u128 {
+pub(crate) fn tokens_in(rate: BitRate, span: Duration) -> u128 {
     u128::from(rate.as_bps()) * u128::from(span.as_ps())
 }
 

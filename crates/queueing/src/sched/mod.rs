@@ -1,7 +1,9 @@
-//! Schedulers by class: strict priority, custom queueing, HTB and CBQ.
+//! Schedulers by class: strict priority, custom queueing, HTB, CBQ and HFSC.
 
 pub mod cbq;
 pub mod custom;
+mod heap;
+pub mod hfsc;
 pub mod htb;
 pub mod priority;
 mod sharing;
@@ -9,5 +11,6 @@ pub mod tree;
 
 pub use cbq::Cbq;
 pub use custom::CustomQueueing;
+pub use hfsc::Hfsc;
 pub use htb::Htb;
 pub use priority::Priority;

@@ -7,10 +7,11 @@
 //! Cost of a classification: a binary search for rules for single flows, a look-up for rules for a
 //! packet's class, and one test for each other rule.
 
+use core::fmt;
 use std::collections::{BTreeMap, VecDeque};
 
 use lastmile_packet::{FlowId, Packet};
-use lastmile_units::{BitRate, Instant, WireBytes};
+use lastmile_units::{BitRate, Duration, Instant, WireBytes};
 
 use crate::classify::{ClassIndex, Classifier, Condition, Match, Matcher as _};
 use crate::sched::sharing::PRIORITIES;
@@ -83,6 +84,37 @@ pub enum TreeError {
         /// The rate of the link.
         available: BitRate,
     },
+    /// The real-time curves exceed the service of the link.
+    #[error("the real-time curves ask for {given} together {span}, and the link has {available}")]
+    RealTime {
+        /// The sum of the curves, as a mean rate.
+        given: BitRate,
+        /// The rate of the link.
+        available: BitRate,
+        /// When they exceed it.
+        span: Span,
+    },
+}
+
+/// A part of service curves that all begin at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Span {
+    /// Their first slopes.
+    Beginning,
+    /// Their means over this time.
+    First(Duration),
+    /// Their last slopes.
+    LongRun,
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Beginning => f.write_str("at first"),
+            Self::First(span) => write!(f, "in the first {span}"),
+            Self::LongRun => f.write_str("in the long run"),
+        }
+    }
 }
 
 /// Errors of one class.
@@ -147,6 +179,21 @@ pub enum Wrong {
     /// A quantum of zero.
     #[error("a quantum of zero: it would never have a turn")]
     ZeroQuantum,
+    /// A leaf that no criterion of HFSC serves.
+    #[error("it has neither a real-time curve (rt) nor a share (ls), so it would never send")]
+    NoCurve,
+    /// A guarantee of a class that takes no packets.
+    #[error("it has classes below it, so a real-time curve would guarantee nothing; give it to those")]
+    RealTimeOfInner,
+    /// A class whose children no share reaches.
+    #[error("it has classes below it, and no share (ls) that they could divide")]
+    InnerWithoutShare,
+    /// An upper limit of nothing.
+    #[error("an upper limit (ul) without a share (ls): it limits shares, and not guarantees")]
+    LimitWithoutShare,
+    /// A first piece that is no piece.
+    #[error("a first piece of no time (d); leave it out for a straight line")]
+    EmptyPiece,
     /// A share that rounds to zero bit/s.
     #[error("its share is less than a bit per second")]
     NoShare,

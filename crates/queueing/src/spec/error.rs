@@ -39,9 +39,19 @@ pub enum Problem {
     /// Times with which CoDel cannot work.
     #[error(transparent)]
     Times(#[from] crate::aqm::codel::TimesError),
+    /// A selector of a CE threshold with bits that the mask leaves out.
+    #[error(
+        "a selector of {:#04x}/{:#04x}: the value has bits that the mask leaves out, so no packet fits",
+        .0.value,
+        .0.mask
+    )]
+    Selector(crate::aqm::codel::Selector),
     /// Times or gains with which PIE cannot work.
     #[error(transparent)]
     Pie(#[from] crate::aqm::pie::PieError),
+    /// Times or rates with which DOCSIS-PIE cannot work.
+    #[error(transparent)]
+    DocsisPie(#[from] crate::aqm::docsis_pie::DocsisPieError),
     /// Times, gains or shares with which DualPI2 cannot work.
     #[error(transparent)]
     DualPi2(#[from] crate::aqm::dualpi2::DualPi2Error),
@@ -92,7 +102,7 @@ pub enum Problem {
     #[error("a stride of 0 bytes; a receiver acknowledges at least one byte at a time")]
     ZeroStride,
     /// A regenerator that forgets at once, or while it still holds packets.
-    #[error("what is known of a flow is forgotten after {idle}; that must be longer than packets are held, {hold}")]
+    #[error("a flow is forgotten after {idle}; that must be longer than the time for which packets are held, {hold}")]
     ForgetsTooSoon {
         /// After how long.
         idle: Duration,

@@ -231,18 +231,9 @@ fn what_lets_packets_through_as_they_come_tells_their_levels() {
 /// Each limit, quantum and time with which a managed or fair queue would do nothing, or not what it says.
 #[test]
 fn managed_and_fair_queues_that_could_not_work_are_refused() {
-    use crate::aqm::codel;
-    use crate::fair::{Among, FlowKeys, fq_codel, sfq, wf2q_plus, wfq};
-    let fine = fq_codel::Config {
-        flows: FlowKeys::Exact,
-        quantum: WireBytes::new(1500),
-        limit: PacketCount::new(100),
-        memory: ByteCount::new(100_000),
-        target: Duration::from_ms(5),
-        interval: Duration::from_ms(100),
-        ecn: false,
-        largest: ByteCount::new(1500),
-    };
+    use crate::aqm::{codel, pie};
+    use crate::fair::{Among, FlowKeys, Per, fq_codel, fq_pie, sfq, wf2q_plus, wfq};
+    let fine = fq_codel::Config::default();
     let (no_limit, no_quantum) = ("a limit of zero: no packet would ever pass", Problem::ZeroQuantum.to_string());
     let buckets = |count| FlowKeys::Buckets { count: std::num::NonZeroU32::new(count).expect("above zero"), seed: 1 };
     let refused = |spec: Spec| refused(&spec, &plain());
@@ -256,8 +247,18 @@ fn managed_and_fair_queues_that_could_not_work_are_refused() {
     let times = "a target of 100 ms is not below the interval of 100 ms; RFC 8289 recommends 5 to 10 % of it";
     assert_eq!(fq(fq_codel::Config { target: fine.interval, ..fine }), times);
     assert_eq!(refused(Spec::Codel(codel::Config { target: fine.interval, ..codel::Config::default() })), times);
+    let fine = fq_pie::Config::default();
+    let fq = |config| refused(Spec::FqPie(config));
+    assert_eq!(fq(fine), "nothing is wrong with it");
+    assert_eq!(fq(fq_pie::Config { limit: PacketCount::ZERO, ..fine }), no_limit);
+    assert_eq!(fq(fq_pie::Config { memory: ByteCount::ZERO, ..fine }), no_limit);
+    assert_eq!(fq(fq_pie::Config { quantum: WireBytes::ZERO, ..fine }), no_quantum);
+    assert_eq!(fq(fq_pie::Config { flows: buckets(Spec::MAX_BUCKETS + 1), ..fine }), many);
+    let control = pie::Parameters { alpha: 33, ..fine.control };
+    assert_eq!(fq(fq_pie::Config { control, ..fine }), "a gain of 33 sixteenths per second; it is at most 32");
     let fine = sfq::Config {
         flows: FlowKeys::Exact,
+        per: Per::Flow,
         quantum: WireBytes::new(1500),
         perturb: Duration::ZERO,
         limit: PacketCount::new(100),
@@ -269,14 +270,21 @@ fn managed_and_fair_queues_that_could_not_work_are_refused() {
     assert_eq!(sfq(sfq::Config { limit: PacketCount::ZERO, ..fine }), no_limit);
     assert_eq!(sfq(sfq::Config { depth: PacketCount::ZERO, ..fine }), no_limit);
     assert_eq!(sfq(sfq::Config { quantum: WireBytes::ZERO, ..fine }), no_quantum);
-    let flows = |share, limit| Among::Flows { share, limit: PacketCount::new(limit) };
+    let flows = |share, limit| Among::Flows { share, limit: PacketCount::new(limit), per: Per::Flow };
     assert_eq!(refused(Spec::Drr(flows(WireBytes::new(1), 1))), "nothing is wrong with it");
     assert_eq!(refused(Spec::Drr(flows(WireBytes::ZERO, 1))), no_quantum);
     assert_eq!(refused(Spec::Drr(flows(WireBytes::new(1), 0))), no_limit);
     let one = std::num::NonZeroU32::MIN;
-    assert_eq!(refused(Spec::Wfq(wfq::Config(Among::Flows { share: one, limit: PacketCount::ZERO }))), no_limit);
     assert_eq!(
-        refused(Spec::Wf2qPlus(wf2q_plus::Config(Among::Flows { share: one, limit: PacketCount::ZERO }))),
+        refused(Spec::Wfq(wfq::Config(Among::Flows { share: one, limit: PacketCount::ZERO, per: Per::Flow }))),
+        no_limit
+    );
+    assert_eq!(
+        refused(Spec::Wf2qPlus(wf2q_plus::Config(Among::Flows {
+            share: one,
+            limit: PacketCount::ZERO,
+            per: Per::Flow
+        }))),
         no_limit
     );
     let class =

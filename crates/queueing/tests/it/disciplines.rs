@@ -13,6 +13,7 @@ use lastmile_queueing::classify::{Bound, rules};
 use lastmile_queueing::meter::tbf::Peak;
 use lastmile_queueing::meter::{drain, tbf};
 use lastmile_queueing::sched::custom::{self, Count, Excess};
+use lastmile_queueing::sched::hfsc::{self, ServiceCurve, Share};
 use lastmile_queueing::sched::tree::{self, Rule, Tree};
 use lastmile_queueing::sched::{cbq, htb, priority};
 use lastmile_queueing::spec::{ClassSpec, Over, Spec};
@@ -167,6 +168,58 @@ contract!(
         .names_times_too_early()
         .by_class(kind),
     |line| sad(Duplicates::Keep, htb(false, sad(Duplicates::Keep, fifo(PACKETS, Overflow::Tail)))).build(line)
+);
+/// ACKs with a guarantee of a concave curve and a share, the rest with a convex one, below a class with this limit.
+fn hfsc(limit: Option<BitRate>, rest: Spec) -> Spec {
+    let (kbit, line) = (BitRate::from_kbit_per_s, ServiceCurve::linear);
+    let curve = |first, rate| ServiceCurve::two_pieces(first, Duration::from_ms(1), kbit(rate));
+    let class = |name: &str, parent: Option<&str>, share, queue| tree::Class {
+        name: name.into(),
+        parent: parent.map(Into::into),
+        share,
+        queue,
+    };
+    let share = |real_time, rate| Share { real_time, link_share: Some(line(kbit(rate))), upper_limit: None };
+    let all = Share { upper_limit: limit.map(line), ..share(None, 1) };
+    let classes = vec![
+        class("all", None, all, None),
+        class("ack", Some("all"), share(Some(curve(Some(kbit(900)), 100)), 1), Some(fifo(PACKETS, Overflow::Head))),
+        class("rest", Some("all"), share(Some(curve(None, 100)), 3), Some(rest)),
+    ];
+    let rules = vec![Rule { matches: Match::PureAck, class: "ack".into() }];
+    Spec::Hfsc(hfsc::Config { tree: Tree { classes, rules, default: None } })
+}
+
+/// A guarantee alone.
+fn hfsc_of_guarantees() -> Spec {
+    let Spec::Hfsc(mut config) = hfsc(None, fifo(PACKETS, Overflow::Tail)) else { unreachable!("it is HFSC") };
+    config.tree.classes.remove(0);
+    for class in &mut config.tree.classes {
+        class.parent = None;
+        class.share.link_share = None;
+    }
+    Spec::Hfsc(config)
+}
+
+contract!(hfsc_that_shares, Promise::of(&[Tail, Head]).by_class(is_ack), |line| {
+    hfsc(None, fifo(PACKETS, Overflow::Tail)).build(line)
+});
+contract!(hfsc_with_a_limit, Promise::of(&[Tail, Head]).waits().by_class(is_ack), |line| {
+    hfsc(Some(RATE), fifo(PACKETS, Overflow::Tail)).build(line)
+});
+contract!(hfsc_with_guarantees_only, Promise::of(&[Tail, Head]).waits().by_class(is_ack), |line| {
+    hfsc_of_guarantees().build(line)
+});
+contract!(hfsc_over_a_shaped_class, Promise::of(&[Tail, Head]).waits().by_class(is_ack), |line| {
+    hfsc(None, tbf(BitRate::from_kbit_per_s(100), BURST, fifo(PACKETS, Overflow::Tail))).build(line)
+});
+contract!(
+    hfsc_with_a_limit_over_a_shaped_class,
+    Promise::of(&[Tail, Head]).waits().names_times_too_early().by_class(is_ack),
+    |line| {
+        let shaped = tbf(BitRate::from_kbit_per_s(100), BURST, fifo(PACKETS, Overflow::Tail));
+        hfsc(Some(RATE), shaped).build(line)
+    }
 );
 contract!(cbq_that_borrows, Promise::of(&[Tail, Head]).by_class(kind), |line| {
     cbq(true, fifo(PACKETS, Overflow::Tail)).build(line)

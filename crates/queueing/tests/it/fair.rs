@@ -7,7 +7,7 @@ use lastmile_packet::{FlowId, Meta, Protocol};
 use lastmile_queueing::DropReason::{AckFiltered, Aqm, Head, Tail};
 use lastmile_queueing::ack::filter;
 use lastmile_queueing::aqm::codel;
-use lastmile_queueing::fair::{Among, Class, wf2q_plus, wfq};
+use lastmile_queueing::fair::{Among, Class, Per, wf2q_plus, wfq};
 use lastmile_queueing::spec::{ClassSpec, Spec};
 use lastmile_queueing::{Discipline as _, Match, Node, Overflow};
 use lastmile_units::{ByteCount, Duration, Instant, PacketCount, WireBytes};
@@ -48,7 +48,13 @@ fn shaped() -> Spec {
 
 fn managed() -> Spec {
     let (target, interval) = (Duration::from_ms(1), Duration::from_ms(5));
-    Spec::Codel(codel::Config { target, interval, limit: PACKETS, ecn: false, largest: ByteCount::new(300) })
+    Spec::Codel(codel::Config {
+        target,
+        interval,
+        limit: PACKETS,
+        largest: ByteCount::new(300),
+        ..codel::Config::default()
+    })
 }
 
 fn filtered() -> Spec {
@@ -67,7 +73,10 @@ contract!(drr_over_what_drops_anywhere, Promise::of(&[Tail, Head, Aqm, AckFilter
     Spec::Drr(acks_and_rest(quantum, filtered(), managed())).build(line)
 });
 contract!(drr_of_flows, Promise::of(&[Head]), |line| {
-    Spec::Drr(Among::Flows { share: quantum(2), limit: FEW }).build(line)
+    Spec::Drr(Among::Flows { share: quantum(2), limit: FEW, per: Per::Flow }).build(line)
+});
+contract!(drr_of_hosts, Promise::of(&[Head]), |line| {
+    Spec::Drr(Among::Flows { share: quantum(2), limit: FEW, per: Per::Source }).build(line)
 });
 contract!(wfq_over_fifos, Promise::of(&[Tail, Head]).by_class(is_ack), |line| {
     Spec::Wfq(wfq::Config(acks_and_rest(weight, head(), tail()))).build(line)
@@ -79,7 +88,7 @@ contract!(wfq_over_what_drops_anywhere, Promise::of(&[Tail, Head, Aqm, AckFilter
     Spec::Wfq(wfq::Config(acks_and_rest(weight, filtered(), managed()))).build(line)
 });
 contract!(wfq_of_flows, Promise::of(&[Head]), |line| {
-    Spec::Wfq(wfq::Config(Among::Flows { share: weight(1), limit: FEW })).build(line)
+    Spec::Wfq(wfq::Config(Among::Flows { share: weight(1), limit: FEW, per: Per::Flow })).build(line)
 });
 contract!(wf2q_plus_over_fifos, Promise::of(&[Tail, Head]).by_class(is_ack), |line| {
     Spec::Wf2qPlus(wf2q_plus::Config(acks_and_rest(weight, head(), tail()))).build(line)
@@ -91,7 +100,7 @@ contract!(wf2q_plus_over_what_drops_anywhere, Promise::of(&[Tail, Head, Aqm, Ack
     Spec::Wf2qPlus(wf2q_plus::Config(acks_and_rest(weight, filtered(), managed()))).build(line)
 });
 contract!(wf2q_plus_of_flows, Promise::of(&[Head]), |line| {
-    Spec::Wf2qPlus(wf2q_plus::Config(Among::Flows { share: weight(1), limit: FEW })).build(line)
+    Spec::Wf2qPlus(wf2q_plus::Config(Among::Flows { share: weight(1), limit: FEW, per: Per::Flow })).build(line)
 });
 
 /// A class for each share, with the flow of its number.

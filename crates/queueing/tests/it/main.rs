@@ -9,6 +9,7 @@ mod disciplines;
 mod drain;
 mod fair;
 mod golden;
+mod hfsc;
 mod managed;
 #[path = "../../../tcp/tests/it/notation.rs"]
 mod notation;

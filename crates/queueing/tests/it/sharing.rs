@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use lastmile_packet::{FlowId, Meta, Protocol};
 use lastmile_queueing::cake::{self, Isolation};
 use lastmile_queueing::discipline::{DropReason, DropSink};
-use lastmile_queueing::fair::{self, Among, FlowKeys, fq_codel, sfq, wf2q_plus, wfq};
+use lastmile_queueing::fair::{self, Among, FlowKeys, Per, fq_codel, fq_pie, sfq, wf2q_plus, wfq};
 use lastmile_queueing::line::{self, Line, Observer};
 use lastmile_queueing::random::Stream;
 use lastmile_queueing::sched::tree::{Class, Rule, Tree};
@@ -361,27 +361,16 @@ fn flows_that_always_have_packets_get_equal_shares() {
     let (limit, one) = (PacketCount::new(100), NonZeroU32::MIN);
     let buckets = FlowKeys::Buckets { count: NonZeroU32::new(1024).expect("above zero"), seed: 1 };
     let mut specs = vec![
-        Spec::Wfq(wfq::Config(Among::Flows { share: one, limit })),
-        Spec::Wf2qPlus(wf2q_plus::Config(Among::Flows { share: one, limit })),
+        Spec::Wfq(wfq::Config(Among::Flows { share: one, limit, per: Per::Flow })),
+        Spec::Wf2qPlus(wf2q_plus::Config(Among::Flows { share: one, limit, per: Per::Flow })),
     ];
     for quantum in [LARGEST, WireBytes::new(300)] {
-        specs.push(Spec::Drr(Among::Flows { share: quantum, limit }));
+        specs.push(Spec::Drr(Among::Flows { share: quantum, limit, per: Per::Flow }));
         for flows in [FlowKeys::Exact, buckets] {
             let (perturb, depth, drop) = (Duration::ZERO, limit, Overflow::Tail);
-            specs.push(Spec::Sfq(sfq::Config { flows, quantum, perturb, limit, depth, drop }));
-            let (target, interval) = (Duration::from_ms(5), Duration::from_ms(100));
-            let (memory, largest) = (ByteCount::new(100_000), ByteCount::new(1500));
-            let ecn = false;
-            specs.push(Spec::FqCodel(fq_codel::Config {
-                flows,
-                quantum,
-                limit,
-                memory,
-                target,
-                interval,
-                ecn,
-                largest,
-            }));
+            specs.push(Spec::Sfq(sfq::Config { flows, per: Per::Flow, quantum, perturb, limit, depth, drop }));
+            specs.push(Spec::FqCodel(fq_codel::Config { flows, quantum, limit, ..fq_codel::Config::default() }));
+            specs.push(Spec::FqPie(fq_pie::Config { flows, quantum, limit, ..fq_pie::Config::default() }));
         }
     }
     // A long round-trip time, so that two queued packets cause no drop.

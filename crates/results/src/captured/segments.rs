@@ -11,6 +11,7 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use lastmile_analysis::{Kind, Phase, Traced};
 use parquet::basic::{Compression, Encoding};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
@@ -96,6 +97,11 @@ pub struct Segments<W: Write + Send> {
     phases: [ByteArray; Phase::ALL.len()],
 }
 
+/// A word of the program: its copies share the program's text and count no references.
+fn word(word: &'static str) -> ByteArray {
+    ByteArray::from(Bytes::from_static(word.as_bytes()))
+}
+
 fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
@@ -125,7 +131,7 @@ impl<W: Write + Send> Segments<W> {
             }
         }
         let writer = SerializedFileWriter::new(out, schema, Arc::new(properties.build())).map_err(as_io)?;
-        let phases = Phase::ALL.map(|phase| ByteArray::from(phase.name()));
+        let phases = Phase::ALL.map(|phase| word(phase.name()));
         Ok(Self { writer, rows: Rows::default(), phases })
     }
 
@@ -142,7 +148,7 @@ impl<W: Write + Send> Segments<W> {
         rows.payload.push(i32::from(packet.payload));
         rows.offset.push(packet.data.map(|data| data.start));
         let kind = packet.data.map_or(Kind::New, |data| data.kind);
-        rows.retransmission.push(kind.name().map(ByteArray::from));
+        rows.retransmission.push(kind.name().map(word));
         let ack = packet.ack.as_ref();
         rows.ack.push(ack.map(|ack| ack.offset));
         rows.receive_window.push(ack.and_then(|ack| ack.window).map(signed));

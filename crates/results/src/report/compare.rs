@@ -94,7 +94,8 @@ fn summary(comparison: &Comparison) -> Markup {
                 "are theirs over the whole run, as are the values of calls and datagrams, which are those of the worst."
                 @if let Some(about) = comparison::about_the_probe(&measured) { " " (about) }
             }
-            @if let Some(alone) = comparison.alone() { " The downloads alone have " (format::rate(alone.mean)) "." }
+            @if let Some(alone) = comparison.alone() { " The baseline is the goodput of the downloads alone, "
+                (format::rate(alone.mean)) "." }
             @if comparison.seeds() > 1 {
                 " Means of " (comparison.seeds()) " seeds with 95 % intervals; the first seed is drawn."
             }
@@ -119,7 +120,7 @@ fn live_runs(runs: &[Run]) -> Markup {
     let comparison = LiveComparison::new(runs);
     html! {
         @if let Some(comparison) = &comparison {
-            h2 { @if comparison.rows.iter().any(|row| row.simulated.is_some()) { "Live beside simulated" } @else {
+            h2 { @if comparison.rows.iter().any(|row| row.simulated.is_some()) { "Live and simulated" } @else {
                 "Live runs" } }
             @if comparison.runs > 1 { p.caption { "Median, least and most of " (comparison.runs) " live runs." } }
             @for table in comparison.tables() {

@@ -91,7 +91,7 @@ fn unbounded(summary: &Summary) -> Markup {
             p.caption {
                 "Web users have no bound: each asks for a page only when the last has come and been read, \
                  so that what they offer "
-                "depends on what they get. How they fare is told by the response times of their pages."
+                "depends on what they get. The response times of their pages measure their quality."
             }
         }
     }

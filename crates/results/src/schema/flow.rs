@@ -115,7 +115,8 @@ pub struct FlowSetup {
     pub ack_path: Arc<[Arc<str>]>,
 }
 
-/// Shares of a sender's time by limit, which sum to 1. TCP flows have all four, other flows only
+/// Shares of a sender's time by limit, which sum to 1. TCP flows have all, that of pacing only if their
+/// sender paces, other flows only
 /// that of their source, inactive flows none.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -129,6 +130,9 @@ pub struct Shares {
     /// The congestion window was full.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion_window: Option<f64>,
+    /// The segment's time at the pacing rate had not come; only for senders that pace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pacing: Option<f64>,
     /// The receiver's window was full.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receive_window: Option<f64>,
@@ -141,6 +145,7 @@ impl Shares {
             ("application", self.application),
             ("awaiting_ack", self.awaiting_ack),
             ("congestion_window", self.congestion_window),
+            ("pacing", self.pacing),
             ("receive_window", self.receive_window),
         ];
         named.into_iter().filter_map(|(name, share)| Some((name, share?)))

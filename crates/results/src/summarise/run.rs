@@ -113,5 +113,10 @@ fn variant_name(variant: Variant) -> &'static str {
         Variant::NewReno => "newreno",
         Variant::Sack => "sack",
         Variant::Cubic => "cubic",
+        Variant::Bbr => "bbr",
+        Variant::Bbr3 => "bbr3",
+        Variant::Ledbat => "ledbat++",
+        Variant::Dctcp => "dctcp",
+        Variant::Prague => "prague",
     }
 }

@@ -26,8 +26,7 @@ pub(crate) fn datagrams(summary: &Summary, most: usize) -> Table {
     ]);
     let flows = summary.flows.iter().filter_map(|flow| Some((flow, flow.datagrams.as_deref()?)));
     let rows = flows.take(most).map(|(flow, datagrams)| row(flow, datagrams)).collect();
-    let title =
-        "Datagrams: one-way delay, jitter of RFC 3550, packets too late to be played; R factor and MOS by ITU-T G.107";
+    let title = "Datagrams: one-way delay, jitter (RFC 3550), R factor and MOS (ITU-T G.107)";
     without_empty_columns(Table { title: title.to_owned(), columns, rows })
 }
 

@@ -2,13 +2,13 @@
 
 mod both_ways;
 mod bounds;
+mod bounds_hold;
 mod calls;
 mod captured_windows;
 mod cells;
-mod elsewhere;
 mod households;
 mod network;
-mod never_exceeded;
+mod notes;
 mod policing;
 mod starvation;
 

@@ -68,7 +68,7 @@ fn the_upload_leaves_less_to_the_acks_than_the_line_could_take() {
     let download = flow(during, "download");
     let (one_way, two_way) = (download.bound_bps.unwrap(), download.two_way_bound_bps.unwrap());
     assert!(download.goodput_bps <= two_way && two_way < 0.5 * one_way, "{download:?}");
-    assert!(download.two_way_bound_by.as_deref().unwrap().starts_with("ACKs on link up, beside data that takes 9"));
+    assert!(download.two_way_bound_by.as_deref().unwrap().starts_with("ACKs on link up, next to data that takes 9"));
     assert!(download.explanation.contains("; at most "), "{}", download.explanation);
     // The upload's own ACKs share the downstream with the download's data, which leave enough
     // capacity.
@@ -149,7 +149,7 @@ fn a_comparison_says_what_is_compared() {
     let page =
         report::comparison(&Comparison { alone_bps: vec![1.72e6], ..Comparison::of(vec![run("fifo"), run("cake")]) });
     assert!(page.contains("seed=7 · access.policy = fifo, cake · "), "{}", &page[..6_000]);
-    assert!(page.contains("The downloads alone have 1.72 Mbit/s."));
+    assert!(page.contains("The baseline is the goodput of the downloads alone, 1.72 Mbit/s."));
     let case = |name: &str, own: &[&str]| {
         let own: Vec<String> = own.iter().map(|set| (*set).to_owned()).collect();
         Run { label: name.to_owned(), own, ..STARVED.clone() }

@@ -32,20 +32,15 @@ pub(crate) static ABR: Section = Section {
             "rdf",
             Kind::Count,
             "16",
-            "Rate decrease factor: 1/`rdf` of the rate goes with an RM cell that tells congestion; a power of two \
+            "Rate decrease factor: 1/`rdf` of the rate goes with an RM cell that reports congestion; a power of two \
              up to 32768.",
         ),
-        Key::with_default(
-            "nrm",
-            Kind::Count,
-            "32",
-            "The first of so many cells is an RM cell; a power of two from 2 to 256.",
-        ),
+        Key::with_default("nrm", Kind::Count, "32", "One cell in `nrm` is an RM cell; a power of two from 2 to 256."),
         Key::with_default(
             "trm",
             Kind::Time,
             "100 ms",
-            "Or one goes after this time, if two cells have gone since the last.",
+            "An RM cell is also sent after this time, if two cells have been sent since the last.",
         )
         .at_most("10 s"),
         Key::with_default(
@@ -62,14 +57,14 @@ pub(crate) static ABR: Section = Section {
             "adtf",
             Kind::Time,
             "500 ms",
-            "After so long without an RM cell sent the rate falls to `icr`.",
+            "After this time without an RM cell sent the rate falls to `icr`.",
         )
         .at_most("1 h"),
         Key::optional(
             "edge_limit",
             Kind::Bytes,
             "all that comes",
-            "What may wait at the source: the buffer of the edge device, for each virtual channel.",
+            "Buffer of the edge device at the source, for each virtual channel.",
         ),
         Key::with_default(
             "ack_hold",
@@ -91,14 +86,18 @@ pub(crate) static ABR: Section = Section {
 
 pub(crate) static PORT: Section = Section {
     heading: "`[switch.abr]`",
-    about: "What the ports of a switch do for virtual channels of available bit rate.",
-    keys: &[Key::required("kind", Kind::Choice(&["efci", "erica"]), "Mark cells, or tell sources their rate.")],
+    about: "Feedback of the ports of a switch to virtual channels of available bit rate.",
+    keys: &[Key::required(
+        "kind",
+        Kind::Choice(&["efci", "erica"]),
+        "Mark cells, or send explicit rates to the sources.",
+    )],
 };
 pub(crate) static EFCI: Section = Section {
     heading: "`kind = \"efci\"`",
-    about: "Data cells that find so many cells in their queue are marked; the far end tells the source by the CI \
-            bit of RM cells.",
-    keys: &[Key::required("threshold", Kind::Cells, "Cells that wait.").at_least("1 cells")],
+    about: "Data cells that find at least `threshold` cells in their queue are marked; the far end reports that to \
+            the source by the CI bit of RM cells.",
+    keys: &[Key::required("threshold", Kind::Cells, "Backlog from which cells are marked.").at_least("1 cells")],
 };
 pub(crate) static ERICA: Section = Section {
     heading: "`kind = \"erica\"`",

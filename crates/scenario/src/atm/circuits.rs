@@ -234,7 +234,7 @@ pub(crate) fn check_classes(topology: &Topology<'_>) {
     let known = topology.classes();
     for (index, line) in &topology.cells {
         if matches!(line.port.queues, Queues::Classes(_)) && line.port.classes != known {
-            let message = format!("classes {} beside {}", line.port.classes.join(", "), known.join(", "));
+            let message = format!("classes {} next to {}", line.port.classes.join(", "), known.join(", "));
             let hint = "ports with classes have the same ones in the same order";
             topology.error_at(*index, "queue", message, hint);
         }

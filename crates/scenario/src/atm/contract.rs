@@ -64,24 +64,24 @@ pub(crate) static UBR: Section = Section {
     keys: &[
         Key::optional("pcr", Kind::Rate, "as fast as the link", "Peak cell rate; cells above it are dropped."),
         CDVT,
-        Key::with_default("tagging", Kind::Flag, "false", "UBR.2: every cell goes on with CLP = 1."),
+        Key::with_default("tagging", Kind::Flag, "false", "UBR.2: every cell continues with CLP = 1."),
     ],
 };
 pub(crate) static CBR: Section =
     Section { heading: "`kind = \"cbr\"`", about: "A peak rate for cells of both priorities.", keys: &[PCR, CDVT] };
 pub(crate) static SBR1: Section = Section {
     heading: "`kind = \"sbr1\"`",
-    about: "A peak and a sustainable rate for cells of both priorities; what is above is dropped.",
+    about: "A peak and a sustainable rate for cells of both priorities; cells above it are dropped.",
     keys: &[PCR, CDVT, SCR, MBS, SCR_CDVT],
 };
 pub(crate) static SBR2: Section = Section {
     heading: "`kind = \"sbr2\"`",
-    about: "The sustainable rate counts cells of CLP = 0; what is above is dropped.",
+    about: "The sustainable rate counts cells of CLP = 0; cells above it are dropped.",
     keys: &[PCR, CDVT, SCR, MBS, SCR_CDVT],
 };
 pub(crate) static SBR3: Section = Section {
     heading: "`kind = \"sbr3\"`",
-    about: "The sustainable rate counts cells of CLP = 0; what is above goes on with CLP = 1.",
+    about: "The sustainable rate counts cells of CLP = 0; cells above it continue with CLP = 1.",
     keys: &[PCR, CDVT, SCR, MBS, SCR_CDVT],
 };
 pub(crate) static GFR: Section = Section {
@@ -103,7 +103,7 @@ pub(crate) static VP: Section = Section {
     about: "A virtual path: virtual channels, those of the traffic that names it, which are policed together.",
     keys: &[
         Key::required("name", Kind::Text, "Name, unique among paths."),
-        Key::optional("contract", Kind::Text, "no policer", "What all its cells together are held to, by name."),
+        Key::optional("contract", Kind::Text, "no policer", "Contract that polices all its cells together, by name."),
     ],
 };
 
@@ -247,7 +247,7 @@ fn service<'d>(item: Unopened<'d>, classes: Option<&[String]>) -> Option<(Servic
     let (shape, low_priority) = (table.optional("shape"), table.get("low_priority"));
     if form == Form::Abr && table.has("shape") {
         let hint = "a source of available bit rate sends at its allowed rate, pcr at most";
-        table.error("shape", format!("{}: beside pcr", table.path("shape")), Some(hint.into()));
+        table.error("shape", format!("{}: together with pcr", table.path("shape")), Some(hint.into()));
     }
     let abr = match abr {
         Some(abr) => Some(abr?),

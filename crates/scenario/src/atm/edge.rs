@@ -15,8 +15,8 @@ const COLORS: Kind = Kind::Other("`\"green\"`, `\"yellow\"` or `\"red\"`, or a l
 
 pub(crate) static EDGE: Section = Section {
     heading: "`[[edge]]`",
-    about: "What an edge device does with packets of these code points where they become cells: it colors each \
-            green, yellow or red by a token bucket \
+    about: "An edge device, where packets of these code points become cells. It colors each green, yellow or red by \
+            a token bucket \
             (or by the drop precedence that it came with), writes the color into the code point of an AF class \
             (AFx1, AFx2, AFx3; RFC 2597), and \
             gives its cells one of two loss priorities. Contract and path are those of the virtual channels that \
@@ -45,7 +45,7 @@ pub(crate) static EDGE: Section = Section {
             "meter",
             Kind::Table("[meters](#meters)"),
             "the drop precedence of the code point colors",
-            "What colors packets; it counts the bytes of their cells.",
+            "Meter that colors packets; it counts the bytes of their cells.",
         ),
         Key::with_default(
             "colors",
@@ -57,11 +57,16 @@ pub(crate) static EDGE: Section = Section {
             "per",
             Kind::Choice(&["node", "vc"]),
             "node",
-            "What shares a meter: all that becomes cells at a node, or a virtual channel.",
+            "Scope of a meter: all packets that become cells at a node, or those of one virtual channel.",
         ),
         Key::optional("low_priority", COLORS, "none", "Colors whose cells have CLP = 1."),
         Key::optional("drop", COLORS, "none", "Colors that are dropped."),
-        Key::with_default("back", Kind::Flag, "false", "What comes back with one of these code points (ACKs) as well."),
+        Key::with_default(
+            "back",
+            Kind::Flag,
+            "false",
+            "Packets that come back with one of these code points (ACKs), too.",
+        ),
     ],
 };
 
@@ -118,7 +123,7 @@ impl Edges {
         let other = self.classes.iter().filter(together).find_map(|other| Some((other, twice(other)?)));
         if let Some((other, dscp)) = other {
             let message = format!("{}: code point {dscp} is of edge {:?} already", table.path("dscp"), other.edge.name);
-            table.error("dscp", message, Some("a packet is of one edge; `at` tells nodes apart".into()));
+            table.error("dscp", message, Some("a packet belongs to one edge; `at` restricts an edge to a node".into()));
         }
         self.classes.push(class);
     }

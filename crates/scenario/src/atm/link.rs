@@ -12,8 +12,7 @@ use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 use crate::topology::{FROM, NAME, TO};
 
-const RATE: Key =
-    Key::optional("rate", Kind::Rate, "that of `interface`", "What cells take on the wire: 424 bits each.");
+const RATE: Key = Key::optional("rate", Kind::Rate, "that of `interface`", "Rate of the wire; a cell has 424 bits.");
 const INTERFACE: Key = Key::optional(
     "interface",
     Kind::Choice(&["oc-3c", "stm-1", "oc-12c", "stm-4", "ds3", "e3", "ds1", "e1"]),
@@ -38,7 +37,7 @@ const QUEUE: Key = Key::optional(
     "queue",
     Kind::Table("[queues of cells](#queues-of-cells)"),
     "that of the switch; a host holds all that its applications send",
-    "What waits how at the port at the near end.",
+    "Queue of the port at the near end.",
 );
 
 pub(crate) static CELL_LINK: Section = Section {
@@ -51,7 +50,7 @@ pub(crate) static CELL_LINK: Section = Section {
 
 pub(crate) static CELL_BACK: Section = Section {
     heading: "`[link.back]` of cells",
-    about: "What differs on the way back of a link of cells.",
+    about: "Other values for the way back of a link of cells.",
     keys: &[
         RATE,
         INTERFACE,

@@ -21,13 +21,13 @@ use crate::schema::{Key, Kind, Section};
 
 pub(crate) static ATM: Section = Section {
     heading: "`[atm]`",
-    about: "What all links of cells share.",
+    about: "Settings that all links of cells share.",
     keys: &[
         Key::with_default(
             "encapsulation",
             Kind::Choice(&["llc", "vc-mux"]),
             "llc",
-            "What stands before a packet in its AAL5 frame (RFC 2684, routed): 8 bytes of LLC/SNAP, or nothing.",
+            "Header of a packet in its AAL5 frame (RFC 2684, routed): 8 bytes of LLC/SNAP, or none.",
         ),
         Key::with_default(
             "trains",

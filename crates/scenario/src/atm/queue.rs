@@ -15,7 +15,7 @@ pub(crate) static CELL_QUEUE: Section = Section {
         "kind",
         Kind::Choice(&["tail-drop", "ppd", "epd", "epd-per-vc", "spd", "classes", "per-vc"]),
         "tail-drop",
-        "What it is.",
+        "Kind of queue.",
     )],
 };
 
@@ -23,34 +23,33 @@ const LIMIT: Key = Key::optional(
     "limit",
     Kind::Cells,
     "the `memory` of the switch, which it must then have",
-    "How many cells wait at most, the one in transmission not among them.",
+    "Largest number of cells in the queue, without the one in transmission.",
 )
 .at_least("1 cells");
 const LAST_CELL: Key = Key::with_default(
     "last_cell",
     Kind::Choice(&["pass", "drop"]),
     "pass",
-    "What becomes of the last cell of a frame that is being discarded: it passes if there is room, since it \
-     delimits the next frame (Sun \
-     1998), or goes with the rest (Romanow and Floyd 1995).",
+    "Treatment of the last cell of a frame that is being discarded. It passes if the buffer has space, since it \
+     delimits the next frame (Sun 1998), or is dropped with the rest (Romanow and Floyd 1995).",
 );
 const MEASURE: Key = Key::with_default(
     "measure",
     Kind::Choice(&["queue", "memory"]),
     "queue",
-    "Which cells the threshold counts: those of this queue, or all in the memory of the switch.",
+    "Cells that the threshold counts: those of this queue, or all in the memory of the switch.",
 );
 const LOW_PRIORITY: Key = Key::optional(
     "low_priority_limit",
     Kind::Cells,
     "both priorities alike",
-    "Selective cell discard: with so many cells in the memory, those of CLP = 1 are dropped.",
+    "Selective cell discard: with at least this number of cells in the memory, cells of CLP = 1 are dropped.",
 )
 .at_least("1 cells");
 const THRESHOLD: Key = Key::required(
     "threshold",
     Kind::Cells,
-    "EPD: a frame whose first cell finds so many cells is dropped whole. At most the buffer.",
+    "EPD: a frame whose first cell finds at least this number of cells is dropped whole. At most the buffer.",
 )
 .at_least("1 cells");
 
@@ -61,7 +60,7 @@ pub(crate) static TAIL_DROP: Section = Section {
 };
 pub(crate) static PPD: Section = Section {
     heading: "`kind = \"ppd\"`",
-    about: "Partial packet discard: and so is the rest of its frame.",
+    about: "Partial packet discard: with a cell that finds the buffer full, the rest of its frame is dropped.",
     keys: &[LIMIT, LAST_CELL, LOW_PRIORITY],
 };
 pub(crate) static EPD: Section = Section {
@@ -96,9 +95,13 @@ pub(crate) static SPD: Section = Section {
     keys: &[
         LIMIT,
         THRESHOLD,
-        Key::required("vc_threshold", Kind::Cells, "So many cells of the VC wait. At most the buffer.")
+        Key::required("vc_threshold", Kind::Cells, "SPD acts on a VC with at least this backlog. At most the buffer.")
             .at_least("1 cells"),
-        Key::required("activation", Kind::Cells, "And more than so many cells in all. At most the buffer."),
+        Key::required(
+            "activation",
+            Kind::Cells,
+            "SPD acts while the total backlog exceeds this number of cells. At most the buffer.",
+        ),
         LAST_CELL,
         MEASURE,
         LOW_PRIORITY,
@@ -112,14 +115,15 @@ pub(crate) static CLASSES: Section = Section {
     keys: &[Key::required(
         "classes",
         Kind::Tables("[classes of cells](#classes-of-cells)"),
-        "The classes; what has no contract is of the first. All ports with classes have the same ones in the same \
+        "The classes; traffic without a contract belongs to the first. All ports with classes have the same ones in \
+         the same \
          order.",
     )],
 };
 pub(crate) static PER_VC: Section = Section {
     heading: "`kind = \"per-vc\"`",
     about: "A queue for each VC, with the priority and weight of its contract.",
-    keys: &[Key::required("queue", Kind::Table("[queues of cells](#queues-of-cells)"), "What each queue is.")],
+    keys: &[Key::required("queue", Kind::Table("[queues of cells](#queues-of-cells)"), "The queue of each VC.")],
 };
 pub(crate) static CELL_CLASS: Section = Section {
     heading: "Classes of cells",

@@ -10,7 +10,7 @@ use crate::schema::{Key, Kind, Section};
 
 pub(crate) static SWITCH: Section = Section {
     heading: "`[[switch]]`",
-    about: "An ATM switch. Whatever links lead to it or from it carry cells; no traffic begins or ends here.",
+    about: "An ATM switch. All links to it or from it carry cells; no traffic begins or ends here.",
     keys: &[
         Key::required("name", Kind::Text, "Name, unique among nodes."),
         Key::optional(
@@ -24,13 +24,13 @@ pub(crate) static SWITCH: Section = Section {
             "queue",
             Kind::Table("[queues of cells](#queues-of-cells)"),
             "tail drop at 1000 cells, or at the `memory`",
-            "What waits how at each of its ports; a link may have another.",
+            "Queue of each of its ports; a link may have another.",
         ),
         Key::optional(
             "abr",
             Kind::Table("`[switch.abr]`"),
             "nothing",
-            "What its ports do for virtual channels of available bit rate.",
+            "Feedback of its ports to virtual channels of available bit rate.",
         ),
         Key::with_default("processing", Kind::Time, "0 ms", "Constant delay of a cell that is forwarded here.")
             .at_most("10 s"),

@@ -98,7 +98,7 @@ pub(super) fn scheduled(
     around: &Around,
 ) -> Option<Sharing> {
     if scheduler.has("queue") {
-        scheduler.error("queue", "a queue beside classes, which have their own", None);
+        scheduler.error("queue", "a queue together with classes, which have their own", None);
     }
     let items: Vec<Table<'_>> = root.tables("class").into_iter().map(|class| class.open(&schema::CLASS)).collect();
     let inner: BTreeSet<String> = items.iter().filter_map(|class| class.optional_name("parent")).collect();
@@ -242,7 +242,7 @@ fn check_burst(table: &Table<'_>, key: &'static str, burst: Option<WireBytes>, l
     let Some(burst) = burst.filter(|burst| *burst < largest) else { return Some(()) };
     let path = table.path(key);
     let message = format!("{path}: a burst of {burst} is smaller than the largest packet, which takes {largest}");
-    table.error(key, message, Some("such a packet would never leave in time".into()));
+    table.error(key, message, Some("such a packet would never depart in time".into()));
     None
 }
 

@@ -180,7 +180,7 @@ fn regulated(table: &Table<'_>, around: &Around, share: Option<Ratio>) -> Option
         return Some(regulated);
     }
     let Some(rate) = payload(around.rate, around.largest, &around.layer) else {
-        table.error("largest", format!("{}: no room for a payload", table.path("largest")), None);
+        table.error("largest", format!("{}: no space for a payload", table.path("largest")), None);
         return None;
     };
     let mss = ByteCount::new(around.largest.as_u64() - HEADERS);

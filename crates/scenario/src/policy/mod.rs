@@ -37,7 +37,7 @@ pub use reference::render as render_reference;
 const UNSHAPED: u64 = 1000;
 
 impl Policy {
-    /// Reads the ready policy of this name, or the file at this path, for `line`.
+    /// Reads the built-in policy of this name, or the file at this path, for `line`.
     ///
     /// # Errors
     /// All that is wrong with it; or that there is no such policy.

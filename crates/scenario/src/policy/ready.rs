@@ -1,4 +1,4 @@
-//! The policies that come with the program.
+//! The built-in policies.
 
 /// Their names, from the simplest to the one that does most.
 pub const NAMES: [&str; 10] = [

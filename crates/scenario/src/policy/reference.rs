@@ -9,13 +9,14 @@ const INTRODUCTION: &str = "\
 <!-- Printed from the code by `cargo run -p lastmile-scenario --example policy-reference`; a test holds the two \
                             together. -->
 
-A policy is a [TOML](https://toml.io) file that says how the upstream of a line is shared: line, classes, rules. It \
-                            speaks of shares of
-the line, so that one file serves many lines. `lastmile policy list` names those that come with the program, \
-                            `lastmile policy show NAME`
-prints one with its rates, `lastmile policy check FILE` reads one of your own. A scenario takes one by `policy = \"sad-cbq\"` in
-`[access]`, in place of the queue of `up`; `lastmile run --policy NAME` does the same, and `lastmile compare` runs \
-                            several side by side.
+A policy is a [TOML](https://toml.io) file with classes, their shares of a line, and rules. Shares are of the line, so
+one file serves many lines.
+
+- `lastmile policy list` lists the built-in policies.
+- `lastmile policy show NAME` prints one with its rates.
+- `lastmile policy check FILE` checks a file.
+- A scenario uses a policy by `policy = \"sad-cbq\"` in `[access]`, in place of the queue of `up`, or by
+  `lastmile run --policy NAME`. `lastmile compare` compares several.
 
 ```toml
 [line]
@@ -42,9 +43,8 @@ class = \"interactive\"
 match = { protocol = \"tcp\", port = 22, tos = \"minimize-delay\" }
 ```
 
-Values, queues and conditions are those of [the scenario file](scenario.md). Order decides: every rule is asked, \
-                            and the last that matches
-names the class, so that a later rule may re-mark; a rule with `final = true` ends the list where it matches.
+Values, queues and conditions are those of [the scenario file](scenario.md). The order of rules decides: the last rule
+that matches names the class, so that a later rule may re-mark. A rule with `final = true` ends the list if it matches.
 ";
 
 /// The whole reference, as Markdown.

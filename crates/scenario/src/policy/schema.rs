@@ -7,14 +7,14 @@ pub(super) static POLICY: Section = Section {
     heading: "Top level",
     about: "",
     keys: &[
-        Key::optional("name", Kind::Text, "the file's name", "What it is called."),
-        Key::optional("about", Kind::Text, "nothing", "What it does, in a line."),
+        Key::optional("name", Kind::Text, "the file's name", "Name of the policy."),
+        Key::optional("about", Kind::Text, "nothing", "Effect of the policy, in a line."),
         Key::optional("line", Kind::Table("`[line]`"), "that of the scenario", "The line that it is for."),
         Key::optional(
             "scheduler",
             Kind::Table("`[scheduler]`"),
             "its defaults",
-            "What shares the upstream among the classes.",
+            "Scheduler that shares the upstream among the classes.",
         ),
         Key::optional(
             "ack",
@@ -46,7 +46,7 @@ pub(super) static LINE: Section = Section {
 
 pub(super) static SCHEDULER: Section = Section {
     heading: "`[scheduler]`",
-    about: "What shares the upstream among the classes.",
+    about: "Scheduler that shares the upstream among the classes.",
     keys: &[
         Key::with_default(
             "kind",
@@ -68,7 +68,7 @@ pub(super) static SCHEDULER: Section = Section {
             "share",
             Kind::Share,
             "100 %",
-            "What of the line's upstream rate is used; below 100 % before a modem with a queue of its own.",
+            "Used share of the line's upstream rate; below 100 % before a modem with a queue of its own.",
         ),
         Key::with_default("largest", Kind::Bytes, "1500 B", "The largest IP packet to expect.")
             .at_least("1 B")
@@ -88,12 +88,7 @@ pub(super) static SCHEDULER: Section = Section {
     ],
 };
 
-const BURST: Key = Key::optional(
-    "burst",
-    Kind::WireBytes,
-    "the largest packet",
-    "What it may send of its rate at once after a pause.",
-);
+const BURST: Key = Key::optional("burst", Kind::WireBytes, "the largest packet", "Burst of its rate after a pause.");
 
 pub(super) static ACK: Section = Section {
     heading: "`[ack]`",
@@ -106,8 +101,8 @@ pub(super) static ACK: Section = Section {
         Key::with_default("class", Kind::Text, "ack", "Its name, for rules."),
         Key::with_default("factor", Kind::Other("number from 0.5 to 100"), "1.5", "Data packets for each ACK."),
         Key::optional("rate", Kind::Rate, "computed", "A fixed rate in place of the computed one."),
-        Key::with_default("ceil", Kind::Other("share of the line, or rate"), "100 %", "What it has at most."),
-        Key::with_default("priority", Kind::Count, "1", "Who goes first: 0, the most urgent, to 7.").at_most("7"),
+        Key::with_default("ceil", Kind::Other("share of the line, or rate"), "100 %", "Its largest rate."),
+        Key::with_default("priority", Kind::Count, "1", "Order of service: 0, the most urgent, to 7.").at_most("7"),
         Key::with_default("packet", Kind::Bytes, "1500 B", "IP bytes of a data packet.")
             .at_least("40 B")
             .at_most("65535 B"),
@@ -121,7 +116,7 @@ pub(super) static ACK: Section = Section {
             "a FIFO of `limit`",
             "The queue of the ACKs, such as `{ kind = \"sad\" }`.",
         ),
-        Key::with_default("limit", Kind::Limit, "100 packets", "How many ACKs wait, without `regulate`."),
+        Key::with_default("limit", Kind::Limit, "100 packets", "Largest number of queued ACKs, without `regulate`."),
     ],
 };
 
@@ -142,22 +137,17 @@ pub(super) static CLASS: Section = Section {
             "rate",
             Kind::Other("share of what the ACK class leaves, or rate"),
             "required but for `priority`",
-            "What it has whatever others do.",
+            "Rate that it has at any load of the others.",
         ),
         Key::optional(
             "ceil",
             Kind::Other("share of the line, or rate"),
             "the line",
-            "What it has at most; only with `htb`.",
+            "Its largest rate; only with `htb`.",
         ),
-        Key::with_default("priority", Kind::Count, "4", "Who goes first: 0, the most urgent, to 7.").at_most("7"),
+        Key::with_default("priority", Kind::Count, "4", "Order of service: 0, the most urgent, to 7.").at_most("7"),
         BURST,
-        Key::optional(
-            "cburst",
-            Kind::WireBytes,
-            "the largest packet",
-            "What it may send of its ceiling at once after a pause.",
-        ),
+        Key::optional("cburst", Kind::WireBytes, "the largest packet", "Burst of its ceiling after a pause."),
         Key::optional(
             "queue",
             Kind::Table("[queues](scenario.md#queues)"),
@@ -192,20 +182,21 @@ pub(super) static DOWN: Section = Section {
             "share",
             Kind::Share,
             "`\"98 %\"` with `drain`, else nothing is held back",
-            "What of the line's downstream rate is let through: the margin that is left keeps the far queue empty.",
+            "Used share of the line's downstream rate; the margin keeps the far queue empty.",
         ),
         Key::optional(
             "drain",
             Kind::Other("`true`, `false`, or a table, see `[down.drain]`"),
             "`false`",
-            "Lets less through while packets stand at the far end ([drain](../mechanisms/drain.md)).",
+            "Lowers the rate while the far end has a queue ([drain](../mechanisms/drain.md)).",
         ),
-        Key::optional("police", Kind::Table("`[down.police]`"), "nothing", "What is dropped on arrival."),
+        Key::optional("police", Kind::Table("`[down.police]`"), "nothing", "Policer of arriving packets."),
         Key::with_default(
             "kind",
             Kind::Choice(&["htb", "cbq", "custom", "priority", "none"]),
             "htb",
-            "What shares the downstream among its classes, as in `[scheduler]`; `none`, or no class: one `queue`.",
+            "Scheduler that shares the downstream among its classes, as in `[scheduler]`; `none`, or no class: one \
+             `queue`.",
         ),
         Key::with_default("largest", Kind::Bytes, "1500 B", "The largest IP packet to expect.")
             .at_least("41 B")
@@ -243,12 +234,7 @@ pub(super) static DRAIN: Section = Section {
     heading: "`[down.drain]`",
     about: "How the queue at the far end is drained. `drain = true` is all defaults.",
     keys: &[
-        Key::with_default(
-            "depth",
-            Kind::Share,
-            "80 %",
-            "What of the line's rate is let through during a drain; below `share`.",
-        ),
+        Key::with_default("depth", Kind::Share, "80 %", "Used share of the line's rate during a drain; below `share`."),
         Key::with_default(
             "patience",
             Kind::Time,
@@ -267,8 +253,8 @@ pub(super) static POLICE: Section = Section {
     heading: "`[down.police]`",
     about: "An ingress policer: a token bucket over all that arrives.",
     keys: &[
-        Key::with_default("share", Kind::Share, "95 %", "What of the line's downstream rate conforms."),
-        Key::optional("burst", Kind::WireBytes, "ten of the largest packets", "What conforms at once after a pause."),
+        Key::with_default("share", Kind::Share, "95 %", "Share of the line's downstream rate that conforms."),
+        Key::optional("burst", Kind::WireBytes, "ten of the largest packets", "Burst that conforms after a pause."),
     ],
 };
 
@@ -278,7 +264,7 @@ pub(super) static PACE: Section = Section {
             downstream carries of payload \
             in packets of `largest`, 40 bytes of headers left out.",
     keys: &[
-        Key::with_default("share", Kind::Share, "100 %", "What of that rate may be acknowledged."),
+        Key::with_default("share", Kind::Share, "100 %", "Share of that rate that may be acknowledged."),
         Key::with_default("max_hold", Kind::Time, "100 ms", "The longest that an ACK is held.")
             .at_least("1 us")
             .at_most("500 ms"),
@@ -294,9 +280,8 @@ pub(super) static CLAMP: Section = Section {
         Key::required(
             "rtt",
             Kind::Time,
-            "The round-trip time of the path, with as much waiting in this middlebox as is wanted. What a full \
-             packet takes on the line each \
-             way is added.",
+            "Round-trip time of the path, with the queueing delay that is wanted in this middlebox. The time of a \
+             full packet on the line is added for each direction.",
         )
         .at_least("1 ms")
         .at_most("60 s"),

@@ -12,7 +12,7 @@ use crate::schema::{Key, Kind, Section};
 impl Readable for Over<sad::Config> {
     const SECTION: &'static Section = &Section {
         heading: "`kind = \"sad\"`",
-        about: "Smart ACK Dropper: at most one pure ACK of each flow waits, and it leaves with the newest values.",
+        about: "Smart ACK Dropper: at most one pure ACK of each flow waits, and it departs with the newest values.",
         keys: &[
             Key::with_default(
                 "duplicates",
@@ -24,7 +24,7 @@ impl Readable for Over<sad::Config> {
                 "report",
                 Kind::Choice(&["none", "list", "signal"]),
                 "none",
-                "How an `ack-regenerator` behind the line is told what was suppressed: not, in the ACK that leaves, \
+                "Report of suppressed ACKs to an `ack-regenerator` behind the line: none, in the ACK that departs, \
                  or in a packet ahead of it.",
             ),
             EXEMPT,
@@ -107,11 +107,7 @@ impl Readable for Over<regenerator::Config> {
         let max_hold: Option<Duration> = table.get("max_hold");
         let release = table.choice("release", &[("burst", false), ("paced", true)]);
         if release == Some(false) && table.has("max_hold") {
-            table.error(
-                "max_hold",
-                "max_hold, but what is restored leaves at once",
-                Some("release = \"paced\"".into()),
-            );
+            table.error("max_hold", "max_hold, but restored ACKs depart at once", Some("release = \"paced\"".into()));
         }
         let idle: Option<Duration> = table.get("idle");
         let exempt = exempt(table);
@@ -155,7 +151,7 @@ fn factor(table: &Table<'_>) -> Option<regenerator::Factor> {
 impl Readable for filter::Config {
     const SECTION: &'static Section = &Section {
         heading: "`kind = \"ack-filter\"`",
-        about: "A FIFO in which a new ACK takes the place of older ones of its flow.",
+        about: "A FIFO in which a new ACK replaces older ones of its flow.",
         keys: &[
             LIMIT,
             DROP,
@@ -207,7 +203,8 @@ impl Readable for collapsing::Config {
 impl Readable for cake::Config {
     const SECTION: &'static Section = &Section {
         heading: "`kind = \"cake-ack-filter\"`",
-        about: "A FIFO with the ACK filter of CAKE: when a segment is queued, at most one older ACK of its flow goes.",
+        about: "A FIFO with the ACK filter of CAKE: when a segment is queued, at most one older ACK of its flow is \
+                dropped.",
         keys: &[
             LIMIT,
             DROP,
@@ -268,7 +265,7 @@ impl Readable for Over<clamp::Config> {
                 in `rtt` for all \
             active flows together.",
         keys: &[
-            Key::optional("window", Kind::Bytes, "`rate` and `rtt`", "What a flow may have in flight."),
+            Key::optional("window", Kind::Bytes, "`rate` and `rtt`", "Largest amount that a flow may have in flight."),
             Key::optional("rate", Kind::Rate, "`window`", "Payload of the other direction."),
             Key::optional("rtt", Kind::Time, "`window`", "The round-trip time, with as much waiting as is wanted."),
             Key::with_default("mss", Kind::Bytes, "1460 B", "Payload of a full segment: no window is lowered below.")

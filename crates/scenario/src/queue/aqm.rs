@@ -1,8 +1,8 @@
 //! Queues that manage themselves actively.
 
-use lastmile_queueing::aqm::{codel, dualpi2, pie, red};
+use lastmile_queueing::aqm::{codel, docsis_pie, dualpi2, pie, red};
 use lastmile_queueing::spec::Problem;
-use lastmile_units::{BitRate, ByteCount, Duration, PacketCount, Ratio};
+use lastmile_units::{BitRate, ByteCount, Duration, PacketCount, Ratio, WireBytes};
 
 use super::{Readable, Wire, capacity};
 use crate::reader::Table;
@@ -31,6 +31,13 @@ pub(super) const LARGEST: Key = Key::with_default(
 .at_least("1 B")
 .at_most("65535 B");
 
+pub(super) const CE_THRESHOLD: Key = Key::optional(
+    "ce_threshold",
+    Kind::Time,
+    "never",
+    "Marks every packet of a sender that understands ECN and that waited longer, whatever the law decides.",
+);
+
 impl Readable for codel::Config {
     const SECTION: &'static Section = &Section {
         heading: "`kind = \"codel\"`",
@@ -40,6 +47,7 @@ impl Readable for codel::Config {
             TARGET,
             INTERVAL,
             ECN,
+            CE_THRESHOLD,
             LARGEST,
             Key::with_default("limit", Kind::Limit, "1000 packets", capacity::ABOUT),
         ],
@@ -50,9 +58,68 @@ impl Readable for codel::Config {
         let interval: Option<Duration> = table.get("interval");
         let ecn: Option<bool> = table.get("ecn");
         let largest: Option<ByteCount> = table.get("largest");
+        let delay: Option<Duration> = table.optional("ce_threshold");
+        let ce_threshold = delay.map(|delay| codel::CeThreshold { delay, selector: codel::Selector::ALL });
         let limit = capacity::limit(table, "limit", wire);
-        Some(Self { target: target?, interval: interval?, limit: limit?, ecn: ecn?, largest: largest? })
+        Some(Self { target: target?, interval: interval?, limit: limit?, ecn: ecn?, largest: largest?, ce_threshold })
     }
+}
+
+/// Keys of the control of PIE, which the queues of FQ-PIE have too.
+pub(super) mod pie_keys {
+    use crate::schema::{Key, Kind};
+
+    pub(in crate::queue) const TARGET: Key =
+        Key::with_default("target", Kind::Time, "15 ms", "The wait that the controller aims at.").at_least("1 us");
+    pub(in crate::queue) const PERIOD: Key =
+        Key::with_default("tupdate", Kind::Time, "15 ms", "The time between two updates of the probability.")
+            .at_least("1 us");
+    pub(in crate::queue) const ALPHA: Key =
+        Key::with_default("alpha", Kind::Count, "2", "Gain of the distance from `target`, in sixteenths per second.")
+            .at_most("32");
+    pub(in crate::queue) const BETA: Key = Key::with_default(
+        "beta",
+        Kind::Count,
+        "20",
+        "Gain of the change since the update before, in sixteenths per second.",
+    )
+    .at_most("32");
+    pub(in crate::queue) const MAX_BURST: Key = Key::with_default(
+        "max_burst",
+        Kind::Time,
+        "150 ms",
+        "After a phase of short waits nothing is dropped early for this time.",
+    );
+    pub(in crate::queue) const LARGEST: Key = Key::with_default(
+        "largest",
+        Kind::Bytes,
+        "1500 B",
+        "The largest IP packet to expect: while at most two of them wait, nothing is dropped early.",
+    )
+    .at_least("1 B")
+    .at_most("65535 B");
+}
+
+/// Which random numbers decide.
+pub(super) const RANDOM: Key = Key::with_default("seed", Kind::Count, "1", "Which random numbers decide.");
+
+/// The control of PIE, whose random numbers come from the seed at the key `seed`.
+pub(super) fn pie_control(table: &Table<'_>, seed: &'static str) -> Option<pie::Parameters> {
+    let [target, period, max_burst] = ["target", "tupdate", "max_burst"].map(|key| table.get::<Duration>(key));
+    let [alpha, beta] = ["alpha", "beta"].map(|key| u32::try_from(table.get::<u64>(key)?).ok());
+    let ecn: Option<bool> = table.get("ecn");
+    let largest: Option<ByteCount> = table.get("largest");
+    let seed: Option<u64> = table.get(seed);
+    Some(pie::Parameters {
+        target: target?,
+        period: period?,
+        alpha: alpha?,
+        beta: beta?,
+        max_burst: max_burst?,
+        ecn: ecn?,
+        largest: largest?,
+        seed: seed?,
+    })
 }
 
 impl Readable for pie::Config {
@@ -61,29 +128,11 @@ impl Readable for pie::Config {
         about: "PIE (RFC 8033): a FIFO that drops what arrives with a probability that a controller moves until \
                 packets wait for `target`.",
         keys: &[
-            Key::with_default("target", Kind::Time, "15 ms", "The wait that the controller aims at.").at_least("1 us"),
-            Key::with_default("tupdate", Kind::Time, "15 ms", "The time between two updates of the probability.")
-                .at_least("1 us"),
-            Key::with_default(
-                "alpha",
-                Kind::Count,
-                "2",
-                "Gain of the distance from `target`, in sixteenths per second.",
-            )
-            .at_most("32"),
-            Key::with_default(
-                "beta",
-                Kind::Count,
-                "20",
-                "Gain of the change since the update before, in sixteenths per second.",
-            )
-            .at_most("32"),
-            Key::with_default(
-                "max_burst",
-                Kind::Time,
-                "150 ms",
-                "After a phase of short waits nothing is dropped early for this time.",
-            ),
+            pie_keys::TARGET,
+            pie_keys::PERIOD,
+            pie_keys::ALPHA,
+            pie_keys::BETA,
+            pie_keys::MAX_BURST,
             Key::with_default(
                 "ecn",
                 Kind::Flag,
@@ -91,37 +140,66 @@ impl Readable for pie::Config {
                 "Marks packets of senders that understand it (RFC 3168), in place of dropping them, while the \
                  probability is below 10 %.",
             ),
-            Key::with_default(
-                "largest",
-                Kind::Bytes,
-                "1500 B",
-                "The largest IP packet to expect: while at most two of them wait, nothing is dropped early.",
-            )
-            .at_least("1 B")
-            .at_most("65535 B"),
+            pie_keys::LARGEST,
             Key::with_default("limit", Kind::Limit, "1000 packets", capacity::ABOUT),
-            Key::with_default("seed", Kind::Count, "1", "Which random numbers decide."),
+            RANDOM,
         ],
     };
 
     fn read(table: &Table<'_>, wire: &Wire, _depth: usize) -> Option<Self> {
-        let [target, period, max_burst] = ["target", "tupdate", "max_burst"].map(|key| table.get::<Duration>(key));
-        let [alpha, beta] = ["alpha", "beta"].map(|key| u32::try_from(table.get::<u64>(key)?).ok());
-        let ecn: Option<bool> = table.get("ecn");
-        let largest: Option<ByteCount> = table.get("largest");
+        let control = pie_control(table, "seed");
+        let limit = capacity::limit(table, "limit", wire);
+        Some(Self { control: control?, limit: limit? })
+    }
+}
+
+impl Readable for docsis_pie::Config {
+    const SECTION: &'static Section = &Section {
+        heading: "`kind = \"docsis-pie\"`",
+        about: "DOCSIS-PIE (RFC 8034): PIE as cable modems have it, with the wait that follows from the rates of the \
+                service flow.",
+        keys: &[
+            Key::with_default("target", Kind::Time, "10 ms", "The wait that the controller aims at.").at_least("1 us"),
+            Key::optional(
+                "sustained",
+                Kind::Rate,
+                "the rate that empties the queue",
+                "Maximum Sustained Traffic Rate of the service flow, on the wire.",
+            ),
+            Key::optional("peak", Kind::Rate, "`sustained`", "Peak Traffic Rate, on the wire."),
+            Key::with_default(
+                "burst",
+                Kind::WireBytes,
+                "3044 wire bytes",
+                "Maximum Traffic Burst: what may depart at `peak` after a pause.",
+            ),
+            Key::with_default("limit", Kind::Limit, "100 ms", capacity::ABOUT),
+            RANDOM,
+        ],
+    };
+
+    fn read(table: &Table<'_>, wire: &Wire, _depth: usize) -> Option<Self> {
+        let target: Option<Duration> = table.get("target");
+        let [sustained, peak] = ["sustained", "peak"].map(|key| table.optional::<BitRate>(key));
+        let burst: Option<WireBytes> = table.get("burst");
         let limit = capacity::limit(table, "limit", wire);
         let seed: Option<u64> = table.get("seed");
-        Some(Self {
-            target: target?,
-            period: period?,
-            alpha: alpha?,
-            beta: beta?,
-            max_burst: max_burst?,
-            limit: limit?,
-            ecn: ecn?,
-            largest: largest?,
-            seed: seed?,
-        })
+        let Some(sustained) = sustained.or(wire.rate) else {
+            if !table.has("sustained") {
+                let message = format!("{}: a link without a rate", table.path("sustained"));
+                table.error("sustained", message, Some("give the rate of the service flow".into()));
+            }
+            return None;
+        };
+        let (target, burst, limit) = (target?, burst?, limit?);
+        Some(Self { target, sustained, peak: peak.unwrap_or(sustained), burst, limit, seed: seed? })
+    }
+
+    fn key(problem: &Problem) -> &'static str {
+        match problem {
+            Problem::DocsisPie(docsis_pie::DocsisPieError::Peak { .. }) => "peak",
+            _ => "limit",
+        }
     }
 }
 
@@ -191,7 +269,7 @@ impl Readable for dualpi2::Config {
             .at_least("1 B")
             .at_most("65535 B"),
             Key::with_default("limit", Kind::Limit, "10000 packets", capacity::ABOUT),
-            Key::with_default("seed", Kind::Count, "1", "Which random numbers decide."),
+            RANDOM,
         ],
     };
 
@@ -258,7 +336,7 @@ impl Readable for red::Config {
                 "burst",
                 Kind::Other("packets"),
                 "a third of twice `min` and `max`",
-                "So many packets that arrive at once leave the average below `min`.",
+                "Number of packets that may arrive at once with the average below `min`.",
             ),
             Key::with_default(
                 "avpkt",
@@ -288,7 +366,7 @@ impl Readable for red::Config {
                 "From `max` to twice `max` the probability grows to one, in place of a step.",
             ),
             Key::with_default("limit", Kind::Limit, "100 packets", capacity::ABOUT),
-            Key::with_default("seed", Kind::Count, "1", "Which random numbers decide."),
+            RANDOM,
         ],
     };
 

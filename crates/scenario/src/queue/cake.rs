@@ -28,7 +28,7 @@ impl Readable for Config {
                 "encapsulation",
                 Kind::Other("name, or table, see [encapsulations](#encapsulations)"),
                 "that of the line",
-                "What a packet takes of the bandwidth, where a later line is shaped for.",
+                "Link layer of a later line for which `bandwidth` shapes.",
             ),
             Key::with_default(
                 "diffserv",
@@ -49,7 +49,7 @@ impl Readable for Config {
                     "triple-isolate",
                 ]),
                 "triple-isolate",
-                "What has a queue of its own, and between whom the rate is shared.",
+                "Flows with a queue each, and the hosts among which the rate is shared.",
             ),
             Key::with_default(
                 "rtt",
@@ -70,15 +70,14 @@ impl Readable for Config {
                 "nat",
                 Kind::Flag,
                 "false",
-                "For [`lastmile tc`](../guides/kernel-shapers.md): the kernel's CAKE tells hosts by their addresses \
-                 before translation. Changes nothing \
-             elsewhere.",
+                "For [`lastmile tc`](../guides/kernel-shapers.md): the kernel's CAKE distinguishes hosts by their \
+                 addresses before translation. No effect elsewhere.",
             ),
             Key::with_default(
                 "ack_filter",
                 Kind::Choice(&["off", "normal", "aggressive"]),
                 "off",
-                "Whether an ACK goes when newer ones of its flow wait behind it.",
+                "Whether an ACK is dropped when newer ones of its flow wait behind it.",
             ),
             Key::with_default(
                 "largest",

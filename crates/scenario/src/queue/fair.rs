@@ -3,11 +3,13 @@
 use std::num::NonZeroU32;
 
 use lastmile_queueing::Overflow;
-use lastmile_queueing::fair::{Among, Class, FlowKeys, drr, fq_codel, sfq, wf2q_plus, wfq};
-use lastmile_units::{ByteCount, Duration, PacketCount, WireBytes};
+use lastmile_queueing::aqm::codel::{CeThreshold, Selector};
+use lastmile_queueing::fair::{Among, Class, FlowKeys, Per, drr, fq_codel, fq_pie, sfq, wf2q_plus, wfq};
+use lastmile_units::{ByteCount, Duration, PacketCount, Ratio, WireBytes};
 
-use super::aqm::{ECN, INTERVAL, LARGEST, TARGET};
+use super::aqm::{CE_THRESHOLD, ECN, INTERVAL, LARGEST, TARGET, pie_control, pie_keys};
 use super::sched::{class_spec, classes};
+use super::words::MaskedByte;
 use super::{BELOW, DROP, LIMIT, Readable, Wire, capacity};
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
@@ -18,6 +20,13 @@ const EXACT: Key = Key::with_default(
     "false",
     "Each flow has a queue of its own, in place of the buckets of a hash.",
 );
+const PER: Key = Key::with_default(
+    "per",
+    Kind::Choice(&["flow", "source", "destination", "hosts"]),
+    "flow",
+    "Each of these has a queue: flow, source address, destination address, or pair of addresses. A host with many \
+     flows then gets no more than one with a few.",
+);
 const SEED: Key = Key::with_default("seed", Kind::Count, "1", "Which flows share a bucket.");
 
 impl Readable for sfq::Config {
@@ -26,12 +35,18 @@ impl Readable for sfq::Config {
         about: "SFQ (McKenney 1990): the buckets of a hash of flows take turns, and the longest queue pays when \
                 there is no room.",
         keys: &[
-            Key::with_default("divisor", Kind::Count, "1024", "Buckets of the hash that tells flows apart.")
+            Key::with_default("divisor", Kind::Count, "1024", "Buckets of the hash that distinguishes flows.")
                 .at_least("1")
                 .at_most("65536"),
             EXACT,
+            PER,
             SEED,
-            Key::optional("quantum", Kind::WireBytes, "a packet of `largest`", "What a queue may send in a turn."),
+            Key::optional(
+                "quantum",
+                Kind::WireBytes,
+                "a packet of `largest`",
+                "Bytes that a queue may send in a turn.",
+            ),
             Key::with_default("largest", Kind::Bytes, "1500 B", "The largest IP packet to expect.")
                 .at_least("1 B")
                 .at_most("65535 B"),
@@ -45,26 +60,27 @@ impl Readable for sfq::Config {
                 "limit",
                 Kind::Other("packets, or time"),
                 "127 packets",
-                "How many packets it holds; a time is as many of `largest` as depart in it at the rate that empties \
-                 the queue.",
+                "Largest number of packets; a time is the number of packets of `largest` that depart in it at the \
+                 rate that empties the queue.",
             ),
             Key::with_default(
                 "depth",
                 Kind::Other("packets, or time"),
                 "127 packets",
-                "How many a queue holds, likewise.",
+                "Largest number of packets in one queue, likewise.",
             ),
             Key::with_default(
                 "drop",
                 Kind::Choice(&["tail", "head"]),
                 "tail",
-                "Which packet of the longest queue goes when there are too many: its newest, or its oldest.",
+                "Packet of the longest queue that is dropped when the limit is exceeded: its newest, or its oldest.",
             ),
         ],
     };
 
     fn read(table: &Table<'_>, wire: &Wire, _depth: usize) -> Option<Self> {
         let flows = keys(table, "divisor");
+        let per = per(table);
         let quantum: Option<WireBytes> = table.optional("quantum");
         let largest: Option<ByteCount> = table.get("largest");
         let perturb: Option<Duration> = table.optional("perturb");
@@ -73,6 +89,7 @@ impl Readable for sfq::Config {
         let [limit, depth] = ["limit", "depth"].map(|key| capacity::packets(table, key, wire, largest));
         Some(Self {
             flows: flows?,
+            per: per?,
             quantum: quantum.unwrap_or_else(|| wire.layer.on_wire(largest)),
             perturb: perturb.unwrap_or_default(),
             limit: limit?,
@@ -80,6 +97,12 @@ impl Readable for sfq::Config {
             drop: drop?,
         })
     }
+}
+
+fn per(table: &Table<'_>) -> Option<Per> {
+    let words =
+        [("flow", Per::Flow), ("source", Per::Source), ("destination", Per::Destination), ("hosts", Per::Hosts)];
+    table.choice("per", &words)
 }
 
 /// Which packets share a queue; `buckets` is the key of their number.
@@ -91,28 +114,43 @@ fn keys(table: &Table<'_>, buckets: &'static str) -> Option<FlowKeys> {
     Some(if exact? { FlowKeys::Exact } else { FlowKeys::Buckets { count, seed: seed? } })
 }
 
+const FLOWS: Key = Key::with_default("flows", Kind::Count, "1024", "Buckets of the hash that distinguishes flows.")
+    .at_least("1")
+    .at_most("65536");
+const ROUND: Key =
+    Key::optional("quantum", Kind::WireBytes, "a packet of `largest`", "Bytes that a flow may send in a round.");
+const PACKETS: Key = Key::with_default("limit", Kind::Other("packets"), "10240 packets", "Largest number of packets.");
+const MEMORY: Key = Key::with_default("memory", Kind::Bytes, "32 MB", "Largest number of IP bytes.").at_least("1 B");
+
 impl Readable for fq_codel::Config {
     const SECTION: &'static Section = &Section {
         heading: "`kind = \"fq-codel\"`",
         about: "FQ-CoDel (RFC 8290): deficit round robin over flows, new flows first, each under CoDel.",
         keys: &[
-            Key::with_default("flows", Kind::Count, "1024", "Buckets of the hash that tells flows apart.")
-                .at_least("1")
-                .at_most("65536"),
+            FLOWS,
             EXACT,
+            PER,
             SEED,
-            Key::optional("quantum", Kind::WireBytes, "a packet of `largest`", "What a flow may send in a round."),
-            Key::with_default("limit", Kind::Other("packets"), "10240 packets", "How many packets it holds."),
-            Key::with_default("memory", Kind::Bytes, "32 MB", "How many IP bytes it holds.").at_least("1 B"),
+            ROUND,
+            PACKETS,
+            MEMORY,
             TARGET,
             INTERVAL,
             ECN,
+            CE_THRESHOLD,
+            Key::optional(
+                "ce_threshold_selector",
+                Kind::Other("value/mask"),
+                "every packet",
+                "The packets that `ce_threshold` applies to, by bits of their traffic class: \"0x01/0x03\" is ECT(1).",
+            ),
             LARGEST,
         ],
     };
 
     fn read(table: &Table<'_>, wire: &Wire, _depth: usize) -> Option<Self> {
         let flows = keys(table, "flows");
+        let per = per(table);
         let quantum: Option<WireBytes> = table.optional("quantum");
         let limit: Option<PacketCount> = table.get("limit");
         let memory: Option<ByteCount> = table.get("memory");
@@ -120,9 +158,11 @@ impl Readable for fq_codel::Config {
         let interval: Option<Duration> = table.get("interval");
         let ecn: Option<bool> = table.get("ecn");
         let largest: Option<ByteCount> = table.get("largest");
+        let ce_threshold = ce_threshold(table);
         let largest = largest?;
         Some(Self {
             flows: flows?,
+            per: per?,
             quantum: quantum.unwrap_or_else(|| wire.layer.on_wire(largest)),
             limit: limit?,
             memory: memory?,
@@ -130,6 +170,72 @@ impl Readable for fq_codel::Config {
             interval: interval?,
             ecn: ecn?,
             largest,
+            ce_threshold: ce_threshold?,
+        })
+    }
+}
+
+/// The CE threshold, if there is one. `None` if it is wrong, which is then in the report.
+fn ce_threshold(table: &Table<'_>) -> Option<Option<CeThreshold>> {
+    let delay: Option<Duration> = table.optional("ce_threshold");
+    let selector: Option<MaskedByte> = table.optional("ce_threshold_selector");
+    match (delay, selector) {
+        (None, Some(_)) if !table.has("ce_threshold") => {
+            table.error("ce_threshold_selector", "a selector without a ce_threshold, so nothing is marked", None);
+            None
+        }
+        (delay, selector) => {
+            let selector = selector.map_or(Selector::ALL, |MaskedByte { value, mask }| Selector { value, mask });
+            Some(delay.map(|delay| CeThreshold { delay, selector }))
+        }
+    }
+}
+
+impl Readable for fq_pie::Config {
+    const SECTION: &'static Section = &Section {
+        heading: "`kind = \"fq-pie\"`",
+        about: "FQ-PIE (tc-fq_pie): deficit round robin over flows, new flows first, each under PIE.",
+        keys: &[
+            FLOWS,
+            EXACT,
+            PER,
+            Key::with_default("seed", Kind::Count, "1", "Which flows share a bucket, and which random numbers decide."),
+            ROUND,
+            PACKETS,
+            MEMORY,
+            pie_keys::TARGET,
+            pie_keys::PERIOD,
+            pie_keys::ALPHA,
+            pie_keys::BETA,
+            pie_keys::MAX_BURST,
+            Key::with_default(
+                "ecn",
+                Kind::Flag,
+                "false",
+                "Marks packets of senders that understand it (RFC 3168), in place of dropping them, while the \
+                 probability of their flow is below `ecn_prob`.",
+            ),
+            Key::with_default("ecn_prob", Kind::Share, "10 %", "From this probability on `ecn` drops."),
+            pie_keys::LARGEST,
+        ],
+    };
+
+    fn read(table: &Table<'_>, wire: &Wire, _depth: usize) -> Option<Self> {
+        let (flows, per) = (keys(table, "flows"), per(table));
+        let quantum: Option<WireBytes> = table.optional("quantum");
+        let limit: Option<PacketCount> = table.get("limit");
+        let memory: Option<ByteCount> = table.get("memory");
+        let control = pie_control(table, "seed");
+        let ecn_prob: Option<Ratio> = table.get("ecn_prob");
+        let control = control?;
+        Some(Self {
+            flows: flows?,
+            per: per?,
+            quantum: quantum.unwrap_or_else(|| wire.layer.on_wire(control.largest)),
+            limit: limit?,
+            memory: memory?,
+            control,
+            ecn_prob: ecn_prob?,
         })
     }
 }
@@ -142,9 +248,16 @@ const ALL: Key = Key::optional(
     "1000 packets",
     "Without `classes`: how many packets there are in all; one too many costs the flow with most bytes its oldest.",
 );
+const MEMBER: Key = Key::with_default(
+    "per",
+    Kind::Choice(&["flow", "source", "destination", "hosts"]),
+    "flow",
+    "Without `classes` each of these has a queue: flow, source address, destination address, or pair of addresses.",
+);
 const MATCH: Key =
     Key::optional("match", Kind::Table("[matches](#matches)"), "every packet", "Which packets belong to it.");
-const QUANTUM: Key = Key::optional("quantum", Kind::WireBytes, "a packet of 1500 B", "What it may send in a turn.");
+const QUANTUM: Key =
+    Key::optional("quantum", Kind::WireBytes, "a packet of 1500 B", "Bytes that it may send in a turn.");
 const WEIGHT: Key =
     Key::with_default("weight", Kind::Count, "1", "Its share of the line, against those of the others.")
         .at_least("1")
@@ -181,8 +294,12 @@ fn among<S>(
     share: impl Fn(&Table<'_>) -> Option<S>,
 ) -> Option<Among<S>> {
     let limit: Option<PacketCount> = table.optional("limit");
+    let per = per(table);
     if !table.has("classes") {
-        return Some(Among::Flows { share: each?, limit: limit.unwrap_or(ALL_PACKETS) });
+        return Some(Among::Flows { share: each?, limit: limit.unwrap_or(ALL_PACKETS), per: per? });
+    }
+    if table.has("per") {
+        table.error("per", "both per and classes, which packets belong to by their match", None);
     }
     if table.has("limit") {
         table.error("limit", "both limit and classes, which have their own", None);
@@ -209,6 +326,7 @@ impl Readable for drr::Config {
                 "Without `classes`: what a flow may send in a turn.",
             ),
             ALL,
+            MEMBER,
         ],
     };
     const PARTS: &'static [&'static Section] = &[&DRR_CLASS];
@@ -240,7 +358,7 @@ impl Readable for wfq::Config {
     const SECTION: &'static Section = &Section {
         heading: "`kind = \"wfq\"`",
         about: "Weighted fair queueing, self-clocked: classes by their weights, or flows with equal ones.",
-        keys: &[CLASSES, ALL],
+        keys: &[CLASSES, ALL, MEMBER],
     };
     const PARTS: &'static [&'static Section] = &[&WFQ_CLASS];
 
@@ -253,7 +371,7 @@ impl Readable for wf2q_plus::Config {
     const SECTION: &'static Section = &Section {
         heading: "`kind = \"wf2q-plus\"`",
         about: "WF2Q+: as `wfq`, and no class, or flow, is ahead of its share by more than a packet.",
-        keys: &[CLASSES, ALL],
+        keys: &[CLASSES, ALL, MEMBER],
     };
     const PARTS: &'static [&'static Section] = &[&WF2Q_PLUS_CLASS];
 

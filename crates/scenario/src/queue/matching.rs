@@ -79,18 +79,16 @@ pub(crate) static MATCH: Section = Section {
             "new_connections_per_host",
             Kind::Other("`\"< 5 /s\"`, `\"> 100 /min\"`, `/h`"),
             "any",
-            "A segment that opens a TCP connection. Each source address has a bucket of so many, refilled with as \
-             many in the time: \
-             `<` takes from it while it holds one, `>` holds when it is empty. What the other keys keep out takes \
-             nothing.",
+            "A segment that opens a TCP connection. Each source address has a bucket of that number of connections, \
+             refilled at the rate: `<` takes from it while it holds one, `>` holds when it is empty. Packets that \
+             the other keys exclude take nothing.",
         ),
         Key::optional(
             "first_payload",
             Kind::Other("text, `{ hex = \"13 42\", at = 0 }`, `{ text = \"GET \", at = 0 }`, or a list of them"),
             "any",
-            "What the first payload of its connection holds, in either direction: anywhere in the first 512 bytes, \
-             or at a place. \
-             It holds from the packet on that shows it.",
+            "Contents of the first payload of its connection, in either direction: anywhere in the first 512 bytes, \
+             or at an offset. It holds from the packet on that has them.",
         ),
         Key::optional(
             "ftp_data",
@@ -98,7 +96,7 @@ pub(crate) static MATCH: Section = Section {
             "either way",
             "Its connection was announced on an FTP control connection (PORT, EPRT, PASV, EPSV on port 21).",
         ),
-        Key::optional("not", Kind::Table("[matches](#matches)"), "nothing", "What must not hold."),
+        Key::optional("not", Kind::Table("[matches](#matches)"), "nothing", "Condition that must not hold."),
         Key::optional(
             "one_of",
             Kind::Tables("[matches](#matches)"),

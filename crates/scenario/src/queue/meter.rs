@@ -37,10 +37,10 @@ macro_rules! with_rule_keys {
                  green, AFx2 yellow, AFx3 \
                  red; RFC 2597); by their cell loss priority (1 is yellow).",
             ),
-            Key::with_default("conform", ACTIONS, "transmit", "What is done with a packet that conforms (green)."),
-            Key::with_default("exceed", ACTIONS, "drop", "What is done with a packet that exceeds (yellow)."),
-            Key::with_default("violate", ACTIONS, "drop", "What is done with a packet that violates (red); only \
-                                                           `srtcm` and `trtcm` have such."),
+            Key::with_default("conform", ACTIONS, "transmit", "Action for a packet that conforms (green)."),
+            Key::with_default("exceed", ACTIONS, "drop", "Action for a packet that exceeds (yellow)."),
+            Key::with_default("violate", ACTIONS, "drop", "Action for a packet that violates (red); only `srtcm` and \
+                               `trtcm` have such."),
             Key::optional("conform_dscp", Kind::Count, "needed for `set-dscp`", "The code point that it \
                 gets.").at_most("63"),
             Key::optional("exceed_dscp", Kind::Count, "needed for `set-dscp`", "The code point that it \
@@ -54,22 +54,23 @@ macro_rules! with_rule_keys {
 
 static RULE: Section = Section {
     heading: "Rules of a policer",
-    about: "What is metered, by what, and what is done about it. `continue` sends a packet, as re-marked, on to the \
+    about: "A rule names the packets, their meter, and the actions. `continue` sends a packet, as re-marked, on to the \
             next rule that matches \
             it; without one it passes.",
     keys: with_rule_keys![
-        Key::required("meter", Kind::Table("[meters](#meters)"), "What says which packets conform.");
+        Key::required("meter", Kind::Table("[meters](#meters)"), "Meter that decides which packets conform.");
     ],
 };
 
 static METER: Section = Section {
     heading: "Meters",
-    about: "What conforms. Rates and bursts count bytes on the wire, headers and cells included.",
+    about: "A meter decides which packets conform. Rates and bursts count bytes on the wire, headers and cells \
+            included.",
     keys: &[
         Key::required(
             "kind",
             Kind::Choice(&["token-bucket", "car", "srtcm", "trtcm", "gcra", "police"]),
-            "What it is.",
+            "Kind of meter.",
         ),
         Key::with_default(
             "largest",
@@ -83,7 +84,7 @@ static METER: Section = Section {
 };
 
 const RATE: Key = Key::required("rate", Kind::Rate, "Rate on the wire, headers and cells included.");
-const BURST: Key = Key::required("burst", Kind::WireBytes, "What conforms at once after a pause.");
+const BURST: Key = Key::required("burst", Kind::WireBytes, "Burst that conforms after a pause.");
 
 static TOKEN_BUCKET: Section =
     Section { heading: "Meter `token-bucket`", about: "A rate and a burst above it.", keys: &[RATE, BURST] };
@@ -149,7 +150,7 @@ static POLICE: Section = Section {
             "mtu",
             Kind::WireBytes,
             "what `largest` takes on the wire",
-            "The largest packet on the wire; whatever is larger exceeds.",
+            "The largest packet on the wire; a larger one exceeds.",
         ),
     ],
 };
@@ -181,11 +182,11 @@ impl Readable for Over<policer::Config> {
     const SECTION: &'static Section = &Section {
         heading: "`kind = \"policer\"`",
         about: "Meters packets as they arrive, and passes, drops or re-marks each before it reaches the queue \
-                below. One rule stands in the table \
-            itself; several are given as `rules`, of which the first that matches a packet meters it.",
+                below. The table itself may be the rule. Several are given as `rules`; the first that matches a \
+                packet meters it.",
         keys: with_rule_keys![
-            Key::optional("meter", Kind::Table("[meters](#meters)"), "given in `rules`", "What says which packets \
-                conform.");
+            Key::optional("meter", Kind::Table("[meters](#meters)"), "given in `rules`", "Meter that decides which \
+                           packets conform.");
             Key::optional(
                 "rules",
                 Kind::Tables("[rules](#rules-of-a-policer)"),

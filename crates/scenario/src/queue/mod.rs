@@ -5,6 +5,7 @@ pub(crate) mod aqm;
 pub(crate) mod cake;
 mod capacity;
 pub(crate) mod fair;
+mod hfsc;
 pub(crate) mod matching;
 pub(crate) mod meter;
 pub(crate) mod sched;
@@ -43,6 +44,7 @@ trait Readable: Sized {
             Problem::Buckets(_) => "flows",
             Problem::Times(_) => "target",
             Problem::RegeneratorBelow => "queue",
+            Problem::Selector(_) => "ce_threshold_selector",
             _ => "kind",
         }
     }
@@ -84,7 +86,7 @@ static QUEUE: Section = Section {
             given as `queue = { ... }` \
             (or, for a FIFO, by its `limit` and `drop` alone), so that they nest: `queue = { kind = \"sad\", queue \
             = { kind = \"tbf\", ... } }`.",
-    keys: &[Key::with_default("kind", Kind::Choice(NAMES), "fifo", "What it is.")],
+    keys: &[Key::with_default("kind", Kind::Choice(NAMES), "fifo", "Kind of queue.")],
 };
 
 /// Every section about queues, in the order of the table of disciplines.
@@ -103,7 +105,7 @@ const DROP: Key = Key::with_default(
     "drop",
     Kind::Choice(&["tail", "head"]),
     "tail",
-    "Which packet goes when it is full: the one that arrives, or the oldest.",
+    "Packet that is dropped when the queue is full: the one that arrives, or the oldest.",
 );
 const BELOW: Key =
     Key::optional("queue", Kind::Table("[queues](#queues)"), "a FIFO of `limit` and `drop`", "The queue below.");

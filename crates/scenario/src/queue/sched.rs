@@ -29,8 +29,14 @@ static CUSTOM_CLASS: Section = Section {
             must be there.",
     keys: &[
         Key::optional("match", Kind::Table("[matches](#matches)"), "every packet", "Which packets belong to it."),
-        Key::optional("bytes", Kind::WireBytes, "by `packets`", "Its turn ends when it has sent so much, or more."),
-        Key::optional("packets", Kind::Count, "by `bytes`", "Its turn ends when it has sent so many.").at_least("1"),
+        Key::optional(
+            "bytes",
+            Kind::WireBytes,
+            "by `packets`",
+            "Its turn ends when it has sent this number of bytes, or more.",
+        ),
+        Key::optional("packets", Kind::Count, "by `bytes`", "Its turn ends when it has sent this number of packets.")
+            .at_least("1"),
         BELOW,
         LIMIT,
         DROP,
@@ -51,7 +57,7 @@ impl Readable for custom::Config {
                 "excess",
                 Kind::Choice(&["forgotten", "carried"]),
                 "forgotten",
-                "What a packet takes beyond the count is forgotten, or comes off the next turn.",
+                "Bytes of a packet beyond the count are forgotten, or come off the next turn.",
             ),
         ],
     };

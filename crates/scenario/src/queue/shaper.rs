@@ -18,10 +18,10 @@ impl Readable for Over<Config> {
             Key::required(
                 "burst",
                 Kind::WireBytes,
-                "What may leave at once after a pause, such as \"3392 wire bytes\"; at least the largest packet.",
+                "Burst after a pause, such as \"3392 wire bytes\"; at least the largest packet.",
             ),
             Key::optional("peak", Kind::Rate, "as fast as the line", "The rate within a burst; above `rate`."),
-            Key::optional("peak_burst", Kind::WireBytes, "one packet of `largest`", "What may leave at once even so."),
+            Key::optional("peak_burst", Kind::WireBytes, "one packet of `largest`", "Burst at the peak rate."),
             Key::with_default("largest", Kind::Bytes, "1500 B", "The largest IP packet to expect.")
                 .at_least("1 B")
                 .at_most("65535 B"),

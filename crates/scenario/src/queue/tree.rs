@@ -13,7 +13,7 @@ use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 use crate::value::Portion;
 
-const CLASSES: Key = Key::required(
+pub(super) const CLASSES: Key = Key::required(
     "classes",
     Kind::Tables("the classes below"),
     "The classes, in any order, each with the name of its parent.",
@@ -21,11 +21,12 @@ const CLASSES: Key = Key::required(
 const LARGEST: Key = Key::with_default("largest", Kind::Bytes, "1500 B", "The largest IP packet to expect.")
     .at_least("1 B")
     .at_most("65535 B");
-const NAME: Key = Key::required("name", Kind::Text, "Its name, by which others refer to it.");
-const PARENT: Key = Key::optional("parent", Kind::Text, "none: it stands on the link", "The name of the class above.");
+pub(super) const NAME: Key = Key::required("name", Kind::Text, "Its name, by which others refer to it.");
+pub(super) const PARENT: Key =
+    Key::optional("parent", Kind::Text, "none: it is below the link", "The name of the class above.");
 const PRIORITY: Key =
-    Key::with_default("priority", Kind::Count, "0", "Who goes first: 0, the most urgent, to 7.").at_most("7");
-const MATCH: Key = Key::optional(
+    Key::with_default("priority", Kind::Count, "0", "Order of service: 0, the most urgent, to 7.").at_most("7");
+pub(super) const MATCH: Key = Key::optional(
     "match",
     Kind::Table("[matches](#matches)"),
     "no packet",
@@ -41,12 +42,18 @@ static CBQ_CLASS: Section = Section {
         Key::required(
             "share",
             Kind::Other("share or rate"),
-            "What it has whatever others do: of the whole link, at every depth, such as \"40 %\"; or a rate.",
+            "Guarantee: a share of the whole link, at every depth, such as \"40 %\"; or a rate.",
         ),
-        Key::with_default("borrow", Kind::Flag, "true", "Whether it may use what others leave; if not, it is bounded."),
-        Key::with_default("isolated", Kind::Flag, "false", "Whether what it leaves is kept from others."),
+        Key::with_default(
+            "borrow",
+            Kind::Flag,
+            "true",
+            "Whether it may use the rate that others leave; if not, it \
+                           is bounded.",
+        ),
+        Key::with_default("isolated", Kind::Flag, "false", "Whether others may not use the rate that it leaves."),
         PRIORITY,
-        Key::optional("burst", Kind::WireBytes, "20 packets of `largest`", "What it may send at once after a pause."),
+        Key::optional("burst", Kind::WireBytes, "20 packets of `largest`", "Burst after a pause."),
         MATCH,
         BELOW,
         LIMIT,
@@ -60,26 +67,16 @@ static HTB_CLASS: Section = Section {
     keys: &[
         NAME,
         PARENT,
-        Key::required("rate", Kind::Rate, "What it has whatever others do. Classes below share it."),
-        Key::optional("ceil", Kind::Rate, "its rate", "What it has at most."),
-        Key::optional(
-            "burst",
-            Kind::WireBytes,
-            "one packet of `largest`",
-            "What it may send of its rate at once after a pause.",
-        ),
-        Key::optional(
-            "cburst",
-            Kind::WireBytes,
-            "one packet of `largest`",
-            "What it may send of its ceiling at once after a pause.",
-        ),
+        Key::required("rate", Kind::Rate, "Guaranteed rate. Classes below share it."),
+        Key::optional("ceil", Kind::Rate, "its rate", "Its largest rate."),
+        Key::optional("burst", Kind::WireBytes, "one packet of `largest`", "Burst of its rate after a pause."),
+        Key::optional("cburst", Kind::WireBytes, "one packet of `largest`", "Burst of its ceiling after a pause."),
         PRIORITY,
         Key::optional(
             "quantum",
             Kind::WireBytes,
             "by `r2q`, 1000 to 200000",
-            "What it sends in a turn among those of its priority.",
+            "Bytes that it sends in a turn among classes of its priority.",
         ),
         MATCH,
         BELOW,
@@ -100,7 +97,7 @@ impl Readable for cbq::Config {
                 "default",
                 Kind::Text,
                 "the last class that takes packets",
-                "The class of what no class matches.",
+                "The class of packets that no class matches.",
             ),
             LARGEST,
         ],
@@ -135,7 +132,8 @@ impl Readable for htb::Config {
             Sizes are those on the wire.",
     keys: &[
         CLASSES,
-        Key::optional("default", Kind::Text, "none: it goes first and unshaped", "The class of what no class matches."),
+        Key::optional("default", Kind::Text, "none: they depart first and unshaped", "The class of packets that no \
+                       class matches."),
         LARGEST,
         Key::with_default(
             "r2q",
@@ -163,7 +161,7 @@ impl Readable for htb::Config {
             "direct_limit",
             Kind::Limit,
             "1000 packets",
-            "What waits of packets without a class; in packets.",
+            "Largest backlog of packets without a class, in packets.",
         ),
     ],
 };
@@ -203,6 +201,7 @@ impl Readable for htb::Config {
 pub(crate) fn within(table: &Table<'_>, spec: &Spec, rate: BitRate) -> Option<()> {
     let promised = match spec {
         Spec::Htb(config) => config.check_link(rate),
+        Spec::Hfsc(config) => config.check_link(rate),
         Spec::Cbq(config) if config.rate > rate => {
             let message = format!("{}: shares of {}, and the line has {rate}", table.path("queue"), config.rate);
             table.error("queue", message, None);
@@ -222,7 +221,7 @@ fn priority(class: &Table<'_>) -> Option<u8> {
 }
 
 /// Says what is wrong with a tree at the key that is at fault; `guarantee` is the key of what a class has for itself.
-fn checked<S>(
+pub(super) fn checked<S>(
     table: &Table<'_>,
     items: &[Table<'_>],
     tree: &Tree<S>,
@@ -237,7 +236,7 @@ fn checked<S>(
         }
         // Rules stand in the classes that they lead to.
         TreeError::Unknown(_) | TreeError::NoLeaf(_) => (table, "default"),
-        TreeError::Count(_) | TreeError::MoreThanLink { .. } => (table, "classes"),
+        TreeError::Count(_) | TreeError::MoreThanLink { .. } | TreeError::RealTime { .. } => (table, "classes"),
     };
     at.error(key, format!("{}: {error}", at.path(key)), consequence(&error));
     None
@@ -254,17 +253,23 @@ fn key_of(wrong: &Wrong, guarantee: &'static str) -> &'static str {
         Wrong::BurstTooSmall { .. } => "burst",
         Wrong::CeilBurstTooSmall { .. } => "cburst",
         Wrong::ZeroQuantum => "quantum",
+        Wrong::NoCurve | Wrong::InnerWithoutShare => "ls",
+        Wrong::RealTimeOfInner => "rt",
+        Wrong::LimitWithoutShare => "ul",
+        Wrong::EmptyPiece => "name",
     }
 }
 
 /// The consequence, as a hint.
 fn consequence(error: &TreeError) -> Option<String> {
     let hint = match error {
-        TreeError::MoreThanLink { .. } | TreeError::Class { wrong: Wrong::MoreThanRate { .. }, .. } => {
+        TreeError::MoreThanLink { .. }
+        | TreeError::RealTime { .. }
+        | TreeError::Class { wrong: Wrong::MoreThanRate { .. }, .. } => {
             "when all classes have packets, the guarantees would not hold; lower one of them"
         }
         TreeError::Class { wrong: Wrong::BurstTooSmall { .. } | Wrong::CeilBurstTooSmall { .. }, .. } => {
-            "such a packet would never leave in time"
+            "such a packet would never depart in time"
         }
         TreeError::Class { wrong: Wrong::Circle, .. } => {
             "none of them would ever send; a class on the link has no parent"
@@ -276,7 +281,7 @@ fn consequence(error: &TreeError) -> Option<String> {
 }
 
 /// The tables of the classes.
-fn items<'d>(table: &Table<'d>, section: &'static Section) -> Vec<Table<'d>> {
+pub(super) fn items<'d>(table: &Table<'d>, section: &'static Section) -> Vec<Table<'d>> {
     if !table.has("classes") {
         table.missing("classes");
     }
@@ -284,7 +289,7 @@ fn items<'d>(table: &Table<'d>, section: &'static Section) -> Vec<Table<'d>> {
 }
 
 /// The classes of a tree, with `share` for what its scheduler wants to know of each.
-fn classes<S>(
+pub(super) fn classes<S>(
     table: &Table<'_>,
     items: &[Table<'_>],
     (share, ceiling): (impl Fn(&Table<'_>) -> Option<S>, impl Fn(&Table<'_>) -> Option<BitRate>),

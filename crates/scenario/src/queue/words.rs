@@ -220,6 +220,24 @@ fn byte(text: &str) -> Option<u8> {
     }
 }
 
+/// Bits of the traffic class, with or without a mask: `"0x01/0x03"`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct MaskedByte {
+    pub(super) value: u8,
+    pub(super) mask: u8,
+}
+
+reads!(MaskedByte, value => {
+    let Value::String(text) = value else {
+        return Err(format!("{}, where a byte with a mask is expected, such as \"0x01/0x03\"", value.name()));
+    };
+    let (value, mask) = text.split_once('/').unwrap_or((text, "0xff"));
+    match (byte(value), byte(mask)) {
+        (Some(value), Some(mask)) => Ok(Self { value, mask }),
+        _ => Err(format!("{text:?} is no byte with a mask, such as \"0x01/0x03\"")),
+    }
+});
+
 /// A protocol by name or number.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Named(pub(super) Match);

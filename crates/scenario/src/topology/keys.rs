@@ -69,7 +69,7 @@ pub(crate) static LINK: Section = Section {
 
 pub(crate) static BACK: Section = Section {
     heading: "`[link.back]`",
-    about: "What differs on the way back of a link. What is left out is as on the way there.",
+    about: "Other values for the way back of a link. Keys that are left out have the values of the way there.",
     keys: &[
         line::RATE,
         Key::optional("trace", Kind::Table("`trace = { ... }`"), "as there, unless `rate` is given", trace::TRACE.doc),

@@ -22,7 +22,7 @@ pub(super) static TRAFFIC: Section = Section {
         Key::required(
             "kind",
             Kind::Choice(&NAMES),
-            "What it is, such as \"bulk\" for a TCP transfer; each kind has keys of its own, see below.",
+            "Kind of traffic, such as \"bulk\" for a TCP transfer; each kind has keys of its own, see below.",
         ),
         Key::optional(
             "name",
@@ -47,7 +47,7 @@ pub(super) static TRAFFIC: Section = Section {
         ),
         Key::optional("from", Kind::Text, "`direction` says it", "Node that the data comes from."),
         Key::optional("to", Kind::Text, "`direction` says it", "Node that the data goes to."),
-        Key::with_default("count", Kind::Count, "1", "How many of them; at most 1000000 flows in all.").at_least("1"),
+        Key::with_default("count", Kind::Count, "1", "Number of flows; at most 1000000 in all.").at_least("1"),
         Key::with_default("start", Kind::Time, "0 s", "When it starts."),
         Key::optional(
             "stop",
@@ -88,11 +88,11 @@ const REQUEST: Key = Key::with_default(
      connection.",
 )
 .at_most("1 GiB");
-const TCP: Key = Key::optional("tcp", Kind::Table("`[tcp]`"), "as the file's `[tcp]`", "What its TCP does.");
+const TCP: Key = Key::optional("tcp", Kind::Table("`[tcp]`"), "as the file's `[tcp]`", "Its TCP.");
 
 static BULK: Section = Section {
     heading: "`kind = \"bulk\"`",
-    about: "A TCP transfer of so many bytes, or of as many as there is time for.",
+    about: "A TCP transfer of `bytes`, or until the end of the run.",
     keys: &[
         Key::optional("bytes", Kind::Bytes, "no end", "Bytes to transfer.").at_least("1 B").at_most("1000000 GB"),
         REQUEST,
@@ -143,7 +143,7 @@ static VOICE: Section = Section {
     heading: "`kind = \"voice\"`",
     about: "UDP packets at a constant interval; the defaults are G.711 in packets of 20 ms (RFC 3551): 160 bytes of \
             sound, 40 of headers. \
-            Results tell how well it is understood: delay, jitter, late packets, R factor and MOS (ITU-T G.107).",
+            Results have its quality: delay, jitter, late packets, R factor and MOS (ITU-T G.107).",
     keys: &[
         Key::with_default("interval", Kind::Time, "20 ms", "Time between packets.").at_least("1 us").at_most("24 h"),
         Key::optional("size", Kind::Bytes, "200 B", "IP bytes of a packet.").at_least("28 B").at_most("65535 B"),
@@ -155,7 +155,7 @@ static VOICE: Section = Section {
 };
 static BLAST: Section = Section {
     heading: "`kind = \"blast\"`",
-    about: "UDP packets of one size, so many a second, whatever becomes of them.",
+    about: "UDP packets of one size at a constant rate, whether they arrive or not.",
     keys: &[
         Key::required(
             "rate",
@@ -176,7 +176,7 @@ static PING: Section = Section {
             "protocol",
             Kind::Choice(&["icmp", "udp"]),
             "icmp",
-            "What requests and replies are. Over UDP they leave half an `interval` after the start and each other. \
+            "Protocol of requests and replies. The first request over UDP departs half an `interval` after the start. \
              Only the simulator has \"udp\".",
         ),
         Key::with_default("interval", Kind::Time, "1 s", "Time between requests.").at_least("1 us").at_most("24 h"),

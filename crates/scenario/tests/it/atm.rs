@@ -474,7 +474,7 @@ fn what_available_bit_rate_cannot_be() {
     );
     refused(&abr("nrm = 31\n"), "error: x.toml:24:7: contract.a.nrm: 31 is no power of two from 2 to 256");
     refused(&abr("hold = \"5 ms\"\n"), "error: x.toml:24:8: contract.a.hold: no ACK is held by it");
-    refused(&abr("shape = \"5 Mbit/s\"\n"), "error: x.toml:24:9: contract.a.shape: beside pcr");
+    refused(&abr("shape = \"5 Mbit/s\"\n"), "error: x.toml:24:9: contract.a.shape: together with pcr");
     refused(
         &abr("").replace("pcr = \"5 Mbit/s\"", "pcr = \"150 Mbit/s\""),
         "error: x.toml:28:12: its contract has a peak cell rate of 150 Mbit/s, above 149.76 Mbit/s of link \"left-a\"",

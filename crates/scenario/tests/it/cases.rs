@@ -72,7 +72,7 @@ fn what_a_case_cannot_set_is_told_where_it_stands_in_the_file() {
         (
             "set = \"case.b.set=seed=3\"",
             "error: x.toml:7:7: case \"a\": no [[case]] is named \"b\"\n  |\n7 | set = \"case.b.set=seed=3\"\n  \
-             |       ^^^^^^^^^^^^^^^^^^^\nhint: did you mean \"a\"?",
+             |       ^^^^^^^^^^^^^^^^^^^\nhint: known: \"a\"",
         ),
         (
             "set = \"access.up.rate.peak=1 Mbit/s\"",

@@ -75,7 +75,7 @@ fn a_line_that_is_not_there_is_told() {
     refused("[[traffic]]\nkind = \"ping\"\nline = 4\n", "there is no line 4");
     refused(
         "[[traffic]]\nkind = \"ping\"\nline = 1\nfrom = \"client-1\"\nto = \"server\"\n",
-        "line beside from and to",
+        "line together with from and to",
     );
     refused("[[traffic]]\nkind = \"ping\"\nfrom = \"client\"\nto = \"server\"\n", "no node is called \"client\"");
 }

@@ -1,14 +1,16 @@
 //! The scenario file from the outside: what it builds, what it refuses, and the files that the repository ships.
 
+mod applications;
 mod atm;
 mod both_ways;
 mod build;
 mod build_queues;
 mod cases;
-mod comings;
+mod defaults;
 mod impairments;
 mod interleave;
 mod lines;
+mod managed_queues;
 mod matches;
 mod policy;
 mod policy_downstream;
@@ -16,7 +18,6 @@ mod properties;
 mod refused;
 mod refused_queues;
 mod shipped;
-mod today;
 mod trace;
 
 use lastmile_scenario::{Report, Scenario};

@@ -281,7 +281,7 @@ fn what_would_not_hold_is_told_whole() {
         &class("a", "rate = \"10 %\"\nburst = \"1000 wire bytes\""),
         "error: p.toml:7:9: class.a.burst: a burst of 1000 wire bytes is smaller than the largest packet, which \
          takes 1500 wire bytes\n  \
-         |\n7 | burst = \"1000 wire bytes\"\n  |         ^^^^^^^^^^^^^^^^^\nhint: such a packet would never leave \
+         |\n7 | burst = \"1000 wire bytes\"\n  |         ^^^^^^^^^^^^^^^^^\nhint: such a packet would never depart \
          in time",
     );
 }

@@ -92,7 +92,7 @@ fn a_downstream_that_would_do_nothing_is_refused() {
     refused_down(
         "share = \"100 %\"\ndrain = true",
         "error: p.toml:9:9: down.drain: a share of 100 %; it must be below 100 %, so that the line is idle when \
-         nothing stands at its far end",
+         its far end has no queue",
     );
     refused_down(
         "share = \"80 %\"\ndrain = { depth = \"90 %\" }",

@@ -166,7 +166,7 @@ fn a_tree_of_classes_that_would_not_hold_is_told_whole() {
             &format!(
                 "error: x.toml:10:{column}: access.up.queue.classes.a.{key}: class \"a\": {small}\n   \
                  |\n10 | {key} = \"1499 wire bytes\"\n   | {caret}^^^^^^^^^^^^^^^^\nhint: such a packet would never \
-                 leave in time"
+                 depart in time"
             ),
         );
     }

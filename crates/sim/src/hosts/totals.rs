@@ -53,6 +53,7 @@ impl Totals {
             congestion_window: self.limited.congestion_window + limited.congestion_window,
             receive_window: self.limited.receive_window + limited.receive_window,
             application: self.limited.application + limited.application,
+            pacing: self.limited.pacing + limited.pacing,
             awaiting_ack: self.limited.awaiting_ack + limited.awaiting_ack,
         };
     }

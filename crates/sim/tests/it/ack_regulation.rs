@@ -5,7 +5,7 @@ use lastmile_queueing::ack::{cake, clamp, collapsing, filter, pacing};
 use lastmile_queueing::spec::{Over, Spec};
 use lastmile_queueing::{Limit, Match, Overflow};
 use lastmile_sim::run;
-use lastmile_tcp::{AckConfig, Config, Variant, WindowScale};
+use lastmile_tcp::{AckConfig, Config, Ecn, Variant, WindowScale};
 use lastmile_units::{BitRate, ByteCount, Duration, PacketCount, Ratio};
 
 use crate::build;
@@ -63,7 +63,7 @@ fn loss_recoveries() -> [Config; 2] {
     };
     [
         Config { variant: Variant::NewReno, sack: false, ..tcp.clone() },
-        Config { variant: Variant::Sack, timestamps: true, ecn: true, ..tcp },
+        Config { variant: Variant::Sack, timestamps: true, ecn: Ecn::Classic, ..tcp },
     ]
 }
 

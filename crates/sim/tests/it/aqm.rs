@@ -3,7 +3,7 @@
 use lastmile_model::{Network, Source};
 use lastmile_queueing::Overflow;
 use lastmile_queueing::aqm::{codel, red};
-use lastmile_queueing::fair::{FlowKeys, sfq};
+use lastmile_queueing::fair::{FlowKeys, Per, sfq};
 use lastmile_queueing::spec::Spec;
 use lastmile_sim::run;
 use lastmile_tcp::{Config, Variant};
@@ -64,6 +64,7 @@ fn sfq_gives_a_transfer_half_of_a_flooded_line() {
     assert!(fifo < 0.2e6, "{fifo}");
     let config = sfq::Config {
         flows: FlowKeys::Exact,
+        per: Per::Flow,
         quantum: WireBytes::new(1500),
         perturb: Duration::ZERO,
         limit: PacketCount::new(127),

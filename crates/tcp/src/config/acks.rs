@@ -18,6 +18,9 @@ pub struct AckConfig {
     /// to twice the mean. Only read data are acknowledged, except where [`quick_acks`](Self::quick_acks)
     /// acknowledges one by one; without `quick_acks` it has no effect. Default zero.
     pub read_delay: Duration,
+    /// Receive offload: data segments that arrive within this time of one another are one for TCP, and are acknowledged
+    /// together (stretched ACKs). Default zero: none.
+    pub gro: Duration,
     /// Report duplicate segments in a first SACK block (RFC 2883). Default on.
     pub dsack: bool,
 }
@@ -29,6 +32,7 @@ impl Default for AckConfig {
             ack_every: 2,
             quick_acks: false,
             read_delay: Duration::ZERO,
+            gro: Duration::ZERO,
             dsack: true,
         }
     }

@@ -67,6 +67,9 @@ pub struct CongestionConfig {
     /// Send about a millisecond's worth at once, as Linux does with any offload settings: new data wait up
     /// to 1 ms for this part of the window. Default off.
     pub tso_deferral: bool,
+    /// Pace segments at 200 % of window / round trip in the first half of slow start and at 120 % of it after that, as
+    /// Linux does with `sch_fq`. Variants that measure delivery rates pace in any case. Default off.
+    pub pacing: bool,
 }
 
 impl Default for CongestionConfig {
@@ -79,6 +82,7 @@ impl Default for CongestionConfig {
             limited_transmit: true,
             idle_restart: true,
             tso_deferral: false,
+            pacing: false,
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod acks;
 mod congestion;
+mod ecn;
 mod repair;
 mod timers;
 
@@ -14,6 +15,7 @@ use lastmile_units::ByteCount;
 
 pub use acks::AckConfig;
 pub use congestion::{ByteCounting, CongestionConfig, InitialWindow, SlowStart};
+pub use ecn::Ecn;
 pub use repair::{LossDetection, Recovery, RepairConfig};
 pub use timers::{Rto, TimerConfig};
 
@@ -32,6 +34,40 @@ pub enum Variant {
     Sack,
     /// The window of RFC 9438; recovery as [`Variant::Sack`].
     Cubic,
+    /// BBR, version 1, as in Linux: window and pacing rate follow from the delivery rate and the shortest round trip.
+    /// Repairs as [`Variant::Sack`].
+    Bbr,
+    /// BBR, version 3 (draft-ietf-ccwg-bbr): as [`Variant::Bbr`], with bounds that losses set.
+    Bbr3,
+    /// Data Center TCP (RFC 8257): a reduction by the fraction of marks. Needs [`Ecn`]. Repairs as [`Variant::Sack`].
+    Dctcp,
+    /// Prague, the control of L4S: as [`Variant::Dctcp`], paced, with ECT(1) and a growth that depends little on the
+    /// round trip. Needs [`Ecn::Accurate`].
+    Prague,
+    /// LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus): a background transfer that yields to others by the delay in
+    /// queues. Needs [`Rto::Linux`]. Repairs as [`Variant::Sack`].
+    Ledbat,
+}
+
+impl Variant {
+    /// Its packets carry ECT(1), and a bottleneck with L4S gives them a queue of their own (RFC 9331).
+    #[must_use]
+    pub const fn is_l4s(self) -> bool {
+        matches!(self, Self::Prague)
+    }
+
+    /// Segments are paced whatever [`CongestionConfig::pacing`] says.
+    #[must_use]
+    pub const fn paces(self) -> bool {
+        self.measures_rates() || self.is_l4s()
+    }
+
+    /// The sender measures delivery rates, and paces its segments. Needs SACK, [`Rto::Linux`] and
+    /// [`LossDetection::Rack`], which record each transmission.
+    #[must_use]
+    pub const fn measures_rates(self) -> bool {
+        matches!(self, Self::Bbr | Self::Bbr3)
+    }
 }
 
 /// The window scale option (RFC 7323, section 2).
@@ -66,8 +102,8 @@ pub struct Config {
     pub sack: bool,
     /// Offer timestamps (RFC 7323), which add 12 bytes to every header. Default off.
     pub timestamps: bool,
-    /// Offer ECN (RFC 3168). Default off.
-    pub ecn: bool,
+    /// Explicit congestion notification. Default [`Ecn::Off`].
+    pub ecn: Ecn,
     /// Packets are IPv6: headers of 60 bytes instead of 40. Default off.
     pub ipv6: bool,
     /// DSCP of every packet, 0 to 63. Default 0.
@@ -92,7 +128,7 @@ impl Default for Config {
             window_scale: WindowScale::Auto,
             sack: true,
             timestamps: false,
-            ecn: false,
+            ecn: Ecn::Off,
             ipv6: false,
             dscp: 0,
             acks: AckConfig::default(),
@@ -127,6 +163,11 @@ pub(crate) const MAX_WINDOW: u32 = 1 << 30;
 /// RFC 7323, section 2.3: the shift count is at most 14.
 pub(crate) const MAX_WINDOW_SHIFT: u8 = 14;
 
+/// A variant that measures delivery rates needs the times of transmission.
+const RECORDED: &str = "\"linux\" with a variant that measures delivery rates";
+const RECORDED_RACK: &str = "\"rack\" with a variant that measures delivery rates";
+const RECORDED_SACK: &str = "true with a variant that measures delivery rates";
+
 impl Config {
     /// The first field that is out of its range.
     ///
@@ -137,6 +178,7 @@ impl Config {
     pub fn check(&self) -> Result<(), ConfigError> {
         let window = self.receive_window.as_u64();
         let timers = &self.timers;
+        let any = !self.variant.measures_rates();
         let checks = [
             ((1..=MAX_MSS).contains(&self.mss), "mss", "1 to 65435 bytes"),
             ((1..=u64::from(MAX_WINDOW)).contains(&window), "receive_window", "1 byte to 1 GiB"),
@@ -150,6 +192,16 @@ impl Config {
             ),
             (!timers.min_rto.is_zero() && timers.min_rto <= timers.max_rto, "min_rto", "above zero and up to max_rto"),
             (!timers.initial_rto.is_zero(), "initial_rto", "above zero"),
+            (any || timers.rto == Rto::Linux, "rto", RECORDED),
+            (self.variant != Variant::Ledbat || timers.rto == Rto::Linux, "rto", "\"linux\" with variant \"ledbat++\""),
+            (any || self.repair.loss_detection == LossDetection::Rack, "loss_detection", RECORDED_RACK),
+            (any || self.sack, "sack", RECORDED_SACK),
+            (
+                self.variant != Variant::Dctcp || self.ecn != Ecn::Off,
+                "ecn",
+                "\"classic\" or \"accecn\" with variant \"dctcp\"",
+            ),
+            (!self.variant.is_l4s() || self.ecn == Ecn::Accurate, "ecn", "\"accecn\" with variant \"prague\""),
             (self.dscp <= 63, "dscp", "0 to 63"),
         ];
         match checks.into_iter().find(|&(good, ..)| !good) {

@@ -7,8 +7,10 @@
 use lastmile_packet::{Meta, Options, SeqNumber, SynOptions, TcpFlags};
 use lastmile_units::Instant;
 
+use super::accecn::EcnHandshake;
 use super::segments::{Header, Reset};
 use super::{Endpoint, State};
+use crate::Ecn;
 use crate::config::MAX_WINDOW_SHIFT;
 use crate::receiver::Timestamps;
 
@@ -22,6 +24,8 @@ pub(super) struct Handshake {
     pub(super) syn_due: bool,
     /// The peer's SYN and this end's both offer window scaling.
     scaled: bool,
+    /// Accurate ECN.
+    pub(super) ecn: EcnHandshake,
 }
 
 impl Endpoint {
@@ -110,11 +114,13 @@ impl Endpoint {
                 self.establish(now);
             } else {
                 // The SYN-ACK was lost.
+                self.note_repeated_syn(segment);
                 self.handshake.syn_due = true;
             }
             return false;
         }
         if answers {
+            self.read_handshake_ecn(segment);
             self.establish(now);
         } else if flags.contains(TcpFlags::ACK) {
             self.refuse(segment);
@@ -139,13 +145,10 @@ impl Endpoint {
         {
             self.rcv.start_timestamps(value);
         }
-        // RFC 3168, section 6.1.1: an ECN-setup SYN has ECE and CWR, an ECN-setup SYN-ACK has ECE alone.
-        let cwr = segment.flags.contains(TcpFlags::CWR);
-        let wanted = segment.flags.contains(TcpFlags::ECE) && cwr != segment.flags.contains(TcpFlags::ACK);
-        self.ecn = config.ecn && wanted;
         let mss = config.own_mss().min(syn.mss.unwrap_or(DEFAULT_MSS).max(1));
         let shift = shifts.map_or(0, |(_, peer)| peer.min(MAX_WINDOW_SHIFT));
         self.snd.on_peer_syn(segment, mss, shift);
+        self.agree_ecn(segment);
     }
 
     /// The peer has acknowledged the SYN.
@@ -177,11 +180,7 @@ impl Endpoint {
         if answer {
             flags = flags.with(TcpFlags::ACK);
         }
-        if answer && self.ecn {
-            flags = flags.with(TcpFlags::ECE);
-        } else if !answer && self.config.ecn {
-            flags = flags.with(TcpFlags::ECE).with(TcpFlags::CWR);
-        }
+        flags = flags.with(self.syn_ecn_flags(answer));
         let ack = if answer { self.rcv.wire_next() } else { SeqNumber::new(0) };
         let options = self.syn_options(now, answer);
         let mut segment = self.with_options(Header { seq: self.snd.wire(0), ack, flags, window }, 0, options);
@@ -199,10 +198,11 @@ impl Endpoint {
             window_scale: config.offered_shift().filter(|_| !answer || self.handshake.scaled),
             sack_permitted: if answer { self.rcv.sends_sack() } else { config.sack },
         });
+        let accurate = answer && self.ecn == Ecn::Accurate;
         let timestamps = self.rcv.timestamps();
         if if answer { timestamps.is_some() } else { config.timestamps } {
             options = options.with_timestamps(config.timers.timestamp(now), timestamps.map_or(0, Timestamps::recent));
         }
-        options
+        if accurate { self.rcv.syn_accecn_option(options) } else { options }
     }
 }

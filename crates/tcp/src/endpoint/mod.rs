@@ -1,7 +1,8 @@
 //! One end of a connection: the states of RFC 9293 around a sender and a receiver.
 //!
 //! These files refer to one another, since they hold the methods of one type, [`Endpoint`]: `handshake` opens a
-//! connection, `segments` builds the segments that are sent, `observe` reports the state.
+//! connection, `accecn` negotiates ECN, `gro` joins segments that arrive in a burst, `segments` builds the
+//! segments that are sent, `observe` reports the state.
 //! Differs from RFC 9293: no urgent data; one listener accepts one connection. The acknowledgement of a
 //! segment without payload counts even if the segment lies before the next expected octet. Such a segment
 //! is answered only if it is older than the last acknowledgement sent (Linux's rule: the RFC's would answer
@@ -9,6 +10,8 @@
 //! acknowledgement answers a SYN within a connection (RFC 5961, sections 3 and 4). TIME-WAIT ends after a
 //! settable time.
 
+mod accecn;
+mod gro;
 mod handshake;
 mod observe;
 mod segments;
@@ -20,7 +23,8 @@ use lastmile_units::{Duration, Instant};
 
 use crate::receiver::{Data, Pace, Receiver};
 use crate::sender::{AckInfo, AckVerdict, Alarm, FOREVER, Sender};
-use crate::{Config, Limit};
+use crate::{Config, Ecn, Limit, Variant};
+use gro::Burst;
 use handshake::Handshake;
 use segments::Reset;
 
@@ -73,12 +77,14 @@ pub struct Endpoint {
     ip_id: u16,
     state: State,
     handshake: Handshake,
-    /// ECN is agreed.
-    ecn: bool,
+    /// The ECN that is agreed.
+    ecn: Ecn,
     /// The connection ended without FINs.
     failed: bool,
     /// A reset to send.
     reset: Option<Reset>,
+    /// Segments that receive offload holds.
+    burst: Option<Box<Burst>>,
 }
 
 impl Endpoint {
@@ -95,9 +101,10 @@ impl Endpoint {
                 Open::Passive => State::Listen,
             },
             handshake: Handshake::default(),
-            ecn: false,
+            ecn: Ecn::Off,
             failed: false,
             reset: None,
+            burst: None,
             config,
         }
     }
@@ -152,12 +159,18 @@ impl Endpoint {
         {
             return;
         }
-        self.on_synchronized(now, segment);
+        if self.config.acks.gro.is_zero() {
+            self.on_synchronized(now, segment, 1);
+        } else {
+            self.gather(now, segment, self.config.acks.gro);
+        }
     }
 
     /// Handles the timers that have expired by `now`. Harmless when none has.
     pub fn on_timer(&mut self, now: Instant) {
         self.rcv.on_timer(now, &self.config, self.snd.rto());
+        self.snd.on_pacing_timer(now);
+        self.on_burst_timer(now);
         let Some(alarm) = self.snd.timer_due(now) else { return };
         let alive = match alarm {
             Alarm::Syn => self.on_syn_timer(now),
@@ -208,13 +221,16 @@ impl Endpoint {
     #[inline]
     #[must_use]
     pub fn next_timer(&self) -> Option<Instant> {
-        match (self.snd.next_timer(), self.rcv.acks().next_timer()) {
-            (Some(sender), Some(receiver)) => Some(sender.min(receiver)),
-            (sender, receiver) => sender.or(receiver),
-        }
+        let least = |one: Option<Instant>, other: Option<Instant>| match (one, other) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+        let timer = least(self.snd.next_timer(), self.rcv.acks().next_timer());
+        if self.burst.is_some() { least(timer, self.burst_until()) } else { timer }
     }
 
-    fn on_synchronized(&mut self, now: Instant, segment: &Meta) {
+    /// A segment of an established connection, which receive offload has joined of `segments`.
+    fn on_synchronized(&mut self, now: Instant, segment: &Meta, segments: u16) {
         let len = segment.payload_len();
         let ahead = segment.seq.distance_from(self.rcv.wire_next()).cast_signed();
         let mut echoed = None;
@@ -244,8 +260,8 @@ impl Endpoint {
                 self.rcv.acks_mut().force();
             }
         }
-        let ecn_echo = self.ecn && segment.flags.contains(TcpFlags::ECE);
-        match self.snd.on_ack(now, &self.config, AckInfo { segment, bare, ecn_echo, echoed }) {
+        let ecn = if self.ecn == Ecn::Off { Ecn::Off } else { self.take_ecn() };
+        match self.snd.on_ack(now, &self.config, AckInfo { segment, bare, ecn, echoed }) {
             AckVerdict::Unsent => {
                 self.rcv.acks_mut().force();
                 return;
@@ -255,7 +271,7 @@ impl Endpoint {
         }
         if !bare {
             let push = segment.flags.contains(TcpFlags::PSH);
-            self.on_payload(now, segment, Data { ahead, len, fin, push, echoed });
+            self.on_payload(now, segment, Data { ahead, len, fin, push, echoed, segments });
         }
     }
 
@@ -283,9 +299,9 @@ impl Endpoint {
     #[inline]
     fn on_payload(&mut self, now: Instant, segment: &Meta, data: Data) {
         if data.len > 0 {
-            self.rcv.count_data();
-            if self.ecn {
-                self.rcv.on_ecn(segment.flags.contains(TcpFlags::CWR), segment.ecn() == 3);
+            self.rcv.count_data(data.segments);
+            if self.ecn != Ecn::Off {
+                self.on_ecn_field(segment, data.segments);
             }
         }
         let was_finished = self.rcv.is_finished();
@@ -303,7 +319,22 @@ impl Endpoint {
         }
     }
 
+    /// Data arrived on a connection with ECN.
+    #[cold]
+    fn on_ecn_field(&mut self, segment: &Meta, segments: u16) {
+        let congested = segment.ecn() == Meta::CE;
+        match self.ecn {
+            Ecn::Off => {}
+            Ecn::Classic if self.config.variant == Variant::Dctcp => self.rcv.on_dctcp_ecn(&self.config, congested),
+            Ecn::Classic => self.rcv.on_ecn(segment.flags.contains(TcpFlags::CWR), congested),
+            Ecn::Accurate => self.rcv.on_accecn(segment.ecn(), segment.payload_len(), segments),
+        }
+    }
+
     fn on_rst_or_syn(&mut self, now: Instant, segment: &Meta, ahead: i32) {
+        if segment.flags.contains(TcpFlags::SYN) {
+            self.note_repeated_syn(segment);
+        }
         let reset = segment.flags.contains(TcpFlags::RST);
         if reset && self.state == State::TimeWait {
             // RFC 1337, section 3, fix 1: the peer has closed, and answers a late acknowledgement.
@@ -344,6 +375,7 @@ impl Endpoint {
     fn finish(&mut self, now: Instant) {
         self.state = State::Closed;
         self.rcv.acks_mut().cancel();
+        self.burst = None;
         self.snd.finish(now);
         self.handshake.syn_due = false;
     }

@@ -1,7 +1,7 @@
 //! The state that an endpoint reports.
 
 use lastmile_packet::FlowId;
-use lastmile_units::{Duration, Instant};
+use lastmile_units::{BitRate, Duration, Instant};
 
 use super::{Endpoint, State};
 use crate::config::MAX_WINDOW;
@@ -85,6 +85,19 @@ impl Endpoint {
     #[must_use]
     pub fn ssthresh_bytes(&self) -> Option<u32> {
         Some(self.snd.congestion().ssthresh()).filter(|bytes| *bytes < MAX_WINDOW)
+    }
+
+    /// The rate at which segments are paced, of their payload; `None` without pacing.
+    #[must_use]
+    pub fn pacing_rate(&self) -> Option<BitRate> {
+        self.snd.pacing_rate().and_then(|rate| BitRate::from_bps(rate.octets_per_s().saturating_mul(8)))
+    }
+
+    /// The phase of a congestion control that models the path: `startup`, `drain`, `probe_bw`, `probe_rtt`. `None` for
+    /// other variants.
+    #[must_use]
+    pub fn model_phase(&self) -> Option<&'static str> {
+        self.snd.congestion().phase()
     }
 
     /// Smoothed round-trip time, once there is one.

@@ -1,6 +1,7 @@
 //! The segments of an established connection: data and acknowledgements, with their options; and resets.
 //!
-//! Published: RFC 9293, section 3.1; RFC 7323 (timestamps), RFC 2018 (SACK), RFC 3168, section 6.1 (ECN).
+//! Published: RFC 9293, section 3.1; RFC 7323 (timestamps), RFC 2018 (SACK), RFC 3168, section 6.1 (ECN); RFC
+//! 8257, section 3.2 (DCTCP); RFC 9768, section 3.2 (Accurate ECN).
 //! Differs: nothing.
 //! Cost: the stores of a header, and a division where timestamps are in use.
 
@@ -8,7 +9,12 @@ use lastmile_packet::{Mark, Meta, Options, Protocol, SeqNumber, TcpFlags};
 use lastmile_units::Instant;
 
 use super::{Endpoint, State};
+use crate::Ecn;
+use crate::receiver::Split;
 use crate::sender::Plan;
+
+/// Bytes of the AccECN option with its padding, which data make space for.
+const ACCECN_OPTION: u16 = 12;
 
 /// A reset: its sequence number, and its acknowledgement number if any.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,7 +35,7 @@ pub(super) struct Header {
 impl Endpoint {
     #[inline]
     pub(super) fn data_segment(&mut self, now: Instant, plan: Plan) -> Meta {
-        let info = self.snd.describe(&self.config, plan, self.ecn);
+        let info = self.snd.describe(&self.config, plan, self.sends_ect());
         if info.len > 0 {
             self.rcv.acks_mut().on_data_sent(now);
         }
@@ -41,7 +47,7 @@ impl Endpoint {
             flags = flags.with(TcpFlags::FIN);
             self.on_fin_sent();
         }
-        if info.cwr {
+        if info.cwr && self.ecn == Ecn::Classic {
             flags = flags.with(TcpFlags::CWR);
         }
         let mut segment = self.segment(now, self.snd.wire(plan.start), flags, info.len);
@@ -49,7 +55,7 @@ impl Endpoint {
             segment.mark.set_retransmission();
         }
         if info.ecn_capable {
-            segment.traffic_class |= 2;
+            segment.traffic_class |= if self.config.variant.is_l4s() { Meta::ECT_1 } else { Meta::ECT_0 };
         }
         segment
     }
@@ -66,15 +72,33 @@ impl Endpoint {
     #[inline]
     pub(super) fn acknowledgement(&mut self, now: Instant) -> Meta {
         self.rcv.on_pure_ack_sent();
+        if let Some(split) = self.rcv.take_split() {
+            return self.split_acknowledgement(now, split);
+        }
         self.segment(now, self.snd.wire_max(), TcpFlags::ACK, 0)
     }
 
     #[inline]
     fn segment(&mut self, now: Instant, seq: SeqNumber, flags: TcpFlags, len: u16) -> Meta {
         let (ack, window) = self.rcv.take_acknowledgement(&self.config);
-        let flags = if self.rcv.echoes_congestion() { flags.with(TcpFlags::ECE) } else { flags };
-        let options = self.rcv.options(|| self.config.timers.timestamp(now));
+        let mut options = self.rcv.options(|| self.config.timers.timestamp(now));
+        let mut flags = flags;
+        if self.ecn != Ecn::Off {
+            flags = self.ecn_flags(flags, len == 0 && options.sack_count() == 0);
+            if self.ecn == Ecn::Accurate && len + ACCECN_OPTION <= self.snd.mss() {
+                options = self.rcv.add_accecn_option(now, self.snd.srtt(), options);
+            }
+        }
         self.with_options(Header { seq, ack, flags, window }, len, options)
+    }
+
+    /// RFC 8257, section 3.2: the acknowledgement of the data before a change of the mark.
+    #[cold]
+    fn split_acknowledgement(&mut self, now: Instant, split: Split) -> Meta {
+        let flags = if split.echo { TcpFlags::ACK.with(TcpFlags::ECE) } else { TcpFlags::ACK };
+        let options = self.rcv.options(|| self.config.timers.timestamp(now));
+        let header = Header { seq: self.snd.wire_max(), ack: split.ack, flags, window: split.window };
+        self.with_options(header, 0, options)
     }
 
     /// The reset that is due, if any.

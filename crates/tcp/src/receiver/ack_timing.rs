@@ -61,11 +61,11 @@ impl AckTiming {
 
     /// Data arrived in order: every `ack_every`-th segment is acknowledged, and each within the delay.
     #[inline]
-    pub(super) fn on_in_order(&mut self, now: Instant, config: &Config) {
+    pub(super) fn on_in_order(&mut self, now: Instant, config: &Config, segments: u16) {
         if config.acks.quick_acks {
             return;
         }
-        self.unacked = self.unacked.saturating_add(1);
+        self.unacked = self.unacked.saturating_add(segments.min(255) as u8);
         if self.unacked >= config.acks.ack_every || config.acks.delayed_ack.is_zero() {
             self.due = true;
         } else if self.timer.is_none() {

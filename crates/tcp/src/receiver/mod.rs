@@ -1,6 +1,6 @@
 //! The receiving half of an endpoint: the octets received, and the acknowledgements and windows that answer them.
 //!
-//! Published: RFC 9293; RFC 5681, section 4.2; RFC 3168, section 6.1.3.
+//! Published: RFC 9293; RFC 5681, section 4.2; RFC 3168, section 6.1.3; RFC 8257, section 3.2 (DCTCP).
 //!
 //! The parts own their state: `reassembly` (data out of order), `window` (the advertised window, with
 //! `autotune`), `ack_timing` (when acknowledgements are sent, with `quick_acks`), `timestamps`.
@@ -8,6 +8,7 @@
 //! Differs: the application reads at once, or not at all ([`set_reading`](crate::Endpoint::set_reading)).
 //! Cost: a segment in order takes a dozen comparisons and additions.
 
+mod accecn;
 mod ack_timing;
 mod autotune;
 mod quick_acks;
@@ -21,6 +22,7 @@ use lastmile_units::{Duration, Instant};
 use crate::Config;
 use crate::ranges::Range;
 use crate::stats::ReceiveStats;
+use accecn::AccEcnReceiver;
 use ack_timing::AckTiming;
 pub(crate) use quick_acks::Pace;
 use reassembly::Reassembly;
@@ -37,6 +39,8 @@ pub(crate) struct Data {
     pub(crate) push: bool,
     /// The round trip by the timestamp echo, if timestamps are in use.
     pub(crate) echoed: Option<Duration>,
+    /// Segments that receive offload has joined to this one, itself included.
+    pub(crate) segments: u16,
 }
 
 /// The effect of a segment.
@@ -71,8 +75,22 @@ pub(crate) struct Receiver {
     finished: bool,
     /// Acknowledgements carry SACK blocks.
     sack: bool,
-    /// RFC 3168, section 6.1.3: acknowledgements echo congestion until the sender answers.
+    /// RFC 3168, section 6.1.3: acknowledgements echo congestion until the sender answers. RFC 8257, section 3.2: the
+    /// last data were marked (DCTCP.CE).
     echoes_congestion: bool,
+    /// Accurate ECN, if agreed.
+    accecn: Option<Box<AccEcnReceiver>>,
+    /// DCTCP: the data before a change of the mark are to be acknowledged on their own.
+    split: Option<Split>,
+}
+
+/// RFC 8257, section 3.2: an acknowledgement of the data before a change of the mark.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Split {
+    pub(crate) ack: SeqNumber,
+    pub(crate) window: u16,
+    /// Those data were marked.
+    pub(crate) echo: bool,
 }
 
 impl Receiver {
@@ -90,6 +108,8 @@ impl Receiver {
             finished: false,
             sack: false,
             echoes_congestion: false,
+            accecn: None,
+            split: None,
         }
     }
 
@@ -192,6 +212,60 @@ impl Receiver {
         self.echoes_congestion = congested || (self.echoes_congestion && !cwr);
     }
 
+    /// RFC 8257, section 3.2: a change of the mark is reported at once, and so are the data before it.
+    pub(crate) fn on_dctcp_ecn(&mut self, config: &Config, congested: bool) {
+        if congested == self.echoes_congestion {
+            return;
+        }
+        if self.unacknowledged() > 0 {
+            let window = self.window.advertise(config, self.next);
+            self.split = Some(Split { ack: self.wire_next(), window, echo: self.echoes_congestion });
+            self.acks.force();
+        }
+        self.echoes_congestion = congested;
+    }
+
+    /// The acknowledgement of the data before a change of the mark, if one is due.
+    #[inline]
+    pub(crate) fn take_split(&mut self) -> Option<Split> {
+        self.split.take()
+    }
+
+    /// Accurate ECN is agreed. `syn_ack_ce`: the peer's SYN-ACK arrived with CE.
+    pub(crate) fn start_accecn(&mut self, syn_ack_ce: bool) {
+        self.accecn = Some(Box::new(AccEcnReceiver::new(syn_ack_ce)));
+    }
+
+    /// Data with this ECN field arrived on a connection with Accurate ECN, in so many packets.
+    pub(crate) fn on_accecn(&mut self, ecn: u8, len: u16, packets: u16) {
+        let Some(accecn) = &mut self.accecn else { return };
+        let mut due = accecn.on_packet(ecn, len);
+        for _ in 1..packets {
+            due |= accecn.on_packet(ecn, 0);
+        }
+        if due {
+            self.acks.set_due();
+        }
+    }
+
+    /// The ACE field of a segment that is sent now.
+    pub(crate) fn ace(&mut self) -> u8 {
+        self.accecn.as_deref_mut().map_or(0, AccEcnReceiver::ace)
+    }
+
+    /// `options` with the AccECN option, if it is due.
+    pub(crate) fn add_accecn_option(&mut self, now: Instant, srtt: Option<Duration>, options: Options) -> Options {
+        match &mut self.accecn {
+            Some(accecn) => accecn.add_option(now, srtt, options),
+            None => options,
+        }
+    }
+
+    /// The options of a SYN-ACK, with the AccECN option (RFC 9768, section 3.2.3.2.1).
+    pub(crate) fn syn_accecn_option(&self, options: Options) -> Options {
+        self.accecn.as_deref().map_or(options, |accecn| options.with_accecn(accecn.bytes()))
+    }
+
     /// The application stops or resumes reading. When it resumes, an acknowledgement reports the window if
     /// that opens by a segment or half of the buffer.
     pub(crate) fn set_reading(&mut self, config: &Config, reading: bool) {
@@ -211,23 +285,23 @@ impl Receiver {
         }
     }
 
-    /// Counts a segment with payload.
+    /// Counts segments with payload.
     #[inline]
-    pub(crate) fn count_data(&mut self) {
-        self.stats.data_received += 1;
+    pub(crate) fn count_data(&mut self, segments: u16) {
+        self.stats.data_received += u64::from(segments);
     }
 
     #[inline]
     fn accept(&mut self, now: Instant, config: &Config, data: Data) -> Arrival {
-        let Data { ahead, len, fin, .. } = data;
+        let Data { ahead, len, fin, segments, .. } = data;
         let len = u64::from(len);
         if ahead == 0 && len <= self.admitted() && self.reassembly.is_none() && self.fin.is_none() && !fin {
             self.next += len;
             self.window.on_received(len);
-            self.acks.on_in_order(now, config);
+            self.acks.on_in_order(now, config, segments);
             return Arrival::InOrder;
         }
-        self.accept_odd(now, config, ahead, len, fin)
+        self.accept_odd(now, config, data)
     }
 
     /// Octets arrived in order, and the application reads them.
@@ -269,7 +343,9 @@ impl Receiver {
 
     /// Handles all arrivals but data in order without gaps.
     #[cold]
-    fn accept_odd(&mut self, now: Instant, config: &Config, ahead: i32, len: u64, fin: bool) -> Arrival {
+    fn accept_odd(&mut self, now: Instant, config: &Config, data: Data) -> Arrival {
+        let Data { ahead, len, fin, segments, .. } = data;
+        let len = u64::from(len);
         let Some(start) = self.next.checked_add_signed(i64::from(ahead)) else {
             // It lies before the SYN, so it is no part of the stream.
             self.acks.force();
@@ -294,7 +370,11 @@ impl Receiver {
         if ends_stream {
             self.fin = Some(full_end);
         }
-        if start > self.next { self.on_early(now, config, start, end) } else { self.on_gap_filled(now, config, end) }
+        if start > self.next {
+            self.on_early(now, config, start, end)
+        } else {
+            self.on_gap_filled(now, config, end, segments)
+        }
     }
 
     fn reassembly(&mut self) -> &mut Reassembly {
@@ -326,7 +406,7 @@ impl Receiver {
     }
 
     /// The segment reaches from the next expected octet or an earlier one to `end`.
-    fn on_gap_filled(&mut self, now: Instant, config: &Config, end: u64) -> Arrival {
+    fn on_gap_filled(&mut self, now: Instant, config: &Config, end: u64, segments: u16) -> Arrival {
         let before = self.next;
         self.next = end;
         // RFC 5681, section 4.2: a segment that fills all or part of a gap is acknowledged at once.
@@ -342,7 +422,7 @@ impl Receiver {
             at_once = true;
         }
         self.settle_reassembly();
-        self.acks.on_in_order(now, config);
+        self.acks.on_in_order(now, config, segments);
         if at_once {
             self.acks.set_due();
         }

@@ -10,9 +10,9 @@ use lastmile_units::{Duration, Instant};
 
 use super::flight::Accounting;
 use super::repair::{Evidence, OnDuplicate, Phase, ProbeAnswer, Style};
-use super::window::{Acked, RoundTrip};
+use super::window::{Acked, Marks, RoundTrip};
 use super::{Alarm, Sender, Urgent};
-use crate::{Config, SlowStart};
+use crate::{Config, Ecn, SlowStart};
 
 /// The parts of a segment that concern the sender.
 #[derive(Clone, Copy, Debug)]
@@ -20,8 +20,8 @@ pub(crate) struct AckInfo<'a> {
     pub(crate) segment: &'a Meta,
     /// No payload, SYN or FIN.
     pub(crate) bare: bool,
-    /// An ECN echo, on a connection with ECN.
-    pub(crate) ecn_echo: bool,
+    /// The ECN by which the segment reports marks.
+    pub(crate) ecn: Ecn,
     /// The round trip by the timestamp echo, if timestamps are in use.
     pub(crate) echoed: Option<Duration>,
 }
@@ -60,9 +60,11 @@ struct Growth {
     /// Octets that it covers, and the estimated octets in flight before it.
     acked: u64,
     flight: u64,
-    ecn_echo: bool,
+    marks: Marks,
     /// The age of the newest octets that it covers, while slow start watches round trips.
     newest: Option<Duration>,
+    /// The round trip that it measured.
+    rtt: Option<Duration>,
 }
 
 impl Sender {
@@ -78,6 +80,9 @@ impl Sender {
         let ack = una + u64::from(ahead.cast_unsigned());
         if ack > self.flight.max() + self.timers.probe_octets() {
             return AckVerdict::Unsent;
+        }
+        if let Some(rate) = &mut self.rate {
+            rate.begin_ack();
         }
         let old_edge = self.peer.edge();
         self.peer.update(segment, ack);
@@ -98,6 +103,9 @@ impl Sender {
         let flight = self.in_flight();
         let from = self.flight.advance(ack);
         let acked = ack - from;
+        if let Some(rate) = &mut self.rate {
+            rate.on_acked(ack);
+        }
         self.timers.end_backoff();
         self.timers.forget_probe_octet();
         let uses_sack = self.flight.uses_sack();
@@ -121,18 +129,25 @@ impl Sender {
         self.rtt.on_new_ack(now, &config.timers, self.flight.outstanding(), age, info.echoed);
         self.judge(info.segment, delivery, untouched);
         self.restart_timer(now, config);
+        let marks = match info.ecn {
+            Ecn::Off => Marks::default(),
+            _ => self.read_marks(now, &info, delivery.octets.max(acked)),
+        };
         if self.repair.in_recovery() {
             self.recover_by_ack(acked);
         } else {
-            self.grow(now, config, Growth { acked, flight, ecn_echo: info.ecn_echo, newest });
+            self.grow(now, config, Growth { acked, flight, marks, newest, rtt: age });
         }
         self.repair.end_duplicates();
         if self.repair.is_rack() {
             self.after_new_ack(now, config, &mut delivery);
         }
         self.pace_recovery(delivery);
-        if info.ecn_echo {
+        if marks.packets > 0 {
             self.on_ecn_echo(config);
+        }
+        if self.pacer.is_some() {
+            self.control_rate(now, flight);
         }
     }
 
@@ -157,7 +172,7 @@ impl Sender {
 
     #[inline]
     fn grow(&mut self, now: Instant, config: &Config, growth: Growth) {
-        let Growth { acked, flight, ecn_echo, newest } = growth;
+        let Growth { acked, flight, marks, newest, rtt } = growth;
         if let Some(age) = newest
             && config.congestion.slow_start == SlowStart::HyStart
         {
@@ -171,9 +186,13 @@ impl Sender {
         let used = flight + unused > cwnd || (self.congestion.in_slow_start() && flight * 2 > cwnd);
         let after_timeout = self.repair.in_loss();
         // RFC 3168, section 6.1.2: the window does not grow by an acknowledgement with an ECN echo.
-        if (used || after_timeout) && !ecn_echo {
+        let stays = marks.packets > 0 && !self.congestion.grows_with_marks();
+        if (used || after_timeout) && !stays && !self.congestion.is_model() {
             let least_rtt = self.rtt.least().unwrap_or_default();
-            self.congestion.grow(&Acked { now, bytes: acked, mss, after_timeout, least_rtt }, config);
+            let srtt = self.rtt.srtt();
+            let marked = marks.octets;
+            let acked = Acked { now, bytes: acked, mss, after_timeout, least_rtt, srtt, rtt, marked };
+            self.congestion.grow(&acked, config);
         }
         if let Some(age) = newest
             && config.congestion.slow_start == SlowStart::HyStartPlusPlus
@@ -222,6 +241,7 @@ impl Sender {
             self.on_window_probe_answer();
         }
         let style = self.repair.style();
+        let prior = if self.pacer.is_some() { self.in_flight() } else { 0 };
         let mut delivery = Delivery::default();
         if style.is_sack() && info.segment.options().sack_count() > 0 {
             let untouched = self.lost_by_timeout();
@@ -244,8 +264,15 @@ impl Sender {
             }
         }
         self.pace_recovery(delivery);
-        if info.ecn_echo {
+        let marks = match info.ecn {
+            Ecn::Off => Marks::default(),
+            _ => self.read_marks(now, &info, delivery.octets),
+        };
+        if marks.packets > 0 {
             self.on_ecn_echo(config);
+        }
+        if self.pacer.is_some() {
+            self.control_rate(now, prior);
         }
     }
 
@@ -284,7 +311,7 @@ impl Sender {
         match probe.answer(self.flight.una(), duplicate) {
             ProbeAnswer::Pending => return,
             ProbeAnswer::RepairedLoss if self.repair.is_open() => {
-                self.congestion.on_ecn_echo(config, u32::from(self.mss));
+                self.congestion.on_repaired_loss(config, u32::from(self.mss));
             }
             ProbeAnswer::RepairedLoss | ProbeAnswer::Over => {}
         }
@@ -309,15 +336,6 @@ impl Sender {
             OnDuplicate::Nothing => {}
             OnDuplicate::Inflate => self.congestion.inflate(u32::from(self.mss)),
             OnDuplicate::FastRetransmit => self.start_recovery(now, config, delivered),
-        }
-    }
-
-    /// RFC 3168, section 6.1.2: an echo reduces the window as a loss does, once for each window of data.
-    #[cold]
-    fn on_ecn_echo(&mut self, config: &Config) {
-        if self.repair.is_open() && self.ecn.on_echo(self.flight.una(), self.flight.max()) {
-            self.stats.ecn_reductions += 1;
-            self.congestion.on_ecn_echo(config, u32::from(self.mss));
         }
     }
 

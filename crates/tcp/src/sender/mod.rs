@@ -14,7 +14,12 @@
 
 mod acknowledgement;
 mod buffer;
+pub(crate) mod delivery_rate;
 pub(crate) mod flight;
+mod marks;
+mod model;
+pub(crate) mod octet_rate;
+pub(crate) mod pacing;
 mod recovery;
 pub(crate) mod repair;
 mod rtt;
@@ -31,7 +36,9 @@ use crate::{Config, Limit, LimitedTime};
 pub(crate) use acknowledgement::{AckInfo, AckVerdict};
 pub(crate) use buffer::FOREVER;
 use buffer::SendBuffer;
+use delivery_rate::DeliveryRate;
 use flight::Flight;
+use pacing::Pacer;
 use repair::{Repair, Style};
 use rtt::Rtt;
 pub(crate) use timers::Alarm;
@@ -64,6 +71,10 @@ pub(crate) struct Sender {
     /// Octets of the packet that is being built, as Linux builds them (`CongestionConfig::tso_deferral`).
     packet: u32,
     mss: u16,
+    /// The samples of a variant that measures delivery rates.
+    rate: Option<Box<DeliveryRate>>,
+    /// `None`: segments depart as the windows admit them.
+    pacer: Option<Box<Pacer>>,
 }
 
 impl Sender {
@@ -73,7 +84,7 @@ impl Sender {
             buffer: SendBuffer::new(iss),
             flight: Flight::new(),
             peer: PeerWindow::new(),
-            congestion: Congestion::new(config, mss),
+            congestion: Congestion::new(config, mss, iss.raw()),
             repair: Repair::new(Style::of(config, false)),
             timers: Timers::default(),
             rtt: Rtt::new(&config.timers),
@@ -83,6 +94,8 @@ impl Sender {
             urgent: None,
             packet: 0,
             mss,
+            rate: None,
+            pacer: None,
         }
     }
 
@@ -122,7 +135,7 @@ impl Sender {
     /// The peer has acknowledged the SYN.
     pub(crate) fn on_established(&mut self, now: Instant, config: &Config, sack_permitted: bool) {
         self.repair = Repair::new(Style::of(config, sack_permitted));
-        self.congestion = Congestion::new(config, self.mss);
+        self.congestion = Congestion::new(config, self.mss, self.wire(0).raw());
         self.flight.on_established();
         self.timers.stop();
         self.rtt.on_syn_acked(now, &config.timers);
@@ -132,6 +145,7 @@ impl Sender {
             self.rtt.after_lost_syn();
             self.timers.end_backoff();
         }
+        self.begin_model(now, config);
     }
 
     /// The application offers `bytes` more to send.
@@ -154,12 +168,14 @@ impl Sender {
     /// The connection leaves TIME-WAIT at `deadline`.
     pub(crate) fn enter_time_wait(&mut self, now: Instant, deadline: Instant) {
         self.timers.start(Alarm::TimeWait, deadline);
+        self.stop_pacing_timer();
         self.limits.set(now, None);
     }
 
     /// The connection is over.
     pub(crate) fn finish(&mut self, now: Instant) {
         self.timers.stop();
+        self.stop_pacing_timer();
         self.limits.set(now, None);
     }
 
@@ -175,11 +191,6 @@ impl Sender {
 
     pub(crate) fn limited_by(&self, now: Instant) -> LimitedTime {
         self.limits.until(now)
-    }
-
-    #[inline]
-    pub(crate) fn next_timer(&self) -> Option<Instant> {
-        self.timers.deadline()
     }
 
     /// The timer that has expired by `now`.

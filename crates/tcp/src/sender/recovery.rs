@@ -28,7 +28,11 @@ impl Sender {
         let mut wait_us = None;
         if let Some(bounds) = self.repair.rack.loss_bounds(inputs) {
             let una = self.flight.una();
-            wait_us = self.flight.transmissions_mut().mark_lost(now, una, bounds, |sent| {
+            let mut rate = self.rate.as_deref_mut();
+            wait_us = self.flight.transmissions_mut().mark_lost(now, una, bounds, |range, sent| {
+                if let Some(rate) = &mut rate {
+                    rate.on_lost(range);
+                }
                 newly_lost = true;
                 repair_lost |= sent.retransmitted;
             });
@@ -64,7 +68,7 @@ impl Sender {
             _ => flight,
         };
         self.congestion.on_fast_retransmit(config, style, flight, mss, reduce);
-        if config.repair.recovery == Recovery::Prr && style.is_sack() {
+        if config.repair.recovery == Recovery::Prr && style.is_sack() && !self.congestion.is_model() {
             let before = self.progress();
             self.repair.prr = Some(Box::new(Prr::begin(max - una, before.delivered - una, delivered, before)));
         }

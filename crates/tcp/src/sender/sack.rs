@@ -91,7 +91,11 @@ impl Sender {
         for block in info.segment.options().sack_blocks() {
             let Some(range) = self.block_range(block) else { continue };
             let (records, rack) = (self.flight.transmissions_mut(), &mut self.repair.rack);
+            let mut rate = self.rate.as_deref_mut();
             records.sack(una, range, |part| {
+                if let Some(rate) = &mut rate {
+                    rate.on_sacked(part.range);
+                }
                 if let SegmentState::Sent(sent) = part.state {
                     let age = rack.on_delivered(now, part.range, sent, least_us, highest);
                     delivery.sacked = true;

@@ -62,6 +62,12 @@ impl Sender {
         if self.flight.is_empty() {
             self.after_idle(now, config);
         }
+        if self.pacer.is_some()
+            && let Some(limit) = self.held_by_pacing(now, config)
+        {
+            self.await_window(now, config, limit);
+            return Err(limit);
+        }
         let plan = match self.flight.accounting() {
             Accounting::Cumulative => self.next_in_order(now, config),
             Accounting::Scoreboard(_) => self.next_by_sack(config),
@@ -69,7 +75,12 @@ impl Sender {
         };
         match plan {
             Ok(plan) => self.note_sent(now, config, plan),
-            Err(limit) => self.await_window(now, config, limit),
+            Err(limit) => {
+                self.await_window(now, config, limit);
+                if limit == Limit::Application && self.rate.is_some() {
+                    self.note_app_limited();
+                }
+            }
         }
         plan
     }
@@ -81,6 +92,9 @@ impl Sender {
         if config.congestion.tso_deferral {
             let joins = !plan.again && now == self.flight.last_sent();
             self.packet = len + if joins { self.packet } else { 0 };
+        }
+        if self.pacer.is_some() {
+            self.note_paced(now, plan, len);
         }
         self.flight.on_sent(now);
         if plan.again {
@@ -178,6 +192,11 @@ impl Sender {
     /// most 64 KiB.
     pub(super) fn burst(&self) -> u64 {
         let mss = u64::from(self.mss);
+        if let Some(rate) = self.pacing_rate() {
+            // `bbr_min_tso_segs`: below 1.2 Mbit/s a burst of BBR may have a single segment.
+            let least = if self.congestion.is_model() && rate.octets_per_s() < 150_000 { 1 } else { 2 };
+            return ((rate.octets_per_s() / 1024).min(65_535) / mss).max(least) * mss;
+        }
         let (cwnd, ssthresh) = (self.congestion.cwnd(), self.congestion.ssthresh());
         let percent = if cwnd < ssthresh / 2 { 200 } else { 120 };
         let srtt_ns = self.rtt.srtt().map_or(1, |srtt| srtt.as_ns().max(1));
@@ -214,7 +233,7 @@ impl Sender {
     /// RFC 3042, section 2: each of the first two duplicate acknowledgements allows a segment beyond the
     /// window. Only without SACK, since SACKed octets leave the pipe of RFC 6675.
     #[inline]
-    fn usable_cwnd(&self, config: &Config) -> u64 {
+    pub(super) fn usable_cwnd(&self, config: &Config) -> u64 {
         let cwnd = u64::from(self.congestion.cwnd());
         let duplicates = self.repair.dup_acks();
         if duplicates == 0 || !self.repair.is_open() || !config.congestion.limited_transmit {
@@ -223,7 +242,7 @@ impl Sender {
         cwnd + u64::from(duplicates.min(2)) * u64::from(self.mss)
     }
 
-    fn shut_by_cwnd(&self, cwnd: u64, window_shut: bool) -> Limit {
+    pub(super) fn shut_by_cwnd(&self, cwnd: u64, window_shut: bool) -> Limit {
         if self.timers.backoff() > 0 {
             Limit::AwaitingAck
         } else if window_shut && self.peer.edge() <= self.flight.una() + cwnd {
@@ -235,7 +254,7 @@ impl Sender {
 
     /// The congestion window admits a full segment where SACK decides. Without limited transmit, SACKed
     /// octets release segments only in a repair.
-    fn fits_cwnd(&self, config: &Config) -> Result<(), Limit> {
+    pub(super) fn fits_cwnd(&self, config: &Config) -> Result<(), Limit> {
         let outside = self.repair.is_open() && !config.congestion.limited_transmit;
         let counted = if outside { self.flight.size() } else { self.in_flight() };
         let cwnd = u64::from(self.congestion.cwnd());
@@ -339,11 +358,15 @@ impl Sender {
         let last_sent = self.flight.last_sent();
         if self.buffer.end() > self.flight.max() {
             self.congestion.on_idle(now, last_sent);
+            if self.pacer.is_some() {
+                self.restart_model(now);
+            }
         }
         if config.congestion.idle_restart
             && self.flight.max() > 1
             && now.since(last_sent) > self.rtt.rto()
             && self.timers.alarm() != Some(Alarm::Persist)
+            && !self.congestion.is_model()
         {
             self.congestion.hold_at(config.congestion.initial_window.bytes(self.mss));
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lastmile_packet::{FlowId, Meta, Options, Protocol, SackBlock, SeqNumber, SynOptions, TcpFlags};
-use lastmile_tcp::{AckConfig, Config, Endpoint, LossDetection, Open, RepairConfig, Rto, TimerConfig, Variant};
+use lastmile_tcp::{AckConfig, Config, Ecn, Endpoint, LossDetection, Open, RepairConfig, Rto, TimerConfig, Variant};
 use lastmile_units::{ByteCount, Duration, Instant};
 use proptest::prelude::*;
 
@@ -97,7 +97,12 @@ fn config() -> impl Strategy<Value = Config> {
         Just(Variant::Reno),
         Just(Variant::NewReno),
         Just(Variant::Sack),
-        Just(Variant::Cubic)
+        Just(Variant::Cubic),
+        Just(Variant::Bbr),
+        Just(Variant::Bbr3),
+        Just(Variant::Ledbat),
+        Just(Variant::Dctcp),
+        Just(Variant::Prague),
     ];
     (variant, any::<u16>(), any::<u64>(), any::<[bool; 9]>(), any::<u8>()).prop_map(
         |(variant, mss, window, [sack, timestamps, ecn, sane, linux, undo, frto, rack, tail_loss_probe], ack_every)| {
@@ -108,7 +113,7 @@ fn config() -> impl Strategy<Value = Config> {
                 receive_window: ByteCount::new(if sane { 30_000 } else { window }),
                 sack,
                 timestamps,
-                ecn,
+                ecn: [Ecn::Off, Ecn::Classic, Ecn::Accurate][usize::from(ecn) + usize::from(ecn && undo)],
                 acks: AckConfig { ack_every, ..AckConfig::default() },
                 repair: RepairConfig {
                     undo,

@@ -1,6 +1,6 @@
 //! The notation of times, flags and options in a trace. The golden traces of the queueing crate share it.
 
-use lastmile_packet::{Meta, Options, SackBlock, SeqNumber, SynOptions, TcpFlags};
+use lastmile_packet::{EcnBytes, Meta, Options, SackBlock, SeqNumber, SynOptions, TcpFlags};
 use lastmile_units::{Duration, Instant};
 
 /// Seconds with at least three decimals, more where needed.
@@ -20,7 +20,7 @@ pub(crate) fn parse_time(text: &str) -> Option<Instant> {
     Some(Instant::ZERO + Duration::from_s(seconds.parse().ok()?) + Duration::from_ps(ps))
 }
 
-const FLAGS: [(char, TcpFlags); 7] = [
+const FLAGS: [(char, TcpFlags); 8] = [
     ('S', TcpFlags::SYN),
     ('F', TcpFlags::FIN),
     ('R', TcpFlags::RST),
@@ -28,6 +28,7 @@ const FLAGS: [(char, TcpFlags); 7] = [
     ('.', TcpFlags::ACK),
     ('E', TcpFlags::ECE),
     ('W', TcpFlags::CWR),
+    ('A', TcpFlags::AE),
 ];
 
 pub(crate) fn format_flags(flags: TcpFlags) -> String {
@@ -60,13 +61,16 @@ pub(crate) fn format_options(segment: &Meta, base: SeqNumber) -> String {
             .collect();
         list.push(format!("sack {}", blocks.join(" ")));
     }
+    if let Some(EcnBytes { ect0, ce, ect1 }) = options.accecn() {
+        list.push(format!("ecn {ect0} {ce} {ect1}"));
+    }
     list.join(",")
 }
 
 /// Parses options from this notation.
 pub(crate) fn parse_options(text: &str, base: SeqNumber) -> Option<Options> {
     let mut syn = SynOptions::default();
-    let (mut timestamps, mut blocks) = (None, Vec::new());
+    let (mut timestamps, mut blocks, mut counters) = (None, Vec::new(), None);
     for option in text.split(',').filter(|option| !option.is_empty()) {
         let words: Vec<&str> = option.split_whitespace().collect();
         match *words.as_slice() {
@@ -74,6 +78,10 @@ pub(crate) fn parse_options(text: &str, base: SeqNumber) -> Option<Options> {
             ["wscale", value] => syn.window_scale = Some(value.parse().ok()?),
             ["sackOK"] => syn.sack_permitted = true,
             ["TS", value, echo] => timestamps = Some((value.parse().ok()?, echo.parse().ok()?)),
+            ["ecn", ect0, ce, ect1] => {
+                let [ect0, ce, ect1] = [ect0, ce, ect1].map(|value| value.parse().ok());
+                counters = Some(EcnBytes { ect0: ect0?, ce: ce?, ect1: ect1? });
+            }
             ["sack", ref list @ ..] => {
                 for block in list {
                     let (left, right) = block.split_once(':')?;
@@ -88,5 +96,5 @@ pub(crate) fn parse_options(text: &str, base: SeqNumber) -> Option<Options> {
     if let Some((value, echo)) = timestamps {
         options = options.with_timestamps(value, echo);
     }
-    Some(options)
+    Some(counters.map_or(options, |counters| options.with_accecn(counters)))
 }

@@ -331,7 +331,7 @@ impl Pair {
 
     fn send(&mut self, from: usize, mut segment: Meta) {
         // RFC 3168: only ECN-capable packets are marked.
-        if segment.ecn() == 2 && self.random.below(1000) < self.channel.mark {
+        if matches!(segment.ecn(), 1 | 2) && self.random.below(1000) < self.channel.mark {
             segment.traffic_class |= 3;
         }
         let copies = if self.random.below(1000) < self.channel.loss { 0 } else { 1 }

@@ -31,8 +31,8 @@ use std::sync::Arc;
 
 use lastmile_packet::{FlowId, Meta, Protocol, SeqNumber, TcpFlags};
 use lastmile_tcp::{
-    ByteCounting, Config, CongestionConfig, Endpoint, InitialWindow, LossDetection, Open, Recovery, RepairConfig, Rto,
-    SlowStart, TimerConfig, Variant, WindowScale,
+    ByteCounting, Config, CongestionConfig, Ecn, Endpoint, InitialWindow, LossDetection, Open, Recovery, RepairConfig,
+    Rto, SlowStart, TimerConfig, Variant, WindowScale,
 };
 use lastmile_units::{ByteCount, Duration, Instant};
 
@@ -208,6 +208,11 @@ fn set(config: &mut Config, key: &str, value: &str) -> Option<()> {
                 "newreno" => Variant::NewReno,
                 "sack" => Variant::Sack,
                 "cubic" => Variant::Cubic,
+                "bbr" => Variant::Bbr,
+                "bbr3" => Variant::Bbr3,
+                "ledbat++" => Variant::Ledbat,
+                "dctcp" => Variant::Dctcp,
+                "prague" => Variant::Prague,
                 _ => return None,
             };
         }
@@ -261,10 +266,19 @@ fn set(config: &mut Config, key: &str, value: &str) -> Option<()> {
         "tick_ms" => config.timers.clock_granularity = ms()?,
         "count" if value == "acks" => config.congestion.byte_counting = ByteCounting::PerAck,
         "count" => config.congestion.byte_counting = ByteCounting::Abc { limit: value.parse().ok()? },
-        "ecn" => config.ecn = on()?,
+        "ecn" => {
+            config.ecn = match value {
+                "off" => Ecn::Off,
+                "on" => Ecn::Classic,
+                "accurate" => Ecn::Accurate,
+                _ => return None,
+            };
+        }
         "limited_transmit" => config.congestion.limited_transmit = on()?,
+        "gro_us" => config.acks.gro = Duration::from_us(number()?),
         "read_delay_us" => config.acks.read_delay = Duration::from_us(number()?),
         "tso_deferral" => config.congestion.tso_deferral = on()?,
+        "pacing" => config.congestion.pacing = on()?,
         "autotune" => config.autotune = on()?,
         "max_retries" => config.timers.max_retries = value.parse().ok()?,
         "max_syn_retries" => config.timers.max_syn_retries = value.parse().ok()?,
@@ -382,6 +396,7 @@ fn format_segment(segment: &Meta) -> String {
     assert_eq!(segment.header_len, header, "header length of {out}");
     match segment.ecn() {
         0 => {}
+        1 => out.push_str(" [ect1]"),
         2 => out.push_str(" [ect0]"),
         other => panic!("an endpoint sends ECN field {other}"),
     }
@@ -392,10 +407,9 @@ fn format_segment(segment: &Meta) -> String {
 }
 
 fn parse_segment(text: &str) -> Outcome<Meta> {
-    let (text, ce) = match text.strip_suffix(" [ce]") {
-        Some(text) => (text, 3),
-        None => (text, 0),
-    };
+    let fields = [(" [ect1]", 1), (" [ect0]", 2), (" [ce]", 3)];
+    let field = fields.iter().find_map(|(suffix, field)| Some((text.strip_suffix(suffix)?, *field)));
+    let (text, ce) = field.unwrap_or((text, 0));
     let (fixed, options) = match text.split_once(" <") {
         Some((fixed, options)) => (fixed, options.strip_suffix('>').ok_or("options end with >")?),
         None => (text, ""),

@@ -1,8 +1,8 @@
 //! Over every channel all bytes arrive once and in order, the connection closes, and no rule is broken.
 
 use lastmile_tcp::{
-    AckConfig, ByteCounting, Config, CongestionConfig, InitialWindow, LossDetection, RepairConfig, Rto, TimerConfig,
-    Variant, WindowScale,
+    AckConfig, ByteCounting, Config, CongestionConfig, Ecn, InitialWindow, LossDetection, RepairConfig, Rto,
+    TimerConfig, Variant, WindowScale,
 };
 use lastmile_units::{ByteCount, Duration};
 use proptest::prelude::*;
@@ -16,6 +16,11 @@ fn variant() -> impl Strategy<Value = Variant> {
         Just(Variant::NewReno),
         Just(Variant::Sack),
         Just(Variant::Cubic),
+        Just(Variant::Bbr),
+        Just(Variant::Bbr3),
+        Just(Variant::Ledbat),
+        Just(Variant::Dctcp),
+        Just(Variant::Prague),
     ]
 }
 
@@ -45,7 +50,9 @@ prop_compose! {
         byte_counting in byte_counting(),
         rto in prop_oneof![Just(Rto::Rfc6298), Just(Rto::Linux)],
         (undo, frto, rack, tail_loss_probe) in any::<(bool, bool, bool, bool)>(),
-        (sack, dsack, timestamps, ecn, limited_transmit, idle_restart) in any::<(bool, bool, bool, bool, bool, bool)>(),
+        (sack, dsack, timestamps, limited_transmit, idle_restart, pacing) in any::<(bool, bool, bool, bool, bool, bool)>(),
+        gro in prop_oneof![3 => Just(0_u64), 1 => 1_u64..20_000],
+        ecn in prop_oneof![Just(Ecn::Off), Just(Ecn::Classic), Just(Ecn::Accurate)],
     ) -> Config {
         Config {
             variant,
@@ -59,6 +66,7 @@ prop_compose! {
                 delayed_ack: Duration::from_ms(delayed_ack),
                 ack_every,
                 dsack,
+                gro: Duration::from_us(gro),
                 ..AckConfig::default()
             },
             congestion: CongestionConfig {
@@ -67,6 +75,7 @@ prop_compose! {
                 byte_counting,
                 limited_transmit,
                 idle_restart,
+                pacing,
                 ..CongestionConfig::default()
             },
             repair: RepairConfig {

@@ -164,7 +164,7 @@ fn connections(document: &Document, most: usize) -> String {
         ("goodput", Number),
         ("RTT", Number),
         ("p95", Number),
-        ("again", Number),
+        ("retrans", Number),
         ("timeouts", Number),
         ("fast", Number),
         ("spurious", Number),

@@ -17,18 +17,20 @@ use crate::memory::Grant;
 /// and the values of the last list change fastest.
 ///
 /// Over an [access] line, a row shows the goodput of downloads and uploads while both are active,
-/// the share of the goodput that the downloads have alone on the line's own queues, and the round
-/// trips of the file's ping and of a best-effort probe. The probe is added: a ping over UDP without
-/// a code point, with at most 1 % of the upstream. Columns of calls and datagrams show the worst
-/// flow. Over other networks, a row shows goodputs and their fairness, losses, and over ATM the
-/// queue of the busiest port and the backlog at the edge. With --out, each run has a folder of
-/// results, and one report shows all.
+/// and the round trips of the file's ping and of a best-effort probe. The baseline is the goodput
+/// of the downloads alone, on the line's own queues. The probe is added: a ping over UDP without a
+/// code point, with at most 1 % of the upstream. Columns of calls and datagrams show the worst
+/// flow.
+///
+/// Over other networks, a row shows goodputs and their fairness, losses, and over ATM the queue of
+/// the busiest port and the backlog at the edge. With --out, each run has a folder of results, and
+/// one report shows all.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Scenario file
     pub(super) scenario: PathBuf,
 
-    /// Policies in place of the file's: ready ones, files, or none for the line's own queues
+    /// Policies in place of the file's: built-in ones, files, or none for the line's own queues
     /// [default, without --vary: the [[case]]s of the file, or else none, the file's policy, cake,
     /// fq-codel-sqm and full-both-ways]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]

@@ -1,6 +1,7 @@
 //! Progress: a live view on a terminal; elsewhere plain lines, one at the start of each phase and one each
 //! second with the rate and the latest probe.
 
+use lastmile_measure::probe::Subject;
 use lastmile_measure::session::{self, Event};
 use lastmile_results::format;
 use lastmile_terminal::{Panel, Series, Snapshot, Unit, View};
@@ -64,8 +65,7 @@ impl<'a> Progress<'a> {
             }
             Event::Probed { subject, sample } => {
                 self.latest_rtt_s = sample.rtt_s.or(self.latest_rtt_s);
-                // The view cuts long labels, so the kind comes first.
-                let label = format!("{} {}", table::kind(subject.kind), subject.target);
+                let label = label(subject);
                 match self.round_trips.iter_mut().find(|(known, _)| *known == label) {
                     Some((_, latest)) => *latest = sample.rtt_s,
                     None => self.round_trips.push((label, sample.rtt_s)),
@@ -102,5 +102,26 @@ impl<'a> Progress<'a> {
         let probe = format::or_dash(self.latest_rtt_s, format::seconds);
         self.printer.talk(&format!("{at_s:5.1} s  {}: {}, round trip {probe}", self.phase, rates.join(", ")));
         self.next_s = at_s + INTERVAL_S;
+    }
+}
+
+/// Kind, code point and target of a series. The view cuts long labels, so the target comes last.
+fn label(subject: &Subject) -> String {
+    let class = if subject.code_point == 0 { String::new() } else { format!("@{} ", subject.code_point) };
+    format!("{} {class}{}", table::kind(subject.kind), subject.target)
+}
+
+#[cfg(test)]
+mod tests {
+    use lastmile_measure::probe::Kind;
+
+    use super::*;
+
+    #[test]
+    fn series_of_one_target_differ_by_kind_and_code_point() {
+        let subject = |kind, code_point| Subject { target: "192.0.2.1".to_owned(), kind, code_point };
+        assert_eq!(label(&subject(Kind::Icmp, 0)), "ICMP 192.0.2.1");
+        assert_eq!(label(&subject(Kind::Icmp, 46)), "ICMP @46 192.0.2.1");
+        assert_eq!(label(&subject(Kind::Udp, 0)), "UDP 192.0.2.1");
     }
 }

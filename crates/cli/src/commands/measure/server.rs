@@ -20,7 +20,7 @@ use super::{key, options};
 #[derive(Args)]
 pub(super) struct Serving {
     /// Serve the other end of measurements until Ctrl-C or SIGTERM, for clients with the key
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["json", "flent", "page"])]
     serve: bool,
 
     /// Address to listen at, TCP and UDP [default: all addresses]

@@ -107,13 +107,13 @@ pub(super) fn datagrams(measured: &Measurement) -> Option<Table> {
 }
 
 /// The interval of a rate, in the unit that the rate itself is shown in.
-fn of_rate(goodput: Estimate) -> String {
+pub(super) fn of_rate(goodput: Estimate) -> String {
     let units = [(1e9, " Gbit/s"), (1e6, " Mbit/s"), (1e3, " kbit/s")];
     let (scale, unit) = units.into_iter().find(|(least, _)| goodput.value >= *least).unwrap_or((1.0, " bit/s"));
     interval(goodput, |bps| bps / scale, unit)
 }
 
-fn interval(estimate: Estimate, scale: impl Fn(f64) -> f64, unit: &str) -> String {
+pub(super) fn interval(estimate: Estimate, scale: impl Fn(f64) -> f64, unit: &str) -> String {
     // One count has no interval.
     if estimate.low >= estimate.high {
         return "–".to_owned();
@@ -167,7 +167,7 @@ fn row(phase: &Phase, series: &Series) -> Vec<String> {
     ]
 }
 
-fn number_ms(seconds: f64) -> String {
+pub(super) fn number_ms(seconds: f64) -> String {
     format::number(seconds * 1e3)
 }
 

@@ -205,7 +205,7 @@ impl Status {
         let _ = writeln!(text, "{}", self.rights.words());
         let Reloads { done, failed, last_error } = &self.reloads;
         if done + failed > 0 {
-            let _ = writeln!(text, "policy read again {done} times, refused {failed} times");
+            let _ = writeln!(text, "policy reloads: {done}, refused: {failed}");
         }
         if let Some(error) = last_error {
             let _ = writeln!(text, "last refused: {error}");

@@ -182,7 +182,7 @@ impl Unit {
             file: "/usr/lib/systemd/system/lastmile-shape@.service",
             about: "%i".to_owned(),
             needs: "AssertPathExists=/etc/lastmile/%i.env\n",
-            settings: "# LAN=eth1, WAN=eth2, POLICY=/etc/lastmile/home.toml or the name of a ready one, \
+            settings: "# LAN=eth1, WAN=eth2, POLICY=/etc/lastmile/home.toml or the name of a built-in one, \
              and further options in OPTIONS\n\
                        EnvironmentFile=/etc/lastmile/%i.env\n",
             lan: "${LAN}".to_owned(),

@@ -204,6 +204,7 @@ fn limited(busy: socket::Busy, alive: Duration, awaiting_ack: Duration) -> Limit
         congestion_window: busy.saturating_sub(receive_window).saturating_sub(send_buffer),
         receive_window,
         application: alive.saturating_sub(busy) + send_buffer,
+        pacing: Duration::ZERO,
         awaiting_ack,
     }
 }

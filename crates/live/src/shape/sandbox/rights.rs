@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// The rights that a running shaper needs.
 #[derive(Clone, Debug)]
 pub struct Needs {
-    /// The file that a reload reads; `None` for a ready policy.
+    /// The file that a reload reads; `None` for a built-in policy.
     pub policy: Option<PathBuf>,
     /// The control socket, which is removed at the end.
     pub control: PathBuf,

@@ -121,7 +121,7 @@ fn anomaly_claim(text: &str, repairs: &[(u64, Trial, Trial)]) -> Claim {
         .iter()
         .map(|(down, tail, head)| {
             format!(
-                "{down} packets: {} timeouts for {} segments sent again and {:.2} Mbit/s, from the front {} for {} \
+                "{down} packets: {} timeouts for {} retransmitted segments and {:.2} Mbit/s, from the front {} for {} \
                  and {:.2}",
                 tail.timeouts("download"),
                 tail.sent_again("download"),

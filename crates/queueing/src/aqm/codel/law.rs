@@ -22,6 +22,52 @@ pub struct Settings {
     /// Bytes on the wire of the largest packet: nothing is dropped while the remaining backlog is
     /// no larger.
     pub mtu: WireBytes,
+    /// Marks packets by their delay alone, in addition to the law. `None`: never.
+    pub ce_threshold: Option<CeThreshold>,
+}
+
+/// Marks every ECN-capable packet that departs after a longer delay, for senders that respond to each mark: DCTCP, L4S
+/// (`codel_dequeue_finish` of Linux, codel_impl.h).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CeThreshold {
+    /// The longest delay without a mark.
+    pub delay: Duration,
+    /// The packets that it applies to.
+    pub selector: Selector,
+}
+
+/// Packets by their traffic class: those whose bits of `mask` are those of `value`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Selector {
+    /// The bits. None outside of the mask.
+    pub value: u8,
+    /// Which bits count.
+    pub mask: u8,
+}
+
+impl Selector {
+    /// Every packet.
+    pub const ALL: Self = Self { value: 0, mask: 0 };
+
+    /// True if the packets of a traffic class are selected.
+    #[must_use]
+    pub const fn selects(self, traffic_class: u8) -> bool {
+        traffic_class & self.mask == self.value
+    }
+}
+
+impl Settings {
+    /// Marks a packet that departs at `now` if its delay exceeds the threshold.
+    #[inline]
+    pub(crate) fn mark_late(&self, now: Instant, packet: &mut impl Packet, signals: &mut Signals) {
+        if let Some(CeThreshold { delay, selector }) = self.ce_threshold
+            && now.since(packet.meta().arrived) > delay
+            && selector.selects(packet.meta().traffic_class)
+            && packet.mark_ce()
+        {
+            signals.marked_late += 1;
+        }
+    }
 }
 
 /// The queue that the law controls.
@@ -40,15 +86,18 @@ pub struct Signals {
     pub dropped: u64,
     /// Packets marked instead of dropped.
     pub marked: u64,
+    /// Packets with a delay above the threshold that were ECN-capable.
+    pub marked_late: u64,
     /// Number of times that the law entered the dropping state.
     pub episodes: u64,
 }
 
 impl Signals {
     /// Shows the counts as counters of the discipline `kind`.
-    pub(crate) fn show(&self, kind: &'static str, visit: &mut dyn FnMut(Counter<'_>)) {
+    pub(crate) fn show(&self, kind: &'static str, settings: &Settings, visit: &mut dyn FnMut(Counter<'_>)) {
         let counts = [("dropped_aqm", self.dropped), ("marked", self.marked), ("episodes", self.episodes)];
-        for (name, value) in counts {
+        let late = settings.ce_threshold.map(|_| ("ce_marked", self.marked_late));
+        for (name, value) in counts.into_iter().chain(late) {
             visit(Counter { path: "", kind, name, value });
         }
     }

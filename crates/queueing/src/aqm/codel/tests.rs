@@ -3,6 +3,7 @@ use lastmile_packet::Meta;
 use lastmile_units::PacketCount;
 
 use super::*;
+use crate::DropReason;
 
 /// A line without overhead: the bytes on the wire are the IP packet.
 fn plain() -> LinkLayer {
@@ -214,7 +215,8 @@ fn a_largest_packet_is_as_large_as_on_the_wire() {
 /// RFC 8289, sections 4.2 and 4.3; tc-codel(8).
 #[test]
 fn the_defaults_are_those_of_the_rfc() {
-    let Config { target, interval, limit, ecn, largest } = Config::default();
+    let Config { target, interval, limit, ecn, largest, ce_threshold } = Config::default();
+    assert_eq!(ce_threshold, None);
     assert_eq!((target, interval), (Duration::from_ms(5), Duration::from_ms(100)));
     assert_eq!((limit, ecn, largest), (Limit::Packets(PacketCount::new(1000)), false, ByteCount::new(1500)));
 }
@@ -299,4 +301,40 @@ fn a_full_queue_drops_what_arrives() {
         codel.enqueue(ms(0), packet, &mut |_, packet: Meta, reason| dropped.push((packet.ip_id, reason)));
     }
     assert_eq!(dropped, [(2, DropReason::Tail)]);
+}
+
+/// Packets of 1000 bytes that have waited for exactly 1 ms stay unmarked, those with a microsecond more are marked,
+/// although the law is content and does not mark; senders without ECN are left alone.
+#[test]
+fn a_threshold_marks_by_delay_alone() {
+    let ce_threshold = Some(CeThreshold { delay: Duration::from_ms(1), selector: Selector::ALL });
+    let mut codel = CoDel::new(&Config { ce_threshold, ..Config::default() }, &plain()).expect("a limit in packets");
+    let mut marked = |ecn: u8, wait_us: u64| {
+        let mut none = |_, packet, reason| panic!("{packet:?} dropped: {reason:?}");
+        codel.enqueue(Instant::ZERO, Meta { ip_len: 1000, traffic_class: ecn, ..Meta::default() }, &mut none);
+        let sent = codel.dequeue(Instant::ZERO + Duration::from_us(wait_us), &mut none).expect("a packet");
+        sent.ecn() == Meta::CE
+    };
+    assert_eq!([1000, 1001].map(|wait| marked(Meta::ECT_0, wait)), [false, true]);
+    assert_eq!([1000, 1001].map(|wait| marked(Meta::ECT_1, wait)), [false, true]);
+    assert!(!marked(Meta::NOT_ECT, 5000));
+    let mut counters = Vec::new();
+    codel.counters(&mut |counter| counters.push((counter.name, counter.value)));
+    assert!(counters.contains(&("ce_marked", 2)) && counters.contains(&("marked", 0)), "{counters:?}");
+}
+
+/// 0x01/0x03, the example of tc-fq_codel(8): ECT(1) whatever the code point. A value outside of its mask fits none.
+#[test]
+fn a_selector_tells_packets_by_their_traffic_class() {
+    let ect1 = Selector { value: 0x01, mask: 0x03 };
+    assert!([0x01, 0xb9].iter().all(|class| ect1.selects(*class)));
+    assert!([0x00, 0x02, 0x03, 0xb8].iter().all(|class| !ect1.selects(*class)));
+    assert!(Selector::ALL.selects(0xff));
+    let delay = Duration::from_ms(1);
+    let check = |value, mask| check_threshold(Some(CeThreshold { delay, selector: Selector { value, mask } }));
+    assert_eq!(check(0x01, 0x03), Ok(()));
+    assert_eq!(
+        check(0x05, 0x03).expect_err("it is refused").to_string(),
+        "a selector of 0x05/0x03: the value has bits that the mask leaves out, so no packet fits"
+    );
 }

@@ -1,8 +1,8 @@
 use lastmile_linklayer::preset;
 use lastmile_packet::FlowId;
 
-use super::controller::ONE;
 use super::*;
+use crate::aqm::pi::ONE;
 use lastmile_units::ByteCount;
 use lastmile_units::Duration;
 use lastmile_units::PacketCount;

@@ -1,7 +1,10 @@
 use lastmile_linklayer::preset;
 use lastmile_packet::Meta;
+use lastmile_units::Duration;
 
+use super::control::Controller;
 use super::*;
+use crate::aqm::pi::ONE;
 
 const NONE: Controller = Controller { probability: 0, wait_before: Duration::ZERO, burst_left: Duration::ZERO };
 
@@ -18,7 +21,7 @@ fn updated(from: u64, wait_before: Duration, wait: Duration) -> u64 {
     let picos = |probability: u64| (u128::from(probability) * 1_000_000_000_000 / u128::from(ONE)) as u64;
     let probability = (u128::from(from) * u128::from(ONE)).div_ceil(1_000_000_000_000) as u64;
     let mut controller = Controller { probability, wait_before, ..NONE };
-    controller.update(&Config::default(), wait);
+    controller.update(&Parameters::default(), wait);
     picos(controller.probability)
 }
 
@@ -77,8 +80,8 @@ fn congested(config: &Config, probability: u64, waiting: usize) -> Pie<Meta> {
     for _ in 0..waiting {
         pie.enqueue(at(0), packet(at(0), 0), &mut |_, packet, reason| panic!("{packet:?} dropped: {reason:?}"));
     }
-    pie.controller = Controller { probability, wait_before: ms(100), burst_left: Duration::ZERO };
-    pie.accumulated = percent(850);
+    pie.control.controller = Controller { probability, wait_before: ms(100), burst_left: Duration::ZERO };
+    pie.control.accumulated = percent(850);
     pie
 }
 
@@ -96,19 +99,19 @@ fn the_queue_is_left_alone_while_it_is_short_calm_or_in_a_burst() {
     assert_eq!(comes(&mut congested(&config, ONE, 2), 0), Ok(()));
     assert_eq!(comes(&mut congested(&config, ONE, 3), 0), Err(DropReason::Aqm));
     let mut calm = congested(&config, percent(19), 3);
-    calm.controller.wait_before = ms(7);
+    calm.control.controller.wait_before = ms(7);
     assert_eq!(comes(&mut calm, 0), Ok(()));
-    calm.controller.wait_before = ms(8);
+    calm.control.controller.wait_before = ms(8);
     assert_eq!(comes(&mut calm, 0), Err(DropReason::Aqm));
     let mut burst = congested(&config, ONE, 3);
-    burst.controller.burst_left = ms(1);
+    burst.control.controller.burst_left = ms(1);
     assert_eq!(comes(&mut burst, 0), Ok(()));
 }
 
 /// 150 ms are ten periods of 15 ms; a quiet phase gives them back (section 4.4).
 #[test]
 fn a_burst_of_150_ms_is_spared_after_a_quiet_phase() {
-    let config = Config::default();
+    let config = Parameters::default();
     let mut controller = Controller { burst_left: config.max_burst, ..NONE };
     for left in (0..10).rev() {
         controller.update(&config, ms(60));
@@ -125,7 +128,8 @@ fn a_burst_of_150_ms_is_spared_after_a_quiet_phase() {
 /// others are always dropped.
 #[test]
 fn marks_take_the_place_of_drops_below_10_percent() {
-    let config = Config { ecn: true, ..Config::default() };
+    let control = Parameters { ecn: true, ..Parameters::default() };
+    let config = Config { control, ..Config::default() };
     let mut below = congested(&config, percent(9), 5);
     assert_eq!(comes(&mut below, 2), Ok(()));
     assert_eq!((below.marked, below.backlog().packets), (1, PacketCount::new(6)));
@@ -138,8 +142,9 @@ fn marks_take_the_place_of_drops_below_10_percent() {
 fn drops_are_spread() {
     let config = Config::default();
     for seed in 1..100 {
-        let mut pie = congested(&Config { seed, ..config }, percent(10), 3);
-        pie.accumulated = 0;
+        let control = Parameters { seed, ..config.control };
+        let mut pie = congested(&Config { control, ..config }, percent(10), 3);
+        pie.control.accumulated = 0;
         let first = (1..).find(|_| comes(&mut pie, 0).is_err()).expect("one is dropped");
         assert!((9..=85).contains(&first), "{first}");
     }
@@ -186,23 +191,24 @@ fn a_long_silence_is_made_up_for_at_once() {
         while pie.dequeue(at(1), &mut |_, _, _| ()).is_some() {}
     }
     for period in 0..100_000 {
-        asked.advance(Instant::ZERO + config.period.saturating_mul(period));
+        asked.control.advance(Instant::ZERO + config.control.period.saturating_mul(period), &config.control);
     }
     for pie in [&mut asked, &mut left] {
-        pie.advance(day);
-        assert!(pie.next_update.is_some_and(|next| next > day && next.since(day) <= config.period));
+        pie.control.advance(day, &config.control);
+        let next = pie.control.clock.next();
+        assert!(next.is_some_and(|next| next > day && next.since(day) <= config.control.period));
     }
-    assert_eq!((asked.controller, asked.next_update), (left.controller, left.next_update));
-    assert_eq!(left.controller, Controller { burst_left: config.max_burst, ..NONE });
+    assert_eq!(asked.control, left.control);
+    assert_eq!(left.control.controller, Controller { burst_left: config.control.max_burst, ..NONE });
 }
 
 #[test]
 fn what_cannot_work_is_refused() {
-    let config = Config::default();
-    let refused = |config: Config| config.check().expect_err("it is refused");
-    assert_eq!(refused(Config { target: Duration::ZERO, ..config }), PieError::ZeroTarget);
-    assert_eq!(refused(Config { period: Duration::ZERO, ..config }), PieError::ZeroPeriod);
-    assert_eq!(refused(Config { alpha: 33, ..config }), PieError::Gain(33));
-    assert_eq!(refused(Config { beta: 33, ..config }), PieError::Gain(33));
+    let config = Parameters::default();
+    let refused = |config: Parameters| config.check().expect_err("it is refused");
+    assert_eq!(refused(Parameters { target: Duration::ZERO, ..config }), PieError::ZeroTarget);
+    assert_eq!(refused(Parameters { period: Duration::ZERO, ..config }), PieError::ZeroPeriod);
+    assert_eq!(refused(Parameters { alpha: 33, ..config }), PieError::Gain(33));
+    assert_eq!(refused(Parameters { beta: 33, ..config }), PieError::Gain(33));
     assert_eq!(config.check(), Ok(()));
 }

@@ -282,7 +282,7 @@ fn what_cannot_be_is_refused() {
     assert_eq!(refused(none, 1), "new connections: from 1 to 1000000 in 1 ms to 1 h can be counted");
     assert_eq!(refused(Match::Any, 257), "257 rules; there are at most 256");
     let class = Match::All(vec![Match::PureAck, Match::Not(Box::new(Match::Class(2)))]);
-    let why = "a rule that asks for the class 2, which rules give: only what stands below them may ask";
+    let why = "a rule that asks for the class 2, which rules assign: only queues below them may ask";
     assert_eq!(refused(class, 1), why);
 }
 

@@ -1,6 +1,7 @@
 use lastmile_units::{PacketCount, WireBytes};
 
 use super::{Among, Config};
+use crate::fair::Per;
 use crate::fair::harness::{Trial, flows, line};
 use crate::spec::Spec;
 
@@ -51,11 +52,11 @@ fn a_quantum_smaller_than_a_packet_takes_turns_to_save() {
 #[test]
 fn flows_take_turns_and_the_fattest_loses_its_oldest() {
     let share = WireBytes::new(1500);
-    let mut trial = Trial::new(&Spec::Drr(Among::Flows { share, limit: PacketCount::new(4) }));
+    let mut trial = Trial::new(&Spec::Drr(Among::Flows { share, limit: PacketCount::new(4), per: Per::Flow }));
     trial.offer(7, &[1500, 1400, 1300]);
     trial.offer(9, &[1000]);
     trial.offer(8, &[100]);
     assert_eq!(trial.dropped, [(7, 1500)]);
     assert_eq!(trial.rest(), [(7, 1400), (9, 1000), (8, 100), (7, 1300)]);
-    flows(&Spec::Drr(Among::Flows { share, limit: PacketCount::new(4) }));
+    flows(&Spec::Drr(Among::Flows { share, limit: PacketCount::new(4), per: Per::Flow }));
 }

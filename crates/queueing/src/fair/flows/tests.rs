@@ -2,7 +2,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 
 use lastmile_linklayer::Framing;
-use lastmile_packet::Meta;
+use lastmile_packet::{FlowId, Meta};
 use proptest::prelude::*;
 
 use super::*;
@@ -24,7 +24,7 @@ proptest! {
         let mut model: BTreeMap<u32, (u32, VecDeque<u16>)> = BTreeMap::new();
         let mut most = 0;
         for (flow, step, ip_len) in steps {
-            let queue = flows.queue_of(FlowId::new(flow));
+            let queue = flows.queue_of(flow.into());
             let (number, sizes) = model.entry(flow).or_insert((queue, VecDeque::new()));
             prop_assert_eq!(*number, queue);
             prop_assert_eq!(*flows.state(queue) > 0, !sizes.is_empty(), "a new flow begins anew");
@@ -61,7 +61,7 @@ fn another_seed_lets_other_flows_share_a_bucket() {
     let of = |seed| {
         let count = NonZeroU32::new(64).expect("above zero");
         let mut flows: Flows<Meta, ()> = Flows::new(FlowKeys::Buckets { count, seed }, &atm());
-        (0..100).map(|flow| flows.queue_of(FlowId::new(flow))).collect::<Vec<_>>()
+        (0..100).map(|flow| flows.queue_of(flow)).collect::<Vec<_>>()
     };
     assert_eq!(of(1), of(1));
     assert_ne!(of(1), of(2));

@@ -6,20 +6,11 @@ use lastmile_packet::{FlowId, Meta};
 use super::*;
 
 fn config(limit: u64) -> Config {
-    Config {
-        flows: FlowKeys::Exact,
-        quantum: WireBytes::new(1500),
-        limit: PacketCount::new(limit),
-        memory: ByteCount::new(1 << 20),
-        target: Duration::from_ms(5),
-        interval: Duration::from_ms(100),
-        ecn: false,
-        largest: ByteCount::new(1500),
-    }
+    Config { limit: PacketCount::new(limit), memory: ByteCount::new(1 << 20), ..Config::default() }
 }
 
 fn scheduler(config: &Config) -> FqCodel<Meta> {
-    FqCodel::new(config, &LinkLayer::new(0, Framing::None).expect("no overhead"))
+    FqCodel::new(config, &Environment::new(LinkLayer::new(0, Framing::None).expect("no overhead")))
 }
 
 fn packet(flow: u32, ip_id: u16, ip_len: u16) -> Meta {
@@ -62,7 +53,7 @@ fn a_flow_that_was_emptied_is_not_new_at_once_again() {
     assert_eq!(send(&mut scheduler, 3), [(1, 2), (2, 0), (1, 3)]);
     scheduler.enqueue(Instant::ZERO, packet(2, 1, 100), &mut none);
     assert_eq!(send(&mut scheduler, 3), [(1, 4), (1, 5), (2, 1)]);
-    assert_eq!(scheduler.new_flows, 2);
+    assert_eq!(scheduler.rounds.new_flows(), 2);
 }
 
 /// The eleventh packet exceeds the limit: flow 1 has the largest backlog, and half of its nine
@@ -134,11 +125,11 @@ fn each_flow_has_its_own_codel_until_it_is_forgotten() {
     }
     assert_eq!(dropped, [(110, 10, DropReason::Aqm), (210, 21, DropReason::Aqm)]);
     assert_eq!((scheduler.signals.dropped, scheduler.signals.episodes), (2, 1));
-    let queue = scheduler.flows.queue_of(FlowId::new(1));
+    let queue = scheduler.flows.queue_of(1);
     assert_ne!(scheduler.flows.state(queue).law, ControlLaw::default());
     let end = Instant::ZERO + Duration::from_ms(215);
     while scheduler.dequeue(end, &mut |_, _, _| {}).is_some() {}
-    let queue = scheduler.flows.queue_of(FlowId::new(1));
+    let queue = scheduler.flows.queue_of(1);
     assert_eq!(scheduler.flows.state(queue).law, ControlLaw::default());
     assert_eq!(scheduler.next_ready(end), None);
 }
@@ -148,7 +139,7 @@ fn each_flow_has_its_own_codel_until_it_is_forgotten() {
 #[test]
 fn a_largest_packet_is_as_large_as_on_the_wire() {
     let atm = LinkLayer::new(8, Framing::Atm).expect("an overhead of 8 bytes");
-    let mut scheduler = FqCodel::new(&config(1000), &atm);
+    let mut scheduler = FqCodel::new(&config(1000), &Environment::new(atm));
     for step in 0..100_u16 {
         let now = Instant::ZERO + Duration::from_ms(u64::from(step) * 10 + 50);
         while scheduler.backlog().packets < PacketCount::new(2) {

@@ -4,7 +4,9 @@ use lastmile_linklayer::{Framing, LinkLayer};
 use lastmile_packet::{FlowId, Meta};
 
 use super::*;
+use crate::Environment;
 use crate::classify::ClassIndex;
+use crate::fair::Per;
 use crate::fair::drr::Drr;
 use crate::fair::members::{Among, Classes, PerFlow, Shares};
 use crate::fair::wf2q_plus::Wf2qPlus;
@@ -29,7 +31,7 @@ fn none(_: Instant, packet: Meta, reason: DropReason) {
 /// Every member has a share of 1000.
 fn equal() -> Shares {
     let share = NonZeroU32::new(1000).expect("above zero");
-    Among::Flows { share, limit: PacketCount::new(1) }.shares(|share| share.get().into())
+    Among::Flows { share, limit: PacketCount::new(1), per: Per::Flow }.shares(|share| share.get().into())
 }
 
 fn orders() -> [Box<dyn Order>; 3] {
@@ -70,7 +72,8 @@ fn a_flow_whose_only_packet_was_dropped_is_forgotten() {
 #[test]
 fn numbers_of_forgotten_flows_are_reused() {
     for order in orders() {
-        let mut scheduler = Scheduler::new("any", PerFlow::new(PacketCount::new(4), &plain()), order);
+        let mut scheduler =
+            Scheduler::new("any", PerFlow::new(PacketCount::new(4), Per::Flow, &Environment::new(plain())), order);
         for flow in 0..5 {
             scheduler.enqueue(NOW, packet(flow), &mut none);
             assert!(scheduler.dequeue(NOW, &mut none).is_some());

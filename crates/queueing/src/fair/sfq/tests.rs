@@ -8,6 +8,7 @@ use super::*;
 fn config(limit: u64) -> Config {
     Config {
         flows: FlowKeys::Exact,
+        per: Per::Flow,
         quantum: WireBytes::new(1500),
         perturb: Duration::ZERO,
         limit: PacketCount::new(limit),
@@ -17,7 +18,7 @@ fn config(limit: u64) -> Config {
 }
 
 fn sfq(config: &Config) -> Sfq<Meta> {
-    Sfq::new(config, &LinkLayer::new(0, Framing::None).expect("no overhead"))
+    Sfq::new(config, &Environment::new(LinkLayer::new(0, Framing::None).expect("no overhead")))
 }
 
 fn buckets(count: u32) -> FlowKeys {
@@ -54,7 +55,7 @@ fn queues_take_turns_of_a_quantum() {
 fn flows_share_the_wire_for_any_packet_sizes() {
     let line = LinkLayer::new(8, Framing::Atm).expect("8 bytes");
     let quantum = line.on_wire(lastmile_units::ByteCount::new(1500));
-    let mut sfq = Sfq::new(&Config { quantum, ..config(127) }, &line);
+    let mut sfq = Sfq::new(&Config { quantum, ..config(127) }, &Environment::new(line));
     let mut sent = [0_u64; 3];
     let sizes = [40, 576, 1500];
     for (flow, size) in (0..).zip(sizes) {
@@ -137,8 +138,8 @@ fn a_new_hash_reorders_no_flow() {
 #[test]
 fn a_new_hash_parts_flows_that_shared_a_bucket() {
     let mut sfq = sfq(&Config { flows: buckets(1024), perturb: Duration::from_s(10), ..config(127) });
-    let first = sfq.flows.queue_of(FlowId::new(0));
-    let other = (1..100_000).find(|&flow| sfq.flows.queue_of(FlowId::new(flow)) == first).expect("one of 1024");
+    let first = sfq.flows.queue_of(0);
+    let other = (1..100_000).find(|&flow| sfq.flows.queue_of(flow.into()) == first).expect("one of 1024");
     for number in 0..20 {
         sfq.enqueue(Instant::ZERO, packet(0, number, 1500), &mut none);
     }
@@ -184,9 +185,9 @@ fn a_bucket_beyond_the_capacity_is_dropped_once() {
 fn the_number_of_a_forgotten_flow_is_reused() {
     let mut sfq = sfq(&config(2));
     drops(&mut sfq, &[(1, 0), (2, 0), (3, 0)]);
-    assert_eq!(sfq.flows.queue_of(FlowId::new(4)), 2);
+    assert_eq!(sfq.flows.queue_of(4), 2);
     send(&mut sfq, 1);
-    assert_eq!(sfq.flows.queue_of(FlowId::new(5)), 0);
+    assert_eq!(sfq.flows.queue_of(5), 0);
 }
 
 /// When a queue becomes empty the turn passes to the one behind it, and to no other.
@@ -223,7 +224,7 @@ fn each_period_has_a_hash_of_its_own() {
     let mut places = Vec::new();
     for second in 0..4 {
         sfq.enqueue(Instant::ZERO + Duration::from_s(second), packet(1, 0, 100), &mut none);
-        places.push((0..50).map(|flow| sfq.flows.queue_of(FlowId::new(flow))).collect::<Vec<_>>());
+        places.push((0..50).map(|flow| sfq.flows.queue_of(flow)).collect::<Vec<_>>());
     }
     places.sort();
     places.dedup();

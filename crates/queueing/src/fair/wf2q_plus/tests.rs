@@ -3,6 +3,7 @@ use std::num::NonZeroU32;
 use lastmile_units::{Duration, PacketCount, WireBytes};
 
 use super::{Among, Config, Wf2qPlus};
+use crate::fair::Per;
 use crate::fair::harness::{Trial, eleven_sessions, flows, long_run, weights};
 use crate::fair::scheduler::Order as _;
 use crate::spec::Spec;
@@ -58,7 +59,7 @@ fn tags_last() {
 
 #[test]
 fn flows_have_equal_weights_and_the_fattest_loses_on_overflow() {
-    flows(&Spec::Wf2qPlus(Config(Among::Flows { share: NonZeroU32::MIN, limit: PacketCount::new(4) })));
+    flows(&Spec::Wf2qPlus(Config(Among::Flows { share: NonZeroU32::MIN, limit: PacketCount::new(4), per: Per::Flow })));
 }
 
 fn order<const N: usize>(of: [u32; N]) -> Wf2qPlus {

@@ -3,6 +3,7 @@ use std::num::NonZeroU32;
 use lastmile_units::{PacketCount, WireBytes};
 
 use super::{Among, Config, Wfq};
+use crate::fair::Per;
 use crate::fair::harness::{Trial, eleven_sessions, flows, long_run, weights};
 use crate::fair::scheduler::Order as _;
 use crate::spec::Spec;
@@ -60,7 +61,7 @@ fn remainders_of_divisions_are_carried() {
 
 #[test]
 fn flows_have_equal_weights_and_the_fattest_loses_on_overflow() {
-    flows(&Spec::Wfq(Config(Among::Flows { share: NonZeroU32::MIN, limit: PacketCount::new(4) })));
+    flows(&Spec::Wfq(Config(Among::Flows { share: NonZeroU32::MIN, limit: PacketCount::new(4), per: Per::Flow })));
 }
 
 fn order<const N: usize>(of: [u32; N]) -> Wfq {

@@ -254,7 +254,7 @@ fn shares_and_times_that_do_nothing_are_refused() {
     let own = config().drain.expect("a law");
     assert_eq!(
         refused(Config { share: Ratio::ONE, ..config() }),
-        "a share of 100 %; it must be below 100 %, so that the line is idle when nothing stands at its far end"
+        "a share of 100 %; it must be below 100 %, so that the line is idle when its far end has no queue"
     );
     assert_eq!(refused(law(Law { depth: percent(98), ..own })), "a drain to 98 % that is not below the share of 98 %");
     assert_eq!(

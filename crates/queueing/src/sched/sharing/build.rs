@@ -6,8 +6,8 @@ use lastmile_packet::Packet;
 use super::backlogged::Backlogged;
 use super::bucket::Bucket;
 use super::class::{Bound, Class, Leaf, Mode, Tally};
-use super::events::Events;
 use super::{Own, Plan, Sharing, Slack};
+use crate::sched::heap::Heap;
 use crate::{Backlog, Node};
 
 impl<P: Packet> Sharing<P> {
@@ -78,7 +78,7 @@ impl<P: Packet> Sharing<P> {
             kind,
             link_layer: *link_layer,
             slack,
-            events: Events::new(classes.len()),
+            events: Heap::new(classes.len()),
             lenders: levels.iter().map(|level| Backlogged::new(level.len())).collect(),
             indices: plans.iter().map(|plan| plan.index).collect(),
             classes,

@@ -24,7 +24,6 @@ mod backlogged;
 mod bucket;
 mod build;
 mod class;
-mod events;
 mod modes;
 mod ordered_set;
 mod plan;
@@ -36,7 +35,7 @@ use lastmile_units::{ByteCount, Instant, PacketCount};
 
 use self::backlogged::Backlogged;
 use self::class::{Class, Leaf};
-use self::events::Events;
+use super::heap::Heap;
 use crate::{Backlog, DropSink};
 
 pub(crate) use self::plan::{Own, PRIORITIES, Plan, Slack, Tokens};
@@ -56,7 +55,7 @@ pub(crate) struct Sharing<P> {
     lenders: Vec<Backlogged>,
     /// By level: its classes.
     levels: Vec<Vec<u32>>,
-    events: Events,
+    events: Heap<Instant>,
     backlog: Backlog,
 }
 

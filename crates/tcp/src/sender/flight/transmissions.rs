@@ -194,7 +194,7 @@ impl Transmissions {
         now: Instant,
         una: u64,
         bounds: LossBounds,
-        mut each: impl FnMut(Transmission),
+        mut each: impl FnMut(Range, Transmission),
     ) -> Option<u32> {
         let lag = bounds.newest.age_us(now);
         let (mut index, mut start, mut wait) = (0, una, None);
@@ -213,7 +213,7 @@ impl Transmissions {
                         break;
                     }
                 } else if age >= bounds.due_us {
-                    each(sent);
+                    each(Range { start, end }, sent);
                     index = self.carve(index, una, Range { start, end }, lost(sent));
                 } else {
                     wait = wait.max(Some(bounds.due_us - age));
@@ -227,19 +227,21 @@ impl Transmissions {
 
     /// RFC 8985, section 6.3: the retransmission timer expired. Marks as lost the first `mss` octets and
     /// all that were transmitted at least `due_us` ago. If the first octet is SACKed, the receiver has
-    /// reneged, and no SACK counts.
-    pub(crate) fn expire(&mut self, now: Instant, una: u64, mss: u32, due_us: u32) {
+    /// reneged, and no SACK counts. Calls `each` with the octets that it marks.
+    pub(crate) fn expire(&mut self, now: Instant, una: u64, mss: u32, due_us: u32, mut each: impl FnMut(Range)) {
         let reneged = self.records.front().is_some_and(|record| record.state == SegmentState::Sacked);
         let (mut index, mut start) = (0, una);
         while let Some(Record { end, state }) = self.records.get(index).copied() {
             match state {
                 SegmentState::Sacked if reneged => {
+                    each(Range { start, end });
                     index = self.carve(index, una, Range { start, end }, lost(Transmission::again(now)));
                 }
                 SegmentState::Sent(sent) if !sent.lost => {
                     let old = sent.age_us(now) >= due_us;
                     let end = if old { end } else { end.min(una + u64::from(mss)) };
                     if start < end {
+                        each(Range { start, end });
                         index = self.carve(index, una, Range { start, end }, lost(sent));
                     }
                 }

@@ -20,9 +20,9 @@ impl Style {
             Variant::Tahoe => Self::Tahoe,
             Variant::Reno => Self::Reno,
             Variant::NewReno => Self::NewReno,
-            Variant::Sack | Variant::Cubic if !sack_permitted => Self::NewReno,
+            _ if !sack_permitted => Self::NewReno,
             // Only Linux's timer records the times of transmission.
-            Variant::Sack | Variant::Cubic => match (config.repair.loss_detection, config.timers.rto) {
+            _ => match (config.repair.loss_detection, config.timers.rto) {
                 (LossDetection::Rack, Rto::Linux) => Self::Rack,
                 _ => Self::Sack,
             },

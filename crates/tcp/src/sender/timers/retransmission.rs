@@ -58,6 +58,7 @@ impl Sender {
             Style::Sack => self.flight.begin_scoreboard().on_timeout(una, max),
             Style::Tahoe | Style::Reno | Style::NewReno => self.flight.go_back(),
         }
+        self.reset_model(now);
         // RFC 6298 (5.5) Back off the timer. (5.6) Start it.
         self.rtt.back_off(&config.timers);
         self.set_rto(now, config);
@@ -72,6 +73,11 @@ impl Sender {
         }
         let due_us = self.repair.rack.rtt_us().unwrap_or(self.rtt.srtt_us() as u32);
         self.repair.probe = None;
-        self.flight.transmissions_mut().expire(now, una, u32::from(self.mss), due_us);
+        let mut rate = self.rate.as_deref_mut();
+        self.flight.transmissions_mut().expire(now, una, u32::from(self.mss), due_us, |range| {
+            if let Some(rate) = &mut rate {
+                rate.on_lost(range);
+            }
+        });
     }
 }

@@ -91,8 +91,12 @@ impl Sender {
                 }
                 let una = self.flight.una();
                 self.flight.transmissions_mut().retransmit(now, una, range);
+                let plan = Plan::retransmission(range);
+                if self.pacer.is_some() {
+                    self.note_paced(now, plan, range.len() as u32);
+                }
                 self.flight.on_sent(now);
-                (Plan::retransmission(range), true)
+                (plan, true)
             }
         };
         self.repair.probe = Some(TailProbe { end: self.flight.max(), retransmission });

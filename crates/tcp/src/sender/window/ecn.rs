@@ -3,12 +3,18 @@
 //! Published: RFC 3168, section 6.1.2.
 //! Cost: a comparison for each segment of a connection with ECN.
 
+use super::accecn::AccEcnSender;
+
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct EcnResponse {
     /// The highest octet sent at the last reduction.
     reduced_until: Option<u64>,
     /// The next new segment carries CWR.
     cwr_due: bool,
+    /// Accurate ECN, if agreed.
+    pub(crate) accecn: Option<Box<AccEcnSender>>,
+    /// The newest timestamp of an acknowledgement without new data, on a connection with Accurate ECN.
+    pub(crate) newest: Option<u32>,
 }
 
 impl EcnResponse {

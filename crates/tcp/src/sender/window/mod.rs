@@ -1,9 +1,11 @@
 //! The windows of a sender: the peer's receive window, and the congestion window with its answer to ECN.
 
+mod accecn;
 pub(crate) mod congestion;
 mod ecn;
 mod peer;
 
-pub(crate) use congestion::{Acked, Congestion, RoundTrip};
+pub(crate) use accecn::{AccEcnSender, Feedback, Marks};
+pub(crate) use congestion::{Acked, Congestion, MarkedAck, ModelAck, ModelRestart, RepairPhase, RoundTrip};
 pub(crate) use ecn::EcnResponse;
 pub(crate) use peer::PeerWindow;

@@ -162,7 +162,7 @@ impl Model {
                 let time = at(latest.at);
                 let newest = if latest.again { Transmission::again(time) } else { Transmission::first(time) };
                 let bounds = LossBounds { newest, newest_end: latest_end, due_us };
-                sent.mark_lost(at(now), una, bounds, |sent| assert!(!sent.lost));
+                sent.mark_lost(at(now), una, bounds, |_, sent| assert!(!sent.lost));
                 let base = self.base;
                 for (index, octet) in self.octets.iter_mut().enumerate().skip((una - base) as usize) {
                     let end = base + index as u64 + 1;
@@ -172,7 +172,7 @@ impl Model {
                 }
             }
             Step::Expire(due_us) => {
-                sent.expire(at(now), una, 10, due_us);
+                sent.expire(at(now), una, 10, due_us, |_| ());
                 let base = self.base;
                 let octets = &mut self.octets[(una - base) as usize..];
                 let reneged = octets.first().is_some_and(|octet| octet.held);

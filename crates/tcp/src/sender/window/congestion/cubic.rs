@@ -206,7 +206,16 @@ mod tests {
 
     fn at(ms: u64) -> Acked {
         let now = Instant::ZERO + Duration::from_ms(ms);
-        Acked { now, bytes: 2000, mss: MSS, after_timeout: false, least_rtt: Duration::from_ms(100) }
+        Acked {
+            now,
+            bytes: 2000,
+            mss: MSS,
+            after_timeout: false,
+            least_rtt: Duration::from_ms(100),
+            srtt: None,
+            rtt: None,
+            marked: 0,
+        }
     }
 
     fn every(cubic: &mut Cubic, cwnd: u32, ms: u64) -> u64 {

@@ -12,8 +12,13 @@ pub(crate) struct Acked {
     pub(crate) mss: u32,
     /// The data below were retransmitted after a timeout, where RFC 3465, section 2.3, asks for L = 1.
     pub(crate) after_timeout: bool,
-    /// The shortest round trip of the connection.
+    /// The shortest round trip of the connection, and the smoothed one.
     pub(crate) least_rtt: Duration,
+    pub(crate) srtt: Option<Duration>,
+    /// The round trip that this acknowledgement measured.
+    pub(crate) rtt: Option<Duration>,
+    /// Octets that arrived with CE.
+    pub(crate) marked: u64,
 }
 
 /// A round trip measured in slow start.

@@ -6,14 +6,24 @@
 //! over the window.
 //! Cost: additions, comparisons and two divisions for each acknowledgement.
 
+mod bbr1;
+mod bbr3;
 mod cubic;
+mod dctcp;
 mod events;
 mod hystart;
 mod hystart_plus_plus;
+mod law;
+mod ledbat;
+mod mark_fraction;
+mod marked;
+mod model;
 mod newreno;
+mod prague;
 mod reno;
 mod sack;
 mod tahoe;
+mod windowed_max;
 
 use lastmile_units::{ByteCount, Instant};
 
@@ -24,6 +34,9 @@ use cubic::Cubic;
 pub(crate) use events::{Acked, RoundTrip};
 use hystart::HyStart;
 use hystart_plus_plus::HyStartPlusPlus;
+use law::Law;
+pub(crate) use marked::MarkedAck;
+pub(crate) use model::{ModelAck, ModelRestart, RepairPhase};
 
 /// The state of growth beyond the window: first for the end of slow start, then for CUBIC.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,17 +54,62 @@ pub(crate) struct Congestion {
     /// Octets acknowledged towards the next segment of growth (RFC 3465: bytes_acked).
     counted: u32,
     growth: Option<Box<Growth>>,
+    /// The state of a variant that measures the path or the marks on it.
+    law: Option<Box<Law>>,
 }
 
 impl Congestion {
-    pub(crate) fn new(config: &Config, mss: u16) -> Self {
+    /// `seed`: the initial sequence number.
+    pub(crate) fn new(config: &Config, mss: u16, seed: u32) -> Self {
+        let cwnd = config.congestion.initial_window.bytes(mss).min(MAX_WINDOW);
         let ssthresh = config.congestion.initial_ssthresh.map_or(u64::MAX, ByteCount::as_u64);
         Self {
-            cwnd: config.congestion.initial_window.bytes(mss).min(MAX_WINDOW),
+            cwnd,
             ssthresh: u32::try_from(ssthresh).unwrap_or(MAX_WINDOW).clamp(1, MAX_WINDOW),
             counted: 0,
             growth: None,
+            law: Law::new(config.variant, cwnd, seed).map(Box::new),
         }
+    }
+
+    /// The law of a variant that has one.
+    #[inline]
+    pub(crate) fn law_mut(&mut self) -> Option<&mut Law> {
+        self.law.as_deref_mut()
+    }
+
+    /// A model of the path sets the window, at every acknowledgement.
+    #[inline]
+    pub(crate) fn is_model(&self) -> bool {
+        self.law.as_deref().is_some_and(Law::is_model)
+    }
+
+    /// The variant follows the fraction of marks.
+    #[inline]
+    pub(crate) fn counts_marks(&self) -> bool {
+        self.law.as_deref().is_some_and(Law::counts_marks)
+    }
+
+    /// Unmarked octets grow the window even where others are marked.
+    pub(crate) fn grows_with_marks(&self) -> bool {
+        self.law.as_deref().is_some_and(Law::is_prague)
+    }
+
+    /// Segments are paced at the rate of the window, without a margin.
+    pub(crate) fn is_smooth(&self) -> bool {
+        self.law.as_deref().is_some_and(Law::is_prague)
+    }
+
+    /// An acknowledgement and its marks, for a variant that counts them.
+    pub(crate) fn on_marked_ack(&mut self, ack: &MarkedAck) {
+        if let Some(law) = self.law.as_deref_mut() {
+            law.on_marked_ack(ack);
+        }
+    }
+
+    /// The name of the model's phase, as in reports.
+    pub(crate) fn phase(&self) -> Option<&'static str> {
+        self.law.as_deref().and_then(Law::phase_name)
     }
 
     #[inline]
@@ -82,6 +140,12 @@ impl Congestion {
     #[inline]
     pub(crate) fn grow(&mut self, acked: &Acked, config: &Config) {
         let mss = acked.mss;
+        if let Some((cwnd, ssthresh)) =
+            self.law.as_deref_mut().and_then(|law| law.window(self.cwnd, self.ssthresh, acked))
+        {
+            (self.cwnd, self.ssthresh) = (cwnd.min(MAX_WINDOW), ssthresh);
+            return;
+        }
         if self.in_slow_start() {
             let most = match config.congestion.byte_counting {
                 // RFC 5681, equation 2: cwnd += min(N, SMSS).
@@ -92,6 +156,10 @@ impl Congestion {
             };
             let growth = acked.bytes.min(u64::from(most)) as u32 / self.slow_start_divisor();
             self.cwnd = (self.cwnd + growth).min(MAX_WINDOW);
+            return;
+        }
+        if let Some(octets) = self.law.as_deref_mut().and_then(|law| law.growth(self.cwnd, acked)) {
+            self.cwnd = self.cwnd.saturating_add(octets).min(MAX_WINDOW);
             return;
         }
         let counted = match config.congestion.byte_counting {
@@ -152,6 +220,7 @@ impl Congestion {
     #[inline]
     pub(crate) fn watches(&self, config: &Config) -> bool {
         self.ssthresh == MAX_WINDOW
+            && !self.is_model()
             && match config.congestion.slow_start {
                 SlowStart::Standard => false,
                 // In Linux, HyStart is a part of CUBIC.
@@ -202,9 +271,18 @@ impl Congestion {
         }
     }
 
+    /// A repair begins. True: a model sets the window, which stays as it is until the next acknowledgement.
+    fn keeps_window(&mut self) -> bool {
+        let cwnd = u64::from(self.cwnd);
+        self.law.as_deref_mut().is_some_and(|law| law.on_loss(cwnd))
+    }
+
     /// Fast retransmit. `reduce` is false when a reduction has already answered this window of data (RFC
     /// 3168, section 6.1.2).
     pub(crate) fn on_fast_retransmit(&mut self, config: &Config, style: Style, flight: u32, mss: u32, reduce: bool) {
+        if self.keeps_window() {
+            return;
+        }
         if reduce {
             self.ssthresh = self.reduced(config, flight, mss);
         }
@@ -217,17 +295,26 @@ impl Congestion {
 
     /// One more duplicate acknowledgement in fast recovery without SACK.
     pub(crate) fn inflate(&mut self, mss: u32) {
+        if self.is_model() {
+            return;
+        }
         self.cwnd = (self.cwnd + mss).min(MAX_WINDOW);
     }
 
     /// A partial acknowledgement of `acked` bytes (NewReno).
     pub(crate) fn on_partial_ack(&mut self, acked: u64, mss: u32) {
+        if self.is_model() {
+            return;
+        }
         let cwnd = newreno::deflated(self.cwnd, acked, mss);
         self.set_cwnd(cwnd);
     }
 
     /// Fast recovery is over; `flight` bytes are still in flight.
     pub(crate) fn on_recovered(&mut self, style: Style, flight: u32, mss: u32) {
+        if self.is_model() {
+            return;
+        }
         self.set_cwnd(match style {
             Style::NewReno => newreno::after_recovery(self.ssthresh, flight, mss),
             Style::Tahoe | Style::Reno | Style::Sack | Style::Rack => self.ssthresh,
@@ -237,6 +324,10 @@ impl Congestion {
     /// The retransmission timer expired. `first`: for the first time on this segment. `recovering`: during
     /// fast recovery.
     pub(crate) fn on_timeout(&mut self, config: &Config, flight: u32, mss: u32, first: bool, recovering: bool) {
+        if self.keeps_window() {
+            self.set_cwnd(mss);
+            return;
+        }
         // RFC 5681, section 3.1: ssthresh is held when the timer has already retransmitted the segment.
         // Linux reduces a window once for each repair.
         if first && !(recovering && config.variant == Variant::Cubic) {
@@ -259,12 +350,32 @@ impl Congestion {
 
     /// A reduction is undone: window and threshold are at least those before it (RFC 4015, section 3.2).
     pub(crate) fn restore(&mut self, cwnd: u32, ssthresh: u32) {
+        if let Some(law) = self.law.as_deref_mut()
+            && law.on_undo()
+        {
+            return;
+        }
         self.set_cwnd(self.cwnd.max(cwnd));
         self.ssthresh = self.ssthresh.max(ssthresh);
     }
 
     /// An ECN echo: RFC 3168, section 6.1.2, halves the window itself, not the flight.
     pub(crate) fn on_ecn_echo(&mut self, config: &Config, mss: u32) {
+        let (cwnd, law) = (self.cwnd, self.law.as_deref());
+        match law.and_then(|law| law.reduced_by_marks(cwnd, mss)) {
+            Some(reduced) => {
+                self.ssthresh = reduced;
+                self.set_cwnd(reduced);
+            }
+            None => self.on_repaired_loss(config, mss),
+        }
+    }
+
+    /// A loss that a tail loss probe has repaired reduces the window at once.
+    pub(crate) fn on_repaired_loss(&mut self, config: &Config, mss: u32) {
+        if self.keeps_window() {
+            return;
+        }
         self.ssthresh = self.reduced(config, self.cwnd, mss);
         self.set_cwnd(self.ssthresh);
     }

@@ -10,7 +10,16 @@ fn config(variant: Variant) -> Config {
 }
 
 fn acked(bytes: u64) -> Acked {
-    Acked { now: Instant::ZERO, bytes, mss: MSS, after_timeout: false, least_rtt: Duration::from_ms(100) }
+    Acked {
+        now: Instant::ZERO,
+        bytes,
+        mss: MSS,
+        after_timeout: false,
+        least_rtt: Duration::from_ms(100),
+        srtt: None,
+        rtt: None,
+        marked: 0,
+    }
 }
 
 /// RFC 3465, section 2.3: after a timeout L = 1 whatever is set.
@@ -20,7 +29,7 @@ fn slow_start_after_a_timeout_counts_one_segment_for_each_acknowledgement() {
         congestion: CongestionConfig { byte_counting: ByteCounting::Abc { limit: 8 }, ..CongestionConfig::default() },
         ..config(Variant::Reno)
     };
-    let mut congestion = Congestion::new(&config, 1000);
+    let mut congestion = Congestion::new(&config, 1000, 0);
     congestion.on_timeout(&config, 20_000, MSS, true, false);
     assert_eq!((congestion.cwnd(), congestion.ssthresh()), (1000, 10_000));
     congestion.grow(&Acked { after_timeout: true, ..acked(5000) }, &config);
@@ -34,7 +43,7 @@ fn slow_start_after_a_timeout_counts_one_segment_for_each_acknowledgement() {
 #[test]
 fn only_the_first_timeout_sets_the_threshold() {
     let config = config(Variant::NewReno);
-    let mut congestion = Congestion::new(&config, 1000);
+    let mut congestion = Congestion::new(&config, 1000, 0);
     congestion.on_timeout(&config, 9000, MSS, true, false);
     assert_eq!(congestion.ssthresh(), 4500);
     congestion.on_timeout(&config, 1000, MSS, false, false);
@@ -48,7 +57,7 @@ fn only_the_first_timeout_sets_the_threshold() {
 #[test]
 fn a_timeout_in_recovery_does_not_raise_the_threshold() {
     let config = config(Variant::NewReno);
-    let mut congestion = Congestion::new(&config, 1000);
+    let mut congestion = Congestion::new(&config, 1000, 0);
     congestion.on_fast_retransmit(&config, Style::NewReno, 20_000, MSS, true);
     assert_eq!(congestion.ssthresh(), 10_000);
     congestion.on_timeout(&config, 80_000, MSS, true, true);
@@ -73,7 +82,7 @@ fn newreno_deflates_by_what_is_acknowledged() {
 #[test]
 fn cubic_reduces_by_three_tenths_and_converges_fast() {
     let config = config(Variant::Cubic);
-    let mut congestion = Congestion::new(&config, 1000);
+    let mut congestion = Congestion::new(&config, 1000, 0);
     congestion.cwnd = 100_000;
     congestion.on_fast_retransmit(&config, Style::Sack, 100_000, MSS, true);
     assert_eq!((congestion.cwnd(), congestion.ssthresh()), (70_000, 70_000));
@@ -91,7 +100,7 @@ fn a_window_never_passes_a_gibibyte() {
         congestion: CongestionConfig { byte_counting: ByteCounting::Abc { limit: 255 }, ..CongestionConfig::default() },
         ..config(Variant::Reno)
     };
-    let mut congestion = Congestion::new(&config, 65_000);
+    let mut congestion = Congestion::new(&config, 65_000, 0);
     for _ in 0..200 {
         congestion.grow(&Acked { mss: 65_000, ..acked(1 << 30) }, &config);
     }
@@ -104,7 +113,7 @@ fn a_window_never_passes_a_gibibyte() {
 fn a_sender_that_repairs_as_linux_does_halves_the_window() {
     let config =
         Config { timers: TimerConfig { rto: crate::Rto::Linux, ..TimerConfig::default() }, ..config(Variant::Sack) };
-    let mut congestion = Congestion::new(&config, 1000);
+    let mut congestion = Congestion::new(&config, 1000, 0);
     congestion.set_window(u64::from(37 * MSS));
     congestion.on_fast_retransmit(&config, Style::Rack, 20 * MSS, MSS, true);
     assert_eq!(congestion.ssthresh(), 18 * MSS, "whole segments");

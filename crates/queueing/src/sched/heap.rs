@@ -1,38 +1,43 @@
-//! Times at which classes change: a heap with at most one time for each class, which can be changed
-//! or removed.
+//! Times at which classes change, or by which they are served: a heap with at most one time for each class, which can
+//! be changed or removed.
 //!
 //! Cost: the logarithm of the number of classes in the heap.
 
-use lastmile_units::Instant;
-
-/// At most one time for each class.
+/// At most one time for each class. `T` is a time of the clock, or a virtual time.
 #[derive(Clone, Debug)]
-pub(super) struct Events {
+pub(super) struct Heap<T> {
     /// A binary heap, the earliest first; equal times by class.
-    heap: Vec<(Instant, u32)>,
+    heap: Vec<(T, u32)>,
     /// By class: its position in the heap, while it has a time.
     positions: Vec<Option<u32>>,
 }
 
-impl Events {
+impl<T: Copy + Ord> Heap<T> {
     /// An empty heap for `classes` classes.
     pub(super) fn new(classes: usize) -> Self {
         Self { heap: Vec::new(), positions: vec![None; classes] }
     }
 
     /// The earliest time.
-    pub(super) fn first(&self) -> Option<Instant> {
+    #[inline]
+    pub(super) fn first(&self) -> Option<T> {
         self.heap.first().map(|(at, _)| *at)
     }
 
     /// The class with the earliest time, if that is not after `now`.
     #[inline]
-    pub(super) fn due(&self, now: Instant) -> Option<usize> {
+    pub(super) fn due(&self, now: T) -> Option<usize> {
         self.heap.first().filter(|(at, _)| *at <= now).map(|(_, class)| *class as usize)
     }
 
+    /// The class with the earliest time.
+    #[inline]
+    pub(super) fn first_class(&self) -> Option<usize> {
+        self.heap.first().map(|(_, class)| *class as usize)
+    }
+
     /// Sets the time of a class, in position of an earlier setting.
-    pub(super) fn set(&mut self, class: usize, at: Instant) {
+    pub(super) fn set(&mut self, class: usize, at: T) {
         let entry = (at, class as u32);
         match self.positions[class] {
             None => {
@@ -105,7 +110,7 @@ impl Events {
         self.put(position, entry);
     }
 
-    fn put(&mut self, position: usize, entry: (Instant, u32)) {
+    fn put(&mut self, position: usize, entry: (T, u32)) {
         self.heap[position] = entry;
         self.positions[entry.1 as usize] = Some(position as u32);
     }
@@ -115,6 +120,7 @@ impl Events {
 mod tests {
     use std::collections::BTreeMap;
 
+    use lastmile_units::Instant;
     use proptest::prelude::*;
 
     use super::*;
@@ -125,7 +131,7 @@ mod tests {
         fn the_earliest_is_first_whatever_moves(
             steps in prop::collection::vec((0..20_usize, prop::option::weighted(0.8, 0..50_u64)), 1..200),
         ) {
-            let (mut events, mut model) = (Events::new(20), BTreeMap::new());
+            let (mut events, mut model) = (Heap::new(20), BTreeMap::new());
             for (class, at) in steps {
                 if let Some(at) = at {
                     events.set(class, Instant::from_ps(at));
@@ -136,6 +142,7 @@ mod tests {
                 }
                 let earliest = model.iter().map(|(class, at)| (*at, *class)).min();
                 prop_assert_eq!(events.first(), earliest.map(|(at, _)| Instant::from_ps(at)));
+                prop_assert_eq!(events.first_class(), earliest.map(|(_, class)| class));
                 prop_assert_eq!(events.due(Instant::MAX), earliest.map(|(_, class)| class));
                 if let Some((at, class)) = earliest {
                     prop_assert_eq!(events.due(Instant::from_ps(at)), Some(class));

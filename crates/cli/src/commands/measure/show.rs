@@ -1,0 +1,106 @@
+//! `lastmile measure show`: measurements from files, of lastmile and of flent.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use lastmile_measure::archive;
+use lastmile_measure::conditions::Conditions;
+use lastmile_measure::report::{Estimate, Measurement, Phase, Throughput};
+use lastmile_results::format;
+use lastmile_text::table::{Kind as Align, Table};
+
+use crate::failure::{Exit, Failure, Result};
+use crate::printer::Printer;
+
+use super::outputs::{Outputs, write};
+use super::table::{self, words};
+
+/// Show measurements from files: those of --json, and data files of flent
+///
+/// One FILE: rates, delays and working conditions, and every file that a measurement writes; so a
+/// data file of flent becomes JSON or a page, and JSON a data file of flent. Several: one table, a
+/// row for each file and phase.
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// Files of --json, and data files of flent (.flent, .flent.gz)
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    outputs: Outputs,
+}
+
+pub(super) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
+    let Outputs { json, flent, page } = &arguments.outputs;
+    for (option, file) in [("--json", json), ("--flent", flent), ("--page", page)] {
+        if file.is_some() && arguments.files.len() > 1 {
+            return Err(Failure::new(format_args!("{option}: of one FILE only")).hint("show them one after the other"));
+        }
+    }
+    let measured: Vec<(String, Measurement)> = arguments.files.iter().map(|path| read(path)).collect::<Result<_>>()?;
+    if let [(_, measured)] = &measured[..] {
+        write(measured, &Conditions::of(measured), &arguments.outputs, printer)?;
+    } else {
+        printer.table(&compared(&measured))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The name of a file, and the measurement in it.
+fn read(path: &Path) -> Result<(String, Measurement)> {
+    let name = path.display().to_string();
+    let bytes = std::fs::read(path).map_err(|error| Failure::new(format_args!("{name}: {error}")))?;
+    let measured = archive::read(&name, &bytes).map_err(Failure::new)?;
+    Ok((name, measured))
+}
+
+/// A row for each file and phase.
+fn compared(measured: &[(String, Measurement)]) -> Table {
+    let mut rows = Table::new([
+        ("file", Align::Name),
+        ("phase", Align::Name),
+        ("download\ngoodput", Align::Number),
+        ("95 %\ninterval", Align::Number),
+        ("upload\ngoodput", Align::Number),
+        ("95 %\ninterval", Align::Number),
+        ("median\nround trip\nms", Align::Number),
+        ("95 %\ninterval", Align::Number),
+        ("p99\nms", Align::Number),
+        ("grade", Align::Name),
+    ]);
+    for (name, measured) in measured {
+        let conditions = Conditions::of(measured);
+        for (index, phase) in measured.phases.iter().enumerate() {
+            let grade = conditions.grade.filter(|_| index == 0).map(|grade| grade.letter().to_owned());
+            rows.row(row(name, phase, conditions.target.as_deref(), grade.unwrap_or_default()));
+        }
+    }
+    rows
+}
+
+/// The round trips are those of the target that the working conditions are judged by.
+fn row(name: &str, phase: &Phase, target: Option<&str>, grade: String) -> Vec<String> {
+    let rate = |throughput: &Option<Throughput>| {
+        let goodput = throughput.as_ref().map(|throughput| throughput.goodput_bps);
+        [
+            format::or_dash(goodput, |goodput: Estimate| format::rate(goodput.value)),
+            format::or_dash(goodput, table::of_rate),
+        ]
+    };
+    let of_target = phase.probes.iter().filter(|series| target.is_none_or(|target| series.subject.target == target));
+    let delays = of_target.filter_map(|series| series.round_trip).next();
+    let [down, down_interval] = rate(&phase.download);
+    let [up, up_interval] = rate(&phase.upload);
+    vec![
+        name.to_owned(),
+        words(phase.load).to_owned(),
+        down,
+        down_interval,
+        up,
+        up_interval,
+        format::or_dash(delays, |delays| table::number_ms(delays.p50_s.value)),
+        format::or_dash(delays, |delays| table::interval(delays.p50_s, |s| s * 1e3, "")),
+        format::or_dash(delays, |delays| table::number_ms(delays.p99_s)),
+        grade,
+    ]
+}

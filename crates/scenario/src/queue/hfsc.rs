@@ -1,0 +1,166 @@
+//! HFSC: a tree of classes with service curves.
+
+use lastmile_queueing::sched::hfsc::{Config, ServiceCurve, Share};
+use lastmile_units::{BitRate, Duration, WireBytes};
+
+use super::tree::{CLASSES, MATCH, NAME, PARENT, checked, classes, items};
+use super::{BELOW, DROP, LIMIT, Readable, Wire};
+use crate::document::{self, Value};
+use crate::reader::Table;
+use crate::schema::{Key, Kind, Section};
+use crate::value::FromNode;
+
+const CURVE: Kind = Kind::Other("rate, or curve");
+
+static HFSC_CLASS: Section = Section {
+    heading: "`classes` of `kind = \"hfsc\"`",
+    about: "A class of HFSC. One that is the parent of another has neither a queue, a match, nor `rt`. A curve is a \
+            rate, or `{ m1, d, m2 }`: the rate `m1` for the time `d`, then `m2`; without `m1` nothing for `d`. \
+            `{ umax, dmax, rate }` is the curve that sends `umax` within `dmax`, and then `rate`.",
+    keys: &[
+        NAME,
+        PARENT,
+        Key::optional(
+            "rt",
+            CURVE,
+            "no guarantee",
+            "What it has whatever others do, for a class without classes below.",
+        ),
+        Key::optional("ls", CURVE, "no share", "Its share of what its parent has, against those of its siblings."),
+        Key::optional("sc", CURVE, "neither", "Both `rt` and `ls`."),
+        Key::optional("ul", CURVE, "no limit", "What `ls` gives it at most; `rt` has no limit."),
+        MATCH,
+        BELOW,
+        LIMIT,
+        DROP,
+    ],
+};
+
+impl Readable for Config {
+    const SECTION: &'static Section = &Section {
+        heading: "`kind = \"hfsc\"`",
+        about: "Hierarchical fair service curves: guarantees whose delay does not depend on their rate, and a tree \
+                that shares the rest. Sizes are those on the wire.",
+        keys: &[
+            CLASSES,
+            Key::optional(
+                "default",
+                Kind::Text,
+                "the last class that takes packets",
+                "The class of what no class matches.",
+            ),
+        ],
+    };
+    const PARTS: &'static [&'static Section] = &[&HFSC_CLASS];
+
+    fn read(table: &Table<'_>, wire: &Wire, depth: usize) -> Option<Self> {
+        let items = items(table, &HFSC_CLASS);
+        let ceiling = |class: &Table<'_>| class.optional::<Curve>("ul").map(|curve| curve.0.rate);
+        let tree = classes(table, &items, (share, ceiling), wire, depth);
+        let config = Self { tree: tree? };
+        checked(table, &items, &config.tree, config.check(), "rt")?;
+        Some(config)
+    }
+}
+
+fn share(class: &Table<'_>) -> Option<Share> {
+    let curve = |key| class.optional::<Curve>(key).map(|curve| curve.0);
+    let (real_time, link_share, both, upper_limit) = (curve("rt"), curve("ls"), curve("sc"), curve("ul"));
+    let is_whole = ["rt", "ls", "sc", "ul"].into_iter().zip([real_time, link_share, both, upper_limit]).all(
+        // A key that is there and has no value is wrong, and in the report.
+        |(key, curve)| curve.is_some() || !class.has(key),
+    );
+    if class.has("sc") && (class.has("rt") || class.has("ls")) {
+        class.error("sc", "both sc and one of rt and ls, which sc sets", None);
+        return None;
+    }
+    let share = Share { real_time: real_time.or(both), link_share: link_share.or(both), upper_limit };
+    is_whole.then_some(share)
+}
+
+/// A service curve as a file gives it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Curve(ServiceCurve);
+
+const FORM: &str = "a rate, or { m1 = \"2 Mbit/s\", d = \"10 ms\", m2 = \"1 Mbit/s\" }, \
+                    or { umax = \"1500 wire bytes\", dmax = \"10 ms\", rate = \"1 Mbit/s\" }";
+
+impl FromNode for Curve {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        let table = match value {
+            Value::Table(table) => table,
+            Value::String(_) => return Ok(Self(ServiceCurve::linear(BitRate::from_value(value)?))),
+            other => return Err(format!("{}, where a curve is expected: {FORM}", other.name())),
+        };
+        let keys = ["m1", "d", "m2", "umax", "dmax", "rate"];
+        if let Some((key, _)) = table.entries.iter().find(|(key, _)| !keys.contains(&key.name.as_str())) {
+            return Err(format!("unknown key {:?}; a curve is {FORM}", key.name));
+        }
+        let (m1, d, m2): (Option<BitRate>, Option<Duration>, Option<BitRate>) =
+            (part(table, "m1")?, part(table, "d")?, part(table, "m2")?);
+        let (umax, dmax, rate): (Option<WireBytes>, Option<Duration>, Option<BitRate>) =
+            (part(table, "umax")?, part(table, "dmax")?, part(table, "rate")?);
+        match ((m1, d, m2), (umax, dmax, rate)) {
+            ((None, None, Some(m2)), (None, None, None)) => Ok(Self(ServiceCurve::linear(m2))),
+            ((_, Some(Duration::ZERO), Some(_)), (None, None, None)) => {
+                Err("d: a first piece of no time; leave m1 and d out for a straight line".into())
+            }
+            ((m1, Some(d), Some(m2)), (None, None, None)) => Ok(Self(ServiceCurve::two_pieces(m1, d, m2))),
+            ((None, None, None), (Some(umax), Some(dmax), Some(rate))) => within(umax, dmax, rate).map(Self),
+            _ => Err(format!("a curve is {FORM}")),
+        }
+    }
+
+    fn from_default(_text: &'static str) -> Self {
+        unreachable!("the schema has no default of this kind")
+    }
+}
+
+/// A value of a curve's table.
+fn part<T: FromNode>(table: &document::Table, key: &str) -> Result<Option<T>, String> {
+    let node = table.get(key);
+    node.map(|node| T::from_value(&node.value).map_err(|why| format!("{key}: {why}"))).transpose()
+}
+
+/// The curve that sends `umax` within `dmax`, and then `rate` (tc-hfsc(7)): concave if that takes a higher rate at
+/// first, else convex, with the last moment at which `rate` is enough.
+fn within(umax: WireBytes, dmax: Duration, rate: BitRate) -> Result<ServiceCurve, String> {
+    let bits = u128::from(umax.bits()) * 1_000_000_000_000;
+    let span = u128::from(dmax.as_ps());
+    let first = bits.checked_div(span).map(|bps| u64::try_from(bps).unwrap_or(u64::MAX));
+    let Some(first) = first.filter(|first| *first <= BitRate::MAX.as_bps()) else {
+        return Err(format!("{umax} within {dmax}: faster than any line"));
+    };
+    let first = first + u64::from(!bits.is_multiple_of(span));
+    match BitRate::from_bps(first) {
+        Some(first) if first > rate => Ok(ServiceCurve::two_pieces(Some(first), dmax, rate)),
+        _ => {
+            let pause = dmax.saturating_sub(rate.time_for(umax));
+            if pause.is_zero() {
+                Ok(ServiceCurve::linear(rate))
+            } else {
+                Ok(ServiceCurve::two_pieces(None, pause, rate))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1500 bytes in 10 ms are 1.2 Mbit/s. At 1 Mbit/s they take 12 ms, so the curve is concave; at 2 Mbit/s they take
+    /// 6 ms, and 4 ms may pass before.
+    #[test]
+    fn a_packet_within_a_time_is_a_concave_or_a_convex_curve() {
+        let ms = Duration::from_ms;
+        let mbit = BitRate::from_mbit_per_s;
+        let curve = |rate| within(WireBytes::new(1500), ms(10), mbit(rate));
+        let concave = ServiceCurve::two_pieces(BitRate::from_bps(1_200_000), ms(10), mbit(1));
+        assert_eq!(curve(1), Ok(concave));
+        assert_eq!(curve(2), Ok(ServiceCurve::two_pieces(None, ms(4), mbit(2))));
+        let line = within(WireBytes::new(1500), ms(12), mbit(1));
+        assert_eq!(line, Ok(ServiceCurve::linear(mbit(1))));
+        assert!(within(WireBytes::new(1500), Duration::ZERO, mbit(1)).is_err());
+    }
+}

@@ -1,0 +1,73 @@
+//! The response to ECN marks: how many an acknowledgement reports, and the reduction for them.
+//!
+//! Published: RFC 3168, section 6.1.2; RFC 8257, section 3.3 (DCTCP); RFC 9768, section 3.2.5 (responses).
+//! Cost: nothing without ECN.
+
+use lastmile_packet::{Meta, TcpFlags};
+use lastmile_units::Instant;
+
+use super::Sender;
+use super::acknowledgement::AckInfo;
+use super::window::{AccEcnSender, Feedback, MarkedAck, Marks};
+use crate::{Config, Ecn};
+
+impl Sender {
+    /// Accurate ECN is agreed. `handshake_ce`: the peer reports that a SYN-ACK arrived with CE.
+    pub(crate) fn start_accecn(&mut self, handshake_ce: bool) {
+        self.ecn.accecn = Some(Box::new(AccEcnSender::new(handshake_ce)));
+    }
+
+    /// The peer's counters are not to be trusted.
+    pub(crate) fn stop_accecn(&mut self) {
+        self.ecn.accecn = None;
+    }
+
+    /// The marks that an acknowledgement reports, which newly delivers `delivered` octets.
+    #[cold]
+    pub(super) fn read_marks(&mut self, now: Instant, info: &AckInfo<'_>, delivered: u64) -> Marks {
+        let mss = u64::from(self.mss);
+        let segment = info.segment;
+        let marks = match info.ecn {
+            Ecn::Off => Marks::default(),
+            Ecn::Classic if segment.flags.contains(TcpFlags::ECE) => Marks { packets: 1, octets: delivered },
+            Ecn::Classic => Marks::default(),
+            Ecn::Accurate => match &mut self.ecn.accecn {
+                // Section 3.2.2.2: an acknowledgement that another has overtaken is ignored.
+                Some(accecn) if delivered > 0 || is_newer(segment, &mut self.ecn.newest) => {
+                    let bytes = segment.options().accecn();
+                    accecn.on_ack(Feedback { ace: segment.flags.ace(), bytes }, delivered, mss)
+                }
+                _ => Marks::default(),
+            },
+        };
+        if self.congestion.counts_marks() {
+            let (una, max) = (self.flight.una(), self.flight.max());
+            let srtt = self.rtt.srtt();
+            let octets = marks.octets.min(delivered);
+            self.congestion.on_marked_ack(&MarkedAck { now, acked: delivered, marked: octets, una, max, srtt });
+        }
+        marks
+    }
+
+    /// An acknowledgement reports congestion: one reduction for each window of data.
+    #[cold]
+    pub(super) fn on_ecn_echo(&mut self, config: &Config) {
+        if self.repair.is_open()
+            && self.ecn.on_echo(self.flight.una(), self.flight.max())
+            && !self.congestion.is_model()
+        {
+            self.stats.ecn_reductions += 1;
+            self.congestion.on_ecn_echo(config, u32::from(self.mss));
+        }
+    }
+}
+
+/// The timestamp is newer than any before it.
+fn is_newer(segment: &Meta, newest: &mut Option<u32>) -> bool {
+    let Some((value, _)) = segment.options().timestamps() else { return false };
+    let newer = newest.is_none_or(|newest| value.wrapping_sub(newest).cast_signed() > 0);
+    if newer {
+        *newest = Some(value);
+    }
+    newer
+}
