@@ -15,9 +15,9 @@
 //! Without SACK, fast recovery inflates the window unseen until it exceeds the flight; there the
 //! estimate is that of RFC 5681, section 3.2. A sender that transmits new data earlier does not inflate:
 //! like Linux it takes each duplicate ACK for a segment that has left the network, and reduces its rate
-//! in proportion. From the first such transmission on the octets in the network are counted in this way. After a timeout it is one segment (section 3.1). It is
-//! not observable how far the window exceeds the flight while the application or the receiver's
-//! window limits the sender: the last estimate holds.
+//! in proportion. From the first such transmission on the octets in the network are counted in this way. After a
+//! timeout it is one segment (section 3.1). It is not observable how far the window exceeds the flight while the
+//! application or the receiver's window limits the sender: the last estimate holds.
 //!
 //! Slow start ends with a loss, at half the flight of a timeout, or after a round trip in which the
 //! window grew by less than a quarter.

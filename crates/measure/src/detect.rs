@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | the rate that stays under overload, and a burst before it | `rate` |
 //! | queue, shaper or policer: an overload from an idle line | [`buffer`] |
-//! | time per packet against size on the busy line, until one class of laws is left | `framing`, [`posterior`], [`hypothesis`] |
+//! | time per packet against size, until one class of laws is left | `framing`, [`posterior`], [`hypothesis`] |
 //! | overloads with a second size: what the buffer counts | [`buffer`] |
 //! | a light train and a heavy one: loss on the wire, traffic of others | `disturbance` |
 //!

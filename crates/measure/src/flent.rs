@@ -1,8 +1,8 @@
 //! flent's data files (`.flent.gz`), written and read.
 //!
-//! Source: flent 2.1.1, `resultset.py` and `tests/*.conf`; format version 4. A file is JSON, usually compressed by gzip:
-//! `metadata`, a grid of times (`x_values`), one value of each series at each of them (`results`: Mbit/s and ms), and
-//! the measured values themselves (`raw_values`, with the time in seconds since 1970).
+//! Source: flent 2.1.1, `resultset.py` and `tests/*.conf`; format version 4. A file is JSON, usually compressed by
+//! gzip: `metadata`, a grid of times (`x_values`), one value of each series at each of them (`results`: Mbit/s and
+//! ms), and the measured values themselves (`raw_values`, with the time in seconds since 1970).
 //!
 //! A written file has the series of flent's test `ping`, `tcp_download`, `tcp_upload` or `rrul`, whichever fits its
 //! loads, so that `flent -i FILE -p PLOT` draws it. Its raw values carry lastmile's samples too, under a key of their

@@ -6,7 +6,7 @@
 //!
 //! | file | content |
 //! | --- | --- |
-//! | `network.rs` | nodes, links, access lines |
+//! | `network.rs`, `node.rs` | links, access lines, nodes |
 //! | `traffic.rs` | sources, addresses of their ends, receiving applications |
 //! | `atm.rs` | virtual channels and edge devices on links that carry cells |
 //! | `check.rs`, `error.rs` | conditions that a network must meet to run |

@@ -13,6 +13,8 @@
 //! | [`mod@select`] | `phanse2000/5.1 5.2`: the tables that a user names |
 //! | [`experiments`] | [`Experiment`]: the reproduction of a table |
 //! | [`sample`] | [`Sample`]: a quantity with each seed, its mean and its interval |
+//! | `row` | [`RowResult`]: a row, reproduced |
+//! | `error`, `quantity`, `rounding` | failures of experiments; values of formulas; digits |
 //! | [`verdict`] | [`Verdict`]: the states of a claim, and the rules that lead to them |
 //! | [`mod@work`] | the duration of experiments |
 //! | [`reproduction`] | [`Reproduction`]: published, theory, simulated and live figures, as `--json` prints them |

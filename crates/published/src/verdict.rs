@@ -384,7 +384,10 @@ mod tests {
         let hangs = Verdict::HangsOn { shown_in_base_case: true, assumptions: vec!["queue: 32 KiB".to_owned()] };
         assert_eq!(
             json(hangs),
-            r#"{"text":"a","verdict":"hangs on an assumption","shown_in_base_case":true,"assumptions":["queue: 32 KiB"],"evidence":"b"}"#
+            concat!(
+                r#"{"text":"a","verdict":"hangs on an assumption","shown_in_base_case":true,"#,
+                r#""assumptions":["queue: 32 KiB"],"evidence":"b"}"#
+            )
         );
     }
 }

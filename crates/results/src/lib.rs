@@ -9,6 +9,8 @@
 //! | [`live_comparison`] | live runs compared with each other and with the simulation |
 //! | [`comparison`] | one row for each of several runs |
 //! | `bounds`, `limits` | the closed-form bound of each flow, and its limit in words |
+//! | `phases`, `interval` | the parts of a run, and the measurements between two snapshots |
+//! | `measures` | the measures of each part, which several runs are compared by |
 //! | `lines` | access lines that share a DSLAM |
 //! | [`seeds`] | means over runs with several seeds |
 //! | [`series`], [`parquet`] | samples over time, and `series.parquet` |

@@ -364,7 +364,7 @@ mod tests {
             assert!(up.hop.line.grants.is_some());
         }
         // The burst of the schema and of the mechanism.
-        assert_eq!(lastmile_queueing::line::grants::LARGEST_PACKET, WireBytes::new(1600));
+        assert_eq!(LARGEST_PACKET, WireBytes::new(1600));
     }
 
     fn errors(up: &str) -> String {

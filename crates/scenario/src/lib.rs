@@ -1,8 +1,8 @@
 //! The scenario file: read, check, build. One file describes a network for the simulated and the live clock.
 //!
 //! [`Scenario::load`] reads a TOML file with its `--set key=value` overrides. The result is checked and complete: a
-//! [`lastmile_model::Network`] for the simulator, [`lastmile_model::Hop`]s for a live line. Otherwise a [`Report`] lists
-//! all errors, with file, line, key and the expected form.
+//! [`lastmile_model::Network`] for the simulator, [`lastmile_model::Hop`]s for a live line. Otherwise a [`Report`]
+//! lists all errors, with file, line, key and the expected form.
 //!
 //! | file | holds |
 //! | --- | --- |
@@ -12,8 +12,9 @@
 //! | `schema.rs` | the table of all keys: kinds, defaults, ranges; reader and reference both come from it |
 //! | `reader.rs`, `value.rs` | typed values out of the tree |
 //! | `scenario.rs` | the file as a whole |
-//! | `access.rs`, `topology.rs`, `line.rs` | access line, nodes and links, one direction of a line |
-//! | `trace.rs`, `trace/`, `impairments.rs` | capacity over time: formats of files, generators; impairments of the wire |
+//! | `access.rs`, `topology/`, `line.rs`, `delay.rs` | access line, nodes and links, one direction, its longest delay |
+//! | `trace.rs`, `trace/` | capacity over time: formats of files, generators |
+//! | `impairments.rs` | impairments of the wire |
 //! | `queue/` | queues: keys and reader of each discipline, by the table of `lastmile_queueing::catalogue` |
 //! | `cases.rs` | cases of a comparison |
 //! | `traffic.rs`, `traffic/kinds.rs`, `names.rs`, `tcp.rs` | traffic: reader, keys, addresses, ports, TCP |

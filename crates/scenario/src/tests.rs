@@ -28,7 +28,9 @@ duration = "10 s"
 [access]
 encapsulation = { overhead = 8, framing = "atm" }
 down = { rate = "2 Mbit/s", interleave = "cells", queue = { kind = "priority", classes = [{}, {}] } }
-up = { rate = "512 kbit/s", grants = { kind = "docsis-3.1", sustained = "400 kbit/s", peak = "500 kbit/s" }, queue = { kind = "sad", exempt = { not = { dscp = 3 } } } }
+up.rate = "512 kbit/s"
+up.grants = { kind = "docsis-3.1", sustained = "400 kbit/s", peak = "500 kbit/s" }
+up.queue = { kind = "sad", exempt = { not = { dscp = 3 } } }
 lan = { queue = { limit = "5 packets" } }
 processing = { client = "1 ms" }
 [[case]]
@@ -44,7 +46,8 @@ name = "farthest"
 from = "server"
 to = "far"
 queue = { kind = "tbf", rate = "1 Mbit/s", burst = "3000 wire bytes" }
-back = { queue = { kind = "priority", classes = [{ match = { pure_ack = true }, queue = { kind = "ack-filter" } }, {}] } }
+back.queue.kind = "priority"
+back.queue.classes = [{ match = { pure_ack = true }, queue = { kind = "ack-filter" } }, {}]
 [[link]]
 from = "farther"
 to = "farthest"
@@ -58,13 +61,20 @@ kind = "policer"
 meter = { kind = "token-bucket", rate = "1 Mbit/s", burst = "3000 wire bytes" }
 [link.queue.queue]
 kind = "policer"
-rules = [
-    { meter = { kind = "car", rate = "1 Mbit/s", burst = "3000 wire bytes" } },
-    { meter = { kind = "srtcm", rate = "1 Mbit/s", burst = "3000 wire bytes", excess_burst = "0 wire bytes" } },
-    { meter = { kind = "trtcm", rate = "1 Mbit/s", burst = "3000 wire bytes", peak = "2 Mbit/s", peak_burst = "3000 wire bytes" } },
-    { meter = { kind = "gcra", rate = "1 Mbit/s", tolerance = "20 ms" } },
-    { meter = { kind = "police", rate = "1 Mbit/s", burst = "3000 wire bytes" } },
-]
+[[link.queue.queue.rules]]
+meter = { kind = "car", rate = "1 Mbit/s", burst = "3000 wire bytes" }
+[[link.queue.queue.rules]]
+meter = { kind = "srtcm", rate = "1 Mbit/s", burst = "3000 wire bytes", excess_burst = "0 wire bytes" }
+[[link.queue.queue.rules]]
+meter.kind = "trtcm"
+meter.rate = "1 Mbit/s"
+meter.burst = "3000 wire bytes"
+meter.peak = "2 Mbit/s"
+meter.peak_burst = "3000 wire bytes"
+[[link.queue.queue.rules]]
+meter = { kind = "gcra", rate = "1 Mbit/s", tolerance = "20 ms" }
+[[link.queue.queue.rules]]
+meter = { kind = "police", rate = "1 Mbit/s", burst = "3000 wire bytes" }
 [[node]]
 name = "managed"
 [[link]]
@@ -84,7 +94,12 @@ reorder = { share = "1 %", gap = 3 }
 duplicate = { share = "1 %", correlation = "1 %" }
 bit_error_rate = 1e-9
 loss = { random = "1 %", correlation = "5 %" }
-back = { queue = { kind = "sfq" }, loss = { gemodel = { p = "1 %" } }, jitter = "1 ms", reorder = true, duplicate = "1 %", bit_error_rate = 1e-7 }
+back.queue = { kind = "sfq" }
+back.loss = { gemodel = { p = "1 %" } }
+back.jitter = "1 ms"
+back.reorder = true
+back.duplicate = "1 %"
+back.bit_error_rate = 1e-7
 [[node]]
 name = "generated"
 [[link]]
@@ -183,10 +198,17 @@ name = "s2"
 abr = { kind = "erica" }
 [switch.queue]
 kind = "classes"
-classes = [
-    { name = "a", queue = { kind = "spd", limit = "9 cells", threshold = "8 cells", vc_threshold = "2 cells", activation = "3 cells" } },
-    { name = "b", queue = { kind = "epd-per-vc", limit = "9 cells", threshold = "8 cells" } },
-]
+[[switch.queue.classes]]
+name = "a"
+[switch.queue.classes.queue]
+kind = "spd"
+limit = "9 cells"
+threshold = "8 cells"
+vc_threshold = "2 cells"
+activation = "3 cells"
+[[switch.queue.classes]]
+name = "b"
+queue = { kind = "epd-per-vc", limit = "9 cells", threshold = "8 cells" }
 [[link]]
 from = "far"
 to = "s1"

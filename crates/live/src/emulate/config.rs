@@ -70,7 +70,8 @@ impl Config {
 pub enum Place {
     /// In a new namespace, removed at the end: `lastmile-PID-client` or `lastmile-PID-server`.
     New,
-    /// In a new namespace without a name, which ends with the line and what runs in it: [`crate::netns::Namespace::unnamed`].
+    /// In a new namespace without a name, which ends with the line and what runs in it:
+    /// [`crate::netns::Namespace::unnamed`].
     Unnamed,
     /// In the namespace of this name, which exists.
     Existing(String),

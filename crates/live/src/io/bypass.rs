@@ -10,7 +10,7 @@
 //! | | is | needs |
 //! | --- | --- | --- |
 //! | [`Means::Tcx`] | a program of two instructions on a link: tcx, bpf(2) | Linux 6.6 |
-//! | [`Means::Nft`] | a chain of policy drop in a table with an owner: nft(8), netdev, ingress | Linux 5.12, nf_tables |
+//! | [`Means::Nft`] | a chain of policy drop, in a table with an owner: nft(8), ingress | Linux 5.12, nf_tables |
 //!
 //! The third is AF_XDP itself ([`super::Xdp`], Linux 5.9), whose program leads frames past the
 //! bridge. A kernel that has none of them has no bypass, and then nothing is started: port

@@ -230,8 +230,10 @@ mod tests {
 Inter-|   Receive                                                |  Transmit
  face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier \
                      compressed
-line10:       1       2    3    4    5     6          7         8       9      10   11   12   13    14      15         16
- line1:      17      18   19   20   21    22         23        24      25      26   27   28   29    30      31         32
+line10:       1       2    3    4    5     6          7         8       9      10   11   12   13    14      15 \
+                     16
+ line1:      17      18   19   20   21    22         23        24      25      26   27   28   29    30      31 \
+                     32
 ";
         assert_eq!(transmit_drops(table, "line1"), Some(28));
         assert_eq!(transmit_drops(table, "line10"), Some(12));

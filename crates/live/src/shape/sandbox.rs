@@ -7,8 +7,8 @@
 //!
 //! | what | keeps | by |
 //! | --- | --- | --- |
-//! | capabilities | `CAP_DAC_READ_SEARCH` for a policy file, `CAP_SYS_NICE` for `--realtime`, if present | capabilities(7) |
-//! | files | read: folder of the policy; remove: folders of the control socket and of claims | landlock(7), Linux 5.13 |
+//! | capabilities | `CAP_DAC_READ_SEARCH` for a policy, `CAP_SYS_NICE` for `--realtime`, if any | capabilities(7) |
+//! | files | read: the policy's folder; remove: folders of control socket and claims | landlock(7), Linux 5.13 |
 //! | TCP | the connections to the port that is open | landlock(7), Linux 6.7 |
 //! | signals, abstract sockets | its own, those that are connected | landlock(7), Linux 6.12 |
 //! | system calls | those of the loop, of threads and memory, of reading files | seccomp(2) |

@@ -228,7 +228,8 @@ mod tests {
     /// As iproute2 6.1 prints it of Linux 6.12.
     #[test]
     fn a_policer_is_read_from_its_line() {
-        let shown = "filter protocol all pref 6743 matchall chain 0 handle 0x1 \n  not_in_hw\n\taction order 1:  police 0x1 \
+        let shown = "filter protocol all pref 6743 matchall chain 0 handle 0x1 \n  not_in_hw\
+        \n\taction order 1:  police 0x1 \
                      rate 1900Kbit burst 16959b mtu 1696b action drop overhead 28b linklayer atm \n\tref 1 bind 1 \n";
         let values = police(shown);
         let of = |key: &str| values[key].as_str();

@@ -63,8 +63,8 @@ fn packet_rates_of_a_trace_are_its_opportunities() {
     assert!(p99 < 0.2, "the 99th percentile is {p99:.3} ms off the trace");
 }
 
-/// The 99th percentile of the deviation of arrivals from the opportunities, for the best of all assignments of the first
-/// arrival to an opportunity; the median deviation is the phase of the clock.
+/// The 99th percentile of the deviation of arrivals from the opportunities, for the best of all assignments of the
+/// first arrival to an opportunity; the median deviation is the phase of the clock.
 fn worst(times: &[f64]) -> f64 {
     let planned = |number: usize| (number / AT.len() * 50) as f64 + AT[number % AT.len()] as f64;
     let of = |first: usize| {

@@ -152,9 +152,9 @@ impl Fill {
 }
 
 /// Packets in a full queue, by the delay that packets gain from the idle way (`before`) to the time
-/// between the first drops of an overload and its end, and the standard error. A packet is accepted after the start of a
-/// transmission, by half the time between two departures in the mean, and waits for one start less
-/// than the queue holds packets.
+/// between the first drops of an overload and its end, and the standard error. A packet is accepted after the start
+/// of a transmission, by half the time between two departures in the mean, and waits for one start less than the
+/// queue holds packets.
 fn waiting(before: &[Seen], overload: &[Seen], packet_s: f64, factor: f64) -> Option<(f64, f64)> {
     let first = (0..overload.len()).find(|&at| fills(overload, at))?;
     let delays = |seen: &[Seen]| -> Option<Estimate> {

@@ -285,7 +285,11 @@ proptest! {
     fn a_measurement_is_read_as_it_was_written(
         sent in proptest::collection::vec((0.0..1e4_f64, proptest::option::of(1e-6..10.0_f64)), 0..40),
         rates in proptest::collection::vec((0.0..1e4_f64, 0.0..1e10_f64), 0..20),
-        load in proptest::option::of(prop_oneof![Just(Direction::Download), Just(Direction::Upload), Just(Direction::Both)]),
+        load in proptest::option::of(prop_oneof![
+            Just(Direction::Download),
+            Just(Direction::Upload),
+            Just(Direction::Both)
+        ]),
         kind in prop_oneof![Just(Kind::Icmp), Just(Kind::Irtt), Just(Kind::HttpSelf)],
         code_point in 0_u8..64,
         started in 0.0..4e9_f64,

@@ -184,6 +184,8 @@ fn metadata(measurement: &Measurement, test: &str, end_s: f64, lines: &[Timeline
     let date = date(measurement.started_unix_s);
     #[expect(clippy::cast_possible_truncation, reason = "seconds of a measurement")]
     let length_s = end_s.ceil() as i64;
+    let series_metas: Map<_, _> =
+        lines.iter().map(|line| (line.name.clone(), series_meta(line, measurement))).collect();
     json!({
         "NAME": test,
         "TITLE": "lastmile",
@@ -201,7 +203,7 @@ fn metadata(measurement: &Measurement, test: &str, end_s: f64, lines: &[Timeline
         "FAILED_RUNNERS": 0,
         "FLENT_VERSION": format!("lastmile {}", measurement.version),
         "DATA_FILENAME": format!("{test}-{date}{}", super::SUFFIX),
-        "SERIES_META": lines.iter().map(|line| (line.name.clone(), series_meta(line, measurement))).collect::<Map<_, _>>(),
+        "SERIES_META": series_metas,
         OWN: skeleton(measurement),
     })
 }

@@ -3,8 +3,8 @@
 //! Source: iperf 3.12 to 3.21. Differences from iperf3's own client: the test ends when the session asks for it, so
 //! `longest_s` is only the time in the request to the server; download data is counted without being copied; results of
 //! streams are those of the receiver, and progress of an upload is the kernel's count of acknowledged bytes until the
-//! server's results arrive. A UDP test has one stream of each direction, and its upload is counted by the server alone, at
-//! the end.
+//! server's results arrive. A UDP test has one stream of each direction, and its upload is counted by the server
+//! alone, at the end.
 
 use std::num::{NonZeroU32, NonZeroU64};
 use std::time::{Duration, Instant};

@@ -45,7 +45,8 @@ pub struct Settings {
     pub key: Option<Vec<u8>>,
 }
 
-/// A key as `irtt server --hmac` takes it: text, or bytes in hexadecimal after `0x`. White space around it does not count.
+/// A key as `irtt server --hmac` takes it: text, or bytes in hexadecimal after `0x`. White space around it does not
+/// count.
 ///
 /// # Errors
 /// In words: it is empty, or not hexadecimal after `0x`.

@@ -1,8 +1,8 @@
 //! Load and probes against a responsiveness server: HTTP/2 over TLS 1.3.
 //!
-//! Source: draft-ietf-ippm-responsiveness-09, with its defaults. Differences: intervals of 1 s, those of -08; the session,
-//! not the stability of the responsiveness, ends a phase; own probes take the connections of the load in turn, not at
-//! random; the direction is the session's choice.
+//! Source: draft-ietf-ippm-responsiveness-09, with its defaults. Differences: intervals of 1 s, those of -08; the
+//! session, not the stability of the responsiveness, ends a phase; own probes take the connections of the load in
+//! turn, not at random; the direction is the session's choice.
 
 use std::sync::Arc;
 use std::time::Duration;

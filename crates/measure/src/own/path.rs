@@ -271,7 +271,8 @@ fn echoes(target: IpAddr, requests: &[Departure]) -> Result<Vec<Echo>, Error> {
         let reply = socket.reply(&clock, wait).map_err(Error::io(what()))?;
         if let Some((sequence, at)) = reply
             // The latest request with this sequence number.
-            && let Some((sent, round_trip @ None)) = echoes.iter_mut().skip(usize::from(sequence)).step_by(1 << 16).next_back()
+            && let mut same = echoes.iter_mut().skip(usize::from(sequence)).step_by(1 << 16)
+            && let Some((sent, round_trip @ None)) = same.next_back()
         {
             *round_trip = Some(at.since(zero).saturating_sub(*sent));
         }

@@ -320,8 +320,8 @@ fn memory() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
 }
 
-/// Clients with the key that read neither their load nor their answers, and floods without it, cost counters and a bounded
-/// memory, and another client is served beside them.
+/// Clients with the key that read neither their load nor their answers, and floods without it, cost counters and a
+/// bounded memory, and another client is served beside them.
 #[test]
 fn slow_readers_and_floods_leave_memory_flat_and_others_served() {
     let load = Duration::from_secs(3);

@@ -1,9 +1,9 @@
 //! Round trips per minute of a loaded phase.
 //!
 //! Source: draft-ietf-ippm-responsiveness-09, sections 5.3.1 and 5.4, where its four kinds of probes are there. The
-//! responsiveness of an interval is that of the probes that ended in the latest four intervals. The first interval whose
-//! goodput and responsiveness are stable gives the result, otherwise the last one. Differences: intervals of 1 s, those
-//! of -08 (-09 has 5 s "for now"); the phase has a fixed length, and its load goes on after that interval.
+//! responsiveness of an interval is that of the probes that ended in the latest four intervals. The first interval
+//! whose goodput and responsiveness are stable gives the result, otherwise the last one. Differences: intervals of 1
+//! s, those of -08 (-09 has 5 s "for now"); the phase has a fixed length, and its load goes on after that interval.
 //!
 //! Other probes give 60 s over the mean of their round-trip times.
 

@@ -144,8 +144,8 @@ fn an_iperf3_server_that_is_killed_is_told_and_its_bytes_count() {
     }
 }
 
-/// Numbers, losses and jitter of both ends agree with the server's own report. Token buckets of the kernel in the middle drop a
-/// tenth of the datagrams upstream and a fifth downstream.
+/// Numbers, losses and jitter of both ends agree with the server's own report. Token buckets of the kernel in the
+/// middle drop a tenth of the datagrams upstream and a fifth downstream.
 #[test]
 #[ignore = "live: needs root and iperf3"]
 fn datagrams_are_those_of_the_iperf3_server() {

@@ -265,7 +265,8 @@ proptest! {
     #[test]
     fn wf2q_plus_keeps_its_bound_of_delay(load in load(), weights in three_weights()) {
         let largest = largest(&load, 3).into_iter().fold(0.0, f64::max);
-        for (class, sent, alone) in departures(&Spec::Wf2qPlus(wf2q_plus::Config(weighted(&weights))), &weights, &load) {
+        let spec = Spec::Wf2qPlus(wf2q_plus::Config(weighted(&weights)));
+        for (class, sent, alone) in departures(&spec, &weights, &load) {
             let latest = alone + largest + ROUNDING;
             prop_assert!(sent <= latest, "class {class}: sent at {sent}, alone at {alone}, {largest}");
         }

@@ -12,7 +12,7 @@ use lastmile_queueing::sched::tree::{Class, Rule, Tree};
 use lastmile_queueing::sched::{cbq, custom, htb, priority};
 use lastmile_queueing::spec::{ClassSpec, Spec};
 use lastmile_queueing::{Discipline as _, Match, Node, Overflow};
-use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, Ratio, Serialiser, WireBytes};
+use lastmile_units::{BitRate, Duration, Instant, PacketCount, Ratio, Serialiser, WireBytes};
 use proptest::prelude::*;
 
 use crate::contract::atm;

@@ -59,7 +59,10 @@ pub fn page(capture: &Capture<'_>, pictures: &Pictures) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="generator" content={ "lastmile " (capture.version) };
                 title { (capture.name) }
-                style { (PreEscaped(style::page())) (PreEscaped(STYLE)) (PreEscaped(STROKE)) (PreEscaped(phase_colours())) }
+                style {
+                    (PreEscaped(style::page())) (PreEscaped(STYLE))
+                    (PreEscaped(STROKE)) (PreEscaped(phase_colours()))
+                }
             }
             body {
                 header {
@@ -211,7 +214,9 @@ fn row(number: usize, up: bool, connection: &Connection) -> Markup {
             td { (grouped(direction.repeats.spurious)) }
             td { (or_dash((direction.acks.spaced > 0).then_some(direction.acks), |acks|
                 percent(acks.compressed as f64 / acks.spaced as f64))) }
-            td.left { (or_dash(main, |limit| format!("{} {}", limit.name().replace('_', " "), percent(shares.share(limit))))) }
+            td.left {
+                (or_dash(main, |limit| format!("{} {}", limit.name().replace('_', " "), percent(shares.share(limit)))))
+            }
         }
     }
 }

@@ -188,7 +188,11 @@ impl Plot {
                 figcaption {
                     b { (self.title) ", " span.unit { (place.values.unit.1) } }
                     @for curve in &self.curves {
-                        " " span.key { b style={ "color:var(--c" (curve.colour) ")" } { (curve.shape.sign()) } " " (curve.name) }
+                        " "
+                        span.key {
+                            b style={ "color:var(--c" (curve.colour) ")" } { (curve.shape.sign()) }
+                            " " (curve.name)
+                        }
                     }
                 }
                 svg.plot viewBox={ "0 0 " (coordinate(WIDTH)) " " (coordinate(self.height())) } role="img"

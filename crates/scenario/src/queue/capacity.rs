@@ -7,7 +7,8 @@ use crate::document::Value;
 use crate::reader::Table;
 use crate::value::FromNode;
 
-pub(crate) const ABOUT: &str = "Capacity: packets, IP bytes, cells (on a line that has cells), or a time such as \"100 ms\": what departs in \
+pub(crate) const ABOUT: &str = "Capacity: packets, IP bytes, cells (on a line that has cells), or a time such as \
+                                \"100 ms\": what departs in \
      that time at the rate of the line, shaper or class ceiling that empties the queue, and at least one packet of \
                                 1500 bytes.";
 

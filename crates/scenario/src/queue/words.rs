@@ -359,7 +359,8 @@ reads!(Payload, value => match value {
     Value::String(text) => Ok(Self(Pattern { bytes: text.clone().into_bytes(), at: None })),
     Value::Table(table) => {
         let entry = |name: &str| table.get(name).map(|node| &node.value);
-        if let Some((key, _)) = table.entries.iter().find(|(key, _)| !["text", "hex", "at"].contains(&key.name.as_str())) {
+        let is_unknown = |key: &str| !["text", "hex", "at"].contains(&key);
+        if let Some((key, _)) = table.entries.iter().find(|(key, _)| is_unknown(&key.name)) {
             return Err(format!("unknown key {:?}; known: text, hex, at", key.name));
         }
         let bytes = match (entry("text"), entry("hex")) {

@@ -1,9 +1,9 @@
 //! Rattan's traces: the JSON of the crate netem-trace.
 //!
 //! A file holds one configuration, or a list of one each of rate (`...Bw...Config`), delay and loss. Read are
-//! `StaticBwConfig`, `StaticDelayConfig`, `StaticLossConfig` and the `Repeated...PatternConfig` of them; times and rates
-//! as objects (`{"secs": 1, "nanos": 0}`, `{"gbps": 0, "bps": 12000000}`) or as texts (`"1s"`, `"12Mbps"`). A pattern
-//! with `count` 0 goes on for ever. After a finite one its last value holds.
+//! `StaticBwConfig`, `StaticDelayConfig`, `StaticLossConfig` and the `Repeated...PatternConfig` of them; times and
+//! rates as objects (`{"secs": 1, "nanos": 0}`, `{"gbps": 0, "bps": 12000000}`) or as texts (`"1s"`, `"12Mbps"`). A
+//! pattern with `count` 0 goes on for ever. After a finite one its last value holds.
 
 use std::collections::BTreeSet;
 
@@ -212,7 +212,10 @@ pub(super) fn write(trace: &Steps) -> String {
     let part = |kind: &str, field: &str, value: &dyn Fn(&Step) -> Value| {
         let pattern: Vec<Value> = spans
             .iter()
-            .map(|(span, step)| json!({ format!("Static{kind}Config"): { field: value(step), "duration": time(*span) } }))
+            .map(|(span, step)| {
+                let name = format!("Static{kind}Config");
+                json!({ name: { field: value(step), "duration": time(*span) } })
+            })
             .collect();
         json!({ format!("Repeated{kind}PatternConfig"): { "pattern": pattern, "count": count } })
     };

@@ -129,7 +129,8 @@ fn a_router_between_cells_makes_two_virtual_channels_of_a_way() {
 
 #[test]
 fn a_code_point_finds_its_contract_and_a_path_is_policed_where_it_enters() {
-    let contracts = "[[contract]]\nname = \"af\"\nkind = \"sbr3\"\npcr = \"10 Mbit/s\"\nscr = \"1 Mbit/s\"\nmbs = \"100 cells\"\ndscp = [10, \
+    let contracts = "[[contract]]\nname = \"af\"\nkind = \"sbr3\"\npcr = \"10 Mbit/s\"\n\
+    scr = \"1 Mbit/s\"\nmbs = \"100 cells\"\ndscp = [10, \
                      12]\nshape = \"8 Mbit/s\"\n[[vp]]\nname = \"p\"\ncontract = \"af\"\n";
     let network = parsed(&format!("{CELLS}{contracts}{TRAFFIC}dscp = 12\nvp = \"p\"\n")).network();
     let spec = &network.atm.as_ref().unwrap().network;
@@ -163,7 +164,11 @@ name = "assured"
 dscp = ["af11", "af12", "af13"]
 vp = "p"
 low_priority = ["yellow", "red"]
-meter = { kind = "trtcm", rate = "400 kbit/s", burst = "3000 wire bytes", peak = "800 kbit/s", peak_burst = "3000 wire bytes" }
+meter.kind = "trtcm"
+meter.rate = "400 kbit/s"
+meter.burst = "3000 wire bytes"
+meter.peak = "800 kbit/s"
+meter.peak_burst = "3000 wire bytes"
 [[traffic]]
 kind = "blast"
 rate = "1 Mbit/s"

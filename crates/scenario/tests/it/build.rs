@@ -57,9 +57,10 @@ fn the_demo_is_the_line_that_it_says() {
         (Instant::ZERO + Duration::from_s(60), Some(Instant::ZERO + Duration::from_s(120)))
     );
     assert!(matches!(upload.source, Source::Bulk { opened_by: OpenedBy::Sender, .. }));
-    assert!(
-        matches!(ping.source, Source::Ping { interval, size, .. } if interval == Duration::from_ms(200) && size == ByteCount::new(84))
-    );
+    assert!(matches!(
+        ping.source,
+        Source::Ping { interval, size, .. } if interval == Duration::from_ms(200) && size == ByteCount::new(84)
+    ));
 }
 
 /// The probe that a comparison adds: as long as the file's ping, every 200 ms and never more than 1 %
@@ -197,7 +198,8 @@ fn tcp_keys_override_the_files_which_override_the_defaults() {
 #[test]
 fn links_go_both_ways_and_back_may_differ() {
     let text = "duration = \"1 s\"\n[[link]]\nfrom = \"a\"\nto = \"b\"\nrate = \"8 Mbit/s\"\nframing = \"atm\"\n\
-        back = { rate = \"1 Mbit/s\", queue = { limit = \"50 cells\" } }\n[[link]]\nname = \"core\"\nfrom = \"b\"\nto = \"c\"\n\
+        back = { rate = \"1 Mbit/s\", queue = { limit = \"50 cells\" } }\n\
+        [[link]]\nname = \"core\"\nfrom = \"b\"\nto = \"c\"\n\
         [[node]]\nname = \"b\"\nprocessing = \"1 ms\"\n[[traffic]]\nkind = \"bulk\"\nfrom = \"a\"\nto = \"c\"\n";
     let network = parse(text).unwrap().network();
     let names: Vec<&str> = network.links.iter().map(|link| link.hop.name.as_str()).collect();
@@ -224,21 +226,26 @@ fn one_way_links_may_form_a_ring() {
 #[test]
 fn sources_get_their_rates_and_intervals() {
     let text = format!(
-        "{LINE}[[traffic]]\nkind = \"onoff\"\ndirection = \"up\"\nrate = \"100 kbit/s\"\non = \"100 ms\"\noff = \"300 ms\"\n\
+        "{LINE}[[traffic]]\nkind = \"onoff\"\ndirection = \"up\"\n\
+         rate = \"100 kbit/s\"\non = \"100 ms\"\noff = \"300 ms\"\n\
          [[traffic]]\nkind = \"blast\"\ndirection = \"down\"\nrate = \"3 packets/s\"\n\
          [[traffic]]\nkind = \"blast\"\ndirection = \"down\"\nrate = \"8 kbit/s\"\nsize = \"100 B\"\n\
-         [[traffic]]\nkind = \"voice\"\ndirection = \"up\"\n[[traffic]]\nkind = \"poisson\"\ndirection = \"up\"\nrate = \"1 kbit/s\"\n"
+         [[traffic]]\nkind = \"voice\"\ndirection = \"up\"\n\
+         [[traffic]]\nkind = \"poisson\"\ndirection = \"up\"\nrate = \"1 kbit/s\"\n"
     );
     let network = parse(&text).unwrap().network();
     let [onoff, three, eight, voice, poisson] = &network.traffic[..] else { panic!("five") };
     assert!(matches!(onoff.source, Source::OnOff { peak, .. } if peak == BitRate::from_kbit_per_s(400)));
-    assert!(
-        matches!(three.source, Source::Constant { interval, kind: "blast", .. } if interval == Duration::from_ps(333_333_333_333))
-    );
+    assert!(matches!(
+        three.source,
+        Source::Constant { interval, kind: "blast", .. } if interval == Duration::from_ps(333_333_333_333)
+    ));
     assert!(matches!(eight.source, Source::Constant { interval, .. } if interval == Duration::from_ms(100)));
-    assert!(
-        matches!(voice.source, Source::Constant { interval, size, kind: "voice" } if interval == Duration::from_ms(20) && size == ByteCount::new(200))
-    );
+    assert!(matches!(
+        voice.source,
+        Source::Constant { interval, size, kind: "voice" }
+            if interval == Duration::from_ms(20) && size == ByteCount::new(200)
+    ));
     assert!(matches!(poisson.source, Source::Poisson { size, .. } if size == ByteCount::new(1500)));
     let names: Vec<&str> = network.traffic.iter().map(|traffic| traffic.name.as_str()).collect();
     assert_eq!(names, ["onoff", "blast", "blast2", "voice", "poisson"]);
@@ -256,9 +263,10 @@ fn an_application_writes_full_segments_unless_told_otherwise() {
     let Source::Writes { rate, size, opened_by, .. } = &down.source else { panic!("writes") };
     assert_eq!((*rate, *size), (BitRate::from_kbit_per_s(1966), ByteCount::new(1024)));
     assert_eq!(*opened_by, OpenedBy::Receiver, "the client opens");
-    assert!(
-        matches!(up.source, Source::Writes { size, opened_by: OpenedBy::Sender, .. } if size == ByteCount::new(1_000_000))
-    );
+    assert!(matches!(
+        up.source,
+        Source::Writes { size, opened_by: OpenedBy::Sender, .. } if size == ByteCount::new(1_000_000)
+    ));
 }
 
 #[test]

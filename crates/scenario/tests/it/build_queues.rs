@@ -38,9 +38,11 @@ fn a_kind_of_queue_is_one_override_away() {
     for (mode, expected) in [("normal", Mode::Normal), ("aggressive", Mode::Aggressive)] {
         let mode = format!("access.up.queue.mode={mode}");
         let cake = demo(&["access.up.queue.kind=cake-ack-filter", &mode]).access().unwrap().up.queue.clone();
-        assert!(
-            matches!(cake, Spec::CakeAckFilter(ack::cake::Config { limit, rules, .. }) if held(limit) && rules == Rules { mode: expected, exempt: Match::Never })
-        );
+        assert!(matches!(
+            cake,
+            Spec::CakeAckFilter(ack::cake::Config { limit, rules, .. })
+                if held(limit) && rules == Rules { mode: expected, exempt: Match::Never }
+        ));
     }
     let Spec::Priority(priority::Config { classes }) = queue("access.up.queue.kind=priority") else {
         panic!("a scheduler")
@@ -76,7 +78,8 @@ fn a_policer_is_as_the_file_says() {
     let text = LINE.replace(
         "\"512 kbit/s\"",
         "\"512 kbit/s\", queue = { kind = \"policer\", limit = \"20 packets\", rules = [ \
-         { meter = { kind = \"police\", rate = \"10 kbit/s\", burst = \"3000 wire bytes\" }, exceed = \"set-dscp-continue\", exceed_dscp = 8 }, \
+         { meter = { kind = \"police\", rate = \"10 kbit/s\", burst = \"3000 wire bytes\" }, \
+         exceed = \"set-dscp-continue\", exceed_dscp = 8 }, \
          { match = { dscp = 8 }, colors = \"clp\", exceed = \"set-clp-transmit\", \
          meter = { kind = \"trtcm\", rate = \"10 kbit/s\", burst = \"3000 wire bytes\", peak = \"20 kbit/s\", \
          peak_burst = \"4000 wire bytes\" } }] }",

@@ -35,9 +35,8 @@ fn plain_values_and_tables() {
     assert_eq!(line.impairments.reorder, Some(Reorder::ByDelay));
     assert_eq!(line.impairments.duplicate, Some(Chance::independent(percent(2))));
     assert_eq!(line.impairments.bit_errors.map(BitErrorRate::as_f64), Some(1e-6));
-    let line = up(
-        "reorder = { share = \"25 %\", correlation = \"50 %\", gap = 5 }, loss = { random = \"1 %\", correlation = \"30 %\" }",
-    );
+    let line = up("reorder = { share = \"25 %\", correlation = \"50 %\", gap = 5 }, \
+         loss = { random = \"1 %\", correlation = \"30 %\" }");
     let chance = Chance { share: percent(25), correlation: percent(50) };
     assert_eq!(line.impairments.reorder, Some(Reorder::Overtaking { chance, gap: 5 }));
     let chance = Chance { share: percent(1), correlation: percent(30) };
@@ -95,7 +94,8 @@ fn impairments_that_cannot_be_are_refused() {
     assert!(error("duplicate = \"1 %\", header_compression = \"vj\"").contains("access.up.duplicate"));
 }
 
-/// TCP, voice and pings over a wire that does everything at once: the account of packets holds, and the counters say it.
+/// TCP, voice and pings over a wire that does everything at once: the account of packets holds, and the counters say
+/// it.
 #[test]
 fn traffic_survives_a_wire_that_does_everything() {
     let all = "delay = \"20 ms\", loss = { gemodel = { p = \"1 %\", r = \"30 %\" } }, bit_error_rate = 1e-6, \

@@ -125,7 +125,13 @@ proptest! {
 
     /// Every refusal points somewhere and fits the terminal.
     #[test]
-    fn no_file_panics(text in prop_oneof![any::<String>(), file(), nearly()], argument in prop_oneof![any::<String>(), (word(), word(), value()).prop_map(|(a, b, v)| format!("{a}.{b}={v}"))]) {
+    fn no_file_panics(
+        text in prop_oneof![any::<String>(), file(), nearly()],
+        argument in prop_oneof![
+            any::<String>(),
+            (word(), word(), value()).prop_map(|(a, b, v)| format!("{a}.{b}={v}"))
+        ],
+    ) {
         for overrides in [&[][..], &[argument.as_str()][..]] {
             if let Err(report) = parse_with(&text, overrides) {
                 prop_assert!(report.has_errors());
@@ -161,7 +167,8 @@ proptest! {
         let text = format!(
             "duration = \"{duration}\"\nseed = {seed}\n[access]\ndown = {{ rate = \"{down}\", delay = \"{delay}\" }}\n\
              up = {{ rate = \"{up}\", queue = {{ limit = \"{limit} packets\" }} }}\n\
-             [[traffic]]\nname = \"{name}\"\nkind = \"bulk\"\ndirection = \"up\"\ncount = {count}\nstart = \"{start}\"\nstop = \"{stop}\"\nbytes = \"{bytes}\"\n"
+             [[traffic]]\nname = \"{name}\"\nkind = \"bulk\"\ndirection = \"up\"\ncount = {count}\n\
+             start = \"{start}\"\nstop = \"{stop}\"\nbytes = \"{bytes}\"\n"
         );
         // TOML has integers of 64 bits with a sign; larger seeds are taken all the same.
         let scenario = parse(&text).map_err(|report| TestCaseError::fail(report.to_string()))?;

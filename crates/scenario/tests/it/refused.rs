@@ -116,7 +116,8 @@ fn times_of_a_traffic() {
 fn flows_without_number() {
     assert_eq!(
         said(&traffic("kind = \"bulk\"\ndirection = \"up\"\ncount = 1000000000")),
-        "error: x.toml:8:9: 1000000000 flows are more than a run takes: 1000000\n  |\n8 | count = 1000000000\n  |         ^^^^^^^^^^\n\
+        "error: x.toml:8:9: 1000000000 flows are more than a run takes: 1000000\n  |\
+         \n8 | count = 1000000000\n  |         ^^^^^^^^^^\n\
          hint: each flow takes up to 1 KiB of memory: a million take 1 GB"
     );
     refused(
@@ -181,7 +182,8 @@ fn loops_of_links() {
     refused(&file(&[("a", "a")]), "error: x.toml:4:6: a loop of links: this one leads from \"a\" to itself");
     assert_eq!(
         said(&file(&[("a", "b"), ("b", "c"), ("c", "a")])),
-        "error: x.toml:9:8: a loop of links: there are two ways, a -> b -> c and a -> c\n  |\n9 | from = \"c\"\n  |        ^^^\n\
+        "error: x.toml:9:8: a loop of links: there are two ways, a -> b -> c and a -> c\n  |\
+         \n9 | from = \"c\"\n  |        ^^^\n\
          hint: between two nodes there is one way: leave out a link, or make one of them one_way = true"
     );
     refused(

@@ -112,7 +112,8 @@ fn rattans_json_in_both_notations() {
     let list = format!(
         r#"[{}, {{"RepeatedDelayPatternConfig":{{"pattern":[{{"StaticDelayConfig":{{"delay":"10ms","duration":"1s"}}}},
         {{"StaticDelayConfig":{{"delay":"20ms","duration":"1s"}}}}],"count":0}}}},
-        {{"RepeatedLossPatternConfig":{{"pattern":[{{"StaticLossConfig":{{"loss":[0.1],"duration":"2s"}}}}],"count":0}}}}]"#,
+        {{"RepeatedLossPatternConfig":{{"pattern":[{{"StaticLossConfig":{{"loss":[0.1],"duration":"2s"}}}}],
+        "count":0}}}}]"#,
         human.replace("\"count\":2", "\"count\":0")
     );
     let (steps, period) = steps_of(&read(&list).unwrap().1);
@@ -288,7 +289,9 @@ to = "b"
 /// A line without a rate for hours: packets wait, the run ends in time, and every packet is accounted for.
 #[test]
 fn a_flow_waits_through_an_outage_of_hours() {
-    let outage = r#"trace = { steps = [{ at = "0 s", rate = "1 Mbit/s" }, { at = "1 s", outage = true }, { at = "9 h", rate = "1 Mbit/s" }] }"#;
+    let outage = r#"trace = { steps = [
+        { at = "0 s", rate = "1 Mbit/s" }, { at = "1 s", outage = true }, { at = "9 h", rate = "1 Mbit/s" }
+    ] }"#;
     let scenario = Scenario::parse("line.toml", &file(outage), &[]).unwrap_or_else(|report| panic!("{report}"));
     let outcome = Simulation::new(scenario.network_ref(), None).unwrap().finish();
     assert!(outcome.conservation.holds());

@@ -2,9 +2,9 @@
 //!
 //! Each path has a socket. A route may change and an address may go, and a connected socket keeps
 //! the address that it had: so a socket is opened anew when nothing was heard for `RENEW` or a
-//! request could not be sent, and the gateway is looked up again. Requests go out on a fixed grid, the paths one after another
-//! within an interval. A request without a reply after [`PATIENCE`] is lost. Bufferbloat delays
-//! replies by seconds, so the patience of ping(8), a second, would call them lost.
+//! request could not be sent, and the gateway is looked up again. Requests go out on a fixed grid, the paths one
+//! after another within an interval. A request without a reply after [`PATIENCE`] is lost. Bufferbloat delays replies
+//! by seconds, so the patience of ping(8), a second, would call them lost.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;

@@ -218,7 +218,8 @@ proptest! {
         let mut store = place.open();
         for (second, age_ms, rtt_ns, roll) in &samples {
             let end_ms = (START_S + 10 + second) * 1000;
-            store.append(&Interval { end_ms, pings: vec![ping(*age_ms, Some(*rtt_ns))], ..Interval::default() }).unwrap();
+            let pings = vec![ping(*age_ms, Some(*rtt_ns))];
+            store.append(&Interval { end_ms, pings, ..Interval::default() }).unwrap();
             if *roll {
                 store.roll_up().unwrap();
             }

@@ -95,7 +95,8 @@ pub(super) fn text(both: &BothEnds, first: &str) -> String {
     let names = (shown::line(first), shown::line(&both.with));
     let clock = match (both.clock_ahead_s, both.clock_error_s, both.clock_drift_ppm) {
         (Some(ahead), Some(error), Some(drift)) => format!(
-            "The clock of {} is {} {}, and gains {drift:+.1} ppm. The fastest packets are taken to need as long in both \
+            "The clock of {} is {} {}, and gains {drift:+.1} ppm. The fastest packets are taken to \
+             need as long in both \
              directions: delays are wrong by at most {}.",
             names.1,
             seconds(ahead.abs()),

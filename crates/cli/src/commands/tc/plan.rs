@@ -87,7 +87,12 @@ fn steps(list: &[Step]) -> Vec<Value> {
     let step = |step: &Step| match step {
         Step::Heading(text) => json!({ "heading": text }),
         Step::Run { about, command } => {
-            json!({ "about": about, "run": command.as_words(), "input": command.as_input(), "leaves": leaves(&command.leaves) })
+            json!({
+                "about": about,
+                "run": command.as_words(),
+                "input": command.as_input(),
+                "leaves": leaves(&command.leaves),
+            })
         }
         Step::Choice { about, first, then, lacking, otherwise } => json!({
             "about": about,

@@ -1,7 +1,7 @@
 //! Datagrams of a UDP test, without I/O: their heads, and what a receiver makes of them.
 //!
-//! Source: iperf 3.12 to 3.21 (`iperf_udp.c`); the protocol has no specification. A datagram begins with the sender's time
-//! (seconds and microseconds, 32 bits each) and a number of 64 bits that starts at one, all big-endian.
+//! Source: iperf 3.12 to 3.21 (`iperf_udp.c`); the protocol has no specification. A datagram begins with the sender's
+//! time (seconds and microseconds, 32 bits each) and a number of 64 bits that starts at one, all big-endian.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,8 @@ pub(super) const HEAD: usize = 16;
 /// The datagram that opens a stream: the number 0x36373839 of a little-endian machine.
 pub(super) const HELLO: [u8; 4] = *b"9876";
 
-/// Whether a datagram answers [`HELLO`]: in the form of iperf 3.11 and later, or that of older ones in either byte order.
+/// Whether a datagram answers [`HELLO`]: in the form of iperf 3.11 and later, or that of older ones in either byte
+/// order.
 pub(super) fn is_welcome(datagram: &[u8]) -> bool {
     let old = 987_654_321_u32;
     [*b"6789", *b"9876", old.to_le_bytes(), old.to_be_bytes()].iter().any(|welcome| welcome == datagram)
@@ -31,7 +32,8 @@ pub struct Datagrams {
     pub received: u64,
     /// Datagrams that did not arrive, by the gaps in their numbers.
     pub lost: u64,
-    /// Datagrams that arrived after one with a higher number; `None` of an upload, as iperf3's servers do not report it.
+    /// Datagrams that arrived after one with a higher number; `None` of an upload, as iperf3's servers do not report
+    /// it.
     pub reordered: Option<u64>,
     /// Jitter at the end of the test (RFC 3550, section 6.4.1).
     pub jitter_s: f64,

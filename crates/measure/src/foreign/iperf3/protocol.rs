@@ -180,7 +180,8 @@ struct RawResults {
     streams: Vec<RawStream>,
 }
 
-/// A stream's results as written. Numbers are doubles: iperf3 writes -1 in 64 bits without sign, in scientific notation.
+/// A stream's results as written. Numbers are doubles: iperf3 writes -1 in 64 bits without sign, in scientific
+/// notation.
 #[derive(Serialize, Deserialize)]
 struct RawStream {
     id: f64,

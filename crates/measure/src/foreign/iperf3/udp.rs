@@ -19,8 +19,8 @@ use crate::train::Way;
 
 /// Time for the server's answer to a new stream.
 const WELCOME: Duration = Duration::from_secs(10);
-/// Datagrams that are sent or received without a look at the other sockets. A sender that is later than this many of its
-/// datagrams sends less than its rate, and no burst.
+/// Datagrams that are sent or received without a look at the other sockets. A sender that is later than this many of
+/// its datagrams sends less than its rate, and no burst.
 const BATCH: u64 = 64;
 
 /// A stream of datagrams.

@@ -1,8 +1,9 @@
 //! irtt's packets, without I/O.
 //!
 //! Source: irtt 0.9, `packet.go` and `params.go` (protocol version 1); the protocol has no other specification. Numbers
-//! are little-endian. A packet is magic and flags, an HMAC if there is a key, and a body: parameters in an open request;
-//! a token and parameters in its reply; a token, a sequence number, statistics and time stamps in an echo and its reply.
+//! are little-endian. A packet is magic and flags, an HMAC if there is a key, and a body: parameters in an open
+//! request; a token and parameters in its reply; a token, a sequence number, statistics and time stamps in an echo
+//! and its reply.
 
 use hmac::{Hmac, Mac};
 use md5::Md5;

@@ -69,7 +69,8 @@ mod tests {
         assert_eq!(stable_at(&[10.0; 9]), Some(3));
     }
 
-    /// The averages of 0, 10, 10, 10, 10 are 0, 5, 6.67, 7.5 and 10. The deviations of the latest four averages are 2.91,
+    /// The averages of 0, 10, 10, 10, 10 are 0, 5, 6.67, 7.5 and 10. The deviations of the latest four averages are
+    /// 2.91,
     /// 1.80, 1.49 and 1.08, above 5 % of 10, until 7.5 has left them with the eighth value.
     #[test]
     fn a_ramp_is_stable_once_it_has_left_the_averages() {

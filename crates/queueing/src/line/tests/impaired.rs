@@ -269,7 +269,8 @@ proptest! {
         } else {
             Reorder::ByDelay
         };
-        let jitter = Jitter { spread: Duration::from_ms(7), correlation: percent(20), distribution: Distribution::ParetoNormal };
+        let distribution = Distribution::ParetoNormal;
+        let jitter = Jitter { spread: Duration::from_ms(7), correlation: percent(20), distribution };
         let impairments = Impairments {
             loss: Some(LossModel::Correlated(chance(1))),
             bit_errors: BitErrorRate::new(1e-5),
