@@ -33,8 +33,8 @@ impl Line {
     /// The comment at the top: what this is, and what to do with it.
     fn header(&self, home: &Home, notes: &[String]) -> String {
         let mut text = format!(
-            "# {}\n#\n# Line {} and home {} of lastmile {}.\n# Comments give the source of each value, or say that it is an \
-             estimate.\n#\n#     lastmile run FILE                   one simulation\n#     lastmile compare FILE\
+            "# {}\n#\n# Line {} and home {} of lastmile {}.\n# Comments give the source of each value, or say that it \
+             is an estimate.\n#\n#     lastmile run FILE                   one simulation\n#     lastmile compare FILE\
              \x20              the usual policies\n",
             sentence(&home.about),
             self.name,
@@ -81,8 +81,8 @@ impl Line {
         let rest = own.map_or_else(|| format!("\n{}", self.tables), str::to_owned);
         format!(
             "{ACCESS}# As many lines like this share the capacity behind them.\nlines = {lines}\n{rest}\n\
-             [access.aggregation]\n# The capacity downstream. The upstream has the same here, where a real one may have \
-             less.\n{}rate = \"{}\"\n",
+             [access.aggregation]\n# The capacity downstream. The upstream has the same here, where a real one may \
+             have less.\n{}rate = \"{}\"\n",
             self.shared.comment, self.shared.rate
         )
     }

@@ -86,8 +86,8 @@ mod tests {
             );
             Scenario::parse("f", &text, &[]).unwrap_or_else(|report| panic!("{report}"))
         };
-        let down = "call, ping need 87 kbit/s down, headers included, and the line has 80 kbit/s: packets are lost under \
-                    any policy.";
+        let down = "call, ping need 87 kbit/s down, headers included, and the line has 80 kbit/s: packets are lost \
+                    under any policy.";
         assert_eq!(notes(&scenario("1 Mbit/s")), [down]);
         let up = "call, film, ping need 587 kbit/s up, headers included, and the line has 500 kbit/s: packets are lost \
                   under any policy.";

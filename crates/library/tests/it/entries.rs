@@ -84,10 +84,8 @@ fn a_home_that_needs_more_than_the_line_has_gets_a_note() {
     // of 200 bytes, 5 cells each: 106 kbit/s. The ping: 10 of 84 bytes, 3 cells each: 12.72 kbit/s.
     assert_eq!(
         composed.notes,
-        [
-            "conference, call, ping need 1.497 Mbit/s up, headers included, and the line has 800 kbit/s: packets are lost \
-          under any policy."
-        ]
+        ["conference, call, ping need 1.497 Mbit/s up, headers included, and the line has 800 kbit/s: packets are \
+             lost under any policy."]
     );
     assert!(composed.text.contains(&format!("# Note: {}\n", composed.notes[0])));
     assert!(adsl.with(&home("single").unwrap()).notes.is_empty());
