@@ -264,8 +264,8 @@ struct ExtraRow {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Step {
-    /// The part of the claim that it is about, where parts are judged alone. The last step is judged with the figures of
-    /// the table.
+    /// The part of the claim that it is about, where parts are judged alone. The last step is judged with the figures
+    /// of the table.
     text: Option<String>,
     /// The rows that it is about: those with these parameters.
     #[serde(default, rename = "where")]

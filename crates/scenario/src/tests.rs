@@ -184,7 +184,8 @@ default = "b"
 classes = [
     { name = "all", ls = "1 Mbit/s", ul = "1 Mbit/s" },
     { name = "a", parent = "all", sc = { umax = "1500 wire bytes", dmax = "10 ms", rate = "1 kbit/s" } },
-    { name = "b", parent = "all", rt = { d = "10 ms", m2 = "1 kbit/s" }, ls = { m1 = "2 kbit/s", d = "1 s", m2 = "1 kbit/s" } },
+    { name = "b", parent = "all", rt = { d = "10 ms", m2 = "1 kbit/s" }, ls = "1 kbit/s" },
+    { name = "c", parent = "all", ls = { m1 = "2 kbit/s", d = "1 s", m2 = "1 kbit/s" } },
 ]
 [atm]
 encapsulation = "vc-mux"
@@ -343,7 +344,7 @@ fn the_documented_defaults_of_tcp_are_those_of_tcp() {
         .keys
         .iter()
         .filter_map(|key| match (key.fallback, key.kind) {
-            (Fallback::Value(text), Kind::Flag | Kind::Count | Kind::Other(_)) => {
+            (Fallback::Value(text), Kind::Flag | Kind::Count | Kind::Other(_)) if text != "off" => {
                 Some(format!("{} = {text}\n", key.name))
             }
             (Fallback::Value(text), _) => Some(format!("{} = \"{text}\"\n", key.name)),

@@ -129,8 +129,8 @@ impl Delays {
         self.counts.iter().filter(|(bucket, _)| edges(**bucket).1 <= ns).map(|(_, count)| count).sum()
     }
 
-    /// The bytes for the store: sum, maximum, and for each bucket the distance from the preceding one and the count, all
-    /// as base-128 numbers; empty without delays.
+    /// The bytes for the store: sum, maximum, and for each bucket the distance from the preceding one and the count,
+    /// all as base-128 numbers; empty without delays.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();

@@ -50,7 +50,8 @@ prop_compose! {
         byte_counting in byte_counting(),
         rto in prop_oneof![Just(Rto::Rfc6298), Just(Rto::Linux)],
         (undo, frto, rack, tail_loss_probe) in any::<(bool, bool, bool, bool)>(),
-        (sack, dsack, timestamps, limited_transmit, idle_restart, pacing) in any::<(bool, bool, bool, bool, bool, bool)>(),
+        (sack, dsack, timestamps) in any::<(bool, bool, bool)>(),
+        (limited_transmit, idle_restart, pacing) in any::<(bool, bool, bool)>(),
         gro in prop_oneof![3 => Just(0_u64), 1 => 1_u64..20_000],
         ecn in prop_oneof![Just(Ecn::Off), Just(Ecn::Classic), Just(Ecn::Accurate)],
     ) -> Config {

@@ -19,7 +19,9 @@ use crate::failure::Result;
 /// The default control socket.
 pub(super) const CONTROL: &str = "/run/lastmile/shape.sock";
 
+// The group is present if the policy is: clap leaves out the members of a group that has another group within.
 #[derive(Args)]
+#[group(args = ["policy"])]
 pub(super) struct Start {
     // Copied from `OnLine`: clap treats an optional group within another group as absent.
     /// Name of a built-in policy, or a file

@@ -8,8 +8,8 @@ use crate::error::Error;
 use crate::foreign::wire::{self, Halt, Patience};
 use crate::load::Stop;
 
-/// The time for which the client waits for a message. A message passes the queue that the load has filled: 206 kB at 128 kbit/s
-/// last 13 s.
+/// The time for which the client waits for a message. A message passes the queue that the load has filled: 206 kB at
+/// 128 kbit/s last 13 s.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A control connection.

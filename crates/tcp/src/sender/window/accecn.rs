@@ -199,7 +199,8 @@ mod tests {
                 waiting += 1;
                 if survives == 0 {
                     let bytes = Some(counters(ce as u32));
-                    let marks = sender.on_ack(Feedback { ace: ((5 + ce_packets) % 8) as u8, bytes }, waiting * 1000, 1000);
+                    let feedback = Feedback { ace: ((5 + ce_packets) % 8) as u8, bytes };
+                    let marks = sender.on_ack(feedback, waiting * 1000, 1000);
                     (counted, octets, waiting) = (counted + marks.packets, octets + marks.octets, 0);
                     prop_assert_eq!(octets, ce);
                     prop_assert!(counted >= ce_packets, "{} of {}", counted, ce_packets);
