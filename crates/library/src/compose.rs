@@ -58,7 +58,7 @@ impl Line {
     /// The file below the header.
     fn body(&self, home: &Home) -> String {
         let mut text = format!("name = \"{} on {}\"\nduration = \"{}\"\n\n", home.name, self.name, home.duration);
-        write!(text, "# The line. {}\n", sentence(&self.about)).expect("a string takes all");
+        writeln!(text, "# The line. {}", sentence(&self.about)).expect("a string takes all");
         if !self.intro.is_empty() {
             text.push_str("#\n");
             text.push_str(&self.intro);
