@@ -272,6 +272,9 @@ impl HeadEnd {
     }
 }
 
+/// Windows among which the largest is looked for: periods of grants and patterns seldom meet anew after so many.
+const FIRST_WINDOWS: usize = 1000;
+
 /// Windows that come without requests.
 pub(super) struct Unasked {
     rate: BitRate,
@@ -301,6 +304,13 @@ impl Unasked {
             };
             self.window = Some(self.next(after));
         }
+    }
+
+    /// Bytes of the largest of the first windows. A pattern can cut every one of them short, so that none has the
+    /// bytes of the grant.
+    pub(super) fn largest(&self) -> u64 {
+        let windows = core::iter::successors(Some(self.next(Instant::ZERO)), |window| Some(self.next(window.end)));
+        windows.take(FIRST_WINDOWS).map(|window| window.left).max().unwrap_or(0)
     }
 
     /// The first window that ends after `at`.

@@ -41,7 +41,7 @@ impl Station {
         let asked = match &config.requests {
             Some(Requests { asks: Asks::Backlog { most: Some(most), .. }, .. }) => Some(most.as_u64()),
             Some(_) => None,
-            None => config.proactive.map(|grant| grant.bytes.as_u64()),
+            None => config.proactive.map(|grant| Unasked::new(config, Some(grant)).largest()),
         };
         // A grant waits for the tokens of such a packet, not of a larger one.
         let bursts = config.limits.first().map(|_| LARGEST_PACKET.as_u64());
