@@ -352,7 +352,8 @@ proptest! {
         // of a grant to a whole unit.
         let end = line.busy_until.as_secs_f64();
         for bucket in &grants.limits {
-            let most = bucket.burst.as_u64() as f64 + bucket.rate.as_bps() as f64 / 8.0 * end + grants.unit.get() as f64;
+            let refilled = bucket.rate.as_bps() as f64 / 8.0 * end;
+            let most = bucket.burst.as_u64() as f64 + refilled + grants.unit.get() as f64;
             // The last grant may begin after that end, so what was sent counts, not what was granted.
             let sent = bytes - counts.unasked;
             prop_assert!(sent as f64 <= most, "{sent} of {most}");
