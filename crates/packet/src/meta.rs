@@ -147,7 +147,7 @@ impl Mark {
     }
 
     /// True for a TCP segment with bytes whose checksums are wrong or not verified. A segment with
-    /// payload is verified on request ([`Packet::segment`]). A simulated packet is never damaged.
+    /// payload is verified on request ([`crate::Packet::segment`]). A simulated packet is never damaged.
     #[must_use]
     pub const fn unverified(self) -> bool {
         self.0 & Self::UNVERIFIED != 0

@@ -21,7 +21,7 @@ pub trait Packet: Sized {
 
     /// Replaces the fields of this pure ACK by those of `newest`: acknowledgement number, window
     /// and options, the list included. A packet with bytes updates its checksums and, if the
-    /// options' size changes, its lengths. A packet that is no [`PureAck`] is unchanged.
+    /// options' size changes, its lengths. A packet that is no [`crate::PureAck`] is unchanged.
     fn rewrite_ack(&mut self, newest: &AckFields);
 
     /// Sets the window field of this TCP segment, unscaled. A packet with bytes updates its

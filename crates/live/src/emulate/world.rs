@@ -103,8 +103,8 @@ impl World {
     }
 
     /// Carries packets until `stop` or a [`Handle`] says so, or until `limit` has passed. The
-    /// calling thread gets punctual timers and, if [`Tuning::realtime`] says so, a higher priority,
-    /// and keeps both.
+    /// calling thread gets punctual timers and, if [`Tuning::realtime`](crate::pace::Tuning::realtime)
+    /// says so, a higher priority, and keeps both.
     ///
     /// # Errors
     /// A device is gone, or the priority was refused.

@@ -1,7 +1,7 @@
 //! The members among which a fair scheduler shares a line: classes with a discipline each, or flows
 //! with a FIFO each.
 //!
-//! A class learns the size of its next packet from [`SizedQueue`], and pays for the bytes that it really sent.
+//! A class learns the size of its next packet from `SizedQueue`, and pays for the bytes that it really sent.
 //!
 //! Cost: O(1) a packet where packets depart in order; else a search among the sizes of the class.
 //! Classes whose shaper delays them are polled at every turn. On overflow all flows are searched

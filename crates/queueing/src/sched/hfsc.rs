@@ -8,7 +8,7 @@
 //! - Sizes are bytes on the wire of the line, and curves are met exactly ([`curve`]).
 //! - Real-time curves that the link could not keep together are refused; Linux accepts them.
 //! - A packet that no rule matches goes to the default class, or to the last leaf; Linux drops it without a default.
-//! - A class that becomes backlogged again never loses virtual time ([`link_sharing`]).
+//! - A class that becomes backlogged again never loses virtual time (`link_sharing`).
 //! - A queue below may shape.
 //!
 //! Two criteria serve a leaf. The *real-time* criterion serves leaves whose guarantee is due, by their deadlines; while
