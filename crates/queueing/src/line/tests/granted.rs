@@ -357,6 +357,9 @@ proptest! {
             // The last grant may begin after that end, so what was sent counts, not what was granted.
             let sent = bytes - counts.unasked;
             prop_assert!(sent as f64 <= most, "{sent} of {most}");
+            // One grant is not used yet, and has no more than the tokens of a full bucket.
+            let kept = counts.granted - counts.unused.min(counts.granted);
+            prop_assert!(kept as f64 <= most + bucket.burst.as_u64() as f64, "{kept} of {most}");
         }
         // Transmissions begin in usable spans, and the line sends at most at its rate.
         let mut arrivals: Vec<Instant> = line.in_flight.iter().map(|packet| packet.arrived).collect();
