@@ -63,6 +63,9 @@ fn judged(side: &Value, truth: LinkLayer, (rate, buffer): Way) -> Judged {
     if sure && !right {
         faults.push(format!("named {first}"));
     }
+    if sure && rate.is_none() {
+        faults.push("a name without a rate".to_owned());
+    }
     faults.extend(rate.filter(|error| error.abs() >= 0.01).map(|error| format!("rate {:+.2} %", error * 100.0)));
     faults.extend(buffer.filter(|error| error.abs() >= 0.10).map(|error| format!("buffer {:+.1} %", error * 100.0)));
     let names: Vec<&str> = first["presets"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
