@@ -18,6 +18,9 @@ use crate::cake;
 use crate::command::{Command, Expected, Object, Step};
 use crate::discipline::Discipline;
 
+/// The limit of a FIFO in place of a queue that has none in packets or bytes.
+const DEFAULT_LIMIT: Limit = Limit::Packets(PacketCount::new(1000));
+
 /// The position of a queue.
 pub(crate) struct Place<'a> {
     pub(crate) device: &'static str,
@@ -102,7 +105,6 @@ impl Nearest {
 
     /// Descends to the queue that holds packets, and remarks on the omitted parts above it.
     fn find(&mut self, queue: &Spec, place: &Place<'_>) {
-        let packets = |count| Limit::Packets(PacketCount::new(count));
         match queue {
             Spec::Fifo(fifo::Config { limit, drop }) => self.fifo(*limit, *drop, place),
             Spec::Sfq(config) => {
@@ -129,14 +131,7 @@ impl Nearest {
                 self.tried.push(pie(config, place.accounting));
                 self.fifo(config.limit, Overflow::Tail, place);
             }
-            Spec::DocsisPie(config) => {
-                self.remark(
-                    "DOCSIS-PIE: the kernel's PIE with its target, period and gains; the wait is measured, drops \
-                     do not depend on sizes, and bursts are spared by PIE's rule",
-                );
-                self.tried.push(docsis_pie(config, place.accounting));
-                self.fifo(config.limit, Overflow::Tail, place);
-            }
+            Spec::DocsisPie(config) => self.docsis_pie(config, place),
             Spec::DualPi2(config) => {
                 if config.queue_protection {
                     self.remark("the kernel's DualPI2 does not protect its shallow queue from flows that build it");
@@ -148,22 +143,8 @@ impl Nearest {
                 self.tried.push(red(config, place.accounting));
                 self.fifo(config.limit, Overflow::Tail, place);
             }
-            Spec::Cake(config) => {
-                self.remark("CAKE below a class: without its own shaper");
-                self.tried.push(cake::discipline(
-                    &lastmile_queueing::cake::Config { bandwidth: None, ..config.clone() },
-                    place.accounting,
-                ));
-                self.fifo(packets(1000), Overflow::Tail, place);
-            }
-            Spec::Sad(Over { queue, .. }) => {
-                self.remark(
-                    "the Smart ACK Dropper rewrites ACKs, which the kernel cannot; CAKE's ACK filter drops \
-                     old ones instead, or without CAKE every ACK is queued",
-                );
-                self.filtered(Mode::Aggressive, place);
-                self.find(queue, place);
-            }
+            Spec::Cake(config) => self.unshaped_cake(config, place),
+            Spec::Sad(Over { queue, .. }) => self.smart_ack_dropper(queue, place),
             Spec::AckFilter(filter::Config { limit, drop, .. })
             | Spec::AckCollapsing(collapsing::Config { limit, drop, .. }) => {
                 self.remark("ACKs are filtered by CAKE's rules, or without CAKE not at all");
@@ -192,10 +173,35 @@ impl Nearest {
                 self.remark("a scheduler below a class: its first queue replaces all of them");
                 match queue.below().first() {
                     Some(first) => self.find(first, place),
-                    None => self.fifo(packets(1000), Overflow::Tail, place),
+                    None => self.fifo(DEFAULT_LIMIT, Overflow::Tail, place),
                 }
             }
         }
+    }
+
+    fn unshaped_cake(&mut self, config: &lastmile_queueing::cake::Config, place: &Place<'_>) {
+        self.remark("CAKE below a class: without its own shaper");
+        let unshaped = lastmile_queueing::cake::Config { bandwidth: None, ..config.clone() };
+        self.tried.push(cake::discipline(&unshaped, place.accounting));
+        self.fifo(DEFAULT_LIMIT, Overflow::Tail, place);
+    }
+
+    fn docsis_pie(&mut self, config: &aqm::docsis_pie::Config, place: &Place<'_>) {
+        self.remark(
+            "DOCSIS-PIE: the kernel's PIE with its target, period and gains; the wait is measured, drops \
+             do not depend on sizes, and bursts are spared by PIE's rule",
+        );
+        self.tried.push(docsis_pie(config, place.accounting));
+        self.fifo(config.limit, Overflow::Tail, place);
+    }
+
+    fn smart_ack_dropper(&mut self, queue: &Spec, place: &Place<'_>) {
+        self.remark(
+            "the Smart ACK Dropper rewrites ACKs, which the kernel cannot; CAKE's ACK filter drops \
+             old ones instead, or without CAKE every ACK is queued",
+        );
+        self.filtered(Mode::Aggressive, place);
+        self.find(queue, place);
     }
 
     fn fair(&mut self, per: Per, place: &Place<'_>) {
