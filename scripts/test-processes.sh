@@ -12,7 +12,7 @@ shift
 case " ${PACKAGES:-$CARGO_PKG_NAME} " in *" $CARGO_PKG_NAME "*) ;; *) exit 0 ;; esac
 
 # Tests that measure lateness or speed, or keep a processor busy.
-alone='^soak::|^timely::|^exact::|takes_as_long|same_round_trip|a_flood_leaves|packet_rates|in_and_in_order|answers_live_as_published|^measure::'
+alone='^soak::|^timely::|^exact::|takes_as_long|same_round_trip|a_flood_leaves|packet_rates|in_and_in_order|answers_live_as_published|^measure::[dfmt]'
 at_once=$((2 * $(nproc)))
 
 names=()

@@ -23,7 +23,8 @@ const AT: [u64; 12] = [1, 2, 4, 7, 11, 16, 22, 29, 42, 44, 47, 50];
 
 /// Packets of 1504 bytes that always wait take one opportunity each. With any phase between the clock of the
 /// receiver and that of the line, the pattern of the arrivals is that of the trace: the 99th percentile of their
-/// deviation from it is below 0.2 ms. The time stamps are those of the receiver in the other namespace.
+/// deviation from it is below 0.2 ms, or twice what the machine itself wakes a thread late at the time. The time
+/// stamps are those of the receiver in the other namespace.
 #[test]
 #[ignore = "needs root: real packets"]
 fn packet_rates_of_a_trace_are_its_opportunities() {
@@ -37,7 +38,7 @@ fn packet_rates_of_a_trace_are_its_opportunities() {
     let config = Config::new(vec![hop(traced)], vec![hop(plain)]);
     let config = Config { tuning: Tuning { realtime: true, ..config.tuning }, mtu: 1_504, ..config };
     let look = || {
-        let (_, times) = emulating(&config, |client, server| {
+        let (_, (times, late)) = emulating(&config, |client, server| {
             let receiver = server.run(|| UdpSocket::bind(PORT)).unwrap().unwrap();
             let sender = client.run(|| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))).unwrap().unwrap();
             sender.connect(PORT).unwrap();
@@ -53,14 +54,30 @@ fn packet_rates_of_a_trace_are_its_opportunities() {
             for _ in 0..count {
                 sender.send(&[0; 1_504 - 28]).unwrap();
             }
-            receiving.join().unwrap()
+            let late = wakes_late_ms(|| receiving.is_finished());
+            (receiving.join().unwrap(), late)
         });
         assert!(times.len() > 600, "{} packets", times.len());
-        worst(&times)
+        (worst(&times), late)
     };
-    // The machine may be busy: the best of three looks counts.
-    let p99 = (0..3).map(|_| look()).inspect(|p99| eprintln!("p99 {p99:.3} ms")).fold(f64::MAX, f64::min);
-    assert!(p99 < 0.2, "the 99th percentile is {p99:.3} ms off the trace");
+    // The machine may be busy: one good look of three counts.
+    let looks: Vec<(f64, f64)> = (0..3).map(|_| look()).collect();
+    assert!(
+        looks.iter().any(|(p99, late)| *p99 < f64::max(0.2, 2.0 * late)),
+        "99th percentiles, wake-ups: {looks:?} ms"
+    );
+}
+
+/// The 99th percentile of how late a thread wakes that sleeps a millisecond at a time, until `done`.
+fn wakes_late_ms(done: impl Fn() -> bool) -> f64 {
+    let mut late = Vec::new();
+    while !done() {
+        let start = StdInstant::now();
+        thread::sleep(StdDuration::from_millis(1));
+        late.push(start.elapsed().as_secs_f64() * 1e3 - 1.0);
+    }
+    late.sort_by(f64::total_cmp);
+    late[late.len() * 99 / 100]
 }
 
 /// The 99th percentile of the deviation of arrivals from the opportunities, for the best of all assignments of the

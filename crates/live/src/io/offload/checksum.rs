@@ -14,9 +14,13 @@ const CRC32C: crc::Crc<u32> = crc::Crc::<u32>::new(&crc::CRC_32_ISCSI);
 /// Ports of tunnels whose outer checksum may be there: VXLAN (RFC 7348, and what Linux had before), Geneve (RFC 8926).
 const TUNNEL_PORTS: [u16; 3] = [4789, 8472, 6081];
 
-/// Zero and 0xFFFF are the same sum, but in UDP zero means that there is none (RFC 768).
-pub(super) fn not_zero(checksum: u16) -> u16 {
-    if checksum == 0 { 0xFFFF } else { checksum }
+/// The offset of the field in the UDP header. ICMP and TCP have theirs at 2 and 16.
+const UDP_FIELD: usize = 6;
+
+/// The checksum as it is transmitted in the field at this offset of the transport header. Zero and 0xFFFF are the
+/// same sum; UDP transmits 0xFFFF, since zero means that there is no checksum (RFC 768), all others zero (RFC 1624).
+pub(super) fn transmitted(checksum: u16, field: usize) -> u16 {
+    if checksum == 0 && field == UDP_FIELD { 0xFFFF } else { checksum }
 }
 
 /// Finishes a checksum over what the frame's packet has from there on, without the padding behind
@@ -32,7 +36,7 @@ pub(super) fn finish(frame: &mut [u8], Checksum { start, at }: Checksum) -> Opti
         return Some(());
     }
     frame.get(at..at + 2)?;
-    let checksum = not_zero(Sum::ZERO.bytes(frame.get(start..)?).checksum());
+    let checksum = transmitted(Sum::ZERO.bytes(frame.get(start..)?).checksum(), field);
     frame[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
     Some(())
 }
@@ -68,7 +72,7 @@ fn open_field(frame: &[u8], limit: usize, level: &Level) -> Option<Checksum> {
     let start = level.transport;
     let field = match level.protocol {
         TCP => 16,
-        UDP => 6,
+        UDP => UDP_FIELD,
         SCTP => SCTP_FIELD,
         _ => return None,
     };
@@ -89,7 +93,7 @@ fn may_be_tunnel(frame: &[u8], level: &Level) -> bool {
     let field = |at| word(frame, level.transport + at);
     match level.protocol {
         TCP | SCTP => false,
-        UDP => field(6) == Some(0) || field(2).is_some_and(|port| TUNNEL_PORTS.contains(&port)),
+        UDP => field(UDP_FIELD) == Some(0) || field(2).is_some_and(|port| TUNNEL_PORTS.contains(&port)),
         _ => true,
     }
 }

@@ -8,7 +8,7 @@
 use lastmile_packet::checksum::Sum;
 use lastmile_packet::ethernet::{Located, Prefix, locate};
 
-use super::checksum::not_zero;
+use super::checksum::transmitted;
 use super::levels::{GRE_CHECKSUM, Level, Levels, TCP, UDP, UDP_HEADER_LEN, gre_sequence, word};
 use super::work::{Checksum, Segments, Transport};
 
@@ -146,7 +146,7 @@ fn write_transport(level: &Level, index: usize, out: &mut [u8]) {
 /// The checksum over what begins at `from`, with this sum of the pseudo-header, into the field at `at`.
 fn put_sum(out: &mut [u8], from: usize, at: usize, pseudo_header: Sum) {
     out[at..at + 2].fill(0);
-    let checksum = not_zero(pseudo_header.bytes(&out[from..]).checksum());
+    let checksum = transmitted(pseudo_header.bytes(&out[from..]).checksum(), at - from);
     out[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
 }
 

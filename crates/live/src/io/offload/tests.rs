@@ -106,6 +106,19 @@ fn a_partial_checksum_is_finished() {
     assert_eq!(complete(Offload::default(), &frame), (vec![frame], Offloads::default()), "as it is");
 }
 
+/// Of the two words for a sum of zero, UDP transmits 0xFFFF and TCP zero.
+#[test]
+fn a_sum_of_zero_is_all_ones_in_udp_alone() {
+    for (tcp, field, word) in [(false, 14 + 20 + 6, 0xFFFF), (true, 14 + 20 + 16, 0)] {
+        let words = (0..=u16::MAX).map(|payload| {
+            let (frame, offload) = piece(false, tcp, &ethernet([8, 0]), &payload.to_be_bytes(), 0x18);
+            let (out, _) = complete(offload, &frame);
+            u16::from_be_bytes([out[0][field], out[0][field + 1]])
+        });
+        assert_eq!(words.filter(|sum| [0, 0xFFFF].contains(sum)).collect::<Vec<_>>(), [word; 2], "{tcp}");
+    }
+}
+
 /// Where nobody says that a checksum is partial, it shows.
 #[test]
 fn a_partial_checksum_is_recognised_and_nothing_else_is_touched() {
