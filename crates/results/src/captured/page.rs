@@ -191,14 +191,17 @@ fn table(connections: &[Connection], drawn: &[(usize, bool, &Picture)], others: 
     html! {
         div.scroll { table.connections {
             thead { tr {
-                th.left { "connection" } th.left { "from, to" } th { "bytes" } th { "goodput" } th { "RTT" } th { "p95" }
+                th.left { "connection" } th.left { "from, to" } th { "bytes" } th { "goodput" }
+                th { "RTT" } th { "p95" }
                 @for cause in &causes { th { (words(cause)) } }
                 th { "spurious" } th { "ACKs compressed" } th.left { "limited by" }
             } }
             tbody { @for (number, up, connection) in &rows { (row(*number, *up, connection, &causes)) } }
         } }
         @if !absent.is_empty() && !rows.is_empty() {
-            p.caption { "Causes of no retransmission: " (absent.iter().map(words).collect::<Vec<_>>().join(", ")) "." }
+            p.caption {
+                "Causes without a retransmission: " (absent.iter().map(words).collect::<Vec<_>>().join(", ")) "."
+            }
         }
         @if others > 0 {
             p.caption { (grouped(others as u64)) " smaller directions are not drawn: at most " (MOST_DRAWN) " are" }
