@@ -282,21 +282,23 @@ impl Controller {
         }
     }
 
-    /// A packet is lost.
-    pub fn on_lost(&mut self, now: Instant, packet: InFlight) {
+    /// A packet is lost. True: the loss reduces the window.
+    pub fn on_lost(&mut self, now: Instant, packet: InFlight) -> bool {
         self.leave(packet.range.len());
         if let Some(rate) = &mut self.rate {
             rate.on_lost(packet.range);
             rate.abandon(packet.range);
         }
         // RFC 9002, section 7.3.2: one reduction for all that was sent before it.
-        if self.reduced.is_none_or(|reduced| packet.sent > reduced) {
+        let reduces = self.reduced.is_none_or(|reduced| packet.sent > reduced);
+        if reduces {
             self.reduced = Some(now);
             self.recovering = true;
             self.current.ends_recovery = false;
             self.current.grows = 0;
             self.congestion.on_repaired_loss(&self.config, self.packet);
         }
+        reduces
     }
 
     fn leave(&mut self, len: u64) {
@@ -493,7 +495,8 @@ mod tests {
         let mut controller = established(Variant::NewReno);
         let flight = send(&mut controller, 0, 10);
         controller.begin();
-        flight.iter().for_each(|packet| controller.on_lost(ms(900), *packet));
+        let reductions = flight.iter().filter(|packet| controller.on_lost(ms(900), **packet)).count();
+        assert_eq!(reductions, 1);
         controller.on_persistent_congestion(ms(900));
         controller.end(ms(900), trips(), None, true);
         assert_eq!((controller.window(), controller.threshold()), (2400, Some(6000)));
