@@ -3,7 +3,7 @@
 //! The payload of QUIC is encrypted: a network that keeps its packets' contents here, by their number, cannot depend on
 //! them. A content is taken by the first packet of its number that arrives, so a copy that the network made is a
 //! duplicate. Contents more than [`WINDOW`] numbers below the newest arrival are gone: their packets arrive as
-//! duplicates, as at a receiver that no longer keeps so old a range (RFC 9000, section 13.2.3).
+//! duplicates, as at a receiver that has discarded so old a range (RFC 9000, section 13.2.3).
 //! Cost: a pointer for each packet between the oldest one in the network and the newest.
 
 use std::collections::VecDeque;

@@ -90,8 +90,8 @@ impl AckFrame {
         core::iter::once(self.first).chain(self.more.iter().copied())
     }
 
-    /// Its bytes: type, largest number, delay, number of ranges, first range, and for each further range the gap and the
-    /// length.
+    /// Its bytes: type, largest number, delay, number of ranges, first range, and for each further range the gap and
+    /// the length.
     #[must_use]
     pub fn size(&self) -> u64 {
         let delay = self.delay.as_us() / ACK_DELAY_UNIT_US;
@@ -208,7 +208,8 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Bytes of the encoded packet number: RFC 9000, appendix A.2, at least twice the numbers that are not acknowledged.
+    /// Bytes of the encoded packet number: RFC 9000, appendix A.2, at least twice the numbers that are not
+    /// acknowledged.
     pub(crate) fn number_len(self) -> u64 {
         let unacked = self.acked.map_or(self.number + 1, |acked| self.number - acked);
         // The bits of log2(unacked) + 1, rounded up.

@@ -17,7 +17,7 @@ use crate::packet::{AckFrame, Chunk};
 /// RFC 9002, section 6.1.1: kPacketThreshold.
 const PACKET_THRESHOLD: u64 = 3;
 
-/// The parts of a packet that are sent again if it is lost, or that its delivery confirms.
+/// The parts of a packet that are retransmitted if it is lost, or that its delivery confirms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Carried {
     pub(crate) crypto: Option<Chunk>,

@@ -170,7 +170,7 @@ impl Shape {
 
     /// The goodput, bit/s, with an ACK for each of these numbers of packets, if no ACK is lost: min(1, d/k) of the
     /// capacity. `None` for TCP, whose ACKs a middlebox can thin, and without rates.
-    pub(crate) fn by_ratio(&self, network: &Network, ratios: &[u32]) -> Option<Vec<(u32, f64)>> {
+    pub(crate) fn by_ratio(&self, network: &Network, ratios: &[u32]) -> Option<Vec<f64>> {
         let tcp = self.tcp.filter(|tcp| tcp.hidden)?;
         let least = |rates: &mut dyn Iterator<Item = f64>| rates.reduce(f64::min);
         let links = |path: &[usize]| path.iter().map(|index| &network.links[*index]).collect::<Vec<_>>();
@@ -178,7 +178,7 @@ impl Shape {
         let capacity_bps = least(&mut data.iter().filter_map(|link| self.capacity_bps(link)))?;
         let acks_per_s = least(&mut acks.iter().filter_map(|link| packet_rate(link, self.ack_over(link, tcp))))?;
         let payload = ByteCount::new(self.payload);
-        let of = |every: &u32| (*every, ack_rate::download_bps(capacity_bps, acks_per_s, payload, *every));
+        let of = |every: &u32| ack_rate::download_bps(capacity_bps, acks_per_s, payload, *every);
         Some(ratios.iter().map(of).collect())
     }
 

@@ -151,10 +151,14 @@ impl Case<'_> {
     /// What a sender of QUIC could do about ACKs that fill their path, since no middlebox can.
     fn remedy(&self) -> Option<String> {
         let allowed = self.shape.by_ratio(self.network, &RATIOS)?;
-        let allowed: Vec<String> =
-            allowed.iter().map(|(every, bps)| format!("{} for every {every} packets", format::rate(*bps))).collect();
-        let allowed = allowed.join(", ");
-        Some(format!("no middlebox can thin the ACKs of QUIC, but its sender can request fewer: one allows {allowed}"))
+        let packets: Vec<String> = RATIOS.iter().map(u32::to_string).collect();
+        let rates: Vec<String> = allowed.iter().map(|bps| format::rate(*bps)).collect();
+        Some(format!(
+            "no middlebox can thin the ACKs of QUIC; one for {} packets, which only its sender can request, allows {} \
+             while none is lost",
+            either(&packets),
+            either(&rates)
+        ))
     }
 
     /// Its sender paces by a model of the path, such as BBR.
@@ -247,6 +251,15 @@ impl Case<'_> {
 
 fn segments_retransmitted(count: u64) -> String {
     if count == 1 { "1 segment retransmitted".to_owned() } else { format!("{count} segments retransmitted") }
+}
+
+/// `a, b or c`.
+fn either(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [word] => word.clone(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    }
 }
 
 fn whole_percent(share: f64) -> String {

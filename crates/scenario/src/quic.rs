@@ -43,7 +43,7 @@ pub(crate) static QUIC: Section = Section {
             "congestion",
             Kind::Choice(&["newreno", "cubic", "bbr", "bbr3"]),
             "cubic",
-            "Congestion control, as with TCP: RFC 9002 (NewReno), RFC 9438, BBRv1 as in Linux, BBRv3. All of them pace.",
+            "Congestion control: RFC 9002 (NewReno), RFC 9438, BBRv1 as in Linux, BBRv3. All of them pace.",
         ),
         Key::with_default(
             "max_ack_delay",
@@ -63,8 +63,8 @@ pub(crate) static QUIC: Section = Section {
             "datagram",
             Kind::Bytes,
             "1452 B, or what the MTU of the path leaves",
-            "UDP payload of a full packet; 28 B of UDP and IPv4 come on top. Packets larger than the MTU of a link are an \
-             error.",
+            "UDP payload of a full packet; 28 B of UDP and IPv4 come on top. Packets larger than the MTU of a link \
+             are an error.",
         )
         .at_least("1200 B")
         .at_most("65507 B"),
@@ -83,9 +83,9 @@ pub(crate) static QUIC: Section = Section {
 
 pub(crate) static ACK_FREQUENCY: Section = Section {
     heading: "`quic.ack_frequency`",
-    about: "An ACK_FREQUENCY frame of the sender of the data (draft-ietf-quic-ack-frequency), once it offers more than an \
-            initial window. A larger `every` is the only remedy for a return path that ACKs fill: `lastmile run` \
-            reports what 2, 4 and 10 would allow.",
+    about: "An ACK_FREQUENCY frame of the sender of the data (draft-ietf-quic-ack-frequency), once it offers more \
+            than an initial window. A larger `every` is the only remedy for a return path that ACKs fill: `lastmile \
+            run` reports what 2, 4 and 10 would allow.",
     keys: &[
         Key::required(
             "every",
@@ -190,8 +190,8 @@ fn datagram(own: &Table<'_>, mtu: Mtu<'_>, default: &Config) -> Option<u16> {
         Some(bytes) if u32::from(given) + u32::from(IP_AND_UDP) > u32::from(bytes) => {
             let packet = u32::from(given) + u32::from(IP_AND_UDP);
             let message = format!(
-                "{}: datagrams of {given} B make packets of {packet} B, and link {:?} carries packets up to {bytes} B (its \
-                 MTU)",
+                "{}: datagrams of {given} B make packets of {packet} B, and link {:?} carries packets up to {bytes} B \
+                 (its MTU)",
                 own.path("datagram"),
                 mtu.link
             );

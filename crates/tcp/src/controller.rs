@@ -9,8 +9,8 @@
 //! - A loss reduces the window once for all packets sent before the reduction (RFC 9002, section 7.3.2).
 //! - The window does not grow by packets sent before it, nor while it is not used (section 7.8).
 //! - A probe timeout reduces nothing; persistent congestion leaves two packets (section 7.6.2).
-//! - Packets are paced at 5/4 of window / round trip (section 7.7), in the first half of slow start at twice of it, or at
-//!   the rate of a model. A burst has the octets of a millisecond, at least two packets and at most ten.
+//! - Packets are paced at 5/4 of window / round trip (section 7.7), in the first half of slow start at twice of it, or
+//!   at the rate of a model. A burst has the octets of a millisecond, at least two packets and at most ten.
 //!
 //! Differs: windows have at least two packets and grow by whole packets, as those of TCP here. Slow start ends by
 //! HyStart++ (RFC 9406) before a loss, as RFC 9438, section 4.10, allows. A late acknowledgement of a packet that was
@@ -82,7 +82,7 @@ struct Current {
     prior: u64,
     /// Octets that it delivers.
     acked: u64,
-    /// Those of packets sent after the last reduction.
+    /// The octets among them of packets sent after the last reduction.
     grows: u64,
     /// One past the highest octet that it delivers.
     highest: u64,
@@ -514,8 +514,8 @@ mod tests {
         assert_eq!(controller.window(), 12_000);
     }
 
-    /// RFC 9002, section 7.7, with N = 2 in slow start: 12 000 octets in 100 ms at 240 000 octets a second. The first ten
-    /// packets of a connection are the initial burst.
+    /// RFC 9002, section 7.7, with N = 2 in slow start: 12 000 octets in 100 ms at 240 000 octets a second. The first
+    /// ten packets of a connection are the initial burst.
     #[test]
     fn packets_beyond_the_initial_window_are_paced() {
         let mut controller = established(Variant::Cubic);

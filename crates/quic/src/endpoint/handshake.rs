@@ -3,9 +3,9 @@
 //! Published: RFC 9000, sections 7 and 8.1 (a server sends at most three times what it received until the client's
 //! address is validated); RFC 9001, section 4.1; RFC 9002, section 6.2.2.1 (a client keeps a timer until then).
 //!
-//! The client sends a ClientHello in an Initial packet of 1200 bytes. The server answers with ServerHello to Finished in
-//! two datagrams, the first of them padded. The client then sends its Finished, and its application data with it; the
-//! server sends application data and HANDSHAKE_DONE once it has that Finished.
+//! The client sends a ClientHello in an Initial packet of 1200 bytes. The server answers with ServerHello to Finished
+//! in two datagrams, the first of them padded. The client then sends its Finished, and its application data with it;
+//! the server sends application data and HANDSHAKE_DONE once it has that Finished.
 //!
 //! Differs: messages have fixed sizes, those of a certificate chain of about 1.5 kB without post-quantum keys.
 
@@ -14,8 +14,6 @@ use lastmile_units::Instant;
 use crate::config::LEAST_DATAGRAM;
 use crate::packet::Chunk;
 use crate::stream::{ReceiveStream, SendStream};
-
-use super::Role;
 
 /// Octets of a ClientHello with usual extensions.
 const CLIENT_HELLO: u64 = 300;
@@ -27,6 +25,15 @@ const CLIENT_FINISHED: u64 = 36;
 const AMPLIFICATION: u64 = 3;
 /// The flow control of streams does not apply to CRYPTO frames.
 const NO_LIMIT: u64 = u64::MAX;
+
+/// The role of an end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// It opens the connection.
+    Client,
+    /// It waits for a connection.
+    Server,
+}
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {

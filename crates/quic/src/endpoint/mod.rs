@@ -2,13 +2,13 @@
 //!
 //! Published: RFC 9000, RFC 9001 (sizes and order of the handshake), RFC 9002.
 //!
-//! Each part owns its state and answers questions about it: `handshake`, `received`, `sent`, `rtt`, the two parts of the
-//! stream, and the congestion controller. No part knows [`Endpoint`], which asks them in the order of the RFCs. Each
-//! event has a file: `receive`, `loss`, `transmit`, `timer`; `observe` has the reports. These files and this one refer to
-//! one another, since they are one type.
+//! Each part owns its state and answers questions about it: `handshake`, `received`, `sent`, `rtt`, the two parts of
+//! the stream, and the congestion controller. No part knows [`Endpoint`], which asks them in the order of the RFCs.
+//! Each event has a file: `receive`, `loss`, `transmit`, `timer`; `observe` has the reports. These files and this one
+//! refer to one another, since they are one type.
 //!
-//! Differs: the three packet number spaces are one, and keys exist at once. No 0-RTT, Retry, migration, path validation,
-//! key update, ECN, CONNECTION_CLOSE or idle timeout: a connection whose stream is finished stays silent.
+//! Differs: the three packet number spaces are one, and keys exist at once. No 0-RTT, Retry, migration, path
+//! validation, key update, ECN, CONNECTION_CLOSE or idle timeout: a connection whose stream is finished stays silent.
 
 mod control;
 mod handshake;
@@ -31,16 +31,8 @@ use crate::stream::{FOREVER, ReceiveStream, SendStream};
 use crate::{Config, Stats};
 use control::Control;
 use handshake::Handshake;
+pub use handshake::Role;
 use timer::Timers;
-
-/// The role of an end.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Role {
-    /// It opens the connection.
-    Client,
-    /// It waits for a connection.
-    Server,
-}
 
 /// One end of a connection.
 #[derive(Clone, Debug)]

@@ -66,7 +66,7 @@ impl Endpoint {
     /// The time of the next timer.
     #[must_use]
     pub fn next_timer(&self) -> Option<Instant> {
-        // What a blocked server has to send waits for the client.
+        // The acknowledgements of a blocked server wait for the client.
         let ack = self.received.deadline().filter(|_| !self.handshake.is_blocked());
         let loss = self.timers.loss.or_else(|| self.probe_deadline());
         [ack, loss, self.controller.wake()].into_iter().flatten().min()

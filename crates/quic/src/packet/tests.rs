@@ -44,8 +44,8 @@ fn packet_numbers_have_the_lengths_of_the_rfc() {
     assert_eq!(len(229, Some(100)), 2);
 }
 
-/// RFC 9000, section 17.3.1: flags, connection ID, number; RFC 9001: 16 bytes of tag. An acknowledgement of one range is
-/// 1 + 8 + 1 + 5 + 16 = 31 bytes, 59 with UDP and IPv4. Section 17.2.4: 1 + 4 + 9 + 9 + 2 and number and tag.
+/// RFC 9000, section 17.3.1: flags, connection ID, number; RFC 9001: 16 bytes of tag. An acknowledgement of one range
+/// is 1 + 8 + 1 + 5 + 16 = 31 bytes, 59 with UDP and IPv4. Section 17.2.4: 1 + 4 + 9 + 9 + 2 and number and tag.
 #[test]
 fn headers_have_the_bytes_of_their_fields() {
     let header = Header { form: Form::Short, number: 5, acked: Some(0), connection_id: 8 };
@@ -55,8 +55,8 @@ fn headers_have_the_bytes_of_their_fields() {
     assert_eq!(Header { form: Form::Initial, ..header }.overhead(), 26 + 1 + 16);
 }
 
-/// RFC 9000, section 14.1: an Initial packet fills a datagram of 1200 bytes. RFC 9001, section 5.4.2: number and payload
-/// have 4 bytes, so a PING alone has two bytes of padding.
+/// RFC 9000, section 14.1: an Initial packet fills a datagram of 1200 bytes. RFC 9001, section 5.4.2: number and
+/// payload have 4 bytes, so a PING alone has two bytes of padding.
 #[test]
 fn short_packets_are_padded() {
     let header = Header { form: Form::Initial, number: 0, acked: None, connection_id: 8 };

@@ -1,7 +1,7 @@
 //! Timelines of small connections, packet by packet. Each is a claim: its comment has the arithmetic of the RFC.
 //!
-//! After an intended change of behaviour, `cargo test -p lastmile-quic --test it -- --ignored bless` rewrites the files.
-//! Compare every line of the difference with the RFC before it is committed.
+//! After an intended change of behaviour, `cargo test -p lastmile-quic --test it -- --ignored bless` rewrites the
+//! files. Compare every line of the difference with the RFC before it is committed.
 
 use std::path::{Path, PathBuf};
 

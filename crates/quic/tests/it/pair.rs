@@ -1,5 +1,5 @@
-//! Two endpoints joined by a path with a delay, whose packets a test loses, delays or duplicates, and the timeline of what
-//! they send.
+//! Two endpoints joined by a path with a delay, whose packets a test loses, delays or duplicates, and the timeline of
+//! what they send.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

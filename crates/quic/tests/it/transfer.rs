@@ -52,8 +52,8 @@ fn path(seed: u64, lost: u64, late: u64, twice: u64) -> impl FnMut(usize, Instan
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
-    /// Up to 20 % of losses in both directions, and reordering and copies: all octets arrive both ways, no packet number
-    /// is used twice (the pair checks), and nothing is left in flight.
+    /// Up to 20 % of losses in both directions, and reordering and copies: all octets arrive both ways, no packet
+    /// number is used twice (the pair checks), and nothing is left in flight.
     #[test]
     fn all_octets_arrive(
         congestion in controls(),
