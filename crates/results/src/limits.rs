@@ -86,7 +86,7 @@ impl Case<'_> {
         let trip = self.round_trip().map_or_else(String::new, |trip| format!("; {}", self.trip(&trip)));
         format!(
             "waiting for a handshake or retransmission to be acknowledged, {}{trip}",
-            segments_retransmitted(self.retransmissions)
+            self.retransmitted(self.retransmissions)
         )
     }
 
@@ -134,7 +134,7 @@ impl Case<'_> {
                 };
                 match self.retransmissions {
                     0 => format!("{control}{trip}"),
-                    count => format!("{control}{trip}, {}", segments_retransmitted(count)),
+                    count => format!("{control}{trip}, {}", self.retransmitted(count)),
                 }
             }
         }
@@ -159,6 +159,12 @@ impl Case<'_> {
             either(&packets),
             either(&rates)
         ))
+    }
+
+    /// The number of retransmissions, in words.
+    fn retransmitted(&self, count: u64) -> String {
+        let unit = if self.shape.tcp.is_some_and(|tcp| tcp.hidden) { "packet" } else { "segment" };
+        if count == 1 { format!("1 {unit} retransmitted") } else { format!("{count} {unit}s retransmitted") }
     }
 
     /// Its sender paces by a model of the path, such as BBR.
@@ -247,10 +253,6 @@ impl Case<'_> {
             .filter(|shaper| link.hop.line.rate.is_none_or(|rate| *shaper < rate))?;
         Some(format::to_f64(rate.as_bps()))
     }
-}
-
-fn segments_retransmitted(count: u64) -> String {
-    if count == 1 { "1 segment retransmitted".to_owned() } else { format!("{count} segments retransmitted") }
 }
 
 /// `a, b or c`.
