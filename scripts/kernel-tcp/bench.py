@@ -6,6 +6,7 @@
     bench.py table FOLDER...                                            medians and ranges side by side
     bench.py windows FOLDER LINE CONGESTION START                       windows and round trips of the kernel over time, in one start
     bench.py study EMULATED SHAPED > docs/studies/kernel-tcp.md         the study, of both lines
+    bench.py page EMULATED > docs/studies/kernel-bbr.md                 the study of BBR and of lines that change
 
 The line is HTB over pfifo, in simulation too; with --emulate it is that of `lastmile emulate`, an ideal transmitter. LASTMILE in the environment is the program. A trial is one download, one upload that begins `37 ms * start` later, and a ping, for 30 s.
 Results are files in FOLDER: LINE-CONGESTION-START-{kernel,simulated}.json. A trial that has its file is not run again.
@@ -224,12 +225,14 @@ def windows(folder, line, congestion, start):
             print(*row)
 
 
-def study(emulated, shaped):
-    results = [both for folder in (emulated, shaped) for both in read([folder]).values()]
+def study(template, emulated, shaped=None):
+    folders = [folder for folder in (emulated, shaped) if folder]
+    results = [both for folder in folders for both in read([folder]).values()]
+    shown = {line for folder in folders for line, _ in read([folder])}
     kernels = [run for both in results for run in both.get("kernel", [])]
     machines = {json.dumps({key: run["machine"][key] for key in ("kernel", "processor")}) for run in kernels}
     versions = {run["version"] for both in results for run in both.get("simulated", [])}
-    with open(os.path.join(HERE, "study.md"), encoding="utf-8") as file:
+    with open(os.path.join(HERE, template), encoding="utf-8") as file:
         text = file.read()
 
     def printed(folder):
@@ -240,10 +243,10 @@ def study(emulated, shaped):
 
     lines = "\n".join(
         f"| {name.replace('-', '/')} | {line['down']} | {line['up']} | {line['down_packets']} | {line['up_packets']} | {line['rtt_ms']} |"
-        for name, line in LINES.items()
+        for name, line in LINES.items() if name in shown
     )
     machine = "; ".join(f"Linux {found['kernel']}, {found['processor']}" for found in map(json.loads, sorted(machines)))
-    print(text.format(emulated=printed(emulated), shaped=printed(shaped), lines=lines, machine=machine, version=", ".join(sorted(versions)),
+    print(text.format(emulated=printed(emulated), shaped=printed(shaped) if shaped else "", lines=lines, machine=machine, version=", ".join(sorted(versions)),
                       date=datetime.date.today().isoformat(), duration=DURATION_S), end="")
 
 
@@ -264,6 +267,8 @@ def main():
     command = commands.add_parser("study")
     command.add_argument("emulated")
     command.add_argument("shaped")
+    command = commands.add_parser("page")
+    command.add_argument("emulated")
     command = commands.add_parser("windows")
     for name in ("folder", "line", "congestion", "start"):
         command.add_argument(name)
@@ -271,7 +276,9 @@ def main():
     if options.command == "table":
         table(options.folders)
     elif options.command == "study":
-        study(options.emulated, options.shaped)
+        study("study.md", options.emulated, options.shaped)
+    elif options.command == "page":
+        study("bbr.md", options.emulated)
     elif options.command == "windows":
         windows(options.folder, options.line, options.congestion, options.start)
     else:
