@@ -89,7 +89,10 @@ impl<'s> Plan<'s> {
                 ends if ends == (server, client) => End::Server,
                 ends => return Err(elsewhere(scenario, traffic, ends, [client, server])),
             };
-            if matches!(traffic.source, Source::Writes { .. } | Source::Ping { echo: Echo::Udp, .. }) {
+            if matches!(
+                traffic.source,
+                Source::Writes { .. } | Source::Quic { .. } | Source::Ping { echo: Echo::Udp, .. }
+            ) {
                 return Err(simulated_only(scenario, traffic));
             }
             plan.add(traffic, from, first, &directory, kernel);
@@ -147,7 +150,7 @@ impl<'s> Plan<'s> {
         let hosts = tcp::hosts(&configs, &mut warnings);
         let options = if hosts.timestamps { TIMESTAMPS } else { 0 };
         let sizes = self.network.traffic.iter().map(|traffic| match &traffic.source {
-            Source::Bulk { .. } | Source::Writes { .. } | Source::Web(_) | Source::Swarm(_) => {
+            Source::Bulk { .. } | Source::Quic { .. } | Source::Writes { .. } | Source::Web(_) | Source::Swarm(_) => {
                 tcp_of(traffic).map_or(0, |sender| sender.mss.saturating_add(headers(sender) + options))
             }
             Source::Replay(capture) => capture.packets.iter().map(|(_, packet)| packet.ip_len).max().unwrap_or(0),
@@ -248,7 +251,11 @@ fn simulated_only(scenario: &Scenario, traffic: &Traffic) -> Error {
     Error::SimulatedOnly {
         scenario: scenario.name().to_owned(),
         traffic: traffic.name.clone(),
-        kind: if matches!(traffic.source, Source::Ping { .. }) { "a ping over UDP" } else { "of kind \"writes\"" },
+        kind: match traffic.source {
+            Source::Ping { .. } => "a ping over UDP",
+            Source::Quic { .. } => "a transfer over QUIC",
+            _ => "of kind \"writes\"",
+        },
     }
 }
 

@@ -61,9 +61,12 @@ fn rate(source: &Source, layer: &LinkLayer) -> Option<u64> {
         Source::OnOff { peak, on, off, size } => {
             of_ip(peak, size) * u128::from(on.as_ps()) / (u128::from(on.as_ps()) + u128::from(off.as_ps())).max(1)
         }
-        Source::Bulk { .. } | Source::Writes { .. } | Source::Web(_) | Source::Swarm(_) | Source::Replay(_) => {
-            return None;
-        }
+        Source::Bulk { .. }
+        | Source::Quic { .. }
+        | Source::Writes { .. }
+        | Source::Web(_)
+        | Source::Swarm(_)
+        | Source::Replay(_) => return None,
     };
     u64::try_from(bps).ok()
 }

@@ -99,7 +99,7 @@ fn source(traffic: &Traffic) -> Result<(), BuildError> {
         }
     };
     match traffic.source {
-        Source::Bulk { .. } | Source::Replay(_) => Ok(()),
+        Source::Bulk { .. } | Source::Quic { .. } | Source::Replay(_) => Ok(()),
         Source::Writes { rate, size, .. } if rate.time_for(WireBytes::new(size.as_u64())) < SHORTEST_GAP => {
             Err(BuildError::TooManyWrites { traffic: traffic.name.clone() })
         }

@@ -69,7 +69,9 @@ impl Traffic {
     #[must_use]
     pub fn opened_by(&self) -> OpenedBy {
         match self.source {
-            Source::Bulk { opened_by, .. } | Source::Writes { opened_by, .. } => opened_by,
+            Source::Bulk { opened_by, .. } | Source::Quic { opened_by, .. } | Source::Writes { opened_by, .. } => {
+                opened_by
+            }
             Source::Web(_) => OpenedBy::Receiver,
             _ => OpenedBy::Sender,
         }
@@ -122,6 +124,18 @@ pub enum Source {
         sender: Arc<lastmile_tcp::Config>,
         /// TCP of the data receiver.
         receiver: Arc<lastmile_tcp::Config>,
+        /// Bytes to transfer.
+        bytes: Option<u64>,
+        /// Bytes that the client sends first, for a transfer that the client receives; zero for
+        /// none.
+        request: u64,
+        /// Which end opens the connection.
+        opened_by: OpenedBy,
+    },
+    /// A QUIC transfer of `bytes` bytes, or of unlimited size for `None`.
+    Quic {
+        /// QUIC of both ends.
+        quic: Arc<lastmile_quic::Config>,
         /// Bytes to transfer.
         bytes: Option<u64>,
         /// Bytes that the client sends first, for a transfer that the client receives; zero for

@@ -29,8 +29,9 @@ use lastmile_model::outcome::{FlowOutcome, Outcome};
 use lastmile_model::{Link, Network, Replay, Source, Traffic};
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::spec::{Over, Spec};
+use lastmile_quic::SteadySizes;
 use lastmile_tcp::{Config, WindowScale};
-use lastmile_theory::asymmetry;
+use lastmile_theory::{ack_rate, asymmetry};
 use lastmile_units::{ByteCount, Duration, Instant};
 
 use crate::format;
@@ -88,11 +89,15 @@ pub(crate) struct Shape {
     pub(crate) many: bool,
 }
 
-/// The shape of a TCP source.
+/// The shape of a source whose packets are acknowledged: TCP, or QUIC.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TcpShape {
-    /// Bytes of the IP and TCP headers.
-    pub(crate) header: u64,
+    /// Bytes of the headers that a link may compress: IP and TCP, or IP and UDP.
+    header: u64,
+    /// IP bytes of an ACK.
+    ack: u64,
+    /// True for QUIC, whose ACKs no link can tell from data.
+    pub(crate) hidden: bool,
     /// True for timestamps, which change every header.
     timestamps: bool,
     /// The largest receive window that a header can express.
@@ -108,6 +113,7 @@ impl Shape {
         let traffic = &network.traffic[index];
         let (payload, header, tcp) = match &traffic.source {
             Source::Bulk { sender, receiver, .. } => segments(sender, receiver),
+            Source::Quic { quic, .. } => packets(quic),
             Source::Writes { tcp, .. } => segments(tcp, tcp),
             Source::Web(web) => segments(&web.server, &web.browser),
             Source::Swarm(swarm) => segments(&swarm.tcp, &swarm.tcp),
@@ -139,7 +145,7 @@ impl Shape {
         // The ACK number grows by the acknowledged bytes: one byte of difference below 256, else
         // three (RFC 1144, 3.2.2).
         let moved = if self.payload * tcp.segments_per_ack < 256 { 1 } else { 3 };
-        tcp.compressed(ByteCount::new(tcp.header), VJ_HEADER + moved, link.hop.line.compression)
+        tcp.compressed(ByteCount::new(tcp.ack), VJ_HEADER + moved, link.hop.line.compression)
     }
 
     /// Payload, bit/s, that `link` carries in full packets of this shape; `None` without a
@@ -162,6 +168,20 @@ impl Shape {
         sizes.filter_map(of).reduce(f64::max)
     }
 
+    /// The goodput, bit/s, with an ACK for each of these numbers of packets, if no ACK is lost: min(1, d/k) of the
+    /// capacity. `None` for TCP, whose ACKs a middlebox can thin, and without rates.
+    pub(crate) fn by_ratio(&self, network: &Network, ratios: &[u32]) -> Option<Vec<f64>> {
+        let tcp = self.tcp.filter(|tcp| tcp.hidden)?;
+        let least = |rates: &mut dyn Iterator<Item = f64>| rates.reduce(f64::min);
+        let links = |path: &[usize]| path.iter().map(|index| &network.links[*index]).collect::<Vec<_>>();
+        let (data, acks) = (links(&self.data_path), links(&self.ack_path));
+        let capacity_bps = least(&mut data.iter().filter_map(|link| self.capacity_bps(link)))?;
+        let acks_per_s = least(&mut acks.iter().filter_map(|link| packet_rate(link, self.ack_over(link, tcp))))?;
+        let payload = ByteCount::new(self.payload);
+        let of = |every: &u32| ack_rate::download_bps(capacity_bps, acks_per_s, payload, *every);
+        Some(ratios.iter().map(of).collect())
+    }
+
     /// The round trip of an empty path in seconds: propagation, processing, and the transmission of
     /// one full segment and one ACK.
     pub(crate) fn base_rtt_s(&self, network: &Network) -> f64 {
@@ -179,11 +199,30 @@ fn segments(sender: &Config, receiver: &Config) -> (u64, u64, Option<TcpShape>) 
     let scaled = sender.window_scale != WindowScale::Off && receiver.window_scale != WindowScale::Off;
     let window = receiver.receive_window.as_u64().min(if scaled { u64::MAX } else { UNSCALED_WINDOW });
     let segments_per_ack = if receiver.acks.delayed_ack.is_zero() { 1 } else { u64::from(receiver.acks.ack_every) };
-    let tcp = TcpShape { header, timestamps, window, segments_per_ack };
+    let tcp = TcpShape { header, ack: header, hidden: false, timestamps, window, segments_per_ack };
     (u64::from(sender.mss.min(receiver.mss)), header, Some(tcp))
 }
 
+/// Payload of a full packet of QUIC, bytes of all its headers, and the shape of the connection.
+fn packets(quic: &lastmile_quic::Config) -> (u64, u64, Option<TcpShape>) {
+    let sizes = SteadySizes::new(quic.datagram, quic.connection_id);
+    let tcp = TcpShape {
+        header: DATAGRAM_HEADERS,
+        ack: DATAGRAM_HEADERS + sizes.ack,
+        hidden: true,
+        timestamps: false,
+        window: quic.receive_window.as_u64(),
+        segments_per_ack: quic.ack_every().into(),
+    };
+    (sizes.payload, DATAGRAM_HEADERS + u64::from(quic.datagram) - sizes.payload, Some(tcp))
+}
+
 impl TcpShape {
+    /// The queue thins the flow's ACKs, so that their number is no measure of delivered data.
+    pub(crate) fn is_thinned(self, queue: &Spec) -> bool {
+        !self.hidden && regulates_acks(queue)
+    }
+
     fn compressed(self, packet: ByteCount, vj_header: u64, compression: Compression) -> ByteCount {
         match compression {
             // If the options differ from the preceding packet's, RFC 1144 sends the whole header;
@@ -209,8 +248,8 @@ fn packet_rate(link: &Link, ip: ByteCount) -> Option<f64> {
         .map(|rate| asymmetry::ip_rate_bps(rate, layer, ip) / bits)
 }
 
-/// True if the link's queue thins pure ACKs, so that their number is no measure of delivered data.
-pub(crate) fn regulates_acks(queue: &Spec) -> bool {
+/// True if the queue thins the pure ACKs of TCP.
+fn regulates_acks(queue: &Spec) -> bool {
     match queue {
         Spec::Sad(_) | Spec::AckFilter(_) => true,
         Spec::AckCollapsing(_) | Spec::CakeAckFilter(_) => true,
@@ -309,7 +348,7 @@ fn in_flight(network: &Network, outcome: &Outcome, flow: &FlowOutcome) -> f64 {
 /// The bound by the ACKs' path, if each ACK arrives: no drops, and no merged ACKs.
 fn by_acks(network: &Network, outcome: &Outcome, shape: &Shape, tcp: TcpShape) -> Option<Bound> {
     let covers = format::to_f64(shape.payload * tcp.segments_per_ack) * 8.0;
-    let lossless = shape.ack_path.iter().all(|link| keeps_acks(network, outcome, *link));
+    let lossless = shape.ack_path.iter().all(|link| keeps_acks(network, outcome, *link, tcp));
     let bounds = shape.ack_path.iter().filter(|_| lossless).filter_map(|index| {
         let link = &network.links[*index];
         let bps = packet_rate(link, shape.ack_over(link, tcp))? * covers;
@@ -319,10 +358,10 @@ fn by_acks(network: &Network, outcome: &Outcome, shape: &Shape, tcp: TcpShape) -
 }
 
 /// True for a link that neither lost nor merged ACKs.
-fn keeps_acks(network: &Network, outcome: &Outcome, link: usize) -> bool {
+fn keeps_acks(network: &Network, outcome: &Outcome, link: usize, tcp: TcpShape) -> bool {
     let dropped = outcome.links[link].stats.dropped.iter().any(|count| count.packets > 0);
     let of_cells = network.atm.as_ref().is_some_and(|atm| atm.links.contains(&link));
-    !dropped && !of_cells && !regulates_acks(&network.links[link].hop.queue)
+    !dropped && !of_cells && !tcp.is_thinned(&network.links[link].hop.queue)
 }
 
 /// The bound of a datagram source with a maximum rate.
@@ -371,8 +410,9 @@ pub(crate) fn two_way(
     flow: &FlowOutcome,
     part: &Interval,
 ) -> Option<Bound> {
-    let tcp = shape.tcp?;
-    if !shape.ack_path.iter().all(|link| keeps_acks(network, outcome, *link)) {
+    // ACKs of QUIC are not counted among the other packets of a link.
+    let tcp = shape.tcp.filter(|tcp| !tcp.hidden)?;
+    if !shape.ack_path.iter().all(|link| keeps_acks(network, outcome, *link, tcp)) {
         return None;
     }
     let covers = format::to_f64(shape.payload * tcp.segments_per_ack) * 8.0;

@@ -8,7 +8,7 @@
 
 use lastmile_model::{Network, Source};
 
-use crate::bounds::{self, Shape};
+use crate::bounds::Shape;
 use crate::format;
 use crate::interval::Interval;
 use crate::policing;
@@ -18,6 +18,8 @@ use crate::schema::{PhaseLink, Shares};
 const FULL: f64 = 0.95;
 /// The share of pure ACKs among a link's packets from which ACKs alone fill it.
 const ACKS_ALONE: f64 = 0.9;
+/// The packets for each ACK whose effect is reported where ACKs of QUIC fill their path.
+const RATIOS: [u32; 3] = [2, 4, 10];
 /// The least share of a queue in the round trip that is reported.
 const WORTH_TELLING: f64 = 0.1;
 
@@ -73,7 +75,9 @@ impl Case<'_> {
 
     fn application(&self) -> String {
         match &self.network.traffic[self.traffic].source {
-            Source::Bulk { .. } | Source::Writes { .. } => "the application offered nothing more".to_owned(),
+            Source::Bulk { .. } | Source::Quic { .. } | Source::Writes { .. } => {
+                "the application offered nothing more".to_owned()
+            }
             _ => "the source, which sends on its own schedule".to_owned(),
         }
     }
@@ -82,7 +86,7 @@ impl Case<'_> {
         let trip = self.round_trip().map_or_else(String::new, |trip| format!("; {}", self.trip(&trip)));
         format!(
             "waiting for a handshake or retransmission to be acknowledged, {}{trip}",
-            segments_retransmitted(self.retransmissions)
+            self.retransmitted(self.retransmissions)
         )
     }
 
@@ -98,10 +102,9 @@ impl Case<'_> {
             let name = &self.links[link].name;
             return format!("rate of {shaper}link {name} ({} busy{sharing}); {window}", self.busy(link));
         }
-        if let Some(link) =
-            self.fullest(&self.shape.ack_path).filter(|link| self.interval.ack_share(*link) >= ACKS_ALONE)
-        {
-            return format!("ACKs fill link {} ({} busy); {window}", self.links[link].name, self.busy(link));
+        if let Some(link) = self.fullest(&self.shape.ack_path).filter(|link| self.has_acks_alone(*link)) {
+            let remedy = self.remedy().map_or_else(String::new, |words| format!("; {words}"));
+            return format!("ACKs fill link {} ({} busy){remedy}; {window}", self.links[link].name, self.busy(link));
         }
         window
     }
@@ -131,16 +134,44 @@ impl Case<'_> {
                 };
                 match self.retransmissions {
                     0 => format!("{control}{trip}"),
-                    count => format!("{control}{trip}, {}", segments_retransmitted(count)),
+                    count => format!("{control}{trip}, {}", self.retransmitted(count)),
                 }
             }
         }
+    }
+
+    /// The link carries ACKs and next to nothing else. ACKs of QUIC are not counted there: no flow has data on it.
+    fn has_acks_alone(&self, link: usize) -> bool {
+        match self.shape.tcp {
+            Some(tcp) if tcp.hidden => self.sharing[link] == 0,
+            _ => self.interval.ack_share(link) >= ACKS_ALONE,
+        }
+    }
+
+    /// What a sender of QUIC could do about ACKs that fill their path, since no middlebox can.
+    fn remedy(&self) -> Option<String> {
+        let allowed = self.shape.by_ratio(self.network, &RATIOS)?;
+        let packets: Vec<String> = RATIOS.iter().map(u32::to_string).collect();
+        let rates: Vec<String> = allowed.iter().map(|bps| format::rate(*bps)).collect();
+        Some(format!(
+            "no middlebox can thin the ACKs of QUIC; one for {} packets, which only its sender can request, allows {} \
+             while none is lost",
+            either(&packets),
+            either(&rates)
+        ))
+    }
+
+    /// The number of retransmissions, in words.
+    fn retransmitted(&self, count: u64) -> String {
+        let unit = if self.shape.tcp.is_some_and(|tcp| tcp.hidden) { "packet" } else { "segment" };
+        if count == 1 { format!("1 {unit} retransmitted") } else { format!("{count} {unit}s retransmitted") }
     }
 
     /// Its sender paces by a model of the path, such as BBR.
     fn is_model(&self) -> bool {
         match &self.network.traffic[self.traffic].source {
             Source::Bulk { sender, .. } => sender.variant.measures_rates(),
+            Source::Quic { quic, .. } => quic.congestion.is_model(),
             Source::Writes { tcp, .. } => tcp.variant.measures_rates(),
             Source::Web(web) => web.server.variant.measures_rates(),
             Source::Swarm(swarm) => swarm.tcp.variant.measures_rates(),
@@ -175,13 +206,13 @@ impl Case<'_> {
     /// The empty path's round trip plus the mean delay in each queue of the path; `None` if no
     /// packet of its kind left some queue.
     fn round_trip(&self) -> Option<RoundTrip> {
-        self.shape.tcp?;
+        let tcp = self.shape.tcp?;
         let wait = |link: usize, acks: bool| {
             let all = self.interval.waits[link];
-            let waits = if acks { self.interval.ack_waits[link] } else { all };
+            let waits = if acks && !tcp.hidden { self.interval.ack_waits[link] } else { all };
             let max_s = format::to_f64(waits.max_ns) / 1e9;
             let mut mean_s = waits.mean_s()?;
-            if acks && bounds::regulates_acks(&self.network.links[link].hop.queue) {
+            if acks && tcp.is_thinned(&self.network.links[link].hop.queue) {
                 // One ACK acknowledges many segments, and longer delays leave fewer ACKs: the mean
                 // over ACKs is too low. The delay of all packets is close to it where ACKs queue
                 // among them, and otherwise no ACK waits long.
@@ -224,8 +255,13 @@ impl Case<'_> {
     }
 }
 
-fn segments_retransmitted(count: u64) -> String {
-    if count == 1 { "1 segment retransmitted".to_owned() } else { format!("{count} segments retransmitted") }
+/// `a, b or c`.
+fn either(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [word] => word.clone(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    }
 }
 
 fn whole_percent(share: f64) -> String {

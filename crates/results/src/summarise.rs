@@ -96,7 +96,10 @@ impl Run<'_> {
         let shape = self.shapes[flow.traffic].as_ref();
         let tcp = flow.tcp.as_ref();
         let names = &self.names[flow.traffic];
-        let (until, sized) = (self.active_until(flow), matches!(traffic.source, Source::Bulk { bytes: Some(_), .. }));
+        let (until, sized) = (
+            self.active_until(flow),
+            matches!(traffic.source, Source::Bulk { bytes: Some(_), .. } | Source::Quic { bytes: Some(_), .. }),
+        );
         let bound = self.bound(flow, (flow.start, until), true);
         let share = self.fair_share_over_life(flow);
         let delay_s = flow.data_delays.as_deref().map(one_way);

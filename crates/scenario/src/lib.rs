@@ -42,6 +42,7 @@ mod names;
 mod overrides;
 pub mod policy;
 mod queue;
+mod quic;
 mod reader;
 pub mod reference;
 mod replay;

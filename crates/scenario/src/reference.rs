@@ -5,7 +5,7 @@ use core::fmt::Write as _;
 use lastmile_linklayer::PRESETS;
 
 use crate::schema::{Fallback, Key, Kind, Section};
-use crate::{access, atm, cases, grants, impairments, line, queue, scenario, tcp, topology, trace, traffic};
+use crate::{access, atm, cases, grants, impairments, line, queue, quic, scenario, tcp, topology, trace, traffic};
 
 /// All sections, in the order of the reference, under their chapters.
 pub(crate) fn chapters() -> Vec<(&'static str, &'static str, Vec<&'static Section>)> {
@@ -63,6 +63,7 @@ pub(crate) fn chapters() -> Vec<(&'static str, &'static str, Vec<&'static Sectio
         ("Queues", "", queue::sections()),
         ("Traffic", "", traffic::sections()),
         ("TCP", "", vec![&tcp::TCP]),
+        ("QUIC", "", quic::sections()),
     ]
 }
 

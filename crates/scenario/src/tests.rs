@@ -137,6 +137,13 @@ from = "acks"
 to = "paced"
 queue = { kind = "ack-pacing", rate = "1 Mbit/s" }
 back = { queue = { kind = "window-clamp", window = "64 kB" } }
+[[traffic]]
+name = "over quic"
+kind = "bulk"
+from = "server"
+to = "far"
+transport = "quic"
+quic = { ack_frequency = { every = 10 } }
 [[node]]
 name = "regenerated"
 [[link]]

@@ -12,10 +12,11 @@ use lastmile_units::{BitRate, ByteCount, Duration, Instant, WireBytes};
 
 use crate::endpoints::{Ends, Ways, ways};
 use crate::queue::CodePoint;
+use crate::quic::Transport;
 use crate::reader::{Table, Unopened};
 use crate::topology::Topology;
 use crate::value::SendRate;
-use crate::{apps, listener, names, replay, tcp};
+use crate::{apps, listener, names, quic, replay, tcp};
 
 pub(crate) use kinds::{Form, sections};
 use kinds::{KINDS, TRAFFIC};
@@ -104,7 +105,7 @@ fn one<'d>(item: Unopened<'d>, around: &Surroundings<'_, '_>) -> Option<Item<'d>
 fn names_of(table: &Table<'_>, traffic: &Traffic, ends: &Ends) -> Names {
     // Where nothing is opened the client is that of the access line.
     let opened_by = match traffic.source {
-        Source::Bulk { .. } | Source::Writes { .. } | Source::Web(_) => traffic.opened_by(),
+        Source::Bulk { .. } | Source::Quic { .. } | Source::Writes { .. } | Source::Web(_) => traffic.opened_by(),
         _ => ends.opened_by,
     };
     let server_sends = opened_by == OpenedBy::Receiver;
@@ -236,7 +237,7 @@ fn transfer(
     dscp: u8,
     around: &Surroundings<'_, '_>,
 ) -> Option<Source> {
-    let config = own_tcp(table, ends, dscp, around);
+    let transport = quic::transport(table)?;
     let request: Option<ByteCount> = table.get("request");
     let opened_by = opened_by(table, ends)?;
     let request = request?.as_u64();
@@ -244,6 +245,11 @@ fn transfer(
         let hint = "a request precedes a download: direction = \"down\", or opened_by = \"receiver\"";
         table.error("request", "a request in a transfer that its sender opens", Some(hint.into()));
     }
+    if transport == Transport::Quic {
+        let quic = quic::read(table, path_mtu(ends, around))?;
+        return Some(Source::Quic { quic, bytes, request, opened_by });
+    }
+    let config = own_tcp(table, ends, dscp, around);
     Some(Source::Bulk { sender: Arc::clone(&config), receiver: config, bytes, request, opened_by })
 }
 
@@ -295,7 +301,8 @@ fn on_off(table: &Table<'_>, size: Option<ByteCount>) -> Option<Source> {
 /// Both ends can reach each other; a datagram source needs only the way there.
 /// True if packets come back.
 pub(crate) fn answered(traffic: &Traffic) -> bool {
-    matches!(traffic.source, Source::Bulk { .. } | Source::Writes { .. } | Source::Ping { .. }) || traffic.opens()
+    matches!(traffic.source, Source::Bulk { .. } | Source::Quic { .. } | Source::Writes { .. } | Source::Ping { .. })
+        || traffic.opens()
 }
 
 fn check_ways(table: &Table<'_>, traffic: &Traffic, topology: &Topology<'_>) {

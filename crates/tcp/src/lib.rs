@@ -32,6 +32,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `config` | the settings, which equal endpoints share |
+//! | [`controller`] | congestion control, pacing and delivery rates for a transport that numbers packets |
 //! | `endpoint` | the public type and the connection states of RFC 9293; its handshake, its segments, its reports |
 //! | `sender` | the sending half: the response to acknowledgements, the choice of the next segment, recovery |
 //! | `sender::flight` | the octets in flight: the scoreboard (RFC 6675), the times of transmission |
@@ -40,12 +41,14 @@
 //! | `sender::repair` | the repair of losses: RACK (RFC 8985), PRR (RFC 9937), undo (Eifel, DSACK, F-RTO) |
 //! | `sender::timers` | the timer and its expiry: retransmission, reordering, tail loss probe, persist |
 //! | `sender::rtt` | round trips and the retransmission timeout (RFC 6298, Linux) |
+//! | [`ranges`] | sets of ranges of a stream |
 //! | `receiver` | the receiving half: reassembly, the advertised window, the timing of acknowledgements |
 //! | `stats` | counters, and the reasons that limit the sender |
 
 mod config;
+pub mod controller;
 mod endpoint;
-mod ranges;
+pub mod ranges;
 mod receiver;
 mod sender;
 mod stats;
@@ -55,4 +58,4 @@ pub use config::{
     RepairConfig, Rto, SlowStart, TimerConfig, Variant, WindowScale,
 };
 pub use endpoint::{Endpoint, Open, State};
-pub use stats::{Limit, LimitedTime, Stats};
+pub use stats::{Limit, LimitClock, LimitedTime, Stats};

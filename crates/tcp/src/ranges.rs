@@ -1,4 +1,5 @@
-//! A set of octet ranges of a stream: the data that a receiver holds out of order, and a sender's record of them.
+//! A set of ranges: octets of a stream that a receiver holds out of order and a sender's record of them, or packet
+//! numbers.
 //!
 //! Offsets have 64 bits, so that they never wrap.
 //! Cost: inserting at the end or the front is O(1), elsewhere a binary search and a shift of the shorter side.
@@ -7,59 +8,77 @@ use std::collections::VecDeque;
 
 /// Octets `start..end` of a stream, never empty.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Range {
-    pub(crate) start: u64,
-    pub(crate) end: u64,
+pub struct Range {
+    /// The first octet.
+    pub start: u64,
+    /// One past the last octet.
+    pub end: u64,
 }
 
 impl Range {
-    pub(crate) fn len(self) -> u64 {
+    /// The number of octets.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "a range is never empty")]
+    pub fn len(self) -> u64 {
         self.end - self.start
     }
 
-    pub(crate) fn contains(self, offset: u64) -> bool {
+    /// True if `offset` is one of its octets.
+    #[must_use]
+    pub fn contains(self, offset: u64) -> bool {
         (self.start..self.end).contains(&offset)
     }
 }
 
 /// Disjoint ranges in order, with a gap between any two.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct RangeSet {
+pub struct RangeSet {
     ranges: VecDeque<Range>,
 }
 
 impl RangeSet {
-    pub(crate) fn is_empty(&self) -> bool {
+    /// True for a set without octets.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// The number of ranges.
+    #[must_use]
+    pub fn len(&self) -> usize {
         self.ranges.len()
     }
 
-    pub(crate) fn first(&self) -> Option<Range> {
+    /// The lowest range.
+    #[must_use]
+    pub fn first(&self) -> Option<Range> {
         self.ranges.front().copied()
     }
 
-    pub(crate) fn last(&self) -> Option<Range> {
+    /// The highest range.
+    #[must_use]
+    pub fn last(&self) -> Option<Range> {
         self.ranges.back().copied()
     }
 
-    pub(crate) fn clear(&mut self) {
+    /// Removes all octets.
+    pub fn clear(&mut self) {
         self.ranges.clear();
     }
 
     /// From the highest down.
-    pub(crate) fn descending(&self) -> impl Iterator<Item = Range> + '_ {
+    pub fn descending(&self) -> impl Iterator<Item = Range> + '_ {
         self.ranges.iter().rev().copied()
     }
 
-    pub(crate) fn pop_first(&mut self) {
+    /// Removes the lowest range.
+    pub fn pop_first(&mut self) {
         self.ranges.pop_front();
     }
 
     /// The first range that ends after `offset`.
-    pub(crate) fn at_or_after(&self, offset: u64) -> Option<Range> {
+    #[must_use]
+    pub fn at_or_after(&self, offset: u64) -> Option<Range> {
         // Most queries concern the first range.
         match self.first() {
             Some(first) if first.end > offset => return Some(first),
@@ -70,7 +89,7 @@ impl RangeSet {
     }
 
     /// Removes all octets below `offset`.
-    pub(crate) fn trim_below(&mut self, offset: u64) {
+    pub fn trim_below(&mut self, offset: u64) {
         while let Some(first) = self.ranges.front_mut()
             && first.start < offset
         {
@@ -83,7 +102,7 @@ impl RangeSet {
     }
 
     /// Adds `range`, calls `new` for each part that the set did not hold, and returns the range that now contains it.
-    pub(crate) fn insert(&mut self, range: Range, mut new: impl FnMut(Range)) -> Range {
+    pub fn insert(&mut self, range: Range, mut new: impl FnMut(Range)) -> Range {
         let first = self.first_touching(range.start);
         let mut after = first;
         let mut merged = range;

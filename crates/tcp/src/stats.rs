@@ -127,7 +127,7 @@ pub(crate) struct ReceiveStats {
 
 /// The running account: one comparison for each event, an addition when the reason changes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct LimitClock {
+pub struct LimitClock {
     past: LimitedTime,
     /// When `current` began.
     since: Instant,
@@ -135,19 +135,24 @@ pub(crate) struct LimitClock {
 }
 
 impl LimitClock {
+    /// From `now` on this reason holds; `None`: no reason is counted.
     #[inline]
-    pub(crate) fn set(&mut self, now: Instant, limit: Option<Limit>) {
+    pub fn set(&mut self, now: Instant, limit: Option<Limit>) {
         if limit != self.current {
             self.past = self.until(now);
             (self.since, self.current) = (now, limit);
         }
     }
 
-    pub(crate) fn current(&self) -> Option<Limit> {
+    /// The reason that holds.
+    #[must_use]
+    pub fn current(&self) -> Option<Limit> {
         self.current
     }
 
-    pub(crate) fn until(&self, now: Instant) -> LimitedTime {
+    /// The account up to `now`.
+    #[must_use]
+    pub fn until(&self, now: Instant) -> LimitedTime {
         let mut total = self.past;
         if let Some(current) = self.current {
             total.add(current, now.since(self.since));

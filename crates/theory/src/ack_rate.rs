@@ -67,6 +67,16 @@ pub fn for_line(
     AckRate::for_packets(user_rate(rate, link), link.on_wire(packet).as_u64(), ack, segments_per_ack)
 }
 
+/// The goodput, bit/s, of a download over a path that carries `capacity_bps` of its payload and `acks_per_s` of its ACKs,
+/// one for every `packets_per_ack` packets with `payload` bytes each: min(1, d/k) of the capacity
+/// ([`crate::asymmetry`]), in rates. It holds if no ACK is lost, and if no timer makes the receiver acknowledge earlier.
+#[must_use]
+pub fn download_bps(capacity_bps: f64, acks_per_s: f64, payload: ByteCount, packets_per_ack: u32) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "bytes of a packet")]
+    let bits_per_ack = payload.as_u64() as f64 * 8.0 * f64::from(packets_per_ack);
+    (acks_per_s * bits_per_ack).min(capacity_bps)
+}
+
 /// The payload of a line of cells, 48 bytes of every 53, in whole kbit/s rounded down as in
 /// Brouer's scripts (listings 8.1 to 9.1).
 #[must_use]
@@ -111,6 +121,34 @@ mod tests {
             assert!((rate.bits_per_s / 1e3 - expected).abs() < 5e-4, "{kbit}: {rate:?}");
             assert_eq!(rate.reserve_kbit_per_s, reserved, "{kbit}");
         }
+    }
+
+    /// 100 kbit/s of ACKs with 62 bytes are 201.6 a second. Each acknowledges 2, 4 or 10 packets of 1418 bytes: 4.57 and
+    /// 9.15 Mbit/s, and more than a line has that carries 9.58 Mbit/s of payload.
+    #[test]
+    fn fewer_acks_allow_more_until_the_line_is_full() {
+        let allowed = |every| download_bps(9.58e6, 1e5 / (62.0 * 8.0), ByteCount::new(1418), every) / 1e6;
+        assert!(
+            (allowed(2) - 4.574).abs() < 1e-3 && (allowed(4) - 9.148).abs() < 1e-3,
+            "{} {}",
+            allowed(2),
+            allowed(4)
+        );
+        assert!((allowed(10) - 9.58).abs() < 1e-12);
+    }
+
+    /// The bound is that of the normalised asymmetry: d = 2 over bare IP, 10 Mbit/s and 100 kbit/s.
+    #[test]
+    fn the_bound_in_rates_is_that_of_the_normalised_asymmetry() {
+        use crate::asymmetry::{Download, asymmetry};
+        let (data, ack, payload) = (ByteCount::new(1480), ByteCount::new(62), ByteCount::new(1418));
+        let link = preset::IP.link;
+        let (down, up) = (BitRate::from_mbit_per_s(10), BitRate::from_kbit_per_s(100));
+        let segments_per_ack = Fraction::whole(2);
+        let download = Download { down, up, down_link: link, up_link: link, data, payload, ack, segments_per_ack };
+        let expected = asymmetry(&download).unwrap().goodput_bps;
+        let found = download_bps(1e7 * 1418.0 / 1480.0, 1e5 / (62.0 * 8.0), payload, 2);
+        assert!((found / expected - 1.0).abs() < 1e-12, "{found} {expected}");
     }
 
     /// Brouer 2005, section 6.1.1: 2 Mbit/s of cells are 147.4 packets of 1500 bytes a second, so

@@ -134,9 +134,9 @@ fn over_seeds(arguments: &Arguments, file: &Scenario, variant: &Variant) -> Vec<
     arguments.seeds.map_or_else(|| vec![variant.clone()], |seeds| variant.over_seeds(first, seeds).collect())
 }
 
-/// True for a TCP transfer down the line.
+/// True for a transfer down the line.
 fn is_download(traffic: &Traffic) -> bool {
-    matches!(traffic.source, Source::Bulk { .. }) && traffic.direction == "down"
+    matches!(traffic.source, Source::Bulk { .. } | Source::Quic { .. }) && traffic.direction == "down"
 }
 
 fn has_download(file: &Scenario) -> bool {

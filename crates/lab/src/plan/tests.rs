@@ -19,6 +19,11 @@ fn what_only_the_simulator_has_is_refused() {
     let scenario = scenario(writes);
     let refused = Plan::of(&scenario, None, Kernel::default()).err().unwrap().to_string();
     assert!(refused.contains("traffic.writes is of kind \"writes\", which only the simulator has"), "{refused}");
+    let quic = self::scenario("[[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\ntransport = \"quic\"");
+    let refused = Plan::of(&quic, None, Kernel::default()).err().unwrap();
+    let said = refused.to_string();
+    assert!(said.contains("traffic.bulk is a transfer over QUIC, which only the simulator has"), "{said}");
+    assert!(refused.hint().is_some_and(|hint| hint.contains("transport = \"quic\"")), "{refused:?}");
 }
 
 #[test]

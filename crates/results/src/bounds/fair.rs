@@ -18,7 +18,7 @@ use lastmile_model::outcome::Outcome;
 use lastmile_model::{Network, Source};
 use lastmile_units::Instant;
 
-use super::{Bound, Shape, active, by_window, packet_rate, regulates_acks};
+use super::{Bound, Shape, active, by_window, packet_rate};
 use crate::format;
 
 /// The fair share of each traffic between `from` and `to`; `None` for pings, replays, connections
@@ -81,7 +81,7 @@ impl Demand {
         }
         for index in shape.ack_path.iter().filter(|_| shape.tcp.is_some()) {
             let (link, tcp) = (&network.links[*index], shape.tcp.expect("filtered"));
-            let acks = packet_rate(link, shape.ack_over(link, tcp)).filter(|_| !regulates_acks(&link.hop.queue));
+            let acks = packet_rate(link, shape.ack_over(link, tcp)).filter(|_| !tcp.is_thinned(&link.hop.queue));
             let covers = format::to_f64(shape.payload * tcp.segments_per_ack) * 8.0;
             if let Some(acks) = acks {
                 costs.push((Resource::Acks(*index), (acks * covers).recip()));
@@ -101,7 +101,7 @@ fn cap(network: &Network, traffic: usize, shape: &Shape) -> Bound {
     let data = |bps: f64| Bound::of_ends(bps, format!("its source, which offers {}", format::rate(bps)));
     let offered = |ip_bps: f64| data(ip_bps * payload_share);
     match (&network.traffic[traffic].source, shape.tcp) {
-        (Source::Bulk { .. }, Some(tcp)) => by_window(network, shape, &tcp),
+        (Source::Bulk { .. } | Source::Quic { .. }, Some(tcp)) => by_window(network, shape, &tcp),
         (Source::Writes { rate, .. }, Some(tcp)) => {
             let window = by_window(network, shape, &tcp);
             let source = data(format::to_f64(rate.as_bps()));

@@ -103,7 +103,7 @@ pub struct FlowSetup {
     /// Class of its packets: the name of their code point, as for a probe.
     #[serde(default)]
     pub class: Arc<str>,
-    /// TCP variant of the sender; `null` for flows without TCP.
+    /// TCP variant of the sender, or `quic-` and its congestion control; `null` for flows without either.
     pub tcp: Option<Arc<str>>,
     /// Largest advertised receive window; `null` for flows without TCP.
     pub receive_window_bytes: Option<u64>,

@@ -22,7 +22,10 @@ impl Run<'_> {
         let mut causes: BTreeMap<Arc<str>, Vec<(&Flow, f64, f64)>> = BTreeMap::new();
         for (flow, outcome) in flows.iter().zip(&self.outcome.flows) {
             let source = &self.network.traffic[outcome.traffic].source;
-            let (Source::Bulk { .. }, Some(shape)) = (source, &self.shapes[outcome.traffic]) else { continue };
+            let (Source::Bulk { .. } | Source::Quic { .. }, Some(shape)) = (source, &self.shapes[outcome.traffic])
+            else {
+                continue;
+            };
             let Some(line) = self.line_carries(shape) else { continue };
             let bound = self.bound(outcome, (outcome.start, self.active_until(outcome)), true);
             let limits = [bound, self.fair_share_over_life(outcome)].into_iter().flatten();

@@ -51,6 +51,7 @@ impl Names {
             class: class(traffic.dscp).into(),
             tcp: match &traffic.source {
                 Source::Bulk { sender, .. } => Some(variant_name(sender.variant).into()),
+                Source::Quic { quic, .. } => Some(format!("quic-{}", quic.congestion.name()).into()),
                 Source::Writes { tcp, .. } => Some(variant_name(tcp.variant).into()),
                 Source::Web(web) => Some(variant_name(web.server.variant).into()),
                 Source::Swarm(swarm) => Some(variant_name(swarm.tcp.variant).into()),
@@ -94,7 +95,7 @@ impl<'a> Run<'a> {
 
 fn kind(source: &Source) -> &'static str {
     match source {
-        Source::Bulk { .. } => "bulk",
+        Source::Bulk { .. } | Source::Quic { .. } => "bulk",
         Source::Writes { .. } => "writes",
         Source::Poisson { .. } => "poisson",
         Source::OnOff { .. } => "onoff",

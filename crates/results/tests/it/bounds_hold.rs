@@ -64,12 +64,28 @@ fn tcp() -> impl Strategy<Value = String> {
     )
 }
 
+fn quic() -> impl Strategy<Value = String> {
+    let congestion = select(vec!["newreno", "cubic", "bbr", "bbr3"]);
+    let every = proptest::option::of(1_u32..20);
+    (congestion, every, 5_u32..2000, 0_u32..21, 1200_u32..1472).prop_map(|(congestion, every, window, id, datagram)| {
+        let every = every.map_or_else(String::new, |every| format!(", ack_frequency = {{ every = {every} }}"));
+        format!(
+            "{{ congestion = \"{congestion}\", receive_window = \"{window} kB\", connection_id = \"{id} B\", \
+             datagram = \"{datagram} B\"{every} }}"
+        )
+    })
+}
+
 fn source() -> impl Strategy<Value = String> {
     let sized = prop_oneof![Just(String::new()), (1_u32..3000).prop_map(|kb| format!("bytes = \"{kb} kB\"\n"))];
     let way = || select(vec!["up", "down"]);
+    let transfer = prop_oneof![
+        2 => tcp().prop_map(|tcp| format!("tcp = {tcp}")),
+        1 => quic().prop_map(|quic| format!("transport = \"quic\"\nquic = {quic}")),
+    ];
     prop_oneof![
-        4 => (tcp(), sized, 1_u32..4, way())
-            .prop_map(|(tcp, sized, count, way)| format!("kind = \"bulk\"\ncount = {count}\n{sized}tcp = {tcp}\n\
+        4 => (transfer, sized, 1_u32..4, way())
+            .prop_map(|(transfer, sized, count, way)| format!("kind = \"bulk\"\ncount = {count}\n{sized}{transfer}\n\
              direction = \"{way}\"\n")),
         1 => (tcp(), 10_u32..2000, way())
             .prop_map(|(tcp, kbit, way)| format!("kind = \"writes\"\nrate = \"{kbit} kbit/s\"\ntcp = {tcp}\n\

@@ -3,7 +3,7 @@
 use crate::atm::keys;
 use crate::reader::Variant;
 use crate::schema::{Key, Kind, Section};
-use crate::{apps, listener, names, replay};
+use crate::{apps, listener, names, quic, replay};
 
 const SIZE: Key = Key::optional(
     "size",
@@ -22,7 +22,7 @@ pub(super) static TRAFFIC: Section = Section {
         Key::required(
             "kind",
             Kind::Choice(&NAMES),
-            "Kind of traffic, such as \"bulk\" for a TCP transfer; each kind has keys of its own, see below.",
+            "Kind of traffic, such as \"bulk\" for a transfer; each kind has keys of its own, see below.",
         ),
         Key::optional(
             "name",
@@ -92,18 +92,20 @@ const TCP: Key = Key::optional("tcp", Kind::Table("`[tcp]`"), "as the file's `[t
 
 static BULK: Section = Section {
     heading: "`kind = \"bulk\"`",
-    about: "A TCP transfer of `bytes`, or until the end of the run.",
+    about: "A transfer of `bytes`, or until the end of the run, over TCP or QUIC.",
     keys: &[
         Key::optional("bytes", Kind::Bytes, "no end", "Bytes to transfer.").at_least("1 B").at_most("1000000 GB"),
         REQUEST,
         OPENED_BY,
+        quic::TRANSPORT,
         TCP,
+        quic::SETTINGS,
     ],
 };
 static PERSISTENT: Section = Section {
     heading: "`kind = \"persistent\"`",
-    about: "A TCP source that always has data.",
-    keys: &[REQUEST, OPENED_BY, TCP],
+    about: "A source that always has data, over TCP or QUIC.",
+    keys: &[REQUEST, OPENED_BY, quic::TRANSPORT, TCP, quic::SETTINGS],
 };
 static WRITES: Section = Section {
     heading: "`kind = \"writes\"`",

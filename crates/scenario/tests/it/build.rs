@@ -7,6 +7,7 @@ use lastmile_model::{Echo, OpenedBy, Source};
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{Limit, Overflow, fifo};
+use lastmile_quic::{AckFrequency, Config as QuicConfig, CongestionControl};
 use lastmile_scenario::{Scenario, tcp_of};
 use lastmile_tcp::{AckConfig, ByteCounting, Config, CongestionConfig, InitialWindow, Variant, WindowScale};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, Ratio};
@@ -193,6 +194,39 @@ fn tcp_keys_override_the_files_which_override_the_defaults() {
     };
     assert_eq!(*own, expected);
     assert_eq!(tcp_of(&network.traffic[1]).unwrap().mss, 1024);
+}
+
+#[test]
+fn a_transfer_over_quic_has_its_settings_and_packets_of_the_path() {
+    let text = format!(
+        "{LINE}[[traffic]]\nkind = \"bulk\"\ndirection = \"up\"\nbytes = \"1 MB\"\ndscp = 8\ntransport = \"quic\"\n\
+         quic = {{ congestion = \"bbr\", max_ack_delay = \"10 ms\", connection_id = \"0 B\", receive_window = \"1 MiB\", \
+         ack_frequency = {{ every = 10, max_delay = \"50 ms\", reordering = 3 }} }}\n\
+         [[traffic]]\nkind = \"persistent\"\ndirection = \"down\"\ntransport = \"quic\"\n\
+         [tcp]\nvariant = \"tahoe\"\n"
+    );
+    let scenario = parse(&text).unwrap();
+    let network = scenario.network();
+    let Source::Quic { quic, bytes, request, opened_by } = &network.traffic[0].source else { panic!("{network:?}") };
+    let request_of_acks = AckFrequency { every: 10, max_delay: Some(Duration::from_ms(50)), reordering: 3 };
+    let expected = QuicConfig {
+        congestion: CongestionControl::Bbr,
+        datagram: 1452,
+        connection_id: 0,
+        receive_window: ByteCount::new(1 << 20),
+        max_ack_delay: Duration::from_ms(10),
+        ack_frequency: Some(request_of_acks),
+    };
+    assert_eq!((quic.as_ref(), *bytes, *request, *opened_by), (&expected, Some(1_000_000), 0, OpenedBy::Sender));
+    let Source::Quic { quic, bytes, opened_by, .. } = &network.traffic[1].source else { panic!("{network:?}") };
+    assert_eq!((quic.as_ref(), *bytes, *opened_by), (&QuicConfig::default(), None, OpenedBy::Receiver));
+    assert_eq!(tcp_of(&network.traffic[0]), None);
+    // A path of 1400 bytes leaves 1372 for a datagram.
+    let narrow = LINE.replace("[access]\n", "[access]\nmtu = \"1400 B\"\n");
+    let text = format!("{narrow}[[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\ntransport = \"quic\"\n");
+    let scenario = parse(&text).unwrap();
+    let Source::Quic { quic, .. } = &scenario.network_ref().traffic[0].source else { panic!("QUIC") };
+    assert_eq!(quic.datagram, 1372);
 }
 
 #[test]

@@ -50,6 +50,7 @@ impl Departures {
                 (size, Pattern::OnOff { packet_time, on, off, burst_ends: Instant::ZERO, random })
             }
             Source::Bulk { .. }
+            | Source::Quic { .. }
             | Source::Writes { .. }
             | Source::Web(_)
             | Source::Swarm(_)

@@ -41,7 +41,8 @@ impl Hosts {
         StateIndex::Replay(latest(&self.replays))
     }
 
-    /// Adds the state of a flow that is no replay. TCP draws its initial sequence numbers from `initial_numbers`.
+    /// Adds the state of a flow that is no replay. TCP draws its initial sequence numbers, and QUIC its
+    /// seeds, from `initial_numbers`.
     pub(crate) fn add(
         &mut self,
         NewFlow { traffic: Traffic { source, dscp, stop, .. }, index, ids }: NewFlow<'_>,
@@ -49,9 +50,9 @@ impl Hosts {
         initial_numbers: &mut Stream,
     ) -> StateIndex {
         match source {
-            Source::Bulk { .. } | Source::Writes { .. } => {
+            Source::Bulk { .. } | Source::Quic { .. } | Source::Writes { .. } => {
                 let iss = [(); 2].map(|()| SeqNumber::new(initial_numbers.bits() as u32));
-                self.transfers.push(Transfer::new(source, ids, iss).expect("both kinds are transfers"));
+                self.transfers.push(Transfer::new(source, ids, iss, *dscp).expect("all three are transfers"));
                 let transfer = latest(&self.transfers);
                 if matches!(source, Source::Writes { .. }) {
                     self.writers.extend(Writer::new(source, transfer, *stop, random()));

@@ -1,7 +1,8 @@
-//! The hosts: TCP transfers, datagram sources, pings, replays, and the web users and swarms that open connections.
+//! The hosts: transfers over TCP and QUIC, datagram sources, pings, replays, and the web users and swarms that open connections.
 
 mod connection_pool;
 mod datagram;
+mod end;
 mod lists;
 mod ping;
 mod replay;
@@ -14,6 +15,7 @@ mod writer;
 pub(crate) use connection_pool::ConnectionPool;
 pub(crate) use datagram::Datagrams;
 pub use datagram::Departures;
+pub(crate) use end::End;
 pub(crate) use lists::{Hosts, NewFlow};
 pub(crate) use ping::Ping;
 pub(crate) use replay::Replay;

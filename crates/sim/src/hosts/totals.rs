@@ -39,12 +39,12 @@ impl Totals {
     /// Adds the counts of a connection, except its delivered bytes.
     pub(crate) fn add(&mut self, now: Instant, transfer: &Transfer) {
         let (sender, receiver) = (transfer.sender(), transfer.receiver());
-        let (sent, received) = (sender.stats(), receiver.stats());
+        let (sent, received) = (sender.counts(), receiver.counts());
         self.data_packets += sent.data_packets;
         self.data_received += received.data_received;
-        self.retransmissions += u64::from(sent.retransmissions);
-        self.timeouts += u64::from(sent.timeouts);
-        self.fast_retransmits += u64::from(sent.fast_retransmits);
+        self.retransmissions += sent.retransmissions;
+        self.timeouts += sent.timeouts;
+        self.fast_retransmits += sent.fast_retransmits;
         self.acks_sent += received.acks_sent;
         self.acks_received += sent.acks_received;
         self.max_in_flight = self.max_in_flight.max(transfer.max_in_flight.into());

@@ -1,4 +1,4 @@
-//! A TCP transfer: both endpoints and the applications on them.
+//! A transfer over TCP or QUIC: both endpoints and the applications on them.
 //!
 //! Data flows from the sender to the receiver. Either side opens the connection. The receiver may send a
 //! request first, as a client does. The receiver reads at once; each side closes when the other has closed.
@@ -7,17 +7,19 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use lastmile_packet::{FlowId, Meta, SeqNumber};
+use lastmile_quic::Role;
 use lastmile_tcp::{Config, Endpoint, Open};
 use lastmile_units::Instant;
 
+use super::end::{End, QuicEnd};
 use crate::engine::Handle;
 use crate::network::flow::Side;
 use lastmile_model::outcome::Deliveries;
 use lastmile_model::{OpenedBy, Source};
 
-/// Both ends of a TCP transfer. A run may have a million of them, so the struct is small.
+/// Both ends of a transfer. A run may have a million of them, so the struct is small.
 pub(crate) struct Transfer {
-    ends: [Endpoint; 2],
+    ends: [End; 2],
     deliveries: Option<Deliveries>,
     /// Bytes that the sender offers; `None`: it sends for ever.
     bytes: Option<NonZeroU64>,
@@ -54,8 +56,9 @@ pub(crate) enum Progress {
 }
 
 impl Transfer {
-    /// A transfer for this source; `None` unless the source is a transfer.
-    pub(crate) fn new(source: &Source, flows: [FlowId; 2], iss: [SeqNumber; 2]) -> Option<Self> {
+    /// A transfer for this source; `None` unless the source is a transfer. `iss`: initial sequence numbers, or seeds of
+    /// QUIC.
+    pub(crate) fn new(source: &Source, flows: [FlowId; 2], iss: [SeqNumber; 2], dscp: u8) -> Option<Self> {
         match source {
             Source::Bulk { sender, receiver, bytes, request, opened_by } => {
                 let request = u32::try_from(*request).unwrap_or(u32::MAX);
@@ -68,11 +71,23 @@ impl Transfer {
                 // A writer offers its data.
                 Some(Self { offered: true, ..transfer })
             }
+            Source::Quic { quic, bytes, request, opened_by } => {
+                let request = u32::try_from(*request).unwrap_or(u32::MAX);
+                let exchange = Exchange { bytes: *bytes, request, keep_open: false, opened_by: *opened_by };
+                let opener = opener(*opened_by);
+                let end = |side: Side| {
+                    let role = if side == opener { Role::Client } else { Role::Server };
+                    let seed = iss[side.index()].raw();
+                    let endpoint = lastmile_quic::Endpoint::new(Arc::clone(quic), role, seed);
+                    End::Quic(Box::new(QuicEnd::new(endpoint, flows[side.index()], dscp)))
+                };
+                Some(Self::with_ends([end(Side::Sender), end(Side::Receiver)], None, &exchange))
+            }
             _ => None,
         }
     }
 
-    /// A connection, opened by the flow number `owner` if there is one.
+    /// A connection of TCP, opened by the flow number `owner` if there is one.
     pub(crate) fn between(
         tcp: [&Arc<Config>; 2],
         flows: [FlowId; 2],
@@ -80,23 +95,25 @@ impl Transfer {
         owner: Option<u32>,
         exchange: &Exchange,
     ) -> Self {
-        let Exchange { bytes, request, keep_open, opened_by } = *exchange;
-        let (open, opener) = match opened_by {
-            OpenedBy::Sender => ([Open::Active, Open::Passive], Side::Sender),
-            OpenedBy::Receiver => ([Open::Passive, Open::Active], Side::Receiver),
-        };
+        let opener = opener(exchange.opened_by);
         let end = |tcp: &Arc<Config>, side: Side| {
-            Endpoint::new(Arc::clone(tcp), flows[side.index()], open[side.index()], iss[side.index()])
+            let open = if side == opener { Open::Active } else { Open::Passive };
+            End::Tcp(Endpoint::new(Arc::clone(tcp), flows[side.index()], open, iss[side.index()]))
         };
+        Self::with_ends([end(tcp[0], Side::Sender), end(tcp[1], Side::Receiver)], owner, exchange)
+    }
+
+    fn with_ends(ends: [End; 2], owner: Option<u32>, exchange: &Exchange) -> Self {
+        let Exchange { bytes, request, keep_open, opened_by } = *exchange;
         Self {
-            ends: [end(tcp[0], Side::Sender), end(tcp[1], Side::Receiver)],
+            ends,
             deliveries: None,
             bytes: bytes.and_then(NonZeroU64::new),
             wakes: [None; 2],
             request,
             max_in_flight: 0,
             owner,
-            opened_by: opener,
+            opened_by: opener(opened_by),
             offered: false,
             keep_open,
         }
@@ -130,15 +147,15 @@ impl Transfer {
         self.sender().has_failed() || self.receiver().has_failed()
     }
 
-    pub(crate) fn sender(&self) -> &Endpoint {
+    pub(crate) fn sender(&self) -> &End {
         &self.ends[Side::Sender.index()]
     }
 
-    pub(crate) fn receiver(&self) -> &Endpoint {
+    pub(crate) fn receiver(&self) -> &End {
         &self.ends[Side::Receiver.index()]
     }
 
-    fn end(&mut self, side: Side) -> &mut Endpoint {
+    fn end(&mut self, side: Side) -> &mut End {
         &mut self.ends[side.index()]
     }
 
@@ -184,17 +201,19 @@ impl Transfer {
         self.end(Side::Sender).abort();
     }
 
-    /// A segment arrives at one end.
+    /// A segment, or a packet of QUIC, arrives at one end.
     #[inline]
     pub(crate) fn on_segment(&mut self, now: Instant, side: Side, segment: &Meta) -> Progress {
         match side {
             Side::Receiver => {
                 let before = self.bytes_delivered();
-                self.end(side).on_segment(now, segment);
+                let [sender, receiver] = &mut self.ends;
+                End::deliver(receiver, sender, now, segment);
                 self.received(now, before)
             }
             Side::Sender => {
-                self.end(side).on_segment(now, segment);
+                let [sender, receiver] = &mut self.ends;
+                End::deliver(sender, receiver, now, segment);
                 if !self.offered && self.sender().delivered() >= u64::from(self.request) {
                     self.offer();
                 }
@@ -274,5 +293,13 @@ impl Transfer {
         }
         Deliveries::note(&mut self.deliveries, now);
         if self.bytes.is_some_and(|bytes| bytes.get() == delivered) { Progress::Complete } else { Progress::Ongoing }
+    }
+}
+
+/// The side that opens a connection.
+fn opener(opened_by: OpenedBy) -> Side {
+    match opened_by {
+        OpenedBy::Sender => Side::Sender,
+        OpenedBy::Receiver => Side::Receiver,
     }
 }

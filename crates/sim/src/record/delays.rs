@@ -48,10 +48,13 @@ enum Kind {
     Datagrams,
     Data,
     Acks,
+    /// Any packet of QUIC: none shows what it carries.
+    Quic,
 }
 
 impl Delays {
-    /// Measures datagram flows, and the data and ACKs of TCP if there are at most `flow_limit` flows.
+    /// Measures datagram flows, and the data and ACKs of TCP and both
+    /// directions of QUIC if there are at most `flow_limit` flows.
     pub(crate) fn new(network: &Network) -> Self {
         let declared: u64 = network.traffic.iter().map(|traffic| u64::from(traffic.count)).sum();
         let few = declared <= network.record.flow_limit as u64;
@@ -62,6 +65,7 @@ impl Delays {
                     [Some(Kind::Datagrams), None]
                 }
                 Source::Bulk { .. } | Source::Writes { .. } if few => [Some(Kind::Data), Some(Kind::Acks)],
+                Source::Quic { .. } if few => [Some(Kind::Quic); 2],
                 _ => [None; 2],
             };
             let datagrams = kinds[0] == Some(Kind::Datagrams);
@@ -143,7 +147,7 @@ impl Track {
         let index = usize::from(packet.ip_id.wrapping_sub(self.first_id));
         let sent = *self.sent.get(index)?;
         let counts = match self.kind {
-            Kind::Datagrams => true,
+            Kind::Datagrams | Kind::Quic => true,
             Kind::Data => packet.protocol == Protocol::Tcp && packet.payload_len() > 0,
             Kind::Acks => packet.is_pure_ack(),
         };

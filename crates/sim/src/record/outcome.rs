@@ -8,7 +8,7 @@ use lastmile_units::Instant;
 
 use super::flow_names;
 use crate::engine::Wheel;
-use crate::hosts::{Datagrams, Ping, Replay, Totals, Transfer};
+use crate::hosts::{Datagrams, End, Ping, Replay, Totals, Transfer};
 use crate::network::LinkState;
 use crate::network::flow::StateIndex;
 use crate::network::route::PathId;
@@ -75,8 +75,8 @@ pub(crate) fn snapshot(simulation: &mut Simulation<'_>) -> Snapshot {
         bytes_delivered: declared.iter().map(|flow| hosts.bytes_delivered(flow.state())).collect(),
         wire_bits: simulation.net.links.iter().map(|link| link.line.bits_sent(now)).collect(),
         limited: senders().map(|sender| sender.map(|s| s.limited_by(now))).collect(),
-        srtt: senders().map(|sender| sender.and_then(lastmile_tcp::Endpoint::srtt)).collect(),
-        retransmissions: senders().map(|sender| sender.map_or(0, |s| s.stats().retransmissions.into())).collect(),
+        srtt: senders().map(|sender| sender.and_then(End::srtt)).collect(),
+        retransmissions: senders().map(|sender| sender.map_or(0, |s| s.counts().retransmissions)).collect(),
         queue_delay: Vec::with_capacity(simulation.net.links.len()),
         ack_queue_delay: Vec::with_capacity(simulation.net.links.len()),
         losses: simulation.net.losses.take_latest(),
@@ -234,18 +234,18 @@ fn transfer_outcome(
     [data_path, ack_path]: [Arc<[usize]>; 2],
 ) -> FlowOutcome {
     let (sender, receiver) = (transfer.sender(), transfer.receiver());
-    let stats = sender.stats();
+    let (stats, received) = (sender.counts(), receiver.counts());
     FlowOutcome {
         end: transfer.completed(),
         bytes_delivered: transfer.bytes_delivered(),
         deliveries: transfer.deliveries(),
         data_packets: stats.data_packets,
-        data_packets_received: receiver.stats().data_received,
+        data_packets_received: received.data_received,
         tcp: Some(TcpOutcome {
-            retransmissions: stats.retransmissions.into(),
-            timeouts: stats.timeouts.into(),
-            fast_retransmits: stats.fast_retransmits.into(),
-            acks_sent: receiver.stats().acks_sent,
+            retransmissions: stats.retransmissions,
+            timeouts: stats.timeouts,
+            fast_retransmits: stats.fast_retransmits,
+            acks_sent: received.acks_sent,
             acks_received: stats.acks_received,
             limited: sender.limited_by(now),
             srtt: sender.srtt(),

@@ -94,9 +94,12 @@ impl<'a> Simulation<'a> {
         };
         let there = find(traffic.from, traffic.to)?;
         let back = match traffic.source {
-            Source::Bulk { .. } | Source::Writes { .. } | Source::Web(_) | Source::Swarm(_) | Source::Ping { .. } => {
-                find(traffic.to, traffic.from)?
-            }
+            Source::Bulk { .. }
+            | Source::Quic { .. }
+            | Source::Writes { .. }
+            | Source::Web(_)
+            | Source::Swarm(_)
+            | Source::Ping { .. } => find(traffic.to, traffic.from)?,
             Source::Poisson { .. } | Source::OnOff { .. } | Source::Constant { .. } | Source::Replay(_) => {
                 PathId::default()
             }

@@ -14,6 +14,7 @@ mod cells;
 mod connections;
 mod conservation;
 mod determinism;
+mod quic;
 mod regeneration;
 mod senders;
 mod sources;

@@ -264,6 +264,18 @@ impl DeliveryRate {
         }
     }
 
+    /// Octets that are lost and never sent under their offsets again: an advancing acknowledgement delivers none of
+    /// them. For transports that give a retransmission new offsets.
+    pub(crate) fn abandon(&mut self, range: Range) {
+        let mut index = self.find(range.start);
+        while let Some(record) = self.records.get_mut(index)
+            && record.end <= range.end
+        {
+            record.done = true;
+            index += 1;
+        }
+    }
+
     /// The segments found to be lost since the last call.
     pub(crate) fn take_losses(&mut self) -> Vec<LostSegment> {
         core::mem::take(&mut self.losses)

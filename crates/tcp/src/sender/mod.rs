@@ -26,7 +26,7 @@ mod rtt;
 mod sack;
 mod timers;
 mod transmit;
-mod window;
+pub(crate) mod window;
 
 use lastmile_packet::{Meta, SeqNumber};
 use lastmile_units::{Duration, Instant};

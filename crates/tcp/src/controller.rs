@@ -1,0 +1,541 @@
+//! Congestion control, pacing and delivery rates for a transport that numbers packets, such as QUIC.
+//!
+//! A [`Controller`] owns the congestion window of one connection, with the laws that TCP has here, and nothing else: it
+//! knows no packet numbers, no stream and no timer but that of pacing. Its owner reports each packet that it sends,
+//! and for each acknowledgement the packets that are delivered and lost.
+//!
+//! Published: RFC 9002, section 7 and appendix B; RFC 9438 (CUBIC); the sources that [`Variant`] names for BBR.
+//!
+//! - A loss reduces the window once for all packets sent before the reduction (RFC 9002, section 7.3.2).
+//! - The window does not grow by packets sent before it, nor while it is not used (section 7.8).
+//! - A probe timeout reduces nothing; persistent congestion leaves two packets (section 7.6.2).
+//! - Packets are paced at 5/4 of window / round trip (section 7.7), in the first half of slow start at twice of it, or
+//!   at the rate of a model. A burst has the octets of a millisecond, at least two packets and at most ten.
+//!
+//! Differs: windows have at least two packets and grow by whole packets, as those of TCP here. Slow start ends by
+//! HyStart++ (RFC 9406) before a loss, as RFC 9438, section 4.10, allows. A late acknowledgement of a packet that was
+//! declared lost undoes nothing.
+//! Cost: a record of 80 bytes for each packet in flight where a model measures rates; a division for each packet sent.
+
+use lastmile_units::{Duration, Instant};
+
+use crate::config::MAX_WINDOW;
+use crate::ranges::Range;
+use crate::sender::delivery_rate::{AckState, DeliveryRate};
+use crate::sender::flight::Outstanding;
+use crate::sender::octet_rate::OctetRate;
+use crate::sender::pacing::Pacer;
+use crate::sender::window::{Acked, Congestion, ModelAck, ModelRestart, RepairPhase, RoundTrip};
+use crate::{ByteCounting, Config, CongestionConfig, SlowStart, Variant};
+
+/// RFC 9002, section 7.2: the initial window in packets, and its bound in octets.
+const INITIAL_PACKETS: u32 = 10;
+const INITIAL_OCTETS: u32 = 14_720;
+/// RFC 9002, section 7.2: the least window in packets (kMinimumWindow).
+const LEAST_PACKETS: u32 = 2;
+/// The factor N of RFC 9002, section 7.7, in percent: in the first half of slow start, and after it.
+const SLOW_START_PERCENT: u64 = 200;
+const AVOIDANCE_PERCENT: u64 = 125;
+/// A model sends bursts of a single packet below this rate in octets a second (`bbr_min_tso_rate`).
+const SINGLE_PACKETS_BELOW: u64 = 150_000;
+/// Parts of a second in a burst.
+const BURSTS_A_SECOND: u64 = 1024;
+
+/// A packet in flight, as the controller knows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct InFlight {
+    /// The octets of all packets of the connection, one after the other: those of this packet.
+    range: Range,
+    sent: Instant,
+}
+
+impl InFlight {
+    /// The time of its transmission.
+    #[must_use]
+    pub fn sent(&self) -> Instant {
+        self.sent
+    }
+
+    /// Its octets.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "a packet is never empty")]
+    pub fn len(&self) -> u64 {
+        self.range.len()
+    }
+}
+
+/// The round trips at an acknowledgement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Trips {
+    /// The round trip that it measured, without the peer's delay.
+    pub latest: Option<Duration>,
+    /// The shortest one of the connection.
+    pub least: Option<Duration>,
+    /// The smoothed one.
+    pub smoothed: Option<Duration>,
+}
+
+/// The current acknowledgement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Current {
+    /// Octets in flight before it.
+    prior: u64,
+    /// Octets that it delivers.
+    acked: u64,
+    /// The octets among them of packets sent after the last reduction.
+    grows: u64,
+    /// One past the highest octet that it delivers.
+    highest: u64,
+    /// It delivers a packet sent after the last reduction.
+    ends_recovery: bool,
+}
+
+/// The congestion window of a connection.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Controller {
+    config: Config,
+    congestion: Congestion,
+    pacer: Pacer,
+    rate: Option<Box<DeliveryRate>>,
+    /// Octets of a full packet.
+    packet: u32,
+    /// One past the last octet sent.
+    end: u64,
+    in_flight: u64,
+    /// Octets delivered.
+    delivered: u64,
+    last_sent: Instant,
+    /// The last reduction.
+    reduced: Option<Instant>,
+    recovering: bool,
+    current: Current,
+    established: bool,
+}
+
+impl Controller {
+    /// A controller by `variant` for packets of at most `packet` octets. `seed` varies the phases of models.
+    #[must_use]
+    pub fn new(variant: Variant, packet: u16, seed: u32) -> Self {
+        let congestion = CongestionConfig {
+            byte_counting: ByteCounting::Abc { limit: u8::MAX },
+            slow_start: SlowStart::HyStartPlusPlus,
+            pacing: true,
+            ..CongestionConfig::default()
+        };
+        let config = Config { variant, mss: packet, congestion, ..Config::default() };
+        let mut congestion = Congestion::new(&config, packet, seed);
+        let size = u32::from(packet);
+        congestion.hold_at((INITIAL_PACKETS * size).min(INITIAL_OCTETS.max(LEAST_PACKETS * size)));
+        Self {
+            rate: variant.measures_rates().then(|| Box::new(DeliveryRate::new())),
+            config,
+            congestion,
+            pacer: Pacer::new(),
+            packet: size,
+            end: 1,
+            in_flight: 0,
+            delivered: 0,
+            last_sent: Instant::ZERO,
+            reduced: None,
+            recovering: false,
+            current: Current::default(),
+            established: false,
+        }
+    }
+
+    /// The handshake is over: a model begins.
+    pub fn establish(&mut self, now: Instant, srtt: Option<Duration>) {
+        self.established = true;
+        let cwnd = self.congestion.cwnd().into();
+        if let Some(law) = self.congestion.law_mut() {
+            law.begin(now, cwnd, srtt, &mut self.pacer);
+        }
+        self.pace_by_window(srtt);
+    }
+
+    /// The congestion window in octets.
+    #[must_use]
+    pub fn window(&self) -> u32 {
+        self.congestion.cwnd()
+    }
+
+    /// The slow start threshold; `None` before the first loss.
+    #[must_use]
+    pub fn threshold(&self) -> Option<u32> {
+        Some(self.congestion.ssthresh()).filter(|octets| *octets < MAX_WINDOW)
+    }
+
+    /// Octets in flight.
+    #[must_use]
+    pub fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    /// The phase of a model of the path; `None` for other variants.
+    #[must_use]
+    pub fn phase(&self) -> Option<&'static str> {
+        self.congestion.phase()
+    }
+
+    /// The pacing rate in octets a second, once there is one.
+    #[must_use]
+    pub fn pacing_rate(&self) -> Option<u64> {
+        self.pacer.rate().map(OctetRate::octets_per_s)
+    }
+
+    /// The window admits a packet of `len` octets.
+    #[must_use]
+    pub fn admits(&self, len: u64) -> bool {
+        self.in_flight + len <= u64::from(self.congestion.cwnd())
+    }
+
+    /// Pacing admits a packet at `now`. If not, [`wake`](Self::wake) is the time at which it does.
+    pub fn is_due(&mut self, now: Instant) -> bool {
+        if self.pacer.admits(now) {
+            self.pacer.stop();
+            return true;
+        }
+        self.pacer.wait();
+        false
+    }
+
+    /// No packet waits for pacing.
+    pub fn stop_waiting(&mut self) {
+        self.pacer.stop();
+    }
+
+    /// The time at which a packet that waits for pacing may depart.
+    #[must_use]
+    pub fn wake(&self) -> Option<Instant> {
+        self.pacer.wake()
+    }
+
+    /// The pacing timer may have expired.
+    pub fn on_timer(&mut self, now: Instant) {
+        self.pacer.on_timer(now);
+    }
+
+    /// A packet of `len` octets is sent.
+    pub fn on_sent(&mut self, now: Instant, len: u16) -> InFlight {
+        if self.in_flight == 0 && self.established {
+            self.restart(now);
+        }
+        let len = u64::from(len.max(1));
+        let range = Range { start: self.end, end: self.end + len };
+        if let Some(rate) = &mut self.rate {
+            rate.on_sent(now, range, false, self.in_flight);
+        }
+        let burst = self.burst();
+        self.pacer.on_sent(now, len, burst);
+        self.end = range.end;
+        self.in_flight += len;
+        self.last_sent = now;
+        InFlight { range, sent: now }
+    }
+
+    /// Data are sent after a time with nothing in flight.
+    fn restart(&mut self, now: Instant) {
+        self.congestion.on_idle(now, self.last_sent);
+        let app_limited = self.rate.as_deref().is_some_and(DeliveryRate::is_app_limited);
+        let cwnd = self.congestion.cwnd().into();
+        let mut restart = ModelRestart { now, pacing: &mut self.pacer, cwnd, app_limited };
+        if let Some(law) = self.congestion.law_mut() {
+            law.on_restart(&mut restart);
+            let cwnd = restart.cwnd;
+            self.congestion.set_window(cwnd);
+        }
+    }
+
+    /// The owner has nothing to send while the window has free space: the path is not the limit.
+    pub fn note_unused(&mut self) {
+        let in_flight = self.in_flight;
+        if in_flight < u64::from(self.congestion.cwnd())
+            && let Some(rate) = self.rate.as_deref_mut()
+        {
+            rate.on_app_limited(in_flight);
+        }
+    }
+
+    /// An acknowledgement, or the expiry of a timer that declares losses, begins.
+    pub fn begin(&mut self) {
+        self.current = Current { prior: self.in_flight, ..Current::default() };
+        if let Some(rate) = &mut self.rate {
+            rate.begin_ack();
+        }
+    }
+
+    /// A packet is delivered.
+    pub fn on_delivered(&mut self, packet: InFlight) {
+        let len = packet.range.len();
+        self.leave(len);
+        self.delivered += len;
+        let after_reduction = self.reduced.is_none_or(|reduced| packet.sent > reduced);
+        let current = &mut self.current;
+        current.acked += len;
+        current.highest = current.highest.max(packet.range.end);
+        if after_reduction {
+            current.grows += len;
+            current.ends_recovery = true;
+        }
+        if let Some(rate) = &mut self.rate {
+            rate.on_sacked(packet.range);
+        }
+    }
+
+    /// A packet is lost. True: the loss reduces the window.
+    pub fn on_lost(&mut self, now: Instant, packet: InFlight) -> bool {
+        self.leave(packet.range.len());
+        if let Some(rate) = &mut self.rate {
+            rate.on_lost(packet.range);
+            rate.abandon(packet.range);
+        }
+        // RFC 9002, section 7.3.2: one reduction for all that was sent before it.
+        let reduces = self.reduced.is_none_or(|reduced| packet.sent > reduced);
+        if reduces {
+            self.reduced = Some(now);
+            self.recovering = true;
+            self.current.ends_recovery = false;
+            self.current.grows = 0;
+            self.congestion.on_repaired_loss(&self.config, self.packet);
+        }
+        reduces
+    }
+
+    fn leave(&mut self, len: u64) {
+        debug_assert!(len <= self.in_flight, "{len} octets leave a flight of {}", self.in_flight);
+        self.in_flight = self.in_flight.saturating_sub(len);
+    }
+
+    /// RFC 9002, section 7.6.2: persistent congestion leaves the least window, and ends the recovery.
+    pub fn on_persistent_congestion(&mut self, now: Instant) {
+        let flight = u32::try_from(self.in_flight).unwrap_or(MAX_WINDOW);
+        self.congestion.on_timeout(&self.config, flight, self.packet, false, false);
+        self.congestion.allow(u64::from(LEAST_PACKETS * self.packet));
+        self.reduced = None;
+        self.recovering = false;
+        if let Some(totals) = self.rate.as_deref().map(|rate| rate.totals(now))
+            && let Some(law) = self.congestion.law_mut()
+        {
+            law.on_timeout(totals);
+        }
+    }
+
+    /// All packets of an acknowledgement are reported. `oldest`: the oldest packet in flight; `used`: the window was
+    /// the limit before it.
+    pub fn end(&mut self, now: Instant, trips: Trips, oldest: Option<InFlight>, used: bool) {
+        let una = oldest.map_or(self.end, |packet| packet.range.start);
+        let Current { prior, acked, grows, highest, ends_recovery } = self.current;
+        if ends_recovery {
+            self.recovering = false;
+        }
+        if grows > 0 && used && !self.congestion.is_model() {
+            let least_rtt = trips.least.unwrap_or_default();
+            self.congestion.grow(
+                &Acked {
+                    now,
+                    bytes: grows,
+                    mss: self.packet,
+                    after_timeout: false,
+                    least_rtt,
+                    srtt: trips.smoothed,
+                    rtt: trips.latest,
+                    marked: 0,
+                },
+                &self.config,
+            );
+        }
+        if let Some(latest) = trips.latest
+            && acked > 0
+            && self.congestion.watches(&self.config)
+        {
+            let trip = RoundTrip {
+                now,
+                us: u32::try_from(latest.as_us()).unwrap_or(u32::MAX).max(1),
+                outstanding: Outstanding { una: highest, max: self.end },
+                mss: self.packet,
+                srtt: trips.smoothed.unwrap_or_default(),
+            };
+            self.congestion.watch(&trip, &self.config);
+        }
+        self.control_rate(now, trips, prior);
+        if let Some(rate) = &mut self.rate {
+            rate.on_acked(una);
+        }
+    }
+
+    /// The model or the rule of pacing responds.
+    fn control_rate(&mut self, now: Instant, trips: Trips, prior: u64) {
+        let state = AckState {
+            now,
+            // The record of deliveries counts from octet 1.
+            delivered: 1 + self.delivered,
+            prior_in_flight: prior,
+            in_flight: self.in_flight,
+            least_rtt: trips.least,
+            mss: self.packet.into(),
+        };
+        let Some(rate) = self.rate.as_deref_mut() else { return self.pace_by_window(trips.smoothed) };
+        let sample = rate.sample(&state);
+        let lost = rate.take_losses();
+        if !self.established {
+            return;
+        }
+        let cwnd = u64::from(self.congestion.cwnd());
+        let mut ack = ModelAck {
+            sample: &sample,
+            lost: &lost,
+            phase: if self.recovering { RepairPhase::Recovery } else { RepairPhase::Open },
+            pacing: &mut self.pacer,
+            cwnd,
+            cwnd_limited: prior + u64::from(self.packet) > cwnd,
+            srtt: trips.smoothed,
+            mss: self.packet.into(),
+        };
+        let limited = self.congestion.law_mut().is_some_and(|law| law.on_ack(&mut ack));
+        let cwnd = ack.cwnd;
+        self.congestion.set_window(cwnd.max(u64::from(LEAST_PACKETS * self.packet)));
+        if limited {
+            rate.on_app_limited(self.in_flight);
+        }
+    }
+
+    /// RFC 9002, section 7.7: rate = N * window / round trip.
+    fn pace_by_window(&mut self, srtt: Option<Duration>) {
+        let (false, Some(srtt)) = (self.congestion.is_model(), srtt.filter(|srtt| !srtt.is_zero())) else { return };
+        let (cwnd, ssthresh) = (self.congestion.cwnd(), self.congestion.ssthresh());
+        let percent = if cwnd < ssthresh / 2 { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
+        self.pacer.set_rate(OctetRate::of(u64::from(cwnd) * percent / 100, srtt));
+    }
+
+    /// The octets that depart at once.
+    fn burst(&self) -> u64 {
+        let packet = u64::from(self.packet);
+        let rate = self.pacing_rate().unwrap_or(0);
+        let least = if self.congestion.is_model() && rate < SINGLE_PACKETS_BELOW { 1 } else { 2 };
+        (rate / BURSTS_A_SECOND / packet).clamp(least, INITIAL_PACKETS.into()) * packet
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACKET: u16 = 1200;
+
+    fn ms(count: u64) -> Instant {
+        Instant::ZERO + Duration::from_ms(count)
+    }
+
+    fn trips() -> Trips {
+        let trip = Some(Duration::from_ms(100));
+        Trips { latest: trip, least: trip, smoothed: trip }
+    }
+
+    fn established(variant: Variant) -> Controller {
+        let mut controller = Controller::new(variant, PACKET, 1);
+        controller.establish(ms(0), Some(Duration::from_ms(100)));
+        controller
+    }
+
+    /// Sends `count` packets at `at`.
+    fn send(controller: &mut Controller, at: u64, count: usize) -> Vec<InFlight> {
+        (0..count).map(|_| controller.on_sent(ms(at), PACKET)).collect()
+    }
+
+    fn deliver(controller: &mut Controller, at: u64, packets: &[InFlight]) {
+        controller.begin();
+        packets.iter().for_each(|packet| controller.on_delivered(*packet));
+        controller.end(ms(at), trips(), None, true);
+    }
+
+    /// RFC 9002, section 7.2: ten packets, limited to the larger of 14 720 octets and two packets.
+    #[test]
+    fn the_initial_window_is_ten_packets_or_14720_octets() {
+        let window = |packet| Controller::new(Variant::NewReno, packet, 1).window();
+        assert_eq!([window(1200), window(1472), window(1500), window(9000)], [12_000, 14_720, 14_720, 18_000]);
+    }
+
+    /// RFC 9002, section 7.3.1: slow start grows by the acknowledged octets. Section 7.3.2: a loss halves the window,
+    /// and packets sent before do not change it again. Section 7.3.3: then a packet a window.
+    #[test]
+    fn a_loss_halves_the_window_once_for_all_that_was_sent_before() {
+        let mut controller = established(Variant::NewReno);
+        let first = send(&mut controller, 0, 10);
+        deliver(&mut controller, 100, &first);
+        assert_eq!(controller.window(), 24_000);
+        let second = send(&mut controller, 100, 20);
+        controller.begin();
+        controller.on_lost(ms(200), second[0]);
+        controller.on_lost(ms(200), second[1]);
+        controller.end(ms(200), trips(), Some(second[2]), true);
+        assert_eq!((controller.window(), controller.threshold()), (12_000, Some(12_000)));
+        assert_eq!(controller.in_flight(), 18 * 1200);
+        deliver(&mut controller, 210, &second[2..]);
+        assert_eq!((controller.window(), controller.in_flight()), (12_000, 0));
+        let third = send(&mut controller, 220, 10);
+        deliver(&mut controller, 320, &third);
+        assert_eq!(controller.window(), 13_200);
+    }
+
+    /// RFC 9438, section 4.6: a window of 20 packets is multiplied by 0.7.
+    #[test]
+    fn cubic_multiplies_by_seven_tenths() {
+        let mut controller = established(Variant::Cubic);
+        let first = send(&mut controller, 0, 10);
+        deliver(&mut controller, 100, &first);
+        let second = send(&mut controller, 100, 20);
+        controller.begin();
+        controller.on_lost(ms(200), second[0]);
+        assert_eq!(controller.window(), 14 * 1200);
+    }
+
+    /// RFC 9002, section 7.6.2: two packets are left, and slow start leads to the halved window.
+    #[test]
+    fn persistent_congestion_leaves_two_packets() {
+        let mut controller = established(Variant::NewReno);
+        let flight = send(&mut controller, 0, 10);
+        controller.begin();
+        let reductions = flight.iter().filter(|packet| controller.on_lost(ms(900), **packet)).count();
+        assert_eq!(reductions, 1);
+        controller.on_persistent_congestion(ms(900));
+        controller.end(ms(900), trips(), None, true);
+        assert_eq!((controller.window(), controller.threshold()), (2400, Some(6000)));
+        assert_eq!(controller.in_flight(), 0);
+    }
+
+    /// RFC 9002, section 7.8: an application that leaves the window unused does not make it grow.
+    #[test]
+    fn an_unused_window_does_not_grow() {
+        let mut controller = established(Variant::NewReno);
+        let packets = send(&mut controller, 0, 2);
+        controller.begin();
+        packets.iter().for_each(|packet| controller.on_delivered(*packet));
+        controller.end(ms(100), trips(), None, false);
+        assert_eq!(controller.window(), 12_000);
+    }
+
+    /// RFC 9002, section 7.7, with N = 2 in slow start: 12 000 octets in 100 ms at 240 000 octets a second. The first
+    /// ten packets of a connection are the initial burst.
+    #[test]
+    fn packets_beyond_the_initial_window_are_paced() {
+        let mut controller = established(Variant::Cubic);
+        assert_eq!(controller.pacing_rate(), Some(240_000));
+        send(&mut controller, 0, 10);
+        assert!(controller.is_due(ms(0)));
+        send(&mut controller, 0, 2);
+        assert!(!controller.is_due(ms(0)));
+        // 2400 octets at 240 000 a second.
+        assert_eq!(controller.wake(), Some(ms(10)));
+    }
+
+    /// Ten packets in 100 ms are 120 000 octets a second: the model's rate is 2.89 times of it, less 1 %.
+    #[test]
+    fn a_model_paces_by_the_measured_rate() {
+        let mut controller = established(Variant::Bbr);
+        let first = send(&mut controller, 0, 10);
+        deliver(&mut controller, 100, &first);
+        assert_eq!(controller.phase(), Some("startup"));
+        let rate = controller.pacing_rate().expect("a rate");
+        assert!((340_000..345_000).contains(&rate), "{rate}");
+    }
+}
