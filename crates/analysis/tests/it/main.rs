@@ -128,7 +128,7 @@ proptest! {
 /// Without a SYN of the other side, its packets name the ports alone.
 #[test]
 fn packets_of_reused_ports_belong_to_the_new_connection_in_both_directions() {
-    let packet = |flow, seq, flags, payload| {
+    let packet = |flow, seq, flags, payload: u16| {
         let (seq, ack) = (SeqNumber::new(seq), SeqNumber::new(1));
         (flow, Meta { seq, ack, flags, header_len: 40, ip_len: 40 + payload, ..Meta::default() })
     };
