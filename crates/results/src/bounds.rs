@@ -92,7 +92,7 @@ pub(crate) struct Shape {
 /// The shape of a source whose packets are acknowledged: TCP, or QUIC.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TcpShape {
-    /// Bytes of the headers that a link may compress: IP and TCP, or IP and UDP.
+    /// Bytes of the headers of IP and TCP, which a link may compress, or of IP and UDP.
     header: u64,
     /// IP bytes of an ACK.
     ack: u64,
@@ -225,6 +225,8 @@ impl TcpShape {
 
     fn compressed(self, packet: ByteCount, vj_header: u64, compression: Compression) -> ByteCount {
         match compression {
+            // Headers of TCP are compressed, those of UDP are not.
+            _ if self.hidden => packet,
             // If the options differ from the preceding packet's, RFC 1144 sends the whole header;
             // timestamps nearly always differ.
             Compression::Rfc1144 { .. } if !self.timestamps && self.header == 40 => {

@@ -67,9 +67,10 @@ pub fn for_line(
     AckRate::for_packets(user_rate(rate, link), link.on_wire(packet).as_u64(), ack, segments_per_ack)
 }
 
-/// The goodput, bit/s, of a download over a path that carries `capacity_bps` of its payload and `acks_per_s` of its ACKs,
-/// one for every `packets_per_ack` packets with `payload` bytes each: min(1, d/k) of the capacity
-/// ([`crate::asymmetry`]), in rates. It holds if no ACK is lost, and if no timer makes the receiver acknowledge earlier.
+/// The goodput, bit/s, of a download over a path that carries `capacity_bps` of its payload and `acks_per_s` of its
+/// ACKs, one for every `packets_per_ack` packets with `payload` bytes each: min(1, d/k) of the capacity
+/// ([`crate::asymmetry`]), in rates. It holds if no ACK is lost, and if no timer makes the receiver acknowledge
+/// earlier.
 #[must_use]
 pub fn download_bps(capacity_bps: f64, acks_per_s: f64, payload: ByteCount, packets_per_ack: u32) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "bytes of a packet")]
@@ -123,7 +124,8 @@ mod tests {
         }
     }
 
-    /// 100 kbit/s of ACKs with 62 bytes are 201.6 a second. Each acknowledges 2, 4 or 10 packets of 1418 bytes: 4.57 and
+    /// 100 kbit/s of ACKs with 62 bytes are 201.6 a second. Each acknowledges 2, 4 or 10 packets of 1418 bytes: 4.57
+    /// and
     /// 9.15 Mbit/s, and more than a line has that carries 9.58 Mbit/s of payload.
     #[test]
     fn fewer_acks_allow_more_until_the_line_is_full() {

@@ -67,7 +67,7 @@ fn tcp() -> impl Strategy<Value = String> {
 fn quic() -> impl Strategy<Value = String> {
     let congestion = select(vec!["newreno", "cubic", "bbr", "bbr3"]);
     let every = proptest::option::of(1_u32..20);
-    (congestion, every, 5_u32..2000, 0_u32..21, 1200_u32..1472).prop_map(|(congestion, every, window, id, datagram)| {
+    (congestion, every, 5_u32..2000, 0_u32..21, 1200_u32..1465).prop_map(|(congestion, every, window, id, datagram)| {
         let every = every.map_or_else(String::new, |every| format!(", ack_frequency = {{ every = {every} }}"));
         format!(
             "{{ congestion = \"{congestion}\", receive_window = \"{window} kB\", connection_id = \"{id} B\", \

@@ -200,8 +200,8 @@ fn tcp_keys_override_the_files_which_override_the_defaults() {
 fn a_transfer_over_quic_has_its_settings_and_packets_of_the_path() {
     let text = format!(
         "{LINE}[[traffic]]\nkind = \"bulk\"\ndirection = \"up\"\nbytes = \"1 MB\"\ndscp = 8\ntransport = \"quic\"\n\
-         quic = {{ congestion = \"bbr\", max_ack_delay = \"10 ms\", connection_id = \"0 B\", receive_window = \"1 MiB\", \
-         ack_frequency = {{ every = 10, max_delay = \"50 ms\", reordering = 3 }} }}\n\
+         quic = {{ congestion = \"bbr\", max_ack_delay = \"10 ms\", connection_id = \"0 B\", \
+         receive_window = \"1 MiB\", ack_frequency = {{ every = 10, max_delay = \"50 ms\", reordering = 3 }} }}\n\
          [[traffic]]\nkind = \"persistent\"\ndirection = \"down\"\ntransport = \"quic\"\n\
          [tcp]\nvariant = \"tahoe\"\n"
     );

@@ -55,13 +55,13 @@ fn settings_of_the_other_transport_are_refused() {
     let bulk = |rest: &str| traffic(&format!("kind = \"bulk\"\ndirection = \"down\"\n{rest}"));
     refused(
         &bulk("quic = { congestion = \"bbr\" }"),
-        "error: x.toml:9:8: traffic.bulk.quic: settings of another transport than \"tcp\"",
+        "error: x.toml:8:8: traffic.0.quic: settings of another transport than \"tcp\"",
     );
     refused(
         &bulk("transport = \"quic\"\ntcp = { variant = \"bbr\" }"),
-        "error: x.toml:10:7: traffic.bulk.tcp: settings of another transport than \"quic\"",
+        "error: x.toml:9:7: traffic.0.tcp: settings of another transport than \"quic\"",
     );
-    refused(&bulk("transport = \"sctp\""), "error: x.toml:9:13: unknown transport \"sctp\"");
+    refused(&bulk("transport = \"sctp\""), "error: x.toml:8:13: unknown transport \"sctp\"");
 }
 
 #[test]
@@ -69,19 +69,19 @@ fn settings_of_quic_have_ranges() {
     let quic = |rest: &str| {
         traffic(&format!("kind = \"bulk\"\ndirection = \"down\"\ntransport = \"quic\"\nquic = {{ {rest} }}"))
     };
-    let at = "error: x.toml:10:";
+    let at = "error: x.toml:9:";
     let cases = [
-        ("ack_frequency = {}", "required key \"every\" is missing"),
-        ("ack_frequency = { every = 0 }", "traffic.bulk.quic.ack_frequency.every: 0 is below 1"),
+        ("ack_frequency = {}", "missing key \"every\" in [traffic.0.quic.ack_frequency]"),
+        ("ack_frequency = { every = 0 }", "traffic.0.quic.ack_frequency.every: 0 is below 1"),
         ("congestion = \"reno\"", "unknown congestion \"reno\""),
-        ("connection_id = \"21 B\"", "traffic.bulk.quic.connection_id: \"21 B\" is above 20 B"),
-        ("datagram = \"1199 B\"", "traffic.bulk.quic.datagram: \"1199 B\" is below 1200 B"),
+        ("connection_id = \"21 B\"", "traffic.0.quic.connection_id: 21 bytes is above 20 B"),
+        ("datagram = \"1199 B\"", "traffic.0.quic.datagram: 1199 bytes is below 1200 B"),
         (
             "datagram = \"1473 B\"",
-            "traffic.bulk.quic.datagram: datagrams of 1473 B make packets of 1501 B, and link \"client-cpe\" carries \
+            "traffic.0.quic.datagram: datagrams of 1473 B make packets of 1501 B, and link \"client-cpe\" carries \
              packets up to 1500 B (its MTU)",
         ),
-        ("receive_window = \"1300 B\"", "traffic.bulk.quic.receive_window: receive_window must be at least a datagram"),
+        ("receive_window = \"1300 B\"", "traffic.0.quic.receive_window: receive_window must be at least a datagram"),
     ];
     for (rest, said) in cases {
         let headlines = headlines(&quic(rest));
@@ -90,7 +90,7 @@ fn settings_of_quic_have_ranges() {
     let narrow = LINE.replace("[access]\n", "[access]\nmtu = \"1227 B\"\n");
     let text = format!("{narrow}[[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\ntransport = \"quic\"\n");
     let said = headlines(&text);
-    assert!(said.iter().any(|line| line.contains("traffic.bulk.transport: QUIC needs packets of 1228 B")), "{said:?}");
+    assert!(said.iter().any(|line| line.contains("traffic.0.transport: QUIC needs packets of 1228 B")), "{said:?}");
 }
 
 #[test]

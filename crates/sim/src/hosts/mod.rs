@@ -1,4 +1,5 @@
-//! The hosts: transfers over TCP and QUIC, datagram sources, pings, replays, and the web users and swarms that open connections.
+//! The hosts: transfers over TCP and QUIC, datagram sources, pings, replays, and the web users and swarms that open
+//! connections.
 
 mod connection_pool;
 mod datagram;
