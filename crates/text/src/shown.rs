@@ -75,8 +75,7 @@ fn first(text: &str, hidden: impl Fn(char) -> bool) -> Option<usize> {
         let rest = &text.as_bytes()[at..];
         let plain = rest.chunks(BLOCK).take_while(|block| !block.iter().fold(false, |any, byte| any | is_other(byte)));
         let skipped = (plain.count() * BLOCK).min(rest.len());
-        let Some(next) = rest[skipped..].iter().position(is_other) else { return None };
-        at += skipped + next;
+        at += skipped + rest[skipped..].iter().position(is_other)?;
         let c = text[at..].chars().next()?;
         if hidden(c) {
             return Some(at);

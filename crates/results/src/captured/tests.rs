@@ -161,7 +161,8 @@ fn rows_keep_their_order_across_blocks_and_row_groups() {
     let mut segments = Segments::new(Vec::new()).unwrap();
     traced.iter().cycle().take(ROWS).for_each(|one| segments.add(one).unwrap());
     let file = SerializedFileReader::new(bytes::Bytes::from(segments.finish().unwrap())).unwrap();
-    let groups: Vec<i64> = file.metadata().row_groups().iter().map(|group| group.num_rows()).collect();
+    let groups: Vec<i64> =
+        file.metadata().row_groups().iter().map(parquet::file::metadata::RowGroupMetaData::num_rows).collect();
     assert_eq!(groups, [segments::ROWS_A_GROUP as i64, segments::BLOCK as i64 + 7]);
     let mut rows = 0;
     for (row, one) in file.get_row_iter(None).unwrap().zip(traced.iter().cycle()) {
