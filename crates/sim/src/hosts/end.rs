@@ -13,6 +13,7 @@ use lastmile_units::{ByteCount, Duration, Instant};
 use super::{DATAGRAM_HEADERS, datagram};
 
 /// One end of a transfer.
+#[expect(clippy::large_enum_variant, reason = "most ends are of TCP, which is not to pay for an indirection")]
 pub(crate) enum End {
     Tcp(Endpoint),
     Quic(Box<QuicEnd>),
