@@ -6,6 +6,7 @@
     bench.py table FOLDER...                                            medians and ranges side by side
     bench.py windows FOLDER LINE CONGESTION START                       windows and round trips of the kernel over time, in one start
     bench.py study EMULATED SHAPED > docs/studies/kernel-tcp.md         the study, of both lines
+    bench.py page EMULATED > docs/studies/kernel-bbr.md                 the study of BBR and of lines that change
 
 The line is HTB over pfifo, in simulation too; with --emulate it is that of `lastmile emulate`, an ideal transmitter. LASTMILE in the environment is the program. A trial is one download, one upload that begins `37 ms * start` later, and a ping, for 30 s.
 Results are files in FOLDER: LINE-CONGESTION-START-{kernel,simulated}.json. A trial that has its file is not run again.
@@ -26,14 +27,19 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 DURATION_S = 30
 UPLOAD_STEP_MS = 37
-# Rates of IP bytes in Mbit/s, limits of the FIFOs in packets, round trip in ms.
+# Rates of IP bytes in Mbit/s, limits of the FIFOs in packets, round trip in ms; the generator of a line that changes, which only
+# `lastmile emulate` can be.
 LINES = {
+    "2-0.25": {"down": 2, "up": 0.25, "down_packets": 50, "up_packets": 20, "rtt_ms": 30},
     "50-5": {"down": 50, "up": 5, "down_packets": 420, "up_packets": 42, "rtt_ms": 20},
     "100-20": {"down": 100, "up": 20, "down_packets": 500, "up_packets": 100, "rtt_ms": 20},
     "300-20": {"down": 300, "up": 20, "down_packets": 1000, "up_packets": 100, "rtt_ms": 30},
     "8-0.77": {"down": 8, "up": 0.77, "down_packets": 100, "up_packets": 50, "rtt_ms": 20},
+    "17-1": {"down": 17, "up": 1, "down_packets": 150, "up_packets": 50, "rtt_ms": 25},
+    "lte": {"down": 30, "up": 8, "down_packets": 400, "up_packets": 150, "rtt_ms": 50, "trace": "cell"},
+    "starlink": {"down": 150, "up": 15, "down_packets": 1000, "up_packets": 150, "rtt_ms": 40, "trace": "starlink"},
 }
-CONGESTIONS = {"cubic": "cubic", "reno": "sack"}
+CONGESTIONS = {"cubic": "cubic", "reno": "sack", "bbr": "bbr"}
 MEASURES = [
     ("download", "Mbit/s", lambda r: r["download"]["goodput_bps"] / 1e6),
     ("upload", "Mbit/s", lambda r: r["upload"]["goodput_bps"] / 1e6),
@@ -64,6 +70,11 @@ def thinned(rows, step_s=0.1):
     return out
 
 
+def trace(line, start):
+    """The key of a direction that makes the line change; equal in the kernel's trial and in the simulated one."""
+    return f', trace = {{ generate = "{line["trace"]}", seed = {start + 1} }}' if "trace" in line else ""
+
+
 def kernel(line, congestion, start, options, folder):
     """One trial by trial.sh."""
     environment = dict(
@@ -71,7 +82,7 @@ def kernel(line, congestion, start, options, folder):
         DOWN_MBIT=str(line["down"]), UP_MBIT=str(line["up"]), RTT_MS=str(line["rtt_ms"]),
         DOWN_PACKETS=str(line["down_packets"]), UP_PACKETS=str(line["up_packets"]),
         CONGESTION=congestion, DURATION=str(DURATION_S), UPLOAD_AFTER_MS=str(start * UPLOAD_STEP_MS),
-        LINE="emulate" if options.emulate else "kernel", CAPTURE="yes" if options.capture else "no",
+        LINE="emulate" if options.emulate else "kernel", CAPTURE="yes" if options.capture else "no", TRACE=trace(line, start),
     )
     subprocess.run([os.path.join(HERE, "trial.sh"), folder], env=environment, check=True, timeout=DURATION_S + 60)
     ends = {}
@@ -111,7 +122,7 @@ def simulate(line, congestion, start, options, folder):
         """The link of `lastmile emulate`, or HTB over pfifo in front of a faster link, as in trial.sh."""
         fifo = f'limit = "{packets} packets"'
         if options.emulate:
-            return f'{{ rate = "{mbit} Mbit/s", delay = "{half} ms", queue = {{ {fifo} }} }}'
+            return f'{{ rate = "{mbit} Mbit/s", delay = "{half} ms", queue = {{ {fifo} }}{trace(line, start)} }}'
         rest = f'rate = "{mbit} Mbit/s", burst = "3000 wire bytes", cburst = "3000 wire bytes", {fifo}'
         return f'{{ rate = "2 Gbit/s", delay = "{half} ms", queue = {{ kind = "htb", default = "all", classes = [{{ name = "all", {rest} }}] }} }}'
 
@@ -146,6 +157,8 @@ def run(how, options):
     for line in options.line or ["50-5", "100-20", "300-20"]:
         for congestion in options.congestion or ["cubic", "reno"]:
             for start in range(options.starts):
+                if "trace" in LINES[line] and not options.emulate:
+                    raise SystemExit(f"bench: {line} changes, so it needs --emulate")
                 name = os.path.join(options.folder, f"{line}-{congestion}-{start:02}-{'kernel' if how is kernel else 'simulated'}")
                 if os.path.exists(name + ".json"):
                     continue
@@ -161,7 +174,7 @@ def read(folders):
     found = {}
     for folder in folders:
         for name in sorted(os.listdir(folder)):
-            match = re.fullmatch(r"(.+)-(cubic|reno)-(\d+)-(kernel|simulated)\.json", name)
+            match = re.fullmatch(r"(.+)-(cubic|reno|bbr)-(\d+)-(kernel|simulated)\.json", name)
             if match:
                 with open(os.path.join(folder, name), encoding="ascii") as file:
                     found.setdefault(match.group(1, 2), {}).setdefault(match[4], {})[match[3]] = json.load(file)
@@ -212,12 +225,14 @@ def windows(folder, line, congestion, start):
             print(*row)
 
 
-def study(emulated, shaped):
-    results = [both for folder in (emulated, shaped) for both in read([folder]).values()]
+def study(template, emulated, shaped=None):
+    folders = [folder for folder in (emulated, shaped) if folder]
+    results = [both for folder in folders for both in read([folder]).values()]
+    shown = {line for folder in folders for line, _ in read([folder])}
     kernels = [run for both in results for run in both.get("kernel", [])]
     machines = {json.dumps({key: run["machine"][key] for key in ("kernel", "processor")}) for run in kernels}
     versions = {run["version"] for both in results for run in both.get("simulated", [])}
-    with open(os.path.join(HERE, "study.md"), encoding="utf-8") as file:
+    with open(os.path.join(HERE, template), encoding="utf-8") as file:
         text = file.read()
 
     def printed(folder):
@@ -228,10 +243,10 @@ def study(emulated, shaped):
 
     lines = "\n".join(
         f"| {name.replace('-', '/')} | {line['down']} | {line['up']} | {line['down_packets']} | {line['up_packets']} | {line['rtt_ms']} |"
-        for name, line in LINES.items()
+        for name, line in LINES.items() if name in shown
     )
     machine = "; ".join(f"Linux {found['kernel']}, {found['processor']}" for found in map(json.loads, sorted(machines)))
-    print(text.format(emulated=printed(emulated), shaped=printed(shaped), lines=lines, machine=machine, version=", ".join(sorted(versions)),
+    print(text.format(emulated=printed(emulated), shaped=printed(shaped) if shaped else "", lines=lines, machine=machine, version=", ".join(sorted(versions)),
                       date=datetime.date.today().isoformat(), duration=DURATION_S), end="")
 
 
@@ -252,6 +267,8 @@ def main():
     command = commands.add_parser("study")
     command.add_argument("emulated")
     command.add_argument("shaped")
+    command = commands.add_parser("page")
+    command.add_argument("emulated")
     command = commands.add_parser("windows")
     for name in ("folder", "line", "congestion", "start"):
         command.add_argument(name)
@@ -259,7 +276,9 @@ def main():
     if options.command == "table":
         table(options.folders)
     elif options.command == "study":
-        study(options.emulated, options.shaped)
+        study("study.md", options.emulated, options.shaped)
+    elif options.command == "page":
+        study("bbr.md", options.emulated)
     elif options.command == "windows":
         windows(options.folder, options.line, options.congestion, options.start)
     else:

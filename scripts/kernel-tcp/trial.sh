@@ -5,7 +5,7 @@
 #
 # FOLDER gets server.json and client.json (see load.py), ping.txt, machine.txt, and with CAPTURE=yes headers of both hosts in pcap files.
 # Environment: LASTMILE; DOWN_MBIT, UP_MBIT (rates of IP bytes); DOWN_PACKETS, UP_PACKETS (limits of the FIFOs); RTT_MS; CONGESTION
-# (cubic, reno); DURATION (s); UPLOAD_AFTER_MS; LINE: kernel (HTB over pfifo), netem (HTB over pfifo, delays by netem), or emulate
+# (cubic, reno, bbr); TRACE (more keys of both directions, for emulate); DURATION (s); UPLOAD_AFTER_MS; LINE: kernel (HTB over pfifo), netem (HTB over pfifo, delays by netem), or emulate
 # (`lastmile emulate` alone).
 #
 #   client --- near (delay) --- line (HTB, pfifo, both ways) --- far (a relay) --- server
@@ -18,7 +18,7 @@ set -euo pipefail
 out=$1
 here=$(cd "$(dirname "$0")" && pwd)
 : "${LASTMILE:?}" "${DOWN_MBIT:?}" "${UP_MBIT:?}" "${DOWN_PACKETS:?}" "${UP_PACKETS:?}" "${RTT_MS:?}" "${CONGESTION:=cubic}" "${DURATION:=30}"
-: "${UPLOAD_AFTER_MS:=0}" "${LINE:=kernel}" "${CAPTURE:=no}"
+: "${TRACE:=}" "${UPLOAD_AFTER_MS:=0}" "${LINE:=kernel}" "${CAPTURE:=no}"
 PYTHON=${PYTHON:-/usr/bin/python3}
 prefix=kt$$
 spaces=(client near line far server)
@@ -69,7 +69,7 @@ carry() { # SPACE IF1,IF2 --set ...
   processes+=($!)
 }
 link() { # RATE DELAY_MS PACKETS
-  echo "{ rate = \"$1 Mbit/s\", delay = \"$2 ms\", queue = { limit = \"$3 packets\" } }"
+  echo "{ rate = \"$1 Mbit/s\", delay = \"$2 ms\", queue = { limit = \"$3 packets\" }$TRACE }"
 }
 half=$(awk "BEGIN{print $RTT_MS/2}")
 shaped() { # DEVICE MBIT PACKETS: rates are of IP bytes, so the 14 of the frame's header are taken off

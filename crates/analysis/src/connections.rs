@@ -2,8 +2,8 @@
 //!
 //! A connection is two addresses and two ports. A SYN with another sequence number starts a new
 //! connection on the same ports. Without a SYN the side with the larger port counts as the opener,
-//! because servers use small ports. Cost: one look-up a packet, none if the preceding packet
-//! belongs to the same connection.
+//! because servers use small ports. Cost: one look-up a packet; a comparison of keys if one of the
+//! preceding packets belongs to the same direction of a connection.
 
 use std::collections::HashMap;
 
@@ -33,12 +33,37 @@ pub struct Sighting {
 pub struct Analysis {
     connections: Vec<State>,
     by_key: HashMap<FlowKey, usize, HashKey>,
-    /// The connection of the preceding packet.
-    latest: Option<(FlowKey, usize)>,
+    /// Directions of preceding packets, by their ports.
+    recent: Recent,
     now: Instant,
     other_packets: u64,
     packets_back_in_time: u64,
     packets_seen_before: u64,
+}
+
+/// A direction of a connection: its key, the index of the connection and the side.
+type Place = (FlowKey, usize, usize);
+
+/// The last direction for each slot of its ports. Connections take turns packet by packet, and the keyed
+/// hash of the table costs more than a comparison.
+#[derive(Clone, Debug)]
+struct Recent(Box<[Option<Place>; Self::SLOTS]>);
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self(Box::new([None; Self::SLOTS]))
+    }
+}
+
+impl Recent {
+    const SLOTS: usize = 256;
+
+    /// Both directions of a connection have slots of their own, and so have consecutive ports of a client.
+    fn slot(&mut self, key: &FlowKey) -> &mut Option<Place> {
+        let (source, destination) = (key.addresses.source_port, key.addresses.destination_port);
+        let pair = 2 * usize::from(source ^ destination) + usize::from(source < destination);
+        &mut self.0[pair % Self::SLOTS]
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -96,22 +121,13 @@ impl Analysis {
             self.other_packets += 1;
             return None;
         }
-        let reversed = packet.key.reversed();
-        let (key, side) = if packet.key <= reversed { (packet.key, 0) } else { (reversed, 1) };
-        let place = match self.latest {
-            Some((latest, place)) if latest == key => Some(place),
-            _ => self.by_key.get(&key).copied(),
-        };
-        let place = match place {
-            Some(place) if !self.connections[place].is_reused(side, &packet.meta) => place,
-            _ => {
-                self.connections.push(State::new(key, self.now));
-                let place = self.connections.len() - 1;
-                self.by_key.insert(key, place);
-                place
+        let slot = self.recent.slot(&packet.key);
+        let (place, side) = match *slot {
+            Some((key, place, side)) if key == packet.key && !self.connections[place].is_reused(side, &packet.meta) => {
+                (place, side)
             }
+            _ => self.find(packet),
         };
-        self.latest = Some((key, place));
         let connection = &mut self.connections[place];
         if connection.was_seen(side, sighting, &packet.meta) {
             self.packets_seen_before += 1;
@@ -119,6 +135,25 @@ impl Analysis {
         }
         connection.packet(self.now, side, &packet.meta);
         Some((place, side))
+    }
+
+    /// The connection and the side of a packet, by the table of all connections.
+    fn find(&mut self, packet: &Parsed) -> (usize, usize) {
+        let reversed = packet.key.reversed();
+        let (key, side) = if packet.key <= reversed { (packet.key, 0) } else { (reversed, 1) };
+        let place = match self.by_key.get(&key).copied() {
+            Some(place) if !self.connections[place].is_reused(side, &packet.meta) => place,
+            _ => {
+                self.connections.push(State::new(key, self.now));
+                let place = self.connections.len() - 1;
+                self.by_key.insert(key, place);
+                // The ports may be those of an earlier connection.
+                *self.recent.slot(&packet.key.reversed()) = None;
+                place
+            }
+        };
+        *self.recent.slot(&packet.key) = Some((packet.key, place, side));
+        (place, side)
     }
 
     /// Packets that were no readable TCP segment: other protocols, and fragments.
@@ -222,6 +257,9 @@ impl State {
     /// Stores options and times of the packets that open the connection.
     fn handshake(&mut self, now: Instant, side: usize, packet: &Meta) {
         let flags = packet.flags;
+        if self.took.is_some() && !flags.contains(TcpFlags::SYN) {
+            return;
+        }
         let offered = (now, packet.options().syn_options(), packet.options().timestamps().is_some());
         match (flags.contains(TcpFlags::SYN), flags.contains(TcpFlags::ACK)) {
             (true, false) => {

@@ -271,13 +271,13 @@ impl Meta {
         }
     }
 
-    /// True for a segment that only acknowledges: no payload, no flag but ACK, no unknown option.
-    /// The test uses the fields alone, for classifiers and counters, and includes damaged segments
-    /// ([`Meta::pure_ack`] does not).
+    /// True for a segment that only acknowledges: no payload, no unknown option, and no flag but ACK and those of ECN
+    /// feedback ([`TcpFlags::ACE`]). The test uses the fields alone, for classifiers and counters, and includes damaged
+    /// segments ([`Meta::pure_ack`] does not).
     #[must_use]
     pub const fn is_pure_ack(&self) -> bool {
         matches!(self.protocol, Protocol::Tcp)
-            && self.flags.0 == TcpFlags::ACK.0
+            && self.flags.0 & !TcpFlags::ACE.0 == TcpFlags::ACK.0
             && self.payload_len() == 0
             && !self.options().has_unknown()
     }

@@ -49,7 +49,7 @@ pub fn file(text: &str) -> Cow<'_, str> {
 }
 
 fn escaped(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
-    let Some(first) = text.find(&hidden) else { return Cow::Borrowed(text) };
+    let Some(first) = first(text, &hidden) else { return Cow::Borrowed(text) };
     let (plain, rest) = text.split_at(first);
     let mut escaped = String::with_capacity(text.len() + 8);
     escaped.push_str(plain);
@@ -63,6 +63,26 @@ fn escaped(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
         }
     }
     Cow::Owned(escaped)
+}
+
+/// The position of the first hidden character. Printable ASCII, which is never hidden, is skipped by
+/// whole blocks: pages of megabytes pass here.
+fn first(text: &str, hidden: impl Fn(char) -> bool) -> Option<usize> {
+    const BLOCK: usize = 64;
+    let is_other = |byte: &u8| !matches!(byte, b' '..=b'~');
+    let mut at = 0;
+    while at < text.len() {
+        let rest = &text.as_bytes()[at..];
+        let plain = rest.chunks(BLOCK).take_while(|block| !block.iter().fold(false, |any, byte| any | is_other(byte)));
+        let skipped = (plain.count() * BLOCK).min(rest.len());
+        at += skipped + rest[skipped..].iter().position(is_other)?;
+        let c = text[at..].chars().next()?;
+        if hidden(c) {
+            return Some(at);
+        }
+        at += c.len_utf8();
+    }
+    None
 }
 
 #[cfg(test)]
@@ -97,6 +117,15 @@ mod tests {
             "\\u{1b}",
         ] {
             assert!(matches!(line(text), Cow::Borrowed(same) if same == text), "{text}");
+        }
+    }
+
+    /// Around the edges of the blocks that are skipped.
+    #[test]
+    fn a_hidden_character_is_found_at_every_position() {
+        for before in 0..200 {
+            let text = format!("{}µ\u{202e}{}", "x".repeat(before), "y".repeat(70));
+            assert_eq!(line(&text), format!("{}µ\\u{{202e}}{}", "x".repeat(before), "y".repeat(70)));
         }
     }
 

@@ -124,3 +124,24 @@ proptest! {
         analysis.finish().iter().flat_map(|connection| [&connection.up, &connection.down]).for_each(check);
     }
 }
+
+/// Without a SYN of the other side, its packets name the ports alone.
+#[test]
+fn packets_of_reused_ports_belong_to_the_new_connection_in_both_directions() {
+    let packet = |flow, seq, flags, payload: u16| {
+        let (seq, ack) = (SeqNumber::new(seq), SeqNumber::new(1));
+        (flow, Meta { seq, ack, flags, header_len: 40, ip_len: 40 + payload, ..Meta::default() })
+    };
+    let packets = [
+        packet(0, 100, TcpFlags::SYN, 0),
+        packet(1, 1_001, TcpFlags::ACK, 100),
+        packet(0, 101, TcpFlags::ACK, 200),
+        packet(0, 90_000, TcpFlags::SYN, 0),
+        packet(1, 1_101, TcpFlags::ACK, 300),
+        packet(0, 90_001, TcpFlags::ACK, 400),
+    ];
+    let timed: Vec<_> =
+        (0..).zip(&packets).map(|(ms, (flow, meta))| (Instant::ZERO + Duration::from_ms(ms), *flow, *meta)).collect();
+    let bytes = |connection: &Connection| (connection.up.volume.bytes_new, connection.down.volume.bytes_new);
+    assert_eq!(analyse(&timed).iter().map(bytes).collect::<Vec<_>>(), [(200, 100), (400, 300)]);
+}

@@ -94,7 +94,7 @@ pub(crate) fn command(device: &'static str, rules: &[Rule<'_>], otherwise: Handl
     text.line("exthdr frag exists goto fragments");
     text.line(&format!("meta mark set meta mark & {OTHER_BITS:#010x}"));
     if terms.asks_for_pure_acks() {
-        text.line("tcp flags == ack jump pure-ack");
+        text.line("tcp flags & (fin | syn | rst | psh | ack | urg) == ack jump pure-ack");
     }
     whole.iter().for_each(|(line, _)| text.line(line));
     text.line(&onward);
@@ -129,7 +129,7 @@ fn chain(rules: &[Rule<'_>], terms: &mut Terms, onward: &str) -> Vec<(String, Op
     chain
 }
 
-/// A packet whose only flag is ACK has no payload if its length is that of its headers: 20 to 60
+/// A packet whose only flag but those of ECN is ACK has no payload if its length is that of its headers: 20 to 60
 /// bytes of TCP behind 20 bytes of IPv4, or behind the 40 bytes that the length of IPv6 leaves out.
 fn pure_ack() -> Vec<String> {
     let set = format!("meta mark set meta mark | {PURE_ACK:#010x} return");

@@ -167,13 +167,14 @@ fn sack_blocks_and_options_of_a_syn_contradict_each_other() {
     assert_eq!(options.syn_options(), SynOptions::default());
 }
 
-/// Accurate ECN (RFC 9768) uses one of the bits next to the data offset.
+/// Accurate ECN (RFC 9768) uses one of the four bits next to the data offset; the others are reserved.
 #[test]
 fn reserved_bits_keep_a_segment_from_being_a_pure_ack() {
-    let mut bytes = v4(6, &[], 0, &ack(&[]));
-    assert!(parse(&bytes).unwrap().meta.is_pure_ack());
-    bytes[32] |= 1;
-    assert!(!parse(&bytes).unwrap().meta.is_pure_ack());
+    for (bit, pure) in [(0, true), (1, true), (2, false), (4, false), (8, false)] {
+        let mut bytes = v4(6, &[], 0, &ack(&[]));
+        bytes[32] |= bit;
+        assert_eq!(parse(&bytes).unwrap().meta.is_pure_ack(), pure, "{bit}");
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ macro_rules! shipped {
 }
 
 const SCENARIOS: &[(&str, &str)] = shipped![
+    "ced2006/download.toml",
     "kalyanaraman1999/both-ways.toml",
     "kalyanaraman1999/download.toml",
     "phanse2000/both-ways.toml",

@@ -23,7 +23,7 @@ use lastmile_units::Instant;
 
 use super::flow_fifo::FlowFifo;
 use super::linked_fifo::Handle;
-use super::{AckKind, Regulated, gives_way};
+use super::{AckKind, Regulated, gives_way, may_stand_for};
 use crate::catalogue::{Built, Mechanism};
 use crate::classify::{Condition, Match};
 use crate::discipline::Counter;
@@ -76,15 +76,16 @@ impl<P: Packet> AckCollapsing<P> {
         }
     }
 
-    /// The packet that may depart in the position of this ACK: the next of its flow, if that is in
-    /// the run.
-    fn next_in_run(&mut self, handle: Handle) -> Option<Handle> {
+    /// The packet that may depart in the position of this ACK, which stands for `count`: the next of
+    /// its flow, if that is in the run.
+    fn next_in_run(&mut self, handle: Handle, count: u32) -> Option<Handle> {
         if self.queue.note(handle) == Role::Fixed {
             return None;
         }
         let next = self.queue.after(handle).filter(|&next| self.queue.note(next) == Role::Link)?;
         let [older, newer] = [handle, next].map(|handle| self.queue.packet(handle).meta().pure_ack());
-        let may = older.zip(newer).is_some_and(|(older, newer)| gives_way(older, newer));
+        let may =
+            older.zip(newer).is_some_and(|(older, newer)| gives_way(older, newer) && may_stand_for(&newer, count + 1));
         self.stats.protected += u64::from(!may);
         may.then_some(next)
     }
@@ -112,8 +113,9 @@ impl<P: Packet> Discipline<P> for AckCollapsing<P> {
     }
 
     fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
-        let mut departing = self.queue.first()?;
-        while let Some(newer) = self.next_in_run(departing) {
+        let (mut departing, mut count) = (self.queue.first()?, 1);
+        while let Some(newer) = self.next_in_run(departing, count) {
+            count += 1;
             self.stats.dropped += 1;
             drops.dropped(now, self.queue.remove(departing), DropReason::AckCollapsed);
             departing = newer;

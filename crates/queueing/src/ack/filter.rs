@@ -8,8 +8,8 @@
 //! a higher number, or an equal number and another window, has the same sequence number or a later
 //! one, and carries all information of its options (see [`super`]). A duplicate protects itself and
 //! the ACK that it repeats, since fast retransmit counts them all. With [`Duplicates::Remove`]
-//! duplicates are filtered like any older ACK, as a filter does that compares numbers alone. A
-//! segment with ECE or CWR protects the ACK before it, which has neither and so reports the end of
+//! duplicates are filtered like any older ACK, as a filter does that compares numbers alone. Data
+//! with ECE or CWR protect the ACK before them, which has neither and so reports the end of
 //! congestion (RFC 3168, section 6.1). Nothing is removed in favour of an ACK that does not fit
 //! afterwards.
 //! Cost: one table look-up a packet; O(1) for each ACK removed or found protected, once. The queue
@@ -23,7 +23,7 @@ use lastmile_units::Instant;
 
 use super::flow_map::FlowMap;
 use super::linked_fifo::{Handle, LinkedFifo};
-use super::{AckKind, Filter, Filtered, Newest, Regulated, gives_way};
+use super::{AckKind, Filter, Filtered, Newest, Regulated, gives_way, may_stand_for};
 use crate::classify::{Condition, Match};
 use crate::discipline::Counter;
 use crate::fifo::Capacity;
@@ -99,6 +99,8 @@ pub struct AckFilter<P> {
 struct QueuedPacket<P> {
     packet: P,
     chain: Chain,
+    /// ACKs for which it stands, itself included.
+    count: u32,
 }
 
 /// Links of a packet in the chain of removable ACKs of its flow.
@@ -171,9 +173,10 @@ impl<P: Packet> AckFilter<P> {
     /// Space that would be released if the first `count` ACKs of the flow's chain gave way to
     /// `newer` where they may.
     fn freed_by(&self, newer: PureAck<'_>, count: u32) -> u64 {
-        let mut freed = 0;
+        let (mut freed, mut stands_for) = (0, 1);
         self.visit_chain(newer.flow, count, |queued| {
-            if queued.gives_way(newer) {
+            if queued.gives_way(newer, stands_for) {
+                stands_for += queued.count;
                 freed += self.capacity.size_of(&queued.packet);
             }
         });
@@ -191,14 +194,17 @@ impl<P: Packet> AckFilter<P> {
     }
 
     /// Removes the first `count` ACKs of the flow's chain in favour of `newer`; those that do not
-    /// give way are protected.
-    fn filter(&mut self, now: Instant, newer: PureAck<'_>, count: u32, drops: &mut dyn DropSink<P>) {
+    /// give way are protected. Returns the number of ACKs for which `newer` then stands.
+    fn filter(&mut self, now: Instant, newer: PureAck<'_>, count: u32, drops: &mut dyn DropSink<P>) -> u32 {
+        let mut stands_for = 1;
         for _ in 0..count {
             let Some(handle) = self.flows.get_mut(&newer.flow).and_then(|flow| flow.unchain_oldest(&mut self.fifo))
             else {
-                return;
+                break;
             };
-            if self.fifo.get(handle).gives_way(newer) {
+            let queued = self.fifo.get(handle);
+            if queued.gives_way(newer, stands_for) {
+                stands_for += queued.count;
                 self.stats.dropped += 1;
                 let packet = self.take(handle);
                 drops.dropped(now, packet, DropReason::AckFiltered);
@@ -206,12 +212,13 @@ impl<P: Packet> AckFilter<P> {
                 self.stats.protected += 1;
             }
         }
+        stands_for
     }
 
-    /// Appends a packet, and updates the state of its flow.
-    fn append(&mut self, packet: P, size: u64, verdict: Verdict) {
+    /// Appends a packet that stands for `count` ACKs, and updates the state of its flow.
+    fn append(&mut self, packet: P, size: u64, verdict: Verdict, count: u32) {
         self.capacity.take(&packet, size);
-        let handle = self.fifo.push_back(QueuedPacket { packet, chain: Chain::Unchained });
+        let handle = self.fifo.push_back(QueuedPacket { packet, chain: Chain::Unchained, count });
         let Some(ack) = self.fifo.get(handle).packet.meta().pure_ack() else {
             self.note_other(handle);
             return;
@@ -289,15 +296,13 @@ impl<P: Packet> Discipline<P> for AckFilter<P> {
                 return;
             }
         }
-        if let Some((ack, count)) = removes {
-            self.filter(now, ack, count, drops);
-        }
+        let stands_for = removes.map_or(1, |(ack, count)| self.filter(now, ack, count, drops));
         while !self.capacity.fits(size) {
             let oldest = self.take_first().expect("an empty queue holds any packet within its limit");
             self.stats.tally.head += 1;
             drops.dropped(now, oldest, DropReason::Head);
         }
-        self.append(packet, size, verdict);
+        self.append(packet, size, verdict, stands_for);
     }
 
     fn dequeue(&mut self, _now: Instant, _drops: &mut dyn DropSink<P>) -> Option<P> {
@@ -320,9 +325,10 @@ impl<P: Packet> Discipline<P> for AckFilter<P> {
 }
 
 impl<P: Packet> QueuedPacket<P> {
-    /// True for a pure ACK that may be removed in favour of `newer`.
-    fn gives_way(&self, newer: PureAck<'_>) -> bool {
-        self.packet.meta().pure_ack().is_some_and(|older| gives_way(older, newer))
+    /// True for a pure ACK that may be removed in favour of `newer`, which stands for `count` ACKs so far.
+    fn gives_way(&self, newer: PureAck<'_>, count: u32) -> bool {
+        may_stand_for(&newer, count + self.count)
+            && self.packet.meta().pure_ack().is_some_and(|older| gives_way(older, newer))
     }
 }
 

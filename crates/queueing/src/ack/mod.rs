@@ -3,7 +3,7 @@
 //! Rules common to all regulators here:
 //!
 //! - Only a *pure ACK* is ever dropped or rewritten ([`lastmile_packet::PureAck`]: no payload, no
-//!   flag but ACK, no unknown option). All other packets pass. So does a pure ACK on the exception
+//!   flag but ACK and ECN feedback, no unknown option). All other packets pass. So does a pure ACK on the exception
 //!   list, and one with a congestion mark in its IP header (CE, RFC 3168), which would be lost with
 //!   it.
 //! - A *damaged* segment (without [`lastmile_packet::Packet::segment`]) passes unchanged and is not
@@ -15,9 +15,10 @@
 //!   section 2), or its number and SACK blocks (RFC 6675, section 2: with SACK, the window does not
 //!   matter). An ACK with its number, another window and no SACK blocks is a *window update*, and
 //!   counts as a newer ACK.
-//! - No change of ECE, CWR or AE is lost (RFC 3168, section 6.1; RFC 9768, section 3.3.3): an ACK with any of
-//!   them is no pure ACK, and the ACK before it stays. One with byte counters of Accurate ECN gives way only to
-//!   one that has them, too.
+//! - No change of ECE, CWR or AE is lost (RFC 3168, section 6.1; RFC 9768, section 3.3.3): an ACK gives way only to
+//!   one with equal bits. Where any of them is set, the bits may be the counter of Accurate ECN, which wraps after
+//!   eight marked packets: an ACK then stands for at most [`MOST_COUNTED`] ACKs, since most receivers acknowledge
+//!   every second segment. One with byte counters of Accurate ECN gives way only to one that has them, too.
 //! - No SACK information is lost: an ACK gives way to a newer one only if that covers each of its
 //!   blocks, and never if its first block is a D-SACK (RFC 2883), which is sent only once. CAKE has
 //!   this rule too (`ack-filter` of tc-cake(8)). Nor does an ACK with timestamps give way to one
@@ -145,13 +146,24 @@ impl Newest {
     }
 }
 
+/// The most acknowledgements for which one may stand that reports marks by a counter of three bits: six segments, where
+/// every second one is acknowledged.
+const MOST_COUNTED: u32 = 3;
+
+/// True when `ack` may stand for `count` acknowledgements, itself included: the sender can tell how often the counter
+/// of marks has wrapped.
+fn may_stand_for(ack: &Meta, count: u32) -> bool {
+    ack.flags.ace() == 0 || count <= MOST_COUNTED
+}
+
 /// True when the sender loses no information if it receives `newer` and never `older`.
 fn gives_way(older: PureAck<'_>, newer: PureAck<'_>) -> bool {
     debug_assert!(older.ack.at_or_before(newer.ack), "an ACK that was overtaken removes none");
     // A keep-alive probe has the sequence number before the next one (RFC 9293, section 3.8.4): it
     // requires an answer.
     let probe = older.seq.add(1) == newer.seq;
-    older.seq.at_or_before(newer.seq) && !probe && may_replace(&older.fields(), &newer.fields())
+    let same_marks = older.flags == newer.flags;
+    older.seq.at_or_before(newer.seq) && !probe && same_marks && may_replace(&older.fields(), &newer.fields())
 }
 
 /// True when `new` alone gives a sender all information of `old`.

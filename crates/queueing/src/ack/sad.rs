@@ -12,8 +12,8 @@
 //!   a data segment that carries an ACK, a FIN, an ACK that passes unchanged. The next ACK is then
 //!   queued separately. The packets that depart are always a subsequence of those that arrived.
 //! - *Headers stay consistent.* Only number, window and options are rewritten. An ACK with another
-//!   sequence number (data was sent between; a keep-alive) or another traffic class is queued
-//!   separately.
+//!   sequence number (data was sent between; a keep-alive), other ECN feedback or another traffic
+//!   class is queued separately.
 //! - *SACK blocks and timestamps* of the newest ACK are used. If they lack information of the
 //!   queued ACK, the newest is queued separately.
 //!

@@ -119,7 +119,7 @@ fn unregulated_packets_are_counted_by_reason() {
     let others = [
         Meta { protocol: Protocol::Other, ..plain },
         Meta { ip_len: 41, ..plain },
-        Meta { flags: TcpFlags::ACK.with(TcpFlags::ECE), ..plain },
+        Meta { flags: TcpFlags::ACK.with(TcpFlags::PSH), ..plain },
         ack(1, 1, Options::NONE.with_unknown()),
         Meta { flow: FlowId::new(9), ..plain },
         Meta { traffic_class: 3, ..plain },

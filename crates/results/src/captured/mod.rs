@@ -12,7 +12,9 @@
 //! | `page.rs` | the page |
 //! | `zoom.js` | its script: zoom and values; the page is complete without it |
 //! | `segments.rs` | every segment as a row of a Parquet file |
+//! | `chunks.rs` | the columns of its row groups, encoded block by block |
 
+mod chunks;
 mod curves;
 mod page;
 mod picture;

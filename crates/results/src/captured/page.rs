@@ -9,6 +9,7 @@ use lastmile_analysis::{Cause, Connection, Direction, Limit, Phase, Vantage};
 use lastmile_text::shown;
 use lastmile_units::Duration;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use serde::Serialize;
 
 use super::picture::Picture;
 use super::{MOST_DRAWN, Pictures, curves, plot};
@@ -36,11 +37,17 @@ const SCRIPT: &str = include_str!("zoom.js");
 const STROKE: &str = ".plot .stroke{fill:none;stroke-width:1.3}\n";
 const STYLE: &str = "\
 a{color:inherit}
+h1,h2,.caption{overflow-wrap:anywhere}
 .plot .cursor{stroke:var(--ink);stroke-width:1;fill:none}
 .plot .chosen{fill:var(--ink);fill-opacity:.12}
 figure{margin:.6rem 0}
 figcaption b{color:var(--ink)}
-.key{white-space:nowrap;margin-left:.8em}
+figcaption b{margin-right:.8em}
+.key{white-space:nowrap;margin-right:.8em}
+.key b{margin-right:.2em}
+.connections th{white-space:normal}
+.connections th,.connections td{padding:.3rem .45rem}
+.connections td.limit{white-space:normal;min-width:8em}
 .values{font-variant-numeric:tabular-nums;min-height:3em;font-size:.87rem;max-width:none}
 .buttons button{font:inherit;font-size:.87rem;padding:.15rem .6rem;margin-right:.4rem;color:var(--ink);\
 background:var(--band);border:1px solid var(--rule);border-radius:4px}
@@ -176,27 +183,33 @@ fn count_of(direction: &Direction, cause: Cause) -> u64 {
 }
 
 fn table(connections: &[Connection], drawn: &[(usize, bool, &Picture)], others: usize) -> Markup {
+    let rows: Vec<(usize, bool, &Connection)> =
+        drawn.iter().filter_map(|(number, up, _)| Some((*number, *up, connections.get(*number)?))).collect();
+    let occurs = |cause: &Cause| rows.iter().any(|(_, up, connection)| count_of(of(connection, *up), *cause) > 0);
+    let (causes, absent): (Vec<Cause>, Vec<Cause>) = Cause::ALL.into_iter().partition(occurs);
+    let words = |cause: &Cause| cause.name().replace('_', " ");
     html! {
-        div.scroll { table {
+        div.scroll { table.connections {
             thead { tr {
-                th.left { "connection" } th.left { "from" } th.left { "to" } th { "bytes" } th { "goodput" }
+                th.left { "connection" } th.left { "from, to" } th { "bytes" } th { "goodput" }
                 th { "RTT" } th { "p95" }
-                @for cause in Cause::ALL { th { (cause.name().replace('_', " ")) } }
+                @for cause in &causes { th { (words(cause)) } }
                 th { "spurious" } th { "ACKs compressed" } th.left { "limited by" }
             } }
-            tbody {
-                @for (number, up, _) in drawn {
-                    @if let Some(connection) = connections.get(*number) { (row(*number, *up, connection)) }
-                }
-            }
+            tbody { @for (number, up, connection) in &rows { (row(*number, *up, connection, &causes)) } }
         } }
+        @if !absent.is_empty() && !rows.is_empty() {
+            p.caption {
+                "Causes without a retransmission: " (absent.iter().map(words).collect::<Vec<_>>().join(", ")) "."
+            }
+        }
         @if others > 0 {
             p.caption { (grouped(others as u64)) " smaller directions are not drawn: at most " (MOST_DRAWN) " are" }
         }
     }
 }
 
-fn row(number: usize, up: bool, connection: &Connection) -> Markup {
+fn row(number: usize, up: bool, connection: &Connection, causes: &[Cause]) -> Markup {
     let direction = of(connection, up);
     let (from, to) = ends(connection, up);
     let volume = direction.volume;
@@ -205,16 +218,16 @@ fn row(number: usize, up: bool, connection: &Connection) -> Markup {
     html! {
         tr {
             td.name { a href={ "#" (anchor(number, up)) } { (number + 1) " " (if up { "up" } else { "down" }) } }
-            td.left { (from) } td.left { (to) }
+            td.left { (from) br; (to) }
             td { (bytes(volume.bytes_acknowledged.max(volume.bytes_new))) }
             td { (rate(direction.goodput_bps)) }
             td { (time(direction.delays.round_trips.median)) }
             td { (time(direction.delays.round_trips.p95)) }
-            @for cause in Cause::ALL { td { (grouped(count_of(direction, cause))) } }
+            @for cause in causes { td { (grouped(count_of(direction, *cause))) } }
             td { (grouped(direction.repeats.spurious)) }
             td { (or_dash((direction.acks.spaced > 0).then_some(direction.acks), |acks|
                 percent(acks.compressed as f64 / acks.spaced as f64))) }
-            td.left {
+            td.left.limit {
                 (or_dash(main, |limit| format!("{} {}", limit.name().replace('_', " "), percent(shares.share(limit)))))
             }
         }
@@ -231,11 +244,16 @@ fn section(number: usize, up: bool, connection: &Connection, picture: &Picture) 
     let at_sender = matches!(vantage, Vantage::Sender | Vantage::Unknown);
     let plots = curves::plots(picture, at_sender);
     let ((first, last), axis) = (span(picture), axis(picture));
-    let data = serde_json::json!({
-        "from": first, "to": last,
-        "width": plot::WIDTH, "left": plot::LEFT, "right": plot::RIGHT, "top": plot::TOP,
-        "plots": plots.iter().map(plot::Plot::data).collect::<Vec<_>>(),
-    });
+    let data = Data {
+        from: first,
+        left: plot::LEFT,
+        plots: plots.iter().map(plot::Plot::data).collect(),
+        right: plot::RIGHT,
+        to: last,
+        top: plot::TOP,
+        width: plot::WIDTH,
+    };
+    let data = serde_json::to_string(&data).expect("numbers and words are JSON");
     html! {
         section.direction id=(anchor(number, up)) {
             h2 { (number + 1) " " (if up { "up" } else { "down" }) ": " (from) " to " (to) }
@@ -247,9 +265,21 @@ fn section(number: usize, up: bool, connection: &Connection, picture: &Picture) 
             }
             @for plot in &plots { (plot.draw(&axis)) }
             // A name from a file cannot end the element: JSON of numbers and the program's own words.
-            script type="application/json" { (PreEscaped(data.to_string())) }
+            script type="application/json" { (PreEscaped(data)) }
         }
     }
+}
+
+/// The data of a section for the script.
+#[derive(Serialize)]
+struct Data<'a> {
+    from: u64,
+    left: f64,
+    plots: Vec<plot::PlotData<'a>>,
+    right: f64,
+    to: u64,
+    top: f64,
+    width: f64,
 }
 
 fn phases() -> Markup {

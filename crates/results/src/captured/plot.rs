@@ -3,13 +3,12 @@
 //! The script draws the same curves again after a zoom, into the same elements. Curves are thinned by
 //! pixel columns: the first, least, largest and last value of each remain.
 
-use std::fmt::Write as _;
-
 use lastmile_analysis::Phase;
 use maud::{Markup, PreEscaped, html};
+use serde::{Serialize, Serializer};
 
 use crate::format::{self, Unit};
-use crate::report::panel::coordinate;
+use crate::report::panel::{coordinate, write_coordinate};
 use crate::report::scale::Axis;
 
 pub(super) const WIDTH: f64 = 1100.0;
@@ -225,27 +224,51 @@ impl Plot {
     }
 
     /// The data for the script.
-    pub(super) fn data(&self) -> serde_json::Value {
+    pub(super) fn data(&self) -> PlotData<'_> {
         let (unit, scale, _) = self.quantity.units();
-        let curves: Vec<serde_json::Value> = self
-            .curves
-            .iter()
-            .map(|curve| {
-                let flat = curve
-                    .points
-                    .iter()
-                    .flat_map(|(at, low, high)| [i64::try_from(*at).unwrap_or(i64::MAX), *low, *high]);
-                serde_json::json!({
-                    "name": curve.name,
-                    "shape": curve.shape.name(),
-                    "mark": curve.shape.mark(),
-                    "points": flat.collect::<Vec<i64>>(),
-                })
-            })
-            .collect();
-        let phases: Vec<_> =
-            self.phases.iter().map(|(at, phase)| (at, colour_of(*phase), phase.name().replace('_', " "))).collect();
-        serde_json::json!({ "title": self.title, "unit": unit, "scale": scale, "curves": curves, "phases": phases })
+        let phases = self.phases.iter();
+        PlotData {
+            curves: self.curves.iter().map(Curve::data).collect(),
+            phases: phases.map(|(at, phase)| (*at, colour_of(*phase), phase.name().replace('_', " "))).collect(),
+            scale,
+            title: self.title,
+            unit,
+        }
+    }
+}
+
+impl Curve {
+    fn data(&self) -> CurveData<'_> {
+        let Self { name, shape, points, .. } = self;
+        CurveData { mark: shape.mark(), name, points: Flat(points), shape: shape.name() }
+    }
+}
+
+/// The data of a plot for the script.
+#[derive(Serialize)]
+pub(super) struct PlotData<'a> {
+    curves: Vec<CurveData<'a>>,
+    phases: Vec<(u64, usize, String)>,
+    scale: f64,
+    title: &'static str,
+    unit: &'static str,
+}
+
+#[derive(Serialize)]
+struct CurveData<'a> {
+    mark: &'static str,
+    name: &'static str,
+    points: Flat<'a>,
+    shape: &'static str,
+}
+
+/// Points as one array of numbers.
+struct Flat<'a>(&'a [(u64, i64, i64)]);
+
+impl Serialize for Flat<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let numbers = |(at, low, high): &(u64, i64, i64)| [i64::try_from(*at).unwrap_or(i64::MAX), *low, *high];
+        serializer.collect_seq(self.0.iter().flat_map(numbers))
     }
 }
 
@@ -272,26 +295,46 @@ fn path(curve: &Curve, place: &Place<'_>) -> PreEscaped<String> {
     let mut last_mark = None;
     for column in columns(curve, place) {
         let (x, first, low, high, last) = column;
-        let (x, text) = (coordinate(x), coordinate);
-        let written = match curve.shape {
-            Shape::Bars => write!(path, "M{x} {}V{}", text(low), text(high.min(low - 1.0))),
-            Shape::Line | Shape::Steps if path.is_empty() => write!(path, "M{x} {}", text(first)),
-            Shape::Line => write!(path, "L{x} {}", text(first)),
-            Shape::Steps => write!(path, "H{x}V{}", text(first)),
-            _ if last_mark == Some((x.clone(), text(first))) => Ok(()),
-            shape => {
-                last_mark = Some((x.clone(), text(first)));
-                write!(path, "M{x} {}{}", text(first), shape.mark())
+        match curve.shape {
+            Shape::Bars => {
+                point(&mut path, 'M', x, low);
+                step(&mut path, 'V', high.min(low - 1.0));
             }
-        };
-        written.expect("writing to memory cannot fail");
-        if matches!(curve.shape, Shape::Line | Shape::Steps) {
-            for y in [low, high, last].into_iter().filter(|_| low > high) {
-                write!(path, "V{}", text(y)).expect("writing to memory cannot fail");
+            Shape::Line | Shape::Steps if path.is_empty() => point(&mut path, 'M', x, first),
+            Shape::Line => point(&mut path, 'L', x, first),
+            Shape::Steps => {
+                step(&mut path, 'H', x);
+                step(&mut path, 'V', first);
+            }
+            shape => {
+                let mark = (coordinate(x), coordinate(first));
+                if last_mark.as_ref() != Some(&mark) {
+                    point(&mut path, 'M', x, first);
+                    path.push_str(shape.mark());
+                    last_mark = Some(mark);
+                }
+            }
+        }
+        if matches!(curve.shape, Shape::Line | Shape::Steps) && low > high {
+            for y in [low, high, last] {
+                step(&mut path, 'V', y);
             }
         }
     }
     PreEscaped(path)
+}
+
+/// A command of a path with its point.
+fn point(path: &mut String, command: char, x: f64, y: f64) {
+    step(path, command, x);
+    path.push(' ');
+    write_coordinate(path, y);
+}
+
+/// A command of a path along one axis.
+fn step(path: &mut String, command: char, to: f64) {
+    path.push(command);
+    write_coordinate(path, to);
 }
 
 /// By pixel column: position, first, lowest, highest and last value in the drawing, whose axis points

@@ -152,3 +152,33 @@ fn every_segment_is_a_row() {
     let timeouts = rows.iter().filter(|row| row.get_string(6).is_ok_and(|name| name == "timeout")).count();
     assert!(timeouts > 5, "{timeouts}");
 }
+
+/// Two row groups, of which the second ends in the middle of a block.
+#[test]
+fn rows_keep_their_order_across_blocks_and_row_groups() {
+    const ROWS: usize = segments::ROWS_A_GROUP + segments::BLOCK + 7;
+    let (_, _, traced) = analyse(&packets(1_000));
+    let mut segments = Segments::new(Vec::new()).unwrap();
+    traced.iter().cycle().take(ROWS).for_each(|one| segments.add(one).unwrap());
+    let file = SerializedFileReader::new(bytes::Bytes::from(segments.finish().unwrap())).unwrap();
+    let groups: Vec<i64> =
+        file.metadata().row_groups().iter().map(parquet::file::metadata::RowGroupMetaData::num_rows).collect();
+    assert_eq!(groups, [segments::ROWS_A_GROUP as i64, segments::BLOCK as i64 + 7]);
+    let mut rows = 0;
+    for (row, one) in file.get_row_iter(None).unwrap().zip(traced.iter().cycle()) {
+        let row = row.unwrap();
+        assert_eq!(row.get_long(0).unwrap().unsigned_abs() * 1_000, one.at.as_ps());
+        let outstanding = one.data.map(|data| data.sender).or(one.ack.map(|ack| ack.sender)).unwrap().outstanding;
+        assert_eq!(row.get_long(11).unwrap().unsigned_abs(), outstanding);
+        assert_eq!(row.get_long(7).ok(), one.ack.map(|ack| ack.offset));
+        rows += 1;
+    }
+    assert_eq!(rows, ROWS);
+}
+
+#[test]
+fn a_capture_without_segments_gives_a_file_without_rows() {
+    let bytes = Segments::new(Vec::new()).unwrap().finish().unwrap();
+    let file = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
+    assert_eq!((file.num_row_groups(), file.metadata().file_metadata().num_rows()), (0, 0));
+}

@@ -1,5 +1,6 @@
 //! Positions for the names of lines: in the margin, at the line's end, if the line reaches the end
-//! of the plot; else within the plot, where the name covers the fewest lines.
+//! of the plot; else within the plot, above or below the line where the name covers the fewest
+//! lines. A line that rises from the bottom to the top of the plot is named beside it.
 //!
 //! Cost: columns times lines times candidates for each name within the plot, which is little
 //! compared with drawing the lines.
@@ -118,7 +119,8 @@ impl Run {
     }
 }
 
-/// The area within `plot` for `text`, directly above or below line `own`, that covers the least.
+/// The area within `plot` for `text`, directly above or below line `own`, that covers the least; next
+/// to the line if it leaves no space above and below.
 ///
 /// `span` is the part of the plot, from 0 to 1, in which the line may be named. `lines` are all
 /// lines of the panel, `taken` the areas already in use. `None` if the line is outside the plot.
@@ -151,7 +153,33 @@ pub(crate) fn near_line(
             }
         }
     }
-    best.map(|(_, area)| area)
+    best.or_else(|| beside_line(width, own, lines, plot, taken)).map(|(_, area)| area)
+}
+
+/// The area at the right or left of line `own` that covers the least, with its cost.
+fn beside_line(width: f64, own: usize, lines: &[Columns], plot: Area, taken: &[Area]) -> Option<(f64, Area)> {
+    const GAP: f64 = 4.0;
+    let height = FONT + 2.0;
+    let mut best: Option<(f64, Area)> = None;
+    for step in 0..=10_u32 {
+        // From the middle outwards: 5, 4, 6, 3, ...
+        let place = if step % 2 == 0 { 5 + step / 2 } else { 5 - step.div_ceil(2) };
+        let y = plot.y + (plot.height - height) * f64::from(place) / 10.0;
+        let meets = |column: &Option<(f64, f64)>| column.is_some_and(|(high, low)| high < y + height && low > y);
+        let ends = lines[own].iter().position(meets).zip(lines[own].iter().rposition(meets));
+        let Some((first, last)) = ends else { continue };
+        for x in [plot.x + last as f64 + 1.0 + GAP, plot.x + first as f64 - GAP - width] {
+            let area = Area { x, y, width, height };
+            if area.x < plot.x || area.right() > plot.right() {
+                continue;
+            }
+            let cost = f64::from(step) + cost(area, plot, lines, taken);
+            if best.is_none_or(|(least, _)| cost < least) {
+                best = Some((cost, area));
+            }
+        }
+    }
+    best
 }
 
 /// The amount of drawing that `area` covers.
@@ -223,6 +251,22 @@ mod tests {
         let first = near_line("the-first-name", 0, (0.4, 0.6), std::slice::from_ref(&flat), plot, &[]).unwrap();
         let second = near_line("the-second", 0, (0.4, 0.6), &[flat], plot, &[first]).unwrap();
         assert!(second.bottom() <= first.y, "{first:?} {second:?}");
+    }
+
+    /// The distribution of round trips of an idle line: from 0 to 100 % within four columns.
+    #[test]
+    fn a_line_over_the_whole_height_is_named_beside_it() {
+        let plot = Area { x: 0.0, y: 0.0, width: 100.0, height: 100.0 };
+        let mut steep: Columns = vec![None; 101];
+        steep[10..14].fill(Some((0.0, 100.0)));
+        let mut other: Columns = vec![None; 101];
+        other[15..60].fill(Some((30.0, 60.0)));
+        let area = near_line("idle", 0, (0.1, 0.13), &[steep.clone(), other], plot, &[]).unwrap();
+        assert!(area.x >= 14.0 && (area.bottom() <= 30.0 || area.y >= 60.0), "{area:?}");
+        // At the right edge there is space at the left only.
+        steep.rotate_right(85);
+        let area = near_line("idle", 0, (0.95, 0.98), &[steep], plot, &[]).unwrap();
+        assert!(area.right() < 95.0 && area.x >= 0.0, "{area:?}");
     }
 
     #[test]

@@ -3,8 +3,6 @@
 //! Samples are reduced to at most four points per pixel column (first, least, largest, last), so
 //! that a drawing stays small and shows every peak. Coordinates have one decimal.
 
-use std::fmt::Write as _;
-
 use maud::{Markup, PreEscaped, html};
 
 use super::label::{self, Area, Columns};
@@ -310,9 +308,47 @@ fn active(points: &[(f64, f64)]) -> (f64, f64) {
 
 /// A coordinate with at most one decimal.
 pub(crate) fn coordinate(value: f64) -> String {
-    let text = format!("{value:.1}");
-    let text = text.strip_suffix(".0").unwrap_or(&text);
-    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+    let mut text = String::new();
+    write_coordinate(&mut text, value);
+    text
+}
+
+/// Appends a coordinate with at most one decimal.
+///
+/// Tenths are rounded as an integer, which takes a tenth of the time of exact decimal digits. Values that
+/// are too near to the middle of two tenths take the exact way, so that the text is that of `{:.1}`.
+pub(crate) fn write_coordinate(text: &mut String, value: f64) {
+    const LARGEST: f64 = 1e6;
+    let tenths = value * 10.0;
+    let nearest = tenths.round();
+    if !(value.abs() < LARGEST && (tenths - nearest).abs() < 0.499_999) {
+        let exact = format!("{value:.1}");
+        let short = exact.strip_suffix(".0").unwrap_or(&exact);
+        text.push_str(if short == "-0" { "0" } else { short });
+        return;
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "below the largest coordinate")]
+    let nearest = nearest as i32;
+    if nearest < 0 {
+        text.push('-');
+    }
+    let (whole, tenth) = (nearest.unsigned_abs() / 10, nearest.unsigned_abs() % 10);
+    let mut digits = [b'0'; 7];
+    let mut from = digits.len();
+    let mut rest = whole;
+    loop {
+        from -= 1;
+        digits[from] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    text.extend(digits[from..].iter().map(|digit| char::from(*digit)));
+    if tenth > 0 {
+        text.push('.');
+        text.push(char::from(b'0' + tenth as u8));
+    }
 }
 
 /// An SVG path through `points`, reduced to the resolution of `plot`.
@@ -324,8 +360,10 @@ fn path(points: &[(f64, f64)], plot: Area) -> PreEscaped<String> {
         let count = rest.iter().take_while(|(x, _)| column_of(*x, plot) == column).count();
         let (here, after) = rest.split_at(count);
         for (x, y) in corners(here) {
-            let command = if path.is_empty() { 'M' } else { 'L' };
-            write!(path, "{command}{} {}", coordinate(x), coordinate(y)).expect("writing to memory cannot fail");
+            path.push(if path.is_empty() { 'M' } else { 'L' });
+            write_coordinate(&mut path, x);
+            path.push(' ');
+            write_coordinate(&mut path, y);
         }
         rest = after;
     }
@@ -396,6 +434,20 @@ mod tests {
         assert_eq!(columns[9], None);
         assert_eq!(columns[15], Some((50.0, 50.0)));
         assert_eq!(columns[20], Some((100.0, 100.0)));
+    }
+
+    #[test]
+    fn coordinates_have_the_digits_of_exact_rounding() {
+        let exact = |value: f64| {
+            let text = format!("{value:.1}").trim_end_matches(".0").to_owned();
+            if text == "-0" { "0".to_owned() } else { text }
+        };
+        // Quarters are ties; steps of 0.05 are nearly ties; others from a multiplicative sequence.
+        let ties = (-4_000..4_000).map(|n| f64::from(n) * 0.25).chain((-40_000..40_000).map(|n| f64::from(n) * 0.05));
+        let others = (1..50_000_u32).map(|n| f64::from(n.wrapping_mul(2_654_435_761)) / 3e6 - 700.0);
+        for value in ties.chain(others).chain([999_999.96, 1e6, 123_456_789.25, 1e15]) {
+            assert_eq!(coordinate(value), exact(value), "{value:?}");
+        }
     }
 
     #[test]

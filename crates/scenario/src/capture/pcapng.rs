@@ -20,6 +20,10 @@ const PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
 
+/// `if_tsresol` of the nanosecond. Coarser decimal units need no division, which would take as long as the
+/// rest of a packet's block.
+const NANOSECONDS: u8 = 9;
+
 /// A packet as its block gives it.
 struct Packet<'a> {
     interface: u32,
@@ -136,8 +140,13 @@ fn to_ns(raw: u64, interface: &InterfaceDescriptionBlock<'_>) -> Option<u64> {
         }
     }
     let power = u32::from(resolution & 0x7f);
-    let per_second = if resolution & 0x80 == 0 { 10_u128.checked_pow(power)? } else { 2_u128.checked_pow(power)? };
-    let ns = u128::from(raw).checked_mul(1_000_000_000)? / per_second;
+    let ns = if resolution <= NANOSECONDS {
+        u128::from(raw) * u128::from(10_u64.pow(u32::from(NANOSECONDS) - power))
+    } else {
+        let per_second =
+            if resolution & 0x80 == 0 { 10_u128.checked_pow(power)? } else { 2_u128.checked_pow(power)? };
+        u128::from(raw).checked_mul(1_000_000_000)? / per_second
+    };
     u64::try_from(i128::try_from(ns).ok()? + i128::from(offset_s) * 1_000_000_000).ok()
 }
 

@@ -86,6 +86,10 @@ fn series(measured: &Measurement, counts: impl Fn(&Phase) -> bool) -> Vec<(Strin
             }
         }
     }
+    // Two series may have one name: a target that was given, and the server.
+    for (_, points) in &mut named {
+        points.sort_by(|(first, _), (second, _)| first.total_cmp(second));
+    }
     named
 }
 

@@ -157,3 +157,12 @@ fn each_packet_is_counted_once_by_its_fate() {
     send(&mut head, acks([1000, 2000]));
     assert_eq!(counted(&head), [("dropped_head", 1), ("seen", 2)]);
 }
+
+/// RFC 9768, section 3.3.3: see the test of the filter of this name.
+#[test]
+fn every_third_ack_that_counts_marks_stays() {
+    let mut queue = queue(100, Overflow::Tail);
+    let counts = |number, marks| Meta { flags: TcpFlags::ACK.with_ace(marks), ..ack(1, number) };
+    send(&mut queue, (1..=7).map(|n| counts(1000 * n, 5)).chain((8..=9).map(|n| counts(1000 * n, 6))));
+    assert_eq!(drain(&mut queue), [counts(3000, 5), counts(6000, 5), counts(7000, 5), counts(9000, 6)]);
+}

@@ -148,6 +148,17 @@ fn the_ack_before_ece_or_cwr_stays() {
     }
 }
 
+/// RFC 9768, section 3.3.3: of ACKs with equal counters of marks at least each third stays, so that eight marked
+/// segments between two of them are seen; and the last one before the counter moves.
+#[test]
+fn every_third_ack_that_counts_marks_stays() {
+    let mut filter = with_ample_space(&Rules::default());
+    let counts = |number, marks| Meta { flags: TcpFlags::ACK.with_ace(marks), ..ack(1, number) };
+    send(&mut filter, (1..=7).map(|n| counts(1000 * n, 5)).chain((8..=9).map(|n| counts(1000 * n, 6))));
+    let left = drain(&mut filter);
+    assert_eq!(left, [counts(3000, 5), counts(6000, 5), counts(7000, 5), counts(9000, 6)]);
+}
+
 #[test]
 fn the_latest_window_removes_the_ones_before() {
     let mut filter = with_ample_space(&Rules::default());

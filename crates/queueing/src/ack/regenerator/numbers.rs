@@ -56,6 +56,8 @@ impl NumberCollector<'_> {
             self.stats.not_interpolated.first += 1;
         } else if missing == 0 {
             // Nothing is missing.
+        } else if ack.flags.ace() > 0 {
+            self.stats.not_interpolated.marks += 1;
         } else if flow.may_be_hole {
             self.stats.not_interpolated.hole += 1;
         } else if missing > u32::from(AckList::MAX_COUNT) {

@@ -33,6 +33,8 @@ pub(super) struct NotInterpolated {
     pub(super) hole: u64,
     /// The gap exceeds the maximum of a list.
     pub(super) too_far: u64,
+    /// The ACK reports marks by a counter, and an ACK ahead of it would report them too early.
+    pub(super) marks: u64,
 }
 
 impl Stats {
@@ -66,6 +68,7 @@ impl Stats {
             ("passed_first", self.not_interpolated.first),
             ("passed_hole", self.not_interpolated.hole),
             ("passed_too_far", self.not_interpolated.too_far),
+            ("passed_marks", self.not_interpolated.marks),
         ];
         for (name, value) in counts {
             visit(Counter { path: "", kind: "ack-regenerator", name, value });

@@ -7,7 +7,7 @@ use lastmile_packet::{AckFields, AckList, Options, Packet, Protocol, PureAck, Se
 
 use crate::DropReason;
 use crate::ack::flow_map::FlowMap;
-use crate::ack::{Newest, may_replace};
+use crate::ack::{Newest, may_replace, may_stand_for};
 
 /// ACKs that one ACK represents in addition to itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -126,12 +126,13 @@ pub(super) struct QueuedAck {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Carrier {
     seq: SeqNumber,
+    flags: TcpFlags,
     fields: AckFields,
 }
 
 impl Carrier {
     fn of(ack: PureAck<'_>) -> Self {
-        Self { seq: ack.seq, fields: ack.fields() }
+        Self { seq: ack.seq, flags: ack.flags, fields: ack.fields() }
     }
 }
 
@@ -153,7 +154,10 @@ impl QueuedAck {
 
     /// True when no information is lost if this ACK departs with the values of `newer`.
     pub(super) fn may_become(&self, newer: PureAck<'_>) -> bool {
+        let Suppressed { merged, duplicates } = self.suppressed;
         self.carrier.seq == newer.seq
+            && self.carrier.flags == newer.flags
+            && may_stand_for(&newer, merged + duplicates + 2)
             && self.traffic_class == newer.traffic_class
             && may_replace(&self.newest, &newer.fields())
     }

@@ -395,3 +395,12 @@ fn an_ack_made_below_departs_unchanged() {
     assert_eq!(left, [1000, 2000, 3000].map(|number| ack(1, number)));
     assert!(sad.table.flows.is_empty());
 }
+
+/// RFC 9768, section 3.3.3: see the test of the filter of this name.
+#[test]
+fn every_third_ack_that_counts_marks_stays() {
+    let mut sad = keeping();
+    let counts = |number, marks| Meta { flags: TcpFlags::ACK.with_ace(marks), ..ack(1, number) };
+    send(&mut sad, (1..=7).map(|n| counts(1000 * n, 5)).chain((8..=9).map(|n| counts(1000 * n, 6))));
+    assert_eq!(drain(&mut sad), [counts(3000, 5), counts(6000, 5), counts(7000, 5), counts(9000, 6)]);
+}
