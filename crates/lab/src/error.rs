@@ -132,8 +132,8 @@ impl Error {
             Self::SeveralLines { .. } => "set access.lines=1, or simulate it".to_owned(),
             Self::Elsewhere(_) => "its keys from and to say where it runs; other hosts can be simulated".to_owned(),
             Self::SimulatedOnly { .. } => {
-                "`lastmile run` simulates it; of TCP (without transport = \"quic\") the lab has bulk, persistent, web and \
-                 swarm"
+                "`lastmile run` simulates it; of TCP (without transport = \"quic\") the lab has bulk, persistent, web \
+                 and swarm"
                     .to_owned()
             }
             Self::NoTraffic { .. } => "add a [[traffic]]".to_owned(),
