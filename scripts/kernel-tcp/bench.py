@@ -247,7 +247,8 @@ def study(template, emulated, shaped=None):
     )
     machine = "; ".join(f"Linux {found['kernel']}, {found['processor']}" for found in map(json.loads, sorted(machines)))
     print(text.format(emulated=printed(emulated), shaped=printed(shaped) if shaped else "", lines=lines, machine=machine, version=", ".join(sorted(versions)),
-                      date=datetime.date.today().isoformat(), duration=DURATION_S), end="")
+                      date=datetime.date.today().isoformat(), duration=DURATION_S, guide="[lines that change](../guides/changing-lines.md)",
+                      other="[in a study of their own](kernel-tcp.md)"), end="")
 
 
 def main():

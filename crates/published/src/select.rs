@@ -110,8 +110,8 @@ mod tests {
     fn unknown_names_are_told_what_there_is() {
         assert_eq!(
             ids(&["phanse"]).unwrap_err().to_string(),
-            "no published data called \"phanse\"; there are: ano2002, brouer2005, kalyanaraman1999, phanse2000, sun1998, \
-             ced2006"
+            "no published data called \"phanse\"; there are: ano2002, brouer2005, kalyanaraman1999, phanse2000, \
+             sun1998, ced2006"
         );
         let error = ids(&["kalyanaraman1999/7"]).unwrap_err().to_string();
         assert!(error.starts_with("kalyanaraman1999 has no table \"7\"; it has: text-1, "), "{error}");
