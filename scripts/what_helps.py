@@ -44,7 +44,7 @@ SEEDS = 5
 # Columns of the comparison, and their names here.
 MEASURES = {
     "download": "download_bps",
-    "of alone": "download_share",
+    "of baseline": "download_share",
     "upload": "upload_bps",
     "probe p50": "ping_p50_s",
     "probe p99": "ping_p99_s",

@@ -351,7 +351,8 @@ fn goodput(summary: &Summary, phase: Option<&Phase>, direction: &str) -> f64 {
             }
             None => flow.goodput_bps,
         })
-        .sum()
+        // The sum of no floats is -0.
+        .fold(0.0, |sum, rate| sum + rate)
 }
 
 #[cfg(test)]

@@ -184,7 +184,8 @@ fn datagrams_are_those_of_the_iperf3_server() {
                     assert!((number("jitter_ms") / 1e3 - ours.jitter_s).abs() < 1e-9, "{theirs}");
                     assert_eq!((number("out_of_order"), ours.reordered), (0.0, None));
                 } else {
-                    assert_eq!(ours.reordered, Some(0));
+                    // Two processors of a busy machine may hand over two datagrams in the other order.
+                    assert!(ours.reordered.is_some_and(|datagrams| datagrams < 5), "{ours:?}");
                     assert!(ours.jitter_s > 1e-6 && ours.jitter_s < 0.01, "{ours:?}");
                 }
             }
