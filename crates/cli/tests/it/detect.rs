@@ -168,7 +168,7 @@ const LINES: [(&str, Way, Way); 20] = [
 
 /// Real packets over each line of the table, with 5 ms of jitter, an hour in all: `make
 /// detect-emulated`. It prints a row for each way. A way may stay without a name, and may not get a
-/// wrong one.
+/// wrong one. `LASTMILE_PRESETS` names presets, with commas.
 #[test]
 #[ignore = "real packets: run scripts/live-tests.sh"]
 fn each_line_of_the_table_gets_its_name_or_none() {
@@ -178,7 +178,9 @@ fn each_line_of_the_table_gets_its_name_or_none() {
     let mut faults = Vec::new();
     println!("| line | way | named | rate's error | buffer's error | time |");
     println!("| --- | --- | --- | ---: | ---: | ---: |");
-    for (preset, down, up) in LINES {
+    let chosen = std::env::var("LASTMILE_PRESETS").ok();
+    let is_chosen = |preset: &str| chosen.as_ref().is_none_or(|names| names.split(',').any(|name| name == preset));
+    for (preset, down, up) in LINES.into_iter().filter(|(preset, ..)| is_chosen(preset)) {
         let name = format!("{preset} {}/{} kbit/s, {}/{} kB", down.0 / 1e3, up.0 / 1e3, down.1 / 1e3, up.1 / 1e3);
         let Some(bench) = Bench::new(&jittered(preset, "jitter = \"5 ms\", ", down, up), &[]) else { return };
         let output = bench.output(&["--detect"]);
