@@ -17,7 +17,7 @@
 //!   counts as a newer ACK.
 //! - No change of ECE, CWR or AE is lost (RFC 3168, section 6.1; RFC 9768, section 3.3.3): an ACK gives way only to
 //!   one with equal bits. Where any of them is set, the bits may be the counter of Accurate ECN, which wraps after
-//!   eight marked packets: an ACK then stands for at most [`MOST_COUNTED`] ACKs, since most receivers acknowledge
+//!   eight marked packets: an ACK then stands for at most three, since most receivers acknowledge
 //!   every second segment. One with byte counters of Accurate ECN gives way only to one that has them, too.
 //! - No SACK information is lost: an ACK gives way to a newer one only if that covers each of its
 //!   blocks, and never if its first block is a D-SACK (RFC 2883), which is sent only once. CAKE has
