@@ -88,8 +88,7 @@ fn detected(bench: &Bench, preset: &str, down: Way, up: Way) -> usize {
 /// Latency under an upload, measured over the line and simulated in the scenario that detection
 /// wrote: medians within 10 %.
 fn latency_agrees(bench: &Bench) {
-    let measured =
-        bench.measure(&["--phases", "upload", "--streams", "1", "--duration", "15 s", "--congestion", "cubic"]);
+    let measured = bench.measure(&["--phases", "upload", "--streams", "1", "--duration", "15 s"]);
     let live = number(&series(phase(&measured, "upload"), "icmp")["round_trip"]["p50_s"]["value"]);
     let scenario = std::fs::read_to_string(bench.scratch.path.join("detected.toml")).unwrap();
     let line = scenario.split("[[traffic]]").next().unwrap().replace("duration = \"60 s\"", "duration = \"15 s\"");
