@@ -30,17 +30,19 @@ fn an_idle_line_answers_live_as_published() {
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     let table = &document["tables"][0];
     let claims = table["live_claims"].as_array().unwrap();
-    // A busy machine answers later than the claim's 8.5 ms, and the verdict says so. The quickest answer is the line's.
-    let quickest = claims[0]["evidence"].as_str().unwrap().split(' ').next().unwrap().parse::<f64>().unwrap();
-    let verdict = claims[0]["verdict"].as_str().unwrap();
-    assert!(
-        claims.len() == 1 && (6.0..8.5).contains(&quickest) && ["shown", "not shown"].contains(&verdict),
-        "{claims:?}"
-    );
+    // "7.22 to 8.81 ms, 99 % within 8.68": a busy machine answers later than the claim's 8.5 ms, and the verdict is
+    // that of these numbers. The quickest answer is the line's.
+    let evidence = claims[0]["evidence"].as_str().unwrap();
+    let [quickest, within] = [evidence.split(' ').next(), evidence.rsplit(' ').next()];
+    let [quickest, within] = [quickest, within].map(|number| number.unwrap().parse::<f64>().unwrap());
+    let in_time = within <= 8.5;
+    assert!(claims.len() == 1 && (6.0..8.5).contains(&quickest), "{claims:?}");
+    assert_eq!(claims[0]["verdict"], if in_time { "shown" } else { "not shown" }, "{claims:?}");
     let row = &table["rows"][0];
     let of = |column: &str| row[column]["rtt_mean_ms"].as_f64().unwrap();
     // The excess over the line's time is lateness.
     let late = of("live") - of("live_simulated");
-    assert!((-0.01..5.0).contains(&late), "{late} ms more than the line takes: {row}");
+    let most = if in_time { 1.5 } else { 5.0 };
+    assert!((-0.01..most).contains(&late), "{late} ms more than the line takes: {row}");
     assert!((of("live_deviation") - (of("live") - of("published"))).abs() < 1e-6, "{row}");
 }
