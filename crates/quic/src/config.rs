@@ -1,8 +1,6 @@
 //! The settings of an endpoint. Equal endpoints share one configuration.
 
-use core::fmt;
-
-use lastmile_tcp::Variant;
+use lastmile_tcp::{ConfigError, Variant};
 use lastmile_units::{ByteCount, Duration};
 
 /// The congestion control of an endpoint.
@@ -104,23 +102,6 @@ const MOST_CONNECTION_ID: u8 = 20;
 const MOST_WINDOW: u64 = 1 << 30;
 /// RFC 9000, section 18.2: `max_ack_delay` is below 2^14 ms.
 const DELAY_LIMIT: Duration = Duration::from_ms(1 << 14);
-
-/// An invalid field of a [`Config`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ConfigError {
-    /// Name of the field.
-    pub field: &'static str,
-    /// The values that it may have.
-    pub allowed: &'static str,
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} must be {}", self.field, self.allowed)
-    }
-}
-
-impl core::error::Error for ConfigError {}
 
 impl Config {
     /// The first field that is out of its range.

@@ -58,7 +58,7 @@ mod stats;
 mod stream;
 pub mod varint;
 
-pub use config::{AckFrequency, Config, ConfigError, CongestionControl};
+pub use config::{AckFrequency, Config, CongestionControl};
 pub use endpoint::{Endpoint, Role};
 pub use in_transit::InTransit;
 pub use packet::{AckFrame, AckFrequencyFrame, Chunk, Flags, Form, Frames, Packet, SteadySizes};
