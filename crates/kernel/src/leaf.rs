@@ -136,6 +136,11 @@ impl Nearest {
                 if config.queue_protection {
                     self.remark("the kernel's DualPI2 does not protect its shallow queue from flows that build it");
                 }
+                if config.nqb {
+                    self.remark(
+                        "the kernel's DualPI2 chooses the queue by the ECN field alone, not by the code point NQB",
+                    );
+                }
                 self.tried.push(dualpi2(config, place.accounting));
                 self.fifo(config.limit, Overflow::Tail, place);
             }

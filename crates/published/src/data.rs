@@ -10,13 +10,15 @@ use serde::Deserialize;
 use crate::value::Values;
 
 /// The files, by the key of their publication.
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 8] = [
     ("ano2002", include_str!("../data/ano2002.toml")),
     ("brouer2005", include_str!("../data/brouer2005.toml")),
     ("kalyanaraman1999", include_str!("../data/kalyanaraman1999.toml")),
     ("phanse2000", include_str!("../data/phanse2000.toml")),
     ("sun1998", include_str!("../data/sun1998.toml")),
     ("ced2006", include_str!("../data/ced2006.toml")),
+    ("ware2019", include_str!("../data/ware2019.toml")),
+    ("white2019", include_str!("../data/white2019.toml")),
 ];
 
 /// A publication and its tables.
@@ -327,6 +329,8 @@ mod tests {
                 ("phanse2000", 22, 69),
                 ("sun1998", 13, 76),
                 ("ced2006", 1, 4),
+                ("ware2019", 5, 29),
+                ("white2019", 1, 4),
             ]
         );
     }

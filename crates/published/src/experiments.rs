@@ -5,7 +5,6 @@
 
 mod ano2002;
 mod brouer2005;
-mod ced2006;
 mod closed_form;
 mod connections;
 mod drawing;
@@ -20,6 +19,7 @@ pub(crate) mod open_questions;
 pub(crate) mod peak;
 mod peaks;
 mod phanse2000;
+mod planned;
 mod round_trips;
 pub(crate) mod scenarios;
 pub(crate) mod seeds;
@@ -105,18 +105,17 @@ pub fn live(publication: &str, table: &str) -> Option<LiveExperiment> {
 
 /// Every experiment, in the order of publications and tables.
 pub static EXPERIMENTS: LazyLock<Vec<Experiment>> = LazyLock::new(|| {
-    let publications: [(&str, Tables); 6] = [
+    let publications: [(&str, Tables); 5] = [
         (ano2002::KEY, ano2002::TABLES),
         (brouer2005::KEY, brouer2005::TABLES),
         (kalyanaraman1999::KEY, kalyanaraman1999::TABLES),
         (phanse2000::KEY, phanse2000::TABLES),
         (sun1998::KEY, sun1998::TABLES),
-        (ced2006::KEY, ced2006::TABLES),
     ];
     let of = |(publication, tables): (&'static str, Tables)| {
         tables.iter().map(move |&(table, run)| Experiment { publication, table, run })
     };
-    publications.into_iter().flat_map(of).collect()
+    publications.into_iter().chain(planned::PUBLICATIONS).flat_map(of).collect()
 });
 
 /// The experiment that reproduces a table, if there is one.

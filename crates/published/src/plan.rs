@@ -31,13 +31,15 @@ use crate::template::Template;
 use crate::value::{Value, Values};
 
 /// The files, by the key of their publication.
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 8] = [
     ("ano2002", include_str!("../experiments/ano2002.toml")),
     ("brouer2005", include_str!("../experiments/brouer2005.toml")),
     ("kalyanaraman1999", include_str!("../experiments/kalyanaraman1999.toml")),
     ("phanse2000", include_str!("../experiments/phanse2000.toml")),
     ("sun1998", include_str!("../experiments/sun1998.toml")),
     ("ced2006", include_str!("../experiments/ced2006.toml")),
+    ("ware2019", include_str!("../experiments/ware2019.toml")),
+    ("white2019", include_str!("../experiments/white2019.toml")),
 ];
 
 static PLANS: LazyLock<Result<Vec<Plan>, DataError>> =

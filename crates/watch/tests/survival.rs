@@ -11,6 +11,7 @@ use std::time::Duration;
 use lastmile_watch::recorder::{Moment, Outcome, Reading, Readings, Recorder, Totals};
 use lastmile_watch::sample::{Backlog, Path, QueueName, Source};
 use lastmile_watch::store::{Kept, PingSpan, Question, Resolution, Store};
+use tempfile::TempDir;
 
 const START_S: i64 = 1_767_225_600;
 /// Names the store of the writer that is killed.
@@ -28,6 +29,11 @@ fn sent(store: &Store, resolution: Resolution, days: i64) -> BTreeMap<Path, u64>
     let spans = store.spans(question(resolution, days)).unwrap();
     let all = |spans: BTreeMap<i64, PingSpan>| spans.values().map(PingSpan::sent).sum();
     spans.paths.into_iter().map(|(path, spans)| (path, all(spans))).collect()
+}
+
+/// A folder in memory where there is one: a store there loses nothing by SIGKILL, and no test waits for a disk.
+fn folder() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
 /// Writes intervals as fast as it can, and prints the number of each that is in the store.
@@ -57,7 +63,7 @@ fn writer() {
 /// has every interval that the writer had finished, and each of its rows is in exactly one minute and one hour.
 #[test]
 fn a_killed_writer_loses_at_most_the_interval_that_it_was_writing() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let file = folder.path().join("line.watch");
     let mut before = 0;
     for round in 0..12_u64 {
@@ -106,7 +112,7 @@ fn a_month_stays_under_the_limit_and_keeps_what_it_should() {
     let interval_s: i64 = if long { 1 } else { 60 };
     // Less than a month takes without a limit: raw rows must go before their time.
     let limit_bytes = if long { 200_000_000 } else { Kept::LEAST_LIMIT_BYTES };
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let file = folder.path().join("line.watch");
     let at = |second: i64| Moment {
         wall_ms: (START_S + second) * 1000,

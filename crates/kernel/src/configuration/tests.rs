@@ -306,7 +306,7 @@ fn fair_queues_of_hosts_are_divided_by_the_flow_classifier() {
 /// tc-dualpi2(8) counts gains in hertz: 41/256 and 819/256.
 #[test]
 fn dualpi2_becomes_dualpi2_or_a_fifo_of_its_limit() {
-    let config = dualpi2::Config { queue_protection: true, ..dualpi2::Config::default() };
+    let config = dualpi2::Config { queue_protection: true, nqb: true, ..dualpi2::Config::default() };
     let (configuration, all) = of(&Spec::DualPi2(config), &[]);
     let at = all.iter().position(|line| line.contains(" dualpi2 ")).unwrap();
     assert!(
@@ -319,6 +319,7 @@ fn dualpi2_becomes_dualpi2_or_a_fifo_of_its_limit() {
     );
     assert_eq!(all[at + 2], "tc qdisc add dev $DEV parent 1a57:1 handle 1a58: pfifo limit 10000");
     assert!(configuration.left_out[0].contains("does not protect"), "{:?}", configuration.left_out);
+    assert!(configuration.left_out[1].contains("NQB"), "{:?}", configuration.left_out);
 }
 
 /// 512 000 / (3 * 424) packets of 69 bytes, 26/27 of that with OAM cells. Over PTM 578 bytes are 600 of

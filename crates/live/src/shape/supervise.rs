@@ -255,10 +255,11 @@ mod tests {
     fn a_hang_up_waits_until_the_child_is_alive() {
         let (stop, hang_up) = (Stop::new().unwrap(), Stop::new().unwrap());
         hang_up.handle().unwrap().stop();
-        let mut command = Command::new("sh");
+        // A shell cannot trap a signal that is ignored when it starts, as SIGHUP is below nohup(1).
+        let mut command = Command::new("env");
         // A shell runs a trap between two commands; in `wait`, dash may end without it.
         let script = "sleep 0.3; trap 'exit 7' HUP; printf . >&0; while sleep 0.1; do :; done";
-        command.args(["-c", script]);
+        command.args(["--default-signal=HUP", "sh", "-c", script]);
         let mut events = 0;
         let tell = &mut |_| {
             events += 1;

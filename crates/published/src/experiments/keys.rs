@@ -6,3 +6,5 @@ pub(super) const CED2006: &str = "ced2006";
 pub(super) const KALYANARAMAN1999: &str = "kalyanaraman1999";
 pub(super) const PHANSE2000: &str = "phanse2000";
 pub(super) const SUN1998: &str = "sun1998";
+pub(super) const WARE2019: &str = "ware2019";
+pub(super) const WHITE2019: &str = "white2019";

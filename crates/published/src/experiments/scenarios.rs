@@ -24,6 +24,8 @@ const SCENARIOS: &[(&str, &str)] = shipped![
     "brouer2005/middlebox.toml",
     "brouer2005/both-full.toml",
     "brouer2005/production.toml",
+    "ware2019/bottleneck.toml",
+    "white2019/modem.toml",
 ];
 
 /// The scenario called `name`.

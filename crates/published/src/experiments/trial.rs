@@ -362,9 +362,10 @@ fn belongs(name: &str, traffic: &str) -> bool {
 /// IP bytes for each byte of payload: 1500 for 1448.
 const IP_PER_PAYLOAD: f64 = 1500.0 / 1448.0;
 
-/// Throughput of `traffic` in IP bytes from one time to another, in kbit/s.
+/// Throughput of the flows of `traffic` together, in IP bytes from one time to another, in kbit/s.
 pub(super) fn ip_kbps(trial: &Trial, traffic: &str, from_s: f64, to_s: f64) -> f64 {
-    mean(trial.samples("goodput_bps", traffic), from_s, to_s) * IP_PER_PAYLOAD / 1e3
+    let of_flow = |flow: &FlowOutcome| mean(trial.samples("goodput_bps", &flow.name), from_s, to_s);
+    trial.of_traffic(traffic).map(of_flow).sum::<f64>() * IP_PER_PAYLOAD / 1e3
 }
 
 /// The median of that throughput over spans of 10 s from a time on.

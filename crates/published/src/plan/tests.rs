@@ -1,4 +1,7 @@
 use std::cell::RefCell;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use super::runs::RowRuns;
 use super::*;
@@ -50,30 +53,49 @@ fn every_simulated_table_has_an_experiment_and_questions_are_about_tables() {
 /// The last answer to every question makes a network, in which the published quantities are measured.
 #[test]
 fn every_question_can_be_answered_otherwise() {
-    let brief: Values = toml::from_str("duration_s = 1\nduration_ms = 500\nshared_ms = 300").unwrap();
+    let plans: Vec<_> = plans().collect();
+    let tables: Vec<_> = plans
+        .iter()
+        .flat_map(|(publication, plan)| {
+            // All tables of the testbed have one network.
+            let distinct = |id: &&str| plan.publication != "ano2002" || *id == "fig-5";
+            plan.tables().into_iter().filter(distinct).map(|id| (*plan, publication.table(id).unwrap()))
+        })
+        .collect();
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        while let Some((plan, table)) = tables.get(next.fetch_add(1, Ordering::Relaxed)) {
+            answer_otherwise(plan, table);
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, NonZero::get) {
+            scope.spawn(worker);
+        }
+    });
+}
+
+fn answer_otherwise(plan: &Plan, table: &Table) {
     // A second of 48 connections takes long.
-    let briefer: Values = toml::from_str("duration_s = 0.1\nstarts_within_us = 10000").unwrap();
-    for (publication, plan) in plans() {
-        let testbed = plan.publication == "ano2002";
-        let brief = if testbed { &briefer } else { &brief };
-        // All tables of the testbed have one network.
-        for id in plan.tables().into_iter().filter(|id| !testbed || *id == "fig-5") {
-            let (table, experiment) = (publication.table(id).unwrap(), plan.experiment(id).unwrap());
-            let attempts = plan.attempts(table);
-            let is_last = |number: &usize| attempts.get(*number).is_none_or(|next| next.0 != attempts[number - 1].0);
-            for attempt in (1..=attempts.len()).filter(is_last) {
-                let open = plan.open(table, Some(attempt)).unwrap().overlaid(brief);
-                let trials = RefCell::default();
-                let row = &table.rows[0];
-                let runs = RowRuns::new((plan, experiment), (table, &row.params), &open, 1, &trials).unwrap();
-                let figures = runs.figures().unwrap_or_else(|error| panic!("{id}, attempt {attempt}: {error}"));
-                for (name, _) in row.published.iter() {
-                    let derived = experiment.then.get(name).is_some()
-                        || experiment.pooled.get(name).is_some()
-                        || UNMEASURED.contains(&name);
-                    assert!(derived || figures.get(name).is_some(), "{id}: no {name}");
-                }
-            }
+    let brief: Values = toml::from_str(match plan.publication.as_str() {
+        "ano2002" => "duration_s = 0.1\nstarts_within_us = 10000",
+        _ => "duration_s = 1\nduration_ms = 500\nshared_ms = 300\nfrom_s = 0",
+    })
+    .unwrap();
+    let (id, experiment) = (&table.id, plan.experiment(&table.id).unwrap());
+    let attempts = plan.attempts(table);
+    let is_last = |number: &usize| attempts.get(*number).is_none_or(|next| next.0 != attempts[number - 1].0);
+    for attempt in (1..=attempts.len()).filter(is_last) {
+        let open = plan.open(table, Some(attempt)).unwrap().overlaid(&brief);
+        let trials = RefCell::default();
+        let row = &table.rows[0];
+        let runs = RowRuns::new((plan, experiment), (table, &row.params), &open, 1, &trials).unwrap();
+        let figures = runs.figures().unwrap_or_else(|error| panic!("{id}, attempt {attempt}: {error}"));
+        for (name, _) in row.published.iter() {
+            let derived = experiment.then.get(name).is_some()
+                || experiment.pooled.get(name).is_some()
+                || UNMEASURED.contains(&name);
+            assert!(derived || figures.get(name).is_some(), "{id}: no {name}");
         }
     }
 }

@@ -1,7 +1,8 @@
 //! DualPI2: a shallow queue for senders that respond to each mark (L4S), and a queue for all others under PI2;
 //! one controller couples the two, so that flows of both kinds get similar rates.
 //!
-//! Published: RFC 9332, appendix A; tc-dualpi2(8) of Linux; queue protection: draft-briscoe-docsis-q-protection.
+//! Published: RFC 9332, appendix A; tc-dualpi2(8) of Linux; queue protection: draft-briscoe-docsis-q-protection;
+//! NQB: draft-ietf-tsvwg-nqb.
 //! Differs:
 //!
 //! - The scheduler is the weighted round robin of Linux, which section 4.2.2 allows, in place of a time-shifted
@@ -83,7 +84,8 @@ impl<P: Packet> DualPi2<P> {
     /// The queue in which a packet waits: ECT(1) and CE identify L4S (RFC 9331, section 5.1).
     fn queue_for(&mut self, now: Instant, packet: &P) -> Queue {
         let meta = packet.meta();
-        if !matches!(meta.ecn(), Meta::ECT_1 | Meta::CE) {
+        let nqb = self.config.nqb && meta.dscp() == Config::NQB;
+        if !(nqb || matches!(meta.ecn(), Meta::ECT_1 | Meta::CE)) {
             return Queue::Classic;
         }
         let Some(protection) = &mut self.protection else { return Queue::Shallow };

@@ -261,6 +261,12 @@ impl Readable for dualpi2::Config {
                 "Moves packets of flows that build the shallow queue to the classic queue, as DOCSIS does.",
             ),
             Key::with_default(
+                "nqb",
+                Kind::Flag,
+                "false",
+                "Packets with the code point NQB (45) wait in the shallow queue too, as in DOCSIS.",
+            ),
+            Key::with_default(
                 "largest",
                 Kind::Bytes,
                 "1500 B",
@@ -279,7 +285,7 @@ impl Readable for dualpi2::Config {
             ["alpha", "beta", "coupling_factor"].map(|key| u32::try_from(table.get::<u64>(key)?).ok());
         let min_qlen_step: Option<PacketCount> = table.get("min_qlen_step");
         let classic_protection: Option<Ratio> = table.get("classic_protection");
-        let queue_protection: Option<bool> = table.get("queue_protection");
+        let [queue_protection, nqb] = ["queue_protection", "nqb"].map(|key| table.get::<bool>(key));
         let largest: Option<ByteCount> = table.get("largest");
         let limit = capacity::limit(table, "limit", wire);
         let seed: Option<u64> = table.get("seed");
@@ -293,6 +299,7 @@ impl Readable for dualpi2::Config {
             min_qlen_step: min_qlen_step?,
             classic_protection: classic_protection?,
             queue_protection: queue_protection?,
+            nqb: nqb?,
             limit: limit?,
             largest: largest?,
             seed: seed?,

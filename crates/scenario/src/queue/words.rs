@@ -17,7 +17,7 @@ use crate::value::FromNode;
 
 /// Differentiated services code points by name: RFC 2474 (CS), RFC 2597 (AF), RFC 3246 (EF), RFC 5865 (VA),
 /// RFC 8622 (LE).
-const CODE_POINTS: [(&str, u8); 24] = [
+const CODE_POINTS: [(&str, u8); 25] = [
     ("default", 0),
     ("LE", 1),
     ("CS0", 0),
@@ -42,6 +42,7 @@ const CODE_POINTS: [(&str, u8); 24] = [
     ("AF43", 38),
     ("EF", 46),
     ("VA", 44),
+    ("NQB", 45),
 ];
 
 /// The differentiated services code point of this name, such as `EF`, or of this number.

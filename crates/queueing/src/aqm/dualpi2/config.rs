@@ -24,6 +24,8 @@ pub struct Config {
     pub classic_protection: Ratio,
     /// Moves packets of flows that build the shallow queue to the classic queue.
     pub queue_protection: bool,
+    /// Packets with the code point NQB wait in the shallow queue too, as in DOCSIS (RFC 9332, section 2.5.1.1).
+    pub nqb: bool,
     /// Capacity of both queues together.
     pub limit: Limit,
     /// The largest IP packet to expect: while less than two of them wait, nothing is signalled but by the step.
@@ -45,6 +47,7 @@ impl Default for Config {
             min_qlen_step: PacketCount::ZERO,
             classic_protection: Ratio::from_percent(10).expect("a share"),
             queue_protection: false,
+            nqb: false,
             limit: Limit::Packets(PacketCount::new(10_000)),
             largest: ByteCount::new(1500),
             seed: 1,
@@ -73,6 +76,9 @@ pub enum DualPi2Error {
 }
 
 impl Config {
+    /// The recommended code point of traffic that does not build a queue (draft-ietf-tsvwg-nqb, section 4).
+    pub const NQB: u8 = 45;
+
     /// The largest gain: 256 per second.
     pub const LARGEST_GAIN: u32 = 256 * 256;
 

@@ -59,6 +59,21 @@ fn the_ecn_field_decides_the_queue() {
     assert_eq!((dual.counts.sent_l, dual.counts.sent_c), (2, 2));
 }
 
+/// A packet of the code point NQB without ECN waits in the shallow queue if the configuration says so. Beyond the step
+/// it departs without a mark, since it cannot carry one.
+#[test]
+fn packets_of_nqb_wait_in_the_shallow_queue_on_request() {
+    for nqb in [false, true] {
+        let mut dual = dual(&Config { nqb, ..Config::default() });
+        put(&mut dual, at(0), Meta::NOT_ECT);
+        put(&mut dual, at(0), Config::NQB << 2 | Meta::NOT_ECT);
+        let first = dual.dequeue(at(2), &mut |_, _, _| ()).unwrap();
+        assert_eq!(first.dscp() == Config::NQB, nqb);
+        assert_eq!(first.ecn(), Meta::NOT_ECT);
+        assert_eq!((dual.counts.sent_l, dual.counts.marked_step), (u64::from(nqb), 0));
+    }
+}
+
 /// Both queues always have packets: of 1000, a tenth are classic.
 #[test]
 fn the_classic_queue_has_its_share() {
