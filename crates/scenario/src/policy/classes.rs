@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Meta;
 use lastmile_queueing::classify::rules;
+use lastmile_queueing::sched::hfsc;
 use lastmile_queueing::sched::tree::{TreeError, Wrong};
 use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{Match, fifo};
-use lastmile_units::{BitRate, ByteCount, WireBytes};
+use lastmile_units::{BitRate, ByteCount, Duration, WireBytes};
 
 use super::model::{AckRate, Class, Line, Rule};
 use super::scheduler::{Plan, ROOT};
@@ -24,6 +25,7 @@ use crate::value::{Factor, Portion};
 pub(super) enum Form {
     Htb,
     Cbq,
+    Hfsc,
     Custom,
     Priority,
     None,
@@ -32,6 +34,7 @@ pub(super) enum Form {
 pub(super) const FORMS: &[(&str, Form)] = &[
     ("htb", Form::Htb),
     ("cbq", Form::Cbq),
+    ("hfsc", Form::Hfsc),
     ("custom", Form::Custom),
     ("priority", Form::Priority),
     ("none", Form::None),
@@ -156,6 +159,7 @@ fn ack_class(table: &Table<'_>, around: &Around) -> Option<(AckRate, Class)> {
     let fixed: Option<BitRate> = table.optional("rate");
     let ceil = portion(table.get("ceil"), around.rate);
     let priority = priority(table);
+    let delay = delay(table, around.form)?;
     let burst: Option<WireBytes> = table.optional("burst");
     check_burst(table, "burst", burst, around.largest_wire())?;
     let queue = queue_of(table, "regulate", ceil, around);
@@ -168,6 +172,7 @@ fn ack_class(table: &Table<'_>, around: &Around) -> Option<(AckRate, Class)> {
         parent: None,
         rate: (around.form != Form::Priority).then_some(rate.rate),
         ceil: ceil?,
+        delay,
         priority: priority?,
         burst: burst.unwrap_or(largest),
         cburst: largest,
@@ -187,7 +192,7 @@ fn class(table: &Table<'_>, around: &Around, left: Option<BitRate>, inner: &BTre
     let name = table.name("name");
     let parent = table.optional_name("parent");
     let form = around.form;
-    if parent.is_some() && !matches!(form, Form::Htb | Form::Cbq) {
+    if parent.is_some() && !matches!(form, Form::Htb | Form::Cbq | Form::Hfsc) {
         table.error("parent", "a class above another with a scheduler that knows no such thing", None);
         return None;
     }
@@ -218,7 +223,11 @@ fn class(table: &Table<'_>, around: &Around, left: Option<BitRate>, inner: &BTre
         check_burst(table, key, burst, largest)?;
     }
     let name = name?;
+    let delay = delay(table, form)?;
     let queue = if inner.contains(&name) {
+        if delay.is_some() {
+            table.error("delay", "a delay of a class with classes below it, which takes no packets itself", None);
+        }
         if table.has("queue") {
             table.error("queue", "a queue in a class with classes below it, which takes no packets itself", None);
         }
@@ -234,7 +243,17 @@ fn class(table: &Table<'_>, around: &Around, left: Option<BitRate>, inner: &BTre
     }
     let rate = if form == Form::Priority { None } else { Some(rate?) };
     let (burst, cburst) = (burst.unwrap_or(largest), cburst.unwrap_or(largest));
-    Some(Class { name, parent, rate, ceil, priority, burst, cburst, queue })
+    Some(Class { name, parent, rate, ceil, delay, priority, burst, cburst, queue })
+}
+
+/// The delay of a class: only HFSC promises one. The outer `None` is an error.
+fn delay(table: &Table<'_>, form: Form) -> Option<Option<Duration>> {
+    if form != Form::Hfsc && table.has("delay") {
+        let hint = "the scheduler kind \"hfsc\" gives delays";
+        table.error("delay", "a delay with a scheduler that promises none", Some(hint.into()));
+        return None;
+    }
+    Some(table.optional("delay"))
 }
 
 /// A burst lets the largest packet pass.
@@ -394,6 +413,11 @@ fn tree(
             tell(config.check(layer), read, root)?;
             Spec::Cbq(config)
         }
+        Form::Hfsc => {
+            let config = hfsc(&plan, read)?;
+            tell(config.check().and_then(|()| config.check_link(around.rate)), read, root)?;
+            Spec::Hfsc(config)
+        }
         Form::Custom => plan.custom(),
         Form::Priority | Form::None => plan.priority(),
     };
@@ -415,6 +439,19 @@ fn tree(
         return None;
     }
     Some(spec)
+}
+
+/// The curves of the classes, or an error at the one whose delay no line could keep.
+fn hfsc(plan: &Plan<'_>, read: &[(Class, Table<'_>)]) -> Option<hfsc::Config> {
+    match plan.hfsc() {
+        Ok(config) => Some(config),
+        Err(number) => {
+            let (class, table) = &read[number];
+            let delay = class.delay.unwrap_or_default();
+            table.error("delay", format!("a packet of {} within {delay}: faster than any line", plan.largest_wire), None);
+            None
+        }
+    }
 }
 
 /// Says what is wrong with a tree at the class that is at fault.

@@ -5,7 +5,7 @@ use lastmile_queueing::Match;
 use lastmile_queueing::ack::{clamp, pacing};
 use lastmile_queueing::meter::drain;
 use lastmile_queueing::spec::{Over, Spec};
-use lastmile_units::{BitRate, ByteCount, WireBytes};
+use lastmile_units::{BitRate, ByteCount, Duration, WireBytes};
 
 use crate::diagnostics::Report;
 
@@ -138,6 +138,8 @@ pub struct Class {
     pub rate: Option<BitRate>,
     /// Its largest rate.
     pub ceil: BitRate,
+    /// The time within which a packet departs after a pause, beside that of the packet ahead; only HFSC promises one.
+    pub delay: Option<Duration>,
     /// Priority: 0, the most urgent, to 7.
     pub priority: u8,
     /// The burst at its rate.

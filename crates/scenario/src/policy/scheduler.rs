@@ -1,8 +1,9 @@
 //! Schedulers over the classes of a policy.
 
 use lastmile_queueing::Match;
+use lastmile_queueing::sched::hfsc::ServiceCurve;
 use lastmile_queueing::sched::tree::{self, Tree};
-use lastmile_queueing::sched::{cbq, custom, htb, priority};
+use lastmile_queueing::sched::{cbq, custom, hfsc, htb, priority};
 use lastmile_queueing::spec::{ClassSpec, Spec};
 use lastmile_units::{BitRate, ByteCount, Ratio, WireBytes};
 
@@ -46,6 +47,29 @@ impl Plan<'_> {
             of(rate, Some(class.ceil) > class.rate, class.priority, Some(class.burst))
         };
         cbq::Config { tree: self.tree(root, share), rate: self.rate, largest: self.largest }
+    }
+
+    /// Guarantees of the classes that take packets, shares of the rest as the rates are, and ceilings.
+    ///
+    /// # Errors
+    /// The number of a class whose delay is too short for any line.
+    pub(super) fn hfsc(&self) -> Result<hfsc::Config, usize> {
+        let rate = |class: &Class| class.rate.unwrap_or(class.ceil);
+        let guarantee = |class: &Class| match class.delay {
+            Some(delay) => ServiceCurve::within(self.largest_wire, delay, rate(class)),
+            None => Some(ServiceCurve::linear(rate(class))),
+        };
+        if let Some(number) = self.classes.iter().position(|class| guarantee(class).is_none()) {
+            return Err(number);
+        }
+        let line = Some(ServiceCurve::linear(self.rate));
+        let root = hfsc::Share { real_time: None, link_share: line, upper_limit: line };
+        let share = |class: &Class| hfsc::Share {
+            real_time: class.queue.as_ref().and_then(|_| guarantee(class)),
+            link_share: Some(ServiceCurve::linear(rate(class))),
+            upper_limit: (class.ceil < self.rate).then(|| ServiceCurve::linear(class.ceil)),
+        };
+        Ok(hfsc::Config { tree: self.tree(root, share) })
     }
 
     fn tree<S>(&self, root: S, share: impl Fn(&Class) -> S) -> Tree<S> {

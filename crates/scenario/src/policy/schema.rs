@@ -50,11 +50,10 @@ pub(super) static SCHEDULER: Section = Section {
     keys: &[
         Key::with_default(
             "kind",
-            Kind::Choice(&["htb", "cbq", "custom", "priority", "none"]),
+            Kind::Choice(&["htb", "cbq", "hfsc", "custom", "priority", "none"]),
             "htb",
-            "`htb`: rates guaranteed, ceilings; `cbq`: rates guaranteed, the rest borrowed; `custom`: turns whose \
-             byte counts are as the \
-             rates; `priority`: by priority alone, without rates; `none`: no classes, one `queue`.",
+            "`htb`: rates guaranteed, ceilings; `cbq`: rates guaranteed, the rest borrowed; `hfsc`: rates and delays \
+             guaranteed, ceilings; `custom`: turns whose byte counts are as the rates; `priority`: by priority alone, without rates; `none`: no classes, one `queue`.",
         ),
         Key::with_default(
             "place",
@@ -88,6 +87,14 @@ pub(super) static SCHEDULER: Section = Section {
     ],
 };
 
+const DELAY: Key = Key::optional(
+    "delay",
+    Kind::Time,
+    "as its rate gives",
+    "Time within which a packet of the largest size departs after a pause, beside that of the packet ahead, whatever the \
+     rate; only with `hfsc`.",
+);
+
 const BURST: Key = Key::optional("burst", Kind::WireBytes, "the largest packet", "Burst of its rate after a pause.");
 
 pub(super) static ACK: Section = Section {
@@ -109,6 +116,7 @@ pub(super) static ACK: Section = Section {
         Key::with_default("ack", Kind::Bytes, "40 B", "IP bytes of an ACK: 40, or 52 with timestamps.")
             .at_least("20 B")
             .at_most("1500 B"),
+        DELAY,
         BURST,
         Key::optional(
             "regulate",
@@ -131,7 +139,7 @@ pub(super) static CLASS: Section = Section {
             "parent",
             Kind::Text,
             "none: the line",
-            "The class above, of which it is a part; only with `htb` and `cbq`.",
+            "The class above, of which it is a part; only with `htb`, `cbq` and `hfsc`.",
         ),
         Key::optional(
             "rate",
@@ -143,8 +151,9 @@ pub(super) static CLASS: Section = Section {
             "ceil",
             Kind::Other("share of the line, or rate"),
             "the line",
-            "Its largest rate; only with `htb`.",
+            "Its largest rate; only with `htb` and `hfsc`.",
         ),
+        DELAY,
         Key::with_default("priority", Kind::Count, "4", "Order of service: 0, the most urgent, to 7.").at_most("7"),
         BURST,
         Key::optional("cburst", Kind::WireBytes, "the largest packet", "Burst of its ceiling after a pause."),
@@ -193,7 +202,7 @@ pub(super) static DOWN: Section = Section {
         Key::optional("police", Kind::Table("`[down.police]`"), "nothing", "Policer of arriving packets."),
         Key::with_default(
             "kind",
-            Kind::Choice(&["htb", "cbq", "custom", "priority", "none"]),
+            Kind::Choice(&["htb", "cbq", "hfsc", "custom", "priority", "none"]),
             "htb",
             "Scheduler that shares the downstream among its classes, as in `[scheduler]`; `none`, or no class: one \
              `queue`.",

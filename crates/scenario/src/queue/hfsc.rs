@@ -106,7 +106,10 @@ impl FromNode for Curve {
                 Err("d: a first piece of no time; leave m1 and d out for a straight line".into())
             }
             ((m1, Some(d), Some(m2)), (None, None, None)) => Ok(Self(ServiceCurve::two_pieces(m1, d, m2))),
-            ((None, None, None), (Some(umax), Some(dmax), Some(rate))) => within(umax, dmax, rate).map(Self),
+            ((None, None, None), (Some(umax), Some(dmax), Some(rate))) => {
+                let curve = ServiceCurve::within(umax, dmax, rate).map(Self);
+                curve.ok_or_else(|| format!("{umax} within {dmax}: faster than any line"))
+            }
             _ => Err(format!("a curve is {FORM}")),
         }
     }
@@ -120,47 +123,4 @@ impl FromNode for Curve {
 fn part<T: FromNode>(table: &document::Table, key: &str) -> Result<Option<T>, String> {
     let node = table.get(key);
     node.map(|node| T::from_value(&node.value).map_err(|why| format!("{key}: {why}"))).transpose()
-}
-
-/// The curve that sends `umax` within `dmax`, and then `rate` (tc-hfsc(7)): concave if that takes a higher rate at
-/// first, else convex, with the last moment at which `rate` is enough.
-fn within(umax: WireBytes, dmax: Duration, rate: BitRate) -> Result<ServiceCurve, String> {
-    let bits = u128::from(umax.bits()) * 1_000_000_000_000;
-    let span = u128::from(dmax.as_ps());
-    let first = bits.checked_div(span).map(|bps| u64::try_from(bps).unwrap_or(u64::MAX));
-    let Some(first) = first.filter(|first| *first <= BitRate::MAX.as_bps()) else {
-        return Err(format!("{umax} within {dmax}: faster than any line"));
-    };
-    let first = first + u64::from(!bits.is_multiple_of(span));
-    match BitRate::from_bps(first) {
-        Some(first) if first > rate => Ok(ServiceCurve::two_pieces(Some(first), dmax, rate)),
-        _ => {
-            let pause = dmax.saturating_sub(rate.time_for(umax));
-            if pause.is_zero() {
-                Ok(ServiceCurve::linear(rate))
-            } else {
-                Ok(ServiceCurve::two_pieces(None, pause, rate))
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// 1500 bytes in 10 ms are 1.2 Mbit/s. At 1 Mbit/s they take 12 ms, so the curve is concave; at 2 Mbit/s they take
-    /// 6 ms, and 4 ms may pass before.
-    #[test]
-    fn a_packet_within_a_time_is_a_concave_or_a_convex_curve() {
-        let ms = Duration::from_ms;
-        let mbit = BitRate::from_mbit_per_s;
-        let curve = |rate| within(WireBytes::new(1500), ms(10), mbit(rate));
-        let concave = ServiceCurve::two_pieces(BitRate::from_bps(1_200_000), ms(10), mbit(1));
-        assert_eq!(curve(1), Ok(concave));
-        assert_eq!(curve(2), Ok(ServiceCurve::two_pieces(None, ms(4), mbit(2))));
-        let line = within(WireBytes::new(1500), ms(12), mbit(1));
-        assert_eq!(line, Ok(ServiceCurve::linear(mbit(1))));
-        assert!(within(WireBytes::new(1500), Duration::ZERO, mbit(1)).is_err());
-    }
 }

@@ -4,12 +4,13 @@ use std::path::Path;
 
 use lastmile_linklayer::PRESETS;
 use lastmile_packet::Meta;
+use lastmile_queueing::sched::hfsc::{ServiceCurve, Share};
 use lastmile_queueing::sched::priority;
 use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{DropReason, fifo};
 use lastmile_scenario::policy::{Line, Policy, Position, ready};
 use lastmile_scenario::{Diagnostic, Scenario};
-use lastmile_units::{BitRate, ByteCount, Instant, Limit, WireBytes};
+use lastmile_units::{BitRate, ByteCount, Duration, Instant, Limit, WireBytes};
 
 fn ready(name: &str, line: Option<Line>) -> Policy {
     Policy::load(name, None, line).unwrap_or_else(|report| panic!("{name}: {report}"))
@@ -73,6 +74,44 @@ fn the_production_classes_have_the_published_rates() {
     // Computed from the wire of his 8 Mbit/s line the reservation is close to his 340: 8 000 000 * 106 / 1696 / 1.5.
     let computed = ready("adsl-optimizer", None).ack.unwrap();
     assert_eq!((computed.rate.as_bps(), computed.packet.as_u64()), (333_334, 1696));
+}
+
+const HFSC: &str = "[line]\nup = \"1 Mbit/s\"\ndown = \"10 Mbit/s\"\n\
+    [scheduler]\nkind = \"hfsc\"\n\
+    [[class]]\nname = \"call\"\nrate = \"130 kbit/s\"\ndelay = \"20 ms\"\nceil = \"50 %\"\n\
+    [[class]]\nname = \"default\"\nrate = \"390 kbit/s\"\n\
+    [[rule]]\nclass = \"call\"\nmatch = { dscp = \"EF\" }\n";
+
+/// 1500 bytes in 20 ms are 600 kbit/s at first, beside which the default class may have 390 kbit/s of the line.
+#[test]
+fn hfsc_guarantees_a_delay_that_the_rate_of_the_class_would_not() {
+    let policy = Policy::parse("own.toml", HFSC, None).unwrap_or_else(|report| panic!("{report}"));
+    let Spec::Rules(rules) = &policy.up else { panic!("{:?}", policy.up) };
+    let Spec::Hfsc(hfsc) = &*rules.queue else { panic!("{:?}", rules.queue) };
+    let kbit = BitRate::from_kbit_per_s;
+    let linear = |rate| Some(ServiceCurve::linear(kbit(rate)));
+    let call = ServiceCurve::two_pieces(Some(kbit(600)), Duration::from_ms(20), kbit(130));
+    let expected = [
+        ("line", Share { real_time: None, link_share: linear(1000), upper_limit: linear(1000) }),
+        ("call", Share { real_time: Some(call), link_share: linear(130), upper_limit: linear(500) }),
+        ("default", Share { real_time: linear(390), link_share: linear(390), upper_limit: None }),
+    ];
+    let classes: Vec<_> = hfsc.tree.classes.iter().map(|class| (class.name.as_str(), class.share)).collect();
+    assert_eq!(classes, expected);
+}
+
+#[test]
+fn a_delay_that_cannot_be_kept_is_refused_with_its_reason() {
+    let refused = |from: &str, to: &str| {
+        let report = Policy::parse("own.toml", &HFSC.replace(from, to), None).expect_err("it is refused");
+        report.findings()[0].headline()
+    };
+    let other = refused("kind = \"hfsc\"", "kind = \"htb\"");
+    assert!(other.contains("delay with a scheduler that promises none"), "{other}");
+    let too_short = refused("20 ms", "1 ps");
+    assert!(too_short.starts_with("error: own.toml:9:9: ") && too_short.contains("faster than any line"), "{too_short}");
+    let together = refused("20 ms", "19 ms");
+    assert!(together.contains("1 Mbit/s"), "{together}");
 }
 
 #[test]

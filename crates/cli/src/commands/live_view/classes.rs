@@ -20,7 +20,7 @@ impl Numbers {
         let kind = counters.into_iter().find(|(path, _)| is_scheduler(path)).map(|(_, kind)| kind);
         let number = |(index, class): (usize, &Class)| match kind? {
             // In rate-based trees the line itself is class 0.
-            "htb" | "cbq" => Some(index + 1),
+            "htb" | "cbq" | "hfsc" => Some(index + 1),
             // A scheduler by priority has its own order.
             "priority" => {
                 let before =

@@ -43,6 +43,22 @@ impl ServiceCurve {
         Self { initial: Some(Initial { rate: m1, duration: d }), rate: m2 }
     }
 
+    /// The curve that sends `size` within `time`, and then `rate` (`umax`, `dmax` and `rate` of tc-hfsc(7)): concave if
+    /// that takes a higher rate at first, else convex, with the last moment at which `rate` is enough. `None`: faster
+    /// than any line.
+    #[must_use]
+    pub fn within(size: WireBytes, time: Duration, rate: BitRate) -> Option<Self> {
+        if time.is_zero() {
+            return None;
+        }
+        let first = Work::of(size).over(time).filter(|first| *first < BitRate::MAX)?;
+        if first > rate {
+            return Some(Self::two_pieces(Some(first), time, rate));
+        }
+        let pause = time.saturating_sub(rate.time_for(size));
+        Some(if pause.is_zero() { Self::linear(rate) } else { Self::two_pieces(None, pause, rate) })
+    }
+
     /// The service that it guarantees in the first `span`.
     pub(super) fn in_first(&self, span: Duration) -> Work {
         Runtime::new(&Curve::new(self), 0, Work::ZERO).work_by(span.as_ps().into())

@@ -17,6 +17,18 @@ fn two_pieces(m1: u64, ms: u64, m2: u64) -> Runtime {
     Runtime::new(&Curve::new(&ServiceCurve::two_pieces(m1, Duration::from_ms(ms), mbit(m2))), 0, Work::ZERO)
 }
 
+/// 1500 bytes in 10 ms are 1.2 Mbit/s. At 1 Mbit/s they take 12 ms, so the curve is concave; at 2 Mbit/s they take
+/// 6 ms, and 4 ms may pass before.
+#[test]
+fn a_packet_within_a_time_is_a_concave_or_a_convex_curve() {
+    let within = |ms, rate| ServiceCurve::within(WireBytes::new(1500), Duration::from_ms(ms), mbit(rate));
+    let concave = ServiceCurve::two_pieces(BitRate::from_bps(1_200_000), Duration::from_ms(10), mbit(1));
+    assert_eq!(within(10, 1), Some(concave));
+    assert_eq!(within(10, 2), Some(ServiceCurve::two_pieces(None, Duration::from_ms(4), mbit(2))));
+    assert_eq!(within(12, 1), Some(ServiceCurve::linear(mbit(1))));
+    assert_eq!(within(0, 1), None);
+}
+
 /// 2 Mbit/s for 10 ms are 20 000 bit, and 1 Mbit/s from there on; a line of 8 Mbit/s has a byte each microsecond.
 #[test]
 fn a_concave_curve_is_met_exactly() {
