@@ -448,7 +448,8 @@ fn hfsc(plan: &Plan<'_>, read: &[(Class, Table<'_>)]) -> Option<hfsc::Config> {
         Err(number) => {
             let (class, table) = &read[number];
             let delay = class.delay.unwrap_or_default();
-            table.error("delay", format!("a packet of {} within {delay}: faster than any line", plan.largest_wire), None);
+            let message = format!("a packet of {} within {delay}: faster than any line", plan.largest_wire);
+            table.error("delay", message, None);
             None
         }
     }

@@ -53,7 +53,8 @@ pub(super) static SCHEDULER: Section = Section {
             Kind::Choice(&["htb", "cbq", "hfsc", "custom", "priority", "none"]),
             "htb",
             "`htb`: rates guaranteed, ceilings; `cbq`: rates guaranteed, the rest borrowed; `hfsc`: rates and delays \
-             guaranteed, ceilings; `custom`: turns whose byte counts are as the rates; `priority`: by priority alone, without rates; `none`: no classes, one `queue`.",
+             guaranteed, ceilings; `custom`: turns whose byte counts are as the rates; `priority`: by priority alone, \
+             without rates; `none`: no classes, one `queue`.",
         ),
         Key::with_default(
             "place",
@@ -91,8 +92,8 @@ const DELAY: Key = Key::optional(
     "delay",
     Kind::Time,
     "as its rate gives",
-    "Time within which a packet of the largest size departs after a pause, beside that of the packet ahead, whatever the \
-     rate; only with `hfsc`.",
+    "Time within which a packet of the largest size departs after a pause, beside that of the packet ahead, whatever \
+     the rate; only with `hfsc`.",
 );
 
 const BURST: Key = Key::optional("burst", Kind::WireBytes, "the largest packet", "Burst of its rate after a pause.");
