@@ -8,7 +8,7 @@ use lastmile_queueing::ack::clamp::{Growth, Target};
 use lastmile_queueing::meter::drain::Law;
 use lastmile_scenario::Policy;
 use lastmile_scenario::file::{self, Reading};
-use lastmile_scenario::policy::{AckRate, Class, Down, Line, LineOf, Position, Regulated, Rule, ready};
+use lastmile_scenario::policy::{AckRate, Class, Down, Line, LineOf, Position, Promise, Regulated, Rule, ready};
 use lastmile_text::table::{Kind, Table};
 use lastmile_units::{BitRate, ByteCount};
 
@@ -216,7 +216,13 @@ fn classes(classes: &[Class], rules: &[Rule]) -> String {
             rules.to_string(),
         ]);
     }
-    table.render()
+    let mut text = table.render();
+    for class in classes {
+        if let Some(Promise { time, packet }) = class.delay {
+            let _ = writeln!(text, "class {}: a packet of {packet} departs within {time} after a pause", class.name);
+        }
+    }
+    text
 }
 
 /// The queue behind the downstream.

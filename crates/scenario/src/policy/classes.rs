@@ -9,9 +9,9 @@ use lastmile_queueing::sched::hfsc;
 use lastmile_queueing::sched::tree::{TreeError, Wrong};
 use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{Match, fifo};
-use lastmile_units::{BitRate, ByteCount, Duration, WireBytes};
+use lastmile_units::{BitRate, ByteCount, WireBytes};
 
-use super::model::{AckRate, Class, Line, Rule};
+use super::model::{AckRate, Class, Line, Promise, Rule};
 use super::scheduler::{Plan, ROOT};
 use super::schema;
 use crate::diagnostics::did_you_mean;
@@ -159,7 +159,7 @@ fn ack_class(table: &Table<'_>, around: &Around) -> Option<(AckRate, Class)> {
     let fixed: Option<BitRate> = table.optional("rate");
     let ceil = portion(table.get("ceil"), around.rate);
     let priority = priority(table);
-    let delay = delay(table, around.form)?;
+    let delay = delay(table, ack?, around)?;
     let burst: Option<WireBytes> = table.optional("burst");
     check_burst(table, "burst", burst, around.largest_wire())?;
     let queue = queue_of(table, "regulate", ceil, around);
@@ -223,7 +223,8 @@ fn class(table: &Table<'_>, around: &Around, left: Option<BitRate>, inner: &BTre
         check_burst(table, key, burst, largest)?;
     }
     let name = name?;
-    let delay = delay(table, form)?;
+    let packet = if table.has("packet") { table.optional("packet")? } else { around.largest };
+    let delay = delay(table, packet, around)?;
     let queue = if inner.contains(&name) {
         if delay.is_some() {
             table.error("delay", "a delay of a class with classes below it, which takes no packets itself", None);
@@ -246,14 +247,15 @@ fn class(table: &Table<'_>, around: &Around, left: Option<BitRate>, inner: &BTre
     Some(Class { name, parent, rate, ceil, delay, priority, burst, cburst, queue })
 }
 
-/// The delay of a class: only HFSC promises one. The outer `None` is an error.
-fn delay(table: &Table<'_>, form: Form) -> Option<Option<Duration>> {
-    if form != Form::Hfsc && table.has("delay") {
+/// The promise of a class to packets of `size`: only HFSC gives one. The outer `None` is an error.
+fn delay(table: &Table<'_>, size: ByteCount, around: &Around) -> Option<Option<Promise>> {
+    if around.form != Form::Hfsc && table.has("delay") {
         let hint = "the scheduler kind \"hfsc\" gives delays";
         table.error("delay", "a delay with a scheduler that promises none", Some(hint.into()));
         return None;
     }
-    Some(table.optional("delay"))
+    let promise = |time| Promise { time, packet: around.layer.on_wire(size) };
+    Some(table.optional("delay").map(promise))
 }
 
 /// A burst lets the largest packet pass.
@@ -447,9 +449,8 @@ fn hfsc(plan: &Plan<'_>, read: &[(Class, Table<'_>)]) -> Option<hfsc::Config> {
         Ok(config) => Some(config),
         Err(number) => {
             let (class, table) = &read[number];
-            let delay = class.delay.unwrap_or_default();
-            let message = format!("a packet of {} within {delay}: faster than any line", plan.largest_wire);
-            table.error("delay", message, None);
+            let Promise { time, packet } = class.delay?;
+            table.error("delay", format!("a packet of {packet} within {time}: faster than any line"), None);
             None
         }
     }

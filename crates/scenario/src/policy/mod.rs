@@ -30,7 +30,7 @@ use crate::document::Document;
 use crate::file::{self, Reading};
 use crate::reader::Reader;
 
-pub use model::{AckRate, Class, Down, Line, LineOf, Police, Policy, Position, Regulated, Rule};
+pub use model::{AckRate, Class, Down, Line, LineOf, Police, Policy, Position, Promise, Regulated, Rule};
 pub use reference::render as render_reference;
 
 /// Packets that wait before a direction that nothing shapes: they never do.

@@ -138,8 +138,8 @@ pub struct Class {
     pub rate: Option<BitRate>,
     /// Its largest rate.
     pub ceil: BitRate,
-    /// The time within which a packet departs after a pause, beside that of the packet ahead; only HFSC promises one.
-    pub delay: Option<Duration>,
+    /// A promise to a packet after a pause, which only HFSC gives.
+    pub delay: Option<Promise>,
     /// Priority: 0, the most urgent, to 7.
     pub priority: u8,
     /// The burst at its rate.
@@ -148,6 +148,15 @@ pub struct Class {
     pub cburst: WireBytes,
     /// Where its packets wait; `None` if it has classes below.
     pub queue: Option<Spec>,
+}
+
+/// A packet of at most `packet` bytes departs within `time`, beside that of the packet ahead.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Promise {
+    /// The time.
+    pub time: Duration,
+    /// The size on the wire.
+    pub packet: WireBytes,
 }
 
 /// A rule.

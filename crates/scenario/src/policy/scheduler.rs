@@ -7,7 +7,7 @@ use lastmile_queueing::sched::{cbq, custom, hfsc, htb, priority};
 use lastmile_queueing::spec::{ClassSpec, Spec};
 use lastmile_units::{BitRate, ByteCount, Ratio, WireBytes};
 
-use super::model::Class;
+use super::model::{Class, Promise};
 
 /// The class that stands for the whole line, above all others.
 pub(super) const ROOT: &str = "line";
@@ -56,7 +56,7 @@ impl Plan<'_> {
     pub(super) fn hfsc(&self) -> Result<hfsc::Config, usize> {
         let rate = |class: &Class| class.rate.unwrap_or(class.ceil);
         let guarantee = |class: &Class| match class.delay {
-            Some(delay) => ServiceCurve::within(self.largest_wire, delay, rate(class)),
+            Some(Promise { time, packet }) => ServiceCurve::within(packet, time, rate(class)),
             None => Some(ServiceCurve::linear(rate(class))),
         };
         if let Some(number) = self.classes.iter().position(|class| guarantee(class).is_none()) {

@@ -92,8 +92,8 @@ const DELAY: Key = Key::optional(
     "delay",
     Kind::Time,
     "as its rate gives",
-    "Time within which a packet of the largest size departs after a pause, beside that of the packet ahead, whatever \
-     the rate; only with `hfsc`.",
+    "Time within which a packet departs after a pause, beside that of the packet ahead, whatever the rate; only with \
+     `hfsc`. The packet is an ACK in `[ack]`, else one of `packet`.",
 );
 
 const BURST: Key = Key::optional("burst", Kind::WireBytes, "the largest packet", "Burst of its rate after a pause.");
@@ -155,6 +155,14 @@ pub(super) static CLASS: Section = Section {
             "Its largest rate; only with `htb` and `hfsc`.",
         ),
         DELAY,
+        Key::optional(
+            "packet",
+            Kind::Bytes,
+            "`largest` of the scheduler",
+            "IP bytes of the packet that `delay` is for.",
+        )
+        .at_least("20 B")
+        .at_most("65535 B"),
         Key::with_default("priority", Kind::Count, "4", "Order of service: 0, the most urgent, to 7.").at_most("7"),
         BURST,
         Key::optional("cburst", Kind::WireBytes, "the largest packet", "Burst of its ceiling after a pause."),
