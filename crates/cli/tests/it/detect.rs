@@ -85,19 +85,53 @@ fn detected(bench: &Bench, preset: &str, down: Way, up: Way) -> usize {
     ways.iter().filter(|way| way.sure).count()
 }
 
-/// Latency under an upload, measured over the line and simulated in the scenario that detection
-/// wrote: medians within 10 %.
+/// The traffic of a measurement with one upload: the load, both series of probes, and the server's reports of
+/// received bytes, ten a second, which the loaded direction acknowledges. At 768 kbit/s the small packets are
+/// 4 % of the line and a packet of the queue of 32 kB.
+const MEASUREMENT: &str = r#"
+[[traffic]]
+name = "upload"
+kind = "bulk"
+direction = "up"
+
+[[traffic]]
+name = "icmp"
+kind = "ping"
+interval = "100 ms"
+start = "3 s"
+
+[[traffic]]
+name = "udp"
+kind = "ping"
+protocol = "udp"
+size = "88 B"
+interval = "100 ms"
+
+[[traffic]]
+name = "reports"
+kind = "writes"
+direction = "down"
+size = "46 B"
+rate = "3680 bit/s"
+"#;
+
+/// Latency under an upload of 30 s, measured over the line three times and simulated in the scenario that detection
+/// wrote: medians after the first 3 s, within 10 %. Of three measurements the median counts, since CUBIC on a queue of
+/// twenty packets has two regimes: a loss comes alone, or with a second one.
 fn latency_agrees(bench: &Bench) {
-    let measured = bench.measure(&["--phases", "upload", "--streams", "1", "--duration", "15 s"]);
-    let live = number(&series(phase(&measured, "upload"), "icmp")["round_trip"]["p50_s"]["value"]);
+    let mut measured = [(); 3].map(|()| {
+        let measured = bench.measure(&["--phases", "upload", "--streams", "1", "--duration", "30 s"]);
+        number(&series(phase(&measured, "upload"), "icmp")["round_trip"]["p50_s"]["value"])
+    });
+    measured.sort_by(f64::total_cmp);
+    let live = measured[1];
     let scenario = std::fs::read_to_string(bench.scratch.path.join("detected.toml")).unwrap();
-    let line = scenario.split("[[traffic]]").next().unwrap().replace("duration = \"60 s\"", "duration = \"15 s\"");
-    let traffic = "[[traffic]]\nname = \"upload\"\nkind = \"bulk\"\ndirection = \"up\"\n\n\
-                   [[traffic]]\nname = \"ping\"\nkind = \"ping\"\ninterval = \"100 ms\"\nstart = \"3 s\"\n";
-    std::fs::write(bench.scratch.path.join("upload.toml"), line + traffic).unwrap();
+    let line = scenario.split("[[traffic]]").next().unwrap().replace("duration = \"60 s\"", "duration = \"30 s\"");
+    std::fs::write(bench.scratch.path.join("upload.toml"), line + MEASUREMENT).unwrap();
     let output = lastmile(&bench.scratch.path, &["run", "upload.toml", "--json"]).output().unwrap();
     succeeded(&output);
     let simulated = number(&json(&output.stdout)["probes"][0]["rtt_s"]["p50"]);
+    println!("median under an upload: simulated {simulated:.4} s, measured {measured:.4?} s");
     assert!((simulated / live - 1.0).abs() < 0.10, "simulated {simulated} s, measured {live} s\n{scenario}");
 }
 
@@ -136,6 +170,22 @@ fn a_vdsl_line_gets_no_wrong_name() {
     let (down, up) = ((30e6, 206_000.0), (6e6, 64_000.0));
     let Some(bench) = Bench::new(&line("bridged-ptm", down, up), &[]) else { return };
     detected(&bench, "bridged-ptm", down, up);
+    if takes_its_time() {
+        latency_agrees(&bench);
+    }
+}
+
+/// 206 kB in front of 1 Mbit/s delay by 1.8 s.
+#[test]
+#[ignore = "real packets: run scripts/live-tests.sh"]
+fn a_line_with_a_large_buffer_is_detected_and_its_scenario_delays_as_it_does() {
+    if !takes_its_time() {
+        return;
+    }
+    let (down, up) = ((8e6, 206_000.0), (1e6, 206_000.0));
+    let Some(bench) = Bench::new(&line("pppoa-vcmux", down, up), &[]) else { return };
+    assert_eq!(detected(&bench, "pppoa-vcmux", down, up), 2, "cells are large: both ways have a name");
+    latency_agrees(&bench);
 }
 
 /// Preset, rate and buffer down, rate and buffer up: each ATM encapsulation that differs on the wire

@@ -16,7 +16,7 @@ use super::posterior::median;
 use super::train::{Plan, Seen, lost_share};
 use crate::error::Error;
 use crate::report::Estimate;
-use crate::statistics::{Z, mean};
+use crate::statistics::{self, Z, mean};
 use crate::train::{Path, Way};
 
 /// Offered rate, as a multiple of the rate that leaves.
@@ -25,6 +25,9 @@ pub(super) const OVERLOAD: f64 = 1.5;
 const AGREEMENT: f64 = 0.06;
 /// Least ratio of the squares of two fits from which the better one is believed.
 const EVIDENCE: f64 = 20.0;
+/// Width of the middle nine tenths of backlogs at drops, in packets, from which on some packets waited before the
+/// queue. One packet is the packet in transmission, and errors of its time add up to one or two.
+const SCATTER: f64 = 4.0;
 
 /// The unit of a buffer's capacity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -258,9 +261,32 @@ fn drops(seen: &[Seen], ahead: &[f64], packet_s: f64) -> Option<(f64, f64, f64)>
     // A packet is dropped while the one in transmission has between nothing and this left.
     let rest = packet_s * share / 2.0;
     let late = &full[full.len() - early.len()..];
-    let drift = (late.iter().sum::<f64>() / late.len() as f64 - mean).abs() / packet_s;
-    let count = (mean - rest) / packet_s;
-    Some((count, 0.15_f64.hypot((0.25 * drift).min(0.05 * count)), mean))
+    let drift_s = late.iter().sum::<f64>() / late.len() as f64 - mean;
+    let drift = drift_s.abs() / packet_s;
+    let (least, scatter) = punctual(&full, drift_s, packet_s);
+    let count = (mean.min(least) - rest) / packet_s;
+    let error = 0.15_f64.hypot((0.25 * drift).min(0.05 * count));
+    Some((count, error.hypot(scatter), mean))
+}
+
+/// The backlog in seconds at drops of packets that nothing delayed before the queue, and its standard error in
+/// packets; infinite and without error where the backlogs at drops differ by [`SCATTER`] at most. They drift by
+/// `drift_s` from the first to the last.
+///
+/// A device that looks for packets now and then, and a sender or a device without a processor, let packets wait before
+/// they meet the queue. The backlog at their drops is too large by that wait, and never too small. So the least
+/// backlogs are the truest, and the distance to the median shows how far off they may be.
+fn punctual(full: &[f64], drift_s: f64, packet_s: f64) -> (f64, f64) {
+    let step = drift_s / full.len() as f64;
+    let mut sorted: Vec<f64> = full.iter().enumerate().map(|(index, backlog)| backlog - step * index as f64).collect();
+    sorted.sort_by(f64::total_cmp);
+    let quantile = |share: f64| statistics::quantile(&sorted, share).unwrap_or(f64::INFINITY);
+    let (low, middle, high) = (quantile(0.05), quantile(0.5), quantile(0.95));
+    if high - low < SCATTER * packet_s {
+        return (f64::INFINITY, 0.0);
+    }
+    // Half of a packet's time for the place within the packet in transmission.
+    (low + packet_s / 2.0, (middle - low) / packet_s / Z)
 }
 
 /// A fit of delay against `max(0, backlog - at)`.

@@ -64,6 +64,7 @@ fn side(bps: u64, preset: &str, buffer: u64) -> Side {
         jitter: Jitter::EachPacket(Duration::from_ms(5)),
         loss: Ratio::ZERO,
         cross: None,
+        stalls: None,
     }
 }
 

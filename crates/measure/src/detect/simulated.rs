@@ -61,6 +61,9 @@ pub struct Side {
     pub loss: Ratio,
     /// Mean rate of the IP packets of others through the same queue.
     pub cross: Option<BitRate>,
+    /// In each span of this length, the device in front of the queue looks away for a time of up to half of it;
+    /// packets of that time enter the queue together.
+    pub stalls: Option<Duration>,
 }
 
 /// A simulated path.
@@ -82,6 +85,8 @@ struct Half {
     next_cross: Option<Instant>,
     crossed: u32,
     span: (u64, Duration),
+    /// The number of a span, and the start and end of its stall.
+    stall: (u64, Instant, Instant),
 }
 
 /// Drops need no record: a packet that does not arrive was dropped.
@@ -128,6 +133,7 @@ impl Half {
             next_cross: side.cross.map(|_| Instant::ZERO),
             crossed: 0,
             span: (u64::MAX, Duration::ZERO),
+            stall: (u64::MAX, Instant::ZERO, Instant::ZERO),
         })
     }
 
@@ -159,12 +165,14 @@ impl Half {
     fn carry(&mut self, packets: &[(Instant, ByteCount)]) -> Vec<Option<Instant>> {
         let mut arrived = vec![None; packets.len()];
         for (number, &(at, ip_len)) in packets.iter().enumerate() {
+            let at = self.entry(at);
             self.cross(at);
             self.line.transmit(at, &mut Ignore);
             self.collect(at, &mut arrived);
             self.enqueue(at, number as u32, ip_len);
         }
         let mut last = packets.last().map_or(Instant::ZERO, |packet| packet.0);
+        last = self.entry(last);
         while self.line.next_transmission().is_some() && self.line.queue().backlog().packets.as_u64() > 0 {
             let next = self.line.next_transmission().unwrap_or(last).max(last);
             last = next;
@@ -178,6 +186,19 @@ impl Half {
         }
         self.collect(Instant::MAX, &mut arrived);
         arrived
+    }
+
+    /// When a packet that was sent `at` enters the queue.
+    fn entry(&mut self, at: Instant) -> Instant {
+        let Some(span) = self.side.stalls else { return at };
+        let number = at.as_ps() / span.as_ps();
+        if self.stall.0 != number {
+            let length = self.random.below(span.as_ps() / 2);
+            let start = number * span.as_ps() + self.random.below(span.as_ps() / 2);
+            self.stall = (number, Instant::from_ps(start), Instant::from_ps(start + length));
+        }
+        let (_, from, to) = self.stall;
+        if at >= from && at < to { to } else { at }
     }
 
     fn collect(&mut self, now: Instant, arrived: &mut [Option<Instant>]) {

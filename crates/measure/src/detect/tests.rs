@@ -18,6 +18,7 @@ fn truth(bps: u64, preset: &str, buffer: u64) -> Truth {
         jitter: Jitter::EachPacket(Duration::from_ms(5)),
         loss: Ratio::ZERO,
         cross: None,
+        stalls: None,
     }
 }
 
@@ -106,6 +107,22 @@ fn intervals_cover_the_truth() {
     assert!(rates.len() > 220 && buffers.len() > 220, "{said}");
     assert!((0.91..=0.996).contains(&covered(&rates)) && covered(&buffers) > 0.91, "{said}");
     assert!(widest < 2e-3, "{said}");
+}
+
+/// A device that looks away for up to 1 ms in each 2 ms lets 40 packets of 300 Mbit/s wait before the queue. The
+/// backlog at drops would be too large by up to a third of that wait.
+#[test]
+fn a_device_that_looks_away_widens_the_interval_of_a_buffer_and_moves_it_little() {
+    let fast = |stalls| Truth { stalls, ..truth(300_000_000, "docsis", 206_000) };
+    for (seed, stalls_us) in [(1, 500), (2, 2_000), (3, 4_000)] {
+        let side = fast(Some(Duration::from_us(stalls_us)));
+        let Detection { down, .. } = detected(side, truth(25_000_000, "docsis", 206_000), seed);
+        let bytes = down.buffer.expect("a buffer").bytes;
+        assert!(bytes.low <= 206_000.0 && 206_000.0 <= bytes.high, "{stalls_us} us: {bytes:?}");
+        assert!((bytes.value / 206_000.0 - 1.0).abs() < 0.1, "{stalls_us} us: {bytes:?}");
+    }
+    let steady = detected(fast(None), truth(25_000_000, "docsis", 206_000), 1).down.buffer.expect("a buffer").bytes;
+    assert!(steady.high - steady.low < 4_500.0, "{steady:?}");
 }
 
 /// More than the senders can send: no name, and a lower bound.

@@ -184,7 +184,9 @@ impl Stream<'_> {
         }
         let (stream, early) = control.into_stream();
         // The kernel drops the data that it holds at the end, so that the line is free at once.
-        SockRef::from(&stream).set_linger(Some(Duration::ZERO)).map_err(Error::io(what()))?;
+        let socket = SockRef::from(&stream);
+        socket.set_linger(Some(Duration::ZERO)).map_err(Error::io(what()))?;
+        data::receive_as_a_transfer(&socket).map_err(Error::io(what()))?;
         Ok((stream, early))
     }
 

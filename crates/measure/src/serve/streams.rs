@@ -39,6 +39,7 @@ pub(super) async fn stream(from: OwnedReadHalf, mut to: OwnedWriteHalf, way: Way
     if answer(&mut to, &Answer::Ready).await.is_err() {
         return;
     }
+    let _ = data::receive_as_a_transfer(&SockRef::from(from.as_ref()));
     let mut stop = load.stop.subscribe();
     let moving = async {
         match way {

@@ -2,7 +2,7 @@
 
 use lastmile_analysis::{Cause, Kind, Phase};
 
-use super::picture::{Bin, Extent, Picture};
+use super::picture::{Bin, Bounded, Extremes, Picture};
 use super::plot::{Curve, Plot, Quantity, Shape};
 
 /// The columns of the plot of throughput.
@@ -31,10 +31,10 @@ fn single(picture: &Picture, of: impl Fn(&Bin) -> Option<i64>) -> Vec<(u64, i64,
 }
 
 /// The extremes of each bin.
-fn extents<T: Copy + TryInto<i64>>(picture: &Picture, of: impl Fn(&Bin) -> Option<Extent<T>>) -> Vec<(u64, i64, i64)> {
+fn extents<T: Bounded + TryInto<i64>>(picture: &Picture, of: impl Fn(&Bin) -> Extremes<T>) -> Vec<(u64, i64, i64)> {
     let value = |value: T| value.try_into().unwrap_or(i64::MAX);
     let bins = picture.all().iter();
-    bins.filter_map(|bin| of(bin).map(|extent| (bin.at_us, value(extent.low), value(extent.high)))).collect()
+    bins.filter_map(|bin| of(bin).seen().map(|extent| (bin.at_us, value(extent.low), value(extent.high)))).collect()
 }
 
 fn sequence(picture: &Picture) -> Plot {

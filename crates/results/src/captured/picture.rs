@@ -20,13 +20,45 @@ pub(super) struct Extent<T> {
     pub(super) high: T,
 }
 
-fn widen<T: Ord + Copy>(slot: &mut Option<Extent<T>>, low: T, high: T) {
-    *slot = Some(slot.map_or(Extent { low, high }, |old| Extent { low: old.low.min(low), high: old.high.max(high) }));
+/// The extremes of a quantity; `low` is above `high` before the first value. Then a value costs two comparisons, and
+/// no branch that the processor could predict wrongly.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extremes<T>(Extent<T>);
+
+/// A number that an extent is of.
+pub(super) trait Bounded: Ord + Copy {
+    const LEAST: Self;
+    const MOST: Self;
 }
 
-fn join<T: Ord + Copy>(slot: &mut Option<Extent<T>>, other: Option<Extent<T>>) {
-    if let Some(other) = other {
-        widen(slot, other.low, other.high);
+impl Bounded for i64 {
+    const LEAST: Self = Self::MIN;
+    const MOST: Self = Self::MAX;
+}
+
+impl Bounded for u64 {
+    const LEAST: Self = Self::MIN;
+    const MOST: Self = Self::MAX;
+}
+
+impl<T: Bounded> Default for Extremes<T> {
+    fn default() -> Self {
+        Self(Extent { low: T::MOST, high: T::LEAST })
+    }
+}
+
+impl<T: Bounded> Extremes<T> {
+    /// The extent of the values so far; `None` for none.
+    pub(super) fn seen(self) -> Option<Extent<T>> {
+        (self.0.low <= self.0.high).then_some(self.0)
+    }
+
+    fn widen(&mut self, low: T, high: T) {
+        self.0 = Extent { low: self.0.low.min(low), high: self.0.high.max(high) };
+    }
+
+    fn join(&mut self, other: Self) {
+        self.widen(other.0.low, other.0.high);
     }
 }
 
@@ -38,30 +70,30 @@ pub(super) struct Bin {
     /// The time of its first packet, in microseconds.
     pub(super) at_us: u64,
     /// Offsets of new data.
-    pub(super) data: Option<Extent<i64>>,
+    pub(super) data: Extremes<i64>,
     /// Offsets that SACK reported.
-    pub(super) sack: Option<Extent<i64>>,
+    pub(super) sack: Extremes<i64>,
     /// The highest offset acknowledged, and the edge of the window.
     pub(super) acked: Option<i64>,
     pub(super) edge: Option<i64>,
     /// Octets acknowledged.
     pub(super) progress: u64,
-    pub(super) outstanding: Option<Extent<u64>>,
-    pub(super) window: Option<Extent<u64>>,
+    pub(super) outstanding: Extremes<u64>,
+    pub(super) window: Extremes<u64>,
     /// The estimate after the last packet.
     pub(super) window_last: u64,
     pub(super) phase: Phase,
-    pub(super) round_trip_us: Option<Extent<u64>>,
+    pub(super) round_trip_us: Extremes<u64>,
     /// Distances between ACKs, and between the data that they acknowledge.
-    pub(super) ack_gap_us: Option<Extent<u64>>,
-    pub(super) data_gap_us: Option<Extent<u64>>,
+    pub(super) ack_gap_us: Extremes<u64>,
+    pub(super) data_gap_us: Extremes<u64>,
 }
 
 impl Bin {
     fn sender(&mut self, sender: &lastmile_analysis::Sender) {
-        widen(&mut self.outstanding, sender.outstanding, sender.outstanding);
+        self.outstanding.widen(sender.outstanding, sender.outstanding);
         if let Some(window) = sender.congestion_window {
-            widen(&mut self.window, window, window);
+            self.window.widen(window, window);
             self.window_last = window;
         }
         self.phase = sender.phase;
@@ -69,20 +101,20 @@ impl Bin {
 
     /// Adds the bin after this one.
     fn add(&mut self, next: &Self) {
-        join(&mut self.data, next.data);
-        join(&mut self.sack, next.sack);
+        self.data.join(next.data);
+        self.sack.join(next.sack);
         self.acked = self.acked.max(next.acked);
         self.edge = next.edge.or(self.edge);
         self.progress += next.progress;
-        join(&mut self.outstanding, next.outstanding);
-        join(&mut self.window, next.window);
-        if next.window.is_some() {
+        self.outstanding.join(next.outstanding);
+        self.window.join(next.window);
+        if next.window.seen().is_some() {
             self.window_last = next.window_last;
         }
         self.phase = next.phase;
-        join(&mut self.round_trip_us, next.round_trip_us);
-        join(&mut self.ack_gap_us, next.ack_gap_us);
-        join(&mut self.data_gap_us, next.data_gap_us);
+        self.round_trip_us.join(next.round_trip_us);
+        self.ack_gap_us.join(next.ack_gap_us);
+        self.data_gap_us.join(next.data_gap_us);
     }
 }
 
@@ -128,7 +160,7 @@ impl Picture {
         let bin = self.bin(at_us);
         bin.sender(&data.sender);
         if data.kind == Kind::New {
-            widen(&mut bin.data, data.start, data.end);
+            bin.data.widen(data.start, data.end);
             return;
         }
         self.marks.push(Mark { at_us, start: data.start, kind: data.kind });
@@ -149,14 +181,14 @@ impl Picture {
         }
         bin.progress += ack.advance;
         for (left, right) in ack.sack.iter().filter(|(left, right)| left < right && *left >= ack.offset) {
-            widen(&mut bin.sack, *left, *right);
+            bin.sack.widen(*left, *right);
         }
         if let Some(trip) = ack.round_trip {
-            widen(&mut bin.round_trip_us, trip.as_us(), trip.as_us());
+            bin.round_trip_us.widen(trip.as_us(), trip.as_us());
         }
         if let Some((acks, data)) = ack.spacing {
-            widen(&mut bin.ack_gap_us, acks.as_us(), acks.as_us());
-            widen(&mut bin.data_gap_us, data.as_us(), data.as_us());
+            bin.ack_gap_us.widen(acks.as_us(), acks.as_us());
+            bin.data_gap_us.widen(data.as_us(), data.as_us());
         }
     }
 

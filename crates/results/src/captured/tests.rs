@@ -100,8 +100,9 @@ fn every_peak_and_the_retransmissions_survive() {
     let [(0, true, picture)] = &drawn[..] else { panic!("{drawn:?}") };
     assert_eq!((others, picture.bytes()), (0, 200_000));
     assert!(picture.bins() <= picture::MOST_BINS && picture.bins() > picture::MOST_BINS / 4);
-    let peak = picture.all().iter().find(|bin| bin.outstanding.is_some_and(|extent| extent.high == 99_000)).unwrap();
-    assert!(peak.outstanding.unwrap().low == 5_000 && at(123_456).as_ps() / 1_000_000 >= peak.at_us);
+    let peak =
+        picture.all().iter().find(|bin| bin.outstanding.seen().is_some_and(|extent| extent.high == 99_000)).unwrap();
+    assert!(peak.outstanding.seen().unwrap().low == 5_000 && at(123_456).as_ps() / 1_000_000 >= peak.at_us);
     assert!(picture.marks().len() <= picture::MOST_MARKS && picture.marks().len() > 1_000);
     let timeouts: Vec<_> =
         picture.marks().iter().filter(|mark| mark.kind == Kind::Retransmission(Cause::Timeout)).collect();

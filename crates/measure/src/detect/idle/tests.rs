@@ -15,6 +15,7 @@ fn side(bps: u64, preset: &str) -> Side {
         jitter: Jitter::EachPacket(Duration::from_ms(5)),
         loss: Ratio::from_ppm(2000).unwrap(),
         cross: None,
+        stalls: None,
     }
 }
 
