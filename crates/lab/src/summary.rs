@@ -160,7 +160,7 @@ pub fn as_simulated(plan: &Plan<'_>, outcome: &lab::Outcome) -> sim::Outcome {
         flows,
         links: line::links(emulated, network, network.duration),
         probes,
-        browsing,
+        applications: sim::Applications { browsing, ..sim::Applications::default() },
         snapshots: snapshots(&outcome.samples, &outcome.glances),
         series,
         conservation: line::conservation(emulated),

@@ -65,6 +65,7 @@ fn rate(source: &Source, layer: &LinkLayer) -> Option<u64> {
         | Source::Quic { .. }
         | Source::Writes { .. }
         | Source::Web(_)
+        | Source::Video(_)
         | Source::Swarm(_)
         | Source::Replay(_) => return None,
     };

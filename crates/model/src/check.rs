@@ -3,7 +3,7 @@
 use lastmile_units::{ByteCount, Duration, WireBytes};
 
 use crate::BuildError;
-use crate::{Network, Source, Traffic};
+use crate::{Network, Source, Traffic, Video};
 
 /// IP and UDP or ICMP headers.
 const SMALLEST_DATAGRAM: u64 = 28;
@@ -90,6 +90,12 @@ fn flows_of(source: &Source) -> u64 {
     }
 }
 
+/// A player with these settings requests a segment whenever playback waits for media.
+fn plays(video: &Video) -> bool {
+    let ascending = !video.ladder.is_empty() && video.ladder.is_sorted();
+    ascending && !video.segment.is_zero() && video.buffer >= video.startup + video.segment
+}
+
 fn source(traffic: &Traffic) -> Result<(), BuildError> {
     let size = |size: ByteCount| {
         if (SMALLEST_DATAGRAM..=LARGEST_DATAGRAM).contains(&size.as_u64()) {
@@ -113,7 +119,8 @@ fn source(traffic: &Traffic) -> Result<(), BuildError> {
         Source::Swarm(ref swarm) if swarm.rechoke.is_zero() => {
             Err(BuildError::NoInterval { traffic: traffic.name.clone() })
         }
-        Source::Web(_) | Source::Swarm(_) => Ok(()),
+        Source::Video(ref video) if !plays(video) => Err(BuildError::Video { traffic: traffic.name.clone() }),
+        Source::Web(_) | Source::Video(_) | Source::Swarm(_) => Ok(()),
         Source::Poisson { size: bytes, .. } | Source::OnOff { size: bytes, .. } => size(bytes),
         Source::Constant { interval, size: bytes, .. } | Source::Ping { interval, size: bytes, .. } => {
             if interval.is_zero() {

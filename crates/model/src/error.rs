@@ -98,6 +98,15 @@ pub enum BuildError {
         /// The traffic.
         traffic: String,
     },
+    /// A video that no player can play.
+    #[error(
+        "traffic \"{traffic}\": a video needs an ascending ladder of bit rates, segments of some length, and a \
+             buffer for the start and one segment"
+    )]
+    Video {
+        /// The traffic.
+        traffic: String,
+    },
     /// An invalid network of cells.
     #[error(transparent)]
     Cells(#[from] lastmile_atm::NetworkError),

@@ -1,8 +1,10 @@
-//! `kind = "web"` and `kind = "swarm"`: applications whose TCP connections come and go.
+//! `kind = "web"` and `kind = "swarm"`: applications whose TCP connections come and go. `video.rs` has `kind = "video"`.
+
+pub(crate) mod video;
 
 use std::sync::Arc;
 
-use lastmile_model::{Source, Swarm, Web};
+use lastmile_model::{Source, Swarm, Transport, Web};
 use lastmile_tcp::Config;
 use lastmile_units::ByteCount;
 
@@ -73,8 +75,7 @@ pub(crate) fn web(table: &Table<'_>, tcp: &Arc<Config>) -> Option<Source> {
     let request: Option<ByteCount> = table.get("request");
     let (connections, persistent) = (table.get::<u64>("connections"), table.get("persistent"));
     Some(Source::Web(Arc::new(Web {
-        server: Arc::clone(tcp),
-        browser: Arc::clone(tcp),
+        transport: Transport::Tcp(Arc::clone(tcp)),
         reading: reading?,
         parsing: parsing?,
         request: u32::try_from(request?.as_u64()).ok()?,

@@ -16,7 +16,7 @@ pub(crate) fn ways(table: &Table<'_>, form: Form) -> Option<Ways> {
         let named = table.has("from") || table.has("to");
         return Some(match form {
             Form::Swarm => BOTH,
-            Form::Web if !named => DOWN,
+            Form::Web | Form::Video if !named => DOWN,
             _ => &[None],
         });
     }

@@ -313,6 +313,9 @@ rate = "1 kbit/s"
 kind = "web"
 tcp = { mss = "512 B" }
 [[traffic]]
+kind = "video"
+tcp = { mss = "512 B" }
+[[traffic]]
 kind = "swarm"
 tcp = { mss = "512 B" }
 [[traffic]]

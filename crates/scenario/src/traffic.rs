@@ -105,7 +105,8 @@ fn one<'d>(item: Unopened<'d>, around: &Surroundings<'_, '_>) -> Option<Item<'d>
 fn names_of(table: &Table<'_>, traffic: &Traffic, ends: &Ends) -> Names {
     // Where nothing is opened the client is that of the access line.
     let opened_by = match traffic.source {
-        Source::Bulk { .. } | Source::Quic { .. } | Source::Writes { .. } | Source::Web(_) => traffic.opened_by(),
+        Source::Bulk { .. } | Source::Quic { .. } | Source::Writes { .. } => traffic.opened_by(),
+        _ if traffic.source.transport().is_some() => traffic.opened_by(),
         _ => ends.opened_by,
     };
     let server_sends = opened_by == OpenedBy::Receiver;
@@ -186,6 +187,7 @@ fn source(
             Some(Source::Constant { interval, size, kind: "blast" })
         }
         Form::Web => apps::web(table, &own_tcp(table, ends, dscp, around)),
+        Form::Video => apps::video::read(table, own_transport(table, ends, dscp, around)),
         Form::Swarm => apps::swarm(table, &own_tcp(table, ends, dscp, around)),
         // It has a file, see above.
         Form::Replay => None,
@@ -209,6 +211,19 @@ fn own_tcp(table: &Table<'_>, ends: Option<&Ends>, dscp: u8, around: &Surroundin
         Config::default()
     });
     Arc::new(Config { dscp, ..config })
+}
+
+/// The transport of an application, with its settings.
+fn own_transport(
+    table: &Table<'_>,
+    ends: Option<&Ends>,
+    dscp: u8,
+    around: &Surroundings<'_, '_>,
+) -> Option<lastmile_model::Transport> {
+    Some(match quic::transport(table)? {
+        Transport::Tcp => lastmile_model::Transport::Tcp(own_tcp(table, ends, dscp, around)),
+        Transport::Quic => lastmile_model::Transport::Quic(quic::read(table, path_mtu(ends, around))?),
+    })
 }
 
 fn path_mtu<'a>(ends: Option<&Ends>, around: &Surroundings<'a, '_>) -> tcp::Mtu<'a> {

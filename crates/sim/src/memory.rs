@@ -76,7 +76,7 @@ impl Simulation<'_> {
             .map_or(0, |sampler| sampler.series().map(|series| count(series.points.capacity())).sum());
         all.push(Held::new(Holder::Series, samples, POINT));
         let replies: u64 = self.hosts.pings.iter().map(|ping| count(ping.replies.capacity())).sum();
-        let responses: u64 = self.hosts.sessions.iter().map(|session| count(session.responses.capacity())).sum();
+        let responses: u64 = self.hosts.clients.iter().map(|client| count(client.kept())).sum();
         all.push(Held::new(Holder::Probes, replies + responses, POINT));
         let transfers = count(self.hosts.transfers.len());
         let flows = count(self.net.flows.len());

@@ -64,6 +64,7 @@ pub(crate) fn all(summary: &Summary) -> Markup {
         tabular::probes(summary),
         tabular::delays(summary),
         tabular::pages(summary),
+        tabular::videos(summary),
         tabular::lines(summary),
         tabular::links(summary),
         tabular::waits_by_class(summary),

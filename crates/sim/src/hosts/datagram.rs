@@ -53,6 +53,7 @@ impl Departures {
             | Source::Quic { .. }
             | Source::Writes { .. }
             | Source::Web(_)
+            | Source::Video(_)
             | Source::Swarm(_)
             | Source::Replay(_)
             | Source::Ping { .. } => return None,

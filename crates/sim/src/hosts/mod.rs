@@ -1,6 +1,8 @@
-//! The hosts: transfers over TCP and QUIC, datagram sources, pings, replays, and the web users and swarms that open
-//! connections.
+//! The hosts: transfers over TCP and QUIC, datagram sources, pings, replays, and the applications and swarms that
+//! open connections.
 
+mod bitrate;
+mod client;
 mod connection_pool;
 mod datagram;
 mod end;
@@ -10,9 +12,12 @@ mod replay;
 mod swarm;
 mod totals;
 mod transfer;
+mod video;
 mod web;
 mod writer;
 
+pub(crate) use client::Outcome as UserOutcome;
+pub use client::{Browse, Request};
 pub(crate) use connection_pool::ConnectionPool;
 pub(crate) use datagram::Datagrams;
 pub use datagram::Departures;
@@ -23,7 +28,8 @@ pub(crate) use replay::Replay;
 pub use swarm::Swarm;
 pub(crate) use totals::Totals;
 pub(crate) use transfer::{Exchange, Progress, Transfer};
-pub use web::{Request, Session};
+pub(crate) use video::Player;
+pub use web::Session;
 pub(crate) use writer::Writer;
 
 use lastmile_packet::{FlowId, Mark, Meta, Protocol, SeqNumber, TcpFlags};

@@ -15,7 +15,7 @@ use super::end::{End, QuicEnd};
 use crate::engine::Handle;
 use crate::network::flow::Side;
 use lastmile_model::outcome::Deliveries;
-use lastmile_model::{OpenedBy, Source};
+use lastmile_model::{OpenedBy, Source, Transport};
 
 /// Both ends of a transfer. A run may have a million of them, so the struct is small.
 pub(crate) struct Transfer {
@@ -27,7 +27,7 @@ pub(crate) struct Transfer {
     wakes: [Option<Handle>; 2],
     request: u32,
     pub(crate) max_in_flight: u32,
-    /// The flow number of the web user or swarm that opened the connection.
+    /// The flow number of the application or swarm that opened the connection.
     owner: Option<u32>,
     opened_by: Side,
     offered: bool,
@@ -74,21 +74,44 @@ impl Transfer {
             Source::Quic { quic, bytes, request, opened_by } => {
                 let request = u32::try_from(*request).unwrap_or(u32::MAX);
                 let exchange = Exchange { bytes: *bytes, request, keep_open: false, opened_by: *opened_by };
-                let opener = opener(*opened_by);
-                let end = |side: Side| {
-                    let role = if side == opener { Role::Client } else { Role::Server };
-                    let seed = iss[side.index()].raw();
-                    let endpoint = lastmile_quic::Endpoint::new(Arc::clone(quic), role, seed);
-                    End::Quic(Box::new(QuicEnd::new(endpoint, flows[side.index()], dscp)))
-                };
-                Some(Self::with_ends([end(Side::Sender), end(Side::Receiver)], None, &exchange))
+                Some(Self::over_quic(quic, (flows, dscp), iss, None, &exchange))
             }
             _ => None,
         }
     }
 
-    /// A connection of TCP, opened by the flow number `owner` if there is one.
-    pub(crate) fn between(
+    /// A connection that the flow number `owner` opens, if there is one. `dscp` is the code point of packets of QUIC.
+    pub(crate) fn over(
+        transport: &Transport,
+        (flows, dscp): ([FlowId; 2], u8),
+        iss: [SeqNumber; 2],
+        owner: Option<u32>,
+        exchange: &Exchange,
+    ) -> Self {
+        match transport {
+            Transport::Tcp(tcp) => Self::between([tcp, tcp], flows, iss, owner, exchange),
+            Transport::Quic(quic) => Self::over_quic(quic, (flows, dscp), iss, owner, exchange),
+        }
+    }
+
+    fn over_quic(
+        quic: &Arc<lastmile_quic::Config>,
+        (flows, dscp): ([FlowId; 2], u8),
+        seeds: [SeqNumber; 2],
+        owner: Option<u32>,
+        exchange: &Exchange,
+    ) -> Self {
+        let opener = opener(exchange.opened_by);
+        let end = |side: Side| {
+            let role = if side == opener { Role::Client } else { Role::Server };
+            let endpoint = lastmile_quic::Endpoint::new(Arc::clone(quic), role, seeds[side.index()].raw());
+            End::Quic(Box::new(QuicEnd::new(endpoint, flows[side.index()], dscp)))
+        };
+        Self::with_ends([end(Side::Sender), end(Side::Receiver)], owner, exchange)
+    }
+
+    /// A connection of TCP.
+    fn between(
         tcp: [&Arc<Config>; 2],
         flows: [FlowId; 2],
         iss: [SeqNumber; 2],
@@ -119,7 +142,7 @@ impl Transfer {
         }
     }
 
-    /// The flow number of the web user or swarm that opened the connection.
+    /// The flow number of the application or swarm that opened the connection.
     pub(crate) fn owner(&self) -> Option<u32> {
         self.owner
     }

@@ -30,7 +30,7 @@ use lastmile_units::{Duration, Instant};
 
 use lastmile_model::Web;
 
-use super::Totals;
+use super::client::{Browse, Request};
 
 const MAIN: Lognormal = Lognormal { mean: 8.35, deviation: 1.37, least: 100.0, most: 2e6 };
 const EMBEDDED: Lognormal = Lognormal { mean: 6.17, deviation: 2.36, least: 50.0, most: 2e6 };
@@ -58,8 +58,6 @@ impl Lognormal {
 /// A web user and the browser, without their connections: the caller opens them and gives them numbers.
 #[derive(Debug)]
 pub struct Session {
-    pub(crate) traffic: u32,
-    pub(crate) totals: Totals,
     /// Response times of whole pages.
     pub responses: Vec<Duration>,
     /// Pages requested.
@@ -94,22 +92,11 @@ enum Step {
     Stopped,
 }
 
-/// A request for an object.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Request {
-    /// The size of the object.
-    pub bytes: u64,
-    /// The open connection for the request; `None`: a new one.
-    pub on: Option<u32>,
-}
-
 impl Session {
-    /// The user of traffic number `traffic`. Equal streams draw equal pages.
+    /// A user who has not begun. Equal streams draw equal pages.
     #[must_use]
-    pub fn new(model: &Arc<Web>, traffic: u32, random: Stream) -> Self {
+    pub fn new(model: &Arc<Web>, random: Stream) -> Self {
         Self {
-            traffic,
-            totals: Totals::default(),
             responses: Vec::new(),
             pages: 0,
             objects: 0,
@@ -121,64 +108,6 @@ impl Session {
             idle: Vec::new(),
             busy: Vec::new(),
             timer: None,
-        }
-    }
-
-    pub(crate) fn model(&self) -> &Arc<Web> {
-        &self.model
-    }
-
-    /// The session starts, or a reading or parsing time ends.
-    pub fn wake(&mut self, now: Instant) {
-        match self.step {
-            Step::Reading => {
-                self.step = Step::Main;
-                self.page_began = now;
-                self.pages += 1;
-                self.wanted.push(MAIN.draw(&mut self.random));
-            }
-            Step::Parsing => self.step = Step::Embedded,
-            Step::Main | Step::Embedded | Step::Stopped => {}
-        }
-    }
-
-    /// The next object to request at once, if a connection is idle or may be opened.
-    pub fn next_request(&mut self) -> Option<Request> {
-        if !matches!(self.step, Step::Main | Step::Embedded) {
-            return None;
-        }
-        let on = self.idle.pop();
-        if on.is_none() && self.busy.len() >= self.model.connections as usize {
-            return None;
-        }
-        let Some(bytes) = self.wanted.pop() else {
-            self.idle.extend(on);
-            return None;
-        };
-        Some(Request { bytes, on })
-    }
-
-    /// The object of [`next_request`](Self::next_request) is requested over `connection`.
-    pub fn asked(&mut self, connection: u32) {
-        self.busy.push(connection);
-    }
-
-    /// An object has arrived completely over `connection`.
-    pub fn completed(&mut self, now: Instant, connection: u32) {
-        self.objects += 1;
-        self.busy.retain(|busy| *busy != connection);
-        if self.model.persistent {
-            self.idle.push(connection);
-        }
-        self.go_on(now);
-    }
-
-    /// `connection` has failed. The browser abandons its object.
-    pub fn broke(&mut self, now: Instant, connection: u32) {
-        self.idle.retain(|idle| *idle != connection);
-        if let Some(index) = self.busy.iter().position(|busy| *busy == connection) {
-            self.busy.remove(index);
-            self.go_on(now);
         }
     }
 
@@ -209,14 +138,70 @@ impl Session {
         self.step = Step::Reading;
         self.timer = Some(now + self.random.exponential(self.model.reading));
     }
+}
+
+impl Browse for Session {
+    /// The session starts, or a reading or parsing time ends.
+    fn wake(&mut self, now: Instant) {
+        match self.step {
+            Step::Reading => {
+                self.step = Step::Main;
+                self.page_began = now;
+                self.pages += 1;
+                self.wanted.push(MAIN.draw(&mut self.random));
+            }
+            Step::Parsing => self.step = Step::Embedded,
+            Step::Main | Step::Embedded | Step::Stopped => {}
+        }
+    }
+
+    /// The next object to request at once, if a connection is idle or may be opened.
+    fn next_request(&mut self) -> Option<Request> {
+        if !matches!(self.step, Step::Main | Step::Embedded) {
+            return None;
+        }
+        let on = self.idle.pop();
+        if on.is_none() && self.busy.len() >= self.model.connections as usize {
+            return None;
+        }
+        let Some(bytes) = self.wanted.pop() else {
+            self.idle.extend(on);
+            return None;
+        };
+        Some(Request { request: self.model.request, bytes, on })
+    }
+
+    /// The object of [`next_request`](Self::next_request) is requested over `connection`.
+    fn asked(&mut self, connection: u32) {
+        self.busy.push(connection);
+    }
+
+    /// An object has arrived completely over `connection`.
+    fn completed(&mut self, now: Instant, connection: u32) {
+        self.objects += 1;
+        self.busy.retain(|busy| *busy != connection);
+        if self.model.persistent {
+            self.idle.push(connection);
+        }
+        self.go_on(now);
+    }
+
+    /// `connection` has failed. The browser abandons its object.
+    fn broke(&mut self, now: Instant, connection: u32) {
+        self.idle.retain(|idle| *idle != connection);
+        if let Some(index) = self.busy.iter().position(|busy| *busy == connection) {
+            self.busy.remove(index);
+            self.go_on(now);
+        }
+    }
 
     /// Takes the time at which [`wake`](Self::wake) is due.
-    pub fn take_timer(&mut self) -> Option<Instant> {
+    fn take_timer(&mut self) -> Option<Instant> {
         self.timer.take()
     }
 
     /// Takes the connections to close: the idle ones at the end of a page.
-    pub fn take_unneeded(&mut self) -> Vec<u32> {
+    fn take_unneeded(&mut self) -> Vec<u32> {
         match self.step {
             Step::Reading | Step::Stopped => std::mem::take(&mut self.idle),
             Step::Main | Step::Parsing | Step::Embedded => Vec::new(),
@@ -224,7 +209,7 @@ impl Session {
     }
 
     /// The user stops and abandons the current page. Returns the connections to close.
-    pub fn stop(&mut self) -> Vec<u32> {
+    fn stop(&mut self, _: Instant) -> Vec<u32> {
         self.step = Step::Stopped;
         self.wanted.clear();
         self.timer = None;

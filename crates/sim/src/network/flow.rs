@@ -39,11 +39,11 @@ pub(crate) enum StateIndex {
     Transfer(u32),
     Datagrams(u32),
     Ping(u32),
-    /// A web user. It opens connections.
-    Web(u32),
+    /// An application that requests data. It opens connections.
+    Client(u32),
     /// A swarm. It opens connections.
     Swarm(u32),
-    /// A connection that a web user or a swarm opened: an index into the transfers.
+    /// A connection that an application or a swarm opened: an index into the transfers.
     Opened(u32),
     /// A replay, or one of the flows that it replays.
     Replay(u32),
@@ -70,7 +70,7 @@ impl FlowEntry {
             0 => StateIndex::Transfer(index),
             1 => StateIndex::Datagrams(index),
             2 => StateIndex::Ping(index),
-            3 => StateIndex::Web(index),
+            3 => StateIndex::Client(index),
             4 => StateIndex::Swarm(index),
             5 => StateIndex::Opened(index),
             6 => StateIndex::Replay(index),
@@ -85,7 +85,7 @@ impl StateIndex {
             Self::Transfer(index) => (0, index),
             Self::Datagrams(index) => (1, index),
             Self::Ping(index) => (2, index),
-            Self::Web(index) => (3, index),
+            Self::Client(index) => (3, index),
             Self::Swarm(index) => (4, index),
             Self::Opened(index) => (5, index),
             Self::Replay(index) => (6, index),
@@ -107,7 +107,7 @@ mod tests {
                 StateIndex::Transfer,
                 StateIndex::Datagrams,
                 StateIndex::Ping,
-                StateIndex::Web,
+                StateIndex::Client,
                 StateIndex::Swarm,
                 StateIndex::Opened,
                 StateIndex::Replay,

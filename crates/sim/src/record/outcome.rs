@@ -8,14 +8,14 @@ use lastmile_units::Instant;
 
 use super::flow_names;
 use crate::engine::Wheel;
-use crate::hosts::{Datagrams, End, Ping, Replay, Totals, Transfer};
+use crate::hosts::{Datagrams, End, Ping, Replay, Totals, Transfer, UserOutcome};
 use crate::network::LinkState;
 use crate::network::flow::StateIndex;
 use crate::network::route::PathId;
 use crate::simulation::state::Simulation;
 use lastmile_model::Link;
 use lastmile_model::outcome::{
-    BrowsingOutcome, FlowOutcome, LinkOutcome, Loss, Outcome, ProbeOutcome, Series, Snapshot, TcpOutcome,
+    Applications, FlowOutcome, LinkOutcome, Loss, Outcome, ProbeOutcome, Series, Snapshot, TcpOutcome,
 };
 
 /// The outcome of a run.
@@ -39,7 +39,7 @@ pub(crate) fn outcome(mut simulation: Simulation<'_>) -> Outcome {
     let datagram_delays_ns = traffics.map(|traffic| simulation.net.delays.take_distribution(traffic)).collect();
     let mut series = simulation.sampler.take().map(super::series::Sampler::into_series).unwrap_or_default();
     let probes = probes(&mut simulation);
-    let browsing = browsing(&mut simulation);
+    let applications = applications(&mut simulation);
     if simulation.network.record.interval.is_some() {
         series.extend(probes.iter().map(round_trips));
     }
@@ -49,7 +49,7 @@ pub(crate) fn outcome(mut simulation: Simulation<'_>) -> Outcome {
         flows,
         links,
         probes,
-        browsing,
+        applications,
         snapshots: simulation.snapshots,
         series,
         conservation,
@@ -127,10 +127,10 @@ fn flows(simulation: &mut Simulation<'_>, losses: &[(Loss, u64)]) -> Vec<FlowOut
                 let source = &simulation.hosts.datagrams[index as usize];
                 flows.push(datagram_outcome(source, row, Arc::clone(there)));
             }
-            StateIndex::Web(index) => {
-                let session = &simulation.hosts.sessions[index as usize];
+            StateIndex::Client(index) => {
+                let client = &simulation.hosts.clients[index as usize];
                 let paths = [there, back].map(Arc::clone);
-                flows.push(opened_outcome(&session.totals, row, paths));
+                flows.push(opened_outcome(&client.totals, row, paths));
             }
             StateIndex::Swarm(index) => {
                 let swarm = &simulation.hosts.swarms[index as usize];
@@ -209,22 +209,20 @@ fn replay_outcome(replay: &Replay, row: Row, data_path: Arc<[usize]>) -> FlowOut
     }
 }
 
-fn browsing(simulation: &mut Simulation<'_>) -> Vec<BrowsingOutcome> {
-    let mut sessions = std::mem::take(&mut simulation.hosts.sessions);
-    let mut browsing = Vec::new();
+fn applications(simulation: &mut Simulation<'_>) -> Applications {
+    let now = simulation.now;
+    // Applications are in the order of their flows.
+    let mut clients = std::mem::take(&mut simulation.hosts.clients).into_iter();
+    let mut applications = Applications::default();
     for (flow, name) in simulation.net.flows.iter().zip(flow_names(simulation.network)) {
-        if let StateIndex::Web(index) = flow.state() {
-            let session = &mut sessions[index as usize];
-            browsing.push(BrowsingOutcome {
-                traffic: session.traffic as usize,
-                name,
-                pages: session.pages,
-                objects: session.objects,
-                responses: std::mem::take(&mut session.responses),
-            });
+        if let StateIndex::Client(_) = flow.state() {
+            match clients.next().expect("as many applications as flows of that kind").outcome(now, name) {
+                UserOutcome::Browsing(user) => applications.browsing.push(user),
+                UserOutcome::Viewing(viewer) => applications.viewing.push(viewer),
+            }
         }
     }
-    browsing
+    applications
 }
 
 fn transfer_outcome(

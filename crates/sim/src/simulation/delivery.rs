@@ -26,7 +26,7 @@ impl Simulation<'_> {
             StateIndex::Opened(index) => self.deliver_opened(index, packet),
             StateIndex::Datagrams(index) => self.hosts.datagrams[index as usize].arrived(now, packet),
             StateIndex::Replay(index) => self.hosts.replays[index as usize].arrived(now, packet),
-            StateIndex::Closed | StateIndex::Web(_) | StateIndex::Swarm(_) => {}
+            StateIndex::Closed | StateIndex::Client(_) | StateIndex::Swarm(_) => {}
             StateIndex::Ping(index) => {
                 let ping = &mut self.hosts.pings[index as usize];
                 match ping.answer(packet) {

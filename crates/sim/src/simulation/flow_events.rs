@@ -34,7 +34,7 @@ impl Simulation<'_> {
                     self.net.schedule(first, Event::Source(flow));
                 }
             }
-            StateIndex::Web(_) | StateIndex::Swarm(_) => self.source(flow),
+            StateIndex::Client(_) | StateIndex::Swarm(_) => self.source(flow),
             StateIndex::Opened(_) | StateIndex::Closed => {}
         }
     }
@@ -59,9 +59,9 @@ impl Simulation<'_> {
                 Some(next) => next,
                 None => return,
             },
-            StateIndex::Web(session) => {
-                self.hosts.sessions[session as usize].wake(now);
-                return self.browse(flow, session);
+            StateIndex::Client(client) => {
+                self.hosts.clients[client as usize].decide().wake(now);
+                return self.browse(flow, client);
             }
             StateIndex::Swarm(swarm) => return self.rechoke(flow, swarm),
             StateIndex::Transfer(index) => return self.write(flow, index),

@@ -22,3 +22,4 @@ mod starvation;
 mod throughput;
 mod timing;
 mod transfers;
+mod video;
