@@ -157,6 +157,8 @@ impl<'s> Plan<'s> {
                 tcp_of(traffic).map_or(0, |sender| sender.mss.saturating_add(headers(sender) + options))
             }
             Source::Replay(capture) => capture.packets.iter().map(|(_, packet)| packet.ip_len).max().unwrap_or(0),
+            // Refused above.
+            Source::Conference(_) | Source::Game(_) => 0,
             Source::Poisson { size, .. }
             | Source::OnOff { size, .. }
             | Source::Constant { size, .. }
@@ -256,6 +258,10 @@ fn simulated_only(source: &Source) -> Option<&'static str> {
         Source::Quic { .. } => Some("a transfer over QUIC"),
         Source::Writes { .. } => Some("of kind \"writes\""),
         Source::Video(_) => Some("of kind \"video\""),
+        Source::Conference(_) => Some("of kind \"conference\""),
+        Source::Game(_) => Some("of kind \"game\""),
+        Source::Web(web) if web.http.multiplexes() => Some("a web user of HTTP/2 or HTTP/3"),
+        Source::Web(web) if web.tls => Some("a web user with TLS"),
         _ => None,
     }
 }

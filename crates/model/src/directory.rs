@@ -164,7 +164,7 @@ mod tests {
     use super::*;
     use lastmile_packet::FlowKey;
 
-    use crate::{Names, Node, Record, Replay, Swarm, Transport, Web};
+    use crate::{Http, Names, Node, Record, Replay, Swarm, Transport, Web};
 
     fn transfers(count: u32, opened_by: OpenedBy, ipv6: bool, names: Names) -> Traffic {
         let tcp = Arc::new(Config { ipv6, ..Config::default() });
@@ -243,7 +243,8 @@ mod tests {
             parsing: Duration::from_ms(130),
             request: 350,
             connections: 6,
-            persistent: true,
+            http: Http::One1,
+            tls: false,
         };
         let swarm = Swarm { tcp, peers: 9, slots: 4, rechoke: Duration::from_s(10) };
         let of = |source, names| Traffic { source, ..transfers(1, OpenedBy::Sender, false, names) };

@@ -8,7 +8,7 @@
 //! | --- | --- |
 //! | `network.rs`, `node.rs` | links, access lines, nodes |
 //! | `traffic.rs` | sources, addresses of their ends, receiving applications |
-//! | `applications.rs` | web users, video viewers, swarms |
+//! | `applications.rs` | web pages, videos, conferences, games, swarms |
 //! | `atm.rs` | virtual channels and edge devices on links that carry cells |
 //! | `check.rs`, `error.rs` | conditions that a network must meet to run |
 //! | `directory.rs` | addresses, ports and first payload bytes of flows |
@@ -28,7 +28,7 @@ pub mod outcome;
 mod traffic;
 mod unloaded;
 
-pub use applications::{Rule, Swarm, Transport, Video, Web};
+pub use applications::{Audio, Conference, Datagrams, Game, Http, Rates, Rule, Spread, Swarm, Transport, Video, Web};
 pub use atm::{AckHold, Atm, Circuit, Edge, MeterScope};
 pub use directory::{Directory, number_of};
 pub use error::BuildError;

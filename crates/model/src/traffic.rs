@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lastmile_theory::voice::Codec;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
-use crate::applications::{Swarm, Transport, Video, Web};
+use crate::applications::{Conference, Game, Swarm, Transport, Video, Web};
 use crate::node::NodeIndex;
 
 /// A source, or `count` equal ones.
@@ -189,6 +189,10 @@ pub enum Source {
     /// A viewer who watches a video of the server at `from`, segment by segment; opens a connection during the
     /// run.
     Video(Arc<Video>),
+    /// One direction of a video conference: audio and video from `from`, reports back.
+    Conference(Arc<Conference>),
+    /// A player of a game whose server is at `from`: updates to the client, commands back.
+    Game(Arc<Game>),
     /// One direction of a peer in a swarm; opens TCP connections during the run.
     Swarm(Arc<Swarm>),
     /// Packets of a capture, each at its captured time.

@@ -123,8 +123,8 @@ impl Shape {
             Source::Poisson { size, .. } | Source::OnOff { size, .. } | Source::Constant { size, .. } => {
                 (size.as_u64().saturating_sub(DATAGRAM_HEADERS), DATAGRAM_HEADERS, None)
             }
-            // Captured packets differ in size.
-            Source::Replay(_) | Source::Ping { .. } => return None,
+            // Captured packets differ in size, and so do those of frames and games.
+            Source::Replay(_) | Source::Conference(_) | Source::Game(_) | Source::Ping { .. } => return None,
         };
         let data = ByteCount::new(payload + header);
         Some(Self {

@@ -201,18 +201,16 @@ impl Run<'_> {
     /// The result of a source that does not wait for the network, in words.
     fn open_loop(&self, index: usize, flow: &FlowOutcome) -> String {
         let source = match self.network.traffic[flow.traffic].source {
-            Source::Replay(_) => "a capture",
-            _ => "its source",
+            Source::Replay(_) => "a capture, which waits for nothing",
+            Source::Conference(_) => "its rate control, which follows delay and losses",
+            _ => "its source, which waits for nothing",
         };
         let (sent, arrived) = (flow.data_packets, flow.data_packets_received);
         let arrived = if arrived == sent { "all".to_owned() } else { format::grouped(arrived) };
         let member = index - self.first_of(flow.traffic);
         let policing = policing::words(self.network, (flow.traffic, member), of_flow(&self.losses, index));
         let policing = policing.map_or_else(String::new, |words| format!("; {words}"));
-        format!(
-            "{source}, which waits for nothing: {} packets sent, {arrived} arrived{policing}",
-            format::grouped(sent)
-        )
+        format!("{source}: {} packets sent, {arrived} arrived{policing}", format::grouped(sent))
     }
 
     /// The last time at which the flow offered or delivered data.

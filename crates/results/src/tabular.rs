@@ -1,7 +1,7 @@
 //! Tables as text cells, for HTML and the terminal.
 //!
 //! This file has those of flows, links, probes and pages; `cells.rs` has those of ATM, `applications.rs` those
-//! of videos, `phases.rs`
+//! of videos, conferences and games, `phases.rs`
 //! those with one column per phase or run.
 
 mod applications;
@@ -18,7 +18,7 @@ use crate::format;
 use crate::schema::{Delay, Flow, Group, Line, Link, PageResponse, Pages, Probe, RoundTrip, Shares, Spread, Summary};
 use crate::summarise::LOST_CELLS;
 
-pub(crate) use self::applications::videos;
+pub(crate) use self::applications::{conferences, games, videos};
 pub(crate) use self::cells::{abr_sources, channels, edges, ports, virtual_paths};
 pub(crate) use self::columns::{NOTHING, keep_filled};
 use self::columns::{columns, is_filled, keep, without_empty_columns};
@@ -207,12 +207,14 @@ fn probe(probe: &Probe) -> Vec<String> {
 
 /// One row per web traffic.
 pub(crate) fn pages(summary: &Summary) -> Table {
-    use Kind::{Name, Number};
+    use Kind::{Name, Number, Text};
     let columns = columns(&[
         ("Web", Name),
+        ("HTTP", Text),
         ("Users", Number),
         ("Pages", Number),
         ("Objects", Number),
+        ("Main p50", Number),
         ("Response mean", Number),
         ("p50", Number),
         ("p95", Number),
@@ -223,9 +225,11 @@ pub(crate) fn pages(summary: &Summary) -> Table {
         let PageResponse { mean, p50, p95, p99, max } = pages.response_s;
         let mut cells = vec![
             pages.name.clone(),
+            pages.http.clone(),
             format::grouped(pages.users),
             format!("{} of {}", format::grouped(pages.complete), format::grouped(pages.pages)),
             format::grouped(pages.objects),
+            format::or_dash(pages.main_s.p50, format::seconds),
         ];
         cells.extend([mean, p50, p95, p99, max].map(|value| format::or_dash(value, format::seconds)));
         cells

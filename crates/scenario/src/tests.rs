@@ -316,6 +316,10 @@ tcp = { mss = "512 B" }
 kind = "video"
 tcp = { mss = "512 B" }
 [[traffic]]
+kind = "conference"
+[[traffic]]
+kind = "game"
+[[traffic]]
 kind = "swarm"
 tcp = { mss = "512 B" }
 [[traffic]]

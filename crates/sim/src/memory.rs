@@ -77,7 +77,8 @@ impl Simulation<'_> {
         all.push(Held::new(Holder::Series, samples, POINT));
         let replies: u64 = self.hosts.pings.iter().map(|ping| count(ping.replies.capacity())).sum();
         let responses: u64 = self.hosts.clients.iter().map(|client| count(client.kept())).sum();
-        all.push(Held::new(Holder::Probes, replies + responses, POINT));
+        let dialogues: u64 = self.hosts.dialogues.iter().map(|dialogue| count(dialogue.kept())).sum();
+        all.push(Held::new(Holder::Probes, replies + responses + dialogues, POINT));
         let transfers = count(self.hosts.transfers.len());
         let flows = count(self.net.flows.len());
         let bytes = transfers * size_of::<Transfer>() as u64 + flows * FLOW;

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use lastmile_model::Source;
+use lastmile_model::{Http, Source};
 use lastmile_packet::{FlowAddresses, FlowKey, IpAddresses, parse_headers, write_packet};
 use lastmile_queueing::random::Stream;
 use lastmile_sim::sources::{Browse, Departures, Session, Swarm};
@@ -36,7 +36,7 @@ pub(super) struct Browser {
 impl Browser {
     pub(super) fn new(model: &Arc<lastmile_model::Web>, random: Stream) -> Self {
         let session = Session::new(model, random);
-        Self { session, persistent: model.persistent, timer: None, closing: VecDeque::new() }
+        Self { session, persistent: model.http != Http::One0, timer: None, closing: VecDeque::new() }
     }
 }
 
@@ -83,8 +83,8 @@ impl Application for Browser {
     }
 
     fn pages(&self) -> Option<Pages> {
-        let Session { pages, objects, responses, .. } = &self.session;
-        Some(Pages { pages: *pages, objects: *objects, responses: responses.clone() })
+        let Session { pages, objects, responses, mains, .. } = &self.session;
+        Some(Pages { pages: *pages, objects: *objects, responses: responses.clone(), mains: mains.clone() })
     }
 }
 
@@ -223,7 +223,8 @@ mod tests {
             parsing: Duration::from_ms(130),
             request: 350,
             connections: 2,
-            persistent: true,
+            http: Http::One1,
+            tls: false,
         };
         let mut browser = Browser::new(&Arc::new(model), Stream::new(1, "traffic web-0"));
         let (mut asked, mut open, mut closed) = (0_u64, Vec::new(), 0);

@@ -65,6 +65,8 @@ pub(crate) fn all(summary: &Summary) -> Markup {
         tabular::delays(summary),
         tabular::pages(summary),
         tabular::videos(summary),
+        tabular::conferences(summary),
+        tabular::games(summary),
         tabular::lines(summary),
         tabular::links(summary),
         tabular::waits_by_class(summary),

@@ -106,8 +106,8 @@ pub struct Transport {
 /// The traffic and the transport of a flow, and the links that it crosses.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct FlowSetup {
-    /// Kind of traffic: `bulk`, `writes`, `poisson`, `onoff`, `voice`, `blast`, `web`, `video`, `swarm`,
-    /// `replay`.
+    /// Kind of traffic: `bulk`, `writes`, `poisson`, `onoff`, `voice`, `blast`, `web`, `video`,
+    /// `conference`, `game`, `swarm`, `replay`.
     pub kind: Arc<str>,
     /// Class of its packets: the name of their code point, as for a probe.
     #[serde(default)]

@@ -1,27 +1,37 @@
 //! Results of applications for the people who use them.
 
-use lastmile_model::outcome::{Outcome, ViewingOutcome};
-use lastmile_model::{Network, Source, Video as Model};
+use lastmile_model::outcome::{BrowsingOutcome, ConferenceOutcome, GameOutcome, Outcome, ViewingOutcome};
+use lastmile_model::{Network, Source, Traffic, Video as Model};
 use lastmile_units::Duration;
 
-use super::statistics::page_response;
+use super::statistics::{page_response, round_trip};
+use super::streams::{heard, one_way};
 use crate::format::{self, to_f64};
-use crate::schema::{Applications, LadderStep, Pages, Video};
+use crate::schema::{Applications, Conference, Game, LadderStep, Pages, Video};
 
 /// Results of the users of each web traffic.
 pub(super) fn pages(network: &Network, outcome: &Outcome) -> Vec<Pages> {
-    let web = network.traffic.iter().enumerate().filter(|(_, traffic)| matches!(traffic.source, Source::Web(_)));
-    web.map(|(index, traffic)| {
+    let web = network.traffic.iter().enumerate().filter_map(|(index, traffic)| match &traffic.source {
+        Source::Web(model) => Some((index, traffic, model)),
+        _ => None,
+    });
+    web.map(|(index, traffic, model)| {
         let users = || outcome.applications.browsing.iter().filter(|browsing| browsing.traffic == index);
-        let mut times: Vec<Duration> = users().flat_map(|user| user.responses.iter().copied()).collect();
-        times.sort_unstable();
+        let sorted = |times: fn(&BrowsingOutcome) -> &[Duration]| {
+            let mut all: Vec<Duration> = users().flat_map(|user| times(user).iter().copied()).collect();
+            all.sort_unstable();
+            all
+        };
+        let times = sorted(|user| &user.responses);
         Pages {
             name: traffic.name.clone(),
+            http: if model.tls { format!("{} tls", model.http.name()) } else { model.http.name().to_owned() },
             users: traffic.count.into(),
             pages: users().map(|user| user.pages).sum(),
             complete: times.len() as u64,
             objects: users().map(|user| user.objects).sum(),
             response_s: page_response(&times),
+            main_s: page_response(&sorted(|user| &user.mains)),
         }
     })
     .collect()
@@ -29,12 +39,64 @@ pub(super) fn pages(network: &Network, outcome: &Outcome) -> Vec<Pages> {
 
 /// Results of all applications except web pages.
 pub(super) fn applications(network: &Network, outcome: &Outcome) -> Applications {
-    let viewers = outcome.applications.viewing.iter();
-    let videos = viewers.filter_map(|viewer| match &network.traffic[viewer.traffic].source {
+    let all = &outcome.applications;
+    let videos = all.viewing.iter().filter_map(|viewer| match &network.traffic[viewer.traffic].source {
         Source::Video(model) => Some(video(model, viewer)),
         _ => None,
     });
-    Applications { videos: videos.collect() }
+    let conferences = all.conferences.iter().filter_map(|conference| {
+        let traffic = &network.traffic[conference.traffic];
+        match &traffic.source {
+            Source::Conference(model) => Some(talk(traffic, model.audio.interval, conference)),
+            _ => None,
+        }
+    });
+    let games = all.games.iter().filter_map(|player| match &network.traffic[player.traffic].source {
+        Source::Game(model) => Some(game(model.limit, player)),
+        _ => None,
+    });
+    Applications { videos: videos.collect(), conferences: conferences.collect(), games: games.collect() }
+}
+
+fn talk(traffic: &Traffic, interval: Duration, outcome: &ConferenceOutcome) -> Conference {
+    let frozen = outcome.freezes.iter().fold(Duration::ZERO, |sum, freeze| sum + *freeze);
+    let active_s = outcome.active.as_secs_f64();
+    Conference {
+        name: outcome.name.clone(),
+        direction: traffic.direction.clone(),
+        video_bps: if active_s > 0.0 { to_f64(outcome.video_bytes) * 8.0 / active_s } else { 0.0 },
+        frames_captured: outcome.captured,
+        frames_shown: outcome.frames.packets,
+        frames_late: outcome.frames.late + outcome.frames.overdue,
+        frames_lost: outcome.frames_lost,
+        key_frames: outcome.key_frames,
+        retransmitted_packets: outcome.retransmitted,
+        frame_delay_s: one_way(&outcome.frames),
+        freezes: outcome.freezes.len() as u64,
+        frozen_s: frozen.as_secs_f64(),
+        freeze_max_s: outcome.freezes.iter().max().map(|freeze| freeze.as_secs_f64()),
+        audio: heard(traffic, Some(interval), &outcome.audio, outcome.audio_lost),
+    }
+}
+
+fn game(limit: Duration, player: &GameOutcome) -> Game {
+    let responses = &player.responses;
+    let late = responses.iter().filter(|took| **took > limit).count() as u64;
+    let [updates_lost, commands_lost] = player.lost;
+    Game {
+        name: player.name.clone(),
+        commands: player.commands_sent,
+        commands_lost,
+        updates: player.updates_sent,
+        updates_lost,
+        response_s: round_trip(responses.iter().copied()),
+        limit_s: limit.as_secs_f64(),
+        late_share: (!responses.is_empty()).then(|| to_f64(late) / to_f64(responses.len() as u64)),
+        update_delay_s: one_way(&player.updates),
+        update_jitter_s: player.updates.jitter_mean_s(),
+        command_delay_s: one_way(&player.commands),
+        command_jitter_s: player.commands.jitter_mean_s(),
+    }
 }
 
 /// The cause that limited the connections of an application for most of the time, in words.

@@ -101,6 +101,8 @@ fn kind(source: &Source) -> &'static str {
         Source::Constant { kind, .. } => kind,
         Source::Web(_) => "web",
         Source::Video(_) => "video",
+        Source::Conference(_) => "conference",
+        Source::Game(_) => "game",
         Source::Swarm(_) => "swarm",
         Source::Replay(_) => "replay",
         Source::Ping { .. } => "ping",

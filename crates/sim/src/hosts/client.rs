@@ -4,7 +4,7 @@
 //! application has none, and reports each response that has arrived. Applications know neither packets nor transports.
 
 use lastmile_model::Transport;
-use lastmile_model::outcome::{BrowsingOutcome, ViewingOutcome};
+use lastmile_model::outcome::{BrowsingOutcome, ConferenceOutcome, GameOutcome, ViewingOutcome};
 use lastmile_units::Instant;
 
 use super::{Player, Session, Totals};
@@ -75,7 +75,7 @@ impl Client {
     /// Results kept for the end of the run.
     pub(crate) fn kept(&self) -> usize {
         match &self.application {
-            Application::Web(session) => session.responses.capacity(),
+            Application::Web(session) => session.responses.capacity() + session.mains.capacity(),
             Application::Video(player) => player.segments.capacity() / 8 + player.stalls.capacity(),
         }
     }
@@ -84,8 +84,8 @@ impl Client {
     pub(crate) fn outcome(self, now: Instant, name: String) -> Outcome {
         let traffic = self.traffic as usize;
         match self.application {
-            Application::Web(Session { pages, objects, responses, .. }) => {
-                Outcome::Browsing(BrowsingOutcome { traffic, name, pages, objects, responses })
+            Application::Web(Session { pages, objects, responses, mains, .. }) => {
+                Outcome::Browsing(BrowsingOutcome { traffic, name, pages, objects, responses, mains })
             }
             Application::Video(mut player) => {
                 player.finish(now);
@@ -100,4 +100,6 @@ impl Client {
 pub(crate) enum Outcome {
     Browsing(BrowsingOutcome),
     Viewing(ViewingOutcome),
+    Conference(ConferenceOutcome),
+    Game(GameOutcome),
 }

@@ -54,6 +54,8 @@ impl Departures {
             | Source::Writes { .. }
             | Source::Web(_)
             | Source::Video(_)
+            | Source::Conference(_)
+            | Source::Game(_)
             | Source::Swarm(_)
             | Source::Replay(_)
             | Source::Ping { .. } => return None,

@@ -6,9 +6,9 @@ use lastmile_packet::{FlowId, SeqNumber};
 use lastmile_queueing::random::Stream;
 
 use super::client::{Application, Client};
-use super::{Datagrams, Ping, Player, Replay, Session, Swarm, Totals, Transfer, Writer};
+use super::{Conference, Datagrams, Dialogue, Game, Ping, Player, Replay, Session, Swarm, Totals, Transfer, Writer};
 use crate::network::flow::StateIndex;
-use lastmile_model::{Source, Traffic};
+use lastmile_model::{Http, Source, Traffic};
 
 /// The state of everything on hosts.
 #[derive(Default)]
@@ -19,6 +19,7 @@ pub(crate) struct Hosts {
     pub(crate) datagrams: Vec<Datagrams>,
     pub(crate) pings: Vec<Ping>,
     pub(crate) clients: Vec<Client>,
+    pub(crate) dialogues: Vec<Dialogue>,
     pub(crate) swarms: Vec<Swarm>,
     pub(crate) replays: Vec<Replay>,
 }
@@ -46,7 +47,7 @@ impl Hosts {
     /// seeds, from `initial_numbers`.
     pub(crate) fn add(
         &mut self,
-        NewFlow { traffic: Traffic { source, dscp, stop, .. }, index, ids }: NewFlow<'_>,
+        NewFlow { traffic: Traffic { source, dscp, stop, listener, .. }, index, ids }: NewFlow<'_>,
         random: impl FnOnce() -> Stream,
         initial_numbers: &mut Stream,
     ) -> StateIndex {
@@ -66,13 +67,24 @@ impl Hosts {
             }
             Source::Web(model) => {
                 let session = Application::Web(Session::new(model, random()));
-                self.clients.push(Client::new(index, &model.transport, model.persistent, session));
+                self.clients.push(Client::new(index, &model.transport, model.http != Http::One0, session));
                 StateIndex::Client(latest(&self.clients))
             }
             Source::Video(model) => {
                 let player = Application::Video(Player::new(model));
                 self.clients.push(Client::new(index, &model.transport, true, player));
                 StateIndex::Client(latest(&self.clients))
+            }
+            Source::Conference(model) => {
+                let flows = (ids, *dscp);
+                let conference = Conference::new(model, index as usize, flows, listener.buffer, random());
+                self.dialogues.push(Dialogue::Conference(Box::new(conference)));
+                StateIndex::Dialogue(latest(&self.dialogues))
+            }
+            Source::Game(model) => {
+                let game = Game::new(model, index as usize, (ids, *dscp), listener.buffer, random());
+                self.dialogues.push(Dialogue::Game(Box::new(game)));
+                StateIndex::Dialogue(latest(&self.dialogues))
             }
             Source::Swarm(spec) => {
                 self.swarms.push(Swarm::new(spec, random()));
@@ -94,6 +106,7 @@ impl Hosts {
             StateIndex::Datagrams(index) => self.datagrams[index as usize].bytes_delivered,
             StateIndex::Client(index) => self.clients[index as usize].totals.bytes,
             StateIndex::Swarm(index) => self.swarms[index as usize].totals.bytes,
+            StateIndex::Dialogue(index) => self.dialogues[index as usize].counts().bytes_delivered,
             StateIndex::Replay(index) => self.replays[index as usize].bytes_delivered,
             StateIndex::Ping(_) | StateIndex::Opened(_) | StateIndex::Closed => 0,
         }

@@ -47,12 +47,14 @@ pub(crate) enum StateIndex {
     Opened(u32),
     /// A replay, or one of the flows that it replays.
     Replay(u32),
+    /// A conference or a game.
+    Dialogue(u32),
     /// A connection that is closed. Its late packets are discarded.
     Closed,
 }
 
-/// Bits of an index that is packed with one of eight kinds into four bytes.
-pub(crate) const INDEX_BITS: u32 = 29;
+/// Bits of an index that is packed with one of sixteen kinds into four bytes.
+pub(crate) const INDEX_BITS: u32 = 28;
 /// Indices are below this limit.
 pub(crate) const INDEX_LIMIT: u32 = 1 << INDEX_BITS;
 
@@ -74,6 +76,7 @@ impl FlowEntry {
             4 => StateIndex::Swarm(index),
             5 => StateIndex::Opened(index),
             6 => StateIndex::Replay(index),
+            7 => StateIndex::Dialogue(index),
             _ => StateIndex::Closed,
         }
     }
@@ -89,7 +92,8 @@ impl StateIndex {
             Self::Swarm(index) => (4, index),
             Self::Opened(index) => (5, index),
             Self::Replay(index) => (6, index),
-            Self::Closed => (7, 0),
+            Self::Dialogue(index) => (7, index),
+            Self::Closed => (8, 0),
         };
         assert!(index < INDEX_LIMIT, "Network::check limits the number of flows");
         kind << INDEX_BITS | index
@@ -111,6 +115,7 @@ mod tests {
                 StateIndex::Swarm,
                 StateIndex::Opened,
                 StateIndex::Replay,
+                StateIndex::Dialogue,
             ];
             for state in kinds.map(|kind| kind(index)).into_iter().chain([StateIndex::Closed]) {
                 let entry = FlowEntry::new(5, state);

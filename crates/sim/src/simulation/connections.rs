@@ -22,6 +22,8 @@ impl Simulation<'_> {
         let flows = [FlowId::new(2 * number), FlowId::new(2 * number + 1)];
         let dscp = self.network.traffic[traffic as usize].dscp;
         let transfer = Transfer::over(transport, (flows, dscp), iss, Some(owner), exchange);
+        let by_turns = matches!(self.net.flows[owner as usize].state(), StateIndex::Client(_));
+        let transfer = if by_turns { transfer.by_turns() } else { transfer };
         let transfers = &mut self.hosts.transfers;
         let index = match self.pool.take_transfer() {
             Some(index) => {
@@ -57,10 +59,11 @@ impl Simulation<'_> {
         if let Some(totals) = self.hosts.totals(state) {
             totals.deliver(self.now, delivered);
         }
-        if progress == Progress::Complete
-            && let StateIndex::Client(client) = state
-        {
-            self.hosts.clients[client as usize].decide().completed(self.now, index);
+        if let (Progress::Complete(responses), StateIndex::Client(client)) = (progress, state) {
+            let now = self.now;
+            for _ in 0..responses {
+                self.hosts.clients[client as usize].decide().completed(now, index);
+            }
             self.browse(owner, client);
         }
         self.retire_if_over(index);

@@ -99,6 +99,8 @@ impl<'a> Simulation<'a> {
             | Source::Writes { .. }
             | Source::Web(_)
             | Source::Video(_)
+            | Source::Conference(_)
+            | Source::Game(_)
             | Source::Swarm(_)
             | Source::Ping { .. } => find(traffic.to, traffic.from)?,
             Source::Poisson { .. } | Source::OnOff { .. } | Source::Constant { .. } | Source::Replay(_) => {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use lastmile_model::outcome::Outcome;
-use lastmile_model::{Network, Replay, Source, Swarm, Transport, Web};
+use lastmile_model::{Http, Network, Replay, Source, Swarm, Transport, Web};
 use lastmile_model::{Observer, Passage};
 use lastmile_packet::{FlowAddresses, FlowId, FlowKey, Meta, Protocol, SeqNumber, TcpFlags};
 use lastmile_sim::{Simulation, run};
@@ -21,7 +21,8 @@ fn web(connections: u32, persistent: bool) -> Source {
         parsing: Duration::from_ms(130),
         request: 350,
         connections,
-        persistent,
+        http: if persistent { Http::One1 } else { Http::One0 },
+        tls: false,
     }))
 }
 
