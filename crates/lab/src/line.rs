@@ -82,7 +82,7 @@ pub fn document(origin: &Origin, path: &Path<'_>, outcome: &Outcome) -> Document
         flows: Vec::new(),
         links: links(outcome, &network, outcome.elapsed),
         probes: Vec::new(),
-        browsing: Vec::new(),
+        applications: outcome::Applications::default(),
         snapshots: Vec::new(),
         series: Vec::new(),
         conservation: conservation(outcome),

@@ -89,11 +89,9 @@ impl<'s> Plan<'s> {
                 ends if ends == (server, client) => End::Server,
                 ends => return Err(elsewhere(scenario, traffic, ends, [client, server])),
             };
-            if matches!(
-                traffic.source,
-                Source::Writes { .. } | Source::Quic { .. } | Source::Ping { echo: Echo::Udp, .. }
-            ) {
-                return Err(simulated_only(scenario, traffic));
+            if let Some(kind) = simulated_only(&traffic.source) {
+                let (scenario, traffic) = (scenario.name().to_owned(), traffic.name.clone());
+                return Err(Error::SimulatedOnly { scenario, traffic, kind });
             }
             plan.add(traffic, from, first, &directory, kernel);
             first += traffic.count;
@@ -150,10 +148,17 @@ impl<'s> Plan<'s> {
         let hosts = tcp::hosts(&configs, &mut warnings);
         let options = if hosts.timestamps { TIMESTAMPS } else { 0 };
         let sizes = self.network.traffic.iter().map(|traffic| match &traffic.source {
-            Source::Bulk { .. } | Source::Quic { .. } | Source::Writes { .. } | Source::Web(_) | Source::Swarm(_) => {
+            Source::Bulk { .. }
+            | Source::Quic { .. }
+            | Source::Writes { .. }
+            | Source::Web(_)
+            | Source::Video(_)
+            | Source::Swarm(_) => {
                 tcp_of(traffic).map_or(0, |sender| sender.mss.saturating_add(headers(sender) + options))
             }
             Source::Replay(capture) => capture.packets.iter().map(|(_, packet)| packet.ip_len).max().unwrap_or(0),
+            // Refused above.
+            Source::Conference(_) | Source::Game(_) => 0,
             Source::Poisson { size, .. }
             | Source::OnOff { size, .. }
             | Source::Constant { size, .. }
@@ -246,16 +251,18 @@ fn ends_of_traffic(scenario: &Scenario) -> Result<(String, String), Error> {
     })
 }
 
-/// Traffic that no application of the lab offers.
-fn simulated_only(scenario: &Scenario, traffic: &Traffic) -> Error {
-    Error::SimulatedOnly {
-        scenario: scenario.name().to_owned(),
-        traffic: traffic.name.clone(),
-        kind: match traffic.source {
-            Source::Ping { .. } => "a ping over UDP",
-            Source::Quic { .. } => "a transfer over QUIC",
-            _ => "of kind \"writes\"",
-        },
+/// The kind of a source that no application of the lab offers, as part of a sentence; `None` for others.
+fn simulated_only(source: &Source) -> Option<&'static str> {
+    match source {
+        Source::Ping { echo: Echo::Udp, .. } => Some("a ping over UDP"),
+        Source::Quic { .. } => Some("a transfer over QUIC"),
+        Source::Writes { .. } => Some("of kind \"writes\""),
+        Source::Video(_) => Some("of kind \"video\""),
+        Source::Conference(_) => Some("of kind \"conference\""),
+        Source::Game(_) => Some("of kind \"game\""),
+        Source::Web(web) if web.http.multiplexes() => Some("a web user of HTTP/2 or HTTP/3"),
+        Source::Web(web) if web.tls => Some("a web user with TLS"),
+        _ => None,
     }
 }
 

@@ -256,6 +256,8 @@ pub struct Pages {
     pub objects: u64,
     /// Response times of the pages that arrived whole.
     pub responses: Vec<Duration>,
+    /// Response times of the main objects.
+    pub mains: Vec<Duration>,
 }
 
 /// Unchanged packets, each at its time. They are sent and received through the devices of the hosts, past routes and

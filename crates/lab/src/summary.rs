@@ -140,8 +140,8 @@ pub fn as_simulated(plan: &Plan<'_>, outcome: &lab::Outcome) -> sim::Outcome {
             let start = network.traffic[traffic].start;
             probes.push(ProbeOutcome { traffic, name, start, sent, received, replies });
         } else {
-            if let Some(Pages { pages, objects, responses }) = flow.pages.clone() {
-                browsing.push(BrowsingOutcome { traffic, name: name.clone(), pages, objects, responses });
+            if let Some(Pages { pages, objects, responses, mains }) = flow.pages.clone() {
+                browsing.push(BrowsingOutcome { traffic, name: name.clone(), pages, objects, responses, mains });
             }
             flows.push(row(plan, number, (traffic, name), flow));
         }
@@ -160,7 +160,7 @@ pub fn as_simulated(plan: &Plan<'_>, outcome: &lab::Outcome) -> sim::Outcome {
         flows,
         links: line::links(emulated, network, network.duration),
         probes,
-        browsing,
+        applications: sim::Applications { browsing, ..sim::Applications::default() },
         snapshots: snapshots(&outcome.samples, &outcome.glances),
         series,
         conservation: line::conservation(emulated),

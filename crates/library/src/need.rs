@@ -1,6 +1,6 @@
 //! The rates that a home needs, compared with those of the line.
 //!
-//! Calls, games, conferences and probes send what they send, whatever the line has. Their rates on the wire are added
+//! Calls, games and probes send what they send, whatever the line has, and conferences at least their lowest rate. Their rates on the wire are added
 //! up, headers and cells included. TCP takes what is left, so it needs nothing.
 
 use lastmile_linklayer::LinkLayer;
@@ -32,11 +32,11 @@ fn needs(network: &Network, client: usize, way: &str, layer: &LinkLayer) -> (Vec
     for traffic in &network.traffic {
         let from_client = traffic.from == client;
         let there = if way == "up" { from_client } else { traffic.to == client };
-        let echoes = matches!(traffic.source, Source::Ping { .. });
+        let echoes = matches!(traffic.source, Source::Ping { .. } | Source::Game(_));
         if !there && !(echoes && (from_client || traffic.to == client)) {
             continue;
         }
-        let Some(bps) = rate(&traffic.source, layer) else { continue };
+        let Some(bps) = rate(&traffic.source, layer, !there) else { continue };
         sum += bps * u64::from(traffic.count);
         names.push(name(traffic));
     }
@@ -49,8 +49,12 @@ fn name(traffic: &Traffic) -> String {
     own.unwrap_or(&traffic.name).to_owned()
 }
 
-/// The mean rate of one source on the wire, in bit/s; `None` for one that takes what is left.
-fn rate(source: &Source, layer: &LinkLayer) -> Option<u64> {
+/// The mean of the extreme-value distribution, in scales above its location: Euler's constant, in ten-thousandths.
+const EULER: u64 = 5_772;
+
+/// The mean rate of one source on the wire, in bit/s; `None` for one that takes what is left. `back` asks for the rate of
+/// what its receiver sends.
+fn rate(source: &Source, layer: &LinkLayer, back: bool) -> Option<u64> {
     let wire = |size: ByteCount| u128::from(layer.on_wire(size).as_u64()) * 8;
     let every = |size, interval: Duration| wire(size) * 1_000_000_000_000 / u128::from(interval.as_ps()).max(1);
     let of_ip =
@@ -61,10 +65,19 @@ fn rate(source: &Source, layer: &LinkLayer) -> Option<u64> {
         Source::OnOff { peak, on, off, size } => {
             of_ip(peak, size) * u128::from(on.as_ps()) / (u128::from(on.as_ps()) + u128::from(off.as_ps())).max(1)
         }
+        // Its rate control goes no lower.
+        Source::Conference(ref conference) => conference.rates.least.as_bps().into(),
+        Source::Game(ref game) => {
+            let datagrams = if back { game.commands } else { game.updates };
+            let (interval, size) = (datagrams.interval, datagrams.size);
+            let mean = size.location + ByteCount::new(size.scale.as_u64() * EULER / 10_000);
+            every(mean, interval.location + interval.scale * EULER / 10_000)
+        }
         Source::Bulk { .. }
         | Source::Quic { .. }
         | Source::Writes { .. }
         | Source::Web(_)
+        | Source::Video(_)
         | Source::Swarm(_)
         | Source::Replay(_) => return None,
     };

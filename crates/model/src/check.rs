@@ -3,7 +3,7 @@
 use lastmile_units::{ByteCount, Duration, WireBytes};
 
 use crate::BuildError;
-use crate::{Network, Source, Traffic};
+use crate::{Conference, Network, Source, Traffic, Video};
 
 /// IP and UDP or ICMP headers.
 const SMALLEST_DATAGRAM: u64 = 28;
@@ -13,7 +13,7 @@ const SHORTEST_GAP: Duration = Duration::from_us(1);
 
 impl Network {
     /// The most flows of a network, including connections opened during the run.
-    pub const FLOW_LIMIT: u64 = 1 << 29;
+    pub const FLOW_LIMIT: u64 = 1 << 28;
 
     /// Checks that the network can run.
     ///
@@ -90,6 +90,21 @@ fn flows_of(source: &Source) -> u64 {
     }
 }
 
+/// A player with these settings requests a segment whenever playback waits for media.
+fn plays(video: &Video) -> bool {
+    let ascending = !video.ladder.is_empty() && video.ladder.is_sorted();
+    ascending && !video.segment.is_zero() && video.buffer >= video.startup + video.segment
+}
+
+/// A sender with these settings has frames, audio and a rate.
+fn talks(conference: &Conference) -> bool {
+    let Conference { rates, frame_rate, packet, audio, feedback } = conference;
+    let ascending = rates.least <= rates.start && rates.start <= rates.most;
+    let sizes = [*packet, audio.payload].into_iter().all(|size| size.as_u64() > 0);
+    let fits = [*packet, audio.payload].into_iter().all(|size| size.as_u64() + Conference::HEADERS <= LARGEST_DATAGRAM);
+    ascending && (1..=1000).contains(frame_rate) && sizes && fits && !audio.interval.is_zero() && !feedback.is_zero()
+}
+
 fn source(traffic: &Traffic) -> Result<(), BuildError> {
     let size = |size: ByteCount| {
         if (SMALLEST_DATAGRAM..=LARGEST_DATAGRAM).contains(&size.as_u64()) {
@@ -113,7 +128,18 @@ fn source(traffic: &Traffic) -> Result<(), BuildError> {
         Source::Swarm(ref swarm) if swarm.rechoke.is_zero() => {
             Err(BuildError::NoInterval { traffic: traffic.name.clone() })
         }
-        Source::Web(_) | Source::Swarm(_) => Ok(()),
+        Source::Video(ref video) if !plays(video) => Err(BuildError::Video { traffic: traffic.name.clone() }),
+        Source::Conference(ref conference) if !talks(conference) => {
+            Err(BuildError::Conference { traffic: traffic.name.clone() })
+        }
+        Source::Game(ref game) => [game.commands, game.updates].into_iter().try_for_each(|datagrams| {
+            size(datagrams.most)?;
+            if datagrams.interval.location.is_zero() {
+                return Err(BuildError::NoInterval { traffic: traffic.name.clone() });
+            }
+            Ok(())
+        }),
+        Source::Web(_) | Source::Video(_) | Source::Conference(_) | Source::Swarm(_) => Ok(()),
         Source::Poisson { size: bytes, .. } | Source::OnOff { size: bytes, .. } => size(bytes),
         Source::Constant { interval, size: bytes, .. } | Source::Ping { interval, size: bytes, .. } => {
             if interval.is_zero() {

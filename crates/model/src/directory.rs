@@ -164,7 +164,7 @@ mod tests {
     use super::*;
     use lastmile_packet::FlowKey;
 
-    use crate::{Names, Node, Record, Replay, Swarm, Web};
+    use crate::{Http, Names, Node, Record, Replay, Swarm, Transport, Web};
 
     fn transfers(count: u32, opened_by: OpenedBy, ipv6: bool, names: Names) -> Traffic {
         let tcp = Arc::new(Config { ipv6, ..Config::default() });
@@ -238,13 +238,13 @@ mod tests {
         let captured = FlowAddresses::of_simulated(FlowId::new(2 * 77));
         let replay = Replay { packets: vec![], flows: vec![FlowKey { addresses: captured, protocol: 6 }] };
         let web = Web {
-            server: Arc::clone(&tcp),
-            browser: Arc::clone(&tcp),
+            transport: Transport::Tcp(Arc::clone(&tcp)),
             reading: Duration::from_s(30),
             parsing: Duration::from_ms(130),
             request: 350,
             connections: 6,
-            persistent: true,
+            http: Http::One1,
+            tls: false,
         };
         let swarm = Swarm { tcp, peers: 9, slots: 4, rechoke: Duration::from_s(10) };
         let of = |source, names| Traffic { source, ..transfers(1, OpenedBy::Sender, false, names) };

@@ -98,6 +98,24 @@ pub enum BuildError {
         /// The traffic.
         traffic: String,
     },
+    /// A video that no player can play.
+    #[error(
+        "traffic \"{traffic}\": a video needs an ascending ladder of bit rates, segments of some length, and a \
+             buffer for the start and one segment"
+    )]
+    Video {
+        /// The traffic.
+        traffic: String,
+    },
+    /// A conference without frames, audio or ascending rates.
+    #[error(
+        "traffic \"{traffic}\": a conference needs 1 to 1000 frames a second, audio, ascending rates, and packets that \
+             fit IP"
+    )]
+    Conference {
+        /// The traffic.
+        traffic: String,
+    },
     /// An invalid network of cells.
     #[error(transparent)]
     Cells(#[from] lastmile_atm::NetworkError),

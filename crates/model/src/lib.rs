@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | `network.rs`, `node.rs` | links, access lines, nodes |
 //! | `traffic.rs` | sources, addresses of their ends, receiving applications |
+//! | `applications.rs` | web pages, videos, conferences, games, swarms |
 //! | `atm.rs` | virtual channels and edge devices on links that carry cells |
 //! | `check.rs`, `error.rs` | conditions that a network must meet to run |
 //! | `directory.rs` | addresses, ports and first payload bytes of flows |
@@ -15,6 +16,7 @@
 //! | `outcome.rs` | the result of a run |
 //! | `observer.rs` | the interface for reports on single packets |
 
+mod applications;
 mod atm;
 mod check;
 mod directory;
@@ -26,6 +28,7 @@ pub mod outcome;
 mod traffic;
 mod unloaded;
 
+pub use applications::{Audio, Conference, Datagrams, Game, Http, Rates, Rule, Spread, Swarm, Transport, Video, Web};
 pub use atm::{AckHold, Atm, Circuit, Edge, MeterScope};
 pub use directory::{Directory, number_of};
 pub use error::BuildError;
@@ -34,4 +37,4 @@ pub use lastmile_theory::voice::Codec;
 pub use network::{AccessLine, Hop, Link, Network, Record};
 pub use node::{Node, NodeIndex};
 pub use observer::{Observer, Passage};
-pub use traffic::{Echo, EndName, Listener, Names, OpenedBy, Replay, Source, Swarm, Traffic, Web};
+pub use traffic::{Echo, EndName, Listener, Names, OpenedBy, Replay, Source, Traffic};

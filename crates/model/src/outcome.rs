@@ -1,5 +1,7 @@
 //! The result of a run, as plain data. The results crate writes it to files.
 
+mod applications;
+
 use std::sync::Arc;
 
 use hdrhistogram::Histogram;
@@ -14,6 +16,8 @@ use lastmile_queueing::meter::conditioner;
 use lastmile_tcp::LimitedTime;
 use lastmile_units::{Duration, Instant};
 
+pub use self::applications::{Applications, BrowsingOutcome, ConferenceOutcome, GameOutcome, ViewingOutcome};
+
 /// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -27,8 +31,8 @@ pub struct Outcome {
     pub links: Vec<LinkOutcome>,
     /// One row per ping.
     pub probes: Vec<ProbeOutcome>,
-    /// One row per web user.
-    pub browsing: Vec<BrowsingOutcome>,
+    /// The people at applications.
+    pub applications: Applications,
     /// Times at which the offered traffic changed, with the deliveries of each flow up to then. The
     /// first is the start of the run, the last its end.
     pub snapshots: Vec<Snapshot>,
@@ -288,22 +292,6 @@ pub struct ProbeOutcome {
     pub received: u64,
     /// The time of each answered request, and its round trip.
     pub replies: Vec<(Instant, Duration)>,
-}
-
-/// The outcome of a web user.
-#[derive(Clone, Debug)]
-pub struct BrowsingOutcome {
-    /// Index of its traffic in the network's list.
-    pub traffic: usize,
-    /// Name, unique in the run; also that of its flow.
-    pub name: String,
-    /// Pages requested.
-    pub pages: u64,
-    /// Objects received whole.
-    pub objects: u64,
-    /// Response time of each page received whole, in order: from the request to the last byte of
-    /// its last object.
-    pub responses: Vec<Duration>,
 }
 
 /// The state of each flow and link at a point in time.

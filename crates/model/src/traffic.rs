@@ -6,6 +6,7 @@ use std::sync::Arc;
 use lastmile_theory::voice::Codec;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
+use crate::applications::{Conference, Game, Swarm, Transport, Video, Web};
 use crate::node::NodeIndex;
 
 /// A source, or `count` equal ones.
@@ -59,9 +60,8 @@ impl Traffic {
         match &self.source {
             Source::Bulk { sender, .. } => sender.ipv6,
             Source::Writes { tcp, .. } => tcp.ipv6,
-            Source::Web(web) => web.server.ipv6,
             Source::Swarm(swarm) => swarm.tcp.ipv6,
-            _ => false,
+            other => matches!(other.transport(), Some(Transport::Tcp(tcp)) if tcp.ipv6),
         }
     }
 
@@ -72,7 +72,7 @@ impl Traffic {
             Source::Bulk { opened_by, .. } | Source::Quic { opened_by, .. } | Source::Writes { opened_by, .. } => {
                 opened_by
             }
-            Source::Web(_) => OpenedBy::Receiver,
+            _ if self.source.transport().is_some() => OpenedBy::Receiver,
             _ => OpenedBy::Sender,
         }
     }
@@ -80,7 +80,7 @@ impl Traffic {
     /// True for a source that opens connections during the run.
     #[must_use]
     pub fn opens(&self) -> bool {
-        matches!(self.source, Source::Web(_) | Source::Swarm(_))
+        matches!(self.source, Source::Swarm(_)) || self.source.transport().is_some()
     }
 
     /// The addresses of the end that opens the connection.
@@ -186,6 +186,13 @@ pub enum Source {
     },
     /// A web user who reads pages of the server at `from`; opens TCP connections during the run.
     Web(Arc<Web>),
+    /// A viewer who watches a video of the server at `from`, segment by segment; opens a connection during the
+    /// run.
+    Video(Arc<Video>),
+    /// One direction of a video conference: audio and video from `from`, reports back.
+    Conference(Arc<Conference>),
+    /// A player of a game whose server is at `from`: updates to the client, commands back.
+    Game(Arc<Game>),
     /// One direction of a peer in a swarm; opens TCP connections during the run.
     Swarm(Arc<Swarm>),
     /// Packets of a capture, each at its captured time.
@@ -199,6 +206,18 @@ pub enum Source {
         /// The kind of packets.
         echo: Echo,
     },
+}
+
+impl Source {
+    /// The transport of an application that requests data over connections of its own: web pages, videos.
+    #[must_use]
+    pub fn transport(&self) -> Option<&Transport> {
+        match self {
+            Self::Web(web) => Some(&web.transport),
+            Self::Video(video) => Some(&video.transport),
+            _ => None,
+        }
+    }
 }
 
 /// The packets of a ping.
@@ -220,38 +239,6 @@ impl Echo {
             Self::Udp => "udp",
         }
     }
-}
-
-/// A web user's browser and the requested pages: see `host/web.rs` for the model.
-#[derive(Clone, Debug)]
-pub struct Web {
-    /// TCP of the server.
-    pub server: Arc<lastmile_tcp::Config>,
-    /// TCP of the browser.
-    pub browser: Arc<lastmile_tcp::Config>,
-    /// Mean time between the end of a page and the request for the next.
-    pub reading: Duration,
-    /// Mean time between a page and the requests for its embedded objects.
-    pub parsing: Duration,
-    /// Bytes of a request.
-    pub request: u32,
-    /// Concurrent connections, at least one.
-    pub connections: u32,
-    /// True if a connection carries several objects of a page, false for one.
-    pub persistent: bool,
-}
-
-/// One direction of a peer: `slots` concurrent connections that send, or that receive.
-#[derive(Clone, Debug)]
-pub struct Swarm {
-    /// TCP of both ends.
-    pub tcp: Arc<lastmile_tcp::Config>,
-    /// Peers to choose from.
-    pub peers: u32,
-    /// Concurrent connections that carry data.
-    pub slots: u32,
-    /// Time between choices.
-    pub rechoke: Duration,
 }
 
 /// Packets of a capture.

@@ -199,6 +199,11 @@ impl ReceiveStream {
         self.held.first().filter(|first| first.start == 0).map_or(0, |first| first.end)
     }
 
+    /// The octets from `start` to `end` have arrived.
+    pub(crate) fn holds(&self, start: u64, end: u64) -> bool {
+        start >= end || self.held.at_or_after(start).is_some_and(|held| held.start <= start && held.end >= end)
+    }
+
     /// All octets are read.
     pub(crate) fn is_finished(&self) -> bool {
         self.size.is_some_and(|size| self.read() >= size)
@@ -311,6 +316,9 @@ mod tests {
         assert_eq!(stream.new_limit(), None);
         assert!(stream.on_chunk(chunk(600, 700, false)) && !stream.on_chunk(chunk(0, 400, false)));
         assert_eq!((stream.read(), stream.new_limit()), (400, None));
+        let held = [(0, 400), (600, 700), (650, 700)].map(|(start, end)| stream.holds(start, end));
+        let missing = [(0, 401), (599, 700), (600, 701), (500, 510)].map(|(start, end)| stream.holds(start, end));
+        assert_eq!((held, missing), ([true; 3], [false; 4]));
         stream.on_chunk(chunk(400, 600, false));
         assert_eq!((stream.read(), stream.new_limit(), stream.new_limit()), (700, Some(1700), None));
         stream.on_chunk(chunk(700, 1700, true));

@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use lastmile_linklayer::{LinkLayer, aal5};
 use lastmile_model::outcome::{FlowOutcome, Outcome};
-use lastmile_model::{Link, Network, Replay, Source, Traffic};
+use lastmile_model::{Link, Network, Replay, Source, Traffic, Transport};
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::spec::{Over, Spec};
 use lastmile_quic::SteadySizes;
@@ -115,13 +115,16 @@ impl Shape {
             Source::Bulk { sender, receiver, .. } => segments(sender, receiver),
             Source::Quic { quic, .. } => packets(quic),
             Source::Writes { tcp, .. } => segments(tcp, tcp),
-            Source::Web(web) => segments(&web.server, &web.browser),
+            Source::Web(_) | Source::Video(_) => match traffic.source.transport()? {
+                Transport::Tcp(tcp) => segments(tcp, tcp),
+                Transport::Quic(quic) => packets(quic),
+            },
             Source::Swarm(swarm) => segments(&swarm.tcp, &swarm.tcp),
             Source::Poisson { size, .. } | Source::OnOff { size, .. } | Source::Constant { size, .. } => {
                 (size.as_u64().saturating_sub(DATAGRAM_HEADERS), DATAGRAM_HEADERS, None)
             }
-            // Captured packets differ in size.
-            Source::Replay(_) | Source::Ping { .. } => return None,
+            // Captured packets differ in size, and so do those of frames and games.
+            Source::Replay(_) | Source::Conference(_) | Source::Game(_) | Source::Ping { .. } => return None,
         };
         let data = ByteCount::new(payload + header);
         Some(Self {

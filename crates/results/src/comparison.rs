@@ -5,6 +5,7 @@
 mod calls;
 mod cell;
 mod network;
+mod people;
 
 use lastmile_queueing::DropReason;
 use lastmile_theory::interval::Mean;
@@ -13,9 +14,10 @@ use serde::Serialize;
 pub use self::calls::Calls;
 use self::cell::{Cell, Quantity};
 pub use self::network::MeasuredNetwork;
+pub use self::people::People;
 use crate::format;
 use crate::measures::ENOUGH_FOR_P99;
-use crate::schema::{Phase, Summary};
+use crate::schema::{Flow, Phase, Summary};
 use crate::seeds::{Measure, Seeded};
 use crate::{Run, tabular};
 
@@ -222,6 +224,9 @@ pub struct Measured {
     /// Calls and other datagrams, over the whole run.
     #[serde(flatten)]
     pub calls: Calls,
+    /// Videos, conferences and games, over the whole run.
+    #[serde(flatten)]
+    pub people: People,
     /// Mean delay in the queues of the downstream: at its far end, and in a middlebox behind it.
     pub down_queue_delay_mean_s: Option<f64>,
     /// Mean delay in the queues of the upstream: in a middlebox before it, and in the modem.
@@ -256,6 +261,7 @@ impl Measured {
             ping: RoundTrips::of(summary, phase, "icmp"),
             probe: RoundTrips::of(summary, phase, "udp"),
             calls: Calls::of(summary),
+            people: People::of(summary),
             down_queue_delay_mean_s: down.map(|waits| waits.0),
             up_queue_delay_mean_s: up.map(|waits| waits.0),
             up_queue_delay_max_s: up.map(|waits| waits.1),
@@ -282,6 +288,7 @@ impl Measured {
             share("probe lost", self.probe.lost()),
         ];
         cells.extend(self.calls.cells());
+        cells.extend(self.people.cells());
         cells.extend([
             time("down queue", self.down_queue_delay_mean_s),
             time("up queue", self.up_queue_delay_mean_s),
@@ -341,9 +348,11 @@ fn busiest(summary: &Summary) -> Option<&Phase> {
     both.max_by(|a, b| upload(a).total_cmp(&upload(b)))
 }
 
-/// Goodput of the TCP flows of a direction, in a phase or the whole run.
+/// Goodput of the TCP flows of a direction, in a phase or the whole run; without videos, which take what they need.
 fn goodput(summary: &Summary, phase: Option<&Phase>, direction: &str) -> f64 {
-    let flows = summary.flows.iter().filter(|flow| *flow.direction == *direction && flow.setup.tcp.is_some());
+    let is_meant =
+        |flow: &&Flow| *flow.direction == *direction && flow.setup.tcp.is_some() && &*flow.setup.kind != "video";
+    let flows = summary.flows.iter().filter(is_meant);
     flows
         .map(|flow| match phase {
             Some(phase) => {

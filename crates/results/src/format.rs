@@ -58,6 +58,11 @@ pub fn rate(bps: f64) -> String {
     with_unit(bps, RATES)
 }
 
+/// A rate that may be below zero, such as `-1.25 Mbit/s`.
+pub fn signed_rate(bps: f64) -> String {
+    format!("{}{}", if bps < 0.0 { "-" } else { "" }, rate(bps.abs()))
+}
+
 /// A time, such as `3.2 s` or `48.1 ms`.
 pub fn seconds(s: f64) -> String {
     with_unit(s, SECONDS)

@@ -6,7 +6,7 @@
 //! packets times the mean rate is the window (Little's law), also in a phase in which the queue
 //! grows.
 
-use lastmile_model::{Network, Source};
+use lastmile_model::{Network, Source, Transport};
 
 use crate::bounds::Shape;
 use crate::format;
@@ -173,9 +173,12 @@ impl Case<'_> {
             Source::Bulk { sender, .. } => sender.variant.measures_rates(),
             Source::Quic { quic, .. } => quic.congestion.is_model(),
             Source::Writes { tcp, .. } => tcp.variant.measures_rates(),
-            Source::Web(web) => web.server.variant.measures_rates(),
             Source::Swarm(swarm) => swarm.tcp.variant.measures_rates(),
-            _ => false,
+            other => match other.transport() {
+                Some(Transport::Tcp(tcp)) => tcp.variant.measures_rates(),
+                Some(Transport::Quic(quic)) => quic.congestion.is_model(),
+                None => false,
+            },
         }
     }
 

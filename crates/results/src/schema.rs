@@ -10,6 +10,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `flow.rs`, `probe.rs` | flows; pings and pages |
+//! | `application.rs` | videos, conferences, games |
 //! | `link.rs`, `conservation.rs` | links; the account of all bytes |
 //! | `phase.rs` | flows, links and pings in the parts of a run |
 //! | `stream.rs` | delays from end to end, calls, service classes |
@@ -17,6 +18,7 @@
 //! | `cells.rs` | cells |
 //! | `document.rs` | the result as text |
 
+mod application;
 mod cells;
 mod conservation;
 mod document;
@@ -30,6 +32,7 @@ mod stream;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::application::{Applications, Conference, Game, LadderStep, Video};
 pub use self::cells::{
     AbrSource, Atm, CellConservation, CellPort, ChannelCounts, Counted, EdgeClass, Policed, VirtualChannel, VirtualPath,
 };
@@ -77,6 +80,9 @@ pub struct Summary {
     pub datagram_classes: Vec<DatagramClass>,
     /// One row per web traffic, for all its users.
     pub pages: Vec<Pages>,
+    /// What other applications did for the people who use them.
+    #[serde(default)]
+    pub applications: Applications,
     /// The parts of the run between changes of the offered traffic.
     pub phases: Vec<Phase>,
     /// Fairness among the flows of one direction, one row per direction with at least two TCP

@@ -1,6 +1,7 @@
 //! From the outcome of a simulation to the result schema. Flows, probes and totals are in this
 //! file, links and phases in files of their own.
 
+mod applications;
 mod class;
 mod groups;
 mod links;
@@ -22,7 +23,7 @@ use self::class::class;
 use self::phase::{BY_ITS_SOURCE, of_flow, rate};
 use self::run::Run;
 pub use self::statistics::delay;
-use self::statistics::{distribution, page_response, round_trip};
+use self::statistics::{distribution, round_trip};
 use self::streams::{datagrams, one_way, one_way_verdict, probe_verdict};
 use crate::atm;
 use crate::bounds::{self, Bound};
@@ -31,8 +32,8 @@ use crate::lines;
 use crate::phases;
 use crate::policing;
 use crate::schema::{
-    Clock, Conservation, ConservedPackets, Fairness, Flow, FlowLimits, FlowSetup, Inputs, Pages, Phase, Probe,
-    RunFacts, Summary, Transport,
+    Clock, Conservation, ConservedPackets, Fairness, Flow, FlowLimits, FlowSetup, Inputs, Phase, Probe, RunFacts,
+    Summary, Transport,
 };
 
 /// Inputs of a summary in addition to the simulation.
@@ -66,7 +67,8 @@ pub fn summarise(origin: &Origin, network: &Network, outcome: &Outcome) -> Summa
         links: run.links(),
         probes: outcome.probes.iter().map(|probe| run.probe(probe)).collect(),
         datagram_classes: Vec::new(),
-        pages: pages(network, outcome),
+        pages: applications::pages(network, outcome),
+        applications: applications::applications(network, outcome),
         phases: run.phases(),
         fairness: Vec::new(),
         lines: Vec::new(),
@@ -184,15 +186,13 @@ impl Run<'_> {
 
     /// The limit of a flow over its life, in words.
     fn explanation(&self, (index, flow): (usize, &FlowOutcome), phases: &[Phase]) -> String {
-        match (&self.network.traffic[flow.traffic].source, &flow.tcp) {
+        let traffic = &self.network.traffic[flow.traffic];
+        match (&traffic.source, &flow.tcp) {
             (_, None) => self.open_loop(index, flow),
-            (Source::Web(_) | Source::Swarm(_), Some(tcp)) => {
+            (source, Some(tcp)) if traffic.opens() => {
                 let shares = phases::shares(&tcp.limited);
                 let most = shares.iter().reduce(|a, b| if b.1 > a.1 { b } else { a });
-                most.map_or_else(String::new, |(cause, share)| {
-                    let cause = cause.replace('_', " ");
-                    format!("all its connections together: {cause}, {} of their time", format::percent(share))
-                })
+                most.map_or_else(String::new, |(cause, share)| applications::limit(source, cause, share))
             }
             _ => explanation(&flow.name, phases),
         }
@@ -201,18 +201,16 @@ impl Run<'_> {
     /// The result of a source that does not wait for the network, in words.
     fn open_loop(&self, index: usize, flow: &FlowOutcome) -> String {
         let source = match self.network.traffic[flow.traffic].source {
-            Source::Replay(_) => "a capture",
-            _ => "its source",
+            Source::Replay(_) => "a capture, which waits for nothing",
+            Source::Conference(_) => "its rate control, which follows delay and losses",
+            _ => "its source, which waits for nothing",
         };
         let (sent, arrived) = (flow.data_packets, flow.data_packets_received);
         let arrived = if arrived == sent { "all".to_owned() } else { format::grouped(arrived) };
         let member = index - self.first_of(flow.traffic);
         let policing = policing::words(self.network, (flow.traffic, member), of_flow(&self.losses, index));
         let policing = policing.map_or_else(String::new, |words| format!("; {words}"));
-        format!(
-            "{source}, which waits for nothing: {} packets sent, {arrived} arrived{policing}",
-            format::grouped(sent)
-        )
+        format!("{source}: {} packets sent, {arrived} arrived{policing}", format::grouped(sent))
     }
 
     /// The last time at which the flow offered or delivered data.
@@ -262,31 +260,11 @@ fn explanation(flow: &str, phases: &[Phase]) -> String {
     }
 }
 
-/// Results of the users of each web traffic.
-fn pages(network: &Network, outcome: &Outcome) -> Vec<Pages> {
-    let web = network.traffic.iter().enumerate().filter(|(_, traffic)| matches!(traffic.source, Source::Web(_)));
-    web.map(|(index, traffic)| {
-        let users = || outcome.browsing.iter().filter(|browsing| browsing.traffic == index);
-        let mut times: Vec<Duration> = users().flat_map(|user| user.responses.iter().copied()).collect();
-        times.sort_unstable();
-        Pages {
-            name: traffic.name.clone(),
-            users: traffic.count.into(),
-            pages: users().map(|user| user.pages).sum(),
-            complete: times.len() as u64,
-            objects: users().map(|user| user.objects).sum(),
-            response_s: page_response(&times),
-        }
-    })
-    .collect()
-}
-
-/// Jain's index for the TCP flows of each direction with at least two, without web users (Jain,
-/// Chiu, Hawe 1984).
+/// Jain's index for the TCP flows of each direction with at least two, without web users and video
+/// viewers (Jain, Chiu, Hawe 1984).
 fn fairness(flows: &[Flow]) -> Vec<Fairness> {
     let mut directions: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    // The goodput of a web user depends on the requested pages.
-    for flow in flows.iter().filter(|flow| flow.setup.tcp.is_some() && &*flow.setup.kind != "web") {
+    for flow in flows.iter().filter(|flow| flow.is_elastic()) {
         directions.entry(&flow.direction).or_default().push(flow.goodput_bps);
     }
     let shared = directions.into_iter().filter(|(_, rates)| rates.len() >= 2);

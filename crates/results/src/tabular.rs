@@ -1,8 +1,10 @@
 //! Tables as text cells, for HTML and the terminal.
 //!
-//! This file has those of flows, links, probes and pages; `cells.rs` has those of ATM, `phases.rs`
+//! This file has those of flows, links, probes and pages; `cells.rs` has those of ATM, `applications.rs` those
+//! of videos, conferences and games, `phases.rs`
 //! those with one column per phase or run.
 
+mod applications;
 mod cells;
 mod columns;
 mod phases;
@@ -16,6 +18,7 @@ use crate::format;
 use crate::schema::{Delay, Flow, Group, Line, Link, PageResponse, Pages, Probe, RoundTrip, Shares, Spread, Summary};
 use crate::summarise::LOST_CELLS;
 
+pub(crate) use self::applications::{conferences, games, videos};
 pub(crate) use self::cells::{abr_sources, channels, edges, ports, virtual_paths};
 pub(crate) use self::columns::{NOTHING, keep_filled};
 use self::columns::{columns, is_filled, keep, without_empty_columns};
@@ -204,12 +207,14 @@ fn probe(probe: &Probe) -> Vec<String> {
 
 /// One row per web traffic.
 pub(crate) fn pages(summary: &Summary) -> Table {
-    use Kind::{Name, Number};
+    use Kind::{Name, Number, Text};
     let columns = columns(&[
         ("Web", Name),
+        ("HTTP", Text),
         ("Users", Number),
         ("Pages", Number),
         ("Objects", Number),
+        ("Main p50", Number),
         ("Response mean", Number),
         ("p50", Number),
         ("p95", Number),
@@ -220,9 +225,11 @@ pub(crate) fn pages(summary: &Summary) -> Table {
         let PageResponse { mean, p50, p95, p99, max } = pages.response_s;
         let mut cells = vec![
             pages.name.clone(),
+            pages.http.clone(),
             format::grouped(pages.users),
             format!("{} of {}", format::grouped(pages.complete), format::grouped(pages.pages)),
             format::grouped(pages.objects),
+            format::or_dash(pages.main_s.p50, format::seconds),
         ];
         cells.extend([mean, p50, p95, p99, max].map(|value| format::or_dash(value, format::seconds)));
         cells

@@ -15,8 +15,8 @@ pub(crate) fn ways(table: &Table<'_>, form: Form) -> Option<Ways> {
     if !table.has("direction") {
         let named = table.has("from") || table.has("to");
         return Some(match form {
-            Form::Swarm => BOTH,
-            Form::Web if !named => DOWN,
+            Form::Swarm | Form::Conference => BOTH,
+            Form::Web | Form::Video | Form::Game if !named => DOWN,
             _ => &[None],
         });
     }

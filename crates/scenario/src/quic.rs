@@ -127,14 +127,23 @@ const LEAST_DATAGRAM: u16 = 1200;
 /// The transport of a transfer, whose table may have settings of that transport only.
 pub(crate) fn transport(table: &Table<'_>) -> Option<Transport> {
     let transport = table.choice("transport", &TRANSPORTS)?;
-    let (other, hint) = match transport {
-        Transport::Tcp => ("quic", "add transport = \"quic\", or remove quic"),
-        Transport::Quic => ("tcp", "settings of QUIC are in quic = { ... }, or remove transport"),
+    only_settings_of(table, transport, "transport")
+}
+
+/// `transport`, unless the table has settings of the other one. `key` is the key that chooses.
+pub(crate) fn only_settings_of(table: &Table<'_>, transport: Transport, key: &str) -> Option<Transport> {
+    let (word, other) = match transport {
+        Transport::Tcp => ("tcp", "quic"),
+        Transport::Quic => ("quic", "tcp"),
     };
     if table.has(other) {
-        let word = if transport == Transport::Tcp { "tcp" } else { "quic" };
+        let hint = match (key, transport) {
+            ("http", Transport::Tcp) => "add http = \"3\", or remove quic".to_owned(),
+            (_, Transport::Tcp) => "add transport = \"quic\", or remove quic".to_owned(),
+            (_, Transport::Quic) => format!("settings of QUIC are in quic = {{ ... }}, or remove {key}"),
+        };
         let message = format!("{}: settings of another transport than \"{word}\"", table.path(other));
-        table.error(other, message, Some(hint.into()));
+        table.error(other, message, Some(hint));
         return None;
     }
     Some(transport)

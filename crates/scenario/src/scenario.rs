@@ -401,8 +401,7 @@ pub fn tcp_of(traffic: &Traffic) -> Option<&Config> {
     match &traffic.source {
         Source::Bulk { sender, .. } => Some(sender),
         Source::Writes { tcp, .. } => Some(tcp),
-        Source::Web(web) => Some(&web.server),
         Source::Swarm(swarm) => Some(&swarm.tcp),
-        _ => None,
+        other => other.transport()?.tcp().map(AsRef::as_ref),
     }
 }

@@ -313,6 +313,13 @@ rate = "1 kbit/s"
 kind = "web"
 tcp = { mss = "512 B" }
 [[traffic]]
+kind = "video"
+tcp = { mss = "512 B" }
+[[traffic]]
+kind = "conference"
+[[traffic]]
+kind = "game"
+[[traffic]]
 kind = "swarm"
 tcp = { mss = "512 B" }
 [[traffic]]

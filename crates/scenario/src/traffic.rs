@@ -6,7 +6,7 @@ mod surroundings;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use lastmile_model::{Echo, Listener, Names, OpenedBy, Source, Traffic};
+use lastmile_model::{Echo, Http, Listener, Names, OpenedBy, Source, Traffic};
 use lastmile_tcp::Config;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, WireBytes};
 
@@ -67,8 +67,8 @@ fn one<'d>(item: Unopened<'d>, around: &Surroundings<'_, '_>) -> Option<Item<'d>
     let ends = lines.as_ref().and_then(|lines| lines.first()).map(|(_, ends)| ends);
     let sources = sources(&table, form, ways, ends, dscp.unwrap_or(0), around);
     let listener = match form {
-        Form::Voice => listener::of_voice(&table),
-        Form::Poisson | Form::OnOff | Form::Blast => listener::of_datagrams(&table),
+        Form::Voice | Form::Conference => listener::of_voice(&table),
+        Form::Poisson | Form::OnOff | Form::Blast | Form::Game => listener::of_datagrams(&table),
         _ => Some(Listener::default()),
     };
     // More than 2^32 - 1 is above the limit and is reported as such.
@@ -105,7 +105,8 @@ fn one<'d>(item: Unopened<'d>, around: &Surroundings<'_, '_>) -> Option<Item<'d>
 fn names_of(table: &Table<'_>, traffic: &Traffic, ends: &Ends) -> Names {
     // Where nothing is opened the client is that of the access line.
     let opened_by = match traffic.source {
-        Source::Bulk { .. } | Source::Quic { .. } | Source::Writes { .. } | Source::Web(_) => traffic.opened_by(),
+        Source::Bulk { .. } | Source::Quic { .. } | Source::Writes { .. } => traffic.opened_by(),
+        _ if traffic.source.transport().is_some() => traffic.opened_by(),
         _ => ends.opened_by,
     };
     let server_sends = opened_by == OpenedBy::Receiver;
@@ -185,7 +186,15 @@ fn source(
             };
             Some(Source::Constant { interval, size, kind: "blast" })
         }
-        Form::Web => apps::web(table, &own_tcp(table, ends, dscp, around)),
+        Form::Web => {
+            let http = apps::http(table)?;
+            let transport = if http == Http::Three { Transport::Quic } else { Transport::Tcp };
+            let transport = quic::only_settings_of(table, transport, "http");
+            apps::web(table, http, transport.and_then(|transport| settings_of(table, transport, ends, dscp, around)))
+        }
+        Form::Video => apps::video::read(table, own_transport(table, ends, dscp, around)),
+        Form::Conference => apps::conference::read(table),
+        Form::Game => apps::game::read(table, path_mtu(ends, around).bytes),
         Form::Swarm => apps::swarm(table, &own_tcp(table, ends, dscp, around)),
         // It has a file, see above.
         Form::Replay => None,
@@ -209,6 +218,29 @@ fn own_tcp(table: &Table<'_>, ends: Option<&Ends>, dscp: u8, around: &Surroundin
         Config::default()
     });
     Arc::new(Config { dscp, ..config })
+}
+
+/// The transport of an application, with its settings.
+fn own_transport(
+    table: &Table<'_>,
+    ends: Option<&Ends>,
+    dscp: u8,
+    around: &Surroundings<'_, '_>,
+) -> Option<lastmile_model::Transport> {
+    settings_of(table, quic::transport(table)?, ends, dscp, around)
+}
+
+fn settings_of(
+    table: &Table<'_>,
+    transport: Transport,
+    ends: Option<&Ends>,
+    dscp: u8,
+    around: &Surroundings<'_, '_>,
+) -> Option<lastmile_model::Transport> {
+    Some(match transport {
+        Transport::Tcp => lastmile_model::Transport::Tcp(own_tcp(table, ends, dscp, around)),
+        Transport::Quic => lastmile_model::Transport::Quic(quic::read(table, path_mtu(ends, around))?),
+    })
 }
 
 fn path_mtu<'a>(ends: Option<&Ends>, around: &Surroundings<'a, '_>) -> tcp::Mtu<'a> {
@@ -301,8 +333,16 @@ fn on_off(table: &Table<'_>, size: Option<ByteCount>) -> Option<Source> {
 /// Both ends can reach each other; a datagram source needs only the way there.
 /// True if packets come back.
 pub(crate) fn answered(traffic: &Traffic) -> bool {
-    matches!(traffic.source, Source::Bulk { .. } | Source::Quic { .. } | Source::Writes { .. } | Source::Ping { .. })
-        || traffic.opens()
+    let answers = matches!(
+        traffic.source,
+        Source::Bulk { .. }
+            | Source::Quic { .. }
+            | Source::Writes { .. }
+            | Source::Ping { .. }
+            | Source::Conference(_)
+            | Source::Game(_)
+    );
+    answers || traffic.opens()
 }
 
 fn check_ways(table: &Table<'_>, traffic: &Traffic, topology: &Topology<'_>) {

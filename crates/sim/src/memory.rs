@@ -76,8 +76,9 @@ impl Simulation<'_> {
             .map_or(0, |sampler| sampler.series().map(|series| count(series.points.capacity())).sum());
         all.push(Held::new(Holder::Series, samples, POINT));
         let replies: u64 = self.hosts.pings.iter().map(|ping| count(ping.replies.capacity())).sum();
-        let responses: u64 = self.hosts.sessions.iter().map(|session| count(session.responses.capacity())).sum();
-        all.push(Held::new(Holder::Probes, replies + responses, POINT));
+        let responses: u64 = self.hosts.clients.iter().map(|client| count(client.kept())).sum();
+        let dialogues: u64 = self.hosts.dialogues.iter().map(|dialogue| count(dialogue.kept())).sum();
+        all.push(Held::new(Holder::Probes, replies + responses + dialogues, POINT));
         let transfers = count(self.hosts.transfers.len());
         let flows = count(self.net.flows.len());
         let bytes = transfers * size_of::<Transfer>() as u64 + flows * FLOW;

@@ -62,9 +62,9 @@ impl Planned<'_> {
                 Some(Kind::Echo(EchoPlan { interval: *interval, size: u16::try_from(size.as_u64()).ok()? }))
             }
             Source::Web(model) => {
-                let tcp = (model.server.as_ref(), model.browser.as_ref());
+                let tcp = model.transport.tcp()?.as_ref();
                 let browser = sources::Browser::new(model, self.random(seed));
-                Some(self.application(tcp, model.request, OpenedBy::Receiver, Box::new(browser)))
+                Some(self.application((tcp, tcp), model.request, OpenedBy::Receiver, Box::new(browser)))
             }
             Source::Swarm(spec) => {
                 let peer = sources::Peer::new(spec, self.random(seed));
@@ -164,7 +164,6 @@ pub(super) fn headers(tcp: &Tcp) -> u16 {
 pub(super) fn receiver_of(traffic: &Traffic) -> Option<&Tcp> {
     match &traffic.source {
         Source::Bulk { receiver, .. } => Some(receiver),
-        Source::Web(web) => Some(&web.browser),
         _ => tcp_of(traffic),
     }
 }

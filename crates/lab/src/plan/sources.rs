@@ -5,10 +5,10 @@ use std::collections::{BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use lastmile_model::Source;
+use lastmile_model::{Http, Source};
 use lastmile_packet::{FlowAddresses, FlowKey, IpAddresses, parse_headers, write_packet};
 use lastmile_queueing::random::Stream;
-use lastmile_sim::sources::{Departures, Session, Swarm};
+use lastmile_sim::sources::{Browse, Departures, Session, Swarm};
 use lastmile_units::{ByteCount, Duration, Instant};
 
 use crate::spec::{Application, Order, Pages, ReplayPlan};
@@ -35,8 +35,8 @@ pub(super) struct Browser {
 
 impl Browser {
     pub(super) fn new(model: &Arc<lastmile_model::Web>, random: Stream) -> Self {
-        let session = Session::new(model, 0, random);
-        Self { session, persistent: model.persistent, timer: None, closing: VecDeque::new() }
+        let session = Session::new(model, random);
+        Self { session, persistent: model.http != Http::One0, timer: None, closing: VecDeque::new() }
     }
 }
 
@@ -75,7 +75,7 @@ impl Application for Browser {
 
     fn stop(&mut self) {
         self.timer = None;
-        self.closing.extend(self.session.stop().into_iter().map(Order::Stop));
+        self.closing.extend(self.session.stop(Instant::ZERO).into_iter().map(Order::Stop));
     }
 
     fn next_wake(&self) -> Option<Instant> {
@@ -83,8 +83,8 @@ impl Application for Browser {
     }
 
     fn pages(&self) -> Option<Pages> {
-        let Session { pages, objects, responses, .. } = &self.session;
-        Some(Pages { pages: *pages, objects: *objects, responses: responses.clone() })
+        let Session { pages, objects, responses, mains, .. } = &self.session;
+        Some(Pages { pages: *pages, objects: *objects, responses: responses.clone(), mains: mains.clone() })
     }
 }
 
@@ -218,13 +218,13 @@ mod tests {
     #[test]
     fn a_browser_asks_for_a_page_object_by_object_and_closes_what_it_needs_no_more() {
         let model = lastmile_model::Web {
-            server: tcp(),
-            browser: tcp(),
+            transport: lastmile_model::Transport::Tcp(tcp()),
             reading: Duration::from_s(30),
             parsing: Duration::from_ms(130),
             request: 350,
             connections: 2,
-            persistent: true,
+            http: Http::One1,
+            tls: false,
         };
         let mut browser = Browser::new(&Arc::new(model), Stream::new(1, "traffic web-0"));
         let (mut asked, mut open, mut closed) = (0_u64, Vec::new(), 0);

@@ -32,6 +32,13 @@ impl Endpoint {
         self.receive.read()
     }
 
+    /// The octets from `start` to `end` have arrived, whatever is missing before them. An application with several
+    /// streams keeps each in a range of octets of its own.
+    #[must_use]
+    pub fn has_received(&self, start: u64, end: u64) -> bool {
+        self.receive.holds(start, end)
+    }
+
     /// Octets of this end that the peer has acknowledged without a gap.
     #[must_use]
     pub fn acked(&self) -> u64 {

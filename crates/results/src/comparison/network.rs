@@ -134,9 +134,9 @@ fn sums<'a>(places: impl Iterator<Item = &'a BTreeMap<String, u64>>) -> BTreeMap
     sums
 }
 
-/// TCP flows except web users, whose goodput depends on the pages that they request.
+/// TCP flows except web users and video viewers, whose goodput depends on what they request.
 fn connections(summary: &Summary) -> impl Iterator<Item = &Flow> {
-    summary.flows.iter().filter(|flow| flow.setup.tcp.is_some() && &*flow.setup.kind != "web")
+    summary.flows.iter().filter(|flow| flow.is_elastic())
 }
 
 /// Mean of all samples of the series of this name for the selected entities.

@@ -48,6 +48,14 @@ pub struct Flow {
     pub y1541: Option<Box<Y1541>>,
 }
 
+impl Flow {
+    /// True for a flow over TCP or QUIC that takes the rate that it gets. Web users and video viewers
+    /// request what they need.
+    pub(crate) fn is_elastic(&self) -> bool {
+        self.setup.tcp.is_some() && !matches!(&*self.setup.kind, "web" | "video")
+    }
+}
+
 /// The limits of a flow, measured and in closed form.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct FlowLimits {
@@ -84,8 +92,8 @@ pub struct Transport {
     pub acks_sent: Option<u64>,
     /// ACKs that reached the data sender.
     pub acks_received: Option<u64>,
-    /// TCP connections opened by a source that opens them during the run (`web`, `swarm`): the row
-    /// is the sum of all.
+    /// TCP connections opened by a source that opens them during the run (`web`, `video`, `swarm`):
+    /// the row is the sum of all.
     pub connections: Option<u64>,
     /// Opened connections that were reset or gave up.
     pub connections_failed: Option<u64>,
@@ -98,7 +106,8 @@ pub struct Transport {
 /// The traffic and the transport of a flow, and the links that it crosses.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct FlowSetup {
-    /// Kind of traffic: `bulk`, `writes`, `poisson`, `onoff`, `voice`, `blast`, `web`, `swarm`, `replay`.
+    /// Kind of traffic: `bulk`, `writes`, `poisson`, `onoff`, `voice`, `blast`, `web`, `video`,
+    /// `conference`, `game`, `swarm`, `replay`.
     pub kind: Arc<str>,
     /// Class of its packets: the name of their code point, as for a probe.
     #[serde(default)]

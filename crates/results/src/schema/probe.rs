@@ -75,6 +75,9 @@ pub struct RoundTrip {
 pub struct Pages {
     /// Name of the traffic.
     pub name: String,
+    /// Version of HTTP: `1.0`, `1.1`, `2`, `3`; with TLS over TCP `1.1 tls` and `2 tls`.
+    #[serde(default)]
+    pub http: String,
     /// Number of users.
     pub users: u64,
     /// Pages requested.
@@ -86,6 +89,9 @@ pub struct Pages {
     /// Time from the request for a page to the last byte of its last object, for pages received
     /// whole.
     pub response_s: PageResponse,
+    /// Time from the request for a page to the last byte of its main object.
+    #[serde(default)]
+    pub main_s: PageResponse,
 }
 
 /// Distribution of a page's response time in seconds; all `null` without a whole page. Percentiles

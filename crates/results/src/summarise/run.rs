@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lastmile_model::outcome::{FlowOutcome, Losses, Outcome};
-use lastmile_model::{Network, Source};
+use lastmile_model::{Network, Source, Transport};
 use lastmile_tcp::Variant;
 
 use super::class::class;
@@ -51,11 +51,10 @@ impl Names {
             class: class(traffic.dscp).into(),
             tcp: match &traffic.source {
                 Source::Bulk { sender, .. } => Some(variant_name(sender.variant).into()),
-                Source::Quic { quic, .. } => Some(format!("quic-{}", quic.congestion.name()).into()),
+                Source::Quic { quic, .. } => Some(quic_name(quic)),
                 Source::Writes { tcp, .. } => Some(variant_name(tcp.variant).into()),
-                Source::Web(web) => Some(variant_name(web.server.variant).into()),
                 Source::Swarm(swarm) => Some(variant_name(swarm.tcp.variant).into()),
-                _ => None,
+                other => other.transport().map(transport_name),
             },
             data_path: path(&flow.data_path),
             ack_path: path(&flow.ack_path),
@@ -101,10 +100,24 @@ fn kind(source: &Source) -> &'static str {
         Source::OnOff { .. } => "onoff",
         Source::Constant { kind, .. } => kind,
         Source::Web(_) => "web",
+        Source::Video(_) => "video",
+        Source::Conference(_) => "conference",
+        Source::Game(_) => "game",
         Source::Swarm(_) => "swarm",
         Source::Replay(_) => "replay",
         Source::Ping { .. } => "ping",
     }
+}
+
+fn transport_name(transport: &Transport) -> Arc<str> {
+    match transport {
+        Transport::Tcp(tcp) => variant_name(tcp.variant).into(),
+        Transport::Quic(quic) => quic_name(quic),
+    }
+}
+
+fn quic_name(quic: &lastmile_quic::Config) -> Arc<str> {
+    format!("quic-{}", quic.congestion.name()).into()
 }
 
 fn variant_name(variant: Variant) -> &'static str {

@@ -112,15 +112,28 @@ fn with_percentiles(exact: OneWay, distribution: Option<&Histogram<u64>>) -> One
 
 /// Results at the receiver of a datagram flow.
 pub(super) fn datagrams(traffic: &Traffic, flow: &FlowOutcome) -> Option<Datagrams> {
-    let lost_packets = flow.data_packets_lost?;
-    let reception = flow.data_delays.as_deref()?;
+    let interval = match traffic.source {
+        Source::Constant { interval, .. } => Some(interval),
+        _ => None,
+    };
+    Some(heard(traffic, interval, flow.data_delays.as_deref()?, flow.data_packets_lost?))
+}
+
+/// Results of a stream of datagrams; `interval` is that of the packets of a call.
+pub(super) fn heard(
+    traffic: &Traffic,
+    interval: Option<Duration>,
+    reception: &Reception,
+    lost_packets: u64,
+) -> Datagrams {
     let late_packets = reception.late + reception.overdue;
     let judged = reception.packets + lost_packets + reception.overdue;
     let unplayed_share = (judged > 0).then(|| to_f64(lost_packets + late_packets) / to_f64(judged));
     // Random loss of a share p comes in runs of 1 / (1 - p).
     let burst_ratio = reception.mean_run().zip(unplayed_share).map(|(run, share)| run * (1.0 - share));
     let heard = Heard { reception, loss: unplayed_share, burst_ratio };
-    Some(Datagrams {
+    let call = interval.zip(traffic.listener.codec);
+    Datagrams {
         jitter_mean_s: reception.jitter_mean_s(),
         jitter_max_s: (reception.packets > 1).then_some(reception.jitter_max_s),
         lost_packets,
@@ -128,8 +141,8 @@ pub(super) fn datagrams(traffic: &Traffic, flow: &FlowOutcome) -> Option<Datagra
         late_packets,
         unplayed_share,
         burst_ratio,
-        voice: traffic.listener.codec.and_then(|codec| heard.voice(traffic, &codec)),
-    })
+        voice: call.and_then(|(interval, codec)| heard.voice(traffic, interval, &codec)),
+    }
 }
 
 /// The received part of a call.
@@ -141,9 +154,8 @@ struct Heard<'a> {
 
 impl Heard<'_> {
     /// The quality of the call; `None` if no packet was due to be played.
-    fn voice(&self, traffic: &Traffic, codec: &Codec) -> Option<Voice> {
+    fn voice(&self, traffic: &Traffic, interval: Duration, codec: &Codec) -> Option<Voice> {
         let loss = self.loss?;
-        let Source::Constant { interval, .. } = traffic.source else { return None };
         let fixed_s = interval.as_secs_f64() + codec.look_ahead_s + traffic.listener.buffer.as_secs_f64();
         let mouth_to_ear_s = (self.reception.packets > 0).then(|| self.reception.min.as_secs_f64() + fixed_s);
         // The model's range ends far below the loss of a call that does not arrive.

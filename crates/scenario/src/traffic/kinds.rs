@@ -33,7 +33,8 @@ pub(super) static TRAFFIC: Section = Section {
         Key::optional(
             "direction",
             Kind::Choice(&["down", "up", "both"]),
-            "`from` and `to` say it; a ping goes `up`, web pages `down`, a swarm `both`",
+            "`from` and `to` say it; a ping goes `up`, web pages, videos and games `down`, conferences and \
+             swarms `both`",
             "`down`: data from server to client, who opens the connection; `up`: from client to server. `both`: two \
              traffics, \
              `NAME-down` and `NAME-up`.",
@@ -199,12 +200,15 @@ pub(crate) enum Form {
     Voice,
     Blast,
     Web,
+    Video,
+    Conference,
+    Game,
     Swarm,
     Replay,
     Ping,
 }
 
-pub(super) const KINDS: [Variant<Form>; 11] = [
+pub(super) const KINDS: [Variant<Form>; 14] = [
     Variant { name: "bulk", section: &BULK, value: Form::Bulk },
     Variant { name: "persistent", section: &PERSISTENT, value: Form::Persistent },
     Variant { name: "writes", section: &WRITES, value: Form::Writes },
@@ -213,6 +217,9 @@ pub(super) const KINDS: [Variant<Form>; 11] = [
     Variant { name: "voice", section: &VOICE, value: Form::Voice },
     Variant { name: "blast", section: &BLAST, value: Form::Blast },
     Variant { name: "web", section: &apps::WEB, value: Form::Web },
+    Variant { name: "video", section: &apps::video::VIDEO, value: Form::Video },
+    Variant { name: "conference", section: &apps::conference::CONFERENCE, value: Form::Conference },
+    Variant { name: "game", section: &apps::game::GAME, value: Form::Game },
     Variant { name: "swarm", section: &apps::SWARM, value: Form::Swarm },
     Variant { name: "replay", section: &replay::REPLAY, value: Form::Replay },
     Variant { name: "ping", section: &PING, value: Form::Ping },

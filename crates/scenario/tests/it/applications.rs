@@ -1,6 +1,6 @@
 //! Web users, swarms and replays, from file to network; and that what comes of them is sound.
 
-use lastmile_model::{Network, OpenedBy, Source};
+use lastmile_model::{Http, Network, OpenedBy, Source};
 use lastmile_scenario::Scenario;
 use lastmile_units::Duration;
 
@@ -24,7 +24,8 @@ fn web_pages_come_down_by_default_and_the_client_opens() {
     assert_eq!((traffic.count, traffic.opened_by()), (3, OpenedBy::Receiver));
     assert_eq!(traffic.names.from.port, Some(80), "data come from the server");
     let Source::Web(web) = &traffic.source else { panic!("{traffic:?}") };
-    assert_eq!((web.reading, web.request, web.connections, web.persistent), (Duration::from_s(30), 350, 6, true));
+    assert_eq!((web.reading, web.request, web.connections), (Duration::from_s(30), 350, 6));
+    assert_eq!((web.http, web.tls), (Http::One1, false));
 }
 
 #[test]

@@ -53,6 +53,9 @@ impl Departures {
             | Source::Quic { .. }
             | Source::Writes { .. }
             | Source::Web(_)
+            | Source::Video(_)
+            | Source::Conference(_)
+            | Source::Game(_)
             | Source::Swarm(_)
             | Source::Replay(_)
             | Source::Ping { .. } => return None,

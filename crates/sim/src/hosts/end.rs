@@ -10,6 +10,7 @@ use lastmile_quic::{InTransit, Packet};
 use lastmile_tcp::{Endpoint, LimitedTime};
 use lastmile_units::{ByteCount, Duration, Instant};
 
+use super::turns::Span;
 use super::{DATAGRAM_HEADERS, datagram};
 
 /// One end of a transfer.
@@ -150,14 +151,12 @@ impl End {
         either_ref!(self, endpoint => endpoint.delivered())
     }
 
-    /// Bytes of this end that were sent at least once.
-    pub(crate) fn sent(&self) -> u64 {
-        either_ref!(self, endpoint => endpoint.sent())
-    }
-
-    /// Bytes that are offered and were never sent.
-    pub(crate) fn unsent(&self) -> u64 {
-        either_ref!(self, endpoint => endpoint.unsent())
+    /// The octets of `span` have arrived: of TCP with all before them, of QUIC as a stream of its own.
+    pub(super) fn has_received(&self, span: Span) -> bool {
+        match self {
+            Self::Tcp(endpoint) => endpoint.delivered() >= span.end,
+            Self::Quic(quic) => quic.endpoint.has_received(span.start, span.end),
+        }
     }
 
     /// Bytes of this end that the peer has acknowledged.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use lastmile_packet::{FlowId, SeqNumber};
 use lastmile_queueing::random::Stream;
 
-use super::{Datagrams, Ping, Replay, Session, Swarm, Totals, Transfer, Writer};
+use super::client::{Application, Client};
+use super::{Conference, Datagrams, Dialogue, Game, Ping, Player, Replay, Session, Swarm, Totals, Transfer, Writer};
 use crate::network::flow::StateIndex;
-use lastmile_model::{Source, Traffic};
+use lastmile_model::{Http, Source, Traffic};
 
 /// The state of everything on hosts.
 #[derive(Default)]
@@ -17,7 +18,8 @@ pub(crate) struct Hosts {
     writers: Vec<Writer>,
     pub(crate) datagrams: Vec<Datagrams>,
     pub(crate) pings: Vec<Ping>,
-    pub(crate) sessions: Vec<Session>,
+    pub(crate) clients: Vec<Client>,
+    pub(crate) dialogues: Vec<Dialogue>,
     pub(crate) swarms: Vec<Swarm>,
     pub(crate) replays: Vec<Replay>,
 }
@@ -45,7 +47,7 @@ impl Hosts {
     /// seeds, from `initial_numbers`.
     pub(crate) fn add(
         &mut self,
-        NewFlow { traffic: Traffic { source, dscp, stop, .. }, index, ids }: NewFlow<'_>,
+        NewFlow { traffic: Traffic { source, dscp, stop, listener, .. }, index, ids }: NewFlow<'_>,
         random: impl FnOnce() -> Stream,
         initial_numbers: &mut Stream,
     ) -> StateIndex {
@@ -64,8 +66,25 @@ impl Hosts {
                 StateIndex::Ping(latest(&self.pings))
             }
             Source::Web(model) => {
-                self.sessions.push(Session::new(model, index, random()));
-                StateIndex::Web(latest(&self.sessions))
+                let session = Application::Web(Session::new(model, random()));
+                self.clients.push(Client::new(index, &model.transport, model.http != Http::One0, session));
+                StateIndex::Client(latest(&self.clients))
+            }
+            Source::Video(model) => {
+                let player = Application::Video(Player::new(model));
+                self.clients.push(Client::new(index, &model.transport, true, player));
+                StateIndex::Client(latest(&self.clients))
+            }
+            Source::Conference(model) => {
+                let flows = (ids, *dscp);
+                let conference = Conference::new(model, index as usize, flows, listener.buffer, random());
+                self.dialogues.push(Dialogue::Conference(Box::new(conference)));
+                StateIndex::Dialogue(latest(&self.dialogues))
+            }
+            Source::Game(model) => {
+                let game = Game::new(model, index as usize, (ids, *dscp), listener.buffer, random());
+                self.dialogues.push(Dialogue::Game(Box::new(game)));
+                StateIndex::Dialogue(latest(&self.dialogues))
             }
             Source::Swarm(spec) => {
                 self.swarms.push(Swarm::new(spec, random()));
@@ -85,27 +104,28 @@ impl Hosts {
         match state {
             StateIndex::Transfer(index) => self.transfers[index as usize].bytes_delivered(),
             StateIndex::Datagrams(index) => self.datagrams[index as usize].bytes_delivered,
-            StateIndex::Web(index) => self.sessions[index as usize].totals.bytes,
+            StateIndex::Client(index) => self.clients[index as usize].totals.bytes,
             StateIndex::Swarm(index) => self.swarms[index as usize].totals.bytes,
+            StateIndex::Dialogue(index) => self.dialogues[index as usize].counts().bytes_delivered,
             StateIndex::Replay(index) => self.replays[index as usize].bytes_delivered,
             StateIndex::Ping(_) | StateIndex::Opened(_) | StateIndex::Closed => 0,
         }
     }
 
-    /// The totals of a web user or swarm, without the packet counts of open connections.
+    /// The totals of an application or swarm, without the packet counts of open connections.
     pub(crate) fn totals(&mut self, state: StateIndex) -> Option<&mut Totals> {
         match state {
-            StateIndex::Web(index) => Some(&mut self.sessions[index as usize].totals),
+            StateIndex::Client(index) => Some(&mut self.clients[index as usize].totals),
             StateIndex::Swarm(index) => Some(&mut self.swarms[index as usize].totals),
             _ => None,
         }
     }
 
-    /// The totals of a web user or swarm, and a transfer.
+    /// The totals of an application or swarm, and a transfer.
     pub(crate) fn totals_and_transfer(&mut self, state: StateIndex, transfer: u32) -> Option<(&mut Totals, &Transfer)> {
         let transfer = &self.transfers[transfer as usize];
         match state {
-            StateIndex::Web(index) => Some((&mut self.sessions[index as usize].totals, transfer)),
+            StateIndex::Client(index) => Some((&mut self.clients[index as usize].totals, transfer)),
             StateIndex::Swarm(index) => Some((&mut self.swarms[index as usize].totals, transfer)),
             _ => None,
         }

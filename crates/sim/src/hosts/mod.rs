@@ -1,29 +1,42 @@
-//! The hosts: transfers over TCP and QUIC, datagram sources, pings, replays, and the web users and swarms that open
-//! connections.
+//! The hosts: transfers over TCP and QUIC, datagram sources, conferences, games, pings, replays, and the applications
+//! and swarms that open connections.
 
+mod bitrate;
+mod client;
+mod conference;
 mod connection_pool;
 mod datagram;
+mod dialogue;
 mod end;
+mod game;
 mod lists;
 mod ping;
 mod replay;
 mod swarm;
 mod totals;
 mod transfer;
+mod turns;
+mod video;
 mod web;
 mod writer;
 
+pub(crate) use client::Outcome as UserOutcome;
+pub use client::{Browse, Request};
+pub(crate) use conference::Conference;
 pub(crate) use connection_pool::ConnectionPool;
 pub(crate) use datagram::Datagrams;
 pub use datagram::Departures;
+pub(crate) use dialogue::{DataCounts, Dialogue};
 pub(crate) use end::End;
+pub(crate) use game::Game;
 pub(crate) use lists::{Hosts, NewFlow};
 pub(crate) use ping::Ping;
 pub(crate) use replay::Replay;
 pub use swarm::Swarm;
 pub(crate) use totals::Totals;
 pub(crate) use transfer::{Exchange, Progress, Transfer};
-pub use web::{Request, Session};
+pub(crate) use video::Player;
+pub use web::Session;
 pub(crate) use writer::Writer;
 
 use lastmile_packet::{FlowId, Mark, Meta, Protocol, SeqNumber, TcpFlags};

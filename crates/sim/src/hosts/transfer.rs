@@ -12,10 +12,11 @@ use lastmile_tcp::{Config, Endpoint, Open};
 use lastmile_units::Instant;
 
 use super::end::{End, QuicEnd};
+use super::turns::Turns;
 use crate::engine::Handle;
 use crate::network::flow::Side;
 use lastmile_model::outcome::Deliveries;
-use lastmile_model::{OpenedBy, Source};
+use lastmile_model::{OpenedBy, Source, Transport};
 
 /// Both ends of a transfer. A run may have a million of them, so the struct is small.
 pub(crate) struct Transfer {
@@ -27,12 +28,14 @@ pub(crate) struct Transfer {
     wakes: [Option<Handle>; 2],
     request: u32,
     pub(crate) max_in_flight: u32,
-    /// The flow number of the web user or swarm that opened the connection.
+    /// The flow number of the application or swarm that opened the connection.
     owner: Option<u32>,
     opened_by: Side,
     offered: bool,
     /// The connection stays open after `bytes`.
     keep_open: bool,
+    /// The requests of an application and their responses, in place of `bytes`.
+    turns: Option<Box<Turns>>,
 }
 
 /// The request and the data with which a connection begins.
@@ -51,8 +54,8 @@ pub(crate) struct Exchange {
 pub(crate) enum Progress {
     /// The transfer goes on.
     Ongoing,
-    /// The last of the data has arrived.
-    Complete,
+    /// The last of the data has arrived, or this many responses.
+    Complete(u32),
 }
 
 impl Transfer {
@@ -74,21 +77,44 @@ impl Transfer {
             Source::Quic { quic, bytes, request, opened_by } => {
                 let request = u32::try_from(*request).unwrap_or(u32::MAX);
                 let exchange = Exchange { bytes: *bytes, request, keep_open: false, opened_by: *opened_by };
-                let opener = opener(*opened_by);
-                let end = |side: Side| {
-                    let role = if side == opener { Role::Client } else { Role::Server };
-                    let seed = iss[side.index()].raw();
-                    let endpoint = lastmile_quic::Endpoint::new(Arc::clone(quic), role, seed);
-                    End::Quic(Box::new(QuicEnd::new(endpoint, flows[side.index()], dscp)))
-                };
-                Some(Self::with_ends([end(Side::Sender), end(Side::Receiver)], None, &exchange))
+                Some(Self::over_quic(quic, (flows, dscp), iss, None, &exchange))
             }
             _ => None,
         }
     }
 
-    /// A connection of TCP, opened by the flow number `owner` if there is one.
-    pub(crate) fn between(
+    /// A connection that the flow number `owner` opens, if there is one. `dscp` is the code point of packets of QUIC.
+    pub(crate) fn over(
+        transport: &Transport,
+        (flows, dscp): ([FlowId; 2], u8),
+        iss: [SeqNumber; 2],
+        owner: Option<u32>,
+        exchange: &Exchange,
+    ) -> Self {
+        match transport {
+            Transport::Tcp(tcp) => Self::between([tcp, tcp], flows, iss, owner, exchange),
+            Transport::Quic(quic) => Self::over_quic(quic, (flows, dscp), iss, owner, exchange),
+        }
+    }
+
+    fn over_quic(
+        quic: &Arc<lastmile_quic::Config>,
+        (flows, dscp): ([FlowId; 2], u8),
+        seeds: [SeqNumber; 2],
+        owner: Option<u32>,
+        exchange: &Exchange,
+    ) -> Self {
+        let opener = opener(exchange.opened_by);
+        let end = |side: Side| {
+            let role = if side == opener { Role::Client } else { Role::Server };
+            let endpoint = lastmile_quic::Endpoint::new(Arc::clone(quic), role, seeds[side.index()].raw());
+            End::Quic(Box::new(QuicEnd::new(endpoint, flows[side.index()], dscp)))
+        };
+        Self::with_ends([end(Side::Sender), end(Side::Receiver)], owner, exchange)
+    }
+
+    /// A connection of TCP.
+    fn between(
         tcp: [&Arc<Config>; 2],
         flows: [FlowId; 2],
         iss: [SeqNumber; 2],
@@ -116,19 +142,29 @@ impl Transfer {
             opened_by: opener(opened_by),
             offered: false,
             keep_open,
+            turns: None,
         }
     }
 
-    /// The flow number of the web user or swarm that opened the connection.
+    /// This connection, whose receiver requests data by turns. Its exchange is the first of them.
+    pub(crate) fn by_turns(mut self) -> Self {
+        let mut turns = Turns::default();
+        turns.ask(self.request.into(), self.bytes.take().map_or(0, NonZeroU64::get));
+        self.turns = Some(Box::new(turns));
+        self.offered = true;
+        self
+    }
+
+    /// The flow number of the application or swarm that opened the connection.
     pub(crate) fn owner(&self) -> Option<u32> {
         self.owner
     }
 
-    /// The receiver requests `bytes` more on a connection that was kept open.
+    /// The receiver requests `bytes` more on a connection by turns.
     pub(crate) fn ask(&mut self, request: u32, bytes: u64) {
-        self.request = self.request.saturating_add(request);
-        self.bytes = NonZeroU64::new(self.bytes.map_or(0, NonZeroU64::get) + bytes);
-        self.offered = false;
+        if let Some(turns) = &mut self.turns {
+            turns.ask(request.into(), bytes);
+        }
         self.end(Side::Receiver).write(request.into());
     }
 
@@ -198,6 +234,9 @@ impl Transfer {
     /// The application stops offering data.
     pub(crate) fn stop(&mut self) {
         self.offered = true;
+        if let Some(turns) = &mut self.turns {
+            turns.stop();
+        }
         self.end(Side::Sender).abort();
     }
 
@@ -214,6 +253,7 @@ impl Transfer {
             Side::Sender => {
                 let [sender, receiver] = &mut self.ends;
                 End::deliver(sender, receiver, now, segment);
+                self.respond();
                 if !self.offered && self.sender().delivered() >= u64::from(self.request) {
                     self.offer();
                 }
@@ -264,14 +304,26 @@ impl Transfer {
         self.wakes[side.index()] = Some(wake);
     }
 
+    /// The server writes the responses to requests that have arrived.
+    fn respond(&mut self) {
+        let Some(turns) = &mut self.turns else { return };
+        let sender = &mut self.ends[Side::Sender.index()];
+        let bytes = turns.respond(|request| sender.has_received(request));
+        if bytes > 0 {
+            sender.write(bytes);
+            if !self.keep_open {
+                sender.close();
+            }
+        }
+    }
+
     fn offer(&mut self) {
         self.offered = true;
         let (bytes, keep_open) = (self.bytes, self.keep_open);
         let sender = self.end(Side::Sender);
         match bytes {
             Some(bytes) => {
-                // Data of earlier requests on this connection are written already.
-                sender.write(bytes.get() - (sender.sent() + sender.unsent()).min(bytes.get()));
+                sender.write(bytes.get());
                 if !keep_open {
                     sender.close();
                 }
@@ -288,11 +340,15 @@ impl Transfer {
             end.close();
         }
         let delivered = end.delivered();
-        if delivered == before {
-            return Progress::Ongoing;
+        if delivered > before {
+            Deliveries::note(&mut self.deliveries, now);
         }
-        Deliveries::note(&mut self.deliveries, now);
-        if self.bytes.is_some_and(|bytes| bytes.get() == delivered) { Progress::Complete } else { Progress::Ongoing }
+        let complete = match &mut self.turns {
+            // A stream of QUIC may be whole where octets before it are missing.
+            Some(turns) => turns.receive(|response| end.has_received(response)),
+            None => u32::from(delivered > before && self.bytes.is_some_and(|bytes| bytes.get() == delivered)),
+        };
+        if complete > 0 { Progress::Complete(complete) } else { Progress::Ongoing }
     }
 }
 

@@ -15,9 +15,16 @@
 //!
 //! A size out of range is drawn anew; the number of objects is cut off at its maximum, as published.
 //!
-//! Differs: a browser opens at most 6 connections at a time, as today's browsers do; the publications have 4
+//! HTTP decides what connections carry. HTTP/1.0: an object each. HTTP/1.1 (RFC 9112): object after object. HTTP/2
+//! (RFC 9113) and HTTP/3 (RFC 9114): all objects of a page at a time over one connection, in frames with headers of 9
+//! bytes for 16 KiB, and of 8 bytes an object. TLS 1.3 over TCP (RFC 8446) takes a round trip before the first request
+//! of a connection: 305 bytes of the client, 2 023 of the server with its certificates, and 64 of the client with the
+//! first request; records add 22 bytes for 16 KiB. The messages are those of QUIC's handshake.
+//!
+//! Differs: a browser opens at most 6 connections of HTTP/1 at a time, as today's browsers do; the publications have 4
 //! without and 1 with persistent connections. Connections close at the end of a page, since servers close
-//! idle connections within a reading time; the publications do not say. There are no DNS queries.
+//! idle connections within a reading time; the publications do not say. So each page begins with a handshake, and none
+//! is resumed. There are no DNS queries, no compression of headers (HPACK, QPACK), and no pushed or prioritised objects.
 //!
 //! The response time of a page is the time from its request to the last byte of its last object. Each session
 //! draws from its own random stream, in an order that does not depend on the network. Cost: one draw an
@@ -28,14 +35,28 @@ use std::sync::Arc;
 use lastmile_queueing::random::Stream;
 use lastmile_units::{Duration, Instant};
 
-use lastmile_model::Web;
+use lastmile_model::{Http, Web};
 
-use super::Totals;
+use super::client::{Browse, Request};
 
 const MAIN: Lognormal = Lognormal { mean: 8.35, deviation: 1.37, least: 100.0, most: 2e6 };
 const EMBEDDED: Lognormal = Lognormal { mean: 6.17, deviation: 2.36, least: 50.0, most: 2e6 };
 /// Pareto: shape, minimum, maximum. The minimum is subtracted from the drawn value.
 const OBJECTS: (f64, f64, f64) = (1.1, 2.0, 55.0);
+
+/// ClientHello: 300 bytes in a record without protection (5 bytes).
+const CLIENT_HELLO: u32 = 305;
+/// ServerHello to Finished: 1990 bytes, a record without protection (5), one with it (22), ChangeCipherSpec (6).
+const SERVER_FLIGHT: u64 = 2_023;
+/// Finished: 36 bytes in a record with protection (22), and ChangeCipherSpec (6).
+const CLIENT_FINISHED: u32 = 64;
+/// Payload of a record of TLS and of a frame of HTTP/2, and their headers: RFC 8446, section 5.2 (header 5, type 1,
+/// tag 16); RFC 9113, section 4.1.
+const FRAGMENT: u64 = 16_384;
+const RECORD_HEADER: u64 = 22;
+const FRAME_HEADER: u64 = 9;
+/// The HEADERS and DATA frames of HTTP/3: a type each, lengths of 2 and 4 bytes.
+const HTTP3_FRAMES: u64 = 8;
 
 struct Lognormal {
     mean: f64,
@@ -58,10 +79,10 @@ impl Lognormal {
 /// A web user and the browser, without their connections: the caller opens them and gives them numbers.
 #[derive(Debug)]
 pub struct Session {
-    pub(crate) traffic: u32,
-    pub(crate) totals: Totals,
     /// Response times of whole pages.
     pub responses: Vec<Duration>,
+    /// Response times of the main objects of pages.
+    pub mains: Vec<Duration>,
     /// Pages requested.
     pub pages: u64,
     /// Objects that arrived completely.
@@ -72,12 +93,63 @@ pub struct Session {
     page_began: Instant,
     /// The sizes of the objects to request, the last first.
     wanted: Vec<u64>,
-    /// Open connections without a request.
-    idle: Vec<u32>,
-    /// Connections that carry an object, or its request.
-    busy: Vec<u32>,
+    connections: Connections,
     /// The end of a reading or parsing time.
     timer: Option<Instant>,
+}
+
+/// The connections of a browser.
+#[derive(Debug, Default)]
+struct Connections {
+    /// Open connections without a request.
+    idle: Vec<u32>,
+    /// The connection of each object that is requested.
+    busy: Vec<u32>,
+    /// Connections whose handshake of TLS is not over.
+    securing: Vec<u32>,
+    /// Connections whose handshake of TLS is over, before their first request.
+    fresh: Vec<u32>,
+    /// The connection that carries all objects.
+    shared: Option<u32>,
+    /// The latest request is the ClientHello of a connection.
+    says_hello: bool,
+}
+
+impl Connections {
+    /// Forgets `connection`. Returns the number of objects that it carried.
+    fn forget(&mut self, connection: u32) -> usize {
+        let before = self.busy.len() + self.securing.len();
+        for list in [&mut self.idle, &mut self.busy, &mut self.securing, &mut self.fresh] {
+            list.retain(|other| *other != connection);
+        }
+        self.shared = self.shared.filter(|shared| *shared != connection);
+        before - self.busy.len() - self.securing.len()
+    }
+
+    /// Takes the connections without a request.
+    fn take_idle(&mut self) -> Vec<u32> {
+        let mut open = std::mem::take(&mut self.idle);
+        let shared = self.shared.filter(|shared| !self.busy.contains(shared) && !self.securing.contains(shared));
+        if shared.is_some() {
+            self.shared = None;
+        }
+        open.extend(shared);
+        self.fresh.retain(|connection| !open.contains(connection));
+        open
+    }
+
+    /// Takes all open connections.
+    fn take_all(&mut self) -> Vec<u32> {
+        let mut open = std::mem::take(&mut self.idle);
+        open.append(&mut self.busy);
+        open.append(&mut self.securing);
+        open.extend(self.shared.take());
+        // One connection may carry several objects. The order of the others stays.
+        let mut seen = std::collections::BTreeSet::new();
+        open.retain(|connection| seen.insert(*connection));
+        self.fresh.clear();
+        open
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -94,23 +166,13 @@ enum Step {
     Stopped,
 }
 
-/// A request for an object.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Request {
-    /// The size of the object.
-    pub bytes: u64,
-    /// The open connection for the request; `None`: a new one.
-    pub on: Option<u32>,
-}
-
 impl Session {
-    /// The user of traffic number `traffic`. Equal streams draw equal pages.
+    /// A user who has not begun. Equal streams draw equal pages.
     #[must_use]
-    pub fn new(model: &Arc<Web>, traffic: u32, random: Stream) -> Self {
+    pub fn new(model: &Arc<Web>, random: Stream) -> Self {
         Self {
-            traffic,
-            totals: Totals::default(),
             responses: Vec::new(),
+            mains: Vec::new(),
             pages: 0,
             objects: 0,
             model: Arc::clone(model),
@@ -118,72 +180,41 @@ impl Session {
             step: Step::Reading,
             page_began: Instant::ZERO,
             wanted: Vec::new(),
-            idle: Vec::new(),
-            busy: Vec::new(),
+            connections: Connections::default(),
             timer: None,
         }
     }
 
-    pub(crate) fn model(&self) -> &Arc<Web> {
-        &self.model
+    /// The connection for the next request: `Some(None)` for a new one; `None` if there is none at present.
+    fn next_connection(&mut self) -> Option<Option<u32>> {
+        let Connections { idle, busy, securing, shared, .. } = &mut self.connections;
+        if self.model.http.multiplexes() {
+            return match *shared {
+                Some(connection) => (!securing.contains(&connection)).then_some(Some(connection)),
+                None => Some(None),
+            };
+        }
+        if let Some(connection) = idle.pop() {
+            return Some(Some(connection));
+        }
+        // A handshake of TLS for each object, and no more.
+        let free = busy.len() + securing.len() < self.model.connections as usize;
+        (free && securing.len() < self.wanted.len()).then_some(None)
     }
 
-    /// The session starts, or a reading or parsing time ends.
-    pub fn wake(&mut self, now: Instant) {
-        match self.step {
-            Step::Reading => {
-                self.step = Step::Main;
-                self.page_began = now;
-                self.pages += 1;
-                self.wanted.push(MAIN.draw(&mut self.random));
-            }
-            Step::Parsing => self.step = Step::Embedded,
-            Step::Main | Step::Embedded | Step::Stopped => {}
-        }
-    }
-
-    /// The next object to request at once, if a connection is idle or may be opened.
-    pub fn next_request(&mut self) -> Option<Request> {
-        if !matches!(self.step, Step::Main | Step::Embedded) {
-            return None;
-        }
-        let on = self.idle.pop();
-        if on.is_none() && self.busy.len() >= self.model.connections as usize {
-            return None;
-        }
-        let Some(bytes) = self.wanted.pop() else {
-            self.idle.extend(on);
-            return None;
+    /// Bytes of an object, or of a request, with the headers of frames and records.
+    fn framed(&self, bytes: u64) -> u64 {
+        let fragments = |bytes: u64| bytes.div_ceil(FRAGMENT);
+        let framed = match self.model.http {
+            Http::One0 | Http::One1 => bytes,
+            Http::Two => bytes + FRAME_HEADER * (1 + fragments(bytes)),
+            Http::Three => bytes + HTTP3_FRAMES,
         };
-        Some(Request { bytes, on })
-    }
-
-    /// The object of [`next_request`](Self::next_request) is requested over `connection`.
-    pub fn asked(&mut self, connection: u32) {
-        self.busy.push(connection);
-    }
-
-    /// An object has arrived completely over `connection`.
-    pub fn completed(&mut self, now: Instant, connection: u32) {
-        self.objects += 1;
-        self.busy.retain(|busy| *busy != connection);
-        if self.model.persistent {
-            self.idle.push(connection);
-        }
-        self.go_on(now);
-    }
-
-    /// `connection` has failed. The browser abandons its object.
-    pub fn broke(&mut self, now: Instant, connection: u32) {
-        self.idle.retain(|idle| *idle != connection);
-        if let Some(index) = self.busy.iter().position(|busy| *busy == connection) {
-            self.busy.remove(index);
-            self.go_on(now);
-        }
+        if self.model.tls { framed + RECORD_HEADER * fragments(framed) } else { framed }
     }
 
     fn go_on(&mut self, now: Instant) {
-        if !self.busy.is_empty() || !self.wanted.is_empty() {
+        if !self.connections.busy.is_empty() || !self.wanted.is_empty() {
             return;
         }
         match self.step {
@@ -209,28 +240,104 @@ impl Session {
         self.step = Step::Reading;
         self.timer = Some(now + self.random.exponential(self.model.reading));
     }
+}
 
-    /// Takes the time at which [`wake`](Self::wake) is due.
-    pub fn take_timer(&mut self) -> Option<Instant> {
+impl Browse for Session {
+    /// The session starts, or a reading or parsing time ends.
+    fn wake(&mut self, now: Instant) {
+        match self.step {
+            Step::Reading => {
+                self.step = Step::Main;
+                self.page_began = now;
+                self.pages += 1;
+                self.wanted.push(MAIN.draw(&mut self.random));
+            }
+            Step::Parsing => self.step = Step::Embedded,
+            Step::Main | Step::Embedded | Step::Stopped => {}
+        }
+    }
+
+    fn next_request(&mut self) -> Option<Request> {
+        if !matches!(self.step, Step::Main | Step::Embedded) || self.wanted.is_empty() {
+            return None;
+        }
+        let on = self.next_connection()?;
+        // The handshake of QUIC is its own.
+        self.connections.says_hello = on.is_none() && self.model.tls;
+        if self.connections.says_hello {
+            return Some(Request { request: CLIENT_HELLO, bytes: SERVER_FLIGHT, on });
+        }
+        let bytes = self.wanted.pop()?;
+        let fresh = &mut self.connections.fresh;
+        let finishes = on.and_then(|connection| fresh.iter().position(|other| *other == connection));
+        let finished = finishes.map_or(0, |index| {
+            fresh.remove(index);
+            CLIENT_FINISHED
+        });
+        let request = u32::try_from(self.framed(self.model.request.into())).unwrap_or(u32::MAX);
+        Some(Request { request: request.saturating_add(finished), bytes: self.framed(bytes), on })
+    }
+
+    fn asked(&mut self, connection: u32) {
+        if self.model.http.multiplexes() {
+            self.connections.shared = Some(connection);
+        }
+        if std::mem::take(&mut self.connections.says_hello) {
+            self.connections.securing.push(connection);
+        } else {
+            self.connections.busy.push(connection);
+        }
+    }
+
+    fn completed(&mut self, now: Instant, connection: u32) {
+        let Connections { idle, busy, securing, fresh, .. } = &mut self.connections;
+        let keeps = !self.model.http.multiplexes() && self.model.http != Http::One0;
+        if let Some(index) = securing.iter().position(|other| *other == connection) {
+            securing.remove(index);
+            fresh.push(connection);
+            if !self.model.http.multiplexes() {
+                idle.push(connection);
+            }
+            return;
+        }
+        self.objects += 1;
+        if let Some(index) = busy.iter().position(|other| *other == connection) {
+            busy.remove(index);
+        }
+        if keeps {
+            idle.push(connection);
+        }
+        if self.step == Step::Main {
+            self.mains.push(now - self.page_began);
+        }
+        self.go_on(now);
+    }
+
+    /// The browser abandons the objects of a connection that has failed.
+    fn broke(&mut self, now: Instant, connection: u32) {
+        if self.connections.forget(connection) > 0 {
+            self.go_on(now);
+        }
+    }
+
+    fn take_timer(&mut self) -> Option<Instant> {
         self.timer.take()
     }
 
-    /// Takes the connections to close: the idle ones at the end of a page.
-    pub fn take_unneeded(&mut self) -> Vec<u32> {
+    /// The connections without a request at the end of a page, except those whose handshake is not over.
+    fn take_unneeded(&mut self) -> Vec<u32> {
         match self.step {
-            Step::Reading | Step::Stopped => std::mem::take(&mut self.idle),
+            Step::Reading | Step::Stopped => self.connections.take_idle(),
             Step::Main | Step::Parsing | Step::Embedded => Vec::new(),
         }
     }
 
-    /// The user stops and abandons the current page. Returns the connections to close.
-    pub fn stop(&mut self) -> Vec<u32> {
+    /// The user stops and abandons the current page.
+    fn stop(&mut self, _: Instant) -> Vec<u32> {
         self.step = Step::Stopped;
         self.wanted.clear();
         self.timer = None;
-        let mut open = std::mem::take(&mut self.idle);
-        open.append(&mut self.busy);
-        open
+        self.connections.take_all()
     }
 }
 

@@ -39,20 +39,22 @@ pub(crate) enum StateIndex {
     Transfer(u32),
     Datagrams(u32),
     Ping(u32),
-    /// A web user. It opens connections.
-    Web(u32),
+    /// An application that requests data. It opens connections.
+    Client(u32),
     /// A swarm. It opens connections.
     Swarm(u32),
-    /// A connection that a web user or a swarm opened: an index into the transfers.
+    /// A connection that an application or a swarm opened: an index into the transfers.
     Opened(u32),
     /// A replay, or one of the flows that it replays.
     Replay(u32),
+    /// A conference or a game.
+    Dialogue(u32),
     /// A connection that is closed. Its late packets are discarded.
     Closed,
 }
 
-/// Bits of an index that is packed with one of eight kinds into four bytes.
-pub(crate) const INDEX_BITS: u32 = 29;
+/// Bits of an index that is packed with one of sixteen kinds into four bytes.
+pub(crate) const INDEX_BITS: u32 = 28;
 /// Indices are below this limit.
 pub(crate) const INDEX_LIMIT: u32 = 1 << INDEX_BITS;
 
@@ -70,10 +72,11 @@ impl FlowEntry {
             0 => StateIndex::Transfer(index),
             1 => StateIndex::Datagrams(index),
             2 => StateIndex::Ping(index),
-            3 => StateIndex::Web(index),
+            3 => StateIndex::Client(index),
             4 => StateIndex::Swarm(index),
             5 => StateIndex::Opened(index),
             6 => StateIndex::Replay(index),
+            7 => StateIndex::Dialogue(index),
             _ => StateIndex::Closed,
         }
     }
@@ -85,11 +88,12 @@ impl StateIndex {
             Self::Transfer(index) => (0, index),
             Self::Datagrams(index) => (1, index),
             Self::Ping(index) => (2, index),
-            Self::Web(index) => (3, index),
+            Self::Client(index) => (3, index),
             Self::Swarm(index) => (4, index),
             Self::Opened(index) => (5, index),
             Self::Replay(index) => (6, index),
-            Self::Closed => (7, 0),
+            Self::Dialogue(index) => (7, index),
+            Self::Closed => (8, 0),
         };
         assert!(index < INDEX_LIMIT, "Network::check limits the number of flows");
         kind << INDEX_BITS | index
@@ -107,10 +111,11 @@ mod tests {
                 StateIndex::Transfer,
                 StateIndex::Datagrams,
                 StateIndex::Ping,
-                StateIndex::Web,
+                StateIndex::Client,
                 StateIndex::Swarm,
                 StateIndex::Opened,
                 StateIndex::Replay,
+                StateIndex::Dialogue,
             ];
             for state in kinds.map(|kind| kind(index)).into_iter().chain([StateIndex::Closed]) {
                 let entry = FlowEntry::new(5, state);

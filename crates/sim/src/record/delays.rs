@@ -61,9 +61,11 @@ impl Delays {
         let mut delays = Self::default();
         for (index, traffic) in network.traffic.iter().enumerate() {
             let kinds = match traffic.source {
-                Source::Constant { .. } | Source::Poisson { .. } | Source::OnOff { .. } => {
-                    [Some(Kind::Datagrams), None]
-                }
+                Source::Constant { .. }
+                | Source::Poisson { .. }
+                | Source::OnOff { .. }
+                | Source::Conference(_)
+                | Source::Game(_) => [Some(Kind::Datagrams), None],
                 Source::Bulk { .. } | Source::Writes { .. } if few => [Some(Kind::Data), Some(Kind::Acks)],
                 Source::Quic { .. } if few => [Some(Kind::Quic); 2],
                 _ => [None; 2],

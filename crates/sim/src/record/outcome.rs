@@ -8,14 +8,14 @@ use lastmile_units::Instant;
 
 use super::flow_names;
 use crate::engine::Wheel;
-use crate::hosts::{Datagrams, End, Ping, Replay, Totals, Transfer};
+use crate::hosts::{DataCounts, Datagrams, End, Ping, Replay, Totals, Transfer, UserOutcome};
 use crate::network::LinkState;
 use crate::network::flow::StateIndex;
 use crate::network::route::PathId;
 use crate::simulation::state::Simulation;
 use lastmile_model::Link;
 use lastmile_model::outcome::{
-    BrowsingOutcome, FlowOutcome, LinkOutcome, Loss, Outcome, ProbeOutcome, Series, Snapshot, TcpOutcome,
+    Applications, FlowOutcome, LinkOutcome, Loss, Outcome, ProbeOutcome, Series, Snapshot, TcpOutcome,
 };
 
 /// The outcome of a run.
@@ -39,7 +39,7 @@ pub(crate) fn outcome(mut simulation: Simulation<'_>) -> Outcome {
     let datagram_delays_ns = traffics.map(|traffic| simulation.net.delays.take_distribution(traffic)).collect();
     let mut series = simulation.sampler.take().map(super::series::Sampler::into_series).unwrap_or_default();
     let probes = probes(&mut simulation);
-    let browsing = browsing(&mut simulation);
+    let applications = applications(&mut simulation);
     if simulation.network.record.interval.is_some() {
         series.extend(probes.iter().map(round_trips));
     }
@@ -49,7 +49,7 @@ pub(crate) fn outcome(mut simulation: Simulation<'_>) -> Outcome {
         flows,
         links,
         probes,
-        browsing,
+        applications,
         snapshots: simulation.snapshots,
         series,
         conservation,
@@ -127,15 +127,19 @@ fn flows(simulation: &mut Simulation<'_>, losses: &[(Loss, u64)]) -> Vec<FlowOut
                 let source = &simulation.hosts.datagrams[index as usize];
                 flows.push(datagram_outcome(source, row, Arc::clone(there)));
             }
-            StateIndex::Web(index) => {
-                let session = &simulation.hosts.sessions[index as usize];
+            StateIndex::Client(index) => {
+                let client = &simulation.hosts.clients[index as usize];
                 let paths = [there, back].map(Arc::clone);
-                flows.push(opened_outcome(&session.totals, row, paths));
+                flows.push(opened_outcome(&client.totals, row, paths));
             }
             StateIndex::Swarm(index) => {
                 let swarm = &simulation.hosts.swarms[index as usize];
                 let paths = [there, back].map(Arc::clone);
                 flows.push(opened_outcome(&swarm.totals, row, paths));
+            }
+            StateIndex::Dialogue(index) => {
+                let counts = simulation.hosts.dialogues[index as usize].counts();
+                flows.push(dialogue_outcome(&counts, row, Arc::clone(there)));
             }
             StateIndex::Replay(index) => {
                 let replay = &simulation.hosts.replays[index as usize];
@@ -143,7 +147,9 @@ fn flows(simulation: &mut Simulation<'_>, losses: &[(Loss, u64)]) -> Vec<FlowOut
             }
             StateIndex::Ping(_) | StateIndex::Opened(_) | StateIndex::Closed => {}
         }
-        if let (Some(row), StateIndex::Transfer(_) | StateIndex::Datagrams(_)) = (flows.last_mut(), flow.state()) {
+        if let (Some(row), StateIndex::Transfer(_) | StateIndex::Datagrams(_) | StateIndex::Dialogue(_)) =
+            (flows.last_mut(), flow.state())
+        {
             let first = losses.partition_point(|(loss, _)| loss.flow < number);
             let own = losses[first..].iter().take_while(|(loss, _)| loss.flow == number);
             let dropped = own.filter(|(loss, _)| !loss.back).map(|(_, count)| count).sum();
@@ -199,6 +205,17 @@ fn opened_outcome(totals: &Totals, row: Row, [data_path, ack_path]: [Arc<[usize]
     }
 }
 
+/// A row of the data of a conference or a game.
+fn dialogue_outcome(counts: &DataCounts, row: Row, data_path: Arc<[usize]>) -> FlowOutcome {
+    FlowOutcome {
+        bytes_delivered: counts.bytes_delivered,
+        deliveries: counts.deliveries,
+        data_packets: counts.sent,
+        data_packets_received: counts.received,
+        ..empty_outcome(row, data_path, Arc::default())
+    }
+}
+
 fn replay_outcome(replay: &Replay, row: Row, data_path: Arc<[usize]>) -> FlowOutcome {
     FlowOutcome {
         bytes_delivered: replay.bytes_delivered,
@@ -209,22 +226,30 @@ fn replay_outcome(replay: &Replay, row: Row, data_path: Arc<[usize]>) -> FlowOut
     }
 }
 
-fn browsing(simulation: &mut Simulation<'_>) -> Vec<BrowsingOutcome> {
-    let mut sessions = std::mem::take(&mut simulation.hosts.sessions);
-    let mut browsing = Vec::new();
-    for (flow, name) in simulation.net.flows.iter().zip(flow_names(simulation.network)) {
-        if let StateIndex::Web(index) = flow.state() {
-            let session = &mut sessions[index as usize];
-            browsing.push(BrowsingOutcome {
-                traffic: session.traffic as usize,
-                name,
-                pages: session.pages,
-                objects: session.objects,
-                responses: std::mem::take(&mut session.responses),
-            });
+fn applications(simulation: &mut Simulation<'_>) -> Applications {
+    let now = simulation.now;
+    // Applications are in the order of their flows.
+    let mut clients = std::mem::take(&mut simulation.hosts.clients).into_iter();
+    let mut dialogues = std::mem::take(&mut simulation.hosts.dialogues).into_iter();
+    let mut all = Applications::default();
+    let rows = simulation.net.flows.iter().zip(flow_names(simulation.network)).zip(&simulation.starts);
+    for ((flow, name), start) in rows {
+        let user = match flow.state() {
+            StateIndex::Client(_) => clients.next().map(|client| client.outcome(now, name)),
+            StateIndex::Dialogue(_) => dialogues.next().map(|dialogue| {
+                let stop = simulation.network.traffic[dialogue.traffic()].stop.unwrap_or(now).min(now);
+                dialogue.outcome(now, name, stop.since(*start))
+            }),
+            _ => continue,
+        };
+        match user.expect("as many applications as flows of that kind") {
+            UserOutcome::Browsing(user) => all.browsing.push(user),
+            UserOutcome::Viewing(viewer) => all.viewing.push(viewer),
+            UserOutcome::Conference(conference) => all.conferences.push(conference),
+            UserOutcome::Game(player) => all.games.push(player),
         }
     }
-    browsing
+    all
 }
 
 fn transfer_outcome(

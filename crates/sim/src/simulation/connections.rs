@@ -1,19 +1,18 @@
-//! Connections that web users and swarms open and close.
+//! Connections that applications and swarms open and close.
 
 use std::sync::Arc;
 
 use lastmile_packet::{FlowId, Meta};
-use lastmile_tcp::Config;
 
 use super::state::Simulation;
 use crate::engine::event::Event;
 use crate::hosts::{Exchange, Progress, Transfer};
 use crate::network::flow::{FlowEntry, Side, StateIndex};
-use lastmile_model::OpenedBy;
+use lastmile_model::{OpenedBy, Transport};
 
 impl Simulation<'_> {
     /// Opens a connection for the flow number `owner`. Returns the index of its transfer.
-    fn open(&mut self, owner: u32, tcp: [&Arc<Config>; 2], exchange: &Exchange) -> u32 {
+    fn open(&mut self, owner: u32, transport: &Transport, exchange: &Exchange) -> u32 {
         let traffic = self.net.flows[owner as usize].traffic;
         let number = self.pool.take_number(self.now, traffic, self.net.first_opened);
         if self.net.flows.len() <= number as usize {
@@ -21,7 +20,10 @@ impl Simulation<'_> {
         }
         let iss = self.pool.initial_numbers();
         let flows = [FlowId::new(2 * number), FlowId::new(2 * number + 1)];
-        let transfer = Transfer::between(tcp, flows, iss, Some(owner), exchange);
+        let dscp = self.network.traffic[traffic as usize].dscp;
+        let transfer = Transfer::over(transport, (flows, dscp), iss, Some(owner), exchange);
+        let by_turns = matches!(self.net.flows[owner as usize].state(), StateIndex::Client(_));
+        let transfer = if by_turns { transfer.by_turns() } else { transfer };
         let transfers = &mut self.hosts.transfers;
         let index = match self.pool.take_transfer() {
             Some(index) => {
@@ -57,11 +59,12 @@ impl Simulation<'_> {
         if let Some(totals) = self.hosts.totals(state) {
             totals.deliver(self.now, delivered);
         }
-        if progress == Progress::Complete
-            && let StateIndex::Web(session) = state
-        {
-            self.hosts.sessions[session as usize].completed(self.now, index);
-            self.browse(owner, session);
+        if let (Progress::Complete(responses), StateIndex::Client(client)) = (progress, state) {
+            let now = self.now;
+            for _ in 0..responses {
+                self.hosts.clients[client as usize].decide().completed(now, index);
+            }
+            self.browse(owner, client);
         }
         self.retire_if_over(index);
     }
@@ -85,40 +88,41 @@ impl Simulation<'_> {
         self.net.flows[number as usize] = FlowEntry::new(traffic, StateIndex::Closed);
         self.pool.give_back(self.now, traffic, number, index);
         match state {
-            // A session does not list connections that have closed without failure.
-            StateIndex::Web(session) if failed => {
-                self.hosts.sessions[session as usize].broke(self.now, index);
-                self.browse(owner, session);
+            // An application does not list connections that have closed without failure.
+            StateIndex::Client(client) if failed => {
+                self.hosts.clients[client as usize].decide().broke(self.now, index);
+                self.browse(owner, client);
             }
             StateIndex::Swarm(swarm) => self.hosts.swarms[swarm as usize].broke(index),
             _ => {}
         }
     }
 
-    /// Carries out the decisions of a session: requests objects, closes connections, and schedules its timer.
-    pub(super) fn browse(&mut self, owner: u32, session: u32) {
-        let model = Arc::clone(self.hosts.sessions[session as usize].model());
-        while let Some(request) = self.hosts.sessions[session as usize].next_request() {
+    /// Carries out the decisions of an application: requests data, closes connections, and schedules its timer.
+    pub(super) fn browse(&mut self, owner: u32, client: u32) {
+        while let Some(request) = self.hosts.clients[client as usize].decide().next_request() {
             let index = match request.on {
                 Some(index) => {
-                    self.hosts.transfers[index as usize].ask(model.request, request.bytes);
+                    self.hosts.transfers[index as usize].ask(request.request, request.bytes);
                     self.pump(index, Side::Receiver);
                     index
                 }
                 None => {
+                    let client = &self.hosts.clients[client as usize];
                     let exchange = Exchange {
                         bytes: Some(request.bytes),
-                        request: model.request,
-                        keep_open: model.persistent,
+                        request: request.request,
+                        keep_open: client.keep_open,
                         opened_by: OpenedBy::Receiver,
                     };
-                    self.open(owner, [&model.server, &model.browser], &exchange)
+                    let transport = client.transport.clone();
+                    self.open(owner, &transport, &exchange)
                 }
             };
-            self.hosts.sessions[session as usize].asked(index);
+            self.hosts.clients[client as usize].decide().asked(index);
         }
-        let session = &mut self.hosts.sessions[session as usize];
-        let (timer, unneeded) = (session.take_timer(), session.take_unneeded());
+        let decide = self.hosts.clients[client as usize].decide();
+        let (timer, unneeded) = (decide.take_timer(), decide.take_unneeded());
         if let Some(at) = timer {
             self.net.schedule(at, Event::Source(owner));
         }
@@ -141,19 +145,20 @@ impl Simulation<'_> {
         if let Some((connection, _)) = choked {
             self.stop_opened(connection);
         }
+        let transport = Transport::Tcp(Arc::clone(&spec.tcp));
         let exchange = Exchange { bytes: None, request: 0, keep_open: false, opened_by: OpenedBy::Sender };
         while let Some(peer) = self.hosts.swarms[index as usize].unchoke(choked.map(|(_, peer)| peer)) {
-            let connection = self.open(owner, [&spec.tcp, &spec.tcp], &exchange);
+            let connection = self.open(owner, &transport, &exchange);
             self.hosts.swarms[index as usize].opened(peer, connection);
         }
         self.net.schedule(self.now + spec.rechoke, Event::Source(owner));
     }
 
-    /// A web user or swarm stops: its connections discard data that are offered and not sent.
+    /// An application or swarm stops: its connections discard data that are offered and not sent.
     pub(super) fn stop_owner(&mut self, flow: u32) {
         match self.net.flows[flow as usize].state() {
-            StateIndex::Web(session) => {
-                let open = self.hosts.sessions[session as usize].stop();
+            StateIndex::Client(client) => {
+                let open = self.hosts.clients[client as usize].decide().stop(self.now);
                 open.into_iter().for_each(|index| self.stop_opened(index));
             }
             StateIndex::Swarm(swarm) => {

@@ -19,14 +19,18 @@ impl Simulation<'_> {
                 let side = Side::bound_for(packet.flow);
                 let progress = self.hosts.transfers[index as usize].on_segment(now, side, packet);
                 self.pump(index, side);
-                if progress == Progress::Complete {
+                if progress != Progress::Ongoing {
                     self.snapshot();
                 }
             }
             StateIndex::Opened(index) => self.deliver_opened(index, packet),
             StateIndex::Datagrams(index) => self.hosts.datagrams[index as usize].arrived(now, packet),
+            StateIndex::Dialogue(index) => {
+                self.hosts.dialogues[index as usize].arrived(now, packet);
+                self.schedule_dialogue(packet.flow.index() / 2, index);
+            }
             StateIndex::Replay(index) => self.hosts.replays[index as usize].arrived(now, packet),
-            StateIndex::Closed | StateIndex::Web(_) | StateIndex::Swarm(_) => {}
+            StateIndex::Closed | StateIndex::Client(_) | StateIndex::Swarm(_) => {}
             StateIndex::Ping(index) => {
                 let ping = &mut self.hosts.pings[index as usize];
                 match ping.answer(packet) {

@@ -34,7 +34,13 @@ impl Simulation<'_> {
                     self.net.schedule(first, Event::Source(flow));
                 }
             }
-            StateIndex::Web(_) | StateIndex::Swarm(_) => self.source(flow),
+            StateIndex::Dialogue(index) => {
+                let dialogue = &mut self.hosts.dialogues[index as usize];
+                let stop = self.network.traffic[dialogue.traffic()].stop;
+                dialogue.start(now, stop);
+                self.schedule_dialogue(flow, index);
+            }
+            StateIndex::Client(_) | StateIndex::Swarm(_) => self.source(flow),
             StateIndex::Opened(_) | StateIndex::Closed => {}
         }
     }
@@ -59,9 +65,14 @@ impl Simulation<'_> {
                 Some(next) => next,
                 None => return,
             },
-            StateIndex::Web(session) => {
-                self.hosts.sessions[session as usize].wake(now);
-                return self.browse(flow, session);
+            StateIndex::Client(client) => {
+                self.hosts.clients[client as usize].decide().wake(now);
+                return self.browse(flow, client);
+            }
+            StateIndex::Dialogue(index) => {
+                let net = &mut self.net;
+                self.hosts.dialogues[index as usize].wake(now, &mut |packet| net.send(now, &packet));
+                return self.schedule_dialogue(flow, index);
             }
             StateIndex::Swarm(swarm) => return self.rechoke(flow, swarm),
             StateIndex::Transfer(index) => return self.write(flow, index),
@@ -70,6 +81,13 @@ impl Simulation<'_> {
         self.net.send(now, &packet);
         if let Some(next) = next {
             self.net.schedule(next, Event::Source(flow));
+        }
+    }
+
+    /// Schedules the next event of a conference or a game.
+    pub(super) fn schedule_dialogue(&mut self, flow: u32, index: u32) {
+        if let Some(at) = self.hosts.dialogues[index as usize].take_wake(self.now) {
+            self.net.schedule(at, Event::Source(flow));
         }
     }
 

@@ -98,6 +98,9 @@ impl<'a> Simulation<'a> {
             | Source::Quic { .. }
             | Source::Writes { .. }
             | Source::Web(_)
+            | Source::Video(_)
+            | Source::Conference(_)
+            | Source::Game(_)
             | Source::Swarm(_)
             | Source::Ping { .. } => find(traffic.to, traffic.from)?,
             Source::Poisson { .. } | Source::OnOff { .. } | Source::Constant { .. } | Source::Replay(_) => {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use lastmile_model::outcome::Outcome;
-use lastmile_model::{Network, Replay, Source, Swarm, Web};
+use lastmile_model::{Http, Network, Replay, Source, Swarm, Transport, Web};
 use lastmile_model::{Observer, Passage};
 use lastmile_packet::{FlowAddresses, FlowId, FlowKey, Meta, Protocol, SeqNumber, TcpFlags};
 use lastmile_sim::{Simulation, run};
@@ -16,13 +16,13 @@ use crate::build;
 fn web(connections: u32, persistent: bool) -> Source {
     let tcp = Arc::new(Config::default());
     Source::Web(Arc::new(Web {
-        server: Arc::clone(&tcp),
-        browser: tcp,
+        transport: Transport::Tcp(tcp),
         reading: Duration::from_s(2),
         parsing: Duration::from_ms(130),
         request: 350,
         connections,
-        persistent,
+        http: if persistent { Http::One1 } else { Http::One0 },
+        tls: false,
     }))
 }
 
@@ -79,7 +79,7 @@ fn watched(network: &Network) -> (Outcome, usize, usize) {
 fn pages_are_read_over_no_more_connections_than_a_browser_opens() {
     for (connections, persistent) in [(6, true), (6, false), (1, true), (1, false)] {
         let (outcome, _, most) = watched(&network(web(connections, persistent), 1, 300));
-        let browsing = &outcome.browsing[0];
+        let browsing = &outcome.applications.browsing[0];
         let (opened, failed) = outcome.flows[0].connections.unwrap();
         assert!(browsing.pages >= 50, "{} pages", browsing.pages);
         assert_eq!(failed, 0);
@@ -105,10 +105,10 @@ fn a_slow_line_carries_the_same_pages_later() {
     slow.links[1].hop.line.rate = lastmile_units::BitRate::from_bps(256_000);
     let slow = run(&slow).unwrap();
     let sum = |outcome: &Outcome| {
-        let responses = outcome.browsing[0].responses.iter().take(20);
+        let responses = outcome.applications.browsing[0].responses.iter().take(20);
         responses.map(|took| took.as_secs_f64()).sum::<f64>()
     };
-    assert!(slow.browsing[0].responses.len() >= 20);
+    assert!(slow.applications.browsing[0].responses.len() >= 20);
     assert!(sum(&slow) > 3.0 * sum(&fast), "{} s against {} s", sum(&slow), sum(&fast));
 }
 

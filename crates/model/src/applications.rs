@@ -1,0 +1,200 @@
+//! Applications of people: web pages, videos, conferences, games, swarms.
+
+use std::sync::Arc;
+
+use lastmile_units::{BitRate, ByteCount, Duration};
+
+/// The transport of an application's connections. Both ends have the same settings.
+#[derive(Clone, Debug)]
+pub enum Transport {
+    /// TCP.
+    Tcp(Arc<lastmile_tcp::Config>),
+    /// QUIC.
+    Quic(Arc<lastmile_quic::Config>),
+}
+
+impl Transport {
+    /// The settings of TCP, if the transport is TCP.
+    #[must_use]
+    pub fn tcp(&self) -> Option<&Arc<lastmile_tcp::Config>> {
+        match self {
+            Self::Tcp(tcp) => Some(tcp),
+            Self::Quic(_) => None,
+        }
+    }
+}
+
+/// A web user's browser and the requested pages. `crates/sim/src/hosts/web.rs` has the model.
+#[derive(Clone, Debug)]
+pub struct Web {
+    /// Transport of all connections; QUIC for HTTP/3.
+    pub transport: Transport,
+    /// What a connection carries.
+    pub http: Http,
+    /// Each connection begins with a handshake of TLS 1.3 over TCP. False for HTTP/3, whose QUIC has its own.
+    pub tls: bool,
+    /// Mean time between the end of a page and the request for the next.
+    pub reading: Duration,
+    /// Mean time between a page and the requests for its embedded objects.
+    pub parsing: Duration,
+    /// Bytes of a request.
+    pub request: u32,
+    /// Concurrent connections of HTTP/1, at least one.
+    pub connections: u32,
+}
+
+/// A version of HTTP: the objects that a connection carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Http {
+    /// One object.
+    One0,
+    /// One object after another.
+    One1,
+    /// All objects of a page at a time, over TCP.
+    Two,
+    /// All objects of a page at a time, over QUIC.
+    Three,
+}
+
+impl Http {
+    /// The name in files and results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::One0 => "1.0",
+            Self::One1 => "1.1",
+            Self::Two => "2",
+            Self::Three => "3",
+        }
+    }
+
+    /// A connection carries several objects at a time.
+    #[must_use]
+    pub const fn multiplexes(self) -> bool {
+        matches!(self, Self::Two | Self::Three)
+    }
+}
+
+/// A video and its player. `crates/sim/src/hosts/video.rs` has the model.
+#[derive(Clone, Debug)]
+pub struct Video {
+    /// Transport of the connection.
+    pub transport: Transport,
+    /// Playing time of a segment.
+    pub segment: Duration,
+    /// The bit rates in which each segment exists, ascending; at least one.
+    pub ladder: Vec<BitRate>,
+    /// The choice of the next segment's bit rate.
+    pub rule: Rule,
+    /// Media that playback needs to start, and to continue after a stall.
+    pub startup: Duration,
+    /// The most media that the player holds: at least `startup` and a segment.
+    pub buffer: Duration,
+    /// Playing time of the video; `None` for one that exceeds the run.
+    pub length: Option<Duration>,
+    /// Bytes of a request.
+    pub request: u32,
+}
+
+/// The rule by which a player chooses the bit rate of the next segment. `crates/sim/src/hosts/bitrate.rs` has the
+/// sources.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rule {
+    /// A moving average of measured throughput, with a safety margin.
+    Throughput,
+    /// BOLA: a utility by the level of the buffer.
+    Bola,
+    /// BBA-0: a linear map from the level of the buffer to bit rates.
+    Bba,
+}
+
+/// A video conference in one direction. `crates/sim/src/hosts/conference` has the model.
+#[derive(Clone, Debug)]
+pub struct Conference {
+    /// Rates of audio and video together, headers included.
+    pub rates: Rates,
+    /// Frames a second, at least one.
+    pub frame_rate: u32,
+    /// Payload of a full packet of video.
+    pub packet: ByteCount,
+    /// The audio beside the video.
+    pub audio: Audio,
+    /// Time from the first packet that a report covers to the report.
+    pub feedback: Duration,
+}
+
+impl Conference {
+    /// IP bytes that a packet has in addition to its payload: IPv4 and UDP (28), RTP (12), the extension with its number
+    /// (8), and the tag of SRTP (10).
+    pub const HEADERS: u64 = 28 + 12 + 8 + 10;
+
+    /// The rate of the audio in IP bits per second.
+    #[must_use]
+    pub fn audio_bps(&self) -> f64 {
+        (self.audio.payload.as_u64() + Self::HEADERS) as f64 * 8.0 / self.audio.interval.as_secs_f64()
+    }
+}
+
+/// The rates between which a rate control chooses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rates {
+    /// The lowest.
+    pub least: BitRate,
+    /// The first.
+    pub start: BitRate,
+    /// The highest.
+    pub most: BitRate,
+}
+
+/// A stream of audio packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Audio {
+    /// Time between packets.
+    pub interval: Duration,
+    /// Payload of a packet.
+    pub payload: ByteCount,
+}
+
+/// A session of one player of a networked game. `crates/sim/src/hosts/game.rs` has the model.
+#[derive(Clone, Debug)]
+pub struct Game {
+    /// The client's commands.
+    pub commands: Datagrams,
+    /// The server's updates.
+    pub updates: Datagrams,
+    /// A response that takes longer is late.
+    pub limit: Duration,
+}
+
+/// Datagrams of one direction of a game.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Datagrams {
+    /// Time between two of them.
+    pub interval: Spread<Duration>,
+    /// IP bytes.
+    pub size: Spread<ByteCount>,
+    /// The most IP bytes.
+    pub most: ByteCount,
+}
+
+/// An extreme-value (Gumbel) distribution.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Spread<T> {
+    /// The mode.
+    pub location: T,
+    /// The scale; zero for a constant.
+    pub scale: T,
+}
+
+/// One direction of a peer: `slots` concurrent connections that send, or that receive.
+#[derive(Clone, Debug)]
+pub struct Swarm {
+    /// TCP of both ends.
+    pub tcp: Arc<lastmile_tcp::Config>,
+    /// Peers to choose from.
+    pub peers: u32,
+    /// Concurrent connections that carry data.
+    pub slots: u32,
+    /// Time between choices.
+    pub rechoke: Duration,
+}

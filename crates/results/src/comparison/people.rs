@@ -1,0 +1,93 @@
+//! What the worst of a run's videos, conferences and games had.
+
+use serde::Serialize;
+
+use super::cell::{Cell, Quantity};
+use crate::schema::Summary;
+
+/// The worst viewer, conference and player of a run, over its whole length. All `None` without such applications.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct People {
+    /// The longest time to the first picture of a video.
+    pub video_start_max_s: Option<f64>,
+    /// The largest share of the time for which a video stalled.
+    pub video_stalled_share_max: Option<f64>,
+    /// The lowest mean bit rate of a video.
+    pub video_bit_rate_min_bps: Option<f64>,
+    /// The lowest rate of the video of a conference.
+    pub conference_video_min_bps: Option<f64>,
+    /// The longest time for which the picture of a conference was frozen.
+    pub conference_frozen_max_s: Option<f64>,
+    /// R factor (ITU-T G.107) of the worst audio of a conference.
+    pub conference_r_factor_min: Option<f64>,
+    /// The largest 99th percentile of the response time of a game.
+    pub game_response_p99_max_s: Option<f64>,
+}
+
+impl People {
+    pub(super) fn of(summary: &Summary) -> Self {
+        let videos = || summary.applications.videos.iter();
+        let conferences = || summary.applications.conferences.iter();
+        let games = || summary.applications.games.iter();
+        Self {
+            video_start_max_s: videos().filter_map(|video| video.start_s).max_by(f64::total_cmp),
+            video_stalled_share_max: videos().filter_map(|video| video.stalled_share).max_by(f64::total_cmp),
+            video_bit_rate_min_bps: videos().filter_map(|video| video.bit_rate_mean_bps).min_by(f64::total_cmp),
+            conference_video_min_bps: conferences().map(|conference| conference.video_bps).min_by(f64::total_cmp),
+            conference_frozen_max_s: conferences().map(|conference| conference.frozen_s).max_by(f64::total_cmp),
+            conference_r_factor_min: conferences()
+                .filter_map(|conference| Some(conference.audio.voice.as_ref()?.r_factor))
+                .min_by(f64::total_cmp),
+            game_response_p99_max_s: games().filter_map(|game| game.response_s.p99).max_by(f64::total_cmp),
+        }
+    }
+
+    pub(super) fn cells(&self) -> [Cell; 7] {
+        [
+            Cell::new("video start", Quantity::Time, self.video_start_max_s),
+            Cell::new("video stalled", Quantity::Share, self.video_stalled_share_max),
+            Cell::new("video rate", Quantity::Rate, self.video_bit_rate_min_bps),
+            Cell::new("conference rate", Quantity::Rate, self.conference_video_min_bps),
+            Cell::new("frozen", Quantity::Time, self.conference_frozen_max_s),
+            Cell::new("conference R", Quantity::Index(1), self.conference_r_factor_min),
+            Cell::new("game p99", Quantity::Time, self.game_response_p99_max_s),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{Applications, Conference, Game, RoundTrip, Video};
+
+    #[test]
+    fn the_worst_of_each_kind_speaks_for_all() {
+        let video = |start_s, share, rate| Video {
+            start_s: Some(start_s),
+            stalled_share: Some(share),
+            bit_rate_mean_bps: Some(rate),
+            ..Video::default()
+        };
+        let game = |p99| Game { response_s: RoundTrip { p99: Some(p99), ..RoundTrip::default() }, ..Game::default() };
+        let applications = Applications {
+            videos: vec![video(1.0, 0.2, 2e6), video(3.0, 0.0, 1e6)],
+            conferences: vec![
+                Conference { video_bps: 5e5, frozen_s: 2.0, ..Conference::default() },
+                Conference { video_bps: 9e5, ..Conference::default() },
+            ],
+            games: vec![game(0.1), game(0.3)],
+        };
+        let people = People::of(&Summary { applications, ..Summary::default() });
+        let expected = People {
+            video_start_max_s: Some(3.0),
+            video_stalled_share_max: Some(0.2),
+            video_bit_rate_min_bps: Some(1e6),
+            conference_video_min_bps: Some(5e5),
+            conference_frozen_max_s: Some(2.0),
+            conference_r_factor_min: None,
+            game_response_p99_max_s: Some(0.3),
+        };
+        assert_eq!(people, expected);
+        assert_eq!(People::of(&Summary::default()), People::default());
+    }
+}

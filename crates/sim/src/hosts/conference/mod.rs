@@ -1,0 +1,376 @@
+//! A video conference in one direction: audio and video over RTP whose rate follows the line.
+//!
+//! Published: RTP (RFC 3550) with one flow for both media (RFC 9143), Google Congestion Control ([`gcc`]), an encoder
+//! ([`encoder`]), feedback on each packet (draft-holmer-rmcat-transport-wide-cc-extensions-01) as SRTCP, and a receiver
+//! that shows frames ([`receiver`]). A packet has 28 bytes of IPv4 and UDP, 12 of RTP, 8 of the header extension with
+//! its number, and 10 of SRTP's tag (RFC 3711). A report has 28 bytes of IPv4 and UDP, 20 of RTCP and feedback header,
+//! 2 bytes for 7 packets (status chunks of two-bit symbols), a byte for each that arrived, and 14 of SRTCP.
+//!
+//! The sender paces video at 2.5 times its target, as libwebrtc does, and audio not at all. It retransmits a video packet
+//! that a report misses until its frame is a second old, and sends a key frame when the receiver asks for one.
+//!
+//! Differs: the reports also are the requests for retransmissions (browsers send NACKs at once, RFC 4585), and a
+//! retransmitted packet is as large as the first (RFC 4588 adds 2 bytes). There is no forward error correction, no
+//! simulcast, no change of resolution, and no signalling: ICE and DTLS are over when the conference starts.
+//!
+//! Cost: two or three events a frame, one for each paced packet; memory for the packets of four seconds.
+
+mod encoder;
+mod gcc;
+mod receiver;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use lastmile_analysis::stream::{Reception, Stream as Measured};
+use lastmile_model::Conference as Model;
+use lastmile_model::outcome::Deliveries;
+use lastmile_packet::{FlowId, Meta, Protocol};
+use lastmile_queueing::random::Stream;
+use lastmile_units::{ByteCount, Duration, Instant};
+
+use self::encoder::Encoder;
+use self::gcc::{Gcc, Report};
+use self::receiver::{Display, Part, RETRANSMITTED};
+use super::{DATAGRAM_HEADERS, datagram};
+
+/// Bytes of a report without its list, and the packets for each two bytes of status.
+const REPORT: u64 = 20 + 14;
+const STATUS: u64 = 7;
+/// The pacer's rate in terms of the target.
+const PACING: f64 = 2.5;
+/// The least target of the encoder, in bit/s.
+const LEAST_VIDEO: f64 = 1e3;
+/// For how long the sender remembers a packet.
+const REMEMBERED: Duration = Duration::from_s(4);
+
+/// The contents of a packet.
+#[derive(Clone, Copy, Debug)]
+enum Contents {
+    Audio(u64),
+    Video(Part),
+}
+
+/// A packet on its way, or reported.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    at: Instant,
+    size: u16,
+    contents: Contents,
+}
+
+/// A packet that waits for the pacer.
+#[derive(Clone, Copy, Debug)]
+struct Paced {
+    size: u16,
+    part: Part,
+}
+
+/// A feedback packet.
+#[derive(Clone, Debug)]
+struct Feedback {
+    /// The number of the first packet, and the arrival of each from there on.
+    base: u64,
+    arrivals: Vec<Option<Instant>>,
+    at: Instant,
+    wants_key: bool,
+}
+
+/// The counters of a conference.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Counts {
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+    pub(crate) bytes_delivered: u64,
+    pub(crate) deliveries: Option<Deliveries>,
+    /// Frames, key frames among them, and retransmitted packets.
+    pub(crate) frames: u64,
+    pub(crate) key_frames: u64,
+    pub(crate) retransmitted: u64,
+    /// IP bytes of video, and audio packets.
+    pub(crate) video_bytes: u64,
+    pub(crate) audio_sent: u64,
+}
+
+/// The sender's media and rate control.
+#[derive(Debug)]
+struct Sender {
+    encoder: Encoder,
+    control: Gcc,
+    pacer: VecDeque<Paced>,
+    next_paced: Instant,
+    next_frame: Instant,
+    next_audio: Instant,
+    /// The packets from number `first` on.
+    packets: VecDeque<Sent>,
+    first: u64,
+    /// When each frame was captured.
+    captured: Vec<Instant>,
+    /// When each audio packet departed.
+    audio: Vec<Instant>,
+}
+
+/// The receiver's displays and its next report.
+#[derive(Debug)]
+struct Receiver {
+    display: Display,
+    audio: Measured,
+    base: u64,
+    arrivals: Vec<Option<Instant>>,
+    next_report: Option<Instant>,
+    reports: VecDeque<Feedback>,
+    first_report: u64,
+}
+
+/// A conference in one direction, both ends of it.
+#[derive(Debug)]
+pub(crate) struct Conference {
+    pub(crate) traffic: usize,
+    pub(crate) counts: Counts,
+    model: Arc<Model>,
+    flows: [FlowId; 2],
+    dscp: u8,
+    stop: Option<Instant>,
+    sender: Sender,
+    receiver: Receiver,
+    /// The event that is pending for the source.
+    scheduled: Option<Instant>,
+}
+
+/// The results of a conference.
+pub(crate) struct Finished {
+    pub(crate) frames: Reception,
+    pub(crate) freezes: Vec<Duration>,
+    pub(crate) audio: Reception,
+    /// Frames skipped, and audio packets skipped.
+    pub(crate) lost: [u64; 2],
+}
+
+impl Conference {
+    pub(crate) fn new(
+        model: &Arc<Model>,
+        traffic: usize,
+        ids: ([FlowId; 2], u8),
+        buffer: Duration,
+        random: Stream,
+    ) -> Self {
+        let (flows, dscp) = ids;
+        let start = Instant::ZERO;
+        Self {
+            traffic,
+            counts: Counts::default(),
+            model: Arc::clone(model),
+            flows,
+            dscp,
+            stop: None,
+            sender: Sender {
+                encoder: Encoder::new(model.frame_rate, random),
+                control: Gcc::new(model.rates.start, [model.rates.least, model.rates.most]),
+                pacer: VecDeque::new(),
+                next_paced: start,
+                next_frame: start,
+                next_audio: start,
+                packets: VecDeque::new(),
+                first: 0,
+                captured: Vec::new(),
+                audio: Vec::new(),
+            },
+            receiver: Receiver {
+                display: Display::new(buffer),
+                audio: Measured::new(buffer, true),
+                base: 0,
+                arrivals: Vec::new(),
+                next_report: None,
+                reports: VecDeque::new(),
+                first_report: 0,
+            },
+            scheduled: None,
+        }
+    }
+
+    /// The conference starts.
+    pub(crate) fn start(&mut self, now: Instant, stop: Option<Instant>) {
+        self.stop = stop;
+        (self.sender.next_frame, self.sender.next_audio, self.sender.next_paced) = (now, now, now);
+    }
+
+    /// The time of the next event after `now`, unless one is pending by then.
+    pub(crate) fn take_wake(&mut self, now: Instant) -> Option<Instant> {
+        // The pacer may have been idle when a report asked for retransmissions.
+        let next = self.next_wake()?.max(now);
+        if self.scheduled.is_some_and(|pending| pending <= next) {
+            return None;
+        }
+        self.scheduled = Some(next);
+        Some(next)
+    }
+
+    fn next_wake(&self) -> Option<Instant> {
+        let sender = &self.sender;
+        let media = [sender.next_frame, sender.next_audio].into_iter().filter(|at| self.goes_on(*at));
+        let paced = (!sender.pacer.is_empty()).then_some(sender.next_paced);
+        media.chain(paced).chain(self.receiver.next_report).min()
+    }
+
+    fn goes_on(&self, at: Instant) -> bool {
+        self.stop.is_none_or(|stop| at < stop)
+    }
+
+    /// The packets to send at `now`, when an event fires.
+    pub(crate) fn wake(&mut self, now: Instant, send: &mut dyn FnMut(Meta)) {
+        if self.scheduled.is_some_and(|pending| pending <= now) {
+            self.scheduled = None;
+        }
+        if self.sender.next_audio <= now && self.goes_on(now) {
+            let number = self.counts.audio_sent;
+            self.counts.audio_sent += 1;
+            self.sender.audio.push(now);
+            self.sender.next_audio = now + self.model.audio.interval;
+            let size = self.model.audio.payload.as_u64() + Model::HEADERS;
+            self.send(now, size as u16, Contents::Audio(number), send);
+        }
+        if self.sender.next_frame <= now && self.goes_on(now) {
+            self.capture(now);
+        }
+        while let Some(paced) = self.sender.pacer.front().copied().filter(|_| self.sender.next_paced <= now) {
+            self.sender.pacer.pop_front();
+            self.counts.video_bytes += u64::from(paced.size);
+            let seconds = f64::from(paced.size) * 8.0 / (PACING * self.sender.control.rate());
+            self.sender.next_paced = self.sender.next_paced.max(now) + Duration::from_ns((seconds * 1e9) as u64);
+            self.send(now, paced.size, Contents::Video(paced.part), send);
+        }
+        if self.receiver.next_report.is_some_and(|at| at <= now) {
+            let report = self.report(now);
+            send(report);
+        }
+    }
+
+    fn send(&mut self, now: Instant, size: u16, contents: Contents, send: &mut dyn FnMut(Meta)) {
+        let packet = datagram(self.flows[0], Protocol::Udp, ByteCount::new(size.into()), self.counts.sent, self.dscp);
+        self.counts.sent += 1;
+        self.sender.packets.push_back(Sent { at: now, size, contents });
+        while self.sender.packets.front().is_some_and(|sent| now.since(sent.at) > REMEMBERED) {
+            self.sender.packets.pop_front();
+            self.sender.first += 1;
+        }
+        send(packet);
+    }
+
+    /// A frame is captured, encoded and cut into packets of nearly equal size.
+    fn capture(&mut self, now: Instant) {
+        let interval = Duration::from_ps(Duration::from_s(1).as_ps() / u64::from(self.model.frame_rate));
+        // The rate contains headers, of which each full packet has as many as the last of a frame.
+        let packet = self.model.packet.as_u64() as f64;
+        let payload_share = packet / (packet + Model::HEADERS as f64);
+        let target = (self.sender.control.rate() - self.model.audio_bps()) * payload_share;
+        let frame = self.sender.encoder.frame(now, target.max(LEAST_VIDEO));
+        let of = frame.bytes.div_ceil(self.model.packet.as_u64()).min(u16::MAX.into());
+        for part in 0..of {
+            // The parts' sizes differ by a byte at most, and add up to the frame.
+            let bytes = frame.bytes * (part + 1) / of - frame.bytes * part / of;
+            let size = bytes + Model::HEADERS;
+            let part =
+                Part { frame: self.counts.frames, part: part as u16, of: of as u16, key: frame.key, captured: now };
+            self.sender.pacer.push_back(Paced { size: u16::try_from(size).unwrap_or(u16::MAX), part });
+        }
+        self.sender.captured.push(now);
+        self.sender.next_frame = now + interval;
+        self.counts.frames += 1;
+        self.counts.key_frames += u64::from(frame.key);
+    }
+
+    /// The report on the packets since the last one.
+    fn report(&mut self, now: Instant) -> Meta {
+        let receiver = &mut self.receiver;
+        let arrivals = std::mem::take(&mut receiver.arrivals);
+        let count = arrivals.len() as u64;
+        let deltas = arrivals.iter().flatten().count() as u64;
+        let number = receiver.first_report + receiver.reports.len() as u64;
+        let wants_key = receiver.display.needs_key(now);
+        receiver.reports.push_back(Feedback { base: receiver.base, arrivals, at: now, wants_key });
+        receiver.base += count;
+        receiver.next_report = None;
+        let list = 2 * count.div_ceil(STATUS) + deltas;
+        let size = u64::from(DATAGRAM_HEADERS) + REPORT + list.next_multiple_of(4);
+        let size = ByteCount::new(size.min(u16::MAX.into()));
+        datagram(self.flows[1], Protocol::Udp, size, number, self.dscp)
+    }
+
+    /// A packet reaches its end.
+    pub(crate) fn arrived(&mut self, now: Instant, packet: &Meta) {
+        if packet.flow == self.flows[1] {
+            let Some(index) = u64::from(packet.seq.raw()).checked_sub(self.receiver.first_report) else { return };
+            if index >= self.receiver.reports.len() as u64 {
+                return;
+            }
+            // Reports before it are lost, or too late to count.
+            let dropped = self.receiver.reports.drain(..=index as usize);
+            let feedback = dropped.last().expect("the range has at least one report");
+            self.receiver.first_report += index + 1;
+            self.on_feedback(now, &feedback);
+            return;
+        }
+        let number = u64::from(packet.seq.raw());
+        let index = number.checked_sub(self.sender.first).and_then(|index| usize::try_from(index).ok());
+        let Some(sent) = index.and_then(|index| self.sender.packets.get(index)).copied() else { return };
+        self.counts.received += 1;
+        self.counts.bytes_delivered += u64::from(packet.payload_len());
+        Deliveries::note(&mut self.counts.deliveries, now);
+        match sent.contents {
+            Contents::Audio(number) => self.receiver.audio.arrived(number, sent.at, now),
+            Contents::Video(part) => self.receiver.display.arrived(now, &part),
+        }
+        // One that a report has called missing is not reported again.
+        if let Some(index) = number.checked_sub(self.receiver.base) {
+            let index = index as usize;
+            let arrivals = &mut self.receiver.arrivals;
+            arrivals.resize(arrivals.len().max(index + 1), None);
+            arrivals[index] = Some(now);
+            self.receiver.next_report.get_or_insert(now + self.model.feedback);
+        }
+    }
+
+    /// The sender learns which packets have arrived, and when.
+    fn on_feedback(&mut self, now: Instant, feedback: &Feedback) {
+        if feedback.wants_key {
+            self.sender.encoder.request_key();
+        }
+        let mut reports = Vec::with_capacity(feedback.arrivals.len());
+        let mut rtt = Duration::ZERO;
+        let mut retransmissions = Vec::new();
+        for (offset, arrived) in feedback.arrivals.iter().enumerate() {
+            let Some(index) = (feedback.base + offset as u64).checked_sub(self.sender.first) else { continue };
+            let Some(sent) = self.sender.packets.get(index as usize) else { continue };
+            reports.push(Report { sent: sent.at, arrived: *arrived, size: sent.size });
+            match (arrived, sent.contents) {
+                // The round trip without the time for which the report waited.
+                (Some(arrived), _) => rtt = now.since(sent.at).saturating_sub(feedback.at.since(*arrived)),
+                (None, Contents::Video(part)) if now.since(part.captured) < RETRANSMITTED => {
+                    retransmissions.push(Paced { size: sent.size, part });
+                }
+                (None, _) => {}
+            }
+        }
+        self.counts.retransmitted += retransmissions.len() as u64;
+        // Retransmissions go first, the oldest ahead.
+        retransmissions.into_iter().rev().for_each(|retransmission| self.sender.pacer.push_front(retransmission));
+        self.sender.control.on_reports(now, &reports, rtt);
+    }
+
+    /// Times kept for the end of the run.
+    pub(crate) fn kept(&self) -> usize {
+        self.sender.captured.capacity() + self.sender.audio.capacity() + 4 * self.sender.packets.capacity()
+    }
+
+    /// The results at `end`.
+    pub(crate) fn finish(self, end: Instant) -> Finished {
+        let Sender { captured, audio: sent, .. } = self.sender;
+        let Receiver { display, audio, .. } = self.receiver;
+        let lost = [display.skipped(), audio.next().saturating_sub(audio.packets())];
+        let (frames, freezes) = display.finish(end, captured.into_iter());
+        let next = audio.next() as usize;
+        let count = sent.len().saturating_sub(next) as u64;
+        let audio = audio.finish(end, sent.into_iter().skip(next), count);
+        Finished { frames, freezes, audio, lost }
+    }
+}

@@ -1,0 +1,130 @@
+//! Applications whose two ends exchange datagrams: conferences and games.
+//!
+//! Each has one pending event at a time, and sends what is due when it fires.
+
+use lastmile_model::outcome::{ConferenceOutcome, Deliveries, GameOutcome};
+use lastmile_packet::Meta;
+use lastmile_units::{Duration, Instant};
+
+use super::{Conference, Game, UserOutcome, conference, game};
+
+/// An exchange of datagrams, both ends of it.
+#[derive(Debug)]
+pub(crate) enum Dialogue {
+    Conference(Box<Conference>),
+    Game(Box<Game>),
+}
+
+/// The counters of the data of a dialogue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DataCounts {
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+    pub(crate) bytes_delivered: u64,
+    pub(crate) deliveries: Option<Deliveries>,
+}
+
+impl Dialogue {
+    /// Index of its traffic.
+    pub(crate) fn traffic(&self) -> usize {
+        match self {
+            Self::Conference(conference) => conference.traffic,
+            Self::Game(game) => game.traffic,
+        }
+    }
+
+    /// The application starts.
+    pub(crate) fn start(&mut self, now: Instant, stop: Option<Instant>) {
+        match self {
+            Self::Conference(conference) => conference.start(now, stop),
+            Self::Game(game) => game.start(now, stop),
+        }
+    }
+
+    /// The time of the next event after `now`, unless one is pending by then.
+    pub(crate) fn take_wake(&mut self, now: Instant) -> Option<Instant> {
+        match self {
+            Self::Conference(conference) => conference.take_wake(now),
+            Self::Game(game) => game.take_wake(),
+        }
+    }
+
+    /// The event fires: hands the packets that are due to `send`.
+    pub(crate) fn wake(&mut self, now: Instant, send: &mut dyn FnMut(Meta)) {
+        match self {
+            Self::Conference(conference) => conference.wake(now, send),
+            Self::Game(game) => game.wake(now, send),
+        }
+    }
+
+    /// A packet reaches its end.
+    pub(crate) fn arrived(&mut self, now: Instant, packet: &Meta) {
+        match self {
+            Self::Conference(conference) => conference.arrived(now, packet),
+            Self::Game(game) => game.arrived(now, packet),
+        }
+    }
+
+    pub(crate) fn counts(&self) -> DataCounts {
+        match self {
+            Self::Conference(conference) => {
+                let conference::Counts { sent, received, bytes_delivered, deliveries, .. } = conference.counts;
+                DataCounts { sent, received, bytes_delivered, deliveries }
+            }
+            Self::Game(game) => {
+                let game::Counts { sent, received, bytes_delivered, deliveries, .. } = game.counts;
+                DataCounts { sent, received, bytes_delivered, deliveries }
+            }
+        }
+    }
+
+    /// Times kept for the end of the run.
+    pub(crate) fn kept(&self) -> usize {
+        match self {
+            Self::Conference(conference) => conference.kept(),
+            Self::Game(game) => game.kept(),
+        }
+    }
+
+    /// The outcome at `now` of the user `name`, who was `active` for this time.
+    pub(crate) fn outcome(self, now: Instant, name: String, active: Duration) -> UserOutcome {
+        let traffic = self.traffic();
+        match self {
+            Self::Conference(conference) => {
+                let conference::Counts { frames: captured, key_frames, retransmitted, video_bytes, audio_sent, .. } =
+                    conference.counts;
+                let conference::Finished { frames, freezes, audio, lost: [frames_lost, audio_lost] } =
+                    conference.finish(now);
+                UserOutcome::Conference(ConferenceOutcome {
+                    traffic,
+                    name,
+                    captured,
+                    key_frames,
+                    retransmitted,
+                    video_bytes,
+                    audio_sent,
+                    active,
+                    frames,
+                    frames_lost,
+                    freezes,
+                    audio,
+                    audio_lost,
+                })
+            }
+            Self::Game(game) => {
+                let game::Counts { sent: updates_sent, commands_sent, .. } = game.counts;
+                let game::Finished { updates, commands, responses, lost } = game.finish(now);
+                UserOutcome::Game(GameOutcome {
+                    traffic,
+                    name,
+                    updates_sent,
+                    commands_sent,
+                    updates,
+                    commands,
+                    lost,
+                    responses,
+                })
+            }
+        }
+    }
+}

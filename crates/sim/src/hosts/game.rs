@@ -1,0 +1,243 @@
+//! A networked game: a client's commands, a server's updates, and the time from a command to the first update that
+//! shows its effect.
+//!
+//! Published: Faerber, "Network Game Traffic Modelling" (NetGames 2002), whose measurements of a first-person shooter
+//! give the default sizes and intervals: extreme-value (Gumbel) distributions Ext(a, b) of location a and scale b.
+//! Feng and others, "Provisioning On-line Games" (IMW 2002), show the same structure: a server sends to every client at
+//! each tick of its clock. Claypool and Claypool, "Latency and Player Actions in Online Games" (CACM 49, 2006), give
+//! the tolerable latency: 100 ms for a first-person view, 500 ms for a third-person view, 1 s from above.
+//!
+//! The client sends a command at each of its intervals. The server sends an update at each of its own, which contains
+//! the effect of every command that it has received. The response time of a command is the time from its departure to
+//! the arrival of the first such update: both one-way delays and the wait for the server's tick. A command whose
+//! datagram is lost has no response. An update that is lost delays responses to the next one.
+//!
+//! Differs: sizes and intervals do not depend on what happens in the game or on the number of players. The client does
+//! not predict and the server does not compensate: both hide latency from players. The clocks of both ends start
+//! together.
+//!
+//! Cost: one event and two random numbers a datagram; memory for the commands without a response.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use lastmile_analysis::stream::{Reception, Stream as Measured};
+use lastmile_model::outcome::Deliveries;
+use lastmile_model::{Datagrams, Game as Model, Spread};
+use lastmile_packet::{FlowId, Meta, Protocol};
+use lastmile_queueing::random::Stream;
+use lastmile_units::{ByteCount, Duration, Instant};
+
+use super::{DATAGRAM_HEADERS, datagram};
+
+/// The least interval between two datagrams.
+const LEAST_INTERVAL: Duration = Duration::from_us(100);
+/// For how long an update is remembered that has not arrived.
+const REMEMBERED: usize = 1 << 12;
+
+/// A command that has had no response.
+#[derive(Clone, Copy, Debug)]
+struct Command {
+    sent: Instant,
+    received: bool,
+}
+
+/// An update on its way.
+#[derive(Clone, Copy, Debug)]
+struct Update {
+    sent: Instant,
+    /// The commands whose effects it contains: received ones below.
+    shows: u64,
+}
+
+/// A session of one player, both ends of it.
+#[derive(Debug)]
+pub(crate) struct Game {
+    pub(crate) traffic: usize,
+    pub(crate) counts: Counts,
+    /// Times from commands to their effects.
+    responses: Vec<Duration>,
+    model: Arc<Model>,
+    flows: ([FlowId; 2], u8),
+    stop: Option<Instant>,
+    random: Stream,
+    next: Next,
+    /// The commands from number `first_command` on.
+    commands: VecDeque<Command>,
+    first_command: u64,
+    /// One past the highest command that the server has received.
+    seen: u64,
+    /// The updates from number `first_update` on.
+    updates: VecDeque<Update>,
+    first_update: u64,
+    measured: [Measured; 2],
+}
+
+/// The counters of a session.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Counts {
+    /// Updates sent and received, and their payload.
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+    pub(crate) bytes_delivered: u64,
+    pub(crate) deliveries: Option<Deliveries>,
+    pub(crate) commands_sent: u64,
+}
+
+/// The next datagrams, and the pending event.
+#[derive(Clone, Copy, Debug)]
+struct Next {
+    command: Instant,
+    update: Instant,
+    scheduled: Option<Instant>,
+}
+
+/// The results of a session.
+pub(crate) struct Finished {
+    pub(crate) updates: Reception,
+    pub(crate) commands: Reception,
+    pub(crate) responses: Vec<Duration>,
+    /// Updates, and commands, that did not arrive before later ones.
+    pub(crate) lost: [u64; 2],
+}
+
+impl Game {
+    pub(crate) fn new(
+        model: &Arc<Model>,
+        traffic: usize,
+        flows: ([FlowId; 2], u8),
+        buffer: Duration,
+        random: Stream,
+    ) -> Self {
+        Self {
+            traffic,
+            counts: Counts::default(),
+            responses: Vec::new(),
+            model: Arc::clone(model),
+            flows,
+            stop: None,
+            random,
+            next: Next { command: Instant::ZERO, update: Instant::ZERO, scheduled: None },
+            commands: VecDeque::new(),
+            first_command: 0,
+            seen: 0,
+            updates: VecDeque::new(),
+            first_update: 0,
+            measured: [Measured::new(buffer, true), Measured::new(buffer, true)],
+        }
+    }
+
+    /// The session starts.
+    pub(crate) fn start(&mut self, now: Instant, stop: Option<Instant>) {
+        self.stop = stop;
+        self.next.command = now;
+        self.next.update = now + self.interval(self.model.updates.interval);
+    }
+
+    /// The time of the next event, unless one is pending by then.
+    pub(crate) fn take_wake(&mut self) -> Option<Instant> {
+        let next = self.next.command.min(self.next.update);
+        let goes_on = self.stop.is_none_or(|stop| next < stop);
+        if !goes_on || self.next.scheduled.is_some_and(|pending| pending <= next) {
+            return None;
+        }
+        self.next.scheduled = Some(next);
+        Some(next)
+    }
+
+    /// The datagrams to send at `now`, when an event fires.
+    pub(crate) fn wake(&mut self, now: Instant, send: &mut dyn FnMut(Meta)) {
+        self.next.scheduled = None;
+        let ([updates, commands], dscp) = self.flows;
+        if self.next.command <= now {
+            let size = self.size(self.model.commands);
+            send(datagram(commands, Protocol::Udp, size, self.counts.commands_sent, dscp));
+            self.counts.commands_sent += 1;
+            self.commands.push_back(Command { sent: now, received: false });
+            self.next.command = now + self.interval(self.model.commands.interval);
+        }
+        if self.next.update <= now {
+            let size = self.size(self.model.updates);
+            send(datagram(updates, Protocol::Udp, size, self.counts.sent, dscp));
+            self.counts.sent += 1;
+            if self.updates.len() == REMEMBERED {
+                self.updates.pop_front();
+                self.first_update += 1;
+            }
+            self.updates.push_back(Update { sent: now, shows: self.seen });
+            self.next.update = now + self.interval(self.model.updates.interval);
+        }
+    }
+
+    /// A datagram reaches its end.
+    pub(crate) fn arrived(&mut self, now: Instant, packet: &Meta) {
+        let number = u64::from(packet.seq.raw());
+        if packet.flow == self.flows.0[1] {
+            let index = number.checked_sub(self.first_command).map(|index| index as usize);
+            // A command that a later update overtook had no effect of its own.
+            let Some(command) = index.and_then(|index| self.commands.get_mut(index)) else { return };
+            command.received = true;
+            self.seen = self.seen.max(number + 1);
+            let sent = command.sent;
+            self.measured[1].arrived(number, sent, now);
+            return;
+        }
+        let index = number.checked_sub(self.first_update).map(|index| index as usize);
+        let Some(update) = index.and_then(|index| self.updates.get(index)).copied() else { return };
+        self.counts.received += 1;
+        self.counts.bytes_delivered += u64::from(packet.payload_len());
+        Deliveries::note(&mut self.counts.deliveries, now);
+        self.measured[0].arrived(number, update.sent, now);
+        while self.first_command < update.shows
+            && let Some(command) = self.commands.pop_front()
+        {
+            self.first_command += 1;
+            if command.received {
+                self.responses.push(now - command.sent);
+            }
+        }
+    }
+
+    fn interval(&mut self, spread: Spread<Duration>) -> Duration {
+        let seconds = spread.location.as_secs_f64() + spread.scale.as_secs_f64() * self.gumbel();
+        Duration::from_ns((seconds.max(0.0) * 1e9) as u64).max(LEAST_INTERVAL)
+    }
+
+    /// IP bytes of a datagram.
+    fn size(&mut self, Datagrams { size: spread, most, .. }: Datagrams) -> ByteCount {
+        let bytes = spread.location.as_u64() as f64 + spread.scale.as_u64() as f64 * self.gumbel();
+        let least = f64::from(DATAGRAM_HEADERS) + 1.0;
+        ByteCount::new(bytes.clamp(least, most.as_u64() as f64) as u64)
+    }
+
+    /// The standard extreme-value distribution, by the inverse of its distribution function.
+    fn gumbel(&mut self) -> f64 {
+        -libm::log(-libm::log(self.random.uniform()))
+    }
+
+    /// Times kept for the end of the run.
+    pub(crate) fn kept(&self) -> usize {
+        self.responses.capacity() + self.commands.capacity() + self.updates.capacity()
+    }
+
+    /// The results at `end`.
+    pub(crate) fn finish(self, end: Instant) -> Finished {
+        let lost = [0, 1].map(|index: usize| {
+            let measured = &self.measured[index];
+            measured.next().saturating_sub(measured.packets())
+        });
+        let [updates, commands] = self.measured;
+        let late = |measured: Measured, first: u64, sent: Vec<Instant>| {
+            let skip = usize::try_from(measured.next().saturating_sub(first)).unwrap_or(usize::MAX);
+            let outstanding: Vec<Instant> = sent.into_iter().skip(skip).collect();
+            let count = outstanding.len() as u64;
+            measured.finish(end, outstanding.into_iter(), count)
+        };
+        Finished {
+            updates: late(updates, self.first_update, self.updates.iter().map(|update| update.sent).collect()),
+            commands: late(commands, self.first_command, self.commands.iter().map(|command| command.sent).collect()),
+            responses: self.responses,
+            lost,
+        }
+    }
+}

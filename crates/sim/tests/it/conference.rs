@@ -1,0 +1,151 @@
+//! Conferences on lines with and without room, losses and other traffic.
+
+use std::sync::Arc;
+
+use lastmile_model::outcome::{ConferenceOutcome, Outcome};
+use lastmile_model::{Audio, Conference, Network, OpenedBy, Rates, Source};
+use lastmile_queueing::spec::Spec;
+use lastmile_sim::run;
+use lastmile_tcp::Config;
+use lastmile_units::{BitRate, ByteCount, Duration, Instant, Ratio};
+
+use crate::build;
+
+fn conference() -> Conference {
+    Conference {
+        rates: Rates {
+            least: BitRate::from_kbit_per_s(100),
+            start: BitRate::from_kbit_per_s(300),
+            most: BitRate::from_kbit_per_s(2_500),
+        },
+        frame_rate: 30,
+        packet: ByteCount::new(1_150),
+        audio: Audio { interval: Duration::from_ms(20), payload: ByteCount::new(80) },
+        feedback: Duration::from_ms(100),
+    }
+}
+
+/// A conference down a line of `kbit` of bare IP and 20 ms, for two minutes.
+fn network(kbit: u64) -> Network {
+    let mut network = build::line(kbit, 2_000, "none", Duration::from_ms(20));
+    network.duration = Duration::from_s(120);
+    network.traffic.push(build::traffic("call", 1, 0, Source::Conference(Arc::new(conference()))));
+    network
+}
+
+fn call(network: &Network) -> (Outcome, ConferenceOutcome) {
+    let outcome = run(network).unwrap();
+    assert!(outcome.conservation.holds(), "{:?}", outcome.conservation);
+    let conference = outcome.applications.conferences[0].clone();
+    (outcome, conference)
+}
+
+fn video_bps(conference: &ConferenceOutcome) -> f64 {
+    conference.video_bytes as f64 * 8.0 / conference.active.as_secs_f64()
+}
+
+fn stalled(conference: &ConferenceOutcome) -> f64 {
+    conference.freezes.iter().map(|freeze| freeze.as_secs_f64()).sum()
+}
+
+/// 8 % a second lead from 300 kbit/s to 2.5 Mbit/s in 27.5 s. The mean over 120 s is then (27.5 s of (2.5 - 0.3) / ln 8.33
+/// and 92.5 s of 2.5) / 120, less 55 kbit/s of audio: 2.11 Mbit/s.
+#[test]
+fn a_fast_line_carries_the_highest_rate_without_a_freeze() {
+    let (_, conference) = call(&network(20_000));
+    let rate = video_bps(&conference);
+    assert!((rate / 2.11e6 - 1.0).abs() < 0.1, "{rate}");
+    assert_eq!((conference.freezes.len(), conference.frames_lost, conference.retransmitted), (0, 0, 0));
+    assert!(conference.captured - conference.frames.packets <= 2);
+    assert_eq!(conference.key_frames, 1);
+    assert_eq!((conference.captured, conference.audio_sent), (3_600, 6_000));
+    // The first packet of a frame is 20 ms on the way; pacing spreads a frame over 1 / 2.5 of its interval.
+    let frames = &conference.frames;
+    assert!(frames.min > Duration::from_ms(20), "{}", frames.min);
+    assert!((20.0..45.0).contains(&(frames.mean_s().unwrap() * 1e3)), "{:?}", frames.mean_s());
+}
+
+/// The control keeps below a line of 1 Mbit/s, and most of its queue empty.
+#[test]
+fn a_slow_line_is_used_with_a_short_queue() {
+    let (outcome, conference) = call(&network(1_000));
+    let rate = video_bps(&conference) + conference_audio();
+    assert!((0.55e6..1.0e6).contains(&rate), "{rate}");
+    let delay = conference.frames.mean_s().unwrap();
+    assert!(delay < 0.25, "mean frame delay {delay} s");
+    assert!(stalled(&conference) < 3.0, "{:?}", conference.freezes);
+    assert!(outcome.links[1].stats.dropped.iter().map(|count| count.packets).sum::<u64>() < 100);
+}
+
+fn conference_audio() -> f64 {
+    conference().audio_bps()
+}
+
+/// 3 % of losses lower no rate by themselves. A report names the missing packets, which are retransmitted.
+#[test]
+fn lost_packets_are_repeated_and_few_frames_are_lost() {
+    let mut network = network(20_000);
+    network.links[1].hop.line.loss = Ratio::from_ppm(30_000).unwrap();
+    let (_, conference) = call(&network);
+    assert!(conference.retransmitted > 200, "{}", conference.retransmitted);
+    assert!(conference.frames_lost * 20 < conference.captured, "{} frames", conference.frames_lost);
+    let share = conference.audio_lost as f64 / conference.audio_sent as f64;
+    assert!((share / 0.03 - 1.0).abs() < 0.3, "audio is not retransmitted: {share}");
+}
+
+/// Half of 20 % of losses leaves 0.9 of the rate, at most once in 340 ms.
+#[test]
+fn many_losses_lower_the_rate() {
+    let mut network = network(20_000);
+    network.links[1].hop.line.loss = Ratio::from_ppm(200_000).unwrap();
+    let (_, lossy) = call(&network);
+    assert!(video_bps(&lossy) < 0.4e6, "{}", video_bps(&lossy));
+}
+
+/// A transfer without an end fills the queue of 100 packets, 1.2 s of the line: the control gives way to it.
+#[test]
+fn a_transfer_in_the_same_queue_takes_rate_and_adds_delay() {
+    let (_, alone) = call(&network(1_000));
+    let mut shared = network(1_000);
+    let tcp = Arc::new(Config::default());
+    shared.traffic.push(build::traffic(
+        "download",
+        1,
+        0,
+        Source::Bulk {
+            sender: Arc::clone(&tcp),
+            receiver: tcp,
+            bytes: None,
+            request: 0,
+            opened_by: OpenedBy::Receiver,
+        },
+    ));
+    let (_, beside) = call(&shared);
+    assert!(video_bps(&beside) < 0.7 * video_bps(&alone), "{} of {}", video_bps(&beside), video_bps(&alone));
+    assert!(beside.frames.mean_s().unwrap() > 2.0 * alone.frames.mean_s().unwrap());
+}
+
+#[test]
+fn a_conference_that_stops_sends_no_more() {
+    let mut network = network(20_000);
+    network.traffic[0].stop = Some(Instant::ZERO + Duration::from_s(30));
+    let (outcome, conference) = call(&network);
+    assert_eq!((conference.captured, conference.audio_sent), (900, 1_500));
+    assert_eq!(conference.active, Duration::from_s(30));
+    assert!(outcome.flows[0].deliveries.unwrap().last < Instant::ZERO + Duration::from_s(31));
+}
+
+/// A line that is faster than the control's highest rate by far, and a queue that separates flows: equal results with
+/// and without a transfer, within its packets' transmission times.
+#[test]
+fn a_fair_queue_protects_a_conference() {
+    let mut shared = network(20_000);
+    let tcp = Arc::new(Config::default());
+    let (sender, receiver) = (Arc::clone(&tcp), tcp);
+    let bulk = Source::Bulk { sender, receiver, bytes: None, request: 0, opened_by: OpenedBy::Receiver };
+    shared.traffic.push(build::traffic("download", 1, 0, bulk));
+    shared.links[1].hop.queue = Spec::FqCodel(Default::default());
+    let (_, conference) = call(&shared);
+    assert!(video_bps(&conference) > 1.8e6, "{}", video_bps(&conference));
+    assert_eq!(conference.freezes.len(), 0, "{:?}", conference.freezes);
+}
