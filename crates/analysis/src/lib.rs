@@ -9,6 +9,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `connections.rs` | assignment of packets to connections; the opener of each |
+//! | `buckets.rs` | distributions of delays, to three digits |
 //! | `captured.rs` | headers truncated by a snap length |
 //! | `half.rs` | one direction: its data |
 //! | `half/acks.rs` | the ACKs of the other side |
@@ -31,6 +32,7 @@
 //! | `fairness.rs` | fairness among connections, and its explanation |
 //! | `stream.rs` | delay, jitter, losses and late packets of a stream of datagrams |
 
+pub mod buckets;
 mod captured;
 mod cause;
 mod congestion;

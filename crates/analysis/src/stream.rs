@@ -10,8 +10,9 @@
 //!
 //! Cost: O(1) a packet; memory is constant without the distribution.
 
-use hdrhistogram::Histogram;
 use lastmile_units::{Duration, Instant};
+
+use crate::buckets::Buckets;
 
 /// The measurements of a stream at its receiver.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +26,7 @@ pub struct Reception {
     /// Sum of the delays, in picoseconds.
     pub sum_ps: u128,
     /// Delays in nanoseconds, to three digits, if requested.
-    pub distribution: Option<Box<Histogram<u64>>>,
+    pub distribution: Option<Box<Buckets>>,
     /// Jitter after the latest packet, in seconds.
     pub jitter_s: f64,
     /// The largest jitter, in seconds.
@@ -60,22 +61,28 @@ impl Stream {
     /// A stream without packets, for a receiver with this play-out buffer.
     #[must_use]
     pub fn new(buffer: Duration, with_distribution: bool) -> Self {
-        let histogram = || Box::new(Histogram::new(3).expect("3 significant digits are in range"));
-        let reception = Reception { distribution: with_distribution.then(histogram), ..Reception::default() };
+        let reception = Reception { distribution: with_distribution.then(Box::default), ..Reception::default() };
         Self { reception, buffer, latest: None, next: 0, in_run: false, taken: (0, 0) }
     }
 
-    /// Records the arrival at `now` of the packet `number`, sent at `sent`. Numbers count from 0.
-    pub fn arrived(&mut self, number: u64, sent: Instant, now: Instant) {
-        let delay = now.since(sent);
+    /// Records the delay of a packet of a transport, which is not played: no jitter, and none is late or lost.
+    #[inline]
+    pub fn delayed(&mut self, delay: Duration) {
         let of = &mut self.reception;
         of.min = if of.packets == 0 { delay } else { of.min.min(delay) };
         of.max = of.max.max(delay);
         of.packets += 1;
         of.sum_ps += u128::from(delay.as_ps());
         if let Some(distribution) = &mut of.distribution {
-            distribution.record(delay.as_ns()).expect("the histogram grows to any value");
+            distribution.record(delay.as_ns());
         }
+    }
+
+    /// Records the arrival at `now` of the packet `number`, sent at `sent`. Numbers count from 0.
+    pub fn arrived(&mut self, number: u64, sent: Instant, now: Instant) {
+        let delay = now.since(sent);
+        self.delayed(delay);
+        let of = &mut self.reception;
         if let Some(before) = self.latest.replace(delay) {
             let difference_s = before.max(delay).saturating_sub(before.min(delay)).as_secs_f64();
             of.jitter_s += (difference_s - of.jitter_s) / 16.0;

@@ -1,6 +1,5 @@
 //! The outcome of a lab run in the schema of every run, and the part that only real hosts have.
 
-use hdrhistogram::Histogram;
 use lastmile_live::bump::HopGlance;
 use lastmile_model::Source;
 use lastmile_model::outcome::{self as sim, BrowsingOutcome, FlowOutcome, ProbeOutcome, Snapshot, TcpOutcome, Waits};
@@ -171,14 +170,14 @@ pub fn as_simulated(plan: &Plan<'_>, outcome: &lab::Outcome) -> sim::Outcome {
 }
 
 /// The delays of all datagrams of each traffic.
-fn datagram_delays_ns(plan: &Plan<'_>, outcome: &lab::Outcome) -> Vec<Option<Box<Histogram<u64>>>> {
-    let mut all: Vec<Option<Box<Histogram<u64>>>> = vec![None; plan.network().traffic.len()];
+fn datagram_delays_ns(plan: &Plan<'_>, outcome: &lab::Outcome) -> Vec<Option<Box<sim::Buckets>>> {
+    let mut all: Vec<Option<Box<sim::Buckets>>> = vec![None; plan.network().traffic.len()];
     for ((traffic, _), flow) in plan.rows().zip(&outcome.flows) {
         let Some(own) = flow.stream.as_ref().and_then(|stream| stream.reception.distribution.as_deref()) else {
             continue;
         };
         match &mut all[traffic] {
-            Some(sum) => **sum += own,
+            Some(sum) => sum.add(own),
             none => *none = Some(Box::new(own.clone())),
         }
     }

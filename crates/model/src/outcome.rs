@@ -4,7 +4,7 @@ mod applications;
 
 use std::sync::Arc;
 
-use hdrhistogram::Histogram;
+pub use lastmile_analysis::buckets::Buckets;
 pub use lastmile_analysis::stream::Reception;
 use lastmile_atm::CellDrop;
 use lastmile_atm::contract::policer::Conformance;
@@ -46,7 +46,7 @@ pub struct Outcome {
     pub losses: Losses,
     /// Delays of all datagrams of each traffic from end to end, in nanoseconds, in the order of the
     /// traffic list; `None` for a traffic without datagrams.
-    pub datagram_delays_ns: Vec<Option<Box<Histogram<u64>>>>,
+    pub datagram_delays_ns: Vec<Option<Box<Buckets>>>,
 }
 
 /// Packets by flow, link and cause.
@@ -261,12 +261,12 @@ pub struct LinkOutcome {
     /// Bits transmitted by the end of the run.
     pub wire_bits: u64,
     /// Queueing delay of the packets that departed, in nanoseconds.
-    pub queue_delay_ns: Histogram<u64>,
+    pub queue_delay_ns: Buckets,
     /// Queueing delay of pure ACKs, in nanoseconds.
-    pub ack_queue_delay_ns: Histogram<u64>,
+    pub ack_queue_delay_ns: Buckets,
     /// Queueing delay by class of the outermost scheduler, in its order, in nanoseconds; without
     /// classes that sent nothing.
-    pub class_queue_delay_ns: Vec<(String, Histogram<u64>)>,
+    pub class_queue_delay_ns: Vec<(String, Buckets)>,
     /// Largest backlog in packets.
     pub max_backlog_packets: u64,
     /// Largest backlog in IP bytes.

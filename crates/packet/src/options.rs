@@ -337,6 +337,10 @@ impl Options {
     #[must_use]
     pub const fn header_bytes(&self) -> u8 {
         let set = self.set.0;
+        // Most segments have no others.
+        if set & !OptionSet::TIMESTAMPS == 0 {
+            return 12 * set as u8;
+        }
         let mut bytes = 0;
         if set & OptionSet::TIMESTAMPS != 0 {
             bytes += 12;

@@ -158,7 +158,8 @@ impl Capacity {
     }
 
     /// Size of the packet in the unit of the limit.
-    #[inline]
+    // Inlined: most limits are in packets.
+    #[inline(always)]
     pub(crate) fn size_of(&self, packet: &impl Packet) -> u64 {
         match &self.measure {
             Measure::Packets => 1,

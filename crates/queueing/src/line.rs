@@ -159,8 +159,17 @@ impl<P: Packet> Line<P> {
         self.stats.enqueued.add(&packet);
         let mut drops = Counted { stats: &mut self.stats, observer };
         self.queue.enqueue(now, packet, &mut drops);
-        self.reschedule(now);
-        self.transmit(now, observer);
+        if !self.continues(now) {
+            self.reschedule(now);
+            self.transmit(now, observer);
+        }
+    }
+
+    /// The next transmission begins when the present one ends, whatever arrives before.
+    #[inline]
+    fn continues(&self, now: Instant) -> bool {
+        let asks = matches!(self.transmitter, Transmitter::Granted(_));
+        !asks && self.busy_until > now && self.due == Some(self.busy_until)
     }
 
     /// Starts every transmission that is due by `now`, each at the time at which it was due.
@@ -300,6 +309,7 @@ impl<P: Packet> Line<P> {
         atm.then(|| CellCount::new(self.stats.wire_bytes.as_u64() / aal5::CELL_BYTES))
     }
 
+    #[inline]
     fn reschedule(&mut self, now: Instant) {
         let next = if self.partly_sent.is_empty() { self.queue.next_ready(now) } else { Some(now) };
         self.due = match self.transmitter {
@@ -344,17 +354,24 @@ impl<P: Packet> Line<P> {
 
     /// Puts a packet whose transmission has ended on the wire. Without reordering it arrives no
     /// earlier than the packet before, however the delay has changed.
+    // Inlined: a call copies the packet.
+    #[inline(always)]
     fn propagate(&mut self, mut packet: P, observer: &mut impl Observer<P>) {
         let sent = self.busy_until;
         let step = self.transmitter.step(sent);
         let delay = step.map_or(self.delay, |step| step.delay);
-        let Some(wire) = &mut self.wire else {
-            let before = self.in_flight.back().filter(|_| step.is_some());
-            let before = before.map_or(Instant::ZERO, |before| before.meta().arrived);
-            packet.meta_mut().arrived = (sent + delay).max(before);
-            self.in_flight.push_back(packet);
-            return;
-        };
+        if self.wire.is_some() {
+            return self.propagate_impaired(packet, delay, observer);
+        }
+        let before = self.in_flight.back().filter(|_| step.is_some());
+        let before = before.map_or(Instant::ZERO, |before| before.meta().arrived);
+        packet.meta_mut().arrived = (sent + delay).max(before);
+        self.in_flight.push_back(packet);
+    }
+
+    fn propagate_impaired(&mut self, mut packet: P, delay: Duration, observer: &mut impl Observer<P>) {
+        let sent = self.busy_until;
+        let Some(wire) = &mut self.wire else { return };
         packet.meta_mut().arrived = wire.arrival(sent, delay);
         let twin = wire.duplicates().then(|| {
             let mut twin = packet.duplicate();

@@ -82,7 +82,7 @@ impl Spread {
             }
         }
         let up_to = up_to.into_iter().map(|(us, count)| (f64::from(us) / 1e6, count)).collect();
-        Self { delay: delay(histogram), up_to }
+        Self { delay: delay(&histogram.into()), up_to }
     }
 
     /// Median, 99th percentile and maximum; `None` without values.

@@ -1,21 +1,21 @@
 //! Distributions of delays and times.
 
-use hdrhistogram::Histogram;
+use lastmile_model::outcome::Buckets;
 use lastmile_units::Duration;
 
 use crate::format::to_f64;
 use crate::schema::{Delay, Distribution, PageResponse, RoundTrip};
 
-/// The distribution of a histogram in nanoseconds, in seconds.
+/// A distribution in nanoseconds, in seconds.
 #[must_use]
-pub fn delay(histogram: &Histogram<u64>) -> Delay {
-    let count = histogram.len();
+pub fn delay(waits: &Buckets) -> Delay {
+    let count = waits.len();
     let some = |ns: f64| (count > 0).then_some(ns / 1e9);
-    let at = |quantile: f64| some(to_f64(histogram.value_at_quantile(quantile)));
-    // A histogram returns the upper end of a value's bucket; the largest value is no larger than
+    let at = |quantile: f64| some(to_f64(waits.value_at_quantile(quantile)));
+    // A quantile is the upper end of a value's bucket; the largest value is no larger than
     // that.
     let (p50, p99, p999) = (at(0.5), at(0.99), at(0.999));
-    Delay { mean: some(histogram.mean()), p50, p99, p999, max: some(to_f64(histogram.max())), count }
+    Delay { mean: some(waits.mean()), p50, p99, p999, max: some(to_f64(waits.max())), count }
 }
 
 /// The distribution of `times`, exact: percentiles by nearest rank.
@@ -96,10 +96,10 @@ mod tests {
 
     #[test]
     fn a_histogram_is_told_in_seconds_and_nothing_measured_is_null() {
-        let mut histogram = Histogram::<u64>::new_with_bounds(1, 1_000_000_000_000, 3).unwrap();
-        assert_eq!(delay(&histogram), Delay::default());
-        histogram.record_n(3_000_000_000, 10).unwrap();
-        let told = delay(&histogram);
+        let mut waits = Buckets::default();
+        assert_eq!(delay(&waits), Delay::default());
+        waits.record_n(3_000_000_000, 10);
+        let told = delay(&waits);
         assert_eq!(told.count, 10);
         // Three significant digits.
         assert!(

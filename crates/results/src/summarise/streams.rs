@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hdrhistogram::Histogram;
-use lastmile_model::outcome::{FlowOutcome, ProbeOutcome, Reception};
+use lastmile_model::outcome::{Buckets, FlowOutcome, ProbeOutcome, Reception};
 use lastmile_model::{Codec, Source, Traffic};
 use lastmile_theory::{voice, y1541};
 use lastmile_units::Duration;
@@ -61,11 +60,11 @@ impl Run<'_> {
     fn delay_of_class(&self, members: &[usize]) -> OneWay {
         let mut traffics: Vec<usize> = members.iter().map(|index| self.outcome.flows[*index].traffic).collect();
         traffics.dedup();
-        let mut all: Option<Histogram<u64>> = None;
+        let mut all: Option<Buckets> = None;
         let distributions = &self.outcome.datagram_delays_ns;
         for distribution in traffics.iter().filter_map(|traffic| distributions.get(*traffic)?.as_deref()) {
             match &mut all {
-                Some(all) => all.add(distribution).expect("both grow to any value"),
+                Some(all) => all.add(distribution),
                 None => all = Some(distribution.clone()),
             }
         }
@@ -99,9 +98,9 @@ pub(super) fn one_way(reception: &Reception) -> OneWay {
     with_percentiles(exact, reception.distribution.as_deref())
 }
 
-/// `exact` with the percentiles of a histogram in nanoseconds, which returns the upper end of a
+/// `exact` with the percentiles of a distribution in nanoseconds, which returns the upper end of a
 /// value's bucket.
-fn with_percentiles(exact: OneWay, distribution: Option<&Histogram<u64>>) -> OneWay {
+fn with_percentiles(exact: OneWay, distribution: Option<&Buckets>) -> OneWay {
     let OneWay { min, max, .. } = exact;
     let at = |quantile: f64| {
         let value_s = to_f64(distribution.filter(|delays| !delays.is_empty())?.value_at_quantile(quantile)) / 1e9;

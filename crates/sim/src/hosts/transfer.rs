@@ -191,7 +191,8 @@ impl Transfer {
         &self.ends[Side::Receiver.index()]
     }
 
-    fn end(&mut self, side: Side) -> &mut End {
+    #[inline]
+    pub(crate) fn end(&mut self, side: Side) -> &mut End {
         &mut self.ends[side.index()]
     }
 
@@ -243,23 +244,18 @@ impl Transfer {
     /// A segment, or a packet of QUIC, arrives at one end.
     #[inline]
     pub(crate) fn on_segment(&mut self, now: Instant, side: Side, segment: &Meta) -> Progress {
-        match side {
-            Side::Receiver => {
-                let before = self.bytes_delivered();
-                let [sender, receiver] = &mut self.ends;
-                End::deliver(receiver, sender, now, segment);
-                self.received(now, before)
-            }
-            Side::Sender => {
-                let [sender, receiver] = &mut self.ends;
-                End::deliver(sender, receiver, now, segment);
-                self.respond();
-                if !self.offered && self.sender().delivered() >= u64::from(self.request) {
-                    self.offer();
-                }
-                Progress::Ongoing
-            }
+        let before = self.bytes_delivered();
+        let [sender, receiver] = &mut self.ends;
+        let (to, from) = if side == Side::Sender { (sender, receiver) } else { (receiver, sender) };
+        End::deliver(to, from, now, segment);
+        if side == Side::Receiver {
+            return self.received(now, before);
         }
+        self.respond();
+        if !self.offered && self.sender().delivered() >= u64::from(self.request) {
+            self.offer();
+        }
+        Progress::Ongoing
     }
 
     /// The timer event of an end fires.
@@ -269,12 +265,6 @@ impl Transfer {
         if end.next_timer().is_some_and(|at| at <= now) {
             end.on_timer(now);
         }
-    }
-
-    /// The next segment of an end.
-    #[inline]
-    pub(crate) fn poll_transmit(&mut self, now: Instant, side: Side) -> Option<Meta> {
-        self.end(side).poll_transmit(now)
     }
 
     /// Updates the largest amount in flight, after an end has sent all that its windows admit.

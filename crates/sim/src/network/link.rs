@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use hdrhistogram::Histogram;
 use lastmile_packet::{FlowDirectory, Meta};
 use lastmile_queueing::ack::Handshakes;
 use lastmile_queueing::line::{self, Line};
@@ -12,7 +11,9 @@ use lastmile_units::{Duration, Instant};
 
 use super::losses::LossCounts;
 use super::route::LinkIndex;
-use lastmile_model::outcome::{LossCause, Waits};
+use crate::engine::Wheel;
+use crate::engine::event::{Event, Token};
+use lastmile_model::outcome::{Buckets, LossCause, Waits};
 use lastmile_model::{BuildError, Link, Network, Observer, Passage};
 
 /// A link of the network.
@@ -50,15 +51,32 @@ impl LinkState {
             arrive_at: None,
         })
     }
+
+    /// Schedules the next transmission and the next arrival.
+    #[inline]
+    pub(super) fn arm(&mut self, index: LinkIndex, pending: &mut Wheel<Token>) {
+        if let Some(due) = self.line.next_transmission()
+            && self.transmit_at.is_none_or(|at| due < at)
+        {
+            self.transmit_at = Some(due);
+            pending.push(due, Event::Transmit(index).into());
+        }
+        if let Some(arrival) = self.line.next_arrival()
+            && self.arrive_at.is_none_or(|at| arrival < at)
+        {
+            self.arrive_at = Some(arrival);
+            pending.push(arrival, Event::Arrive(index).into());
+        }
+    }
 }
 
 /// The record of a link beside the counters of its line.
 #[derive(Clone, Debug)]
 pub(crate) struct Monitor {
     /// Queueing delay of all packets.
-    pub(crate) delay_ns: Histogram<u64>,
+    pub(crate) delay_ns: Buckets,
     /// Queueing delay of pure ACKs.
-    pub(crate) ack_delay_ns: Histogram<u64>,
+    pub(crate) ack_delay_ns: Buckets,
     /// Queueing delays since the latest snapshot: of all packets, and of pure ACKs.
     pub(crate) since_snapshot: [Waits; 2],
     /// Queueing delays since the latest sample.
@@ -66,21 +84,14 @@ pub(crate) struct Monitor {
     pub(crate) max_backlog_packets: u64,
     pub(crate) max_backlog_bytes: u64,
     /// Queueing delay by class of the queue, up to the last class that sent.
-    pub(crate) class_delay_ns: Vec<Histogram<u64>>,
-}
-
-/// Why recording a delay cannot fail.
-const RESIZES: &str = "the histogram grows to any value";
-
-fn histogram() -> Histogram<u64> {
-    Histogram::new(3).expect("3 significant digits are in range")
+    pub(crate) class_delay_ns: Vec<Buckets>,
 }
 
 impl Monitor {
     fn new() -> Self {
         Self {
-            delay_ns: histogram(),
-            ack_delay_ns: histogram(),
+            delay_ns: Buckets::default(),
+            ack_delay_ns: Buckets::default(),
             since_snapshot: [Waits::default(); 2],
             since_sample: Waits::default(),
             max_backlog_packets: 0,
@@ -103,20 +114,19 @@ impl Monitor {
         let class = usize::from(class);
         if class >= self.class_delay_ns.len() {
             // Once a class, and schedulers have few.
-            self.class_delay_ns.resize_with(class + 1, histogram);
+            self.class_delay_ns.resize(class + 1, Buckets::default());
         }
-        self.class_delay_ns[class].record(waited.as_ns()).expect(RESIZES);
+        self.class_delay_ns[class].record(waited.as_ns());
     }
 
     #[inline]
     fn waited(&mut self, waited: Duration, packet: &Meta) {
         let ns = waited.as_ns();
-        // saturating_record would cut values off at the present range of the histogram.
-        self.delay_ns.record(ns).expect(RESIZES);
+        self.delay_ns.record(ns);
         self.since_snapshot[0].add(waited);
         self.since_sample.add(waited);
         if packet.is_pure_ack() {
-            self.ack_delay_ns.record(ns).expect(RESIZES);
+            self.ack_delay_ns.record(ns);
             self.since_snapshot[1].add(waited);
         }
         if let Some(class) = packet.class {
@@ -143,7 +153,8 @@ impl DropSink<Meta> for LineObserver<'_> {
 }
 
 impl line::Observer<Meta> for LineObserver<'_> {
-    #[inline]
+    // Inlined: counting is hardly more than the call.
+    #[inline(always)]
     fn transmitted(&mut self, start: Instant, _end: Instant, waited: Duration, packet: &Meta) {
         self.monitor.waited(waited, packet);
         if let Some(capture) = &mut self.capture {

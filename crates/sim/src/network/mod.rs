@@ -116,10 +116,10 @@ impl Net {
         if self.links[index as usize].cells {
             return self.offer(now, index, *packet);
         }
-        let (line, mut observer) = self.observed(index);
-        line.enqueue(now, *packet, &mut observer);
-        observer.monitor.note_backlog(line);
-        self.arm(index);
+        self.drive(index, |line, observer| {
+            line.enqueue(now, *packet, observer);
+            observer.monitor.note_backlog(line);
+        });
     }
 
     /// A link's transmitter is free.
@@ -131,9 +131,7 @@ impl Net {
             return;
         }
         link.transmit_at = None;
-        let (line, mut observer) = self.observed(index);
-        line.transmit(now, &mut observer);
-        self.arm(index);
+        self.drive(index, |line, observer| line.transmit(now, observer));
     }
 
     /// Takes the packet that reaches the far end of a link.
@@ -145,14 +143,12 @@ impl Net {
             return None;
         }
         link.arrive_at = None;
-        let (line, mut observer) = self.observed(index);
-        let packet = line.take_arrival(now, &mut observer);
-        self.arm(index);
-        packet
+        self.drive(index, |line, observer| line.take_arrival(now, observer))
     }
 
     /// A packet is at the far end of a link. Forwards it there, or returns true: it is at its destination.
-    #[inline]
+    // Inlined: all events but those of cells are in one function.
+    #[inline(always)]
     pub(crate) fn arrived(&mut self, now: Instant, index: LinkIndex, packet: &Meta) -> bool {
         if let Some(capture) = &mut self.capture {
             capture.packet(now, index as usize, Passage::Arrived, packet);
@@ -166,30 +162,16 @@ impl Net {
         true
     }
 
-    /// The line of a link, and the observer of its packets.
+    /// Makes a call to the line of a link, whose observer records its packets, and schedules the line's next events.
     #[inline]
-    fn observed(&mut self, index: LinkIndex) -> (&mut Line<Meta>, LineObserver<'_>) {
-        let LinkState { line, monitor, .. } = &mut self.links[index as usize];
-        let capture = self.capture.as_deref_mut();
-        (line, LineObserver { link: index, monitor, losses: &mut self.losses, capture })
-    }
-
-    /// Schedules the next transmission and the next arrival of a link.
-    #[inline]
-    fn arm(&mut self, index: LinkIndex) {
+    fn drive<R>(&mut self, index: LinkIndex, call: impl FnOnce(&mut Line<Meta>, &mut LineObserver<'_>) -> R) -> R {
         let link = &mut self.links[index as usize];
-        if let Some(due) = link.line.next_transmission()
-            && link.transmit_at.is_none_or(|at| due < at)
-        {
-            link.transmit_at = Some(due);
-            self.pending.push(due, Event::Transmit(index).into());
-        }
-        if let Some(arrival) = link.line.next_arrival()
-            && link.arrive_at.is_none_or(|at| arrival < at)
-        {
-            link.arrive_at = Some(arrival);
-            self.pending.push(arrival, Event::Arrive(index).into());
-        }
+        let capture = self.capture.as_deref_mut();
+        let monitor = &mut link.monitor;
+        let mut observer = LineObserver { link: index, monitor, losses: &mut self.losses, capture };
+        let result = call(&mut link.line, &mut observer);
+        link.arm(index, &mut self.pending);
+        result
     }
 
     /// Where every packet is: delivered, dropped, in a queue, or on a wire.

@@ -8,11 +8,11 @@
 
 use std::collections::VecDeque;
 
-use hdrhistogram::Histogram;
 use lastmile_analysis::stream::{Reception, Stream};
 use lastmile_packet::{Meta, Protocol};
 use lastmile_units::Instant;
 
+use lastmile_model::outcome::Buckets;
 use lastmile_model::{Network, Source};
 
 /// Packets that may arrive after others that were sent later.
@@ -26,7 +26,7 @@ pub(crate) struct Delays {
     /// By [`lastmile_packet::FlowId::index`].
     flows: Vec<Option<Box<Track>>>,
     /// By traffic: the delays of its datagrams in nanoseconds.
-    traffics: Vec<Option<Box<Histogram<u64>>>>,
+    traffics: Vec<Option<Box<Buckets>>>,
 }
 
 /// Packets of one flow in one direction.
@@ -71,8 +71,7 @@ impl Delays {
                 _ => [None; 2],
             };
             let datagrams = kinds[0] == Some(Kind::Datagrams);
-            let histogram = || Box::new(Histogram::new(3).expect("3 significant digits are in range"));
-            delays.traffics.push(datagrams.then(histogram));
+            delays.traffics.push(datagrams.then(Box::default));
             let track = |kind: Kind| {
                 let stream = Stream::new(traffic.listener.buffer, few);
                 Box::new(Track { traffic: index, kind, stream, sent: VecDeque::new(), first: 0, first_id: 0 })
@@ -108,7 +107,7 @@ impl Delays {
         let Some(sent) = track.arrived(now, packet) else { return };
         let traffic = track.traffic;
         if let Some(distribution) = &mut self.traffics[traffic] {
-            distribution.record(now.since(sent).as_ns()).expect("the histogram grows to any value");
+            distribution.record(now.since(sent).as_ns());
         }
     }
 
@@ -120,7 +119,7 @@ impl Delays {
     }
 
     /// Takes the delays of all datagrams of a traffic, in nanoseconds.
-    pub(crate) fn take_distribution(&mut self, traffic: usize) -> Option<Box<Histogram<u64>>> {
+    pub(crate) fn take_distribution(&mut self, traffic: usize) -> Option<Box<Buckets>> {
         self.traffics.get_mut(traffic)?.take()
     }
 
@@ -153,8 +152,10 @@ impl Track {
             Kind::Data => packet.protocol == Protocol::Tcp && packet.payload_len() > 0,
             Kind::Acks => packet.is_pure_ack(),
         };
-        if counts {
-            self.stream.arrived(self.first + index as u64, sent, now);
+        match self.kind {
+            _ if !counts => {}
+            Kind::Datagrams => self.stream.arrived(self.first + index as u64, sent, now),
+            Kind::Data | Kind::Acks | Kind::Quic => self.stream.delayed(now.since(sent)),
         }
         self.forget(index.saturating_sub(SLACK));
         counts.then_some(sent)

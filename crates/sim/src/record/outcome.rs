@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use hdrhistogram::Histogram;
 use lastmile_queueing::spec::Spec;
 use lastmile_units::Instant;
 
@@ -15,7 +14,7 @@ use crate::network::route::PathId;
 use crate::simulation::state::Simulation;
 use lastmile_model::Link;
 use lastmile_model::outcome::{
-    Applications, FlowOutcome, LinkOutcome, Loss, Outcome, ProbeOutcome, Series, Snapshot, TcpOutcome,
+    Applications, Buckets, FlowOutcome, LinkOutcome, Loss, Outcome, ProbeOutcome, Series, Snapshot, TcpOutcome,
 };
 
 /// The outcome of a run.
@@ -317,7 +316,7 @@ fn round_trips(probe: &ProbeOutcome) -> Series {
 }
 
 /// Queueing delays by name of the class, of the classes that sent.
-fn of_classes(queue: &Spec, waits: Vec<Histogram<u64>>) -> Vec<(String, Histogram<u64>)> {
+fn of_classes(queue: &Spec, waits: Vec<Buckets>) -> Vec<(String, Buckets)> {
     let waits = (0..).zip(waits).filter(|(_, waits)| !waits.is_empty());
     waits.map(|(class, waits)| (queue.class_name(class).unwrap_or_else(|| class.to_string()), waits)).collect()
 }

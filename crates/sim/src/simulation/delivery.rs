@@ -46,7 +46,8 @@ impl Simulation<'_> {
     pub(super) fn pump(&mut self, index: u32, side: Side) {
         let now = self.now;
         let transfer = &mut self.hosts.transfers[index as usize];
-        while let Some(segment) = transfer.poll_transmit(now, side) {
+        let end = transfer.end(side);
+        while let Some(segment) = end.poll_transmit(now) {
             self.net.send(now, &segment);
         }
         transfer.note_in_flight(side);

@@ -92,7 +92,11 @@ impl TimerConfig {
     /// The reading of the timestamp clock (RFC 7323, section 5.4: a tick of 1 ms to 1 s): milliseconds, or
     /// the ticks of a coarser clock. Starts at 1, since some receivers read an echo of 0 as none.
     pub(crate) fn timestamp(&self, now: Instant) -> u32 {
-        ((now.as_ps() / self.timestamp_tick().as_ps()) as u32).wrapping_add(1)
+        // Two readings a segment: a constant divisor takes no division.
+        let time = now.since(Instant::ZERO);
+        let ticks =
+            if self.clock_granularity.is_zero() { time / Duration::from_ms(1) } else { time / self.timestamp_tick() };
+        (ticks as u32).wrapping_add(1)
     }
 
     /// The tick of the timestamp clock.

@@ -123,8 +123,8 @@ impl QuickAcks {
         } else {
             let apart = now.since(self.last);
             let half = Duration::from_ps(self.delay().as_ps() / 2);
-            if apart <= Duration::from_ps(LEAST_DELAY.as_ps() / 2) {
-                self.set_delay(half + Duration::from_ps(LEAST_DELAY.as_ps() / 2));
+            if apart <= LEAST_DELAY / 2 {
+                self.set_delay(half + LEAST_DELAY / 2);
             } else if apart < self.delay() {
                 self.set_delay((half + apart).min(pace.rto));
             } else if apart > pace.rto {

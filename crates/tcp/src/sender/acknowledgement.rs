@@ -182,8 +182,11 @@ impl Sender {
         let mss = u32::from(self.mss);
         // RFC 7661, section 4.3, in Linux's form: a window that is not used does not grow. In slow start
         // half of it counts as use, and so do data that wait to be sent as one burst.
-        let unused = if config.congestion.tso_deferral { self.burst() } else { u64::from(mss) };
-        let used = flight + unused > cwnd || (self.congestion.in_slow_start() && flight * 2 > cwnd);
+        // A burst is at least a segment, and its size takes divisions.
+        let gathered = config.congestion.tso_deferral;
+        let used = flight + u64::from(mss) > cwnd
+            || (self.congestion.in_slow_start() && flight * 2 > cwnd)
+            || (gathered && flight + self.burst() > cwnd);
         let after_timeout = self.repair.in_loss();
         // RFC 3168, section 6.1.2: the window does not grow by an acknowledgement with an ECN echo.
         let stays = marks.packets > 0 && !self.congestion.grows_with_marks();

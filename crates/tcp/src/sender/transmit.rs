@@ -208,10 +208,10 @@ impl Sender {
     /// windows admit no more. Linux sets PSH on it.
     fn ends_packet(&mut self) -> bool {
         let (mss, max) = (u64::from(self.mss), self.flight.max());
-        let full = u64::from(self.packet) >= self.burst();
         let follows = self.buffer.end().saturating_sub(max).min(mss);
         let shut = self.in_flight() + mss > u64::from(self.congestion.cwnd()) || max + follows > self.peer.edge();
-        if !full && !shut {
+        // Whether the packet is full takes divisions.
+        if !shut && u64::from(self.packet) < self.burst() {
             return false;
         }
         core::mem::take(&mut self.packet) > u32::from(self.mss)
@@ -403,7 +403,7 @@ impl Sender {
         }
         if config.acks.quick_acks {
             let half = u64::from(self.peer.largest() / 2).max(1);
-            if plan.start / half != data_end / half {
+            if plan.start % half + (data_end - plan.start) >= half {
                 return true;
             }
         }
