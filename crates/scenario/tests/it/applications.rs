@@ -114,7 +114,10 @@ fn a_video_has_the_ladder_of_apple_and_the_buffer_of_hls_js() {
 fn a_video_that_cannot_be_played_is_told() {
     refused("kind = \"video\"\nladder = []", "0 bit rates, where 1 to 64 are expected");
     refused("kind = \"video\"\nladder = [\"3 Mbit/s\", \"1 Mbit/s\"]", "1 Mbit/s after 3 Mbit/s; bit rates ascend");
-    refused("kind = \"video\"\nbuffer = \"6 s\"", "6 s do not hold the 4 s that playback needs and the next segment of 4 s");
+    refused(
+        "kind = \"video\"\nbuffer = \"6 s\"",
+        "6 s do not hold the 4 s that playback needs and the next segment of 4 s",
+    );
     refused("kind = \"video\"\nquic = { congestion = \"bbr\" }", "add transport = \"quic\", or remove quic");
 }
 
@@ -142,10 +145,7 @@ fn http_chooses_transport_connections_and_tls() {
 
 #[test]
 fn a_conference_goes_both_ways_and_its_rates_ascend() {
-    assert_eq!(
-        names(&parse("kind = \"conference\"").unwrap()),
-        [("conference-down", "down"), ("conference-up", "up")]
-    );
+    assert_eq!(names(&parse("kind = \"conference\"").unwrap()), [("conference-down", "down"), ("conference-up", "up")]);
     let one = parse("kind = \"conference\"\ndirection = \"down\"\nrate_most = \"4 Mbit/s\"").unwrap();
     let Source::Conference(conference) = &one.traffic[0].source else { panic!("{one:?}") };
     // Opus: 80 B of payload and 58 B of headers 50 times a second.

@@ -254,7 +254,7 @@ impl Gcc {
         let (first, last) = (self.received.front()?.0, self.received.back()?.0);
         let full = last.since(first) >= RATE_WINDOW;
         while let Some((at, size)) = self.received.front().copied()
-            && last.since(at) > RATE_WINDOW
+            && last.since(at) >= RATE_WINDOW
         {
             self.received.pop_front();
             self.received_bytes -= u64::from(size);
