@@ -1,7 +1,7 @@
 //! The rates that a home needs, compared with those of the line.
 //!
-//! Calls, games and probes send what they send, whatever the line has, and conferences at least their lowest rate. Their rates on the wire are added
-//! up, headers and cells included. TCP takes what is left, so it needs nothing.
+//! Calls, games and probes send what they send, whatever the line has, and conferences at least their lowest rate.
+//! Their rates on the wire are added up, headers and cells included. TCP takes what is left, so it needs nothing.
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_model::{Network, Source, Traffic};
@@ -52,8 +52,8 @@ fn name(traffic: &Traffic) -> String {
 /// The mean of the extreme-value distribution, in scales above its location: Euler's constant, in ten-thousandths.
 const EULER: u64 = 5_772;
 
-/// The mean rate of one source on the wire, in bit/s; `None` for one that takes what is left. `back` asks for the rate of
-/// what its receiver sends.
+/// The mean rate of one source on the wire, in bit/s; `None` for one that takes what is left. `back` asks for the rate
+/// of what its receiver sends.
 fn rate(source: &Source, layer: &LinkLayer, back: bool) -> Option<u64> {
     let wire = |size: ByteCount| u128::from(layer.on_wire(size).as_u64()) * 8;
     let every = |size, interval: Duration| wire(size) * 1_000_000_000_000 / u128::from(interval.as_ps()).max(1);

@@ -35,7 +35,7 @@ const LINES: &[(&str, &str)] = files!("lines":
 
 /// Homes, from one person to fifty subscribers.
 const HOMES: &[(&str, &str)] =
-    files!("homes": "single", "family", "gamers", "home-office", "small-office", "subscribers-50");
+    files!("homes": "single", "family", "evening", "gamers", "home-office", "small-office", "subscribers-50");
 
 /// All lines of the library.
 #[must_use]

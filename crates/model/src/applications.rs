@@ -124,8 +124,8 @@ pub struct Conference {
 }
 
 impl Conference {
-    /// IP bytes that a packet has in addition to its payload: IPv4 and UDP (28), RTP (12), the extension with its number
-    /// (8), and the tag of SRTP (10).
+    /// IP bytes that a packet has in addition to its payload: IPv4 and UDP (28), RTP (12), the extension with its
+    /// number (8), and the tag of SRTP (10).
     pub const HEADERS: u64 = 28 + 12 + 8 + 10;
 
     /// The rate of the audio in IP bits per second.

@@ -14,8 +14,7 @@ use lastmile_units::ByteCount;
 use crate::quic;
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
-
-const TCP: Key = Key::optional("tcp", Kind::Table("`[tcp]`"), "as the file's `[tcp]`", "Its TCP.");
+use crate::tcp;
 
 pub(crate) static WEB: Section = Section {
     heading: "`kind = \"web\"`",
@@ -46,8 +45,8 @@ pub(crate) static WEB: Section = Section {
             "http",
             Kind::Choice(&["1.0", "1.1", "2", "3"]),
             "1.1",
-            "Version of HTTP. A connection carries one object (1.0), object after object of a page (1.1), or all objects \
-             of a page at a time, over TCP (2) or QUIC (3). Only the simulator has \"2\" and \"3\".",
+            "Version of HTTP. A connection carries one object (1.0), object after object of a page (1.1), or all \
+             objects of a page at a time, over TCP (2) or QUIC (3). Only the simulator has \"2\" and \"3\".",
         ),
         Key::optional(
             "tls",
@@ -70,7 +69,7 @@ pub(crate) static WEB: Section = Section {
             "as `http` says",
             "`false` for `http = \"1.0\"`, `true` for `http = \"1.1\"`; not together with `http`.",
         ),
-        TCP,
+        tcp::SETTINGS,
         quic::SETTINGS,
     ],
 };
@@ -90,7 +89,7 @@ pub(crate) static SWARM: Section = Section {
             .at_least("1")
             .at_most("1000"),
         Key::with_default("rechoke", Kind::Time, "10 s", "Time between choices.").at_least("100 ms").at_most("24 h"),
-        TCP,
+        tcp::SETTINGS,
     ],
 };
 

@@ -10,7 +10,7 @@ use lastmile_units::{ByteCount, Duration};
 
 use crate::reader::Table;
 use crate::value::Scalar;
-pub(crate) use keys::TCP;
+pub(crate) use keys::{SETTINGS, TCP};
 
 const VARIANTS: &[(&str, Variant)] = &[
     ("tahoe", Variant::Tahoe),

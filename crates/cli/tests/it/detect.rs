@@ -131,7 +131,6 @@ fn latency_agrees(bench: &Bench) {
     let output = lastmile(&bench.scratch.path, &["run", "upload.toml", "--json"]).output().unwrap();
     succeeded(&output);
     let simulated = number(&json(&output.stdout)["probes"][0]["rtt_s"]["p50"]);
-    println!("median under an upload: simulated {simulated:.4} s, measured {measured:.4?} s");
     assert!((simulated / live - 1.0).abs() < 0.10, "simulated {simulated} s, measured {live} s\n{scenario}");
 }
 

@@ -98,6 +98,8 @@ fn source() -> impl Strategy<Value = String> {
         1 => (10_u32..3000, way()).prop_map(|(kbit, way)| format!("kind = \"onoff\"\nrate = \"{kbit} kbit/s\"\n\
          direction = \"{way}\"\n")),
         1 => tcp().prop_map(|tcp| format!("kind = \"swarm\"\ntcp = {tcp}\n")),
+        1 => tcp().prop_map(|tcp| format!("kind = \"video\"\nsegment = \"500 ms\"\ntcp = {tcp}\n")),
+        1 => Just("kind = \"video\"\nsegment = \"500 ms\"\ntransport = \"quic\"\n".to_owned()),
         1 => tcp().prop_map(|tcp| format!("kind = \"web\"\nreading = \"500 ms\"\ntcp = {tcp}\n")),
     ]
 }

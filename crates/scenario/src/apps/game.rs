@@ -15,11 +15,11 @@ const SCALE: &str = "Scale of the extreme-value distribution around it; 0 for eq
 
 pub(crate) static GAME: Section = Section {
     heading: "`kind = \"game\"`",
-    about: "A player of a networked game over UDP: commands to the server, and its updates at each tick; `count` is the \
-            number of players. The direction, that of updates, is `down` unless said otherwise. Defaults are those that Faerber \
-            measured (NetGames 2002); sizes and intervals have an extreme-value (Gumbel) distribution. Results have the \
-            time from a command to the update that shows its effect. [The page of the model](../mechanisms/game.md) has \
-            sources and limits. Only the simulator has it.",
+    about: "A player of a networked game over UDP: commands to the server, and its updates at each tick; `count` is \
+            the number of players. The direction, that of updates, is `down` unless said otherwise. Defaults are \
+            those that Faerber measured (NetGames 2002); sizes and intervals have an extreme-value (Gumbel) \
+            distribution. Results have the time from a command to the update that shows its effect. [The page of the \
+            model](../mechanisms/game.md) has sources and limits. Only the simulator has it.",
     keys: &[
         Key::with_default("command_interval", Kind::Time, "40 ms", "Time between commands.")
             .at_least("1 ms")

@@ -8,6 +8,7 @@ use lastmile_units::{BitRate, ByteCount, Duration};
 use crate::quic;
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
+use crate::tcp;
 
 /// The rates of H.264 in Apple's HLS Authoring Specification for devices, 16:9.
 const LADDER: [u64; 9] = [145, 365, 730, 1100, 2000, 3000, 4500, 6000, 7800];
@@ -62,7 +63,7 @@ pub(crate) static VIDEO: Section = Section {
             .at_least("1 B")
             .at_most("64 KiB"),
         quic::TRANSPORT,
-        super::TCP,
+        tcp::SETTINGS,
         quic::SETTINGS,
     ],
 };

@@ -2,6 +2,9 @@
 
 use crate::schema::{Key, Kind, Section};
 
+/// The key of a traffic's own TCP.
+pub(crate) const SETTINGS: Key = Key::optional("tcp", Kind::Table("`[tcp]`"), "as the file's `[tcp]`", "Its TCP.");
+
 pub(crate) static TCP: Section = Section {
     heading: "`[tcp]`",
     about: "TCP at both ends. At the top level of the file its keys hold for all transfers; in a traffic (`tcp = { \

@@ -3,7 +3,7 @@
 use crate::atm::keys;
 use crate::reader::Variant;
 use crate::schema::{Key, Kind, Section};
-use crate::{apps, listener, names, quic, replay};
+use crate::{apps, listener, names, quic, replay, tcp};
 
 const SIZE: Key = Key::optional(
     "size",
@@ -89,7 +89,6 @@ const REQUEST: Key = Key::with_default(
      connection.",
 )
 .at_most("1 GiB");
-const TCP: Key = Key::optional("tcp", Kind::Table("`[tcp]`"), "as the file's `[tcp]`", "Its TCP.");
 
 static BULK: Section = Section {
     heading: "`kind = \"bulk\"`",
@@ -99,14 +98,14 @@ static BULK: Section = Section {
         REQUEST,
         OPENED_BY,
         quic::TRANSPORT,
-        TCP,
+        tcp::SETTINGS,
         quic::SETTINGS,
     ],
 };
 static PERSISTENT: Section = Section {
     heading: "`kind = \"persistent\"`",
     about: "A source that always has data, over TCP or QUIC.",
-    keys: &[REQUEST, OPENED_BY, quic::TRANSPORT, TCP, quic::SETTINGS],
+    keys: &[REQUEST, OPENED_BY, quic::TRANSPORT, tcp::SETTINGS, quic::SETTINGS],
 };
 static WRITES: Section = Section {
     heading: "`kind = \"writes\"`",
@@ -120,7 +119,7 @@ static WRITES: Section = Section {
             .at_least("1 B")
             .at_most("1 GiB"),
         OPENED_BY,
-        TCP,
+        tcp::SETTINGS,
     ],
 };
 static POISSON: Section = Section {

@@ -91,3 +91,95 @@ fn every_packet_of_them_is_somewhere_and_equal_seeds_agree() {
         assert!(one.conservation.delivered.packets > 100);
     }
 }
+
+fn refused(traffic: &str, wanted: &str) {
+    let report = parse(traffic).unwrap_err();
+    assert!(report.contains(wanted), "{traffic}: {report}");
+}
+
+#[test]
+fn a_video_has_the_ladder_of_apple_and_the_buffer_of_hls_js() {
+    let network = parse("kind = \"video\"").unwrap();
+    assert_eq!(names(&network), [("video", "down")]);
+    assert_eq!(network.traffic[0].opened_by(), OpenedBy::Receiver);
+    let Source::Video(video) = &network.traffic[0].source else { panic!("{network:?}") };
+    assert_eq!((video.ladder.len(), video.segment, video.startup), (9, Duration::from_s(4), Duration::from_s(4)));
+    assert_eq!((video.buffer, video.length, video.transport.tcp().is_some()), (Duration::from_s(30), None, true));
+    let quic = parse("kind = \"video\"\ntransport = \"quic\"\nladder = \"2 Mbit/s\"").unwrap();
+    let Source::Video(video) = &quic.traffic[0].source else { panic!("{quic:?}") };
+    assert_eq!((video.ladder.len(), video.transport.tcp().is_none()), (1, true));
+}
+
+#[test]
+fn a_video_that_cannot_be_played_is_told() {
+    refused("kind = \"video\"\nladder = []", "0 bit rates, where 1 to 64 are expected");
+    refused("kind = \"video\"\nladder = [\"3 Mbit/s\", \"1 Mbit/s\"]", "1 Mbit/s after 3 Mbit/s; bit rates ascend");
+    refused(
+        "kind = \"video\"\nbuffer = \"6 s\"",
+        "6 s do not hold the 4 s that playback needs and the next segment of 4 s",
+    );
+    refused("kind = \"video\"\nquic = { congestion = \"bbr\" }", "add transport = \"quic\", or remove quic");
+}
+
+#[test]
+fn http_chooses_transport_connections_and_tls() {
+    let web = |keys: &str| {
+        let network = parse(&format!("kind = \"web\"\n{keys}")).unwrap();
+        let Source::Web(web) = &network.traffic[0].source else { panic!("{network:?}") };
+        (web.http, web.tls, web.connections, web.transport.tcp().is_some())
+    };
+    assert_eq!(web("http = \"1.0\""), (Http::One0, false, 6, true));
+    assert_eq!(web("persistent = false"), (Http::One0, false, 6, true));
+    assert_eq!(web("persistent = true\nconnections = 2"), (Http::One1, false, 2, true));
+    assert_eq!(web("tls = true"), (Http::One1, true, 6, true));
+    assert_eq!(web("http = \"2\""), (Http::Two, true, 1, true));
+    assert_eq!(web("http = \"2\"\ntls = false"), (Http::Two, false, 1, true));
+    assert_eq!(web("http = \"3\"\nquic = { congestion = \"bbr\" }"), (Http::Three, false, 1, false));
+    refused("kind = \"web\"\nhttp = \"2\"\npersistent = true", "persistent together with http");
+    refused("kind = \"web\"\nhttp = \"2\"\nconnections = 6", "HTTP/2 has one connection");
+    refused("kind = \"web\"\nhttp = \"1.0\"\ntls = true", "HTTP/1.0 is modelled without TLS");
+    refused("kind = \"web\"\nhttp = \"3\"\ntls = true", "HTTP/3 has the handshake of QUIC");
+    refused("kind = \"web\"\nquic = { congestion = \"bbr\" }", "add http = \"3\", or remove quic");
+    refused("kind = \"web\"\nhttp = \"3\"\ntcp = { mss = \"512 B\" }", "settings of another transport than \"quic\"");
+}
+
+#[test]
+fn a_conference_goes_both_ways_and_its_rates_ascend() {
+    assert_eq!(names(&parse("kind = \"conference\"").unwrap()), [("conference-down", "down"), ("conference-up", "up")]);
+    let one = parse("kind = \"conference\"\ndirection = \"down\"\nrate_most = \"4 Mbit/s\"").unwrap();
+    let Source::Conference(conference) = &one.traffic[0].source else { panic!("{one:?}") };
+    // Opus: 80 B of payload and 58 B of headers 50 times a second.
+    assert!((conference.audio_bps() - 55_200.0).abs() < 1e-6);
+    assert_eq!(conference.rates.most.as_bps(), 4_000_000);
+    refused("kind = \"conference\"\nrate_most = \"200 kbit/s\"", "200 kbit/s with a rate_start of 300 kbit/s");
+    refused("kind = \"conference\"\nrate_least = \"50 kbit/s\"", "the audio alone has 55.2 kbit/s");
+}
+
+#[test]
+fn a_game_comes_down_and_its_datagrams_fit_the_path() {
+    let network = parse("kind = \"game\"\ncount = 3").unwrap();
+    assert_eq!(names(&network), [("game", "down")]);
+    let Source::Game(game) = &network.traffic[0].source else { panic!("{network:?}") };
+    assert_eq!(game.commands.interval.location, Duration::from_ms(40));
+    assert_eq!((game.updates.size.location.as_u64(), game.updates.size.scale.as_u64()), (120, 36));
+    refused("kind = \"game\"\nupdate_size = \"1600 B\"", "1.6 kB exceed the 1.5 kB that the path carries");
+}
+
+#[test]
+fn applications_conserve_packets_and_equal_seeds_agree() {
+    let all = "kind = \"video\"\n[[traffic]]\nkind = \"conference\"\n[[traffic]]\nkind = \"game\"\ncount = 2\n\
+               [[traffic]]\nkind = \"web\"\nhttp = \"2\"\nreading = \"1 s\"\n[[traffic]]\nkind = \"web\"\nname = \"three\"\n\
+               http = \"3\"\nreading = \"1 s\"\n[[traffic]]\nkind = \"bulk\"\ndirection = \"up\"\nstart = \"20 s\"";
+    let network = parse(all).unwrap();
+    let (one, other) = (lastmile_sim::run(&network).unwrap(), lastmile_sim::run(&network).unwrap());
+    assert!(one.conservation.holds(), "{:?}", one.conservation);
+    assert_eq!((one.events, one.conservation), (other.events, other.conservation));
+    let applications = &one.applications;
+    let users = (
+        applications.browsing.len(),
+        applications.viewing.len(),
+        applications.conferences.len(),
+        applications.games.len(),
+    );
+    assert_eq!(users, (2, 1, 2, 2));
+}

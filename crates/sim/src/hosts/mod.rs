@@ -2,6 +2,7 @@
 //! and swarms that open connections.
 
 mod bitrate;
+mod browse;
 mod client;
 mod conference;
 mod connection_pool;
@@ -20,8 +21,8 @@ mod video;
 mod web;
 mod writer;
 
+pub use browse::{Browse, Request};
 pub(crate) use client::Outcome as UserOutcome;
-pub use client::{Browse, Request};
 pub(crate) use conference::Conference;
 pub(crate) use connection_pool::ConnectionPool;
 pub(crate) use datagram::Datagrams;

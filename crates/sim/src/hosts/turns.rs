@@ -1,9 +1,9 @@
 //! The requests and responses of one connection: each response follows its request, several may be on their way.
 //!
 //! The server writes a response when its request has arrived, in the order of the requests: the order that RFC 9218,
-//! section 10, recommends for responses of equal urgency that are not incremental. On a connection of TCP a response has
-//! arrived once everything before it has. On a connection of QUIC each request and each response is a stream (RFC 9114,
-//! section 4.1), which has arrived once its own octets have.
+//! section 10, recommends for responses of equal urgency that are not incremental. On a connection of TCP a response
+//! has arrived once everything before it has. On a connection of QUIC each request and each response is a stream (RFC
+//! 9114, section 4.1), which has arrived once its own octets have.
 //!
 //! Differs: the streams of a connection are consecutive ranges of one sequence of octets, so that all have the numbers
 //! of one stream. Flow control is that of the connection, and gives credit for octets in order.

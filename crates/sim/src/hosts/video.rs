@@ -19,7 +19,7 @@ use lastmile_model::Video;
 use lastmile_units::{Duration, Instant};
 
 use super::bitrate::Choice;
-use super::client::{Browse, Request};
+use super::browse::{Browse, Request};
 
 /// A video viewer, without the connection: the caller opens it and gives it a number.
 #[derive(Debug)]

@@ -24,7 +24,8 @@
 //! Differs: a browser opens at most 6 connections of HTTP/1 at a time, as today's browsers do; the publications have 4
 //! without and 1 with persistent connections. Connections close at the end of a page, since servers close
 //! idle connections within a reading time; the publications do not say. So each page begins with a handshake, and none
-//! is resumed. There are no DNS queries, no compression of headers (HPACK, QPACK), and no pushed or prioritised objects.
+//! is resumed. There are no DNS queries, no compression of headers (HPACK, QPACK), and no pushed or prioritised
+//! objects.
 //!
 //! The response time of a page is the time from its request to the last byte of its last object. Each session
 //! draws from its own random stream, in an order that does not depend on the network. Cost: one draw an
@@ -37,7 +38,7 @@ use lastmile_units::{Duration, Instant};
 
 use lastmile_model::{Http, Web};
 
-use super::client::{Browse, Request};
+use super::browse::{Browse, Request};
 
 const MAIN: Lognormal = Lognormal { mean: 8.35, deviation: 1.37, least: 100.0, most: 2e6 };
 const EMBEDDED: Lognormal = Lognormal { mean: 6.17, deviation: 2.36, least: 50.0, most: 2e6 };

@@ -9,7 +9,9 @@
 //! over-use, by half a packet each response time. Losses above 10 % reduce the rate by half their share.
 //!
 //! Differs. Feedback arrives more often than the receiver reports for which section 6 was written: as in libwebrtc,
-//! losses are judged over a second, and lower the rate once in 300 ms and a round trip at most. The filter's
+//! losses are judged over a second, and lower the rate once in 300 ms and a round trip at most. Also as in libwebrtc,
+//! the detector compares the growth over the groups so far, at most 60, with the threshold; by the draft's text it would
+//! be the growth from one group to the next, with which a queue of a second forms before an over-use. The filter's
 //! coefficient chi is 0.01, for which the draft has a range. Browsers use a line through recent delays
 //! (*trendline*) in place of the filter, and send probes to rise faster; the draft has neither.
 //!
@@ -24,7 +26,7 @@ const BURST: Duration = Duration::from_ms(5);
 /// Section 5.3: variance of the state's noise, and the filter's coefficient.
 const STATE_NOISE: f64 = 1e-3;
 const CHI: f64 = 0.01;
-/// Groups over which the highest rate of groups is taken.
+/// Groups over which the growth of the queue, and the highest rate of groups, are taken.
 const GROUPS: usize = 60;
 /// Section 5.4, in milliseconds: the first threshold, its bounds and gains, and the time of an over-use.
 const FIRST_THRESHOLD: f64 = 12.5;
@@ -88,7 +90,7 @@ struct Group {
 struct Detector {
     current: Option<Group>,
     before: Option<Group>,
-    /// Send intervals of the latest groups.
+    /// Send intervals of the latest groups, at most [`GROUPS`].
     intervals: VecDeque<f64>,
     /// The estimated growth of the queue from group to group, its variance, and that of the noise.
     growth: f64,
@@ -159,7 +161,8 @@ impl Detector {
     }
 
     fn detect(&mut self, previous: f64, sent: f64, arrived: f64) {
-        if self.growth > self.threshold {
+        let growth = self.growth * self.intervals.len() as f64;
+        if growth > self.threshold {
             let above = self.above.unwrap_or(0.0) + sent;
             self.above = Some(above);
             if above >= OVERUSE_TIME && self.growth >= previous {
@@ -167,9 +170,9 @@ impl Detector {
             }
         } else {
             self.above = None;
-            self.signal = if self.growth < -self.threshold { Signal::Underuse } else { Signal::Normal };
+            self.signal = if growth < -self.threshold { Signal::Underuse } else { Signal::Normal };
         }
-        let excess = self.growth.abs() - self.threshold;
+        let excess = growth.abs() - self.threshold;
         if excess <= OUTLIER {
             let gain = if excess < 0.0 { FALL } else { RISE };
             // A long silence counts as 100 ms.
@@ -251,7 +254,7 @@ impl Gcc {
         let (first, last) = (self.received.front()?.0, self.received.back()?.0);
         let full = last.since(first) >= RATE_WINDOW;
         while let Some((at, size)) = self.received.front().copied()
-            && last.since(at) > RATE_WINDOW
+            && last.since(at) >= RATE_WINDOW
         {
             self.received.pop_front();
             self.received_bytes -= u64::from(size);
@@ -400,8 +403,8 @@ mod tests {
         assert!((detector.threshold - (12.5 - 21.0 * 0.00018 * (12.5 - 0.101 / 1.101))).abs() < 1e-9);
     }
 
-    /// A queue that grows by 20 ms from packet to packet is over-use: packets arrive every 40 ms, 200 kbit/s, of which 0.85
-    /// are 170 kbit/s.
+    /// A queue that grows by 20 ms from packet to packet is over-use: packets arrive every 40 ms, 200 kbit/s, of which
+    /// 0.85 are 170 kbit/s.
     #[test]
     fn a_growing_queue_lowers_the_rate_to_a_share_of_what_arrives() {
         let mut control = control();

@@ -6,8 +6,8 @@
 //! its number, and 10 of SRTP's tag (RFC 3711). A report has 28 bytes of IPv4 and UDP, 20 of RTCP and feedback header,
 //! 2 bytes for 7 packets (status chunks of two-bit symbols), a byte for each that arrived, and 14 of SRTCP.
 //!
-//! The sender paces video at 2.5 times its target, as libwebrtc does, and audio not at all. It retransmits a video packet
-//! that a report misses until its frame is a second old, and sends a key frame when the receiver asks for one.
+//! The sender paces video at 2.5 times its target, as libwebrtc does, and audio not at all. It retransmits a video
+//! packet that a report misses until its frame is a second old, and sends a key frame when the receiver asks for one.
 //!
 //! Differs: the reports also are the requests for retransmissions (browsers send NACKs at once, RFC 4585), and a
 //! retransmitted packet is as large as the first (RFC 4588 adds 2 bytes). There is no forward error correction, no
@@ -304,8 +304,8 @@ impl Conference {
                 return;
             }
             // Reports before it are lost, or too late to count.
-            let dropped = self.receiver.reports.drain(..=index as usize);
-            let feedback = dropped.last().expect("the range has at least one report");
+            let dropped = self.receiver.reports.drain(..=index as usize).next_back();
+            let feedback = dropped.expect("the range has at least one report");
             self.receiver.first_report += index + 1;
             self.on_feedback(now, &feedback);
             return;
