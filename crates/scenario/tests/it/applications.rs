@@ -93,7 +93,7 @@ fn every_packet_of_them_is_somewhere_and_equal_seeds_agree() {
 }
 
 fn refused(traffic: &str, wanted: &str) {
-    let report = parse(traffic).unwrap_err();
+    let report = parse(traffic).expect_err("it is refused");
     assert!(report.contains(wanted), "{traffic}: {report}");
 }
 

@@ -34,7 +34,7 @@ fn network(kbit: u64) -> Network {
 }
 
 fn call(network: &Network) -> (Outcome, ConferenceOutcome) {
-    let outcome = run(network).unwrap();
+    let outcome = run(network).expect("the network runs");
     assert!(outcome.conservation.holds(), "{:?}", outcome.conservation);
     let conference = outcome.applications.conferences[0].clone();
     (outcome, conference)

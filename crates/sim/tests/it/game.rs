@@ -27,7 +27,7 @@ fn network(commands: Datagrams, updates: Datagrams) -> Network {
 }
 
 fn play(network: &Network) -> (Outcome, GameOutcome) {
-    let outcome = run(network).unwrap();
+    let outcome = run(network).expect("the network runs");
     assert!(outcome.conservation.holds(), "{:?}", outcome.conservation);
     let game = outcome.applications.games[0].clone();
     (outcome, game)

@@ -43,7 +43,7 @@ fn network(video: Video, kbit: u64, seconds: u64) -> Network {
 }
 
 fn watch(network: &Network) -> (Outcome, ViewingOutcome) {
-    let outcome = run(network).unwrap();
+    let outcome = run(network).expect("the network runs");
     assert!(outcome.conservation.holds(), "{:?}", outcome.conservation);
     let viewer = outcome.applications.viewing[0].clone();
     (outcome, viewer)

@@ -36,7 +36,7 @@ fn network(web: Web, delay_ms: u64) -> Network {
 }
 
 fn read(network: &Network) -> Outcome {
-    let outcome = run(network).unwrap();
+    let outcome = run(network).expect("the network runs");
     assert!(outcome.conservation.holds(), "{:?}", outcome.conservation);
     assert!(outcome.applications.browsing[0].responses.len() >= 80);
     outcome

@@ -304,8 +304,9 @@ impl Conference {
                 return;
             }
             // Reports before it are lost, or too late to count.
-            let dropped = self.receiver.reports.drain(..=index as usize).next_back();
-            let feedback = dropped.expect("the range has at least one report");
+            let mut dropped = self.receiver.reports.drain(..=index as usize);
+            let feedback = dropped.next_back().expect("the range has at least one report");
+            drop(dropped);
             self.receiver.first_report += index + 1;
             self.on_feedback(now, &feedback);
             return;
