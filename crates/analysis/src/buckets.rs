@@ -2,9 +2,9 @@
 //!
 //! Published: the buckets of HdrHistogram (G. Tene, hdrhistogram.org) with three digits. Below 2048 each value has a
 //! bucket; from there on each power of two is divided into 1024 buckets.
-//! Differs: a block of 256 buckets exists once a value falls into one of them. The crate `hdrhistogram` has an array from
-//! zero to the largest value: 140 kB for a delay of 80 ms, which a run of a thousand flows clears and reads two thousand
-//! times. A property test compares all results with those of the crate.
+//! Differs: a block of 256 buckets exists once a value falls into one of them. The crate `hdrhistogram` has an array
+//! from zero to the largest value: 140 kB for a delay of 80 ms, which a run of a thousand flows clears and reads two
+//! thousand times. A property test compares all results with those of the crate.
 //!
 //! Cost: a shift and two additions a value; 2 kB a block, of which delays within a factor of two take at most five.
 
@@ -208,7 +208,8 @@ mod tests {
                 prop_assert_eq!(buckets.max(), expected.max());
             }
             for quantile in quantiles.into_iter().chain([0.5, 0.95, 0.99, 0.999, 1.0]) {
-                prop_assert_eq!(buckets.value_at_quantile(quantile), expected.value_at_quantile(quantile), "{}", quantile);
+                let [value, expected] = [buckets.value_at_quantile(quantile), expected.value_at_quantile(quantile)];
+                prop_assert_eq!(value, expected, "{}", quantile);
             }
         }
     }
