@@ -6,7 +6,8 @@
 //!
 //! Differs: the publications do not define redundancy. Here an ACK is removed only for one that has
 //! a higher number, or an equal number and another window, has the same sequence number or a later
-//! one, and carries all information of its options (see [`super`]). A duplicate protects itself and
+//! one, carries all information of its options (see [`super`]), and reports the marks that all
+//! between the two report. A duplicate protects itself and
 //! the ACK that it repeats, since fast retransmit counts them all. With [`Duplicates::Remove`]
 //! duplicates are filtered like any older ACK, as a filter does that compares numbers alone. Data
 //! with ECE or CWR protect the ACK before them, which has neither and so reports the end of
@@ -154,9 +155,10 @@ impl<P: Packet> AckFilter<P> {
             return Verdict::NoEffect;
         };
         self.stats.seen += 1;
-        let Some(flow) = self.flows.get(&ack.flow) else {
+        let Some(flow) = self.flows.get_mut(&ack.flow) else {
             return Verdict::Removes(0);
         };
+        flow.protect_from_change(ack.flags, &mut self.fifo);
         match (flow.newest.kind_of(ack.segment()), self.rules.duplicates) {
             (AckKind::Old, _) => {
                 self.stats.passed.old += 1;
@@ -245,6 +247,8 @@ impl<P: Packet> AckFilter<P> {
         }
         if segment.flags.intersects(TcpFlags::ACE) {
             flow.protect_newest(&mut self.fifo);
+        } else if segment.flags.contains(TcpFlags::ACK) {
+            flow.protect_from_change(segment.flags, &mut self.fifo);
         }
     }
 
@@ -379,6 +383,13 @@ impl Flow {
     /// Removes the ACK with the number of a duplicate from the chain. It can only be the newest.
     fn protect<P: Packet>(&mut self, duplicate: SeqNumber, fifo: &mut LinkedFifo<QueuedPacket<P>>) {
         if self.chain.is_some_and(|(_, newest)| fifo.get(newest).packet.meta().ack == duplicate) {
+            self.protect_newest(fifo);
+        }
+    }
+
+    /// Protects the newest ACK if `flags` report other marks: it must not give way to an ACK after a change back.
+    fn protect_from_change<P: Packet>(&mut self, flags: TcpFlags, fifo: &mut LinkedFifo<QueuedPacket<P>>) {
+        if self.chain.is_some_and(|(_, newest)| fifo.get(newest).packet.meta().flags.ace() != flags.ace()) {
             self.protect_newest(fifo);
         }
     }

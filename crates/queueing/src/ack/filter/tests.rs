@@ -49,6 +49,16 @@ fn drain(filter: &mut AckFilter<Meta>) -> Vec<Meta> {
     std::iter::from_fn(|| filter.dequeue(NOW, &mut none)).collect()
 }
 
+/// RFC 3168, section 6.1: of the ACKs with CWR, without, and with it again the sender sees both changes.
+#[test]
+fn an_ack_before_a_change_of_marks_does_not_give_way_to_one_after_the_change_back() {
+    let cwr = |number| Meta { flags: TcpFlags::ACK.with(TcpFlags::CWR), ..ack(1, number) };
+    let mut filter = with_ample_space(&Rules::default());
+    let packets = [cwr(1000), cwr(2000), ack(1, 3000), cwr(4000)];
+    assert_eq!(send(&mut filter, packets), [(cwr(1000), DropReason::AckFiltered)]);
+    assert_eq!(drain(&mut filter), packets[1..]);
+}
+
 /// RFC 3449, section 5.2.1: older ACKs are removed, the new one goes to the tail, behind the data.
 #[test]
 fn a_new_ack_removes_older_ones_of_its_flow_and_goes_to_the_tail() {
