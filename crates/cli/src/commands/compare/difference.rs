@@ -27,6 +27,8 @@ pub(super) fn explained(runs: &[Run], width: u16) -> String {
 fn largest(runs: &[Run]) -> Option<(&str, &str)> {
     let first = runs.first()?;
     let named = first.summary.phases.iter().flat_map(|phase| phase.flows.iter().map(move |flow| (phase, flow)));
+    // Phases explain transfers, and no application.
+    let named = named.filter(|(_, flow)| !flow.explanation.is_empty());
     let spread = named.filter_map(|(phase, flow)| {
         let goodputs = runs.iter().filter_map(|run| find(run, &phase.name, &flow.name)).map(|flow| flow.goodput_bps);
         let (least, most) = goodputs.fold((f64::MAX, 0.0_f64), |(least, most), bps| (least.min(bps), most.max(bps)));
@@ -82,6 +84,14 @@ mod tests {
             summary: Summary { phases, flows, ..Summary::default() },
             series: Vec::new(),
         }
+    }
+
+    #[test]
+    fn a_flow_without_a_reason_is_not_told() {
+        let mut runs = [run("none", 1e5, 1e5), run("sad", 9e5, 1e5)];
+        let phases = runs.iter_mut().flat_map(|run| &mut run.summary.phases);
+        phases.for_each(|phase| phase.flows[0].explanation.clear());
+        assert_eq!(explained(&runs, 120), "");
     }
 
     #[test]
