@@ -168,7 +168,8 @@ fn a_game_comes_down_and_its_datagrams_fit_the_path() {
 #[test]
 fn applications_conserve_packets_and_equal_seeds_agree() {
     let all = "kind = \"video\"\n[[traffic]]\nkind = \"conference\"\n[[traffic]]\nkind = \"game\"\ncount = 2\n\
-               [[traffic]]\nkind = \"web\"\nhttp = \"2\"\nreading = \"1 s\"\n[[traffic]]\nkind = \"web\"\nname = \"three\"\n\
+               [[traffic]]\nkind = \"web\"\nhttp = \"2\"\nreading = \"1 s\"\n[[traffic]]\nkind = \"web\"\n\
+               name = \"three\"\n\
                http = \"3\"\nreading = \"1 s\"\n[[traffic]]\nkind = \"bulk\"\ndirection = \"up\"\nstart = \"20 s\"";
     let network = parse(all).unwrap();
     let (one, other) = (lastmile_sim::run(&network).unwrap(), lastmile_sim::run(&network).unwrap());

@@ -10,8 +10,8 @@
 //!
 //! The throughput is estimated by the smaller of two averages with exponential weights, whose half-lives are 3 s and
 //! 9 s of download. A download counts as 50 ms at least. BOLA has gp = 5 and V = (Qmax - 1) / (v_M + gp), with the
-//! player's whole buffer as Qmax. BBA has the published shares of its buffer of 240 s, a reservoir of 90 s and the highest
-//! bit rate from 216 s on, of the most that a buffer holds at a request: itself less a segment.
+//! player's whole buffer as Qmax. BBA has the published shares of its buffer of 240 s, a reservoir of 90 s and the
+//! highest bit rate from 216 s on, of the most that a buffer holds at a request: itself less a segment.
 //!
 //! Differs. hls.js abandons downloads that take too long and accepts no bit rate whose download would drain the
 //! buffer; its first segment follows an assumed throughput of 500 kbit/s. Here the first segment has the lowest bit
@@ -190,7 +190,8 @@ mod tests {
         assert_eq!((at(0.0), at(6.80), at(6.82), at(9.0)), (0, 0, 1, 1));
     }
 
-    /// Of 240 s of buffer at a request and a ladder from 1 to 5 Mbit/s, 153 s map to 3 Mbit/s: the middle of the cushion.
+    /// Of 240 s of buffer at a request and a ladder from 1 to 5 Mbit/s, 153 s map to 3 Mbit/s: the middle of the
+    /// cushion.
     #[test]
     fn bba_keeps_its_step_until_the_map_reaches_the_next() {
         let video = video(Rule::Bba, &[1_000, 2_000, 3_000, 4_000, 5_000], 4, 244);
