@@ -162,7 +162,7 @@ fn a_game_comes_down_and_its_datagrams_fit_the_path() {
     let Source::Game(game) = &network.traffic[0].source else { panic!("{network:?}") };
     assert_eq!(game.commands.interval.location, Duration::from_ms(40));
     assert_eq!((game.updates.size.location.as_u64(), game.updates.size.scale.as_u64()), (120, 36));
-    refused("kind = \"game\"\nupdate_size = \"1600 B\"", "1.6 kB exceed the 1.5 kB that the path carries");
+    refused("kind = \"game\"\nupdate_size = \"1600 B\"", "1600 bytes exceed the 1500 bytes that the path carries");
 }
 
 #[test]
