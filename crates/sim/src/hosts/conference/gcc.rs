@@ -9,11 +9,11 @@
 //! over-use, by half a packet each response time. Losses above 10 % reduce the rate by half their share.
 //!
 //! Differs. Feedback arrives more often than the receiver reports for which section 6 was written: as in libwebrtc,
-//! losses are judged over a second, and lower the rate once in 300 ms and a round trip at most. Also as in libwebrtc,
-//! the detector compares the growth over the groups so far, at most 60, with the threshold. By the draft's text it
-//! would be the growth from one group to the next, with which a queue of a second forms before an over-use. The
-//! filter's coefficient chi is 0.01, for which the draft has a range. Browsers use a line through recent delays (*trendline*) in
-//! place of the filter, and send probes to rise faster; the draft has neither.
+//! losses are judged over a second, and lower the rate once in 300 ms and a round trip at most. Also as in
+//! libwebrtc, the detector compares the growth over the groups so far, at most 60, with the threshold. By the
+//! draft's text it would be the growth from one group to the next, with which a queue of a second forms before an
+//! over-use. The filter's coefficient chi is 0.01, for which the draft has a range. Browsers use a line through
+//! recent delays (*trendline*) in place of the filter, and send probes to rise faster; the draft has neither.
 //!
 //! Cost: O(1) a packet, and a queue of the packets of half a second.
 
