@@ -29,7 +29,7 @@ impl Transport {
 pub struct Web {
     /// Transport of all connections; QUIC for HTTP/3.
     pub transport: Transport,
-    /// What a connection carries.
+    /// The version of HTTP on a connection.
     pub http: Http,
     /// Each connection begins with a handshake of TLS 1.3 over TCP. False for HTTP/3, whose QUIC has its own.
     pub tls: bool,

@@ -80,7 +80,7 @@ pub struct Summary {
     pub datagram_classes: Vec<DatagramClass>,
     /// One row per web traffic, for all its users.
     pub pages: Vec<Pages>,
-    /// What other applications did for the people who use them.
+    /// Results of the other applications, as a person notices them.
     #[serde(default)]
     pub applications: Applications,
     /// The parts of the run between changes of the offered traffic.

@@ -1,4 +1,4 @@
-//! What applications did for the people who use them.
+//! Results of applications as a person notices them.
 
 use lastmile_analysis::stream::Reception;
 use lastmile_units::Duration;

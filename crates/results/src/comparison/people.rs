@@ -1,4 +1,4 @@
-//! What the worst of a run's videos, conferences and games had.
+//! Results of the worst video, conference and game of a run.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! What applications did for the people who use them.
+//! Results of applications as a person notices them.
 
 use super::columns::{columns, without_empty_columns};
 use super::{Kind, Table};
