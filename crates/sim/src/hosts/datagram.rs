@@ -5,19 +5,15 @@ use lastmile_queueing::random::Stream;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, Serialiser, WireBytes};
 
 use lastmile_model::Source;
-use lastmile_model::outcome::Deliveries;
 
-use super::datagram;
+use super::{DataCounts, datagram};
 
 /// A UDP flow, both ends of it.
 #[derive(Debug)]
 pub(crate) struct Datagrams {
     pub(crate) flow: FlowId,
     pub(crate) traffic: usize,
-    pub(crate) sent: u64,
-    pub(crate) received: u64,
-    pub(crate) bytes_delivered: u64,
-    pub(crate) deliveries: Option<Deliveries>,
+    pub(crate) counts: DataCounts,
     dscp: u8,
     stop: Option<Instant>,
     departures: Departures,
@@ -110,17 +106,7 @@ impl Datagrams {
     /// The flow of `source`; `None` unless it is a datagram source.
     pub(crate) fn new(source: &Source, flow: FlowId, traffic: usize, dscp: u8, random: Stream) -> Option<Self> {
         let departures = Departures::new(source, random)?;
-        Some(Self {
-            flow,
-            traffic,
-            sent: 0,
-            received: 0,
-            bytes_delivered: 0,
-            deliveries: None,
-            dscp,
-            stop: None,
-            departures,
-        })
+        Some(Self { flow, traffic, counts: DataCounts::default(), dscp, stop: None, departures })
     }
 
     /// Begins the flow. Returns the departure of its first packet.
@@ -132,17 +118,15 @@ impl Datagrams {
 
     /// The next packet, and the departure of the one after it.
     pub(crate) fn next(&mut self, now: Instant) -> (Meta, Option<Instant>) {
-        let packet = datagram(self.flow, Protocol::Udp, self.departures.size, self.sent, self.dscp);
-        self.sent += 1;
+        let packet = datagram(self.flow, Protocol::Udp, self.departures.size, self.counts.sent, self.dscp);
+        self.counts.sent += 1;
         let next = self.departures.after(now);
         (packet, self.unless_stopped(next))
     }
 
     /// A packet arrives at the other end.
     pub(crate) fn arrived(&mut self, now: Instant, packet: &Meta) {
-        self.received += 1;
-        self.bytes_delivered += u64::from(packet.payload_len());
-        Deliveries::note(&mut self.deliveries, now);
+        self.counts.arrived(now, packet.payload_len().into());
     }
 
     fn unless_stopped(&self, at: Instant) -> Option<Instant> {

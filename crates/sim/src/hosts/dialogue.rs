@@ -2,26 +2,17 @@
 //!
 //! Each has one pending event at a time, and sends what is due when it fires.
 
-use lastmile_model::outcome::{ConferenceOutcome, Deliveries, GameOutcome};
+use lastmile_model::outcome::{ConferenceOutcome, GameOutcome};
 use lastmile_packet::Meta;
 use lastmile_units::{Duration, Instant};
 
-use super::{Conference, Game, UserOutcome, conference, game};
+use super::{Conference, DataCounts, Game, UserOutcome, conference, game};
 
 /// An exchange of datagrams, both ends of it.
 #[derive(Debug)]
 pub(crate) enum Dialogue {
     Conference(Box<Conference>),
     Game(Box<Game>),
-}
-
-/// The counters of the data of a dialogue.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct DataCounts {
-    pub(crate) sent: u64,
-    pub(crate) received: u64,
-    pub(crate) bytes_delivered: u64,
-    pub(crate) deliveries: Option<Deliveries>,
 }
 
 impl Dialogue {
@@ -65,16 +56,11 @@ impl Dialogue {
         }
     }
 
-    pub(crate) fn counts(&self) -> DataCounts {
+    /// The counters of its data.
+    pub(crate) fn counts(&self) -> &DataCounts {
         match self {
-            Self::Conference(conference) => {
-                let conference::Counts { sent, received, bytes_delivered, deliveries, .. } = conference.counts;
-                DataCounts { sent, received, bytes_delivered, deliveries }
-            }
-            Self::Game(game) => {
-                let game::Counts { sent, received, bytes_delivered, deliveries, .. } = game.counts;
-                DataCounts { sent, received, bytes_delivered, deliveries }
-            }
+            Self::Conference(conference) => &conference.data,
+            Self::Game(game) => &game.data,
         }
     }
 
@@ -91,7 +77,7 @@ impl Dialogue {
         let traffic = self.traffic();
         match self {
             Self::Conference(conference) => {
-                let conference::Counts { frames: captured, key_frames, retransmitted, video_bytes, audio_sent, .. } =
+                let conference::Counts { frames: captured, key_frames, retransmitted, video_bytes, audio_sent } =
                     conference.counts;
                 let conference::Finished { frames, freezes, audio, lost: [frames_lost, audio_lost] } =
                     conference.finish(now);
@@ -112,7 +98,7 @@ impl Dialogue {
                 })
             }
             Self::Game(game) => {
-                let game::Counts { sent: updates_sent, commands_sent, .. } = game.counts;
+                let (updates_sent, commands_sent) = (game.data.sent, game.commands_sent());
                 let game::Finished { updates, commands, responses, lost } = game.finish(now);
                 UserOutcome::Game(GameOutcome {
                     traffic,

@@ -18,22 +18,21 @@
 //!
 //! Cost: one event and two random numbers a datagram; memory for the commands without a response.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use lastmile_analysis::stream::{Reception, Stream as Measured};
-use lastmile_model::outcome::Deliveries;
 use lastmile_model::{Datagrams, Game as Model, Spread};
 use lastmile_packet::{FlowId, Meta, Protocol};
 use lastmile_queueing::random::Stream;
 use lastmile_units::{ByteCount, Duration, Instant};
 
-use super::{DATAGRAM_HEADERS, datagram};
+use super::numbered::Numbered;
+use super::{DATAGRAM_HEADERS, DataCounts, datagram};
 
 /// The least interval between two datagrams.
 const LEAST_INTERVAL: Duration = Duration::from_us(100);
 /// For how long an update is remembered that has not arrived.
-const REMEMBERED: usize = 1 << 12;
+const REMEMBERED: u64 = 1 << 12;
 
 /// A command that has had no response.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +53,8 @@ struct Update {
 #[derive(Debug)]
 pub(crate) struct Game {
     pub(crate) traffic: usize,
-    pub(crate) counts: Counts,
+    /// The counters of updates.
+    pub(crate) data: DataCounts,
     /// Times from commands to their effects.
     responses: Vec<Duration>,
     model: Arc<Model>,
@@ -62,26 +62,12 @@ pub(crate) struct Game {
     stop: Option<Instant>,
     random: Stream,
     next: Next,
-    /// The commands from number `first_command` on.
-    commands: VecDeque<Command>,
-    first_command: u64,
+    /// Commands that no update has shown.
+    commands: Numbered<Command>,
     /// One past the highest command that the server has received.
     seen: u64,
-    /// The updates from number `first_update` on.
-    updates: VecDeque<Update>,
-    first_update: u64,
+    updates: Numbered<Update>,
     measured: [Measured; 2],
-}
-
-/// The counters of a session.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Counts {
-    /// Updates sent and received, and their payload.
-    pub(crate) sent: u64,
-    pub(crate) received: u64,
-    pub(crate) bytes_delivered: u64,
-    pub(crate) deliveries: Option<Deliveries>,
-    pub(crate) commands_sent: u64,
 }
 
 /// The next datagrams, and the pending event.
@@ -111,18 +97,16 @@ impl Game {
     ) -> Self {
         Self {
             traffic,
-            counts: Counts::default(),
+            data: DataCounts::default(),
             responses: Vec::new(),
             model: Arc::clone(model),
             flows,
             stop: None,
             random,
             next: Next { command: Instant::ZERO, update: Instant::ZERO, scheduled: None },
-            commands: VecDeque::new(),
-            first_command: 0,
+            commands: Numbered::default(),
             seen: 0,
-            updates: VecDeque::new(),
-            first_update: 0,
+            updates: Numbered::default(),
             measured: [Measured::new(buffer, true), Measured::new(buffer, true)],
         }
     }
@@ -151,20 +135,18 @@ impl Game {
         let ([updates, commands], dscp) = self.flows;
         if self.next.command <= now {
             let size = self.size(self.model.commands);
-            send(datagram(commands, Protocol::Udp, size, self.counts.commands_sent, dscp));
-            self.counts.commands_sent += 1;
-            self.commands.push_back(Command { sent: now, received: false });
+            send(datagram(commands, Protocol::Udp, size, self.commands.next(), dscp));
+            self.commands.push(Command { sent: now, received: false });
             self.next.command = now + self.interval(self.model.commands.interval);
         }
         if self.next.update <= now {
             let size = self.size(self.model.updates);
-            send(datagram(updates, Protocol::Udp, size, self.counts.sent, dscp));
-            self.counts.sent += 1;
-            if self.updates.len() == REMEMBERED {
-                self.updates.pop_front();
-                self.first_update += 1;
+            send(datagram(updates, Protocol::Udp, size, self.updates.next(), dscp));
+            self.data.sent += 1;
+            if self.updates.next() - self.updates.first() == REMEMBERED {
+                self.updates.pop();
             }
-            self.updates.push_back(Update { sent: now, shows: self.seen });
+            self.updates.push(Update { sent: now, shows: self.seen });
             self.next.update = now + self.interval(self.model.updates.interval);
         }
     }
@@ -173,25 +155,20 @@ impl Game {
     pub(crate) fn arrived(&mut self, now: Instant, packet: &Meta) {
         let number = u64::from(packet.seq.raw());
         if packet.flow == self.flows.0[1] {
-            let index = number.checked_sub(self.first_command).map(|index| index as usize);
             // A command that a later update overtook had no effect of its own.
-            let Some(command) = index.and_then(|index| self.commands.get_mut(index)) else { return };
+            let Some(command) = self.commands.get_mut(number) else { return };
             command.received = true;
             self.seen = self.seen.max(number + 1);
             let sent = command.sent;
             self.measured[1].arrived(number, sent, now);
             return;
         }
-        let index = number.checked_sub(self.first_update).map(|index| index as usize);
-        let Some(update) = index.and_then(|index| self.updates.get(index)).copied() else { return };
-        self.counts.received += 1;
-        self.counts.bytes_delivered += u64::from(packet.payload_len());
-        Deliveries::note(&mut self.counts.deliveries, now);
+        let Some(update) = self.updates.get(number).copied() else { return };
+        self.data.arrived(now, packet.payload_len().into());
         self.measured[0].arrived(number, update.sent, now);
-        while self.first_command < update.shows
-            && let Some(command) = self.commands.pop_front()
+        while self.commands.first() < update.shows
+            && let Some(command) = self.commands.pop()
         {
-            self.first_command += 1;
             if command.received {
                 self.responses.push(now - command.sent);
             }
@@ -215,6 +192,11 @@ impl Game {
         -libm::log(-libm::log(self.random.uniform()))
     }
 
+    /// Commands that the client has sent.
+    pub(crate) fn commands_sent(&self) -> u64 {
+        self.commands.next()
+    }
+
     /// Times kept for the end of the run.
     pub(crate) fn kept(&self) -> usize {
         self.responses.capacity() + self.commands.capacity() + self.updates.capacity()
@@ -234,8 +216,8 @@ impl Game {
             measured.finish(end, outstanding.into_iter(), count)
         };
         Finished {
-            updates: late(updates, self.first_update, self.updates.iter().map(|update| update.sent).collect()),
-            commands: late(commands, self.first_command, self.commands.iter().map(|command| command.sent).collect()),
+            updates: late(updates, self.updates.first(), self.updates.iter().map(|update| update.sent).collect()),
+            commands: late(commands, self.commands.first(), self.commands.iter().map(|command| command.sent).collect()),
             responses: self.responses,
             lost,
         }

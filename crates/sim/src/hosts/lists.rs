@@ -103,11 +103,11 @@ impl Hosts {
     pub(crate) fn bytes_delivered(&self, state: StateIndex) -> u64 {
         match state {
             StateIndex::Transfer(index) => self.transfers[index as usize].bytes_delivered(),
-            StateIndex::Datagrams(index) => self.datagrams[index as usize].bytes_delivered,
+            StateIndex::Datagrams(index) => self.datagrams[index as usize].counts.bytes_delivered,
             StateIndex::Client(index) => self.clients[index as usize].totals.bytes,
             StateIndex::Swarm(index) => self.swarms[index as usize].totals.bytes,
             StateIndex::Dialogue(index) => self.dialogues[index as usize].counts().bytes_delivered,
-            StateIndex::Replay(index) => self.replays[index as usize].bytes_delivered,
+            StateIndex::Replay(index) => self.replays[index as usize].counts.bytes_delivered,
             StateIndex::Ping(_) | StateIndex::Opened(_) | StateIndex::Closed => 0,
         }
     }

@@ -8,43 +8,34 @@
 use std::sync::Arc;
 
 use lastmile_packet::{FlowId, Meta};
-use lastmile_units::Instant;
+use lastmile_units::{Duration, Instant};
 
 use lastmile_model::Replay as Capture;
-use lastmile_model::outcome::Deliveries;
+
+use super::DataCounts;
 
 /// A replay of a capture.
 #[derive(Debug)]
 pub(crate) struct Replay {
     pub(crate) traffic: u32,
-    pub(crate) received: u64,
-    pub(crate) bytes_delivered: u64,
-    pub(crate) deliveries: Option<Deliveries>,
+    pub(crate) counts: DataCounts,
     capture: Arc<Capture>,
     /// The flow number of flow 0 of the capture.
     first_flow: u32,
     start: Instant,
     stop: Option<Instant>,
-    next: usize,
 }
 
 impl Replay {
     pub(crate) fn new(capture: &Arc<Capture>, traffic: u32, first_flow: u32) -> Self {
         Self {
             traffic,
-            received: 0,
-            bytes_delivered: 0,
-            deliveries: None,
+            counts: DataCounts::default(),
             capture: Arc::clone(capture),
             first_flow,
             start: Instant::ZERO,
             stop: None,
-            next: 0,
         }
-    }
-
-    pub(crate) fn sent(&self) -> u64 {
-        self.next as u64
     }
 
     /// Begins the replay. Returns the departure of its first packet.
@@ -55,22 +46,24 @@ impl Replay {
 
     /// The next packet, and the departure of the one after it.
     pub(crate) fn next(&mut self) -> Option<(Meta, Option<Instant>)> {
-        let (_, packet) = self.capture.packets.get(self.next)?;
-        self.next += 1;
+        let (_, packet) = self.upcoming()?;
+        self.counts.sent += 1;
         let number = self.first_flow + packet.flow.index();
-        Some((Meta { flow: FlowId::new(2 * number), ..*packet }, self.due()))
+        Some((Meta { flow: FlowId::new(2 * number), ..packet }, self.due()))
     }
 
     /// A packet arrives at the other end.
     pub(crate) fn arrived(&mut self, now: Instant, packet: &Meta) {
-        self.received += 1;
-        self.bytes_delivered += u64::from(packet.ip_len.saturating_sub(packet.header_len.into()));
-        Deliveries::note(&mut self.deliveries, now);
+        self.counts.arrived(now, packet.ip_len.saturating_sub(packet.header_len.into()).into());
+    }
+
+    /// The packet after those that were sent.
+    fn upcoming(&self) -> Option<(Duration, Meta)> {
+        self.capture.packets.get(usize::try_from(self.counts.sent).ok()?).copied()
     }
 
     fn due(&self) -> Option<Instant> {
-        let (after, _) = self.capture.packets.get(self.next)?;
-        let at = self.start + *after;
+        let at = self.start + self.upcoming()?.0;
         self.stop.is_none_or(|stop| at < stop).then_some(at)
     }
 }

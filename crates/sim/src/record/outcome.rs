@@ -7,7 +7,7 @@ use lastmile_units::Instant;
 
 use super::flow_names;
 use crate::engine::Wheel;
-use crate::hosts::{DataCounts, Datagrams, End, Ping, Replay, Totals, Transfer, UserOutcome};
+use crate::hosts::{DataCounts, End, Ping, Totals, Transfer, UserOutcome};
 use crate::network::LinkState;
 use crate::network::flow::StateIndex;
 use crate::network::route::PathId;
@@ -123,8 +123,8 @@ fn flows(simulation: &mut Simulation<'_>, losses: &[(Loss, u64)]) -> Vec<FlowOut
                 flows.push(transfer_outcome(simulation.now, &transfer, row, paths));
             }
             StateIndex::Datagrams(index) => {
-                let source = &simulation.hosts.datagrams[index as usize];
-                flows.push(datagram_outcome(source, row, Arc::clone(there)));
+                let counts = &simulation.hosts.datagrams[index as usize].counts;
+                flows.push(datagram_outcome(counts, row, Arc::clone(there)));
             }
             StateIndex::Client(index) => {
                 let client = &simulation.hosts.clients[index as usize];
@@ -138,11 +138,11 @@ fn flows(simulation: &mut Simulation<'_>, losses: &[(Loss, u64)]) -> Vec<FlowOut
             }
             StateIndex::Dialogue(index) => {
                 let counts = simulation.hosts.dialogues[index as usize].counts();
-                flows.push(dialogue_outcome(&counts, row, Arc::clone(there)));
+                flows.push(datagram_outcome(counts, row, Arc::clone(there)));
             }
             StateIndex::Replay(index) => {
-                let replay = &simulation.hosts.replays[index as usize];
-                flows.push(replay_outcome(replay, row, Arc::clone(there)));
+                let counts = &simulation.hosts.replays[index as usize].counts;
+                flows.push(datagram_outcome(counts, row, Arc::clone(there)));
             }
             StateIndex::Ping(_) | StateIndex::Opened(_) | StateIndex::Closed => {}
         }
@@ -204,23 +204,13 @@ fn opened_outcome(totals: &Totals, row: Row, [data_path, ack_path]: [Arc<[usize]
     }
 }
 
-/// A row of the data of a conference or a game.
-fn dialogue_outcome(counts: &DataCounts, row: Row, data_path: Arc<[usize]>) -> FlowOutcome {
+/// A row of datagrams.
+fn datagram_outcome(counts: &DataCounts, row: Row, data_path: Arc<[usize]>) -> FlowOutcome {
     FlowOutcome {
         bytes_delivered: counts.bytes_delivered,
         deliveries: counts.deliveries,
         data_packets: counts.sent,
         data_packets_received: counts.received,
-        ..empty_outcome(row, data_path, Arc::default())
-    }
-}
-
-fn replay_outcome(replay: &Replay, row: Row, data_path: Arc<[usize]>) -> FlowOutcome {
-    FlowOutcome {
-        bytes_delivered: replay.bytes_delivered,
-        deliveries: replay.deliveries,
-        data_packets: replay.sent(),
-        data_packets_received: replay.received,
         ..empty_outcome(row, data_path, Arc::default())
     }
 }
@@ -277,16 +267,6 @@ fn transfer_outcome(
             closed: sender.is_closed() && receiver.is_closed(),
         }),
         ..empty_outcome(row, data_path, ack_path)
-    }
-}
-
-fn datagram_outcome(source: &Datagrams, row: Row, data_path: Arc<[usize]>) -> FlowOutcome {
-    FlowOutcome {
-        bytes_delivered: source.bytes_delivered,
-        deliveries: source.deliveries,
-        data_packets: source.sent,
-        data_packets_received: source.received,
-        ..empty_outcome(row, data_path, Arc::default())
     }
 }
 

@@ -24,7 +24,6 @@ use std::sync::Arc;
 
 use lastmile_analysis::stream::{Reception, Stream as Measured};
 use lastmile_model::Conference as Model;
-use lastmile_model::outcome::Deliveries;
 use lastmile_packet::{FlowId, Meta, Protocol};
 use lastmile_queueing::random::Stream;
 use lastmile_units::{ByteCount, Duration, Instant};
@@ -32,7 +31,8 @@ use lastmile_units::{ByteCount, Duration, Instant};
 use self::encoder::Encoder;
 use self::gcc::{Gcc, Report};
 use self::receiver::{Display, Part, RETRANSMITTED};
-use super::{DATAGRAM_HEADERS, datagram};
+use super::numbered::Numbered;
+use super::{DATAGRAM_HEADERS, DataCounts, datagram};
 
 /// Bytes of a report without its list, and the packets for each two bytes of status.
 const REPORT: u64 = 20 + 14;
@@ -76,13 +76,9 @@ struct Feedback {
     wants_key: bool,
 }
 
-/// The counters of a conference.
+/// The counters of the media of a conference.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Counts {
-    pub(crate) sent: u64,
-    pub(crate) received: u64,
-    pub(crate) bytes_delivered: u64,
-    pub(crate) deliveries: Option<Deliveries>,
     /// Frames, key frames among them, and retransmitted packets.
     pub(crate) frames: u64,
     pub(crate) key_frames: u64,
@@ -101,9 +97,8 @@ struct Sender {
     next_paced: Instant,
     next_frame: Instant,
     next_audio: Instant,
-    /// The packets from number `first` on.
-    packets: VecDeque<Sent>,
-    first: u64,
+    /// The packets of the last seconds.
+    packets: Numbered<Sent>,
     /// When each frame was captured.
     captured: Vec<Instant>,
     /// When each audio packet departed.
@@ -118,14 +113,15 @@ struct Receiver {
     base: u64,
     arrivals: Vec<Option<Instant>>,
     next_report: Option<Instant>,
-    reports: VecDeque<Feedback>,
-    first_report: u64,
+    /// The reports on their way.
+    reports: Numbered<Feedback>,
 }
 
 /// A conference in one direction, both ends of it.
 #[derive(Debug)]
 pub(crate) struct Conference {
     pub(crate) traffic: usize,
+    pub(crate) data: DataCounts,
     pub(crate) counts: Counts,
     model: Arc<Model>,
     flows: [FlowId; 2],
@@ -158,6 +154,7 @@ impl Conference {
         let start = Instant::ZERO;
         Self {
             traffic,
+            data: DataCounts::default(),
             counts: Counts::default(),
             model: Arc::clone(model),
             flows,
@@ -170,8 +167,7 @@ impl Conference {
                 next_paced: start,
                 next_frame: start,
                 next_audio: start,
-                packets: VecDeque::new(),
-                first: 0,
+                packets: Numbered::default(),
                 captured: Vec::new(),
                 audio: Vec::new(),
             },
@@ -181,8 +177,7 @@ impl Conference {
                 base: 0,
                 arrivals: Vec::new(),
                 next_report: None,
-                reports: VecDeque::new(),
-                first_report: 0,
+                reports: Numbered::default(),
             },
             scheduled: None,
         }
@@ -246,12 +241,11 @@ impl Conference {
     }
 
     fn send(&mut self, now: Instant, size: u16, contents: Contents, send: &mut dyn FnMut(Meta)) {
-        let packet = datagram(self.flows[0], Protocol::Udp, ByteCount::new(size.into()), self.counts.sent, self.dscp);
-        self.counts.sent += 1;
-        self.sender.packets.push_back(Sent { at: now, size, contents });
-        while self.sender.packets.front().is_some_and(|sent| now.since(sent.at) > REMEMBERED) {
-            self.sender.packets.pop_front();
-            self.sender.first += 1;
+        let packet = datagram(self.flows[0], Protocol::Udp, ByteCount::new(size.into()), self.data.sent, self.dscp);
+        self.data.sent += 1;
+        self.sender.packets.push(Sent { at: now, size, contents });
+        while self.sender.packets.oldest().is_some_and(|sent| now.since(sent.at) > REMEMBERED) {
+            self.sender.packets.pop();
         }
         send(packet);
     }
@@ -285,9 +279,9 @@ impl Conference {
         let arrivals = std::mem::take(&mut receiver.arrivals);
         let count = arrivals.len() as u64;
         let deltas = arrivals.iter().flatten().count() as u64;
-        let number = receiver.first_report + receiver.reports.len() as u64;
+        let number = receiver.reports.next();
         let wants_key = receiver.display.needs_key(now);
-        receiver.reports.push_back(Feedback { base: receiver.base, arrivals, at: now, wants_key });
+        receiver.reports.push(Feedback { base: receiver.base, arrivals, at: now, wants_key });
         receiver.base += count;
         receiver.next_report = None;
         let list = 2 * count.div_ceil(STATUS) + deltas;
@@ -299,24 +293,15 @@ impl Conference {
     /// A packet reaches its end.
     pub(crate) fn arrived(&mut self, now: Instant, packet: &Meta) {
         if packet.flow == self.flows[1] {
-            let Some(index) = u64::from(packet.seq.raw()).checked_sub(self.receiver.first_report) else { return };
-            if index >= self.receiver.reports.len() as u64 {
-                return;
-            }
             // Reports before it are lost, or too late to count.
-            let mut dropped = self.receiver.reports.drain(..=index as usize);
-            let feedback = dropped.next_back().expect("the range has at least one report");
-            drop(dropped);
-            self.receiver.first_report += index + 1;
-            self.on_feedback(now, &feedback);
+            if let Some(feedback) = self.receiver.reports.take(packet.seq.raw().into()) {
+                self.on_feedback(now, &feedback);
+            }
             return;
         }
         let number = u64::from(packet.seq.raw());
-        let index = number.checked_sub(self.sender.first).and_then(|index| usize::try_from(index).ok());
-        let Some(sent) = index.and_then(|index| self.sender.packets.get(index)).copied() else { return };
-        self.counts.received += 1;
-        self.counts.bytes_delivered += u64::from(packet.payload_len());
-        Deliveries::note(&mut self.counts.deliveries, now);
+        let Some(sent) = self.sender.packets.get(number).copied() else { return };
+        self.data.arrived(now, packet.payload_len().into());
         match sent.contents {
             Contents::Audio(number) => self.receiver.audio.arrived(number, sent.at, now),
             Contents::Video(part) => self.receiver.display.arrived(now, &part),
@@ -339,9 +324,8 @@ impl Conference {
         let mut reports = Vec::with_capacity(feedback.arrivals.len());
         let mut rtt = Duration::ZERO;
         let mut retransmissions = Vec::new();
-        for (offset, arrived) in feedback.arrivals.iter().enumerate() {
-            let Some(index) = (feedback.base + offset as u64).checked_sub(self.sender.first) else { continue };
-            let Some(sent) = self.sender.packets.get(index as usize) else { continue };
+        for (number, arrived) in (feedback.base..).zip(&feedback.arrivals) {
+            let Some(sent) = self.sender.packets.get(number) else { continue };
             reports.push(Report { sent: sent.at, arrived: *arrived, size: sent.size });
             match (arrived, sent.contents) {
                 // The round trip without the time for which the report waited.
