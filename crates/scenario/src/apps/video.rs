@@ -109,8 +109,7 @@ fn ladder(table: &Table<'_>) -> Option<Vec<BitRate>> {
     for pair in steps.windows(2) {
         let ((_, lower), (place, higher)) = (&pair[0], &pair[1]);
         if lower >= higher {
-            let message = format!("{}: {higher} after {lower}; bit rates ascend", table.path("ladder"));
-            table.error_at(place.clone(), "ladder", message);
+            table.error_at(place.clone(), "ladder", format!("{higher} after {lower}; bit rates ascend"));
             return None;
         }
     }
