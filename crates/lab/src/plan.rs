@@ -14,7 +14,7 @@ use lastmile_live::emulate::{self, Tuning};
 use lastmile_live::stop::Stop;
 use lastmile_model::{Directory, Echo, Network, NodeIndex, OpenedBy, Source, Traffic};
 use lastmile_packet::{FlowDirectory as _, FlowId};
-use lastmile_scenario::{Scenario, tcp_of};
+use lastmile_scenario::Scenario;
 use lastmile_tcp::Config as Tcp;
 
 use crate::descriptors;
@@ -126,7 +126,7 @@ impl<'s> Plan<'s> {
         }
         let index = self.network.traffic.len();
         self.network.traffic.push(traffic.clone());
-        let own = tcp_of(traffic).map_or("", |sender| tcp::congestion(sender.variant));
+        let own = traffic.tcp().next().map_or("", |sender| tcp::congestion(sender.variant));
         for member in 0..traffic.count.min(MOST_FLOWS + 1) {
             self.flows.push(Planned {
                 traffic,
@@ -142,7 +142,7 @@ impl<'s> Plan<'s> {
 
     /// Sets the hosts' TCP and the MTU, which depend on all flows.
     fn settle(&mut self) {
-        let configs: Vec<&Tcp> = self.network.traffic.iter().filter_map(tcp_of).collect();
+        let configs: Vec<&Tcp> = self.network.traffic.iter().filter_map(|traffic| traffic.tcp().next()).collect();
         let mut warnings = BTreeSet::new();
         configs.iter().for_each(|config| tcp::warnings(config, &mut warnings));
         let hosts = tcp::hosts(&configs, &mut warnings);
@@ -154,7 +154,7 @@ impl<'s> Plan<'s> {
             | Source::Web(_)
             | Source::Video(_)
             | Source::Swarm(_) => {
-                tcp_of(traffic).map_or(0, |sender| sender.mss.saturating_add(headers(sender) + options))
+                traffic.tcp().next().map_or(0, |sender| sender.mss.saturating_add(headers(sender) + options))
             }
             Source::Replay(capture) => capture.packets.iter().map(|(_, packet)| packet.ip_len).max().unwrap_or(0),
             // Refused above.

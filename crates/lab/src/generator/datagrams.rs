@@ -20,8 +20,6 @@ use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 use crate::outcome::{FlowOutcome, FlowSample, StreamOutcome};
 use crate::spec::DatagramPlan;
 
-/// IPv4 and UDP headers.
-const HEADERS: u16 = 28;
 /// Bytes that the kernel buffers for a late generator.
 const RECEIVE_BUFFER: u32 = 4 << 20;
 /// Bytes of a packet's number.
@@ -76,7 +74,7 @@ fn between(own: SocketAddr, far: SocketAddr) -> io::Result<UdpSocket> {
 impl Datagrams {
     /// Between two sockets.
     pub(super) fn new(plan: DatagramPlan, out: UdpSocket, sink: UdpSocket) -> Self {
-        let mut payload = vec![0; usize::from(plan.size.saturating_sub(HEADERS))];
+        let mut payload = vec![0; usize::from(plan.payload)];
         let first = plan.first_payload.len().min(payload.len());
         payload[..first].copy_from_slice(&plan.first_payload[..first]);
         let stream = (payload.len() >= NUMBER).then(|| Stream::new(plan.buffer, true));

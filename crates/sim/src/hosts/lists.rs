@@ -47,14 +47,14 @@ impl Hosts {
     /// seeds, from `initial_numbers`.
     pub(crate) fn add(
         &mut self,
-        NewFlow { traffic: Traffic { source, dscp, stop, listener, .. }, index, ids }: NewFlow<'_>,
+        NewFlow { traffic: Traffic { source, ip, stop, listener, .. }, index, ids }: NewFlow<'_>,
         random: impl FnOnce() -> Stream,
         initial_numbers: &mut Stream,
     ) -> StateIndex {
         match source {
             Source::Bulk { .. } | Source::Quic { .. } | Source::Writes { .. } => {
                 let iss = [(); 2].map(|()| SeqNumber::new(initial_numbers.bits() as u32));
-                self.transfers.push(Transfer::new(source, ids, iss, *dscp).expect("all three are transfers"));
+                self.transfers.push(Transfer::new(source, ids, iss, *ip).expect("all three are transfers"));
                 let transfer = latest(&self.transfers);
                 if matches!(source, Source::Writes { .. }) {
                     self.writers.extend(Writer::new(source, transfer, *stop, random()));
@@ -62,7 +62,7 @@ impl Hosts {
                 StateIndex::Transfer(transfer)
             }
             Source::Ping { interval, size, echo } => {
-                self.pings.push(Ping::new(ids, index as usize, *dscp, (*interval, *size, *echo)));
+                self.pings.push(Ping::new(ids, index as usize, *ip, (*interval, *size, *echo)));
                 StateIndex::Ping(latest(&self.pings))
             }
             Source::Web(model) => {
@@ -76,13 +76,13 @@ impl Hosts {
                 StateIndex::Client(latest(&self.clients))
             }
             Source::Conference(model) => {
-                let flows = (ids, *dscp);
+                let flows = (ids, *ip);
                 let conference = Conference::new(model, index as usize, flows, listener.buffer, random());
                 self.dialogues.push(Dialogue::Conference(Box::new(conference)));
                 StateIndex::Dialogue(latest(&self.dialogues))
             }
             Source::Game(model) => {
-                let game = Game::new(model, index as usize, (ids, *dscp), listener.buffer, random());
+                let game = Game::new(model, index as usize, (ids, *ip), listener.buffer, random());
                 self.dialogues.push(Dialogue::Game(Box::new(game)));
                 StateIndex::Dialogue(latest(&self.dialogues))
             }
@@ -92,7 +92,7 @@ impl Hosts {
             }
             Source::Replay(_) => unreachable!("add_replay adds replays"),
             Source::Constant { .. } | Source::Poisson { .. } | Source::OnOff { .. } => {
-                let source = Datagrams::new(source, ids[0], index as usize, *dscp, random());
+                let source = Datagrams::new(source, ids[0], index as usize, *ip, random());
                 self.datagrams.push(source.expect("the three kinds are datagram sources"));
                 StateIndex::Datagrams(latest(&self.datagrams))
             }

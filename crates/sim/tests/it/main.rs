@@ -16,6 +16,7 @@ mod connections;
 mod conservation;
 mod determinism;
 mod game;
+mod ip_versions;
 mod quic;
 mod regeneration;
 mod senders;
