@@ -352,9 +352,9 @@ fn a_table_with_the_tcp_of_today_has_the_default_of_a_scenario_and_its_own_keys(
         let network = runs.scenario("main").unwrap().network();
         network.traffic.iter().flat_map(|traffic| traffic.tcp()).last().unwrap().clone()
     };
-    let published = tcp("fig-3.8", false);
+    let published = tcp("fig-3.2", false);
     assert_eq!((format!("{:?}", published.variant).as_str(), published.autotune), ("Sack", false));
-    let today = tcp("fig-3.8", true);
+    let today = tcp("fig-3.2", true);
     assert_eq!((format!("{:?}", today.variant).as_str(), today.autotune), ("Cubic", true));
     assert_eq!(tcp("fig-3.7", true).receive_window.as_u64(), 18_750);
 }
