@@ -115,7 +115,7 @@ impl Shape {
             Source::Bulk { sender, receiver, .. } => segments(sender, receiver),
             Source::Quic { quic, .. } => packets(quic),
             Source::Writes { tcp, .. } => segments(tcp, tcp),
-            Source::Web(_) | Source::Video(_) => match traffic.source.transport()? {
+            Source::Web(_) | Source::Video(_) | Source::Backup(_) => match traffic.source.transport()? {
                 Transport::Tcp(tcp) => segments(tcp, tcp),
                 Transport::Quic(quic) => packets(quic),
             },

@@ -193,6 +193,10 @@ fn source(
             apps::web(table, http, transport.and_then(|transport| settings_of(table, transport, ends, dscp, around)))
         }
         Form::Video => apps::video::read(table, own_transport(table, ends, dscp, around)),
+        Form::Backup => {
+            let opened_by = ends.map_or(OpenedBy::Sender, |ends| ends.opened_by);
+            apps::backup::read(table, opened_by, own_transport(table, ends, dscp, around))
+        }
         Form::Conference => apps::conference::read(table),
         Form::Game => apps::game::read(table, path_mtu(ends, around).bytes),
         Form::Swarm => apps::swarm(table, &own_tcp(table, ends, dscp, around)),
