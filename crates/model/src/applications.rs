@@ -1,29 +1,11 @@
-//! Applications of people: web pages, videos, conferences, games, swarms.
+//! Applications of people: web pages, videos, backups, conferences, games, swarms.
 
 use std::sync::Arc;
 
 use crate::ip::IpFields;
 use lastmile_units::{BitRate, ByteCount, Duration};
 
-/// The transport of an application's connections. Both ends have the same settings.
-#[derive(Clone, Debug)]
-pub enum Transport {
-    /// TCP.
-    Tcp(Arc<lastmile_tcp::Config>),
-    /// QUIC.
-    Quic(Arc<lastmile_quic::Config>),
-}
-
-impl Transport {
-    /// The settings of TCP, if the transport is TCP.
-    #[must_use]
-    pub fn tcp(&self) -> Option<&Arc<lastmile_tcp::Config>> {
-        match self {
-            Self::Tcp(tcp) => Some(tcp),
-            Self::Quic(_) => None,
-        }
-    }
-}
+use crate::transport::{OpenedBy, Transport};
 
 /// A web user's browser and the requested pages. `crates/sim/src/hosts/web.rs` has the model.
 #[derive(Clone, Debug)]
@@ -107,6 +89,36 @@ pub enum Rule {
     Bola,
     /// BBA-0: a linear map from the level of the buffer to bit rates.
     Bba,
+}
+
+/// Files that are copied one after another. `crates/sim/src/hosts/backup.rs` has the model.
+#[derive(Clone, Debug)]
+pub struct Backup {
+    /// Transport of all connections.
+    pub transport: Transport,
+    /// The end of the client: the sender of an upload, the receiver of a download.
+    pub opened_by: OpenedBy,
+    /// Files to copy; `None` for as many as the run has time for.
+    pub files: Option<u64>,
+    /// Bytes of each file.
+    pub sizes: FileSizes,
+    /// Bytes that ask for a file, or that precede it on its way up.
+    pub request: u32,
+    /// Bytes of the server's answer to a file that has come up.
+    pub reply: u32,
+    /// Concurrent connections, at least one, each with a file at a time.
+    pub parallel: u32,
+    /// Time from the end of a file to the next file of the same connection.
+    pub pause: Duration,
+}
+
+/// The sizes of files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FileSizes {
+    /// All have this many bytes.
+    Fixed(ByteCount),
+    /// Drawn from the published distribution of `crates/sim/src/hosts/backup.rs`.
+    Published,
 }
 
 /// A video conference in one direction. `crates/sim/src/hosts/conference` has the model.

@@ -3,7 +3,7 @@
 use lastmile_units::{ByteCount, Duration, WireBytes};
 
 use crate::BuildError;
-use crate::{Conference, Network, Source, Traffic, Video};
+use crate::{Backup, Conference, FileSizes, Network, Source, Traffic, Video};
 
 const LARGEST_DATAGRAM: u64 = 65_535;
 /// The shortest mean time between writes.
@@ -97,6 +97,12 @@ fn plays(video: &Video) -> bool {
     ascending && !video.segment.is_zero() && video.buffer >= video.startup + video.segment
 }
 
+/// Each file and each message has bytes: a response without bytes would never arrive.
+fn copies(backup: &Backup) -> bool {
+    let whole = backup.sizes != FileSizes::Fixed(ByteCount::ZERO);
+    whole && backup.files != Some(0) && backup.request > 0 && backup.reply > 0
+}
+
 /// A sender with these settings has frames, audio and a rate.
 fn talks(conference: &Conference) -> bool {
     let Conference { rates, frame_rate, packet, audio, feedback } = conference;
@@ -124,6 +130,10 @@ fn source(traffic: &Traffic) -> Result<(), BuildError> {
         Source::Web(ref web) if web.connections == 0 => {
             Err(BuildError::NoConnections { traffic: traffic.name.clone() })
         }
+        Source::Backup(ref backup) if backup.parallel == 0 => {
+            Err(BuildError::NoConnections { traffic: traffic.name.clone() })
+        }
+        Source::Backup(ref backup) if !copies(backup) => Err(BuildError::Backup { traffic: traffic.name.clone() }),
         Source::Swarm(ref swarm) if swarm.slots == 0 => {
             Err(BuildError::NoConnections { traffic: traffic.name.clone() })
         }
@@ -141,7 +151,7 @@ fn source(traffic: &Traffic) -> Result<(), BuildError> {
             }
             Ok(())
         }),
-        Source::Web(_) | Source::Video(_) | Source::Conference(_) | Source::Swarm(_) => Ok(()),
+        Source::Web(_) | Source::Video(_) | Source::Backup(_) | Source::Conference(_) | Source::Swarm(_) => Ok(()),
         Source::Poisson { size: bytes, .. } | Source::OnOff { size: bytes, .. } => size(bytes),
         Source::Constant { interval, size: bytes, .. } | Source::Ping { interval, size: bytes, .. } => {
             if interval.is_zero() {

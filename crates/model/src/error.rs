@@ -112,6 +112,12 @@ pub enum BuildError {
         /// The traffic.
         traffic: String,
     },
+    /// A backup without files, or with files or messages of no bytes.
+    #[error("traffic \"{traffic}\": a backup needs at least one file, and files and messages of at least a byte")]
+    Backup {
+        /// The traffic.
+        traffic: String,
+    },
     /// A conference without frames, audio or ascending rates.
     #[error(
         "traffic \"{traffic}\": a conference needs 1 to 1000 frames a second, audio, ascending rates, and packets that \

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use lastmile_theory::voice::Codec;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
-use crate::applications::{Conference, Game, Swarm, Transport, Video, Web};
+use crate::applications::{Backup, Conference, Game, Swarm, Video, Web};
 use crate::ip::IpFields;
 use crate::node::NodeIndex;
+use crate::transport::{OpenedBy, Transport};
 
 /// A source, or `count` equal ones.
 #[derive(Clone, Debug)]
@@ -73,6 +74,7 @@ impl Traffic {
             Source::Bulk { opened_by, .. } | Source::Quic { opened_by, .. } | Source::Writes { opened_by, .. } => {
                 opened_by
             }
+            Source::Backup(ref backup) => backup.opened_by,
             _ if self.source.transport().is_some() => OpenedBy::Receiver,
             _ => OpenedBy::Sender,
         }
@@ -190,6 +192,8 @@ pub enum Source {
     /// A viewer who watches a video of the server at `from`, segment by segment; opens a connection during the
     /// run.
     Video(Arc<Video>),
+    /// Files that a client copies to or from a server, one after another; opens connections during the run.
+    Backup(Arc<Backup>),
     /// One direction of a video conference: audio and video from `from`, reports back.
     Conference(Arc<Conference>),
     /// A player of a game whose server is at `from`: updates to the client, commands back.
@@ -210,12 +214,13 @@ pub enum Source {
 }
 
 impl Source {
-    /// The transport of an application that requests data over connections of its own: web pages, videos.
+    /// The transport of an application that requests data over connections of its own: web pages, videos, backups.
     #[must_use]
     pub fn transport(&self) -> Option<&Transport> {
         match self {
             Self::Web(web) => Some(&web.transport),
             Self::Video(video) => Some(&video.transport),
+            Self::Backup(backup) => Some(&backup.transport),
             _ => None,
         }
     }
@@ -250,13 +255,4 @@ pub struct Replay {
     pub packets: Vec<(Duration, lastmile_packet::Meta)>,
     /// The flows, with the addresses in the capture's headers.
     pub flows: Vec<lastmile_packet::FlowKey>,
-}
-
-/// Which end of a transfer opens the connection.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum OpenedBy {
-    /// The end that sends the data: an upload.
-    Sender,
-    /// The end that receives the data: a download.
-    Receiver,
 }

@@ -113,7 +113,7 @@ impl Shape {
             Source::Bulk { sender, receiver, .. } => segments(sender, receiver),
             Source::Quic { quic, .. } => packets(quic, traffic.ip),
             Source::Writes { tcp, .. } => segments(tcp, tcp),
-            Source::Web(_) | Source::Video(_) => match traffic.source.transport()? {
+            Source::Web(_) | Source::Video(_) | Source::Backup(_) => match traffic.source.transport()? {
                 Transport::Tcp(tcp) => segments(tcp, tcp),
                 Transport::Quic(quic) => packets(quic, traffic.ip),
             },

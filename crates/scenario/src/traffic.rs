@@ -206,6 +206,10 @@ fn source(
             apps::web(table, http, transport.and_then(|transport| settings_of(table, transport, ends, ip, around)))
         }
         Form::Video => apps::video::read(table, own_transport(table, ends, ip, around)),
+        Form::Backup => {
+            let opened_by = ends.map_or(OpenedBy::Sender, |ends| ends.opened_by);
+            apps::backup::read(table, opened_by, own_transport(table, ends, ip, around))
+        }
         Form::Conference => apps::conference::read(table, ip),
         Form::Game => apps::game::read(table, path_mtu(ends, around).bytes, ip),
         Form::Swarm => apps::swarm(table, &own_tcp(table, ends, ip, around)),

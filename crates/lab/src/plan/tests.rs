@@ -125,7 +125,7 @@ fn connections_that_come_and_go_have_the_kernels_ports_and_count_as_many_as_may_
         _ => None,
     });
     let web = web.unwrap();
-    assert_eq!((web.opener, web.opener_port, web.listener_port, web.request), (End::Client, 0, 49_152, 350));
+    assert_eq!((web.opener, web.opener_port, web.listener_port, web.request), (End::Client, 0, 49_152, 0));
     assert_eq!(plan.sockets(), 2 + 6 + 1);
     let many = DOWN_AND_UP.replace("kind = \"web\"", "kind = \"web\"\ncount = 400");
     let error = Plan::of(&scenario(&many), None, Kernel::default()).err().unwrap();

@@ -10,6 +10,8 @@ pub struct Applications {
     pub browsing: Vec<BrowsingOutcome>,
     /// One row per video viewer.
     pub viewing: Vec<ViewingOutcome>,
+    /// One row per backup.
+    pub backups: Vec<BackupOutcome>,
     /// One row per direction of a conference.
     pub conferences: Vec<ConferenceOutcome>,
     /// One row per player of a game.
@@ -49,6 +51,26 @@ pub struct ViewingOutcome {
     pub played: Duration,
     /// The length of each stall, in order; the last one may last until the end.
     pub stalls: Vec<Duration>,
+}
+
+/// The outcome of a backup.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BackupOutcome {
+    /// Index of its traffic in the network's list.
+    pub traffic: usize,
+    /// Name, unique in the run; also that of its flow.
+    pub name: String,
+    /// For each file that was copied, in the order of their ends, the time from its request to its end.
+    pub took: Vec<Duration>,
+    /// Bytes of those files.
+    pub bytes: u64,
+    /// The part of those times in which no octet of the file or of its request arrived: from the request to the first
+    /// octet, and from the last octet to the answer.
+    pub waited: Duration,
+    /// Time from the start to the end of the last file; `None` if files are missing, or have no end.
+    pub end: Option<Duration>,
+    /// Time from the start to the end of the last file, to the stop, or to the end of the run.
+    pub active: Duration,
 }
 
 /// The outcome of one direction of a conference.

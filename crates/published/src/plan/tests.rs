@@ -350,7 +350,7 @@ fn a_table_with_the_tcp_of_today_has_the_default_of_a_scenario_and_its_own_keys(
         let experiment = plan.experiment(&table.id).unwrap();
         let runs = RowRuns::new((plan, experiment), (&table, &table.rows[0].params), &open, 1, &trials).unwrap();
         let network = runs.scenario("main").unwrap().network();
-        network.traffic.iter().flat_map(|traffic| traffic.tcp()).last().unwrap().clone()
+        network.traffic.iter().flat_map(lastmile_model::Traffic::tcp).last().unwrap().clone()
     };
     let published = tcp("fig-3.2", false);
     assert_eq!((format!("{:?}", published.variant).as_str(), published.autotune), ("Sack", false));

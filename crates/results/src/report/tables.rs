@@ -65,6 +65,7 @@ pub(crate) fn all(summary: &Summary) -> Markup {
         tabular::delays(summary),
         tabular::pages(summary),
         tabular::videos(summary),
+        tabular::backups(summary),
         tabular::conferences(summary),
         tabular::games(summary),
         tabular::lines(summary),

@@ -101,6 +101,7 @@ fn kind(source: &Source) -> &'static str {
         Source::Constant { kind, .. } => kind,
         Source::Web(_) => "web",
         Source::Video(_) => "video",
+        Source::Backup(_) => "backup",
         Source::Conference(_) => "conference",
         Source::Game(_) => "game",
         Source::Swarm(_) => "swarm",

@@ -14,8 +14,7 @@ pub(crate) static CONFERENCE: Section = Section {
     about: "A video conference over RTP: frames of a camera and audio over one flow of UDP, whose rate Google \
             Congestion Control adapts to delay and losses. Two traffics, `NAME-down` and `NAME-up`, unless \
             `direction` asks for one of them. Results have bit rates, frame delays, late and lost frames, freezes, \
-            and the quality of the audio. [The page of the model](../mechanisms/conference.md) has sources and limits. \
-            Only the simulator has it.",
+            and the quality of the audio. [The page of the model](../mechanisms/conference.md) has sources and limits.",
     keys: &[
         Key::with_default("frame_rate", Kind::Count, "30", "Frames a second.").at_least("1").at_most("240"),
         Key::with_default(

@@ -19,7 +19,7 @@ pub(crate) static GAME: Section = Section {
             the number of players. The direction, that of updates, is `down` unless said otherwise. Defaults are \
             those that Faerber measured (NetGames 2002); sizes and intervals have an extreme-value (Gumbel) \
             distribution. Results have the time from a command to the update that shows its effect. [The page of the \
-            model](../mechanisms/game.md) has sources and limits. Only the simulator has it.",
+            model](../mechanisms/game.md) has sources and limits.",
     keys: &[
         Key::with_default("command_interval", Kind::Time, "40 ms", "Time between commands.")
             .at_least("1 ms")

@@ -33,7 +33,7 @@ pub(super) static TRAFFIC: Section = Section {
         Key::optional(
             "direction",
             Kind::Choice(&["down", "up", "both"]),
-            "`from` and `to` say it; a ping goes `up`, web pages, videos and games `down`, conferences and \
+            "`from` and `to` say it; pings and backups go `up`, web pages, videos and games `down`, conferences and \
              swarms `both`",
             "`down`: data from server to client, who opens the connection; `up`: from client to server. `both`: two \
              traffics, \
@@ -208,6 +208,7 @@ pub(crate) enum Form {
     Blast,
     Web,
     Video,
+    Backup,
     Conference,
     Game,
     Swarm,
@@ -215,7 +216,7 @@ pub(crate) enum Form {
     Ping,
 }
 
-pub(super) const KINDS: [Variant<Form>; 14] = [
+pub(super) const KINDS: [Variant<Form>; 15] = [
     Variant { name: "bulk", section: &BULK, value: Form::Bulk },
     Variant { name: "persistent", section: &PERSISTENT, value: Form::Persistent },
     Variant { name: "writes", section: &WRITES, value: Form::Writes },
@@ -225,6 +226,7 @@ pub(super) const KINDS: [Variant<Form>; 14] = [
     Variant { name: "blast", section: &BLAST, value: Form::Blast },
     Variant { name: "web", section: &apps::WEB, value: Form::Web },
     Variant { name: "video", section: &apps::video::VIDEO, value: Form::Video },
+    Variant { name: "backup", section: &apps::backup::BACKUP, value: Form::Backup },
     Variant { name: "conference", section: &apps::conference::CONFERENCE, value: Form::Conference },
     Variant { name: "game", section: &apps::game::GAME, value: Form::Game },
     Variant { name: "swarm", section: &apps::SWARM, value: Form::Swarm },

@@ -1,8 +1,8 @@
 //! Web users, swarms and replays, from file to network; and that what comes of them is sound.
 
-use lastmile_model::{Http, IpFields, Network, OpenedBy, Source};
+use lastmile_model::{FileSizes, Http, IpFields, Network, OpenedBy, Source};
 use lastmile_scenario::Scenario;
-use lastmile_units::Duration;
+use lastmile_units::{ByteCount, Duration};
 
 const LINE: &str = "duration = \"60 s\"\n[access]\ndown = { rate = \"8 Mbit/s\" }\nup = { rate = \"512 kbit/s\" }\n";
 const CAPTURE: &str = "file = \"../../scenarios/captures/download-and-call.pcapng\"";
@@ -169,10 +169,30 @@ fn a_game_comes_down_and_its_datagrams_fit_the_path() {
 }
 
 #[test]
+fn a_backup_goes_up_and_its_client_opens() {
+    let network = parse("kind = \"backup\"\nfiles = 9\nfile_size = \"20 kB\"").unwrap();
+    assert_eq!(names(&network), [("backup", "up")]);
+    assert_eq!(network.traffic[0].opened_by(), OpenedBy::Sender);
+    let Source::Backup(backup) = &network.traffic[0].source else { panic!("{network:?}") };
+    assert_eq!((backup.files, backup.sizes), (Some(9), FileSizes::Fixed(ByteCount::new(20_000))));
+    assert_eq!((backup.request, backup.reply, backup.parallel, backup.pause), (350, 200, 1, Duration::ZERO));
+    let down = parse("kind = \"backup\"\ndirection = \"down\"").unwrap();
+    assert_eq!(down.traffic[0].opened_by(), OpenedBy::Receiver);
+    let Source::Backup(backup) = &down.traffic[0].source else { panic!("{down:?}") };
+    assert_eq!((backup.files, backup.sizes), (None, FileSizes::Published));
+    let both = parse("kind = \"backup\"\ndirection = \"both\"\nreply = \"9 B\"").unwrap();
+    assert_eq!(names(&both), [("backup-down", "down"), ("backup-up", "up")]);
+    refused("kind = \"backup\"\ndirection = \"down\"\nreply = \"9 B\"", "a file that comes down is the answer itself");
+    refused("kind = \"backup\"\nfiles = 0", "files");
+    refused("kind = \"backup\"\nparallel = 65", "parallel");
+}
+
+#[test]
 fn applications_conserve_packets_and_equal_seeds_agree() {
     let all = "kind = \"video\"\n[[traffic]]\nkind = \"conference\"\n[[traffic]]\nkind = \"game\"\ncount = 2\n\
                [[traffic]]\nkind = \"web\"\nhttp = \"2\"\nreading = \"1 s\"\n[[traffic]]\nkind = \"web\"\n\
                name = \"three\"\nhttp = \"3\"\nreading = \"1 s\"\n\
+               [[traffic]]\nkind = \"backup\"\nparallel = 2\n\
                [[traffic]]\nkind = \"bulk\"\ndirection = \"up\"\nstart = \"20 s\"";
     let network = parse(all).unwrap();
     let (one, other) = (lastmile_sim::run(&network).unwrap(), lastmile_sim::run(&network).unwrap());
@@ -182,8 +202,9 @@ fn applications_conserve_packets_and_equal_seeds_agree() {
     let users = (
         applications.browsing.len(),
         applications.viewing.len(),
+        applications.backups.len(),
         applications.conferences.len(),
         applications.games.len(),
     );
-    assert_eq!(users, (2, 1, 2, 2));
+    assert_eq!(users, (2, 1, 1, 2, 2));
 }

@@ -50,6 +50,7 @@ impl Departures {
             | Source::Writes { .. }
             | Source::Web(_)
             | Source::Video(_)
+            | Source::Backup(_)
             | Source::Conference(_)
             | Source::Game(_)
             | Source::Swarm(_)

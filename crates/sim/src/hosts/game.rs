@@ -51,7 +51,7 @@ struct Update {
 
 /// A session of one player, both ends of it.
 #[derive(Debug)]
-pub(crate) struct Game {
+pub struct Game {
     pub(crate) traffic: usize,
     /// The counters of updates.
     pub(crate) data: DataCounts,
@@ -137,7 +137,9 @@ impl Game {
             let size = self.size(self.model.commands);
             send(datagram(commands, Protocol::Udp, size, self.commands.next(), ip));
             self.commands.push(Command { sent: now, received: false });
-            self.next.command = now + self.interval(self.model.commands.interval);
+            // A late event does not shift those after it.
+            let interval = self.interval(self.model.commands.interval);
+            self.next.command += interval;
         }
         if self.next.update <= now {
             let size = self.size(self.model.updates);
@@ -147,7 +149,8 @@ impl Game {
                 self.updates.pop();
             }
             self.updates.push(Update { sent: now, shows: self.seen });
-            self.next.update = now + self.interval(self.model.updates.interval);
+            let interval = self.interval(self.model.updates.interval);
+            self.next.update += interval;
         }
     }
 

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use lastmile_packet::{FlowId, SeqNumber};
 use lastmile_queueing::random::Stream;
 
-use super::client::{Application, Client};
-use super::{Conference, Datagrams, Dialogue, Game, Ping, Player, Replay, Session, Swarm, Totals, Transfer, Writer};
+use super::{Client, Datagrams, Dialogue, Ping, Replay, Swarm, Totals, Transfer, Writer};
 use crate::network::flow::StateIndex;
-use lastmile_model::{Http, Source, Traffic};
+use lastmile_model::{Source, Traffic};
 
 /// The state of everything on hosts.
 #[derive(Default)]
@@ -47,10 +46,11 @@ impl Hosts {
     /// seeds, from `initial_numbers`.
     pub(crate) fn add(
         &mut self,
-        NewFlow { traffic: Traffic { source, ip, stop, listener, .. }, index, ids }: NewFlow<'_>,
+        NewFlow { traffic, index, ids }: NewFlow<'_>,
         random: impl FnOnce() -> Stream,
         initial_numbers: &mut Stream,
     ) -> StateIndex {
+        let Traffic { source, ip, stop, .. } = traffic;
         match source {
             Source::Bulk { .. } | Source::Quic { .. } | Source::Writes { .. } => {
                 let iss = [(); 2].map(|()| SeqNumber::new(initial_numbers.bits() as u32));
@@ -65,25 +65,14 @@ impl Hosts {
                 self.pings.push(Ping::new(ids, index as usize, *ip, (*interval, *size, *echo)));
                 StateIndex::Ping(latest(&self.pings))
             }
-            Source::Web(model) => {
-                let session = Application::Web(Session::new(model, random()));
-                self.clients.push(Client::new(index, &model.transport, model.http != Http::One0, session));
+            Source::Web(_) | Source::Video(_) | Source::Backup(_) => {
+                let client = Client::new(index, source, random());
+                self.clients.push(client.expect("the three kinds request data"));
                 StateIndex::Client(latest(&self.clients))
             }
-            Source::Video(model) => {
-                let player = Application::Video(Player::new(model));
-                self.clients.push(Client::new(index, &model.transport, true, player));
-                StateIndex::Client(latest(&self.clients))
-            }
-            Source::Conference(model) => {
-                let flows = (ids, *ip);
-                let conference = Conference::new(model, index as usize, flows, listener.buffer, random());
-                self.dialogues.push(Dialogue::Conference(Box::new(conference)));
-                StateIndex::Dialogue(latest(&self.dialogues))
-            }
-            Source::Game(model) => {
-                let game = Game::new(model, index as usize, (ids, *ip), listener.buffer, random());
-                self.dialogues.push(Dialogue::Game(Box::new(game)));
+            Source::Conference(_) | Source::Game(_) => {
+                let dialogue = Dialogue::new(traffic, index as usize, ids, random());
+                self.dialogues.push(dialogue.expect("both kinds are dialogues"));
                 StateIndex::Dialogue(latest(&self.dialogues))
             }
             Source::Swarm(spec) => {

@@ -1,6 +1,7 @@
 //! The hosts: transfers over TCP and QUIC, datagram sources, conferences, games, pings, replays, and the applications
 //! and swarms that open connections.
 
+mod backup;
 mod bitrate;
 mod browse;
 mod client;
@@ -19,18 +20,19 @@ mod swarm;
 mod totals;
 mod transfer;
 mod turns;
+mod user;
 mod video;
 mod web;
 mod writer;
 
 pub use browse::{Browse, Request};
-pub(crate) use client::Outcome as UserOutcome;
+pub(crate) use client::Client;
 pub(crate) use conference::Conference;
 pub(crate) use connection_pool::ConnectionPool;
-pub(crate) use data_counts::DataCounts;
+pub use data_counts::DataCounts;
 pub(crate) use datagram::Datagrams;
 pub use datagram::Departures;
-pub(crate) use dialogue::Dialogue;
+pub use dialogue::Dialogue;
 pub(crate) use end::End;
 pub(crate) use game::Game;
 pub(crate) use lists::{Hosts, NewFlow};
@@ -39,8 +41,10 @@ pub(crate) use replay::Replay;
 pub use swarm::Swarm;
 pub(crate) use totals::Totals;
 pub(crate) use transfer::{Exchange, Progress, Transfer};
+pub use turns::Turns;
+pub use user::{User, UserOutcome};
 pub(crate) use video::Player;
-pub use web::Session;
+pub(crate) use web::Session;
 pub(crate) use writer::Writer;
 
 use lastmile_model::IpFields;

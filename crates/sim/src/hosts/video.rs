@@ -23,15 +23,15 @@ use super::browse::{Browse, Request};
 
 /// A video viewer, without the connection: the caller opens it and gives it a number.
 #[derive(Debug)]
-pub(crate) struct Player {
+pub struct Player {
     /// Time from the request for the first segment to the first picture.
-    pub(crate) start: Option<Duration>,
+    pub(super) start: Option<Duration>,
     /// The steps of the segments that arrived.
-    pub(crate) segments: Vec<u16>,
+    pub(super) segments: Vec<u16>,
     /// Media played up to `as_of`.
-    pub(crate) played: Duration,
+    pub(super) played: Duration,
     /// The lengths of the stalls that are over.
-    pub(crate) stalls: Vec<Duration>,
+    pub(super) stalls: Vec<Duration>,
     model: Arc<Video>,
     choice: Choice,
     began: Option<Instant>,
@@ -67,7 +67,7 @@ struct Loading {
 
 impl Player {
     /// A viewer who has not come yet.
-    pub(crate) fn new(model: &Arc<Video>) -> Self {
+    pub(super) fn new(model: &Arc<Video>) -> Self {
         Self {
             start: None,
             segments: Vec::new(),
@@ -111,7 +111,7 @@ impl Player {
     }
 
     /// The run is over, or the viewer goes: the player reports up to `now`.
-    pub(crate) fn finish(&mut self, now: Instant) {
+    pub(super) fn finish(&mut self, now: Instant) {
         self.advance(now);
         if let State::Stalled(since) = self.state {
             self.stalls.push(now - since);
@@ -159,7 +159,7 @@ impl Browse for Player {
         let bits = u128::from(self.model.ladder[step].as_bps()) * u128::from(self.model.segment.as_ps());
         let bytes = u64::try_from(bits / 8_000_000_000_000).unwrap_or(u64::MAX).max(1);
         self.loading = Some(Loading { step: step as u16, bytes, requested: self.as_of });
-        Some(Request { request: self.model.request, bytes, on: self.connection })
+        Some(Request { request: self.model.request.into(), bytes, on: self.connection })
     }
 
     fn asked(&mut self, connection: u32) {

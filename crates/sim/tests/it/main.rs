@@ -9,6 +9,7 @@
 
 mod ack_regulation;
 mod aqm;
+mod backup;
 mod build;
 mod cells;
 mod conference;

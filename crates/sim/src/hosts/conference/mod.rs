@@ -119,7 +119,7 @@ struct Receiver {
 
 /// A conference in one direction, both ends of it.
 #[derive(Debug)]
-pub(crate) struct Conference {
+pub struct Conference {
     pub(crate) traffic: usize,
     pub(crate) data: DataCounts,
     pub(crate) counts: Counts,
@@ -216,15 +216,16 @@ impl Conference {
         if self.scheduled.is_some_and(|pending| pending <= now) {
             self.scheduled = None;
         }
-        if self.sender.next_audio <= now && self.goes_on(now) {
+        if self.sender.next_audio <= now && self.goes_on(self.sender.next_audio) {
             let number = self.counts.audio_sent;
             self.counts.audio_sent += 1;
             self.sender.audio.push(now);
-            self.sender.next_audio = now + self.model.audio.interval;
+            // A late event does not shift those after it.
+            self.sender.next_audio += self.model.audio.interval;
             let size = self.model.audio.payload.as_u64() + Model::headers(self.ip);
             self.send(now, size as u16, Contents::Audio(number), send);
         }
-        if self.sender.next_frame <= now && self.goes_on(now) {
+        if self.sender.next_frame <= now && self.goes_on(self.sender.next_frame) {
             self.capture(now);
         }
         while let Some(paced) = self.sender.pacer.front().copied().filter(|_| self.sender.next_paced <= now) {
@@ -268,7 +269,7 @@ impl Conference {
             self.sender.pacer.push_back(Paced { size: u16::try_from(size).unwrap_or(u16::MAX), part });
         }
         self.sender.captured.push(now);
-        self.sender.next_frame = now + interval;
+        self.sender.next_frame += interval;
         self.counts.frames += 1;
         self.counts.key_frames += u64::from(frame.key);
     }
