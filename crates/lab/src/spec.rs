@@ -190,7 +190,8 @@ pub struct EchoPlan {
 
 /// TCP connections that come and go.
 pub struct ApplicationPlan {
-    /// The plan of each connection, but for its bytes and requests. Connections take ports from the opener's on, or any for zero.
+    /// The plan of each connection, but for its bytes and requests. Connections take ports from the opener's on, or any
+    /// for zero.
     pub connection: TransferPlan,
     /// The application that decides.
     pub application: Box<dyn Application>,

@@ -6,6 +6,7 @@ mod class;
 mod groups;
 mod links;
 mod notes;
+mod noticed;
 mod phase;
 mod run;
 mod statistics;

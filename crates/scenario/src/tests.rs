@@ -316,6 +316,9 @@ tcp = { mss = "512 B" }
 kind = "video"
 tcp = { mss = "512 B" }
 [[traffic]]
+kind = "backup"
+tcp = { mss = "512 B" }
+[[traffic]]
 kind = "conference"
 [[traffic]]
 kind = "game"

@@ -21,8 +21,8 @@ pub mod memory;
 mod network;
 mod record;
 mod simulation;
-/// The decisions of applications, apart from the clock, from connections and from sockets. The lab's applications use the
-/// same code.
+/// The decisions of applications, apart from the clock, from connections and from sockets. The lab's applications use
+/// the same code.
 pub mod sources {
     pub use crate::hosts::{Browse, DataCounts, Departures, Dialogue, Request, Swarm, Turns, User, UserOutcome};
 }

@@ -193,8 +193,10 @@ fn print(
     }
     printer.table(&table)?;
     if arguments.seeds.is_none() {
-        let limits = difference::explained(&run::runs(done), printer.width());
-        printer.data(&if limits.is_empty() { limits } else { format!("\n{limits}") })?;
+        let (runs, width) = (run::runs(done), printer.width());
+        for words in [difference::explained(&runs, width), difference::noticed_by_people(&runs, width)] {
+            printer.data(&if words.is_empty() { words } else { format!("\n{words}") })?;
+        }
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Applications of `lastmile lab`: the players and controllers of the simulation over the kernel's TCP and UDP. The tests
-//! need root, network namespaces and TUN devices, so they run only on request (`scripts/live-tests.sh`).
+//! Applications of `lastmile lab`: the players and controllers of the simulation over the kernel's TCP and UDP. The
+//! tests need root, network namespaces and TUN devices, so they run only on request (`scripts/live-tests.sh`).
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::live::{folder, json, lastmile};
 
-/// A line that no application fills: each result follows from round trips of 40 ms.
+/// A line that no application fills. Its round trip is 60 ms, 20 of them behind the line.
 const LINE: &str = r#"
 duration = "6 s"
 
@@ -90,8 +90,7 @@ fn close(what: &str, simulated: f64, live: f64, spare: f64) {
     assert!(live > simulated * 0.9 - spare / 2.0 && live < simulated * 1.35 + spare, "{what}: {live}, not {simulated}");
 }
 
-/// Forty files go up, each with its request 14 000 bytes in the initial window: 40 * (40 ms + 5.75 ms of 20 Mbit/s), and a
-/// handshake of 40 ms: 1.87 s.
+/// Forty files go up, each with its request 14 000 bytes in the initial window.
 #[test]
 #[ignore = "needs root: real packets"]
 fn videos_pages_and_backups_over_the_kernels_tcp_are_those_of_the_simulation() {
@@ -115,7 +114,9 @@ fn videos_pages_and_backups_over_the_kernels_tcp_are_those_of_the_simulation() {
 
     let [simulated_files, live_files] = [&simulated, &live].map(|run| named(&run["applications"]["backups"], "files"));
     assert_eq!(live_files["copied"], 40, "{live_files}");
-    close("backup", 40.0 * 0.045_75 + 0.04, number(live_files, "/end_s"), 0.1);
+    // On an idle line 40 * (60 ms + 5.75 ms) and a handshake: 2.69 s. The others share this one.
+    assert!(number(live_files, "/end_s") > 2.6, "{live_files}");
+    close("backup", number(simulated_files, "/end_s"), number(live_files, "/end_s"), 0.1);
     let [waits, simulated_waits] = [live_files, simulated_files].map(|row| number(row, "/waiting_share"));
     assert!((waits - simulated_waits).abs() < 0.1, "{waits} of the time, not {simulated_waits}");
     let restored = |run: &Value| number(named(&run["applications"]["backups"], "restored"), "/files_per_s");
@@ -123,7 +124,7 @@ fn videos_pages_and_backups_over_the_kernels_tcp_are_those_of_the_simulation() {
     assert_eq!(live["conservation"]["holds"], true);
 }
 
-/// The rate control starts at 300 kbit/s and rises by 8 % a second; a game answers after 40 ms and half a tick.
+/// The rate control starts at 300 kbit/s and rises by 8 % a second; a game answers after 60 ms and half a tick.
 #[test]
 #[ignore = "needs root: real packets"]
 fn conferences_and_games_over_real_packets_are_those_of_the_simulation() {
@@ -141,7 +142,8 @@ fn conferences_and_games_over_real_packets_are_those_of_the_simulation() {
     }
     for player in ["game-1", "game-2"] {
         let [simulated, live] = [simulated, live].map(|run| named(&run["applications"]["games"], player));
-        assert!((number(live, "/commands") - number(simulated, "/commands")).abs() < 2.0, "{live}");
+        // The simulation starts flows up to 100 ms later.
+        assert!((number(live, "/commands") - number(simulated, "/commands")).abs() < 5.0, "{live}");
         assert_eq!(live["commands_lost"].as_u64(), Some(0), "{live}");
         close("response", number(simulated, "/response_s/p50"), number(live, "/response_s/p50"), 0.01);
         let delay = |run: &Value| number(named(&run["flows"], player), "/delay_s/p50");

@@ -1,8 +1,9 @@
-//! Conferences and games: the decisions of the simulator's dialogues, with datagrams of the kernel between the two hosts.
+//! Conferences and games: the decisions of the simulator's dialogues, with datagrams of the kernel between the two
+//! hosts.
 //!
 //! Both ends of a dialogue are in one place, and a datagram carries its length and its number, under both clocks. The
-//! length and the number of a real one say which it is; its contents stay in the dialogue. An arrival counts from when the
-//! kernel received it, unless the dialogue has handled a later time: its time never goes back.
+//! length and the number of a real one say which it is; its contents stay in the dialogue. An arrival counts from when
+//! the kernel received it, unless the dialogue has handled a later time: its time never goes back.
 //!
 //! A datagram that is too short for its number is sent with more bytes.
 

@@ -1,7 +1,8 @@
 //! A TCP transfer between the two hosts' kernels: the applications at both ends of it.
 //!
 //! A connection of an application runs by turns: the end that opened it sends requests, and the other end sends each
-//! response once it has the request whole. The simulator's `Turns` keep both in order, since both ends are in one thread.
+//! response once it has the request whole. The simulator's `Turns` keep both in order, since both ends are in one
+//! thread.
 
 mod octets;
 mod receiver;
@@ -188,8 +189,8 @@ impl Transfer {
         complete
     }
 
-    /// Data has come for the receiver, or it may ask. Returns the number of responses that are whole with it: one for the
-    /// last byte of a given number.
+    /// Data has come for the receiver, or it may ask. Returns the number of responses that are whole with it: one for
+    /// the last byte of a given number.
     pub(super) fn receiver_ready(&mut self, now: Instant) -> u32 {
         let before = self.receiver.end();
         let asked = self.receiver.send_request();

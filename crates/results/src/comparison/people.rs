@@ -5,7 +5,8 @@ use serde::Serialize;
 use super::cell::{Cell, Quantity};
 use crate::schema::Summary;
 
-/// The worst viewer, backup, conference and player of a run, over its whole length. All `None` without such applications.
+/// The worst viewer, backup, conference and player of a run, over its whole length. All `None` without such
+/// applications.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct People {
     /// The longest time to the first picture of a video.

@@ -186,7 +186,7 @@ mod tests {
     use std::sync::Arc;
 
     use lastmile_model::{Rule, Transport};
-    use lastmile_units::BitRate;
+    use lastmile_units::{BitRate, Instant};
 
     use super::*;
 
@@ -212,8 +212,10 @@ mod tests {
             name: "film".into(),
             start: Some(Duration::from_s(1)),
             segments: vec![0, 1, 1, 0],
+            arrivals: [1, 2, 3, 4].map(|s| Instant::ZERO + Duration::from_s(s)).into(),
             played: Duration::from_s(14),
             stalls: vec![Duration::from_ms(500), Duration::from_ms(1500)],
+            stalled_at: [5, 8].map(|s| Instant::ZERO + Duration::from_s(s)).into(),
         };
         let video = video(&model(), &viewer);
         assert_eq!((video.bit_rate_mean_bps, video.switches, video.segments), (Some(2e6), 2, 4));
@@ -237,6 +239,7 @@ mod tests {
             traffic: 0,
             name: "backup".into(),
             took: vec![Duration::from_s(3), Duration::from_s(1)],
+            ends: [3, 5].map(|s| Instant::ZERO + Duration::from_s(s)).into(),
             bytes: 2_000_000,
             waited: Duration::from_ms(400),
             end: Some(Duration::from_s(5)),
@@ -256,8 +259,10 @@ mod tests {
             name: "film".into(),
             start: None,
             segments: Vec::new(),
+            arrivals: Vec::new(),
             played: Duration::ZERO,
             stalls: Vec::new(),
+            stalled_at: Vec::new(),
         };
         let video = video(&model(), &viewer);
         assert_eq!((video.start_s, video.bit_rate_mean_bps, video.quality_bps), (None, None, None));

@@ -100,7 +100,7 @@ impl Dialogue {
             Self::Conference(conference) => {
                 let conference::Counts { frames: captured, key_frames, retransmitted, video_bytes, audio_sent } =
                     conference.counts;
-                let conference::Finished { frames, freezes, audio, lost: [frames_lost, audio_lost] } =
+                let conference::Finished { frames, freezes, frozen_at, audio, lost: [frames_lost, audio_lost] } =
                     conference.finish(now);
                 UserOutcome::Conference(ConferenceOutcome {
                     traffic,
@@ -114,13 +114,14 @@ impl Dialogue {
                     frames,
                     frames_lost,
                     freezes,
+                    frozen_at,
                     audio,
                     audio_lost,
                 })
             }
             Self::Game(game) => {
                 let (updates_sent, commands_sent) = (game.data.sent, game.commands_sent());
-                let game::Finished { updates, commands, responses, lost } = game.finish(now);
+                let game::Finished { updates, commands, responses, response_ends, lost } = game.finish(now);
                 UserOutcome::Game(GameOutcome {
                     traffic,
                     name,
@@ -130,6 +131,7 @@ impl Dialogue {
                     commands,
                     lost,
                     responses,
+                    response_ends,
                 })
             }
         }

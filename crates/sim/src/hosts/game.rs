@@ -57,6 +57,8 @@ pub struct Game {
     pub(crate) data: DataCounts,
     /// Times from commands to their effects.
     responses: Vec<Duration>,
+    /// The arrivals of those effects.
+    response_ends: Vec<Instant>,
     model: Arc<Model>,
     flows: ([FlowId; 2], IpFields),
     stop: Option<Instant>,
@@ -83,6 +85,7 @@ pub(crate) struct Finished {
     pub(crate) updates: Reception,
     pub(crate) commands: Reception,
     pub(crate) responses: Vec<Duration>,
+    pub(crate) response_ends: Vec<Instant>,
     /// Updates, and commands, that did not arrive before later ones.
     pub(crate) lost: [u64; 2],
 }
@@ -99,6 +102,7 @@ impl Game {
             traffic,
             data: DataCounts::default(),
             responses: Vec::new(),
+            response_ends: Vec::new(),
             model: Arc::clone(model),
             flows,
             stop: None,
@@ -174,6 +178,7 @@ impl Game {
         {
             if command.received {
                 self.responses.push(now - command.sent);
+                self.response_ends.push(now);
             }
         }
     }
@@ -202,7 +207,7 @@ impl Game {
 
     /// Times kept for the end of the run.
     pub(crate) fn kept(&self) -> usize {
-        self.responses.capacity() + self.commands.capacity() + self.updates.capacity()
+        2 * self.responses.capacity() + self.commands.capacity() + self.updates.capacity()
     }
 
     /// The results at `end`.
@@ -222,6 +227,7 @@ impl Game {
             updates: late(updates, self.updates.first(), self.updates.iter().map(|update| update.sent).collect()),
             commands: late(commands, self.commands.first(), self.commands.iter().map(|command| command.sent).collect()),
             responses: self.responses,
+            response_ends: self.response_ends,
             lost,
         }
     }

@@ -1,7 +1,7 @@
 //! The users of applications that request data over connections of their own, and the outcomes of all users.
 //!
-//! A user decides and keeps results. The owner of a clock has the connections: the simulation those of its transports, the
-//! lab those of the kernel.
+//! A user decides and keeps results. The owner of a clock has the connections: the simulation those of its transports,
+//! the lab those of the kernel.
 
 use lastmile_model::Source;
 use lastmile_model::outcome::{
@@ -56,9 +56,9 @@ impl User {
     /// Results kept for the end of the run, in 8 bytes each.
     pub(crate) fn kept(&self) -> usize {
         match self {
-            Self::Web(session) => session.responses.capacity() + session.mains.capacity(),
-            Self::Video(player) => player.segments.capacity() / 8 + player.stalls.capacity(),
-            Self::Backup(backup) => backup.took.capacity(),
+            Self::Web(session) => 2 * session.responses.capacity() + session.mains.capacity(),
+            Self::Video(player) => 2 * player.segments.capacity() + 2 * player.stalls.capacity(),
+            Self::Backup(backup) => 2 * backup.took.capacity(),
         }
     }
 
@@ -66,18 +66,27 @@ impl User {
     #[must_use]
     pub fn outcome(self, now: Instant, traffic: usize, name: String) -> UserOutcome {
         match self {
-            Self::Web(Session { pages, objects, responses, mains, .. }) => {
-                UserOutcome::Browsing(BrowsingOutcome { traffic, name, pages, objects, responses, mains })
+            Self::Web(Session { pages, objects, responses, ends, mains, .. }) => {
+                UserOutcome::Browsing(BrowsingOutcome { traffic, name, pages, objects, responses, ends, mains })
             }
             Self::Video(mut player) => {
                 player.finish(now);
-                let Player { start, segments, played, stalls, .. } = player;
-                UserOutcome::Viewing(ViewingOutcome { traffic, name, start, segments, played, stalls })
+                let Player { start, segments, arrivals, played, stalls, stalled_at, .. } = player;
+                UserOutcome::Viewing(ViewingOutcome {
+                    traffic,
+                    name,
+                    start,
+                    segments,
+                    arrivals,
+                    played,
+                    stalls,
+                    stalled_at,
+                })
             }
             Self::Backup(backup) => {
                 let (end, active) = (backup.end(), backup.active(now));
-                let Backup { took, bytes, waited, .. } = backup;
-                UserOutcome::Backup(BackupOutcome { traffic, name, took, bytes, waited, end, active })
+                let Backup { took, ends, bytes, waited, .. } = backup;
+                UserOutcome::Backup(BackupOutcome { traffic, name, took, ends, bytes, waited, end, active })
             }
         }
     }

@@ -28,10 +28,14 @@ pub struct Player {
     pub(super) start: Option<Duration>,
     /// The steps of the segments that arrived.
     pub(super) segments: Vec<u16>,
+    /// Their arrivals.
+    pub(super) arrivals: Vec<Instant>,
     /// Media played up to `as_of`.
     pub(super) played: Duration,
     /// The lengths of the stalls that are over.
     pub(super) stalls: Vec<Duration>,
+    /// Their starts.
+    pub(super) stalled_at: Vec<Instant>,
     model: Arc<Video>,
     choice: Choice,
     began: Option<Instant>,
@@ -71,8 +75,10 @@ impl Player {
         Self {
             start: None,
             segments: Vec::new(),
+            arrivals: Vec::new(),
             played: Duration::ZERO,
             stalls: Vec::new(),
+            stalled_at: Vec::new(),
             model: Arc::clone(model),
             choice: Choice::default(),
             began: None,
@@ -114,9 +120,14 @@ impl Player {
     pub(super) fn finish(&mut self, now: Instant) {
         self.advance(now);
         if let State::Stalled(since) = self.state {
-            self.stalls.push(now - since);
+            self.end_stall(since, now);
         }
         self.state = State::Over;
+    }
+
+    fn end_stall(&mut self, since: Instant, now: Instant) {
+        self.stalls.push(now - since);
+        self.stalled_at.push(since);
     }
 
     /// Starts or continues playback if the buffer holds enough.
@@ -126,7 +137,7 @@ impl Player {
         }
         match self.state {
             State::Starting => self.start = self.began.map(|began| now - began),
-            State::Stalled(since) => self.stalls.push(now - since),
+            State::Stalled(since) => self.end_stall(since, now),
             State::Waiting | State::Playing | State::Over => return,
         }
         self.state = State::Playing;
@@ -171,6 +182,7 @@ impl Browse for Player {
         let Some(loading) = self.loading.take().filter(|_| self.state != State::Over) else { return };
         self.choice.measured(loading.bytes, now - loading.requested);
         self.segments.push(loading.step);
+        self.arrivals.push(now);
         self.buffered += self.model.segment;
         self.play(now);
         self.wait_for_space(now);

@@ -82,6 +82,8 @@ impl Lognormal {
 pub struct Session {
     /// Response times of whole pages.
     pub responses: Vec<Duration>,
+    /// The end of each of those pages.
+    pub ends: Vec<Instant>,
     /// Response times of the main objects of pages.
     pub mains: Vec<Duration>,
     /// Pages requested.
@@ -173,6 +175,7 @@ impl Session {
     pub fn new(model: &Arc<Web>, random: Stream) -> Self {
         Self {
             responses: Vec::new(),
+            ends: Vec::new(),
             mains: Vec::new(),
             pages: 0,
             objects: 0,
@@ -238,6 +241,7 @@ impl Session {
 
     fn read(&mut self, now: Instant) {
         self.responses.push(now - self.page_began);
+        self.ends.push(now);
         self.step = Step::Reading;
         self.timer = Some(now + self.random.exponential(self.model.reading));
     }

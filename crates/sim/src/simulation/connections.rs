@@ -11,8 +11,8 @@ use crate::network::flow::{FlowEntry, Side, StateIndex};
 use lastmile_model::{OpenedBy, Transport};
 
 impl Simulation<'_> {
-    /// Opens a connection for the flow number `owner`, by turns if there is a `first` request with its response. Returns
-    /// the index of its transfer.
+    /// Opens a connection for the flow number `owner`, by turns if there is a `first` request with its response.
+    /// Returns the index of its transfer.
     fn open(&mut self, owner: u32, transport: &Transport, exchange: &Exchange, first: Option<(u64, u64)>) -> u32 {
         let traffic = self.net.flows[owner as usize].traffic;
         let number = self.pool.take_number(self.now, traffic, self.net.first_opened);

@@ -53,8 +53,8 @@ fn copy(network: &Network) -> (Outcome, BackupOutcome) {
 }
 
 /// A file of 14 000 bytes and its request fit the initial window of ten segments, so that no file waits for ACKs. 100
-/// files take 100 round trips and the time of their bytes on the line, after a handshake of a round trip: 100 * (40 ms +
-/// 14.74 ms) + 40 ms = 5.51 s. The smaller message of a file takes 0.24 ms (up) or 0.39 ms (down), about 0.5 %.
+/// files take 100 round trips and the time of their bytes on the line, after a handshake of a round trip: 100 * (40 ms
+/// + 14.74 ms) + 40 ms = 5.51 s. The smaller message of a file takes 0.24 ms (up) or 0.39 ms (down), about 0.5 %.
 #[test]
 fn files_on_an_idle_line_take_a_round_trip_and_their_bytes_each() {
     let transfer_s = 14_350.0 * HEADERS * 8.0 / 8e6;

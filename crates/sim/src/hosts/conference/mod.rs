@@ -137,6 +137,7 @@ pub struct Conference {
 pub(crate) struct Finished {
     pub(crate) frames: Reception,
     pub(crate) freezes: Vec<Duration>,
+    pub(crate) frozen_at: Vec<Instant>,
     pub(crate) audio: Reception,
     /// Frames skipped, and audio packets skipped.
     pub(crate) lost: [u64; 2],
@@ -353,10 +354,11 @@ impl Conference {
         let Sender { captured, audio: sent, .. } = self.sender;
         let Receiver { display, audio, .. } = self.receiver;
         let lost = [display.skipped(), audio.next().saturating_sub(audio.packets())];
-        let (frames, freezes) = display.finish(end, captured.into_iter());
+        let sent_until = self.stop.map_or(end, |stop| stop.min(end));
+        let (frames, freezes, frozen_at) = display.finish(end, sent_until, captured.into_iter());
         let next = audio.next() as usize;
         let count = sent.len().saturating_sub(next) as u64;
         let audio = audio.finish(end, sent.into_iter().skip(next), count);
-        Finished { frames, freezes, audio, lost }
+        Finished { frames, freezes, frozen_at, audio, lost }
     }
 }
