@@ -43,6 +43,7 @@ test: ## Everything: format, tests, live tests where the machine allows, and bes
 	@scripts/setup.sh test
 	$(CARGO) fmt --all --check
 	$(CARGO) test --workspace --locked
+	@scripts/python-tests.sh
 	@scripts/beside.sh '$(MAKE) lint rustdoc' scripts/live-tests.sh
 
 .PHONY: same-bytes
@@ -57,6 +58,7 @@ lint: ## Format, lints (warnings are errors), and the tables of the documents
 	@scripts/setup.sh lint
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
+	@scripts/python-lint.sh
 	@! command -v python3 > /dev/null || python3 scripts/tables.py --check
 
 .PHONY: rustdoc
@@ -125,6 +127,18 @@ book: ## The pages of docs/ as a site in target/book, by mdBook
 fuzz: ## Each parser against random input, FUZZ_SECONDS each
 	@scripts/setup.sh fuzz
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
+
+.PHONY: python
+python: ## The tests of the Python package alone
+	@scripts/setup.sh python
+	@scripts/python-lint.sh
+	$(CARGO) test --workspace --locked --no-run
+	@scripts/python-tests.sh
+
+.PHONY: dist
+dist: ## What is published: the wheel for Python in target/dist
+	@scripts/setup.sh python
+	@scripts/dist.sh
 
 .PHONY: clean
 clean: ## Remove what was built and the demo's reports

@@ -32,6 +32,11 @@ want() {
   have "$1" || apt_install "$2" || say "continuing without $1: $3"
 }
 
+# Python with its module venv, which Debian packages separately.
+want_python() {
+  python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install python3 python3-venv || say "continuing without python3: no tests of the package"
+}
+
 rust_minimum() { sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml; }
 
 install_rust() {
@@ -62,7 +67,7 @@ check_rust
 have cc || apt_install gcc libc6-dev || die "no C linker (cc): install gcc or clang"
 
 case $target in
-  test | lint)
+  test | lint | python)
     for component in fmt clippy; do
       have "cargo-$component" || rustup component add "${component/fmt/rustfmt}" >&2 ||
         die "cargo $component is missing: rustup component add ${component/fmt/rustfmt}"
@@ -79,7 +84,9 @@ case $target in
     want iperf3 iperf3 "measurements against iperf3 are not tested"
     want irtt irtt "measurements against irtt are not tested"
     want ethtool ethtool "frames that the kernel merges are not tested"
+    want_python
     ;;
+  python) want_python ;;
   bench)
     want valgrind valgrind "no instruction counts"
     want tcptrace tcptrace "reading captures is not compared with it"

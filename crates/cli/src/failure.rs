@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::io;
-use std::process::ExitCode;
 
 use lastmile_scenario::Report;
 
@@ -21,15 +20,15 @@ pub(crate) enum Exit {
     Command(u8),
 }
 
-impl From<Exit> for ExitCode {
+impl From<Exit> for u8 {
     fn from(exit: Exit) -> Self {
         match exit {
-            Exit::Done => Self::SUCCESS,
-            Exit::No => Self::from(1),
-            Exit::CouldNotRun => Self::from(2),
+            Exit::Done => 0,
+            Exit::No => 1,
+            Exit::CouldNotRun => 2,
             // As shells report a process that a signal ended: 130 for SIGINT.
-            Exit::Interrupted(signal) => Self::from(128_u8.saturating_add(signal)),
-            Exit::Command(status) => Self::from(status),
+            Exit::Interrupted(signal) => 128_u8.saturating_add(signal),
+            Exit::Command(status) => status,
         }
     }
 }
@@ -62,6 +61,15 @@ impl Failure {
         match self {
             Self::Wrong { message, .. } => Self::Wrong { message, hint: Some(hint.into()) },
             other => other,
+        }
+    }
+}
+
+impl From<lastmile_studies::Error> for Failure {
+    fn from(error: lastmile_studies::Error) -> Self {
+        match error {
+            lastmile_studies::Error::Wrong { message, hint } => Self::Wrong { message, hint },
+            lastmile_studies::Error::Report(report) => Self::Report(report),
         }
     }
 }

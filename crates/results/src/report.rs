@@ -52,6 +52,16 @@ pub fn comparison(comparison: &Comparison) -> String {
     first.map_or_else(String::new, |first| document(&first.summary, &compare::body(comparison)))
 }
 
+/// The table of a comparison as a part of another page, such as a notebook. Empty for no runs.
+#[must_use]
+pub fn fragment(comparison: &Comparison) -> String {
+    if comparison.rows.iter().all(|row| row.runs.is_empty()) {
+        String::new()
+    } else {
+        finished(compare::summary(comparison))
+    }
+}
+
 fn document(first: &Summary, body: &Markup) -> String {
     let title = if first.run.scenario.is_empty() { "lastmile" } else { &first.run.scenario };
     let page = html! {

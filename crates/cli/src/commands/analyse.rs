@@ -1,27 +1,13 @@
 //! `lastmile analyse`: TCP connections in captures and results: retransmissions and their causes,
 //! limits, fairness.
 
-mod both_ends;
-mod connection;
-mod csv;
-mod document;
-mod flows;
-mod group;
-mod read;
-mod row;
-mod run;
-mod samples;
-mod tables;
-
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use lastmile_analysis::joined;
 use lastmile_results::write::SERIES;
-use lastmile_results::{atomic, captured, json, parquet};
+use lastmile_results::{atomic, json, parquet};
+use lastmile_studies::captures::{self, Capture, GroupBy, STANDARD_INPUT, Wanted};
 
-use self::document::Document;
-use self::group::GroupBy;
 use crate::failure::{Exit, Failure, Result};
 use crate::folders::Folders;
 use crate::interrupt::Interrupt;
@@ -100,8 +86,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
             );
         }
     }
-    if arguments.files.iter().chain(&arguments.with).filter(|file| *file == Path::new(read::STANDARD_INPUT)).count() > 1
-    {
+    if arguments.files.iter().chain(&arguments.with).filter(|file| *file == Path::new(STANDARD_INPUT)).count() > 1 {
         return Err(Failure::new("standard input (-) can be read once"));
     }
     let _cut_off = Interrupt::at_once()?;
@@ -114,111 +99,87 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
             folders.prepare_file(path, option)?;
         }
     }
-    let wanted = read::Wanted {
+    let wanted = Wanted {
         pictures: arguments.page.is_some(),
         glimpses: arguments.with.is_some(),
         segments: arguments.segments.as_deref(),
     };
-    let mut analysed = Vec::new();
+    let mut captures = Vec::new();
     for file in &arguments.files {
-        analysed.extend(read::all(file, wanted)?);
+        captures.extend(Capture::read(file, wanted, arguments.group_by, None)?);
     }
-    let mut documents: Vec<Document> =
-        analysed.iter().map(|file| Document::new(file, arguments.group_by.as_ref())).collect();
-    if let (Some(with), [first], [document]) = (&arguments.with, &mut analysed[..], &mut documents[..]) {
-        document.joined = Some(both_ends(first, with)?);
+    if let (Some(with), [first]) = (&arguments.with, &mut captures[..]) {
+        first.join(with)?;
     }
+    print(arguments, &captures, printer)?;
+    if let Some(directory) = &arguments.out {
+        write(directory, &captures)?;
+    }
+    if let Some(path) = &arguments.segments {
+        for capture in &mut captures {
+            capture.commit_segments().map_err(|error| cannot_write(path, &error))?;
+        }
+    }
+    if let (Some(path), [capture]) = (&arguments.page, &captures[..]) {
+        write_page(path, capture)?;
+        printer.talk(&format!("page: {}", path.display()));
+    }
+    Ok(if captures.iter().all(Capture::is_complete) { Exit::Done } else { Exit::No })
+}
+
+fn print(arguments: &Arguments, captures: &[Capture], printer: &mut Printer) -> Result<()> {
     let is_table = !arguments.json && !arguments.csv && arguments.connection.is_none();
-    for document in &documents {
+    for capture in captures {
         // The table begins with this message.
-        if let Some(broken) = tables::broken(document).filter(|_| !is_table) {
+        if let Some(broken) = capture.broken().filter(|_| !is_table) {
             printer.talk(&format!("error: {broken}"));
         }
     }
-    for document in &documents {
-        tables::tell(document, printer);
+    for capture in captures {
+        for text in capture.warnings() {
+            printer.talk(&format!("warning: {}: {text}", capture.file()));
+        }
     }
     if let Some(number) = arguments.connection {
-        for (file, document) in analysed.iter().zip(&documents) {
-            tables::one(file, document, number, printer)?;
+        for capture in captures {
+            let text = capture.connection(number)?;
+            printer.heading(&format!("{}: connection {number}", capture.file()))?;
+            printer.data(&text)?;
         }
     } else if arguments.json {
-        printer.json(&document::Files { files: &documents })?;
+        printer.json(&captures::document(captures))?;
     } else if arguments.csv {
-        printer.write(|to| csv::write(&documents, to))?;
+        printer.write(|to| captures::write_csv(captures, to))?;
     } else {
-        for document in &documents {
-            tables::all(document, arguments.most, printer)?;
+        for capture in captures {
+            if let Some(broken) = capture.broken() {
+                printer.data(&format!("{broken}\n"))?;
+            }
+            printer.heading(capture.file())?;
+            printer.data(&capture.table(arguments.most))?;
         }
     }
-    if let Some(directory) = &arguments.out {
-        write(directory, &analysed, &documents)?;
-    }
-    for file in &mut analysed {
-        if let Some(segments) = file.segments.take() {
-            let path = segments.path().to_owned();
-            segments.commit().map_err(|error| cannot_write(&path, &error))?;
-        }
-    }
-    if let (Some(path), [file], [document]) = (&arguments.page, &analysed[..], &documents[..]) {
-        write_page(path, file, document)?;
-        printer.talk(&format!("page: {}", path.display()));
-    }
-    Ok(if documents.iter().all(|document| document.complete) { Exit::Done } else { Exit::No })
+    Ok(())
 }
 
 fn cannot_write(path: &Path, error: &dyn std::fmt::Display) -> Failure {
     Failure::new(format_args!("cannot write {}: {error}", path.display()))
 }
 
-/// Compares a capture with another of the same packets.
-fn both_ends(first: &mut read::Analysed, with: &Path) -> Result<both_ends::BothEnds> {
-    let wanted = read::Wanted { glimpses: true, ..read::Wanted::default() };
-    let mut second = read::all(with, wanted)?;
-    let mut glimpses = second.iter_mut().filter_map(|file| file.glimpses.take());
-    let pair = first.glimpses.take().zip(glimpses.next());
-    let joined = pair.and_then(|(first, second)| joined::join(first, second));
-    drop(glimpses);
-    let (Some(joined), [second]) = (joined, &second[..]) else {
-        return Err(Failure::new(format_args!("{}: no packet of {}", with.display(), first.path.display()))
-            .hint("the captures must be of the same packets, without address translation between them"));
-    };
-    let name = with.display().to_string();
-    Ok(both_ends::BothEnds::new(&name, &joined, &first.connections, &second.connections))
-}
-
-fn write_page(path: &Path, file: &read::Analysed, document: &Document) -> Result<()> {
-    let Some(pictures) = &file.pictures else { return Ok(()) };
-    let lines: Vec<String> = tables::summary(document).lines().map(str::to_owned).collect();
-    let warnings: Vec<String> = tables::broken(document).into_iter().chain(tables::warnings(document)).collect();
-    let mut texts = Vec::new();
-    if !document.datagram_flows.is_empty() {
-        texts.push(flows::table(&document.datagram_flows, captured::MOST_DRAWN));
-    }
-    if let Some(joined) = &document.joined {
-        texts.push(both_ends::text(joined, &document.file));
-    }
-    let capture = captured::Capture {
-        name: &document.file,
-        lines: &lines,
-        warnings: &warnings,
-        connections: &file.connections,
-        tables: &texts,
-        version: env!("CARGO_PKG_VERSION"),
-    };
+fn write_page(path: &Path, capture: &Capture) -> Result<()> {
     let is_drawing = path.extension().is_some_and(|extension| extension == "svg");
-    let text = if is_drawing { captured::figure(&capture, pictures) } else { captured::page(&capture, pictures) };
+    let Some(text) = capture.page(is_drawing) else { return Ok(()) };
     atomic::write(path, text.as_bytes()).map_err(|error| cannot_write(path, &error))
 }
 
-fn write(directory: &Path, analysed: &[read::Analysed], documents: &[Document]) -> Result<()> {
+fn write(directory: &Path, captures: &[Capture]) -> Result<()> {
     std::fs::create_dir_all(directory).map_err(|error| cannot_write(directory, &error))?;
     let path = directory.join(SERIES);
     let mut rows = Vec::new();
-    let series: Vec<_> = analysed.iter().flat_map(samples::of).collect();
+    let series: Vec<_> = captures.iter().flat_map(Capture::series).collect();
     parquet::write(&series, &mut rows).map_err(|error| cannot_write(&path, &error))?;
     atomic::write(&path, &rows).map_err(|error| cannot_write(&path, &error))?;
     let path = directory.join(ANALYSIS);
-    atomic::write(&path, json::pretty(&document::Files { files: documents }).as_bytes())
-        .map_err(|error| cannot_write(&path, &error))
+    let text = json::pretty(&captures::document(captures));
+    atomic::write(&path, text.as_bytes()).map_err(|error| cannot_write(&path, &error))
 }

@@ -31,8 +31,8 @@ use crate::failure::{Exit, Failure, Result};
 use crate::printer::Printer;
 
 use super::live_view::{self, Display};
-use super::run::variants::pairs;
 use super::{control, leftovers, ticker};
+use lastmile_studies::variant::pairs;
 
 use self::operator::Operator;
 use self::status::{Status, Teller};

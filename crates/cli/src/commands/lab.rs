@@ -19,13 +19,14 @@ use lastmile_results::comparison::Comparison;
 use lastmile_results::live_comparison::LiveComparison;
 use lastmile_results::{Run, Summary, json, table, write};
 use lastmile_scenario::{Override, Scenario};
+use lastmile_studies::variant::file_name;
+use lastmile_studies::{Input, Variant};
 use serde::Serialize;
 
 use super::emulate::two_nodes;
 use super::live_view::Display;
 use super::run::capture::Captures;
 use super::run::options::{Changes, Files};
-use super::run::variants::Variant;
 use super::{leftovers, run};
 use crate::failure::{Exit, Failure, Result};
 use crate::folders::Folders;
@@ -182,7 +183,7 @@ fn live(
         if let Ended::Signal(signal) = outcome.line.ended {
             return Ok(Err(Exit::Interrupted(u8::try_from(signal).unwrap_or(0))));
         }
-        let origin = run::origin(&arguments.scenario, variant, scenario);
+        let origin = Input::of_file(&arguments.scenario).origin(variant, scenario);
         let mut run = summary::measured(&origin, plan, &outcome, label);
         run.live.capture_missed_packets = missed;
         measured.push(run);
@@ -225,7 +226,7 @@ fn all(simulated: Option<&Run>, live: &[Measured]) -> Vec<Run> {
 /// The folder for the files of the run with this label: `out` for a single run, or a folder in it.
 fn folder(arguments: &Arguments, out: &Path, label: &str) -> PathBuf {
     let alone = !arguments.both && arguments.runs == 1;
-    if alone { out.to_owned() } else { out.join(run::variants::file_name(label)) }
+    if alone { out.to_owned() } else { out.join(file_name(label)) }
 }
 
 /// The label of the live run of this number.

@@ -26,8 +26,8 @@ use crate::commands::leftovers;
 use crate::failure::{Exit, Failure, Result};
 use crate::folders::Folders;
 use crate::interrupt::Interrupt;
-use crate::parallel::in_order;
 use crate::printer::Printer;
+use lastmile_studies::parallel::in_order;
 use progress::Progress;
 
 /// Compare published results with simulated ones: published | theory | simulated | deviation

@@ -5,7 +5,6 @@ mod arguments;
 pub(super) mod capture;
 pub(super) mod options;
 mod simulate;
-pub(super) mod variants;
 
 use std::path::{Path, PathBuf};
 
@@ -15,21 +14,18 @@ use lastmile_results::schema::Document;
 use lastmile_results::seeds::{Means, Seeded};
 use lastmile_results::{Run, table, write};
 use lastmile_scenario::Scenario;
+use lastmile_studies::parallel::in_parallel;
+use lastmile_studies::{Input, Job, Variant};
 use serde::Serialize;
 
 use crate::failure::{Exit, Failure, Result};
 use crate::folders::Folders;
 use crate::interrupt::Interrupt;
-use crate::memory::Memory;
-use crate::parallel::in_parallel;
 use crate::printer::Printer;
 
 pub(crate) use self::arguments::Arguments;
 pub(super) use self::simulate::Done;
-#[cfg(target_os = "linux")]
-pub(super) use self::simulate::origin;
-use self::simulate::{Early, Shared, simulate};
-use self::variants::Variant;
+use self::simulate::{Shared, simulate};
 
 /// The document that `--json` prints for several seeds.
 #[derive(Serialize)]
@@ -81,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     print(arguments, &done, report.as_deref(), printer)?;
     if printer.is_watched() {
         for done in &done {
-            printer.talk(&done.speed());
+            printer.talk(&done.finished.speed());
         }
     }
     Ok(Exit::Done)
@@ -95,8 +91,11 @@ pub(super) fn simulate_all(
     interrupt: &Interrupt,
     printer: &mut Printer,
 ) -> Result<std::result::Result<Vec<Done>, Exit>> {
-    let memory = Memory::new(&arguments.memory);
-    memory.admit(scenarios, arguments.threads, printer)?;
+    let memory = arguments.memory.memory();
+    if let Some(need) = memory.admit(scenarios, arguments.threads)? {
+        printer.talk(&need);
+    }
+    let input = Input::of_file(&arguments.scenario);
     let bars = MultiProgress::with_draw_target(if printer.is_watched() {
         ProgressDrawTarget::stderr()
     } else {
@@ -107,12 +106,12 @@ pub(super) fn simulate_all(
     for ended in in_parallel(variants.len(), arguments.threads, |number| {
         let (variant, scenario) = (&variants[number], &scenarios[number]);
         let directory = arguments.files.out.as_deref().and_then(|out| variant.directory(out));
-        simulate(arguments, (number, variant), scenario, directory.as_deref(), &shared)
+        simulate(arguments, Job { number, input: &input, variant, scenario }, directory.as_deref(), &shared)
     }) {
         match ended? {
             Ok(run) => done.push(run),
-            Err(Early::Signal(exit)) => return Ok(Err(exit)),
-            Err(Early::Memory) => memory.outcome()?,
+            Err(Some(exit)) => return Ok(Err(exit)),
+            Err(None) => memory.outcome()?,
         }
     }
     Ok(interrupt.requested().map_or(Ok(done), Err))
@@ -140,7 +139,7 @@ pub(super) fn folders(arguments: &Arguments, variants: &[Variant]) -> Result<Fol
 pub(super) fn write_runs(out: &Path, variants: &[Variant], done: &mut [Done]) -> Result<()> {
     for (variant, done) in variants.iter().zip(done) {
         let Some(folder) = variant.directory(out) else { continue };
-        write::write_all(&folder, &done.run).map_err(Failure::new)?;
+        write::write_all(&folder, &done.finished.run).map_err(Failure::new)?;
         if let Some(captures) = done.captures.take() {
             captures.commit()?;
         }
@@ -161,23 +160,23 @@ fn one_row(done: &[Done]) -> Seeded {
 }
 
 pub(super) fn runs(done: &[Done]) -> Vec<Run> {
-    done.iter().map(|done| done.run.clone()).collect()
+    done.iter().map(|done| done.finished.run.clone()).collect()
 }
 
 fn print(arguments: &Arguments, done: &[Done], report: Option<&Path>, printer: &mut Printer) -> Result<()> {
-    let scenario = &done[0].run.summary.run.scenario;
+    let scenario = &done[0].finished.run.summary.run.scenario;
     match (done, arguments.json) {
-        ([only], true) => printer.write(|to| only.document().write_json(to))?,
+        ([only], true) => printer.write(|to| only.finished.document().write_json(to))?,
         ([only], false) => {
             let width = printer.width();
             printer.heading(scenario)?;
-            printer.data(&format!("\n{}", table::run(&only.run.summary, width)))?;
+            printer.data(&format!("\n{}", table::run(&only.finished.run.summary, width)))?;
         }
         (several, true) => {
             let seeded = one_row(several);
             let means = [Means { label: &seeded.label, measures: seeded.measures() }];
-            let runs =
-                several.iter().map(|done| Labelled { label: &done.run.label, document: done.document() }).collect();
+            let runs = several.iter().map(|done| &done.finished);
+            let runs = runs.map(|done| Labelled { label: &done.run.label, document: done.document() }).collect();
             printer.json(&OverSeeds { scenario, means, runs })?;
         }
         (several, false) => {

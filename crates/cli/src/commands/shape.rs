@@ -23,6 +23,7 @@ use lastmile_scenario::file::Reading;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::failure::{Exit, Failure, Result};
+use crate::invocation;
 use crate::printer::Printer;
 
 use super::control::{self, Seen};
@@ -112,9 +113,9 @@ fn order(ordered: &Ordered, verb: Verb, printer: &mut Printer) -> Result {
 fn supervised(start: &Start, printer: &mut Printer) -> Result {
     // An initial error is reported at once. The child reads the policy again.
     start.load(Reading::Again)?;
-    let program = std::env::current_exe().map_err(|error| Failure::new(format_args!("where is lastmile? {error}")))?;
+    let program = invocation::program().map_err(|error| Failure::new(format_args!("where is lastmile? {error}")))?;
     let mut command = process::Command::new(program);
-    command.args(std::env::args_os().skip(1).map(|argument| match argument.to_str() {
+    command.args(invocation::arguments().into_iter().map(|argument| match argument.to_str() {
         Some("--supervise") => "--heartbeat".into(),
         _ => argument,
     }));

@@ -6,6 +6,7 @@ use clap::Args;
 use lastmile_text::systemd;
 
 use crate::failure::{Failure, Result};
+use crate::invocation;
 
 /// The program of a unit.
 #[derive(Args)]
@@ -20,9 +21,7 @@ impl Program {
     pub(in crate::commands) fn word(&self) -> Result<String> {
         let program = match &self.program {
             Some(program) => program.clone(),
-            None => {
-                std::env::current_exe().map_err(|error| Failure::new(format_args!("where is lastmile? {error}")))?
-            }
+            None => invocation::program().map_err(|error| Failure::new(format_args!("where is lastmile? {error}")))?,
         };
         systemd::program(&program)
             .map_err(|no| Failure::new(format_args!("{} cannot be started by systemd: {no}", program.display())))

@@ -15,7 +15,7 @@ use crate::workspace::{root, text_files};
 
 /// Programs that documents may name without a test: they install, build, or need rights that a test
 /// does not have.
-const NOT_RUN: [&str; 9] = ["make", "cargo", "git", "cd", "sudo", "ip", "ping", "tshark", "cat"];
+const NOT_RUN: [&str; 10] = ["make", "cargo", "pip", "git", "cd", "sudo", "ip", "ping", "tshark", "cat"];
 
 fn documents() -> Vec<(String, String)> {
     text_files().into_iter().filter(|(path, _)| path.ends_with(".md")).collect()

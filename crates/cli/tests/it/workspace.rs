@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The crates in their order: each may depend only on crates before it.
-const LAYERS: [&str; 23] = [
+const LAYERS: [&str; 25] = [
     "text",
     "units",
     "linklayer",
@@ -27,11 +27,13 @@ const LAYERS: [&str; 23] = [
     "scenario",
     "results",
     "library",
+    "studies",
     "lab",
     "measure",
     "published",
     "terminal",
     "cli",
+    "python",
 ];
 
 /// Benchmarks and fuzzing: they may depend on all crates but the command.
@@ -131,6 +133,26 @@ fn core_crates_use_nothing_that_touches_the_machine() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The package for Python stands beside the command, and starts its `main`.
+#[test]
+fn the_package_for_python_uses_of_the_command_its_main_alone() {
+    let uses_cli = |(path, text): &(String, String)| {
+        (path.starts_with("crates/python/src/") && text.contains("lastmile_cli")).then(|| path.clone())
+    };
+    assert_eq!(text_files().iter().filter_map(uses_cli).collect::<Vec<_>>(), ["crates/python/src/command.rs"]);
+}
+
+/// Its dependencies select features of shared ones, and would rebuild the workspace.
+#[test]
+fn a_build_of_the_workspace_compiles_no_part_of_the_package_for_python() {
+    let text = std::fs::read_to_string(root().join("crates/python/Cargo.toml")).unwrap();
+    let python: toml::Table = text.parse().unwrap();
+    for (name, dependency) in python["dependencies"].as_table().unwrap() {
+        assert_eq!(dependency["optional"].as_bool(), Some(true), "{name}");
+    }
+    assert!(python["features"].get("default").is_none(), "no default feature");
 }
 
 /// The lints enforce the design only where they are enabled.

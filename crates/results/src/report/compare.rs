@@ -76,7 +76,7 @@ fn drawn(comparison: &Comparison) -> Vec<Run> {
 }
 
 /// One row per run, of the phase that the comparison is about.
-fn summary(comparison: &Comparison) -> Markup {
+pub(crate) fn summary(comparison: &Comparison) -> Markup {
     let measured = comparison.measured();
     let (columns, texts) = comparison::table(&measured);
     let place = measured.first().map(|runs| comparison::measured_where(runs)).unwrap_or_default();

@@ -8,8 +8,8 @@ use lastmile_scenario::Override;
 use lastmile_units::Duration;
 
 use crate::commands::run::options::Files;
-use crate::commands::run::variants::common;
 use crate::memory::Grant;
+use lastmile_studies::variant::common;
 
 /// Simulate a scenario under several policies, with several values of keys, or in several cases
 ///

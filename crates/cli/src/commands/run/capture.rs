@@ -17,7 +17,7 @@ use lastmile_units::Instant;
 
 use crate::failure::{Failure, Result};
 
-use super::variants::file_name;
+use lastmile_studies::variant::file_name;
 
 /// The captures of one run.
 pub(in crate::commands) struct Captures(Arc<Mutex<Files>>);

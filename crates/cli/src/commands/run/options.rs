@@ -6,7 +6,7 @@ use clap::Args;
 use lastmile_scenario::Override;
 use lastmile_units::Duration;
 
-use super::variants::{common, policy_override};
+use lastmile_studies::variant::{common, policy_override};
 
 /// Changes of the file's settings.
 #[derive(Args, Clone, Default)]

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::document::Document;
 
-pub(super) fn write(documents: &[Document], to: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write<'a>(documents: impl Iterator<Item = &'a Document>, to: &mut dyn Write) -> io::Result<()> {
     let mut head = false;
     for document in documents {
         for row in &document.connections {

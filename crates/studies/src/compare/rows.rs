@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use lastmile_scenario::{Access, Diagnostic, Override, Report, Scenario};
 
-use super::arguments::Arguments;
-use crate::commands::run::variants::{Variant, file_name, policy_override};
-use crate::failure::{Failure, Result};
+use crate::error::Error;
+use crate::variant::{Variant, file_name, policy_override};
 
 /// The key that `--policy` sets.
 const POLICY: &str = "access.policy";
@@ -17,34 +16,52 @@ const USUAL: [&str; 3] = ["cake", "fq-codel-sqm", "full-both-ways"];
 /// The most rows of a comparison.
 const MOST_ROWS: usize = 10_000;
 
+/// The policies, keys and seeds that a comparison varies.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// Overrides that all runs have.
+    pub common: Vec<Override>,
+    /// Policies in place of the file's.
+    pub policies: Vec<String>,
+    /// Values of keys.
+    pub vary: Vec<Dimension>,
+    /// Runs of each row, from the seed of the file on; `None` for one.
+    pub seeds: Option<u64>,
+}
+
 /// The rows of a comparison.
-pub(super) struct Rows {
+#[derive(Clone, Debug)]
+pub struct Rows {
     /// Names of the columns in which rows differ: `policy`, keys, or `case`.
-    pub(super) what: Vec<String>,
+    pub what: Vec<String>,
     /// Rows, at least one.
-    pub(super) rows: Vec<Row>,
+    pub rows: Vec<Row>,
     /// The overrides of the run with only the downloads: with policies, it has the line's own
     /// queues.
-    pub(super) reference: Vec<Override>,
+    pub reference: Vec<Override>,
 }
 
 /// A row of a comparison.
-pub(super) struct Row {
+#[derive(Clone, Debug)]
+pub struct Row {
     /// A value for each of [`Rows::what`].
-    pub(super) values: Vec<String>,
-    pub(super) variant: Variant,
+    pub values: Vec<String>,
+    /// Its label and changes.
+    pub variant: Variant,
 }
 
 impl Rows {
     /// `row` in words: `policy "cake", access.up.rate "1 Mbit/s"`.
-    pub(super) fn words(&self, row: &Row) -> String {
+    #[must_use]
+    pub fn words(&self, row: &Row) -> String {
         let pairs = self.what.iter().zip(&row.values).map(|(what, value)| format!("{what} \"{value}\""));
         pairs.collect::<Vec<_>>().join(", ")
     }
 }
 
 /// A column in which rows differ, and its values.
-struct Dimension {
+#[derive(Clone, Debug)]
+pub struct Dimension {
     what: String,
     /// The option as given.
     option: String,
@@ -59,17 +76,24 @@ impl Dimension {
     }
 
     /// Parses `KEY=VALUE,...`.
-    fn of_key(vary: &str) -> Result<Self> {
+    ///
+    /// # Errors
+    /// A text of another form.
+    pub fn parse(vary: &str) -> Result<Self, Error> {
         let (key, values) = vary.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or_else(|| {
-            Failure::new(format_args!("--vary {vary}: not of the form KEY=VALUE,..."))
+            Error::new(format_args!("--vary {vary}: not of the form KEY=VALUE,..."))
                 .hint("such as --vary \"access.up.rate=256 kbit/s,512 kbit/s\"")
         })?;
+        Ok(Self::of_key(key, values.split(',').map(str::trim)))
+    }
+
+    /// Values of `key`, each as `--set` has it.
+    pub fn of_key<'a>(key: &str, values: impl IntoIterator<Item = &'a str>) -> Self {
         let value = |value: &str| {
             let pair = format!("{key}={value}");
             (value.to_owned(), Override::from_argument(&pair, &format!("--vary {pair}")))
         };
-        let values = values.split(',').map(|text| value(text.trim())).collect();
-        Ok(Self { what: key.to_owned(), option: format!("--vary {key}"), values })
+        Self { what: key.to_owned(), option: format!("--vary {key}"), values: values.into_iter().map(value).collect() }
     }
 
     fn key(&self) -> &str {
@@ -77,48 +101,50 @@ impl Dimension {
     }
 }
 
-/// The rows that `arguments` request, with `file` read with the overrides of all runs.
-pub(super) fn of(arguments: &Arguments, file: &Scenario) -> Result<Rows> {
-    let common = arguments.common();
-    if arguments.policy.is_empty() && arguments.vary.is_empty() {
+/// The rows that `choice` requests, with `file` read with the overrides of all runs.
+///
+/// # Errors
+/// Nothing to compare, a key twice, or two runs with one folder for their results.
+pub fn of(choice: &Choice, file: &Scenario) -> Result<Rows, Error> {
+    let common = &choice.common;
+    if choice.policies.is_empty() && choice.vary.is_empty() {
         if !file.cases().is_empty() {
-            return cases(&common, file);
+            return cases(common, file);
         }
         let Some(access) = file.access() else {
             let hint = "add a [[case]] to the file for each run, or give --vary KEY=VALUE,...";
             let message = "nothing to compare: the file has neither a [[case]] nor an [access] line";
-            return Err(Failure::new(message).hint(hint));
+            return Err(Error::new(message).hint(hint));
         };
-        return Ok(usual(&common, access));
+        return Ok(usual(common, access));
     }
     let mut dimensions = Vec::new();
     let mut reference = Vec::new();
-    if !arguments.policy.is_empty() {
+    if !choice.policies.is_empty() {
         if file.access().is_none() {
             let hint = "--vary KEY=VALUE,... compares values of any key";
-            return Err(Failure::new("--policy: the file has no [access] line").hint(hint));
+            return Err(Error::new("--policy: the file has no [access] line").hint(hint));
         }
-        dimensions.push(Dimension::of_policies(arguments.policy.iter().map(String::as_str)));
+        dimensions.push(Dimension::of_policies(choice.policies.iter().map(String::as_str)));
         reference.push(policy_override(NONE));
     }
-    for vary in &arguments.vary {
-        let dimension = Dimension::of_key(vary)?;
+    for dimension in choice.vary.iter().cloned() {
         if let Some(other) = dimensions.iter().find(|other| other.key() == dimension.key()) {
             let (one, two) = (&other.option, &dimension.option);
             let message = format!("{one} and {two} set one key, {}", dimension.key());
-            return Err(Failure::new(message).hint("write all values of a key in one list"));
+            return Err(Error::new(message).hint("write all values of a key in one list"));
         }
         dimensions.push(dimension);
     }
     let what = dimensions.iter().map(|dimension| dimension.what.clone()).collect();
-    Ok(Rows { what, rows: grid(&common, &dimensions)?, reference })
+    Ok(Rows { what, rows: grid(common, &dimensions)?, reference })
 }
 
 /// Every combination of the dimensions' values; those of the last change fastest.
-fn grid(common: &[Override], dimensions: &[Dimension]) -> Result<Vec<Row>> {
+fn grid(common: &[Override], dimensions: &[Dimension]) -> Result<Vec<Row>, Error> {
     let count = dimensions.iter().map(|dimension| dimension.values.len()).fold(1, usize::saturating_mul);
     if count > MOST_ROWS {
-        return Err(Failure::new(format_args!("{count} combinations; a comparison has at most {MOST_ROWS}")));
+        return Err(Error::new(format_args!("{count} combinations; a comparison has at most {MOST_ROWS}")));
     }
     for Dimension { option, values, .. } in dimensions {
         let twice = values
@@ -126,7 +152,7 @@ fn grid(common: &[Override], dimensions: &[Dimension]) -> Result<Vec<Row>> {
             .enumerate()
             .find(|(number, (value, _))| values[..*number].iter().any(|(other, _)| other == value));
         if let Some((_, (value, _))) = twice {
-            return Err(Failure::new(format_args!("{option} has \"{value}\" twice")));
+            return Err(Error::new(format_args!("{option} has \"{value}\" twice")));
         }
     }
     let mut combinations: Vec<Vec<&(String, Override)>> = vec![Vec::new()];
@@ -144,7 +170,7 @@ fn grid(common: &[Override], dimensions: &[Dimension]) -> Result<Vec<Row>> {
     let rows: Vec<Row> = combinations.into_iter().map(row).collect();
     match same_folder(rows.iter().map(|row| row.variant.label.as_str())) {
         Some((one, two, name)) => {
-            Err(Failure::new(format_args!("the runs {one:?} and {two:?} have one folder for their results: {name}")))
+            Err(Error::new(format_args!("the runs {one:?} and {two:?} have one folder for their results: {name}")))
         }
         None => Ok(rows),
     }
@@ -162,13 +188,13 @@ fn same_folder<'a>(labels: impl Iterator<Item = &'a str>) -> Option<(&'a str, &'
     None
 }
 
-fn cases(common: &[Override], file: &Scenario) -> Result<Rows> {
+fn cases(common: &[Override], file: &Scenario) -> Result<Rows, Error> {
     let cases = file.cases();
     if let Some((one, two, name)) = same_folder(cases.iter().map(|case| case.name.as_str())) {
         let place = cases.iter().rev().find(|case| case.name == two).map(|case| case.place.clone());
         let message = format!("the cases {one:?} and {two:?} have one folder for their results: {name}");
         let place = place.expect("one of the cases is called so");
-        return Err(Failure::Report(Report::of(Diagnostic::error(place, message))));
+        return Err(Error::Report(Report::of(Diagnostic::error(place, message))));
     }
     let row = |name: &str, set: &[Override]| Row {
         values: vec![name.to_owned()],
@@ -198,14 +224,14 @@ mod tests {
 
     fn refused(dimensions: &[Dimension]) -> String {
         match grid(&[], dimensions) {
-            Err(Failure::Wrong { message, .. }) => message,
+            Err(Error::Wrong { message, .. }) => message,
             _ => panic!("it is refused"),
         }
     }
 
     fn numbers(key: &str, count: u32) -> Dimension {
         let values: Vec<String> = (1..=count).map(|number| number.to_string()).collect();
-        Dimension::of_key(&format!("{key}={}", values.join(","))).unwrap()
+        Dimension::of_key(key, values.iter().map(String::as_str))
     }
 
     #[test]
@@ -217,7 +243,7 @@ mod tests {
 
     #[test]
     fn combinations_that_share_a_folder_are_refused() {
-        let dimensions = ["a=1-,1", "b=2,-2"].map(|vary| Dimension::of_key(vary).unwrap());
+        let dimensions = ["a=1-,1", "b=2,-2"].map(|vary| Dimension::parse(vary).unwrap());
         let message = refused(&dimensions);
         assert!(message.contains("have one folder for their results: 1---2"), "{message}");
     }

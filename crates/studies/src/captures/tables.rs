@@ -12,8 +12,7 @@ use super::connection::Row;
 use super::document::{CapturePosition, Document};
 use super::read::Analysed;
 use super::{both_ends, flows};
-use crate::failure::{Failure, Result};
-use crate::printer::Printer;
+use crate::error::Error;
 
 /// For a capture that was not read to its end: the position of the error, and its cause.
 pub(super) fn broken(document: &Document) -> Option<String> {
@@ -25,13 +24,6 @@ pub(super) fn broken(document: &Document) -> Option<String> {
         grouped(document.bytes_read),
         seconds(document.duration_s),
     ))
-}
-
-/// Prints warnings about the file on standard error.
-pub(super) fn tell(document: &Document, printer: &mut Printer) {
-    for text in warnings(document) {
-        printer.talk(&format!("warning: {}: {text}", document.file));
-    }
 }
 
 /// Warnings about the file.
@@ -86,11 +78,7 @@ pub(super) fn summary(document: &Document) -> String {
 }
 
 /// The tables of a capture: its connections, their fairness, and the run's counters.
-pub(super) fn all(document: &Document, most: usize, printer: &mut Printer) -> Result<()> {
-    if let Some(broken) = broken(document) {
-        printer.data(&format!("{broken}\n"))?;
-    }
-    printer.heading(&document.file)?;
+pub(super) fn all(document: &Document, most: usize) -> String {
     let mut text = String::new();
     if document.packets > 0 {
         text.push_str(&summary(document));
@@ -119,7 +107,7 @@ pub(super) fn all(document: &Document, most: usize, printer: &mut Printer) -> Re
         let _ = write!(text, "\nThe run itself: {}\n{}", run.scenario, table.render());
     }
     text.push('\n');
-    Ok(printer.data(&text)?)
+    text
 }
 
 /// The position of the capture, in one line; empty without connections.
@@ -249,19 +237,18 @@ fn groups(text: &mut String, document: &Document) {
     }
 }
 
-/// Prints all results of one connection.
-pub(super) fn one(analysed: &Analysed, document: &Document, wanted: usize, printer: &mut Printer) -> Result<()> {
+/// All results of one connection.
+pub(super) fn one(analysed: &Analysed, document: &Document, wanted: usize) -> Result<String, Error> {
     let count = analysed.connections.len();
     let Some(connection) = wanted.checked_sub(1).and_then(|index| analysed.connections.get(index)) else {
-        return Err(Failure::new(format_args!("{}: no connection {wanted}", document.file))
+        return Err(Error::new(format_args!("{}: no connection {wanted}", document.file))
             .hint(format!("connections are numbered from 1 to {count}")));
     };
-    printer.heading(&format!("{}: connection {wanted}", document.file))?;
     let mut text = String::new();
     for row in document.connections.iter().filter(|row| row.connection == wanted) {
         let direction = if row.direction == "up" { &connection.up } else { &connection.down };
         let _ = writeln!(text, "\n{}: {} to {}", row.direction, row.ends.from, row.ends.to);
-        let values = serde_json::to_value(row).map_err(Failure::new)?;
+        let values = serde_json::to_value(row).map_err(Error::new)?;
         let mut table = Table::new([("value", Kind::Name), ("", Kind::Text)]);
         for (name, value) in values.as_object().into_iter().flatten() {
             if !value.is_object()
@@ -285,5 +272,5 @@ pub(super) fn one(analysed: &Analysed, document: &Document, wanted: usize, print
             let _ = write!(text, "\n{}", pauses.render());
         }
     }
-    Ok(printer.data(&text)?)
+    Ok(text)
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use lastmile_analysis::datagrams::{DatagramAnalysis, DatagramFlow};
 use lastmile_analysis::joined::Glimpses;
-use lastmile_analysis::{Analysis, Connection, Sighting, parse_captured};
+use lastmile_analysis::{Analysis, Connection, Sighting, Traced, parse_captured};
 use lastmile_results::Summary;
 use lastmile_results::atomic::AtomicFile;
 use lastmile_results::captured::{Pictures, Segments};
@@ -14,10 +14,12 @@ use lastmile_results::write::SUMMARY;
 use lastmile_scenario::capture;
 use lastmile_units::{Duration, Instant};
 
-use crate::failure::{Failure, Result};
+use crate::error::Error;
+
+type Result<T> = std::result::Result<T, Error>;
 
 /// The name of standard input.
-pub(super) const STANDARD_INPUT: &str = "-";
+pub const STANDARD_INPUT: &str = "-";
 
 /// A file with the results of its analysis.
 pub(super) struct Analysed {
@@ -34,12 +36,14 @@ pub(super) struct Analysed {
 }
 
 /// Information about packets to keep, beyond the connections.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Wanted<'a> {
-    pub(super) pictures: bool,
-    pub(super) glimpses: bool,
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted<'a> {
+    /// The packets that a page draws of the largest connections.
+    pub pictures: bool,
+    /// Digests of packets, which [`Capture::join`](super::Capture::join) compares.
+    pub glimpses: bool,
     /// The file for all segments.
-    pub(super) segments: Option<&'a Path>,
+    pub segments: Option<&'a Path>,
 }
 
 impl Wanted<'_> {
@@ -112,13 +116,16 @@ pub(super) struct Counts {
     pub(super) duration_s: f64,
 }
 
-/// Analyses a capture, or all captures of a folder.
-pub(super) fn all(path: &Path, wanted: Wanted<'_>) -> Result<Vec<Analysed>> {
-    if path.is_dir() { folder(path, wanted) } else { Ok(vec![one(path, None, wanted)?]) }
+/// Receives every TCP packet of a capture.
+pub type Tap<'a> = dyn FnMut(&Traced) + 'a;
+
+/// Analyses a capture, or all captures of a folder. `tap` receives the packets of a single one.
+pub(super) fn all(path: &Path, wanted: Wanted<'_>, tap: Option<&mut Tap<'_>>) -> Result<Vec<Analysed>> {
+    if path.is_dir() { folder(path, wanted, tap) } else { Ok(vec![one(path, None, wanted, tap)?]) }
 }
 
-fn folder(path: &Path, wanted: Wanted<'_>) -> Result<Vec<Analysed>> {
-    let failed = |path: &Path, error: &dyn std::fmt::Display| Failure::new(format_args!("{}: {error}", path.display()));
+fn folder(path: &Path, wanted: Wanted<'_>, tap: Option<&mut Tap<'_>>) -> Result<Vec<Analysed>> {
+    let failed = |path: &Path, error: &dyn std::fmt::Display| Error::new(format_args!("{}: {error}", path.display()));
     let summary = path.join(SUMMARY);
     let text = std::fs::read_to_string(&summary).map_err(|error| {
         failed(&summary, &error)
@@ -129,8 +136,8 @@ fn folder(path: &Path, wanted: Wanted<'_>) -> Result<Vec<Analysed>> {
     let mut captures: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     captures.retain(|path| is_capture(path));
     captures.sort();
-    if wanted.any() && captures.len() != 1 {
-        return Err(Failure::new(format_args!("{}: a folder with {} captures", path.display(), captures.len()))
+    if (wanted.any() || tap.is_some()) && captures.len() != 1 {
+        return Err(Error::new(format_args!("{}: a folder with {} captures", path.display(), captures.len()))
             .hint("--page, --segments and --with are of one capture: name it"));
     }
     if captures.is_empty() {
@@ -145,7 +152,10 @@ fn folder(path: &Path, wanted: Wanted<'_>) -> Result<Vec<Analysed>> {
             segments: None,
         }]);
     }
-    captures.iter().map(|capture| one(capture, Some(summary.clone()), wanted)).collect()
+    if let ([capture], Some(tap)) = (&captures[..], tap) {
+        return Ok(vec![one(capture, Some(summary), wanted, Some(tap))?]);
+    }
+    captures.iter().map(|capture| one(capture, Some(summary.clone()), wanted, None)).collect()
 }
 
 /// True for the extensions `.pcap` and `.pcapng`, optionally followed by `.gz` or `.zst`.
@@ -180,7 +190,7 @@ impl Sinks {
         Ok(Self { pictures, glimpses, segments, failure: None, wanted })
     }
 
-    fn add(&mut self, packet: &lastmile_analysis::Traced) {
+    fn add(&mut self, packet: &Traced) {
         if let Some(pictures) = &mut self.pictures {
             pictures.add(packet);
         }
@@ -190,8 +200,8 @@ impl Sinks {
     }
 }
 
-fn one(path: &Path, run: Option<Summary>, wanted: Wanted<'_>) -> Result<Analysed> {
-    let wrong = |message: String| Failure::new(format_args!("{}: {message}", path.display()));
+fn one(path: &Path, run: Option<Summary>, wanted: Wanted<'_>, mut tap: Option<&mut Tap<'_>>) -> Result<Analysed> {
+    let wrong = |message: String| Error::new(format_args!("{}: {message}", path.display()));
     let file = open(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => wrong("no such file".to_owned()).hint(
             "pcap and pcapng can be read, also compressed (gz, zst) or from standard input (-), \
@@ -226,9 +236,12 @@ fn one(path: &Path, run: Option<Summary>, wanted: Wanted<'_>) -> Result<Analysed
                 counts.cut += u64::from(cut);
                 let capture::Sighting { interface, sent } = frame.sighting;
                 let sighting = Sighting { interface, sent };
-                if sinks.wanted {
+                if sinks.wanted || tap.is_some() {
                     if let Some(traced) = analysis.traced(at, sighting, &parsed) {
                         sinks.add(&traced);
+                        if let Some(tap) = &mut tap {
+                            tap(&traced);
+                        }
                     }
                 } else {
                     analysis.packet_at(at, sighting, &parsed);
@@ -272,7 +285,7 @@ fn one(path: &Path, run: Option<Summary>, wanted: Wanted<'_>) -> Result<Analysed
     })
 }
 
-fn cannot_write(wanted: Wanted<'_>, error: &std::io::Error) -> Failure {
+fn cannot_write(wanted: Wanted<'_>, error: &std::io::Error) -> Error {
     let path = wanted.segments.unwrap_or(Path::new(""));
-    Failure::new(format_args!("cannot write {}: {error}", path.display()))
+    Error::new(format_args!("cannot write {}: {error}", path.display()))
 }

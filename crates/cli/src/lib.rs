@@ -1,5 +1,7 @@
 //! The lastmile command: reads the command line, calls the crates below, prints what they return.
 //!
+//! [`main`] is the program, and [`main_of_script`] the same command for a script of another language.
+//!
 //! Data goes to standard output, messages to standard error. The exit code is 0 for success, 1 if
 //! the command's answer is no, 2 for a failure, 130 for an interrupt ([`failure::Exit`]).
 
@@ -11,13 +13,14 @@ mod commands;
 mod failure;
 mod folders;
 mod interrupt;
+mod invocation;
 mod memory;
-mod parallel;
 mod printer;
 mod removed;
 
+use std::ffi::OsString;
 use std::io::{self, Write as _};
-use std::process::ExitCode;
+use std::path::PathBuf;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
@@ -64,30 +67,49 @@ enum Command {
     Completions(commands::completions::Arguments),
 }
 
-fn main() -> ExitCode {
+/// Runs the command with the arguments of the process, and returns the exit code.
+#[must_use]
+pub fn main() -> u8 {
+    let code = command(&invocation::arguments()).into();
+    // Nothing is left to do about an error.
+    let _ = io::stdout().flush();
+    code
+}
+
+/// Runs the command that `script` was called as, with its arguments, and returns the exit code.
+///
+/// Commands that start the program once more, or name it in a unit of systemd, use `script`.
+#[must_use]
+pub fn main_of_script(script: PathBuf, arguments: Vec<OsString>) -> u8 {
+    invocation::by_script(script, arguments);
+    main()
+}
+
+fn command(arguments: &[OsString]) -> Exit {
     let mut printer = Printer::new();
     #[cfg(target_os = "linux")]
     if lastmile_live::streams::output_was_closed() {
         let closed = Failure::new("standard output is closed").hint("redirect it to /dev/null to discard the output");
-        return printer.failure(&closed).into();
+        return printer.failure(&closed);
     }
-    let arguments = match Arguments::try_parse() {
+    let named = std::iter::once(OsString::from("lastmile")).chain(arguments.iter().cloned());
+    let read = match Arguments::try_parse_from(named) {
         Ok(arguments) => arguments,
         // With standard error closed there is no reader.
         Err(error) if error.use_stderr() => {
-            let command = std::env::args_os().nth(1).unwrap_or_default();
-            if let Some(removed) = removed::removed(&command.to_string_lossy(), &error) {
-                return printer.failure(&removed).into();
+            let command = arguments.first().map(|command| command.to_string_lossy()).unwrap_or_default();
+            if let Some(removed) = removed::removed(&command, &error) {
+                return printer.failure(&removed);
             }
             let _ = printer::escaped(error).print();
-            return Exit::CouldNotRun.into();
+            return Exit::CouldNotRun;
         }
         Err(help) => {
             let printed = help.print().and_then(|()| io::stdout().flush()).map_err(Failure::from);
-            return printed.map_or_else(|failure| printer.failure(&failure), |()| Exit::Done).into();
+            return printed.map_or_else(|failure| printer.failure(&failure), |()| Exit::Done);
         }
     };
-    let result = match arguments.command {
+    let result = match read.command {
         Command::New(arguments) => commands::new::run(&arguments, &mut printer),
         Command::Run(arguments) => commands::run::run(&arguments, &mut printer),
         Command::Compare(arguments) => commands::compare::run(&arguments, &mut printer),
@@ -117,7 +139,6 @@ fn main() -> ExitCode {
         Ok(exit) => exit,
         Err(failure) => printer.failure(&failure),
     }
-    .into()
 }
 
 #[cfg(test)]

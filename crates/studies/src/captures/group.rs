@@ -6,7 +6,7 @@ use lastmile_analysis::{Connection, Direction};
 
 /// The property that connections of a group share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum GroupBy {
+pub enum GroupBy {
     /// The port of the side that accepted the connection.
     Port,
     /// The code point of the data.
@@ -16,7 +16,11 @@ pub(super) enum GroupBy {
 }
 
 impl GroupBy {
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    /// Parses `port`, `dscp` or `prefix/BITS`.
+    ///
+    /// # Errors
+    /// Another text.
+    pub fn parse(text: &str) -> Result<Self, String> {
         match text.split_once('/') {
             None if text == "port" => Ok(Self::Port),
             None if text == "dscp" => Ok(Self::Dscp),

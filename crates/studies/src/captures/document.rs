@@ -15,7 +15,7 @@ use super::run::RunCounters;
 
 #[derive(Serialize)]
 pub(super) struct Files<'a> {
-    pub(super) files: &'a [Document],
+    pub(super) files: Vec<&'a Document>,
 }
 
 /// One capture, or one folder of results without captures.

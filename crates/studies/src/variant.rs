@@ -10,30 +10,33 @@ const SEED: &str = " seed ";
 
 /// One run.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(in crate::commands) struct Variant {
+pub struct Variant {
     /// Name among the compared runs; empty for a single run.
-    pub(in crate::commands) label: String,
+    pub label: String,
     /// Overrides of `--set`, followed by its own.
-    pub(in crate::commands) overrides: Vec<Override>,
+    pub overrides: Vec<Override>,
     /// Overrides in which it differs from the other runs.
-    pub(in crate::commands) own: Vec<Override>,
+    pub own: Vec<Override>,
     /// True if `--out` writes its results.
-    pub(in crate::commands) is_written: bool,
+    pub is_written: bool,
 }
 
 impl Variant {
     /// The run called `label` with the overrides of all runs and its own.
-    pub(in crate::commands) fn new(label: &str, common: &[Override], own: Vec<Override>) -> Self {
+    #[must_use]
+    pub fn new(label: &str, common: &[Override], own: Vec<Override>) -> Self {
         Self { label: label.to_owned(), overrides: common.iter().chain(&own).cloned().collect(), own, is_written: true }
     }
 
     /// A copy without files.
-    pub(in crate::commands) fn unwritten(self) -> Self {
+    #[must_use]
+    pub fn unwritten(self) -> Self {
         Self { is_written: false, ..self }
     }
 
     /// Copies with each of `seeds` seeds from `first` on.
-    pub(in crate::commands) fn over_seeds(&self, first: u64, seeds: u64) -> impl Iterator<Item = Self> {
+    #[must_use]
+    pub fn over_seeds(&self, first: u64, seeds: u64) -> impl Iterator<Item = Self> {
         (0..seeds).map(move |number| self.with_seed(first.wrapping_add(number)))
     }
 
@@ -48,7 +51,8 @@ impl Variant {
     }
 
     /// The origin of its folder's name, in words.
-    pub(super) fn named_by(&self) -> String {
+    #[must_use]
+    pub fn named_by(&self) -> String {
         const MOST: usize = 40;
         let label: String = self.label.chars().take(MOST).collect();
         match self.label.chars().count() {
@@ -59,26 +63,30 @@ impl Variant {
     }
 
     /// The folder of its results, if they are written: `out` itself for a single run.
-    pub(super) fn directory(&self, out: &Path) -> Option<PathBuf> {
+    #[must_use]
+    pub fn directory(&self, out: &Path) -> Option<PathBuf> {
         self.is_written.then(|| if self.label.is_empty() { out.to_owned() } else { out.join(file_name(&self.label)) })
     }
 }
 
 /// The overrides of `--set`, `--seed` and `--duration`, in this order.
-pub(in crate::commands) fn common(set: &[Override], seed: Option<u64>, duration: Option<Duration>) -> Vec<Override> {
+#[must_use]
+pub fn common(set: &[Override], seed: Option<u64>, duration: Option<Duration>) -> Vec<Override> {
     let seed = seed.map(|seed| Override::from_option("--seed", "seed", &seed.to_string()));
     let duration = duration.map(|time| Override::from_option("--duration", "duration", &time.to_string()));
     set.iter().cloned().chain(seed).chain(duration).collect()
 }
 
 /// Overrides as `key=value`, for results.
-pub(in crate::commands) fn pairs(overrides: &[Override]) -> Vec<String> {
+#[must_use]
+pub fn pairs(overrides: &[Override]) -> Vec<String> {
     overrides.iter().map(|set| set.as_str().to_owned()).collect()
 }
 
 /// The override for `--policy name`. A path is relative to the working directory, while one in a
 /// scenario is relative to that scenario.
-pub(in crate::commands) fn policy_override(name: &str) -> Override {
+#[must_use]
+pub fn policy_override(name: &str) -> Override {
     let file = if name.contains(['/', '.']) { std::path::absolute(name).ok() } else { None };
     let seen = file.map_or_else(|| name.to_owned(), |file| file.display().to_string());
     Override::from_argument(&format!("access.policy={seen}"), &format!("--policy {name}"))
@@ -86,7 +94,8 @@ pub(in crate::commands) fn policy_override(name: &str) -> Override {
 
 /// `label` as the name of a directory: any character but a letter, digit, dot or dash becomes a
 /// dash.
-pub(in crate::commands) fn file_name(label: &str) -> String {
+#[must_use]
+pub fn file_name(label: &str) -> String {
     let kept = |c: char| if c.is_alphanumeric() || matches!(c, '.' | '-' | '_') { c } else { '-' };
     let name: String = label.chars().map(kept).collect();
     // The result is never `.`, `..` or a hidden file.

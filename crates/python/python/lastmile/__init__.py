@@ -1,0 +1,48 @@
+"""The laboratory for TCP over access lines whose directions differ.
+
+>>> import lastmile as lm
+>>> line = lm.line("adsl2plus-12-1", home="single").set("duration", "5 s")
+>>> run = lm.run(line, seed=1)
+>>> sorted(run.summary)[:4]
+['applications', 'atm', 'clock', 'conservation']
+"""
+
+from __future__ import annotations
+
+from lastmile import linklayer, theory
+from lastmile._errors import ScenarioError, ScenarioWarning
+from lastmile._lastmile import Analysis, Comparison, Packets, Run, Scenario, Series, Space, Study, Table, __version__
+from lastmile._runs import analyse, compare, homes, line, lines, load, loads, run
+from lastmile._study import Until, latin, linear, log, paired, study, until
+
+__all__ = [
+    "Analysis",
+    "Comparison",
+    "Packets",
+    "Run",
+    "Scenario",
+    "ScenarioError",
+    "ScenarioWarning",
+    "Series",
+    "Space",
+    "Study",
+    "Table",
+    "Until",
+    "__version__",
+    "analyse",
+    "compare",
+    "homes",
+    "latin",
+    "line",
+    "linear",
+    "linklayer",
+    "lines",
+    "load",
+    "loads",
+    "log",
+    "paired",
+    "run",
+    "study",
+    "theory",
+    "until",
+]

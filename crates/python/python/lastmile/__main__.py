@@ -1,0 +1,5 @@
+"""``python -m lastmile``: the command."""
+
+from lastmile._command import main
+
+main()

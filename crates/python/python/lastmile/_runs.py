@@ -1,0 +1,159 @@
+"""Scenarios and runs: the functions of the package."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+
+from lastmile import _lastmile
+from lastmile._lastmile import Analysis, Comparison, Run, Scenario
+from lastmile._progress import Progress, callback
+
+ScenarioOrPath = Scenario | str | os.PathLike[str]
+"""A scenario, or the path of its file."""
+
+
+def load(path: str | os.PathLike[str], /) -> Scenario:
+    """The scenario in a TOML file.
+
+    Files that it names, such as traces and policies, are found from its folder. Bad input raises `ScenarioError`
+    with file, line, key and the expected form.
+
+    >>> import lastmile as lm
+    >>> try:
+    ...     lm.load("missing.toml")
+    ... except lm.ScenarioError as error:
+    ...     print(error)
+    error: missing.toml: no such file
+    """
+    return _lastmile.load(path)
+
+
+def loads(text: str, /, name: str = "scenario") -> Scenario:
+    """The scenario in a text; messages call it ``name``.
+
+    >>> import lastmile as lm
+    >>> lm.loads('''
+    ... duration = "10 s"
+    ... [access]
+    ... down = { rate = "16 Mbit/s" }
+    ... up = { rate = "1 Mbit/s" }
+    ... [[traffic]]
+    ... kind = "bulk"
+    ... direction = "down"
+    ... ''')
+    <lastmile.Scenario "scenario", 10 s, seed 1>
+    """
+    return _lastmile.loads(text, name)
+
+
+def line(name: str, /, home: str = "family") -> Scenario:
+    """The scenario of an access line and a household of the library, as ``lastmile new`` writes it.
+
+    >>> import lastmile as lm
+    >>> lm.line("docsis-1000-50", home="family").name
+    'family on docsis-1000-50'
+    """
+    return _lastmile.line(name, home)
+
+
+def lines() -> dict[str, str]:
+    """The access lines of the library, each with its description.
+
+    >>> import lastmile as lm
+    >>> "gpon-1000-500" in lm.lines()
+    True
+    """
+    return dict(_lastmile.lines())
+
+
+def homes() -> dict[str, str]:
+    """The households of the library, each with its description.
+
+    >>> import lastmile as lm
+    >>> "family" in lm.homes()
+    True
+    """
+    return dict(_lastmile.homes())
+
+
+def run(
+    scenario: ScenarioOrPath,
+    /,
+    *,
+    seed: int | None = None,
+    duration: str | None = None,
+    policy: str | None = None,
+    progress: Progress = None,
+    memory: str = "4 GiB",
+) -> Run:
+    """Simulates a scenario, as ``lastmile run`` does.
+
+    Other threads run meanwhile, and Ctrl-C ends the simulation. ``progress`` is ``True`` for a bar on standard error,
+    or a function of the share that is done, from 0 to 1; an exception that it raises ends the run. A run that needs
+    more than ``memory`` is refused, and one that exceeds it later raises `MemoryError`.
+
+    >>> import lastmile as lm
+    >>> line = lm.line("adsl2plus-12-1", home="single")
+    >>> run = lm.run(line, seed=7, duration="2 s", policy="cake")
+    >>> run.summary["seed"], run.summary["inputs"]["set"]
+    (7, ['seed=7', 'duration=2 s', 'access.policy=cake'])
+    """
+    return _lastmile.run(
+        scenario, seed=seed, duration=duration, policy=policy, progress=callback(progress), memory=memory
+    )
+
+
+def compare(
+    scenario: ScenarioOrPath,
+    /,
+    *,
+    policy: str | Iterable[str | None] | None = None,
+    vary: Mapping[str, Iterable[object]] | None = None,
+    seed: int | None = None,
+    seeds: int | None = None,
+    duration: str | None = None,
+    threads: int | None = None,
+    progress: Progress = None,
+    memory: str = "4 GiB",
+) -> Comparison:
+    """Simulates a scenario under several policies, with several values of keys, or in its cases.
+
+    Several lists make a grid; the values of the last change fastest. Without a list, the rows are those of
+    ``lastmile compare``. ``seeds`` runs each row so often, with seeds from that of the scenario on. Runs use all
+    processors, or ``threads`` of them; results do not depend on it.
+
+    >>> import lastmile as lm
+    >>> line = lm.line("adsl2plus-12-1", home="single").set("duration", "2 s")
+    >>> lm.compare(line, policy=[None, "cake"], vary={"access.up.rate": ["1 Mbit/s", "2 Mbit/s"]}).rows
+    [['none', '1 Mbit/s'], ['none', '2 Mbit/s'], ['cake', '1 Mbit/s'], ['cake', '2 Mbit/s']]
+    """
+    return _lastmile.compare(
+        scenario,
+        policy=None if policy is None else [policy] if isinstance(policy, str) else list(policy),
+        vary=None if vary is None else {key: list(values) for key, values in vary.items()},
+        seed=seed,
+        seeds=seeds,
+        duration=duration,
+        threads=threads,
+        progress=callback(progress),
+        memory=memory,
+    )
+
+
+def analyse(*files: str | os.PathLike[str], group_by: str | None = None, packets: bool = False) -> Analysis:
+    """Analyses captures, as ``lastmile analyse`` does: causes of retransmissions, limits, fairness.
+
+    Files are pcap or pcapng, also compressed by gzip or zstd, or folders with the results of a run. ``group_by`` is
+    ``dscp``, ``port`` or ``prefix/BITS``. ``packets`` keeps every TCP packet of a single capture, as Arrow, for
+    statistics of your own and for plots.
+
+    >>> import lastmile as lm
+    >>> try:
+    ...     lm.analyse("missing.pcapng")
+    ... except lm.ScenarioError as error:
+    ...     print(error)
+    error: missing.pcapng: no such file
+    hint: pcap and pcapng can be read, also compressed (gz, zst) or from standard input (-), and folders of `run --out`
+    """
+    return _lastmile.analyse(*files, group_by=group_by, packets=packets)

@@ -1,0 +1,128 @@
+"""Studies: a scenario at many points of a space of parameters, with several seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from lastmile import _lastmile
+from lastmile._lastmile import Space, Study
+from lastmile._runs import ScenarioOrPath
+
+__all__ = ["Until", "latin", "linear", "log", "paired", "study", "until"]
+
+Quantity = str | float
+"""A number, or a text with a unit."""
+
+
+class Until(NamedTuple):
+    """Seeds until the interval of a mean is narrow enough. `until` makes it.
+
+    >>> import lastmile as lm
+    >>> lm.until(ci=0.02, at_most=64)
+    Until(ci=0.02, at_most=64, measure='download_bps')
+    """
+
+    ci: float
+    """Half the width of the 95 % confidence interval, as a share of the mean."""
+    at_most: int
+    """The most seeds of a point."""
+    measure: str
+    """The measure: a column of the table."""
+
+
+def until(*, ci: float, at_most: int, measure: str = "download_bps") -> Until:
+    """Seeds until half of the 95 % confidence interval of ``measure`` is at most ``ci`` of its mean.
+
+    Each point begins with four seeds, and gets half as many more until its interval is narrow or it has ``at_most``.
+
+    >>> import lastmile as lm
+    >>> lm.until(ci=0.05, at_most=16, measure="ping.p50_s").measure
+    'ping.p50_s'
+    """
+    if not ci > 0:
+        raise ValueError(f"ci: {ci} is no share of the mean, such as 0.02")
+    return Until(ci, at_most, measure)
+
+
+def log(low: Quantity, high: Quantity, count: int) -> list[str]:
+    """``count`` values from ``low`` to ``high`` with even ratios, in four digits.
+
+    >>> import lastmile as lm
+    >>> lm.log("128 kbit/s", "2048 kbit/s", 5)
+    ['128 kbit/s', '256 kbit/s', '512 kbit/s', '1.024 Mbit/s', '2.048 Mbit/s']
+    """
+    return _lastmile.steps(str(low), str(high), count, True)
+
+
+def linear(low: Quantity, high: Quantity, count: int) -> list[str]:
+    """``count`` values from ``low`` to ``high`` with even differences, in four digits.
+
+    >>> import lastmile as lm
+    >>> lm.linear("10 ms", "50 ms", 3)
+    ['10 ms', '30 ms', '50 ms']
+    """
+    return _lastmile.steps(str(low), str(high), count, False)
+
+
+def paired(axes: Mapping[str, Iterable[object]]) -> Space:
+    """Points of lists of equal length: the n-th point has the n-th value of each key.
+
+    >>> import lastmile as lm
+    >>> lm.paired({"access.down.rate": ["8 Mbit/s", "50 Mbit/s"], "access.up.rate": ["1 Mbit/s", "10 Mbit/s"]}).points
+    [['8 Mbit/s', '1 Mbit/s'], ['50 Mbit/s', '10 Mbit/s']]
+    """
+    return _lastmile.paired({key: list(values) for key, values in axes.items()})
+
+
+def latin(
+    count: int, ranges: Mapping[str, tuple[Quantity, Quantity] | tuple[Quantity, Quantity, str]], *, seed: int = 1
+) -> Space:
+    """``count`` points of a Latin hypercube: each key takes one value in each of ``count`` equal parts of its range.
+
+    A range is ``(low, high)``, or ``(low, high, "log")`` for parts of even ratios.
+
+    >>> import lastmile as lm
+    >>> ranges = {"access.up.rate": ("128 kbit/s", "2 Mbit/s", "log"), "access.delay": ("2 ms", "40 ms")}
+    >>> space = lm.latin(20, ranges)
+    >>> len(space), space.keys
+    (20, ['access.up.rate', 'access.delay'])
+    """
+    rows = []
+    for key, (low, high, *scale) in ranges.items():
+        if scale not in ([], ["log"], ["linear"]):
+            raise ValueError(f"{key}: the third item of a range is 'log' or 'linear', and not {scale[0]!r}")
+        rows.append((key, str(low), str(high), scale == ["log"]))
+    return _lastmile.latin(count, rows, seed)
+
+
+def study(
+    scenario: ScenarioOrPath,
+    space: Mapping[str, Iterable[object]] | Space,
+    /,
+    *,
+    seeds: int | Until = 1,
+    duration: str | None = None,
+) -> Study:
+    """A study of a scenario: every combination of the values of each key, or the points of `paired` or `latin`.
+
+    Each point runs with ``seeds`` seeds from that of the scenario on, or until an interval is narrow enough. All points
+    have the same seeds, so that differences between points are paired comparisons with common random numbers.
+
+    ``Study.run(folder)`` simulates on all processors and keeps each finished run in the folder, under an address made
+    of everything that determines its result. A study that was stopped, also by ``kill -9``, goes on; nothing runs
+    twice; studies may share a folder.
+
+    >>> import lastmile as lm
+    >>> line = lm.line("adsl2plus-12-1", home="single")
+    >>> study = lm.study(line, {"access.policy": [None, "cake"]}, seeds=2, duration="2 s")
+    >>> table = study.run("out/policies")
+    >>> len(table), study.status("out/policies")
+    (4, (4, 4))
+    """
+    points = space if isinstance(space, Space) else _lastmile.grid({key: list(values) for key, values in space.items()})
+    if isinstance(seeds, Until):
+        return _lastmile.study(
+            scenario, points, seeds=seeds.at_most, until=(seeds.measure, seeds.ci), duration=duration
+        )
+    return _lastmile.study(scenario, points, seeds=seeds, until=None, duration=duration)

@@ -1,0 +1,153 @@
+"""Closed forms: asymmetry, ACK rates, delays, calls, fairness.
+
+Arguments are numbers, sequences, or arrays of NumPy, which broadcast. Rates are bit/s, or a text such as
+``"50 Mbit/s"``. Values without a meaning, such as a packet of 0 bytes, give ``nan``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from lastmile import _lastmile
+from lastmile._arrays import Numbers, apply
+
+__all__ = ["AckRate", "Asymmetry", "Mean", "ack_rate", "asymmetry", "jain", "mean", "mos", "r_factor", "wait_behind"]
+
+Rates = Numbers | str | Sequence[str]
+
+
+class Asymmetry(NamedTuple):
+    """The bound of a download by the ACKs that the upstream carries.
+
+    >>> from lastmile import theory
+    >>> theory.asymmetry("2 Mbit/s", "512 kbit/s", link="bridged-vcmux").share
+    1.0
+    """
+
+    k: Any
+    """The normalised asymmetry, of bytes on the wire: above 1, ACKs limit the download."""
+    share: Any
+    """The share of the downstream that the download can use."""
+    goodput_bps: Any
+    """The goodput at that share."""
+    acks_per_s: Any
+    """ACKs a second for a full downstream."""
+
+
+class AckRate(NamedTuple):
+    """The ACKs of a download that fills the line.
+
+    >>> from lastmile import theory
+    >>> round(theory.ack_rate("8 Mbit/s", link="none").acks_per_s, 1)
+    444.4
+    """
+
+    acks_per_s: Any
+    """ACKs a second."""
+    bps: Any
+    """Their bits a second on the wire."""
+
+
+class Mean(NamedTuple):
+    """The mean of independent runs.
+
+    >>> from lastmile import theory
+    >>> theory.mean([1.0, 2.0, 3.0]).mean
+    2.0
+    """
+
+    mean: float
+    """Mean of the samples."""
+    ci95: float
+    """Half the width of its 95 % confidence interval, by Student's t."""
+
+
+def _bps(rate: Rates) -> Any:
+    """Bits per second of texts; numbers and arrays as they are."""
+    if isinstance(rate, str):
+        return float(_lastmile.rate(rate))
+    if isinstance(rate, (list, tuple)):
+        return [_lastmile.rate(one) if isinstance(one, str) else one for one in rate]
+    return rate
+
+
+def asymmetry(
+    down: Rates, up: Rates, *, link: str, data: Numbers = 1500, ack: Numbers = 40, segments_per_ack: Numbers = 1
+) -> Asymmetry:
+    """Whether the upstream carries the ACKs of a full download, and if not, how much the download can use.
+
+    >>> from lastmile import theory
+    >>> theory.asymmetry("24 Mbit/s", "1 Mbit/s", link="bridged-vcmux").k
+    1.5
+    >>> theory.asymmetry(24e6, ["1 Mbit/s", "128 kbit/s"], link="bridged-vcmux").share
+    array('d', [0.6666666666666666, 0.08533333333333333])
+    """
+    inputs = [_bps(down), _bps(up), data, ack, segments_per_ack]
+    return Asymmetry(*apply(lambda a, out: _lastmile.asymmetry(link, a, out), inputs, results=4))
+
+
+def ack_rate(
+    down: Rates, *, link: str, data: Numbers = 1500, ack: Numbers = 40, segments_per_ack: Numbers = 1.5
+) -> AckRate:
+    """The ACKs of a download that fills a line of ``down`` bit/s.
+
+    >>> from lastmile import theory
+    >>> round(theory.ack_rate(12e6, link="none", segments_per_ack=2).acks_per_s)
+    500
+    """
+    inputs = [_bps(down), data, ack, segments_per_ack]
+    return AckRate(*apply(lambda a, out: _lastmile.ack_rate(link, a, out), inputs, results=2))
+
+
+def wait_behind(rate: Rates, *, link: str, packets: Numbers = 1, size: Numbers = 1500) -> Any:
+    """Seconds that ``packets`` packets of ``size`` IP bytes take on the wire.
+
+    >>> from lastmile import theory
+    >>> theory.wait_behind("1 Mbit/s", link="none")
+    0.012
+    """
+    return apply(lambda a, out: _lastmile.wait_behind(link, a, *out), [_bps(rate), packets, size])
+
+
+def r_factor(delay_s: Numbers, loss: Numbers = 0, *, codec: str = "g711", burst_ratio: Numbers = 1) -> Any:
+    """The transmission rating factor R of a call: the E-model of ITU-T G.107.
+
+    ``delay_s`` is the one-way delay from mouth to ear, ``loss`` the share of packets that are not played.
+
+    >>> from lastmile import theory
+    >>> round(theory.r_factor(0.0), 1)
+    93.2
+    """
+    return apply(lambda a, out: _lastmile.r_factor(codec, a, *out), [delay_s, loss, burst_ratio])
+
+
+def mos(r: Numbers) -> Any:
+    """The mean opinion score of R (ITU-T G.107, annex B).
+
+    >>> from lastmile import theory
+    >>> round(theory.mos(93.2), 2)
+    4.41
+    """
+    return apply(lambda a, out: _lastmile.mos(*a, *out), [r])
+
+
+def jain(shares: Iterable[float]) -> float | None:
+    """Jain's index of fairness; ``None`` for no shares.
+
+    >>> from lastmile import theory
+    >>> theory.jain([1, 1, 0, 0])
+    0.5
+    """
+    return _lastmile.jain(list(shares))
+
+
+def mean(samples: Iterable[float]) -> Mean | None:
+    """The mean of independent samples with its 95 % confidence interval; ``None`` for no samples.
+
+    >>> from lastmile import theory
+    >>> theory.mean([5.0])
+    Mean(mean=5.0, ci95=0.0)
+    """
+    found = _lastmile.mean_ci95(list(samples))
+    return None if found is None else Mean(*found)

@@ -1,0 +1,246 @@
+//! Comparisons: runs on all cores, without the interpreter's lock.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+use lastmile_results::{json, report, write};
+use lastmile_studies::compare::rows::{Choice, Dimension};
+use lastmile_studies::compare::{Compared, Plan, plan};
+use lastmile_studies::memory::Memory;
+use lastmile_studies::parallel::in_order_attended;
+use lastmile_studies::run::{Early, Finished, Job, STEPS, simulate};
+use lastmile_studies::{Error, Input};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyDict;
+
+use crate::attend::{Attendant, Shared, Worker};
+use crate::error;
+use crate::run::{self, Run, drawing};
+use crate::scenario::Given;
+use crate::value;
+
+/// A finished comparison.
+///
+/// >>> import lastmile as lm
+/// >>> line = lm.line("adsl2plus-12-1", home="single")
+/// >>> comparison = lm.compare(line, policy=[None, "cake"], duration="2 s")
+/// >>> [run["label"] for run in comparison.document["runs"]]
+/// ['none', 'cake']
+#[pyclass(frozen, module = "lastmile")]
+pub(crate) struct Comparison {
+    compared: Compared,
+    document: PyOnceLock<Py<PyAny>>,
+}
+
+/// Simulates a scenario under several policies, with several values of keys, or in its cases.
+#[pyfunction]
+#[pyo3(signature = (
+    scenario, /, *, policy = None, vary = None, seed = None, seeds = None, duration = None, threads = None,
+    progress = None, memory = "4 GiB"
+))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+pub(crate) fn compare(
+    py: Python<'_>,
+    scenario: Given<'_>,
+    policy: Option<Vec<Option<String>>>,
+    vary: Option<&Bound<'_, PyDict>>,
+    seed: Option<u64>,
+    seeds: Option<u64>,
+    duration: Option<&str>,
+    threads: Option<NonZeroUsize>,
+    progress: Option<Py<PyAny>>,
+    memory: &str,
+) -> PyResult<Comparison> {
+    let scenario = scenario.scenario(py)?;
+    let source = &scenario.get().source;
+    let memory = run::memory(memory)?;
+    let choice = Choice {
+        common: run::overrides(scenario.get(), seed, duration, None)?,
+        policies: policy.into_iter().flatten().map(|name| name.unwrap_or_else(|| "none".to_owned())).collect(),
+        vary: vary.map(dimensions).transpose()?.unwrap_or_default(),
+        seeds,
+    };
+    let load = |overrides: &[_]| source.read(overrides);
+    let file = load(&choice.common).map_err(|report| error::of_report(py, &report))?;
+    error::warn(py, file.warnings())?;
+    let mut warned = Ok(());
+    let plan = plan(&choice, (&file, source.name()), &load, &mut |report| {
+        if warned.is_ok() {
+            warned = error::warn(py, report);
+        }
+    });
+    let plan = plan.map_err(|wrong| error::of_error(py, &wrong))?;
+    warned?;
+    memory.admit(&plan.scenarios, threads).map_err(|wrong| error::of_error(py, &wrong))?;
+    let attendant = Attendant::new(progress);
+    let done = py.detach(|| simulate_all(&plan, &source.input, &memory, threads, attendant));
+    let done = match done {
+        Ok(done) => done,
+        Err(Ended::Exception(exception)) => return Err(exception),
+        Err(Ended::Wrong(wrong)) => return Err(error::of_error(py, &wrong)),
+        Err(Ended::Memory) => return Err(run::out_of_memory(&memory)),
+    };
+    Ok(Comparison { compared: plan.compared(done), document: PyOnceLock::new() })
+}
+
+/// Values of keys: a list for each.
+fn dimensions(vary: &Bound<'_, PyDict>) -> PyResult<Vec<Dimension>> {
+    let dimension = |(key, values): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+        let values = values.try_iter()?.map(|value| value::of_key(&value?)).collect::<PyResult<Vec<_>>>()?;
+        Ok(Dimension::of_key(&key.extract::<String>()?, values.iter().map(String::as_str)))
+    };
+    vary.iter().map(dimension).collect()
+}
+
+/// Why runs ended early.
+enum Ended {
+    Exception(PyErr),
+    Wrong(Error),
+    Memory,
+}
+
+/// All runs of a plan, in its order. The calling thread attends to the interpreter meanwhile.
+fn simulate_all(
+    plan: &Plan,
+    input: &Input,
+    memory: &Memory,
+    threads: Option<NonZeroUsize>,
+    mut attendant: Attendant,
+) -> Result<Vec<Finished>, Ended> {
+    let shared = Shared::default();
+    let of = STEPS * plan.variants.len() as u64;
+    let job = |number: usize| {
+        let job = Job { number, input, variant: &plan.variants[number], scenario: &plan.scenarios[number] };
+        simulate(job, None, memory, &mut Worker(&shared))
+    };
+    let mut done = Vec::new();
+    let mut ended = Ok(());
+    in_order_attended(plan.variants.len(), threads, job, |result| {
+        let next = match result {
+            None => {
+                let attended = attendant.look();
+                attended
+                    .and_then(|()| attendant.tell(shared.steps.load(Ordering::Relaxed), of))
+                    .map_err(Ended::Exception)
+            }
+            Some(Ok(finished)) => {
+                done.push(finished);
+                Ok(())
+            }
+            Some(Err(Early::Stop(_) | Early::Memory)) => Err(Ended::Memory),
+            Some(Err(Early::Refused(refused))) => Err(Ended::Wrong(Error::new(refused))),
+        };
+        let goes_on = next.is_ok();
+        if !goes_on {
+            shared.is_over.store(true, Ordering::Relaxed);
+            ended = next;
+        }
+        goes_on
+    });
+    ended?;
+    attendant.tell(of, of).map_err(Ended::Exception)?;
+    Ok(done)
+}
+
+#[pymethods]
+impl Comparison {
+    /// The document of `lastmile compare --json` without `timing`.
+    #[getter]
+    fn document(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let document = self.document.get_or_try_init(py, || {
+            Ok::<_, PyErr>(py.import("json")?.call_method1("loads", (self.json(false),))?.unbind())
+        })?;
+        Ok(document.clone_ref(py))
+    }
+
+    /// The text of the document, and with `timing` that of `lastmile compare --json`.
+    ///
+    /// >>> import lastmile as lm
+    /// >>> line = lm.line("adsl2plus-12-1", home="single")
+    /// >>> comparison = lm.compare(line, policy=[None, "cake"], duration="2 s")
+    /// >>> comparison.json().splitlines()[1]
+    /// '  "scenario": "single on adsl2plus-12-1",'
+    #[pyo3(signature = (*, timing = false))]
+    fn json(&self, timing: bool) -> String {
+        json::pretty(&self.compared.document(timing))
+    }
+
+    /// Names of what differs between rows: `policy`, keys, or `case`.
+    #[getter]
+    fn varied(&self) -> Vec<String> {
+        self.compared.rows.what.clone()
+    }
+
+    /// The values of each row, in the order of `varied`.
+    #[getter]
+    fn rows(&self) -> Vec<Vec<String>> {
+        self.compared.rows.rows.iter().map(|row| row.values.clone()).collect()
+    }
+
+    /// The runs, row by row.
+    #[getter]
+    fn runs(&self) -> Vec<Run> {
+        self.compared.done.iter().cloned().map(Run::new).collect()
+    }
+
+    /// The report of the comparison as a page of HTML.
+    ///
+    /// >>> import lastmile as lm
+    /// >>> line = lm.line("adsl2plus-12-1", home="single")
+    /// >>> comparison = lm.compare(line, policy=[None, "cake"], duration="2 s")
+    /// >>> comparison.html()[:15]
+    /// '<!DOCTYPE html>'
+    fn html(&self, py: Python<'_>) -> String {
+        py.detach(|| report::comparison(&self.compared.comparison))
+    }
+
+    /// Series by name, one column for each run, as a drawing; all of them by default.
+    ///
+    /// >>> import lastmile as lm
+    /// >>> line = lm.line("adsl2plus-12-1", home="single")
+    /// >>> comparison = lm.compare(line, policy=[None, "cake"], duration="2 s")
+    /// >>> comparison.svg("rtt_s")[:4]
+    /// '<svg'
+    #[pyo3(signature = (*series))]
+    fn svg(&self, py: Python<'_>, series: Vec<String>) -> String {
+        let runs = self.compared.runs();
+        py.detach(|| drawing(&runs, &series))
+    }
+
+    /// Writes the page of the comparison, such as report.html.
+    ///
+    /// >>> import lastmile as lm
+    /// >>> line = lm.line("adsl2plus-12-1", home="single")
+    /// >>> comparison = lm.compare(line, policy=[None, "cake"], duration="2 s")
+    /// >>> comparison.save("report.html")
+    #[expect(clippy::needless_pass_by_value, reason = "arguments of Python are owned")]
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| write::write_comparison(&path, &self.compared.comparison))
+            .map_err(|error| error::not_written(&error.path, &error.source))
+    }
+
+    fn __len__(&self) -> usize {
+        self.compared.rows.rows.len()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<lastmile.Comparison: {} rows, by {}>", self.__len__(), self.varied().join(", "))
+    }
+
+    /// Plots, for which matplotlib must be installed: `pip install lastmile[plot]`.
+    #[getter]
+    fn plot<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("lastmile.plot")?.getattr("ComparisonPlots")?.call1((slf,))
+    }
+
+    /// The table as on a terminal of 100 columns.
+    fn __str__(&self) -> String {
+        self.compared.table().render_within(100)
+    }
+
+    fn _repr_html_(&self) -> String {
+        report::fragment(&self.compared.comparison)
+    }
+}

@@ -1,0 +1,72 @@
+//! lastmile for Python: the extension module `lastmile._lastmile` below the package `lastmile`.
+//!
+//! A door as the command line is: it reads arguments, calls the crates below, and returns what they return. Simulations
+//! run without the interpreter's lock. Between slices of a run the interpreter handles signals, so that Ctrl-C ends it.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `error.rs` | errors of the crates below as exceptions |
+//! | `scenario.rs`, `value.rs` | scenarios: read, changed, taken from the library; values of keys from Python |
+//! | `attend.rs` | what happens between slices of runs: signals, progress |
+//! | `run.rs`, `compare.rs` | runs and comparisons |
+//! | `captures.rs` | captures analysed, and their packets as Arrow |
+//! | `study.rs` | studies of thousands of runs |
+//! | `series.rs` | samples over time, as Arrow |
+//! | `forms.rs` | closed forms over many values |
+//! | `command.rs` | the command `lastmile` |
+
+#[cfg(feature = "extension")]
+mod attend;
+#[cfg(feature = "extension")]
+mod captures;
+#[cfg(feature = "command")]
+mod command;
+#[cfg(feature = "extension")]
+mod compare;
+#[cfg(feature = "extension")]
+mod error;
+#[cfg(feature = "extension")]
+mod forms;
+#[cfg(feature = "extension")]
+mod run;
+#[cfg(feature = "extension")]
+mod scenario;
+#[cfg(feature = "extension")]
+mod series;
+#[cfg(feature = "extension")]
+mod study;
+#[cfg(feature = "extension")]
+mod value;
+
+/// The native part of the package `lastmile`.
+#[cfg(feature = "extension")]
+#[pyo3::pymodule(gil_used = false)]
+mod _lastmile {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::captures::{Analysis, Packets, analyse};
+    #[cfg(feature = "command")]
+    #[pymodule_export]
+    use crate::command::main;
+    #[pymodule_export]
+    use crate::compare::{Comparison, compare};
+    #[pymodule_export]
+    use crate::forms::{
+        ack_rate, asymmetry, cells, efficiency, jain, largest_ip, mean_ci95, mos, on_wire, presets, r_factor, rate,
+        wait_behind,
+    };
+    #[pymodule_export]
+    use crate::run::{Run, run};
+    #[pymodule_export]
+    use crate::scenario::{Scenario, homes, line, lines, load, loads};
+    #[pymodule_export]
+    use crate::series::Series;
+    #[pymodule_export]
+    use crate::study::{Space, Study, Table, grid, latin, paired, steps, study};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

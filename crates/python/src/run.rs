@@ -1,0 +1,226 @@
+//! One run: simulated without the interpreter's lock, its results as Python reads them.
+
+use std::path::PathBuf;
+
+use lastmile_results::{report, write};
+use lastmile_scenario::Override;
+use lastmile_scenario::diagnostics::did_you_mean;
+use lastmile_studies::memory::Memory;
+use lastmile_studies::run::{Early, Finished, Job, simulate};
+use lastmile_studies::variant::{common, policy_override};
+use lastmile_studies::{Error, Variant};
+use lastmile_units::{ByteCount, Duration};
+use pyo3::exceptions::{PyKeyError, PyMemoryError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+use crate::attend::Attendant;
+use crate::error;
+use crate::scenario::{Given, Scenario};
+use crate::series::Series;
+
+/// The name of the argument that grants memory.
+pub(crate) const MEMORY: &str = "memory=";
+
+/// A finished run.
+///
+/// >>> import lastmile as lm
+/// >>> run = lm.run(lm.line("adsl2plus-12-1", home="single"), duration="2 s")
+/// >>> run.summary["duration_s"], len(run.series) > 100
+/// (2.0, True)
+#[pyclass(frozen, module = "lastmile")]
+pub(crate) struct Run {
+    finished: Finished,
+    summary: PyOnceLock<Py<PyAny>>,
+    series: PyOnceLock<Py<Series>>,
+}
+
+impl Run {
+    pub(crate) fn new(finished: Finished) -> Self {
+        Self { finished, summary: PyOnceLock::new(), series: PyOnceLock::new() }
+    }
+}
+
+/// Overrides in the order of the command line: changes, seed, duration, policy.
+pub(crate) fn overrides(
+    scenario: &Scenario,
+    seed: Option<u64>,
+    duration: Option<&str>,
+    policy: Option<&str>,
+) -> PyResult<Vec<Override>> {
+    let duration: Option<Duration> = duration
+        .map(str::parse)
+        .transpose()
+        .map_err(|wrong: <Duration as std::str::FromStr>::Err| PyValueError::new_err(format!("duration: {wrong}")))?;
+    let set = common(&scenario.source.overrides, seed, duration);
+    Ok(set.into_iter().chain(policy.map(policy_override)).collect())
+}
+
+/// The limit of memory that `memory` grants.
+pub(crate) fn memory(text: &str) -> PyResult<Memory> {
+    let size: ByteCount = text.parse().map_err(|wrong| PyValueError::new_err(format!("memory: {wrong}")))?;
+    Ok(Memory::new(size, MEMORY))
+}
+
+/// Simulates a scenario.
+#[pyfunction]
+#[pyo3(signature = (scenario, /, *, seed = None, duration = None, policy = None, progress = None, memory = "4 GiB"))]
+pub(crate) fn run(
+    py: Python<'_>,
+    scenario: Given<'_>,
+    seed: Option<u64>,
+    duration: Option<&str>,
+    policy: Option<&str>,
+    progress: Option<Py<PyAny>>,
+    memory: &str,
+) -> PyResult<Run> {
+    let scenario = scenario.scenario(py)?;
+    let scenario = scenario.get();
+    let memory = self::memory(memory)?;
+    let variant = Variant::new("", &overrides(scenario, seed, duration, policy)?, Vec::new());
+    let source = &scenario.source;
+    let read = source.read(&variant.overrides).map_err(|report| error::of_report(py, &report))?;
+    read.needs_traffic(source.name()).map_err(|report| error::of_report(py, &report))?;
+    error::warn(py, read.warnings())?;
+    memory.admit(std::slice::from_ref(&read), None).map_err(|wrong| error::of_error(py, &wrong))?;
+    let job = Job { number: 0, input: &source.input, variant: &variant, scenario: &read };
+    let mut attendant = Attendant::new(progress);
+    let ended = py.detach(|| simulate(job, None, &memory, &mut attendant));
+    match ended {
+        Ok(finished) => Ok(Run::new(finished)),
+        Err(Early::Stop(exception)) => Err(exception),
+        Err(Early::Refused(refused)) => Err(error::of_error(py, &Error::new(refused))),
+        Err(Early::Memory) => Err(out_of_memory(&memory)),
+    }
+}
+
+/// The exception for runs that hold too much.
+pub(crate) fn out_of_memory(memory: &Memory) -> PyErr {
+    let error = memory.outcome().err();
+    PyMemoryError::new_err(error.map_or_else(|| "out of memory".to_owned(), |error| error.to_string()))
+}
+
+#[pymethods]
+impl Run {
+    /// The label among compared runs; empty for a single run.
+    #[getter]
+    fn label(&self) -> &str {
+        &self.finished.run.label
+    }
+
+    /// Every scalar result: the document of `lastmile run --json` without `timing`.
+    #[getter]
+    fn summary(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let summary = self.summary.get_or_try_init(py, || {
+            Ok::<_, PyErr>(py.import("json")?.call_method1("loads", (self.finished.run.summary.to_json(),))?.unbind())
+        })?;
+        Ok(summary.clone_ref(py))
+    }
+
+    /// The text of `summary.json`, and with `timing` that of `lastmile run --json`.
+    ///
+    /// >>> import lastmile as lm
+    /// >>> run = lm.run(lm.line("adsl2plus-12-1", home="single"), duration="2 s")
+    /// >>> run.json().splitlines()[1]
+    /// '  "scenario": "single on adsl2plus-12-1",'
+    #[pyo3(signature = (*, timing = false))]
+    fn json(&self, timing: bool) -> String {
+        if timing { self.finished.document().to_json() } else { self.finished.run.summary.to_json() }
+    }
+
+    /// Real time of the run in seconds.
+    #[getter]
+    fn wall_s(&self) -> f64 {
+        self.finished.timing.wall_s
+    }
+
+    /// Simulated events for each second of real time.
+    #[getter]
+    fn events_per_s(&self) -> f64 {
+        self.finished.timing.events_per_s
+    }
+
+    /// Samples over time.
+    #[getter]
+    fn series(&self, py: Python<'_>) -> PyResult<Py<Series>> {
+        let series = self.series.get_or_try_init(py, || Py::new(py, Series::new(&self.finished.run.series)))?;
+        Ok(series.clone_ref(py))
+    }
+
+    /// The limit of the flow, in words.
+    ///
+    /// >>> import lastmile as lm
+    /// >>> run = lm.run(lm.line("adsl2plus-12-1", home="single"), duration="2 s")
+    /// >>> isinstance(run.limits(run.summary["flows"][0]["name"]), str)
+    /// True
+    fn limits(&self, flow: &str) -> PyResult<String> {
+        let flows = &self.finished.run.summary.flows;
+        let found = flows.iter().find(|known| known.name == flow);
+        found.map(|flow| flow.limits.explanation.clone()).ok_or_else(|| {
+            let names: Vec<&str> = flows.iter().map(|flow| &*flow.name).collect();
+            let hint = did_you_mean(flow, names.iter().copied());
+            let hint = hint.unwrap_or_else(|| format!("there are {}", names.join(", ")));
+            PyKeyError::new_err(format!("no flow is called {flow:?}: {hint}"))
+        })
+    }
+
+    /// Writes summary.json, series.parquet and report.html into a folder, and returns their paths.
+    ///
+    /// >>> import lastmile as lm
+    /// >>> run = lm.run(lm.line("adsl2plus-12-1", home="single"), duration="2 s")
+    /// >>> sorted(path.name for path in run.save("out"))
+    /// ['report.html', 'series.parquet', 'summary.json']
+    #[expect(clippy::needless_pass_by_value, reason = "arguments of Python are owned")]
+    fn save(&self, py: Python<'_>, folder: PathBuf) -> PyResult<Vec<PathBuf>> {
+        py.detach(|| write::write_all(&folder, &self.finished.run))
+            .map_err(|error| error::not_written(&error.path, &error.source))
+    }
+
+    /// The report of the run as a page of HTML.
+    ///
+    /// >>> import lastmile as lm
+    /// >>> run = lm.run(lm.line("adsl2plus-12-1", home="single"), duration="2 s")
+    /// >>> run.html()[:15]
+    /// '<!DOCTYPE html>'
+    fn html(&self, py: Python<'_>) -> String {
+        py.detach(|| report::page(std::slice::from_ref(&self.finished.run)))
+    }
+
+    /// Series by name, one panel below the other, as a drawing; all of them by default.
+    ///
+    /// >>> import lastmile as lm
+    /// >>> run = lm.run(lm.line("adsl2plus-12-1", home="single"), duration="2 s")
+    /// >>> run.svg("goodput_bps", "rtt_s")[:4]
+    /// '<svg'
+    #[pyo3(signature = (*series))]
+    fn svg(&self, py: Python<'_>, series: Vec<String>) -> String {
+        py.detach(|| drawing(std::slice::from_ref(&self.finished.run), &series))
+    }
+
+    fn _repr_svg_(&self, py: Python<'_>) -> String {
+        self.svg(py, Vec::new())
+    }
+
+    fn __repr__(&self) -> String {
+        let facts = &self.finished.run.summary.run;
+        format!("<lastmile.Run {:?}, {} s, seed {}>", facts.scenario, facts.duration_s, facts.seed)
+    }
+
+    /// Plots, for which matplotlib must be installed: `pip install lastmile[plot]`.
+    #[getter]
+    fn plot<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("lastmile.plot")?.getattr("RunPlots")?.call1((slf,))
+    }
+
+    /// The result as on a terminal of 100 columns.
+    fn __str__(&self) -> String {
+        lastmile_results::table::run(&self.finished.run.summary, 100)
+    }
+}
+
+/// The panels of the named series of several runs, or of all.
+pub(crate) fn drawing(runs: &[lastmile_results::Run], names: &[String]) -> String {
+    let all = || runs.iter().flat_map(|run| run.series.iter().map(|series| series.name.as_str()));
+    let names: Vec<&str> = if names.is_empty() { all().collect() } else { names.iter().map(String::as_str).collect() };
+    report::figure(runs, &names)
+}

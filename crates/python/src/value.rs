@@ -1,0 +1,62 @@
+//! Values of keys from Python, in the form of `--set`.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
+
+/// `value` as `--set key=VALUE` has it. A text is TOML, or a bare text; `None` is the word `none`.
+pub(crate) fn of_key(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    match value.cast::<PyString>() {
+        Ok(text) => Ok(text.to_cow()?.into_owned()),
+        Err(_) if value.is_none() => Ok("none".to_owned()),
+        Err(_) => toml(value),
+    }
+}
+
+/// `value` as a value of TOML.
+fn toml(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    if let Ok(text) = value.cast::<PyString>() {
+        return Ok(quoted(&text.to_cow()?));
+    }
+    // `bool` is a kind of `int`.
+    if let Ok(flag) = value.cast::<PyBool>() {
+        return Ok(flag.is_true().to_string());
+    }
+    if value.is_instance_of::<PyInt>() || value.is_instance_of::<PyFloat>() {
+        return Ok(value.repr()?.to_cow()?.into_owned());
+    }
+    if let Ok(table) = value.cast::<PyDict>() {
+        let pair = |(key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+            Ok(format!("{} = {}", quoted(&key.cast::<PyString>()?.to_cow()?), toml(&value)?))
+        };
+        return Ok(format!("{{ {} }}", table.iter().map(pair).collect::<PyResult<Vec<_>>>()?.join(", ")));
+    }
+    // Numbers of NumPy are neither `int` nor `float`, and have both methods.
+    for method in ["__index__", "__float__"] {
+        if value.hasattr(method)? {
+            return Ok(value.call_method0(method)?.repr()?.to_cow()?.into_owned());
+        }
+    }
+    let items = value.try_iter().map_err(|_| {
+        let name = value.get_type().name().map_or_else(|_| "object".to_owned(), |name| name.to_string());
+        PyTypeError::new_err(format!(
+            "a value of type {name}: text, numbers, True and False, lists and dicts are possible"
+        ))
+    })?;
+    let items = items.map(|item| toml(&item?)).collect::<PyResult<Vec<_>>>()?;
+    Ok(format!("[{}]", items.join(", ")))
+}
+
+/// A basic string of TOML.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            c if u32::from(c) < 0x20 || c == '\x7f' => quoted.push_str(&format!("\\u{:04X}", u32::from(c))),
+            c => quoted.push(c),
+        }
+    }
+    quoted + "\""
+}

@@ -1,0 +1,79 @@
+"""The command of the wheel."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from importlib import metadata
+from pathlib import Path
+
+import lastmile as lm
+import pytest
+from lastmile import _lastmile
+
+from conftest import ROOT, Command
+
+of_the_wheel = pytest.mark.skipif(not hasattr(_lastmile, "main"), reason="a wheel without the command")
+
+
+@of_the_wheel
+def test_the_script_is_the_command_with_its_exit_codes(lastmile: Command) -> None:
+    assert lastmile("--version").stdout == f"lastmile {lm.__version__}\n"
+    wrong = lastmile("run", "missing.toml")
+    assert (wrong.returncode, wrong.stdout, wrong.stderr) == (2, "", "error: missing.toml: no such file\n")
+    assert "Usage: lastmile run" in lastmile("run", "--help").stdout
+
+
+@of_the_wheel
+def test_python_m_is_the_command() -> None:
+    output = subprocess.run([sys.executable, "-m", "lastmile", "--version"], capture_output=True, text=True, check=True)
+    assert output.stdout.startswith("lastmile ")
+
+
+@of_the_wheel
+def test_a_pipe_gets_all_of_the_output(lastmile: Command) -> None:
+    whole = lastmile("overhead", "--json").stdout
+    assert whole.endswith("]\n") and len(whole) > 4096
+
+
+@of_the_wheel
+def test_a_signal_ends_the_command_with_its_number() -> None:
+    script = Path(sys.executable).with_name("lastmile")
+    arguments = ["run", "scenarios/upload-starves-download.toml", "--duration", "200 h", "--set", "record.series=false"]
+    with subprocess.Popen([script, *arguments], cwd=ROOT, stdout=subprocess.DEVNULL) as process:
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=10) == 130
+
+
+@of_the_wheel
+def test_a_unit_of_systemd_starts_the_script(lastmile: Command) -> None:
+    unit = lastmile("shape", "policies/home.toml", "--unit")
+    script = Path(sys.executable).with_name("lastmile")
+    if unit.returncode == 0:
+        assert f"ExecStart={script}" in unit.stdout
+
+
+def test_the_wheel_needs_no_other_package() -> None:
+    needed = metadata.requires("lastmile") or []
+    assert all("extra ==" in one for one in needed), needed
+    assert metadata.version("lastmile") == lm.__version__
+
+
+def test_an_empty_environment_imports_it() -> None:
+    """scripts/python-tests.sh installs the wheel alone into an environment without pip."""
+    empty = Path(os.environ["LASTMILE_EMPTY"])
+    code = (
+        "import sys, lastmile as lm\n"
+        "assert 'numpy' not in sys.modules and 'matplotlib' not in sys.modules\n"
+        "run = lm.run(lm.line('adsl2plus-12-1', home='single'), duration='1 s')\n"
+        "assert run.svg().startswith('<svg')\n"
+        "assert list(lm.linklayer.on_wire([40], 'none')) == [40]\n"
+        "try: run.plot\n"
+        "except ImportError as error: print(error)\n"
+    )
+    output = subprocess.run([empty / "bin/python", "-I", "-c", code], capture_output=True, text=True)
+    assert (output.returncode, output.stdout) == (0, "plots need matplotlib: pip install 'lastmile[plot]'\n"), output

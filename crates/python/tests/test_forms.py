@@ -1,0 +1,97 @@
+"""Closed forms and link layers, over numbers, sequences and arrays."""
+
+from __future__ import annotations
+
+import json
+import math
+from array import array
+
+import numpy
+import pytest
+from lastmile import ScenarioError, linklayer, theory
+
+from conftest import Command
+
+
+def test_bytes_on_the_wire_are_those_of_the_command(lastmile: Command) -> None:
+    sizes = [40, 52, 576, 1500]
+    rows = json.loads(lastmile("overhead", "--json").stdout)
+    for preset in linklayer.presets():
+        own = [row for row in rows if row["link"] == preset.name]
+        assert list(linklayer.on_wire(sizes, preset.name)) == [row["wire_bytes"] for row in own]
+        assert list(linklayer.efficiency(sizes, preset.name)) == pytest.approx([row["efficiency"] for row in own])
+        if preset.framing == "atm":
+            assert list(linklayer.cells(sizes, preset.name)) == [row["cells"] for row in own]
+
+
+def test_asymmetry_is_that_of_the_command(lastmile: Command) -> None:
+    command = lastmile(
+        "model", "asymmetry", "--down", "24 Mbit/s", "--up", "1 Mbit/s", "--link", "pppoe-vcmux",
+        "--delayed-ack-factor", "1.5", "--json",
+    )  # fmt: skip
+    row = json.loads(command.stdout)["links"][0]
+    own = theory.asymmetry("24 Mbit/s", "1 Mbit/s", link="pppoe-vcmux", segments_per_ack=1.5)
+    assert own == (row["k"], row["utilisation_bound"], row["goodput_bound_bps"], row["acks_needed_per_s"])
+
+
+def test_ack_rates_and_delays_are_those_of_the_command(lastmile: Command) -> None:
+    rates = json.loads(
+        lastmile("model", "ack-rate", "--down", "8 Mbit/s", "--line", "--link", "pppoe-vcmux", "--json").stdout
+    )["links"][0]
+    own = theory.ack_rate("8 Mbit/s", link="pppoe-vcmux")
+    assert own == (rates["acks_per_s"], rates["ack_rate_bps"])
+    bound = json.loads(
+        lastmile("model", "delay-bound", "--up", "1 Mbit/s", "--link", "pppoe-vcmux", "--json").stdout
+    )["rows"]
+    sizes = [row["ip_bytes"] for row in bound]
+    delays = theory.wait_behind("1 Mbit/s", link="pppoe-vcmux", size=sizes)
+    assert list(delays) == [row["up_s"] for row in bound]
+
+
+def test_shapes_are_those_of_the_arguments() -> None:
+    one = theory.asymmetry(24e6, 1e6, link="pppoe-vcmux")
+    rates = numpy.array([[1e6], [2e6]])
+    sizes = numpy.array([40, 52, 64])
+    grid = theory.asymmetry(24e6, rates, link="pppoe-vcmux", ack=sizes)
+    assert isinstance(one.k, float) and grid.k.shape == (2, 3) and grid.k[0, 0] == one.k
+    assert isinstance(linklayer.on_wire([40], "none"), array)
+    assert isinstance(linklayer.on_wire(numpy.int64(40), "none"), float)
+    every_second = numpy.arange(40.0, 60.0)[::2]
+    assert list(linklayer.on_wire(every_second, "none")) == list(every_second)
+    assert list(linklayer.on_wire(array("d", [40, 41]), "none")) == [40, 41]
+    with pytest.raises(ValueError, match="different lengths"):
+        theory.r_factor([0.1, 0.2], [0.0])
+
+
+def test_values_without_a_meaning_are_nan() -> None:
+    assert [math.isnan(value) for value in linklayer.on_wire([0, 1, 1.5, -3, 65_536, math.inf], "none")] == [
+        True, False, True, True, True, True,
+    ]  # fmt: skip
+    assert math.isnan(linklayer.cells(40, "none"))
+    assert math.isnan(theory.asymmetry(0, 1e6, link="none").k)
+
+
+def test_unknown_names_have_hints() -> None:
+    with pytest.raises(ScenarioError, match="did you mean") as caught:
+        linklayer.on_wire(40, "pppoe-vcmx")
+    assert caught.value.hint is not None and "pppoe-vcmux" in caught.value.hint
+    with pytest.raises(ValueError, match="there are g711"):
+        theory.r_factor(0.1, codec="opus")
+    with pytest.raises(ValueError):
+        theory.asymmetry("fast", 1, link="none")
+
+
+def test_calls_follow_the_e_model() -> None:
+    """G.107, clause 7.7: R is 93.2 with all defaults. Delay and loss lower it."""
+    r = theory.r_factor(numpy.array([0.0, 0.2, 0.4]), 0.0)
+    assert round(float(r[0]), 1) == 93.2 and r[0] > r[1] > r[2]
+    assert theory.r_factor(0.1, 0.05) < theory.r_factor(0.1, 0.0)
+    assert list(theory.mos([0, 100])) == [1.0, 4.5]
+
+
+def test_means_have_students_interval() -> None:
+    """Two samples 1 and 3: s = sqrt 2, s/sqrt 2 = 1, and t(0.975, 1) = 12.706."""
+    found = theory.mean([1.0, 3.0])
+    assert found is not None and found.mean == 2 and found.ci95 == pytest.approx(12.7062, abs=1e-4)
+    assert theory.mean([]) is None and theory.jain([]) is None
+    assert theory.jain([3, 3]) == 1

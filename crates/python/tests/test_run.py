@@ -1,0 +1,174 @@
+"""Runs: equal to those of the command, interruptible, and what they return."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+import threading
+import time
+from pathlib import Path
+
+import lastmile as lm
+import pytest
+
+from conftest import ROOT, Command
+
+SCENARIOS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "scenarios").rglob("*.toml"))
+STARVED = "scenarios/upload-starves-download.toml"
+QUICK = ["--duration", "2 s", "--seed", "3"]
+LONG = os.environ.get("LASTMILE_LONG") is not None
+
+
+def without_timing(text: str) -> str:
+    """The text of --json without its last key, which depends on the machine."""
+    at = text.index(',\n  "timing": {')
+    return text[:at] + "\n}\n"
+
+
+@pytest.mark.parametrize("path", SCENARIOS if LONG else SCENARIOS[::4])
+def test_a_summary_is_that_of_the_command_byte_for_byte(path: str, at_root: Path, lastmile: Command) -> None:
+    command = lastmile("run", path, *([] if LONG else QUICK), "--json")
+    try:
+        run = lm.run(path) if LONG else lm.run(path, seed=3, duration="2 s")
+    except lm.ScenarioError as error:
+        assert command.returncode == 2 and command.stderr.endswith(f"{error}\n")
+        return
+    assert run.json() == without_timing(command.stdout)
+    assert run.summary == json.loads(run.json())
+    assert json.loads(run.json(timing=True))["timing"]["wall_s"] == run.wall_s
+
+
+def test_files_are_those_of_the_command(at_root: Path, tmp_path: Path, lastmile: Command) -> None:
+    assert lastmile("run", STARVED, *QUICK, "--out", str(tmp_path / "command")).returncode == 0
+    run = lm.run(STARVED, seed=3, duration="2 s")
+    written = run.save(tmp_path / "python")
+    assert sorted(path.name for path in written) == ["report.html", "series.parquet", "summary.json"]
+    for path in written:
+        assert path.read_bytes() == (tmp_path / "command" / path.name).read_bytes(), path.name
+    assert run.html() == (tmp_path / "python" / "report.html").read_text()
+
+
+def test_a_policy_is_that_of_the_command(at_root: Path, lastmile: Command) -> None:
+    command = lastmile("run", STARVED, *QUICK, "--policy", "cake", "--json")
+    assert lm.run(STARVED, seed=3, duration="2 s", policy="cake").json() == without_timing(command.stdout)
+
+
+def test_equal_seeds_give_equal_bytes_and_others_differ(download: lm.Scenario) -> None:
+    assert lm.run(download, seed=1).json() == lm.run(download, seed=1).json() != lm.run(download, seed=2).json()
+
+
+def test_limits_are_the_words_of_the_summary(download: lm.Scenario) -> None:
+    run = lm.run(download)
+    flow = run.summary["flows"][0]
+    assert run.limits("download") == flow["explanation"] != ""
+    with pytest.raises(KeyError, match="did you mean .*download"):
+        run.limits("downlaod")
+
+
+def test_progress_grows_to_one(download: lm.Scenario) -> None:
+    heard: list[float] = []
+    lm.run(download.set("duration", "60 s"), progress=heard.append)
+    assert heard == sorted(heard) and heard[-1] == 1.0 and 0.0 < heard[0]
+
+
+def test_a_bar_of_progress_is_on_standard_error_and_goes(
+    download: lm.Scenario, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lm.run(download, progress=True)
+    drawn = capsys.readouterr()
+    assert drawn.out == "" and drawn.err.endswith(" \r")
+
+
+def test_a_callback_that_raises_ends_the_run_with_its_exception(endless: lm.Scenario) -> None:
+    class Enough(Exception):
+        pass
+
+    def stop(done: float) -> None:
+        raise Enough(done)
+
+    with pytest.raises(Enough):
+        lm.run(endless, progress=stop)
+
+
+def interrupt_soon() -> threading.Timer:
+    timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    return timer
+
+
+def test_ctrl_c_stops_a_run(endless: lm.Scenario) -> None:
+    timer, began = interrupt_soon(), time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        lm.run(endless)
+    timer.join()
+    assert time.monotonic() - began < 5
+
+
+def test_ctrl_c_stops_a_comparison(endless: lm.Scenario) -> None:
+    timer, began = interrupt_soon(), time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        lm.compare(endless, vary={"seed": range(8)})
+    timer.join()
+    assert time.monotonic() - began < 5
+
+
+def test_other_threads_run_during_a_simulation(download: lm.Scenario) -> None:
+    counted = 0
+    over = threading.Event()
+
+    def count() -> None:
+        nonlocal counted
+        while not over.is_set():
+            counted += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    run = lm.run(download.set("duration", "120 s"))
+    before = counted
+    over.set()
+    thread.join()
+    # A thread that sleeps a millisecond at a time counts at least once in five, if it runs at all.
+    assert before > run.wall_s * 1000 / 25, (before, run.wall_s)
+
+
+def test_runs_of_several_threads_are_those_of_one(download: lm.Scenario) -> None:
+    texts: dict[int, str] = {}
+
+    def simulate(seed: int) -> None:
+        texts[seed] = lm.run(download, seed=seed).json()
+
+    threads = [threading.Thread(target=simulate, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert texts == {seed: lm.run(download, seed=seed).json() for seed in range(4)}
+
+
+def test_memory_is_limited(download: lm.Scenario) -> None:
+    with pytest.raises((lm.ScenarioError, MemoryError), match="grant more with memory="):
+        lm.run(download, memory="10 kB")
+    with pytest.raises(ValueError, match="memory: "):
+        lm.run(download, memory="much")
+
+
+def test_bad_arguments_are_named(download: lm.Scenario) -> None:
+    with pytest.raises(ValueError, match="duration: "):
+        lm.run(download, duration="soon")
+    with pytest.raises(lm.ScenarioError, match="nothing runs"):
+        lm.run(lm.loads('[access]\ndown = { rate = "8 Mbit/s" }\nup = { rate = "1 Mbit/s" }\n'))
+    with pytest.raises(TypeError):
+        lm.run(3)  # type: ignore[arg-type]
+
+
+def test_a_run_shows_itself(download: lm.Scenario) -> None:
+    run = lm.run(download)
+    assert repr(run) == '<lastmile.Run "a download", 5 s, seed 1>'
+    assert "download" in str(run)
+    assert run._repr_svg_().startswith("<svg") and run._repr_svg_() == run.svg()
+    assert len(run.svg("rtt_s")) < len(run.svg())
+    with pytest.raises(TypeError, match="cannot pickle"):
+        pickle.dumps(run)

@@ -1,0 +1,171 @@
+"""Studies: kept in a folder, resumed after a kill, equal to single runs."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import lastmile as lm
+import polars
+import pytest
+
+from conftest import DOWNLOAD, frame
+
+SPACE: dict[str, list[str | None]] = {"access.up.rate": ["128 kbit/s", "256 kbit/s", "512 kbit/s"], "access.policy": [None, "cake"]}
+
+
+def files(folder: Path) -> dict[str, int]:
+    """The finished runs of a folder, and when each was written."""
+    return {path.name: path.stat().st_mtime_ns for path in (folder / "runs").glob("*/*.parquet")}
+
+
+def test_a_run_of_a_study_is_a_single_run(download: lm.Scenario, tmp_path: Path) -> None:
+    table = lm.study(download, SPACE, seeds=2).run(tmp_path)
+    rows = frame(table)
+    assert rows.columns[:3] == ["access.up.rate", "access.policy", "seed"] and len(table) == 12
+    wanted: dict[str, object] = {"access.up.rate": "256 kbit/s", "access.policy": "cake", "seed": 2}
+    (row,) = (row for row in rows.to_dicts() if row.items() >= wanted.items())
+    single = lm.compare(download, policy=["cake"], vary={"access.up.rate": ["256 kbit/s"]}, seed=2)
+    assert row["upload_bps"] == single.document["runs"][0]["upload_bps"]
+    run = lm.run(download.set("access.up.rate", "256 kbit/s").set("access.policy", "cake"), seed=2)
+    assert row["download_bps"] == run.summary["flows"][0]["goodput_bps"]
+
+
+def test_the_table_is_a_file_of_the_folder(download: lm.Scenario, tmp_path: Path) -> None:
+    table = lm.study(download, SPACE, seeds=2).run(tmp_path)
+    assert polars.read_parquet(tmp_path / "table.parquet").equals(frame(table), null_equal=True)
+
+
+def test_nothing_runs_twice_and_studies_share_a_folder(download: lm.Scenario, tmp_path: Path) -> None:
+    first = lm.study(download, SPACE, seeds=2)
+    assert first.status(tmp_path) == (0, 12)
+    table = first.run(tmp_path)
+    before = files(tmp_path)
+    assert len(before) == 12 and first.status(tmp_path) == (12, 12)
+    assert frame(first.run(tmp_path)).equals(frame(table), null_equal=True)
+    assert files(tmp_path) == before
+    more = lm.study(download, SPACE, seeds=3)
+    assert more.status(tmp_path) == (12, 18)
+    more.run(tmp_path)
+    assert before.items() <= files(tmp_path).items() and len(files(tmp_path)) == 18
+
+
+def test_a_changed_scenario_is_another_run(download: lm.Scenario, tmp_path: Path) -> None:
+    lm.study(download, {"seed": [1]}).run(tmp_path)
+    lm.study(download.set("duration", "4 s"), {"seed": [1]}).run(tmp_path)
+    lm.study(lm.loads(download.text + "# a comment\n"), {"seed": [1]}).run(tmp_path)
+    assert len(files(tmp_path)) == 3
+
+
+def test_results_do_not_depend_on_threads(download: lm.Scenario, tmp_path: Path) -> None:
+    tables = [lm.study(download, SPACE, seeds=2).run(tmp_path / str(threads), threads=threads) for threads in (1, 2)]
+    assert frame(tables[0]).equals(frame(tables[1]), null_equal=True)
+    one, two = (files(tmp_path / name) for name in ("1", "2"))
+    assert one.keys() == two.keys()
+    for name in one:
+        texts = [(tmp_path / folder / "runs" / name[:2] / name).read_bytes() for folder in ("1", "2")]
+        assert texts[0] == texts[1]
+
+
+CHILD = """
+import sys
+import lastmile as lm
+line = lm.loads(sys.argv[2])
+space = {"access.up.rate": lm.log("128 kbit/s", "2 Mbit/s", 8), "access.policy": [None, "cake"]}
+lm.study(line, space, seeds=4).run(sys.argv[1])
+"""
+
+
+def test_a_study_that_is_killed_at_random_moments_loses_no_finished_run(tmp_path: Path) -> None:
+    text = DOWNLOAD.replace("5 s", "20 s")
+    moments = random.Random(20)
+    seen: dict[str, int] = {}
+    kills = 0
+    for _ in range(200):
+        with subprocess.Popen([sys.executable, "-c", CHILD, tmp_path, text], stderr=subprocess.DEVNULL) as child:
+            until = time.monotonic() + moments.uniform(0.05, 0.6)
+            # Only a process that has begun to write is worth a kill.
+            while child.poll() is None and (time.monotonic() < until or len(files(tmp_path)) <= len(seen)):
+                time.sleep(0.002)
+            if child.poll() is None:
+                kills += 1
+                os.kill(child.pid, signal.SIGKILL)
+        now = files(tmp_path)
+        assert seen.items() <= now.items(), "a finished run was lost, or ran twice"
+        seen = now
+        if child.returncode == 0:
+            break
+    assert kills >= 3 and child.returncode == 0 and len(seen) == 64, (kills, child.returncode, len(seen))
+    # Every file is whole, and the table is that of a study without interruption.
+    for name in seen:
+        assert polars.read_parquet(tmp_path / "runs" / name[:2] / name).columns == ["measure", "value"]
+    rates = lm.log("128 kbit/s", "2 Mbit/s", 8)
+    whole = lm.study(lm.loads(text), {"access.up.rate": rates, "access.policy": [None, "cake"]}, seeds=4).run(tmp_path / "whole")
+    assert polars.read_parquet(tmp_path / "table.parquet").equals(frame(whole), null_equal=True)
+
+
+def test_ctrl_c_stops_a_study_and_it_goes_on(endless: lm.Scenario, tmp_path: Path) -> None:
+    study = lm.study(endless, {"duration": ["1 s", "200 h", "300 h"]})
+    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        study.run(tmp_path)
+    timer.join()
+    assert time.monotonic() - began < 5 and study.status(tmp_path) == (1, 3)
+
+
+def test_a_callback_that_raises_ends_the_study(download: lm.Scenario, tmp_path: Path) -> None:
+    def stop(done: float) -> None:
+        raise LookupError(done)
+
+    with pytest.raises(LookupError):
+        lm.study(download, {"seed": range(1, 40)}).run(tmp_path, progress=stop)
+
+
+def test_seeds_are_added_until_the_interval_is_narrow(download: lm.Scenario, tmp_path: Path) -> None:
+    noisy = lm.loads(download.text + '[[traffic]]\nkind = "poisson"\nrate = "4 Mbit/s"\ndirection = "down"\n')
+    space = {"access.up.rate": ["512 kbit/s"]}
+    few = lm.study(noisy, space, seeds=lm.until(ci=0.5, at_most=20)).run(tmp_path)
+    many = lm.study(noisy, space, seeds=lm.until(ci=0.000001, at_most=9)).run(tmp_path)
+    assert (len(few), len(many)) == (4, 9)
+    (_, mean, ci95, seeds) = few.means("download_bps")[0]
+    assert seeds == 4 and ci95 <= 0.5 * mean
+
+
+def test_paired_differences_are_narrower_than_means(download: lm.Scenario, tmp_path: Path) -> None:
+    noisy = lm.loads(download.text + '[[traffic]]\nkind = "poisson"\nrate = "4 Mbit/s"\ndirection = "down"\n')
+    table = lm.study(noisy, {"access.down.rate": ["8 Mbit/s", "8.1 Mbit/s"]}, seeds=6).run(tmp_path)
+    (_, difference, ci95, seeds) = table.paired("download_bps", "access.down.rate", "8 Mbit/s", "8.1 Mbit/s")[0]
+    assert seeds == 6
+    assert difference == pytest.approx(table.means("download_bps")[1][1] - table.means("download_bps")[0][1])
+    with pytest.raises(lm.ScenarioError, match="no run has the measure"):
+        table.means("speed")
+    with pytest.raises(lm.ScenarioError, match="does not vary"):
+        table.paired("download_bps", "seed", "1", "2")
+
+
+def test_a_wrong_point_is_named(download: lm.Scenario, tmp_path: Path) -> None:
+    with pytest.raises(lm.ScenarioError, match="access.up.rate=fast") as caught:
+        lm.study(download, {"access.up.rate": ["1 Mbit/s", "fast"]}).run(tmp_path)
+    assert caught.value.key == "access.up.rate"
+    with pytest.raises(lm.ScenarioError, match="a: no values"):
+        lm.study(download, {"a": []})
+    with pytest.raises(lm.ScenarioError, match="different units"):
+        lm.linear("1 ms", "1 kB", 3)
+    with pytest.raises(ValueError, match="no share"):
+        lm.until(ci=0, at_most=3)
+
+
+def test_pictures_of_a_study_have_its_means(download: lm.Scenario, tmp_path: Path) -> None:
+    table = lm.study(download, SPACE, seeds=2).run(tmp_path)
+    axes = table.plot.heatmap("download_bps").axes[0]
+    means = [mean / 1e6 for _, mean, _, _ in table.means("download_bps")]
+    assert [float(text.get_text()) for text in axes.texts] == pytest.approx(means, rel=0.01)
+    assert len(table.plot.means("download_bps").axes[0].containers) == 2

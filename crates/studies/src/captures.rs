@@ -1,0 +1,171 @@
+//! Captures analysed: TCP connections, their limits and fairness, and a run's own counters compared with those of its
+//! captures.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `read.rs` | capture files and folders of results, read packet by packet |
+//! | `document.rs`, `connection.rs`, `row.rs`, `flows.rs`, `run.rs` | the document of `--json`, and its parts |
+//! | `group.rs` | groups of connections |
+//! | `both_ends.rs` | two captures of the same packets |
+//! | `tables.rs`, `csv.rs`, `samples.rs` | the result as text, as comma-separated values, as series |
+
+mod both_ends;
+mod connection;
+mod csv;
+mod document;
+mod flows;
+mod group;
+mod read;
+mod row;
+mod run;
+mod samples;
+mod tables;
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use lastmile_analysis::joined;
+use lastmile_results::{Series, captured};
+use serde::Serialize;
+
+use self::document::{Document, Files};
+pub use self::group::GroupBy;
+use self::read::Analysed;
+pub use self::read::{STANDARD_INPUT, Tap, Wanted};
+use crate::error::Error;
+
+/// An analysed capture, or a folder with the results of a run and no capture.
+pub struct Capture {
+    read: Analysed,
+    document: Document,
+}
+
+impl Capture {
+    /// Analyses a capture, or all captures of a folder. `wanted` is kept of single packets. `tap` receives the packets
+    /// of one capture; a folder with several is then an error.
+    ///
+    /// # Errors
+    /// A file that is not there or no capture. A capture that ends early is analysed up to there.
+    pub fn read(
+        path: &Path,
+        wanted: Wanted<'_>,
+        group_by: Option<GroupBy>,
+        tap: Option<&mut Tap<'_>>,
+    ) -> Result<Vec<Self>, Error> {
+        let analysed = read::all(path, wanted, tap)?;
+        let capture = |read: Analysed| Self { document: Document::new(&read, group_by.as_ref()), read };
+        Ok(analysed.into_iter().map(capture).collect())
+    }
+
+    /// Compares with a capture of the same packets at another position. This one must have kept its glimpses.
+    ///
+    /// # Errors
+    /// The other capture cannot be read, or has none of the packets.
+    pub fn join(&mut self, with: &Path) -> Result<(), Error> {
+        let wanted = Wanted { glimpses: true, ..Wanted::default() };
+        let mut second = read::all(with, wanted, None)?;
+        let mut glimpses = second.iter_mut().filter_map(|file| file.glimpses.take());
+        let pair = self.read.glimpses.take().zip(glimpses.next());
+        let joined = pair.and_then(|(first, second)| joined::join(first, second));
+        drop(glimpses);
+        let (Some(joined), [second]) = (joined, &second[..]) else {
+            return Err(Error::new(format_args!("{}: no packet of {}", with.display(), self.read.path.display()))
+                .hint("the captures must be of the same packets, without address translation between them"));
+        };
+        let name = with.display().to_string();
+        let both = both_ends::BothEnds::new(&name, &joined, &self.read.connections, &second.connections);
+        self.document.joined = Some(both);
+        Ok(())
+    }
+
+    /// The file, as it was named.
+    #[must_use]
+    pub fn file(&self) -> &str {
+        &self.document.file
+    }
+
+    /// False for a capture that could not be read to its end.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.document.complete
+    }
+
+    /// For a capture that was not read to its end: the position of the error, and its cause.
+    #[must_use]
+    pub fn broken(&self) -> Option<String> {
+        tables::broken(&self.document)
+    }
+
+    /// Packets that the analysis omits or corrects, in words.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        tables::warnings(&self.document)
+    }
+
+    /// The tables: at most `most` connections, their fairness, and the run's counters. 0 shows all connections.
+    #[must_use]
+    pub fn table(&self, most: usize) -> String {
+        tables::all(&self.document, most)
+    }
+
+    /// All results of the connection of this number.
+    ///
+    /// # Errors
+    /// There is no such connection.
+    pub fn connection(&self, number: usize) -> Result<String, Error> {
+        tables::one(&self.read, &self.document, number)
+    }
+
+    /// Events of connections as samples over time.
+    #[must_use]
+    pub fn series(&self) -> Vec<Series> {
+        samples::of(&self.read)
+    }
+
+    /// The largest connections as a page, or as a drawing; `None` if no pictures were kept.
+    #[must_use]
+    pub fn page(&self, is_drawing: bool) -> Option<String> {
+        let pictures = self.read.pictures.as_ref()?;
+        let document = &self.document;
+        let lines: Vec<String> = tables::summary(document).lines().map(str::to_owned).collect();
+        let warnings: Vec<String> = self.broken().into_iter().chain(self.warnings()).collect();
+        let mut texts = Vec::new();
+        if !document.datagram_flows.is_empty() {
+            texts.push(flows::table(&document.datagram_flows, captured::MOST_DRAWN));
+        }
+        if let Some(joined) = &document.joined {
+            texts.push(both_ends::text(joined, &document.file));
+        }
+        let capture = captured::Capture {
+            name: &document.file,
+            lines: &lines,
+            warnings: &warnings,
+            connections: &self.read.connections,
+            tables: &texts,
+            version: env!("CARGO_PKG_VERSION"),
+        };
+        Some(if is_drawing { captured::figure(&capture, pictures) } else { captured::page(&capture, pictures) })
+    }
+
+    /// Gives the file of segments its final name, if one was written.
+    ///
+    /// # Errors
+    /// Errors of the file system.
+    pub fn commit_segments(&mut self) -> io::Result<()> {
+        self.read.segments.take().map_or(Ok(()), |segments| segments.commit())
+    }
+}
+
+/// The document that `--json` prints.
+#[must_use]
+pub fn document(captures: &[Capture]) -> impl Serialize + '_ {
+    Files { files: captures.iter().map(|capture| &capture.document).collect() }
+}
+
+/// A row of comma-separated values for each connection and direction.
+///
+/// # Errors
+/// Errors of `to`.
+pub fn write_csv(captures: &[Capture], to: &mut dyn Write) -> io::Result<()> {
+    csv::write(captures.iter().map(|capture| &capture.document), to)
+}

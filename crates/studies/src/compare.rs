@@ -1,0 +1,185 @@
+//! One scenario under several policies, with several values of keys, or in several cases.
+//!
+//! Over an access line each run gets a best-effort probe, and the downloads run once more alone, as the baseline.
+
+pub mod rows;
+
+use lastmile_model::{Source, Traffic};
+use lastmile_results::Run;
+use lastmile_results::comparison::{self, Comparison};
+use lastmile_results::schema::Document;
+use lastmile_results::seeds::{Means, Seeded};
+use lastmile_scenario::{Override, Report, Scenario};
+use lastmile_text::table::{Kind, Table};
+use serde::Serialize;
+
+use self::rows::{Choice, Row, Rows};
+use crate::error::Error;
+use crate::run::Finished;
+use crate::variant::Variant;
+
+/// Label of the run with only the downloads.
+const ALONE: &str = "download alone";
+
+/// Reads the file of a comparison with overrides.
+pub type Load<'a> = dyn Fn(&[Override]) -> Result<Scenario, Report> + 'a;
+
+/// All runs of a comparison, each with its scenario: the seeds of each row, row by row, then the runs with only the
+/// downloads, one for each seed.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The rows.
+    pub rows: Rows,
+    /// Label and changes of each run.
+    pub variants: Vec<Variant>,
+    /// The scenario of each run.
+    pub scenarios: Vec<Scenario>,
+    /// Runs of the rows; those with only the downloads follow.
+    compared: usize,
+    /// True with means over seeds.
+    has_seeds: bool,
+}
+
+/// A finished comparison.
+#[derive(Clone, Debug)]
+pub struct Compared {
+    /// The rows.
+    pub rows: Rows,
+    /// Runs, row by row.
+    pub done: Vec<Finished>,
+    /// The contents of the table.
+    pub comparison: Comparison,
+    has_seeds: bool,
+}
+
+/// The document that `--json` prints.
+#[derive(Serialize)]
+pub struct ComparedDocument<'a> {
+    scenario: &'a str,
+    /// Goodput of the downloads without other traffic, a mean over several seeds; only for files
+    /// with bulk downloads over an access line.
+    reference_bps: Option<f64>,
+    /// Means over seeds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    means: Option<Vec<Means<'a>>>,
+    runs: Vec<ComparedRun<'a>>,
+}
+
+#[derive(Serialize)]
+struct ComparedRun<'a> {
+    label: &'a str,
+    #[serde(flatten)]
+    measured: comparison::Row,
+    summary: Document<'a>,
+}
+
+/// The runs that `choice` requests, of `file`, which `load` has read with the common overrides and which messages
+/// call `name`. `warn` receives warnings of single rows.
+///
+/// # Errors
+/// An invalid request, or a row whose changes the file does not allow.
+pub fn plan(
+    choice: &Choice,
+    (file, name): (&Scenario, &str),
+    load: &Load<'_>,
+    warn: &mut dyn FnMut(&Report),
+) -> Result<Plan, Error> {
+    let rows = rows::of(choice, file)?;
+    let (mut variants, mut scenarios) = (Vec::new(), Vec::new());
+    for row in &rows.rows {
+        let why = rows.words(row);
+        for (number, variant) in over_seeds(choice, file, &row.variant).into_iter().enumerate() {
+            // The file without the row's changes is valid, so the error is in this row.
+            let scenario = load(&variant.overrides).map_err(|report| report.within(&why))?;
+            scenario.needs_traffic(name)?;
+            if number == 0 {
+                warn(&scenario.warnings().beyond(file.warnings()).within(&why));
+            }
+            variants.push(variant);
+            scenarios.push(scenario.with_probe());
+        }
+    }
+    let compared = variants.len();
+    if file.access().is_some() && has_download(file) {
+        let alone = Variant::new(ALONE, &choice.common, rows.reference.clone()).unwritten();
+        for variant in over_seeds(choice, file, &alone) {
+            let scenario = load(&variant.overrides)?;
+            variants.push(variant);
+            scenarios.push(scenario.with_traffic(is_download));
+        }
+    }
+    Ok(Plan { rows, variants, scenarios, compared, has_seeds: choice.seeds.is_some() })
+}
+
+impl Plan {
+    /// The comparison of the finished runs, which are in the order of the plan.
+    #[must_use]
+    pub fn compared(self, mut done: Vec<Finished>) -> Compared {
+        let alone = done.split_off(self.compared);
+        let each = self.compared / self.rows.rows.len();
+        let row = |(row, done): (&Row, &[Finished])| Seeded {
+            label: row.variant.label.clone(),
+            runs: done.iter().map(|done| done.run.clone()).collect(),
+        };
+        let comparison = Comparison {
+            rows: self.rows.rows.iter().zip(done.chunks(each)).map(row).collect(),
+            alone_bps: alone.iter().map(|alone| comparison::downloads(&alone.run.summary)).collect(),
+        };
+        Compared { rows: self.rows, done, comparison, has_seeds: self.has_seeds }
+    }
+}
+
+impl Compared {
+    /// Every run, row by row.
+    #[must_use]
+    pub fn runs(&self) -> Vec<Run> {
+        self.done.iter().map(|done| done.run.clone()).collect()
+    }
+
+    /// The table that the command prints.
+    #[must_use]
+    pub fn table(&self) -> Table {
+        let (columns, texts) = comparison::table(&self.comparison.measured());
+        let columns = columns.into_iter().map(|name| (name, Kind::Number));
+        let mut table = Table::new(self.rows.what.iter().map(|what| (what.as_str(), Kind::Name)).chain(columns));
+        for (row, cells) in self.rows.rows.iter().zip(texts) {
+            table.row(row.values.iter().cloned().chain(cells));
+        }
+        table
+    }
+
+    /// The document of `--json`; with `is_timed`, it has each run's machine-dependent values.
+    #[must_use]
+    pub fn document(&self, is_timed: bool) -> ComparedDocument<'_> {
+        let measured = self.comparison.measured();
+        let means = self.comparison.rows.iter().zip(&measured);
+        let means = means.map(|(row, runs)| Means { label: &row.label, measures: comparison::means(runs) });
+        let means = self.has_seeds.then(|| means.collect());
+        let runs = self.done.iter().zip(measured.iter().flatten().cloned());
+        let runs = runs.map(|(done, measured)| {
+            let summary = Document { summary: &done.run.summary, timing: is_timed.then_some(done.timing) };
+            ComparedRun { label: &done.run.label, measured, summary }
+        });
+        ComparedDocument {
+            scenario: self.done.first().map_or("", |done| &done.run.summary.run.scenario),
+            reference_bps: self.comparison.alone().map(|alone| alone.mean),
+            means,
+            runs: runs.collect(),
+        }
+    }
+}
+
+/// `variant` itself, or a variant for each seed that `choice` requests.
+fn over_seeds(choice: &Choice, file: &Scenario, variant: &Variant) -> Vec<Variant> {
+    let first = file.network_ref().seed;
+    choice.seeds.map_or_else(|| vec![variant.clone()], |seeds| variant.over_seeds(first, seeds).collect())
+}
+
+/// True for a transfer down the line.
+fn is_download(traffic: &Traffic) -> bool {
+    matches!(traffic.source, Source::Bulk { .. } | Source::Quic { .. }) && traffic.direction == "down"
+}
+
+fn has_download(file: &Scenario) -> bool {
+    file.network_ref().traffic.iter().any(is_download)
+}

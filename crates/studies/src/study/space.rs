@@ -1,0 +1,281 @@
+//! Points of a space of parameters.
+//!
+//! A Latin hypercube of n points divides the range of each key into n equal parts and draws one value in each, in an
+//! order of its own (McKay, Beckman, Conover 1979, "A comparison of three methods for selecting values of input
+//! variables"). Each key is then covered as evenly as n points can.
+
+use lastmile_units::{BitRate, ByteCount, Duration};
+use rand_core::{Rng as _, SeedableRng as _};
+use rand_pcg::Pcg64Mcg;
+
+use crate::error::Error;
+
+/// The most points of a study.
+const MOST_POINTS: usize = 1_000_000;
+
+/// A point: a value for each key of its space, as `--set` has it.
+pub type Point = Vec<String>;
+
+/// Keys, and the points at which a study runs.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Space {
+    /// The keys.
+    pub keys: Vec<String>,
+    /// The points, each with a value for every key.
+    pub points: Vec<Point>,
+}
+
+impl Space {
+    /// Every combination of the values of each key; those of the last change fastest.
+    ///
+    /// # Errors
+    /// A key twice, a key without values, or too many points.
+    pub fn grid(axes: Vec<(String, Vec<String>)>) -> Result<Self, Error> {
+        let count = axes.iter().fold(1, |count: usize, (_, values)| count.saturating_mul(values.len()));
+        if count > MOST_POINTS {
+            return Err(Error::new(format_args!("{count} points; a study has at most {MOST_POINTS}")));
+        }
+        let mut space = Self { keys: Vec::new(), points: vec![Point::new()] };
+        for (key, values) in axes {
+            let with = |point: &Point| {
+                let point = point.clone();
+                values.iter().map(move |value| [point.as_slice(), std::slice::from_ref(value)].concat())
+            };
+            space.points = space.points.iter().flat_map(with).collect();
+            space.add_key(key, values.len())?;
+        }
+        Ok(space)
+    }
+
+    /// Lists of equal length: the n-th point has the n-th value of each.
+    ///
+    /// # Errors
+    /// A key twice, or lists of different lengths.
+    pub fn paired(axes: Vec<(String, Vec<String>)>) -> Result<Self, Error> {
+        let length = axes.first().map_or(0, |(_, values)| values.len());
+        let mut space = Self { keys: Vec::new(), points: vec![Point::new(); length] };
+        for (key, values) in axes {
+            if values.len() != length {
+                let message = format!("{key}: {} values, where the first list has {length}", values.len());
+                return Err(Error::new(message).hint("paired lists have the same length"));
+            }
+            for (point, value) in space.points.iter_mut().zip(&values) {
+                point.push(value.clone());
+            }
+            space.add_key(key, length)?;
+        }
+        Ok(space)
+    }
+
+    /// `count` points of a Latin hypercube over ranges, drawn by `seed`.
+    ///
+    /// # Errors
+    /// A key twice, no points, or ends of a range that are no range.
+    pub fn latin(ranges: Vec<(String, Range)>, count: usize, seed: u64) -> Result<Self, Error> {
+        if count == 0 || count > MOST_POINTS {
+            return Err(Error::new(format_args!("{count} points; a study has 1 to {MOST_POINTS}")));
+        }
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let mut axes = Vec::new();
+        for (key, range) in ranges {
+            // Fisher and Yates: the parts in an order of this key's own.
+            let mut parts: Vec<usize> = (0..count).collect();
+            for last in (1..count).rev() {
+                parts.swap(last, below(&mut random, last + 1));
+            }
+            #[expect(clippy::cast_precision_loss, reason = "at most a million parts")]
+            let share = |part: usize, random: &mut Pcg64Mcg| (part as f64 + unit_interval(random)) / count as f64;
+            let values = parts.into_iter().map(|part| range.at(share(part, &mut random))).collect();
+            axes.push((key, values));
+        }
+        Self::paired(axes)
+    }
+
+    fn add_key(&mut self, key: String, values: usize) -> Result<(), Error> {
+        if self.keys.contains(&key) {
+            return Err(Error::new(format_args!("{key} twice")).hint("write all values of a key in one list"));
+        }
+        if values == 0 {
+            return Err(Error::new(format_args!("{key}: no values")));
+        }
+        self.keys.push(key);
+        Ok(())
+    }
+}
+
+/// A number below `end`. The bias of the remainder is below 2^-40 for at most a million.
+fn below(random: &mut Pcg64Mcg, end: usize) -> usize {
+    usize::try_from(random.next_u64() % end as u64).unwrap_or(0)
+}
+
+/// A number from 0 up to, but excluding, 1: 53 random bits.
+fn unit_interval(random: &mut Pcg64Mcg) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "53 bits are exact")]
+    let bits = (random.next_u64() >> 11) as f64;
+    bits / (1_u64 << 53) as f64
+}
+
+/// The unit in which values between two ends are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Rate,
+    Time,
+    Size,
+    Number,
+}
+
+/// A range of values between two ends, both of them in it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Range {
+    kind: Kind,
+    low: f64,
+    high: f64,
+    /// True for values whose ratios, not differences, are even.
+    is_log: bool,
+}
+
+impl Range {
+    /// The range between two texts such as `128 kbit/s` and `2 Mbit/s`, or two numbers.
+    ///
+    /// # Errors
+    /// Texts of different units, ends in the wrong order, and for `is_log` an end that is not above zero.
+    pub fn new(low: &str, high: &str, is_log: bool) -> Result<Self, Error> {
+        let ends = || format!("{low} to {high}");
+        let Some((kind, low_value)) = measure(low) else { return Err(no_quantity(low)) };
+        let Some((other, high_value)) = measure(high) else { return Err(no_quantity(high)) };
+        if kind != other {
+            return Err(Error::new(format_args!("{}: different units", ends())));
+        }
+        if low_value > high_value {
+            return Err(Error::new(format_args!("{}: the first end is the larger one", ends())));
+        }
+        if is_log && low_value <= 0.0 {
+            return Err(Error::new(format_args!("{}: even ratios need ends above 0", ends())));
+        }
+        Ok(Self { kind, low: low_value, high: high_value, is_log })
+    }
+
+    /// `count` values from one end to the other, in even steps.
+    #[must_use]
+    pub fn steps(&self, count: usize) -> Vec<String> {
+        #[expect(clippy::cast_precision_loss, reason = "counts of values")]
+        let share = |step: usize| if count < 2 { 0.0 } else { step as f64 / (count - 1) as f64 };
+        (0..count).map(|step| self.at(share(step))).collect()
+    }
+
+    /// The value at a share of the way, in four digits, so that files and labels stay readable. The ends are exact.
+    fn at(&self, share: f64) -> String {
+        let value = if self.is_log {
+            self.low * (self.high / self.low).powf(share)
+        } else {
+            self.low + (self.high - self.low) * share
+        };
+        let is_end = share <= 0.0 || share >= 1.0;
+        let end = if share <= 0.0 { self.low } else { self.high };
+        self.text(if is_end { end } else { four_digits(value) })
+    }
+
+    fn text(&self, value: f64) -> String {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "between the ends, which were read"
+        )]
+        let whole = value.round().max(0.0) as u64;
+        match self.kind {
+            Kind::Rate => BitRate::from_bps(whole).map_or_else(|| "0 bit/s".to_owned(), |rate| rate.to_string()),
+            Kind::Time => Duration::from_ns(whole).to_string(),
+            Kind::Size => format!("{whole} B"),
+            Kind::Number if self.low.fract() == 0.0 && self.high.fract() == 0.0 && self.high >= 10.0 => {
+                whole.to_string()
+            }
+            Kind::Number => value.to_string(),
+        }
+    }
+}
+
+fn no_quantity(text: &str) -> Error {
+    Error::new(format_args!("{text:?} is no number, rate, time or size"))
+        .hint("such as 3, \"128 kbit/s\", \"20 ms\" or \"64 kB\"")
+}
+
+/// A quantity in bit/s, nanoseconds or bytes.
+fn measure(text: &str) -> Option<(Kind, f64)> {
+    #[expect(clippy::cast_precision_loss, reason = "values of parameters, rounded to four digits")]
+    let exact = |value: u64| value as f64;
+    if let Ok(number) = text.trim().parse::<f64>() {
+        return number.is_finite().then_some((Kind::Number, number));
+    }
+    let rate = || Some((Kind::Rate, exact(text.parse::<BitRate>().ok()?.as_bps())));
+    let time = || Some((Kind::Time, exact(text.parse::<Duration>().ok()?.as_ns())));
+    let size = || Some((Kind::Size, exact(text.parse::<ByteCount>().ok()?.as_u64())));
+    rate().or_else(time).or_else(size)
+}
+
+fn four_digits(value: f64) -> f64 {
+    if value == 0.0 {
+        return value;
+    }
+    let scale = 10_f64.powf(value.abs().log10().floor() - 3.0);
+    let rounded = (value / scale).round() * scale;
+    // Scales below one leave traces such as 0.30000000000000004.
+    format!("{rounded:.12}").parse().unwrap_or(rounded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axis(key: &str, values: &[&str]) -> (String, Vec<String>) {
+        (key.to_owned(), values.iter().map(|value| (*value).to_owned()).collect())
+    }
+
+    #[test]
+    fn grids_have_every_combination_and_pairs_go_side_by_side() {
+        let axes = || vec![axis("a", &["1", "2"]), axis("b", &["x", "y"])];
+        let grid = Space::grid(axes()).unwrap();
+        assert_eq!(grid.points, [["1", "x"], ["1", "y"], ["2", "x"], ["2", "y"]]);
+        assert_eq!(Space::paired(axes()).unwrap().points, [["1", "x"], ["2", "y"]]);
+        let odd = Space::paired(vec![axis("a", &["1"]), axis("b", &["x", "y"])]).unwrap_err();
+        assert!(odd.to_string().contains("b: 2 values, where the first list has 1"), "{odd}");
+        assert!(Space::grid(vec![axis("a", &["1"]), axis("a", &["2"])]).is_err());
+        assert!(Space::grid(vec![axis("a", &[])]).is_err());
+        assert_eq!(Space::grid(Vec::new()).unwrap().points, [Point::new()], "a study of seeds alone has one point");
+    }
+
+    /// Nine values from 128 kbit/s to 2 Mbit/s: each is the eighth root of 15.625 times the one before, 1.4101.
+    #[test]
+    fn even_ratios_go_from_one_end_to_the_other() {
+        let steps = Range::new("128 kbit/s", "2 Mbit/s", true).unwrap().steps(9);
+        assert_eq!(steps[..3], ["128 kbit/s", "180.5 kbit/s", "254.5 kbit/s"]);
+        assert_eq!(steps[8], "2 Mbit/s");
+        assert_eq!(Range::new("10 ms", "40 ms", false).unwrap().steps(3), ["10 ms", "25 ms", "40 ms"]);
+        assert_eq!(Range::new("1500 B", "3 kB", false).unwrap().steps(2), ["1500 B", "3000 B"]);
+        assert_eq!(Range::new("0.1", "0.3", false).unwrap().steps(3), ["0.1", "0.2", "0.3"]);
+        assert_eq!(Range::new("1", "100", true).unwrap().steps(3), ["1", "10", "100"]);
+        for (low, high, is_log) in [("1 ms", "1 kB", false), ("2", "1", false), ("0", "1", true), ("fast", "1", false)]
+        {
+            assert!(Range::new(low, high, is_log).is_err(), "{low} {high}");
+        }
+    }
+
+    #[test]
+    fn a_latin_hypercube_has_one_value_in_each_part_of_each_range() {
+        let range = |key: &str| (key.to_owned(), Range::new("0", "100", false).unwrap());
+        let space = Space::latin(vec![range("a"), range("b")], 50, 7).unwrap();
+        assert_eq!(space, Space::latin(vec![range("a"), range("b")], 50, 7).unwrap(), "equal seeds, equal points");
+        assert_ne!(space, Space::latin(vec![range("a"), range("b")], 50, 8).unwrap());
+        for column in 0..2 {
+            let mut values: Vec<f64> = space.points.iter().map(|point| point[column].parse().unwrap()).collect();
+            values.sort_by(f64::total_cmp);
+            for (part, value) in values.iter().enumerate() {
+                #[expect(clippy::cast_precision_loss, reason = "small")]
+                let low = part as f64 * 2.0;
+                // Whole numbers: half a unit of rounding.
+                assert!((low - 0.5..=low + 2.5).contains(value), "{part} {value}");
+            }
+        }
+        let orders = |column: usize| space.points.iter().map(|point| point[column].clone()).collect::<Vec<_>>();
+        assert_ne!(orders(0), orders(1), "each key has an order of its own");
+    }
+}

@@ -1,0 +1,287 @@
+//! The table of a study: a row for each run, with the point, the seed and every measure.
+//!
+//! As a file, it is Parquet with one column for each; a measure that a run does not have is null.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::types::Type;
+
+use lastmile_scenario::diagnostics::did_you_mean;
+
+use super::space::Space;
+use super::statistics::{Estimate, paired};
+use super::store::Measures;
+use crate::error::Error;
+
+/// A run of a study.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Entry {
+    /// Number of its point.
+    pub point: usize,
+    /// Its seed.
+    pub seed: u64,
+    /// Its results.
+    pub measures: Measures,
+}
+
+/// The values of a column.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Column {
+    /// The values of a key.
+    Words(Vec<String>),
+    /// Seeds.
+    Seeds(Vec<u64>),
+    /// A measure.
+    Numbers(Vec<Option<f64>>),
+}
+
+/// A row for each run.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Table {
+    /// Columns, by name: keys in the order of the space, `seed`, measures by name.
+    pub columns: Vec<(String, Column)>,
+}
+
+impl Table {
+    /// The table of runs.
+    #[must_use]
+    pub fn new(space: &Space, entries: &[Entry]) -> Self {
+        let words = |number: usize| {
+            entries.iter().map(|entry| space.points[entry.point][number].clone()).collect::<Vec<String>>()
+        };
+        let keys = space.keys.iter().enumerate().map(|(number, key)| (key.clone(), Column::Words(words(number))));
+        let seeds = ("seed".to_owned(), Column::Seeds(entries.iter().map(|entry| entry.seed).collect()));
+        let names: BTreeSet<&String> = entries.iter().flat_map(|entry| entry.measures.keys()).collect();
+        let measure = |name: &String| {
+            let values = entries.iter().map(|entry| entry.measures.get(name).copied()).collect();
+            (name.clone(), Column::Numbers(values))
+        };
+        let measures: Vec<_> = names.into_iter().map(measure).collect();
+        Self { columns: keys.filter(|(key, _)| key != "seed").chain([seeds]).chain(measures).collect() }
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |(_, column)| match column {
+            Column::Words(values) => values.len(),
+            Column::Seeds(values) => values.len(),
+            Column::Numbers(values) => values.len(),
+        })
+    }
+
+    /// Names of the keys.
+    #[must_use]
+    pub fn keys(&self) -> Vec<&str> {
+        let is_key = |(_, column): &&(String, Column)| matches!(column, Column::Words(_));
+        self.columns.iter().filter(is_key).map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// The values of a measure: point, seed and value of each run that has it, in the order of the rows.
+    fn samples(&self, measure: &str) -> Result<Vec<(Vec<&str>, u64, f64)>, Error> {
+        let numbers = self.columns.iter().find_map(|(name, column)| match column {
+            Column::Numbers(numbers) if name == measure => Some(numbers),
+            _ => None,
+        });
+        let Some(numbers) = numbers else {
+            let known = self.columns.iter().filter(|(_, column)| matches!(column, Column::Numbers(_)));
+            let hint = did_you_mean(measure, known.map(|(name, _)| name.as_str()));
+            let error = Error::new(format_args!("no run has the measure {measure:?}"));
+            return Err(hint.map_or_else(|| error.clone(), |hint| error.clone().hint(hint)));
+        };
+        let mut words: Vec<&Vec<String>> = Vec::new();
+        let mut seeds: &[u64] = &[];
+        for (_, column) in &self.columns {
+            match column {
+                Column::Words(values) => words.push(values),
+                Column::Seeds(values) => seeds = values,
+                Column::Numbers(_) => {}
+            }
+        }
+        let row = |(row, value): (usize, &Option<f64>)| {
+            Some((words.iter().map(|values| values[row].as_str()).collect(), seeds[row], (*value)?))
+        };
+        Ok(numbers.iter().enumerate().filter_map(row).collect())
+    }
+
+    /// The mean of a measure at each point, with its interval.
+    ///
+    /// # Errors
+    /// No run has the measure.
+    pub fn estimates(&self, measure: &str) -> Result<Vec<(Vec<String>, Estimate)>, Error> {
+        let mut points: Vec<(Vec<&str>, Vec<f64>)> = Vec::new();
+        for (point, _, value) in self.samples(measure)? {
+            // Runs of a point are neighbours.
+            match points.last_mut() {
+                Some((last, values)) if *last == point => values.push(value),
+                _ => points.push((point, vec![value])),
+            }
+        }
+        let estimate = |(point, values): (Vec<&str>, Vec<f64>)| {
+            Some((point.into_iter().map(str::to_owned).collect(), Estimate::of(&values)?))
+        };
+        Ok(points.into_iter().filter_map(estimate).collect())
+    }
+
+    /// The difference of a measure between two values of a key, `other - one`, over equal seeds. One for each
+    /// combination of the other keys.
+    ///
+    /// # Errors
+    /// No run has the measure, or the study does not vary the key.
+    pub fn paired(
+        &self,
+        measure: &str,
+        (key, one, other): (&str, &str, &str),
+    ) -> Result<Vec<(Vec<String>, Estimate)>, Error> {
+        let Some(at) = self.keys().iter().position(|known| *known == key) else {
+            let error = Error::new(format_args!("the study does not vary {key:?}"));
+            return Err(error.hint(format!("it varies {}", self.keys().join(", "))));
+        };
+        type Pair = (BTreeMap<u64, f64>, BTreeMap<u64, f64>);
+        let mut pairs: Vec<(Vec<&str>, Pair)> = Vec::new();
+        let mut places: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
+        for (mut point, seed, value) in self.samples(measure)? {
+            let of = point.remove(at);
+            let place = *places.entry(point.clone()).or_insert_with(|| {
+                pairs.push((point, Pair::default()));
+                pairs.len() - 1
+            });
+            if of == one {
+                pairs[place].1.0.insert(seed, value);
+            } else if of == other {
+                pairs[place].1.1.insert(seed, value);
+            }
+        }
+        let difference = |(point, (one, other)): (Vec<&str>, Pair)| {
+            Some((point.into_iter().map(str::to_owned).collect(), paired(&one, &other)?))
+        };
+        Ok(pairs.into_iter().filter_map(difference).collect())
+    }
+
+    /// Writes the table as Parquet.
+    ///
+    /// # Errors
+    /// Errors of `out`.
+    pub fn write(&self, out: impl Write + Send) -> io::Result<()> {
+        self.write_parquet(out).map_err(io::Error::other)
+    }
+
+    fn write_parquet(&self, out: impl Write + Send) -> Result<(), ParquetError> {
+        let fields = self.columns.iter().map(field).collect::<Result<Vec<_>, _>>()?;
+        let schema = Arc::new(Type::group_type_builder("study").with_fields(fields).build()?);
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
+            .set_created_by("lastmile".to_owned())
+            .build();
+        let mut writer = SerializedFileWriter::new(out, schema, Arc::new(properties))?;
+        let mut group = writer.next_row_group()?;
+        for (_, column) in &self.columns {
+            match column {
+                Column::Words(words) => {
+                    let words: Vec<ByteArray> = words.iter().map(|word| ByteArray::from(word.as_str())).collect();
+                    values::<ByteArrayType, _>(&mut group, &words, None)?;
+                }
+                Column::Seeds(seeds) => {
+                    // Seeds of the upper half are negative: the same bits.
+                    let seeds: Vec<i64> = seeds.iter().map(|seed| seed.cast_signed()).collect();
+                    values::<Int64Type, _>(&mut group, &seeds, None)?;
+                }
+                Column::Numbers(numbers) => {
+                    let known: Vec<f64> = numbers.iter().flatten().copied().collect();
+                    let levels: Vec<i16> = numbers.iter().map(|number| i16::from(number.is_some())).collect();
+                    values::<DoubleType, _>(&mut group, &known, Some(&levels))?;
+                }
+            }
+        }
+        group.close()?;
+        writer.close()?;
+        Ok(())
+    }
+}
+
+fn field((name, column): &(String, Column)) -> Result<Arc<Type>, ParquetError> {
+    let (physical, logical, repetition) = match column {
+        Column::Words(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String), Repetition::REQUIRED),
+        Column::Seeds(_) => (Physical::INT64, None, Repetition::REQUIRED),
+        Column::Numbers(_) => (Physical::DOUBLE, None, Repetition::OPTIONAL),
+    };
+    let builder = Type::primitive_type_builder(name, physical).with_logical_type(logical);
+    Ok(Arc::new(builder.with_repetition(repetition).build()?))
+}
+
+fn values<T: DataType, W: Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    values: &[T::T],
+    levels: Option<&[i16]>,
+) -> Result<(), ParquetError> {
+    let mut column = group.next_column()?.expect("the schema has as many columns as are written");
+    column.typed::<T>().write_batch(values, levels, None)?;
+    column.close()
+}
+
+#[cfg(test)]
+mod tests {
+    use parquet::file::reader::{FileReader as _, SerializedFileReader};
+    use parquet::record::RowAccessor as _;
+
+    use super::*;
+
+    /// Two rates, two policies, two seeds. Goodput is 10 for rate 1 and 20 for rate 2; the policy adds 1, and the seed
+    /// its number in tenths.
+    fn table() -> Table {
+        let axis = |key: &str, values: [&str; 2]| (key.to_owned(), values.map(str::to_owned).to_vec());
+        let space = Space::grid(vec![axis("rate", ["1", "2"]), axis("policy", ["none", "cake"])]).unwrap();
+        let entry = |point: usize, seed: u8| {
+            let goodput = [10.0, 11.0, 20.0, 21.0][point] + f64::from(seed) / 10.0;
+            let mut measures = Measures::from([("goodput_bps".to_owned(), goodput)]);
+            if point == 0 {
+                measures.insert("ping_s".to_owned(), 0.5);
+            }
+            Entry { point, seed: seed.into(), measures }
+        };
+        let entries: Vec<Entry> = (0..4).flat_map(|point| [entry(point, 1), entry(point, 2)]).collect();
+        Table::new(&space, &entries)
+    }
+
+    #[test]
+    fn a_row_is_a_run_and_a_missing_measure_is_null() {
+        let table = table();
+        let names: Vec<&str> = table.columns.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["rate", "policy", "seed", "goodput_bps", "ping_s"]);
+        let mut bytes = Vec::new();
+        table.write(&mut bytes).unwrap();
+        let file = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
+        let rows: Vec<_> = file.get_row_iter(None).unwrap().map(Result::unwrap).collect();
+        assert_eq!(rows.len(), 8);
+        assert_eq!((rows[1].get_string(0).unwrap().as_str(), rows[1].get_long(2).unwrap()), ("1", 2));
+        assert!((rows[1].get_double(3).unwrap() - 10.2).abs() < 1e-9);
+        assert!((rows[1].get_double(4).unwrap() - 0.5).abs() < 1e-9);
+        assert!(rows[2].get_double(4).is_err(), "null");
+    }
+
+    #[test]
+    fn means_are_by_point_and_differences_by_pairs() {
+        let table = table();
+        let means = table.estimates("goodput_bps").unwrap();
+        assert_eq!(means[2].0, ["2", "none"]);
+        assert!((means[2].1.mean - 20.15).abs() < 1e-9 && means[2].1.seeds == 2);
+        assert_eq!(table.estimates("ping_s").unwrap().len(), 1);
+        // The policy adds 1 with each seed: the interval of the difference is empty, that of the mean is not.
+        let differences = table.paired("goodput_bps", ("policy", "none", "cake")).unwrap();
+        assert_eq!(differences.iter().map(|(point, _)| point[0].as_str()).collect::<Vec<_>>(), ["1", "2"]);
+        for (_, difference) in differences {
+            assert!((difference.mean - 1.0).abs() < 1e-9 && difference.ci95 < 1e-9 && difference.seeds == 2);
+        }
+        assert!(means[0].1.ci95 > 0.1);
+        let unknown = table.estimates("goodput").unwrap_err().to_string();
+        assert!(unknown.contains("goodput_bps"), "{unknown}");
+        assert!(table.paired("goodput_bps", ("delay", "a", "b")).unwrap_err().to_string().contains("rate, policy"));
+    }
+}
