@@ -19,7 +19,7 @@ use tokio_rustls::client::TlsStream;
 
 /// The head of an HTTP/2 frame: RFC 9113, section 4.1.
 const FRAME_HEAD: u32 = 9;
-/// What surrounds the content of a TLS 1.3 record: a head of 5 bytes, the type, and a tag of 16 (RFC 8446, section 5.2).
+/// Bytes around the content of a TLS 1.3 record: a head of 5, the type, and a tag of 16 (RFC 8446, section 5.2).
 const RECORD: u32 = 5 + 1 + 16;
 /// The largest content of a record, and the largest frame that a server takes unasked.
 const MOST: u32 = 16 << 10;
@@ -61,7 +61,7 @@ impl Waiting {
 #[derive(Debug)]
 pub(super) struct Upload {
     pub(super) waiting: Arc<Waiting>,
-    /// At least [`MOST`] bytes, sent again and again.
+    /// At least [`MOST`] bytes, of which each frame is a part.
     block: Bytes,
     payload: AtomicU64,
     frames: AtomicU64,
