@@ -255,7 +255,8 @@ mod tests {
                         assert!(keep_open);
                         let number = u32::try_from(turns.len()).unwrap();
                         turns.extend(turn);
-                        (open.push(number), due.push_back(number));
+                        open.push(number);
+                        due.push_back(number);
                         client.opened(number);
                     }
                     Order::Ask { connection, turn } => {

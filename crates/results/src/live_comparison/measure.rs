@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::format;
-use crate::schema::{Phase, Summary};
+use crate::schema::{Conference, Phase, Summary};
 
 /// A measured quantity; its name includes the unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -157,7 +157,7 @@ impl Measure {
             Self::WaitingShare => backup()?.waiting_share,
             Self::VideoBps => conference().map(|row| row.video_bps),
             Self::FrameDelayP50S => conference()?.frame_delay_s.p50,
-            Self::FramesLateShare => conference().map(|row| row.bad_share()),
+            Self::FramesLateShare => conference().map(Conference::bad_share),
             Self::FrozenS => conference().map(|row| row.frozen_s),
             Self::ResponseP50S => game()?.response_s.p50,
             Self::ResponseP99S => game()?.response_s.p99,
