@@ -25,6 +25,7 @@ import textwrap
 sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "scripts/peers")]
+import newer  # noqa: E402
 import report  # noqa: E402
 import what_helps  # noqa: E402
 
@@ -175,7 +176,7 @@ TABLES = {
     "claims": lambda: printed(report.claims, load(PEERS)["trials"]),
     "clocks": peers_jumps,
     **{f"short {line}": lambda line=line: peers_short(line) for line in ("bridged", "pppoa")},
-    **{f"all {line}": lambda line=line: peers(line) for line in report.LINES if line != "clock"},
+    **{f"all {line}": lambda line=line: peers(line) for line in report.LINES if line not in ("clock", "newer")},
     "margins": margins,
     "simulations machine": lambda: machine(SIMULATIONS),
     "costs machine": lambda: machine(COSTS),
@@ -185,6 +186,7 @@ TABLES = {
     "cells": cells,
     "carried machine": lambda: machine(CARRIED),
     "carried": carried,
+    **newer.TABLES,
     **what_helps.TABLES,
 }
 

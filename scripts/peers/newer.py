@@ -26,11 +26,9 @@ def counter(links, link, name):
 
 
 def words(account):
-    """The counters of Accurate ECN. Linux 6.18 to 7.x has seven words; a kernel with a word of flags has them one later."""
-    found = account["words"]
-    flags = 1 if len(found) > 7 else 0
+    """The counters of Accurate ECN."""
     names = (RECEIVED_CE, "delivered_e1_bytes", "delivered_e0_bytes", DELIVERED_CE_BYTES, "received_e1_bytes", "received_e0_bytes", RECEIVED_CE_BYTES)
-    return dict(zip(names, found[flags:]))
+    return dict(zip(names, account["words"]))
 
 
 def marks(folder):
@@ -135,8 +133,12 @@ def aqms():
 
 def impairments():
     def cells(side):
+        if side["delay_p99_ms"] < 0.5:
+            return ["–"] * 4
         row = [side["delay_mean_ms"], side["delay_deviation_ms"], side["delay_p99_ms"]]
-        return [*(f"{value:.2f}" for value in row), f"{side['delay_correlation']:.2f}"] if side["delay_p99_ms"] > 0.5 else ["–"] * 4
+        # A constant delay has no correlation.
+        together = f"{side['delay_correlation']:.2f}" if side["delay_deviation_ms"] > 0.1 else "–"
+        return [*(f"{value:.2f}" for value in row), together]
 
     rows = []
     for one in experiments("netem"):
@@ -151,7 +153,7 @@ def impairments():
 
 def counted():
     rows = []
-    for one in found("marks"):
+    for one in sorted(found("marks"), key=lambda one: (one["control"], list(QUEUES).index(one["queue"]))):
         own = one["simulated"]
         rows.append(
             [
@@ -178,9 +180,18 @@ TABLES = {
 }
 
 
+def rounded(value):
+    """Numbers to six digits, as no table has more."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return {key: rounded(one) for key, one in value.items()}
+    return [rounded(one) for one in value] if isinstance(value, list) else value
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
-    text = json.dumps(collect(folder), indent=1)
+    text = json.dumps(rounded(collect(folder)), indent=1)
     (folder / "results.json").write_text(text + "\n", encoding="utf-8")
     print(text)
 

@@ -86,11 +86,12 @@ impl<'a> Tree<'a> {
     /// The tree of a queue on a line of `rate`. Classes take their names from `names` unless the
     /// queue names them.
     pub(crate) fn new(queue: &'a Spec, rate: BitRate, names: &[String], accounting: &Accounting) -> Self {
+        let mut plan = Plan { accounting, rate, names, classes: Vec::new(), takes: Vec::new(), remarks: Vec::new() };
+        let queue = plan.below_shaper(queue);
         let (listed, below) = match queue {
-            Spec::Rules(config) => (Some(config), config.queue.as_ref()),
+            Spec::Rules(config) => (Some(config), plan.below_shaper(config.queue.as_ref())),
             other => (None, other),
         };
-        let mut plan = Plan { accounting, rate, names, classes: Vec::new(), takes: Vec::new(), remarks: Vec::new() };
         let default = plan.scheduler(below);
         let Plan { classes, takes, remarks, .. } = plan;
         let number = |class: u16| {
@@ -148,6 +149,28 @@ struct Plan<'a, 'b> {
 }
 
 impl<'a> Plan<'a, '_> {
+    /// Rules and schedulers below a token bucket, as in a policy with a share of the line: its rate becomes that of the
+    /// line's class, since the kernel's classes shape. Other queues stay as they are.
+    fn below_shaper(&mut self, queue: &'a Spec) -> &'a Spec {
+        let Spec::Tbf(Over { config, queue: below }) = queue else { return queue };
+        let classed = matches!(
+            **below,
+            Spec::Rules(_) | Spec::Htb(_) | Spec::Hfsc(_) | Spec::Cbq(_) | Spec::Custom(_) | Spec::Priority(_)
+        );
+        if !classed {
+            return queue;
+        }
+        self.without_peak(config);
+        self.rate = config.rate.min(self.rate);
+        below
+    }
+
+    fn without_peak(&mut self, config: &tbf::Config) {
+        if config.peak.is_some() {
+            self.remarks.push("the peak rate of a token bucket: HTB has none; left out".to_owned());
+        }
+    }
+
     /// Adds the classes of a scheduler; returns the number of its default class, if it has one.
     fn scheduler(&mut self, queue: &'a Spec) -> Option<u32> {
         match queue {
@@ -156,11 +179,9 @@ impl<'a> Plan<'a, '_> {
             Spec::Cbq(config) => Some(self.cbq(config)),
             Spec::Custom(config) => Some(self.custom(config)),
             Spec::Priority(priority::Config { classes }) => Some(self.priority(classes)),
-            Spec::Tbf(Over { config: tbf::Config { rate, peak, .. }, queue }) => {
-                if peak.is_some() {
-                    self.remarks.push("the peak rate of a token bucket: HTB has none; left out".to_owned());
-                }
-                self.line(*rate, Some(queue));
+            Spec::Tbf(Over { config, queue }) => {
+                self.without_peak(config);
+                self.line(config.rate, Some(queue));
                 Some(LINE)
             }
             other => {

@@ -13,6 +13,7 @@
 //! | compute and update checksums | [`checksum`], [`checksums_hold`] |
 //! | read a TCP segment only if its checksums hold | [`Packet::segment`], [`Meta::pure_ack`] |
 
+mod accecn;
 pub mod checksum;
 mod directory;
 pub mod ethernet;
@@ -38,6 +39,7 @@ mod testing;
 mod udp;
 mod write;
 
+pub use accecn::{EcnBytes, EcnLayout, EcnOrder};
 pub use directory::{FlowDirectory, NumberedFlows};
 pub use ethernet::FrameError;
 pub use fields::ParseError;
@@ -45,7 +47,7 @@ pub use flow::{FlowAddresses, FlowId, FlowKey, IpAddresses};
 pub use frame::Frame;
 pub use list::AckList;
 pub use meta::{AckFields, Mark, Meta, TcpFlags};
-pub use options::{EcnBytes, OptionSet, OptionWords, Options, SackBlock, SynOptions};
+pub use options::{OptionSet, OptionWords, Options, SackBlock, SynOptions};
 pub use packet::Packet;
 pub use parse::{Parsed, checksums_hold, parse, parse_headers};
 pub use protocol::Protocol;

@@ -4,7 +4,7 @@
 //! RFC 9768, section 3.2.3 (Accurate ECN). Differs: of unknown options only their presence is stored. Cost: a copy of
 //! two words for each; a list of acknowledgement numbers is read byte by byte.
 
-use crate::{AckList, SeqNumber, list};
+use crate::{AckList, EcnBytes, EcnLayout, SeqNumber, list};
 
 /// A selective acknowledgement (RFC 2018): bytes `left..right` have arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -44,23 +44,6 @@ pub struct SynOptions {
     pub window_scale: Option<u8>,
     /// SACK permitted (RFC 2018, section 2).
     pub sack_permitted: bool,
-}
-
-/// The byte counters of the AccECN option (RFC 9768, section 3.2.3), of 24 bits each: the payload that arrived with
-/// each ECN field.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct EcnBytes {
-    /// ECT(0), from 1.
-    pub ect0: u32,
-    /// CE, from 0.
-    pub ce: u32,
-    /// ECT(1), from 1.
-    pub ect1: u32,
-}
-
-impl EcnBytes {
-    /// The counters modulo 2^24.
-    const MASK: u32 = 0x00ff_ffff;
 }
 
 /// The TCP options of a segment. Timestamps combine with one of: at most three SACK blocks, the
@@ -182,7 +165,7 @@ impl Options {
         if blocks.len() > 1 {
             self.set.0 &= !OptionSet::ACCECN;
         }
-        let counters = self.accecn();
+        let counters = self.accecn_counters();
         if !blocks.is_empty() || self.sack_count() > 0 {
             if self.has_four_blocks() {
                 self.words.timestamps = (0, 0);
@@ -201,32 +184,58 @@ impl Options {
             }
             few => (few.len() as u16) << 1,
         };
-        if let Some(counters) = counters { self.with_accecn(counters) } else { self }
+        if let Some((counters, layout)) = counters { self.with_accecn_as(counters, layout) } else { self }
     }
 
-    /// A copy with the AccECN option and all its counters (RFC 9768, section 3.2.3, order 0). It takes the place of a
-    /// list and of all SACK blocks but the first.
+    /// A copy with the AccECN option and all its counters, ECT(0) first. It takes the place of a list and of all SACK
+    /// blocks but the first.
     #[must_use]
-    pub fn with_accecn(mut self, counters: EcnBytes) -> Self {
+    pub fn with_accecn(self, counters: EcnBytes) -> Self {
+        self.with_accecn_as(counters, EcnLayout::ALL)
+    }
+
+    /// A copy with the AccECN option in this layout, which leaves out the other counters.
+    #[must_use]
+    pub fn with_accecn_as(mut self, counters: EcnBytes, layout: EcnLayout) -> Self {
         self = self.without_list();
         if self.sack_count() > 1 {
             let first = self.sack_blocks().next();
             self = self.with_sack(first.as_slice());
         }
-        let EcnBytes { ect0, ce, ect1 } = counters;
-        self.words.sack[3..].copy_from_slice(&[ect0, ce, ect1].map(|counter| counter & EcnBytes::MASK));
+        let mut values = counters.in_order(layout.order()).map(|counter| counter & EcnBytes::MASK);
+        values[usize::from(layout.counters())..].fill(0);
+        let EcnBytes { ect0, ce, ect1 } = EcnBytes::from_order(values, layout.order());
+        self.words.sack[2..].copy_from_slice(&[layout.to_word(), ect0, ce, ect1]);
         self.set.0 |= OptionSet::ACCECN;
         self
     }
 
-    /// The counters of the AccECN option.
+    /// The counters of the AccECN option, if it has all of them.
     #[must_use]
     pub const fn accecn(&self) -> Option<EcnBytes> {
+        match self.accecn_counters() {
+            Some((counters, layout)) if layout.counters() == EcnLayout::MOST => Some(counters),
+            _ => None,
+        }
+    }
+
+    /// The counters of the AccECN option, and which it has; the others are 0.
+    #[must_use]
+    pub const fn accecn_counters(&self) -> Option<(EcnBytes, EcnLayout)> {
         if self.set.0 & OptionSet::ACCECN == 0 {
             return None;
         }
-        let [_, _, _, ect0, ce, ect1] = self.words.sack;
-        Some(EcnBytes { ect0, ce, ect1 })
+        let [_, _, layout, ect0, ce, ect1] = self.words.sack;
+        Some((EcnBytes { ect0, ce, ect1 }, EcnLayout::from_word(layout)))
+    }
+
+    /// The layout of the AccECN option.
+    #[must_use]
+    pub const fn accecn_layout(&self) -> Option<EcnLayout> {
+        match self.accecn_counters() {
+            Some((_, layout)) => Some(layout),
+            None => None,
+        }
     }
 
     /// A copy marked as having unknown options, so that the segment is never regulated.
@@ -333,7 +342,8 @@ impl Options {
 
     /// Bytes of the options in the header, padded to a multiple of four in the usual layout:
     /// timestamps 12, n SACK blocks 4 + 8n, MSS 4, window scale 4. SACK permitted takes 4, or 0
-    /// together with timestamps, whose padding it replaces. The AccECN option takes 12.
+    /// together with timestamps, whose padding it replaces. The AccECN option takes 4, 8, 8 or 12
+    /// with none to three counters.
     #[must_use]
     pub const fn header_bytes(&self) -> u8 {
         let set = self.set.0;
@@ -357,8 +367,8 @@ impl Options {
         if blocks > 0 {
             bytes += 4 + 8 * blocks;
         }
-        if set & OptionSet::ACCECN != 0 {
-            bytes += 12;
+        if let Some(layout) = self.accecn_layout() {
+            bytes += layout.header_bytes();
         }
         bytes
     }

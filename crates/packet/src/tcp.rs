@@ -1,17 +1,20 @@
 //! TCP headers (RFC 9293, section 3.1) and their options.
 //!
 //! Known options: maximum segment size, window scale, SACK permitted, SACK, timestamps, and AccECN
-//! with all its counters (RFC 9768, order 0). The options of a segment count as unknown, so that
+//! (RFC 9768) of both orders and every length. The options of a segment count as unknown, so that
 //! nothing rewrites it, if there is any other option, a second one of a kind, a malformed one, or a
 //! reserved bit in the header other than AE.
 //!
 //! Written options have the layout of Linux (`tcp_options_write`): MSS; SACK permitted and
 //! timestamps, each as the other's padding; window scale after one NOP; SACK after two; AccECN
-//! before one NOP.
+//! before NOPs.
 //! [`Options::header_bytes`] is their size.
 
 use crate::fields::{ParseError, double_word, header, word};
-use crate::{EcnBytes, FlowAddresses, Meta, Options, Protocol, SackBlock, SeqNumber, SynOptions, TcpFlags, ipv4};
+use crate::{
+    EcnBytes, EcnLayout, EcnOrder, FlowAddresses, Meta, Options, Protocol, SackBlock, SeqNumber, SynOptions, TcpFlags,
+    ipv4,
+};
 
 /// Bytes of a header without options.
 pub(crate) const HEADER_LEN: usize = 20;
@@ -34,8 +37,9 @@ const WINDOW_SCALE: u8 = 3;
 const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
-// RFC 9768, section 3.2.3: order 0.
-const ACCECN: u8 = 172;
+// RFC 9768, section 3.2.3: ECT(0) first, and ECT(1) first.
+const ACCECN0: u8 = 172;
+const ACCECN1: u8 = 174;
 
 /// Reads the header at `offset`; returns the ports.
 pub(crate) fn read(packet: &[u8], offset: usize, meta: &mut Meta) -> Result<(u16, u16), ParseError> {
@@ -143,10 +147,9 @@ fn read_options(bytes: &[u8]) -> Options {
                 options = read_sack(options, blocks);
                 true
             }
-            (ACCECN, [a, b, c, d, e, f, g, h, i]) if counters.is_none() => {
-                let [ect0, ce, ect1] = [[*a, *b, *c], [*d, *e, *f], [*g, *h, *i]].map(three_bytes);
-                counters = Some(EcnBytes { ect0, ce, ect1 });
-                true
+            (ACCECN0 | ACCECN1, values) if counters.is_none() => {
+                counters = read_accecn(*kind, values);
+                counters.is_some()
             }
             _ => false,
         };
@@ -154,13 +157,21 @@ fn read_options(bytes: &[u8]) -> Options {
     match counters {
         // Several SACK blocks leave no space for the counters in the metadata.
         Some(_) if options.sack_count() > 1 => join(options, syn, false),
-        Some(counters) => join(options, syn, known).with_accecn(counters),
+        Some((counters, layout)) => join(options, syn, known).with_accecn_as(counters, layout),
         None => join(options, syn, known),
     }
 }
 
-fn three_bytes([high, middle, low]: [u8; 3]) -> u32 {
-    u32::from_be_bytes([0, high, middle, low])
+/// The counters of an AccECN option: none to three of three bytes each.
+fn read_accecn(kind: u8, bytes: &[u8]) -> Option<(EcnBytes, EcnLayout)> {
+    let (counters, []) = bytes.as_chunks::<3>() else { return None };
+    let order = if kind == ACCECN0 { EcnOrder::Ect0First } else { EcnOrder::Ect1First };
+    let layout = EcnLayout::new(order, u8::try_from(counters.len()).ok()?)?;
+    let mut values = [0; 3];
+    for (value, [high, middle, low]) in values.iter_mut().zip(counters) {
+        *value = u32::from_be_bytes([0, *high, *middle, *low]);
+    }
+    Some((EcnBytes::from_order(values, order), layout))
 }
 
 /// Splits `[kind, length, value.., after..]` into the value and the bytes after it.
@@ -240,12 +251,14 @@ pub(crate) fn write_options(out: &mut [u8], options: &Options) -> usize {
             writer.put(&block.right.raw().to_be_bytes());
         }
     }
-    if let Some(EcnBytes { ect0, ce, ect1 }) = options.accecn() {
-        writer.put(&[ACCECN, 11]);
-        for counter in [ect0, ce, ect1] {
+    if let Some((counters, layout)) = options.accecn_counters() {
+        let kind = if layout.order() == EcnOrder::Ect0First { ACCECN0 } else { ACCECN1 };
+        let option_len = 2 + 3 * layout.counters();
+        writer.put(&[kind, option_len]);
+        for counter in &counters.in_order(layout.order())[..usize::from(layout.counters())] {
             writer.put(&counter.to_be_bytes()[1..]);
         }
-        writer.put(&[NOP]);
+        writer.put(&[NOP; 3][..usize::from(layout.header_bytes() - option_len)]);
     }
     debug_assert_eq!(
         writer.len,

@@ -245,6 +245,12 @@ NETEM = [
         'delay = "20 ms"\nreorder = "25 %"',
     ),
     impaired(
+        "netem-gap",
+        "delay 20 ms reorder 25 % gap 5",
+        "delay 20ms reorder 25% gap 5",
+        'delay = "20 ms"\nreorder = { share = "25 %", gap = 5 }',
+    ),
+    impaired(
         "netem-reorder-gap",
         "delay 20 ms reorder 25 % 50 % gap 5",
         "delay 20ms reorder 25% 50% gap 5",

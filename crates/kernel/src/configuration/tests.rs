@@ -7,6 +7,7 @@ use lastmile_queueing::aqm::codel::{CeThreshold, Selector};
 use lastmile_queueing::aqm::{docsis_pie, dualpi2, pie};
 use lastmile_queueing::classify::{Bound, rules};
 use lastmile_queueing::fair::{Per, fq_codel, fq_pie};
+use lastmile_queueing::meter::tbf;
 use lastmile_queueing::sched::hfsc::{self, ServiceCurve};
 use lastmile_queueing::sched::tree::{self, Tree as Named};
 use lastmile_queueing::sched::{cbq, custom, htb, priority};
@@ -242,6 +243,33 @@ fn hfsc_becomes_hfsc_or_classes_of_htb() {
     assert!(all.iter().any(|line| line.contains("classid 1a57:10 htb rate 100000bit ceil 400000bit")), "{all:#?}");
     assert!(all.iter().any(|line| line.contains("classid 1a57:12 htb rate 8000bit ceil 512000bit")), "{all:#?}");
     assert_eq!(configuration.flood.rate, kbit(400));
+}
+
+/// A policy with `share = "97 %"` is a token bucket over rules over a scheduler: the classes stay, below one of 496.64
+/// kbit/s (97 % of 512), and the guarantee of HTB without `sch_hfsc` is within it.
+#[test]
+fn a_scheduler_below_a_token_bucket_keeps_its_classes_at_the_rate_of_the_bucket() {
+    let share = hfsc::Share { link_share: Some(ServiceCurve::linear(kbit(100))), ..hfsc::Share::default() };
+    let class = |name: &str| tree::Class { name: name.into(), parent: None, share, queue: Some(Spec::fifo(10)) };
+    let tree = Named { classes: vec![class("acks"), class("rest")], rules: Vec::new(), default: None };
+    let below = ruled(vec![(Match::PureAck, 0, false)], 1, Spec::Hfsc(hfsc::Config { tree }));
+    let rate = BitRate::from_bps(496_640).unwrap();
+    let config = tbf::Config {
+        rate,
+        burst: WireBytes::new(1696),
+        peak: None,
+        largest: ByteCount::new(1500),
+        catch_up: Duration::ZERO,
+    };
+    let (configuration, all) = of(&Spec::Tbf(Over { config, queue: Box::new(below) }), &["acks", "rest"]);
+    assert!(all.iter().any(|line| line.ends_with("classid 1a57:1 hfsc ls m2 496640bit ul m2 496640bit")), "{all:#?}");
+    for class in
+        ["1a57:10 hfsc ls m2 100000bit", "1a57:11 hfsc ls m2 100000bit", "1a57:10 htb rate 8000bit ceil 496640bit"]
+    {
+        assert!(all.iter().any(|line| line.contains(class)), "{class}: {all:#?}");
+    }
+    assert_eq!(configuration.left_out, Vec::<String>::new());
+    assert_eq!(configuration.flood.rate, rate);
 }
 
 /// tc-pie(8) counts gains in sixteenths, and the burst is a constant of the kernel.

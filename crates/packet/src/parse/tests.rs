@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::tcp::write_options;
 use crate::testing::packet;
-use crate::{Options, SackBlock, SeqNumber, SynOptions, write_packet};
+use crate::{EcnBytes, EcnLayout, EcnOrder, Options, SackBlock, SeqNumber, SynOptions, write_packet};
 
 /// An IPv4 packet of these parts, with checksums of 0.
 fn v4(protocol: u8, ip_options: &[u8], fragment: u16, transport: &[u8]) -> Vec<u8> {
@@ -138,10 +138,42 @@ fn a_fourth_sack_block_is_read_and_written() {
     assert_eq!(written[..len], bytes);
 }
 
+/// Linux 7 writes kind 174 behind the timestamps: `nop,nop,TS,accecn1 e1b ceb e0b,nop`, and fewer counters where the
+/// others have not moved (`tcp_options_write`). RFC 9768, section 3.2.3, permits each length and both orders.
+#[test]
+fn an_accecn_option_of_any_order_and_length_is_read_and_written() {
+    let stamps = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
+    let counters = [0, 0, 1, 0, 0, 9, 0x12, 0x34, 0x56];
+    let bytes = |kind: u8, count: usize| {
+        let mut bytes = stamps.to_vec();
+        bytes.extend([kind, 2 + 3 * count as u8]);
+        bytes.extend(&counters[..3 * count]);
+        bytes.resize(bytes.len().next_multiple_of(4), 1);
+        bytes
+    };
+    for (kind, order) in [(172, EcnOrder::Ect0First), (174, EcnOrder::Ect1First)] {
+        for count in 0..=3 {
+            let bytes = bytes(kind, count);
+            let options = read_options(&bytes);
+            assert!(!options.has_unknown(), "{bytes:?}");
+            assert_eq!(options.accecn_layout(), EcnLayout::new(order, count as u8));
+            assert_eq!((options.timestamps(), usize::from(options.header_bytes())), (Some((1, 2)), bytes.len()));
+            let mut written = [0; Options::MAX_BYTES];
+            let len = write_options(&mut written, &options);
+            assert_eq!(written[..len], bytes);
+        }
+    }
+    let of_linux = EcnBytes { ect1: 1, ce: 9, ect0: 0x12_3456 };
+    assert_eq!(read_options(&bytes(174, 3)).accecn(), Some(of_linux));
+    assert_eq!(read_options(&bytes(174, 2)).accecn(), None, "not all counters");
+}
+
 #[test]
 fn what_is_not_understood_makes_the_options_unknown() {
-    let cases: [(&str, &[u8]); 11] = [
-        ("Accurate ECN, RFC 9768", &[172, 5, 0, 0, 1, 1, 1, 1]),
+    let cases: [(&str, &[u8]); 13] = [
+        ("an AccECN option with half a counter", &[172, 4, 0, 1]),
+        ("an AccECN option of four counters", &[174, 14, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 1, 1]),
+        ("two AccECN options", &[174, 5, 0, 0, 1, 172, 5, 0, 0, 1, 1, 1]),
         ("multipath TCP, RFC 8684", &[30, 4, 0, 0]),
         ("a second window scale", &[3, 3, 7, 3, 3, 7, 1, 1]),
         ("timestamps of a wrong length", &[8, 8, 0, 0, 0, 0, 0, 0]),

@@ -122,7 +122,7 @@ fn is_ack(meta: &Meta) -> bool {
     meta.flags.without(ECN) == TcpFlags::ACK
         && meta.payload_len() == 0
         && !options.has_unknown()
-        && options.accecn().is_none()
+        && options.accecn_layout().is_none()
         && options.syn_options() == SynOptions::default()
 }
 

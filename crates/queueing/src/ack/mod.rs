@@ -175,8 +175,12 @@ fn may_replace(old: &AckFields, new: &AckFields) -> bool {
         (Some(_), None) => false,
         (Some((old, _)), Some((new, _))) => SeqNumber::new(old).at_or_before(SeqNumber::new(new)),
     };
-    // RFC 9768, section 3.2.3: the last report of marked bytes must arrive.
-    let keeps_counters = old.options.accecn().is_none() || new.options.accecn().is_some();
+    // RFC 9768, section 3.2.3: the last report of each counter must arrive.
+    let keeps_counters = match (old.options.accecn_layout(), new.options.accecn_layout()) {
+        (None, _) => true,
+        (Some(_), None) => false,
+        (Some(old), Some(new)) => new.covers(old),
+    };
     is_accepted && keeps_counters && covers_sack(old, new)
 }
 

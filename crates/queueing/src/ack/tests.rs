@@ -1,4 +1,4 @@
-use lastmile_packet::{FlowId, Options, TcpFlags};
+use lastmile_packet::{EcnBytes, EcnLayout, EcnOrder, FlowId, Options, TcpFlags};
 
 use super::*;
 use crate::Discipline;
@@ -143,10 +143,17 @@ fn unregulated_packets_are_counted_by_reason() {
 fn a_report_of_marked_bytes_is_not_lost() {
     let plain = fields(1, &[]);
     let counted = |ce| {
-        let counters = lastmile_packet::EcnBytes { ect0: 1, ce, ect1: 1 };
+        let counters = EcnBytes { ect0: 1, ce, ect1: 1 };
         AckFields { options: Options::NONE.with_accecn(counters), ..plain }
     };
     assert!(may_replace(&counted(1), &counted(2)));
     assert!(may_replace(&plain, &counted(2)));
     assert!(!may_replace(&counted(2), &plain));
+    let short = |count| {
+        let layout = EcnLayout::new(EcnOrder::Ect1First, count).unwrap();
+        let counters = EcnBytes { ect0: 1, ce: 2, ect1: 1 };
+        AckFields { options: Options::NONE.with_accecn_as(counters, layout), ..plain }
+    };
+    assert!(may_replace(&short(1), &short(2)) && may_replace(&short(2), &counted(2)));
+    assert!(!may_replace(&short(2), &short(1)) && !may_replace(&counted(2), &short(2)));
 }
