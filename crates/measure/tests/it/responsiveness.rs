@@ -221,7 +221,8 @@ fn logged(folder: &Path, part: &str) -> Vec<(f64, String, String)> {
 /// The Go client's directions, from its logs: its own result has the formula of the draft to -03, and by default the
 /// mean of the fastest 5 % (`-rpm.tmp`) in place of that of all but the slowest 5 %.
 fn reference(host: &Namespace, program: &Path) -> [Probed; 2] {
-    let folder = tempfile::tempdir().unwrap();
+    // The client puts its words before the first dot of the whole path.
+    let folder = tempfile::Builder::new().prefix("responsiveness").tempdir().unwrap();
     let run = || {
         let url = format!("https://{SERVER}:{PORT}/.well-known/nq");
         let mut command = Command::new(program);
