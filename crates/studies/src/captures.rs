@@ -25,6 +25,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use lastmile_analysis::joined;
+use lastmile_results::atomic::AtomicFile;
 use lastmile_results::{Series, captured};
 use serde::Serialize;
 
@@ -152,7 +153,7 @@ impl Capture {
     /// # Errors
     /// Errors of the file system.
     pub fn commit_segments(&mut self) -> io::Result<()> {
-        self.read.segments.take().map_or(Ok(()), |segments| segments.commit())
+        self.read.segments.take().map_or(Ok(()), AtomicFile::commit)
     }
 }
 

@@ -35,7 +35,6 @@ impl Variant {
     }
 
     /// Copies with each of `seeds` seeds from `first` on.
-    #[must_use]
     pub fn over_seeds(&self, first: u64, seeds: u64) -> impl Iterator<Item = Self> {
         (0..seeds).map(move |number| self.with_seed(first.wrapping_add(number)))
     }

@@ -42,6 +42,9 @@ pub enum Column {
     Numbers(Vec<Option<f64>>),
 }
 
+/// The point, the seed and the value of a run.
+type Sample<'a> = (Vec<&'a str>, u64, f64);
+
 /// A row for each run.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Table {
@@ -85,7 +88,7 @@ impl Table {
     }
 
     /// The values of a measure: point, seed and value of each run that has it, in the order of the rows.
-    fn samples(&self, measure: &str) -> Result<Vec<(Vec<&str>, u64, f64)>, Error> {
+    fn samples(&self, measure: &str) -> Result<Vec<Sample<'_>>, Error> {
         let numbers = self.columns.iter().find_map(|(name, column)| match column {
             Column::Numbers(numbers) if name == measure => Some(numbers),
             _ => None,
