@@ -5,11 +5,13 @@
 
 mod application;
 mod datagrams;
+mod dialogue;
 mod echo;
 mod replay;
 mod sockets;
 mod source;
 mod transfer;
+mod udp;
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -160,6 +162,7 @@ impl<'a> Generator<'a> {
                         transfer.begin(now).context(|| format!("connecting for \"{}\"", flow.name))?;
                     }
                     Source::Datagrams(datagrams) => datagrams.begin(flow.start),
+                    Source::Dialogue(exchange) => exchange.begin(flow.start, flow.stop),
                     Source::Echo(echo) => echo.begin(flow.start),
                     Source::Application(owner) => owner.wake(now, &self.hosts)?,
                     Source::Replay(replay) => replay.begin(flow.start),
@@ -171,6 +174,8 @@ impl<'a> Generator<'a> {
                 match &mut flow.source {
                     Source::Transfer(transfer) => transfer.stop(),
                     Source::Datagrams(datagrams) => datagrams.stop(),
+                    // It knows when it stops, and ends with what is under way.
+                    Source::Dialogue(_) => {}
                     Source::Echo(echo) => echo.stop(),
                     Source::Application(owner) => owner.stop(now, &self.hosts)?,
                     Source::Replay(replay) => replay.stop(),
@@ -199,6 +204,7 @@ impl<'a> Generator<'a> {
                 let sent = match source {
                     Source::Transfer(_) => Ok(()),
                     Source::Datagrams(datagrams) => datagrams.send(&clock),
+                    Source::Dialogue(exchange) => exchange.send(&clock),
                     Source::Echo(echo) => echo.send(&clock),
                     Source::Application(owner) => {
                         owner.wake(now, &self.hosts)?;
@@ -258,6 +264,11 @@ impl<'a> Generator<'a> {
                     }
                 }
                 Source::Datagrams(datagrams) => add(Who::Flow(index), datagrams.sink(), READ),
+                Source::Dialogue(exchange) => {
+                    let [sends, receives] = exchange.ends();
+                    add(Who::Flow(index), sends, READ);
+                    add(Who::Receiver(index), receives, READ);
+                }
                 Source::Echo(echo) => add(Who::Flow(index), echo.as_fd(), READ),
                 Source::Application(owner) => {
                     owner.wishes().for_each(|(side, fd, wish)| add(Who::Connection(index, side), fd, wish));
@@ -278,8 +289,13 @@ impl<'a> Generator<'a> {
                 Who::Catcher(end) => self.catch(now, end)?,
                 Who::Flow(index) => self.flow_ready(index, clock)?,
                 Who::Receiver(index) => {
-                    if let Source::Transfer(transfer) = &mut self.flows[index].source {
-                        ended |= transfer.receiver_ready(now);
+                    let Running { name, source, .. } = &mut self.flows[index];
+                    match source {
+                        Source::Transfer(transfer) => ended |= transfer.receiver_ready(now) > 0,
+                        Source::Dialogue(exchange) => {
+                            exchange.receive(&clock, false).context(|| format!("receiving for \"{name}\""))?;
+                        }
+                        _ => {}
                     }
                 }
                 Who::Connection(index, side) => {
@@ -300,6 +316,7 @@ impl<'a> Generator<'a> {
                 Ok(())
             }
             Source::Datagrams(datagrams) => datagrams.receive(&clock),
+            Source::Dialogue(exchange) => exchange.receive(&clock, true),
             Source::Echo(echo) => echo.receive(&clock),
             Source::Application(_) | Source::Replay(_) => Ok(()),
         };
@@ -346,6 +363,7 @@ impl<'a> Generator<'a> {
         let flows = self.flows.iter_mut().map(|flow| match &mut flow.source {
             Source::Transfer(transfer) => transfer.sample(now),
             Source::Datagrams(datagrams) => datagrams.sample(),
+            Source::Dialogue(exchange) => exchange.sample(),
             Source::Echo(_) => FlowSample::default(),
             Source::Application(owner) => owner.sample(),
             Source::Replay(replay) => FlowSample { bytes_delivered: replay.bytes_delivered(), ..FlowSample::default() },
@@ -360,6 +378,7 @@ impl<'a> Generator<'a> {
             match flow.source {
                 Source::Transfer(transfer) => transfer.outcome(),
                 Source::Datagrams(datagrams) => datagrams.outcome(end),
+                Source::Dialogue(exchange) => exchange.outcome(end),
                 Source::Echo(echo) => echo.outcome(),
                 Source::Application(owner) => owner.outcome(end),
                 Source::Replay(replay) => replay.outcome(),

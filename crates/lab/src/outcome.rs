@@ -4,10 +4,9 @@ use lastmile_analysis::stream::Reception;
 use lastmile_live::bump::HopGlance;
 use lastmile_live::emulate;
 use lastmile_model::outcome::Deliveries;
+use lastmile_sim::sources::UserOutcome;
 use lastmile_tcp::LimitedTime;
 use lastmile_units::{Duration, Instant};
-
-use crate::spec::Pages;
 
 /// The outcome of a run.
 #[derive(Clone, Debug)]
@@ -45,8 +44,8 @@ pub struct FlowOutcome {
     pub tcp: Option<TcpOutcome>,
     /// Connections that an application opened, and of these the ones that broke.
     pub connections: Option<(u64, u64)>,
-    /// Pages that a web user has read.
-    pub pages: Option<Pages>,
+    /// The result of an application for the person who used it.
+    pub user: Option<UserOutcome>,
     /// When each echo request that was answered left, and how long that took.
     pub replies: Vec<(Instant, Duration)>,
     /// Datagrams at their receiver; `None` for other flows, and for datagrams too short to have numbers.

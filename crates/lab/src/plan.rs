@@ -12,9 +12,9 @@ use std::net::IpAddr;
 use lastmile_live::bump::Tap;
 use lastmile_live::emulate::{self, Tuning};
 use lastmile_live::stop::Stop;
-use lastmile_model::{Directory, Echo, Network, NodeIndex, OpenedBy, Source, Traffic};
+use lastmile_model::{Directory, Echo, Network, NodeIndex, OpenedBy, Source, Traffic, Transport};
 use lastmile_packet::{FlowDirectory as _, FlowId};
-use lastmile_scenario::{Scenario, tcp_of};
+use lastmile_scenario::Scenario;
 use lastmile_tcp::Config as Tcp;
 
 use crate::descriptors;
@@ -111,6 +111,7 @@ impl<'s> Plan<'s> {
     pub fn sockets(&self) -> u64 {
         let of = |flow: &Planned<'_>| match &flow.traffic.source {
             Source::Web(web) => u64::from(web.connections),
+            Source::Backup(backup) => u64::from(backup.parallel),
             // One that was dropped closes while the next one opens.
             Source::Swarm(swarm) => 2 * u64::from(swarm.slots),
             _ => 1,
@@ -126,7 +127,7 @@ impl<'s> Plan<'s> {
         }
         let index = self.network.traffic.len();
         self.network.traffic.push(traffic.clone());
-        let own = tcp_of(traffic).map_or("", |sender| tcp::congestion(sender.variant));
+        let own = traffic.tcp().next().map_or("", |sender| tcp::congestion(sender.variant));
         for member in 0..traffic.count.min(MOST_FLOWS + 1) {
             self.flows.push(Planned {
                 traffic,
@@ -142,7 +143,7 @@ impl<'s> Plan<'s> {
 
     /// Sets the hosts' TCP and the MTU, which depend on all flows.
     fn settle(&mut self) {
-        let configs: Vec<&Tcp> = self.network.traffic.iter().filter_map(tcp_of).collect();
+        let configs: Vec<&Tcp> = self.network.traffic.iter().filter_map(|traffic| traffic.tcp().next()).collect();
         let mut warnings = BTreeSet::new();
         configs.iter().for_each(|config| tcp::warnings(config, &mut warnings));
         let hosts = tcp::hosts(&configs, &mut warnings);
@@ -153,12 +154,18 @@ impl<'s> Plan<'s> {
             | Source::Writes { .. }
             | Source::Web(_)
             | Source::Video(_)
+            | Source::Backup(_)
             | Source::Swarm(_) => {
-                tcp_of(traffic).map_or(0, |sender| sender.mss.saturating_add(headers(sender) + options))
+                traffic.tcp().next().map_or(0, |sender| sender.mss.saturating_add(headers(sender) + options))
             }
             Source::Replay(capture) => capture.packets.iter().map(|(_, packet)| packet.ip_len).max().unwrap_or(0),
-            // Refused above.
-            Source::Conference(_) | Source::Game(_) => 0,
+            Source::Conference(model) => {
+                let payload = model.packet.max(model.audio.payload).as_u64();
+                u16::try_from(payload + lastmile_model::Conference::headers(traffic.ip)).unwrap_or(u16::MAX)
+            }
+            Source::Game(model) => {
+                u16::try_from(model.commands.most.max(model.updates.most).as_u64()).unwrap_or(u16::MAX)
+            }
             Source::Poisson { size, .. }
             | Source::OnOff { size, .. }
             | Source::Constant { size, .. }
@@ -253,15 +260,14 @@ fn ends_of_traffic(scenario: &Scenario) -> Result<(String, String), Error> {
 
 /// The kind of a source that no application of the lab offers, as part of a sentence; `None` for others.
 fn simulated_only(source: &Source) -> Option<&'static str> {
+    let quic = matches!(source.transport(), Some(Transport::Quic(_)));
     match source {
         Source::Ping { echo: Echo::Udp, .. } => Some("a ping over UDP"),
         Source::Quic { .. } => Some("a transfer over QUIC"),
         Source::Writes { .. } => Some("of kind \"writes\""),
-        Source::Video(_) => Some("of kind \"video\""),
-        Source::Conference(_) => Some("of kind \"conference\""),
-        Source::Game(_) => Some("of kind \"game\""),
-        Source::Web(web) if web.http.multiplexes() => Some("a web user of HTTP/2 or HTTP/3"),
-        Source::Web(web) if web.tls => Some("a web user with TLS"),
+        Source::Web(_) if quic => Some("a web user of HTTP/3"),
+        Source::Video(_) if quic => Some("a video over QUIC"),
+        Source::Backup(_) if quic => Some("a backup over QUIC"),
         _ => None,
     }
 }

@@ -4,7 +4,8 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
 use lastmile_live::emulate;
-use lastmile_packet::FlowKey;
+use lastmile_packet::{FlowId, FlowKey};
+use lastmile_sim::sources::{Dialogue, UserOutcome};
 use lastmile_tcp::Ecn;
 use lastmile_units::{Duration, Instant};
 
@@ -105,6 +106,8 @@ pub enum Kind {
     Echo(EchoPlan),
     /// TCP connections that come and go as an application decides.
     Application(ApplicationPlan),
+    /// Datagrams both ways, each with its contents: a conference, a game.
+    Dialogue(DialoguePlan),
     /// Packets as they are, each at its time.
     Replay(ReplayPlan),
 }
@@ -153,8 +156,8 @@ pub struct TransferPlan {
 
 /// UDP packets.
 pub struct DatagramPlan {
-    /// IP bytes of a packet, headers included.
-    pub size: u16,
+    /// Payload bytes of a packet.
+    pub payload: u16,
     /// Port that they come from.
     pub from_port: u16,
     /// Port that they go to.
@@ -169,7 +172,10 @@ pub struct DatagramPlan {
 
 impl fmt::Debug for DatagramPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DatagramPlan").field("size", &self.size).field("to_port", &self.to_port).finish_non_exhaustive()
+        f.debug_struct("DatagramPlan")
+            .field("payload", &self.payload)
+            .field("to_port", &self.to_port)
+            .finish_non_exhaustive()
     }
 }
 
@@ -178,13 +184,14 @@ impl fmt::Debug for DatagramPlan {
 pub struct EchoPlan {
     /// Time between two.
     pub interval: Duration,
-    /// IP bytes of a request, 28 at least.
+    /// IP bytes of a request.
     pub size: u16,
 }
 
 /// TCP connections that come and go.
 pub struct ApplicationPlan {
-    /// The plan of each connection, but for its bytes. Connections take ports from the opener's on, or any for zero.
+    /// The plan of each connection, but for its bytes and requests. Connections take ports from the opener's on, or any
+    /// for zero.
     pub connection: TransferPlan,
     /// The application that decides.
     pub application: Box<dyn Application>,
@@ -208,38 +215,41 @@ pub trait Application: Send {
     /// The connection that the last order opened.
     fn opened(&mut self, connection: u32);
 
-    /// Everything that was asked for has come over `connection`.
+    /// A response has come whole over `connection`.
     fn completed(&mut self, now: Instant, connection: u32);
 
     /// `connection` broke.
     fn broke(&mut self, now: Instant, connection: u32);
 
+    /// Data have come over `connection`.
+    fn delivered(&mut self, now: Instant, connection: u32);
+
     /// It is over; orders close what is open.
-    fn stop(&mut self);
+    fn stop(&mut self, now: Instant);
 
     /// When it is to be woken, if at all.
     fn next_wake(&self) -> Option<Instant>;
 
-    /// The pages that the user of a browser has read.
-    fn pages(&self) -> Option<Pages>;
+    /// The result at the end of the run for the person who used it, if it has one.
+    fn outcome(self: Box<Self>, now: Instant) -> Option<UserOutcome>;
 }
 
 /// An order of an application.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// Open a connection for a number of bytes, or for as many as there is time for; it may stay open for more.
+    /// Open a connection: with a first turn, or for as many bytes as there is time for.
     Open {
-        /// Bytes of data.
-        bytes: Option<u64>,
+        /// The first request and its response.
+        turn: Option<Turn>,
         /// More may be asked for.
         keep_open: bool,
     },
-    /// Ask for more bytes.
+    /// Take another turn.
     Ask {
         /// Over which connection.
         connection: u32,
-        /// Bytes of data.
-        bytes: u64,
+        /// The request and its response.
+        turn: Turn,
     },
     /// Close this one when all that was asked for is sent.
     HangUp(u32),
@@ -247,17 +257,30 @@ pub enum Order {
     Stop(u32),
 }
 
-/// Pages that a web user has read.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Pages {
-    /// Pages asked for.
-    pub pages: u64,
-    /// Objects that arrived whole.
-    pub objects: u64,
-    /// Response times of the pages that arrived whole.
-    pub responses: Vec<Duration>,
-    /// Response times of the main objects.
-    pub mains: Vec<Duration>,
+/// A request of the end that opened a connection, and the response of the other end once it has all of the request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Turn {
+    /// Bytes of the request.
+    pub request: u64,
+    /// Bytes of the response.
+    pub bytes: u64,
+}
+
+/// Datagrams between two ports.
+#[derive(Debug)]
+pub struct DialoguePlan {
+    /// The decisions of both ends.
+    pub dialogue: Dialogue,
+    /// The numbers of its datagrams: there, as the flow's data go, and back.
+    pub flows: [FlowId; 2],
+    /// Bytes of the headers of IP and UDP.
+    pub headers: u8,
+    /// Port of the end that sends the data.
+    pub from_port: u16,
+    /// Port of the other end.
+    pub to_port: u16,
+    /// Play-out buffer of the receiver.
+    pub buffer: Duration,
 }
 
 /// Unchanged packets, each at its time. They are sent and received through the devices of the hosts, past routes and

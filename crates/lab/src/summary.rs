@@ -2,7 +2,7 @@
 
 use lastmile_live::bump::HopGlance;
 use lastmile_model::Source;
-use lastmile_model::outcome::{self as sim, BrowsingOutcome, FlowOutcome, ProbeOutcome, Snapshot, TcpOutcome, Waits};
+use lastmile_model::outcome::{self as sim, FlowOutcome, ProbeOutcome, Snapshot, TcpOutcome, Waits};
 use lastmile_results::schema::{Clock, Summary};
 use lastmile_results::{Origin, Run, Series, summarise};
 use lastmile_units::{Duration, Instant};
@@ -11,7 +11,6 @@ use serde::Serialize;
 use crate::line;
 use crate::outcome as lab;
 use crate::plan::Plan;
-use crate::spec::Pages;
 
 /// A live run in the schema of every run, and its live part.
 pub struct Measured {
@@ -132,15 +131,15 @@ fn transfers_and_datagrams<'a>(plan: &Plan<'_>, outcome: &'a lab::Outcome) -> Ve
 pub fn as_simulated(plan: &Plan<'_>, outcome: &lab::Outcome) -> sim::Outcome {
     let network = plan.network();
     let emulated = &outcome.line;
-    let (mut flows, mut probes, mut browsing) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut flows, mut probes, mut applications) = (Vec::new(), Vec::new(), sim::Applications::default());
     for (number, ((traffic, name), flow)) in plan.rows().zip(&outcome.flows).enumerate() {
         if is_ping(plan, traffic) {
             let (sent, received, replies) = (flow.packets_sent, flow.packets_received, flow.replies.clone());
             let start = network.traffic[traffic].start;
             probes.push(ProbeOutcome { traffic, name, start, sent, received, replies });
         } else {
-            if let Some(Pages { pages, objects, responses, mains }) = flow.pages.clone() {
-                browsing.push(BrowsingOutcome { traffic, name: name.clone(), pages, objects, responses, mains });
+            if let Some(user) = flow.user.clone() {
+                user.add_to(&mut applications);
             }
             flows.push(row(plan, number, (traffic, name), flow));
         }
@@ -159,7 +158,7 @@ pub fn as_simulated(plan: &Plan<'_>, outcome: &lab::Outcome) -> sim::Outcome {
         flows,
         links: line::links(emulated, network, network.duration),
         probes,
-        applications: sim::Applications { browsing, ..sim::Applications::default() },
+        applications,
         snapshots: snapshots(&outcome.samples, &outcome.glances),
         series,
         conservation: line::conservation(emulated),

@@ -78,6 +78,7 @@ fn rate(source: &Source, layer: &LinkLayer, back: bool) -> Option<u64> {
         | Source::Writes { .. }
         | Source::Web(_)
         | Source::Video(_)
+        | Source::Backup(_)
         | Source::Swarm(_)
         | Source::Replay(_) => return None,
     };

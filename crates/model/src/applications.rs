@@ -1,28 +1,11 @@
-//! Applications of people: web pages, videos, conferences, games, swarms.
+//! Applications of people: web pages, videos, backups, conferences, games, swarms.
 
 use std::sync::Arc;
 
+use crate::ip::IpFields;
 use lastmile_units::{BitRate, ByteCount, Duration};
 
-/// The transport of an application's connections. Both ends have the same settings.
-#[derive(Clone, Debug)]
-pub enum Transport {
-    /// TCP.
-    Tcp(Arc<lastmile_tcp::Config>),
-    /// QUIC.
-    Quic(Arc<lastmile_quic::Config>),
-}
-
-impl Transport {
-    /// The settings of TCP, if the transport is TCP.
-    #[must_use]
-    pub fn tcp(&self) -> Option<&Arc<lastmile_tcp::Config>> {
-        match self {
-            Self::Tcp(tcp) => Some(tcp),
-            Self::Quic(_) => None,
-        }
-    }
-}
+use crate::transport::{OpenedBy, Transport};
 
 /// A web user's browser and the requested pages. `crates/sim/src/hosts/web.rs` has the model.
 #[derive(Clone, Debug)]
@@ -108,6 +91,36 @@ pub enum Rule {
     Bba,
 }
 
+/// Files that are copied one after another. `crates/sim/src/hosts/backup.rs` has the model.
+#[derive(Clone, Debug)]
+pub struct Backup {
+    /// Transport of all connections.
+    pub transport: Transport,
+    /// The end of the client: the sender of an upload, the receiver of a download.
+    pub opened_by: OpenedBy,
+    /// Files to copy; `None` for as many as the run has time for.
+    pub files: Option<u64>,
+    /// Bytes of each file.
+    pub sizes: FileSizes,
+    /// Bytes that ask for a file, or that precede it on its way up.
+    pub request: u32,
+    /// Bytes of the server's answer to a file that has come up.
+    pub reply: u32,
+    /// Concurrent connections, at least one, each with a file at a time.
+    pub parallel: u32,
+    /// Time from the end of a file to the next file of the same connection.
+    pub pause: Duration,
+}
+
+/// The sizes of files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FileSizes {
+    /// All have this many bytes.
+    Fixed(ByteCount),
+    /// Drawn from the published distribution of `crates/sim/src/hosts/backup.rs`.
+    Published,
+}
+
 /// A video conference in one direction. `crates/sim/src/hosts/conference` has the model.
 #[derive(Clone, Debug)]
 pub struct Conference {
@@ -124,14 +137,20 @@ pub struct Conference {
 }
 
 impl Conference {
-    /// IP bytes that a packet has in addition to its payload: IPv4 and UDP (28), RTP (12), the extension with its
+    /// The most that [`Conference::headers`] returns.
+    pub const MOST_HEADERS: u64 = Self::headers(IpFields { dscp: 0, ipv6: true });
+
+    /// IP bytes that a packet has in addition to its payload: IP and UDP (28 or 48), RTP (12), the extension with its
     /// number (8), and the tag of SRTP (10).
-    pub const HEADERS: u64 = 28 + 12 + 8 + 10;
+    #[must_use]
+    pub const fn headers(ip: IpFields) -> u64 {
+        ip.datagram_headers() as u64 + 12 + 8 + 10
+    }
 
     /// The rate of the audio in IP bits per second.
     #[must_use]
-    pub fn audio_bps(&self) -> f64 {
-        (self.audio.payload.as_u64() + Self::HEADERS) as f64 * 8.0 / self.audio.interval.as_secs_f64()
+    pub fn audio_bps(&self, ip: IpFields) -> f64 {
+        (self.audio.payload.as_u64() + Self::headers(ip)) as f64 * 8.0 / self.audio.interval.as_secs_f64()
     }
 }
 

@@ -71,9 +71,14 @@ pub enum BuildError {
         /// The traffic.
         traffic: String,
     },
+    /// TCP of another IP version than that of the traffic.
+    #[error("traffic \"{traffic}\": the packets of its TCP and its IP headers are of two versions")]
+    Version {
+        /// The traffic.
+        traffic: String,
+    },
     /// An address of the wrong family.
-    #[error("traffic \"{traffic}\": {address} is no address of {}",
-        if *ipv6 { "IPv6" } else { "IPv4, and only TCP can be IPv6" })]
+    #[error("traffic \"{traffic}\": {address} is no address of {}", if *ipv6 { "IPv6" } else { "IPv4" })]
     Family {
         /// The traffic.
         traffic: String,
@@ -104,6 +109,12 @@ pub enum BuildError {
              buffer for the start and one segment"
     )]
     Video {
+        /// The traffic.
+        traffic: String,
+    },
+    /// A backup without files, or with files or messages of no bytes.
+    #[error("traffic \"{traffic}\": a backup needs at least one file, and files and messages of at least a byte")]
+    Backup {
         /// The traffic.
         traffic: String,
     },

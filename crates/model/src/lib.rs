@@ -21,20 +21,26 @@ mod atm;
 mod check;
 mod directory;
 mod error;
+mod ip;
 mod network;
 mod node;
 mod observer;
 pub mod outcome;
 mod traffic;
+mod transport;
 mod unloaded;
 
-pub use applications::{Audio, Conference, Datagrams, Game, Http, Rates, Rule, Spread, Swarm, Transport, Video, Web};
+pub use applications::{
+    Audio, Backup, Conference, Datagrams, FileSizes, Game, Http, Rates, Rule, Spread, Swarm, Video, Web,
+};
 pub use atm::{AckHold, Atm, Circuit, Edge, MeterScope};
 pub use directory::{Directory, number_of};
 pub use error::BuildError;
+pub use ip::IpFields;
 pub use lastmile_queueing::compress::Compression;
 pub use lastmile_theory::voice::Codec;
 pub use network::{AccessLine, Hop, Link, Network, Record};
 pub use node::{Node, NodeIndex};
 pub use observer::{Observer, Passage};
-pub use traffic::{Echo, EndName, Listener, Names, OpenedBy, Replay, Source, Traffic};
+pub use traffic::{Echo, EndName, Listener, Names, Replay, Source, Traffic};
+pub use transport::{OpenedBy, Transport};

@@ -16,7 +16,9 @@ use lastmile_queueing::meter::conditioner;
 use lastmile_tcp::LimitedTime;
 use lastmile_units::{Duration, Instant};
 
-pub use self::applications::{Applications, BrowsingOutcome, ConferenceOutcome, GameOutcome, ViewingOutcome};
+pub use self::applications::{
+    Applications, BackupOutcome, BrowsingOutcome, ConferenceOutcome, GameOutcome, ViewingOutcome,
+};
 
 /// The result of a run.
 #[derive(Clone, Debug)]

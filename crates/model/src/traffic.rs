@@ -6,8 +6,10 @@ use std::sync::Arc;
 use lastmile_theory::voice::Codec;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
-use crate::applications::{Conference, Game, Swarm, Transport, Video, Web};
+use crate::applications::{Backup, Conference, Game, Swarm, Video, Web};
+use crate::ip::IpFields;
 use crate::node::NodeIndex;
+use crate::transport::{OpenedBy, Transport};
 
 /// A source, or `count` equal ones.
 #[derive(Clone, Debug)]
@@ -26,8 +28,8 @@ pub struct Traffic {
     pub start: Instant,
     /// When the application stops offering data.
     pub stop: Option<Instant>,
-    /// Differentiated services code point of its packets (RFC 2474), 0 to 63.
-    pub dscp: u8,
+    /// The IP headers of its packets.
+    pub ip: IpFields,
     /// Addresses, ports and first payload bytes of its packets.
     pub names: Names,
     /// The application that receives its datagrams.
@@ -54,15 +56,15 @@ impl Default for Listener {
 }
 
 impl Traffic {
-    /// True for IPv6 packets, which only TCP supports.
-    #[must_use]
-    pub fn ipv6(&self) -> bool {
-        match &self.source {
-            Source::Bulk { sender, .. } => sender.ipv6,
-            Source::Writes { tcp, .. } => tcp.ipv6,
-            Source::Swarm(swarm) => swarm.tcp.ipv6,
-            other => matches!(other.transport(), Some(Transport::Tcp(tcp)) if tcp.ipv6),
-        }
+    /// The TCP of its ends, first of the end that sends the data; none for other protocols.
+    pub fn tcp(&self) -> impl Iterator<Item = &lastmile_tcp::Config> {
+        let ends = match &self.source {
+            Source::Bulk { sender, receiver, .. } => [Some(sender), Some(receiver)],
+            Source::Writes { tcp, .. } => [Some(tcp), None],
+            Source::Swarm(swarm) => [Some(&swarm.tcp), None],
+            other => [other.transport().and_then(Transport::tcp), None],
+        };
+        ends.into_iter().flatten().map(Arc::as_ref)
     }
 
     /// The end that opens the connection, or sends first.
@@ -72,6 +74,7 @@ impl Traffic {
             Source::Bulk { opened_by, .. } | Source::Quic { opened_by, .. } | Source::Writes { opened_by, .. } => {
                 opened_by
             }
+            Source::Backup(ref backup) => backup.opened_by,
             _ if self.source.transport().is_some() => OpenedBy::Receiver,
             _ => OpenedBy::Sender,
         }
@@ -189,6 +192,8 @@ pub enum Source {
     /// A viewer who watches a video of the server at `from`, segment by segment; opens a connection during the
     /// run.
     Video(Arc<Video>),
+    /// Files that a client copies to or from a server, one after another; opens connections during the run.
+    Backup(Arc<Backup>),
     /// One direction of a video conference: audio and video from `from`, reports back.
     Conference(Arc<Conference>),
     /// A player of a game whose server is at `from`: updates to the client, commands back.
@@ -209,12 +214,13 @@ pub enum Source {
 }
 
 impl Source {
-    /// The transport of an application that requests data over connections of its own: web pages, videos.
+    /// The transport of an application that requests data over connections of its own: web pages, videos, backups.
     #[must_use]
     pub fn transport(&self) -> Option<&Transport> {
         match self {
             Self::Web(web) => Some(&web.transport),
             Self::Video(video) => Some(&video.transport),
+            Self::Backup(backup) => Some(&backup.transport),
             _ => None,
         }
     }
@@ -249,13 +255,4 @@ pub struct Replay {
     pub packets: Vec<(Duration, lastmile_packet::Meta)>,
     /// The flows, with the addresses in the capture's headers.
     pub flows: Vec<lastmile_packet::FlowKey>,
-}
-
-/// Which end of a transfer opens the connection.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum OpenedBy {
-    /// The end that sends the data: an upload.
-    Sender,
-    /// The end that receives the data: a download.
-    Receiver,
 }

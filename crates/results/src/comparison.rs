@@ -24,6 +24,7 @@ use crate::{Run, tabular};
 /// A row of a comparison: the result of one run.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
+#[expect(clippy::large_enum_variant, reason = "a comparison has few rows")]
 pub enum Row {
     /// A run over an access line.
     Line(Measured),

@@ -38,6 +38,7 @@ mod limits;
 mod lines;
 pub mod live_comparison;
 mod measures;
+pub mod noticed;
 pub mod parquet;
 mod phases;
 mod policing;

@@ -1,12 +1,18 @@
 //! Live runs compared with each other and with the simulation: medians, their spread, and the
 //! deviation.
 
+mod measure;
+
 use serde::Serialize;
 
-use crate::format::{self, or_dash};
+pub use self::measure::Measure;
+use crate::format::or_dash;
 use crate::schema::{Clock, Phase, Summary};
 use crate::tabular::{Column, Kind, Table};
 use crate::{Run, table};
+
+/// The title of the measures of applications.
+const APPLICATIONS: &str = "applications, over the whole run";
 
 /// Every measure that has a value in each live run.
 #[derive(Clone, Debug, Serialize)]
@@ -17,14 +23,16 @@ pub struct LiveComparison {
     pub runs: usize,
     /// One row per measure, phase by phase.
     pub rows: Vec<Row>,
+    /// One row per measure of each application, over the whole run.
+    pub applications: Vec<Row>,
 }
 
 /// One measure.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// The phase.
+    /// The phase; of applications the whole run.
     pub phase: String,
-    /// The flow, ping or link.
+    /// The flow, ping, link or application.
     pub of: String,
     /// The measured quantity.
     pub measure: Measure,
@@ -38,61 +46,6 @@ pub struct Row {
     pub most: f64,
     /// Relative deviation of the median from the simulated value.
     pub deviation: Option<f64>,
-}
-
-/// A measured quantity; its name includes the unit.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Measure {
-    /// Goodput of a flow in the phase.
-    GoodputBps,
-    /// Segments that a flow retransmitted in the phase.
-    Retransmissions,
-    /// Median round-trip time of a ping.
-    RttP50S,
-    /// The 99th percentile of a ping's round-trip time.
-    RttP99S,
-    /// Mean queueing delay of a link.
-    QueueDelayMeanS,
-    /// Share of the phase during which the wire was busy.
-    Utilisation,
-}
-
-impl Measure {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::GoodputBps => "goodput, kbit/s",
-            Self::Retransmissions => "retransmitted",
-            Self::RttP50S => "ping p50, ms",
-            Self::RttP99S => "ping p99, ms",
-            Self::QueueDelayMeanS => "queue, ms",
-            Self::Utilisation => "busy, %",
-        }
-    }
-
-    /// The value in the unit of the table.
-    fn text(self, value: f64) -> String {
-        match self {
-            Self::GoodputBps => format!("{:.1}", value / 1e3),
-            Self::RttP50S | Self::RttP99S | Self::QueueDelayMeanS => format!("{:.1}", value * 1e3),
-            Self::Utilisation => format!("{:.1}", value * 1e2),
-            Self::Retransmissions => format!("{value:.0}"),
-        }
-    }
-
-    fn of(self, phase: &Phase, of: &str) -> Option<f64> {
-        let flow = || phase.flows.iter().find(|flow| flow.name == of);
-        let probe = || phase.probes.iter().find(|probe| probe.name == of);
-        let link = || phase.links.iter().find(|link| link.name == of);
-        match self {
-            Self::GoodputBps => flow().map(|flow| flow.goodput_bps),
-            Self::Retransmissions => flow()?.retransmissions.map(format::to_f64),
-            Self::RttP50S => probe()?.rtt_s.p50,
-            Self::RttP99S => probe()?.rtt_s.p99,
-            Self::QueueDelayMeanS => link()?.queue_delay_mean_s,
-            Self::Utilisation => link()?.utilisation,
-        }
-    }
 }
 
 impl LiveComparison {
@@ -114,29 +67,20 @@ impl LiveComparison {
             for (of, measure) in measures(phase) {
                 let find = |summary: &Summary| {
                     let phase = summary.phases.iter().find(|other| other.name == phase.name)?;
-                    measure.of(phase, &of)
+                    measure.of_phase(phase, &of)
                 };
-                let values: Option<Vec<f64>> = live.iter().map(|summary| find(summary)).collect();
-                let Some(mut values) = values else { continue };
-                values.sort_by(f64::total_cmp);
-                let median = median(&values);
-                let simulated = simulated.and_then(find);
-                rows.push(Row {
-                    phase: phase.name.clone(),
-                    of,
-                    measure,
-                    simulated,
-                    median,
-                    least: values[0],
-                    most: values[values.len() - 1],
-                    deviation: simulated.filter(|value| *value > 0.0).map(|value| median / value - 1.0),
-                });
+                rows.extend(row((&phase.name, &of), measure, &live, simulated, &find));
             }
         }
-        Some(Self { scenario: first.run.scenario.clone(), runs: live.len(), rows })
+        let applications = measure::of_applications(first).into_iter().filter_map(|(of, measure)| {
+            let find = |summary: &Summary| measure.of_run(summary, &of);
+            row((APPLICATIONS, &of), measure, &live, simulated, &find)
+        });
+        let applications = applications.collect();
+        Some(Self { scenario: first.run.scenario.clone(), runs: live.len(), rows, applications })
     }
 
-    /// The tables for a terminal of `width` columns, one per phase.
+    /// The tables for a terminal of `width` columns, one per phase and one of applications.
     #[must_use]
     pub fn table(&self, width: u16) -> String {
         self.tables().iter().fold(String::new(), |mut text, table| {
@@ -145,9 +89,9 @@ impl LiveComparison {
         })
     }
 
-    /// One table per phase, named in its title.
+    /// One table per phase, named in its title, and one of applications.
     pub(crate) fn tables(&self) -> Vec<Table> {
-        let simulated = self.rows.iter().any(|row| row.simulated.is_some());
+        let simulated = self.rows.iter().chain(&self.applications).any(|row| row.simulated.is_some());
         let live = if self.runs > 1 { format!("live, median\nof {}", self.runs) } else { "live".to_owned() };
         let numbers = [
             ("simulated", simulated),
@@ -157,7 +101,7 @@ impl LiveComparison {
             ("deviation", simulated),
         ];
         let mut tables: Vec<Table> = Vec::new();
-        for row in &self.rows {
+        for row in self.rows.iter().chain(&self.applications) {
             let text = |value: f64| row.measure.text(value);
             let cells = [
                 or_dash(row.simulated, text),
@@ -181,6 +125,30 @@ impl LiveComparison {
         }
         tables
     }
+}
+
+/// The row of a measure with a value in each live run.
+fn row(
+    (phase, of): (&str, &str),
+    measure: Measure,
+    live: &[&Summary],
+    simulated: Option<&Summary>,
+    find: &dyn Fn(&Summary) -> Option<f64>,
+) -> Option<Row> {
+    let mut values: Vec<f64> = live.iter().map(|summary| find(summary)).collect::<Option<_>>()?;
+    values.sort_by(f64::total_cmp);
+    let median = median(&values);
+    let simulated = simulated.and_then(find);
+    Some(Row {
+        phase: phase.to_owned(),
+        of: of.to_owned(),
+        measure,
+        simulated,
+        median,
+        least: values[0],
+        most: values[values.len() - 1],
+        deviation: simulated.filter(|value| *value > 0.0).map(|value| median / value - 1.0),
+    })
 }
 
 /// Everything that is compared in a phase: flows, pings, and the line in both directions.
@@ -250,6 +218,30 @@ mod tests {
         let text = LiveComparison::new(&runs).unwrap().table(80);
         assert!(text.starts_with("during upload\n") && text.contains("+10.0 %"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    /// A start of 2.2 s live and 2 s simulated; the stalls of a run without any are 0 %, from which nothing deviates.
+    #[test]
+    fn applications_are_compared_over_the_whole_run() {
+        let film = |clock, start_s| {
+            let video = crate::schema::Video {
+                name: "film".into(),
+                start_s: Some(start_s),
+                stalled_share: Some(0.0),
+                ..crate::schema::Video::default()
+            };
+            let mut run = run(clock, 1e6, None);
+            run.summary.applications.videos.push(video);
+            run
+        };
+        let runs = [film(Clock::Simulated, 2.0), film(Clock::Monotonic, 2.2)];
+        let found = LiveComparison::new(&runs).unwrap();
+        let [start, stalled] = &found.applications[..] else { panic!("{found:?}") };
+        assert_eq!((&*start.phase, &*start.of, start.measure), (APPLICATIONS, "film", Measure::StartS));
+        assert!((start.deviation.unwrap() - 0.1).abs() < 1e-12);
+        assert_eq!((stalled.measure, stalled.median, stalled.deviation), (Measure::StalledShare, 0.0, None));
+        let text = found.table(100);
+        assert!(text.contains("applications, over the whole run\n") && text.contains("start, ms"), "{text}");
     }
 
     #[test]

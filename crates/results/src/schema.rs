@@ -10,7 +10,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `flow.rs`, `probe.rs` | flows; pings and pages |
-//! | `application.rs` | videos, conferences, games |
+//! | `application.rs` | videos, backups, conferences, games |
 //! | `link.rs`, `conservation.rs` | links; the account of all bytes |
 //! | `phase.rs` | flows, links and pings in the parts of a run |
 //! | `stream.rs` | delays from end to end, calls, service classes |
@@ -32,7 +32,7 @@ mod stream;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::application::{Applications, Conference, Game, LadderStep, Video};
+pub use self::application::{Applications, Backup, Conference, Game, LadderStep, Video};
 pub use self::cells::{
     AbrSource, Atm, CellConservation, CellPort, ChannelCounts, Counted, EdgeClass, Policed, VirtualChannel, VirtualPath,
 };

@@ -35,6 +35,7 @@ pub fn run(summary: &Summary, width: u16) -> String {
     table(&mut text, &tabular::probes(summary), width);
     table(&mut text, &tabular::pages(summary), width);
     table(&mut text, &tabular::videos(summary), width);
+    table(&mut text, &tabular::backups(summary), width);
     table(&mut text, &tabular::conferences(summary), width);
     table(&mut text, &tabular::games(summary), width);
     table(&mut text, &tabular::lines(summary), width);

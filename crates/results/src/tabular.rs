@@ -1,7 +1,7 @@
 //! Tables as text cells, for HTML and the terminal.
 //!
 //! This file has those of flows, links, probes and pages; `cells.rs` has those of ATM, `applications.rs` those
-//! of videos, conferences and games, `phases.rs`
+//! of videos, backups, conferences and games, `phases.rs`
 //! those with one column per phase or run.
 
 mod applications;
@@ -18,7 +18,7 @@ use crate::format;
 use crate::schema::{Delay, Flow, Group, Line, Link, PageResponse, Pages, Probe, RoundTrip, Shares, Spread, Summary};
 use crate::summarise::LOST_CELLS;
 
-pub(crate) use self::applications::{conferences, games, videos};
+pub(crate) use self::applications::{backups, conferences, games, videos};
 pub(crate) use self::cells::{abr_sources, channels, edges, ports, virtual_paths};
 pub(crate) use self::columns::{NOTHING, keep_filled};
 use self::columns::{columns, is_filled, keep, without_empty_columns};

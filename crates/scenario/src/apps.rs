@@ -1,6 +1,7 @@
 //! `kind = "web"` and `kind = "swarm"`: applications whose TCP connections come and go. Other kinds have
 //! files of their own.
 
+pub(crate) mod backup;
 pub(crate) mod conference;
 pub(crate) mod game;
 pub(crate) mod video;
@@ -46,14 +47,14 @@ pub(crate) static WEB: Section = Section {
             Kind::Choice(&["1.0", "1.1", "2", "3"]),
             "1.1",
             "Version of HTTP. A connection carries one object (1.0), object after object of a page (1.1), or all \
-             objects of a page at a time, over TCP (2) or QUIC (3). Only the simulator has \"2\" and \"3\".",
+             objects of a page at a time, over TCP (2) or QUIC (3). Only the simulator has \"3\".",
         ),
         Key::optional(
             "tls",
             Kind::Flag,
             "`true` for \"2\", otherwise `false`",
             "Each connection begins with a handshake of TLS 1.3 over TCP. HTTP/3 always has that of QUIC, and HTTP/1.0 \
-             none. Only the simulator has it.",
+             none.",
         ),
         Key::optional(
             "connections",

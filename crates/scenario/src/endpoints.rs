@@ -11,16 +11,18 @@ pub(crate) type Ways = &'static [Option<bool>];
 /// Reads `direction`; `None` if it is wrong.
 pub(crate) fn ways(table: &Table<'_>, form: Form) -> Option<Ways> {
     const DOWN: Ways = &[Some(true)];
+    const UP: Ways = &[Some(false)];
     const BOTH: Ways = &[Some(true), Some(false)];
     if !table.has("direction") {
         let named = table.has("from") || table.has("to");
         return Some(match form {
             Form::Swarm | Form::Conference => BOTH,
             Form::Web | Form::Video | Form::Game if !named => DOWN,
+            Form::Backup if !named => UP,
             _ => &[None],
         });
     }
-    table.choice("direction", &[("down", DOWN), ("up", &[Some(false)]), ("both", BOTH)])
+    table.choice("direction", &[("down", DOWN), ("up", UP), ("both", BOTH)])
 }
 
 /// Between which nodes, and who opens the connection by default.

@@ -9,7 +9,7 @@
 //! | `engine/` | the pending set: events in order of time |
 //! | `network/` | links, routes and the flow table: packets are forwarded here |
 //! | `atm/` | links that carry cells, and the devices at their edges |
-//! | `hosts/` | TCP transfers, datagram sources, pings, web users, video viewers, swarms, replays |
+//! | `hosts/` | transfers, datagram sources, pings, web users, videos, backups, conferences, games, swarms, replays |
 //! | `simulation/` | the loop: events fire here, and hosts receive and send packets |
 //! | `record/` | one-way delays, series, and the outcome of a run |
 //! | `memory.rs` | an estimate of the memory of a run |
@@ -21,10 +21,10 @@ pub mod memory;
 mod network;
 mod record;
 mod simulation;
-/// The decisions of applications, apart from the clock and from their connections. The lab's applications use the same
-/// code.
+/// The decisions of applications, apart from the clock, from connections and from sockets. The lab's applications use
+/// the same code.
 pub mod sources {
-    pub use crate::hosts::{Browse, Departures, Request, Session, Swarm};
+    pub use crate::hosts::{Browse, DataCounts, Departures, Dialogue, Request, Swarm, Turns, User, UserOutcome};
 }
 
 pub use simulation::{Advance, Simulation, run};

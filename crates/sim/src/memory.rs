@@ -76,7 +76,7 @@ impl Simulation<'_> {
             .map_or(0, |sampler| sampler.series().map(|series| count(series.points.capacity())).sum());
         all.push(Held::new(Holder::Series, samples, POINT));
         let replies: u64 = self.hosts.pings.iter().map(|ping| count(ping.replies.capacity())).sum();
-        let responses: u64 = self.hosts.clients.iter().map(|client| count(client.kept())).sum();
+        let responses: u64 = self.hosts.clients.iter().map(|client| count(client.user.kept())).sum();
         let dialogues: u64 = self.hosts.dialogues.iter().map(|dialogue| count(dialogue.kept())).sum();
         all.push(Held::new(Holder::Probes, replies + responses + dialogues, POINT));
         let transfers = count(self.hosts.transfers.len());

@@ -14,6 +14,8 @@ use lastmile_watch::store::{Kept, PingSpan, Question, Resolution, Store};
 use tempfile::TempDir;
 
 const START_S: i64 = 1_767_225_600;
+/// A month.
+const DAYS: i64 = 31;
 /// Names the store of the writer that is killed.
 const STORE: &str = "LASTMILE_TEST_STORE";
 
@@ -105,11 +107,13 @@ fn a_killed_writer_loses_at_most_the_interval_that_it_was_writing() {
     assert!(before > 10_000, "{before} intervals were written");
 }
 
-/// A line with four paths and eight queues for 30 days. `LASTMILE_LONG=1`: every second; else every minute.
+/// A line for 31 days, until the limit takes rows away. `LASTMILE_LONG=1`: four paths and eight queues every second;
+/// else half of them every minute.
 #[test]
 fn a_month_stays_under_the_limit_and_keeps_what_it_should() {
     let long = std::env::var_os("LASTMILE_LONG").is_some_and(|value| value == "1");
     let interval_s: i64 = if long { 1 } else { 60 };
+    let (paths, queues) = if long { (4, 8) } else { (2, 4) };
     // Less than a month takes without a limit: raw rows must go before their time.
     let limit_bytes = if long { 200_000_000 } else { Kept::LEAST_LIMIT_BYTES };
     let folder = folder();
@@ -127,7 +131,7 @@ fn a_month_stays_under_the_limit_and_keeps_what_it_should() {
         random >> 33
     };
     let (mut largest, mut trimmed, mut packets) = (0, 0, 0);
-    for second in (interval_s..=30 * 86_400).step_by(usize::try_from(interval_s).unwrap()) {
+    for second in (interval_s..=DAYS * 86_400).step_by(usize::try_from(interval_s).unwrap()) {
         let now = at(second);
         let outcome = |number: u8, next: &mut dyn FnMut() -> u64| Outcome {
             path: path(number),
@@ -148,8 +152,8 @@ fn a_month_stays_under_the_limit_and_keeps_what_it_should() {
             backlog: Some(Backlog { packets: packets % 50, bytes: packets % 50 * 700 }),
         };
         let readings = Readings {
-            outcomes: (0..4).map(|number| outcome(number, &mut next)).collect(),
-            queues: (0..8).map(reading).collect(),
+            outcomes: (0..paths).map(|number| outcome(number, &mut next)).collect(),
+            queues: (0..queues).map(reading).collect(),
             sources: BTreeMap::new(),
         };
         for message in recorder.tick(now, readings) {
@@ -164,8 +168,8 @@ fn a_month_stays_under_the_limit_and_keeps_what_it_should() {
     assert!(trimmed > 0, "the limit was not reached: {largest} bytes");
     let store = recorder.store();
     store.check_integrity().unwrap();
-    let expected = 30 * 86_400 / interval_s.unsigned_abs();
-    for (path, sent) in sent(store, Resolution::Hour, 31) {
+    let expected = DAYS.unsigned_abs() * 86_400 / interval_s.unsigned_abs();
+    for (path, sent) in sent(store, Resolution::Hour, DAYS + 1) {
         assert_eq!(sent, expected, "{path}");
     }
     let newest_s = store.newest_ms().unwrap().unwrap() / 1000;

@@ -78,8 +78,10 @@ fn print(arguments: &Arguments, compared: &Compared, printer: &mut Printer) -> R
     printer.data(&format!("\n{alone}{seeds}Measured {place}.\n{probe}\n"))?;
     printer.table(&compared.table())?;
     if arguments.seeds.is_none() {
-        let limits = difference::explained(&compared.runs(), printer.width());
-        printer.data(&if limits.is_empty() { limits } else { format!("\n{limits}") })?;
+        let (runs, width) = (compared.runs(), printer.width());
+        for words in [difference::explained(&runs, width), difference::noticed_by_people(&runs, width)] {
+            printer.data(&if words.is_empty() { words } else { format!("\n{words}") })?;
+        }
     }
     Ok(())
 }

@@ -26,6 +26,8 @@ mod json;
 #[cfg(target_os = "linux")]
 mod lab;
 #[cfg(target_os = "linux")]
+mod lab_applications;
+#[cfg(target_os = "linux")]
 mod leftovers;
 #[cfg(target_os = "linux")]
 mod live;

@@ -14,7 +14,7 @@ use rustix::event::PollFlags;
 use crate::error::Error;
 use crate::hosts::Hosts;
 use crate::outcome::{FlowOutcome, FlowSample, TcpOutcome};
-use crate::spec::{Application, ApplicationPlan, End, Order, TransferPlan};
+use crate::spec::{Application, ApplicationPlan, End, Order, TransferPlan, Turn};
 
 use super::transfer::{self, Transfer};
 
@@ -75,21 +75,18 @@ impl Owner {
     }
 
     pub(super) fn stop(&mut self, now: Instant, hosts: &Hosts<'_>) -> Result<(), Error> {
-        self.application.stop();
+        self.application.stop(now);
         self.carry_out(now, hosts)
     }
 
     fn carry_out(&mut self, now: Instant, hosts: &Hosts<'_>) -> Result<(), Error> {
         while let Some(order) = self.application.next_order() {
             match order {
-                Order::Open { bytes, keep_open } => {
-                    let number = self.open(now, hosts, bytes, keep_open)?;
+                Order::Open { turn, keep_open } => {
+                    let number = self.open(now, hosts, turn, keep_open)?;
                     self.application.opened(number);
                 }
-                Order::Ask { connection, bytes } => {
-                    let request = self.plan.request;
-                    self.with(connection, |transfer| transfer.ask(request, bytes));
-                }
+                Order::Ask { connection, turn } => self.with(connection, |transfer| transfer.ask(turn)),
                 Order::HangUp(connection) => self.with(connection, Transfer::hang_up),
                 Order::Stop(connection) => self.with(connection, Transfer::stop),
             }
@@ -103,8 +100,8 @@ impl Owner {
         }
     }
 
-    fn open(&mut self, now: Instant, hosts: &Hosts<'_>, bytes: Option<u64>, keep_open: bool) -> Result<u32, Error> {
-        let mut plan = TransferPlan { bytes, ..self.plan.clone() };
+    fn open(&mut self, now: Instant, hosts: &Hosts<'_>, first: Option<Turn>, keep_open: bool) -> Result<u32, Error> {
+        let mut plan = self.plan.clone();
         if plan.opener_port > 0 {
             // The next of its ports; beyond the last it begins again.
             let room = u32::from(u16::MAX - plan.opener_port) + 1;
@@ -119,8 +116,8 @@ impl Owner {
         let port = socket::port(fd.as_fd()).context(|| "opening a TCP socket")?;
         let sender_opens = plan.opener == self.from;
         let mut transfer = Transfer::new(plan, sender_opens, fd, far);
-        if keep_open {
-            transfer = transfer.keep_open();
+        if let Some(first) = first {
+            transfer = transfer.by_turns(first, keep_open).context(|| "setting up a TCP socket")?;
         }
         transfer.begin(now).context(|| format!("connecting to {far}"))?;
         let number = self.opened;
@@ -159,19 +156,13 @@ impl Owner {
         let Side { number, sends } = side;
         let Some(Connection { transfer, .. }) = self.connections.get_mut(&number) else { return Ok(()) };
         let before = transfer.bytes_delivered();
-        let complete = if sends {
-            transfer.sender_ready(now);
-            false
-        } else {
-            transfer.receiver_ready(now)
-        };
+        let complete = if sends { transfer.sender_ready(now) } else { transfer.receiver_ready(now) };
+        let (over, failed) = (transfer.is_over(), transfer.has_failed());
         if transfer.bytes_delivered() > before {
             Deliveries::note(&mut self.totals.deliveries, now);
+            self.application.delivered(now, number);
         }
-        let (over, failed) = (transfer.is_over(), transfer.has_failed());
-        if complete {
-            self.application.completed(now, number);
-        }
+        (0..complete).for_each(|_| self.application.completed(now, number));
         if over && let Some(mut gone) = self.connections.remove(&number) {
             gone.transfer.sample(now);
             self.failed += u64::from(failed);
@@ -180,7 +171,7 @@ impl Owner {
                 self.application.broke(now, number);
             }
         }
-        if complete || over { self.carry_out(now, hosts) } else { Ok(()) }
+        if complete > 0 || over { self.carry_out(now, hosts) } else { Ok(()) }
     }
 
     fn add(&mut self, transfer: Transfer) {
@@ -218,6 +209,6 @@ impl Owner {
             self.add(open.transfer);
         }
         let connections = Some((self.opened.into(), self.failed));
-        FlowOutcome { connections, pages: self.application.pages(), ..self.totals }
+        FlowOutcome { connections, user: self.application.outcome(now), ..self.totals }
     }
 }

@@ -14,11 +14,13 @@ use crate::hosts::Hosts;
 use crate::spec::{End, Flow, Kind, TransferPlan};
 
 use super::application::Owner;
-use super::datagrams::{self, Datagrams};
+use super::datagrams::Datagrams;
+use super::dialogue::Exchange;
 use super::echo::Echo;
 use super::replay::{self, Catcher, Replay};
 use super::source::Source;
 use super::transfer::{self, Transfer};
+use super::udp;
 
 /// A listening socket. Flows may share one: the port that connects identifies the flow.
 pub(super) struct Listener {
@@ -51,24 +53,26 @@ impl<'a> Opener<'a> {
             Kind::Datagrams(plan) => {
                 let own = from.socket_address(addresses, plan.from_port);
                 let far = to.socket_address(addresses, plan.to_port);
-                // Packets of a second flow between these two would reach the sockets of the first.
-                if self.datagrams.iter().any(|pair| *pair == [own, far] || *pair == [far, own]) {
-                    let taken = Err(io::Error::from(io::ErrorKind::AddrInUse));
-                    return Ok(taken.context(|| format!("opening UDP ports {own} and {far}"))?);
-                }
-                self.datagrams.push([own, far]);
-                let out = hosts.namespaces[from.index()].run(|| datagrams::sender(own, far, flow.dscp))?;
+                self.take_udp(own, far)?;
+                let out = hosts.namespaces[from.index()].run(|| udp::sender(own, far, flow.dscp))?;
                 let out = out.context(|| format!("opening UDP port {own}"))?;
-                let sink = hosts.namespaces[to.index()].run(|| datagrams::sink(far, own))?;
+                let sink = hosts.namespaces[to.index()].run(|| udp::sink(far, own))?;
                 let sink = sink.context(|| format!("opening UDP port {far}"))?;
                 Ok(Source::Datagrams(Box::new(Datagrams::new(plan, out, sink))))
             }
-            Kind::Echo(plan) => {
-                let [IpAddr::V4(own), IpAddr::V4(target)] = [from, to].map(|end| addresses[end.index()]) else {
-                    return Ok(
-                        Err(io::Error::from(io::ErrorKind::Unsupported)).context(|| "sending ICMP echo over IPv6")?
-                    );
+            Kind::Dialogue(plan) => {
+                let own = from.socket_address(addresses, plan.from_port);
+                let far = to.socket_address(addresses, plan.to_port);
+                self.take_udp(own, far)?;
+                let open = |end: End, here, there| {
+                    let socket = hosts.namespaces[end.index()].run(|| udp::both_ways(here, there, flow.dscp))?;
+                    Ok::<_, Error>(socket.context(|| format!("opening UDP port {here}"))?)
                 };
+                let ends = [open(from, own, far)?, open(to, far, own)?];
+                Ok(Source::Dialogue(Box::new(Exchange::new(plan, flow.name, ends))))
+            }
+            Kind::Echo(plan) => {
+                let [own, target] = [from, to].map(|end| addresses[end.index()]);
                 let echo = hosts.namespaces[from.index()].run(|| Echo::new(plan, own, target, flow.dscp))?;
                 Ok(Source::Echo(echo.context(|| "opening a raw socket")?))
             }
@@ -87,6 +91,16 @@ impl<'a> Opener<'a> {
                 Ok(Source::Replay(Box::new(Replay::new(plan, out))))
             }
         }
+    }
+
+    /// Notes the addresses of a UDP flow: packets of a second one between them would reach the sockets of the first.
+    fn take_udp(&mut self, own: SocketAddr, far: SocketAddr) -> Result<(), Error> {
+        if self.datagrams.iter().any(|pair| *pair == [own, far] || *pair == [far, own]) {
+            let taken = Err(io::Error::from(io::ErrorKind::AddrInUse));
+            return Ok(taken.context(|| format!("opening UDP ports {own} and {far}"))?);
+        }
+        self.datagrams.push([own, far]);
+        Ok(())
     }
 
     fn transfer(&mut self, plan: TransferPlan, addresses: [IpAddr; 2], from: End, dscp: u8) -> Result<Source, Error> {

@@ -6,6 +6,7 @@ use crate::progress::FlowProgress;
 
 use super::application::Owner;
 use super::datagrams::Datagrams;
+use super::dialogue::Exchange;
 use super::echo::Echo;
 use super::replay::Replay;
 use super::transfer::Transfer;
@@ -14,6 +15,7 @@ use super::transfer::Transfer;
 pub(super) enum Source {
     Transfer(Box<Transfer>),
     Datagrams(Box<Datagrams>),
+    Dialogue(Box<Exchange>),
     Echo(Echo),
     Application(Box<Owner>),
     Replay(Box<Replay>),
@@ -25,6 +27,7 @@ impl Source {
         match self {
             Self::Transfer(transfer) => transfer.bytes_delivered(),
             Self::Datagrams(datagrams) => datagrams.bytes_delivered(),
+            Self::Dialogue(exchange) => exchange.bytes_delivered(),
             Self::Echo(_) => 0,
             Self::Application(owner) => owner.sample().bytes_delivered,
             Self::Replay(replay) => replay.bytes_delivered(),
@@ -43,6 +46,7 @@ impl Source {
         match self {
             Self::Transfer(_) => None,
             Self::Datagrams(datagrams) => datagrams.next(),
+            Self::Dialogue(exchange) => exchange.next(),
             Self::Echo(echo) => echo.next(),
             Self::Application(owner) => owner.next(),
             Self::Replay(replay) => replay.next(),

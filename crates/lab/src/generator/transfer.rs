@@ -1,4 +1,8 @@
 //! A TCP transfer between the two hosts' kernels: the applications at both ends of it.
+//!
+//! A connection of an application runs by turns: the end that opened it sends requests, and the other end sends each
+//! response once it has the request whole. The simulator's `Turns` keep both in order, since both ends are in one
+//! thread.
 
 mod octets;
 mod receiver;
@@ -11,12 +15,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use lastmile_live::clock::std_span;
 use lastmile_live::error::Context;
 use lastmile_live::sys::socket;
+use lastmile_sim::sources::Turns;
 use lastmile_units::Instant;
 use rustix::event::PollFlags;
 
 use crate::error::Error;
 use crate::outcome::{FlowOutcome, FlowSample};
-use crate::spec::{End, TransferPlan, Window};
+use crate::spec::{End, TransferPlan, Turn, Window};
 
 use self::receiver::Receiver;
 use self::sender::Sender;
@@ -32,6 +37,10 @@ pub(super) struct Transfer {
     receiver: Receiver,
     /// The first error of the connection.
     failure: Option<String>,
+    /// The requests of an application and their responses, in place of the plan's bytes.
+    turns: Option<Turns>,
+    /// More may be asked for after a response: it closes at [`Transfer::hang_up`].
+    keep_open: bool,
 }
 
 /// Sets the options of a socket by the plan, before it opens. `refused` gets those that this kernel does not have.
@@ -80,7 +89,7 @@ impl Transfer {
         let opener = Some(TcpStream::from(opener));
         let (sender, receiver) = if sender_opens { (opener, None) } else { (None, opener) };
         let (sender, receiver) = (Sender::new(&plan, sender), Receiver::new(&plan, receiver));
-        Self { plan, sender_opens, far, begun: None, sender, receiver, failure: None }
+        Self { plan, sender_opens, far, begun: None, sender, receiver, failure: None, turns: None, keep_open: false }
     }
 
     /// True for the connection that comes to this port of this end from `port`.
@@ -100,20 +109,36 @@ impl Transfer {
         // A listener that several flows share had the settings of one of them.
         set_up(stream.as_fd(), &self.plan, dscp, &mut |_| {})?;
         stream.set_nonblocking(true).context(|| "setting up a TCP socket")?;
+        if self.turns.is_some() {
+            // As browsers and servers do: the end of a message does not wait for an ACK.
+            stream.set_nodelay(true).context(|| "setting up a TCP socket")?;
+        }
         *(if self.sender_opens { &mut self.receiver.stream } else { &mut self.sender.stream }) = Some(stream);
         Ok(())
     }
 
-    /// More may be asked for when all is sent: it closes at [`Transfer::hang_up`].
-    pub(super) fn keep_open(mut self) -> Self {
-        self.sender.keep_open();
-        self
+    /// This connection by turns, of which this is the first. It stays open for more, or closes after one.
+    pub(super) fn by_turns(mut self, first: Turn, keep_open: bool) -> io::Result<Self> {
+        self.turns = Some(Turns::default());
+        self.keep_open = keep_open;
+        self.sender.by_turns();
+        self.receiver.by_turns();
+        let opener = if self.sender_opens { &self.sender.stream } else { &self.receiver.stream };
+        opener.as_ref().map_or(Ok(()), |opener| opener.set_nodelay(true))?;
+        self.ask(first);
+        Ok(self)
     }
 
-    /// The receiver asks, with another request, for `bytes` more.
-    pub(super) fn ask(&mut self, request: u64, bytes: u64) {
-        self.sender.expect(request, bytes);
-        self.receiver.ask(request, bytes);
+    /// The end that opened a connection by turns sends another request.
+    pub(super) fn ask(&mut self, Turn { request, bytes }: Turn) {
+        if let Some(turns) = &mut self.turns {
+            turns.ask(request, bytes);
+        }
+        if self.sender_opens {
+            self.sender.offer(request);
+        } else {
+            self.receiver.ask(request);
+        }
     }
 
     /// It closes when all that was asked for is sent.
@@ -123,6 +148,9 @@ impl Transfer {
 
     /// The application stops offering data.
     pub(super) fn stop(&mut self) {
+        if let Some(turns) = &mut self.turns {
+            turns.stop();
+        }
         self.sender.stop();
     }
 
@@ -152,18 +180,43 @@ impl Transfer {
         stream.filter(|_| open).map(|stream| (stream.as_fd(), wish))
     }
 
-    /// The sender may send, or hear.
-    pub(super) fn sender_ready(&mut self, now: Instant) {
-        let result = self.sender.ready(now);
+    /// The sender may send, or hear. Returns the number of responses that are whole with it.
+    pub(super) fn sender_ready(&mut self, now: Instant) -> u32 {
+        let heard = self.sender.hear(now);
+        let complete = self.turn();
+        let result = heard.and_then(|()| self.sender.send());
         self.note_failure(result);
+        complete
     }
 
-    /// Data has come for the receiver, or it may ask. True when that was the last byte of a given number.
-    pub(super) fn receiver_ready(&mut self, now: Instant) -> bool {
+    /// Data has come for the receiver, or it may ask. Returns the number of responses that are whole with it: one for
+    /// the last byte of a given number.
+    pub(super) fn receiver_ready(&mut self, now: Instant) -> u32 {
         let before = self.receiver.end();
-        let result = self.receiver.ready(now);
+        let asked = self.receiver.send_request();
+        let received = asked.and_then(|()| self.receiver.receive(now));
+        let complete = self.turn();
+        let result = received.and_then(|()| self.receiver.send_request());
         self.note_failure(result);
-        before.is_none() && self.receiver.end().is_some()
+        complete + u32::from(before.is_none() && self.receiver.end().is_some())
+    }
+
+    /// The end that answers offers the responses to the requests that it has. Returns the number of responses that have
+    /// come whole since the last call.
+    fn turn(&mut self) -> u32 {
+        let Some(turns) = &mut self.turns else { return 0 };
+        let (delivered, heard) = (self.receiver.bytes_delivered(), self.sender.heard());
+        let [requested, responded] = if self.sender_opens { [delivered, heard] } else { [heard, delivered] };
+        let bytes = turns.respond(|request| request.end <= requested);
+        if bytes > 0 && self.sender_opens {
+            self.receiver.ask(bytes);
+        } else if bytes > 0 {
+            self.sender.offer(bytes);
+            if !self.keep_open {
+                self.sender.hang_up();
+            }
+        }
+        turns.receive(|response| response.end <= responded)
     }
 
     fn note_failure(&mut self, result: io::Result<()>) {

@@ -5,12 +5,14 @@ use std::net::IpAddr;
 
 use lastmile_live::emulate;
 use lastmile_model::{OpenedBy, Source, Traffic};
-use lastmile_packet::FlowAddresses;
+use lastmile_packet::{FlowAddresses, FlowId};
 use lastmile_queueing::random::Stream;
-use lastmile_scenario::tcp_of;
+use lastmile_sim::sources::Dialogue;
 use lastmile_tcp::Config as Tcp;
 
-use crate::spec::{Application, ApplicationPlan, DatagramPlan, EchoPlan, End, Flow, Kind, TransferPlan, Window};
+use crate::spec::{
+    Application, ApplicationPlan, DatagramPlan, DialoguePlan, EchoPlan, End, Flow, Kind, TransferPlan, Window,
+};
 
 use super::sources;
 
@@ -39,8 +41,8 @@ impl Planned<'_> {
     }
 
     pub(super) fn flow(&self, seed: u64, line: &emulate::Config, hosts: &BTreeSet<IpAddr>) -> Option<Flow> {
-        let Traffic { start, stop, dscp, source, .. } = self.traffic;
-        let (start, stop, dscp) = (*start, *stop, *dscp);
+        let Traffic { start, stop, ip, source, .. } = self.traffic;
+        let (start, stop, dscp) = (*start, *stop, ip.dscp);
         Some(Flow {
             name: self.name(),
             from: self.from,
@@ -61,20 +63,31 @@ impl Planned<'_> {
             Source::Ping { interval, size, .. } => {
                 Some(Kind::Echo(EchoPlan { interval: *interval, size: u16::try_from(size.as_u64()).ok()? }))
             }
-            Source::Web(model) => {
-                let tcp = model.transport.tcp()?.as_ref();
-                let browser = sources::Browser::new(model, self.random(seed));
-                Some(self.application((tcp, tcp), model.request, OpenedBy::Receiver, Box::new(browser)))
+            Source::Web(_) | Source::Video(_) | Source::Backup(_) => {
+                let client = sources::Client::new(source, (self.index, self.name()), self.random(seed))?;
+                Some(self.application(source.transport()?.tcp()?, Box::new(client)))
+            }
+            Source::Conference(_) | Source::Game(_) => {
+                let flows = [0, 1].map(FlowId::new);
+                Some(Kind::Dialogue(DialoguePlan {
+                    dialogue: Dialogue::new(self.traffic, self.index, flows, self.random(seed))?,
+                    flows,
+                    headers: self.traffic.ip.datagram_headers(),
+                    from_port: source_port,
+                    to_port: destination_port,
+                    buffer: self.traffic.listener.buffer,
+                }))
             }
             Source::Swarm(spec) => {
                 let peer = sources::Peer::new(spec, self.random(seed));
-                Some(self.application((&spec.tcp, &spec.tcp), 0, OpenedBy::Sender, Box::new(peer)))
+                Some(self.application(&spec.tcp, Box::new(peer)))
             }
             Source::Replay(capture) => Some(Kind::Replay(sources::replay(capture, hosts))),
             other => {
+                let headers = self.traffic.ip.datagram_headers();
                 let (size, departures) = sources::departures(other, self.random(seed))?;
                 Some(Kind::Datagrams(DatagramPlan {
-                    size: u16::try_from(size.as_u64()).ok()?,
+                    payload: u16::try_from(size.as_u64()).ok()?.saturating_sub(headers.into()),
                     from_port: source_port,
                     to_port: destination_port,
                     first_payload: self.traffic.names.from.first_payload.clone(),
@@ -92,7 +105,7 @@ impl Planned<'_> {
             End::Client => (&names.from, &names.to),
             End::Server => (&names.to, &names.from),
         };
-        let [own_client, own_server] = devices(line, self.traffic.ipv6());
+        let [own_client, own_server] = devices(line, self.traffic.ip.ipv6);
         [client.address.unwrap_or(own_client), server.address.unwrap_or(own_server)]
     }
 
@@ -101,14 +114,8 @@ impl Planned<'_> {
         Stream::new(seed, &format!("traffic {}-{}", self.traffic.name, self.member))
     }
 
-    fn application(
-        &self,
-        (sender, receiver): (&Tcp, &Tcp),
-        request: u32,
-        opened_by: OpenedBy,
-        application: Box<dyn Application>,
-    ) -> Kind {
-        let mut connection = self.transfer(sender, receiver, (None, request.into()), opened_by);
+    fn application(&self, tcp: &Tcp, application: Box<dyn Application>) -> Kind {
+        let mut connection = self.transfer(tcp, tcp, (None, 0), self.traffic.opened_by());
         if self.traffic.opener().port.is_none() || self.traffic.count > 1 {
             connection.opener_port = 0;
         }
@@ -164,7 +171,7 @@ pub(super) fn headers(tcp: &Tcp) -> u16 {
 pub(super) fn receiver_of(traffic: &Traffic) -> Option<&Tcp> {
     match &traffic.source {
         Source::Bulk { receiver, .. } => Some(receiver),
-        _ => tcp_of(traffic),
+        _ => traffic.tcp().next(),
     }
 }
 

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use lastmile_model::{Http, Source};
 use lastmile_packet::{FlowAddresses, FlowKey, IpAddresses, parse_headers, write_packet};
 use lastmile_queueing::random::Stream;
-use lastmile_sim::sources::{Browse, Departures, Session, Swarm};
+use lastmile_sim::sources::{Departures, Request, Swarm, User, UserOutcome};
 use lastmile_units::{ByteCount, Duration, Instant};
 
-use crate::spec::{Application, Order, Pages, ReplayPlan};
+use crate::spec::{Application, Order, ReplayPlan, Turn};
 
 /// When something happens, counted from a start.
 pub(super) type Times = Box<dyn Iterator<Item = Duration> + Send>;
@@ -25,66 +25,77 @@ pub(super) fn departures(source: &Source, random: Stream) -> Option<(ByteCount, 
     Some((size, Box::new(times.map(|at| at.since(Instant::ZERO)))))
 }
 
-/// A web user.
-pub(super) struct Browser {
-    session: Session,
-    persistent: bool,
+/// The user of an application that requests data.
+pub(super) struct Client {
+    user: User,
+    /// Index of its traffic in the plan's network, and its name.
+    identity: (usize, String),
+    /// A connection stays open after a response.
+    keep_open: bool,
     timer: Option<Instant>,
     closing: VecDeque<Order>,
 }
 
-impl Browser {
-    pub(super) fn new(model: &Arc<lastmile_model::Web>, random: Stream) -> Self {
-        let session = Session::new(model, random);
-        Self { session, persistent: model.http != Http::One0, timer: None, closing: VecDeque::new() }
+impl Client {
+    /// The user of `source`; `None` for sources without one.
+    pub(super) fn new(source: &Source, identity: (usize, String), random: Stream) -> Option<Self> {
+        let user = User::new(source, random)?;
+        let keep_open = !matches!(source, Source::Web(web) if web.http == Http::One0);
+        Some(Self { user, identity, keep_open, timer: None, closing: VecDeque::new() })
     }
 }
 
-impl Application for Browser {
+impl Application for Client {
     fn wake(&mut self, now: Instant, _: &dyn Fn(u32) -> u64) {
         self.timer = None;
-        self.session.wake(now);
+        self.user.decide().wake(now);
     }
 
     fn next_order(&mut self) -> Option<Order> {
-        if let Some(request) = self.session.next_request() {
-            return Some(match request.on {
+        let decide = self.user.decide();
+        if let Some(Request { request, bytes, on }) = decide.next_request() {
+            let turn = Turn { request, bytes };
+            return Some(match on {
                 Some(connection) => {
-                    self.session.asked(connection);
-                    Order::Ask { connection, bytes: request.bytes }
+                    decide.asked(connection);
+                    Order::Ask { connection, turn }
                 }
-                None => Order::Open { bytes: Some(request.bytes), keep_open: self.persistent },
+                None => Order::Open { turn: Some(turn), keep_open: self.keep_open },
             });
         }
-        self.timer = self.session.take_timer().or(self.timer);
-        self.closing.extend(self.session.take_unneeded().into_iter().map(Order::HangUp));
+        self.timer = decide.take_timer().or(self.timer);
+        self.closing.extend(decide.take_unneeded().into_iter().map(Order::HangUp));
         self.closing.pop_front()
     }
 
     fn opened(&mut self, connection: u32) {
-        self.session.asked(connection);
+        self.user.decide().asked(connection);
     }
 
     fn completed(&mut self, now: Instant, connection: u32) {
-        self.session.completed(now, connection);
+        self.user.decide().completed(now, connection);
     }
 
     fn broke(&mut self, now: Instant, connection: u32) {
-        self.session.broke(now, connection);
+        self.user.decide().broke(now, connection);
     }
 
-    fn stop(&mut self) {
+    fn delivered(&mut self, now: Instant, connection: u32) {
+        self.user.delivered(now, connection);
+    }
+
+    fn stop(&mut self, now: Instant) {
         self.timer = None;
-        self.closing.extend(self.session.stop(Instant::ZERO).into_iter().map(Order::Stop));
+        self.closing.extend(self.user.decide().stop(now).into_iter().map(Order::Stop));
     }
 
     fn next_wake(&self) -> Option<Instant> {
         self.timer
     }
 
-    fn pages(&self) -> Option<Pages> {
-        let Session { pages, objects, responses, mains, .. } = &self.session;
-        Some(Pages { pages: *pages, objects: *objects, responses: responses.clone(), mains: mains.clone() })
+    fn outcome(self: Box<Self>, now: Instant) -> Option<UserOutcome> {
+        let Self { user, identity: (traffic, name), .. } = *self;
+        Some(user.outcome(now, traffic, name))
     }
 }
 
@@ -130,7 +141,7 @@ impl Application for Peer {
         if self.opening.is_none() {
             self.filling = None;
         }
-        self.opening.map(|_| Order::Open { bytes: None, keep_open: false })
+        self.opening.map(|_| Order::Open { turn: None, keep_open: false })
     }
 
     fn opened(&mut self, connection: u32) {
@@ -145,7 +156,9 @@ impl Application for Peer {
         self.swarm.broke(connection);
     }
 
-    fn stop(&mut self) {
+    fn delivered(&mut self, _: Instant, _: u32) {}
+
+    fn stop(&mut self, _: Instant) {
         self.timer = None;
         self.closing.extend(self.swarm.stop().into_iter().map(Order::Stop));
     }
@@ -154,7 +167,7 @@ impl Application for Peer {
         self.timer
     }
 
-    fn pages(&self) -> Option<Pages> {
+    fn outcome(self: Box<Self>, _: Instant) -> Option<UserOutcome> {
         None
     }
 }
@@ -215,33 +228,41 @@ mod tests {
         Arc::new(lastmile_tcp::Config::default())
     }
 
-    #[test]
-    fn a_browser_asks_for_a_page_object_by_object_and_closes_what_it_needs_no_more() {
+    fn web(http: Http, tls: bool) -> Client {
         let model = lastmile_model::Web {
             transport: lastmile_model::Transport::Tcp(tcp()),
             reading: Duration::from_s(30),
             parsing: Duration::from_ms(130),
             request: 350,
             connections: 2,
-            http: Http::One1,
-            tls: false,
+            http,
+            tls,
         };
-        let mut browser = Browser::new(&Arc::new(model), Stream::new(1, "traffic web-0"));
-        let (mut asked, mut open, mut closed) = (0_u64, Vec::new(), 0);
-        browser.wake(at(0), &|_| 0);
+        let random = Stream::new(1, "traffic web-0");
+        Client::new(&Source::Web(Arc::new(model)), (0, "web".into()), random).unwrap()
+    }
+
+    /// Lets `client` read a page: each response comes 10 ms after another. Returns the turns, and the most connections
+    /// at a time.
+    fn read_a_page(client: &mut Client) -> (Vec<Turn>, usize) {
+        let (mut turns, mut open, mut due, mut closed, mut most) = (Vec::new(), Vec::new(), VecDeque::new(), 0, 0);
+        client.wake(at(0), &|_| 0);
         let mut now = 0;
         while closed == 0 || !open.is_empty() {
-            while let Some(order) = browser.next_order() {
+            while let Some(order) = client.next_order() {
                 match order {
-                    Order::Open { bytes, keep_open } => {
-                        assert!(bytes.is_some() && keep_open);
-                        open.push(u32::try_from(asked).unwrap());
-                        browser.opened(*open.last().unwrap());
-                        asked += 1;
+                    Order::Open { turn, keep_open } => {
+                        assert!(keep_open);
+                        let number = u32::try_from(turns.len()).unwrap();
+                        turns.extend(turn);
+                        open.push(number);
+                        due.push_back(number);
+                        client.opened(number);
                     }
-                    Order::Ask { connection, .. } => {
+                    Order::Ask { connection, turn } => {
                         assert!(open.contains(&connection));
-                        asked += 1;
+                        turns.push(turn);
+                        due.push_back(connection);
                     }
                     Order::HangUp(connection) => {
                         closed += 1;
@@ -250,19 +271,47 @@ mod tests {
                     Order::Stop(_) => panic!("nobody stops it"),
                 }
             }
-            assert!(open.len() <= 2);
+            most = most.max(open.len());
             now += 10;
-            if let Some(due) = browser.next_wake().filter(|due| *due <= at(now)) {
-                browser.wake(due, &|_| 0);
-            } else if let Some(first) = open.first() {
-                browser.completed(at(now), *first);
-                open.rotate_left(1);
+            if let Some(wake) = client.next_wake().filter(|wake| *wake <= at(now)) {
+                client.wake(wake, &|_| 0);
+            } else if let Some(connection) = due.pop_front() {
+                client.completed(at(now), connection);
             }
             assert!(now < 100_000, "a page ends");
         }
-        let pages = browser.pages().unwrap();
-        assert_eq!((pages.pages, pages.responses.len()), (1, 1));
-        assert_eq!(pages.objects, asked);
+        (turns, most)
+    }
+
+    fn browsing(client: Client) -> lastmile_model::outcome::BrowsingOutcome {
+        match Box::new(client).outcome(at(100_000)) {
+            Some(UserOutcome::Browsing(outcome)) => outcome,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_browser_asks_for_a_page_object_by_object_and_closes_what_it_needs_no_more() {
+        let mut browser = web(Http::One1, false);
+        let (turns, most) = read_a_page(&mut browser);
+        assert!((1..=2).contains(&most));
+        assert!(turns.iter().all(|turn| turn.request == 350));
+        let outcome = browsing(browser);
+        assert_eq!((outcome.pages, outcome.responses.len(), &*outcome.name), (1, 1, "web"));
+        assert_eq!(outcome.objects, turns.len() as u64);
+    }
+
+    /// The handshake of TLS is the first turn; the first request carries its end. Requests of 350 bytes have two frame
+    /// headers (18) and a record (22): 390, and 64 more for the first.
+    #[test]
+    fn a_browser_of_http_2_has_one_connection_with_tls() {
+        let mut browser = web(Http::Two, true);
+        let (turns, most) = read_a_page(&mut browser);
+        assert_eq!(most, 1);
+        let requests: Vec<u64> = turns.iter().map(|turn| turn.request).collect();
+        assert_eq!(requests[..2], [305, 454]);
+        assert!(requests[2..].iter().all(|request| *request == 390), "{requests:?}");
+        assert_eq!(browsing(browser).objects, turns.len() as u64 - 1);
     }
 
     #[test]
@@ -281,7 +330,7 @@ mod tests {
             }
             all
         };
-        let open = Order::Open { bytes: None, keep_open: false };
+        let open = Order::Open { turn: None, keep_open: false };
         peer.wake(at(0), &|_| 0);
         assert_eq!(orders(&mut peer), [open; 3]);
         assert_eq!(peer.next_wake(), Some(at(10_000)));
@@ -289,7 +338,7 @@ mod tests {
         peer.wake(at(10_007), &|connection| if connection == 1 { 5 } else { 50 });
         assert_eq!(orders(&mut peer), [Order::Stop(1), open]);
         assert_eq!(peer.next_wake(), Some(at(20_000)));
-        peer.stop();
+        peer.stop(at(12_000));
         assert_eq!(orders(&mut peer), [Order::Stop(0), Order::Stop(2), Order::Stop(3)]);
         assert_eq!(peer.next_wake(), None);
     }

@@ -34,14 +34,21 @@ fn a_file_that_sets_nothing_has_nothing_to_warn_of() {
 }
 
 #[test]
-fn a_transfer_over_ipv6_has_addresses_of_its_family_and_others_keep_theirs() {
-    let traffic = "[[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\ntcp = { ipv6 = true }\n\
-                   [[traffic]]\nkind = \"bulk\"\nname = \"named\"\ndirection = \"down\"\ntcp = { ipv6 = true }\n\
-                   server = \"2001:db8::7\"\n[[traffic]]\nkind = \"ping\"\n";
+fn traffic_of_ipv6_has_addresses_of_its_family_and_other_traffic_keeps_its_own() {
+    let traffic = "[[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\nipv6 = true\n\
+                   [[traffic]]\nkind = \"bulk\"\nname = \"named\"\ndirection = \"down\"\nipv6 = true\n\
+                   server = \"2001:db8::7\"\n[[traffic]]\nkind = \"ping\"\n\
+                   [[traffic]]\nkind = \"voice\"\ndirection = \"up\"\nipv6 = true\n";
     let scenario = scenario(traffic);
     let plan = Plan::of(&scenario, None, Kernel::default()).unwrap();
     let addresses: Vec<String> = plan.flows().iter().map(|flow| format!("{:?}", flow.addresses)).collect();
-    assert_eq!(addresses, ["[2001:2::2, 2001:2::1]", "[2001:2::2, 2001:db8::7]", "[198.18.0.2, 198.18.0.1]"]);
+    let own = "[2001:2::2, 2001:2::1]";
+    assert_eq!(addresses, [own, "[2001:2::2, 2001:db8::7]", "[198.18.0.2, 198.18.0.1]", own]);
+    let call = plan.flows().into_iter().find_map(|flow| match flow.kind {
+        Kind::Datagrams(plan) => Some(plan.payload),
+        _ => None,
+    });
+    assert_eq!(call, Some(172), "160 bytes of sound and 12 of RTP");
     let segment = plan.flows().into_iter().find_map(|flow| match flow.kind {
         Kind::Transfer(plan) => Some(plan.segment),
         _ => None,
@@ -118,7 +125,7 @@ fn connections_that_come_and_go_have_the_kernels_ports_and_count_as_many_as_may_
         _ => None,
     });
     let web = web.unwrap();
-    assert_eq!((web.opener, web.opener_port, web.listener_port, web.request), (End::Client, 0, 49_152, 350));
+    assert_eq!((web.opener, web.opener_port, web.listener_port, web.request), (End::Client, 0, 49_152, 0));
     assert_eq!(plan.sockets(), 2 + 6 + 1);
     let many = DOWN_AND_UP.replace("kind = \"web\"", "kind = \"web\"\ncount = 400");
     let error = Plan::of(&scenario(&many), None, Kernel::default()).err().unwrap();

@@ -1,7 +1,7 @@
 //! Results of applications as a person notices them.
 
 use lastmile_analysis::stream::Reception;
-use lastmile_units::Duration;
+use lastmile_units::{Duration, Instant};
 
 /// The outcomes of applications, by kind.
 #[derive(Clone, Debug, Default)]
@@ -10,6 +10,8 @@ pub struct Applications {
     pub browsing: Vec<BrowsingOutcome>,
     /// One row per video viewer.
     pub viewing: Vec<ViewingOutcome>,
+    /// One row per backup.
+    pub backups: Vec<BackupOutcome>,
     /// One row per direction of a conference.
     pub conferences: Vec<ConferenceOutcome>,
     /// One row per player of a game.
@@ -30,6 +32,8 @@ pub struct BrowsingOutcome {
     /// Response time of each page received whole, in order: from the request to the last byte of
     /// its last object.
     pub responses: Vec<Duration>,
+    /// The end of each of those pages.
+    pub ends: Vec<Instant>,
     /// Response time of each main object, in order.
     pub mains: Vec<Duration>,
 }
@@ -45,10 +49,36 @@ pub struct ViewingOutcome {
     pub start: Option<Duration>,
     /// For each segment received whole, in order, the step of its bit rate in the ladder.
     pub segments: Vec<u16>,
+    /// The arrival of each segment.
+    pub arrivals: Vec<Instant>,
     /// Media played.
     pub played: Duration,
     /// The length of each stall, in order; the last one may last until the end.
     pub stalls: Vec<Duration>,
+    /// The start of each stall.
+    pub stalled_at: Vec<Instant>,
+}
+
+/// The outcome of a backup.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BackupOutcome {
+    /// Index of its traffic in the network's list.
+    pub traffic: usize,
+    /// Name, unique in the run; also that of its flow.
+    pub name: String,
+    /// For each file that was copied, in the order of their ends, the time from its request to its end.
+    pub took: Vec<Duration>,
+    /// The end of each of those files.
+    pub ends: Vec<Instant>,
+    /// Bytes of those files.
+    pub bytes: u64,
+    /// The part of those times in which no octet of the file or of its request arrived: from the request to the first
+    /// octet, and from the last octet to the answer.
+    pub waited: Duration,
+    /// Time from the start to the end of the last file; `None` if files are missing, or have no end.
+    pub end: Option<Duration>,
+    /// Time from the start to the end of the last file, to the stop, or to the end of the run.
+    pub active: Duration,
 }
 
 /// The outcome of one direction of a conference.
@@ -76,6 +106,8 @@ pub struct ConferenceOutcome {
     pub frames_lost: u64,
     /// Lengths of freezes.
     pub freezes: Vec<Duration>,
+    /// The start of each freeze.
+    pub frozen_at: Vec<Instant>,
     /// Audio packets that arrived.
     pub audio: Reception,
     /// Audio packets that did not arrive before later ones.
@@ -101,4 +133,6 @@ pub struct GameOutcome {
     pub lost: [u64; 2],
     /// Time from each command to the first update that shows its effect, in the order of the commands.
     pub responses: Vec<Duration>,
+    /// The arrival of each of those updates.
+    pub response_ends: Vec<Instant>,
 }

@@ -1,11 +1,12 @@
-//! Results of the worst video, conference and game of a run.
+//! Results of the worst video, backup, conference and game of a run.
 
 use serde::Serialize;
 
 use super::cell::{Cell, Quantity};
 use crate::schema::Summary;
 
-/// The worst viewer, conference and player of a run, over its whole length. All `None` without such applications.
+/// The worst viewer, backup, conference and player of a run, over its whole length. All `None` without such
+/// applications.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct People {
     /// The longest time to the first picture of a video.
@@ -14,6 +15,10 @@ pub struct People {
     pub video_stalled_share_max: Option<f64>,
     /// The lowest mean bit rate of a video.
     pub video_bit_rate_min_bps: Option<f64>,
+    /// The longest time to the end of a backup; `None` if one has not ended.
+    pub backup_end_max_s: Option<f64>,
+    /// The fewest files a second of a backup.
+    pub backup_files_per_s_min: Option<f64>,
     /// The lowest rate of the video of a conference.
     pub conference_video_min_bps: Option<f64>,
     /// The longest time for which the picture of a conference was frozen.
@@ -29,10 +34,14 @@ impl People {
         let videos = || summary.applications.videos.iter();
         let conferences = || summary.applications.conferences.iter();
         let games = || summary.applications.games.iter();
+        let backups = || summary.applications.backups.iter();
+        let ends: Option<Vec<f64>> = backups().map(|backup| backup.end_s).collect();
         Self {
             video_start_max_s: videos().filter_map(|video| video.start_s).max_by(f64::total_cmp),
             video_stalled_share_max: videos().filter_map(|video| video.stalled_share).max_by(f64::total_cmp),
             video_bit_rate_min_bps: videos().filter_map(|video| video.bit_rate_mean_bps).min_by(f64::total_cmp),
+            backup_end_max_s: ends.and_then(|ends| ends.into_iter().max_by(f64::total_cmp)),
+            backup_files_per_s_min: backups().map(|backup| backup.files_per_s).min_by(f64::total_cmp),
             conference_video_min_bps: conferences().map(|conference| conference.video_bps).min_by(f64::total_cmp),
             conference_frozen_max_s: conferences().map(|conference| conference.frozen_s).max_by(f64::total_cmp),
             conference_r_factor_min: conferences()
@@ -42,11 +51,13 @@ impl People {
         }
     }
 
-    pub(super) fn cells(&self) -> [Cell; 7] {
+    pub(super) fn cells(&self) -> [Cell; 9] {
         [
             Cell::new("video start", Quantity::Time, self.video_start_max_s),
             Cell::new("video stalled", Quantity::Share, self.video_stalled_share_max),
             Cell::new("video rate", Quantity::Rate, self.video_bit_rate_min_bps),
+            Cell::new("backup end", Quantity::Time, self.backup_end_max_s),
+            Cell::new("files/s", Quantity::Index(2), self.backup_files_per_s_min),
             Cell::new("conference rate", Quantity::Rate, self.conference_video_min_bps),
             Cell::new("frozen", Quantity::Time, self.conference_frozen_max_s),
             Cell::new("conference R", Quantity::Index(1), self.conference_r_factor_min),
@@ -58,7 +69,7 @@ impl People {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::{Applications, Conference, Game, RoundTrip, Video};
+    use crate::schema::{Applications, Backup, Conference, Game, RoundTrip, Video};
 
     #[test]
     fn the_worst_of_each_kind_speaks_for_all() {
@@ -76,12 +87,18 @@ mod tests {
                 Conference { video_bps: 9e5, ..Conference::default() },
             ],
             games: vec![game(0.1), game(0.3)],
+            backups: vec![
+                Backup { end_s: Some(9.0), files_per_s: 2.0, ..Backup::default() },
+                Backup { end_s: None, files_per_s: 0.5, ..Backup::default() },
+            ],
         };
         let people = People::of(&Summary { applications, ..Summary::default() });
         let expected = People {
             video_start_max_s: Some(3.0),
             video_stalled_share_max: Some(0.2),
             video_bit_rate_min_bps: Some(1e6),
+            backup_end_max_s: None,
+            backup_files_per_s_min: Some(0.5),
             conference_video_min_bps: Some(5e5),
             conference_frozen_max_s: Some(2.0),
             conference_r_factor_min: None,

@@ -41,8 +41,9 @@ fn why_flow(summary: &Summary, flow: &Flow) -> Markup {
                 ", bound " (format::rate(bound)) " by " (by) }
         }
         @let explained = || phases.iter().filter(|(_, in_phase)| !in_phase.explanation.is_empty());
-        // Phases add no information for a source that does not wait.
-        @if flow.setup.tcp.is_some() && explained().count() > 1 {
+        // Phases add no information for a source that nobody uses and that does not wait.
+        @let by_phase = flow.setup.tcp.is_some() || matches!(&*flow.setup.kind, "conference" | "game");
+        @if by_phase && explained().count() > 1 {
             ul.why {
                 @for (phase, in_phase) in explained() {
                     li { b { (phase.name) } ", " (format::rate(in_phase.goodput_bps)) ": " (in_phase.explanation) }
@@ -65,6 +66,7 @@ pub(crate) fn all(summary: &Summary) -> Markup {
         tabular::delays(summary),
         tabular::pages(summary),
         tabular::videos(summary),
+        tabular::backups(summary),
         tabular::conferences(summary),
         tabular::games(summary),
         tabular::lines(summary),

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Datagrams, OneWay, RoundTrip};
+use crate::format;
+
+use super::{Datagrams, OneWay, PageResponse, RoundTrip};
 
 /// Results of applications, by kind.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -10,6 +12,8 @@ use super::{Datagrams, OneWay, RoundTrip};
 pub struct Applications {
     /// One row per video viewer.
     pub videos: Vec<Video>,
+    /// One row per backup.
+    pub backups: Vec<Backup>,
     /// One row per direction of a conference.
     pub conferences: Vec<Conference>,
     /// One row per player of a game.
@@ -57,6 +61,32 @@ pub struct LadderStep {
     pub share: f64,
 }
 
+/// Files that were copied one after another.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Backup {
+    /// Name, also that of its flow.
+    pub name: String,
+    /// `down`, `up`, or the scenario's word.
+    pub direction: String,
+    /// Files to copy; `null` for as many as the run had time for.
+    pub files: Option<u64>,
+    /// Files that were copied.
+    pub copied: u64,
+    /// Their bytes.
+    pub copied_bytes: u64,
+    /// Time from the start to the end of the last file; `null` if files are missing or have no end.
+    pub end_s: Option<f64>,
+    /// Copied files over the time from the start to the end of the last, or to the end of the run.
+    pub files_per_s: f64,
+    /// Bits of the copied files over that time.
+    pub rate_bps: f64,
+    /// Time from the request for a file to its end.
+    pub file_s: PageResponse,
+    /// The part of those times in which nothing of a file arrived: from the request to the first octet, and from the
+    /// last octet to the answer. `null` without a copied file.
+    pub waiting_share: Option<f64>,
+}
+
 /// One direction of a video conference.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Conference {
@@ -88,6 +118,16 @@ pub struct Conference {
     pub freeze_max_s: Option<f64>,
     /// The audio beside the video.
     pub audio: Datagrams,
+}
+
+impl Conference {
+    /// Share of the captured frames that were late or skipped.
+    pub(crate) fn bad_share(&self) -> f64 {
+        if self.frames_captured == 0 {
+            return 0.0;
+        }
+        format::to_f64(self.frames_late + self.frames_lost) / format::to_f64(self.frames_captured)
+    }
 }
 
 /// A player of a networked game.

@@ -1,13 +1,15 @@
 //! Results of applications for the people who use them.
 
-use lastmile_model::outcome::{BrowsingOutcome, ConferenceOutcome, GameOutcome, Outcome, ViewingOutcome};
+use lastmile_model::outcome::{
+    BackupOutcome, BrowsingOutcome, ConferenceOutcome, GameOutcome, Outcome, ViewingOutcome,
+};
 use lastmile_model::{Network, Source, Traffic, Video as Model};
 use lastmile_units::Duration;
 
 use super::statistics::{page_response, round_trip};
 use super::streams::{heard, one_way};
 use crate::format::{self, to_f64};
-use crate::schema::{Applications, Conference, Game, LadderStep, Pages, Video};
+use crate::schema::{Applications, Backup, Conference, Game, LadderStep, Pages, Video};
 
 /// Results of the users of each web traffic.
 pub(super) fn pages(network: &Network, outcome: &Outcome) -> Vec<Pages> {
@@ -44,6 +46,13 @@ pub(super) fn applications(network: &Network, outcome: &Outcome) -> Applications
         Source::Video(model) => Some(video(model, viewer)),
         _ => None,
     });
+    let backups = all.backups.iter().filter_map(|client| {
+        let traffic = &network.traffic[client.traffic];
+        match &traffic.source {
+            Source::Backup(model) => Some(backup(traffic, model.files, client)),
+            _ => None,
+        }
+    });
     let conferences = all.conferences.iter().filter_map(|conference| {
         let traffic = &network.traffic[conference.traffic];
         match &traffic.source {
@@ -55,7 +64,33 @@ pub(super) fn applications(network: &Network, outcome: &Outcome) -> Applications
         Source::Game(model) => Some(game(model.limit, player)),
         _ => None,
     });
-    Applications { videos: videos.collect(), conferences: conferences.collect(), games: games.collect() }
+    Applications {
+        videos: videos.collect(),
+        backups: backups.collect(),
+        conferences: conferences.collect(),
+        games: games.collect(),
+    }
+}
+
+fn backup(traffic: &Traffic, files: Option<u64>, client: &BackupOutcome) -> Backup {
+    let copied = client.took.len() as u64;
+    let active_s = client.active.as_secs_f64();
+    let per_second = |count: f64| if active_s > 0.0 { count / active_s } else { 0.0 };
+    let took_s: f64 = client.took.iter().map(|took| took.as_secs_f64()).sum();
+    let mut sorted = client.took.clone();
+    sorted.sort_unstable();
+    Backup {
+        name: client.name.clone(),
+        direction: traffic.direction.clone(),
+        files,
+        copied,
+        copied_bytes: client.bytes,
+        end_s: client.end.map(Duration::as_secs_f64),
+        files_per_s: per_second(to_f64(copied)),
+        rate_bps: per_second(to_f64(client.bytes) * 8.0),
+        file_s: page_response(&sorted),
+        waiting_share: (took_s > 0.0).then(|| client.waited.as_secs_f64() / took_s),
+    }
 }
 
 fn talk(traffic: &Traffic, interval: Duration, outcome: &ConferenceOutcome) -> Conference {
@@ -106,6 +141,9 @@ pub(super) fn limit(source: &Source, cause: &str, share: f64) -> String {
         (Source::Video(_), "application") => {
             format!("nothing to send for {percent} of the time: a request was on its way, or the player's buffer full")
         }
+        (Source::Backup(_), "application") => {
+            format!("nothing to send for {percent} of the time: it waited for an answer, a request or the next file")
+        }
         (Source::Video(_), _) => format!("its connection: {}, {percent} of the time", cause.replace('_', " ")),
         _ => format!("all its connections together: {}, {percent} of their time", cause.replace('_', " ")),
     }
@@ -148,7 +186,7 @@ mod tests {
     use std::sync::Arc;
 
     use lastmile_model::{Rule, Transport};
-    use lastmile_units::BitRate;
+    use lastmile_units::{BitRate, Instant};
 
     use super::*;
 
@@ -174,8 +212,10 @@ mod tests {
             name: "film".into(),
             start: Some(Duration::from_s(1)),
             segments: vec![0, 1, 1, 0],
+            arrivals: [1, 2, 3, 4].map(|s| Instant::ZERO + Duration::from_s(s)).into(),
             played: Duration::from_s(14),
             stalls: vec![Duration::from_ms(500), Duration::from_ms(1500)],
+            stalled_at: [5, 8].map(|s| Instant::ZERO + Duration::from_s(s)).into(),
         };
         let video = video(&model(), &viewer);
         assert_eq!((video.bit_rate_mean_bps, video.switches, video.segments), (Some(2e6), 2, 4));
@@ -185,6 +225,33 @@ mod tests {
         assert_eq!(video.ladder.iter().map(|step| step.share).collect::<Vec<_>>(), [0.5, 0.5]);
     }
 
+    /// Two files of 1 MB in 1 s and 3 s, of which 0.4 s passed in waiting, over 5 s with a pause of 1 s.
+    #[test]
+    fn a_backup_has_rates_over_its_time_and_the_share_of_waiting_over_that_of_its_files() {
+        let scenario = lastmile_scenario::Scenario::parse(
+            "f",
+            "duration = \"9 s\"\n[access]\ndown = { rate = \"8 Mbit/s\" }\nup = { rate = \"8 Mbit/s\" }\n\
+             [[traffic]]\nkind = \"backup\"\nfiles = 2\n",
+            &[],
+        );
+        let network = scenario.unwrap().network();
+        let client = BackupOutcome {
+            traffic: 0,
+            name: "backup".into(),
+            took: vec![Duration::from_s(3), Duration::from_s(1)],
+            ends: [3, 5].map(|s| Instant::ZERO + Duration::from_s(s)).into(),
+            bytes: 2_000_000,
+            waited: Duration::from_ms(400),
+            end: Some(Duration::from_s(5)),
+            active: Duration::from_s(5),
+        };
+        let backup = backup(&network.traffic[0], Some(2), &client);
+        assert_eq!((backup.copied, backup.files_per_s, backup.rate_bps), (2, 0.4, 3.2e6));
+        assert_eq!((backup.end_s, backup.waiting_share), (Some(5.0), Some(0.1)));
+        assert_eq!((backup.file_s.p50, backup.file_s.max), (Some(1.0), Some(3.0)));
+        assert_eq!(&*backup.direction, "up");
+    }
+
     #[test]
     fn a_viewer_without_a_segment_has_no_rates_and_no_quality() {
         let viewer = ViewingOutcome {
@@ -192,8 +259,10 @@ mod tests {
             name: "film".into(),
             start: None,
             segments: Vec::new(),
+            arrivals: Vec::new(),
             played: Duration::ZERO,
             stalls: Vec::new(),
+            stalled_at: Vec::new(),
         };
         let video = video(&model(), &viewer);
         assert_eq!((video.start_s, video.bit_rate_mean_bps, video.quality_bps), (None, None, None));

@@ -4,6 +4,7 @@ use lastmile_model::outcome::{FlowOutcome, Loss, Waits};
 use lastmile_units::{Duration, Instant};
 
 use super::class::class;
+use super::noticed::Part;
 use super::run::Run;
 use super::statistics::round_trip;
 use crate::bounds::{self, Bound};
@@ -40,14 +41,13 @@ impl Run<'_> {
         let flows = self.outcome.flows.iter().enumerate().filter(|_| few);
         let flows =
             flows.filter_map(|(index, flow)| self.phase_flow(index, flow, part, shares, &links, &sharing)).collect();
-        let within =
-            |at: Instant| at >= part.from && (at < part.to || part.to == Instant::ZERO + self.outcome.duration);
+        let times = self.as_part(part);
         let probes = self.outcome.probes.iter().map(|probe| {
             let replies: Vec<Duration> =
-                probe.replies.iter().filter(|(left, _)| within(*left)).map(|(_, took)| *took).collect();
+                probe.replies.iter().filter(|(left, _)| times.has(*left)).map(|(_, took)| *took).collect();
             PhaseProbe {
                 name: probe.name.clone(),
-                class: class(self.network.traffic[probe.traffic].dscp),
+                class: class(self.network.traffic[probe.traffic].ip.dscp),
                 received: replies.len() as u64,
                 rtt_s: round_trip(replies.into_iter()),
             }
@@ -60,6 +60,11 @@ impl Run<'_> {
             probes: probes.collect(),
             links,
         }
+    }
+
+    /// The last part contains its end.
+    fn as_part(&self, part: &Interval) -> Part {
+        Part { from: part.from, to: part.to, last: part.to == Instant::ZERO + self.outcome.duration }
     }
 
     /// `None` for a flow that neither offered nor delivered data in this part.
@@ -101,11 +106,12 @@ impl Run<'_> {
                 _ => words,
             }
         };
+        let noticed = self.noticed(flow, self.as_part(part));
         Some(PhaseFlow {
             name: flow.name.clone(),
             goodput_bps: rate(part.bytes[index], part.to.since(part.from)),
             limited_by: shares,
-            explanation: shape.map_or_else(String::new, explain),
+            explanation: noticed.unwrap_or_else(|| shape.map_or_else(String::new, explain)),
             bound_bps: bound.as_ref().map(|bound| bound.bps),
             bound_by: bound.as_ref().map(|bound| bound.by.to_string()),
             fair_share_bps: fair.map(|share| share.bps),

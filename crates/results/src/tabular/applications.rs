@@ -3,7 +3,7 @@
 use super::columns::{columns, without_empty_columns};
 use super::{Kind, Table};
 use crate::format;
-use crate::schema::{Conference, Game, OneWay, RoundTrip, Summary, Video};
+use crate::schema::{Backup, Conference, Game, OneWay, PageResponse, RoundTrip, Summary, Video};
 
 /// One row per video viewer.
 pub(crate) fn videos(summary: &Summary) -> Table {
@@ -40,6 +40,41 @@ fn video(video: &Video) -> Vec<String> {
         format::or_dash(video.quality_bps, format::signed_rate),
         shares.collect::<Vec<_>>().join(", "),
     ]
+}
+
+/// One row per backup.
+pub(crate) fn backups(summary: &Summary) -> Table {
+    use Kind::{Name, Number};
+    let columns = columns(&[
+        ("Backup", Name),
+        ("Files", Number),
+        ("Data", Number),
+        ("Complete\nafter", Number),
+        ("Files/s", Number),
+        ("Rate", Number),
+        ("Waiting", Number),
+        ("A file\np50", Number),
+        ("p99", Number),
+        ("max", Number),
+    ]);
+    let rows = summary.applications.backups.iter().map(backup).collect();
+    without_empty_columns(Table { title: "Backups".to_owned(), columns, rows })
+}
+
+fn backup(row: &Backup) -> Vec<String> {
+    let copied = format::grouped(row.copied);
+    let PageResponse { p50, p99, max, .. } = row.file_s;
+    let mut cells = vec![
+        row.name.clone(),
+        row.files.map_or_else(|| copied.clone(), |files| format!("{copied} of {}", format::grouped(files))),
+        format::bytes(row.copied_bytes),
+        format::or_dash(row.end_s, format::seconds),
+        format!("{:.2}", row.files_per_s),
+        format::rate(row.rate_bps),
+        format::or_dash(row.waiting_share, format::percent),
+    ];
+    cells.extend([p50, p99, max].map(|value| format::or_dash(value, format::seconds)));
+    cells
 }
 
 /// One row per direction of a conference.

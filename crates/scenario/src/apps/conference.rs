@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lastmile_model::{Audio, Conference, Rates, Source};
+use lastmile_model::{Audio, Conference, IpFields, Rates, Source};
 use lastmile_units::{BitRate, ByteCount, Duration};
 
 use crate::listener;
@@ -14,8 +14,7 @@ pub(crate) static CONFERENCE: Section = Section {
     about: "A video conference over RTP: frames of a camera and audio over one flow of UDP, whose rate Google \
             Congestion Control adapts to delay and losses. Two traffics, `NAME-down` and `NAME-up`, unless \
             `direction` asks for one of them. Results have bit rates, frame delays, late and lost frames, freezes, \
-            and the quality of the audio. [The page of the model](../mechanisms/conference.md) has sources and limits. \
-            Only the simulator has it.",
+            and the quality of the audio. [The page of the model](../mechanisms/conference.md) has sources and limits.",
     keys: &[
         Key::with_default("frame_rate", Kind::Count, "30", "Frames a second.").at_least("1").at_most("240"),
         Key::with_default(
@@ -60,7 +59,7 @@ pub(crate) static CONFERENCE: Section = Section {
     ],
 };
 
-pub(crate) fn read(table: &Table<'_>) -> Option<Source> {
+pub(crate) fn read(table: &Table<'_>, ip: IpFields) -> Option<Source> {
     let (start, least, most) =
         (table.get::<BitRate>("rate_start"), table.get::<BitRate>("rate_least"), table.get::<BitRate>("rate_most"));
     let (frame_rate, packet) = (table.get::<u64>("frame_rate"), table.get::<ByteCount>("packet"));
@@ -81,7 +80,7 @@ pub(crate) fn read(table: &Table<'_>) -> Option<Source> {
         audio: Audio { interval: interval?, payload: payload? },
         feedback: feedback?,
     };
-    let audio_bps = conference.audio_bps();
+    let audio_bps = conference.audio_bps(ip);
     if audio_bps >= rates.least.as_bps() as f64 {
         let message = format!("{}: the audio alone has {:.1} kbit/s", table.path("rate_least"), audio_bps / 1e3);
         table.error("rate_least", message, Some("a higher rate_least, or less audio".into()));

@@ -33,7 +33,7 @@ pub(super) static TRAFFIC: Section = Section {
         Key::optional(
             "direction",
             Kind::Choice(&["down", "up", "both"]),
-            "`from` and `to` say it; a ping goes `up`, web pages, videos and games `down`, conferences and \
+            "`from` and `to` say it; pings and backups go `up`, web pages, videos and games `down`, conferences and \
              swarms `both`",
             "`down`: data from server to client, who opens the connection; `up`: from client to server. `both`: two \
              traffics, \
@@ -61,6 +61,12 @@ pub(super) static TRAFFIC: Section = Section {
             Kind::Other("a number up to 63, or a name such as `\"EF\"`"),
             "0",
             "Differentiated services code point of its packets (RFC 2474).",
+        ),
+        Key::optional(
+            "ipv6",
+            Kind::Flag,
+            "that of the file",
+            "Packets are IPv6, with 20 bytes more in every header. A `size` given is that of the whole packet.",
         ),
         keys::CONTRACT_KEY,
         keys::BACK_CONTRACT_KEY,
@@ -148,7 +154,9 @@ static VOICE: Section = Section {
             Results have its quality: delay, jitter, late packets, R factor and MOS (ITU-T G.107).",
     keys: &[
         Key::with_default("interval", Kind::Time, "20 ms", "Time between packets.").at_least("1 us").at_most("24 h"),
-        Key::optional("size", Kind::Bytes, "200 B", "IP bytes of a packet.").at_least("28 B").at_most("65535 B"),
+        Key::optional("size", Kind::Bytes, "200 B, 220 B with IPv6", "IP bytes of a packet.")
+            .at_least("28 B")
+            .at_most("65535 B"),
         listener::PLAYOUT,
         listener::CODEC,
         listener::IE,
@@ -182,7 +190,7 @@ static PING: Section = Section {
              Only the simulator has \"udp\".",
         ),
         Key::with_default("interval", Kind::Time, "1 s", "Time between requests.").at_least("1 us").at_most("24 h"),
-        Key::optional("size", Kind::Bytes, "84 B", "IP bytes of a request and of its reply.")
+        Key::optional("size", Kind::Bytes, "84 B, 104 B with IPv6", "IP bytes of a request and of its reply.")
             .at_least("28 B")
             .at_most("65535 B"),
     ],
@@ -200,6 +208,7 @@ pub(crate) enum Form {
     Blast,
     Web,
     Video,
+    Backup,
     Conference,
     Game,
     Swarm,
@@ -207,7 +216,7 @@ pub(crate) enum Form {
     Ping,
 }
 
-pub(super) const KINDS: [Variant<Form>; 14] = [
+pub(super) const KINDS: [Variant<Form>; 15] = [
     Variant { name: "bulk", section: &BULK, value: Form::Bulk },
     Variant { name: "persistent", section: &PERSISTENT, value: Form::Persistent },
     Variant { name: "writes", section: &WRITES, value: Form::Writes },
@@ -217,6 +226,7 @@ pub(super) const KINDS: [Variant<Form>; 14] = [
     Variant { name: "blast", section: &BLAST, value: Form::Blast },
     Variant { name: "web", section: &apps::WEB, value: Form::Web },
     Variant { name: "video", section: &apps::video::VIDEO, value: Form::Video },
+    Variant { name: "backup", section: &apps::backup::BACKUP, value: Form::Backup },
     Variant { name: "conference", section: &apps::conference::CONFERENCE, value: Form::Conference },
     Variant { name: "game", section: &apps::game::GAME, value: Form::Game },
     Variant { name: "swarm", section: &apps::SWARM, value: Form::Swarm },

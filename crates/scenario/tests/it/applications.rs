@@ -1,8 +1,8 @@
 //! Web users, swarms and replays, from file to network; and that what comes of them is sound.
 
-use lastmile_model::{Http, Network, OpenedBy, Source};
+use lastmile_model::{FileSizes, Http, IpFields, Network, OpenedBy, Source};
 use lastmile_scenario::Scenario;
-use lastmile_units::Duration;
+use lastmile_units::{ByteCount, Duration};
 
 const LINE: &str = "duration = \"60 s\"\n[access]\ndown = { rate = \"8 Mbit/s\" }\nup = { rate = \"512 kbit/s\" }\n";
 const CAPTURE: &str = "file = \"../../scenarios/captures/download-and-call.pcapng\"";
@@ -149,7 +149,10 @@ fn a_conference_goes_both_ways_and_its_rates_ascend() {
     let one = parse("kind = \"conference\"\ndirection = \"down\"\nrate_most = \"4 Mbit/s\"").unwrap();
     let Source::Conference(conference) = &one.traffic[0].source else { panic!("{one:?}") };
     // Opus: 80 B of payload and 58 B of headers 50 times a second.
-    assert!((conference.audio_bps() - 55_200.0).abs() < 1e-6);
+    let v4 = IpFields::default();
+    assert!((conference.audio_bps(v4) - 55_200.0).abs() < 1e-6);
+    let v6 = IpFields { ipv6: true, ..v4 };
+    assert!((conference.audio_bps(v6) - 63_200.0).abs() < 1e-6, "20 bytes more 50 times a second");
     assert_eq!(conference.rates.most.as_bps(), 4_000_000);
     refused("kind = \"conference\"\nrate_most = \"200 kbit/s\"", "200 kbit/s with a rate_start of 300 kbit/s");
     refused("kind = \"conference\"\nrate_least = \"50 kbit/s\"", "the audio alone has 55.2 kbit/s");
@@ -166,10 +169,30 @@ fn a_game_comes_down_and_its_datagrams_fit_the_path() {
 }
 
 #[test]
+fn a_backup_goes_up_and_its_client_opens() {
+    let network = parse("kind = \"backup\"\nfiles = 9\nfile_size = \"20 kB\"").unwrap();
+    assert_eq!(names(&network), [("backup", "up")]);
+    assert_eq!(network.traffic[0].opened_by(), OpenedBy::Sender);
+    let Source::Backup(backup) = &network.traffic[0].source else { panic!("{network:?}") };
+    assert_eq!((backup.files, backup.sizes), (Some(9), FileSizes::Fixed(ByteCount::new(20_000))));
+    assert_eq!((backup.request, backup.reply, backup.parallel, backup.pause), (350, 200, 1, Duration::ZERO));
+    let down = parse("kind = \"backup\"\ndirection = \"down\"").unwrap();
+    assert_eq!(down.traffic[0].opened_by(), OpenedBy::Receiver);
+    let Source::Backup(backup) = &down.traffic[0].source else { panic!("{down:?}") };
+    assert_eq!((backup.files, backup.sizes), (None, FileSizes::Published));
+    let both = parse("kind = \"backup\"\ndirection = \"both\"\nreply = \"9 B\"").unwrap();
+    assert_eq!(names(&both), [("backup-down", "down"), ("backup-up", "up")]);
+    refused("kind = \"backup\"\ndirection = \"down\"\nreply = \"9 B\"", "a file that comes down is the answer itself");
+    refused("kind = \"backup\"\nfiles = 0", "files");
+    refused("kind = \"backup\"\nparallel = 65", "parallel");
+}
+
+#[test]
 fn applications_conserve_packets_and_equal_seeds_agree() {
     let all = "kind = \"video\"\n[[traffic]]\nkind = \"conference\"\n[[traffic]]\nkind = \"game\"\ncount = 2\n\
                [[traffic]]\nkind = \"web\"\nhttp = \"2\"\nreading = \"1 s\"\n[[traffic]]\nkind = \"web\"\n\
                name = \"three\"\nhttp = \"3\"\nreading = \"1 s\"\n\
+               [[traffic]]\nkind = \"backup\"\nparallel = 2\n\
                [[traffic]]\nkind = \"bulk\"\ndirection = \"up\"\nstart = \"20 s\"";
     let network = parse(all).unwrap();
     let (one, other) = (lastmile_sim::run(&network).unwrap(), lastmile_sim::run(&network).unwrap());
@@ -179,8 +202,9 @@ fn applications_conserve_packets_and_equal_seeds_agree() {
     let users = (
         applications.browsing.len(),
         applications.viewing.len(),
+        applications.backups.len(),
         applications.conferences.len(),
         applications.games.len(),
     );
-    assert_eq!(users, (2, 1, 2, 2));
+    assert_eq!(users, (2, 1, 1, 2, 2));
 }

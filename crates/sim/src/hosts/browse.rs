@@ -1,15 +1,15 @@
-//! The interface of applications that request data over connections of their own: web users and video viewers.
+//! The interface of applications that request data over connections of their own: web users, video viewers, backups.
 //!
 //! An application decides, and the simulation carries out: it asks for the next request, opens a connection where the
 //! application has none, and reports each response that has arrived. Applications know neither packets nor transports.
 
 use lastmile_units::Instant;
 
-/// A request for data.
+/// A request, and the response to it. One of them may be a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
     /// Bytes of the request.
-    pub request: u32,
+    pub request: u64,
     /// Bytes of the response.
     pub bytes: u64,
     /// The open connection for the request; `None`: a new one.

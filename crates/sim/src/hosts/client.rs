@@ -1,72 +1,38 @@
-//! Web users and video viewers with the sums over their connections, and the outcomes of all users.
+//! Users of applications with the sums over their connections.
 
-use lastmile_model::Transport;
-use lastmile_model::outcome::{BrowsingOutcome, ConferenceOutcome, GameOutcome, ViewingOutcome};
-use lastmile_units::Instant;
+use lastmile_model::{Http, OpenedBy, Source, Transport};
+use lastmile_queueing::random::Stream;
 
-use super::browse::Browse;
-use super::{Player, Session, Totals};
+use super::{Totals, User};
 
-/// An application with the sums over its connections.
+/// A user with the sums over the connections.
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) traffic: u32,
     pub(crate) totals: Totals,
     pub(crate) transport: Transport,
+    /// The end of the client, which opens connections and requests.
+    pub(crate) opened_by: OpenedBy,
     /// A connection stays open after a response.
     pub(crate) keep_open: bool,
-    application: Application,
-}
-
-/// The kinds of applications.
-#[derive(Debug)]
-pub(crate) enum Application {
-    Web(Session),
-    Video(Player),
+    pub(crate) user: User,
 }
 
 impl Client {
-    /// The application of traffic number `traffic`.
-    pub(crate) fn new(traffic: u32, transport: &Transport, keep_open: bool, application: Application) -> Self {
-        Self { traffic, totals: Totals::default(), transport: transport.clone(), keep_open, application }
+    /// The client of traffic number `traffic`; `None` unless its source requests data over connections of its own.
+    pub(crate) fn new(traffic: u32, source: &Source, random: Stream) -> Option<Self> {
+        let (opened_by, keep_open) = match source {
+            Source::Backup(backup) => (backup.opened_by, true),
+            Source::Web(web) => (OpenedBy::Receiver, web.http != Http::One0),
+            _ => (OpenedBy::Receiver, true),
+        };
+        Some(Self {
+            traffic,
+            totals: Totals::default(),
+            transport: source.transport()?.clone(),
+            opened_by,
+            keep_open,
+            user: User::new(source, random)?,
+        })
     }
-
-    /// The decisions of the application.
-    pub(crate) fn decide(&mut self) -> &mut dyn Browse {
-        match &mut self.application {
-            Application::Web(session) => session,
-            Application::Video(player) => player,
-        }
-    }
-
-    /// Results kept for the end of the run.
-    pub(crate) fn kept(&self) -> usize {
-        match &self.application {
-            Application::Web(session) => session.responses.capacity() + session.mains.capacity(),
-            Application::Video(player) => player.segments.capacity() / 8 + player.stalls.capacity(),
-        }
-    }
-
-    /// The outcome of the user `name` at the end of the run.
-    pub(crate) fn outcome(self, now: Instant, name: String) -> Outcome {
-        let traffic = self.traffic as usize;
-        match self.application {
-            Application::Web(Session { pages, objects, responses, mains, .. }) => {
-                Outcome::Browsing(BrowsingOutcome { traffic, name, pages, objects, responses, mains })
-            }
-            Application::Video(mut player) => {
-                player.finish(now);
-                let Player { start, segments, played, stalls, .. } = player;
-                Outcome::Viewing(ViewingOutcome { traffic, name, start, segments, played, stalls })
-            }
-        }
-    }
-}
-
-/// The outcome of one user.
-pub(crate) enum Outcome {
-    Browsing(BrowsingOutcome),
-    Viewing(ViewingOutcome),
-    Conference(ConferenceOutcome),
-    Game(GameOutcome),
 }

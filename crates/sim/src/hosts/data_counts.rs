@@ -5,13 +5,15 @@ use lastmile_units::Instant;
 
 /// The counters of the data of a flow of datagrams.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct DataCounts {
-    /// Packets.
-    pub(crate) sent: u64,
-    pub(crate) received: u64,
-    /// Payload.
-    pub(crate) bytes_delivered: u64,
-    pub(crate) deliveries: Option<Deliveries>,
+pub struct DataCounts {
+    /// Packets sent.
+    pub sent: u64,
+    /// Packets received.
+    pub received: u64,
+    /// Their payload.
+    pub bytes_delivered: u64,
+    /// The first and the latest of them.
+    pub deliveries: Option<Deliveries>,
 }
 
 impl DataCounts {

@@ -21,13 +21,13 @@
 use std::sync::Arc;
 
 use lastmile_analysis::stream::{Reception, Stream as Measured};
-use lastmile_model::{Datagrams, Game as Model, Spread};
+use lastmile_model::{Datagrams, Game as Model, IpFields, Spread};
 use lastmile_packet::{FlowId, Meta, Protocol};
 use lastmile_queueing::random::Stream;
 use lastmile_units::{ByteCount, Duration, Instant};
 
 use super::numbered::Numbered;
-use super::{DATAGRAM_HEADERS, DataCounts, datagram};
+use super::{DataCounts, datagram};
 
 /// The least interval between two datagrams.
 const LEAST_INTERVAL: Duration = Duration::from_us(100);
@@ -51,14 +51,16 @@ struct Update {
 
 /// A session of one player, both ends of it.
 #[derive(Debug)]
-pub(crate) struct Game {
+pub struct Game {
     pub(crate) traffic: usize,
     /// The counters of updates.
     pub(crate) data: DataCounts,
     /// Times from commands to their effects.
     responses: Vec<Duration>,
+    /// The arrivals of those effects.
+    response_ends: Vec<Instant>,
     model: Arc<Model>,
-    flows: ([FlowId; 2], u8),
+    flows: ([FlowId; 2], IpFields),
     stop: Option<Instant>,
     random: Stream,
     next: Next,
@@ -83,6 +85,7 @@ pub(crate) struct Finished {
     pub(crate) updates: Reception,
     pub(crate) commands: Reception,
     pub(crate) responses: Vec<Duration>,
+    pub(crate) response_ends: Vec<Instant>,
     /// Updates, and commands, that did not arrive before later ones.
     pub(crate) lost: [u64; 2],
 }
@@ -91,7 +94,7 @@ impl Game {
     pub(crate) fn new(
         model: &Arc<Model>,
         traffic: usize,
-        flows: ([FlowId; 2], u8),
+        flows: ([FlowId; 2], IpFields),
         buffer: Duration,
         random: Stream,
     ) -> Self {
@@ -99,6 +102,7 @@ impl Game {
             traffic,
             data: DataCounts::default(),
             responses: Vec::new(),
+            response_ends: Vec::new(),
             model: Arc::clone(model),
             flows,
             stop: None,
@@ -132,22 +136,25 @@ impl Game {
     /// The datagrams to send at `now`, when an event fires.
     pub(crate) fn wake(&mut self, now: Instant, send: &mut dyn FnMut(Meta)) {
         self.next.scheduled = None;
-        let ([updates, commands], dscp) = self.flows;
+        let ([updates, commands], ip) = self.flows;
         if self.next.command <= now {
             let size = self.size(self.model.commands);
-            send(datagram(commands, Protocol::Udp, size, self.commands.next(), dscp));
+            send(datagram(commands, Protocol::Udp, size, self.commands.next(), ip));
             self.commands.push(Command { sent: now, received: false });
-            self.next.command = now + self.interval(self.model.commands.interval);
+            // A late event does not shift those after it.
+            let interval = self.interval(self.model.commands.interval);
+            self.next.command += interval;
         }
         if self.next.update <= now {
             let size = self.size(self.model.updates);
-            send(datagram(updates, Protocol::Udp, size, self.updates.next(), dscp));
+            send(datagram(updates, Protocol::Udp, size, self.updates.next(), ip));
             self.data.sent += 1;
             if self.updates.next() - self.updates.first() == REMEMBERED {
                 self.updates.pop();
             }
             self.updates.push(Update { sent: now, shows: self.seen });
-            self.next.update = now + self.interval(self.model.updates.interval);
+            let interval = self.interval(self.model.updates.interval);
+            self.next.update += interval;
         }
     }
 
@@ -171,6 +178,7 @@ impl Game {
         {
             if command.received {
                 self.responses.push(now - command.sent);
+                self.response_ends.push(now);
             }
         }
     }
@@ -183,7 +191,7 @@ impl Game {
     /// IP bytes of a datagram.
     fn size(&mut self, Datagrams { size: spread, most, .. }: Datagrams) -> ByteCount {
         let bytes = spread.location.as_u64() as f64 + spread.scale.as_u64() as f64 * self.gumbel();
-        let least = f64::from(DATAGRAM_HEADERS) + 1.0;
+        let least = f64::from(self.flows.1.datagram_headers()) + 1.0;
         ByteCount::new(bytes.clamp(least, most.as_u64() as f64) as u64)
     }
 
@@ -199,7 +207,7 @@ impl Game {
 
     /// Times kept for the end of the run.
     pub(crate) fn kept(&self) -> usize {
-        self.responses.capacity() + self.commands.capacity() + self.updates.capacity()
+        2 * self.responses.capacity() + self.commands.capacity() + self.updates.capacity()
     }
 
     /// The results at `end`.
@@ -219,6 +227,7 @@ impl Game {
             updates: late(updates, self.updates.first(), self.updates.iter().map(|update| update.sent).collect()),
             commands: late(commands, self.commands.first(), self.commands.iter().map(|command| command.sent).collect()),
             responses: self.responses,
+            response_ends: self.response_ends,
             lost,
         }
     }

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use lastmile_packet::{FlowId, SeqNumber};
 use lastmile_queueing::random::Stream;
 
-use super::client::{Application, Client};
-use super::{Conference, Datagrams, Dialogue, Game, Ping, Player, Replay, Session, Swarm, Totals, Transfer, Writer};
+use super::{Client, Datagrams, Dialogue, Ping, Replay, Swarm, Totals, Transfer, Writer};
 use crate::network::flow::StateIndex;
-use lastmile_model::{Http, Source, Traffic};
+use lastmile_model::{Source, Traffic};
 
 /// The state of everything on hosts.
 #[derive(Default)]
@@ -47,14 +46,15 @@ impl Hosts {
     /// seeds, from `initial_numbers`.
     pub(crate) fn add(
         &mut self,
-        NewFlow { traffic: Traffic { source, dscp, stop, listener, .. }, index, ids }: NewFlow<'_>,
+        NewFlow { traffic, index, ids }: NewFlow<'_>,
         random: impl FnOnce() -> Stream,
         initial_numbers: &mut Stream,
     ) -> StateIndex {
+        let Traffic { source, ip, stop, .. } = traffic;
         match source {
             Source::Bulk { .. } | Source::Quic { .. } | Source::Writes { .. } => {
                 let iss = [(); 2].map(|()| SeqNumber::new(initial_numbers.bits() as u32));
-                self.transfers.push(Transfer::new(source, ids, iss, *dscp).expect("all three are transfers"));
+                self.transfers.push(Transfer::new(source, ids, iss, *ip).expect("all three are transfers"));
                 let transfer = latest(&self.transfers);
                 if matches!(source, Source::Writes { .. }) {
                     self.writers.extend(Writer::new(source, transfer, *stop, random()));
@@ -62,28 +62,17 @@ impl Hosts {
                 StateIndex::Transfer(transfer)
             }
             Source::Ping { interval, size, echo } => {
-                self.pings.push(Ping::new(ids, index as usize, *dscp, (*interval, *size, *echo)));
+                self.pings.push(Ping::new(ids, index as usize, *ip, (*interval, *size, *echo)));
                 StateIndex::Ping(latest(&self.pings))
             }
-            Source::Web(model) => {
-                let session = Application::Web(Session::new(model, random()));
-                self.clients.push(Client::new(index, &model.transport, model.http != Http::One0, session));
+            Source::Web(_) | Source::Video(_) | Source::Backup(_) => {
+                let client = Client::new(index, source, random());
+                self.clients.push(client.expect("the three kinds request data"));
                 StateIndex::Client(latest(&self.clients))
             }
-            Source::Video(model) => {
-                let player = Application::Video(Player::new(model));
-                self.clients.push(Client::new(index, &model.transport, true, player));
-                StateIndex::Client(latest(&self.clients))
-            }
-            Source::Conference(model) => {
-                let flows = (ids, *dscp);
-                let conference = Conference::new(model, index as usize, flows, listener.buffer, random());
-                self.dialogues.push(Dialogue::Conference(Box::new(conference)));
-                StateIndex::Dialogue(latest(&self.dialogues))
-            }
-            Source::Game(model) => {
-                let game = Game::new(model, index as usize, (ids, *dscp), listener.buffer, random());
-                self.dialogues.push(Dialogue::Game(Box::new(game)));
+            Source::Conference(_) | Source::Game(_) => {
+                let dialogue = Dialogue::new(traffic, index as usize, ids, random());
+                self.dialogues.push(dialogue.expect("both kinds are dialogues"));
                 StateIndex::Dialogue(latest(&self.dialogues))
             }
             Source::Swarm(spec) => {
@@ -92,7 +81,7 @@ impl Hosts {
             }
             Source::Replay(_) => unreachable!("add_replay adds replays"),
             Source::Constant { .. } | Source::Poisson { .. } | Source::OnOff { .. } => {
-                let source = Datagrams::new(source, ids[0], index as usize, *dscp, random());
+                let source = Datagrams::new(source, ids[0], index as usize, *ip, random());
                 self.datagrams.push(source.expect("the three kinds are datagram sources"));
                 StateIndex::Datagrams(latest(&self.datagrams))
             }

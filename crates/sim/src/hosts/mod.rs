@@ -1,6 +1,7 @@
 //! The hosts: transfers over TCP and QUIC, datagram sources, conferences, games, pings, replays, and the applications
 //! and swarms that open connections.
 
+mod backup;
 mod bitrate;
 mod browse;
 mod client;
@@ -19,18 +20,19 @@ mod swarm;
 mod totals;
 mod transfer;
 mod turns;
+mod user;
 mod video;
 mod web;
 mod writer;
 
 pub use browse::{Browse, Request};
-pub(crate) use client::Outcome as UserOutcome;
+pub(crate) use client::Client;
 pub(crate) use conference::Conference;
 pub(crate) use connection_pool::ConnectionPool;
-pub(crate) use data_counts::DataCounts;
+pub use data_counts::DataCounts;
 pub(crate) use datagram::Datagrams;
 pub use datagram::Departures;
-pub(crate) use dialogue::Dialogue;
+pub use dialogue::Dialogue;
 pub(crate) use end::End;
 pub(crate) use game::Game;
 pub(crate) use lists::{Hosts, NewFlow};
@@ -39,28 +41,32 @@ pub(crate) use replay::Replay;
 pub use swarm::Swarm;
 pub(crate) use totals::Totals;
 pub(crate) use transfer::{Exchange, Progress, Transfer};
+pub use turns::Turns;
+pub use user::{User, UserOutcome};
 pub(crate) use video::Player;
-pub use web::Session;
+pub(crate) use web::Session;
 pub(crate) use writer::Writer;
 
+use lastmile_model::IpFields;
 use lastmile_packet::{FlowId, Mark, Meta, Protocol, SeqNumber, TcpFlags};
 use lastmile_units::ByteCount;
 
-/// IPv4 and UDP or ICMP echo headers together: 20 + 8 bytes.
-const DATAGRAM_HEADERS: u8 = 28;
-
 /// Packet `number` of a UDP or ICMP flow.
-fn datagram(flow: FlowId, protocol: Protocol, size: ByteCount, number: u64, dscp: u8) -> Meta {
+fn datagram(flow: FlowId, protocol: Protocol, size: ByteCount, number: u64, ip: IpFields) -> Meta {
+    let mut mark = Mark::default();
+    if ip.ipv6 {
+        mark.set_ipv6();
+    }
     Meta {
         flow,
         protocol,
         seq: SeqNumber::new(number as u32),
         ip_len: u16::try_from(size.as_u64()).expect("Network::check limits an IP packet to 65 535 bytes"),
         ip_id: number as u16,
-        header_len: DATAGRAM_HEADERS,
-        traffic_class: dscp << 2,
+        header_len: ip.datagram_headers(),
+        traffic_class: ip.dscp << 2,
         flags: TcpFlags::NONE,
-        mark: Mark::default(),
+        mark,
         ..Meta::default()
     }
 }

@@ -16,7 +16,7 @@ use super::turns::Turns;
 use crate::engine::Handle;
 use crate::network::flow::Side;
 use lastmile_model::outcome::Deliveries;
-use lastmile_model::{OpenedBy, Source, Transport};
+use lastmile_model::{IpFields, OpenedBy, Source, Transport};
 
 /// Both ends of a transfer. A run may have a million of them, so the struct is small.
 pub(crate) struct Transfer {
@@ -61,7 +61,7 @@ pub(crate) enum Progress {
 impl Transfer {
     /// A transfer for this source; `None` unless the source is a transfer. `iss`: initial sequence numbers, or seeds of
     /// QUIC.
-    pub(crate) fn new(source: &Source, flows: [FlowId; 2], iss: [SeqNumber; 2], dscp: u8) -> Option<Self> {
+    pub(crate) fn new(source: &Source, flows: [FlowId; 2], iss: [SeqNumber; 2], ip: IpFields) -> Option<Self> {
         match source {
             Source::Bulk { sender, receiver, bytes, request, opened_by } => {
                 let request = u32::try_from(*request).unwrap_or(u32::MAX);
@@ -77,29 +77,29 @@ impl Transfer {
             Source::Quic { quic, bytes, request, opened_by } => {
                 let request = u32::try_from(*request).unwrap_or(u32::MAX);
                 let exchange = Exchange { bytes: *bytes, request, keep_open: false, opened_by: *opened_by };
-                Some(Self::over_quic(quic, (flows, dscp), iss, None, &exchange))
+                Some(Self::over_quic(quic, (flows, ip), iss, None, &exchange))
             }
             _ => None,
         }
     }
 
-    /// A connection that the flow number `owner` opens, if there is one. `dscp` is the code point of packets of QUIC.
+    /// A connection that the flow number `owner` opens, if there is one. `ip` is the code point of packets of QUIC.
     pub(crate) fn over(
         transport: &Transport,
-        (flows, dscp): ([FlowId; 2], u8),
+        (flows, ip): ([FlowId; 2], IpFields),
         iss: [SeqNumber; 2],
         owner: Option<u32>,
         exchange: &Exchange,
     ) -> Self {
         match transport {
             Transport::Tcp(tcp) => Self::between([tcp, tcp], flows, iss, owner, exchange),
-            Transport::Quic(quic) => Self::over_quic(quic, (flows, dscp), iss, owner, exchange),
+            Transport::Quic(quic) => Self::over_quic(quic, (flows, ip), iss, owner, exchange),
         }
     }
 
     fn over_quic(
         quic: &Arc<lastmile_quic::Config>,
-        (flows, dscp): ([FlowId; 2], u8),
+        (flows, ip): ([FlowId; 2], IpFields),
         seeds: [SeqNumber; 2],
         owner: Option<u32>,
         exchange: &Exchange,
@@ -108,7 +108,7 @@ impl Transfer {
         let end = |side: Side| {
             let role = if side == opener { Role::Client } else { Role::Server };
             let endpoint = lastmile_quic::Endpoint::new(Arc::clone(quic), role, seeds[side.index()].raw());
-            End::Quic(Box::new(QuicEnd::new(endpoint, flows[side.index()], dscp)))
+            End::Quic(Box::new(QuicEnd::new(endpoint, flows[side.index()], ip)))
         };
         Self::with_ends([end(Side::Sender), end(Side::Receiver)], owner, exchange)
     }
@@ -146,13 +146,19 @@ impl Transfer {
         }
     }
 
-    /// This connection, whose receiver requests data by turns. Its exchange is the first of them.
-    pub(crate) fn by_turns(mut self) -> Self {
+    /// This connection, whose opener sends requests that the other end answers. The first has `request` octets and a
+    /// response of `bytes`.
+    pub(crate) fn by_turns(mut self, (request, bytes): (u64, u64)) -> Self {
         let mut turns = Turns::default();
-        turns.ask(self.request.into(), self.bytes.take().map_or(0, NonZeroU64::get));
+        turns.ask(request, bytes);
         self.turns = Some(Box::new(turns));
         self.offered = true;
         self
+    }
+
+    /// The side that opens, or has opened, the connection.
+    pub(crate) fn opener(&self) -> Side {
+        self.opened_by
     }
 
     /// The flow number of the application or swarm that opened the connection.
@@ -160,12 +166,12 @@ impl Transfer {
         self.owner
     }
 
-    /// The receiver requests `bytes` more on a connection by turns.
-    pub(crate) fn ask(&mut self, request: u32, bytes: u64) {
+    /// The opener of a connection by turns sends another request, for a response of `bytes`.
+    pub(crate) fn ask(&mut self, request: u64, bytes: u64) {
         if let Some(turns) = &mut self.turns {
-            turns.ask(request.into(), bytes);
+            turns.ask(request, bytes);
         }
-        self.end(Side::Receiver).write(request.into());
+        self.end(self.opened_by).write(request);
     }
 
     /// The last exchange is over: the sender closes, then the receiver.
@@ -215,7 +221,10 @@ impl Transfer {
 
     /// Begins the transfer. Returns the side that opens, which has a segment to send.
     pub(crate) fn begin(&mut self, now: Instant) -> Side {
-        if self.request > 0 {
+        if let Some(turns) = &self.turns {
+            let requested = turns.requested();
+            self.end(self.opened_by).write(requested);
+        } else if self.request > 0 {
             let request = u64::from(self.request);
             self.end(Side::Receiver).write(request);
         } else if self.opened_by == Side::Sender && !self.offered {
@@ -249,9 +258,16 @@ impl Transfer {
         let (to, from) = if side == Side::Sender { (sender, receiver) } else { (receiver, sender) };
         End::deliver(to, from, now, segment);
         if side == Side::Receiver {
-            return self.received(now, before);
+            self.received(now, before);
         }
-        self.respond();
+        if self.turns.is_some() {
+            return self.turn(side);
+        }
+        if side == Side::Receiver {
+            let delivered = self.bytes_delivered();
+            let complete = delivered > before && self.bytes.is_some_and(|bytes| bytes.get() == delivered);
+            return if complete { Progress::Complete(1) } else { Progress::Ongoing };
+        }
         if !self.offered && self.sender().delivered() >= u64::from(self.request) {
             self.offer();
         }
@@ -294,17 +310,26 @@ impl Transfer {
         self.wakes[side.index()] = Some(wake);
     }
 
-    /// The server writes the responses to requests that have arrived.
-    fn respond(&mut self) {
-        let Some(turns) = &mut self.turns else { return };
-        let sender = &mut self.ends[Side::Sender.index()];
-        let bytes = turns.respond(|request| sender.has_received(request));
+    /// A segment has arrived at one end of a connection by turns: of the end that answers, which writes the responses
+    /// to requests that are whole, or of the end that asks, which counts the responses that are.
+    fn turn(&mut self, side: Side) -> Progress {
+        let Some(turns) = &mut self.turns else { return Progress::Ongoing };
+        let end = &mut self.ends[side.index()];
+        if side == self.opened_by {
+            // A stream of QUIC may be whole where octets before it are missing.
+            return match turns.receive(|response| end.has_received(response)) {
+                0 => Progress::Ongoing,
+                responses => Progress::Complete(responses),
+            };
+        }
+        let bytes = turns.respond(|request| end.has_received(request));
         if bytes > 0 {
-            sender.write(bytes);
+            end.write(bytes);
             if !self.keep_open {
-                sender.close();
+                end.close();
             }
         }
+        Progress::Ongoing
     }
 
     fn offer(&mut self) {
@@ -324,21 +349,14 @@ impl Transfer {
 
     /// The receiver, which had delivered `before` bytes, has processed a segment.
     #[inline]
-    fn received(&mut self, now: Instant, before: u64) -> Progress {
+    fn received(&mut self, now: Instant, before: u64) {
         let end = &mut self.ends[Side::Receiver.index()];
         if end.peer_closed() {
             end.close();
         }
-        let delivered = end.delivered();
-        if delivered > before {
+        if end.delivered() > before {
             Deliveries::note(&mut self.deliveries, now);
         }
-        let complete = match &mut self.turns {
-            // A stream of QUIC may be whole where octets before it are missing.
-            Some(turns) => turns.receive(|response| end.has_received(response)),
-            None => u32::from(delivered > before && self.bytes.is_some_and(|bytes| bytes.get() == delivered)),
-        };
-        if complete > 0 { Progress::Complete(complete) } else { Progress::Ongoing }
     }
 }
 

@@ -14,14 +14,16 @@ use std::collections::VecDeque;
 
 /// Octets of one direction: from `start` to `end`, excluded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Span {
-    pub(super) start: u64,
-    pub(super) end: u64,
+pub struct Span {
+    /// The first octet.
+    pub start: u64,
+    /// The octet behind the last.
+    pub end: u64,
 }
 
 /// The requests and responses of one connection.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Turns {
+pub struct Turns {
     /// Octets of all requests, and of all responses.
     requested: u64,
     responded: u64,
@@ -32,15 +34,21 @@ pub(super) struct Turns {
 }
 
 impl Turns {
+    /// Octets of all requests.
+    #[must_use]
+    pub fn requested(&self) -> u64 {
+        self.requested
+    }
+
     /// The client writes `request` octets for a response of `bytes`.
-    pub(super) fn ask(&mut self, request: u64, bytes: u64) {
+    pub fn ask(&mut self, request: u64, bytes: u64) {
         let span = Span { start: self.requested, end: self.requested + request };
         self.requested = span.end;
         self.asked.push_back((span, bytes));
     }
 
     /// The octets of the responses that the server writes, to requests that have `arrived`.
-    pub(super) fn respond(&mut self, arrived: impl Fn(Span) -> bool) -> u64 {
+    pub fn respond(&mut self, arrived: impl Fn(Span) -> bool) -> u64 {
         let before = self.responded;
         self.asked.retain(|(request, bytes)| {
             let answered = arrived(*request);
@@ -54,14 +62,14 @@ impl Turns {
     }
 
     /// The number of responses that have `arrived` since the last call.
-    pub(super) fn receive(&mut self, arrived: impl Fn(Span) -> bool) -> u32 {
+    pub fn receive(&mut self, arrived: impl Fn(Span) -> bool) -> u32 {
         let before = self.due.len();
         self.due.retain(|response| !arrived(*response));
         (before - self.due.len()) as u32
     }
 
     /// The server answers no further request.
-    pub(super) fn stop(&mut self) {
+    pub fn stop(&mut self) {
         self.asked.clear();
     }
 }

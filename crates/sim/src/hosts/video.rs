@@ -23,15 +23,19 @@ use super::browse::{Browse, Request};
 
 /// A video viewer, without the connection: the caller opens it and gives it a number.
 #[derive(Debug)]
-pub(crate) struct Player {
+pub struct Player {
     /// Time from the request for the first segment to the first picture.
-    pub(crate) start: Option<Duration>,
+    pub(super) start: Option<Duration>,
     /// The steps of the segments that arrived.
-    pub(crate) segments: Vec<u16>,
+    pub(super) segments: Vec<u16>,
+    /// Their arrivals.
+    pub(super) arrivals: Vec<Instant>,
     /// Media played up to `as_of`.
-    pub(crate) played: Duration,
+    pub(super) played: Duration,
     /// The lengths of the stalls that are over.
-    pub(crate) stalls: Vec<Duration>,
+    pub(super) stalls: Vec<Duration>,
+    /// Their starts.
+    pub(super) stalled_at: Vec<Instant>,
     model: Arc<Video>,
     choice: Choice,
     began: Option<Instant>,
@@ -67,12 +71,14 @@ struct Loading {
 
 impl Player {
     /// A viewer who has not come yet.
-    pub(crate) fn new(model: &Arc<Video>) -> Self {
+    pub(super) fn new(model: &Arc<Video>) -> Self {
         Self {
             start: None,
             segments: Vec::new(),
+            arrivals: Vec::new(),
             played: Duration::ZERO,
             stalls: Vec::new(),
+            stalled_at: Vec::new(),
             model: Arc::clone(model),
             choice: Choice::default(),
             began: None,
@@ -111,12 +117,17 @@ impl Player {
     }
 
     /// The run is over, or the viewer goes: the player reports up to `now`.
-    pub(crate) fn finish(&mut self, now: Instant) {
+    pub(super) fn finish(&mut self, now: Instant) {
         self.advance(now);
         if let State::Stalled(since) = self.state {
-            self.stalls.push(now - since);
+            self.end_stall(since, now);
         }
         self.state = State::Over;
+    }
+
+    fn end_stall(&mut self, since: Instant, now: Instant) {
+        self.stalls.push(now - since);
+        self.stalled_at.push(since);
     }
 
     /// Starts or continues playback if the buffer holds enough.
@@ -126,7 +137,7 @@ impl Player {
         }
         match self.state {
             State::Starting => self.start = self.began.map(|began| now - began),
-            State::Stalled(since) => self.stalls.push(now - since),
+            State::Stalled(since) => self.end_stall(since, now),
             State::Waiting | State::Playing | State::Over => return,
         }
         self.state = State::Playing;
@@ -159,7 +170,7 @@ impl Browse for Player {
         let bits = u128::from(self.model.ladder[step].as_bps()) * u128::from(self.model.segment.as_ps());
         let bytes = u64::try_from(bits / 8_000_000_000_000).unwrap_or(u64::MAX).max(1);
         self.loading = Some(Loading { step: step as u16, bytes, requested: self.as_of });
-        Some(Request { request: self.model.request, bytes, on: self.connection })
+        Some(Request { request: self.model.request.into(), bytes, on: self.connection })
     }
 
     fn asked(&mut self, connection: u32) {
@@ -171,6 +182,7 @@ impl Browse for Player {
         let Some(loading) = self.loading.take().filter(|_| self.state != State::Over) else { return };
         self.choice.measured(loading.bytes, now - loading.requested);
         self.segments.push(loading.step);
+        self.arrivals.push(now);
         self.buffered += self.model.segment;
         self.play(now);
         self.wait_for_space(now);

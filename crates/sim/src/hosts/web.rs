@@ -46,11 +46,11 @@ const EMBEDDED: Lognormal = Lognormal { mean: 6.17, deviation: 2.36, least: 50.0
 const OBJECTS: (f64, f64, f64) = (1.1, 2.0, 55.0);
 
 /// ClientHello: 300 bytes in a record without protection (5 bytes).
-const CLIENT_HELLO: u32 = 305;
+const CLIENT_HELLO: u64 = 305;
 /// ServerHello to Finished: 1990 bytes, a record without protection (5), one with it (22), ChangeCipherSpec (6).
 const SERVER_FLIGHT: u64 = 2_023;
 /// Finished: 36 bytes in a record with protection (22), and ChangeCipherSpec (6).
-const CLIENT_FINISHED: u32 = 64;
+const CLIENT_FINISHED: u64 = 64;
 /// Payload of a record of TLS and of a frame of HTTP/2, and their headers: RFC 8446, section 5.2 (header 5, type 1,
 /// tag 16); RFC 9113, section 4.1.
 const FRAGMENT: u64 = 16_384;
@@ -82,6 +82,8 @@ impl Lognormal {
 pub struct Session {
     /// Response times of whole pages.
     pub responses: Vec<Duration>,
+    /// The end of each of those pages.
+    pub ends: Vec<Instant>,
     /// Response times of the main objects of pages.
     pub mains: Vec<Duration>,
     /// Pages requested.
@@ -173,6 +175,7 @@ impl Session {
     pub fn new(model: &Arc<Web>, random: Stream) -> Self {
         Self {
             responses: Vec::new(),
+            ends: Vec::new(),
             mains: Vec::new(),
             pages: 0,
             objects: 0,
@@ -238,6 +241,7 @@ impl Session {
 
     fn read(&mut self, now: Instant) {
         self.responses.push(now - self.page_began);
+        self.ends.push(now);
         self.step = Step::Reading;
         self.timer = Some(now + self.random.exponential(self.model.reading));
     }
@@ -275,8 +279,8 @@ impl Browse for Session {
             fresh.remove(index);
             CLIENT_FINISHED
         });
-        let request = u32::try_from(self.framed(self.model.request.into())).unwrap_or(u32::MAX);
-        Some(Request { request: request.saturating_add(finished), bytes: self.framed(bytes), on })
+        let request = self.framed(self.model.request.into()) + finished;
+        Some(Request { request, bytes: self.framed(bytes), on })
     }
 
     fn asked(&mut self, connection: u32) {

@@ -7,7 +7,7 @@ use lastmile_units::Instant;
 
 use super::flow_names;
 use crate::engine::Wheel;
-use crate::hosts::{DataCounts, End, Ping, Totals, Transfer, UserOutcome};
+use crate::hosts::{DataCounts, End, Ping, Totals, Transfer};
 use crate::network::LinkState;
 use crate::network::flow::StateIndex;
 use crate::network::route::PathId;
@@ -224,19 +224,16 @@ fn applications(simulation: &mut Simulation<'_>) -> Applications {
     let rows = simulation.net.flows.iter().zip(flow_names(simulation.network)).zip(&simulation.starts);
     for ((flow, name), start) in rows {
         let user = match flow.state() {
-            StateIndex::Client(_) => clients.next().map(|client| client.outcome(now, name)),
+            StateIndex::Client(_) => {
+                clients.next().map(|client| client.user.outcome(now, client.traffic as usize, name))
+            }
             StateIndex::Dialogue(_) => dialogues.next().map(|dialogue| {
                 let stop = simulation.network.traffic[dialogue.traffic()].stop.unwrap_or(now).min(now);
                 dialogue.outcome(now, name, stop.since(*start))
             }),
             _ => continue,
         };
-        match user.expect("as many applications as flows of that kind") {
-            UserOutcome::Browsing(user) => all.browsing.push(user),
-            UserOutcome::Viewing(viewer) => all.viewing.push(viewer),
-            UserOutcome::Conference(conference) => all.conferences.push(conference),
-            UserOutcome::Game(player) => all.games.push(player),
-        }
+        user.expect("as many applications as flows of that kind").add_to(&mut all);
     }
     all
 }

@@ -11,8 +11,9 @@ use crate::network::flow::{FlowEntry, Side, StateIndex};
 use lastmile_model::{OpenedBy, Transport};
 
 impl Simulation<'_> {
-    /// Opens a connection for the flow number `owner`. Returns the index of its transfer.
-    fn open(&mut self, owner: u32, transport: &Transport, exchange: &Exchange) -> u32 {
+    /// Opens a connection for the flow number `owner`, by turns if there is a `first` request with its response.
+    /// Returns the index of its transfer.
+    fn open(&mut self, owner: u32, transport: &Transport, exchange: &Exchange, first: Option<(u64, u64)>) -> u32 {
         let traffic = self.net.flows[owner as usize].traffic;
         let number = self.pool.take_number(self.now, traffic, self.net.first_opened);
         if self.net.flows.len() <= number as usize {
@@ -20,10 +21,12 @@ impl Simulation<'_> {
         }
         let iss = self.pool.initial_numbers();
         let flows = [FlowId::new(2 * number), FlowId::new(2 * number + 1)];
-        let dscp = self.network.traffic[traffic as usize].dscp;
-        let transfer = Transfer::over(transport, (flows, dscp), iss, Some(owner), exchange);
-        let by_turns = matches!(self.net.flows[owner as usize].state(), StateIndex::Client(_));
-        let transfer = if by_turns { transfer.by_turns() } else { transfer };
+        let ip = self.network.traffic[traffic as usize].ip;
+        let transfer = Transfer::over(transport, (flows, ip), iss, Some(owner), exchange);
+        let transfer = match first {
+            Some(turn) => transfer.by_turns(turn),
+            None => transfer,
+        };
         let transfers = &mut self.hosts.transfers;
         let index = match self.pool.take_transfer() {
             Some(index) => {
@@ -59,12 +62,15 @@ impl Simulation<'_> {
         if let Some(totals) = self.hosts.totals(state) {
             totals.deliver(self.now, delivered);
         }
-        if let (Progress::Complete(responses), StateIndex::Client(client)) = (progress, state) {
-            let now = self.now;
-            for _ in 0..responses {
-                self.hosts.clients[client as usize].decide().completed(now, index);
+        if let StateIndex::Client(client) = state {
+            let (now, user) = (self.now, &mut self.hosts.clients[client as usize].user);
+            if delivered > 0 {
+                user.delivered(now, index);
             }
-            self.browse(owner, client);
+            if let Progress::Complete(responses) = progress {
+                (0..responses).for_each(|_| user.decide().completed(now, index));
+                self.browse(owner, client);
+            }
         }
         self.retire_if_over(index);
     }
@@ -90,7 +96,7 @@ impl Simulation<'_> {
         match state {
             // An application does not list connections that have closed without failure.
             StateIndex::Client(client) if failed => {
-                self.hosts.clients[client as usize].decide().broke(self.now, index);
+                self.hosts.clients[client as usize].user.decide().broke(self.now, index);
                 self.browse(owner, client);
             }
             StateIndex::Swarm(swarm) => self.hosts.swarms[swarm as usize].broke(index),
@@ -100,28 +106,26 @@ impl Simulation<'_> {
 
     /// Carries out the decisions of an application: requests data, closes connections, and schedules its timer.
     pub(super) fn browse(&mut self, owner: u32, client: u32) {
-        while let Some(request) = self.hosts.clients[client as usize].decide().next_request() {
+        while let Some(request) = self.hosts.clients[client as usize].user.decide().next_request() {
             let index = match request.on {
                 Some(index) => {
-                    self.hosts.transfers[index as usize].ask(request.request, request.bytes);
-                    self.pump(index, Side::Receiver);
+                    let transfer = &mut self.hosts.transfers[index as usize];
+                    transfer.ask(request.request, request.bytes);
+                    let opener = transfer.opener();
+                    self.pump(index, opener);
                     index
                 }
                 None => {
                     let client = &self.hosts.clients[client as usize];
-                    let exchange = Exchange {
-                        bytes: Some(request.bytes),
-                        request: request.request,
-                        keep_open: client.keep_open,
-                        opened_by: OpenedBy::Receiver,
-                    };
+                    let (keep_open, opened_by) = (client.keep_open, client.opened_by);
+                    let exchange = Exchange { bytes: None, request: 0, keep_open, opened_by };
                     let transport = client.transport.clone();
-                    self.open(owner, &transport, &exchange)
+                    self.open(owner, &transport, &exchange, Some((request.request, request.bytes)))
                 }
             };
-            self.hosts.clients[client as usize].decide().asked(index);
+            self.hosts.clients[client as usize].user.decide().asked(index);
         }
-        let decide = self.hosts.clients[client as usize].decide();
+        let decide = self.hosts.clients[client as usize].user.decide();
         let (timer, unneeded) = (decide.take_timer(), decide.take_unneeded());
         if let Some(at) = timer {
             self.net.schedule(at, Event::Source(owner));
@@ -148,7 +152,7 @@ impl Simulation<'_> {
         let transport = Transport::Tcp(Arc::clone(&spec.tcp));
         let exchange = Exchange { bytes: None, request: 0, keep_open: false, opened_by: OpenedBy::Sender };
         while let Some(peer) = self.hosts.swarms[index as usize].unchoke(choked.map(|(_, peer)| peer)) {
-            let connection = self.open(owner, &transport, &exchange);
+            let connection = self.open(owner, &transport, &exchange, None);
             self.hosts.swarms[index as usize].opened(peer, connection);
         }
         self.net.schedule(self.now + spec.rechoke, Event::Source(owner));
@@ -158,7 +162,7 @@ impl Simulation<'_> {
     pub(super) fn stop_owner(&mut self, flow: u32) {
         match self.net.flows[flow as usize].state() {
             StateIndex::Client(client) => {
-                let open = self.hosts.clients[client as usize].decide().stop(self.now);
+                let open = self.hosts.clients[client as usize].user.decide().stop(self.now);
                 open.into_iter().for_each(|index| self.stop_opened(index));
             }
             StateIndex::Swarm(swarm) => {

@@ -66,7 +66,7 @@ impl Simulation<'_> {
                 None => return,
             },
             StateIndex::Client(client) => {
-                self.hosts.clients[client as usize].decide().wake(now);
+                self.hosts.clients[client as usize].user.decide().wake(now);
                 return self.browse(flow, client);
             }
             StateIndex::Dialogue(index) => {

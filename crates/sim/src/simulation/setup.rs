@@ -99,6 +99,7 @@ impl<'a> Simulation<'a> {
             | Source::Writes { .. }
             | Source::Web(_)
             | Source::Video(_)
+            | Source::Backup(_)
             | Source::Conference(_)
             | Source::Game(_)
             | Source::Swarm(_)

@@ -9,6 +9,7 @@
 
 mod ack_regulation;
 mod aqm;
+mod backup;
 mod build;
 mod cells;
 mod conference;
@@ -16,6 +17,7 @@ mod connections;
 mod conservation;
 mod determinism;
 mod game;
+mod ip_versions;
 mod quic;
 mod regeneration;
 mod senders;

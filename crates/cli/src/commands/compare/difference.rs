@@ -1,12 +1,18 @@
-//! The largest difference between compared runs, and the flow's limit in each of them.
+//! The largest differences between compared runs: of a flow, with its limit in each of them, and of what people notice
+//! of an application.
 
 use lastmile_results::Run;
+use lastmile_results::noticed::{Noticed, noticed};
 use lastmile_results::schema::PhaseFlow;
 use lastmile_text::table::wrap;
 use lastmile_units::BitRate;
 
 /// Smaller factors between runs count as random.
 const WORTH_TELLING: f64 = 1.2;
+/// Kinds of flows that people notice.
+const APPLICATIONS: [&str; 5] = ["web", "video", "backup", "conference", "game"];
+/// Smaller differences of a time bother nobody.
+const NOTICEABLE_S: f64 = 0.02;
 
 /// The limit, in each run, of the flow in the phase with the largest difference; empty if the runs
 /// hardly differ.
@@ -23,12 +29,39 @@ pub(super) fn explained(runs: &[Run], width: u16) -> String {
     text
 }
 
+/// What people notice, in each run, of the application with the largest difference; empty if the runs hardly differ.
+pub(super) fn noticed_by_people(runs: &[Run], width: u16) -> String {
+    let all: Vec<Vec<Noticed>> = runs.iter().map(|run| noticed(&run.summary)).collect();
+    let in_each = |name: &str| -> Option<Vec<&Noticed>> {
+        all.iter().map(|run| run.iter().find(|one| one.name == name)).collect()
+    };
+    let candidates = all.first().into_iter().flatten().filter_map(|one| {
+        let runs = in_each(&one.name)?;
+        let (least, most) = runs
+            .iter()
+            .fold((f64::MAX, 0.0_f64), |(least, most), one| (least.min(one.bother_s), most.max(one.bother_s)));
+        (most - least >= NOTICEABLE_S).then(|| (most / least.max(NOTICEABLE_S), one.name.clone(), runs))
+    });
+    let largest = candidates.filter(|(factor, ..)| *factor >= WORTH_TELLING).max_by(|a, b| a.0.total_cmp(&b.0));
+    let mut text = String::new();
+    let Some((_, name, in_runs)) = largest else { return text };
+    wrap(&mut text, &format!("What people notice of {name}"), 0, width);
+    for (run, one) in runs.iter().zip(in_runs) {
+        wrap(&mut text, &format!("{}: {}", run.label, one.words), 1, width);
+    }
+    text
+}
+
 /// Names of the phase and the flow with the largest factor between goodputs.
 fn largest(runs: &[Run]) -> Option<(&str, &str)> {
     let first = runs.first()?;
     let named = first.summary.phases.iter().flat_map(|phase| phase.flows.iter().map(move |flow| (phase, flow)));
-    // Phases explain transfers, and no application.
-    let named = named.filter(|(_, flow)| !flow.explanation.is_empty());
+    // Phases say what people notice of applications, which is compared apart.
+    let of_people = |name: &str| {
+        let flow = first.summary.flows.iter().find(|flow| flow.name == name);
+        flow.is_some_and(|flow| APPLICATIONS.contains(&&*flow.setup.kind))
+    };
+    let named = named.filter(|(_, flow)| !flow.explanation.is_empty() && !of_people(&flow.name));
     let spread = named.filter_map(|(phase, flow)| {
         let goodputs = runs.iter().filter_map(|run| find(run, &phase.name, &flow.name)).map(|flow| flow.goodput_bps);
         let (least, most) = goodputs.fold((f64::MAX, 0.0_f64), |(least, most), bps| (least.min(bps), most.max(bps)));
@@ -62,7 +95,7 @@ fn rate(bps: f64) -> String {
 mod tests {
     use super::*;
     use lastmile_results::Summary;
-    use lastmile_results::schema::{Flow, Phase};
+    use lastmile_results::schema::{Flow, Game, Phase, RoundTrip, Video};
 
     fn run(label: &str, during: f64, after: f64) -> Run {
         let flow = |bps, why: &str| PhaseFlow {
@@ -98,6 +131,36 @@ mod tests {
     fn the_phase_that_differs_most_is_told_with_the_reason_in_each_run() {
         let text = explained(&[run("none", 4.189e5, 9e5), run("sad", 1.6996e6, 1e6)], 120);
         assert_eq!(text, "What limited download during\n none, 419 kbit/s: window\n sad, 1.7 Mbit/s: window\n");
+    }
+
+    fn playing(label: &str, start_s: f64, stalled_s: f64, response_s: f64) -> Run {
+        let mut run = run(label, 1e6, 1e6);
+        let applications = &mut run.summary.applications;
+        applications.videos.push(Video {
+            name: "film".into(),
+            start_s: Some(start_s),
+            stalls: u64::from(stalled_s > 0.0),
+            stalled_s,
+            ..Video::default()
+        });
+        let response_s = RoundTrip { p50: Some(response_s), p99: Some(response_s), ..RoundTrip::default() };
+        applications.games.push(Game { name: "game".into(), response_s, ..Game::default() });
+        run
+    }
+
+    /// The film takes 12 s in place of 1.2 s, the game 90 ms in place of 60 ms.
+    #[test]
+    fn what_people_notice_most_is_told_in_the_words_of_its_application() {
+        let text = noticed_by_people(&[playing("none", 2.0, 10.0, 0.09), playing("sad", 1.2, 0.0, 0.06)], 120);
+        let expected = "What people notice of film\n none: first picture after 2 s, one stall of 10 s\n \
+                        sad: first picture after 1.2 s, no stall\n";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn differences_that_bother_nobody_are_not_told() {
+        assert_eq!(noticed_by_people(&[playing("none", 1.3, 0.0, 0.015), playing("sad", 1.2, 0.0, 0.005)], 120), "");
+        assert_eq!(noticed_by_people(&[run("a", 1e6, 1e6), run("b", 1e6, 1e6)], 120), "");
     }
 
     #[test]

@@ -50,12 +50,15 @@ impl Receiver {
         }
     }
 
-    /// Another request, for `bytes` more, is to be sent.
-    pub(super) fn ask(&mut self, request: u64, bytes: u64) {
-        self.request += request;
-        self.to_ask += request;
-        self.expected = self.expected.map(|before| before + bytes);
-        self.received.end = None;
+    /// It has nothing to send until it is asked to, and no number of bytes ends what it receives.
+    pub(super) fn by_turns(&mut self) {
+        (self.request, self.to_ask, self.expected) = (0, 0, None);
+    }
+
+    /// Another message of `bytes` is to be sent.
+    pub(super) fn ask(&mut self, bytes: u64) {
+        self.request += bytes;
+        self.to_ask += bytes;
     }
 
     pub(super) fn bytes_delivered(&self) -> u64 {
@@ -80,13 +83,8 @@ impl Receiver {
         wish
     }
 
-    /// Sends requests, then reads.
-    pub(super) fn ready(&mut self, now: Instant) -> io::Result<()> {
-        self.send_request()?;
-        self.receive(now)
-    }
-
-    fn send_request(&mut self) -> io::Result<()> {
+    /// Sends as much of its requests as there is space for.
+    pub(super) fn send_request(&mut self) -> io::Result<()> {
         let Some(mut stream) = self.stream.as_ref() else { return Ok(()) };
         while self.to_ask > 0 {
             let asked = usize::try_from(self.request - self.to_ask).unwrap_or(usize::MAX);
@@ -101,7 +99,8 @@ impl Receiver {
         Ok(())
     }
 
-    fn receive(&mut self, now: Instant) -> io::Result<()> {
+    /// Reads all that has come.
+    pub(super) fn receive(&mut self, now: Instant) -> io::Result<()> {
         let Some(stream) = self.stream.as_ref() else { return Ok(()) };
         let before = self.received.bytes_delivered;
         let result = loop {

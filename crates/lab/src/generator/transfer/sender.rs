@@ -47,12 +47,16 @@ pub(super) struct Sender {
     prefix: Vec<u8>,
     /// Bytes left to send; `None` for as many as there is time for.
     left: Option<u64>,
-    /// Bytes of requests that it has yet to read.
+    /// Bytes of a request that it has yet to read before it sends.
     to_hear: u64,
+    /// Bytes that it has read on a connection by turns, up to the end of the stream; `None` on others.
+    heard: Option<u64>,
+    /// The receiver has closed.
+    deaf: bool,
     connected: Option<Instant>,
     /// Payload of a segment; one before it is connected.
     payload: u32,
-    /// More may be asked for when all is sent.
+    /// More may be offered when all is sent.
     keep_open: bool,
     shut: bool,
     tcp: TcpOutcome,
@@ -66,6 +70,8 @@ impl Sender {
             prefix: plan.first_payload.clone(),
             left: plan.bytes,
             to_hear: plan.request,
+            heard: None,
+            deaf: false,
             connected: None,
             payload: 1,
             keep_open: false,
@@ -74,14 +80,19 @@ impl Sender {
         }
     }
 
-    pub(super) fn keep_open(&mut self) {
-        self.keep_open = true;
+    /// It has nothing to send until it is offered, reads whatever comes, and stays open.
+    pub(super) fn by_turns(&mut self) {
+        (self.left, self.to_hear, self.heard, self.keep_open) = (Some(0), 0, Some(0), true);
     }
 
-    /// Another request, for `bytes` more, is under way.
-    pub(super) fn expect(&mut self, request: u64, bytes: u64) {
+    /// It is to send `bytes` more.
+    pub(super) fn offer(&mut self, bytes: u64) {
         self.left = self.left.map(|left| left + bytes);
-        self.to_hear += request;
+    }
+
+    /// Bytes that it has read on a connection by turns.
+    pub(super) fn heard(&self) -> u64 {
+        self.heard.unwrap_or(0)
     }
 
     pub(super) fn hang_up(&mut self) {
@@ -98,29 +109,42 @@ impl Sender {
     /// The events that it waits for.
     pub(super) fn wish(&self) -> PollFlags {
         // One that waits for another request has nothing to write.
-        let offers = self.left != Some(0) || self.connected.is_none();
-        match self.to_hear {
-            0 if offers && !self.shut => PollFlags::OUT,
-            0 => PollFlags::empty(),
-            _ => PollFlags::IN,
-        }
+        let offers = !self.shut && (self.left != Some(0) || self.connected.is_none());
+        let hears = self.to_hear > 0 || (self.heard.is_some() && !self.deaf);
+        let mut wish = PollFlags::empty();
+        wish.set(PollFlags::IN, hears);
+        wish.set(PollFlags::OUT, offers && self.to_hear == 0);
+        wish
     }
 
-    /// Reads requests, then sends.
-    pub(super) fn ready(&mut self, now: Instant) -> io::Result<()> {
+    /// Reads requests.
+    pub(super) fn hear(&mut self, now: Instant) -> io::Result<()> {
         let Some(mut stream) = self.stream.as_ref() else { return Ok(()) };
         if self.connected.is_none() {
             self.connected = Some(now);
             self.payload = socket::info(stream.as_fd())?.mss.max(1);
             socket::set_unsent_low(stream.as_fd(), most_unsent(self.window, self.payload))?;
         }
-        while self.to_hear > 0 {
+        while self.to_hear > 0 || (self.heard.is_some() && !self.deaf) {
             let mut buffer = [0; 4096];
             match stream.read(&mut buffer) {
+                Ok(0) if self.shut => self.deaf = true,
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(len) => self.to_hear = self.to_hear.saturating_sub(len as u64),
+                Ok(len) => {
+                    self.to_hear = self.to_hear.saturating_sub(len as u64);
+                    self.heard = self.heard.map(|heard| heard + len as u64);
+                }
                 Err(error) => return unless_blocked(error),
             }
+        }
+        Ok(())
+    }
+
+    /// Sends what there is space for, unless a request is to come first.
+    pub(super) fn send(&mut self) -> io::Result<()> {
+        let Some(stream) = self.stream.as_ref() else { return Ok(()) };
+        if self.to_hear > 0 {
+            return Ok(());
         }
         for _ in 0..TURNS {
             let space = self.space(stream)?;

@@ -66,6 +66,8 @@ pub(super) struct Display {
     latest: Option<Instant>,
     gaps: VecDeque<Duration>,
     pub(super) freezes: Vec<Duration>,
+    /// Their starts.
+    pub(super) frozen_at: Vec<Instant>,
     pub(super) shown: u64,
     /// When the frame to show next was first known to be incomplete.
     waits_since: Option<Instant>,
@@ -80,6 +82,7 @@ impl Display {
             latest: None,
             gaps: VecDeque::new(),
             freezes: Vec::new(),
+            frozen_at: Vec::new(),
             shown: 0,
             waits_since: None,
         }
@@ -135,6 +138,7 @@ impl Display {
             let mean = sum / self.gaps.len() as u64;
             if gap >= (mean * FREEZE_GAPS).max(mean + FREEZE_EXCESS) {
                 self.freezes.push(gap);
+                self.frozen_at.push(latest);
             }
         }
         if self.gaps.len() == GAPS {
@@ -153,24 +157,27 @@ impl Display {
         self.waits_since.is_some_and(|since| now.since(since) >= RETRANSMITTED)
     }
 
-    /// The delays of shown frames by `end`, and the freezes. `captured` are the times of all frames.
+    /// The delays of shown frames by `end`, the freezes, and their starts. `captured` are the times of all frames; the
+    /// sender has sent up to `sent_until`.
     pub(super) fn finish(
         mut self,
         end: Instant,
+        sent_until: Instant,
         captured: impl Iterator<Item = Instant>,
-    ) -> (Reception, Vec<Duration>) {
+    ) -> (Reception, Vec<Duration>, Vec<Instant>) {
         // A picture that stands still at the end is a freeze, too.
         if let Some(latest) = self.latest {
-            let gap = end.since(latest);
+            let gap = sent_until.since(latest);
             let mean = self.gaps.iter().fold(Duration::ZERO, |sum, gap| sum + *gap) / (self.gaps.len() as u64).max(1);
             if !self.gaps.is_empty() && gap >= (mean * FREEZE_GAPS).max(mean + FREEZE_EXCESS) {
                 self.freezes.push(gap);
+                self.frozen_at.push(latest);
             }
         }
         let next = self.stream.next() as usize;
         let outstanding: Vec<Instant> = captured.skip(next).collect();
         let count = outstanding.len() as u64;
-        (self.stream.finish(end, outstanding.into_iter(), count), self.freezes)
+        (self.stream.finish(end, outstanding.into_iter(), count), self.freezes, self.frozen_at)
     }
 }
 

@@ -9,9 +9,12 @@
 //! round trip that reports a duplicate (DSACK) adds a quarter, up to the smoothed round trip, until sixteen
 //! repairs passed without one.
 //!
-//! Differs: delivered segments are processed in the order of the stream, as in Linux, and the last one sets
-//! the round trip (RFC 8985: in the order of transmission). So where the first segment may have been
-//! answered twice, the next one, which was sent once, shows that the others are not late. Segments sent
+//! Differs: delivered segments are processed in the order of the stream, those below the acknowledgement
+//! number before SACKed ones, and the last one sets the round trip (RFC 8985: in the order of transmission).
+//! So where the first segment may have been answered twice, the next one, which was sent once, shows that the
+//! others are not late: as in Linux. Where an ACK delivers the segment before a hole and a later one behind
+//! it, the later one sets the round trip, as in the RFC. Linux takes the earlier one (`tcp_ack` in tcp_input.c
+//! processes SACKs first), and waits for up to a reordering window more. Segments sent
 //! within one microsecond are ordered by their position in the stream. The least round trip is that of the
 //! connection (Linux: of five minutes). At a timeout without earlier SACKs, RACK.rtt is the smoothed round
 //! trip. RACK needs SACK and the times of transmission, which only Linux's timer records; without them
