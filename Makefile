@@ -39,11 +39,11 @@ demo: ## An upload starves a download, then the same line with two other queues
 	$(LASTMILE) compare scenarios/upload-starves-download.toml --vary access.up.queue.kind=fifo,sad,priority --out $(OUT)
 
 .PHONY: test
-test: lint ## Everything: format, lints, tests, documentation, live tests where the machine allows
+test: ## Everything: format, tests, live tests where the machine allows, and beside these lints and documentation
 	@scripts/setup.sh test
+	$(CARGO) fmt --all --check
 	$(CARGO) test --workspace --locked
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --locked --no-deps --quiet
-	@scripts/live-tests.sh
+	@scripts/beside.sh '$(MAKE) lint rustdoc' scripts/live-tests.sh
 
 .PHONY: same-bytes
 same-bytes: ## Equal seeds give equal bytes: every scenario with a debug build and with an optimised one
@@ -58,6 +58,10 @@ lint: ## Format, lints (warnings are errors), and the tables of the documents
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
 	@! command -v python3 > /dev/null || python3 scripts/tables.py --check
+
+.PHONY: rustdoc
+rustdoc: ## The API reference, whose warnings are errors
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --locked --no-deps --quiet
 
 .PHONY: bench
 bench: ## Events, packets and cells per second beside the machine's yardstick
@@ -110,7 +114,7 @@ hardship: ## An hour of hostile frames on each path, and of carrier flaps, reloa
 docs: ## API reference, and the output shown in README.md and docs/ brought up to date
 	@scripts/setup.sh docs
 	UPDATE_DOCS=1 $(CARGO) test --locked --package lastmile-cli --test it docs
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --locked --no-deps
+	@$(MAKE) rustdoc
 
 .PHONY: book
 book: ## The pages of docs/ as a site in target/book, by mdBook

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The runner that cargo starts for a binary of live tests, $1. Each test is a separate process, because namespaces are named after the
-# process that created them, and several run at once. Tests that need a processor for themselves run last, one after the other.
+# process that created them, and several run at once: as many as there are processors where they measure a line, otherwise twice as many.
+# Tests that need a processor for themselves run last, one after the other.
 # Further arguments are parts of the names of the tests to run, or --nocapture, which shows all their output.
 # A test that fails among others runs once more without them, because other processes can delay what it measures. A test that passes
 # only then is reported as `late` at the end.
@@ -12,8 +13,9 @@ shift
 case " ${PACKAGES:-$CARGO_PKG_NAME} " in *" $CARGO_PKG_NAME "*) ;; *) exit 0 ;; esac
 
 # Tests that measure lateness or speed, or keep a processor busy.
-alone='^soak::|^timely::|^exact::|takes_as_long|same_round_trip|a_flood_leaves|packet_rates|in_and_in_order|answers_live_as_published|^measure::[dfmt]'
-at_once=$((2 * $(nproc)))
+alone='^soak::|^timely::|^exact::|takes_as_long|same_round_trip|a_flood_leaves|packet_rates|in_and_in_order|answers_live_as_published'
+# Tests that measure a line's rates and delays.
+few='^measure::[dfmt]'
 
 names=()
 for argument in "$@"; do
@@ -47,9 +49,14 @@ export FAILED
 trap 'rm -f "$FAILED"' EXIT
 
 tests=$("$BINARY" --ignored --list --format terse "${names[@]}" | sed -n 's/: test$//p')
-awk -v alone="$alone" 'NF && $0 !~ alone' <<<"$tests" | run ok "$at_once"
-again=$(<"$FAILED")
-awk -v alone="$alone" 'NF && $0 ~ alone' <<<"$tests" | run ok 1
-again+=$'\n'$(<"$FAILED")
+again=
+# some AT-ONCE CONDITION: runs the tests whose names meet the condition of awk.
+some() {
+  awk -v alone="$alone" -v few="$few" "NF && $2" <<<"$tests" | run ok "$1"
+  again+=$'\n'$(<"$FAILED")
+}
+some $((2 * $(nproc))) '$0 !~ alone && $0 !~ few'
+some "$(nproc)" '$0 ~ few'
+some 1 '$0 ~ alone'
 awk NF <<<"$again" | run late 1
 [ ! -s "$FAILED" ]

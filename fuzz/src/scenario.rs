@@ -27,7 +27,7 @@ fn check_accepted(scenario: &Scenario) {
         assert!(link.hop.queue.build::<Meta>(&link.hop.line.link_layer).is_ok(), "an accepted queue can be built");
     }
     for (index, traffic) in network.traffic.iter().enumerate() {
-        assert!(traffic.count >= 1 && traffic.dscp < 64);
+        assert!(traffic.count >= 1 && traffic.ip.dscp < 64);
         assert!(traffic.stop.is_none_or(|stop| stop > traffic.start), "it stops after it starts");
         assert!(scenario.ways(index).0.is_some(), "accepted traffic has a way");
     }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs a command in a Debian kernel on QEMU's virtual clock. The clock counts instructions, so that other load on this machine has no
-# effect, and idle time is skipped.
+# effect, and idle time is skipped. KERNEL in the environment chooses the kernel, as in `KERNEL=7` (see fetch.sh).
 #
 #   scripts/peers/guest.sh [--out DIR] [--timeout SECONDS] [--shift N] [--memory MB] [--append WORDS] [--keep FILE]... -- COMMAND [ARGUMENT...]
 #
@@ -39,7 +39,9 @@ trap 'rm -rf "$results"' EXIT
 save=${out:-$results/save}
 mkdir -p "$save"
 {
-  printf 'export HOME=/root LC_ALL=C OUT=/run/guest/out SAVE=/run/guest/save PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/run/guest/bin\n'
+  # Programs of the kernel's suite come before the machine's own.
+  printf 'export HOME=/root LC_ALL=C OUT=/run/guest/out SAVE=/run/guest/save PATH=%q/tools/bin:' "$kernel"
+  printf '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/run/guest/bin\n'
   printf 'cd %q\n' "$PWD"
   printf '%q ' "$@"
   printf '\n'
@@ -50,7 +52,7 @@ mkdir -p "$save"
 tools=(bash sh env cat cp mv rm mkdir mktemp sleep seq sed awk grep cut date ls kill timeout sysctl ip tc bridge nft ping ethtool python3)
 {
   printf '%s\n' /bin /sbin /lib /lib64 /var/run /etc/ld.so.cache /etc/nsswitch.conf /etc/passwd /etc/group /etc/hosts /etc/protocols
-  find -L /etc/iproute2 /usr/share/iproute2 -type f 2>/dev/null || true
+  find -L /etc/iproute2 /usr/share/iproute2 "$kernel/tools" -type f 2>/dev/null || true
   for tool in "${tools[@]}" "${keep[@]}"; do
     program=$(PATH=/usr/sbin:/usr/bin:/sbin:/bin command -v "$tool" || true)
     [ -n "$program" ] || continue

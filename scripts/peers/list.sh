@@ -25,6 +25,8 @@ full8() { on full8 "768 kbit/s,8 Mbit/s,pppoa-vcmux,10,262144,10," "$@"; }
 # The claims of full-both-ways: by number of downloads, window in KiB, and offset of the upload in ms.
 claim2() { on "claim2x$1w$2" "512 kbit/s,2 Mbit/s,bridged-vcmux-fcs,28,$(($2 * 1024)),10,,$1,$3" shape:emulate:full-both-ways; }
 claim8() { on "claim8x$1w$2" "768 kbit/s,8 Mbit/s,pppoa-vcmux,10,$(($2 * 1024)),10,,$1,$3" shape:emulate:full-both-ways; }
+# Queues of newer kernels: see docs/studies/newer-kernels.md.
+newer() { on newer "512 kbit/s,2 Mbit/s,bridged-vcmux-fcs,28,65536,10," "$@"; }
 # With jumps of the clocks.
 clock() { on clock "512 kbit/s,2 Mbit/s,bridged-vcmux-fcs,28,65536,10,scripts/peers/jumps" "$@"; }
 
@@ -63,3 +65,6 @@ for offset in 0 137 411 822 1507; do
     claim8 $load $offset
   done
 done
+for policy in one-pie one-fq-pie hfsc-and-ping; do newer "tc:emulate:$own/$policy.toml"; done
+newer none:emulate:none none:netem:none tc:emulate:cake
+for policy in one-pie one-fq-pie hfsc-and-ping; do newer "shape:emulate:$own/$policy.toml"; done

@@ -26,6 +26,10 @@ one red '{ kind = "red", limit = "60 packets", avpkt = "500 B", bandwidth = "512
 one red-ecn '{ kind = "red", min = "6 kB", max = "18 kB", limit = "60 kB", ecn = true, harddrop = true }'
 one codel '{ kind = "codel", ecn = true }'
 one fq-codel '{ kind = "fq-codel", flows = 256, limit = "500 packets", memory = "1 MB", ecn = true }'
+one pie '{ kind = "pie" }'
+one pie-ecn '{ kind = "pie", target = "60 ms", alpha = 4, beta = 40, ecn = true, limit = "200 packets" }'
+one fq-pie '{ kind = "fq-pie", flows = 256, memory = "1 MB" }'
+one dualpi2 '{ kind = "dualpi2" }'
 one drr '{ kind = "drr" }'
 one tbf '{ kind = "tbf", rate = "400 kbit/s", burst = "5088 wire bytes", limit = "50 packets" }'
 one cake-besteffort '{ kind = "cake", diffserv = "besteffort", isolation = "flows", rtt = "50 ms", memory = "1 MB" }'
@@ -38,6 +42,7 @@ classes() {
 classes prio priority '' '{ kind = "fifo", limit = "20 packets" }' '{ kind = "sfq" }'
 classes prio-red priority '' '{ kind = "codel" }' '{ kind = "red", limit = "60 packets" }'
 classes custom custom $'rate = "50 %"\n' '{ kind = "sfq" }' '{ kind = "fifo", limit = "60 kB" }'
+classes hfsc hfsc $'rate = "30 %"\ndelay = "60 ms"\n' '{ kind = "fifo", limit = "20 packets" }' '{ kind = "pie", target = "60 ms" }'
 classes cbq cbq $'rate = "50 %"\n' '{ kind = "sad" }' '{ kind = "cake" }'
 down() { printf '[scheduler]\nkind = "none"\n\n[down]\n%s\n' "$2" | policy "$1"; }
 down police 'police = { share = "95 %" }'

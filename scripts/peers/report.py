@@ -14,6 +14,7 @@ LINES = {
     "full2": ("2 Mbit/s down, 512 kbit/s up, windows of 256 KiB, margin by margin", 2e6, 512e3, 28),
     "full8": ("8 Mbit/s down, 768 kbit/s up, windows of 256 KiB, margin by margin", 8e6, 768e3, 10),
     "whole": ("2 Mbit/s down, 512 kbit/s up, windows of 44 whole segments", 2e6, 512e3, 28),
+    "newer": ("2 Mbit/s down, 512 kbit/s up, queues of newer kernels", 2e6, 512e3, 28),
     "clock": ("2 Mbit/s down, 512 kbit/s up, while the clocks jump", 2e6, 512e3, 28),
 }
 # The claims of full-both-ways: number of downloads, window in KiB.
@@ -30,6 +31,9 @@ NAMES = {
     "cake-plain": "CAKE",
     "cake": "CAKE with its ACK filter",
     "sad-cbq-and-ping": "sad-cbq, the ping in the ACK class",
+    "one-pie": "PIE at 97 %",
+    "one-fq-pie": "FQ-PIE at 97 %",
+    "hfsc-and-ping": "HFSC at 97 %: ACKs, the ping, the rest",
     "both-90": "ACK class; downstream shaped to 90 %",
     "both-97": "ACK class; downstream shaped to 97 %",
     **{f"margin-{share}": f"ACK class; both ways shaped to {share} %" for share in (90, 93, 95, 97, 98, 99)},

@@ -9,6 +9,11 @@ own=$(mktemp -d)
 # A first run reads the programs into memory.
 /usr/bin/python3 -I -S -c 'import csv, json, pathlib, socket, threading'
 "$LASTMILE" --version > /dev/null
+# A folder is for one kernel: its name is that of all its rows.
+if [ -s "$folder/kernel" ] && [ "$(cat "$folder/kernel")" != "$(uname -r)" ] && compgen -G "$folder/*/trial.json" > /dev/null; then
+  echo "peers: error: $folder has trials with $(cat "$folder/kernel"), and this kernel is $(uname -r): name another folder (make peers PEERS_OUT=FOLDER)" >&2
+  exit 2
+fi
 uname -r > "$folder/kernel"
 while IFS=, read -r name remedy line policy up down link overhead window start jumps downloads offset; do
   [ ! -e "$folder/$name" ] || continue

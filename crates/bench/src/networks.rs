@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lastmile_linklayer::LinkLayer;
-use lastmile_model::{Hop, Link, Names, Network, Node, OpenedBy, Record, Source, Traffic};
+use lastmile_model::{Hop, IpFields, Link, Names, Network, Node, OpenedBy, Record, Source, Traffic};
 use lastmile_queueing::line;
 use lastmile_queueing::spec::Spec;
 use lastmile_tcp::{Config, Variant};
@@ -38,7 +38,7 @@ impl Dumbbell {
             count,
             start: Instant::ZERO,
             stop: None,
-            dscp: 0,
+            ip: IpFields::default(),
             names: Names::default(),
             listener: Default::default(),
             source: Source::Bulk {

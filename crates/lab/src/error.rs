@@ -140,7 +140,7 @@ impl Error {
             Self::SimulatedOnly { .. } => "`lastmile run` simulates it".to_owned(),
             Self::NoTraffic { .. } => "add a [[traffic]]".to_owned(),
             Self::TooFewDescriptors { .. } => "raise the hard limit (ulimit -Hn) or run it with fewer".to_owned(),
-            Self::NoIpv6 => "the kernel has IPv6 switched off; tcp.ipv6=false runs the flow over IPv4".to_owned(),
+            Self::NoIpv6 => "the kernel has IPv6 switched off; ipv6 = false runs the traffic over IPv4".to_owned(),
             Self::NoCongestionControl { name } => {
                 let known = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").ok()?;
                 format!("it has {}; others are modules: `modprobe tcp_{name}`", known.trim())

@@ -14,7 +14,7 @@ use lastmile_live::emulate::{self, Tuning};
 use lastmile_live::stop::Stop;
 use lastmile_model::{Directory, Echo, Network, NodeIndex, OpenedBy, Source, Traffic, Transport};
 use lastmile_packet::{FlowDirectory as _, FlowId};
-use lastmile_scenario::{Scenario, tcp_of};
+use lastmile_scenario::Scenario;
 use lastmile_tcp::Config as Tcp;
 
 use crate::descriptors;
@@ -127,7 +127,7 @@ impl<'s> Plan<'s> {
         }
         let index = self.network.traffic.len();
         self.network.traffic.push(traffic.clone());
-        let own = tcp_of(traffic).map_or("", |sender| tcp::congestion(sender.variant));
+        let own = traffic.tcp().next().map_or("", |sender| tcp::congestion(sender.variant));
         for member in 0..traffic.count.min(MOST_FLOWS + 1) {
             self.flows.push(Planned {
                 traffic,
@@ -143,7 +143,7 @@ impl<'s> Plan<'s> {
 
     /// Sets the hosts' TCP and the MTU, which depend on all flows.
     fn settle(&mut self) {
-        let configs: Vec<&Tcp> = self.network.traffic.iter().filter_map(tcp_of).collect();
+        let configs: Vec<&Tcp> = self.network.traffic.iter().filter_map(|traffic| traffic.tcp().next()).collect();
         let mut warnings = BTreeSet::new();
         configs.iter().for_each(|config| tcp::warnings(config, &mut warnings));
         let hosts = tcp::hosts(&configs, &mut warnings);
@@ -156,12 +156,12 @@ impl<'s> Plan<'s> {
             | Source::Video(_)
             | Source::Backup(_)
             | Source::Swarm(_) => {
-                tcp_of(traffic).map_or(0, |sender| sender.mss.saturating_add(headers(sender) + options))
+                traffic.tcp().next().map_or(0, |sender| sender.mss.saturating_add(headers(sender) + options))
             }
             Source::Replay(capture) => capture.packets.iter().map(|(_, packet)| packet.ip_len).max().unwrap_or(0),
             Source::Conference(model) => {
                 let payload = model.packet.max(model.audio.payload).as_u64();
-                u16::try_from(payload + lastmile_model::Conference::HEADERS).unwrap_or(u16::MAX)
+                u16::try_from(payload + lastmile_model::Conference::headers(traffic.ip)).unwrap_or(u16::MAX)
             }
             Source::Game(model) => {
                 u16::try_from(model.commands.most.max(model.updates.most).as_u64()).unwrap_or(u16::MAX)

@@ -156,8 +156,8 @@ pub struct TransferPlan {
 
 /// UDP packets.
 pub struct DatagramPlan {
-    /// IP bytes of a packet, headers included.
-    pub size: u16,
+    /// Payload bytes of a packet.
+    pub payload: u16,
     /// Port that they come from.
     pub from_port: u16,
     /// Port that they go to.
@@ -172,7 +172,10 @@ pub struct DatagramPlan {
 
 impl fmt::Debug for DatagramPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DatagramPlan").field("size", &self.size).field("to_port", &self.to_port).finish_non_exhaustive()
+        f.debug_struct("DatagramPlan")
+            .field("payload", &self.payload)
+            .field("to_port", &self.to_port)
+            .finish_non_exhaustive()
     }
 }
 
@@ -181,7 +184,7 @@ impl fmt::Debug for DatagramPlan {
 pub struct EchoPlan {
     /// Time between two.
     pub interval: Duration,
-    /// IP bytes of a request, 28 at least.
+    /// IP bytes of a request.
     pub size: u16,
 }
 
@@ -270,6 +273,8 @@ pub struct DialoguePlan {
     pub dialogue: Dialogue,
     /// The numbers of its datagrams: there, as the flow's data go, and back.
     pub flows: [FlowId; 2],
+    /// Bytes of the headers of IP and UDP.
+    pub headers: u8,
     /// Port of the end that sends the data.
     pub from_port: u16,
     /// Port of the other end.

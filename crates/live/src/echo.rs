@@ -1,8 +1,5 @@
-//! Echo requests to one host: RFC 792 by IPv4, RFC 4443 by IPv6.
-//!
-//! A raw socket is tried first, and a ping socket where the kernel refuses it: a ping socket needs
-//! no right but membership in a group of `net.ipv4.ping_group_range`. Round-trip times end when the
-//! kernel received the reply (`SO_TIMESTAMPNS`), not when the program woke up.
+//! Echo requests to one host, for a program that runs for weeks. Round-trip times end when the kernel received the
+//! reply (`SO_TIMESTAMPNS`), not when the program woke up, and no wall clock that is set changes them.
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,24 +7,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::error::{Context, Error};
-use crate::probe;
 use crate::stop::Stop;
-use crate::sys::icmp::{EchoKind, EchoSocket};
+use crate::sys::icmp::{EchoKind, EchoSocket, usual_ip_len};
 use crate::sys::wait;
-
-/// Bytes of data in a request, as ping(8) has them: 84 bytes of IPv4, 104 of IPv6.
-const DATA: usize = 56;
-const HEADER: usize = 8;
-
-const REQUEST_V6: u8 = 128;
-const REPLY_V4: u8 = 0;
-const REPLY_V6: u8 = 129;
 
 /// Requests to one host with one code point.
 #[derive(Debug)]
 pub struct Echo {
     socket: EchoSocket,
-    identifier: [u8; 2],
+    ip_len: usize,
     /// The last time at which no reply waited.
     drained: Instant,
 }
@@ -48,19 +36,11 @@ impl Echo {
     /// # Errors
     /// Neither kind of socket is allowed, or there is no route to the host.
     pub fn open(target: SocketAddr, code_point: u8) -> Result<Self, Error> {
-        let refused =
-            |error: &io::Error| matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported);
-        let socket = match EchoSocket::connect(EchoKind::Raw, target, code_point) {
-            Err(error) if refused(&error) => EchoSocket::connect(EchoKind::Ping, target, code_point),
-            other => other,
-        };
-        let socket = socket.map_err(|source| match source.kind() {
+        let socket = EchoSocket::open(target, None, code_point).map_err(|source| match source.kind() {
             io::ErrorKind::PermissionDenied => Error::NoPing { target: target.ip() },
             _ => Error::system(format!("pinging {}", target.ip()), source),
         })?;
-        let identifier =
-            probe::identifier().map_err(|source| Error::system(format!("pinging {}", target.ip()), source))?;
-        Ok(Self { socket, identifier, drained: Instant::now() })
+        Ok(Self { socket, ip_len: usual_ip_len(target.ip()), drained: Instant::now() })
     }
 
     /// The kind of its socket.
@@ -72,48 +52,24 @@ impl Echo {
     /// Sends a request; returns when the kernel got it.
     ///
     /// # Errors
-    /// No route, or a device that is down. A full send queue is no error: it loses the request, as one further on
-    /// would.
+    /// As [`EchoSocket::request`].
     pub fn send(&self, sequence: u16) -> io::Result<Instant> {
-        let mut message = [0; HEADER + DATA];
-        probe::write_request(&mut message, self.identifier, sequence);
-        if self.socket.is_v6() {
-            message[0] = REQUEST_V6;
-            // The kernel fills it in, with the addresses.
-            message[2..4].fill(0);
-        }
         let sent = Instant::now();
-        match self.socket.send(&message) {
-            Err(error) if !matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::EAGAIN)) => Err(error),
-            _ => Ok(sent),
-        }
+        self.socket.request(sequence, self.ip_len)?;
+        Ok(sent)
     }
 
     /// The next reply that waits.
     ///
     /// # Errors
-    /// An error that the network has reported, such as an unreachable host; later replies are not lost by it.
+    /// As [`EchoSocket::reply`].
     pub fn receive(&mut self) -> io::Result<Option<Reply>> {
-        let mut buffer = [0; 2048];
-        loop {
-            let Some((message, stamp)) = self.socket.receive(&mut buffer)? else {
-                self.drained = Instant::now();
-                return Ok(None);
-            };
-            if let Some(sequence) = self.sequence_of(message) {
-                let received = received(stamp, SystemTime::now(), Instant::now(), self.drained);
-                return Ok(Some(Reply { sequence, received }));
-            }
-        }
-    }
-
-    /// The sequence number, if this is a reply to a request of this socket.
-    fn sequence_of(&self, message: &[u8]) -> Option<u16> {
-        let expected = if self.socket.is_v6() { REPLY_V6 } else { REPLY_V4 };
-        let [kind, 0, _, _, id0, id1, seq0, seq1, ..] = *message else { return None };
-        // The kernel chooses the identifier of a ping socket, and hands over its replies alone.
-        let own = self.socket.kind() == EchoKind::Ping || [id0, id1] == self.identifier;
-        (kind == expected && own).then(|| u16::from_be_bytes([seq0, seq1]))
+        let Some((sequence, stamp)) = self.socket.reply()? else {
+            self.drained = Instant::now();
+            return Ok(None);
+        };
+        let received = received(stamp, SystemTime::now(), Instant::now(), self.drained);
+        Ok(Some(Reply { sequence, received }))
     }
 }
 

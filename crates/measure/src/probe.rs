@@ -8,7 +8,7 @@ pub(crate) mod window;
 use std::time::Duration;
 
 pub use self::icmp::Icmp;
-pub(crate) use self::icmp::{EchoSocket, is_passing, next_due};
+pub(crate) use self::icmp::{is_passing, next_due, reply};
 pub use self::prober::{Clocks, Kind, PATIENCE, Prober, Sample, Subject};
 pub use self::tcp::TcpConnect;
 

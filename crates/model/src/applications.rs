@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::ip::IpFields;
 use lastmile_units::{BitRate, ByteCount, Duration};
 
 use crate::transport::{OpenedBy, Transport};
@@ -136,14 +137,20 @@ pub struct Conference {
 }
 
 impl Conference {
-    /// IP bytes that a packet has in addition to its payload: IPv4 and UDP (28), RTP (12), the extension with its
+    /// The most that [`Conference::headers`] returns.
+    pub const MOST_HEADERS: u64 = Self::headers(IpFields { dscp: 0, ipv6: true });
+
+    /// IP bytes that a packet has in addition to its payload: IP and UDP (28 or 48), RTP (12), the extension with its
     /// number (8), and the tag of SRTP (10).
-    pub const HEADERS: u64 = 28 + 12 + 8 + 10;
+    #[must_use]
+    pub const fn headers(ip: IpFields) -> u64 {
+        ip.datagram_headers() as u64 + 12 + 8 + 10
+    }
 
     /// The rate of the audio in IP bits per second.
     #[must_use]
-    pub fn audio_bps(&self) -> f64 {
-        (self.audio.payload.as_u64() + Self::HEADERS) as f64 * 8.0 / self.audio.interval.as_secs_f64()
+    pub fn audio_bps(&self, ip: IpFields) -> f64 {
+        (self.audio.payload.as_u64() + Self::headers(ip)) as f64 * 8.0 / self.audio.interval.as_secs_f64()
     }
 }
 

@@ -5,8 +5,6 @@ use lastmile_units::{ByteCount, Duration, WireBytes};
 use crate::BuildError;
 use crate::{Backup, Conference, FileSizes, Network, Source, Traffic, Video};
 
-/// IP and UDP or ICMP headers.
-const SMALLEST_DATAGRAM: u64 = 28;
 const LARGEST_DATAGRAM: u64 = 65_535;
 /// The shortest mean time between writes.
 const SHORTEST_GAP: Duration = Duration::from_us(1);
@@ -68,7 +66,10 @@ impl Network {
 }
 
 fn names(traffic: &Traffic) -> Result<(), BuildError> {
-    let ipv6 = traffic.ipv6();
+    let ipv6 = traffic.ip.ipv6;
+    if traffic.tcp().any(|tcp| tcp.ipv6 != ipv6) {
+        return Err(BuildError::Version { traffic: traffic.name.clone() });
+    }
     for address in [&traffic.names.from, &traffic.names.to].iter().filter_map(|end| end.address) {
         if address.is_ipv6() != ipv6 {
             return Err(BuildError::Family { traffic: traffic.name.clone(), address, ipv6 });
@@ -107,13 +108,14 @@ fn talks(conference: &Conference) -> bool {
     let Conference { rates, frame_rate, packet, audio, feedback } = conference;
     let ascending = rates.least <= rates.start && rates.start <= rates.most;
     let sizes = [*packet, audio.payload].into_iter().all(|size| size.as_u64() > 0);
-    let fits = [*packet, audio.payload].into_iter().all(|size| size.as_u64() + Conference::HEADERS <= LARGEST_DATAGRAM);
+    let fits =
+        [*packet, audio.payload].into_iter().all(|size| size.as_u64() + Conference::MOST_HEADERS <= LARGEST_DATAGRAM);
     ascending && (1..=1000).contains(frame_rate) && sizes && fits && !audio.interval.is_zero() && !feedback.is_zero()
 }
 
 fn source(traffic: &Traffic) -> Result<(), BuildError> {
     let size = |size: ByteCount| {
-        if (SMALLEST_DATAGRAM..=LARGEST_DATAGRAM).contains(&size.as_u64()) {
+        if (u64::from(traffic.ip.datagram_headers())..=LARGEST_DATAGRAM).contains(&size.as_u64()) {
             Ok(())
         } else {
             Err(BuildError::PacketSize { traffic: traffic.name.clone(), size: size.as_u64() })

@@ -119,7 +119,7 @@ impl FlowDirectory for Directory {
 
 impl Entry {
     fn of(traffic: &Traffic) -> Self {
-        let end = |end: &EndName, node: NodeIndex| (end.address.unwrap_or(default(node, traffic.ipv6())), end.clone());
+        let end = |end: &EndName, node: NodeIndex| (end.address.unwrap_or(default(node, traffic.ip.ipv6)), end.clone());
         Self {
             from: end(&traffic.names.from, traffic.from),
             to: end(&traffic.names.to, traffic.to),
@@ -176,7 +176,7 @@ mod tests {
             count,
             start: Instant::ZERO,
             stop: None,
-            dscp: 0,
+            ip: crate::IpFields { ipv6, ..crate::IpFields::default() },
             names,
             listener: Default::default(),
             source: Source::Bulk { sender: Arc::clone(&tcp), receiver: tcp, bytes: None, request: 0, opened_by },

@@ -71,9 +71,14 @@ pub enum BuildError {
         /// The traffic.
         traffic: String,
     },
+    /// TCP of another IP version than that of the traffic.
+    #[error("traffic \"{traffic}\": the packets of its TCP and its IP headers are of two versions")]
+    Version {
+        /// The traffic.
+        traffic: String,
+    },
     /// An address of the wrong family.
-    #[error("traffic \"{traffic}\": {address} is no address of {}",
-        if *ipv6 { "IPv6" } else { "IPv4, and only TCP can be IPv6" })]
+    #[error("traffic \"{traffic}\": {address} is no address of {}", if *ipv6 { "IPv6" } else { "IPv4" })]
     Family {
         /// The traffic.
         traffic: String,

@@ -21,6 +21,7 @@ mod atm;
 mod check;
 mod directory;
 mod error;
+mod ip;
 mod network;
 mod node;
 mod observer;
@@ -35,6 +36,7 @@ pub use applications::{
 pub use atm::{AckHold, Atm, Circuit, Edge, MeterScope};
 pub use directory::{Directory, number_of};
 pub use error::BuildError;
+pub use ip::IpFields;
 pub use lastmile_queueing::compress::Compression;
 pub use lastmile_theory::voice::Codec;
 pub use network::{AccessLine, Hop, Link, Network, Record};

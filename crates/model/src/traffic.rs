@@ -7,6 +7,7 @@ use lastmile_theory::voice::Codec;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
 use crate::applications::{Backup, Conference, Game, Swarm, Video, Web};
+use crate::ip::IpFields;
 use crate::node::NodeIndex;
 use crate::transport::{OpenedBy, Transport};
 
@@ -27,8 +28,8 @@ pub struct Traffic {
     pub start: Instant,
     /// When the application stops offering data.
     pub stop: Option<Instant>,
-    /// Differentiated services code point of its packets (RFC 2474), 0 to 63.
-    pub dscp: u8,
+    /// The IP headers of its packets.
+    pub ip: IpFields,
     /// Addresses, ports and first payload bytes of its packets.
     pub names: Names,
     /// The application that receives its datagrams.
@@ -55,15 +56,15 @@ impl Default for Listener {
 }
 
 impl Traffic {
-    /// True for IPv6 packets, which only TCP supports.
-    #[must_use]
-    pub fn ipv6(&self) -> bool {
-        match &self.source {
-            Source::Bulk { sender, .. } => sender.ipv6,
-            Source::Writes { tcp, .. } => tcp.ipv6,
-            Source::Swarm(swarm) => swarm.tcp.ipv6,
-            other => matches!(other.transport(), Some(Transport::Tcp(tcp)) if tcp.ipv6),
-        }
+    /// The TCP of its ends, first of the end that sends the data; none for other protocols.
+    pub fn tcp(&self) -> impl Iterator<Item = &lastmile_tcp::Config> {
+        let ends = match &self.source {
+            Source::Bulk { sender, receiver, .. } => [Some(sender), Some(receiver)],
+            Source::Writes { tcp, .. } => [Some(tcp), None],
+            Source::Swarm(swarm) => [Some(&swarm.tcp), None],
+            other => [other.transport().and_then(Transport::tcp), None],
+        };
+        ends.into_iter().flatten().map(Arc::as_ref)
     }
 
     /// The end that opens the connection, or sends first.

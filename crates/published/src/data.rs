@@ -79,6 +79,22 @@ pub struct Table {
     pub rows: Vec<Row>,
 }
 
+/// The setting of a table that is simulated with another TCP than that of the publication.
+pub(crate) const TCP_OF: &str = "tcp_of";
+pub(crate) const TODAY: &str = "today";
+
+impl Table {
+    /// The table as if the publication's hosts had the TCP of a current Linux. Keys that an experiment sets, such as
+    /// the windows of one upload, hold as before.
+    #[must_use]
+    pub fn with_todays_tcp(&self) -> Self {
+        let mut today = self.clone();
+        today.title += ", with the TCP of today";
+        today.scenario.set(TCP_OF, TODAY);
+        today
+    }
+}
+
 /// Where a table's figures come from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use lastmile_linklayer::{LinkLayer, aal5};
 use lastmile_model::outcome::{FlowOutcome, Outcome};
-use lastmile_model::{Link, Network, Replay, Source, Traffic, Transport};
+use lastmile_model::{IpFields, Link, Network, Replay, Source, Traffic, Transport};
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::spec::{Over, Spec};
 use lastmile_quic::SteadySizes;
@@ -39,8 +39,6 @@ use crate::interval::Interval;
 
 /// The largest window of a header without window scaling (RFC 9293, section 3.1).
 const UNSCALED_WINDOW: u64 = 65_535;
-/// IPv4 and UDP headers.
-const DATAGRAM_HEADERS: u64 = 28;
 /// Bytes of a segment's headers under RFC 1144 in an unbroken one-way transfer: change mask and
 /// checksum (section 3.2.2).
 const VJ_HEADER: u64 = 3;
@@ -113,15 +111,16 @@ impl Shape {
         let traffic = &network.traffic[index];
         let (payload, header, tcp) = match &traffic.source {
             Source::Bulk { sender, receiver, .. } => segments(sender, receiver),
-            Source::Quic { quic, .. } => packets(quic),
+            Source::Quic { quic, .. } => packets(quic, traffic.ip),
             Source::Writes { tcp, .. } => segments(tcp, tcp),
             Source::Web(_) | Source::Video(_) | Source::Backup(_) => match traffic.source.transport()? {
                 Transport::Tcp(tcp) => segments(tcp, tcp),
-                Transport::Quic(quic) => packets(quic),
+                Transport::Quic(quic) => packets(quic, traffic.ip),
             },
             Source::Swarm(swarm) => segments(&swarm.tcp, &swarm.tcp),
             Source::Poisson { size, .. } | Source::OnOff { size, .. } | Source::Constant { size, .. } => {
-                (size.as_u64().saturating_sub(DATAGRAM_HEADERS), DATAGRAM_HEADERS, None)
+                let headers = u64::from(traffic.ip.datagram_headers());
+                (size.as_u64().saturating_sub(headers), headers, None)
             }
             // Captured packets differ in size, and so do those of frames and games.
             Source::Replay(_) | Source::Conference(_) | Source::Game(_) | Source::Ping { .. } => return None,
@@ -207,17 +206,17 @@ fn segments(sender: &Config, receiver: &Config) -> (u64, u64, Option<TcpShape>) 
 }
 
 /// Payload of a full packet of QUIC, bytes of all its headers, and the shape of the connection.
-fn packets(quic: &lastmile_quic::Config) -> (u64, u64, Option<TcpShape>) {
-    let sizes = SteadySizes::new(quic.datagram, quic.connection_id);
+fn packets(quic: &lastmile_quic::Config, ip: IpFields) -> (u64, u64, Option<TcpShape>) {
+    let (sizes, header) = (SteadySizes::new(quic.datagram, quic.connection_id), u64::from(ip.datagram_headers()));
     let tcp = TcpShape {
-        header: DATAGRAM_HEADERS,
-        ack: DATAGRAM_HEADERS + sizes.ack,
+        header,
+        ack: header + sizes.ack,
         hidden: true,
         timestamps: false,
         window: quic.receive_window.as_u64(),
         segments_per_ack: quic.ack_every().into(),
     };
-    (sizes.payload, DATAGRAM_HEADERS + u64::from(quic.datagram) - sizes.payload, Some(tcp))
+    (sizes.payload, header + u64::from(quic.datagram) - sizes.payload, Some(tcp))
 }
 
 impl TcpShape {

@@ -164,7 +164,7 @@ impl Run<'_> {
         let answered = probe.replies.iter().filter(|(left, _)| end_s - left.as_secs_f64() > waited).count() as u64;
         Probe {
             name: probe.name.clone(),
-            class: class(traffic.dscp),
+            class: class(traffic.ip.dscp),
             protocol: echo.name().to_owned(),
             sent: probe.sent,
             received: probe.received,

@@ -61,7 +61,7 @@ pub use memory::Need;
 pub use overrides::Override;
 pub use policy::Policy;
 pub use queue::code_point_named;
-pub use scenario::{Scenario, tcp_of};
+pub use scenario::Scenario;
 
 #[cfg(test)]
 mod tests;

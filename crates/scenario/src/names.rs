@@ -18,7 +18,7 @@ pub(crate) const CLIENT: Key = Key::optional(
     "that of its node",
     "Address that its packets have for the end that opens the connection, and for the client where nothing is \
      opened: several \
-     hosts may stand behind one node. IPv6 only with `ipv6` in its TCP.",
+     hosts may stand behind one node. Of IPv6 with `ipv6`, else of IPv4.",
 );
 pub(crate) const SERVER: Key =
     Key::optional("server", Kind::Other("IP address"), "that of its node", "The same for the other end.");
@@ -89,12 +89,12 @@ fn address_of(table: &Table<'_>, key: &'static str, ipv6: bool) -> Option<IpAddr
     let path = table.path(key);
     let (message, hint) = if ipv6 {
         (
-            format!("{path}: {address} is an IPv4 address, and its TCP is IPv6"),
+            format!("{path}: {address} is an IPv4 address, and its packets are IPv6"),
             "an IPv6 address, such as \"2001:db8::1\"",
         )
     } else {
         let message = format!("{path}: {address} is an IPv6 address, and its packets are IPv4");
-        (message, "a transfer is IPv6 with tcp = { ipv6 = true }; other traffic is IPv4")
+        (message, "ipv6 = true makes its packets IPv6")
     };
     table.error(key, message, Some(hint.into()));
     None

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use lastmile_model::IpFields;
 use lastmile_quic::{AckFrequency, Config, CongestionControl};
 use lastmile_units::ByteCount;
 
@@ -22,7 +23,7 @@ pub(crate) const TRANSPORT: Key = Key::with_default(
     "transport",
     Kind::Choice(&["tcp", "quic"]),
     "tcp",
-    "TCP, or QUIC over UDP and IPv4, whose ACKs no regulator and no classifier can tell from data. Only the simulator \
+    "TCP, or QUIC over UDP, whose ACKs no regulator and no classifier can tell from data. Only the simulator \
      has \"quic\".",
 );
 pub(crate) const SETTINGS: Key = Key::optional("quic", Kind::Table("`quic`"), "the defaults of `quic`", "Its QUIC.");
@@ -63,8 +64,8 @@ pub(crate) static QUIC: Section = Section {
             "datagram",
             Kind::Bytes,
             "1452 B, or what the MTU of the path leaves",
-            "UDP payload of a full packet; 28 B of UDP and IPv4 come on top. Packets larger than the MTU of a link \
-             are an error.",
+            "UDP payload of a full packet; 28 B of UDP and IPv4 come on top, or 48 B of UDP and IPv6. Packets \
+             larger than the MTU of a link are an error.",
         )
         .at_least("1200 B")
         .at_most("65507 B"),
@@ -119,8 +120,6 @@ pub(crate) fn sections() -> Vec<&'static Section> {
     vec![&QUIC, &ACK_FREQUENCY]
 }
 
-/// Bytes of the headers of IPv4 and UDP.
-const IP_AND_UDP: u16 = 28;
 /// RFC 9000, section 14: QUIC needs datagrams of this size.
 const LEAST_DATAGRAM: u16 = 1200;
 
@@ -150,14 +149,15 @@ pub(crate) fn only_settings_of(table: &Table<'_>, transport: Transport, key: &st
 }
 
 /// The QUIC of a traffic on a path of this MTU.
-pub(crate) fn read(table: &Table<'_>, mtu: Mtu<'_>) -> Option<Arc<Config>> {
+pub(crate) fn read(table: &Table<'_>, mtu: Mtu<'_>, ip: IpFields) -> Option<Arc<Config>> {
+    let headers = u16::from(ip.datagram_headers());
     let own = table.table("quic").map(|own| own.open(&QUIC));
     let default = Config::default();
     let Some(own) = own else {
-        let datagram = fitting(table, "transport", mtu, &default)?;
+        let datagram = fitting(table, "transport", (mtu, headers), &default)?;
         return Some(Arc::new(Config { datagram, ..default }));
     };
-    let datagram = datagram(&own, mtu, &default);
+    let datagram = datagram(&own, (mtu, headers), &default);
     let connection_id: Option<ByteCount> = own.get("connection_id");
     let (congestion, max_ack_delay) = (own.choice("congestion", &CONTROLS), own.get("max_ack_delay"));
     let receive_window = own.get("receive_window");
@@ -190,14 +190,14 @@ fn requested(table: &Table<'_>) -> Option<AckFrequency> {
     })
 }
 
-fn datagram(own: &Table<'_>, mtu: Mtu<'_>, default: &Config) -> Option<u16> {
+fn datagram(own: &Table<'_>, (mtu, headers): (Mtu<'_>, u16), default: &Config) -> Option<u16> {
     if !own.has("datagram") {
-        return fitting(own, "datagram", mtu, default);
+        return fitting(own, "datagram", (mtu, headers), default);
     }
     let given = own.optional::<ByteCount>("datagram").and_then(|bytes| u16::try_from(bytes.as_u64()).ok())?;
     match mtu.bytes {
-        Some(bytes) if u32::from(given) + u32::from(IP_AND_UDP) > u32::from(bytes) => {
-            let packet = u32::from(given) + u32::from(IP_AND_UDP);
+        Some(bytes) if u32::from(given) + u32::from(headers) > u32::from(bytes) => {
+            let packet = u32::from(given) + u32::from(headers);
             let message = format!(
                 "{}: datagrams of {given} B make packets of {packet} B, and link {:?} carries packets up to {bytes} B \
                  (its MTU)",
@@ -213,11 +213,11 @@ fn datagram(own: &Table<'_>, mtu: Mtu<'_>, default: &Config) -> Option<u16> {
 }
 
 /// The largest datagram up to the default that the path carries.
-fn fitting(table: &Table<'_>, key: &str, mtu: Mtu<'_>, default: &Config) -> Option<u16> {
+fn fitting(table: &Table<'_>, key: &str, (mtu, headers): (Mtu<'_>, u16), default: &Config) -> Option<u16> {
     let Some(bytes) = mtu.bytes else { return Some(default.datagram) };
-    let datagram = default.datagram.min(bytes.saturating_sub(IP_AND_UDP));
+    let datagram = default.datagram.min(bytes.saturating_sub(headers));
     if datagram < LEAST_DATAGRAM {
-        let least = LEAST_DATAGRAM + IP_AND_UDP;
+        let least = LEAST_DATAGRAM + headers;
         let message = format!(
             "{}: QUIC needs packets of {least} B, and link {:?} carries packets up to {bytes} B (its MTU)",
             table.path(key),

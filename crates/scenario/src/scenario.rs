@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use lastmile_model::{Echo, Listener, Names, Network, NodeIndex, Record, Source, Traffic};
-use lastmile_tcp::Config;
+use lastmile_model::{Echo, IpFields, Listener, Names, Network, NodeIndex, Record, Source, Traffic};
 use lastmile_units::{ByteCount, Duration};
 
 use crate::access::{self, Access};
@@ -18,7 +17,7 @@ use crate::memory::{self, Need, Recorded};
 use crate::overrides::Override;
 use crate::reader::{Reader, Table};
 use crate::schema::{Key, Kind, Section};
-use crate::tcp::{self, TCP};
+use crate::tcp;
 use crate::topology::{self, Topology};
 use crate::traffic::{self, Surroundings};
 
@@ -45,6 +44,7 @@ pub(crate) static ROOT: Section = Section {
              at one instant keep in step. `\"0 ms\"` starts all on time. Captures are replayed on time.",
         )
         .at_most("1 h"),
+        Key::with_default("ipv6", Kind::Flag, "false", "Traffic is IPv6, unless its own `ipv6` says otherwise."),
         Key::optional("record", Kind::Table("`[record]`"), "its defaults", "Records beside the totals."),
         Key::optional("tcp", Kind::Table("`[tcp]`"), "its defaults", "TCP settings of all transfers."),
         Key::optional("access", Kind::Table("`[access]`"), "no access line", "An access line with its surroundings."),
@@ -195,7 +195,7 @@ impl Scenario {
         let Some(access) = self.access.as_ref().filter(|_| self.network.atm.is_none()) else { return self };
         let is_ping = |traffic: &&Traffic| matches!(traffic.source, Source::Ping { .. });
         let is_probe =
-            |traffic: &Traffic| traffic.dscp == 0 && matches!(traffic.source, Source::Ping { echo: Echo::Udp, .. });
+            |traffic: &Traffic| traffic.ip.dscp == 0 && matches!(traffic.source, Source::Ping { echo: Echo::Udp, .. });
         if self.network.traffic.iter().any(is_probe) {
             return self;
         }
@@ -215,7 +215,7 @@ impl Scenario {
             count: 1,
             start,
             stop,
-            dscp: 0,
+            ip: IpFields::default(),
             names: Names::default(),
             listener: Listener::default(),
             source: Source::Ping { interval, size: PROBE_SIZE, echo: Echo::Udp },
@@ -307,7 +307,7 @@ pub(crate) fn read_root(root: &Table<'_>, file: &str) -> Option<Scenario> {
     let start_jitter: Option<Duration> = root.get("start_jitter");
     let record = record(root, duration);
     let tcp = match root.table("tcp") {
-        Some(table) => tcp::read(&table.open(&TCP), &tcp::Settings::today()),
+        Some(table) => tcp::read(&tcp::open(table), &tcp::Settings::today()),
         None => tcp::Settings::today(),
     };
     let mut topology = Topology::default();
@@ -331,7 +331,8 @@ pub(crate) fn read_root(root: &Table<'_>, file: &str) -> Option<Scenario> {
     }
     let cases = cases::read(root);
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
-    let around = Surroundings { topology: &topology, ends, tcp, duration: duration.unwrap_or(Duration::ZERO), folder };
+    let (duration_or_zero, ipv6) = (duration.unwrap_or(Duration::ZERO), root.get("ipv6").unwrap_or(false));
+    let around = Surroundings { topology: &topology, ends, tcp, ipv6, duration: duration_or_zero, folder };
     let contracts = Contracts::read(root, topology.is_complete().then(|| topology.classes()));
     let traffic = traffic::read(root, &around);
     let cells = if topology.is_complete() && !contracts.incomplete {
@@ -393,15 +394,4 @@ fn record(root: &Table<'_>, duration: Option<Duration>) -> Option<(Record, Recor
     let flow_limit = usize::try_from(flows?).ok()?;
     let recorded = Recorded { interval: table.place("interval"), flows: table.place("flows") };
     Some((Record { interval: series?.then_some(interval), flow_limit }, recorded))
-}
-
-/// The TCP of a traffic, if it is a transfer.
-#[must_use]
-pub fn tcp_of(traffic: &Traffic) -> Option<&Config> {
-    match &traffic.source {
-        Source::Bulk { sender, .. } => Some(sender),
-        Source::Writes { tcp, .. } => Some(tcp),
-        Source::Swarm(swarm) => Some(&swarm.tcp),
-        other => other.transport()?.tcp().map(AsRef::as_ref),
-    }
 }

@@ -2,13 +2,14 @@
 
 mod keys;
 
+use lastmile_model::IpFields;
 use lastmile_tcp::{
     AckConfig, ByteCounting, Config, CongestionConfig, Ecn, InitialWindow, LossDetection, Recovery, RepairConfig, Rto,
     SlowStart, TimerConfig, Variant, WindowScale,
 };
 use lastmile_units::{ByteCount, Duration};
 
-use crate::reader::Table;
+use crate::reader::{Table, Unopened};
 use crate::value::Scalar;
 pub(crate) use keys::{SETTINGS, TCP};
 
@@ -110,9 +111,10 @@ impl Settings {
         Self { config, mss: None }
     }
 
-    /// The endpoint on a path of this MTU. The error says what is wrong with the `mss` of the file.
-    pub(crate) fn on(&self, mtu: Mtu<'_>) -> Result<Config, String> {
-        let config = self.config.clone();
+    /// The endpoint with these IP headers on a path of this MTU. The error says what is wrong with the `mss` of the
+    /// file.
+    pub(crate) fn on(&self, mtu: Mtu<'_>, ip: IpFields) -> Result<Config, String> {
+        let config = Config { ipv6: ip.ipv6, dscp: ip.dscp, ..self.config.clone() };
         let headers = if config.ipv6 { 60 } else { 40 } + if config.timestamps { 12 } else { 0 };
         let Some(mss) = self.mss else {
             let largest = mtu.bytes.map_or(HOST_MTU, |mtu| mtu.min(HOST_MTU));
@@ -138,6 +140,12 @@ pub(crate) struct Mtu<'a> {
     pub(crate) link: &'a str,
 }
 
+/// Opens a table of TCP's settings. The hint for the removed key `ipv6` names what says the same.
+pub(crate) fn open(table: Unopened<'_>) -> Table<'_> {
+    let hint = "ipv6 = true is a key of a [[traffic]], and for all traffic of the file itself";
+    table.open_with_hints(&TCP, |key| (key == "ipv6").then(|| hint.to_owned()))
+}
+
 /// `base` with the keys of `table`.
 pub(crate) fn read(table: &Table<'_>, base: &Settings) -> Settings {
     let base = era(table).unwrap_or_else(|| base.clone());
@@ -152,7 +160,7 @@ pub(crate) fn read(table: &Table<'_>, base: &Settings) -> Settings {
         sack: table.optional("sack").unwrap_or(base.sack),
         timestamps: table.optional("timestamps").unwrap_or(base.timestamps),
         ecn: ecn(table).unwrap_or(base.ecn),
-        ipv6: table.optional("ipv6").unwrap_or(base.ipv6),
+        ipv6: base.ipv6,
         dscp: base.dscp,
         acks: acks(table, &base.acks),
         congestion: congestion(table, &base.congestion),

@@ -11,7 +11,7 @@ use crate::reader::Reader;
 use crate::reference::chapters;
 use crate::scenario::read_root;
 use crate::schema::{Fallback, Kind};
-use crate::{Scenario, scenario, tcp, tcp_of};
+use crate::{Scenario, scenario, tcp};
 
 /// Which keys reading `text` asks for.
 fn read_keys(text: &str) -> BTreeSet<(&'static str, &'static str)> {
@@ -392,7 +392,7 @@ fn the_documented_defaults_of_tcp_are_those_of_tcp() {
     };
     for text in [format!("{line}{traffic}[tcp]\nautotune = true\n{}", written.concat()), format!("{line}{traffic}")] {
         let scenario = Scenario::parse("f", &text, &[]).unwrap_or_else(|report| panic!("{report}"));
-        assert_eq!(tcp_of(&scenario.network_ref().traffic[0]), Some(&today));
+        assert_eq!(scenario.network_ref().traffic[0].tcp().next(), Some(&today));
     }
 }
 

@@ -6,7 +6,7 @@ mod surroundings;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use lastmile_model::{Echo, Http, Listener, Names, OpenedBy, Source, Traffic};
+use lastmile_model::{Echo, Http, IpFields, Listener, Names, OpenedBy, Source, Traffic};
 use lastmile_tcp::Config;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, WireBytes};
 
@@ -63,9 +63,9 @@ fn one<'d>(item: Unopened<'d>, around: &Surroundings<'_, '_>) -> Option<Item<'d>
     let lines = Ends::read(&table, form, ways.unwrap_or_default(), around);
     let count = table.get::<u64>("count");
     let (start, stop) = times(&table, around.duration);
-    let dscp = if table.has("dscp") { table.optional("dscp") } else { Some(CodePoint(0)) }.map(|CodePoint(dscp)| dscp);
+    let ip = ip_fields(&table, form, around);
     let ends = lines.as_ref().and_then(|lines| lines.first()).map(|(_, ends)| ends);
-    let sources = sources(&table, form, ways, ends, dscp.unwrap_or(0), around);
+    let sources = sources(&table, form, ways, ends, ip.unwrap_or_default(), around);
     let listener = match form {
         Form::Voice | Form::Conference => listener::of_voice(&table),
         Form::Poisson | Form::OnOff | Form::Blast | Form::Game => listener::of_datagrams(&table),
@@ -73,7 +73,7 @@ fn one<'d>(item: Unopened<'d>, around: &Surroundings<'_, '_>) -> Option<Item<'d>
     };
     // More than 2^32 - 1 is above the limit and is reported as such.
     let count = u32::try_from(count?).unwrap_or(u32::MAX);
-    let (lines, sources, start, dscp, listener) = (lines?, sources?, start?, dscp?, listener?);
+    let (lines, sources, start, ip, listener) = (lines?, sources?, start?, ip?, listener?);
     let mut members = Vec::new();
     for (line, ends) in &lines {
         for (way, source) in ways?.iter().zip(&sources) {
@@ -87,7 +87,7 @@ fn one<'d>(item: Unopened<'d>, around: &Surroundings<'_, '_>) -> Option<Item<'d>
             let (direction, names, source) = (ends.label.clone(), Names::default(), source.clone());
             let (from, to) = (ends.from, ends.to);
             let mut traffic =
-                Traffic { name: String::new(), direction, from, to, count, start, stop, dscp, names, listener, source };
+                Traffic { name: String::new(), direction, from, to, count, start, stop, ip, names, listener, source };
             // Names and ways are the same on every line: their errors are reported once.
             traffic.names = match members.first() {
                 Some((_, first)) if sources.len() == 1 => Traffic::clone(first).names,
@@ -110,7 +110,7 @@ fn names_of(table: &Table<'_>, traffic: &Traffic, ends: &Ends) -> Names {
         _ => ends.opened_by,
     };
     let server_sends = opened_by == OpenedBy::Receiver;
-    names::read(table, &names::Nature { server_sends, ipv6: traffic.ipv6(), count: traffic.count })
+    names::read(table, &names::Nature { server_sends, ipv6: traffic.ip.ipv6, count: traffic.count })
 }
 
 fn times(table: &Table<'_>, duration: Duration) -> (Option<Instant>, Option<Instant>) {
@@ -132,13 +132,25 @@ fn times(table: &Table<'_>, duration: Duration) -> (Option<Instant>, Option<Inst
     (start, stop)
 }
 
+/// The IP headers of a traffic. Captured packets have headers of their own.
+fn ip_fields(table: &Table<'_>, form: Form, around: &Surroundings<'_, '_>) -> Option<IpFields> {
+    let dscp = if table.has("dscp") { table.optional("dscp") } else { Some(CodePoint(0)) };
+    if form == Form::Replay && table.has("ipv6") {
+        let message = format!("{}: a replay has the packets of its capture, of either version", table.path("ipv6"));
+        table.error("ipv6", message, Some("leave it out".into()));
+        return None;
+    }
+    let ipv6 = table.optional("ipv6").unwrap_or(around.ipv6 && form != Form::Replay);
+    dscp.map(|CodePoint(dscp)| IpFields { dscp, ipv6 })
+}
+
 /// The sources of a traffic, one for each of its ways.
 fn sources(
     table: &Table<'_>,
     form: Form,
     ways: Option<Ways>,
     ends: Option<&Ends>,
-    dscp: u8,
+    ip: IpFields,
     around: &Surroundings<'_, '_>,
 ) -> Option<Vec<Source>> {
     if form == Form::Replay {
@@ -147,37 +159,38 @@ fn sources(
     }
     let ways = ways?;
     if ways.len() == 1 {
-        return Some(vec![source(table, form, ends, dscp, around)?]);
+        return Some(vec![source(table, form, ends, ip, around)?]);
     }
     // Each way has a client of its own, who opens its connection.
-    ways.iter().map(|way| source(table, form, ends.map(|ends| ends.turned(*way)).as_ref(), dscp, around)).collect()
+    ways.iter().map(|way| source(table, form, ends.map(|ends| ends.turned(*way)).as_ref(), ip, around)).collect()
 }
 
 fn source(
     table: &Table<'_>,
     form: Form,
     ends: Option<&Ends>,
-    dscp: u8,
+    ip: IpFields,
     around: &Surroundings<'_, '_>,
 ) -> Option<Source> {
     match form {
         Form::Bulk => {
             let bytes: Option<ByteCount> = table.optional("bytes");
-            transfer(table, bytes.map(ByteCount::as_u64), ends, dscp, around)
+            transfer(table, bytes.map(ByteCount::as_u64), ends, ip, around)
         }
-        Form::Persistent => transfer(table, None, ends, dscp, around),
-        Form::Writes => writes(table, ends, dscp, around),
+        Form::Persistent => transfer(table, None, ends, ip, around),
+        Form::Writes => writes(table, ends, ip, around),
         Form::Poisson => {
-            let (rate, size) = (table.get("rate"), size(table, PACKET, ends, around));
+            let (rate, size) = (table.get("rate"), size(table, (PACKET, ip), ends, around));
             Some(Source::Poisson { rate: rate?, size: size? })
         }
-        Form::OnOff => on_off(table, size(table, PACKET, ends, around)),
+        Form::OnOff => on_off(table, size(table, (PACKET, ip), ends, around)),
         Form::Voice => {
-            let (interval, size) = (table.get("interval"), size(table, CALL_PACKET, ends, around));
+            let (interval, size) =
+                (table.get("interval"), size(table, (CALL_PACKET + ip.more_than_ipv4(), ip), ends, around));
             Some(Source::Constant { interval: interval?, size: size?, kind: "voice" })
         }
         Form::Blast => {
-            let (rate, size) = (table.get::<SendRate>("rate"), size(table, PACKET, ends, around));
+            let (rate, size) = (table.get::<SendRate>("rate"), size(table, (PACKET, ip), ends, around));
             let (rate, size): (_, ByteCount) = (rate?, size?);
             let Some(interval) = rate.interval(size) else {
                 let message = format!("{}: packets at less than a nanosecond", table.path("rate"));
@@ -190,20 +203,21 @@ fn source(
             let http = apps::http(table)?;
             let transport = if http == Http::Three { Transport::Quic } else { Transport::Tcp };
             let transport = quic::only_settings_of(table, transport, "http");
-            apps::web(table, http, transport.and_then(|transport| settings_of(table, transport, ends, dscp, around)))
+            apps::web(table, http, transport.and_then(|transport| settings_of(table, transport, ends, ip, around)))
         }
-        Form::Video => apps::video::read(table, own_transport(table, ends, dscp, around)),
+        Form::Video => apps::video::read(table, own_transport(table, ends, ip, around)),
         Form::Backup => {
             let opened_by = ends.map_or(OpenedBy::Sender, |ends| ends.opened_by);
-            apps::backup::read(table, opened_by, own_transport(table, ends, dscp, around))
+            apps::backup::read(table, opened_by, own_transport(table, ends, ip, around))
         }
-        Form::Conference => apps::conference::read(table),
-        Form::Game => apps::game::read(table, path_mtu(ends, around).bytes),
-        Form::Swarm => apps::swarm(table, &own_tcp(table, ends, dscp, around)),
+        Form::Conference => apps::conference::read(table, ip),
+        Form::Game => apps::game::read(table, path_mtu(ends, around).bytes, ip),
+        Form::Swarm => apps::swarm(table, &own_tcp(table, ends, ip, around)),
         // It has a file, see above.
         Form::Replay => None,
         Form::Ping => {
-            let (interval, size) = (table.get("interval"), size(table, PING_PACKET, ends, around));
+            let (interval, size) =
+                (table.get("interval"), size(table, (PING_PACKET + ip.more_than_ipv4(), ip), ends, around));
             let echo = table.choice("protocol", &[Echo::Icmp, Echo::Udp].map(|echo| (echo.name(), echo)));
             Some(Source::Ping { interval: interval?, size: size?, echo: echo? })
         }
@@ -211,39 +225,39 @@ fn source(
 }
 
 /// The TCP of a traffic: its own, or that of the file.
-fn own_tcp(table: &Table<'_>, ends: Option<&Ends>, dscp: u8, around: &Surroundings<'_, '_>) -> Arc<Config> {
-    let own = table.table("tcp").map(|own| own.open(&tcp::TCP));
+fn own_tcp(table: &Table<'_>, ends: Option<&Ends>, ip: IpFields, around: &Surroundings<'_, '_>) -> Arc<Config> {
+    let own = table.table("tcp").map(tcp::open);
     let settings = own.as_ref().map(|own| tcp::read(own, &around.tcp));
     let settings = settings.as_ref().unwrap_or(&around.tcp);
-    let config = settings.on(path_mtu(ends, around)).unwrap_or_else(|problem| {
+    let config = settings.on(path_mtu(ends, around), ip).unwrap_or_else(|problem| {
         let (at, key) = own.as_ref().map_or((table, "tcp"), |own| (own, "mss"));
         let hint = "leave mss out, and it follows from the MTU; or give the link a larger mtu";
         at.error(key, format!("{}: {problem}", at.path(key)), Some(hint.into()));
         Config::default()
     });
-    Arc::new(Config { dscp, ..config })
+    Arc::new(config)
 }
 
 /// The transport of an application, with its settings.
 fn own_transport(
     table: &Table<'_>,
     ends: Option<&Ends>,
-    dscp: u8,
+    ip: IpFields,
     around: &Surroundings<'_, '_>,
 ) -> Option<lastmile_model::Transport> {
-    settings_of(table, quic::transport(table)?, ends, dscp, around)
+    settings_of(table, quic::transport(table)?, ends, ip, around)
 }
 
 fn settings_of(
     table: &Table<'_>,
     transport: Transport,
     ends: Option<&Ends>,
-    dscp: u8,
+    ip: IpFields,
     around: &Surroundings<'_, '_>,
 ) -> Option<lastmile_model::Transport> {
     Some(match transport {
-        Transport::Tcp => lastmile_model::Transport::Tcp(own_tcp(table, ends, dscp, around)),
-        Transport::Quic => lastmile_model::Transport::Quic(quic::read(table, path_mtu(ends, around))?),
+        Transport::Tcp => lastmile_model::Transport::Tcp(own_tcp(table, ends, ip, around)),
+        Transport::Quic => lastmile_model::Transport::Quic(quic::read(table, path_mtu(ends, around), ip)?),
     })
 }
 
@@ -252,12 +266,22 @@ fn path_mtu<'a>(ends: Option<&Ends>, around: &Surroundings<'a, '_>) -> tcp::Mtu<
 }
 
 /// IP bytes of the packets of a source of datagrams.
-fn size(table: &Table<'_>, default: u16, ends: Option<&Ends>, around: &Surroundings<'_, '_>) -> Option<ByteCount> {
+fn size(
+    table: &Table<'_>,
+    (default, ip): (u16, IpFields),
+    ends: Option<&Ends>,
+    around: &Surroundings<'_, '_>,
+) -> Option<ByteCount> {
     let mtu = path_mtu(ends, around);
     if !table.has("size") {
         return Some(ByteCount::new(mtu.bytes.map_or(default, |mtu| mtu.min(default)).into()));
     }
     let size: ByteCount = table.optional("size")?;
+    let headers = ByteCount::new(ip.datagram_headers().into());
+    if size < headers {
+        table.error("size", format!("{}: {size} are less than {headers} of headers", table.path("size")), None);
+        return None;
+    }
     if let Some(bytes) = mtu.bytes.filter(|bytes| size.as_u64() > u64::from(*bytes)) {
         let message = format!("{}: link {:?} carries packets up to {bytes} B (its MTU)", table.path("size"), mtu.link);
         table.error("size", message, Some("smaller packets, or give the link a larger mtu".into()));
@@ -270,7 +294,7 @@ fn transfer(
     table: &Table<'_>,
     bytes: Option<u64>,
     ends: Option<&Ends>,
-    dscp: u8,
+    ip: IpFields,
     around: &Surroundings<'_, '_>,
 ) -> Option<Source> {
     let transport = quic::transport(table)?;
@@ -282,10 +306,10 @@ fn transfer(
         table.error("request", "a request in a transfer that its sender opens", Some(hint.into()));
     }
     if transport == Transport::Quic {
-        let quic = quic::read(table, path_mtu(ends, around))?;
+        let quic = quic::read(table, path_mtu(ends, around), ip)?;
         return Some(Source::Quic { quic, bytes, request, opened_by });
     }
-    let config = own_tcp(table, ends, dscp, around);
+    let config = own_tcp(table, ends, ip, around);
     Some(Source::Bulk { sender: Arc::clone(&config), receiver: config, bytes, request, opened_by })
 }
 
@@ -294,8 +318,8 @@ fn opened_by(table: &Table<'_>, ends: Option<&Ends>) -> Option<OpenedBy> {
     asked.or(ends.map(|ends| ends.opened_by))
 }
 
-fn writes(table: &Table<'_>, ends: Option<&Ends>, dscp: u8, around: &Surroundings<'_, '_>) -> Option<Source> {
-    let tcp = own_tcp(table, ends, dscp, around);
+fn writes(table: &Table<'_>, ends: Option<&Ends>, ip: IpFields, around: &Surroundings<'_, '_>) -> Option<Source> {
+    let tcp = own_tcp(table, ends, ip, around);
     let (rate, opened_by) = (table.get::<BitRate>("rate"), opened_by(table, ends));
     let size = table.optional("size").unwrap_or(ByteCount::new(tcp.mss.into()));
     let rate = rate?;

@@ -60,6 +60,7 @@ impl Store {
     /// The file is of another program or a later version, or cannot be written.
     pub fn open(file: &FilePath, kept: Kept) -> Result<Self, Error> {
         let fail = |kind| Error { file: file.to_owned(), kind };
+        refuse_folder(file).map_err(fail)?;
         let connection = Connection::open_with_flags(
             file,
             OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
@@ -78,6 +79,7 @@ impl Store {
     /// There is no such file, or it is no store of this version.
     pub fn read(file: &FilePath) -> Result<Self, Error> {
         let fail = |kind| Error { file: file.to_owned(), kind };
+        refuse_folder(file).map_err(fail)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(file, flags).map_err(|error| fail(ErrorKind::Sqlite(error)))?;
         connection.busy_timeout(READER_PATIENCE).map_err(|error| fail(ErrorKind::Sqlite(error)))?;
@@ -121,6 +123,11 @@ impl Store {
     fn wrong(&self, error: rusqlite::Error) -> Error {
         self.fail(ErrorKind::Sqlite(error))
     }
+}
+
+/// SQLite's own words for a folder are those of a broken disk.
+fn refuse_folder(file: &FilePath) -> Result<(), ErrorKind> {
+    if file.is_dir() { Err(ErrorKind::NotOurs("it is a folder; a store is a file".to_owned())) } else { Ok(()) }
 }
 
 /// A file beside the store: the write-ahead log, the index of it.

@@ -136,7 +136,8 @@ fn round_trips(what: &str, rated: bool, tuning: Tuning) -> Result<Vec<Row>> {
     let [up, down] = [512, 2_000].map(|kbit_per_s| hop(rated.then_some(kbit_per_s)));
     let config = Config { tuning, ..Config::new(vec![up?], vec![down?]) };
     let (outcome, replies) = emulating(&config, |client, _, target| {
-        let request = Ping { target, count: PINGS, interval: INTERVAL, ip_len: 84, patience: Duration::from_s(1) };
+        let request =
+            Ping { target: target.into(), count: PINGS, interval: INTERVAL, ip_len: 84, patience: Duration::from_s(1) };
         Ok(client.run(|| ping(&request))??)
     })?;
     // 84 bytes and 28 are 3 cells: 2.484375 ms up, 0.636 ms down, 4 ms each way.

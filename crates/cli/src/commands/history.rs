@@ -100,7 +100,13 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         (_, true) => printer.exact(&tables::csv(&history))?,
         _ if history.is_empty() => {
             let within = format!("between {} and {}", calendar.minute(from_s), calendar.minute(to_s));
-            return Err(nothing(&store, &calendar, &within));
+            let unchosen = Wish { classes: Vec::new(), targets: Vec::new(), ..wish(POINTS.0) };
+            let all = History::read(&store, &unchosen, &|time_s| calendar.offset_s(time_s)).map_err(Failure::new)?;
+            return Err(if all.is_empty() {
+                nothing(&store, &calendar, &within)
+            } else {
+                not_there(&store, arguments, &all, &within)
+            });
         }
         _ => {
             let history = if fine { read(POINTS.0)? } else { history };
@@ -113,7 +119,24 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     Ok(Exit::Done)
 }
 
-/// No row of the wish is in the store.
+/// The store has rows of the time, and none of the chosen names.
+fn not_there(store: &Store, arguments: &Arguments, all: &History, within: &str) -> Failure {
+    let chosen = |what: &str, names: &[String]| names.iter().map(|name| format!("{what} {name}")).collect::<Vec<_>>();
+    let wanted = [chosen("host", &arguments.target), chosen("class", &arguments.class)].concat().join(", ");
+    let mut hosts: Vec<&str> = all.paths.iter().map(|path| path.path.target.as_str()).collect();
+    let mut classes: Vec<&str> = all.queues.iter().map(|queue| queue.name.class.as_str()).collect();
+    let mut known = Vec::new();
+    for (what, names) in [("hosts", &mut hosts), ("classes", &mut classes)] {
+        names.sort_unstable();
+        names.dedup();
+        if !names.is_empty() {
+            known.push(format!("{what}: {}", names.join(", ")));
+        }
+    }
+    Failure::new(format_args!("{} has no {wanted} {within}", store.file().display())).hint(known.join("; "))
+}
+
+/// No row of the time is in the store.
 fn nothing(store: &Store, calendar: &Calendar, within: &str) -> Failure {
     let failure = Failure::new(format_args!("{} has no such rows {within}", store.file().display()));
     let oldest = lastmile_watch::store::Resolution::Hour;

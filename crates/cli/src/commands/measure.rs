@@ -65,7 +65,7 @@ enum Command {
 #[derive(Args)]
 struct Measured {
     /// Name or address of the server
-    #[arg(required_unless_present = "serve", conflicts_with = "serve")]
+    #[arg(required_unless_present = "serve", conflicts_with = "serve", value_parser = options::host)]
     host: Option<String>,
 
     /// Port of the server [default: 5209 of lastmile, TCP and UDP; 5201 of iperf3, 2112 of irtt,

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use clap::Args;
 use lastmile_published::{
     EXPERIMENTS, Experiment, ExperimentError, Part, Publication, Reproduction, Table as PublishedTable, TableResult,
-    experiment, publications, select,
+    experiment, publications, reproducible as reproducible_otherwise, select,
 };
 use lastmile_text::table::{Kind, Table};
 
@@ -50,8 +50,13 @@ pub(crate) struct Arguments {
     /// Also measure with real packets, as root: tables of brouer2005; prints the expected time
     /// first
     #[cfg(target_os = "linux")]
-    #[arg(long, conflicts_with = "list")]
+    #[arg(long, conflicts_with_all = ["list", "today"])]
     live: bool,
+
+    /// Simulate with the TCP of a current Linux in place of the publication's: tables with simulated runs whose TCP is
+    /// in their scenario. Claims are judged as ever
+    #[arg(long, conflicts_with_all = ["list", "out"])]
+    today: bool,
 
     /// Draw the series of a table, such as the queues of sun1998/fig-5.12, into this directory;
     /// created if it does not exist
@@ -75,7 +80,13 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         list(&chosen, printer)?;
         return Ok(Exit::Done);
     }
-    let experiments = experiments(&chosen, &arguments.tables)?;
+    let today: Vec<PublishedTable>;
+    let mut experiments = experiments(&chosen, &arguments.tables)?;
+    if arguments.today {
+        experiments = with_runs(experiments, &arguments.tables)?;
+        today = experiments.iter().map(|(table, _)| table.with_todays_tcp()).collect();
+        experiments = today.iter().zip(experiments).map(|(table, (_, experiment))| (table, experiment)).collect();
+    }
     let mut folders = Folders::default();
     if let Some(out) = &arguments.out {
         folders.prepare(out, &["probe"], "--out")?;
@@ -108,8 +119,10 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         }
         let (table, experiment) = experiments[number];
         let simulated = experiment.join(table, std::mem::take(&mut made));
-        #[cfg_attr(not(target_os = "linux"), expect(unused_mut, reason = "nothing runs live"))]
         let mut result = simulated.map_err(|error| failed(number, error))?;
+        if arguments.today {
+            result.assumptions.insert(0, TODAY.to_owned());
+        }
         #[cfg(target_os = "linux")]
         if let Some(laboratory) = &mut laboratory {
             laboratory.measure(table, experiment, &mut result)?;
@@ -141,6 +154,26 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     }
     ended?;
     conclude(tables, arguments, printer)
+}
+
+/// The assumption of every table with `--today`.
+const TODAY: &str = "TCP is that of a current Linux; what other assumptions say about TCP does not apply.";
+
+/// The experiments whose runs take their TCP from a scenario. A named table must be one of these.
+fn with_runs<'a>(
+    experiments: Vec<(&'a PublishedTable, Experiment)>,
+    names: &[String],
+) -> Result<Vec<(&'a PublishedTable, Experiment)>> {
+    let has_runs = |known: &Experiment| {
+        reproducible_otherwise(known.publication).is_some_and(|plan| plan.tables().contains(&known.table))
+    };
+    let named = |id: &str| names.iter().any(|name| name.rsplit('/').next() == Some(id));
+    if let Some((table, known)) = experiments.iter().find(|(table, known)| !has_runs(known) && named(&table.id)) {
+        let name = format!("{}/{}", known.publication, table.id);
+        return Err(Failure::new(format_args!("{name} has no simulated runs with a TCP of their scenario"))
+            .hint("leave out --today, or name the publication alone"));
+    }
+    Ok(experiments.into_iter().filter(|(_, known)| has_runs(known)).collect())
 }
 
 /// Prints the JSON, or the summary of several tables, and returns whether every claim is shown.

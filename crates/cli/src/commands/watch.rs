@@ -113,8 +113,12 @@ struct Start {
     limit: ByteCount,
 
     /// Serve metrics for Prometheus at http://ADDRESS/metrics, such as 127.0.0.1:9101
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = listener)]
     metrics: Option<SocketAddr>,
+}
+
+fn listener(text: &str) -> std::result::Result<SocketAddr, String> {
+    text.parse().map_err(|_| "an address and a port are needed, such as 127.0.0.1:9101 or [::1]:9101".to_owned())
 }
 
 fn interval(text: &str) -> std::result::Result<Duration, String> {

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Scenarios with overrides.
-const RUNS: [(&str, &[&str]); 7] = [
+const RUNS: [(&str, &[&str]); 8] = [
     ("upload-starves-download.toml", &[]),
+    ("upload-starves-download.toml", &["ipv6=true"]),
     ("upload-starves-download.toml", &["access.up.queue.kind=sad"]),
     (
         "upload-starves-download.toml",
@@ -24,12 +25,13 @@ const RUNS: [(&str, &[&str]); 7] = [
 const LINKS: [&str; 2] = ["server-gateway", "client-cpe"];
 
 /// Findings of tshark that are errors: a field, the text in it (empty for any), and its meaning.
-const FAULTS: [(&str, &str, &str); 6] = [
+const FAULTS: [(&str, &str, &str); 7] = [
     ("_ws.malformed", "", "a malformed packet"),
     ("ip.checksum.status", "0", "a bad IP checksum"),
     ("tcp.checksum.status", "0", "a bad TCP checksum"),
     ("udp.checksum.status", "0", "a bad UDP checksum"),
     ("icmp.checksum.status", "0", "a bad ICMP checksum"),
+    ("icmpv6.checksum.status", "0", "a bad ICMPv6 checksum"),
     ("tcp.analysis.ack_lost_segment", "", "an ACK for a segment that was never seen"),
 ];
 
@@ -100,6 +102,9 @@ impl Repeats {
     }
 }
 
+/// The addresses of IPv6, which replace those of IPv4 in a row without them.
+const V6: [&str; 2] = ["ipv6.src", "ipv6.dst"];
+
 /// The packets of a capture, as tshark dissects them.
 struct Dissected {
     fields: Vec<&'static str>,
@@ -113,6 +118,7 @@ impl Dissected {
             .chain(REPEATS.0)
             .chain(["tcp.flags.syn"])
             .chain(FAULTS.iter().map(|(field, _, _)| *field))
+            .chain(V6)
             .collect();
         let mut command = Command::new("tshark");
         command.arg("-r").arg(capture).args(["-T", "fields"]);
@@ -125,7 +131,12 @@ impl Dissected {
         let output = command.output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let text = String::from_utf8(output.stdout).unwrap();
-        let rows = text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect();
+        let mut rows: Vec<Vec<String>> =
+            text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect();
+        for row in rows.iter_mut().filter(|row| row[0].is_empty()) {
+            let v6 = row.split_off(row.len() - V6.len());
+            row.splice(..V6.len(), v6);
+        }
         Self { fields, rows }
     }
 

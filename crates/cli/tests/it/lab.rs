@@ -168,16 +168,16 @@ fn a_policy_stands_behind_the_downstream_too() {
     }
 }
 
-/// Both transfers over IPv6 through regulation in both directions: the size of a segment, the
+/// Transfers, a call and a ping over IPv6 through regulation in both directions: the size of a segment, the
 /// clamp's counters, and the results.
 #[test]
 #[ignore = "needs root: real packets"]
-fn a_transfer_over_ipv6_is_regulated_as_one_over_ipv4() {
+fn a_line_of_ipv6_is_regulated_as_one_of_ipv4() {
     let text = SCENARIO
-        .replace("[access]\n", "[access]\npolicy = \"full-both-ways\"\n")
-        .replace("receive_window = \"32 KiB\"", "receive_window = \"256 KiB\", ipv6 = true");
+        .replace("[access]\n", "ipv6 = true\n[access]\npolicy = \"full-both-ways\"\n")
+        .replace("receive_window = \"32 KiB\"", "receive_window = \"256 KiB\"");
     let named = "\n[[traffic]]\nname = \"upload\"\nkind = \"bulk\"\ndirection = \"up\"\nstart = \"2 s\"\n\
-                 client = \"2001:db8::7\"\nserver = \"2001:db8::8\"\ntcp = { ipv6 = true }\n";
+                 client = \"2001:db8::7\"\nserver = \"2001:db8::8\"\n";
     let Some((_, document)) = both(&format!("{text}{named}"), &[]) else { return };
     let rows = &document["rows"];
     for flow in ["download", "upload"] {

@@ -13,7 +13,7 @@ use lastmile_units::Instant;
 use crate::outcome::{FlowOutcome, FlowSample};
 use crate::spec::DatagramPlan;
 
-use super::udp::{self, Arrivals, HEADERS, NUMBER};
+use super::udp::{self, Arrivals, NUMBER};
 
 /// A UDP flow, both ends of it.
 pub(super) struct Datagrams {
@@ -31,7 +31,7 @@ pub(super) struct Datagrams {
 impl Datagrams {
     /// Between two sockets.
     pub(super) fn new(plan: DatagramPlan, out: UdpSocket, sink: UdpSocket) -> Self {
-        let mut payload = vec![0; usize::from(plan.size.saturating_sub(HEADERS))];
+        let mut payload = vec![0; usize::from(plan.payload)];
         let first = plan.first_payload.len().min(payload.len());
         payload[..first].copy_from_slice(&plan.first_payload[..first]);
         let arrivals = (payload.len() >= NUMBER).then(|| Arrivals::new(plan.buffer));

@@ -19,7 +19,7 @@ use lastmile_units::Instant;
 use crate::outcome::{FlowOutcome, FlowSample};
 use crate::spec::DialoguePlan;
 
-use super::udp::{self, Arrivals, HEADERS, NUMBER};
+use super::udp::{self, Arrivals, NUMBER};
 
 /// A conference or a game, both ends of it.
 pub(super) struct Exchange {
@@ -84,7 +84,7 @@ impl Exchange {
     pub(super) fn send(&mut self, clock: &dyn Clock) -> io::Result<()> {
         let now = clock.now().max(self.latest);
         (self.latest, self.due) = (now, None);
-        let Self { plan: DialoguePlan { dialogue, flows, .. }, ends, payload, arrivals, .. } = self;
+        let Self { plan: DialoguePlan { dialogue, flows, headers, .. }, ends, payload, arrivals, .. } = self;
         let mut result = Ok(());
         dialogue.wake(now, &mut |packet| {
             let back = packet.flow == flows[1];
@@ -92,7 +92,7 @@ impl Exchange {
                 arrivals.sent(clock.now());
             }
             payload.clear();
-            payload.resize(usize::from(packet.ip_len.saturating_sub(HEADERS)).max(NUMBER), 0);
+            payload.resize(usize::from(packet.ip_len.saturating_sub((*headers).into())).max(NUMBER), 0);
             if let Some(number) = payload.last_chunk_mut::<NUMBER>() {
                 *number = packet.seq.raw().to_be_bytes();
             }
@@ -107,7 +107,7 @@ impl Exchange {
 
     /// Takes the datagrams that have come to the end that sends the data, or to the other end.
     pub(super) fn receive(&mut self, clock: &dyn Clock, sends: bool) -> io::Result<()> {
-        let Self { plan: DialoguePlan { dialogue, flows, .. }, ends, arrivals, latest, deliveries, .. } = self;
+        let Self { plan: DialoguePlan { dialogue, flows, headers, .. }, ends, arrivals, latest, deliveries, .. } = self;
         let flow = flows[usize::from(sends)];
         udp::receive(&ends[usize::from(!sends)], clock, |arrived, len, number| {
             let Some(number) = number else { return };
@@ -120,8 +120,8 @@ impl Exchange {
                 flow,
                 protocol: Protocol::Udp,
                 seq: SeqNumber::new(number),
-                ip_len: u16::try_from(len + usize::from(HEADERS)).unwrap_or(u16::MAX),
-                header_len: HEADERS as u8,
+                ip_len: u16::try_from(len + usize::from(*headers)).unwrap_or(u16::MAX),
+                header_len: *headers,
                 ..Meta::default()
             };
             dialogue.arrived(*latest, &packet);

@@ -4,23 +4,19 @@
 //! shift those after it; each is timed from when it was handed to the kernel.
 
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use lastmile_live::clock::{Clock, StampMap};
-use lastmile_live::probe::{self, HEADERS, read_reply, write_request};
-use lastmile_live::sys::icmp::IcmpSocket;
-use lastmile_live::sys::socket;
+use lastmile_live::sys::icmp::EchoSocket;
 use lastmile_units::{Duration, Instant};
-use rustix::io::Errno;
 
 use crate::outcome::FlowOutcome;
 use crate::spec::EchoPlan;
 
 pub(super) struct Echo {
-    socket: IcmpSocket,
-    identifier: [u8; 2],
-    message: Vec<u8>,
+    socket: EchoSocket,
+    ip_len: usize,
     interval: Duration,
     next: Option<Instant>,
     /// When each request was sent and its first reply received.
@@ -31,13 +27,10 @@ pub(super) struct Echo {
 
 impl Echo {
     /// In the namespace of the calling thread.
-    pub(super) fn new(plan: EchoPlan, own: Ipv4Addr, target: Ipv4Addr, dscp: u8) -> io::Result<Self> {
-        let socket = IcmpSocket::between(Some(own), target)?;
-        socket::set_dscp(socket.as_fd(), dscp)?;
+    pub(super) fn new(plan: EchoPlan, own: IpAddr, target: IpAddr, dscp: u8) -> io::Result<Self> {
         Ok(Self {
-            socket,
-            identifier: probe::identifier()?,
-            message: vec![0; usize::from(plan.size.saturating_sub(HEADERS)) + 8],
+            socket: EchoSocket::open(SocketAddr::new(target, 0), Some(own), dscp)?,
+            ip_len: plan.size.into(),
             interval: plan.interval,
             next: None,
             times: Vec::new(),
@@ -65,15 +58,8 @@ impl Echo {
     pub(super) fn send(&mut self, clock: &dyn Clock) -> io::Result<()> {
         let Some(due) = self.next else { return Ok(()) };
         let [.., high, low] = (self.times.len() as u64).to_be_bytes();
-        write_request(&mut self.message, self.identifier, u16::from_be_bytes([high, low]));
         let sent = clock.now();
-        // A full queue on the way out loses the request, as one further on would.
-        match self.socket.send(&self.message) {
-            Err(error) if !matches!(Errno::from_io_error(&error), Some(Errno::NOBUFS | Errno::AGAIN)) => {
-                return Err(error);
-            }
-            _ => {}
-        }
+        self.socket.request(u16::from_be_bytes([high, low]), self.ip_len)?;
         self.times.push((sent, None));
         self.next = Some(due + self.interval);
         Ok(())
@@ -81,14 +67,11 @@ impl Echo {
 
     /// Takes the replies that wait.
     pub(super) fn receive(&mut self, clock: &dyn Clock) -> io::Result<()> {
-        let mut buffer = [0; 2048];
         let map = StampMap::measure(clock);
-        while let Some((len, stamp)) = self.socket.receive(&mut buffer)? {
+        while let Some((sequence, stamp)) = self.socket.reply()? {
             let now = clock.now();
             let received = stamp.map_or(now, |stamp| map.monotonic(stamp).min(now));
-            if let Some(sequence) = read_reply(&buffer[..len.min(buffer.len())], self.identifier) {
-                self.note(sequence, received);
-            }
+            self.note(sequence, received);
         }
         Ok(())
     }

@@ -72,11 +72,7 @@ impl<'a> Opener<'a> {
                 Ok(Source::Dialogue(Box::new(Exchange::new(plan, flow.name, ends))))
             }
             Kind::Echo(plan) => {
-                let [IpAddr::V4(own), IpAddr::V4(target)] = [from, to].map(|end| addresses[end.index()]) else {
-                    return Ok(
-                        Err(io::Error::from(io::ErrorKind::Unsupported)).context(|| "sending ICMP echo over IPv6")?
-                    );
-                };
+                let [own, target] = [from, to].map(|end| addresses[end.index()]);
                 let echo = hosts.namespaces[from.index()].run(|| Echo::new(plan, own, target, flow.dscp))?;
                 Ok(Source::Echo(echo.context(|| "opening a raw socket")?))
             }

@@ -17,8 +17,6 @@ use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 
 use crate::outcome::StreamOutcome;
 
-/// IPv4 and UDP headers.
-pub(super) const HEADERS: u16 = 28;
 /// Bytes of a packet's number.
 pub(super) const NUMBER: usize = 4;
 /// Bytes that the kernel buffers for a late generator.

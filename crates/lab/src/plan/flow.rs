@@ -7,7 +7,6 @@ use lastmile_live::emulate;
 use lastmile_model::{OpenedBy, Source, Traffic};
 use lastmile_packet::{FlowAddresses, FlowId};
 use lastmile_queueing::random::Stream;
-use lastmile_scenario::tcp_of;
 use lastmile_sim::sources::Dialogue;
 use lastmile_tcp::Config as Tcp;
 
@@ -42,8 +41,8 @@ impl Planned<'_> {
     }
 
     pub(super) fn flow(&self, seed: u64, line: &emulate::Config, hosts: &BTreeSet<IpAddr>) -> Option<Flow> {
-        let Traffic { start, stop, dscp, source, .. } = self.traffic;
-        let (start, stop, dscp) = (*start, *stop, *dscp);
+        let Traffic { start, stop, ip, source, .. } = self.traffic;
+        let (start, stop, dscp) = (*start, *stop, ip.dscp);
         Some(Flow {
             name: self.name(),
             from: self.from,
@@ -73,6 +72,7 @@ impl Planned<'_> {
                 Some(Kind::Dialogue(DialoguePlan {
                     dialogue: Dialogue::new(self.traffic, self.index, flows, self.random(seed))?,
                     flows,
+                    headers: self.traffic.ip.datagram_headers(),
                     from_port: source_port,
                     to_port: destination_port,
                     buffer: self.traffic.listener.buffer,
@@ -84,9 +84,10 @@ impl Planned<'_> {
             }
             Source::Replay(capture) => Some(Kind::Replay(sources::replay(capture, hosts))),
             other => {
+                let headers = self.traffic.ip.datagram_headers();
                 let (size, departures) = sources::departures(other, self.random(seed))?;
                 Some(Kind::Datagrams(DatagramPlan {
-                    size: u16::try_from(size.as_u64()).ok()?,
+                    payload: u16::try_from(size.as_u64()).ok()?.saturating_sub(headers.into()),
                     from_port: source_port,
                     to_port: destination_port,
                     first_payload: self.traffic.names.from.first_payload.clone(),
@@ -104,7 +105,7 @@ impl Planned<'_> {
             End::Client => (&names.from, &names.to),
             End::Server => (&names.to, &names.from),
         };
-        let [own_client, own_server] = devices(line, self.traffic.ipv6());
+        let [own_client, own_server] = devices(line, self.traffic.ip.ipv6);
         [client.address.unwrap_or(own_client), server.address.unwrap_or(own_server)]
     }
 
@@ -170,7 +171,7 @@ pub(super) fn headers(tcp: &Tcp) -> u16 {
 pub(super) fn receiver_of(traffic: &Traffic) -> Option<&Tcp> {
     match &traffic.source {
         Source::Bulk { receiver, .. } => Some(receiver),
-        _ => tcp_of(traffic),
+        _ => traffic.tcp().next(),
     }
 }
 

@@ -34,14 +34,21 @@ fn a_file_that_sets_nothing_has_nothing_to_warn_of() {
 }
 
 #[test]
-fn a_transfer_over_ipv6_has_addresses_of_its_family_and_others_keep_theirs() {
-    let traffic = "[[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\ntcp = { ipv6 = true }\n\
-                   [[traffic]]\nkind = \"bulk\"\nname = \"named\"\ndirection = \"down\"\ntcp = { ipv6 = true }\n\
-                   server = \"2001:db8::7\"\n[[traffic]]\nkind = \"ping\"\n";
+fn traffic_of_ipv6_has_addresses_of_its_family_and_other_traffic_keeps_its_own() {
+    let traffic = "[[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\nipv6 = true\n\
+                   [[traffic]]\nkind = \"bulk\"\nname = \"named\"\ndirection = \"down\"\nipv6 = true\n\
+                   server = \"2001:db8::7\"\n[[traffic]]\nkind = \"ping\"\n\
+                   [[traffic]]\nkind = \"voice\"\ndirection = \"up\"\nipv6 = true\n";
     let scenario = scenario(traffic);
     let plan = Plan::of(&scenario, None, Kernel::default()).unwrap();
     let addresses: Vec<String> = plan.flows().iter().map(|flow| format!("{:?}", flow.addresses)).collect();
-    assert_eq!(addresses, ["[2001:2::2, 2001:2::1]", "[2001:2::2, 2001:db8::7]", "[198.18.0.2, 198.18.0.1]"]);
+    let own = "[2001:2::2, 2001:2::1]";
+    assert_eq!(addresses, [own, "[2001:2::2, 2001:db8::7]", "[198.18.0.2, 198.18.0.1]", own]);
+    let call = plan.flows().into_iter().find_map(|flow| match flow.kind {
+        Kind::Datagrams(plan) => Some(plan.payload),
+        _ => None,
+    });
+    assert_eq!(call, Some(172), "160 bytes of sound and 12 of RTP");
     let segment = plan.flows().into_iter().find_map(|flow| match flow.kind {
         Kind::Transfer(plan) => Some(plan.segment),
         _ => None,

@@ -381,7 +381,7 @@ fn hostile_packets_leave_an_emulated_line_at_work() {
             rounds += 1;
             if rounds.is_multiple_of(50) {
                 let request = crate::probe::Ping {
-                    target: std::net::Ipv4Addr::new(198, 18, 0, 1),
+                    target: std::net::Ipv4Addr::new(198, 18, 0, 1).into(),
                     count: 3,
                     interval: Duration::from_ms(5),
                     ip_len: 84,

@@ -70,7 +70,7 @@ fn wire() -> Config {
 }
 
 pub(crate) fn pings(from: &Namespace, count: u16, interval: Duration) -> lastmile_live::probe::Replies {
-    let request = Ping { target: RIGHT, count, interval, ip_len: 84, patience: Duration::from_s(1) };
+    let request = Ping { target: RIGHT.into(), count, interval, ip_len: 84, patience: Duration::from_s(1) };
     from.run(|| ping(&request)).unwrap().unwrap()
 }
 

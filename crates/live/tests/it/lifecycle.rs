@@ -64,7 +64,7 @@ fn a_line_that_nobody_uses_carries_nothing() {
 #[ignore = "needs root: real packets"]
 fn each_ping_is_counted_once_each_way() {
     needs_live!();
-    let target = two_megabit().server_address;
+    let target = two_megabit().server_address.into();
     let request =
         Ping { target, count: 10, interval: Duration::from_ms(20), ip_len: 84, patience: Duration::from_s(1) };
     let (outcome, _) = emulating(&two_megabit(), |client, _| client.run(|| ping(&request)).unwrap().unwrap());

@@ -36,7 +36,7 @@ fn a_ping_takes_as_long_as_the_line_under_simulated_time_says() {
     ] {
         let exact = crossing(&config.up[0], ip_len) + crossing(&config.down[0], ip_len);
         assert_eq!(exact, closed_form);
-        let request = Ping { target: SERVER, count: 60, interval, ip_len, patience: Duration::from_s(1) };
+        let request = Ping { target: SERVER.into(), count: 60, interval, ip_len, patience: Duration::from_s(1) };
         let (_, replies) = emulating(&config, |client, _| client.run(|| ping(&request)).unwrap().unwrap());
         let times = replies.sorted();
         assert_eq!((times.len(), replies.duplicates), (60, 0), "{replies:?}");

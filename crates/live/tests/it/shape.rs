@@ -378,7 +378,7 @@ fn interfaces_may_go_down_and_up_and_change_their_mtu() {
             ip(&format!("-n {namespace} link set {device} mtu 3000"));
         }
         let large = lastmile_live::probe::Ping {
-            target: RIGHT,
+            target: RIGHT.into(),
             count: 10,
             interval: Duration::from_ms(10),
             ip_len: 3000,

@@ -122,6 +122,7 @@ impl Irtt {
         let wanted = Parameters::wanted(86_400_000_000_000, interval_ns, self.settings.code_point);
         let request = packet::seal(packet::OPEN, &wanted.write(), self.key());
         let mut buffer = [0; 2048];
+        let asked = Instant::now();
         for wait in OPEN_WAITS {
             match udp.send(&request) {
                 Err(error) if !is_passing(&error) => return Err(Error::io(what())(error).into()),
@@ -130,7 +131,9 @@ impl Irtt {
             let until = Instant::now() + wait;
             while Instant::now() < until {
                 if stop.is_requested() {
-                    return Err(Halt::Stopped);
+                    // A short measurement ends before the last wait, and its user wants to know why it has no answers.
+                    let waited = asked.elapsed();
+                    return Err(if waited < OPEN_WAITS[0] { Halt::Stopped } else { self.silent(waited).into() });
                 }
                 let received = receive(udp, &mut buffer, LOOK).map_err(Error::io(what()))?;
                 let Some((len, _)) = received else { continue };
@@ -145,9 +148,15 @@ impl Irtt {
                 return Ok((token, allowed));
             }
         }
+        Err(self.silent(asked.elapsed()).into())
+    }
+
+    /// No answer to an open request.
+    fn silent(&self, waited: Duration) -> Error {
         let key = if self.settings.key.is_some() { "that has this key" } else { "without a key" };
-        let text = format!("no answer in {} s; is there an irtt server {key}?", 15);
-        Err(Error::io(what())(std::io::Error::new(std::io::ErrorKind::TimedOut, text)).into())
+        let text = format!("no answer in {:.0} s; is there an irtt server {key}?", waited.as_secs_f64());
+        let what = format!("opening an irtt session with {}", self.settings.server);
+        Error::io(what)(std::io::Error::new(std::io::ErrorKind::TimedOut, text))
     }
 
     /// One session, until `stop` or until the server ends it.

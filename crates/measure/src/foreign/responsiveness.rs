@@ -1,8 +1,7 @@
 //! Load and probes against a responsiveness server: HTTP/2 over TLS 1.3.
 //!
 //! Source: draft-ietf-ippm-responsiveness-09, with its defaults. Differences: intervals of 1 s, those of -08; the
-//! session, not the stability of the responsiveness, ends a phase; own probes take the connections of the load in
-//! turn, not at random; the direction is the session's choice.
+//! session, not the stability of the responsiveness, ends a phase; the direction is the session's choice.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +19,7 @@ mod probes;
 mod shared;
 pub mod stability;
 mod tls;
+mod upload;
 
 use connection::Route;
 pub use load::{Http2Load, MOST_CONNECTIONS};
@@ -67,7 +67,7 @@ impl Responsiveness {
         let mut route = Route { peer, address: address(host, *port)?, tls: tls::client(trust)? };
         let text = runtime()?.block_on(async {
             let fetch = async {
-                let mut opened = route.open(&uri).await?;
+                let mut opened = route.open(&uri, None).await?;
                 route.get(&mut opened.sender, &uri, CONFIG).await
             };
             let late = |_| std::io::Error::new(std::io::ErrorKind::TimedOut, "no answer in 10 s");

@@ -1,6 +1,6 @@
 //! Packet trains over a session, and echo requests of any size: the instrument of detection.
 
-use std::net::{IpAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lastmile_live::clock::{Clock, MonotonicClock};
+use lastmile_live::sys::icmp::EchoSocket;
 use lastmile_live::sys::stamped;
 use lastmile_units as units;
 use lastmile_units::ByteCount;
@@ -15,7 +16,7 @@ use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
 
 use crate::clock;
 use crate::error::Error;
-use crate::probe::EchoSocket;
+use crate::probe::reply;
 use crate::train::{Departure, Echo, Passage, Path, Way};
 
 use super::control::PATIENCE;
@@ -262,13 +263,12 @@ fn span(ns: u64) -> units::Duration {
 /// Echo requests of stated lengths at stated times, and their round trips.
 fn echoes(target: IpAddr, requests: &[Departure]) -> Result<Vec<Echo>, Error> {
     let what = || format!("echo requests to {target}");
-    let headers = if target.is_ipv6() { 40 } else { 20 };
-    let socket = EchoSocket::open(target, 0).map_err(Error::io(what()))?;
+    let socket = EchoSocket::open(SocketAddr::new(target, 0), None, 0).map_err(Error::io(what()))?;
     let clock = MonotonicClock::start();
     let mut echoes: Vec<(units::Duration, Option<units::Duration>)> = Vec::with_capacity(requests.len());
     let zero = clock.now();
     let take = |echoes: &mut Vec<(units::Duration, Option<units::Duration>)>, wait: Duration| -> Result<(), Error> {
-        let reply = socket.reply(&clock, wait).map_err(Error::io(what()))?;
+        let reply = reply(&socket, &clock, wait).map_err(Error::io(what()))?;
         if let Some((sequence, at)) = reply
             // The latest request with this sequence number.
             && let mut same = echoes.iter_mut().skip(usize::from(sequence)).step_by(1 << 16)
@@ -286,11 +286,11 @@ fn echoes(target: IpAddr, requests: &[Departure]) -> Result<Vec<Echo>, Error> {
             }
             take(&mut echoes, Duration::from_nanos(left.as_ns().max(1000)))?;
         }
-        let message = usize::try_from(request.ip_len.as_u64().saturating_sub(headers)).unwrap_or(usize::MAX);
+        let ip_len = usize::try_from(request.ip_len.as_u64()).unwrap_or(usize::MAX);
         #[expect(clippy::cast_possible_truncation, reason = "the lowest bits, which repeat after 65 536 requests")]
         let sequence = index as u16;
         echoes.push((clock.now().since(zero), None));
-        socket.request(sequence, message).map_err(Error::io(what()))?;
+        socket.request(sequence, ip_len).map_err(Error::io(what()))?;
     }
     let end = Instant::now() + ECHOES;
     while Instant::now() < end && echoes.iter().any(|(_, round_trip)| round_trip.is_none()) {
@@ -336,23 +336,22 @@ fn discover(target: IpAddr) -> Result<ByteCount, Error> {
 /// Whether one of three echo requests of this length, which may not be fragmented, is answered.
 fn passes(target: IpAddr, ip_len: u64) -> Result<bool, Error> {
     let what = || format!("the MTU to {target}");
-    let socket = EchoSocket::open(target, 0).map_err(Error::io(what()))?;
+    let socket = EchoSocket::open(SocketAddr::new(target, 0), None, 0).map_err(Error::io(what()))?;
     let whole = match target {
         IpAddr::V4(_) => sockopt::set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::PROBE),
         IpAddr::V6(_) => sockopt::set_ipv6_mtu_discover(&socket, Ipv6PathMtuDiscovery::PROBE),
     };
     whole.map_err(|error| Error::io(what())(error.into()))?;
-    let headers = if target.is_ipv6() { 40 } else { 20 };
-    let message = usize::try_from(ip_len - headers).unwrap_or(usize::MAX);
+    let ip_len = usize::try_from(ip_len).unwrap_or(usize::MAX);
     let clock = MonotonicClock::start();
     for sequence in 0..3 {
         // Longer than the device takes.
-        if socket.request(sequence, message).is_err() {
+        if socket.request(sequence, ip_len).is_err() {
             return Ok(false);
         }
         let end = Instant::now() + Duration::from_millis(600);
         while Instant::now() < end {
-            if socket.reply(&clock, Duration::from_millis(50)).map_err(Error::io(what()))?.is_some() {
+            if reply(&socket, &clock, Duration::from_millis(50)).map_err(Error::io(what()))?.is_some() {
                 return Ok(true);
             }
         }

@@ -182,9 +182,9 @@ fn datagrams_are_those_of_the_iperf3_server() {
                     let counted = ["lost_packets", "packets"].map(|key| theirs[key].as_u64().unwrap());
                     assert_eq!(counted, [ours.lost, ours.lost + ours.received], "{theirs}");
                     assert!((number("jitter_ms") / 1e3 - ours.jitter_s).abs() < 1e-9, "{theirs}");
-                    assert_eq!((number("out_of_order"), ours.reordered), (0.0, None));
-                } else {
                     // Two processors of a busy machine may hand over two datagrams in the other order.
+                    assert!(number("out_of_order") < 5.0 && ours.reordered.is_none(), "{theirs}");
+                } else {
                     assert!(ours.reordered.is_some_and(|datagrams| datagrams < 5), "{ours:?}");
                     assert!(ours.jitter_s > 1e-6 && ours.jitter_s < 0.01, "{ours:?}");
                 }

@@ -8,7 +8,7 @@ use lastmile_queueing::random::Stream;
 use lastmile_scenario::Scenario;
 
 use super::{Add, Experiment, Plan, Rule, Setting, Variant};
-use crate::data::Table;
+use crate::data::{TCP_OF, TODAY, Table};
 use crate::error::ExperimentError;
 use crate::experiments::seeds::SEEDS;
 use crate::experiments::trial::{Overrides, Trial};
@@ -204,6 +204,9 @@ impl<'a> RowRuns<'a> {
         let until_complete = known.is_some_and(|run| run.until_complete);
         let mut recipe = Recipe { name, text, keys: Overrides::default(), until_complete };
         recipe.keys.set("seed", settings.seed);
+        if settings.values.text(TCP_OF) == Some(TODAY) {
+            recipe.keys.set("tcp", "{ era = \"today\" }");
+        }
         known.map_or(Ok(()), |run| settings.extend(&run.settings))?;
         self.plan.rules.iter().try_for_each(|rule| recipe.apply(&mut settings, rule))?;
         known.map_or(Ok(()), |run| recipe.set(&settings, &run.set))?;

@@ -338,3 +338,23 @@ fn keys_follow_from_the_settings_of_a_table() {
         assert!(shaper.contains(rate), "{rate}: {shaper}");
     }
 }
+
+/// Keys that the experiment sets hold with the TCP of today too: figure 3.7 is about a window of 18750 bytes.
+#[test]
+fn a_table_with_the_tcp_of_today_has_the_default_of_a_scenario_and_its_own_keys() {
+    let tcp = |id: &str, today: bool| {
+        let (table, plan) = table("brouer2005", id);
+        let table = if today { table.with_todays_tcp() } else { table };
+        let open = plan.open(&table, None).unwrap();
+        let trials = RefCell::default();
+        let experiment = plan.experiment(&table.id).unwrap();
+        let runs = RowRuns::new((plan, experiment), (&table, &table.rows[0].params), &open, 1, &trials).unwrap();
+        let network = runs.scenario("main").unwrap().network();
+        network.traffic.iter().flat_map(lastmile_model::Traffic::tcp).last().unwrap().clone()
+    };
+    let published = tcp("fig-3.2", false);
+    assert_eq!((format!("{:?}", published.variant).as_str(), published.autotune), ("Sack", false));
+    let today = tcp("fig-3.2", true);
+    assert_eq!((format!("{:?}", today.variant).as_str(), today.autotune), ("Cubic", true));
+    assert_eq!(tcp("fig-3.7", true).receive_window.as_u64(), 18_750);
+}

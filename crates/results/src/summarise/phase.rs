@@ -47,7 +47,7 @@ impl Run<'_> {
                 probe.replies.iter().filter(|(left, _)| times.has(*left)).map(|(_, took)| *took).collect();
             PhaseProbe {
                 name: probe.name.clone(),
-                class: class(self.network.traffic[probe.traffic].dscp),
+                class: class(self.network.traffic[probe.traffic].ip.dscp),
                 received: replies.len() as u64,
                 rtt_s: round_trip(replies.into_iter()),
             }

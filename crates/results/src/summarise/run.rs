@@ -48,7 +48,7 @@ impl Names {
         Self {
             direction: traffic.direction.as_str().into(),
             kind: kind(&traffic.source).into(),
-            class: class(traffic.dscp).into(),
+            class: class(traffic.ip.dscp).into(),
             tcp: match &traffic.source {
                 Source::Bulk { sender, .. } => Some(variant_name(sender.variant).into()),
                 Source::Quic { quic, .. } => Some(quic_name(quic)),

@@ -20,7 +20,7 @@ impl Run<'_> {
             self.outcome.flows.iter().enumerate().filter(|(index, _)| flows[*index].datagrams.is_some())
         {
             let traffic = &self.network.traffic[flow.traffic];
-            classes.entry((traffic.dscp, &traffic.direction)).or_default().push(index);
+            classes.entry((traffic.ip.dscp, &traffic.direction)).or_default().push(index);
         }
         let row = |((dscp, direction), members): ((u8, &str), Vec<usize>)| DatagramClass {
             direction: direction.to_owned(),

@@ -1,6 +1,6 @@
 //! Calls and other datagrams at their receivers.
 
-use lastmile_model::{Codec, Listener, Network, OpenedBy, Source, Traffic};
+use lastmile_model::{Codec, IpFields, Listener, Network, OpenedBy, Source, Traffic};
 use lastmile_queueing::Match;
 use lastmile_queueing::classify::rules;
 use lastmile_queueing::meter::tbf;
@@ -19,7 +19,7 @@ use crate::run;
 fn call(dscp: u8) -> Traffic {
     let source = Source::Constant { interval: Duration::from_ms(20), size: ByteCount::new(200), kind: "voice" };
     let listener = Listener { codec: Some(Codec::G711), ..Listener::default() };
-    Traffic { dscp, listener, ..traffic("call", 0, 1, source) }
+    Traffic { ip: IpFields { dscp, ipv6: false }, listener, ..traffic("call", 0, 1, source) }
 }
 
 /// A call together with an unlimited upload.

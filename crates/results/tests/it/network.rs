@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lastmile_linklayer::LinkLayer;
-use lastmile_model::{Hop, Link, Names, Network, Node, OpenedBy, Record, Source, Traffic};
+use lastmile_model::{Hop, IpFields, Link, Names, Network, Node, OpenedBy, Record, Source, Traffic};
 use lastmile_queueing::ack::sad;
 use lastmile_queueing::ack::sad::{Duplicates, Report};
 use lastmile_queueing::line::Config as LineConfig;
@@ -47,7 +47,7 @@ pub(crate) fn traffic(name: &str, from: usize, to: usize, source: Source) -> Tra
         count: 1,
         start: Instant::ZERO,
         stop: None,
-        dscp: 0,
+        ip: IpFields::default(),
         names: Names::default(),
         listener: Default::default(),
         source,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lastmile_model::{Audio, Conference, Rates, Source};
+use lastmile_model::{Audio, Conference, IpFields, Rates, Source};
 use lastmile_units::{BitRate, ByteCount, Duration};
 
 use crate::listener;
@@ -59,7 +59,7 @@ pub(crate) static CONFERENCE: Section = Section {
     ],
 };
 
-pub(crate) fn read(table: &Table<'_>) -> Option<Source> {
+pub(crate) fn read(table: &Table<'_>, ip: IpFields) -> Option<Source> {
     let (start, least, most) =
         (table.get::<BitRate>("rate_start"), table.get::<BitRate>("rate_least"), table.get::<BitRate>("rate_most"));
     let (frame_rate, packet) = (table.get::<u64>("frame_rate"), table.get::<ByteCount>("packet"));
@@ -80,7 +80,7 @@ pub(crate) fn read(table: &Table<'_>) -> Option<Source> {
         audio: Audio { interval: interval?, payload: payload? },
         feedback: feedback?,
     };
-    let audio_bps = conference.audio_bps();
+    let audio_bps = conference.audio_bps(ip);
     if audio_bps >= rates.least.as_bps() as f64 {
         let message = format!("{}: the audio alone has {:.1} kbit/s", table.path("rate_least"), audio_bps / 1e3);
         table.error("rate_least", message, Some("a higher rate_least, or less audio".into()));

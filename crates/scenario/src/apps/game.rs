@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lastmile_model::{Datagrams, Game, Source, Spread};
+use lastmile_model::{Datagrams, Game, IpFields, Source, Spread};
 use lastmile_units::{ByteCount, Duration};
 
 use crate::listener;
@@ -25,17 +25,27 @@ pub(crate) static GAME: Section = Section {
             .at_least("1 ms")
             .at_most("60 s"),
         Key::with_default("command_interval_scale", Kind::Time, "0 ms", SCALE).at_most("60 s"),
-        Key::with_default("command_size", Kind::Bytes, "80 B", "IP bytes of a command.")
-            .at_least("29 B")
-            .at_most("9000 B"),
+        Key::with_default(
+            "command_size",
+            Kind::Bytes,
+            "80 B",
+            "IP bytes of a command; by default 20 B more with IPv6.",
+        )
+        .at_least("29 B")
+        .at_most("9000 B"),
         Key::with_default("command_size_scale", Kind::Bytes, "6 B", SCALE).at_most("9000 B"),
         Key::with_default("update_interval", Kind::Time, "55 ms", "Time between updates: the server's tick.")
             .at_least("1 ms")
             .at_most("60 s"),
         Key::with_default("update_interval_scale", Kind::Time, "6 ms", SCALE).at_most("60 s"),
-        Key::with_default("update_size", Kind::Bytes, "120 B", "IP bytes of an update.")
-            .at_least("29 B")
-            .at_most("9000 B"),
+        Key::with_default(
+            "update_size",
+            Kind::Bytes,
+            "120 B",
+            "IP bytes of an update; by default 20 B more with IPv6.",
+        )
+        .at_least("29 B")
+        .at_most("9000 B"),
         Key::with_default("update_size_scale", Kind::Bytes, "36 B", SCALE).at_most("9000 B"),
         Key::with_default(
             "limit",
@@ -51,12 +61,12 @@ pub(crate) static GAME: Section = Section {
 };
 
 /// The game of a table; `mtu` is the most IP bytes of a datagram.
-pub(crate) fn read(table: &Table<'_>, mtu: Option<u16>) -> Option<Source> {
-    let most = ByteCount::new(mtu.unwrap_or(MOST).into());
+pub(crate) fn read(table: &Table<'_>, mtu: Option<u16>, ip: IpFields) -> Option<Source> {
+    let sizes = (ByteCount::new(mtu.unwrap_or(MOST).into()), ip);
     let commands =
-        datagrams(table, ["command_interval", "command_interval_scale", "command_size", "command_size_scale"], most);
+        datagrams(table, ["command_interval", "command_interval_scale", "command_size", "command_size_scale"], sizes);
     let updates =
-        datagrams(table, ["update_interval", "update_interval_scale", "update_size", "update_size_scale"], most);
+        datagrams(table, ["update_interval", "update_interval_scale", "update_size", "update_size_scale"], sizes);
     let limit = table.get("limit");
     Some(Source::Game(Arc::new(Game { commands: commands?, updates: updates?, limit: limit? })))
 }
@@ -64,11 +74,18 @@ pub(crate) fn read(table: &Table<'_>, mtu: Option<u16>) -> Option<Source> {
 fn datagrams(
     table: &Table<'_>,
     [interval, jitter, size, spread]: [&'static str; 4],
-    most: ByteCount,
+    (most, ip): (ByteCount, IpFields),
 ) -> Option<Datagrams> {
     let (location, scale) = (table.get::<Duration>(interval), table.get::<Duration>(jitter));
     let (bytes, bytes_scale) = (table.get::<ByteCount>(size), table.get::<ByteCount>(spread));
-    let bytes = bytes?;
+    // The published sizes are those of IPv4.
+    let more = if table.has(size) { 0 } else { ip.more_than_ipv4() };
+    let bytes = bytes? + ByteCount::new(more.into());
+    let headers = ByteCount::new(ip.datagram_headers().into());
+    if bytes <= headers {
+        table.error(size, format!("{}: {bytes} with {headers} of headers", table.path(size)), None);
+        return None;
+    }
     if bytes > most {
         let message = format!("{}: {bytes} exceed the {most} that the path carries", table.path(size));
         table.error(size, message, Some("smaller datagrams, or a larger mtu of the link".into()));

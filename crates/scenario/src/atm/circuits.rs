@@ -146,7 +146,7 @@ fn plans<'a, 'd>(
     let mut vcs = 0;
     for (index, (traffic, table)) in traffic.iter().enumerate() {
         let [own, back_own] = ["contract", "back_contract"].map(|key| contracts.find(table, key));
-        let by_dscp = contracts.services.iter().find(|service| service.dscp.contains(&traffic.dscp));
+        let by_dscp = contracts.services.iter().find(|service| service.dscp.contains(&traffic.ip.dscp));
         let path = contracts.find_path(table, "vp");
         let shared = table.choice("vc", &[("own", false), ("shared", true)])?;
         let ways = [(traffic.from, traffic.to, false), (traffic.to, traffic.from, true)];
@@ -161,7 +161,7 @@ fn plans<'a, 'd>(
                     return None;
                 }
                 let name = |member| vc_name(traffic, (shared, member), back, nth);
-                let edge = edges.find(traffic.dscp, topology.links[links[0]].from, back);
+                let edge = edges.find(traffic.ip.dscp, topology.links[links[0]].from, back);
                 let at_edge = edge.and_then(|edge| edge.contract).map(|contract| &contracts.services[contract]);
                 plans.push(Plan {
                     traffic: index,

@@ -223,6 +223,5 @@ pub(crate) static TCP: Section = Section {
             "true",
             "Slow start again after an idle timeout (RFC 5681, section 4.1).",
         ),
-        Key::with_default("ipv6", Kind::Flag, "false", "Packets are IPv6: 20 bytes more in every header."),
     ],
 };

@@ -62,6 +62,12 @@ pub(super) static TRAFFIC: Section = Section {
             "0",
             "Differentiated services code point of its packets (RFC 2474).",
         ),
+        Key::optional(
+            "ipv6",
+            Kind::Flag,
+            "that of the file",
+            "Packets are IPv6, with 20 bytes more in every header. A `size` given is that of the whole packet.",
+        ),
         keys::CONTRACT_KEY,
         keys::BACK_CONTRACT_KEY,
         keys::VP_KEY,
@@ -148,7 +154,9 @@ static VOICE: Section = Section {
             Results have its quality: delay, jitter, late packets, R factor and MOS (ITU-T G.107).",
     keys: &[
         Key::with_default("interval", Kind::Time, "20 ms", "Time between packets.").at_least("1 us").at_most("24 h"),
-        Key::optional("size", Kind::Bytes, "200 B", "IP bytes of a packet.").at_least("28 B").at_most("65535 B"),
+        Key::optional("size", Kind::Bytes, "200 B, 220 B with IPv6", "IP bytes of a packet.")
+            .at_least("28 B")
+            .at_most("65535 B"),
         listener::PLAYOUT,
         listener::CODEC,
         listener::IE,
@@ -182,7 +190,7 @@ static PING: Section = Section {
              Only the simulator has \"udp\".",
         ),
         Key::with_default("interval", Kind::Time, "1 s", "Time between requests.").at_least("1 us").at_most("24 h"),
-        Key::optional("size", Kind::Bytes, "84 B", "IP bytes of a request and of its reply.")
+        Key::optional("size", Kind::Bytes, "84 B, 104 B with IPv6", "IP bytes of a request and of its reply.")
             .at_least("28 B")
             .at_most("65535 B"),
     ],

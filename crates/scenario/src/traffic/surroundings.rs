@@ -14,6 +14,8 @@ pub(crate) struct Surroundings<'a, 'd> {
     /// The client of each access line and the server of all, if there are lines.
     pub(crate) ends: Option<(Vec<NodeIndex>, NodeIndex)>,
     pub(crate) tcp: tcp::Settings,
+    /// The traffic is IPv6 unless it says otherwise.
+    pub(crate) ipv6: bool,
     pub(crate) duration: Duration,
     /// Where the file is: names of other files count from there.
     pub(crate) folder: &'a Path,

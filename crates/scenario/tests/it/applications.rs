@@ -1,6 +1,6 @@
 //! Web users, swarms and replays, from file to network; and that what comes of them is sound.
 
-use lastmile_model::{FileSizes, Http, Network, OpenedBy, Source};
+use lastmile_model::{FileSizes, Http, IpFields, Network, OpenedBy, Source};
 use lastmile_scenario::Scenario;
 use lastmile_units::{ByteCount, Duration};
 
@@ -149,7 +149,10 @@ fn a_conference_goes_both_ways_and_its_rates_ascend() {
     let one = parse("kind = \"conference\"\ndirection = \"down\"\nrate_most = \"4 Mbit/s\"").unwrap();
     let Source::Conference(conference) = &one.traffic[0].source else { panic!("{one:?}") };
     // Opus: 80 B of payload and 58 B of headers 50 times a second.
-    assert!((conference.audio_bps() - 55_200.0).abs() < 1e-6);
+    let v4 = IpFields::default();
+    assert!((conference.audio_bps(v4) - 55_200.0).abs() < 1e-6);
+    let v6 = IpFields { ipv6: true, ..v4 };
+    assert!((conference.audio_bps(v6) - 63_200.0).abs() < 1e-6, "20 bytes more 50 times a second");
     assert_eq!(conference.rates.most.as_bps(), 4_000_000);
     refused("kind = \"conference\"\nrate_most = \"200 kbit/s\"", "200 kbit/s with a rate_start of 300 kbit/s");
     refused("kind = \"conference\"\nrate_least = \"50 kbit/s\"", "the audio alone has 55.2 kbit/s");

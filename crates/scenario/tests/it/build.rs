@@ -8,7 +8,7 @@ use lastmile_queueing::compress::Compression;
 use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{Limit, Overflow, fifo};
 use lastmile_quic::{AckFrequency, Config as QuicConfig, CongestionControl};
-use lastmile_scenario::{Scenario, tcp_of};
+use lastmile_scenario::Scenario;
 use lastmile_tcp::{AckConfig, ByteCounting, Config, CongestionConfig, InitialWindow, Variant, WindowScale};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, Ratio};
 
@@ -72,7 +72,7 @@ fn a_probe_is_added_that_no_policy_knows_and_that_costs_little() {
     let ping = "[[traffic]]\nkind = \"ping\"\nstart = \"1 s\"\n";
     let network = parse(ping);
     let probe = network.traffic.last().unwrap();
-    assert_eq!((probe.name.as_str(), probe.dscp, probe.start), ("probe", 0, Instant::ZERO + Duration::from_s(1)));
+    assert_eq!((probe.name.as_str(), probe.ip.dscp, probe.start), ("probe", 0, Instant::ZERO + Duration::from_s(1)));
     assert!(matches!(probe.source, Source::Ping { echo: Echo::Udp, .. }));
     let own = parse("[[traffic]]\nkind = \"ping\"\nprotocol = \"udp\"\n");
     assert_eq!(own.traffic.iter().filter(|traffic| matches!(traffic.source, Source::Ping { .. })).count(), 1);
@@ -169,7 +169,7 @@ fn tcp_keys_override_the_files_which_override_the_defaults() {
     );
     let scenario = parse(&text).unwrap();
     let network = scenario.network();
-    let own = tcp_of(&network.traffic[0]).unwrap();
+    let own = network.traffic[0].tcp().next().unwrap();
     let expected = Config {
         variant: Variant::Tahoe,
         mss: 512,
@@ -193,7 +193,7 @@ fn tcp_keys_override_the_files_which_override_the_defaults() {
         ..Config::default()
     };
     assert_eq!(*own, expected);
-    assert_eq!(tcp_of(&network.traffic[1]).unwrap().mss, 1024);
+    assert_eq!(network.traffic[1].tcp().next().unwrap().mss, 1024);
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn a_transfer_over_quic_has_its_settings_and_packets_of_the_path() {
     assert_eq!((quic.as_ref(), *bytes, *request, *opened_by), (&expected, Some(1_000_000), 0, OpenedBy::Sender));
     let Source::Quic { quic, bytes, opened_by, .. } = &network.traffic[1].source else { panic!("{network:?}") };
     assert_eq!((quic.as_ref(), *bytes, *opened_by), (&QuicConfig::default(), None, OpenedBy::Receiver));
-    assert_eq!(tcp_of(&network.traffic[0]), None);
+    assert_eq!(network.traffic[0].tcp().next(), None);
     // A path of 1400 bytes leaves 1372 for a datagram.
     let narrow = LINE.replace("[access]\n", "[access]\nmtu = \"1400 B\"\n");
     let text = format!("{narrow}[[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\ntransport = \"quic\"\n");

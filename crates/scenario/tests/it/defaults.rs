@@ -3,7 +3,7 @@
 use lastmile_model::{OpenedBy, Source};
 use lastmile_queueing::fifo;
 use lastmile_queueing::spec::{Over, Spec};
-use lastmile_scenario::{Scenario, tcp_of};
+use lastmile_scenario::Scenario;
 use lastmile_tcp::{Config, Variant, WindowScale};
 use lastmile_units::{BitRate, ByteCount, Limit, WireBytes};
 
@@ -22,7 +22,7 @@ fn line(down: &str, up: &str) -> String {
 }
 
 fn tcp(text: &str) -> Config {
-    tcp_of(&parsed(text).network_ref().traffic[0]).expect("a transfer").clone()
+    parsed(text).network_ref().traffic[0].tcp().next().expect("a transfer").clone()
 }
 
 /// RFC 2001 and 2988, one word; keys beside it override it.
@@ -53,7 +53,7 @@ fn the_segment_size_follows_from_the_mtu_of_the_path() {
     assert_eq!(mss(pppoe, pppoe, ""), 1440);
     assert_eq!(mss(ptm, pppoe, ""), 1440);
     assert_eq!(mss(pppoe, pppoe, "tcp = { timestamps = false }\n"), 1452);
-    assert_eq!(mss(pppoe, pppoe, "tcp = { ipv6 = true }\n"), 1420);
+    assert_eq!(mss(pppoe, pppoe, "ipv6 = true\n"), 1420);
     assert_eq!(mss("rate = \"9 Mbit/s\", mtu = \"576 B\"", ptm, ""), 576 - 52);
 }
 
@@ -150,7 +150,7 @@ fn any_traffic_may_go_both_ways_and_on_a_list_of_lines() {
     );
     assert_eq!(names(format!("{access}{call}line = 2\n")), ["call-down", "call-up"]);
     let scenario = parsed(&format!("{access}{call}line = 2\n"));
-    assert!(scenario.network_ref().traffic.iter().all(|traffic| traffic.dscp == 46));
+    assert!(scenario.network_ref().traffic.iter().all(|traffic| traffic.ip.dscp == 46));
     assert!(refused(&format!("{access}{call}line = [3, 5]\n")).contains("there is no line 5; [access] has lines = 4"));
     assert!(refused(&format!("{access}{call}line = [3, 3]\n")).contains("line 3 is listed twice"));
     let bulk = "[[traffic]]\nkind = \"bulk\"\ndirection = \"both\"\nline = 1\n";
@@ -173,4 +173,38 @@ fn a_misspelt_node_is_one_message() {
     assert!(report.contains("node \"sever\" is not linked to the rest of the network"), "{report}");
     assert!(report.contains("did you mean \"server\"?"), "{report}");
     assert_eq!(report.matches("error:").count(), 1, "{report}");
+}
+
+/// The file sets the version, a traffic may differ; packets of unstated size have 20 bytes more.
+#[test]
+fn all_traffic_of_a_file_is_ipv6_unless_it_says_otherwise() {
+    let line = line("rate = \"9 Mbit/s\"", "rate = \"1 Mbit/s\"");
+    let text = format!(
+        "ipv6 = true\n{line}[[traffic]]\nkind = \"ping\"\n\
+         [[traffic]]\nkind = \"voice\"\ndirection = \"up\"\nipv6 = false\n\
+         [[traffic]]\nkind = \"voice\"\nname = \"six\"\ndirection = \"up\"\n\
+         [[traffic]]\nkind = \"bulk\"\ndirection = \"up\"\n\
+         [[traffic]]\nkind = \"game\"\n"
+    );
+    let network = parsed(&text).network();
+    let versions: Vec<bool> = network.traffic.iter().map(|traffic| traffic.ip.ipv6).collect();
+    assert_eq!(versions, [true, false, true, true, true]);
+    let size = |index: usize| match &network.traffic[index].source {
+        Source::Ping { size, .. } | Source::Constant { size, .. } => size.as_u64(),
+        Source::Game(game) => game.commands.size.location.as_u64(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!([0, 1, 2, 4].map(size), [104, 200, 220, 100]);
+    assert!(network.traffic[3].tcp().all(|tcp| tcp.ipv6 && tcp.mss == 1428));
+    let old = refused(&format!("{line}{DOWNLOAD}tcp = {{ ipv6 = true }}\n"));
+    assert!(old.contains("ipv6 = true is a key of a [[traffic]]"), "{old}");
+    let replay = format!("{line}[[traffic]]\nkind = \"replay\"\nfile = \"a.pcap\"\ndirection = \"up\"\nipv6 = true\n");
+    let replay = refused(&replay);
+    assert!(replay.contains("traffic.0.ipv6: a replay has the packets of its capture"), "{replay}");
+    let short = format!("{line}[[traffic]]\nkind = \"ping\"\nipv6 = true\nsize = \"47 B\"\n");
+    assert!(
+        refused(&short).contains("traffic.0.size: 47 bytes are less than 48 bytes of headers"),
+        "{}",
+        refused(&short)
+    );
 }

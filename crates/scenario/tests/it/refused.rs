@@ -422,8 +422,8 @@ fn names_of_flows() {
         "error: x.toml:8:10: traffic.0.server: 2001:db8::1 is an IPv6 address, and its packets are IPv4",
     );
     refused(
-        &with("server = \"192.0.2.1\"\ntcp = { ipv6 = true }"),
-        "error: x.toml:8:10: traffic.0.server: 192.0.2.1 is an IPv4 address, and its TCP is IPv6",
+        &with("server = \"192.0.2.1\"\nipv6 = true"),
+        "error: x.toml:8:10: traffic.0.server: 192.0.2.1 is an IPv4 address, and its packets are IPv6",
     );
     refused(&with("server_port = 0"), "error: x.toml:8:15: traffic.0.server_port: 0 is below 1");
     refused(

@@ -4,7 +4,7 @@ use lastmile_packet::{FlowId, Meta, Protocol};
 use lastmile_queueing::random::Stream;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, Serialiser, WireBytes};
 
-use lastmile_model::Source;
+use lastmile_model::{IpFields, Source};
 
 use super::{DataCounts, datagram};
 
@@ -14,7 +14,7 @@ pub(crate) struct Datagrams {
     pub(crate) flow: FlowId,
     pub(crate) traffic: usize,
     pub(crate) counts: DataCounts,
-    dscp: u8,
+    ip: IpFields,
     stop: Option<Instant>,
     departures: Departures,
 }
@@ -105,9 +105,9 @@ impl Departures {
 
 impl Datagrams {
     /// The flow of `source`; `None` unless it is a datagram source.
-    pub(crate) fn new(source: &Source, flow: FlowId, traffic: usize, dscp: u8, random: Stream) -> Option<Self> {
+    pub(crate) fn new(source: &Source, flow: FlowId, traffic: usize, ip: IpFields, random: Stream) -> Option<Self> {
         let departures = Departures::new(source, random)?;
-        Some(Self { flow, traffic, counts: DataCounts::default(), dscp, stop: None, departures })
+        Some(Self { flow, traffic, counts: DataCounts::default(), ip, stop: None, departures })
     }
 
     /// Begins the flow. Returns the departure of its first packet.
@@ -119,7 +119,7 @@ impl Datagrams {
 
     /// The next packet, and the departure of the one after it.
     pub(crate) fn next(&mut self, now: Instant) -> (Meta, Option<Instant>) {
-        let packet = datagram(self.flow, Protocol::Udp, self.departures.size, self.counts.sent, self.dscp);
+        let packet = datagram(self.flow, Protocol::Udp, self.departures.size, self.counts.sent, self.ip);
         self.counts.sent += 1;
         let next = self.departures.after(now);
         (packet, self.unless_stopped(next))

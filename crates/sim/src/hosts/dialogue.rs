@@ -25,7 +25,7 @@ impl Dialogue {
     /// `None` for other kinds. Equal streams make equal draws.
     #[must_use]
     pub fn new(traffic: &Traffic, index: usize, flows: [FlowId; 2], random: Stream) -> Option<Self> {
-        let (flows, buffer) = ((flows, traffic.dscp), traffic.listener.buffer);
+        let (flows, buffer) = ((flows, traffic.ip), traffic.listener.buffer);
         match &traffic.source {
             Source::Conference(model) => {
                 Some(Self::Conference(Box::new(Conference::new(model, index, flows, buffer, random))))

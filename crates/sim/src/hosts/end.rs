@@ -5,13 +5,14 @@
 //! the number of the packet, from which the far end finds the contents. No queue, regulator or classifier sees more.
 //! Cost: a comparison for each call; QUIC is boxed, so that an end of TCP stays small.
 
+use lastmile_model::IpFields;
 use lastmile_packet::{FlowId, Meta, Protocol};
 use lastmile_quic::{InTransit, Packet};
 use lastmile_tcp::{Endpoint, LimitedTime};
 use lastmile_units::{ByteCount, Duration, Instant};
 
+use super::datagram;
 use super::turns::Span;
-use super::{DATAGRAM_HEADERS, datagram};
 
 /// One end of a transfer.
 #[expect(clippy::large_enum_variant, reason = "most ends are of TCP, which is not to pay for an indirection")]
@@ -26,7 +27,7 @@ pub(crate) struct QuicEnd {
     /// The packets that it has sent.
     transit: InTransit,
     flow: FlowId,
-    dscp: u8,
+    ip: IpFields,
 }
 
 /// The counters of an end, by the words of results.
@@ -45,14 +46,14 @@ pub(crate) struct Counts {
 }
 
 impl QuicEnd {
-    pub(crate) fn new(endpoint: lastmile_quic::Endpoint, flow: FlowId, dscp: u8) -> Self {
-        Self { endpoint, transit: InTransit::default(), flow, dscp }
+    pub(crate) fn new(endpoint: lastmile_quic::Endpoint, flow: FlowId, ip: IpFields) -> Self {
+        Self { endpoint, transit: InTransit::default(), flow, ip }
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Meta> {
         let packet = self.endpoint.poll_transmit(now)?;
-        let size = ByteCount::new(u64::from(packet.size) + u64::from(DATAGRAM_HEADERS));
-        let meta = datagram(self.flow, Protocol::Udp, size, packet.number, self.dscp);
+        let size = ByteCount::new(u64::from(packet.size) + u64::from(self.ip.datagram_headers()));
+        let meta = datagram(self.flow, Protocol::Udp, size, packet.number, self.ip);
         self.transit.send(packet);
         Some(meta)
     }

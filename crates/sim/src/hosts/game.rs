@@ -21,13 +21,13 @@
 use std::sync::Arc;
 
 use lastmile_analysis::stream::{Reception, Stream as Measured};
-use lastmile_model::{Datagrams, Game as Model, Spread};
+use lastmile_model::{Datagrams, Game as Model, IpFields, Spread};
 use lastmile_packet::{FlowId, Meta, Protocol};
 use lastmile_queueing::random::Stream;
 use lastmile_units::{ByteCount, Duration, Instant};
 
 use super::numbered::Numbered;
-use super::{DATAGRAM_HEADERS, DataCounts, datagram};
+use super::{DataCounts, datagram};
 
 /// The least interval between two datagrams.
 const LEAST_INTERVAL: Duration = Duration::from_us(100);
@@ -60,7 +60,7 @@ pub struct Game {
     /// The arrivals of those effects.
     response_ends: Vec<Instant>,
     model: Arc<Model>,
-    flows: ([FlowId; 2], u8),
+    flows: ([FlowId; 2], IpFields),
     stop: Option<Instant>,
     random: Stream,
     next: Next,
@@ -94,7 +94,7 @@ impl Game {
     pub(crate) fn new(
         model: &Arc<Model>,
         traffic: usize,
-        flows: ([FlowId; 2], u8),
+        flows: ([FlowId; 2], IpFields),
         buffer: Duration,
         random: Stream,
     ) -> Self {
@@ -136,10 +136,10 @@ impl Game {
     /// The datagrams to send at `now`, when an event fires.
     pub(crate) fn wake(&mut self, now: Instant, send: &mut dyn FnMut(Meta)) {
         self.next.scheduled = None;
-        let ([updates, commands], dscp) = self.flows;
+        let ([updates, commands], ip) = self.flows;
         if self.next.command <= now {
             let size = self.size(self.model.commands);
-            send(datagram(commands, Protocol::Udp, size, self.commands.next(), dscp));
+            send(datagram(commands, Protocol::Udp, size, self.commands.next(), ip));
             self.commands.push(Command { sent: now, received: false });
             // A late event does not shift those after it.
             let interval = self.interval(self.model.commands.interval);
@@ -147,7 +147,7 @@ impl Game {
         }
         if self.next.update <= now {
             let size = self.size(self.model.updates);
-            send(datagram(updates, Protocol::Udp, size, self.updates.next(), dscp));
+            send(datagram(updates, Protocol::Udp, size, self.updates.next(), ip));
             self.data.sent += 1;
             if self.updates.next() - self.updates.first() == REMEMBERED {
                 self.updates.pop();
@@ -191,7 +191,7 @@ impl Game {
     /// IP bytes of a datagram.
     fn size(&mut self, Datagrams { size: spread, most, .. }: Datagrams) -> ByteCount {
         let bytes = spread.location.as_u64() as f64 + spread.scale.as_u64() as f64 * self.gumbel();
-        let least = f64::from(DATAGRAM_HEADERS) + 1.0;
+        let least = f64::from(self.flows.1.datagram_headers()) + 1.0;
         ByteCount::new(bytes.clamp(least, most.as_u64() as f64) as u64)
     }
 

@@ -50,11 +50,11 @@ impl Hosts {
         random: impl FnOnce() -> Stream,
         initial_numbers: &mut Stream,
     ) -> StateIndex {
-        let Traffic { source, dscp, stop, .. } = traffic;
+        let Traffic { source, ip, stop, .. } = traffic;
         match source {
             Source::Bulk { .. } | Source::Quic { .. } | Source::Writes { .. } => {
                 let iss = [(); 2].map(|()| SeqNumber::new(initial_numbers.bits() as u32));
-                self.transfers.push(Transfer::new(source, ids, iss, *dscp).expect("all three are transfers"));
+                self.transfers.push(Transfer::new(source, ids, iss, *ip).expect("all three are transfers"));
                 let transfer = latest(&self.transfers);
                 if matches!(source, Source::Writes { .. }) {
                     self.writers.extend(Writer::new(source, transfer, *stop, random()));
@@ -62,7 +62,7 @@ impl Hosts {
                 StateIndex::Transfer(transfer)
             }
             Source::Ping { interval, size, echo } => {
-                self.pings.push(Ping::new(ids, index as usize, *dscp, (*interval, *size, *echo)));
+                self.pings.push(Ping::new(ids, index as usize, *ip, (*interval, *size, *echo)));
                 StateIndex::Ping(latest(&self.pings))
             }
             Source::Web(_) | Source::Video(_) | Source::Backup(_) => {
@@ -81,7 +81,7 @@ impl Hosts {
             }
             Source::Replay(_) => unreachable!("add_replay adds replays"),
             Source::Constant { .. } | Source::Poisson { .. } | Source::OnOff { .. } => {
-                let source = Datagrams::new(source, ids[0], index as usize, *dscp, random());
+                let source = Datagrams::new(source, ids[0], index as usize, *ip, random());
                 self.datagrams.push(source.expect("the three kinds are datagram sources"));
                 StateIndex::Datagrams(latest(&self.datagrams))
             }

@@ -47,24 +47,26 @@ pub(crate) use video::Player;
 pub(crate) use web::Session;
 pub(crate) use writer::Writer;
 
+use lastmile_model::IpFields;
 use lastmile_packet::{FlowId, Mark, Meta, Protocol, SeqNumber, TcpFlags};
 use lastmile_units::ByteCount;
 
-/// IPv4 and UDP or ICMP echo headers together: 20 + 8 bytes.
-const DATAGRAM_HEADERS: u8 = 28;
-
 /// Packet `number` of a UDP or ICMP flow.
-fn datagram(flow: FlowId, protocol: Protocol, size: ByteCount, number: u64, dscp: u8) -> Meta {
+fn datagram(flow: FlowId, protocol: Protocol, size: ByteCount, number: u64, ip: IpFields) -> Meta {
+    let mut mark = Mark::default();
+    if ip.ipv6 {
+        mark.set_ipv6();
+    }
     Meta {
         flow,
         protocol,
         seq: SeqNumber::new(number as u32),
         ip_len: u16::try_from(size.as_u64()).expect("Network::check limits an IP packet to 65 535 bytes"),
         ip_id: number as u16,
-        header_len: DATAGRAM_HEADERS,
-        traffic_class: dscp << 2,
+        header_len: ip.datagram_headers(),
+        traffic_class: ip.dscp << 2,
         flags: TcpFlags::NONE,
-        mark: Mark::default(),
+        mark,
         ..Meta::default()
     }
 }

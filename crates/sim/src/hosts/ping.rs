@@ -4,7 +4,7 @@ use lastmile_packet::{FlowId, Meta, Protocol};
 use lastmile_units::{ByteCount, Duration, Instant};
 
 use super::datagram;
-use lastmile_model::Echo;
+use lastmile_model::{Echo, IpFields};
 
 /// A ping, both ends of it.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(crate) struct Ping {
     interval: Duration,
     size: ByteCount,
     echo: Echo,
-    dscp: u8,
+    ip: IpFields,
     stop: Option<Instant>,
     /// The departure of the first request.
     pub(crate) start: Instant,
@@ -27,7 +27,7 @@ impl Ping {
     pub(crate) fn new(
         flows: [FlowId; 2],
         traffic: usize,
-        dscp: u8,
+        ip: IpFields,
         (interval, size, echo): (Duration, ByteCount, Echo),
     ) -> Self {
         Self {
@@ -38,7 +38,7 @@ impl Ping {
             interval,
             size,
             echo,
-            dscp,
+            ip,
             stop: None,
             start: Instant::ZERO,
             sent: 0,
@@ -66,7 +66,7 @@ impl Ping {
             Echo::Icmp => Protocol::EchoRequest,
             Echo::Udp => Protocol::Udp,
         };
-        let packet = datagram(self.request, protocol, self.size, self.sent, self.dscp);
+        let packet = datagram(self.request, protocol, self.size, self.sent, self.ip);
         self.sent += 1;
         let next = now + self.interval;
         (packet, self.stop.is_none_or(|stop| next < stop).then_some(next))
@@ -79,7 +79,7 @@ impl Ping {
             Echo::Udp => Protocol::Udp,
         };
         let number = u64::from(packet.seq.raw());
-        (packet.flow == self.request).then(|| datagram(self.reply, protocol, packet.ip_bytes(), number, self.dscp))
+        (packet.flow == self.request).then(|| datagram(self.reply, protocol, packet.ip_bytes(), number, self.ip))
     }
 
     /// A reply arrives. Its number yields the departure of its request, since requests depart at equal intervals.

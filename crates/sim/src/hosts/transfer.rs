@@ -16,7 +16,7 @@ use super::turns::Turns;
 use crate::engine::Handle;
 use crate::network::flow::Side;
 use lastmile_model::outcome::Deliveries;
-use lastmile_model::{OpenedBy, Source, Transport};
+use lastmile_model::{IpFields, OpenedBy, Source, Transport};
 
 /// Both ends of a transfer. A run may have a million of them, so the struct is small.
 pub(crate) struct Transfer {
@@ -61,7 +61,7 @@ pub(crate) enum Progress {
 impl Transfer {
     /// A transfer for this source; `None` unless the source is a transfer. `iss`: initial sequence numbers, or seeds of
     /// QUIC.
-    pub(crate) fn new(source: &Source, flows: [FlowId; 2], iss: [SeqNumber; 2], dscp: u8) -> Option<Self> {
+    pub(crate) fn new(source: &Source, flows: [FlowId; 2], iss: [SeqNumber; 2], ip: IpFields) -> Option<Self> {
         match source {
             Source::Bulk { sender, receiver, bytes, request, opened_by } => {
                 let request = u32::try_from(*request).unwrap_or(u32::MAX);
@@ -77,29 +77,29 @@ impl Transfer {
             Source::Quic { quic, bytes, request, opened_by } => {
                 let request = u32::try_from(*request).unwrap_or(u32::MAX);
                 let exchange = Exchange { bytes: *bytes, request, keep_open: false, opened_by: *opened_by };
-                Some(Self::over_quic(quic, (flows, dscp), iss, None, &exchange))
+                Some(Self::over_quic(quic, (flows, ip), iss, None, &exchange))
             }
             _ => None,
         }
     }
 
-    /// A connection that the flow number `owner` opens, if there is one. `dscp` is the code point of packets of QUIC.
+    /// A connection that the flow number `owner` opens, if there is one. `ip` is the code point of packets of QUIC.
     pub(crate) fn over(
         transport: &Transport,
-        (flows, dscp): ([FlowId; 2], u8),
+        (flows, ip): ([FlowId; 2], IpFields),
         iss: [SeqNumber; 2],
         owner: Option<u32>,
         exchange: &Exchange,
     ) -> Self {
         match transport {
             Transport::Tcp(tcp) => Self::between([tcp, tcp], flows, iss, owner, exchange),
-            Transport::Quic(quic) => Self::over_quic(quic, (flows, dscp), iss, owner, exchange),
+            Transport::Quic(quic) => Self::over_quic(quic, (flows, ip), iss, owner, exchange),
         }
     }
 
     fn over_quic(
         quic: &Arc<lastmile_quic::Config>,
-        (flows, dscp): ([FlowId; 2], u8),
+        (flows, ip): ([FlowId; 2], IpFields),
         seeds: [SeqNumber; 2],
         owner: Option<u32>,
         exchange: &Exchange,
@@ -108,7 +108,7 @@ impl Transfer {
         let end = |side: Side| {
             let role = if side == opener { Role::Client } else { Role::Server };
             let endpoint = lastmile_quic::Endpoint::new(Arc::clone(quic), role, seeds[side.index()].raw());
-            End::Quic(Box::new(QuicEnd::new(endpoint, flows[side.index()], dscp)))
+            End::Quic(Box::new(QuicEnd::new(endpoint, flows[side.index()], ip)))
         };
         Self::with_ends([end(Side::Sender), end(Side::Receiver)], owner, exchange)
     }

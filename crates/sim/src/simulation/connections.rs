@@ -21,8 +21,8 @@ impl Simulation<'_> {
         }
         let iss = self.pool.initial_numbers();
         let flows = [FlowId::new(2 * number), FlowId::new(2 * number + 1)];
-        let dscp = self.network.traffic[traffic as usize].dscp;
-        let transfer = Transfer::over(transport, (flows, dscp), iss, Some(owner), exchange);
+        let ip = self.network.traffic[traffic as usize].ip;
+        let transfer = Transfer::over(transport, (flows, ip), iss, Some(owner), exchange);
         let transfer = match first {
             Some(turn) => transfer.by_turns(turn),
             None => transfer,

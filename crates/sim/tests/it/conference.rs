@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lastmile_model::outcome::{ConferenceOutcome, Outcome};
-use lastmile_model::{Audio, Conference, Network, OpenedBy, Rates, Source};
+use lastmile_model::{Audio, Conference, IpFields, Network, OpenedBy, Rates, Source};
 use lastmile_queueing::spec::Spec;
 use lastmile_sim::run;
 use lastmile_tcp::Config;
@@ -79,7 +79,7 @@ fn a_slow_line_is_used_with_a_short_queue() {
 }
 
 fn conference_audio() -> f64 {
-    conference().audio_bps()
+    conference().audio_bps(IpFields::default())
 }
 
 /// 3 % of losses lower no rate by themselves. A report names the missing packets, which are retransmitted.

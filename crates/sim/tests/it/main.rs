@@ -17,6 +17,7 @@ mod connections;
 mod conservation;
 mod determinism;
 mod game;
+mod ip_versions;
 mod quic;
 mod regeneration;
 mod senders;

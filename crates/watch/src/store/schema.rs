@@ -76,18 +76,24 @@ pub(super) fn prepare(connection: &Connection, limit_bytes: u64) -> Result<(), E
 }
 
 fn is_empty(connection: &Connection) -> Result<bool, ErrorKind> {
-    let objects: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let objects: i64 =
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(other_program)?;
     let application: i32 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
     Ok(objects == 0 && application == 0)
+}
+
+/// A file that is no database is one of another program.
+fn other_program(error: rusqlite::Error) -> ErrorKind {
+    match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::NotADatabase) => ErrorKind::NotOurs("it is no store of `lastmile watch`".to_owned()),
+        _ => error.into(),
+    }
 }
 
 /// Refuses a file of another program, or of another version.
 pub(super) fn check(connection: &Connection) -> Result<(), ErrorKind> {
     let number = |pragma: &str| connection.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get::<_, i32>(0));
-    let application = number("application_id").map_err(|error| match error.sqlite_error_code() {
-        Some(rusqlite::ErrorCode::NotADatabase) => ErrorKind::NotOurs("it is no store of `lastmile watch`".to_owned()),
-        _ => error.into(),
-    })?;
+    let application = number("application_id").map_err(other_program)?;
     if application != APPLICATION {
         return Err(ErrorKind::NotOurs("it is no store of `lastmile watch`".to_owned()));
     }

@@ -140,8 +140,15 @@ fn a_file_of_another_program_or_version_is_refused() {
                                  which is what SQLite looks at",
     )
     .unwrap();
-    let refused = Store::open(&place.file, Kept::default()).unwrap_err().to_string();
-    assert!(refused.ends_with("it is no store of `lastmile watch`") || refused.contains("not a database"), "{refused}");
+    let folder = place.file.parent().unwrap();
+    for (file, told) in
+        [(&*place.file, "it is no store of `lastmile watch`"), (folder, "it is a folder; a store is a file")]
+    {
+        for opened in [Store::open(file, Kept::default()), Store::read(file)] {
+            let refused = opened.unwrap_err().to_string();
+            assert!(refused.ends_with(told), "{refused}");
+        }
+    }
     std::fs::remove_file(&place.file).unwrap();
     Connection::open(&place.file).unwrap().execute_batch("CREATE TABLE other (x)").unwrap();
     for opened in [Store::open(&place.file, Kept::default()), Store::read(&place.file)] {

@@ -7,6 +7,24 @@ use std::time::Duration;
 use lastmile_measure::load::Direction;
 use lastmile_units as units;
 
+/// The server's name or address, without a port.
+pub(super) fn host(text: &str) -> Result<String, String> {
+    if text.is_empty() {
+        return Err("a name or an address is needed, such as 192.0.2.1".to_owned());
+    }
+    let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+    if bare.parse::<std::net::IpAddr>().is_ok() {
+        return Ok(bare.to_owned());
+    }
+    match text.rsplit_once(':') {
+        None => Ok(text.to_owned()),
+        Some((name, port)) => {
+            let name = name.trim_matches(['[', ']']);
+            Err(format!("a name or an address alone is right: {name} --port {port}"))
+        }
+    }
+}
+
 /// The phases in their order.
 #[derive(Clone, Debug)]
 pub(super) struct Phases(pub(super) Vec<Option<Direction>>);
@@ -133,6 +151,17 @@ mod tests {
         for wrong in ["", "@46", "a@64", "a@x", "a:x", ":443"] {
             assert!(wrong.parse::<Ping>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_host_has_no_port() {
+        for (text, right) in [("example.net", "example.net"), ("2001:db8::1", "2001:db8::1"), ("[::1]", "::1")] {
+            assert_eq!(host(text).unwrap(), right);
+        }
+        assert!(host("").unwrap_err().contains("is needed"));
+        let told = host("example.net:5201").unwrap_err();
+        assert!(told.ends_with("example.net --port 5201"), "{told}");
+        assert!(host("[::1]:5201").unwrap_err().ends_with(": ::1 --port 5201"));
     }
 
     #[test]

@@ -43,8 +43,8 @@ fn losses_have_their_direction() {
     assert!(session.window.is_empty() && session.sent_ns.is_empty());
 }
 
-#[test]
-fn a_stop_while_nobody_answers_ends_at_once() {
+/// Asks a server that never answers, until this time, which is also the least that the run takes.
+fn asked(length: Duration) -> Result<(), Error> {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let settings = Settings {
         name: "x".to_owned(),
@@ -56,14 +56,26 @@ fn a_stop_while_nobody_answers_ends_at_once() {
     assert!(!format!("{settings:?}").contains("115"), "the key is not shown");
     let (stop, began) = (Stop::default(), Instant::now());
     let mut told = 0;
-    std::thread::scope(|scope| {
+    let done = std::thread::scope(|scope| {
         scope.spawn(|| {
-            std::thread::sleep(Duration::from_millis(100));
+            std::thread::sleep(length);
             stop.request();
         });
-        Irtt::new(settings).run(&|| 0.0, &stop, &mut |_| told += 1).unwrap();
+        Irtt::new(settings).run(&|| 0.0, &stop, &mut |_| told += 1)
     });
-    assert!(told == 0 && began.elapsed() < Duration::from_secs(1));
+    assert!(told == 0 && began.elapsed() < length + Duration::from_secs(1));
+    done
+}
+
+#[test]
+fn a_stop_while_nobody_answers_ends_at_once() {
+    asked(Duration::from_millis(100)).unwrap();
+}
+
+#[test]
+fn a_measurement_that_ends_before_the_last_request_says_that_nobody_answers() {
+    let told = asked(Duration::from_millis(1200)).unwrap_err().to_string();
+    assert!(told.ends_with("no answer in 1 s; is there an irtt server that has this key?"), "{told}");
 }
 
 #[test]

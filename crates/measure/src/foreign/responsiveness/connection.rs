@@ -1,15 +1,11 @@
 //! Connections: TCP, TLS 1.3 and HTTP/2, each step timed.
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use http_body_util::BodyExt;
-use hyper::body::{Body, Frame, Incoming};
+use hyper::body::Incoming;
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper::{Method, Request, Response, Uri};
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -18,30 +14,12 @@ use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
+use super::upload::{KEPT, Payload, Secured, Upload};
 use crate::error::Error;
 
 /// Receive windows of HTTP/2: no limit beside TCP's.
 const STREAM_WINDOW: u32 = 16 << 20;
 const CONNECTION_WINDOW: u32 = 1 << 30;
-
-/// Bytes that TLS takes while the socket takes none: one record. An own probe waits behind them.
-const UNSENT_TLS: usize = 16 << 10;
-
-/// The body of a request: none, or one block without end.
-pub(super) struct Payload(pub(super) Option<Bytes>);
-
-impl Body for Payload {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(self.0.clone().map(|block| Ok(Frame::data(block))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.0.is_none()
-    }
-}
 
 /// A way to a server.
 #[derive(Clone, Debug)]
@@ -61,8 +39,8 @@ pub(super) struct Opened {
 }
 
 impl Route {
-    /// Opens a connection for requests to `uri`. Its driver is a task of the current runtime.
-    pub(super) async fn open(&self, uri: &Uri) -> Result<Opened, Error> {
+    /// Opens a connection for requests to `uri`, one of them this upload. Its driver is a task of the current runtime.
+    pub(super) async fn open(&self, uri: &Uri, upload: Option<Arc<Upload>>) -> Result<Opened, Error> {
         let what = || format!("{}: connecting to {}", self.peer, self.address);
         let start = Instant::now();
         let tcp = TcpStream::connect(self.address).await.map_err(Error::io(what()))?;
@@ -74,8 +52,7 @@ impl Route {
         let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
         let name = ServerName::try_from(host).map_err(|error| self.protocol(&error))?;
         let connector = TlsConnector::from(Arc::clone(&self.tls));
-        let mut tls = connector.connect(name, tcp).await.map_err(Error::io(format!("{}: TLS", self.peer)))?;
-        tls.get_mut().1.set_buffer_limit(Some(UNSENT_TLS));
+        let tls = connector.connect(name, tcp).await.map_err(Error::io(format!("{}: TLS", self.peer)))?;
         if tls.get_ref().1.alpn_protocol() != Some(b"h2") {
             return Err(self.protocol(&"offers no HTTP/2"));
         }
@@ -83,7 +60,8 @@ impl Route {
         let (sender, driver) = http2::Builder::new(TokioExecutor::new())
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
-            .handshake(TokioIo::new(tls))
+            .max_send_buf_size(KEPT)
+            .handshake(TokioIo::new(Secured { tls, upload }))
             .await
             .map_err(|error| self.protocol(&error))?;
         tokio::spawn(driver);

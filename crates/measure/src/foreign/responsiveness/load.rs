@@ -12,23 +12,18 @@ use lastmile_live::sys::socket;
 use rustix::rand::{GetRandomFlags, getrandom};
 use tokio::task::JoinSet;
 
-use super::connection::{Opened, Payload};
+use super::connection::Opened;
 use super::shared::{Shared, runtime};
 use super::stability::INTERVAL;
+use super::upload::{Payload, Upload, Waiting};
 use crate::error::Error;
 use crate::load::{Direction, Load, Stop, Transferred};
 use crate::train::Way;
 
 /// Most connections of a direction (`MNP`).
 pub const MOST_CONNECTIONS: u32 = 16;
-/// Bytes that may wait in the socket of an upload until its rate is known.
-const FIRST_UNSENT: u32 = 16 << 10;
 /// Time between two counts of what has arrived.
 const TICK: Duration = Duration::from_millis(10);
-/// Bytes of a frame and of a record of TLS, and what surrounds them: 9 of HTTP/2, and 5, 1 and 16 of TLS.
-const RECORD: f64 = 16384.0;
-const PAYLOAD_SHARE: f64 = RECORD / (RECORD + 9.0) * RECORD / (RECORD + 22.0);
-
 /// Load over HTTP/2.
 #[derive(Debug)]
 pub struct Http2Load {
@@ -38,14 +33,18 @@ pub struct Http2Load {
 }
 
 /// Counters of a run, shared with the tasks of its connections.
-#[derive(Default)]
 struct Counters {
     down_bytes: AtomicU64,
-    uploads: Mutex<Vec<TcpStream>>,
+    waiting: Arc<Waiting>,
+    uploads: Mutex<Vec<(TcpStream, Arc<Upload>)>>,
 }
 
 impl Counters {
-    /// Payload that the server has acknowledged: the kernel's count less the framing of full records.
+    fn new() -> Self {
+        Self { down_bytes: AtomicU64::new(0), waiting: Arc::new(Waiting::new()), uploads: Mutex::default() }
+    }
+
+    /// Payload that the server has acknowledged: the kernel's count less the framing.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -55,16 +54,15 @@ impl Counters {
     fn up_bytes(&self) -> u64 {
         let uploads = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);
         let acked = |stream: &TcpStream| socket::info(stream.as_fd()).map_or(0, |info| info.bytes_acked);
-        (uploads.iter().map(acked).sum::<u64>() as f64 * PAYLOAD_SHARE) as u64
+        uploads.iter().map(|(stream, upload)| acked(stream) as f64 * upload.payload_share()).sum::<f64>() as u64
     }
-}
 
-impl Counters {
-    /// A connection that has ended keeps its limit.
-    fn limit_unsent(&self, bytes: u32) {
+    /// Few bytes wait at the client, so that own probes wait behind few. A connection that has ended keeps its limit.
+    fn follow(&self, rate_bps: f64, connections: u32) {
+        self.waiting.follow(rate_bps, connections);
         let uploads = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);
-        for upload in uploads.iter() {
-            let _ = socket::set_unsent_low(upload.as_fd(), bytes);
+        for (stream, _) in uploads.iter() {
+            let _ = socket::set_unsent_low(stream.as_fd(), self.waiting.bytes());
         }
     }
 }
@@ -96,30 +94,22 @@ impl Growth {
 async fn carry(shared: Arc<Shared>, way: Way, counters: Arc<Counters>, block: Bytes) -> Result<(), Error> {
     let route = &shared.route;
     let uri = if way == Way::Down { &shared.config.large } else { &shared.config.upload };
-    let Opened { mut sender, socket, .. } = route.open(uri).await?;
+    let upload = (way == Way::Up).then(|| Arc::new(Upload::new(Arc::clone(&counters.waiting), block)));
+    let Opened { mut sender, socket, .. } = route.open(uri, upload.clone()).await?;
     shared.register(sender.clone());
-    match way {
-        Way::Up => {
-            socket::set_unsent_low(socket.as_fd(), FIRST_UNSENT).map_err(Error::io("limiting unsent data"))?;
-            counters.uploads.lock().unwrap_or_else(PoisonError::into_inner).push(socket);
-            route.request(&mut sender, uri, Payload(Some(block))).await.map(drop)
-        }
-        Way::Down => {
-            let mut body = route.request(&mut sender, uri, Payload(None)).await?.into_body();
-            while let Some(frame) = body.frame().await {
-                let frame = frame.map_err(|error| route.protocol(&error))?;
-                let bytes = frame.data_ref().map_or(0, Bytes::len);
-                counters.down_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-            }
-            Ok(())
-        }
+    if let Some(upload) = upload {
+        let waiting = upload.waiting.bytes();
+        socket::set_unsent_low(socket.as_fd(), waiting).map_err(Error::io("limiting unsent data"))?;
+        counters.uploads.lock().unwrap_or_else(PoisonError::into_inner).push((socket, Arc::clone(&upload)));
+        return route.request(&mut sender, uri, Payload(Some(upload))).await.map(drop);
     }
-}
-
-/// Bytes that may wait in the socket of an upload: 5 ms of its rate (section 6.1.1), and two segments at least.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "5 ms of a rate")]
-fn unsent_low(rate_bps: f64, connections: u32) -> u32 {
-    (rate_bps / f64::from(connections) / 8.0 * 0.005).max(2.0 * 1448.0) as u32
+    let mut body = route.request(&mut sender, uri, Payload(None)).await?.into_body();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| route.protocol(&error))?;
+        let bytes = frame.data_ref().map_or(0, Bytes::len);
+        counters.down_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+    Ok(())
 }
 
 /// Data that no link can compress.
@@ -135,7 +125,7 @@ fn random_block() -> Result<Bytes, Error> {
 }
 
 async fn fill(shared: &Arc<Shared>, ways: &[Way], transferred: &Transferred, stop: &Stop) -> Result<u32, Error> {
-    let (counters, block) = (Arc::new(Counters::default()), random_block()?);
+    let (counters, block) = (Arc::new(Counters::new()), random_block()?);
     let mut tasks = JoinSet::new();
     let open = |way: Way, tasks: &mut JoinSet<_>| {
         tasks.spawn(carry(Arc::clone(shared), way, Arc::clone(&counters), block.clone()));
@@ -172,7 +162,7 @@ async fn fill(shared: &Arc<Shared>, ways: &[Way], transferred: &Transferred, sto
                 let (rate_bps, add) = growth.interval(if growth.way == Way::Down { down } else { up }, span);
                 shared.set_rate(growth.way, rate_bps);
                 if growth.way == Way::Up {
-                    counters.limit_unsent(unsent_low(rate_bps, growth.connections));
+                    counters.follow(rate_bps, growth.connections);
                 }
                 if add {
                     open(growth.way, &mut tasks);
@@ -228,12 +218,5 @@ mod tests {
             short.interval(second, INTERVAL);
         }
         assert_eq!(short.connections, 4);
-    }
-
-    #[test]
-    fn little_waits_in_the_socket_of_an_upload() {
-        // 5 ms of 100 Mbit/s over four connections, and two segments at least.
-        assert_eq!(unsent_low(100e6, 4), 15_625);
-        assert_eq!(unsent_low(1e6, 4), 2896);
     }
 }

@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use hyper::client::conn::http2::SendRequest;
 use tokio::task::JoinSet;
 
-use super::connection::{Opened, Payload};
+use super::connection::Opened;
 use super::shared::{Shared, runtime};
 use crate::error::Error;
 use crate::foreign::wire::LOOK;
@@ -15,7 +14,7 @@ use crate::load::Stop;
 use crate::probe::{Kind, PATIENCE, Prober, Sample, Subject};
 
 /// Probes that wait for their answers at a time.
-const MOST_WAITING: usize = 64;
+const MOST_WAITING: usize = 256;
 /// Bytes of the largest small object.
 const SMALL: usize = 64 << 10;
 
@@ -93,7 +92,7 @@ async fn foreign(shared: Arc<Shared>, sent_s: f64) -> (f64, Steps) {
     let mut steps = Steps::default();
     let probe = async {
         let uri = &shared.config.small;
-        let Ok(Opened { mut sender, tcp, tls, .. }) = shared.route.open(uri).await else { return };
+        let Ok(Opened { mut sender, tcp, tls, .. }) = shared.route.open(uri, None).await else { return };
         (steps.tcp, steps.tls) = (Some(tcp), Some(tls));
         let asked = Instant::now();
         if shared.route.get(&mut sender, uri, SMALL).await.is_ok() {
@@ -125,7 +124,7 @@ impl Prober for Foreign {
     ) -> Result<(), Error> {
         let shared = Arc::clone(&self.shared);
         shared.set_quiet(false);
-        let start = || Some(foreign(Arc::clone(&shared), now_s()));
+        let start = || foreign(Arc::clone(&shared), now_s());
         let done = drive(&shared, stop, start, |(sent_s, steps): (f64, Steps)| {
             // A relay that has ended takes no more samples.
             let _ = self.to_tcp.send(sample(sent_s, steps.tcp));
@@ -139,19 +138,22 @@ impl Prober for Foreign {
     }
 }
 
-/// Requests over the connections that carry load, one after the other. Without load there are none.
+/// Requests over connections that carry load, each time another by chance. Without load there are none.
 struct Own {
     shared: Arc<Shared>,
 }
 
-async fn own(shared: Arc<Shared>, mut sender: SendRequest<Payload>, sent_s: f64) -> Option<Sample> {
+/// A probe half an interval after a foreign one: the two kinds interleave.
+async fn own(shared: Arc<Shared>, half: Duration, due_s: f64) -> Option<Sample> {
+    tokio::time::sleep(half).await;
+    let mut sender = shared.any_loaded()?;
     let asked = Instant::now();
     let small = shared.route.get(&mut sender, &shared.config.small, SMALL);
     match tokio::time::timeout(PATIENCE, small).await {
-        Ok(Ok(_)) => Some(sample(sent_s, Some(asked.elapsed()))),
+        Ok(Ok(_)) => Some(sample(due_s, Some(asked.elapsed()))),
         // The connection has ended with the load.
         Ok(Err(_)) => None,
-        Err(_) => Some(sample(sent_s, None)),
+        Err(_) => Some(sample(due_s, None)),
     }
 }
 
@@ -167,18 +169,16 @@ impl Prober for Own {
         tell: &mut dyn FnMut(Sample),
     ) -> Result<(), Error> {
         let shared = Arc::clone(&self.shared);
-        let start = || Some(own(Arc::clone(&shared), shared.next_loaded()?, now_s()));
+        let start = || {
+            let half = shared.interval() / 2;
+            own(Arc::clone(&shared), half, now_s() + half.as_secs_f64())
+        };
         drive(&shared, stop, start, |sample: Option<Sample>| sample.into_iter().for_each(&mut *tell))
     }
 }
 
 /// Starts a probe at each interval and takes the results of those that have ended, until `stop`.
-fn drive<F, T>(
-    shared: &Shared,
-    stop: &Stop,
-    start: impl Fn() -> Option<F>,
-    mut take: impl FnMut(T),
-) -> Result<(), Error>
+fn drive<F, T>(shared: &Shared, stop: &Stop, start: impl Fn() -> F, mut take: impl FnMut(T)) -> Result<(), Error>
 where
     F: Future<Output = T> + Send + 'static,
     T: Send + 'static,
@@ -190,10 +190,8 @@ where
         while !stop.is_requested() {
             let now = Instant::now();
             if now >= due {
-                if waiting.len() < MOST_WAITING
-                    && let Some(probe) = start()
-                {
-                    waiting.spawn(probe);
+                if waiting.len() < MOST_WAITING {
+                    waiting.spawn(start());
                 }
                 due = (due + shared.interval()).max(now);
             }

@@ -1,13 +1,15 @@
 //! The state that load and probes of one server share.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use hyper::client::conn::http2::SendRequest;
+use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::config::Config;
-use super::connection::{Payload, Route};
+use super::connection::Route;
+use super::upload::Payload;
 use crate::error::Error;
 use crate::train::Way;
 
@@ -27,7 +29,6 @@ pub(super) struct Shared {
     pub(super) config: Config,
     /// Connections that carry load.
     loaded: Mutex<Vec<SendRequest<Payload>>>,
-    next: AtomicUsize,
     /// Goodput of the last interval in bit/s; zero without load.
     down_bps: AtomicU64,
     up_bps: AtomicU64,
@@ -48,7 +49,6 @@ impl Shared {
             route,
             config,
             loaded: Mutex::default(),
-            next: AtomicUsize::new(0),
             down_bps: AtomicU64::new(0),
             up_bps: AtomicU64::new(0),
             quiet: AtomicBool::new(true),
@@ -65,12 +65,15 @@ impl Shared {
         self.up_bps.store(0, Ordering::Relaxed);
     }
 
-    /// The connections with load in turn; `None` without load.
-    pub(super) fn next_loaded(&self) -> Option<SendRequest<Payload>> {
+    /// One of the connections with load, each as likely as the others; `None` without load or random numbers.
+    pub(super) fn any_loaded(&self) -> Option<SendRequest<Payload>> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         loaded.retain(|sender| !sender.is_closed());
-        let index = self.next.fetch_add(1, Ordering::Relaxed).checked_rem(loaded.len())?;
-        Some(loaded[index].clone())
+        let mut random = [0; 8];
+        getrandom(&mut random, GetRandomFlags::empty()).ok()?;
+        // The remainder of 2^64 by a few connections is of no account.
+        let index = u64::from_ne_bytes(random).checked_rem(loaded.len() as u64)?;
+        loaded.get(usize::try_from(index).ok()?).cloned()
     }
 
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate")]

@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use lastmile_analysis::stream::{Reception, Stream as Measured};
-use lastmile_model::Conference as Model;
+use lastmile_model::{Conference as Model, IpFields};
 use lastmile_packet::{FlowId, Meta, Protocol};
 use lastmile_queueing::random::Stream;
 use lastmile_units::{ByteCount, Duration, Instant};
@@ -32,7 +32,7 @@ use self::encoder::Encoder;
 use self::gcc::{Gcc, Report};
 use self::receiver::{Display, Part, RETRANSMITTED};
 use super::numbered::Numbered;
-use super::{DATAGRAM_HEADERS, DataCounts, datagram};
+use super::{DataCounts, datagram};
 
 /// Bytes of a report without its list, and the packets for each two bytes of status.
 const REPORT: u64 = 20 + 14;
@@ -125,7 +125,7 @@ pub struct Conference {
     pub(crate) counts: Counts,
     model: Arc<Model>,
     flows: [FlowId; 2],
-    dscp: u8,
+    ip: IpFields,
     stop: Option<Instant>,
     sender: Sender,
     receiver: Receiver,
@@ -147,11 +147,11 @@ impl Conference {
     pub(crate) fn new(
         model: &Arc<Model>,
         traffic: usize,
-        ids: ([FlowId; 2], u8),
+        ids: ([FlowId; 2], IpFields),
         buffer: Duration,
         random: Stream,
     ) -> Self {
-        let (flows, dscp) = ids;
+        let (flows, ip) = ids;
         let start = Instant::ZERO;
         Self {
             traffic,
@@ -159,7 +159,7 @@ impl Conference {
             counts: Counts::default(),
             model: Arc::clone(model),
             flows,
-            dscp,
+            ip,
             stop: None,
             sender: Sender {
                 encoder: Encoder::new(model.frame_rate, random),
@@ -223,7 +223,7 @@ impl Conference {
             self.sender.audio.push(now);
             // A late event does not shift those after it.
             self.sender.next_audio += self.model.audio.interval;
-            let size = self.model.audio.payload.as_u64() + Model::HEADERS;
+            let size = self.model.audio.payload.as_u64() + Model::headers(self.ip);
             self.send(now, size as u16, Contents::Audio(number), send);
         }
         if self.sender.next_frame <= now && self.goes_on(self.sender.next_frame) {
@@ -243,7 +243,7 @@ impl Conference {
     }
 
     fn send(&mut self, now: Instant, size: u16, contents: Contents, send: &mut dyn FnMut(Meta)) {
-        let packet = datagram(self.flows[0], Protocol::Udp, ByteCount::new(size.into()), self.data.sent, self.dscp);
+        let packet = datagram(self.flows[0], Protocol::Udp, ByteCount::new(size.into()), self.data.sent, self.ip);
         self.data.sent += 1;
         self.sender.packets.push(Sent { at: now, size, contents });
         while self.sender.packets.oldest().is_some_and(|sent| now.since(sent.at) > REMEMBERED) {
@@ -257,14 +257,14 @@ impl Conference {
         let interval = Duration::from_ps(Duration::from_s(1).as_ps() / u64::from(self.model.frame_rate));
         // The rate contains headers, of which each full packet has as many as the last of a frame.
         let packet = self.model.packet.as_u64() as f64;
-        let payload_share = packet / (packet + Model::HEADERS as f64);
-        let target = (self.sender.control.rate() - self.model.audio_bps()) * payload_share;
+        let payload_share = packet / (packet + Model::headers(self.ip) as f64);
+        let target = (self.sender.control.rate() - self.model.audio_bps(self.ip)) * payload_share;
         let frame = self.sender.encoder.frame(now, target.max(LEAST_VIDEO));
         let of = frame.bytes.div_ceil(self.model.packet.as_u64()).min(u16::MAX.into());
         for part in 0..of {
             // The parts' sizes differ by a byte at most, and add up to the frame.
             let bytes = frame.bytes * (part + 1) / of - frame.bytes * part / of;
-            let size = bytes + Model::HEADERS;
+            let size = bytes + Model::headers(self.ip);
             let part =
                 Part { frame: self.counts.frames, part: part as u16, of: of as u16, key: frame.key, captured: now };
             self.sender.pacer.push_back(Paced { size: u16::try_from(size).unwrap_or(u16::MAX), part });
@@ -287,9 +287,9 @@ impl Conference {
         receiver.base += count;
         receiver.next_report = None;
         let list = 2 * count.div_ceil(STATUS) + deltas;
-        let size = u64::from(DATAGRAM_HEADERS) + REPORT + list.next_multiple_of(4);
+        let size = u64::from(self.ip.datagram_headers()) + REPORT + list.next_multiple_of(4);
         let size = ByteCount::new(size.min(u16::MAX.into()));
-        datagram(self.flows[1], Protocol::Udp, size, number, self.dscp)
+        datagram(self.flows[1], Protocol::Udp, size, number, self.ip)
     }
 
     /// A packet reaches its end.
