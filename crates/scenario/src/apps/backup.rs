@@ -13,9 +13,9 @@ use crate::tcp;
 pub(crate) static BACKUP: Section = Section {
     heading: "`kind = \"backup\"`",
     about: "A client that copies files to a server, or from one, over connections that stay open: a request and an \
-            answer for each file; `count` is the number of clients. The direction is `up` unless said otherwise. Results \
-            have the time to the end, files a second, and the share of the time that files wait for answers. [The page \
-            of the model](../mechanisms/backup.md) has sources and limits.",
+            answer for each file; `count` is the number of clients. The direction is `up` unless said otherwise. \
+            Results have the time to the end, files a second, and the share of the time that files wait for answers. \
+            [The page of the model](../mechanisms/backup.md) has sources and limits.",
     keys: &[
         Key::optional("files", Kind::Count, "as many as the run has time for", "Files to copy.")
             .at_least("1")
