@@ -41,6 +41,7 @@ fi
 ! ldd "$(command -v busybox)" >/dev/null 2>&1 || die "busybox is linked dynamically: install busybox-static"
 
 mkdir -p "$cache"
+trap 'rm -rf "$cache/apt-$$"' EXIT
 cached() { # SERIES or package: the newest of it in the cache; of all, if it is empty
   local pattern=linux-image-*
   case $1 in linux-image-*) pattern=$1 ;; ?*) pattern="linux-image-$1[.+-]*" ;; esac
@@ -55,7 +56,7 @@ offered() { # SERIES: its newest package; packages without a version of their ow
 }
 # Points `apt` to a suite of the mirror that the machine's own sources name for Debian's main archive.
 use_suite() { # SUITE
-  local folder=$cache/apt-$1 mirror ring=/usr/share/keyrings/debian-archive-keyring.gpg
+  local folder=$cache/apt-$$/$1 mirror ring=/usr/share/keyrings/debian-archive-keyring.gpg
   # shellcheck disable=SC2016 # apt-get expands these.
   mirror=$(apt-get indextargets --format '$(ORIGIN) $(COMPONENT) $(CODENAME) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
     awk '$1 == "Debian" && $2 == "main" && $3 !~ /-/ {print $4; exit}')
@@ -150,7 +151,6 @@ if [ -z "$kernel" ]; then
   if have depmod; then depmod -b "$cache/part" "$release"; else (cd "$cache/part/lib/modules/$release" && busybox depmod -b "$cache/part" "$release"); fi
   [ ${#apt[@]} = 0 ] || tools "$cache/part"
   mv "$cache/part" "$cache/$package"
-  rm -rf "$cache"/apt-*
   kernel=$cache/$package
 fi
 release=$(ls "$kernel/lib/modules")
@@ -159,7 +159,7 @@ release=$(ls "$kernel/lib/modules")
 image=$kernel/initramfs
 if [ ! -e "$image" ] || [ "$here/init" -nt "$image" ]; then
   root=$(mktemp -d)
-  trap 'rm -rf "$root"' EXIT
+  trap 'rm -rf "$root" "$cache/apt-$$"' EXIT
   mkdir -p "$root"/{bin,proc,sys,dev,mnt,modules}
   cp -L "$(command -v busybox)" "$root/bin/busybox"
   ln -s busybox "$root/bin/sh"
