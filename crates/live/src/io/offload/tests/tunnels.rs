@@ -176,6 +176,9 @@ proptest! {
         let mut seen = frame.clone();
         prop_assert!(finish_if_partial(&mut seen), "{:?}", tunnel);
         prop_assert_eq!(&seen, &finished[0]);
+        // So has one finished checksum.
+        let field = offload.checksum.map(|checksum| checksum.at..checksum.at + 2).expect("it is open");
+        prop_assume!(seen[field.clone()] != frame[field]);
         prop_assert!(!finish_if_partial(&mut seen));
         // A segment that was damaged on its way stays so.
         let last = seen.len() - 1;
