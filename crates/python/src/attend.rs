@@ -25,6 +25,7 @@ impl Attendant {
     }
 
     /// Handles signals. An exception of a handler, such as `KeyboardInterrupt`, ends the runs.
+    #[expect(clippy::redundant_closure_for_method_calls, reason = "the method has one lifetime, not all")]
     pub(crate) fn look(&mut self) -> PyResult<()> {
         if self.looked.elapsed() < SIGNALS {
             return Ok(());

@@ -35,6 +35,7 @@ fn each<const N: usize, const M: usize>(
         return Err(PyValueError::new_err("arguments of different lengths"));
     }
     let mut results = vec![Vec::with_capacity(count); M];
+    #[expect(clippy::needless_range_loop, reason = "a row of all columns")]
     for row in 0..count {
         let values = form(std::array::from_fn(|column| columns[column][row])).unwrap_or([f64::NAN; M]);
         for (result, value) in results.iter_mut().zip(values) {
@@ -95,7 +96,6 @@ pub(crate) fn rate(text: &str) -> PyResult<u64> {
 
 /// Name, overhead in bytes, framing, aliases and note of each encapsulation.
 #[pyfunction]
-#[expect(clippy::type_complexity, reason = "a row of a table")]
 pub(crate) fn presets() -> Vec<(&'static str, i32, String, Vec<&'static str>, &'static str)> {
     let row = |preset: &Preset| {
         let aliases = preset.names().filter(|name| *name != preset.name).collect();

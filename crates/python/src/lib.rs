@@ -15,6 +15,11 @@
 //! | `forms.rs` | closed forms over many values |
 //! | `command.rs` | the command `lastmile` |
 
+#![cfg_attr(
+    feature = "extension",
+    expect(clippy::needless_pass_by_value, reason = "arguments from Python arrive by value")
+)]
+
 #[cfg(feature = "extension")]
 mod attend;
 #[cfg(feature = "extension")]
