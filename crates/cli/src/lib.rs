@@ -3,7 +3,7 @@
 //! [`main`] is the program, and [`main_of_script`] the same command for a script of another language.
 //!
 //! Data goes to standard output, messages to standard error. The exit code is 0 for success, 1 if
-//! the command's answer is no, 2 for a failure, 130 for an interrupt ([`failure::Exit`]).
+//! the command's answer is no, 2 for a failure, 130 for an interrupt (`failure::Exit`).
 
 // Doc comments on arguments are their help texts, in which [access] is a table of a file.
 #![allow(rustdoc::broken_intra_doc_links)]
