@@ -93,6 +93,10 @@ impl Table {
         today.scenario.set(TCP_OF, TODAY);
         today
     }
+
+    pub(crate) fn has_todays_tcp(&self) -> bool {
+        self.scenario.text(TCP_OF) == Some(TODAY)
+    }
 }
 
 /// Where a table's figures come from.

@@ -51,6 +51,12 @@ pub struct Experiment {
 }
 
 impl Experiment {
+    /// True for a table with simulated runs whose TCP is that of a scenario: [`Table::with_todays_tcp`] changes it.
+    #[must_use]
+    pub fn takes_tcp_of_a_scenario(&self) -> bool {
+        self.divisible().is_some()
+    }
+
     /// The publication's plan, where the table has more than one part.
     fn divisible(&self) -> Option<&'static dyn Reproducible> {
         reproducible(self.publication).filter(|known| known.tables().contains(&self.table))

@@ -215,7 +215,6 @@ impl Comparison {
     /// >>> line = lm.line("adsl2plus-12-1", home="single")
     /// >>> comparison = lm.compare(line, policy=[None, "cake"], duration="2 s")
     /// >>> comparison.save("report.html")
-    #[expect(clippy::needless_pass_by_value, reason = "arguments of Python are owned")]
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         py.detach(|| write::write_comparison(&path, &self.compared.comparison))
             .map_err(|error| error::not_written(&error.path, &error.source))

@@ -106,7 +106,6 @@ pub(crate) fn presets() -> Vec<(&'static str, i32, String, Vec<&'static str>, &'
 
 /// Bytes on the wire of IP packets.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "arguments of Python are owned")]
 pub(crate) fn on_wire(py: Python<'_>, name: &str, sizes: Floats, out: Floats) -> PyResult<()> {
     let link = link(py, name)?;
     each(py, [&sizes], [&out], |[bytes]| Some([float(link.on_wire(size(bytes)?).as_u64())]))
@@ -114,7 +113,6 @@ pub(crate) fn on_wire(py: Python<'_>, name: &str, sizes: Floats, out: Floats) ->
 
 /// IP bytes for each byte on the wire.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "arguments of Python are owned")]
 pub(crate) fn efficiency(py: Python<'_>, name: &str, sizes: Floats, out: Floats) -> PyResult<()> {
     let link = link(py, name)?;
     each(py, [&sizes], [&out], |[bytes]| Some([link.efficiency(size(bytes)?)]))
@@ -122,7 +120,6 @@ pub(crate) fn efficiency(py: Python<'_>, name: &str, sizes: Floats, out: Floats)
 
 /// Cells of IP packets.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "arguments of Python are owned")]
 pub(crate) fn cells(py: Python<'_>, name: &str, sizes: Floats, out: Floats) -> PyResult<()> {
     let link = link(py, name)?;
     each(py, [&sizes], [&out], |[bytes]| Some([float(link.cells(size(bytes)?)?.as_u64())]))
@@ -130,7 +127,6 @@ pub(crate) fn cells(py: Python<'_>, name: &str, sizes: Floats, out: Floats) -> P
 
 /// The largest IP packet in a number of cells.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "arguments of Python are owned")]
 pub(crate) fn largest_ip(py: Python<'_>, name: &str, numbers: Floats, out: Floats) -> PyResult<()> {
     let link = link(py, name)?;
     each(py, [&numbers], [&out], |[cells]| {
@@ -177,7 +173,6 @@ pub(crate) fn ack_rate(py: Python<'_>, name: &str, inputs: [Floats; 4], outs: [F
 /// Seconds that packets take on the wire.
 #[pyfunction]
 #[pyo3(signature = (name, inputs, out))]
-#[expect(clippy::needless_pass_by_value, reason = "arguments of Python are owned")]
 pub(crate) fn wait_behind(py: Python<'_>, name: &str, inputs: [Floats; 3], out: Floats) -> PyResult<()> {
     let link = link(py, name)?;
     let [rate, packets, sizes] = &inputs;
@@ -188,7 +183,6 @@ pub(crate) fn wait_behind(py: Python<'_>, name: &str, inputs: [Floats; 3], out: 
 
 /// The transmission rating factor R of calls.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "arguments of Python are owned")]
 pub(crate) fn r_factor(py: Python<'_>, codec: &str, inputs: [Floats; 3], out: Floats) -> PyResult<()> {
     let codec = Codec::named(codec).ok_or_else(|| {
         let names = Codec::ALL.map(|codec| codec.name).join(", ");
@@ -202,7 +196,6 @@ pub(crate) fn r_factor(py: Python<'_>, codec: &str, inputs: [Floats; 3], out: Fl
 
 /// The mean opinion score of R.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "arguments of Python are owned")]
 pub(crate) fn mos(py: Python<'_>, r: Floats, out: Floats) -> PyResult<()> {
     each(py, [&r], [&out], |[r]| Some([voice::mos(r)]))
 }
@@ -215,7 +208,6 @@ pub(crate) fn jain(shares: Vec<f64>) -> Option<f64> {
 
 /// The mean of samples and half the width of its 95 % confidence interval; `None` for no samples.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "arguments of Python are owned")]
 pub(crate) fn mean_ci95(samples: Vec<f64>) -> Option<(f64, f64)> {
     Mean::of(&samples).map(|Mean { mean, ci95 }| (mean, ci95))
 }

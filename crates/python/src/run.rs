@@ -170,7 +170,6 @@ impl Run {
     /// >>> run = lm.run(lm.line("adsl2plus-12-1", home="single"), duration="2 s")
     /// >>> sorted(path.name for path in run.save("out"))
     /// ['report.html', 'series.parquet', 'summary.json']
-    #[expect(clippy::needless_pass_by_value, reason = "arguments of Python are owned")]
     fn save(&self, py: Python<'_>, folder: PathBuf) -> PyResult<Vec<PathBuf>> {
         py.detach(|| write::write_all(&folder, &self.finished.run))
             .map_err(|error| error::not_written(&error.path, &error.source))

@@ -174,7 +174,6 @@ impl Scenario {
 /// The scenario in a file.
 #[pyfunction]
 #[pyo3(signature = (path, /))]
-#[expect(clippy::needless_pass_by_value, reason = "arguments of Python are owned")]
 pub(crate) fn load(py: Python<'_>, path: PathBuf) -> PyResult<Scenario> {
     Scenario::of_file(py, &path)
 }

@@ -173,7 +173,6 @@ impl Study {
     /// 1.0
     /// 4
     #[pyo3(signature = (folder, *, threads = None, progress = None, memory = "4 GiB"))]
-    #[expect(clippy::needless_pass_by_value, reason = "arguments of Python are owned")]
     fn run(
         &self,
         py: Python<'_>,
@@ -217,7 +216,6 @@ impl Study {
     /// >>> study = lm.study(line, {"access.policy": [None, "cake"]}, seeds=2, duration="2 s")
     /// >>> study.status("out/empty")
     /// (0, 4)
-    #[expect(clippy::needless_pass_by_value, reason = "arguments of Python are owned")]
     fn status(&self, py: Python<'_>, folder: PathBuf) -> PyResult<(usize, usize)> {
         let store = Store::open(&folder).map_err(|error| error::not_written(&folder, &error))?;
         let progress = self.planned(py, |planned, load| py.detach(|| planned.status(load, &store)))?;

@@ -51,10 +51,9 @@ def test_a_signal_ends_the_command_with_its_number() -> None:
 
 @of_the_wheel
 def test_a_unit_of_systemd_starts_the_script(lastmile: Command) -> None:
-    unit = lastmile("shape", "policies/home.toml", "--unit")
+    unit = lastmile("watch", "unit")
     script = Path(sys.executable).with_name("lastmile")
-    if unit.returncode == 0:
-        assert f"ExecStart={script}" in unit.stdout
+    assert unit.returncode == 0 and f"ExecStart={script} watch" in unit.stdout, unit.stdout
 
 
 def test_the_wheel_needs_no_other_package() -> None:

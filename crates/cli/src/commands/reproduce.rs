@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use clap::Args;
 use lastmile_published::{
     EXPERIMENTS, Experiment, ExperimentError, Part, Publication, Reproduction, Table as PublishedTable, TableResult,
-    experiment, publications, reproducible as reproducible_otherwise, select,
+    experiment, publications, select,
 };
 use lastmile_text::table::{Kind, Table};
 
@@ -80,12 +80,11 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         list(&chosen, printer)?;
         return Ok(Exit::Done);
     }
-    let today: Vec<PublishedTable>;
+    let today: Vec<(PublishedTable, Experiment)>;
     let mut experiments = experiments(&chosen, &arguments.tables)?;
     if arguments.today {
-        experiments = with_runs(experiments, &arguments.tables)?;
-        today = experiments.iter().map(|(table, _)| table.with_todays_tcp()).collect();
-        experiments = today.iter().zip(experiments).map(|(table, (_, experiment))| (table, experiment)).collect();
+        today = with_todays_tcp(&experiments, &arguments.tables)?;
+        experiments = today.iter().map(|(table, experiment)| (table, *experiment)).collect();
     }
     let mut folders = Folders::default();
     if let Some(out) = &arguments.out {
@@ -119,10 +118,8 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         }
         let (table, experiment) = experiments[number];
         let simulated = experiment.join(table, std::mem::take(&mut made));
+        #[cfg_attr(not(target_os = "linux"), expect(unused_mut, reason = "nothing runs live"))]
         let mut result = simulated.map_err(|error| failed(number, error))?;
-        if arguments.today {
-            result.assumptions.insert(0, TODAY.to_owned());
-        }
         #[cfg(target_os = "linux")]
         if let Some(laboratory) = &mut laboratory {
             laboratory.measure(table, experiment, &mut result)?;
@@ -156,24 +153,20 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     conclude(tables, arguments, printer)
 }
 
-/// The assumption of every table with `--today`.
-const TODAY: &str = "TCP is that of a current Linux; what other assumptions say about TCP does not apply.";
-
-/// The experiments whose runs take their TCP from a scenario. A named table must be one of these.
-fn with_runs<'a>(
-    experiments: Vec<(&'a PublishedTable, Experiment)>,
+/// The experiments whose runs take their TCP from a scenario, with the TCP of today. A named table must be one of these.
+fn with_todays_tcp(
+    experiments: &[(&PublishedTable, Experiment)],
     names: &[String],
-) -> Result<Vec<(&'a PublishedTable, Experiment)>> {
-    let has_runs = |known: &Experiment| {
-        reproducible_otherwise(known.publication).is_some_and(|plan| plan.tables().contains(&known.table))
-    };
+) -> Result<Vec<(PublishedTable, Experiment)>> {
     let named = |id: &str| names.iter().any(|name| name.rsplit('/').next() == Some(id));
-    if let Some((table, known)) = experiments.iter().find(|(table, known)| !has_runs(known) && named(&table.id)) {
+    let fixed = |(table, known): &&(&PublishedTable, Experiment)| !known.takes_tcp_of_a_scenario() && named(&table.id);
+    if let Some((table, known)) = experiments.iter().find(fixed) {
         let name = format!("{}/{}", known.publication, table.id);
         return Err(Failure::new(format_args!("{name} has no simulated runs with a TCP of their scenario"))
             .hint("leave out --today, or name the publication alone"));
     }
-    Ok(experiments.into_iter().filter(|(_, known)| has_runs(known)).collect())
+    let known = experiments.iter().filter(|(_, known)| known.takes_tcp_of_a_scenario());
+    Ok(known.map(|(table, known)| (table.with_todays_tcp(), *known)).collect())
 }
 
 /// Prints the JSON, or the summary of several tables, and returns whether every claim is shown.

@@ -225,7 +225,9 @@ impl Reproducible for Plan {
 
     fn assumptions(&self, table: &Table) -> Result<Vec<String>, ExperimentError> {
         let said = |question: &Question| format!("{}: {}. {}", question.asks, question.taken, question.because);
-        let mut all: Vec<String> = self.concerning(table).map(said).collect();
+        let today = "TCP is that of a current Linux; what other assumptions say about TCP does not apply.";
+        let mut all: Vec<String> = table.has_todays_tcp().then(|| today.to_owned()).into_iter().collect();
+        all.extend(self.concerning(table).map(said));
         let experiment = self.known(table)?;
         let Some(row) = table.rows.first() else { return Ok(all) };
         let trials = Trials::default();

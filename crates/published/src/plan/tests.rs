@@ -357,4 +357,7 @@ fn a_table_with_the_tcp_of_today_has_the_default_of_a_scenario_and_its_own_keys(
     let today = tcp("fig-3.2", true);
     assert_eq!((format!("{:?}", today.variant).as_str(), today.autotune), ("Cubic", true));
     assert_eq!(tcp("fig-3.7", true).receive_window.as_u64(), 18_750);
+    let (table, plan) = table("brouer2005", "fig-3.7");
+    let says_so = |table: &Table| plan.assumptions(table).unwrap()[0].starts_with("TCP is that of a current Linux");
+    assert!(says_so(&table.with_todays_tcp()) && !says_so(&table));
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use lastmile_analysis::datagrams::{DatagramAnalysis, DatagramFlow};
 use lastmile_analysis::joined::Glimpses;
 use lastmile_analysis::{Analysis, Connection, Sighting, Traced, parse_captured};
+use lastmile_packet::Parsed;
 use lastmile_results::Summary;
 use lastmile_results::atomic::AtomicFile;
 use lastmile_results::captured::{Pictures, Segments};
@@ -222,15 +223,7 @@ fn one(path: &Path, run: Option<Summary>, wanted: Wanted<'_>, mut tap: Option<&m
             counts.foreign += 1;
             return Ok(());
         };
-        let parsed = match (frame.at_ns, parse_captured(ip)) {
-            (Some(at_ns), Ok(parsed)) => match clock.read(at_ns, &mut times) {
-                Some(at) => Ok((at, parsed)),
-                None => Err(format!("its time is more than {} after that of the first", capture::Times::LONGEST)),
-            },
-            (None, _) => Err("it has no time".to_owned()),
-            (_, Err(error)) => Err(error.to_string()),
-        };
-        match parsed {
+        match timed(frame.at_ns, ip, (&mut clock, &mut times)) {
             Ok((at, (parsed, cut))) => {
                 last = last.max(at);
                 counts.cut += u64::from(cut);
@@ -283,6 +276,18 @@ fn one(path: &Path, run: Option<Summary>, wanted: Wanted<'_>, mut tap: Option<&m
         glimpses,
         segments: finished.map_err(|error| cannot_write(wanted, &error))?,
     })
+}
+
+/// The time of a frame, its packet, and whether the capture cut it; or why it cannot be analysed.
+fn timed(
+    at_ns: Option<u64>,
+    ip: &[u8],
+    (clock, times): (&mut Clock, &mut capture::Times),
+) -> std::result::Result<(Instant, (Parsed, bool)), String> {
+    let at_ns = at_ns.ok_or("it has no time")?;
+    let parsed = parse_captured(ip).map_err(|error| error.to_string())?;
+    let late = || format!("its time is more than {} after that of the first", capture::Times::LONGEST);
+    Ok((clock.read(at_ns, times).ok_or_else(late)?, parsed))
 }
 
 fn cannot_write(wanted: Wanted<'_>, error: &std::io::Error) -> Error {
