@@ -164,16 +164,6 @@ PIE = Experiment(
 queue = { kind = "pie" }""",
     "aqm",
 )
-PIE_HEAVY = Experiment(
-    "pie-heavy",
-    "PIE, a load of 200 %",
-    40,
-    steady(2_000, 986, 0, 20_000),
-    htb("pie limit 1000 target 15ms tupdate 15ms"),
-    """rate = "2 Mbit/s"
-queue = { kind = "pie" }""",
-    "aqm",
-)
 # Four flows: 1.2, 0.9 and 0.6 Mbit/s, which share what the fourth, of 20 kbit/s, leaves.
 FQ_PIE = Experiment(
     "fq-pie",
@@ -245,12 +235,6 @@ NETEM = [
         'delay = "20 ms"\nreorder = "25 %"',
     ),
     impaired(
-        "netem-gap",
-        "delay 20 ms reorder 25 % gap 5",
-        "delay 20ms reorder 25% gap 5",
-        'delay = "20 ms"\nreorder = { share = "25 %", gap = 5 }',
-    ),
-    impaired(
         "netem-reorder-gap",
         "delay 20 ms reorder 25 % 50 % gap 5",
         "delay 20ms reorder 25% 50% gap 5",
@@ -258,7 +242,7 @@ NETEM = [
     ),
     impaired("netem-duplicate", "duplicate 2 %", "duplicate 2%", 'duplicate = "2 %"'),
 ]
-ALL = [CURVES, SHARES, PIE, PIE_HEAVY, FQ_PIE, *NETEM]
+ALL = [CURVES, SHARES, PIE, FQ_PIE, *NETEM]
 
 SCENARIO = """name = "{about}"
 duration = "{lasts} s"
