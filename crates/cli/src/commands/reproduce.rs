@@ -153,7 +153,8 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     conclude(tables, arguments, printer)
 }
 
-/// The experiments whose runs take their TCP from a scenario, with the TCP of today. A named table must be one of these.
+/// The experiments whose runs take their TCP from a scenario, with the TCP of today. A named table must be one of
+/// these.
 fn with_todays_tcp(
     experiments: &[(&PublishedTable, Experiment)],
     names: &[String],
