@@ -38,6 +38,18 @@ pub fn pretty(value: &impl Serialize) -> String {
     String::from_utf8(text).expect("JSON is text")
 }
 
+/// The text of [`write_line`], without its line feed.
+///
+/// # Panics
+/// A map with keys that are not text.
+#[must_use]
+pub fn line(value: &impl Serialize) -> String {
+    let mut text = Vec::new();
+    write_line(value, &mut text).expect("maps have string keys, and writing to memory cannot fail");
+    text.pop();
+    String::from_utf8(text).expect("JSON is text")
+}
+
 fn write(value: &impl Serialize, layout: impl Formatter, mut to: impl Write) -> io::Result<()> {
     value.serialize(&mut Serializer::with_formatter(&mut to, Visible(layout)))?;
     to.write_all(b"\n")

@@ -1,4 +1,4 @@
-//! `report.html`: one file that needs no network and no script, and the pictures in it.
+//! `report.html`: one file that needs no network, and the pictures in it. Its script is an addition.
 //!
 //! A report of one run stacks its panels over one axis of time. A report of several runs of a
 //! scenario has one line per run in each panel. Every name from a file is escaped: maud escapes the
@@ -7,7 +7,9 @@
 mod caption;
 mod compare;
 mod distribution;
+mod document;
 mod frame;
+mod gallery;
 pub mod graphs;
 mod label;
 mod overlay;
@@ -22,13 +24,15 @@ mod trade_off;
 use std::borrow::Cow;
 
 use lastmile_text::shown;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, PreEscaped, html};
 
 use crate::Run;
 use crate::comparison::Comparison;
 use crate::schema::Summary;
 use caption::{caption, caption_text, shared_caption};
 use frame::{drawings, frame, frame_of};
+pub use gallery::Data;
+use gallery::Gallery;
 use panel::{Frame, Panel, coordinate};
 pub use timeline::{Chart, Line as ChartLine, Quantity, Timeline, timeline};
 pub use trade_off::{Curve, TradeOff, trade_off};
@@ -40,7 +44,7 @@ pub use trade_off::{Curve, TradeOff, trade_off};
 pub fn page(runs: &[Run]) -> String {
     match runs {
         [] => String::new(),
-        [run] => document(&run.summary, &single(run)),
+        [run] => Parts::of_run(run).page(),
         _ => comparison(&Comparison::of(runs.to_vec())),
     }
 }
@@ -48,8 +52,58 @@ pub fn page(runs: &[Run]) -> String {
 /// A comparison of several runs of one scenario as a page of HTML. Empty for no runs.
 #[must_use]
 pub fn comparison(comparison: &Comparison) -> String {
-    let first = comparison.rows.first().and_then(|row| row.runs.first());
-    first.map_or_else(String::new, |first| document(&first.summary, &compare::body(comparison)))
+    Parts::of_comparison(comparison).map_or_else(String::new, |parts| parts.page())
+}
+
+/// A report for a page of somebody else's: its text, and the data of its figures.
+#[derive(Clone, Debug)]
+pub struct Embedded {
+    /// HTML of the body, with escaped names. Each `figure` has the number of its panel as `data-panel`.
+    pub body: String,
+    /// The panels.
+    pub data: Data,
+}
+
+/// The report of one run, for a page that has the script of reports.
+#[must_use]
+pub fn embedded(run: &Run) -> Embedded {
+    Parts::of_run(run).embedded()
+}
+
+/// The report of a comparison, for a page that has the script of reports; `None` for no runs.
+#[must_use]
+pub fn embedded_comparison(comparison: &Comparison) -> Option<Embedded> {
+    Parts::of_comparison(comparison).map(Parts::embedded)
+}
+
+/// A report: its first run, its body, and the panels in it.
+struct Parts<'a> {
+    first: &'a Summary,
+    body: Markup,
+    gallery: Gallery,
+}
+
+impl<'a> Parts<'a> {
+    fn of_run(run: &'a Run) -> Self {
+        let gallery = Gallery::of(std::slice::from_ref(run));
+        Self { first: &run.summary, body: single(run, &gallery), gallery }
+    }
+
+    fn of_comparison(comparison: &'a Comparison) -> Option<Self> {
+        let first = comparison.rows.first().and_then(|row| row.runs.first())?;
+        let gallery = Gallery::of(&compare::drawn(comparison));
+        Some(Self { first: &first.summary, body: compare::body(comparison, &gallery), gallery })
+    }
+
+    fn page(&self) -> String {
+        let Summary { run, .. } = self.first;
+        let title = if run.scenario.is_empty() { "lastmile" } else { &run.scenario };
+        document::document(title, &run.version, &self.body, &self.gallery)
+    }
+
+    fn embedded(self) -> Embedded {
+        Embedded { body: finished(self.body), data: self.gallery.data() }
+    }
 }
 
 /// The table of a comparison as a part of another page, such as a notebook. Empty for no runs.
@@ -60,24 +114,6 @@ pub fn fragment(comparison: &Comparison) -> String {
     } else {
         finished(compare::summary(comparison))
     }
-}
-
-fn document(first: &Summary, body: &Markup) -> String {
-    let title = if first.run.scenario.is_empty() { "lastmile" } else { &first.run.scenario };
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="generator" content={ "lastmile " (first.run.version) };
-                title { (title) }
-                style { (PreEscaped(style::page())) }
-            }
-            body { (body) }
-        }
-    };
-    finished(page)
 }
 
 /// One picture of several runs side by side, or of one: the panels of `series`, by name, as a
@@ -184,7 +220,7 @@ fn stack(panels: &[Panel], frame: &Frame, top: f64) -> Markup {
     }
 }
 
-fn single(run: &Run) -> Markup {
+fn single(run: &Run, gallery: &Gallery) -> Markup {
     let summary = &run.summary;
     let panels = panels::panels(std::slice::from_ref(run), |_| true).pop().unwrap_or_default();
     html! {
@@ -196,9 +232,9 @@ fn single(run: &Run) -> Markup {
         (tables::why(summary))
         @if !panels.is_empty() {
             h2 { "Over time" }
-            (drawings(&panels, &frame(summary)))
+            (drawings(&panels, &frame(summary), gallery))
         }
-        (distribution::figures(std::slice::from_ref(run), None))
+        (distribution::figures(std::slice::from_ref(run), None, gallery))
         (tables::all(summary))
         (inputs(summary))
         footer { p { (caption_text(summary)) } }

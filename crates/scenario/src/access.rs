@@ -332,7 +332,7 @@ fn policy(table: &Table<'_>, down: Option<&Hop>, up: Option<&Hop>) -> Option<Opt
     let (down, up) = (down?, up?);
     let (up, down) = (&up.line, &down.line);
     let line = policy::Line { up: up.rate?, down: down.rate?, up_layer: up.link_layer, down_layer: down.link_layer };
-    match Policy::load(&name, table.directory().as_deref(), Some(line)) {
+    match Policy::load_from(table.files(), &name, table.directory().as_deref(), Some(line)) {
         Ok(policy) => {
             table.adopt(&policy.warnings);
             Some(Some(policy))

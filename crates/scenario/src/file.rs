@@ -1,7 +1,7 @@
 //! The text of a file that a user names.
 
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read};
+use std::io::{Error, ErrorKind, Read};
 use std::path::Path;
 
 /// Larger than any scenario or policy that a person writes.
@@ -22,16 +22,17 @@ pub enum Reading {
 /// # Errors
 /// It is not there, is not what may be read, is larger than 8 MiB, or is no text.
 pub fn read(path: &Path, reading: Reading) -> Result<String, String> {
-    let failed = |error: std::io::Error| match error.kind() {
-        ErrorKind::NotFound => "no such file".to_owned(),
-        _ => format!("cannot be read: {error}"),
-    };
     let file = match reading {
-        Reading::Once => File::open(path).map_err(failed)?,
-        Reading::Again => open_regular(path, failed)?,
+        Reading::Once => File::open(path).map_err(|error| failed(&error))?,
+        Reading::Again => open_regular(path)?,
     };
+    text(file)
+}
+
+/// The text of an open file, or what is wrong with it.
+pub(crate) fn text(file: impl Read) -> Result<String, String> {
     let mut bytes = Vec::new();
-    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(failed)?;
+    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
     if bytes.len() as u64 > LARGEST {
         return Err(format!("larger than {} MiB: no scenario", LARGEST >> 20));
     }
@@ -42,7 +43,16 @@ pub fn read(path: &Path, reading: Reading) -> Result<String, String> {
     })
 }
 
-fn open_regular(path: &Path, failed: impl Fn(std::io::Error) -> String + Copy) -> Result<File, String> {
+/// Why a file could not be opened or read.
+pub(crate) fn failed(error: &Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => "no such file".to_owned(),
+        _ => format!("cannot be read: {error}"),
+    }
+}
+
+fn open_regular(path: &Path) -> Result<File, String> {
+    let failed = |error| failed(&error);
     // Opening a device may already do something.
     check(&path.metadata().map_err(failed)?)?;
     let mut options = OpenOptions::new();

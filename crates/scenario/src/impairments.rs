@@ -241,7 +241,7 @@ fn jitter(table: &Table<'_>) -> Option<Jitter> {
 /// The values of a table in the format of netem.
 fn deviates(table: &Table<'_>, name: &str) -> Result<Arc<[i16]>, String> {
     let path = crate::trace::beside(table, name);
-    let text = std::fs::read_to_string(&path).map_err(|error| {
+    let text = crate::files::text(table.files(), &path).map_err(|error| {
         format!("{}: {error}; a distribution is uniform, normal, pareto, paretonormal or a file", path.display())
     })?;
     let mut values = Vec::new();

@@ -9,6 +9,7 @@
 //! | `diagnostics.rs` | errors of every file that lastmile reads: position, caret, the expected form |
 //! | `document.rs`, `overrides.rs` | the TOML tree in which each key knows its position; overrides: `key=value` |
 //! | `file.rs` | the text of a file that a user names: what may be read, and how much |
+//! | `files.rs` | the files that a scenario names, on the machine or in memory |
 //! | `schema.rs` | the table of all keys: kinds, defaults, ranges; reader and reference both come from it |
 //! | `reader.rs`, `value.rs` | typed values out of the tree |
 //! | `scenario.rs` | the file as a whole |
@@ -33,6 +34,7 @@ pub mod diagnostics;
 mod document;
 mod endpoints;
 pub mod file;
+pub mod files;
 mod grants;
 mod impairments;
 mod line;

@@ -8,10 +8,12 @@
 use core::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::rc::Rc;
 
 use lastmile_text::shown;
 
 use crate::diagnostics::{Diagnostic, Place, Report, did_you_mean};
+use crate::files::{Disk, Files};
 use crate::document::{self, Document, Node, Origin, Value};
 use crate::schema::{Fallback, Key, Kind, Section};
 use crate::value::{FromNode, Scalar};
@@ -19,14 +21,22 @@ use crate::value::{FromNode, Scalar};
 /// Reads one document, and gathers what is wrong with it.
 pub(crate) struct Reader {
     document: Document,
+    /// The files that the document names.
+    files: Rc<dyn Files>,
     report: RefCell<Report>,
     /// Which keys were read, by heading: what the reference documents is read somewhere.
     read: RefCell<BTreeSet<(&'static str, &'static str)>>,
 }
 
 impl Reader {
+    /// Reads `document`, which names files of the machine.
     pub(crate) fn new(document: Document) -> Self {
-        Self { document, report: RefCell::default(), read: RefCell::default() }
+        Self::with_files(document, Rc::new(Disk))
+    }
+
+    /// Reads `document`, which names some of `files`.
+    pub(crate) fn with_files(document: Document, files: Rc<dyn Files>) -> Self {
+        Self { document, files, report: RefCell::default(), read: RefCell::default() }
     }
 
     /// The top level of the file.
@@ -353,6 +363,11 @@ impl<'d> Table<'d> {
     /// Where the file is, from which it names others.
     pub(crate) fn directory(&self) -> Option<PathBuf> {
         std::path::Path::new(self.at.reader.document.source.name()).parent().map(PathBuf::from)
+    }
+
+    /// The files that the document may name.
+    pub(crate) fn files(&self) -> &dyn Files {
+        &*self.at.reader.files
     }
 
     /// The seed of the file, of its top level; `None` without one.

@@ -5,7 +5,6 @@
 //! have the length that their IP header gives. Times count from the first packet of the file.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{BufReader, Read};
 use std::net::IpAddr;
 use std::path::Path;
@@ -16,6 +15,7 @@ use lastmile_units::Duration;
 
 use crate::capture::Frame;
 use crate::document::Value;
+use crate::files::Files;
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 use crate::value::FromNode;
@@ -153,7 +153,7 @@ pub(crate) fn read(table: &Table<'_>, folder: &Path, ways: &[Option<bool>]) -> O
         return None;
     }
     let path = folder.join(file?);
-    let capture = match load(&path) {
+    let capture = match load(table.files(), &path) {
         Ok(capture) => capture,
         Err(problem) => {
             table.error("file", format!("{}: {}: {problem}", table.path("file"), path.display()), None);
@@ -212,8 +212,8 @@ fn replay(capture: &Capture, way: Way, offset: Duration, speed: Factor) -> Repla
     replay
 }
 
-fn load(path: &Path) -> Result<Capture, String> {
-    let file = File::open(path).map_err(|error| match error.kind() {
+fn load(files: &dyn Files, path: &Path) -> Result<Capture, String> {
+    let file = files.open(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => "no such file".to_owned(),
         _ => error.to_string(),
     })?;

@@ -1,6 +1,7 @@
 //! A scenario, read and checked: what the rest of lastmile works with.
 
 use std::path::Path;
+use std::rc::Rc;
 
 use lastmile_model::{Echo, IpFields, Listener, Names, Network, NodeIndex, Record, Source, Traffic};
 use lastmile_units::{ByteCount, Duration};
@@ -13,6 +14,7 @@ use crate::cases::{self, Case};
 use crate::diagnostics::{Diagnostic, Place, Report, Source as Text};
 use crate::document::Document;
 use crate::file::{self, Reading};
+use crate::files::{Disk, Files};
 use crate::memory::{self, Need, Recorded};
 use crate::overrides::Override;
 use crate::reader::{Reader, Table};
@@ -148,8 +150,16 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::parse`].
     pub fn parse_with(name: &str, text: &str, overrides: &[Override]) -> Result<Self, Report> {
+        Self::parse_among(Rc::new(Disk), name, text, overrides)
+    }
+
+    /// As [`Scenario::parse`], for a text that names some of `files`.
+    ///
+    /// # Errors
+    /// As [`Scenario::parse`].
+    pub fn parse_among(files: Rc<dyn Files>, name: &str, text: &str, overrides: &[Override]) -> Result<Self, Report> {
         let document = Document::parse(Text::new(name, text), overrides)?;
-        let reader = Reader::new(document);
+        let reader = Reader::with_files(document, files);
         let read = read_root(&reader.root().open(&ROOT), name);
         let (report, _) = reader.finish();
         if report.has_errors() {

@@ -7,6 +7,7 @@ use lastmile_queueing::line::trace::{Step, Trace};
 use lastmile_units::{BitRate, Duration};
 
 use crate::delay::MAX_DELAY;
+use crate::files;
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 
@@ -199,7 +200,7 @@ pub(crate) fn beside(table: &Table<'_>, name: &str) -> PathBuf {
 
 fn from_file(table: &Table<'_>, name: &str, base: Base, repeat: Option<Duration>) -> Result<Trace, String> {
     let path = beside(table, name);
-    let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let text = files::text(table.files(), &path).map_err(|error| format!("{}: {error}", path.display()))?;
     let read = file::read(&text, base, repeat).map_err(|error| format!("{}: {error}", path.display()));
     read.map(|(_, trace)| trace)
 }

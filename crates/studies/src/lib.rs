@@ -22,5 +22,5 @@ pub mod study;
 pub mod variant;
 
 pub use error::Error;
-pub use run::{Early, Finished, Input, Job, Watch, simulate};
+pub use run::{Early, Finished, Input, Job, Watch, simulate, simulate_untimed};
 pub use variant::Variant;

@@ -5,6 +5,7 @@
 use std::path::Path;
 use std::time::Instant as WallClock;
 
+use lastmile_model::outcome::Outcome;
 use lastmile_model::{BuildError, Network, Observer};
 use lastmile_packet::Meta;
 use lastmile_results::schema::{Document, Inputs, Timing};
@@ -132,14 +133,9 @@ pub fn simulate<S>(
     memory: &Memory,
     watch: &mut dyn Watch<Stop = S>,
 ) -> Result<Finished, Early<S>> {
-    let network = job.scenario.network_ref();
     let started = WallClock::now();
-    let mut simulation = Simulation::new(network, sink).map_err(Early::Refused)?;
-    advance((job.number, network), &mut simulation, memory, watch)?;
-    let outcome = simulation.finish();
-    memory.keep(job.number, &outcome);
+    let outcome = outcome(job, sink, memory, watch)?;
     let wall_s = started.elapsed().as_secs_f64();
-    let summary = summarise(&job.input.origin(job.variant, job.scenario), network, &outcome);
     let rate = |amount: f64| if wall_s > 0.0 { amount / wall_s } else { 0.0 };
     #[expect(clippy::cast_precision_loss, reason = "for printing")]
     let timing = Timing {
@@ -148,9 +144,41 @@ pub fn simulate<S>(
         speed: rate(outcome.duration.as_secs_f64()),
         memory_bytes: peak_memory(),
     };
+    Ok(Finished { run: result(job, &outcome), timing })
+}
+
+/// Simulates `job` to its end where no clock is at hand.
+///
+/// # Errors
+/// The run ended early.
+pub fn simulate_untimed<S>(
+    job: Job<'_>,
+    memory: &Memory,
+    watch: &mut dyn Watch<Stop = S>,
+) -> Result<Finished, Early<S>> {
+    let outcome = outcome(job, None, memory, watch)?;
+    let timing = Timing { wall_s: 0.0, events_per_s: 0.0, speed: 0.0, memory_bytes: None };
+    Ok(Finished { run: result(job, &outcome), timing })
+}
+
+fn outcome<S>(
+    job: Job<'_>,
+    sink: Option<Box<dyn Observer<Meta>>>,
+    memory: &Memory,
+    watch: &mut dyn Watch<Stop = S>,
+) -> Result<Outcome, Early<S>> {
+    let network = job.scenario.network_ref();
+    let mut simulation = Simulation::new(network, sink).map_err(Early::Refused)?;
+    advance((job.number, network), &mut simulation, memory, watch)?;
+    let outcome = simulation.finish();
+    memory.keep(job.number, &outcome);
+    Ok(outcome)
+}
+
+fn result(job: Job<'_>, outcome: &Outcome) -> Run {
+    let summary = summarise(&job.input.origin(job.variant, job.scenario), job.scenario.network_ref(), outcome);
     let series = outcome.series.iter().map(Series::from).collect();
-    let run = Run { label: job.variant.label.clone(), own: pairs(&job.variant.own), summary, series };
-    Ok(Finished { run, timing })
+    Run { label: job.variant.label.clone(), own: pairs(&job.variant.own), summary, series }
 }
 
 /// Advances the simulation of this number to the end of its duration.

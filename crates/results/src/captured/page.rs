@@ -71,7 +71,7 @@ pub fn page(capture: &Capture<'_>, pictures: &Pictures) -> String {
                     (PreEscaped(STROKE)) (PreEscaped(phase_colours()))
                 }
             }
-            body {
+            body.page {
                 header {
                     h1 { (capture.name) }
                     @for line in capture.lines { p.caption { (line) } }

@@ -4,7 +4,8 @@
 use maud::{Markup, html};
 
 use super::caption::{caption, shared_caption};
-use super::frame::{drawing, frame, frame_of};
+use super::frame::{frame, frame_of};
+use super::gallery::Gallery;
 use super::panel::Frame;
 use super::style::COLOURS;
 use super::{distribution, overlay, panels, tables};
@@ -21,7 +22,7 @@ const NAME: f64 = 28.0;
 
 /// The body of a page that compares at least one run. Rows with several seeds show the first seed;
 /// a single such row shows every seed.
-pub(crate) fn body(comparison: &Comparison) -> Markup {
+pub(crate) fn body(comparison: &Comparison, gallery: &Gallery) -> Markup {
     let runs = &drawn(comparison)[..];
     let first = &runs[0].summary;
     let narrow = Frame { width: WIDTH, margin: 112.0, height: 150.0, ..frame(first) };
@@ -36,10 +37,10 @@ pub(crate) fn body(comparison: &Comparison) -> Markup {
         (live_runs(runs))
         @if !overlays.is_empty() {
             h2 { "Over time" }
-            div.panels { @for panel in &overlays { figure { (drawing(panel, &high, true)) } } }
-            div.panels { (distribution::figures(runs, Some(&high))) }
+            div.panels { @for panel in &overlays { (gallery.figure(panel, &high, true)) } }
+            div.panels { (distribution::figures(runs, Some(&high), gallery)) }
         }
-        (each_quantity(runs, &narrow))
+        (each_quantity(runs, &narrow, gallery))
         h2 { "What limited each flow" }
         div.columns {
             @for (number, run) in runs.iter().enumerate() { div {
@@ -68,7 +69,7 @@ fn named(number: usize, label: &str) -> Markup {
 }
 
 /// The runs whose series are drawn.
-fn drawn(comparison: &Comparison) -> Vec<Run> {
+pub(super) fn drawn(comparison: &Comparison) -> Vec<Run> {
     match &comparison.rows[..] {
         [only] => only.runs.clone(),
         rows => rows.iter().map(|row| Run { label: row.label.clone(), ..row.runs[0].clone() }).collect(),
@@ -132,7 +133,7 @@ fn live_runs(runs: &[Run]) -> Markup {
 }
 
 /// Small multiples: every quantity, one panel per run, on equal scales.
-fn each_quantity(runs: &[Run], frame: &Frame) -> Markup {
+fn each_quantity(runs: &[Run], frame: &Frame, gallery: &Gallery) -> Markup {
     let columns = panels::panels(runs, |_| true);
     let rows = columns.first().map_or(0, Vec::len);
     html! {
@@ -143,10 +144,9 @@ fn each_quantity(runs: &[Run], frame: &Frame) -> Markup {
                     h3 { (columns[0][row].title) }
                     div.panels {
                         @for (number, (run, panels)) in runs.iter().zip(&columns).enumerate() {
-                            figure {
+                            (gallery.figure_with(&panels[row], &frame_of(run, frame), true, &html! {
                                 figcaption { (named(number, &run.label)) }
-                                (drawing(&panels[row], &frame_of(run, frame), true))
-                            }
+                            }))
                         }
                     }
                 }

@@ -3,7 +3,8 @@
 
 use maud::{Markup, html};
 
-use super::frame::{drawing, frame};
+use super::frame::frame;
+use super::gallery::Gallery;
 use super::panel::{Frame, Line, Panel};
 use super::scale::Axis;
 use crate::Run;
@@ -17,14 +18,14 @@ const FEWEST: u64 = 20;
 
 /// A pair of drawings for the probes of one run, or for each probe of several runs; empty without
 /// enough replies.
-pub(crate) fn figures(runs: &[Run], frame_like: Option<&Frame>) -> Markup {
-    let [only] = runs else { return of_several(runs, frame_like) };
+pub(crate) fn figures(runs: &[Run], frame_like: Option<&Frame>, gallery: &Gallery) -> Markup {
+    let [only] = runs else { return of_several(runs, frame_like, gallery) };
     let lines = only.summary.probes.iter().map(|probe| (probe.name.clone(), probe)).collect();
-    pair("Round trips", lines, only, frame_like)
+    pair("Round trips", lines, (only, frame_like), gallery)
 }
 
 /// A pair of drawings for each probe of any run, with one line per run.
-fn of_several(runs: &[Run], frame_like: Option<&Frame>) -> Markup {
+fn of_several(runs: &[Run], frame_like: Option<&Frame>, gallery: &Gallery) -> Markup {
     let mut names: Vec<&str> = Vec::new();
     for probe in runs.iter().flat_map(|run| &run.summary.probes) {
         if !names.contains(&&*probe.name) {
@@ -39,12 +40,17 @@ fn of_several(runs: &[Run], frame_like: Option<&Frame>) -> Markup {
         @for name in names {
             @let lines = lines(name);
             (pair(&format!("Round trips of {name}"),
-                lines.iter().map(|(label, probe)| (label.clone(), probe)).collect(), &runs[0], frame_like))
+                lines.iter().map(|(label, probe)| (label.clone(), probe)).collect(), (&runs[0], frame_like), gallery))
         }
     }
 }
 
-fn pair(title: &str, lines: Vec<(String, &Probe)>, run: &Run, frame_like: Option<&Frame>) -> Markup {
+fn pair(
+    title: &str,
+    lines: Vec<(String, &Probe)>,
+    (run, frame_like): (&Run, Option<&Frame>),
+    gallery: &Gallery,
+) -> Markup {
     let lines: Vec<(String, &Distribution)> = lines
         .into_iter()
         .filter(|(_, probe)| probe.received >= FEWEST)
@@ -63,7 +69,7 @@ fn pair(title: &str, lines: Vec<(String, &Probe)>, run: &Run, frame_like: Option
         panel(format!("{title} at or below a time"), &lines, cumulative),
         panel(format!("{title} by time, in bins"), &lines, shares),
     ];
-    html! { @for panel in &panels { figure { (drawing(panel, &frame, true)) } } }
+    html! { @for panel in &panels { (gallery.figure(panel, &frame, true)) } }
 }
 
 fn panel(title: String, lines: &[(String, &Distribution)], points: fn(&Distribution) -> Vec<(f64, f64)>) -> Panel {
@@ -71,9 +77,8 @@ fn panel(title: String, lines: &[(String, &Distribution)], points: fn(&Distribut
         label: label.clone(),
         colour: number,
         dash: 0,
-        faint: false,
-        bound: false,
         points: points(distribution),
+            ..Line::default()
     };
     let lines: Vec<Line> = lines.iter().enumerate().map(line).collect();
     let largest = lines.iter().flat_map(|line| &line.points).map(|(_, share)| *share).fold(0.0, f64::max);

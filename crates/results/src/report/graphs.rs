@@ -1,15 +1,17 @@
 //! A page of graphs and tables in the one plot style, for results that are no run's.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 
 use lastmile_text::table::Table;
 
 use crate::format::{self, Unit};
 
+use super::document::document;
 use super::frame::drawings;
+use super::gallery::Gallery;
 use super::panel::{Frame, Line, Panel};
 use super::scale::Axis;
-use super::{finished, style, tables};
+use super::tables;
 
 /// A page.
 #[derive(Clone, Debug)]
@@ -92,41 +94,31 @@ const SHARES: &[Unit] = &[(0.01, "%")];
 /// The page as HTML, which needs no network and no script.
 #[must_use]
 pub fn page(page: &Page) -> String {
-    finished(html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="generator" content={ "lastmile " (env!("CARGO_PKG_VERSION")) };
-                title { (page.title) }
-                style { (PreEscaped(style::page())) }
-            }
-            body {
-                header {
-                    h1 { (page.title) }
-                    p.caption { (page.caption) }
-                }
-                @for part in &page.parts { (part.markup()) }
-                footer { p { (page.caption) } }
-            }
+    let gallery = Gallery::default();
+    let body = html! {
+        header {
+            h1 { (page.title) }
+            p.caption { (page.caption) }
         }
-    })
+        @for part in &page.parts { (part.markup(&gallery)) }
+        footer { p { (page.caption) } }
+    };
+    document(&page.title, env!("CARGO_PKG_VERSION"), &body, &gallery)
 }
 
 impl Part {
-    fn markup(&self) -> Markup {
+    fn markup(&self, gallery: &Gallery) -> Markup {
         match self {
             Self::Heading(text) => html! { h2 { (text) } },
             Self::Sentences(sentences) => html! { @for sentence in sentences { p { (sentence) } } },
             Self::Table(table) => tables::markup(table),
-            Self::Graphs(graphs) => graphs.markup(),
+            Self::Graphs(graphs) => graphs.markup(gallery),
         }
     }
 }
 
 impl Graphs {
-    fn markup(&self) -> Markup {
+    fn markup(&self, gallery: &Gallery) -> Markup {
         let (time, across) = match self.across {
             Across::Time(to_s) => (Axis::time(0.0, to_s, 10), "Time"),
             Across::Delay(from_s, to_s) => {
@@ -136,7 +128,7 @@ impl Graphs {
         };
         let frame = Frame { time, across, phases: self.phases.clone(), width: 1140.0, margin: 170.0, height: 140.0 };
         let panels: Vec<Panel> = self.graphs.iter().map(Graph::panel).collect();
-        drawings(&panels, &frame)
+        drawings(&panels, &frame, gallery)
     }
 }
 
@@ -152,9 +144,8 @@ impl Graph {
             label: curve.name.clone(),
             colour,
             dash: 0,
-            faint: false,
-            bound: false,
             points: curve.points.clone(),
+            ..Line::default()
         };
         Panel {
             title: self.title.clone(),

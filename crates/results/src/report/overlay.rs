@@ -88,7 +88,7 @@ pub(crate) fn overlays(runs: &[Run]) -> Vec<Panel> {
 }
 
 fn of_quantity(quantity: &Quantity, runs: &[Run]) -> Vec<Panel> {
-    let bin = round_step(runs[0].summary.run.duration_s / panels::MEANS);
+    let bin = bin(runs);
     let series = |run: &Run| {
         let of_quantity = run.series.iter().filter(|series| series.name == quantity.series);
         of_quantity
@@ -99,16 +99,15 @@ fn of_quantity(quantity: &Quantity, runs: &[Run]) -> Vec<Panel> {
     let subjects = distinct(runs_series.iter().flatten().map(|(name, _)| name.clone()));
     let mut panels: Vec<(f64, String, Panel)> = Vec::new();
     for subject in subjects {
-        let lines: Vec<Points> = runs_series
+        let samples: Vec<Points> = runs_series
             .iter()
-            .map(|series| {
-                means(&sum(series.iter().filter(|(name, _)| *name == subject).map(|(_, points)| points)), bin)
-            })
+            .map(|series| sum(series.iter().filter(|(name, _)| *name == subject).map(|(_, points)| points)))
             .collect();
+        let lines: Vec<Points> = samples.iter().map(|samples| means(samples, bin)).collect();
         let peak =
             lines.iter().flatten().map(|(_, value)| *value).filter(|value| value.is_finite()).fold(0.0, f64::max);
         if peak > 0.0 {
-            let panel = panel(quantity, runs, &subject, lines, peak, bin);
+            let panel = panel(quantity, runs, &subject, (lines, samples), peak);
             panels.push((peak, subject, panel));
         }
     }
@@ -118,6 +117,11 @@ fn of_quantity(quantity: &Quantity, runs: &[Run]) -> Vec<Panel> {
     peaks.sort_by(|a, b| b.total_cmp(a));
     let least = peaks.get(MOST - 1).copied().unwrap_or(0.0);
     panels.into_iter().filter(|(peak, ..)| *peak >= least).take(MOST).map(|(.., panel)| panel).collect()
+}
+
+/// The time of a mean.
+fn bin(runs: &[Run]) -> f64 {
+    round_step(runs[0].summary.run.duration_s / panels::MEANS)
 }
 
 /// True for a queue with more than one packet on a link that is busy in some run or has no rate, as
@@ -148,7 +152,15 @@ fn is_one_rate(runs: &[Run], name: &str, panel: &Panel) -> bool {
     format::to_f64(elsewhere as u64) <= (ELSEWHERE * format::to_f64(all.len() as u64)).max(2.0)
 }
 
-fn panel(quantity: &Quantity, runs: &[Run], subject: &str, lines: Vec<Points>, peak: f64, bin: f64) -> Panel {
+/// The panel of `subject`: a line per run of means, with the samples under them.
+fn panel(
+    quantity: &Quantity,
+    runs: &[Run],
+    subject: &str,
+    (lines, samples): (Vec<Points>, Vec<Points>),
+    peak: f64,
+) -> Panel {
+    let bin = bin(runs);
     let references: Vec<Option<(String, f64)>> =
         runs.iter().map(|run| (quantity.reference)(&run.summary, subject)).collect();
     // A capacity that differs between runs is no reference for all lines.
@@ -162,20 +174,25 @@ fn panel(quantity: &Quantity, runs: &[Run], subject: &str, lines: Vec<Points>, p
     if peak > top {
         notes.insert(0, "peaks above the scale are cut".to_owned());
     }
-    let line = |(number, points): (usize, Points)| Line {
+    let line = |(number, (points, samples)): (usize, (Points, Points))| Line {
         label: runs[number].label.clone(),
         colour: number,
-        dash: 0,
-        faint: false,
-        bound: false,
         points,
+        samples,
+        ..Line::default()
     };
     let title = format!("{} {subject}", quantity.title);
     let named_by = Some(apart(&runs[0].summary, &lines));
     Panel {
         title,
         axis: Axis::from_zero(top, quantity.units, 5),
-        lines: lines.into_iter().enumerate().filter(|(_, points)| !points.is_empty()).map(line).collect(),
+        lines: lines
+            .into_iter()
+            .zip(samples)
+            .enumerate()
+            .filter(|(_, (points, _))| !points.is_empty())
+            .map(line)
+            .collect(),
         references: reference.into_iter().map(|(_, value)| Reference { label: String::new(), value }).collect(),
         notes,
         named_by,

@@ -30,7 +30,7 @@ pub(crate) struct Panel {
 }
 
 /// One line of a panel.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Line {
     /// The name; empty for a member of a group that another line names.
     pub(crate) label: String,
@@ -44,6 +44,10 @@ pub(crate) struct Line {
     pub(crate) bound: bool,
     /// Time and value.
     pub(crate) points: Vec<(f64, f64)>,
+    /// The samples whose means the points are; empty if the points are samples themselves. Scripts draw them.
+    pub(crate) samples: Vec<(f64, f64)>,
+    /// The subject of a member of a group, which has no label of its own; else empty.
+    pub(crate) member: String,
 }
 
 /// A constant for comparison.
@@ -82,6 +86,8 @@ const ROW: f64 = FONT + 2.0;
 /// Size of titles and notes relative to plot text.
 const TITLE_SIZE: f64 = 13.0 / FONT;
 const NOTE_SIZE: f64 = 11.0 / FONT * 0.9;
+/// Width of a column of one of many lines, in pixels: their drawings are many, and each is pale.
+const FAINT_COLUMN: usize = 8;
 /// The share of the time axis that a line must reach to be named in the margin.
 const REACHES_THE_END: f64 = 0.93;
 
@@ -115,7 +121,7 @@ impl Panel {
             @for line in &self.lines {
                 @let class = if line.bound { "bound" } else if line.faint { "line faint" } else { "line" };
                 path class={ (class) " c" (line.colour % COLOURS) " d" (line.dash % DASHES) }
-                    d=(path(&self.place(line, frame), plot)) {}
+                    d=(path(&self.place(line, frame), plot, if line.faint { FAINT_COLUMN } else { 1 })) {}
                 @for (x, y) in self.place(line, frame).into_iter().filter(|_| self.marks) {
                     circle class={ (class) " c" (line.colour % COLOURS) } cx=(coordinate(x)) cy=(coordinate(y))
                         r="2.5" {}
@@ -352,12 +358,14 @@ pub(crate) fn write_coordinate(text: &mut String, value: f64) {
 }
 
 /// An SVG path through `points`, reduced to the resolution of `plot`.
-fn path(points: &[(f64, f64)], plot: Area) -> PreEscaped<String> {
+///
+/// Columns are `width` pixels wide.
+fn path(points: &[(f64, f64)], plot: Area, width: usize) -> PreEscaped<String> {
     let mut path = String::new();
     let mut rest = points;
     while let Some((x, _)) = rest.first() {
-        let column = column_of(*x, plot);
-        let count = rest.iter().take_while(|(x, _)| column_of(*x, plot) == column).count();
+        let column = column_of(*x, plot) / width;
+        let count = rest.iter().take_while(|(x, _)| column_of(*x, plot) / width == column).count();
         let (here, after) = rest.split_at(count);
         for (x, y) in corners(here) {
             path.push(if path.is_empty() { 'M' } else { 'L' });
@@ -423,7 +431,7 @@ mod tests {
     fn a_peak_of_one_sample_survives_the_thinning() {
         let mut points: Vec<(f64, f64)> = (0..100_000).map(|n| (f64::from(n) / 1_000.0, 90.0)).collect();
         points[54_321].1 = 3.0;
-        let path = path(&points, PLOT).0;
+        let path = path(&points, PLOT, 1).0;
         assert!(path.contains(" 3L"), "the peak is gone");
         assert!(path.len() < 10_000, "{} bytes", path.len());
     }

@@ -121,7 +121,7 @@ impl Common {
             let known = |value: f64| references.iter().any(|r| (r.value - value).abs() <= 0.01 * value);
             if points.iter().all(|(_, value)| *value <= top) && !points.iter().all(|(_, value)| known(*value)) {
                 let (label, (colour, dash)) = (format!("bound of {flow}"), self.look(&flow, look));
-                lines.push(Line { label, colour, dash, faint: false, bound: true, points });
+                lines.push(Line { label, colour, dash, bound: true, points, ..Line::default() });
             }
         }
         Panel {
@@ -154,7 +154,9 @@ impl Common {
                 (true, false) => String::new(),
             };
             let (colour, dash) = self.look(name, look);
-            Line { label, colour, dash, faint, bound: false, points: points(quantity, run, series) }
+            let samples = if mean_over_s(quantity, run).is_some() { series.points.clone() } else { Vec::new() };
+            let member = if faint { series.entity.clone() } else { String::new() };
+            Line { label, colour, dash, faint, points: points(quantity, run, series), samples, member, bound: false }
         };
         drawn.iter().map(line).collect()
     }

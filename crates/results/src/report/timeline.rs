@@ -1,11 +1,13 @@
 //! A page of calendar time: days or years of a line that was watched.
 
-use maud::{DOCTYPE, PreEscaped, html};
+use maud::html;
 
+use super::document::document;
 use super::frame::drawings;
+use super::gallery::Gallery;
 use super::panel::{Frame, Line as PanelLine, Panel};
 use super::scale::Axis;
-use super::{finished, style, tables};
+use super::tables;
 use crate::format;
 use crate::tabular::Table;
 
@@ -92,30 +94,20 @@ pub fn timeline(page: &Timeline) -> String {
         height: 150.0,
     };
     let panels: Vec<Panel> = page.charts.iter().map(|chart| panel(chart, page.span_s)).collect();
-    finished(html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="generator" content={ "lastmile " (page.version) };
-                title { (page.title) }
-                style { (PreEscaped(style::page())) }
-            }
-            body {
-                header {
-                    h1 { (page.title) }
-                    p.caption { (page.caption) }
-                }
-                @if !panels.is_empty() {
-                    h2 { "Over time" }
-                    (drawings(&panels, &frame))
-                }
-                @for table in page.tables.iter().filter(|table| !table.rows.is_empty()) { (tables::markup(table)) }
-                footer { p { (page.caption) " · lastmile " (page.version) } }
-            }
+    let gallery = Gallery::default();
+    let body = html! {
+        header {
+            h1 { (page.title) }
+            p.caption { (page.caption) }
         }
-    })
+        @if !panels.is_empty() {
+            h2 { "Over time" }
+            (drawings(&panels, &frame, &gallery))
+        }
+        @for table in page.tables.iter().filter(|table| !table.rows.is_empty()) { (tables::markup(table)) }
+        footer { p { (page.caption) " · lastmile " (page.version) } }
+    };
+    document(&page.title, &page.version, &body, &gallery)
 }
 
 fn panel(chart: &Chart, span_s: (f64, f64)) -> Panel {
@@ -128,9 +120,8 @@ fn panel(chart: &Chart, span_s: (f64, f64)) -> Panel {
             label: if index == last { line.label.clone() } else { String::new() },
             colour: line.colour,
             dash: line.dash,
-            faint: false,
-            bound: false,
             points: points.clone(),
+            ..PanelLine::default()
         };
         line.parts.iter().enumerate().map(part).collect::<Vec<_>>()
     };

@@ -75,9 +75,8 @@ fn panel(line: &TradeOff) -> Panel {
         label: curve.label.clone(),
         colour,
         dash: 0,
-        faint: false,
-        bound: false,
         points: curve.points.clone(),
+            ..Line::default()
     });
     Panel {
         title: "Ping, 99th percentile".to_owned(),

@@ -28,6 +28,7 @@ use lastmile_units::{Duration, Ratio};
 use crate::diagnostics::{Diagnostic, Place, Report, Source, did_you_mean};
 use crate::document::Document;
 use crate::file::{self, Reading};
+use crate::files::Files;
 use crate::reader::Reader;
 
 pub use model::{AckRate, Class, Down, Line, LineOf, Police, Policy, Position, Promise, Regulated, Rule};
@@ -55,6 +56,27 @@ impl Policy {
         line: impl Into<LineOf>,
         reading: Reading,
     ) -> Result<Self, Report> {
+        Self::found(name_or_path, base, line, |path| file::read(path, reading))
+    }
+
+    /// As [`Policy::load`], where a file is one of `files`.
+    pub(crate) fn load_from(
+        files: &dyn Files,
+        name_or_path: &str,
+        base: Option<&Path>,
+        line: impl Into<LineOf>,
+    ) -> Result<Self, Report> {
+        Self::found(name_or_path, base, line, |path| {
+            file::text(files.open(path).map_err(|error| file::failed(&error))?)
+        })
+    }
+
+    fn found(
+        name_or_path: &str,
+        base: Option<&Path>,
+        line: impl Into<LineOf>,
+        read: impl FnOnce(&Path) -> Result<String, String>,
+    ) -> Result<Self, Report> {
         if let Some(text) = ready::text(name_or_path) {
             return Self::parse(&format!("policies/{name_or_path}.toml"), text, line);
         }
@@ -68,7 +90,7 @@ impl Policy {
             return Err(whole("no policy of this name".into(), Some(hint)));
         }
         let path = base.map_or_else(|| Path::new(name_or_path).to_owned(), |base| base.join(name_or_path));
-        let text = file::read(&path, reading).map_err(|problem| whole(problem, None))?;
+        let text = read(&path).map_err(|problem| whole(problem, None))?;
         Self::parse(&path.display().to_string(), &text, line)
     }
 

@@ -1,0 +1,117 @@
+//! Samples as columns of small differences, which compress well.
+
+use std::collections::BTreeMap;
+
+/// Steps of a column from zero to its largest value: five digits.
+const STEPS: f64 = 100_000.0;
+/// Steps of the axis of time: a pixel at a zoom of a thousand.
+const TIME_STEPS: f64 = 2_000_000.0;
+
+/// Columns of whole numbers, each a multiple of its step.
+#[derive(Default)]
+pub(super) struct Columns {
+    index: Vec<(usize, f64)>,
+    bytes: Vec<u8>,
+    /// Columns of times by their values: series that are sampled together share one.
+    times: BTreeMap<Vec<i64>, usize>,
+}
+
+impl Columns {
+    /// Adds at most `most` of `samples` over a horizontal axis of the length `span`: the columns of times and values.
+    pub(super) fn add(&mut self, samples: &[(f64, f64)], span: f64, most: usize) -> (usize, usize) {
+        let samples = thinned(samples, most);
+        let time_step = if span > 0.0 { span / TIME_STEPS } else { 1.0 };
+        let times: Vec<i64> = samples.iter().map(|(time, _)| multiple(*time, time_step)).collect();
+        let time = match self.times.get(&times) {
+            Some(known) => *known,
+            None => {
+                let number = self.push(&times, time_step);
+                self.times.insert(times, number);
+                number
+            }
+        };
+        let finite = samples.iter().map(|(_, value)| value.abs()).filter(|value| value.is_finite());
+        let largest = finite.fold(0.0, f64::max);
+        let step = if largest > 0.0 { largest / STEPS } else { 1.0 };
+        let values: Vec<i64> = samples.iter().map(|(_, value)| multiple(*value, step)).collect();
+        (time, self.push(&values, step))
+    }
+
+    fn push(&mut self, values: &[i64], step: f64) -> usize {
+        let mut before = 0;
+        for value in values {
+            let difference = value - before;
+            before = *value;
+            let mut rest = ((difference << 1) ^ (difference >> 63)).cast_unsigned();
+            while rest >= 0x80 {
+                self.bytes.push(rest.to_le_bytes()[0] | 0x80);
+                rest >>= 7;
+            }
+            self.bytes.push(rest.to_le_bytes()[0]);
+        }
+        self.index.push((values.len(), step));
+        self.index.len() - 1
+    }
+
+    /// Number of values and step of each column, and the bytes of all.
+    pub(super) fn finish(self) -> (Vec<(usize, f64)>, Vec<u8>) {
+        (self.index, self.bytes)
+    }
+}
+
+/// The nearest multiple; zero for what is no number.
+#[expect(clippy::cast_possible_truncation, reason = "a value is at most 2 000 000 steps")]
+fn multiple(value: f64, step: f64) -> i64 {
+    let steps = (value / step).round();
+    if steps.is_finite() { steps as i64 } else { 0 }
+}
+
+/// At most about `most` samples: the least and the largest of each equal part, in their order.
+fn thinned(samples: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
+    if samples.len() <= most {
+        return samples.to_vec();
+    }
+    let parts = (most / 2).max(1);
+    let mut kept = Vec::with_capacity(2 * parts);
+    for part in samples.chunks(samples.len().div_ceil(parts)) {
+        let by_value = |a: &usize, b: &usize| part[*a].1.total_cmp(&part[*b].1);
+        let least = (0..part.len()).min_by(by_value).unwrap_or(0);
+        let largest = (0..part.len()).max_by(by_value).unwrap_or(0);
+        kept.push(part[least.min(largest)]);
+        if least != largest {
+            kept.push(part[least.max(largest)]);
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Zigzag: 0, -1, 1, -2 are 0, 1, 2, 3; 300 has two bytes (Protocol Buffers, Encoding, Signed Integers).
+    #[test]
+    fn differences_are_zigzag_varints() {
+        let mut columns = Columns::default();
+        columns.push(&[0, -1, 0, -2, 148], 1.0);
+        let (index, bytes) = columns.finish();
+        assert_eq!((index, bytes), (vec![(5, 1.0)], vec![0, 1, 2, 3, 0xac, 0x02]));
+    }
+
+    #[test]
+    fn series_of_equal_times_share_a_column_and_peaks_survive() {
+        let mut columns = Columns::default();
+        let mut samples: Vec<(f64, f64)> = (0..10_000).map(|n| (f64::from(n), 1.0)).collect();
+        samples[4_321].1 = 7.0;
+        let (first, values) = columns.add(&samples, 10_000.0, 500);
+        let again = columns.add(&samples, 10_000.0, 500);
+        assert_eq!((first, values, again), (0, 1, (0, 2)));
+        let kept = thinned(&samples, 500);
+        assert!(kept.len() <= 502 && kept.contains(&(4_321.0, 7.0)), "{}", kept.len());
+    }
+
+    #[test]
+    fn what_is_no_number_is_zero() {
+        assert_eq!((multiple(f64::NAN, 1.0), multiple(2.6, 1.0), multiple(-2.6, 1.0)), (0, 3, -3));
+    }
+}

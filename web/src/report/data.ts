@@ -1,0 +1,102 @@
+/** The data of a report's figures, as the crate `results` writes them (`report/gallery.rs`). */
+
+/** The value of a unit in the base unit, and its symbol. */
+export type Unit = [number, string];
+
+export interface Across {
+  title: string;
+  unit: Unit;
+  from: number;
+  to: number;
+  /** Begin, end and name of each phase. */
+  phases: [number, number, string][];
+}
+
+export interface Line {
+  label: string;
+  member: string;
+  colour: number;
+  dash: number;
+  faint: boolean;
+  bound: boolean;
+  /** True if means of the samples are drawn. */
+  means: boolean;
+  /** Indices of the columns of times and values. */
+  columns: [number, number];
+}
+
+export interface Panel {
+  title: string;
+  unit: Unit;
+  top: number;
+  across: Across;
+  lines: Line[];
+  references: [string, number][];
+  notes: string[];
+}
+
+export interface Hop {
+  name: string;
+  from: number;
+  to: number;
+  rate_bps: number | null;
+  limit_bytes: number | null;
+  backlog: [number, number] | null;
+}
+
+export interface Path {
+  label: string;
+  nodes: string[];
+  links: Hop[];
+}
+
+export interface Figures {
+  panels: Panel[];
+  paths: Path[];
+  /** Number of values and step of each column. */
+  columns: [number, number][];
+}
+
+/** Columns of numbers. */
+export type Columns = Float64Array[];
+
+/** Decodes columns: each value is a multiple of its column's step, stored as a zigzag varint of the difference. */
+export function decode(index: [number, number][], bytes: Uint8Array): Columns {
+  let at = 0;
+  return index.map(([count, step]) => {
+    const column = new Float64Array(count);
+    let value = 0;
+    for (let n = 0; n < count; n++) {
+      let rest = 0;
+      let weight = 1;
+      let byte: number;
+      do {
+        byte = bytes[at++] ?? 0;
+        rest += (byte & 0x7f) * weight;
+        weight *= 128;
+      } while (byte & 0x80);
+      value += rest % 2 === 0 ? rest / 2 : -(rest + 1) / 2;
+      column[n] = value * step;
+    }
+    return column;
+  });
+}
+
+/** The bytes of a text in Base64, decompressed (DEFLATE). */
+export async function unpacked(base64: string): Promise<Uint8Array> {
+  const packed = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+/** A value in a unit, with four digits. */
+export function shown(value: number, [scale, symbol]: Unit): string {
+  const text = digits(value / scale);
+  return symbol === "" ? text : `${text}\u00a0${symbol}`;
+}
+
+/** A number with four significant digits. */
+export function digits(value: number): string {
+  if (!Number.isFinite(value)) return "\u2013";
+  return Number(value.toPrecision(4)).toLocaleString("en", { maximumFractionDigits: 9, useGrouping: false });
+}

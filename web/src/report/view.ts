@@ -1,0 +1,111 @@
+/** The part of a line that is visible, with about as many points as the screen has columns. */
+
+import type { Columns, Line } from "./data";
+
+export interface Points {
+  x: number[];
+  y: number[];
+}
+
+/** Pixels of a mean. */
+const BIN_PIXELS = 3;
+
+/** The first index of sorted `x` whose value is at least `value`. */
+export function first(x: Float64Array, value: number): number {
+  let low = 0;
+  let high = x.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (x[middle]! < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The smallest of 1, 2, 5 times a power of ten at or above `raw`. */
+export function roundStep(raw: number): number {
+  const power = 10 ** Math.floor(Math.log10(raw) + 1e-9);
+  const step = [1, 2, 5].find((one) => raw <= one * power * (1 + 1e-9)) ?? 10;
+  return step * power;
+}
+
+/** The time of a mean in a view of this length and width; `null` if samples are drawn. */
+export function binOf(line: Line, columns: Columns, span: number, width: number): number | null {
+  if (!line.means) return null;
+  const x = columns[line.columns[0]]!;
+  const bin = roundStep((span / Math.max(width, 1)) * BIN_PIXELS);
+  const apart = x.length > 1 ? (x[x.length - 1]! - x[0]!) / (x.length - 1) : 0;
+  return apart * 1.5 < bin ? bin : null;
+}
+
+/** The points of `line` between two places, and one beyond each end. */
+export function visible(line: Line, columns: Columns, from: number, to: number, width: number): Points {
+  const x = columns[line.columns[0]]!;
+  const y = columns[line.columns[1]]!;
+  const begin = Math.max(0, first(x, from) - 1);
+  const end = Math.min(x.length, first(x, to) + 1);
+  const bin = binOf(line, columns, to - from, width);
+  if (bin !== null) return means(x, y, from, end, bin);
+  // A distribution has several points at one place, in an order that matters.
+  if (end - begin <= 4 * width) {
+    return { x: Array.from(x.subarray(begin, end)), y: Array.from(y.subarray(begin, end)) };
+  }
+  return extremes(x, y, begin, end, (to - from) / width);
+}
+
+/** Means over bins of whole multiples of `bin`, each at the middle of its samples. */
+function means(x: Float64Array, y: Float64Array, from: number, end: number, bin: number): Points {
+  const points: Points = { x: [], y: [] };
+  // A sample describes the time before it, so one on a boundary belongs to the bin that ends there.
+  const binAt = (time: number) => Math.floor(time / bin - 1e-9);
+  let at = first(x, (binAt(from) - 1) * bin);
+  while (at < end) {
+    const number = binAt(x[at]!);
+    let [times, values, count] = [0, 0, 0];
+    // A bin is whole, also where the view ends in it.
+    for (; at < x.length && binAt(x[at]!) === number; at++) {
+      times += x[at]!;
+      values += y[at]!;
+      count += 1;
+    }
+    points.x.push(times / count);
+    points.y.push(values / count);
+  }
+  return points;
+}
+
+/** The least and the largest sample of each column of pixels, in their order. */
+function extremes(x: Float64Array, y: Float64Array, begin: number, end: number, column: number): Points {
+  const points: Points = { x: [], y: [] };
+  let at = begin;
+  while (at < end) {
+    const until = x[at]! + column;
+    let low = at;
+    let high = at;
+    for (; at < end && x[at]! < until; at++) {
+      if (y[at]! < y[low]!) low = at;
+      if (y[at]! > y[high]!) high = at;
+    }
+    if (low === high) at = Math.max(at, low + 1);
+    for (const index of low === high ? [low] : [Math.min(low, high), Math.max(low, high)]) {
+      points.x.push(x[index]!);
+      points.y.push(y[index]!);
+    }
+  }
+  return points;
+}
+
+/** The value of `line` at or before a place, as it is drawn; `null` outside of its samples. */
+export function valueAt(points: Points, place: number): number | null {
+  const { x, y } = points;
+  if (x.length === 0 || place < x[0]! || place > x[x.length - 1]!) return null;
+  let low = 0;
+  let high = x.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (x[middle]! <= place) low = middle;
+    else high = middle - 1;
+  }
+  const next = Math.min(low + 1, x.length - 1);
+  return place - x[low]! <= x[next]! - place ? y[low]! : y[next]!;
+}
