@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The crates in their order: each may depend only on crates before it.
-const LAYERS: [&str; 25] = [
+const LAYERS: [&str; 26] = [
     "text",
     "units",
     "linklayer",
@@ -28,6 +28,7 @@ const LAYERS: [&str; 25] = [
     "results",
     "library",
     "studies",
+    "playground",
     "lab",
     "measure",
     "published",

@@ -91,7 +91,7 @@ pub struct Curve {
 /// The axis of shares, in percent.
 const SHARES: &[Unit] = &[(0.01, "%")];
 
-/// The page as HTML, which needs no network and no script.
+/// The page as HTML, which needs no network.
 #[must_use]
 pub fn page(page: &Page) -> String {
     let gallery = Gallery::default();

@@ -367,7 +367,7 @@ fn path(points: &[(f64, f64)], plot: Area, width: usize) -> PreEscaped<String> {
         let column = column_of(*x, plot) / width;
         let count = rest.iter().take_while(|(x, _)| column_of(*x, plot) / width == column).count();
         let (here, after) = rest.split_at(count);
-        for (x, y) in corners(here) {
+        for (x, y) in if width > 1 { ends(here) } else { corners(here) } {
             path.push(if path.is_empty() { 'M' } else { 'L' });
             write_coordinate(&mut path, x);
             path.push(' ');
@@ -376,6 +376,14 @@ fn path(points: &[(f64, f64)], plot: Area, width: usize) -> PreEscaped<String> {
         rest = after;
     }
     PreEscaped(path)
+}
+
+/// The least and the largest of `points`, in their order.
+fn ends(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    match corners(points).as_slice() {
+        [_, least, largest, _] => vec![*least, *largest],
+        few => few.iter().copied().take(2).collect(),
+    }
 }
 
 /// The first, least, largest and last of `points`, in their order, without repetition.

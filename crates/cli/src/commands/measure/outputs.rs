@@ -25,7 +25,7 @@ pub(super) struct Outputs {
     #[arg(long, value_name = "FILE")]
     pub(super) flent: Option<PathBuf>,
 
-    /// Write a page with graphs: one HTML file that needs no network and no script
+    /// Write a page with graphs: one HTML file that needs no network
     #[arg(long, value_name = "FILE")]
     pub(super) page: Option<PathBuf>,
 }
