@@ -1,7 +1,9 @@
 // Builds the scripts of pages. `node build.mjs report` writes the script that reports embed, and its digest;
-// `node build.mjs site WASM OUT` writes the playground. Without an argument: report, and nothing else.
+// `node build.mjs site MODULE.wasm OUT` writes the playground.
 import { createHash } from "node:crypto";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { copyFile, mkdir, readFile, readdir, writeFile } from "node:fs/promises";
+import { deflateRawSync, gzipSync } from "node:zlib";
 import { fileURLToPath } from "node:url";
 import path from "node:path";
 import * as esbuild from "esbuild";
@@ -33,5 +35,72 @@ async function report() {
   console.log(`report.js: ${text.length} bytes`);
 }
 
+/** Style sheets of pages, from the crate `results`. */
+async function pageStyle() {
+  const assets = ["tokens.css", "drawing.css", "text.css"].map((name) => path.join(root, "../crates/results/assets", name));
+  return (await Promise.all(assets.map((file) => readFile(file, "utf8")))).join("");
+}
+
+/** Every scenario that ships, with the files that it names. */
+async function examples() {
+  const folder = path.join(root, "../scenarios");
+  const entries = await readdir(folder, { recursive: true });
+  const found = [];
+  for (const entry of entries.filter((name) => name.endsWith(".toml")).sort()) {
+    const file = path.join(folder, entry);
+    const text = await readFile(file, "utf8");
+    const files = {};
+    const binary = {};
+    // A path in a scenario counts from its folder.
+    for (const [, name] of text.matchAll(/^[^#\n]*\b(?:file|policy|distribution)\s*=\s*"([^"]*[./][^"]*)"/gm)) {
+      const bytes = await readFile(path.join(path.dirname(file), name)).catch(() => null);
+      if (bytes === null) continue;
+      if (bytes.includes(0)) binary[name] = bytes.toString("base64");
+      else files[name] = bytes.toString("utf8");
+    }
+    const title = /^name\s*=\s*"([^"]*)"/m.exec(text)?.[1] ?? path.basename(entry, ".toml");
+    found.push({ path: `scenarios/${entry}`, title, text, files, binary });
+  }
+  return found;
+}
+
+/** The playground, from the module of the crate `playground`, into a folder. */
+async function site(module, out) {
+  if (out === undefined) throw new Error("node build.mjs site MODULE.wasm OUT");
+  await mkdir(out, { recursive: true });
+  const built = (name, more = {}) => esbuild.build({ ...shared, entryPoints: [name], format: "iife", write: false, ...more });
+  const worker = (await built("src/engine/worker.ts")).outputFiles[0].text;
+  const define = { WORKER: JSON.stringify(worker), EXAMPLES: JSON.stringify(await examples()) };
+  await writeFile(path.join(out, "app.js"), (await built("src/playground/app.ts", { define })).outputFiles[0].text);
+  const own = await Promise.all(
+    ["node_modules/uplot/dist/uPlot.min.css", "src/report/report.css", "src/playground/site.css"].map((name) =>
+      readFile(path.join(root, name), "utf8"),
+    ),
+  );
+  const style = await esbuild.transform((await pageStyle()) + own.join("\n"), { loader: "css", minify: true });
+  await writeFile(path.join(out, "site.css"), style.code);
+  await copyFile(path.join(root, "site.html"), path.join(out, "index.html"));
+  // A page from disk may fetch no file, but may load a script: the module is one, compressed.
+  const bytes = await optimised(module);
+  const packed = deflateRawSync(bytes, { level: 9 }).toString("base64");
+  await writeFile(path.join(out, "module.js"), `window.lastmileModule="${packed}";\n`);
+  for (const name of ["index.html", "app.js", "site.css", "module.js"]) {
+    const text = await readFile(path.join(out, name));
+    console.log(`${name}: ${text.length} bytes, ${gzipSync(text, { level: 9 }).length} compressed`);
+  }
+}
+
+/** The module after the optimiser of Binaryen, if there is one; it takes a minute. */
+async function optimised(module) {
+  const bytes = await readFile(module);
+  if (process.env.LASTMILE_WASM_OPT === "0") return bytes;
+  const target = `${module}.optimised`;
+  const features = ["bulk-memory", "nontrapping-float-to-int", "sign-ext", "mutable-globals", "reference-types", "multivalue"];
+  const flags = features.map((name) => `--enable-${name}`);
+  execFileSync(path.join(root, "node_modules/.bin/wasm-opt"), [module, "-O2", "--strip-producers", ...flags, "-o", target]);
+  return readFile(target);
+}
+
 if (what === "report") await report();
-else throw new Error(`unknown: ${what} ${rest}`);
+else if (what === "site") await site(...rest);
+else throw new Error(`unknown: ${what}; known: report, site`);

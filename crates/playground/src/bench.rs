@@ -2,13 +2,15 @@
 
 use std::rc::Rc;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use lastmile_results::comparison::Comparison;
 use lastmile_results::report::{self, Embedded};
 use lastmile_results::{Run, json};
 use lastmile_scenario::files::{Files, InMemory};
 use lastmile_scenario::{Override, Scenario};
-use lastmile_studies::compare::rows::{Choice, Dimension};
 use lastmile_studies::compare;
+use lastmile_studies::compare::rows::{Choice, Dimension};
 use lastmile_studies::memory::Memory;
 use lastmile_studies::run::STEPS;
 use lastmile_studies::{Early, Error, Finished, Input, Job, Variant, Watch, simulate_untimed};
@@ -89,12 +91,7 @@ impl Bench {
         self.report(Comparison::of(runs), &scenario)
     }
 
-    fn compare(
-        &mut self,
-        file: &File,
-        policies: Vec<String>,
-        vary: &[(String, Vec<String>)],
-    ) -> Result<Answer, Error> {
+    fn compare(&mut self, file: &File, policies: Vec<String>, vary: &[(String, Vec<String>)]) -> Result<Answer, Error> {
         let common = file.set.iter().map(|pair| Override::set(pair)).collect();
         let dimension =
             |(key, values): &(String, Vec<String>)| Dimension::of_key(key, values.iter().map(String::as_str));
@@ -179,10 +176,16 @@ fn wrong(message: impl Into<String>) -> Answer {
     json(&Wrong { wrong: message.into() })
 }
 
+/// The files that come with a scenario. A file that is no Base64 is as if it were not there.
 fn files(file: &File) -> Rc<dyn Files> {
     let mut files = InMemory::default();
     for (path, text) in &file.files {
         files.add(path, text.as_bytes());
+    }
+    for (path, text) in &file.binary {
+        if let Ok(bytes) = STANDARD.decode(text) {
+            files.add(path, bytes);
+        }
     }
     Rc::new(files)
 }

@@ -1,6 +1,9 @@
 //! The library for pages: lines, homes and policies.
 
+use std::collections::BTreeMap;
+
 use lastmile_scenario::policy::ready;
+use lastmile_scenario::reference;
 use serde::Serialize;
 
 /// The library.
@@ -10,6 +13,14 @@ pub(crate) struct Catalogue {
     lines: Vec<Entry>,
     homes: Vec<Entry>,
     policies: Vec<Entry>,
+    /// Keys of a scenario by the name of their table.
+    keys: BTreeMap<String, Vec<KeyEntry>>,
+}
+
+#[derive(Serialize, Debug)]
+struct KeyEntry {
+    key: &'static str,
+    about: &'static str,
 }
 
 #[derive(Serialize, Debug)]
@@ -28,8 +39,14 @@ impl Catalogue {
             lines: lines.map(|line| Entry { name: line.name.to_owned(), about: line.about.clone() }).collect(),
             homes: homes.map(|home| Entry { name: home.name.to_owned(), about: home.about.clone() }).collect(),
             policies: policies.collect(),
+            keys: keys(),
         }
     }
+}
+
+fn keys() -> BTreeMap<String, Vec<KeyEntry>> {
+    let all = reference::keys().into_iter();
+    all.map(|(table, keys)| (table, keys.into_iter().map(|(key, about)| KeyEntry { key, about }).collect())).collect()
 }
 
 /// What a built-in policy says about itself.
@@ -47,6 +64,9 @@ mod tests {
         let catalogue = Catalogue::new();
         let all = [&catalogue.lines, &catalogue.homes, &catalogue.policies];
         assert!(all.iter().all(|entries| entries.len() > 5));
+        for (table, key) in [("", "duration"), ("access.up", "rate"), ("traffic", "codec"), ("tcp", "ecn")] {
+            assert!(catalogue.keys[table].iter().any(|known| known.key == key), "{table}: {key}");
+        }
         assert!(all.into_iter().flatten().all(|entry| !entry.name.is_empty() && entry.about.len() > 10));
     }
 }

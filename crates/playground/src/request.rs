@@ -48,9 +48,12 @@ pub(crate) struct File {
     /// Overrides, `key=value`.
     #[serde(default)]
     pub(crate) set: Vec<String>,
-    /// Other files that the scenario names, by their paths.
+    /// Other files that the scenario names, by their paths: texts.
     #[serde(default)]
     pub(crate) files: BTreeMap<String, String>,
+    /// Other files that the scenario names, by their paths: bytes in Base64.
+    #[serde(default)]
+    pub(crate) binary: BTreeMap<String, String>,
 }
 
 /// Findings about a scenario.

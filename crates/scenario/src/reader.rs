@@ -13,8 +13,8 @@ use std::rc::Rc;
 use lastmile_text::shown;
 
 use crate::diagnostics::{Diagnostic, Place, Report, did_you_mean};
-use crate::files::{Disk, Files};
 use crate::document::{self, Document, Node, Origin, Value};
+use crate::files::{Disk, Files};
 use crate::schema::{Fallback, Key, Kind, Section};
 use crate::value::{FromNode, Scalar};
 

@@ -1,6 +1,7 @@
 //! The reference of the scenario file, printed from the schema that the reader goes by.
 
 use core::fmt::Write as _;
+use std::collections::BTreeMap;
 
 use lastmile_linklayer::PRESETS;
 
@@ -66,6 +67,39 @@ pub(crate) fn chapters() -> Vec<(&'static str, &'static str, Vec<&'static Sectio
         ("QUIC", "", quic::sections()),
     ]
 }
+
+/// The keys of each table, for editors: by its name in a file, such as `access.up`, which is empty at the top level; each
+/// key with its meaning.
+#[must_use]
+pub fn keys() -> BTreeMap<String, Vec<(&'static str, &'static str)>> {
+    let mut all: BTreeMap<String, Vec<(&'static str, &'static str)>> = BTreeMap::new();
+    for (chapter, _, sections) in chapters() {
+        for section in sections {
+            let headings = section.heading.split('`').skip(1).step_by(2);
+            let tables = headings.filter_map(|code| code.strip_prefix('['));
+            let mut names: Vec<String> =
+                tables.map(|name| name.trim_matches(['[', ']']).to_owned()).filter(|name| !name.is_empty()).collect();
+            if names.is_empty() && section.heading == ROOT_HEADING {
+                names.push(String::new());
+            }
+            if names.is_empty() && chapter == TRAFFIC_CHAPTER {
+                names.push("traffic".to_owned());
+            }
+            for name in names {
+                let keys = all.entry(name).or_default();
+                let new = section.keys.iter().filter(|key| !keys.iter().any(|(known, _)| *known == key.name));
+                let new: Vec<_> = new.map(|key| (key.name, key.doc)).collect();
+                keys.extend(new);
+            }
+        }
+    }
+    all
+}
+
+/// The heading of the top level.
+const ROOT_HEADING: &str = "Top level";
+/// The chapter whose sections are kinds of `[[traffic]]`.
+const TRAFFIC_CHAPTER: &str = "Traffic";
 
 const INTRODUCTION: &str = "\
 # The scenario file

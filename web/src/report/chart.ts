@@ -114,6 +114,7 @@ export class Chart implements Member {
     this.dirty = false;
     this.drawn = this.lines();
     this.note.textContent = this.notes(width).join("; ");
+    this.note.title = this.note.textContent;
     this.legend.refresh();
     const data = aligned(this.drawn);
     if (this.plot !== null && this.plot.series.length === data.length) {

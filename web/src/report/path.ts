@@ -8,8 +8,8 @@ const NODE = 70;
 const STEP = 142;
 const NODE_HEIGHT = 26;
 /** Vertical middle of the lane to the right, of the nodes, and of the lane to the left. */
-const LANES = { right: 28, node: 54, left: 80 } as const;
-const HEIGHT = 108;
+const LANES = { right: 31, node: 58, left: 85 } as const;
+const HEIGHT = 116;
 const BAR = 56;
 
 const RATES: readonly Unit[] = [[1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit/s"], [1, "bit/s"]];
@@ -75,7 +75,7 @@ export class PathPicture {
     const line = `M${tail} ${lane}H${head}m${arrow} -4l${-arrow} 4l${arrow} 4`;
     this.element.append(make("path", { class: "wire", d: line }));
     const rate = hop.rate_bps === null ? "" : inUnits(hop.rate_bps, RATES);
-    const y = right ? lane - 17 : lane + 25;
+    const y = right ? lane - 19 : lane + 27;
     this.element.append(words(rate, { class: "note", x: (start + end) / 2, y, "text-anchor": "middle" }));
     if (hop.backlog === null) return;
     const backlog = this.columns[hop.backlog[1]]!;

@@ -78,7 +78,7 @@ fn panel(title: String, lines: &[(String, &Distribution)], points: fn(&Distribut
         colour: number,
         dash: 0,
         points: points(distribution),
-            ..Line::default()
+        ..Line::default()
     };
     let lines: Vec<Line> = lines.iter().enumerate().map(line).collect();
     let largest = lines.iter().flat_map(|line| &line.points).map(|(_, share)| *share).fold(0.0, f64::max);

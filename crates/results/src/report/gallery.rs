@@ -110,8 +110,7 @@ impl Gallery {
     /// [`Gallery::figure`] under a caption.
     pub(crate) fn figure_with(&self, panel: &Panel, frame: &Frame, last: bool, caption: &Markup) -> Markup {
         let (from, to) = frame.time.span();
-        let across =
-            Across { title: frame.across, unit: frame.time.unit, from, to, phases: frame.phases.clone() };
+        let across = Across { title: frame.across, unit: frame.time.unit, from, to, phases: frame.phases.clone() };
         self.panels.borrow_mut().push((panel.clone(), across));
         let number = self.panels.borrow().len() - 1;
         html! { figure data-panel=(number) { (caption) (drawing(panel, frame, last)) } }

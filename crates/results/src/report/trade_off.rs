@@ -76,7 +76,7 @@ fn panel(line: &TradeOff) -> Panel {
         colour,
         dash: 0,
         points: curve.points.clone(),
-            ..Line::default()
+        ..Line::default()
     });
     Panel {
         title: "Ping, 99th percentile".to_owned(),

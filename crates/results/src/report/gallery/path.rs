@@ -130,8 +130,7 @@ mod tests {
 
     #[test]
     fn the_path_is_the_shortest_and_ends_where_no_link_leads() {
-        let links =
-            [link("client", "cpe"), link("cpe", "far"), link("far", "server"), link("cpe", "server")];
+        let links = [link("client", "cpe"), link("cpe", "far"), link("far", "server"), link("cpe", "server")];
         assert_eq!(between(&links, "client", "server").unwrap(), ["client", "cpe", "server"]);
         assert_eq!(between(&links, "server", "client"), None);
     }
