@@ -1,4 +1,4 @@
-// Builds the scripts of pages. `node build.mjs report` writes the script that reports embed, and its digest;
+// Builds the scripts of pages. `node build.mjs report` writes the script that reports embed, and its digest (`--check`: compares);
 // `node build.mjs site MODULE.wasm OUT` writes the playground.
 import { createHash } from "node:crypto";
 import { execFileSync } from "node:child_process";
@@ -24,12 +24,17 @@ const shared = {
 };
 
 /** The script that reports embed, for the crate `results`. */
-async function report() {
+async function report(check) {
   const built = await esbuild.build({ ...shared, entryPoints: ["src/report/main.ts"], format: "iife", write: false });
   // The text of a script element ends at this sequence.
   const text = built.outputFiles[0].text.trim().replaceAll("</script", "<\\/script");
   const assets = path.join(root, "../crates/results/assets");
   const digest = createHash("sha256").update(text).digest("base64");
+  if (check) {
+    const stored = await readFile(path.join(assets, "report.js"), "utf8");
+    if (stored !== text) throw new Error("crates/results/assets/report.js is not what web/src/report gives: `make web`");
+    return;
+  }
   await writeFile(path.join(assets, "report.js"), text);
   await writeFile(path.join(assets, "report.js.sha256"), `sha256-${digest}\n`);
   console.log(`report.js: ${text.length} bytes`);
@@ -101,6 +106,6 @@ async function optimised(module) {
   return readFile(target);
 }
 
-if (what === "report") await report();
+if (what === "report") await report(rest.includes("--check"));
 else if (what === "site") await site(...rest);
 else throw new Error(`unknown: ${what}; known: report, site`);

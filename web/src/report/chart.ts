@@ -11,6 +11,8 @@ import { binOf, valueAt, visible, type Points } from "./view";
 /** Dashes in pixels, as in the drawings without a script. */
 export const DASHES: readonly (readonly number[])[] = [[], [7, 3], [3, 3], [10, 3, 2, 3], [1, 3]];
 const HEIGHT = 190;
+/** The most lines that are drawn with a point for each pixel. */
+const MANY = 12;
 
 /** The value of a custom property of the page. */
 export function token(name: string): string {
@@ -99,8 +101,9 @@ export class Chart implements Member {
   /** The lines that are on, with their points in the view. */
   lines(): Drawn[] {
     const [from, to] = this.group.view;
-    const width = Math.max(this.width() - 70, 100);
     const on = this.panel.lines.filter((line) => !this.group.isHidden(this.legend.nameOf(line)));
+    // Of very many lines, each is as fine as the eye can follow.
+    const width = Math.max(this.width() - 70, 100) / (on.length > MANY ? 3 : 1);
     return on.map((line) => ({ line, points: visible(line, this.columns, from, to, width) }));
   }
 
@@ -133,6 +136,8 @@ export class Chart implements Member {
       plot.setScale("x", { min: from, max: to });
       plot.setScale("y", { min: 0, max: this.top() });
     });
+    // The pointer rests, but another time is under it.
+    if (plot.over.matches(":hover")) this.moved(plot);
   }
 
   /** The top of the scale: the panel's own, or above what a zoomed view shows. */

@@ -61,6 +61,9 @@ function paths(figures: Figures, columns: Columns, time: Group): HTMLElement[] {
   for (const { label, picture } of shown) {
     const figure = document.createElement("figure");
     figure.className = "path-figure";
+    // It scrolls where the window is narrow.
+    figure.tabIndex = 0;
+    figure.setAttribute("aria-label", label === "" ? "Path" : `Path of ${label}`);
     if (label !== "") {
       const caption = document.createElement("figcaption");
       caption.textContent = label;
@@ -84,7 +87,8 @@ function controls(group: Group): HTMLElement {
     made.type = "button";
     made.textContent = text;
     made.title = title;
-    made.setAttribute("aria-label", title);
+    // A symbol says nothing to a reader who does not see it.
+    if (!/\w/.test(text)) made.setAttribute("aria-label", title);
     made.addEventListener("click", act);
     bar.append(made);
     return made;

@@ -19,7 +19,7 @@ export function exports(chart: Chart): HTMLElement {
     button.type = "button";
     button.textContent = name;
     button.title = title;
-    button.setAttribute("aria-label", `${title}: ${chart.panel.title}`);
+    button.setAttribute("aria-label", `${name}: ${title.toLowerCase()}, ${chart.panel.title}`);
     button.addEventListener("click", () => act(chart));
     menu.append(button);
   }

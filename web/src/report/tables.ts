@@ -33,8 +33,10 @@ export function enhanceTables(root: ParentNode): void {
     const body = table.tBodies[0];
     if (body === undefined || table.tHead === null || table.dataset["live"] !== undefined) continue;
     table.dataset["live"] = "";
-    if (body.rows.length > 2) sortable(table, body);
+    if (body.rows.length > 1) sortable(table, body);
     if (body.rows.length >= FILTERED) filtered(table, body);
+    // Whoever has no pointer scrolls a wide table by keys.
+    table.closest<HTMLElement>(".scroll")?.setAttribute("tabindex", "0");
   }
 }
 
@@ -42,6 +44,7 @@ function sortable(table: HTMLTableElement, body: HTMLTableSectionElement): void 
   const original = [...body.rows];
   const heads = [...(table.tHead?.rows[0]?.cells ?? [])];
   heads.forEach((head, column) => {
+    if (head.textContent?.trim() === "") return;
     const button = document.createElement("button");
     button.type = "button";
     button.className = "sort";

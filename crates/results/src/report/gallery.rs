@@ -20,7 +20,7 @@ use super::panel::{Frame, Line, Panel};
 use crate::Run;
 
 /// The most samples of a page; each line has an equal part of them.
-const MOST_SAMPLES: usize = 250_000;
+const MOST_SAMPLES: usize = 200_000;
 /// The most samples of a line.
 const MOST_OF_A_LINE: usize = 6_000;
 /// The fewest samples to which a line is reduced.

@@ -87,7 +87,7 @@ const ROW: f64 = FONT + 2.0;
 const TITLE_SIZE: f64 = 13.0 / FONT;
 const NOTE_SIZE: f64 = 11.0 / FONT * 0.9;
 /// Width of a column of one of many lines, in pixels: their drawings are many, and each is pale.
-const FAINT_COLUMN: usize = 8;
+const FAINT_COLUMN: usize = 12;
 /// The share of the time axis that a line must reach to be named in the margin.
 const REACHES_THE_END: f64 = 0.93;
 
