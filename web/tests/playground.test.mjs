@@ -154,7 +154,7 @@ for (const installed of BROWSERS) {
       await page.close();
     });
 
-    for (const width of [360, 1280, 2560]) {
+    for (const width of installed[0] === "chrome" ? [360, 1280, 2560] : [360]) {
       for (const scheme of ["light", "dark"]) {
         test(`fits ${width} px, ${scheme}, and is accessible`, async () => {
           const { page, wrong } = await open(browser, server.address, { width, scheme });

@@ -58,8 +58,9 @@ class Playground {
   }
 
   async start(): Promise<void> {
-    await this.show();
-    await this.run(false);
+    if (!(await this.show())) return;
+    if (this.cost > LONG_S) this.warn();
+    else await this.run(false);
   }
 
   /** Shows the state in the controls, and checks the scenario. */

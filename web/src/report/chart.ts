@@ -186,7 +186,7 @@ export class Chart implements Member {
     return {
       width,
       height: HEIGHT,
-      padding: [panel.across.phases.length > 1 ? 18 : 8, 14, 0, 0],
+      padding: [panel.across.phases.length > 1 ? 18 : 8, 22, 0, 0],
       legend: { show: false },
       scales: { x: { time: false, auto: false }, y: { auto: false } },
       axes: [
