@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn errors_have_their_place_and_a_caret() {
         let mut bench = Bench::new(|_| {});
-        let text = TEXT.replace("256 kbit/s", "256 kbits");
+        let text = TEXT.replace("256 kbit/s", "256 kilos");
         for what in ["check", "run", "compare"] {
             let answer = ask(&mut bench, &serde_json::json!({ "do": what, "file": "f.toml", "text": text }));
             let finding = &answer["findings"][0];
@@ -302,7 +302,7 @@ mod tests {
         let missing = ask(&mut bench, &request);
         assert!(missing["findings"][0]["message"].as_str().unwrap().contains("traces/t.csv"), "{missing}");
         let mut request = request;
-        request["files"] = serde_json::json!({ "traces/t.csv": "time,rate\n0 s,2 Mbit/s\n1 s,1 Mbit/s\n" });
+        request["files"] = serde_json::json!({ "traces/t.csv": "at,rate\n0 s,2 Mbit/s\n1 s,1 Mbit/s\n" });
         let found = ask(&mut bench, &request);
         assert_eq!(found["findings"].as_array().unwrap().len(), 0, "{found}");
         assert!(found["packets_at_most"].as_f64().unwrap() > 300.0);

@@ -1,7 +1,7 @@
 //! The functions that WebAssembly exports, and the one that it imports.
 //!
-//! A page calls [`reserve`] with the length of its request, writes the request there, and calls [`answer`]. The answer is
-//! at the address that [`reserve`] returned last, or that [`answer_at`] returns, and has the returned length.
+//! A page calls [`reserve`] with the length of its request, writes the request there, and calls [`answer`]. The answer
+//! has the returned length, and is at the address that [`answer_at`] returns.
 
 #![expect(unsafe_code, reason = "names of exported functions are unsafe attributes, and so is a block of imports")]
 

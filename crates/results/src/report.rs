@@ -30,7 +30,7 @@ use crate::Run;
 use crate::comparison::Comparison;
 use crate::schema::Summary;
 use caption::{caption, caption_text, shared_caption};
-use frame::{drawings, frame, frame_of};
+use frame::{frame, frame_of};
 pub use gallery::Data;
 use gallery::Gallery;
 use panel::{Frame, Panel, coordinate};
@@ -232,7 +232,7 @@ fn single(run: &Run, gallery: &Gallery) -> Markup {
         (tables::why(summary))
         @if !panels.is_empty() {
             h2 { "Over time" }
-            (drawings(&panels, &frame(summary), gallery))
+            (gallery.column(&panels, &frame(summary)))
         }
         (distribution::figures(std::slice::from_ref(run), None, gallery))
         (tables::all(summary))

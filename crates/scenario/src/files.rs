@@ -1,5 +1,5 @@
-//! The files that a scenario names: policies, traces, distributions, captures. They are those of the machine, or those of
-//! a caller without a file system, such as a page in a browser.
+//! The files that a scenario names: policies, traces, distributions, captures. They are those of the machine, or
+//! those of a caller without a file system, such as a page in a browser.
 
 use std::collections::BTreeMap;
 use std::fs::File;

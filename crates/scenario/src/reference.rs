@@ -68,8 +68,8 @@ pub(crate) fn chapters() -> Vec<(&'static str, &'static str, Vec<&'static Sectio
     ]
 }
 
-/// The keys of each table, for editors: by its name in a file, such as `access.up`, which is empty at the top level; each
-/// key with its meaning.
+/// The keys of each table, for editors, each with its meaning. A table has its name in a file, such as `access.up`,
+/// which is empty at the top level.
 #[must_use]
 pub fn keys() -> BTreeMap<String, Vec<(&'static str, &'static str)>> {
     let mut all: BTreeMap<String, Vec<(&'static str, &'static str)>> = BTreeMap::new();

@@ -1,7 +1,7 @@
 //! The frame of every page: one file that works from disk, without a server.
 //!
-//! The page shows static drawings. Its script, which `web/` builds, replaces them by plots with values under the pointer.
-//! A policy in the page permits this script alone, and no request.
+//! The page shows static drawings. Its script, which `web/` builds, replaces them by plots with values under the
+//! pointer. A policy in the page permits this script alone, and no request.
 
 use std::io::Write as _;
 

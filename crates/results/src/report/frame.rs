@@ -2,21 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::gallery::Gallery;
 use super::panel::{Frame, Panel, coordinate};
 use super::scale::Axis;
 use crate::Run;
 use crate::schema::Summary;
-
-/// Panels as separate drawings, so that a page may break between them.
-pub(super) fn drawings(panels: &[Panel], frame: &Frame, gallery: &Gallery) -> Markup {
-    html! {
-        @for (row, panel) in panels.iter().enumerate() {
-            @let last = row + 1 == panels.len();
-            (gallery.figure(panel, frame, last))
-        }
-    }
-}
 
 pub(super) fn drawing(panel: &Panel, frame: &Frame, last: bool) -> Markup {
     let size = [coordinate(frame.width), coordinate(frame.panel_height(last))];

@@ -1,8 +1,8 @@
-//! The panels of a page as data, from which its script draws them anew: with values under the pointer, zoomed, line by
-//! line.
+//! The panels of a page as data, from which its script draws them anew: with values under the pointer, zoomed,
+//! line by line.
 //!
-//! A page shows every panel as a static drawing in a `figure` with the panel's number. The script replaces it. Without a
-//! script the drawing stays.
+//! A page shows every panel as a static drawing in a `figure` with the panel's number. The script replaces it.
+//! Without a script the drawing stays.
 
 mod columns;
 mod path;
@@ -114,6 +114,15 @@ impl Gallery {
         self.panels.borrow_mut().push((panel.clone(), across));
         let number = self.panels.borrow().len() - 1;
         html! { figure data-panel=(number) { (caption) (drawing(panel, frame, last)) } }
+    }
+
+    /// Figures one below the other, so that a page may break between them.
+    pub(crate) fn column(&self, panels: &[Panel], frame: &Frame) -> Markup {
+        html! {
+            @for (row, panel) in panels.iter().enumerate() {
+                (self.figure(panel, frame, row + 1 == panels.len()))
+            }
+        }
     }
 
     /// The data of all panels.

@@ -3,7 +3,6 @@
 use maud::html;
 
 use super::document::document;
-use super::frame::drawings;
 use super::gallery::Gallery;
 use super::panel::{Frame, Line as PanelLine, Panel};
 use super::scale::Axis;
@@ -102,7 +101,7 @@ pub fn timeline(page: &Timeline) -> String {
         }
         @if !panels.is_empty() {
             h2 { "Over time" }
-            (drawings(&panels, &frame, &gallery))
+            (gallery.column(&panels, &frame))
         }
         @for table in page.tables.iter().filter(|table| !table.rows.is_empty()) { (tables::markup(table)) }
         footer { p { (page.caption) " · lastmile " (page.version) } }
