@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# The tests of pages: types, the script of reports, and reports and playground in the browsers of the machine. Arguments
+# go to node's test runner. Without node, npm or Chromium, nothing is tested.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+target=${CARGO_TARGET_DIR:-$PWD/target}
+cargo=${CARGO:-cargo}
+say() { printf 'web: %s\n' "$*" >&2; }
+
+for program in node npm; do
+  command -v "$program" >/dev/null || {
+    say "continuing without $program: pages are not tested"
+    exit 0
+  }
+done
+[ "$(node -p 'Number(process.versions.node.split(".")[0]) >= 20')" = true ] || {
+  say "continuing with node $(node --version), where 20 or newer is needed: pages are not tested"
+  exit 0
+}
+scripts/web-packages.sh || {
+  say "continuing without these packages: pages are not tested"
+  exit 0
+}
+(cd web && npx --no-install tsc --noEmit && node build.mjs report --check)
+command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || {
+  say "continuing without chromium: pages are not tested in a browser"
+  exit 0
+}
+
+cd web
+tests=(tests/*.test.mjs)
+if rustc --print target-libdir --target wasm32-unknown-unknown | xargs test -d; then
+  # The profile of the released module optimises for a minute more, for the same bytes of results.
+  (cd .. && "$cargo" build --quiet --locked --profile ci --target wasm32-unknown-unknown --package lastmile-playground)
+  LASTMILE_WASM_OPT=0 node build.mjs site "$target/wasm32-unknown-unknown/ci/lastmile_playground.wasm" "$target/web/site" >/dev/null
+else
+  say "continuing without the target wasm32-unknown-unknown: the playground is not tested"
+  tests=("${tests[@]/tests\/playground.test.mjs/}")
+fi
+[ -x "$target/debug/lastmile" ] || (cd .. && "$cargo" test --workspace --locked --no-run --quiet)
+LASTMILE=$target/debug/lastmile SITE=$target/web/site exec node --test "$@" ${tests[@]}
