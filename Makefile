@@ -44,6 +44,7 @@ test: ## Everything: format, tests, live tests where the machine allows, and bes
 	$(CARGO) fmt --all --check
 	$(CARGO) test --workspace --locked
 	@scripts/python-tests.sh
+	@scripts/web-tests.sh
 	@scripts/beside.sh '$(MAKE) lint rustdoc' scripts/live-tests.sh
 
 .PHONY: same-bytes

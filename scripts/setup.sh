@@ -37,6 +37,15 @@ want_python() {
   python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install python3 python3-venv || say "continuing without python3: no tests of the package"
 }
 
+# Node for pages, browsers for their tests, and the target of the module that simulates in a page.
+want_web() {
+  want node nodejs "pages are not tested"
+  want npm npm "pages are not tested"
+  have chromium-browser || have google-chrome || want chromium chromium "pages are not tested in a browser"
+  have firefox || want firefox-esr firefox-esr "pages are not tested in Firefox"
+  ! have rustup || rustup target add wasm32-unknown-unknown >/dev/null 2>&1 || say "continuing without wasm32-unknown-unknown"
+}
+
 rust_minimum() { sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml; }
 
 install_rust() {
@@ -85,6 +94,7 @@ case $target in
     want irtt irtt "measurements against irtt are not tested"
     want ethtool ethtool "frames that the kernel merges are not tested"
     want_python
+    want_web
     ;;
   python) want_python ;;
   bench)
