@@ -108,7 +108,7 @@ export class Chart implements Member {
   }
 
   redraw(): void {
-    if (!this.onScreen && !matchMedia("print").matches) {
+    if (!this.onScreen) {
       this.dirty = true;
       return;
     }

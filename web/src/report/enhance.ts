@@ -33,8 +33,8 @@ export function enhance(root: HTMLElement, figures: Figures, columns: Columns): 
     const group = groups.get(key) ?? new Group(panel, hidden);
     groups.set(key, group);
     const chart = new Chart(panel, columns, group, toggled);
-    const caption = figure.querySelector("figcaption");
-    figure.replaceChildren(...(caption === null ? [] : [caption]), chart.element);
+    // The drawing stays for print, which needs lines of any resolution.
+    figure.append(chart.element);
     figure.classList.add("live");
     chart.attach();
     charts.push(chart);
