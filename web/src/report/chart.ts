@@ -198,6 +198,7 @@ export class Chart implements Member {
         y: false,
         points: { size: 7 },
         drag: { x: true, y: false, setScale: false, dist: 8 },
+        bind: { dblclick: () => null },
         focus: { prox: 24 },
       },
       focus: { alpha: 0.35 },
@@ -224,6 +225,7 @@ export class Chart implements Member {
     const { over } = plot;
     const { group } = this;
     over.addEventListener("dblclick", () => group.reset());
+    over.addEventListener("mouseleave", () => group.cursor(null, this));
     over.addEventListener("wheel", (event) => {
       if (!event.ctrlKey && !event.shiftKey) return;
       event.preventDefault();
@@ -246,6 +248,7 @@ export class Chart implements Member {
         const [was, is] = [before[1]! - before[0]!, after[1]! - after[0]!];
         if (was > 0 && is > 0) group.zoom(is / was, plot.posToVal((after[0]! + after[1]!) / 2 - left, "x"));
       } else {
+        this.canvas.focus({ preventScroll: true });
         plot.setCursor({ left: event.clientX - left, top: 0 });
       }
     });
@@ -278,17 +281,22 @@ export class Chart implements Member {
     const { left } = plot.cursor;
     const at = left === undefined || left < 0 ? null : plot.posToVal(left, "x");
     this.values(at);
-    if (!this.following) this.group.cursor(at, this);
+    if (this.leads(plot)) this.group.cursor(at, this);
   }
 
-  private following = false;
+  /**
+   * Whether the reader moves the cursor in this plot: with the pointer, or with keys while the pointer is in no plot. The
+   * cursors of the other plots follow, later than they are told, so their places say nothing.
+   */
+  private leads(plot: uPlot): boolean {
+    if (plot.over.matches(":hover")) return true;
+    return this.canvas.contains(document.activeElement) && document.querySelector(".u-over:hover") === null;
+  }
 
   cursor(at: number | null): void {
     this.values(at);
     if (this.plot === null || !this.onScreen) return;
-    this.following = true;
     this.plot.setCursor({ left: at === null ? -10 : this.plot.valToPos(at, "x"), top: -10 });
-    this.following = false;
   }
 
   private values(at: number | null): void {
