@@ -158,6 +158,8 @@ class Playground {
 
   private findings(found: Finding[]): void {
     this.controls.findings(found);
+    // The report below errors is that of an earlier scenario.
+    this.place.classList.toggle("stale", found.some(({ severity }) => severity === "error"));
     byId("findings").replaceChildren(...found.map((finding) => h("pre", { class: finding.severity }, finding.text)));
   }
 
