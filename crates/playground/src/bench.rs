@@ -63,6 +63,13 @@ impl Bench {
             Request::Compare { file, policies, vary } => {
                 self.compare(&file, policies, &vary).unwrap_or_else(|error| json(&Findings::from(&error)))
             }
+            Request::Experiment { publication, table, settings, figures } => {
+                let figures: Vec<&str> = figures.iter().map(String::as_str).collect();
+                match lastmile_published::point(&publication, &table, &settings, &figures) {
+                    Ok(point) => json(&point),
+                    Err(error) => wrong(error.to_string()),
+                }
+            }
             Request::Columns => match &self.report {
                 Some(report) => Answer(report.data.columns().to_vec()),
                 None => wrong("no report"),
@@ -291,6 +298,22 @@ mod tests {
         }
         let answer = ask(&mut bench, &serde_json::json!({ "do": "dance" }));
         assert!(answer["wrong"].as_str().unwrap().contains("dance"), "{answer}");
+    }
+
+    /// Kalyanaraman, Shekhar and Kidambi 1999, table 1: 1.52 Mbit/s at 64 kbit/s.
+    #[test]
+    fn a_point_of_a_published_experiment_has_its_figures_and_its_scenario() {
+        let mut bench = Bench::new(|_| {});
+        let request = serde_json::json!({ "do": "experiment", "publication": "kalyanaraman1999", "table": "1",
+            "settings": { "up_bps": 64000, "duration_s": 30 }, "figures": ["downstream_throughput_mbps"] });
+        let answer = ask(&mut bench, &request);
+        let rate = answer["figures"]["downstream_throughput_mbps"].as_f64().unwrap();
+        assert!((rate - 1.52).abs() < 0.05, "{answer}");
+        assert!(answer["text"].as_str().unwrap().contains("[access]"), "{answer}");
+        let mut request = request;
+        request["settings"] = serde_json::json!({ "rate": 1 });
+        let wrong = ask(&mut bench, &request);
+        assert!(wrong["wrong"].as_str().unwrap().contains("up_bps"), "{wrong}");
     }
 
     /// A page has no file system: the files that a scenario names come with the request.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use lastmile_published::Values;
 use lastmile_results::report::Data;
 use lastmile_scenario::{Diagnostic, Place, Report, Severity};
 use lastmile_studies::Error;
@@ -30,6 +31,8 @@ pub(crate) enum Request {
         #[serde(default)]
         vary: Vec<(String, Vec<String>)>,
     },
+    /// One run of the experiment of a published table, with settings over those of the publication.
+    Experiment { publication: String, table: String, settings: Values, figures: Vec<String> },
     /// The columns of the last report.
     Columns,
     /// `summary.json` of a run of the last report.

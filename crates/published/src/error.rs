@@ -14,6 +14,21 @@ pub enum ExperimentError {
     /// The settings make no network.
     #[error("the settings make no network: {0}")]
     Network(String),
+    /// A setting or a figure that the experiment of a table does not have.
+    #[error("table {table} has no {kind} \"{name}\"; there are: {known}")]
+    Unknown {
+        /// `setting` or `figure`.
+        kind: &'static str,
+        /// The name that was asked for.
+        name: String,
+        /// The id of the table.
+        table: String,
+        /// The known names.
+        known: String,
+    },
+    /// No such table, or one that is reproduced without a plan.
+    #[error("no experiment for {0}")]
+    NoExperiment(String),
     /// The lab could not run.
     #[error("live: {0}")]
     Live(String),

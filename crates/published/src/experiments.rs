@@ -37,7 +37,9 @@ use tables::Tables;
 use crate::data::Table;
 pub use crate::error::ExperimentError;
 use crate::plan::Plan;
+pub use crate::plan::point::Point;
 use crate::reproduction::TableResult;
+use crate::value::Values;
 
 /// How a table is reproduced.
 #[derive(Clone, Copy, Debug)]
@@ -136,6 +138,20 @@ pub fn experiment(publication: &str, table: &str) -> Option<Experiment> {
 /// As those of the experiment.
 pub fn drawings(publication: &str, table: &Table) -> Result<Vec<Drawing>, ExperimentError> {
     Plan::of(publication).ok().flatten().map_or_else(|| Ok(Vec::new()), |plan| plan.drawings(table))
+}
+
+/// The figures of a run with one seed of the experiment of a table. `settings` lie over those of the publication and of
+/// the experiment: the parameters of a row, or values that the publication does not have.
+///
+/// # Errors
+/// When there is no such experiment, setting or figure, or when the settings make no network.
+pub fn point(publication: &str, table: &str, settings: &Values, figures: &[&str]) -> Result<Point, ExperimentError> {
+    let name = || ExperimentError::NoExperiment(format!("{publication}/{table}"));
+    let publications = crate::publications().map_err(|error| ExperimentError::Network(error.to_string()))?;
+    let known = publications.iter().find(|known| known.key == publication);
+    let table = known.and_then(|known| known.table(table)).ok_or_else(name)?;
+    let plan = Plan::of(publication).ok().flatten().ok_or_else(name)?;
+    plan.point(table, settings, figures)
 }
 
 /// The simulation that work is counted in: its time says how fast a machine is.

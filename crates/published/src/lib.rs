@@ -38,8 +38,8 @@ pub mod work;
 
 pub use data::{DataError, Kind, Publication, Row, Table, publications};
 pub use experiments::{
-    Drawing, EXPERIMENTS, Experiment, ExperimentError, Lab, LiveExperiment, Part, Reproducible, Yardstick, drawings,
-    experiment, live, reproducible,
+    Drawing, EXPERIMENTS, Experiment, ExperimentError, Lab, LiveExperiment, Part, Point, Reproducible, Yardstick,
+    drawings, experiment, live, point, reproducible,
 };
 pub use reproduction::{Reproduction, RowResult, Sensitivity, Summary, TableResult};
 pub use sample::Sample;

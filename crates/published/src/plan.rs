@@ -13,6 +13,7 @@
 mod check;
 pub(crate) mod judge;
 mod parse;
+pub(crate) mod point;
 pub(crate) mod rows;
 mod runs;
 #[cfg(test)]

@@ -48,6 +48,11 @@ impl Overrides {
         self.0.push(format!("{key}={value}"));
     }
 
+    /// They themselves, in their order.
+    pub(crate) fn into_pairs(self) -> Vec<String> {
+        self.0
+    }
+
     /// The scenario `text`, which ships as `name`, with these.
     pub(crate) fn scenario(&self, name: &str, text: &str) -> Result<Scenario, ExperimentError> {
         Scenario::parse(name, text, &self.0).map_err(|report| ExperimentError::Network(report.to_string()))

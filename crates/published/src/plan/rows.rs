@@ -16,7 +16,7 @@ use crate::value::{Value, Values};
 use crate::verdict::{Claim, Finding};
 
 impl Plan {
-    fn known(&self, table: &Table) -> Result<&Experiment, ExperimentError> {
+    pub(super) fn known(&self, table: &Table) -> Result<&Experiment, ExperimentError> {
         self.experiment(&table.id).ok_or(ExperimentError::MissingSetting("experiment of this table"))
     }
 

@@ -148,6 +148,8 @@ pub(super) struct RowRuns<'a> {
     trials: &'a Trials,
     /// Keys that every run sets otherwise.
     variant: Option<&'a Variant>,
+    /// The run that a figure needed first.
+    used: RefCell<Option<String>>,
 }
 
 /// Trials of a seed by their scenarios.
@@ -172,12 +174,18 @@ impl<'a> RowRuns<'a> {
         values.set("table", table.id.as_str());
         let mut settings = Settings::new(values, seed);
         settings.extend(&experiment.settings)?;
-        Ok(Self { plan, experiment, settings, trials, variant: None })
+        Ok(Self { plan, experiment, settings, trials, variant: None, used: RefCell::default() })
     }
 
     /// These runs with other keys.
     pub(super) fn with(self, variant: &'a Variant) -> Self {
         Self { variant: Some(variant), ..self }
+    }
+
+    /// These runs with settings over all others but those of a single run.
+    pub(super) fn over(mut self, settings: &Values) -> Self {
+        self.settings.values = self.settings.values.overlaid(settings);
+        self
     }
 
     /// The figures, in their order.
@@ -194,6 +202,13 @@ impl<'a> RowRuns<'a> {
     pub(super) fn scenario(&self, run: &str) -> Result<Scenario, Missing> {
         let recipe = self.recipe(run)?;
         recipe.keys.scenario(recipe.name, &recipe.text).map_err(Missing::Run)
+    }
+
+    /// Name, text and overrides of the scenario of the run that a figure needed first.
+    pub(super) fn source(&self) -> Result<(String, String, Vec<String>), Missing> {
+        let used = self.used.borrow();
+        let recipe = self.recipe(used.as_deref().unwrap_or("main"))?;
+        Ok((recipe.name.to_owned(), recipe.text, recipe.keys.into_pairs()))
     }
 
     fn recipe(&self, run: &str) -> Result<Recipe<'_>, Missing> {
@@ -215,6 +230,7 @@ impl<'a> RowRuns<'a> {
     }
 
     fn trial(&self, run: &str) -> Result<Rc<Trial>, Missing> {
+        self.used.borrow_mut().get_or_insert_with(|| run.to_owned());
         let recipe = self.recipe(run)?;
         let Recipe { name, text, keys, until_complete } = &recipe;
         let key = format!("{until_complete} {keys:?} {text}");
@@ -289,7 +305,10 @@ impl Names for Pooled<'_> {
 }
 
 /// The numbers that formulas give, without those that their conditions exclude.
-fn numbers<'a>(names: &dyn Names, formulas: impl Iterator<Item = (&'a str, &'a Formula)>) -> Result<Values, Missing> {
+pub(super) fn numbers<'a>(
+    names: &dyn Names,
+    formulas: impl Iterator<Item = (&'a str, &'a Formula)>,
+) -> Result<Values, Missing> {
     let mut values = Values::new();
     for (name, formula) in formulas {
         match formula.number(names) {
