@@ -77,19 +77,22 @@ async function site(module, out) {
   const worker = (await built("src/engine/worker.ts")).outputFiles[0].text;
   const define = { WORKER: JSON.stringify(worker), EXAMPLES: JSON.stringify(await examples()) };
   await writeFile(path.join(out, "app.js"), (await built("src/playground/app.ts", { define })).outputFiles[0].text);
+  const plain = { ...define, EXAMPLES: "[]" };
+  await writeFile(path.join(out, "stories.js"), (await built("src/stories/app.ts", { define: plain })).outputFiles[0].text);
   const own = await Promise.all(
-    ["node_modules/uplot/dist/uPlot.min.css", "src/report/report.css", "src/playground/site.css"].map((name) =>
+    ["node_modules/uplot/dist/uPlot.min.css", "src/report/report.css", "src/playground/site.css", "src/stories/stories.css"].map((name) =>
       readFile(path.join(root, name), "utf8"),
     ),
   );
   const style = await esbuild.transform((await pageStyle()) + own.join("\n"), { loader: "css", minify: true });
   await writeFile(path.join(out, "site.css"), style.code);
   await copyFile(path.join(root, "site.html"), path.join(out, "index.html"));
+  await copyFile(path.join(root, "stories.html"), path.join(out, "stories.html"));
   // A page from disk may fetch no file, but may load a script: the module is one, compressed.
   const bytes = await optimised(module);
   const packed = deflateRawSync(bytes, { level: 9 }).toString("base64");
   await writeFile(path.join(out, "module.js"), `window.lastmileModule="${packed}";\n`);
-  for (const name of ["index.html", "app.js", "site.css", "module.js"]) {
+  for (const name of ["index.html", "app.js", "stories.html", "stories.js", "site.css", "module.js"]) {
     const text = await readFile(path.join(out, name));
     console.log(`${name}: ${text.length} bytes, ${gzipSync(text, { level: 9 }).length} compressed`);
   }
