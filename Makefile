@@ -123,6 +123,24 @@ book: ## The pages of docs/ as a site in target/book, by mdBook
 	@scripts/setup.sh book
 	$(MDBOOK) build --dest-dir $(abspath $(TARGET))/book
 
+.PHONY: web
+web: ## The script that reports embed, built from web/src/report
+	@scripts/setup.sh web
+	cd web && node build.mjs report
+
+.PHONY: site
+site: ## The playground, the stories and the documentation as a site of static files in target/site
+	@scripts/setup.sh site
+	$(CARGO) build --locked --profile wasm --target wasm32-unknown-unknown --package lastmile-playground
+	cd web && node build.mjs site $(abspath $(TARGET))/wasm32-unknown-unknown/wasm/lastmile_playground.wasm $(abspath $(TARGET))/site
+	cd web && node docs.mjs $(MDBOOK) $(abspath $(TARGET))/site $(abspath $(TARGET))/doc
+
+.PHONY: stories
+stories: ## The values that the stories show, by reproducing their tables: up to an hour of one core
+	@scripts/setup.sh web
+	$(CARGO) build --release --locked --package lastmile-cli
+	cd web && node stories-data.mjs $(abspath $(TARGET))/release/lastmile
+
 .PHONY: fuzz
 fuzz: ## Each parser against random input, FUZZ_SECONDS each
 	@scripts/setup.sh fuzz

@@ -37,6 +37,29 @@ want_python() {
   python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install python3 python3-venv || say "continuing without python3: no tests of the package"
 }
 
+# mdBook in target/tools, unless it is on the PATH.
+install_mdbook() {
+  have mdbook || [ -x "${TOOLS:=$PWD/target/tools}/bin/mdbook" ] || {
+    say "installing mdBook into $TOOLS"
+    cargo install --locked --root "$TOOLS" mdbook >&2 || die "could not install mdBook: cargo install --locked mdbook"
+  }
+}
+
+# What the pages are built with.
+need_node() {
+  have node || apt_install nodejs || die "no node: install Node.js 20 or newer"
+  have npm || apt_install npm || die "no npm: install npm"
+  [ "$(node -p 'Number(process.versions.node.split(".")[0]) >= 20')" = true ] || die "node $(node --version) is too old: 20 or newer is needed"
+  scripts/web-packages.sh || die "could not install the packages of web/package-lock.json"
+}
+
+# The target of the module that simulates in a page.
+need_wasm() {
+  rustc --print target-libdir --target wasm32-unknown-unknown | xargs test -d || {
+    have rustup && rustup target add wasm32-unknown-unknown >&2
+  } || die "no target wasm32-unknown-unknown: rustup target add wasm32-unknown-unknown"
+}
+
 # Node for pages, browsers for their tests, and the target of the module that simulates in a page.
 want_web() {
   want node nodejs "pages are not tested"
@@ -102,11 +125,13 @@ case $target in
     want tcptrace tcptrace "reading captures is not compared with it"
     want tshark tshark "reading captures is not compared with it"
     ;;
-  book)
-    have mdbook || [ -x "${TOOLS:=$PWD/target/tools}/bin/mdbook" ] || {
-      say "installing mdBook into $TOOLS"
-      cargo install --locked --root "$TOOLS" mdbook >&2 || die "could not install mdBook: cargo install --locked mdbook"
-    }
+  book) install_mdbook ;;
+  web) need_node ;;
+  site)
+    need_node
+    need_wasm
+    install_mdbook
+    have python3 || apt_install python3 || die "no python3: it writes the page of the Python API"
     ;;
   fuzz)
     have c++ || apt_install g++ || die "libFuzzer needs a C++ compiler: install g++ or clang"
