@@ -146,6 +146,11 @@ fuzz: ## Each parser against random input, FUZZ_SECONDS each
 	@scripts/setup.sh fuzz
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
 
+.PHONY: web
+web: ## The scripts of reports and of the dashboard, from web/ into the crates that have them in the binary
+	@scripts/web-packages.sh
+	cd web && npx --no-install tsc --noEmit && node build.mjs report && node dashboard.mjs
+
 .PHONY: python
 python: ## The tests of the Python package alone
 	@scripts/setup.sh python

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The tests of pages: types, the script of reports, and reports and playground in the browsers of the machine. Arguments
+# The tests of pages: types, the scripts in binaries, and reports, dashboard and playground in the browsers of the machine. Arguments
 # go to node's test runner. Without node, npm or Chromium, nothing is tested.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -21,7 +21,7 @@ scripts/web-packages.sh || {
   say "continuing without these packages: pages are not tested"
   exit 0
 }
-(cd web && npx --no-install tsc --noEmit && node build.mjs report --check)
+(cd web && npx --no-install tsc --noEmit && node build.mjs report --check && node dashboard.mjs --check >/dev/null)
 command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || {
   say "continuing without chromium: pages are not tested in a browser"
   exit 0

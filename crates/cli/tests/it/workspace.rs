@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The crates in their order: each may depend only on crates before it.
-const LAYERS: [&str; 26] = [
+const LAYERS: [&str; 27] = [
     "text",
     "units",
     "linklayer",
@@ -33,6 +33,7 @@ const LAYERS: [&str; 26] = [
     "published",
     "playground",
     "terminal",
+    "dashboard",
     "cli",
     "python",
 ];

@@ -1,0 +1,144 @@
+/** "What would change if": a question about another policy, and its answer in columns. */
+
+import { Colors, Plot } from "./charts";
+import type { State } from "./data";
+import { byId, element, setText } from "./dom";
+import { region } from "./tables";
+import { show, type Unit } from "./units";
+
+interface Delay { p50: number | null; p99: number | null; max: number | null }
+interface Class { name: string; rate_bps: number | null; p50_s: number | null; p99_s: number | null; dropped: number }
+interface Second { rate_bps: number; queue_bytes: number; p99_s: number | null; drops: number }
+interface Direction {
+  name: string;
+  packets: number;
+  rate_bps: number;
+  delay_s: Delay;
+  ack_delay_s: Delay;
+  dropped: Record<string, number>;
+  acks_dropped: number;
+  classes: Class[];
+  at_s: number[];
+  by_second: Second[];
+}
+interface Column { label: string; directions: Direction[] }
+interface Answer { policy: string; in_force: string; seconds: number; limits: string[]; notes: string[]; columns: Column[] }
+
+/** The value of the choice that opens the text. */
+const OWN = "";
+
+export function offer(state: State): void {
+  const section = byId("what-if");
+  if (state.policies.length === 0 || !section.hidden) return;
+  section.hidden = false;
+  const select = byId("policy") as HTMLSelectElement;
+  select.append(...state.policies.map((name) => element("option", { value: name }, name)));
+  select.append(element("option", { value: OWN }, "another one, as text"));
+  select.addEventListener("change", () => { byId("own").hidden = select.value !== OWN; });
+  section.querySelector("form")!.addEventListener("submit", (event) => {
+    event.preventDefault();
+    void ask(select.value);
+  });
+}
+
+async function ask(policy: string): Promise<void> {
+  const section = byId("what-if");
+  const button = section.querySelector<HTMLButtonElement>("button[type=submit]")!;
+  const asked = byId("asked");
+  const question = policy === OWN ? { text: (byId("text") as HTMLTextAreaElement).value } : { policy };
+  button.disabled = true;
+  asked.classList.remove("bad");
+  setText(asked, "replaying");
+  try {
+    const response = await fetch("/api/what-if", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(question),
+    });
+    const answer: unknown = await response.json();
+    if (!response.ok) throw new Error((answer as { error: string }).error);
+    present(answer as Answer);
+    setText(asked, `replayed the last ${(answer as Answer).seconds.toFixed(0)} s`);
+  } catch (error) {
+    asked.classList.add("bad");
+    setText(asked, error instanceof Error ? error.message : String(error));
+  } finally {
+    button.disabled = false;
+  }
+}
+
+function present(answer: Answer): void {
+  const parts: Node[] = [];
+  for (const plot of drawn.splice(0)) plot.destroy();
+  for (const note of answer.notes) parts.push(element("p", {}, note));
+  const count = answer.columns[0]!.directions.length;
+  for (let index = 0; index < count; index += 1) {
+    const columns = answer.columns.map(({ label, directions }) => ({ label, direction: directions[index]! }));
+    parts.push(region(table(columns)), plots(columns));
+  }
+  parts.push(element("h3", {}, "Limits of this answer"));
+  parts.push(element("ul", {}, ...answer.limits.map((limit) => element("li", {}, limit))));
+  byId("answer").replaceChildren(...parts);
+}
+
+type Shown = { label: string; direction: Direction };
+type Read = (direction: Direction) => number | null | undefined;
+
+function table(columns: readonly Shown[]): HTMLTableElement {
+  const row = (name: string, unit: Unit, read: Read) =>
+    element("tr", {}, element("th", { scope: "row", class: "text" }, name),
+      ...columns.map(({ direction }) => element("td", {}, show(read(direction), unit))));
+  const part = (name: string) =>
+    element("tr", { class: "part" }, element("th", { scope: "colgroup", class: "text", colspan: String(columns.length + 1) }, name));
+  const all = <T>(of: (direction: Direction) => T[]) => [...new Set(columns.flatMap(({ direction }) => of(direction)))];
+  const rows = [
+    row("packets sent", "", (d) => d.packets),
+    row("rate on the wire", "bit/s", (d) => d.rate_bps),
+    row("delay, median", "s", (d) => d.delay_s.p50),
+    row("delay, 99th percentile", "s", (d) => d.delay_s.p99),
+    row("delay, longest", "s", (d) => d.delay_s.max),
+    row("delay of ACKs, 99th percentile", "s", (d) => d.ack_delay_s.p99),
+    row("ACKs merged or dropped by ACK regulation", "", (d) => d.acks_dropped),
+    ...all((d) => Object.keys(d.dropped)).map((reason) => row(`dropped: ${reason}`, "", (d) => d.dropped[reason] ?? 0)),
+  ];
+  const classes = all((d) => d.classes.map((one) => one.name));
+  for (const name of classes) {
+    const of = (d: Direction) => d.classes.find((one) => one.name === name);
+    rows.push(part(`class ${name}`), row("rate", "bit/s", (d) => of(d)?.rate_bps),
+      row("delay, median", "s", (d) => of(d)?.p50_s), row("delay, 99th percentile", "s", (d) => of(d)?.p99_s),
+      row("dropped", "", (d) => of(d)?.dropped));
+  }
+  const head = ["", ...columns.map(({ label }) => label)].map((name) =>
+    name === "" ? element("td") : element("th", { scope: "col" }, name));
+  return element("table", {}, element("caption", {}, columns[0]!.direction.name),
+    element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...rows));
+}
+
+/** The plots of the answer that is shown. */
+const drawn: Plot[] = [];
+
+/** What happened, and what would have, second by second. */
+function plots(columns: readonly Shown[]): HTMLElement {
+  const area = element("div", { class: "charts" });
+  const kinds: [string, Unit, (second: Second) => number | null][] = [
+    ["delay, 99th percentile", "s", (second) => second.p99_s],
+    ["queue", "B", (second) => second.queue_bytes],
+    ["rate on the wire", "bit/s", (second) => second.rate_bps],
+    ["drops", "", (second) => second.drops],
+  ];
+  const x = columns[0]!.direction.at_s;
+  for (const [name, unit, read] of kinds) {
+    const plot = new Plot(`${columns[0]!.direction.name}: ${name}`, unit, null, new Colors(), null);
+    drawn.push(plot);
+    area.append(plot.figure);
+    const series = columns.map(({ direction }) => x.map((_at, index) => {
+      const second = direction.by_second[index];
+      return second === undefined ? null : read(second);
+    }));
+    // The width is known once the figure is on the page.
+    requestAnimationFrame(() => {
+      plot.update(columns.map(({ label }) => label), null, [x, ...series], [0, x[x.length - 1] ?? 1]);
+    });
+  }
+  return area;
+}

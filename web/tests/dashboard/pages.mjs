@@ -1,0 +1,160 @@
+// Runs a shaper with its dashboard, and looks at it in every browser: `node pages.mjs PROGRAM FOLDER`, on the machine that shapes.
+import { spawn } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import path from "node:path";
+import assert from "node:assert/strict";
+import { BROWSERS, launch, open } from "../browsers.mjs";
+
+const [program, folder] = process.argv.slice(2);
+const ADDRESS = "http://127.0.0.1:8420/";
+const TOKEN = "a-token-of-enough-chars";
+const axe = readFileSync(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+const policy = path.join(folder, "mine.toml");
+const text = readFileSync(policy, "utf8");
+
+/** A shaper that answers browsers. */
+async function shaper() {
+  const words = ["shape", "mine.toml", "--lan", "west", "--wan", "east", "--make-bridge", "--control", "socket",
+    "--web", "--web-token-file", "token", "--web-control"];
+  const child = spawn(program, words, { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
+  let said = "";
+  child.stderr.on("data", (piece) => { said += piece; });
+  for (let tries = 0; ; tries += 1) {
+    const answer = await fetch(`${ADDRESS}login`).catch(() => null);
+    if (answer?.status === 200) return child;
+    assert.ok(tries < 100 && child.exitCode === null, said);
+    await sleep(100);
+  }
+}
+
+const end = async (child) => {
+  const ended = new Promise((resolve) => child.on("exit", resolve));
+  child.kill("SIGTERM");
+  await ended;
+};
+
+/** The text of the first element. */
+const read = (page, selector) => page.$eval(selector, (node) => node.textContent);
+
+/** Opens the dashboard with the token, after a wrong one. */
+async function enter(page) {
+  assert.ok(page.url().endsWith("/login"), page.url());
+  const give = async (token) => {
+    await page.type("#token", token);
+    await Promise.all([page.waitForNavigation(), page.click("button")]);
+  };
+  await give("wrong");
+  assert.ok(page.url().endsWith("/login#wrong"), page.url());
+  assert.ok(await page.$eval("#wrong", (node) => getComputedStyle(node).display === "block"));
+  await give(TOKEN);
+  await page.waitForFunction(() => document.querySelector("#connection").dataset.state === "live");
+}
+
+/** Nothing of axe-core's rules that hinders people seriously. */
+async function accessible(page) {
+  const violations = await page.evaluate(`(() => { ${axe}; return window.axe.run(document, { resultTypes: ["violations"] }); })()`);
+  const serious = violations.violations.filter((one) => one.impact === "serious" || one.impact === "critical");
+  assert.deepEqual(serious.map((one) => `${one.id}: ${one.nodes.map((node) => node.html).join(" ")}`), []);
+}
+
+/** Pictures in three widths and two schemes; nothing is wider than the page. */
+async function pictures(page, name) {
+  for (const width of [360, 1280, 2560]) {
+    await page.setViewport({ width, height: 1000 });
+    for (const scheme of ["light", "dark"]) {
+      await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]).catch(() => {});
+      // Charts out of view are not drawn.
+      await page.evaluate(() => window.scrollTo(0, 0));
+      await sleep(1500);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+      assert.ok(wide <= 0, `${width}: ${wide} pixels too wide`);
+      if (process.env.SHOTS) {
+        await page.screenshot({ path: path.join(process.env.SHOTS, `${name}-${width}-${scheme}.png`), fullPage: true });
+      }
+    }
+  }
+}
+
+/** Values, switches, a question, a change of the policy. */
+async function look(page) {
+  await page.waitForFunction(() => /[kM]bit\/s/.test(document.querySelector("ul.legend span")?.textContent ?? ""));
+  const chart = "#groups .charts figure";
+  assert.equal(await read(page, `${chart} h3`), "rate on the wire");
+  const legend = await page.$eval(chart, (first) => [...first.querySelectorAll("button")].map((one) => one.textContent));
+  assert.deepEqual(legend.map((one) => one.split(" ")[0]), ["all", "quick", "default"]);
+  assert.match(legend[0], /^all [45]\d\d kbit\/s$/);
+  assert.match(await read(page, "#status"), /^policy mine <b onclick='x'>&amp;$/);
+  assert.equal(await page.$("#status b"), null);
+  const flows = await page.$$eval("#tables table", (tables) => tables.map((table) => table.innerText));
+  assert.ok(flows.some((table) => table.includes("10.9.0.2:9000") && table.includes("UDP")), flows.join("\n"));
+
+  const span = async (name) => {
+    const button = await page.evaluateHandle((wanted) => [...document.querySelectorAll("#spans button")].find((one) => one.textContent === wanted), name);
+    await button.click();
+    assert.equal(await button.evaluate((one) => one.getAttribute("aria-pressed")), "true");
+  };
+  await span("1 h");
+  await span("1 min");
+  await page.click(`${chart} ul.legend button`);
+  assert.equal(await page.$eval(`${chart} ul.legend button`, (one) => one.getAttribute("aria-pressed")), "false");
+  await page.click(`${chart} ul.legend button`);
+
+  // A policy in which pings have no class of their own: they wait for the bursts.
+  await page.select("#policy", "");
+  const other = text.replace(/\[\[rule\]\][^]*$/, "").replace(/^name = "mine.*$/m, 'name = "without"');
+  await page.$eval("#text", (area, value) => { area.value = value; }, other);
+  await page.click("#what-if button[type=submit]");
+  await page.waitForFunction(() => !document.querySelector("#what-if button[type=submit]").disabled, { timeout: 60_000 });
+  assert.match(await read(page, "#asked"), /^replayed the last \d+ s$/);
+  const rows = await page.$$eval("#answer table:first-of-type tr", (all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
+  assert.match(rows[0][2], /replayed$/);
+  const row = (name) => rows.find(([first]) => first === name).slice(1).map(parseFloat);
+  const [happened, again] = row("packets sent");
+  assert.ok(happened > 100 && Math.abs(happened - again) <= 0.02 * happened, `${happened} and ${again}`);
+  const quick = rows.findIndex(([first]) => first === "class quick");
+  assert.ok(quick > 0, JSON.stringify(rows));
+
+  await page.click("#reload");
+  await page.waitForFunction(() => /is in force/.test(document.querySelector("#message").textContent));
+  await page.waitForFunction(() => !document.querySelector("#marks").hidden);
+  assert.match(await read(page, "#marks li"), /mine <b onclick='x'>&amp; is in force$/);
+  await page.click("#server summary");
+  await page.waitForFunction(() => /refused token/.test(document.querySelector("#server dl").textContent));
+}
+
+let running = await shaper();
+try {
+  await sleep(12_000);
+  for (const [name, executable] of BROWSERS) {
+    const browser = await launch([name, executable]);
+    try {
+      const { page, wrong } = await open(browser, ADDRESS);
+      await enter(page);
+      await look(page);
+      await accessible(page);
+      await pictures(page, `dashboard-${name}`);
+      assert.deepEqual(wrong, []);
+      // A file that is wrong leaves the policy in force, and the page shows why.
+      writeFileSync(policy, text.replace("20 %", "twenty"));
+      await page.click("#reload");
+      await page.waitForFunction(() => /mine\.toml:\d+/.test(document.querySelector("#message.bad")?.textContent ?? ""));
+      writeFileSync(policy, text);
+      // The program goes, and comes again.
+      await end(running);
+      await page.waitForFunction(() => document.querySelector("#connection").dataset.state === "lost");
+      running = await shaper();
+      // Another process knows no cookie of the first one.
+      await page.waitForFunction(() => location.pathname === "/login", { timeout: 30_000 });
+      await page.type("#token", TOKEN);
+      await Promise.all([page.waitForNavigation(), page.click("button")]);
+      await page.waitForFunction(() => document.querySelector("#connection").dataset.state === "live");
+      await sleep(6_000);
+      console.log(`${name}: ok`);
+    } finally {
+      await browser.close();
+    }
+  }
+} finally {
+  await end(running);
+}
