@@ -38,3 +38,5 @@ pub(crate) mod trace;
 mod unit;
 #[cfg(target_os = "linux")]
 pub(crate) mod watch;
+#[cfg(target_os = "linux")]
+mod web;

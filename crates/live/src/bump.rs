@@ -24,6 +24,8 @@
 //! Cost per packet: one parse, one flow look-up, one copy of its bytes each way; one reading of the clock a batch.
 
 mod direction;
+mod record;
+mod replay;
 mod report;
 mod tap;
 mod waits;
@@ -43,6 +45,9 @@ use crate::io::Port;
 
 pub use direction::BATCH;
 use direction::{Direction, Queue};
+use record::Recorder;
+pub use record::{MOST_PACKETS, Record, SPAN};
+pub(crate) use replay::replay;
 pub use report::{CounterValue, DirectionReport, HopGlance, HopReport, HopState};
 pub use tap::Tap;
 use tap::Taps;
@@ -169,6 +174,19 @@ impl Bump {
     #[must_use]
     pub fn states(&self, now: Instant) -> Vec<HopState> {
         self.up.states(now).chain(self.down.states(now)).collect()
+    }
+
+    /// From now on the headers of packets are recorded, for [`Bump::records`].
+    pub fn record(&mut self) {
+        for direction in [&mut self.up, &mut self.down] {
+            direction.recorder.get_or_insert_with(|| Recorder::new(MAX_FLOWS));
+        }
+    }
+
+    /// The packets that came lately, up and down, if they are recorded.
+    #[must_use]
+    pub fn records(&self) -> Option<[Record; 2]> {
+        Some([self.up.recorder.as_ref()?.record(), self.down.recorder.as_ref()?.record()])
     }
 
     /// The counters so far: up, then down.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use lastmile_units::{Duration, Instant};
 
-use crate::bump::{DirectionReport, HopGlance, HopState, Queues};
+use crate::bump::{DirectionReport, HopGlance, HopState, Queues, Record};
 use crate::error::{Context, Error};
 use crate::stop::{Stop, StopHandle};
 
@@ -27,6 +27,7 @@ enum Request {
     Report(Sender<Snapshot>),
     Glance(Sender<(Instant, Vec<HopGlance>)>),
     States(Sender<(Instant, Vec<HopState>)>),
+    Records(Sender<Option<[Record; 2]>>),
     Alive(Sender<()>),
     HandOver(Queues, Sender<()>),
     Stop,
@@ -85,6 +86,9 @@ pub(crate) trait Asked {
     /// The hops for a display, and the time.
     fn states(&self) -> (Instant, Vec<HopState>);
 
+    /// The packets that came lately, if they are recorded.
+    fn records(&self) -> Option<[Record; 2]>;
+
     /// Puts other queues in.
     fn hand_over(&mut self, queues: Queues);
 
@@ -97,6 +101,7 @@ pub(crate) trait Asked {
                 Request::Report(answer) => drop(answer.send(self.snapshot()?)),
                 Request::Glance(answer) => drop(answer.send(self.glance())),
                 Request::States(answer) => drop(answer.send(self.states())),
+                Request::Records(answer) => drop(answer.send(self.records())),
                 Request::Alive(answer) => drop(answer.send(())),
                 Request::HandOver(queues, done) => {
                     self.hand_over(queues);
@@ -135,6 +140,15 @@ impl Handle {
         let (answer, answered) = mpsc::channel();
         self.ask(Request::States(answer));
         answered.recv().ok()
+    }
+
+    /// The headers of the packets that came lately, up and down; `None` when the world runs no more,
+    /// or records none. Holds up packets for some microseconds.
+    #[must_use]
+    pub fn records(&self) -> Option<[Record; 2]> {
+        let (answer, answered) = mpsc::channel();
+        self.ask(Request::Records(answer));
+        answered.recv().ok()?
     }
 
     /// True when the world has answered, which it does between two turns; false when it runs no

@@ -70,6 +70,18 @@ impl Delays {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
+    /// The delays that are not in `before`, an earlier copy. The largest is known to its bucket.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let more = |(bucket, count): (&u16, &u64)| {
+            let more = count - before.counts.get(bucket).unwrap_or(&0).min(count);
+            (more > 0).then_some((*bucket, more))
+        };
+        let counts: BTreeMap<u16, u64> = self.counts.iter().filter_map(more).collect();
+        let max_ns = counts.last_key_value().map_or(0, |(bucket, _)| edges(*bucket).1.min(self.max_ns));
+        Self { counts, sum_ns: self.sum_ns.saturating_sub(before.sum_ns), max_ns }
+    }
+
     /// The number of delays.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -255,5 +267,18 @@ mod tests {
             prop_assert_eq!(whole.count(), sorted.len() as u64);
             prop_assert_eq!(whole.sum_ns(), sorted.iter().map(|ns| u128::from(*ns)).sum::<u128>());
         }
+    }
+
+    #[test]
+    fn the_delays_since_a_copy_are_those_that_came_after_it() {
+        let mut delays = Delays::default();
+        delays.record(50_000_000);
+        let before = delays.clone();
+        assert!(delays.since(&before).is_empty());
+        delays.record(1_000_000);
+        delays.record(1_000_000);
+        let since = delays.since(&before);
+        assert_eq!((since.count(), since.sum_ns()), (2, 2_000_000));
+        assert!((1_000_000..1_040_000).contains(&since.max_ns().unwrap()));
     }
 }

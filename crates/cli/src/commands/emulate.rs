@@ -1,6 +1,7 @@
 //! `lastmile emulate`: emulates the line of a scenario for real hosts, until it is interrupted or
 //! its command ends.
 
+pub(super) mod dashboard;
 pub(super) mod devices;
 mod operator;
 pub(super) mod status;
@@ -31,6 +32,7 @@ use crate::failure::{Exit, Failure, Result};
 use crate::printer::Printer;
 
 use super::live_view::{self, Display};
+use super::web::{Opened, Web};
 use super::{control, leftovers, ticker};
 use lastmile_studies::variant::pairs;
 
@@ -122,6 +124,9 @@ struct Start {
     #[arg(long, value_name = "PATH")]
     control: Option<PathBuf>,
 
+    #[command(flatten)]
+    web: Web,
+
     // Copied from `Display`: clap treats an optional group within another group as absent.
     /// Show a line of counters on a terminal, and no live view
     #[arg(long)]
@@ -197,6 +202,8 @@ fn emulate(file: &std::path::Path, start: &Start, printer: &mut Printer) -> Resu
     let mut config = config(start, &path, scenario.network_ref().seed);
     // Before namespaces are created: from here on a signal ends the run, and the run removes them.
     let stop = Stop::on_signals()?;
+    // Namespaces have a loopback interface of their own.
+    let dashboard = start.web.open(false)?;
     // The path depends on the user outside of the namespaces.
     let listener = operator::listen(start.control.as_deref())?;
     if config.client == Place::New && config.server == Place::New && !user::has_rights() {
@@ -223,6 +230,7 @@ fn emulate(file: &std::path::Path, start: &Start, printer: &mut Printer) -> Resu
     if start.command.is_empty() {
         printer.talk_lines(&ends);
     }
+    dashboard.iter().for_each(|dashboard| dashboard.tell(printer));
     for side in [world.client(), world.server()] {
         if let Some(obstacle) = side.without_stamps() {
             printer.talk(&without_stamps(side.device(), obstacle));
@@ -234,9 +242,11 @@ fn emulate(file: &std::path::Path, start: &Start, printer: &mut Printer) -> Resu
         printed: ends,
         display: start.display(),
     });
-    let outcome = attended(&teller, listener, &mut world, watch.as_ref(), |world| match start.command.split_first() {
-        None => world.run(&stop, start.duration),
-        Some((program, rest)) => world.run_command(&stop, Command::new(program).args(rest)),
+    let outcome = attended(&teller, (listener, dashboard), &mut world, watch.as_ref(), |world| {
+        match start.command.split_first() {
+            None => world.run(&stop, start.duration),
+            Some((program, rest)) => world.run_command(&stop, Command::new(program).args(rest)),
+        }
     })?;
     if world.server_has_ended() {
         printer.talk("the command at the server's end ended before the line did");
@@ -278,7 +288,7 @@ impl Watch {
 /// Carries packets while other threads answer at the control socket and show counters.
 fn attended(
     teller: &Teller,
-    listener: Option<Listener>,
+    (listener, dashboard): (Option<Listener>, Option<Opened>),
     world: &mut World,
     watch: Option<&Watch>,
     carry: impl FnOnce(&mut World) -> std::result::Result<Outcome, Error>,
@@ -294,6 +304,9 @@ fn attended(
         }
         if let Some(watch) = watch {
             scope.spawn(|| watch.run(&handle, &end, teller));
+        }
+        if let Some(dashboard) = dashboard {
+            dashboard::show(dashboard, scope, (&handle, teller), &end);
         }
         let outcome = carry(world);
         ending.stop();

@@ -2,12 +2,15 @@
 //! simulation.
 
 mod capture;
+mod dashboard;
 mod text;
 mod watch;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
+use lastmile_dashboard::hub::Hub;
 use lastmile_lab::capture::{self as lab_capture, Recorder};
 use lastmile_lab::plan::{Kernel, Plan};
 use lastmile_lab::summary::{self, Document, Measured};
@@ -23,10 +26,12 @@ use lastmile_studies::variant::file_name;
 use lastmile_studies::{Input, Variant};
 use serde::Serialize;
 
+use super::emulate::dashboard::Line;
 use super::emulate::two_nodes;
 use super::live_view::Display;
 use super::run::capture::Captures;
 use super::run::options::{Changes, Files};
+use super::web::{Opened, Web};
 use super::{leftovers, run};
 use crate::failure::{Exit, Failure, Result};
 use crate::folders::Folders;
@@ -80,6 +85,9 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) display: Display,
 
+    #[command(flatten)]
+    pub(super) web: Web,
+
     /// Print JSON: the summary, and results of real packets only under "live"
     #[arg(long)]
     pub(super) json: bool,
@@ -102,6 +110,8 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         printer.talk(&format!("warning: {warning}"));
     }
     let _folders = folders(arguments)?;
+    let dashboard = arguments.web.open(false)?;
+    dashboard.iter().for_each(|dashboard| dashboard.tell(printer));
     let simulated = match simulated(arguments, &variant, &scenario, printer)? {
         Ok(simulated) => simulated,
         Err(interrupted) => return Ok(interrupted),
@@ -109,7 +119,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     // A second signal ends the program at once, also while packets run.
     Interrupt::note()?;
     leftovers::remove(printer);
-    let live = match live(arguments, &variant, &scenario, &plan, printer)? {
+    let live = match served(dashboard, |hub| live(arguments, &variant, &scenario, (&plan, hub), printer))? {
         Ok(live) => live,
         Err(interrupted) => return Ok(interrupted),
     };
@@ -151,17 +161,31 @@ fn simulated(
     }
 }
 
+/// The result of `work`, during which the dashboard is served.
+fn served<T>(dashboard: Option<Opened>, work: impl FnOnce(Option<Arc<Hub>>) -> Result<T>) -> Result<T> {
+    let Some(dashboard) = dashboard else { return work(None) };
+    let (hub, end) = (dashboard.hub("lastmile lab", Line), Stop::new()?);
+    let ending = end.handle()?;
+    std::thread::scope(|scope| {
+        let (served, end) = (Arc::clone(&hub), &end);
+        scope.spawn(move || dashboard.serve(end, &served));
+        let result = work(Some(hub));
+        ending.stop();
+        result
+    })
+}
+
 /// The live runs. The inner error is the exit code after a signal.
 fn live(
     arguments: &Arguments,
     variant: &Variant,
     scenario: &Scenario,
-    plan: &Plan<'_>,
+    (plan, hub): (&Plan<'_>, Option<Arc<Hub>>),
     printer: &Printer,
 ) -> Result<std::result::Result<Vec<Measured>, Exit>> {
     // Before namespaces are created: from here on a signal ends the run, and the run removes them.
     let stop = Stop::on_signals()?;
-    let watcher = Watcher::new(scenario.name(), plan, arguments.display, arguments.runs);
+    let watcher = Watcher::new(scenario.name(), plan, (arguments.display, hub), arguments.runs);
     let mut measured = Vec::new();
     for number in 1..=arguments.runs {
         let label = label(arguments, number);

@@ -2,10 +2,13 @@
 
 mod metrics;
 mod operator;
+mod recent;
 mod start;
 mod status;
 mod unit;
 mod watch;
+mod web;
+mod what_if;
 
 use std::path::PathBuf;
 use std::process;
@@ -27,12 +30,15 @@ use crate::invocation;
 use crate::printer::Printer;
 
 use super::control::{self, Seen};
+use super::web::publish;
 
 use self::metrics::Metrics;
 use self::operator::{Answer, Operator};
+use self::recent::Shared;
 use self::start::{CONTROL, Start};
 use self::status::{Place, Rights, Status};
 use self::watch::{InForce, Watch};
+use self::web::{Reporter, Shaper};
 
 /// Shape a real line by a policy, as a bridge between the LAN and the modem
 ///
@@ -141,6 +147,7 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
     let mut listener = Listener::bind(&start.control)?;
     let world = World::build(&start.world(&policy))?;
     let metrics = start.metrics.map(Server::bind).transpose()?;
+    let dashboard = start.dashboard.web.open(start.dashboard.web_control)?;
     let pulse = Pulse {
         handle: world.handle(),
         manager: Manager::of_this_program(),
@@ -153,10 +160,17 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
     let place = Place::of(start, &world);
     let words = format!("{}: {}\n{}\ncontrol: {}", policy.name, place.words(), rights.words(), start.control.display());
     printer.talk_lines(&words);
+    let words = match &dashboard {
+        Some(dashboard) => {
+            dashboard.tell(printer);
+            format!("{words}\n{}", dashboard.words())
+        }
+        None => words,
+    };
     let manager = pulse.manager.as_ref();
     manager.inspect(|manager| manager.ready(&place.words()));
     let (asker, glances) = (listener.asker(), world.handle());
-    let in_force = Arc::new(Mutex::new(InForce::from(&policy)));
+    let in_force = Arc::new(Mutex::new(InForce::new(&policy, 1)));
     let mut operator = Operator::new(start, policy, (place, rights), world.handle(), manager, Arc::clone(&in_force));
     let (outcome, operator) = std::thread::scope(|scope| {
         let control = scope.spawn(|| {
@@ -164,6 +178,14 @@ fn shape(start: &Start, printer: &mut Printer) -> Result {
             served.map(|()| operator)
         });
         scope.spawn(|| pulse.run(&end));
+        if let Some(dashboard) = dashboard {
+            let (shared, end) = (Shared::new(world.handle(), Arc::clone(&in_force)), &end);
+            let hub = dashboard.hub("lastmile shape", Shaper { shared: Arc::clone(&shared), asker: asker.clone() });
+            let mut reporter = Reporter::new(shared);
+            let reports = Arc::clone(&hub);
+            scope.spawn(move || publish(&reports, end, |hub| reporter.sample(hub)));
+            scope.spawn(move || dashboard.serve(end, &hub));
+        }
         if let Some(server) = metrics {
             let (end, pages) = (&end, Metrics(asker));
             // The shaper works without metrics, too.

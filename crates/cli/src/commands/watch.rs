@@ -2,6 +2,7 @@
 
 mod metrics;
 mod unit;
+mod web;
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -26,8 +27,10 @@ use crate::failure::{Exit, Failure, Result};
 use crate::printer::Printer;
 
 use super::device;
+use super::web::{Web, publish};
 
 use self::metrics::Metrics;
+use self::web::{Reporter, Watcher};
 
 /// The control socket of a shaper.
 const SHAPER: &str = "/run/lastmile/shape.sock";
@@ -61,7 +64,9 @@ enum Command {
     Dashboard,
 }
 
+// The group is present if the store is: clap leaves out the members of a group that has another group within.
 #[derive(Args)]
+#[group(args = ["store"])]
 struct Start {
     /// Hosts to ping: addresses, or names, which are looked up once
     #[arg(value_name = "TARGET")]
@@ -115,6 +120,9 @@ struct Start {
     /// Serve metrics for Prometheus at http://ADDRESS/metrics, such as 127.0.0.1:9101
     #[arg(long, value_name = "ADDRESS", value_parser = listener)]
     metrics: Option<SocketAddr>,
+
+    #[command(flatten)]
+    web: Web,
 }
 
 fn listener(text: &str) -> std::result::Result<SocketAddr, String> {
@@ -151,6 +159,7 @@ fn watch(start: &Start, printer: &mut Printer) -> Result {
     let file = std::path::absolute(&start.store).map_err(Failure::new)?;
     let store = Store::open(&file, start.kept()).map_err(|error| open_failure(&error, &file))?;
     let metrics = start.metrics.map(Server::bind).transpose()?;
+    let dashboard = start.web.open(false)?;
     let manager = Manager::of_this_program();
     let given_up = sandbox::give_up_as_watcher(&file)?;
     let names: Vec<&str> = config.pings.targets.iter().map(|target| target.name.as_str()).collect();
@@ -162,6 +171,7 @@ fn watch(start: &Start, printer: &mut Printer) -> Result {
         "capabilities: {capabilities}; files: {}; system calls: {}",
         given_up.files, given_up.system_calls
     ));
+    dashboard.iter().for_each(|dashboard| dashboard.tell(printer));
     manager.iter().for_each(|manager| manager.ready(&names.join(", ")));
     let seen = Arc::new(Mutex::new(Seen::default()));
     let ended = Stop::new()?;
@@ -171,6 +181,12 @@ fn watch(start: &Start, printer: &mut Printer) -> Result {
             let (ended, pages) = (&ended, Metrics(Arc::clone(&seen)));
             // The watcher works without metrics, too.
             scope.spawn(move || drop(server.serve(ended, &pages)));
+        }
+        if let Some(dashboard) = dashboard {
+            let (hub, mut reporter) = (dashboard.hub("lastmile watch", Watcher), Reporter::new(Arc::clone(&seen)));
+            let (reports, ended) = (Arc::clone(&hub), &ended);
+            scope.spawn(move || publish(&reports, ended, |_| Some(reporter.sample())));
+            scope.spawn(move || dashboard.serve(ended, &hub));
         }
         let mut audience = Talk { printer, manager: manager.as_ref() };
         let watched = config.run(store, &stop, &seen, &mut audience);

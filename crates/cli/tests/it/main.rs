@@ -9,6 +9,8 @@ mod captures;
 mod claims;
 mod compare;
 #[cfg(target_os = "linux")]
+mod dashboard;
+#[cfg(target_os = "linux")]
 mod detect;
 mod docs;
 #[cfg(target_os = "linux")]

@@ -91,6 +91,7 @@ fn under_load(policy: &Policy, flows: usize, load: impl FnOnce(&mut Load<'_>)) -
         down: Direction { queue: Spec::fifo(1000), link_layer: policy.line.down_layer },
         path: Path::default(),
         tuning: TUNING,
+        records: false,
     });
     let (world, stop) = (world.unwrap(), Stop::new().unwrap());
     let handle = world.handle();

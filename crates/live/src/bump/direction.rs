@@ -12,6 +12,7 @@ use lastmile_queueing::spec::{BuildError, Spec};
 use lastmile_queueing::{Backlog, Counter, Environment, Node, random::Stream};
 use lastmile_units::{Duration, Instant};
 
+use super::record::Recorder;
 use super::tap::{AtHop, Taps};
 use super::waits::{Distribution, Waits};
 use super::{CounterValue, DirectionReport, HopGlance, HopReport, HopState};
@@ -49,6 +50,8 @@ pub(super) struct Direction {
     /// Packets that have crossed the last hop and are about to be sent.
     leaving: Vec<Frame>,
     pub(super) spare: Spare,
+    /// The headers of the packets that came lately, if someone wants them.
+    pub(super) recorder: Option<Recorder>,
 }
 
 /// One line of a direction.
@@ -101,6 +104,7 @@ impl Direction {
             lateness: Distribution::new(3),
             leaving: Vec::with_capacity(BATCH),
             spare: Spare(Vec::new()),
+            recorder: None,
         })
     }
 
@@ -183,6 +187,10 @@ impl Direction {
         let before = flows.evicted();
         number(&mut frame, flows);
         self.evicted += flows.evicted() - before;
+        if let Some(recorder) = &mut self.recorder {
+            let flow = frame.flow_key().map(|key| (flows.slot(frame.meta().flow), key));
+            recorder.note(self.latest, frame.meta(), flow);
+        }
         first.enqueue(self.latest, frame, &mut self.spare, taps.at(0));
     }
 
@@ -236,7 +244,7 @@ impl Direction {
     }
 
     pub(super) fn states(&self, now: Instant) -> impl Iterator<Item = HopState> {
-        self.hops.iter().map(move |hop| hop.state(now))
+        self.hops.iter().map(move |hop| state(&hop.line, &hop.waits, now))
     }
 
     pub(super) fn report(&self) -> DirectionReport {
@@ -297,29 +305,6 @@ impl RunningHop {
         self.line.take_arrival(now, &mut Watch { waits: &mut self.waits, spare, tap })
     }
 
-    fn state(&self, now: Instant) -> HopState {
-        let mut class_queued = Vec::new();
-        self.line.queue().class_backlogs(&mut |class, backlog| class_queued.push((class, backlog)));
-        HopState {
-            queued: self.line.queue().backlog(),
-            wire_bits: self.line.bits_sent(now),
-            line: self.line.stats().clone(),
-            waited: self.waits.all.coarse.clone(),
-            acks_waited: self.waits.acks.coarse.clone(),
-            class_waited: self.waits.classes.iter().map(|class| class.coarse.clone()).collect(),
-            class_queued,
-            queue_counters: self.queue_counters(),
-        }
-    }
-
-    fn queue_counters(&self) -> Vec<CounterValue> {
-        let mut counters = Vec::new();
-        self.line.queue().counters(&mut |Counter { path, kind, name, value }| {
-            counters.push(CounterValue { path: path.to_owned(), kind, name, value });
-        });
-        counters
-    }
-
     fn report(&self) -> HopReport {
         let mut class_backlogs = Vec::new();
         self.line.queue().class_backlogs(&mut |index, backlog| class_backlogs.push((index, backlog)));
@@ -329,7 +314,7 @@ impl RunningHop {
             cells: self.line.cells(),
             queued: self.line.queue().backlog(),
             in_flight: self.line.in_flight(),
-            queue_counters: self.queue_counters(),
+            queue_counters: queue_counters(&self.line),
             class_backlogs,
             most_queued: self.most_queued,
             waited: self.waits.all.exact.whole(),
@@ -338,6 +323,30 @@ impl RunningHop {
             overlimits: self.waits.overlimits,
         }
     }
+}
+
+/// A line at `now`, for a display.
+pub(super) fn state<P: Packet>(line: &Line<P>, waits: &Waits, now: Instant) -> HopState {
+    let mut class_queued = Vec::new();
+    line.queue().class_backlogs(&mut |class, backlog| class_queued.push((class, backlog)));
+    HopState {
+        queued: line.queue().backlog(),
+        wire_bits: line.bits_sent(now),
+        line: line.stats().clone(),
+        waited: waits.all.coarse.clone(),
+        acks_waited: waits.acks.coarse.clone(),
+        class_waited: waits.classes.iter().map(|class| class.coarse.clone()).collect(),
+        class_queued,
+        queue_counters: queue_counters(line),
+    }
+}
+
+fn queue_counters<P: Packet>(line: &Line<P>) -> Vec<CounterValue> {
+    let mut counters = Vec::new();
+    line.queue().counters(&mut |Counter { path, kind, name, value }| {
+        counters.push(CounterValue { path: path.to_owned(), kind, name, value });
+    });
+    counters
 }
 
 /// Memory of packets that are gone.

@@ -22,6 +22,7 @@ use crate::io::{Framing, Refusal};
 
 mod queues;
 mod regulated;
+mod replayed;
 
 struct FakeClock(Cell<Instant>);
 

@@ -1,7 +1,7 @@
 //! Queueing delays in front of a hop.
 
 use hdrhistogram::Histogram;
-use lastmile_packet::{Frame, Packet};
+use lastmile_packet::Packet;
 use lastmile_units::{Duration, Instant};
 
 use lastmile_model::outcome::Waits as Sum;
@@ -40,7 +40,7 @@ impl Waits {
         self.classes_since = now;
     }
 
-    pub(super) fn record(&mut self, waited: Duration, packet: &Frame) {
+    pub(super) fn record(&mut self, waited: Duration, packet: &impl Packet) {
         let ns = waited.as_ns();
         self.all.record(ns);
         self.lately.add(waited);

@@ -10,7 +10,7 @@ use super::config::{Config, Place};
 use super::server::Server;
 use super::side::{CLIENT, Side};
 use super::{Ended, Outcome};
-use crate::bump::{Bump, BumpConfig, HopGlance, HopState, Queues, Tap};
+use crate::bump::{Bump, BumpConfig, HopGlance, HopState, Queues, Record, Tap};
 use crate::carry::{self, carry};
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::{Context, Error};
@@ -245,6 +245,10 @@ impl Asked for World {
     fn states(&self) -> (Instant, Vec<HopState>) {
         let now = self.clock.now();
         (now, self.bump.states(now))
+    }
+
+    fn records(&self) -> Option<[Record; 2]> {
+        self.bump.records()
     }
 
     fn hand_over(&mut self, _: Queues) {

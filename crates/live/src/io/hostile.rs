@@ -77,6 +77,7 @@ impl Machines {
             down: unshaped(false),
             path,
             tuning: Tuning::default(),
+            records: false,
         })
         .unwrap();
         let (stop, handle) = (Stop::new().unwrap(), world.handle());

@@ -4,7 +4,7 @@ use lastmile_packet::HashKey;
 use lastmile_units::Instant;
 
 use super::direction::Direction;
-use crate::bump::{HopGlance, HopState, Queues};
+use crate::bump::{self, HopGlance, HopState, Queues, Record};
 use crate::error::Error;
 use crate::handle::{self, Snapshot};
 
@@ -38,6 +38,29 @@ impl Handle {
     #[must_use]
     pub fn states(&self) -> Option<(Instant, Vec<HopState>)> {
         self.asks.states()
+    }
+
+    /// As [`handle::Handle::records`].
+    #[must_use]
+    pub fn records(&self) -> Option<[Record; 2]> {
+        self.asks.records()
+    }
+
+    /// Sends recorded packets through the queues of `directions`, up and down, and shows the hops at
+    /// each of `times`, which ascend. The calling thread does the work; the middlebox does not notice.
+    /// The packets arrive when they did arrive: an open loop, in which no sender reacts.
+    ///
+    /// # Errors
+    /// A queue that its line cannot have.
+    pub fn replay(
+        &self,
+        records: &[Record; 2],
+        directions: [&Direction; 2],
+        times: &[Instant],
+        look: &mut dyn FnMut(Instant, Vec<HopState>),
+    ) -> Result<(), Error> {
+        let queues = directions.map(|direction| (&direction.queue, direction.link_layer));
+        Ok(bump::replay(records, queues, self.hash_key, times, look)?)
     }
 
     /// Replaces the queues. The backlog departs before all but urgent packets, and nothing is lost.

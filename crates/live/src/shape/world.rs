@@ -8,7 +8,7 @@ use lastmile_units::{Duration, Instant};
 use super::bridge;
 use super::direction::Direction;
 use super::handle::Handle;
-use crate::bump::{Bump, BumpConfig, HopGlance, HopState, Queues};
+use crate::bump::{Bump, BumpConfig, HopGlance, HopState, Queues, Record};
 use crate::carry::{Woken, carry};
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::{Context, Error};
@@ -38,6 +38,8 @@ pub struct Config {
     pub path: Path,
     /// How hard to try to be on time.
     pub tuning: Tuning,
+    /// Whether the headers of packets are recorded, for [`Handle::replay`].
+    pub records: bool,
 }
 
 /// The middlebox in its place. Dropping it leaves the line to the bridge.
@@ -82,6 +84,9 @@ impl World {
             hash_key,
         })?;
         bump.make_up_for_at_most(CATCH_UP);
+        if config.records {
+            bump.record();
+        }
         let namespace = config.namespace.as_deref().map(Namespace::open).transpose()?;
         let bridge = bridge::under(namespace.as_ref(), &config.lan, &config.wan, config.make_bridge.as_deref())?;
         let [lan, wan] = [&config.lan, &config.wan].map(|name| {
@@ -157,6 +162,10 @@ impl Asked for World {
     fn states(&self) -> (Instant, Vec<HopState>) {
         let now = self.clock.now();
         (now, self.bump.states(now))
+    }
+
+    fn records(&self) -> Option<[Record; 2]> {
+        self.bump.records()
     }
 
     fn hand_over(&mut self, queues: Queues) {

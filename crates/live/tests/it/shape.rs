@@ -62,6 +62,7 @@ pub(crate) fn config(hosts: &Hosts, up: Direction, down: Direction) -> Config {
         down,
         path: Path::default(),
         tuning: Tuning::default(),
+        records: false,
     }
 }
 
@@ -408,6 +409,7 @@ fn the_shaper_in_the_middle() {
         down: unshaped(),
         path: Path::default(),
         tuning: Tuning::default(),
+        records: false,
     })
     .unwrap();
     say_ready();

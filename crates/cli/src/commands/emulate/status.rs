@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use lastmile_dashboard::report::Report;
 use lastmile_live::bump::{DirectionReport, HopGlance, HopReport};
 use lastmile_live::emulate::Snapshot;
 use lastmile_model::Hop;
@@ -14,6 +15,7 @@ use super::super::control::Seen;
 use super::super::counters::{Amount, Counters, Spread, faults};
 use super::super::live_view::hops::{self, States, intervals};
 use super::super::ticker::{in_brief, mega};
+use super::super::web::charts;
 
 /// The status of a line.
 #[derive(Debug, Serialize, Deserialize)]
@@ -80,6 +82,20 @@ impl Teller {
             hops.iter().map(of).collect()
         };
         Self { scenario: scenario.to_owned(), up: fixed(up), down: fixed(down) }
+    }
+
+    /// The charts of all links for the dashboard.
+    pub(in crate::commands) fn report(&self, before: Option<&States>, now: &States) -> Report {
+        let hops = intervals(before, now);
+        let up = self.up.iter().map(|fixed| ("up", fixed));
+        let links = up.chain(self.down.iter().map(|fixed| ("down", fixed)));
+        let groups = links.zip(&hops).map(|((direction, Fixed { name, rate_bps, encapsulation }), hop)| {
+            let rate =
+                rate_bps.and_then(BitRate::from_bps).map_or_else(|| "no rate".to_owned(), |rate| rate.to_string());
+            let title = format!("{direction}, {name}: {rate}, {encapsulation}");
+            charts::group(&format!("{direction} {name}"), title, *rate_bps, hop, &[])
+        });
+        Report { status: format!("scenario {}", self.scenario), groups: groups.collect(), ..Report::default() }
     }
 
     pub(super) fn status(&self, snapshot: &Snapshot) -> Status {

@@ -1,8 +1,10 @@
 //! The display of a run on a terminal: a live view, or a progress bar.
 
+use std::sync::Arc;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use lastmile_dashboard::hub::Hub;
 use lastmile_lab::plan::Plan;
 use lastmile_lab::progress::{FlowProgress, Progress};
 use lastmile_lab::spec::Kind;
@@ -12,13 +14,22 @@ use lastmile_units::{Duration, Instant};
 use super::super::emulate::status::Teller;
 use super::super::live_view::Display;
 use super::super::live_view::hops::{States, per_second};
+use super::dashboard::Reports;
 use crate::printer::Printer;
 
 /// Flows in the view; further ones are counted only.
 const MOST_FLOWS: usize = 12;
 
 /// The display of one run.
-pub(super) enum Watch<'a> {
+pub(super) struct Watch<'a> {
+    shown: Shown<'a>,
+    web: Option<Reports<'a>>,
+    /// The time of the latest look at the run: ticks come more often.
+    at: Option<StdInstant>,
+}
+
+/// The display on a terminal.
+enum Shown<'a> {
     View(Box<Viewed<'a>>),
     Bar(ProgressBar),
 }
@@ -33,7 +44,6 @@ pub(super) struct Viewed<'a> {
     flows: &'a [(String, bool)],
     run: String,
     duration: Duration,
-    at: Option<StdInstant>,
     states: Option<States>,
     delivered: Option<(Instant, Vec<FlowProgress>)>,
 }
@@ -46,58 +56,78 @@ pub(super) struct Watcher {
     duration: Duration,
     runs: u16,
     display: Display,
+    hub: Option<Arc<Hub>>,
 }
 
 impl Watcher {
-    pub(super) fn new(scenario: &str, plan: &Plan<'_>, display: Display, runs: u16) -> Self {
+    pub(super) fn new(scenario: &str, plan: &Plan<'_>, (display, hub): (Display, Option<Arc<Hub>>), runs: u16) -> Self {
         let flows = plan.flows().into_iter().map(|flow| (flow.name, matches!(flow.kind, Kind::Echo(_)))).collect();
         let config = plan.config();
         let teller = Teller::new(scenario, &config.line.up, &config.line.down);
         let title = format!("lastmile lab {scenario}");
-        Self { title, teller, flows, duration: config.duration, runs, display }
+        Self { title, teller, flows, duration: config.duration, runs, display, hub }
     }
 
     /// The display of the run of this number.
     pub(super) fn run(&self, number: u16, printer: &Printer) -> Watch<'_> {
         let message = if self.runs > 1 { format!("live run {number} of {}", self.runs) } else { "live".to_owned() };
-        let Some(view) = self.display.view(&self.title, "") else {
-            return Watch::Bar(bar(self.duration, message, printer.is_watched()));
+        let web = self.hub.as_ref().map(|hub| Reports::new(hub, &self.teller, &self.flows, message.clone()));
+        let shown = match self.display.view(&self.title, "") {
+            None => Shown::Bar(bar(self.duration, message, printer.is_watched())),
+            Some(view) => Shown::View(Box::new(Viewed {
+                view,
+                bar: bar(self.duration, message.clone(), false),
+                teller: &self.teller,
+                flows: &self.flows,
+                run: message,
+                duration: self.duration,
+                states: None,
+                delivered: None,
+            })),
         };
-        Watch::View(Box::new(Viewed {
-            view,
-            bar: bar(self.duration, message.clone(), false),
-            teller: &self.teller,
-            flows: &self.flows,
-            run: message,
-            duration: self.duration,
-            at: None,
-            states: None,
-            delivered: None,
-        }))
+        Watch { shown, web, at: None }
     }
 }
 
 impl Watch<'_> {
     /// Shows the progress of the run.
     pub(super) fn tick(&mut self, progress: &Progress<'_>) {
-        match self {
-            Self::View(viewed) if viewed.view.is_open() => viewed.tick(progress),
-            Self::View(viewed) => {
+        let is_open = match &mut self.shown {
+            Shown::View(viewed) if viewed.view.is_open() => true,
+            Shown::View(viewed) => {
                 if viewed.bar.is_hidden() {
                     viewed.bar.set_draw_target(ProgressDrawTarget::stderr());
                     viewed.bar.enable_steady_tick(STEADY);
                 }
                 viewed.bar.set_position(progress.now.since(Instant::ZERO).as_ms());
+                false
             }
-            Self::Bar(bar) => bar.set_position(progress.now.since(Instant::ZERO).as_ms()),
+            Shown::Bar(bar) => {
+                bar.set_position(progress.now.since(Instant::ZERO).as_ms());
+                false
+            }
+        };
+        if !is_open && self.web.is_none() || self.at.is_some_and(|at| at.elapsed() < INTERVAL) {
+            return;
+        }
+        let Some(states) = progress.line.states() else { return };
+        self.at = Some(StdInstant::now());
+        let flows = progress.take_flows();
+        if let Some(web) = &mut self.web {
+            web.tick(progress.now, &states, &flows);
+        }
+        if let Shown::View(viewed) = &mut self.shown
+            && is_open
+        {
+            viewed.tick(progress.now, states, flows);
         }
     }
 
     /// Gives the terminal back.
     pub(super) fn finish(self) {
-        match self {
-            Self::View(viewed) => viewed.bar.finish_and_clear(),
-            Self::Bar(bar) => bar.finish_and_clear(),
+        match self.shown {
+            Shown::View(viewed) => viewed.bar.finish_and_clear(),
+            Shown::Bar(bar) => bar.finish_and_clear(),
         }
     }
 }
@@ -117,16 +147,9 @@ fn bar(duration: Duration, message: String, shown: bool) -> ProgressBar {
 }
 
 impl Viewed<'_> {
-    fn tick(&mut self, progress: &Progress<'_>) {
-        // Ticks come more often.
-        if self.at.is_some_and(|at| at.elapsed() < INTERVAL) {
-            return;
-        }
-        let Some(now) = progress.line.states() else { return };
-        self.at = Some(StdInstant::now());
+    fn tick(&mut self, at: Instant, now: States, flows: Vec<FlowProgress>) {
         let mut snapshot = self.teller.view(self.states.as_ref(), &now);
         self.states = Some(now);
-        let (at, flows) = (progress.now, progress.take_flows());
         if !flows.is_empty() {
             snapshot.panels.insert(0, self.panel(at, &flows));
             self.delivered = Some((at, flows));

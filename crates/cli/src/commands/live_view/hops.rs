@@ -43,7 +43,7 @@ pub(in crate::commands) struct Waited {
 }
 
 impl Waited {
-    pub(super) fn of(before: Option<&WaitCounts>, now: &WaitCounts) -> Self {
+    pub(in crate::commands) fn of(before: Option<&WaitCounts>, now: &WaitCounts) -> Self {
         let waits = now.since(before);
         #[expect(clippy::cast_precision_loss, reason = "for the eye only")]
         let quantile = |q: f64| (!waits.is_empty()).then(|| waits.value_at_quantile(q) as f64 / 1e9);
@@ -66,7 +66,8 @@ fn packets(dropped: &[Count], wanted: impl Fn(DropReason) -> bool) -> u64 {
     DropReason::ALL.into_iter().filter(|reason| wanted(*reason)).map(|reason| dropped[reason.index()].packets).sum()
 }
 
-fn is_ack_regulation(reason: DropReason) -> bool {
+/// True for drops that carry out ACK regulation.
+pub(in crate::commands) fn is_ack_regulation(reason: DropReason) -> bool {
     ACK_REGULATION.contains(&reason)
 }
 
@@ -78,14 +79,14 @@ impl Interval<'_> {
 
     /// The backlog in bytes, and its time at this rate on the wire, in seconds.
     #[expect(clippy::cast_precision_loss, reason = "for the eye only")]
-    fn backlog(&self, rate_bps: Option<u64>) -> (f64, Option<f64>) {
+    pub(in crate::commands) fn backlog(&self, rate_bps: Option<u64>) -> (f64, Option<f64>) {
         let bytes = self.now.queued.bytes.as_u64() as f64;
         (bytes, rate_bps.map(|rate| bytes * self.wire_per_byte() * 8.0 / rate as f64))
     }
 
     /// Bytes on the wire for one byte of IP, so far.
     #[expect(clippy::cast_precision_loss, reason = "for the eye only")]
-    pub(super) fn wire_per_byte(&self) -> f64 {
+    pub(in crate::commands) fn wire_per_byte(&self) -> f64 {
         let line = &self.now.line;
         match line.transmitted.bytes {
             0 => 1.0,

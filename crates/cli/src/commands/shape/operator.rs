@@ -57,7 +57,9 @@ impl<'a> Operator<'a> {
                 self.reloads.last_error = None;
                 let odd = if policy.warnings.is_empty() { String::new() } else { format!("{}\n", policy.warnings) };
                 let message = format!("{odd}{} is in force", policy.name);
-                *self.in_force.lock().unwrap_or_else(PoisonError::into_inner) = InForce::from(&policy);
+                let mut in_force = self.in_force.lock().unwrap_or_else(PoisonError::into_inner);
+                *in_force = InForce::new(&policy, in_force.number + 1);
+                drop(in_force);
                 self.policy = policy;
                 Answer::Done { message }
             }

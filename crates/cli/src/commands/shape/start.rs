@@ -14,6 +14,7 @@ use lastmile_units::{BitRate, Duration};
 use crate::commands::emulate::packet_path;
 use crate::commands::live_view::Display;
 use crate::commands::policy::OnLine;
+use crate::commands::web::Web;
 use crate::failure::Result;
 
 /// The default control socket.
@@ -54,6 +55,9 @@ pub(super) struct Start {
     #[arg(long, value_name = "ADDRESS")]
     pub(super) metrics: Option<SocketAddr>,
 
+    #[command(flatten)]
+    pub(super) dashboard: Dashboard,
+
     /// Start it again after a crash or hang; SIGHUP and SIGTERM are passed on
     #[arg(long)]
     pub(super) supervise: bool,
@@ -80,6 +84,17 @@ pub(super) struct Start {
     /// Print the status at the end as JSON
     #[arg(long)]
     pub(super) json: bool,
+}
+
+/// The dashboard of a shaper.
+#[derive(Args)]
+pub(super) struct Dashboard {
+    #[command(flatten)]
+    pub(super) web: Web,
+
+    /// The dashboard may make the shaper read its policy again; takes a token
+    #[arg(long, requires = "web")]
+    pub(super) web_control: bool,
 }
 
 /// The line in place of the line of the policy's file.
@@ -121,6 +136,7 @@ impl Start {
             down,
             path: self.path,
             tuning: Tuning { realtime: self.realtime, ..Tuning::default() }.with_spin(self.spin),
+            records: self.dashboard.web.web.is_some(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use lastmile_dashboard::hub::now_ms;
 use lastmile_linklayer::LinkLayer;
 use lastmile_live::shape::Handle;
 use lastmile_live::stop::Stop;
@@ -15,29 +16,40 @@ use super::super::ticker;
 
 /// The policy in force, as far as it is shown.
 pub(super) struct InForce {
-    name: String,
-    directions: [Shown; 2],
+    policy: Arc<Policy>,
+    pub(super) directions: [Shown; 2],
+    /// Which policy it is since the start, from 1.
+    pub(super) number: u64,
+    /// When it came into force, in milliseconds since 1970.
+    pub(super) since_ms: u64,
 }
 
 /// One direction.
-struct Shown {
-    name: &'static str,
-    rate: BitRate,
-    link_layer: LinkLayer,
-    classes: Vec<Class>,
+pub(super) struct Shown {
+    pub(super) name: &'static str,
+    pub(super) rate: BitRate,
+    pub(super) link_layer: LinkLayer,
+    pub(super) classes: Vec<Class>,
 }
 
-impl From<&Policy> for InForce {
-    fn from(policy: &Policy) -> Self {
+impl InForce {
+    /// The first policy, or the one of this number.
+    pub(super) fn new(policy: &Policy, number: u64) -> Self {
         let line = &policy.line;
         let behind = policy.down.as_ref().map_or_else(Vec::new, |down| down.classes.clone());
         let up = Shown { name: "up", rate: line.up, link_layer: line.up_layer, classes: policy.classes.clone() };
         let down = Shown { name: "down", rate: line.down, link_layer: line.down_layer, classes: behind };
-        Self { name: policy.name.clone(), directions: [up, down] }
+        Self { policy: Arc::new(policy.clone()), directions: [up, down], number, since_ms: now_ms() }
     }
-}
 
-impl InForce {
+    pub(super) fn name(&self) -> &str {
+        &self.policy.name
+    }
+
+    pub(super) fn policy(&self) -> Arc<Policy> {
+        Arc::clone(&self.policy)
+    }
+
     /// The series of both directions and the tables of their classes.
     fn view(&self, before: Option<&States>, now: &States) -> Snapshot {
         let hops = intervals(before, now);
@@ -47,7 +59,7 @@ impl InForce {
         });
         let tables = directions().filter(|(shown, _)| !shown.classes.is_empty());
         let tables = tables.map(|(shown, hop)| classes::table(&format!("class {}", shown.name), &shown.classes, hop));
-        Snapshot { status: format!("policy {}", self.name), panels: panels.collect(), tables: tables.collect() }
+        Snapshot { status: format!("policy {}", self.name()), panels: panels.collect(), tables: tables.collect() }
     }
 }
 

@@ -131,6 +131,9 @@ const NEVER: [c_long; 27] = [
     libc::SYS_open_by_handle_at,
 ];
 
+/// setpriority(2) of a single process or thread.
+const PRIO_PROCESS: libc::c_int = 0;
+
 type Rules = BTreeMap<c_long, Vec<SeccompRule>>;
 
 pub(super) fn limit(realtime: bool) -> Limit {
@@ -211,6 +214,9 @@ fn allowed(realtime: bool) -> Result<Rules, BackendError> {
         (libc::SYS_prctl, Condition::new(0, Dword, Eq, flags(libc::PR_SET_NAME))?),
         (libc::SYS_prctl, Condition::new(0, Dword, Eq, flags(libc::PR_SET_VMA))?),
     ];
+    // A thread that answers questions gives way to all others: its own priority alone.
+    let own = [Condition::new(0, Dword, Eq, flags(PRIO_PROCESS))?, Condition::new(1, Dword, Eq, 0)?];
+    rules.insert(libc::SYS_setpriority, vec![SeccompRule::new(own.into())?]);
     for (call, condition) in conditions {
         rules.entry(call).or_default().push(SeccompRule::new(vec![condition])?);
     }
