@@ -1,5 +1,6 @@
-// The pages of docs/ as a part of the site: `node docs.mjs MDBOOK OUT [RUSTDOC]` writes OUT/docs by mdBook. Commands in the text that run or
-// compare a scenario that ships get a link that opens the playground with it. RUSTDOC is the folder of the API reference, if it is built.
+// The pages of docs/ as a part of the site: `node docs.mjs MDBOOK OUT [RUSTDOC]` writes OUT/docs by mdBook. Commands in
+// the text that run or compare a scenario that ships get a link that opens the playground with it. RUSTDOC is the folder
+// of the API reference, if it is built.
 import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,7 +21,10 @@ export function words(line) {
   return line.match(word).map((one) => one.replace(/'([^']*)'|"([^"]*)"/g, "$1$2"));
 }
 
-/** The state of the playground that shows what this command shows; `null` if it cannot. `scenario` gives the text of a file that ships. */
+/**
+ * The state of the playground that shows what this command shows; `null` if it cannot. `scenario` gives the text of a
+ * file that ships.
+ */
 export function stateOf(line, scenario) {
   const [program, verb, file, ...options] = words(line) ?? [];
   if (program !== "lastmile" || (verb !== "run" && verb !== "compare") || !file?.startsWith("scenarios/")) return null;
@@ -82,11 +86,17 @@ export function colours(tokens) {
   return `.light,.rust{${light}${map}}\n.navy,.coal,.ayu{${dark}${map}}\n`;
 }
 
-const HEADER = `<nav class="lastmile-top"><b>lastmile</b><a href="{{ path_to_root }}../index.html">Playground</a><a href="{{ path_to_root }}../stories.html">Stories</a><a aria-current="page" href="{{ path_to_root }}index.html">Docs</a></nav>\n`;
+const HEADER = `<nav class="lastmile-top"><b>lastmile</b>
+<a href="{{ path_to_root }}../index.html">Playground</a>
+<a href="{{ path_to_root }}../stories.html">Stories</a>
+<a aria-current="page" href="{{ path_to_root }}index.html">Docs</a></nav>
+`;
 
 // The page begins a menu's height above its place, where mdBook puts an empty block.
 const STYLE = `
-.lastmile-top{position:relative;top:var(--menu-bar-height);z-index:101;background:var(--paper);margin:0 calc(0px - var(--page-padding));display:flex;flex-wrap:wrap;gap:1.2rem;align-items:baseline;padding:.7rem 1.2rem;border-bottom:1px solid var(--rule);font:15px/1.5 var(--text)}
+.lastmile-top{position:relative;top:var(--menu-bar-height);z-index:101;background:var(--paper);
+margin:0 calc(0px - var(--page-padding));display:flex;flex-wrap:wrap;gap:1.2rem;align-items:baseline;padding:.7rem 1.2rem;
+border-bottom:1px solid var(--rule);font:15px/1.5 var(--text)}
 .lastmile-top a{color:var(--muted);text-decoration:none}
 .lastmile-top a:hover,.lastmile-top a[aria-current]{color:var(--ink)}
 .lastmile-top a[aria-current]{border-bottom:2px solid var(--accent)}
@@ -95,7 +105,8 @@ html{font-family:var(--text)}
 .content pre>code{background:var(--band)!important;color:var(--ink)}
 .content table{font-variant-numeric:tabular-nums}
 .tries{margin:.1rem 0 1.2rem}
-.try{display:inline-block;border:1px solid var(--rule);border-radius:999px;padding:.1rem .8rem;font-size:.85em;text-decoration:none}
+.try{display:inline-block;border:1px solid var(--rule);
+border-radius:999px;padding:.1rem .8rem;font-size:.85em;text-decoration:none}
 .try::before{content:"\\25b6\\a0";font-size:.8em}
 .try:hover{border-color:var(--accent)}
 @media print{.lastmile-top,.tries{display:none}}
@@ -127,7 +138,10 @@ function build(mdbook, out, rustdoc) {
     references(source, out, rustdoc);
     configure(work);
     rmSync(path.join(out, "docs"), { recursive: true, force: true });
-    execFileSync(mdbook, ["build", "--dest-dir", path.resolve(out, "docs")], { cwd: work, stdio: ["ignore", "ignore", "inherit"] });
+    execFileSync(mdbook, ["build", "--dest-dir", path.resolve(out, "docs")], {
+      cwd: work,
+      stdio: ["ignore", "ignore", "inherit"],
+    });
     console.log(`docs: ${count} links to the playground`);
   } finally {
     rmSync(work, { recursive: true, force: true });
@@ -157,14 +171,18 @@ function references(source, out, rustdoc) {
   rmSync(api, { recursive: true, force: true });
   if (rustdoc !== undefined && existsSync(path.join(rustdoc, "lastmile/index.html"))) {
     cpSync(rustdoc, api, { recursive: true });
-    const text = "# Rust API\n\nThe [reference of the crates](../../api/lastmile/index.html) describes every public item.\n";
+    const text =
+      "# Rust API\n\nThe [reference of the crates](../../api/lastmile/index.html) describes every public item.\n";
     writeFileSync(path.join(source, "reference/rust-api.md"), text);
     lines.push("- [Rust API](reference/rust-api.md)");
   }
   const summary = readFileSync(contents, "utf8");
   const heading = /^# Reference\n\n/m;
   if (!heading.test(summary)) throw new Error("docs/SUMMARY.md has no part # Reference");
-  writeFileSync(contents, summary.replace(heading, (found) => `${found}${lines.join("\n")}\n`));
+  writeFileSync(
+    contents,
+    summary.replace(heading, (found) => `${found}${lines.join("\n")}\n`),
+  );
 }
 
 /** Configuration, style and the link back to the playground. */

@@ -1,6 +1,6 @@
-// The values behind the figures of stories: published and simulated ones, and verdicts. `node stories-data.mjs [LASTMILE]` runs
-// `lastmile reproduce --json` for their tables, which takes some twenty minutes of one core, and writes src/stories/data/stories.json.
-// `node stories-data.mjs --from RESULT.json...` takes results of that command that exist.
+// The values behind the figures of stories: published and simulated ones, and verdicts. `node stories-data.mjs
+// [LASTMILE]` runs `lastmile reproduce --json` for their tables, which takes up to an hour of one core, and writes
+// src/stories/data/stories.json. `node stories-data.mjs --from RESULT.json...` takes results of that command that exist.
 import { execFileSync } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
@@ -13,8 +13,14 @@ const out = path.join(root, "src/stories/data/stories.json");
 
 /** The stories, from their TypeScript. */
 export async function stories() {
-  const built = await esbuild.build({ entryPoints: [path.join(root, "src/stories/stories.ts")], bundle: true, format: "esm", write: false });
-  return (await import(`data:text/javascript;base64,${Buffer.from(built.outputFiles[0].contents).toString("base64")}`)).STORIES;
+  const built = await esbuild.build({
+    entryPoints: [path.join(root, "src/stories/stories.ts")],
+    bundle: true,
+    format: "esm",
+    write: false,
+  });
+  return (await import(`data:text/javascript;base64,${Buffer.from(built.outputFiles[0].contents).toString("base64")}`))
+    .STORIES;
 }
 
 /** Ids of the tables that the figures of a story take values from, or whose experiments they run. */
@@ -46,9 +52,20 @@ async function write(results) {
       if (result === undefined || source === undefined) throw new Error(`no result of ${story.key}/${id}`);
       const { title, rows, claims, seeds } = result;
       const sides = rows.map(({ params, published, theory, simulated, ci95 }) =>
-        Object.fromEntries(Object.entries({ params, published, theory, simulated, ci95 }).map(([name, values]) => [name, plain(values)])),
+        Object.fromEntries(
+          Object.entries({ params, published, theory, simulated, ci95 }).map(([name, values]) => [name, plain(values)]),
+        ),
       );
-      return { id, title, where: source.where, kind: source.kind, seeds: seeds.length, scenario: plain(source.scenario), rows: sides, claims };
+      return {
+        id,
+        title,
+        where: source.where,
+        kind: source.kind,
+        seeds: seeds.length,
+        scenario: plain(source.scenario),
+        rows: sides,
+        claims,
+      };
     });
     const { key, authors, year, kind, topic } = publication;
     publications.push({ key, authors, year, kind, topic, tables: kept });
@@ -58,11 +75,19 @@ async function write(results) {
 }
 
 async function main([given = "lastmile", ...files]) {
-  if (given === "--from") return write(await Promise.all(files.map(async (file) => JSON.parse(await readFile(file, "utf8")))));
+  if (given === "--from")
+    return write(await Promise.all(files.map(async (file) => JSON.parse(await readFile(file, "utf8")))));
   const names = (await stories()).flatMap((story) => tables(story).map((id) => `${story.key}/${id}`));
   try {
     // Code 1 says that a claim is not shown.
-    await write([JSON.parse(execFileSync(given, ["reproduce", ...names, "--json"], { maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "inherit"] }))]);
+    await write([
+      JSON.parse(
+        execFileSync(given, ["reproduce", ...names, "--json"], {
+          maxBuffer: 1 << 28,
+          stdio: ["ignore", "pipe", "inherit"],
+        }),
+      ),
+    ]);
   } catch (error) {
     if (error.status !== 1) throw error;
     await write([JSON.parse(error.stdout)]);

@@ -8,7 +8,11 @@ const { fromHash, fromReadable, toHash, toReadable, valid } = await load("src/pl
 const example = { source: { from: "example", path: "scenarios/upload-starves-download.toml" }, set: {}, policies: [] };
 
 test("a packed address gives its state back, with any text", async () => {
-  const state = { source: { from: "text", text: "name = \"a & b # <c>\"\n\u00e4" }, set: { "access.up.rate": "1 Mbit/s" }, policies: ["cake"] };
+  const state = {
+    source: { from: "text", text: 'name = "a & b # <c>"\n\u00e4' },
+    set: { "access.up.rate": "1 Mbit/s" },
+    policies: ["cake"],
+  };
   assert.deepEqual(await fromHash(await toHash(state)), state);
 });
 
@@ -16,27 +20,43 @@ test("damaged and foreign addresses have no state", async () => {
   const packed = await toHash(example);
   const flawed = ["", "#", "#s=", "#s=A", `${packed.slice(0, 12)}x${packed.slice(12)}`, "#s=%00", "#top"];
   for (const hash of flawed) assert.equal(await fromHash(hash), null, hash);
-  for (const wrong of [null, 1, {}, { ...example, policies: [1] }, { ...example, set: { a: 1 } }, { ...example, source: { from: "file" } }]) {
+  for (const wrong of [
+    null,
+    1,
+    {},
+    { ...example, policies: [1] },
+    { ...example, set: { a: 1 } },
+    { ...example, source: { from: "file" } },
+  ]) {
     assert.equal(valid(wrong), null, JSON.stringify(wrong));
   }
 });
 
 test("a readable address names an example, policies and keys", async () => {
-  const hash = "#example=scenarios/x/y.toml&policy=cake,none&set=access.up.rate=1 Mbit/s&set=access.up.queue.limit=20 kB";
+  const hash =
+    "#example=scenarios/x/y.toml&policy=cake,none&set=access.up.rate=1 Mbit/s&set=access.up.queue.limit=20 kB";
   const state = {
     source: { from: "example", path: "scenarios/x/y.toml" },
     set: { "access.up.rate": "1 Mbit/s", "access.up.queue.limit": "20 kB" },
     policies: ["cake", "none"],
   };
   assert.deepEqual(fromReadable(hash), state);
-  assert.deepEqual(fromReadable(hash.replaceAll(" ", "%20").replaceAll("/", "%2F")), state, "as a browser may write it");
+  assert.deepEqual(
+    fromReadable(hash.replaceAll(" ", "%20").replaceAll("/", "%2F")),
+    state,
+    "as a browser may write it",
+  );
   assert.deepEqual(await fromHash(hash), state);
   assert.equal(toReadable(state), hash);
-  assert.deepEqual(fromReadable("#line=docsis&home=family"), { source: { from: "library", line: "docsis", home: "family" }, set: {}, policies: [] });
+  assert.deepEqual(fromReadable("#line=docsis&home=family"), {
+    source: { from: "library", line: "docsis", home: "family" },
+    set: {},
+    policies: [],
+  });
 });
 
 test("values that mean something in an address come back as they were", () => {
-  for (const value of ["a&b", "100 %", "x#y", "p=q", "\u00e4\u20ac", "{ kind = \"sad\" }", "+1"]) {
+  for (const value of ["a&b", "100 %", "x#y", "p=q", "\u00e4\u20ac", '{ kind = "sad" }', "+1"]) {
     const state = { ...example, set: { "access.up.queue": value } };
     assert.deepEqual(fromReadable(toReadable(state)), state, value);
     assert.deepEqual(fromReadable(new URL(`https://x/${toReadable(state)}`).hash), state, `${value} through a browser`);

@@ -25,11 +25,14 @@ test("a command line has the words of a shell, or none", () => {
 test("commands become states of the playground", () => {
   const file = "scenarios/upload-starves-download.toml";
   const state = (line) => stateOf(line, shipped);
-  assert.deepEqual(state(`lastmile run ${file} --policy cake --set access.up.rate='1 Mbit/s' --duration 5s --out out`), {
-    source: { from: "example", path: file },
-    set: { "access.up.rate": "1 Mbit/s", duration: "5s" },
-    policies: ["cake"],
-  });
+  assert.deepEqual(
+    state(`lastmile run ${file} --policy cake --set access.up.rate='1 Mbit/s' --duration 5s --out out`),
+    {
+      source: { from: "example", path: file },
+      set: { "access.up.rate": "1 Mbit/s", duration: "5s" },
+      policies: ["cake"],
+    },
+  );
   assert.deepEqual(state(`lastmile compare ${file}`).policies, ["none", "cake", "fq-codel-sqm", "full-both-ways"]);
   for (const line of [
     `lastmile compare ${file} --vary access.up.rate=1,2`,
@@ -46,17 +49,26 @@ test("commands become states of the playground", () => {
 });
 
 test("a link follows its block, and texts in it are escaped", () => {
-  const page = "```console\n$ lastmile run a.toml --set 'k=\"<b>\"'\noutput\n```\n\n```console\n$ lastmile run b.toml\nerror: no\n```\n";
+  const page =
+    "```console\n$ lastmile run a.toml --set 'k=\"<b>\"'\noutput\n```\n\n```console\n$ lastmile run b.toml\nerror: no\n```\n";
   const out = linked(page, "../", () => '#example=scenarios/a.toml&set=k="<b>"');
   assert.equal(out.split('class="try"').length, 2, "an error has no link");
-  assert.match(out, /```\n\n<p class="tries"><a class="try" href="\.\.\/index\.html#example=scenarios\/a\.toml&amp;set=k=%22%3Cb%3E%22"/);
+  assert.match(
+    out,
+    /```\n\n<p class="tries"><a class="try" href="\.\.\/index\.html#example=scenarios\/a\.toml&amp;set=k=%22%3Cb%3E%22"/,
+  );
   assert.doesNotMatch(out.split("```")[2], /<b>/);
-  assert.equal(linked(page, "../", () => null), page);
+  assert.equal(
+    linked(page, "../", () => null),
+    page,
+  );
 });
 
 test("every link of the documentation opens a state", () => {
   let count = 0;
-  for (const entry of readdirSync(path.join(root, "docs"), { recursive: true }).filter((name) => name.endsWith(".md"))) {
+  for (const entry of readdirSync(path.join(root, "docs"), { recursive: true }).filter((name) =>
+    name.endsWith(".md"),
+  )) {
     linked(readFileSync(path.join(root, "docs", entry), "utf8"), "", (line) => {
       const state = stateOf(line, shipped);
       if (state === null) return null;
@@ -71,7 +83,10 @@ test("every link of the documentation opens a state", () => {
 test("colours of the documentation are those of the pages", () => {
   const css = colours(readFileSync(path.join(root, "crates/results/assets/tokens.css"), "utf8"));
   const [light, dark] = css.trim().split(/\n(?=\.navy)/);
-  for (const [block, paper] of [[light, "#ffffff"], [dark, "#14171c"]]) {
+  for (const [block, paper] of [
+    [light, "#ffffff"],
+    [dark, "#14171c"],
+  ]) {
     assert.match(block, new RegExp(`--paper:${paper}`));
     assert.match(block, /;--bg:var\(--paper\);/);
   }

@@ -17,7 +17,13 @@ const publication = (story) => data.find(({ key }) => key === story.key);
 const figures = STORIES.flatMap((story) => story.figures.map((figure) => [story, figure]));
 
 test("five publications have a story with two to four figures each", () => {
-  assert.deepEqual(STORIES.map(({ key }) => key).sort(), ["ano2002", "brouer2005", "kalyanaraman1999", "phanse2000", "sun1998"]);
+  assert.deepEqual(STORIES.map(({ key }) => key).sort(), [
+    "ano2002",
+    "brouer2005",
+    "kalyanaraman1999",
+    "phanse2000",
+    "sun1998",
+  ]);
   for (const { key, text, figures } of STORIES) {
     assert.ok(text.length >= 2 && figures.length >= 2 && figures.length <= 4, key);
     assert.equal(new Set(figures.map(({ id }) => id)).size, figures.length, key);
@@ -28,9 +34,17 @@ test("every figure has published and simulated values, and every series some", (
   for (const [story, figure] of figures) {
     const all = figure.series.map((series) => dots(publication(story), figure, series));
     const where = `${story.key}/${figure.id}`;
-    assert.ok(all.some(({ published }) => published.length > 0), `${where}: nothing published`);
-    assert.ok(all.some(({ simulated }) => simulated.length > 0), `${where}: nothing simulated`);
-    all.forEach(({ published, simulated }, n) => assert.ok(published.length + simulated.length > 0, `${where}: ${figure.series[n].label}`));
+    assert.ok(
+      all.some(({ published }) => published.length > 0),
+      `${where}: nothing published`,
+    );
+    assert.ok(
+      all.some(({ simulated }) => simulated.length > 0),
+      `${where}: nothing simulated`,
+    );
+    all.forEach(({ published, simulated }, n) =>
+      assert.ok(published.length + simulated.length > 0, `${where}: ${figure.series[n].label}`),
+    );
   }
 });
 
@@ -85,7 +99,11 @@ test("sliders begin at one of their values, and every choice has a place and a t
     const where = `${story.key}/${figure.id}`;
     for (const { values, from, label } of figure.sliders) {
       assert.ok(values.includes(from), `${where}: ${label}`);
-      assert.deepEqual(values, [...values].sort((a, b) => a - b), `${where}: ${label}`);
+      assert.deepEqual(
+        values,
+        [...values].sort((a, b) => a - b),
+        `${where}: ${label}`,
+      );
     }
     assert.ok(figure.sliders.length > 0 || figure.choices.length > 1, `${where}: nothing to move`);
     figure.choices.forEach(({ options }, choice) =>
@@ -112,7 +130,10 @@ test("scales have round ticks, and give values back", () => {
   assert.deepEqual(round(0.3, 0.96, 5), [0.4, 0.6000000000000001, 0.8]);
   const log = scale({ title: "", unit: [1e3, "kbit/s"], log: true });
   assert.ok(Math.abs(log.back(log.to(64_000)) - 64_000) < 1e-6);
-  assert.deepEqual(log.ticks(3.9, 5.2).map((at) => log.tick(at)), ["10", "20", "50", "100"]);
+  assert.deepEqual(
+    log.ticks(3.9, 5.2).map((at) => log.tick(at)),
+    ["10", "20", "50", "100"],
+  );
   assert.equal(log.text(64_000), "64\u00a0kbit/s");
   const [, figure] = figures.find(([, { id }]) => id === "schedulers");
   assert.equal(across(figure).text(2), "priority, SAD");

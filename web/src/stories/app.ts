@@ -26,20 +26,36 @@ function main(): void {
     const source = `${publication.authors}, ${publication.year}, ${publication.kind}: ${publication.topic}.`;
     const all = story.figures.map((figure) => new Panel(publication, figure, live));
     panels.push(...all);
-    contents.append(h("li", {}, h("a", { href: `#${story.key}` }, story.title), h("span", { class: "caption" }, ` ${publication.authors}, ${publication.year}`)));
+    contents.append(
+      h(
+        "li",
+        {},
+        h("a", { href: `#${story.key}` }, story.title),
+        h("span", { class: "caption" }, ` ${publication.authors}, ${publication.year}`),
+      ),
+    );
     place.append(
       h(
         "article",
         { id: story.key },
         h("h2", {}, story.title),
-        h("p", { class: "caption" }, source, " ", h("a", { href: `docs/reproductions/${story.key}.html` }, "The whole reproduction")),
+        h(
+          "p",
+          { class: "caption" },
+          source,
+          " ",
+          h("a", { href: `docs/reproductions/${story.key}.html` }, "The whole reproduction"),
+        ),
         ...story.text.map((text) => h("p", {}, text)),
         ...all.map(({ element }) => element),
       ),
     );
   }
   const restyle = () => panels.forEach(({ chart }) => chart.restyle());
-  new MutationObserver(restyle).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+  new MutationObserver(restyle).observe(document.documentElement, {
+    attributes: true,
+    attributeFilter: ["data-theme"],
+  });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", restyle);
   byId("loading").remove();
   // The address may name a story, which was not there when the page was loaded.

@@ -1,4 +1,7 @@
-/** A figure of a story as a plot: published dots as rings, simulated ones as discs with their intervals, the reader's as diamonds. */
+/**
+ * A figure of a story as a plot: published dots as rings, simulated ones as discs with their intervals, the reader's as
+ * diamonds.
+ */
 
 import uPlot from "uplot";
 
@@ -59,7 +62,8 @@ export class StoryChart {
     place.addEventListener("keydown", (event) => this.key(event));
     new ResizeObserver(() => {
       if (this.plot === null) this.draw();
-      else if (this.width > 0 && this.width !== this.plot.width) this.plot.setSize({ width: this.width, height: HEIGHT });
+      else if (this.width > 0 && this.width !== this.plot.width)
+        this.plot.setSize({ width: this.width, height: HEIGHT });
     }).observe(place);
   }
 
@@ -143,7 +147,14 @@ export class StoryChart {
       cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
       hooks: {
         draw: [(plot) => this.marks(plot)],
-        setCursor: [(plot) => this.moved(plot.cursor.idx === null || plot.cursor.idx === undefined || (plot.cursor.left ?? -1) < 0 ? null : this.places[plot.cursor.idx] ?? null)],
+        setCursor: [
+          (plot) =>
+            this.moved(
+              plot.cursor.idx === null || plot.cursor.idx === undefined || (plot.cursor.left ?? -1) < 0
+                ? null
+                : (this.places[plot.cursor.idx] ?? null),
+            ),
+        ],
       },
     };
   }
@@ -153,7 +164,15 @@ export class StoryChart {
     const stroke = token(`--c${series % 8}`);
     const line = side === "yours" || names ? { paths: () => null } : {};
     // Lines lead the eye from dot to dot; they are no values.
-    return { stroke, width: 1.2, alpha: 0.6, spanGaps: true, points: { show: false }, ...line, ...(side === "published" ? { dash: [5, 4] } : {}) };
+    return {
+      stroke,
+      width: 1.2,
+      alpha: 0.6,
+      spanGaps: true,
+      points: { show: false },
+      ...line,
+      ...(side === "published" ? { dash: [5, 4] } : {}),
+    };
   }
 
   /** Dots are drawn above all lines. Of names of places the sides stand beside each other. */
@@ -165,9 +184,14 @@ export class StoryChart {
     const count = this.all.length / 3;
     for (const { series, side, dots } of this.all) {
       const colour = token(`--c${series % 8}`);
-      const beside = names ? ((series - (count - 1) / 2) * 34 + { published: -8, simulated: 0, yours: 8 }[side]) * pixel : 0;
+      const beside = names
+        ? ((series - (count - 1) / 2) * 34 + { published: -8, simulated: 0, yours: 8 }[side]) * pixel
+        : 0;
       dots.forEach((dot) => {
-        const [left, top] = [plot.valToPos(this.x.to(dot.x), "x", true) + beside, plot.valToPos(this.y.to(dot.y), "y", true)];
+        const [left, top] = [
+          plot.valToPos(this.x.to(dot.x), "x", true) + beside,
+          plot.valToPos(this.y.to(dot.y), "y", true),
+        ];
         ctx.strokeStyle = colour;
         ctx.fillStyle = colour;
         ctx.lineWidth = 1.8 * pixel;
@@ -180,7 +204,9 @@ export class StoryChart {
   }
 
   private interval(plot: uPlot, dot: Dot, left: number): void {
-    const ends = [dot.y - dot.half, dot.y + dot.half].map((value) => plot.valToPos(this.y.to(Math.max(value, dot.y / 10)), "y", true));
+    const ends = [dot.y - dot.half, dot.y + dot.half].map((value) =>
+      plot.valToPos(this.y.to(Math.max(value, dot.y / 10)), "y", true),
+    );
     if (Math.abs(ends[0]! - ends[1]!) < 3 * devicePixelRatio) return;
     plot.ctx.beginPath();
     plot.ctx.moveTo(left, ends[0]!);
@@ -192,7 +218,7 @@ export class StoryChart {
     const { plot } = this;
     if (plot === null || event.ctrlKey || event.metaKey || event.altKey) return;
     const { places } = this;
-    const now = (plot.cursor.left ?? -1) < 0 ? -1 : plot.cursor.idx ?? -1;
+    const now = (plot.cursor.left ?? -1) < 0 ? -1 : (plot.cursor.idx ?? -1);
     const next = { ArrowLeft: now - 1, ArrowRight: now + 1, Home: 0, End: places.length - 1 }[event.key];
     if (next === undefined) return;
     event.preventDefault();
@@ -207,7 +233,14 @@ export class StoryChart {
 }
 
 /** A ring, a disc or a diamond. */
-function mark(ctx: CanvasRenderingContext2D, side: Side, left: number, top: number, size: number, latest: boolean): void {
+function mark(
+  ctx: CanvasRenderingContext2D,
+  side: Side,
+  left: number,
+  top: number,
+  size: number,
+  latest: boolean,
+): void {
   ctx.beginPath();
   if (side === "yours") {
     ctx.moveTo(left, top - size);

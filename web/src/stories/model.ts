@@ -1,4 +1,6 @@
-/** What a story is made of, and the values behind its figures: published and simulated ones, from `data/stories.json`. */
+/**
+ * What a story is made of, and the values behind its figures: published and simulated ones, from `data/stories.json`.
+ */
 
 import type { Unit } from "../report/data";
 
@@ -142,7 +144,8 @@ export interface Dots {
   simulated: Dot[];
 }
 
-const holds = (values: Values, wanted: Values) => Object.entries(wanted).every(([name, value]) => values[name] === value);
+const holds = (values: Values, wanted: Values) =>
+  Object.entries(wanted).every(([name, value]) => values[name] === value);
 
 /** The place across of a row or of settings; `null` where they have none. */
 export function place(figure: Figure, values: Values): number | null {
@@ -152,7 +155,11 @@ export function place(figure: Figure, values: Values): number | null {
     return index < 0 ? null : index;
   }
   const value = values[across.param];
-  return typeof value === "number" ? value : typeof value === "string" && Number.isFinite(Number(value)) ? Number(value) : null;
+  return typeof value === "number"
+    ? value
+    : typeof value === "string" && Number.isFinite(Number(value))
+      ? Number(value)
+      : null;
 }
 
 /** The table of a publication, which its story names. */
@@ -178,7 +185,8 @@ export function dots(publication: Publication, figure: Figure, series: Series): 
       const simulated = row.simulated[name];
       if (typeof published === "number") found.published.push({ x, y: published, half: 0 });
       const half = row.ci95[name];
-      if (typeof simulated === "number") found.simulated.push({ x, y: simulated, half: typeof half === "number" ? half : 0 });
+      if (typeof simulated === "number")
+        found.simulated.push({ x, y: simulated, half: typeof half === "number" ? half : 0 });
     }
   }
   const order = (a: Dot, b: Dot) => a.x - b.x;

@@ -5,7 +5,20 @@ import { toHash } from "../playground/state";
 import { digits, shown } from "../report/data";
 import { curves, StoryChart } from "./chart";
 import type { Live, Point } from "./live";
-import { dots, figureOf, first, table, trial, type Chosen, type Claim, type Dot, type Dots, type Figure, type Publication, type Trial } from "./model";
+import {
+  dots,
+  figureOf,
+  first,
+  table,
+  trial,
+  type Chosen,
+  type Claim,
+  type Dot,
+  type Dots,
+  type Figure,
+  type Publication,
+  type Trial,
+} from "./model";
 import { across } from "./scale";
 
 /** Milliseconds without a movement before a run. */
@@ -35,7 +48,9 @@ export class Panel {
     this.chosen = first(figure);
     this.all = figure.series.map((series) => dots(publication, figure, series));
     this.yours = figure.series.map(() => []);
-    const canvas = h("div", { "aria-label": `${figure.title}. Arrow keys move the cursor; a table of values follows.` });
+    const canvas = h("div", {
+      "aria-label": `${figure.title}. Arrow keys move the cursor; a table of values follows.`,
+    });
     this.chart = new StoryChart(canvas, figure, (at) => this.cursor(at));
     const unit = figure.up.unit[1];
     this.element = h(
@@ -49,7 +64,13 @@ export class Panel {
         h(
           "div",
           {},
-          h("figure", {}, h("figcaption", { class: "chart-title" }, unit === "" ? figure.up.title : `${figure.up.title}, ${unit}`), canvas, this.legend()),
+          h(
+            "figure",
+            {},
+            h("figcaption", { class: "chart-title" }, unit === "" ? figure.up.title : `${figure.up.title}, ${unit}`),
+            canvas,
+            this.legend(),
+          ),
           this.table(),
         ),
         this.controls(),
@@ -67,14 +88,28 @@ export class Panel {
     const entry = (label: string, series: number) => {
       const value = h("span", { class: "legend-value" });
       this.values.push(value);
-      return h("span", { class: "entry" }, h("span", { class: "dot", style: `background:var(--c${series % 8})` }), label, " ", value);
+      return h(
+        "span",
+        { class: "entry" },
+        h("span", { class: "dot", style: `background:var(--c${series % 8})` }),
+        label,
+        " ",
+        value,
+      );
     };
-    const sign = (kind: string, label: string) => h("span", { class: "entry" }, h("span", { class: `sign ${kind}` }), label);
+    const sign = (kind: string, label: string) =>
+      h("span", { class: "entry" }, h("span", { class: `sign ${kind}` }), label);
     return h(
       "div",
       { class: "legend" },
       ...this.figure.series.map(({ label }, n) => entry(label, n)),
-      h("span", { class: "signs" }, sign("ring", "published"), sign("disc", "simulated, with 95 % interval"), sign("diamond", "yours")),
+      h(
+        "span",
+        { class: "signs" },
+        sign("ring", "published"),
+        sign("disc", "simulated, with 95 % interval"),
+        sign("diamond", "yours"),
+      ),
       this.at,
     );
   }
@@ -85,7 +120,11 @@ export class Panel {
     this.at.textContent = at === null ? "" : `at ${across(this.figure).text(at)}`;
     this.values.forEach((element, n) => {
       const { published, simulated } = this.all[n]!;
-      const parts = [["published", value(published)], ["simulated", value(simulated)], ["yours", value(this.yours[n]!)]] as const;
+      const parts = [
+        ["published", value(published)],
+        ["simulated", value(simulated)],
+        ["yours", value(this.yours[n]!)],
+      ] as const;
       const texts = parts.flatMap(([name, dot]) => (dot === undefined ? [] : [`${name} ${this.text(dot)}`]));
       element.textContent = at === null ? "" : texts.join(", ");
     });
@@ -107,7 +146,14 @@ export class Panel {
         output.textContent = words;
         input.setAttribute("aria-valuetext", words);
       };
-      const input = h("input", { type: "range", id: id(n, "slider"), min: 0, max: values.length - 1, step: 1, value: this.chosen.sliders[n]! });
+      const input = h("input", {
+        type: "range",
+        id: id(n, "slider"),
+        min: 0,
+        max: values.length - 1,
+        step: 1,
+        value: this.chosen.sliders[n]!,
+      });
       text();
       input.addEventListener("input", () => {
         this.chosen.sliders[n] = Number(input.value);
@@ -120,7 +166,11 @@ export class Panel {
       .map((choice, n) => ({ choice, n }))
       .filter(({ choice }) => choice.options.length > 1)
       .map(({ choice, n }) => {
-        const select = h("select", { id: id(n, "choice") }, ...choice.options.map(({ label }, value) => h("option", { value }, label)));
+        const select = h(
+          "select",
+          { id: id(n, "choice") },
+          ...choice.options.map(({ label }, value) => h("option", { value }, label)),
+        );
         select.addEventListener("change", () => {
           this.chosen.options[n] = Number(select.value);
           this.wish();
@@ -196,7 +246,10 @@ export class Panel {
     }
     this.status.textContent = `Simulated in ${ms.toFixed(0)} ms.`;
     this.element.dataset["ms"] = ms.toFixed(0);
-    this.more.replaceChildren(h("b", {}, x === null ? "Your point" : across(figure).text(x)), `: ${texts.join("; ")}. `);
+    this.more.replaceChildren(
+      h("b", {}, x === null ? "Your point" : across(figure).text(x)),
+      `: ${texts.join("; ")}. `,
+    );
     void this.link(point);
     this.show();
   }
@@ -236,7 +289,16 @@ export class Panel {
       h(
         "div",
         { class: "scroll" },
-        h("table", {}, h("thead", {}, h("tr", {}, ...head.map((name, n) => h("th", { scope: "col", class: n === 0 ? "left" : "" }, name)))), h("tbody", {}, ...rows)),
+        h(
+          "table",
+          {},
+          h(
+            "thead",
+            {},
+            h("tr", {}, ...head.map((name, n) => h("th", { scope: "col", class: n === 0 ? "left" : "" }, name))),
+          ),
+          h("tbody", {}, ...rows),
+        ),
       ),
     );
   }
@@ -259,8 +321,16 @@ export function name(id: string): string {
   return `Table ${id}`;
 }
 
-function verdict({ text, verdict: word, evidence, shown_in_base_case, assumptions }: Claim, source: string): HTMLElement {
-  const base = shown_in_base_case === undefined ? "" : shown_in_base_case ? " (shown in the base case)" : " (not shown in the base case)";
+function verdict(
+  { text, verdict: word, evidence, shown_in_base_case, assumptions }: Claim,
+  source: string,
+): HTMLElement {
+  const base =
+    shown_in_base_case === undefined
+      ? ""
+      : shown_in_base_case
+        ? " (shown in the base case)"
+        : " (not shown in the base case)";
   return h(
     "blockquote",
     { class: `claim ${word.split(" ")[0]}` },

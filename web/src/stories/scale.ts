@@ -15,7 +15,8 @@ export interface Scale {
   tick(place: number): string;
 }
 
-const number = (value: number) => Number(value.toPrecision(6)).toLocaleString("en", { useGrouping: false, maximumFractionDigits: 6 });
+const number = (value: number) =>
+  Number(value.toPrecision(6)).toLocaleString("en", { useGrouping: false, maximumFractionDigits: 6 });
 
 /** Round steps: about `count` of them between two values. */
 export function round(from: number, to: number, count: number): number[] {

@@ -1,4 +1,7 @@
-/** The stories: their words, what their figures show, and what a reader can move. Every published or simulated value comes from the data. */
+/**
+ * The stories: their words, what their figures show, and what a reader can move. Every published or simulated value
+ * comes from the data.
+ */
 
 import { ano } from "./texts/ano";
 import { brouer } from "./texts/brouer";
@@ -8,4 +11,3 @@ import { sun } from "./texts/sun";
 import type { Story } from "./model";
 
 export const STORIES: readonly Story[] = [kalyanaraman, phanse, brouer, sun, ano];
-

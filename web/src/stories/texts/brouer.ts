@@ -11,7 +11,8 @@ export const brouer: Story = {
     {
       id: "uploads",
       title: "Every upload adds its window to the delay",
-      about: "Each upload keeps its window in the modem's queue. The round trip grows by each window until the modem's buffer is full. The buffer of the simulation is inferred from this figure, so the level at the right is an assumption, and the slope is a result.",
+      about:
+        "Each upload keeps its window in the modem's queue. The round trip grows by each window until the modem's buffer is full. The buffer of the simulation is inferred from this figure, so the level at the right is an assumption, and the slope is a result.",
       across: { param: "uploads", axis: { title: "Uploads at once", unit: [1, ""] } },
       up: { title: "Longest round trip", unit: [1e3, "s"] },
       series: [
@@ -25,8 +26,20 @@ export const brouer: Story = {
       table: "fig-3.8",
       settings: {},
       sliders: [
-        { setting: "uploads", label: "Uploads", unit: [1, ""], values: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19], from: 5 },
-        { setting: "window", label: "Window of each", unit: [1, "bytes"], values: [4500, 9375, 12500, 18750, 25000, 37500, 63712], from: 18750 },
+        {
+          setting: "uploads",
+          label: "Uploads",
+          unit: [1, ""],
+          values: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19],
+          from: 5,
+        },
+        {
+          setting: "window",
+          label: "Window of each",
+          unit: [1, "bytes"],
+          values: [4500, 9375, 12500, 18750, 25000, 37500, 63712],
+          from: 18750,
+        },
       ],
       choices: [],
       also: [{ figure: "rtt_mean_ms", label: "mean round trip", unit: [1, "ms"] }],
@@ -35,7 +48,8 @@ export const brouer: Story = {
     {
       id: "starvation",
       title: "A download before and during an upload",
-      about: "The ACKs of the download wait behind the upload. The download then carries one window each round trip, whatever its line could carry: an 8 Mbit/s line is no faster.",
+      about:
+        "The ACKs of the download wait behind the upload. The download then carries one window each round trip, whatever its line could carry: an 8 Mbit/s line is no faster.",
       across: {
         title: "",
         categories: [
@@ -49,15 +63,28 @@ export const brouer: Story = {
       settings: {},
       sliders: [],
       choices: [
-        { label: "Phase", options: [{ label: "with one upload", settings: { phase: "with one upload" } }, { label: "download alone", settings: { phase: "download only" } }] },
-        { label: "Line", options: [{ label: "2 Mbit/s, 512 kbit/s" }, { label: "8 Mbit/s, 512 kbit/s", settings: { line: "8 Mbit/512 kbit" } }] },
+        {
+          label: "Phase",
+          options: [
+            { label: "with one upload", settings: { phase: "with one upload" } },
+            { label: "download alone", settings: { phase: "download only" } },
+          ],
+        },
+        {
+          label: "Line",
+          options: [
+            { label: "2 Mbit/s, 512 kbit/s" },
+            { label: "8 Mbit/s, 512 kbit/s", settings: { line: "8 Mbit/512 kbit" } },
+          ],
+        },
       ],
       note: "A point of yours is one run; simulated values are means of ten.",
     },
     {
       id: "small-packets",
       title: "A shaper that counts IP bytes, and small packets",
-      about: "The naive middlebox counts IP bytes and leaves a margin for full-size packets. Small packets need far more cells than it thinks: with 100 of them a second the queue grows in the modem again. Move their rate to find where the margin ends.",
+      about:
+        "The naive middlebox counts IP bytes and leaves a margin for full-size packets. Small packets need far more cells than it thinks: with 100 of them a second the queue grows in the modem again. Move their rate to find where the margin ends.",
       across: {
         title: "",
         categories: [
@@ -66,17 +93,33 @@ export const brouer: Story = {
         ],
       },
       up: { title: "Longest delay of the upload's class", unit: [1, "ms"] },
-      series: [{ label: "shaper at 450 kbit/s of IP", tables: ["fig-6.1"], figure: "class_1_30_latency_ms_bound_about" }],
+      series: [
+        { label: "shaper at 450 kbit/s of IP", tables: ["fig-6.1"], figure: "class_1_30_latency_ms_bound_about" },
+      ],
       table: "fig-6.1",
       settings: { phase: "upload + 100 UDP packets/s, 120-240 s" },
-      sliders: [{ setting: "small_packets_per_s", label: "Small packets", unit: [1, "packets/s"], values: [5, 10, 20, 30, 40, 50, 75, 100, 150, 200], from: 50 }],
-      choices: [{ label: "Shaper counts", options: [{ label: "IP bytes (naive)" }, { label: "cells (exact)", settings: { shaper: "exact" } }] }],
+      sliders: [
+        {
+          setting: "small_packets_per_s",
+          label: "Small packets",
+          unit: [1, "packets/s"],
+          values: [5, 10, 20, 30, 40, 50, 75, 100, 150, 200],
+          from: 50,
+        },
+      ],
+      choices: [
+        {
+          label: "Shaper counts",
+          options: [{ label: "IP bytes (naive)" }, { label: "cells (exact)", settings: { shaper: "exact" } }],
+        },
+      ],
       note: "A point of yours is one run; simulated values are of ten. The publication gives about 500 ms as the bound with the upload alone, and no number with small packets.",
     },
     {
       id: "hysteresis",
       title: "HTB without hysteresis",
-      about: "HTB, the kernel's shaper, saves work by a coarse check of its token buckets (hysteresis). Without it interactive packets wait less. The timer of the kernel sets how evenly the shaper sends.",
+      about:
+        "HTB, the kernel's shaper, saves work by a coarse check of its token buckets (hysteresis). Without it interactive packets wait less. The timer of the kernel sets how evenly the shaper sends.",
       across: {
         title: "",
         categories: [
@@ -91,7 +134,15 @@ export const brouer: Story = {
       ],
       table: "fig-7.3",
       settings: {},
-      sliders: [{ setting: "timer_hz", label: "Kernel timer", unit: [1, "Hz"], values: [50, 100, 200, 250, 500, 1000, 1500], from: 100 }],
+      sliders: [
+        {
+          setting: "timer_hz",
+          label: "Kernel timer",
+          unit: [1, "Hz"],
+          values: [50, 100, 200, 250, 500, 1000, 1500],
+          from: 100,
+        },
+      ],
       choices: [
         {
           label: "Hysteresis",

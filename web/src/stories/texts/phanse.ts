@@ -7,7 +7,12 @@ const upstream = (from: number): Slider => ({
   values: [12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128].map((kbps) => kbps * 1e3),
   from,
 });
-const rate = { title: "Upstream rate", unit: [1e3, "kbit/s"] as [number, string], log: true, ticks: [12, 16, 24, 32, 48, 64, 96, 128].map((k) => k * 1e3) };
+const rate = {
+  title: "Upstream rate",
+  unit: [1e3, "kbit/s"] as [number, string],
+  log: true,
+  ticks: [12, 16, 24, 32, 48, 64, 96, 128].map((k) => k * 1e3),
+};
 const queue: Slider = {
   setting: "queue",
   label: "Queues of modem and DSLAM",
@@ -16,7 +21,13 @@ const queue: Slider = {
   text: "$ packets",
   from: 1000,
 };
-const window: Slider = { setting: "window_bytes", label: "TCP window", unit: [1024, "KiB"], values: [8192, 16384, 32768, 65535], from: 65535 };
+const window: Slider = {
+  setting: "window_bytes",
+  label: "TCP window",
+  unit: [1024, "KiB"],
+  values: [8192, 16384, 32768, 65535],
+  from: 65535,
+};
 
 export const phanse: Story = {
   key: "phanse2000",
@@ -29,7 +40,8 @@ export const phanse: Story = {
     {
       id: "cells",
       title: "One download, with and without ATM",
-      about: "The downstream is full while the upstream carries an ACK for each segment. Below about 40 kbit/s the download falls with the upstream rate, with cells earlier than without. A queue at the modem that overflows drops ACKs; the ACKs that are left acknowledge more, and the download is faster.",
+      about:
+        "The downstream is full while the upstream carries an ACK for each segment. Below about 40 kbit/s the download falls with the upstream rate, with cells earlier than without. A queue at the modem that overflows drops ACKs; the ACKs that are left acknowledge more, and the download is faster.",
       across: { param: "up_bps", axis: rate },
       up: { title: "Use of the downstream", unit: [1, "%"] },
       series: [
@@ -39,24 +51,49 @@ export const phanse: Story = {
       table: "5.1",
       settings: {},
       sliders: [upstream(32_000), queue],
-      choices: [{ label: "Line", options: [{ label: "without ATM", table: "5.1", series: [0] }, { label: "over ATM", table: "5.4", series: [1] }] }],
+      choices: [
+        {
+          label: "Line",
+          options: [
+            { label: "without ATM", table: "5.1", series: [0] },
+            { label: "over ATM", table: "5.4", series: [1] },
+          ],
+        },
+      ],
       also: [{ figure: "download_time_s", label: "time of 10 MB", unit: [1, "s"] }],
       note: "A point of yours is one run; simulated values are means of ten.",
     },
     {
       id: "delayed-acks",
       title: "Fewer or smaller ACKs",
-      about: "Several downloads share a 16 kbit/s upstream. A receiver that delays ACKs acknowledges two segments at once. Header compression makes each ACK a few bytes long, and helps more than any delay.",
+      about:
+        "Several downloads share a 16 kbit/s upstream. A receiver that delays ACKs acknowledges two segments at once. Header compression makes each ACK a few bytes long, and helps more than any delay.",
       across: { param: "delayed_ack_ms", axis: { title: "Delay of ACKs", unit: [1, "ms"] } },
       up: { title: "Use of the downstream", unit: [1, "%"] },
       series: [
-        { label: "full headers", tables: ["5.3"], where: { header_compression: false }, figure: "downstream_utilisation_pct" },
-        { label: "compressed headers", tables: ["5.3"], where: { header_compression: true }, figure: "downstream_utilisation_pct" },
+        {
+          label: "full headers",
+          tables: ["5.3"],
+          where: { header_compression: false },
+          figure: "downstream_utilisation_pct",
+        },
+        {
+          label: "compressed headers",
+          tables: ["5.3"],
+          where: { header_compression: true },
+          figure: "downstream_utilisation_pct",
+        },
       ],
       table: "5.3",
       settings: {},
       sliders: [
-        { setting: "delayed_ack_ms", label: "Delay of ACKs", unit: [1, "ms"], values: [0, 2, 5, 8, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500], from: 50 },
+        {
+          setting: "delayed_ack_ms",
+          label: "Delay of ACKs",
+          unit: [1, "ms"],
+          values: [0, 2, 5, 8, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500],
+          from: 50,
+        },
         { setting: "downloads", label: "Downloads", unit: [1, ""], values: [1, 2, 3, 4, 6, 8, 10], from: 4 },
       ],
       choices: [
@@ -74,7 +111,8 @@ export const phanse: Story = {
     {
       id: "dropper",
       title: "The Smart ACK Dropper and the modem's queue",
-      about: "Without the dropper nearly a whole window of ACKs waits in the modem. With it at most one ACK of a connection waits. The published delay without SAD fits a window of 32 KiB better than the stated 64 KB: move the window.",
+      about:
+        "Without the dropper nearly a whole window of ACKs waits in the modem. With it at most one ACK of a connection waits. The published delay without SAD fits a window of 32 KiB better than the stated 64 KB: move the window.",
       across: { param: "up_bps", axis: rate },
       up: { title: "Mean delay in the modem's queue", unit: [1, "s"] },
       series: [
@@ -87,7 +125,10 @@ export const phanse: Story = {
       choices: [
         {
           label: "Remedy",
-          options: [{ label: "none", settings: { sad: false }, series: [0] }, { label: "SAD", settings: { sad: true }, series: [1] }],
+          options: [
+            { label: "none", settings: { sad: false }, series: [0] },
+            { label: "SAD", settings: { sad: true }, series: [1] },
+          ],
         },
       ],
       also: [
@@ -100,7 +141,8 @@ export const phanse: Story = {
     {
       id: "schedulers",
       title: "A download beside an upload, with four upstream queues",
-      about: "In one queue the upload's packets delay the ACKs. Priority for ACKs restores the download and starves the upload. One ACK for each upload packet in turns (custom queueing) serves both.",
+      about:
+        "In one queue the upload's packets delay the ACKs. Priority for ACKs restores the download and starves the upload. One ACK for each upload packet in turns (custom queueing) serves both.",
       across: {
         title: "Upstream queue",
         categories: [
@@ -115,8 +157,20 @@ export const phanse: Story = {
       table: "5.10",
       settings: {},
       sliders: [
-        { setting: "upload_window_bytes", label: "Window of the upload", unit: [1024, "KiB"], values: [4380, 8760, 16384, 32768, 65535], from: 65535 },
-        { setting: "up_bps", label: "Upstream rate", unit: [1e3, "kbit/s"], values: [32, 48, 64, 96, 128, 256].map((kbps) => kbps * 1e3), from: 64_000 },
+        {
+          setting: "upload_window_bytes",
+          label: "Window of the upload",
+          unit: [1024, "KiB"],
+          values: [4380, 8760, 16384, 32768, 65535],
+          from: 65535,
+        },
+        {
+          setting: "up_bps",
+          label: "Upstream rate",
+          unit: [1e3, "kbit/s"],
+          values: [32, 48, 64, 96, 128, 256].map((kbps) => kbps * 1e3),
+          from: 64_000,
+        },
       ],
       choices: [
         {

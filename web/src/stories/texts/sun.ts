@@ -1,10 +1,26 @@
 import type { Slider, Story } from "../model";
 
-const vcs: Slider = { setting: "vcs", label: "Connections (VCs)", unit: [1, ""], values: [5, 10, 15, 20, 25, 30, 35, 40], from: 15 };
-const buffer: Slider = { setting: "switch_buffer_cells", label: "Switch buffer", unit: [1, "cells"], values: [250, 500, 1000, 2000, 4000], from: 1000 };
+const vcs: Slider = {
+  setting: "vcs",
+  label: "Connections (VCs)",
+  unit: [1, ""],
+  values: [5, 10, 15, 20, 25, 30, 35, 40],
+  from: 15,
+};
+const buffer: Slider = {
+  setting: "switch_buffer_cells",
+  label: "Switch buffer",
+  unit: [1, "cells"],
+  values: [250, 500, 1000, 2000, 4000],
+  from: 1000,
+};
 const note = "A point of yours is one run of 20 s; simulated values are means of ten.";
 const ratio = { title: "Goodput to input", unit: [1, ""] as [number, string] };
-const carried = { figure: "link23_goodput_pct", label: "bottleneck used by complete packets", unit: [1, "%"] as [number, string] };
+const carried = {
+  figure: "link23_goodput_pct",
+  label: "bottleneck used by complete packets",
+  unit: [1, "%"] as [number, string],
+};
 
 export const sun: Story = {
   key: "sun1998",
@@ -17,7 +33,8 @@ export const sun: Story = {
     {
       id: "threshold",
       title: "The threshold of SPD",
-      about: "The thesis finds a peak at about one packet of cells for each connection, and a fall on both sides. Here the ratio stays high. It misleads: at some thresholds nearly all connections wait for their timers, few packets are dropped, and the link is idle. The readout of your point shows both.",
+      about:
+        "The thesis finds a peak at about one packet of cells for each connection, and a fall on both sides. Here the ratio stays high. It misleads: at some thresholds nearly all connections wait for their timers, few packets are dropped, and the link is idle. The readout of your point shows both.",
       across: { param: "spd_threshold_cells", axis: { title: "SPD threshold of a connection", unit: [1, "cells"] } },
       up: ratio,
       series: [
@@ -28,7 +45,13 @@ export const sun: Story = {
       table: "5.1",
       settings: {},
       sliders: [
-        { setting: "spd_threshold_cells", label: "SPD threshold", unit: [1, "cells"], values: [5, 10, 15, 18, 20, 22, 25, 30, 35, 40, 45, 47, 50, 54, 60], from: 30 },
+        {
+          setting: "spd_threshold_cells",
+          label: "SPD threshold",
+          unit: [1, "cells"],
+          values: [5, 10, 15, 18, 20, 22, 25, 30, 35, 40, 45, 47, 50, 54, 60],
+          from: 30,
+        },
         buffer,
       ],
       choices: [
@@ -47,7 +70,8 @@ export const sun: Story = {
     {
       id: "epd",
       title: "SPD and EPD, 15 connections",
-      about: "In the thesis the worst value of SPD beats the best of EPD. Here all three lie close together by the ratio, and EPD carries more.",
+      about:
+        "In the thesis the worst value of SPD beats the best of EPD. Here all three lie close together by the ratio, and EPD carries more.",
       across: { param: "epd_threshold_cells", axis: { title: "Threshold of the queue", unit: [1, "cells"] } },
       up: ratio,
       series: [
@@ -58,7 +82,13 @@ export const sun: Story = {
       table: "5.8",
       settings: {},
       sliders: [
-        { setting: "epd_threshold_cells", label: "Threshold", unit: [1, "cells"], values: [400, 500, 600, 700, 800, 900, 1000], from: 600 },
+        {
+          setting: "epd_threshold_cells",
+          label: "Threshold",
+          unit: [1, "cells"],
+          values: [400, 500, 600, 700, 800, 900, 1000],
+          from: 600,
+        },
         vcs,
       ],
       choices: [
@@ -76,7 +106,8 @@ export const sun: Story = {
     {
       id: "more-connections",
       title: "SPD and EPD, 25 connections",
-      about: "With more connections each has less of the buffer than a window needs. The thesis finds SPD and EPD about level.",
+      about:
+        "With more connections each has less of the buffer than a window needs. The thesis finds SPD and EPD about level.",
       across: { param: "epd_threshold_cells", axis: { title: "Threshold of the queue", unit: [1, "cells"] } },
       up: ratio,
       series: [
@@ -87,7 +118,13 @@ export const sun: Story = {
       table: "5.10",
       settings: {},
       sliders: [
-        { setting: "epd_threshold_cells", label: "Threshold", unit: [1, "cells"], values: [400, 500, 600, 700, 800, 900, 1000], from: 600 },
+        {
+          setting: "epd_threshold_cells",
+          label: "Threshold",
+          unit: [1, "cells"],
+          values: [400, 500, 600, 700, 800, 900, 1000],
+          from: 600,
+        },
         { ...vcs, from: 25 },
       ],
       choices: [
