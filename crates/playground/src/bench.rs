@@ -168,7 +168,7 @@ impl Watch for Progress {
 
     #[expect(clippy::cast_precision_loss, reason = "a share for a progress bar")]
     fn progress(&mut self, step: u64) -> Result<(), Never> {
-        if step % (STEPS / 100) == 0 {
+        if step.is_multiple_of(STEPS / 100) {
             (self.tell)((self.before as f64 + step as f64 / STEPS as f64) / self.runs as f64);
         }
         Ok(())
