@@ -123,11 +123,6 @@ book: ## The pages of docs/ as a site in target/book, by mdBook
 	@scripts/setup.sh book
 	$(MDBOOK) build --dest-dir $(abspath $(TARGET))/book
 
-.PHONY: web
-web: ## The script that reports embed, built from web/src/report
-	@scripts/setup.sh web
-	cd web && node build.mjs report
-
 .PHONY: site
 site: ## The playground, the stories and the documentation as a site of static files in target/site
 	@scripts/setup.sh site
@@ -148,6 +143,7 @@ fuzz: ## Each parser against random input, FUZZ_SECONDS each
 
 .PHONY: web
 web: ## The scripts of reports and of the dashboard, from web/ into the crates that have them in the binary
+	@scripts/setup.sh web
 	@scripts/web-packages.sh
 	cd web && npx --no-install tsc --noEmit && node build.mjs report && node dashboard.mjs
 
