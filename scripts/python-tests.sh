@@ -6,6 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-$PWD/target}
 home=$target/python
+pyright_version=1.1.414
 say() { printf 'python: %s\n' "$*" >&2; }
 
 python=
@@ -34,6 +35,14 @@ if [ ! -e "$environment/ready" ]; then
   touch "$environment/ready"
 fi
 
+# pyright is a program of Node.js. PyPI's package of that name would download Node.js when it runs.
+pyright=$home/pyright-$pyright_version/node_modules/.bin/pyright
+if [ ! -x "$pyright" ] && command -v node > /dev/null && command -v npm > /dev/null; then
+  say "installing pyright into $home/pyright-$pyright_version"
+  npm install --silent --no-audit --no-fund --prefix "$home/pyright-$pyright_version" "pyright@$pyright_version" ||
+    say "continuing without pyright"
+fi
+
 rm -rf "$home/wheels"
 "$environment/bin/maturin" build --quiet --manifest-path crates/python/Cargo.toml --features extension --profile dev --locked \
   --auditwheel skip --target-dir "$target" --interpreter "$environment/bin/python" --out "$home/wheels"
@@ -43,6 +52,6 @@ rm -rf "$home/empty"
 "$environment/bin/python" -m pip --python "$home/empty/bin/python" install --quiet --disable-pip-version-check --no-index "$home"/wheels/*.whl
 
 [ -x "$target/debug/lastmile" ] || "${CARGO:-cargo}" test --workspace --locked --no-run --quiet
-export LASTMILE_EMPTY=$home/empty LASTMILE_COMMAND=$target/debug/lastmile MPLBACKEND=agg PYTHONDONTWRITEBYTECODE=1
+export LASTMILE_PYRIGHT=$pyright LASTMILE_EMPTY=$home/empty LASTMILE_COMMAND=$target/debug/lastmile MPLBACKEND=agg PYTHONDONTWRITEBYTECODE=1
 cd crates/python
 exec "$environment/bin/python" -m pytest --quiet -p no:cacheprovider "$@"

@@ -170,6 +170,10 @@ impl Nearest {
                 self.without("a shaper below a shaper", queue, place);
             }
             Spec::Rules(config) => self.without("rules below rules", &config.queue, place),
+            Spec::Supplied(_) => {
+                self.remark("the kernel has no discipline that a caller supplies: a FIFO replaces it");
+                self.fifo(DEFAULT_LIMIT, Overflow::Tail, place);
+            }
             Spec::Drr(among) => self.fair(per(among), place),
             Spec::Wfq(fair::wfq::Config(among)) | Spec::Wf2qPlus(fair::wf2q_plus::Config(among)) => {
                 self.fair(per(among), place);

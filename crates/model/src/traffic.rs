@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use lastmile_tcp::Controls;
 use lastmile_theory::voice::Codec;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
@@ -65,6 +66,27 @@ impl Traffic {
             other => [other.transport().and_then(Transport::tcp), None],
         };
         ends.into_iter().flatten().map(Arc::as_ref)
+    }
+
+    /// Gives its TCP senders a congestion control of the caller: [`lastmile_tcp::Config::with_control`]. False: no TCP
+    /// sends.
+    pub fn set_control(&mut self, controls: &Controls, paces: bool) -> bool {
+        let set = |tcp: &mut Arc<lastmile_tcp::Config>| {
+            *tcp = Arc::new(lastmile_tcp::Config::clone(tcp).with_control(controls.clone(), paces));
+            true
+        };
+        let over = |transport: &mut Transport| match transport {
+            Transport::Tcp(tcp) => set(tcp),
+            Transport::Quic(_) => false,
+        };
+        match &mut self.source {
+            Source::Bulk { sender: tcp, .. } | Source::Writes { tcp, .. } => set(tcp),
+            Source::Swarm(swarm) => set(&mut Arc::make_mut(swarm).tcp),
+            Source::Web(web) => over(&mut Arc::make_mut(web).transport),
+            Source::Video(video) => over(&mut Arc::make_mut(video).transport),
+            Source::Backup(backup) => over(&mut Arc::make_mut(backup).transport),
+            _ => false,
+        }
     }
 
     /// The end that opens the connection, or sends first.

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use lastmile_studies::run::{STEPS, Watch};
 use pyo3::prelude::*;
 
+use crate::supplied::Failure;
+
 /// Time between looks for signals.
 const SIGNALS: Duration = Duration::from_millis(20);
 /// Time between calls of the callback.
@@ -14,6 +16,7 @@ const PROGRESS: Duration = Duration::from_millis(50);
 /// The interpreter between slices: signals, and the callback.
 pub(crate) struct Attendant {
     callback: Option<Py<PyAny>>,
+    failure: Failure,
     looked: Instant,
     called: Instant,
 }
@@ -21,7 +24,12 @@ pub(crate) struct Attendant {
 impl Attendant {
     pub(crate) fn new(callback: Option<Py<PyAny>>) -> Self {
         let now = Instant::now();
-        Self { callback, looked: now, called: now }
+        Self { callback, failure: Failure::default(), looked: now, called: now }
+    }
+
+    /// This attendant, which also ends the run after an exception of a queue or congestion control of Python.
+    pub(crate) fn with_failure(self, failure: Failure) -> Self {
+        Self { failure, ..self }
     }
 
     /// Handles signals. An exception of a handler, such as `KeyboardInterrupt`, ends the runs.
@@ -51,6 +59,7 @@ impl Watch for Attendant {
     type Stop = PyErr;
 
     fn pause(&mut self) -> PyResult<()> {
+        self.failure.take().map_or(Ok(()), Err)?;
         self.look()
     }
 

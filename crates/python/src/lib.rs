@@ -9,9 +9,11 @@
 //! | `scenario.rs`, `value.rs` | scenarios: read, changed, taken from the library; values of keys from Python |
 //! | `attend.rs` | what happens between slices of runs: signals, progress |
 //! | `run.rs`, `compare.rs` | runs and comparisons |
+//! | `reproduce.rs` | published tables, reproduced |
 //! | `captures.rs` | captures analysed, and their packets as Arrow |
 //! | `study.rs` | studies of thousands of runs |
 //! | `series.rs` | samples over time, as Arrow |
+//! | `supplied.rs` | queueing disciplines and congestion controls written in Python |
 //! | `forms.rs` | closed forms over many values |
 //! | `command.rs` | the command `lastmile` |
 
@@ -33,6 +35,8 @@ mod error;
 #[cfg(feature = "extension")]
 mod forms;
 #[cfg(feature = "extension")]
+mod reproduce;
+#[cfg(feature = "extension")]
 mod run;
 #[cfg(feature = "extension")]
 mod scenario;
@@ -40,6 +44,8 @@ mod scenario;
 mod series;
 #[cfg(feature = "extension")]
 mod study;
+#[cfg(feature = "extension")]
+mod supplied;
 #[cfg(feature = "extension")]
 mod value;
 
@@ -62,6 +68,8 @@ mod _lastmile {
         wait_behind,
     };
     #[pymodule_export]
+    use crate::reproduce::{Reproduction, reproduce};
+    #[pymodule_export]
     use crate::run::{Run, run};
     #[pymodule_export]
     use crate::scenario::{Scenario, homes, line, lines, load, loads};
@@ -69,6 +77,8 @@ mod _lastmile {
     use crate::series::Series;
     #[pymodule_export]
     use crate::study::{Space, Study, Table, grid, latin, paired, steps, study};
+    #[pymodule_export]
+    use crate::supplied::{Ack, Loss, Packet};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

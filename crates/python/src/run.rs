@@ -13,11 +13,13 @@ use lastmile_units::{ByteCount, Duration};
 use pyo3::exceptions::{PyKeyError, PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::PyDict;
 
 use crate::attend::Attendant;
 use crate::error;
 use crate::scenario::{Given, Scenario};
 use crate::series::Series;
+use crate::supplied::{Failure, Supplied};
 
 /// The name of the argument that grants memory.
 pub(crate) const MEMORY: &str = "memory=";
@@ -64,13 +66,19 @@ pub(crate) fn memory(text: &str) -> PyResult<Memory> {
 
 /// Simulates a scenario.
 #[pyfunction]
-#[pyo3(signature = (scenario, /, *, seed = None, duration = None, policy = None, progress = None, memory = "4 GiB"))]
+#[pyo3(signature = (
+    scenario, /, *, seed = None, duration = None, policy = None, queues = None, congestion = None, progress = None,
+    memory = "4 GiB"
+))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub(crate) fn run(
     py: Python<'_>,
     scenario: Given<'_>,
     seed: Option<u64>,
     duration: Option<&str>,
     policy: Option<&str>,
+    queues: Option<&Bound<'_, PyDict>>,
+    congestion: Option<&Bound<'_, PyDict>>,
     progress: Option<Py<PyAny>>,
     memory: &str,
 ) -> PyResult<Run> {
@@ -83,11 +91,24 @@ pub(crate) fn run(
     read.needs_traffic(source.name()).map_err(|report| error::of_report(py, &report))?;
     error::warn(py, read.warnings())?;
     memory.admit(std::slice::from_ref(&read), None).map_err(|wrong| error::of_error(py, &wrong))?;
+    let supplied = Supplied::new(queues, congestion)?;
+    let failure = Failure::default();
+    let mut attendant = Attendant::new(progress).with_failure(failure.clone());
+    let read = if supplied.is_empty() {
+        read
+    } else {
+        let mut network = read.network();
+        supplied.install(py, &mut network, &failure)?;
+        read.with_network(network)
+    };
     let job = Job { number: 0, input: &source.input, variant: &variant, scenario: &read };
-    let mut attendant = Attendant::new(progress);
     let ended = py.detach(|| simulate(job, None, &memory, &mut attendant));
+    failure.take().map_or(Ok(()), Err)?;
     match ended {
-        Ok(finished) => Ok(Run::new(finished)),
+        Ok(mut finished) => {
+            finished.run.summary.run.inputs.set.extend(supplied.record(py));
+            Ok(Run::new(finished))
+        }
         Err(Early::Stop(exception)) => Err(exception),
         Err(Early::Refused(refused)) => Err(error::of_error(py, &Error::new(refused))),
         Err(Early::Memory) => Err(out_of_memory(&memory)),

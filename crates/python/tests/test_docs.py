@@ -74,7 +74,7 @@ def blocks(path: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", (ROOT / path).read_text(), re.S)
 
 
-@pytest.mark.parametrize("path", ["README.md", "crates/python/README.md", "docs/guides/python.md"])
+@pytest.mark.parametrize("path", ["README.md", "crates/python/README.md", "docs/guides/python.md", "docs/guides/your-own-queue.md"])
 def test_the_lines_of_a_page_run(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = blocks(path)
     assert code, f"{path} shows Python"

@@ -35,7 +35,7 @@ def test_polars_pandas_and_duckdb_read_it(run: lm.Run) -> None:
     rows = frame(run.series)
     assert rows.height == len(run.series)
     rate = rows.filter(polars.col("series").cast(polars.String) == "goodput_bps")["value"].mean()
-    known = pandas.DataFrame.from_arrow(run.series)
+    known: Any = pandas.DataFrame.from_arrow(run.series)
     assert known[known["series"] == "goodput_bps"]["value"].mean() == pytest.approx(rate)
     samples = run.series  # noqa: F841: DuckDB finds it by its name.
     sql: Any = duckdb.sql

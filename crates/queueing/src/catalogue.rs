@@ -86,6 +86,8 @@ macro_rules! catalogue {
                 Rules($crate::classify::rules::Config),
                 /// [`Witness`]($crate::ack::Witness): notes what a clamp in the other direction asks for.
                 Witness($crate::spec::Over<$crate::ack::handshakes::Config>),
+                /// A discipline of the caller: [`supplied`](mod@$crate::supplied).
+                Supplied($crate::supplied::Config),
             }
         }
     };

@@ -20,6 +20,7 @@ pub mod meter;
 pub mod random;
 pub mod sched;
 pub mod spec;
+pub mod supplied;
 
 pub use ack::{AckCollapsing, AckFilter, AckPacing, AckRegenerator, CakeAckFilter, SmartAckDropper, WindowClamp};
 pub use cake::Cake;

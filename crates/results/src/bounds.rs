@@ -256,6 +256,7 @@ fn packet_rate(link: &Link, ip: ByteCount) -> Option<f64> {
 fn regulates_acks(queue: &Spec) -> bool {
     match queue {
         Spec::Sad(_) | Spec::AckFilter(_) => true,
+        Spec::Supplied(config) => config.thins_acks(),
         Spec::AckCollapsing(_) | Spec::CakeAckFilter(_) => true,
         Spec::AckPacing(Over { queue, .. }) | Spec::WindowClamp(Over { queue, .. }) => regulates_acks(queue),
         Spec::Cake(config) if config.ack_filter.is_some() => true,

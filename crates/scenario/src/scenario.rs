@@ -187,6 +187,12 @@ impl Scenario {
         &self.network
     }
 
+    /// This scenario with another network: queues or congestion controls are those of the caller.
+    #[must_use]
+    pub fn with_network(self, network: Network) -> Self {
+        Self { network, ..self }
+    }
+
     /// This scenario with no traffic but that for which `keep` holds: a download on its own, to compare with.
     #[must_use]
     pub fn with_traffic(mut self, keep: impl Fn(&Traffic) -> bool) -> Self {

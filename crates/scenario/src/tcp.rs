@@ -193,6 +193,7 @@ fn congestion(table: &Table<'_>, base: &CongestionConfig) -> CongestionConfig {
         idle_restart: table.optional("idle_restart").unwrap_or(base.idle_restart),
         tso_deferral: table.optional("tso_deferral").unwrap_or(base.tso_deferral),
         pacing: table.optional("pacing").unwrap_or(base.pacing),
+        control: base.control.clone(),
     }
 }
 

@@ -54,8 +54,8 @@ mod sender;
 mod stats;
 
 pub use config::{
-    AckConfig, ByteCounting, Config, ConfigError, CongestionConfig, Ecn, InitialWindow, LossDetection, Recovery,
-    RepairConfig, Rto, SlowStart, TimerConfig, Variant, WindowScale,
+    AckConfig, ByteCounting, Config, ConfigError, CongestionConfig, Control, ControlAck, ControlLoss, Controls, Ecn,
+    InitialWindow, LossDetection, LossKind, Recovery, RepairConfig, Rto, SlowStart, TimerConfig, Variant, WindowScale,
 };
 pub use endpoint::{Endpoint, Open, State};
 pub use stats::{Limit, LimitClock, LimitedTime, Stats};

@@ -10,15 +10,38 @@
 from __future__ import annotations
 
 from lastmile import linklayer, theory
-from lastmile._errors import ScenarioError, ScenarioWarning
-from lastmile._lastmile import Analysis, Comparison, Packets, Run, Scenario, Series, Space, Study, Table, __version__
-from lastmile._runs import analyse, compare, homes, line, lines, load, loads, run
+from lastmile._errors import ContractError, ScenarioError, ScenarioWarning
+from lastmile._lastmile import (
+    Ack,
+    Analysis,
+    Comparison,
+    Loss,
+    Packet,
+    Packets,
+    Reproduction,
+    Run,
+    Scenario,
+    Series,
+    Space,
+    Study,
+    Table,
+    __version__,
+)
+from lastmile._own import CongestionControl, Discipline
+from lastmile._runs import analyse, compare, homes, line, lines, load, loads, reproduce, run
 from lastmile._study import Until, latin, linear, log, paired, study, until
 
 __all__ = [
+    "Ack",
     "Analysis",
     "Comparison",
+    "CongestionControl",
+    "ContractError",
+    "Discipline",
+    "Loss",
+    "Packet",
     "Packets",
+    "Reproduction",
     "Run",
     "Scenario",
     "ScenarioError",
@@ -41,6 +64,7 @@ __all__ = [
     "loads",
     "log",
     "paired",
+    "reproduce",
     "run",
     "study",
     "theory",

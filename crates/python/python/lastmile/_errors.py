@@ -2,7 +2,24 @@
 
 from __future__ import annotations
 
-__all__ = ["ScenarioError", "ScenarioWarning"]
+__all__ = ["ContractError", "ScenarioError", "ScenarioWarning"]
+
+
+class ContractError(RuntimeError):
+    """A queueing discipline or a congestion control of Python breaks its contract, for example by losing a packet.
+
+    >>> import lastmile as lm
+    >>> class Hole:
+    ...     def enqueue(self, packet, now):
+    ...         pass
+    ...     def dequeue(self, now):
+    ...         return None
+    >>> try:
+    ...     lm.run(lm.line("adsl2plus-12-1", home="single"), duration="2 s", queues={"up": Hole})
+    ... except lm.ContractError as error:
+    ...     print(error)
+    Hole.enqueue has lost packet 1: each packet is kept, returned by dequeue, or dropped by packet.drop(reason)
+    """
 
 
 class ScenarioError(ValueError):

@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterable, Mapping
 
 from lastmile import _lastmile
-from lastmile._lastmile import Analysis, Comparison, Run, Scenario
+from lastmile._lastmile import Analysis, Comparison, Reproduction, Run, Scenario
+from lastmile._own import Controls, Queues
 from lastmile._progress import Progress, callback
 
 ScenarioOrPath = Scenario | str | os.PathLike[str]
@@ -84,6 +85,8 @@ def run(
     seed: int | None = None,
     duration: str | None = None,
     policy: str | None = None,
+    queues: Queues | None = None,
+    congestion: Controls | None = None,
     progress: Progress = None,
     memory: str = "4 GiB",
 ) -> Run:
@@ -93,6 +96,10 @@ def run(
     or a function of the share that is done, from 0 to 1; an exception that it raises ends the run. A run that needs
     more than ``memory`` is refused, and one that exceeds it later raises `MemoryError`.
 
+    ``queues`` replaces the queues of links by disciplines of Python (`Discipline`), and ``congestion`` the congestion
+    control of traffic (`CongestionControl`). Each name has a class, or a function that makes the object. Such runs are
+    slow, since packets or acknowledgements call Python. An exception of such an object ends the run.
+
     >>> import lastmile as lm
     >>> line = lm.line("adsl2plus-12-1", home="single")
     >>> run = lm.run(line, seed=7, duration="2 s", policy="cake")
@@ -100,7 +107,14 @@ def run(
     (7, ['seed=7', 'duration=2 s', 'access.policy=cake'])
     """
     return _lastmile.run(
-        scenario, seed=seed, duration=duration, policy=policy, progress=callback(progress), memory=memory
+        scenario,
+        seed=seed,
+        duration=duration,
+        policy=policy,
+        queues=None if queues is None else dict(queues),
+        congestion=None if congestion is None else dict(congestion),
+        progress=callback(progress),
+        memory=memory,
     )
 
 
@@ -157,3 +171,16 @@ def analyse(*files: str | os.PathLike[str], group_by: str | None = None, packets
     hint: pcap and pcapng can be read, also compressed (gz, zst) or from standard input (-), and folders of `run --out`
     """
     return _lastmile.analyse(*files, group_by=group_by, packets=packets)
+
+
+def reproduce(*tables: str, threads: int | None = None, progress: Progress = None) -> Reproduction:
+    """Reproduces published tables, as ``lastmile reproduce`` does; all of them by default.
+
+    A table is ``PUBLICATION/TABLE``; a publication names all its tables, and an id a further table of it. Ctrl-C ends
+    the work after the simulations that run at the time.
+
+    >>> import lastmile as lm
+    >>> [claim["verdict"] for claim in lm.reproduce("phanse2000/text-3.4").document["tables"][0]["claims"]]
+    ['shown']
+    """
+    return _lastmile.reproduce(*tables, threads=threads, progress=callback(progress))

@@ -115,6 +115,9 @@ pub enum Problem {
          it belongs behind the line, or above the dropper"
     )]
     RegeneratorBelow,
+    /// A supplied discipline takes the packets of the other clock.
+    #[error("the caller's discipline is for other packets than those of this line")]
+    OtherPackets,
     /// A DSCP is six bits.
     #[error("a DSCP of {0}; it is from 0 to 63")]
     Dscp(u8),

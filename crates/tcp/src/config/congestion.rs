@@ -2,6 +2,8 @@
 
 use lastmile_units::ByteCount;
 
+use super::control::Controls;
+
 /// The window that a connection starts with.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum InitialWindow {
@@ -70,6 +72,9 @@ pub struct CongestionConfig {
     /// Pace segments at 200 % of window / round trip in the first half of slow start and at 120 % of it after that, as
     /// Linux does with `sch_fq`. Variants that measure delivery rates pace in any case. Default off.
     pub pacing: bool,
+    /// The congestion control of the caller, in place of that of the variant, which must be one without a law of its
+    /// own: the variant says how losses are repaired. [`Config::with_control`] sets both. Default none.
+    pub control: Option<Controls>,
 }
 
 impl Default for CongestionConfig {
@@ -83,6 +88,7 @@ impl Default for CongestionConfig {
             idle_restart: true,
             tso_deferral: false,
             pacing: false,
+            control: None,
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod acks;
 mod congestion;
+mod control;
 mod ecn;
 mod repair;
 mod timers;
@@ -15,6 +16,7 @@ use lastmile_units::ByteCount;
 
 pub use acks::AckConfig;
 pub use congestion::{ByteCounting, CongestionConfig, InitialWindow, SlowStart};
+pub use control::{Control, ControlAck, ControlLoss, Controls, LossKind};
 pub use ecn::Ecn;
 pub use repair::{LossDetection, Recovery, RepairConfig};
 pub use timers::{Rto, TimerConfig};
@@ -54,6 +56,11 @@ impl Variant {
     #[must_use]
     pub const fn is_l4s(self) -> bool {
         matches!(self, Self::Prague)
+    }
+
+    /// A control of the caller may take the place of the variant's.
+    pub(crate) const fn takes_control(self) -> bool {
+        matches!(self, Self::Tahoe | Self::Reno | Self::NewReno | Self::Sack)
     }
 
     /// Segments are paced whatever [`CongestionConfig::pacing`] says.
@@ -169,6 +176,19 @@ const RECORDED_RACK: &str = "\"rack\" with a variant that measures delivery rate
 const RECORDED_SACK: &str = "true with a variant that measures delivery rates";
 
 impl Config {
+    /// These settings with the caller's congestion control. It starts slowly by itself. A variant with a law of its own
+    /// becomes [`Variant::Sack`], which repairs losses as the others do. `paces`: segments are paced.
+    #[must_use]
+    pub fn with_control(mut self, controls: Controls, paces: bool) -> Self {
+        if !self.variant.takes_control() {
+            self.variant = Variant::Sack;
+        }
+        self.congestion.slow_start = SlowStart::Standard;
+        self.congestion.pacing |= paces;
+        self.congestion.control = Some(controls);
+        self
+    }
+
     /// The first field that is out of its range.
     ///
     /// An [`Endpoint`](crate::Endpoint) never panics over such a field: it uses the nearest allowed value.
@@ -202,6 +222,11 @@ impl Config {
                 "\"classic\" or \"accecn\" with variant \"dctcp\"",
             ),
             (!self.variant.is_l4s() || self.ecn == Ecn::Accurate, "ecn", "\"accecn\" with variant \"prague\""),
+            (
+                self.congestion.control.is_none() || self.variant.takes_control(),
+                "variant",
+                "tahoe, reno, newreno or sack with a control of the caller",
+            ),
             (self.dscp <= 63, "dscp", "0 to 63"),
         ];
         match checks.into_iter().find(|&(good, ..)| !good) {

@@ -15,7 +15,7 @@ use super::flight::Accounting;
 use super::octet_rate::OctetRate;
 use super::pacing::Pacer;
 use super::transmit::Plan;
-use super::window::{ModelAck, ModelRestart, RepairPhase};
+use super::window::{Law, ModelAck, ModelRestart, RepairPhase};
 use crate::ranges::Range;
 use crate::{Config, Limit};
 
@@ -163,6 +163,12 @@ impl Sender {
 
     /// `tcp_update_pacing_rate`.
     fn pace_by_window(&mut self, in_flight: u64) {
+        if let Some(octets) = self.congestion.law().and_then(Law::pacing_rate) {
+            if let Some(pacer) = self.pacer.as_deref_mut() {
+                pacer.set_rate(OctetRate::from_octets_per_s(octets.max(1)));
+            }
+            return;
+        }
         let (cwnd, ssthresh) = (self.congestion.cwnd(), self.congestion.ssthresh());
         let percent = match cwnd < ssthresh / 2 {
             true => SLOW_START_PERCENT,

@@ -13,8 +13,9 @@ except ImportError as error:
 
 from lastmile.plot._capture import CapturePlots
 from lastmile.plot._comparison import ComparisonPlots
+from lastmile.plot._reproduction import ReproductionPlots, published
 from lastmile.plot._run import RunPlots
 from lastmile.plot._style import Picture
 from lastmile.plot._table import TablePlots
 
-__all__ = ["CapturePlots", "ComparisonPlots", "Picture", "RunPlots", "TablePlots"]
+__all__ = ["CapturePlots", "ComparisonPlots", "Picture", "ReproductionPlots", "RunPlots", "TablePlots", "published"]

@@ -10,9 +10,11 @@ use super::ledbat::Ledbat;
 use super::marked::MarkedAck;
 use super::model::{ModelAck, ModelRestart};
 use super::prague::Prague;
-use crate::Variant;
+use super::supplied::Supplied;
+use crate::config::ControlLoss;
 use crate::sender::delivery_rate::Totals;
 use crate::sender::pacing::Pacer;
+use crate::{Config, Variant};
 
 /// The state of a variant that measures the path, or the marks on it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,12 +24,16 @@ pub(crate) enum Law {
     Dctcp(Dctcp),
     Prague(Prague),
     Ledbat(Ledbat),
+    Supplied(Supplied),
 }
 
 impl Law {
-    /// The law of `variant`, if it has one.
-    pub(super) fn new(variant: Variant, cwnd: u32, seed: u32) -> Option<Self> {
-        match variant {
+    /// The law of the settings, if they have one.
+    pub(super) fn new(config: &Config, cwnd: u32, seed: u32) -> Option<Self> {
+        if let Some(controls) = &config.congestion.control {
+            return Some(Self::Supplied(Supplied::new(controls)));
+        }
+        match config.variant {
             Variant::Bbr => Some(Self::Bbr1(Bbr1::new(cwnd.into(), seed.into()))),
             Variant::Bbr3 => Some(Self::Bbr3(Bbr3::new(cwnd.into(), seed.into()))),
             Variant::Ledbat => Some(Self::Ledbat(Ledbat::new())),
@@ -54,7 +60,7 @@ impl Law {
         match self {
             Self::Bbr1(bbr) => Some(bbr.phase_name()),
             Self::Bbr3(bbr) => Some(bbr.phase_name()),
-            Self::Dctcp(_) | Self::Prague(_) | Self::Ledbat(_) => None,
+            Self::Dctcp(_) | Self::Prague(_) | Self::Ledbat(_) | Self::Supplied(_) => None,
         }
     }
 
@@ -63,7 +69,7 @@ impl Law {
         match self {
             Self::Dctcp(dctcp) => dctcp.on_ack(ack),
             Self::Prague(prague) => prague.on_ack(ack),
-            Self::Bbr1(_) | Self::Bbr3(_) | Self::Ledbat(_) => {}
+            Self::Bbr1(_) | Self::Bbr3(_) | Self::Ledbat(_) | Self::Supplied(_) => {}
         }
     }
 
@@ -72,7 +78,7 @@ impl Law {
         match self {
             Self::Dctcp(dctcp) => Some(dctcp.reduced(cwnd, mss)),
             Self::Prague(prague) => Some(prague.reduced(cwnd, mss)),
-            Self::Bbr1(_) | Self::Bbr3(_) | Self::Ledbat(_) => None,
+            Self::Bbr1(_) | Self::Bbr3(_) | Self::Ledbat(_) | Self::Supplied(_) => None,
         }
     }
 
@@ -80,7 +86,7 @@ impl Law {
     pub(super) fn growth(&mut self, cwnd: u32, acked: &Acked) -> Option<u32> {
         match self {
             Self::Prague(prague) => Some(prague.growth(cwnd, acked)),
-            Self::Bbr1(_) | Self::Bbr3(_) | Self::Dctcp(_) | Self::Ledbat(_) => None,
+            Self::Bbr1(_) | Self::Bbr3(_) | Self::Dctcp(_) | Self::Ledbat(_) | Self::Supplied(_) => None,
         }
     }
 
@@ -88,7 +94,24 @@ impl Law {
     pub(super) fn window(&mut self, cwnd: u32, ssthresh: u32, acked: &Acked) -> Option<(u32, u32)> {
         match self {
             Self::Ledbat(ledbat) => Some(ledbat.window(cwnd, ssthresh, acked)),
+            Self::Supplied(control) => Some(control.window(cwnd, ssthresh, acked)),
             Self::Bbr1(_) | Self::Bbr3(_) | Self::Dctcp(_) | Self::Prague(_) => None,
+        }
+    }
+
+    /// The slow start threshold that a supplied control chooses after a loss.
+    pub(super) fn threshold(&self, loss: &ControlLoss) -> Option<u32> {
+        match self {
+            Self::Supplied(control) => Some(control.reduced(loss)),
+            _ => None,
+        }
+    }
+
+    /// The rate of pacing that a supplied control chooses, in octets a second.
+    pub(crate) fn pacing_rate(&self) -> Option<u64> {
+        match self {
+            Self::Supplied(control) => control.pacing_rate(),
+            _ => None,
         }
     }
 
@@ -97,7 +120,7 @@ impl Law {
         match self {
             Self::Bbr1(bbr) => bbr.begin(now, cwnd, srtt, pacing),
             Self::Bbr3(bbr) => bbr.begin(now, cwnd, srtt, pacing),
-            Self::Dctcp(_) | Self::Prague(_) | Self::Ledbat(_) => {}
+            Self::Dctcp(_) | Self::Prague(_) | Self::Ledbat(_) | Self::Supplied(_) => {}
         }
     }
 
@@ -106,7 +129,7 @@ impl Law {
         match self {
             Self::Bbr1(bbr) => bbr.on_ack(ack),
             Self::Bbr3(bbr) => bbr.on_ack(ack),
-            Self::Dctcp(_) | Self::Prague(_) | Self::Ledbat(_) => false,
+            Self::Dctcp(_) | Self::Prague(_) | Self::Ledbat(_) | Self::Supplied(_) => false,
         }
     }
 
@@ -116,7 +139,7 @@ impl Law {
             Self::Bbr1(bbr) => bbr.on_loss(cwnd),
             Self::Bbr3(bbr) => bbr.on_loss(cwnd),
             Self::Ledbat(ledbat) => ledbat.on_loss(),
-            Self::Dctcp(_) | Self::Prague(_) => {}
+            Self::Dctcp(_) | Self::Prague(_) | Self::Supplied(_) => {}
         }
         self.is_model()
     }
@@ -126,7 +149,7 @@ impl Law {
         match self {
             Self::Bbr1(bbr) => bbr.on_timeout(totals),
             Self::Bbr3(bbr) => bbr.on_timeout(),
-            Self::Dctcp(_) | Self::Prague(_) | Self::Ledbat(_) => {}
+            Self::Dctcp(_) | Self::Prague(_) | Self::Ledbat(_) | Self::Supplied(_) => {}
         }
     }
 
@@ -135,7 +158,7 @@ impl Law {
         match self {
             Self::Bbr1(bbr) => bbr.on_undo(),
             Self::Bbr3(bbr) => bbr.on_undo(),
-            Self::Dctcp(_) | Self::Prague(_) | Self::Ledbat(_) => {}
+            Self::Dctcp(_) | Self::Prague(_) | Self::Ledbat(_) | Self::Supplied(_) => {}
         }
         self.is_model()
     }
@@ -145,7 +168,7 @@ impl Law {
         match self {
             Self::Bbr1(bbr) => bbr.on_restart(restart),
             Self::Bbr3(bbr) => bbr.on_restart(restart),
-            Self::Dctcp(_) | Self::Prague(_) | Self::Ledbat(_) => {}
+            Self::Dctcp(_) | Self::Prague(_) | Self::Ledbat(_) | Self::Supplied(_) => {}
         }
     }
 }

@@ -22,19 +22,20 @@ mod newreno;
 mod prague;
 mod reno;
 mod sack;
+mod supplied;
 mod tahoe;
 mod windowed_max;
 
 use lastmile_units::{ByteCount, Instant};
 
-use crate::config::MAX_WINDOW;
+use crate::config::{ControlLoss, LossKind, MAX_WINDOW};
 use crate::sender::repair::Style;
 use crate::{ByteCounting, Config, SlowStart, Variant};
 use cubic::Cubic;
 pub(crate) use events::{Acked, RoundTrip};
 use hystart::HyStart;
 use hystart_plus_plus::HyStartPlusPlus;
-use law::Law;
+pub(crate) use law::Law;
 pub(crate) use marked::MarkedAck;
 pub(crate) use model::{ModelAck, ModelRestart, RepairPhase};
 
@@ -68,8 +69,14 @@ impl Congestion {
             ssthresh: u32::try_from(ssthresh).unwrap_or(MAX_WINDOW).clamp(1, MAX_WINDOW),
             counted: 0,
             growth: None,
-            law: Law::new(config.variant, cwnd, seed).map(Box::new),
+            law: Law::new(config, cwnd, seed).map(Box::new),
         }
+    }
+
+    /// The law of a variant that has one.
+    #[inline]
+    pub(crate) fn law(&self) -> Option<&Law> {
+        self.law.as_deref()
     }
 
     /// The law of a variant that has one.
@@ -258,16 +265,20 @@ impl Congestion {
     }
 
     /// The threshold after a loss with `flight` bytes in flight.
-    fn reduced(&mut self, config: &Config, flight: u32, mss: u32) -> u32 {
+    fn reduced(&mut self, config: &Config, flight: u32, mss: u32, kind: LossKind) -> u32 {
         if config.variant == Variant::Cubic {
             let cwnd = self.cwnd;
             self.cubic().on_congestion(cwnd, mss);
             return cubic::reduced(cwnd, mss);
         }
         self.growth = None;
-        match Style::of(config, config.sack) {
-            Style::Rack => reno::halved(self.cwnd, mss),
-            _ => reno::reduced(flight, mss),
+        let windowed = Style::of(config, config.sack) == Style::Rack;
+        let Self { cwnd, ssthresh, .. } = *self;
+        let loss = ControlLoss { kind, octets: if windowed { cwnd } else { flight }, mss, cwnd, ssthresh };
+        match self.law.as_deref().and_then(|law| law.threshold(&loss)) {
+            Some(ssthresh) => ssthresh.min(MAX_WINDOW),
+            None if windowed => reno::halved(cwnd, mss),
+            None => reno::reduced(flight, mss),
         }
     }
 
@@ -284,7 +295,7 @@ impl Congestion {
             return;
         }
         if reduce {
-            self.ssthresh = self.reduced(config, flight, mss);
+            self.ssthresh = self.reduced(config, flight, mss, LossKind::Loss);
         }
         self.set_cwnd(match style {
             Style::Tahoe => tahoe::after_loss(mss),
@@ -331,7 +342,7 @@ impl Congestion {
         // RFC 5681, section 3.1: ssthresh is held when the timer has already retransmitted the segment.
         // Linux reduces a window once for each repair.
         if first && !(recovering && config.variant == Variant::Cubic) {
-            let reduced = self.reduced(config, flight, mss);
+            let reduced = self.reduced(config, flight, mss, LossKind::Timeout);
             // Section 3.1 says "no more than": segments that duplicate ACKs released in recovery show no
             // larger capacity.
             self.ssthresh = if recovering { reduced.min(self.ssthresh) } else { reduced };
@@ -367,16 +378,20 @@ impl Congestion {
                 self.ssthresh = reduced;
                 self.set_cwnd(reduced);
             }
-            None => self.on_repaired_loss(config, mss),
+            None => self.reduce_now(config, mss, LossKind::Mark),
         }
     }
 
     /// A loss that a tail loss probe has repaired reduces the window at once.
     pub(crate) fn on_repaired_loss(&mut self, config: &Config, mss: u32) {
+        self.reduce_now(config, mss, LossKind::Loss);
+    }
+
+    fn reduce_now(&mut self, config: &Config, mss: u32, kind: LossKind) {
         if self.keeps_window() {
             return;
         }
-        self.ssthresh = self.reduced(config, self.cwnd, mss);
+        self.ssthresh = self.reduced(config, self.cwnd, mss, kind);
         self.set_cwnd(self.ssthresh);
     }
 

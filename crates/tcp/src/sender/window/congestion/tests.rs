@@ -1,7 +1,7 @@
 use lastmile_units::{Duration, Instant};
 
 use super::*;
-use crate::{CongestionConfig, TimerConfig};
+use crate::{CongestionConfig, Control, ControlAck, Controls, TimerConfig};
 
 const MSS: u32 = 1000;
 
@@ -118,4 +118,51 @@ fn a_sender_that_repairs_as_linux_does_halves_the_window() {
     congestion.on_fast_retransmit(&config, Style::Rack, 20 * MSS, MSS, true);
     assert_eq!(congestion.ssthresh(), 18 * MSS, "whole segments");
     assert_eq!([3520, 3, 1].map(|cwnd| reno::halved(cwnd * MSS, MSS) / MSS), [1760, 2, 2]);
+}
+
+/// Grows by a segment for each acknowledgement, and falls to a quarter.
+#[derive(Default)]
+struct Quarter {
+    kinds: Vec<LossKind>,
+}
+
+impl Control for Quarter {
+    fn on_ack(&mut self, ack: &ControlAck) -> (u32, u32) {
+        (ack.cwnd + ack.mss, ack.ssthresh.min(50_000))
+    }
+
+    fn on_loss(&mut self, loss: &ControlLoss) -> u32 {
+        self.kinds.push(loss.kind);
+        if self.kinds.len() > 2 { 1 } else { loss.octets / 4 }
+    }
+
+    fn pacing_rate(&mut self) -> Option<u64> {
+        Some(1000 * self.kinds.len() as u64)
+    }
+}
+
+#[test]
+fn a_control_of_the_caller_sets_window_threshold_and_rate() {
+    let controls = Controls::new(|| Box::new(Quarter::default()));
+    let config = config(Variant::Bbr).with_control(controls, true);
+    assert_eq!((config.check(), config.variant, config.congestion.pacing), (Ok(()), Variant::Sack, true));
+    let mut congestion = Congestion::new(&config, 1000, 0);
+    congestion.grow(&acked(3000), &config);
+    assert_eq!((congestion.cwnd(), congestion.ssthresh()), (11_000, 50_000));
+    congestion.on_fast_retransmit(&config, Style::Sack, 20_000, MSS, true);
+    assert_eq!((congestion.cwnd(), congestion.ssthresh()), (5_000, 5_000));
+    congestion.on_timeout(&config, 16_000, MSS, true, false);
+    assert_eq!((congestion.cwnd(), congestion.ssthresh()), (MSS, 4_000));
+    assert_eq!(congestion.law().and_then(Law::pacing_rate), Some(2000));
+    congestion.on_ecn_echo(&config, MSS);
+    assert_eq!(congestion.ssthresh(), MSS, "no threshold is below a segment");
+}
+
+#[test]
+fn a_control_of_the_caller_excludes_the_law_of_a_variant() {
+    let controls = Controls::new(|| Box::new(Quarter::default()));
+    let mut config = config(Variant::NewReno).with_control(controls, false);
+    assert_eq!((config.check(), config.variant), (Ok(()), Variant::NewReno));
+    config.variant = Variant::Cubic;
+    assert_eq!(config.check().map_err(|error| error.field), Err("variant"));
 }
