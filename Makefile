@@ -154,6 +154,11 @@ python: ## The tests of the Python package alone
 	$(CARGO) test --workspace --locked --no-run
 	@scripts/python-tests.sh
 
+.PHONY: notebooks
+notebooks: ## The notebooks at full size, and their pictures in docs/images/notebooks: about five minutes
+	@scripts/setup.sh python
+	@scripts/python-tests.sh --run scripts/notebooks.py --pictures docs/images/notebooks
+
 .PHONY: dist
 dist: ## What is published: the wheel for Python in target/dist
 	@scripts/setup.sh python

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The tests of the Python package: a wheel with the profile `dev`, installed into an environment below target/python, and pytest there.
-# Arguments go to pytest. Without Python 3.11 or newer, nothing is tested. The wheel is without the command, which is half of the compile
-# time: results are compared with the program that `cargo test --workspace` has built. scripts/dist.sh tests the command of the wheel.
+# Arguments go to pytest; `--run PROGRAM` runs a program of Python there instead. Without Python 3.11 or newer, nothing is tested. The
+# wheel is without the command, which is half of the compile time: results are compared with the program that
+# `cargo test --workspace` has built. scripts/dist.sh tests the command of the wheel.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-$PWD/target}
@@ -53,5 +54,9 @@ rm -rf "$home/empty"
 
 [ -x "$target/debug/lastmile" ] || "${CARGO:-cargo}" test --workspace --locked --no-run --quiet
 export LASTMILE_PYRIGHT=$pyright LASTMILE_EMPTY=$home/empty LASTMILE_COMMAND=$target/debug/lastmile MPLBACKEND=agg PYTHONDONTWRITEBYTECODE=1
+if [ "${1:-}" = --run ]; then
+  shift
+  exec "$environment/bin/python" "$@"
+fi
 cd crates/python
 exec "$environment/bin/python" -m pytest --quiet -p no:cacheprovider "$@"

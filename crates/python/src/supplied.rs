@@ -27,7 +27,7 @@ pub(crate) use control::{Ack, Loss};
 pub(crate) use failure::Failure;
 pub(crate) use packet::Packet;
 
-/// What Python supplies for a run.
+/// The queues and congestion controls that Python supplies for a run.
 #[derive(Default)]
 pub(crate) struct Supplied {
     /// A class or function of no arguments for the name of each link.
@@ -72,7 +72,7 @@ impl Supplied {
         Ok(())
     }
 
-    /// What results record of it, next to changes of keys: `queues.up=python:Fifo`.
+    /// The record of it in results, next to changes of keys: `queues.up=python:Fifo`.
     pub(crate) fn record(&self, py: Python<'_>) -> Vec<String> {
         let of = |kind: &str, pairs: &[(String, Py<PyAny>)]| -> Vec<String> {
             let name = |make: &Py<PyAny>| {

@@ -21,7 +21,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// `make` makes a discipline for each queue that is built. `thins_acks`: it drops pure ACKs that newer ones replace.
+    /// `make` makes a discipline for each queue that is built. `thins_acks`: it drops pure ACKs that newer ones
+    /// replace.
     #[must_use]
     pub fn new<P: Packet + 'static>(thins_acks: bool, make: impl Fn() -> Node<P> + Send + Sync + 'static) -> Self {
         Self { make: Arc::new(move || Box::new(make())), thins_acks }

@@ -24,7 +24,7 @@ struct Account {
     open: bool,
     /// The queue drops pure ACKs that newer ones replace.
     thins_acks: bool,
-    /// The queue is no longer part of a run.
+    /// The run is over.
     closed: bool,
     packets: u64,
     bytes: u64,

@@ -52,7 +52,7 @@ pub struct ControlAck {
     pub after_timeout: bool,
 }
 
-/// What reduces a window.
+/// The cause of a reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LossKind {
     /// A segment is lost, and others arrived.
