@@ -214,6 +214,7 @@ impl Packet {
     /// ...         packet, self.packet = self.packet, None
     /// ...         return packet
     /// >>> line = lm.loads('''
+    /// ... duration = "1 s"
     /// ... [access]
     /// ... down = { rate = "8 Mbit/s" }
     /// ... up = { rate = "1 Mbit/s" }
@@ -221,7 +222,7 @@ impl Packet {
     /// ... kind = "ping"
     /// ... interval = "100 ms"
     /// ... ''')
-    /// >>> lm.run(line, duration="1 s", queues={"up": Marker}).summary["probes"][0]["replies"] > 5
+    /// >>> lm.run(line, queues={"up": Marker}).summary["probes"][0]["received"] > 5
     /// True
     fn mark(&self) -> bool {
         let (meta, state) = &mut *self.state();
