@@ -33,10 +33,10 @@ def published(document: Mapping[str, Any], *, axes: Axes | None = None) -> Figur
     Each point is a figure of a table that was simulated; its bar is the 95 % interval. Both axes are logarithmic, so
     that quantities of any unit fit. The diagonal is equality, and the band 25 % of it.
 
-    >>> import lastmile as lm
+    >>> from lastmile import plot
     >>> row = {"published": {"goodput_bps": 1e6}, "simulated": {"goodput_bps": 1.1e6}, "ci95": {"goodput_bps": 3e4}}
     >>> table = {"publication": "someone2001", "id": "1", "rows": [row]}
-    >>> lm.plot.published({"tables": [table]}).axes[0].get_title(loc="left")
+    >>> plot.published({"tables": [table]}).axes[0].get_title(loc="left")
     '1 of 1 figures within 25 %'
     """
     tables = {f"{table['publication']}/{table['id']}": list(_pairs(table)) for table in document["tables"]}
