@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lastmile.plot._style import axes_of, legend, styled
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 if TYPE_CHECKING:
     from lastmile._lastmile import Reproduction
@@ -59,6 +60,11 @@ def published(document: Mapping[str, Any], *, axes: Axes | None = None) -> Figur
         )  # fmt: skip
     axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends, xlabel="published", ylabel="simulated")
     axes.set_aspect("equal")
+    for axis in (axes.xaxis, axes.yaxis):
+        # Decades alone say little where there are one or two.
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if ends[1] / ends[0] < 200 else (1.0,)))
+        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.set_minor_formatter(NullFormatter())
     axes.set_title(f"{near} of {count} figures within 25 %")
     legend(axes)
     return figure
