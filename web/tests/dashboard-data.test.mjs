@@ -8,21 +8,22 @@ import { pathToFileURL } from "node:url";
 import * as esbuild from "esbuild";
 
 const folder = await mkdtemp(path.join(tmpdir(), "lastmile-dashboard-"));
-const { outputFiles } = await esbuild.build({ entryPoints: ["src/dashboard/data.ts"], bundle: true, format: "esm", write: false });
+const options = { entryPoints: ["src/dashboard/data.ts"], bundle: true, format: "esm", write: false };
+const { outputFiles } = await esbuild.build(options);
 await writeFile(path.join(folder, "data.mjs"), outputFiles[0].text);
 const { Store } = await import(pathToFileURL(path.join(folder, "data.mjs")).href);
 await rm(folder, { recursive: true });
 
-const report = (second, labels) => ({
-  at_ms: second * 1000,
-  status: "",
-  tables: [],
-  groups: [{ id: "up", title: "up", charts: [{ title: "rate", unit: "bit/s", limit: null, series: labels.map((label) => ({ label, value: second })) }] }],
-});
+function report(second, labels) {
+  const series = labels.map((label) => ({ label, value: second }));
+  const charts = [{ title: "rate", unit: "bit/s", limit: null, series }];
+  return { at_ms: second * 1000, status: "", tables: [], groups: [{ id: "up", title: "up", charts }] };
+}
 
 /** The form of the server: crates/dashboard/src/history.rs. */
 function encoded(times, columns, marks) {
-  const head = JSON.stringify({ reports: times.length, columns: Object.keys(columns).map((label) => ["up", "rate", label]), marks });
+  const keys = Object.keys(columns).map((label) => ["up", "rate", label]);
+  const head = JSON.stringify({ reports: times.length, columns: keys, marks });
   const padded = head.padEnd(Math.ceil((head.length + 4) / 8) * 8 - 4);
   const size = 4 + padded.length + times.length * (8 + 4 * Object.keys(columns).length);
   const bytes = new ArrayBuffer(size);
@@ -31,13 +32,14 @@ function encoded(times, columns, marks) {
   new Uint8Array(bytes).set(new TextEncoder().encode(padded), 4);
   let offset = 4 + padded.length;
   for (const time of times) { view.setFloat64(offset, time, true); offset += 8; }
-  for (const values of Object.values(columns)) for (const value of values) { view.setFloat32(offset, value, true); offset += 4; }
+  for (const value of Object.values(columns).flat()) { view.setFloat32(offset, value, true); offset += 4; }
   return bytes;
 }
 
 test("the history of the server comes before the reports that follow it, each once", () => {
   const store = new Store();
-  store.replace(encoded([1000, 2000, 3000], { all: [1, NaN, 3], quick: [7, 8, 9] }, [{ at_ms: 2500, words: "a policy" }]));
+  const marks = [{ at_ms: 2500, words: "a policy" }];
+  store.replace(encoded([1000, 2000, 3000], { all: [1, NaN, 3], quick: [7, 8, 9] }, marks));
   assert.equal(store.push(report(3, ["all"])), false, "the history has it");
   assert.equal(store.push(report(4, ["all"])), true);
   const view = store.view("up", "rate", ["all", "quick", "none"], "bit/s", 0, 600);

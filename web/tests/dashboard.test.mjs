@@ -1,5 +1,6 @@
-// The dashboard of a shaper with real packets, in the browsers of the machine. Needs root and network namespaces: the machine that
-// shapes stands between two others, and the browsers run on it. LASTMILE is the program, SHOTS a folder for pictures.
+// The dashboard of a shaper with real packets, in the browsers of the machine. Needs root and network namespaces: the
+// machine that shapes stands between two others, and the browsers run on it. LASTMILE is the program, SHOTS a folder
+// for pictures.
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -70,7 +71,8 @@ test("the dashboard of a shaper, in browsers", { skip: obstacle, timeout: 600_00
     writeFileSync(path.join(folder, "sender.cjs"), SENDER);
     children.push(spawn(...within(left, process.execPath, path.join(folder, "sender.cjs"))));
     children.push(spawn(...within(left, "ping", "-i", "0.05", "-q", "10.9.0.2"), { stdio: "ignore" }));
-    const pages = spawn(...within(middle, process.execPath, "tests/dashboard/pages.mjs", program, folder), { stdio: "inherit" });
+    const look = within(middle, process.execPath, "tests/dashboard/pages.mjs", program, folder);
+    const pages = spawn(...look, { stdio: "inherit" });
     children.push(pages);
     const code = await new Promise((resolve) => pages.on("exit", resolve));
     assert.equal(code, 0);

@@ -16,7 +16,8 @@ const DASHES: number[][] = [[], [], [], [], [8, 3], [8, 3], [2, 3], [2, 3]];
 
 /** Plots on the page, which change their colours with the scheme. */
 const alive = new Set<Plot>();
-window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => alive.forEach((plot) => plot.recolor()));
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+dark.addEventListener("change", () => alive.forEach((plot) => plot.recolor()));
 
 /** One colour for each label, whatever chart it is in. */
 export class Colors {
@@ -137,7 +138,7 @@ export class Plot {
         y: { range: (_plot, _least, most) => [0, Math.max(most ?? 0, this.limit ?? 0, leastOf(unit)) * 1.08] },
       },
       axes: [
-        { ...axis, size: 32, ...(this.marks === null ? { values: (_plot: uPlot, at: number[]) => at.map((s) => `${s} s`) } : {}) },
+        { ...axis, size: 32, ...(this.marks === null ? { values: seconds } : {}) },
         { ...axis, size: 78, values: (_plot, at) => ticks(at, unit) },
       ],
       series: [{}, ...this.labels.map((label, index) => this.line(label, index))],
@@ -189,7 +190,8 @@ export class Plot {
       const value = element("span");
       this.values.push(value);
       const pressed = String(!this.hidden.has(label));
-      const button = element("button", { type: "button", "aria-pressed": pressed }, swatch(this.colors.of(label)), `${label} `, value);
+      const sample = swatch(this.colors.of(label));
+      const button = element("button", { type: "button", "aria-pressed": pressed }, sample, `${label} `, value);
       button.addEventListener("click", () => this.toggle(label, index, button));
       return element("li", {}, button);
     });
@@ -229,6 +231,11 @@ function stroke(ctx: CanvasRenderingContext2D, x0: number, y0: number, x1: numbe
   ctx.stroke();
 }
 
+/** Labels of an axis in seconds from a beginning. */
+function seconds(_plot: uPlot, at: number[]): string[] {
+  return at.map((second) => `${second} s`);
+}
+
 /** The least full scale of an axis, so that nothing is not drawn as much. */
 function leastOf(unit: Unit): number {
   return { "bit/s": 1000, B: 1000, s: 0.001, "/s": 1, "": 1 }[unit];
@@ -245,7 +252,9 @@ export class Charts {
   constructor(private readonly root: HTMLElement, private readonly store: Store) {
     this.observer = new IntersectionObserver((entries) => {
       for (const entry of entries) {
-        for (const { plot } of this.shown.values()) if (plot.figure === entry.target) plot.visible = entry.isIntersecting;
+        for (const { plot } of this.shown.values()) {
+          if (plot.figure === entry.target) plot.visible = entry.isIntersecting;
+        }
       }
       this.draw();
     }, { rootMargin: "200px" });

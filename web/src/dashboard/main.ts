@@ -37,7 +37,9 @@ function showState(about: State): void {
     ["process", String(about.pid)],
     ["browsers connected", String(about.listeners)],
     ["values without space in the history", String(about.left_out)],
-    ...Object.entries(about.counts).map(([name, count]): [string, string] => [name.replaceAll("_", " "), String(count)]),
+    ...Object.entries(about.counts).map(([name, count]): [string, string] => {
+      return [name.replaceAll("_", " "), String(count)];
+    }),
   ];
   const pairs = facts.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]);
   byId("server").querySelector("dl")!.replaceChildren(...pairs);

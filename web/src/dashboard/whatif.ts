@@ -22,7 +22,14 @@ interface Direction {
   by_second: Second[];
 }
 interface Column { label: string; directions: Direction[] }
-interface Answer { policy: string; in_force: string; seconds: number; limits: string[]; notes: string[]; columns: Column[] }
+interface Answer {
+  policy: string;
+  in_force: string;
+  seconds: number;
+  limits: string[];
+  notes: string[];
+  columns: Column[];
+}
 
 /** The value of the choice that opens the text. */
 const OWN = "";
@@ -88,8 +95,8 @@ function table(columns: readonly Shown[]): HTMLTableElement {
   const row = (name: string, unit: Unit, read: Read) =>
     element("tr", {}, element("th", { scope: "row", class: "text" }, name),
       ...columns.map(({ direction }) => element("td", {}, show(read(direction), unit))));
-  const part = (name: string) =>
-    element("tr", { class: "part" }, element("th", { scope: "colgroup", class: "text", colspan: String(columns.length + 1) }, name));
+  const across = { scope: "colgroup", class: "text", colspan: String(columns.length + 1) };
+  const part = (name: string) => element("tr", { class: "part" }, element("th", across, name));
   const all = <T>(of: (direction: Direction) => T[]) => [...new Set(columns.flatMap(({ direction }) => of(direction)))];
   const rows = [
     row("packets sent", "", (d) => d.packets),

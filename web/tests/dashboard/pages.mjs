@@ -1,4 +1,5 @@
-// Runs a shaper with its dashboard, and looks at it in every browser: `node pages.mjs PROGRAM FOLDER`, on the machine that shapes.
+// Runs a shaper with its dashboard, and looks at it in every browser: `node pages.mjs PROGRAM FOLDER`, on the machine
+// that shapes.
 import { spawn } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -53,8 +54,9 @@ async function enter(page) {
 
 /** Nothing of axe-core's rules that hinders people seriously. */
 async function accessible(page) {
-  const violations = await page.evaluate(`(() => { ${axe}; return window.axe.run(document, { resultTypes: ["violations"] }); })()`);
-  const serious = violations.violations.filter((one) => one.impact === "serious" || one.impact === "critical");
+  const run = "window.axe.run(document, { resultTypes: ['violations'] })";
+  const { violations } = await page.evaluate(`(() => { ${axe}; return ${run}; })()`);
+  const serious = violations.filter((one) => one.impact === "serious" || one.impact === "critical");
   assert.deepEqual(serious.map((one) => `${one.id}: ${one.nodes.map((node) => node.html).join(" ")}`), []);
 }
 
@@ -81,7 +83,9 @@ async function look(page) {
   await page.waitForFunction(() => /[kM]bit\/s/.test(document.querySelector("ul.legend span")?.textContent ?? ""));
   const chart = "#groups .charts figure";
   assert.equal(await read(page, `${chart} h3`), "rate on the wire");
-  const legend = await page.$eval(chart, (first) => [...first.querySelectorAll("button")].map((one) => one.textContent));
+  const legend = await page.$eval(chart, (first) => {
+    return [...first.querySelectorAll("button")].map((one) => one.textContent);
+  });
   assert.deepEqual(legend.map((one) => one.split(" ")[0]), ["all", "quick", "default"]);
   assert.match(legend[0], /^all [45]\d\d kbit\/s$/);
   assert.match(await read(page, "#status"), /^policy mine <b onclick='x'>&amp;$/);
@@ -90,7 +94,9 @@ async function look(page) {
   assert.ok(flows.some((table) => table.includes("10.9.0.2:9000") && table.includes("UDP")), flows.join("\n"));
 
   const span = async (name) => {
-    const button = await page.evaluateHandle((wanted) => [...document.querySelectorAll("#spans button")].find((one) => one.textContent === wanted), name);
+    const button = await page.evaluateHandle((wanted) => {
+      return [...document.querySelectorAll("#spans button")].find((one) => one.textContent === wanted);
+    }, name);
     await button.click();
     assert.equal(await button.evaluate((one) => one.getAttribute("aria-pressed")), "true");
   };
@@ -105,9 +111,12 @@ async function look(page) {
   const other = text.replace(/\[\[rule\]\][^]*$/, "").replace(/^name = "mine.*$/m, 'name = "without"');
   await page.$eval("#text", (area, value) => { area.value = value; }, other);
   await page.click("#what-if button[type=submit]");
-  await page.waitForFunction(() => !document.querySelector("#what-if button[type=submit]").disabled, { timeout: 60_000 });
+  const answered = () => !document.querySelector("#what-if button[type=submit]").disabled;
+  await page.waitForFunction(answered, { timeout: 60_000 });
   assert.match(await read(page, "#asked"), /^replayed the last \d+ s$/);
-  const rows = await page.$$eval("#answer table:first-of-type tr", (all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
+  const rows = await page.$$eval("#answer table:first-of-type tr", (all) => {
+    return all.map((row) => [...row.cells].map((cell) => cell.textContent));
+  });
   assert.match(rows[0][2], /replayed$/);
   const row = (name) => rows.find(([first]) => first === name).slice(1).map(parseFloat);
   const [happened, again] = row("packets sent");
@@ -138,7 +147,9 @@ try {
       // A file that is wrong leaves the policy in force, and the page shows why.
       writeFileSync(policy, text.replace("20 %", "twenty"));
       await page.click("#reload");
-      await page.waitForFunction(() => /mine\.toml:\d+/.test(document.querySelector("#message.bad")?.textContent ?? ""));
+      await page.waitForFunction(() => {
+        return /mine\.toml:\d+/.test(document.querySelector("#message.bad")?.textContent ?? "");
+      });
       writeFileSync(policy, text);
       // The program goes, and comes again.
       await end(running);
