@@ -30,6 +30,7 @@ pub(crate) mod reproduce;
 pub(crate) mod run;
 #[cfg(target_os = "linux")]
 pub(crate) mod shape;
+pub(crate) mod study;
 pub(crate) mod tc;
 #[cfg(target_os = "linux")]
 mod ticker;

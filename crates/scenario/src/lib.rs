@@ -22,6 +22,7 @@
 //! | `capture.rs`, `replay.rs` | capture files, and their packets as traffic |
 //! | `policy/` | the policy file: line, classes, rules; the built-in policies |
 //! | `atm/` | switches, links of cells, contracts, virtual channels |
+//! | `study.rs` | the study file: points, seeds, measures |
 //! | `reference.rs` | the reference of all keys, printed from the schema |
 
 mod access;
@@ -50,6 +51,7 @@ pub mod reference;
 mod replay;
 mod scenario;
 mod schema;
+pub mod study;
 mod tcp;
 mod topology;
 pub mod trace;
@@ -64,6 +66,7 @@ pub use overrides::Override;
 pub use policy::Policy;
 pub use queue::code_point_named;
 pub use scenario::Scenario;
+pub use study::StudyFile;
 
 #[cfg(test)]
 mod tests;

@@ -32,7 +32,8 @@ impl Override {
     }
 
     /// `pair` as it is written at `place`.
-    pub(crate) fn at(place: Place, pair: String) -> Self {
+    #[must_use]
+    pub fn at(place: Place, pair: String) -> Self {
         Self { pair, place }
     }
 

@@ -5,6 +5,8 @@
 //! an error at its own place. Reading goes on after an error, so that one pass finds all that is wrong; a
 //! value that could not be read is `None`.
 
+mod free;
+
 use core::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -17,6 +19,8 @@ use crate::document::{self, Document, Node, Origin, Value};
 use crate::files::{Disk, Files};
 use crate::schema::{Fallback, Key, Kind, Section};
 use crate::value::{FromNode, Scalar};
+
+pub(crate) use self::free::FreeKey;
 
 /// Reads one document, and gathers what is wrong with it.
 pub(crate) struct Reader {

@@ -76,12 +76,29 @@ impl Memory {
         passing.sort_unstable_by(|a, b| b.cmp(a));
         let all = scenarios.iter().map(kept).chain(passing.into_iter().take(threads));
         let need = all.fold(0_u64, u64::saturating_add);
+        let largest = scenarios.iter().flat_map(Scenario::needs).max_by_key(|need| need.bytes);
+        let runs = if scenarios.len() == 1 { String::new() } else { format!(" in {} runs", scenarios.len()) };
+        self.admit_need(need, largest, &runs)
+    }
+
+    /// As [`Memory::admit`], for runs that leave nothing in memory: `largest` has the needs of those with the largest
+    /// ones, at most one for each concurrent run.
+    ///
+    /// # Errors
+    /// The runs need more than the limit.
+    pub fn admit_in_turn(&self, largest: &[Vec<Need>]) -> Result<Option<String>, Error> {
+        let all = largest.iter().flatten();
+        let need = all.clone().fold(0_u64, |sum, need| sum.saturating_add(need.bytes));
+        let runs = if largest.len() < 2 { String::new() } else { format!(" in {} concurrent runs", largest.len()) };
+        self.admit_need(need, all.max_by_key(|need| need.bytes), &runs)
+    }
+
+    /// Refuses a need above the limit, whose largest part is `largest`.
+    fn admit_need(&self, need: u64, largest: Option<&Need>, runs: &str) -> Result<Option<String>, Error> {
         if need <= self.limit {
             return Ok((need >= WORTH_TELLING).then(|| format!("memory: at least {}", amount(need))));
         }
-        let largest = scenarios.iter().flat_map(Scenario::needs).max_by_key(|need| need.bytes);
         let Some(Need { what, bytes, key, place, hint, .. }) = largest else { return Ok(None) };
-        let runs = if scenarios.len() == 1 { String::new() } else { format!(" in {} runs", scenarios.len()) };
         let message = format!(
             "{key}: {what} need {}; all together{runs} {}, and simulations may take {}",
             amount(*bytes),

@@ -7,19 +7,34 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `space.rs` | points: grids, paired lists, Latin hypercubes, and the values between two ends |
-//! | `address.rs` | the address of a run |
+//! | `address.rs`, `identity.rs` | the address of a run; the identity of the engine, which is part of it |
 //! | `store.rs` | the files of runs |
+//! | `one.rs` | one run: read, or simulated and kept |
 //! | `plan.rs` | the runs of a study: seeds by number, or until an interval is narrow enough |
+//! | `check.rs` | all points read before the first run |
+//! | `file.rs` | a study from its file |
+//! | `journal.rs` | `study.json`: how far a study is |
+//! | `folder.rs` | a study in its folder |
+//! | `means.rs` | the table of means for people |
 //! | `table.rs` | the table: a row for each run |
 //! | `statistics.rs` | means, intervals, paired differences |
 
 pub mod address;
+pub mod check;
+pub mod file;
+pub mod folder;
+#[cfg(test)]
+mod identity;
+pub mod journal;
+pub mod means;
+mod one;
 pub mod plan;
 pub mod space;
 pub mod statistics;
 pub mod store;
 pub mod table;
 
+pub use file::Described;
 pub use plan::{Seeds, Study, Until};
 pub use space::{Point, Space};
 pub use store::Store;

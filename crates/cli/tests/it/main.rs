@@ -56,6 +56,7 @@ mod signals;
 mod soak;
 mod streams;
 mod structure;
+mod study;
 #[cfg(target_os = "linux")]
 mod tc;
 mod terminal;

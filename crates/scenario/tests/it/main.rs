@@ -18,6 +18,7 @@ mod properties;
 mod refused;
 mod refused_queues;
 mod shipped;
+mod study;
 mod trace;
 
 use lastmile_scenario::{Report, Scenario};

@@ -1,13 +1,18 @@
 //! The address of a run: a digest of everything that determines its result.
 //!
-//! The scenario's text and its changes are recorded in the result. The checked network is their meaning, and also holds
-//! the contents of the policies, traces and captures that the text names: a changed trace is another run.
+//! The engine's own sources are part of it: two builds that differ share no results. The checked network is the meaning
+//! of the scenario's text and changes, and also holds the contents of the policies, traces and captures that the text
+//! names: a changed trace is another run. The form in which it enters the digest is that of the sources, which the
+//! identity of the engine covers.
 
 use std::fmt::{self, Write as _};
 
 use lastmile_results::schema::Inputs;
 use lastmile_scenario::Scenario;
 use sha2::{Digest as _, Sha256};
+
+/// The identity of the engine: 32 hexadecimal digits, equal for equal sources (`identity.rs`).
+pub const ENGINE: &str = env!("LASTMILE_ENGINE");
 
 /// The address of a run.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -17,9 +22,14 @@ impl Address {
     /// The address of a run of `scenario`, made of these inputs.
     #[must_use]
     pub fn of(scenario: &Scenario, inputs: &Inputs) -> Self {
+        Self::by(ENGINE, scenario, inputs)
+    }
+
+    /// The address of a run that this engine simulates.
+    fn by(engine: &str, scenario: &Scenario, inputs: &Inputs) -> Self {
         let mut digest = Digest(Sha256::new());
         let Inputs { file, set, text } = inputs;
-        let written = write!(digest, "{}\0{file:?}\0{set:?}\0{text:?}\0", env!("CARGO_PKG_VERSION"))
+        let written = write!(digest, "{engine}\0{file:?}\0{set:?}\0{text:?}\0")
             .and_then(|()| write!(digest, "{:?}", scenario.network_ref()));
         written.expect("a digest takes everything");
         let hex = digest.0.finalize().iter().take(20).fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"));
@@ -63,5 +73,12 @@ mod tests {
         assert_ne!(one, address(TEXT, &["seed=2"]));
         assert_ne!(one, address(&TEXT.replace("256", "512"), &["seed=1"]));
         assert_ne!(one, address(&format!("{TEXT}# a comment is part of the recorded text\n"), &["seed=1"]));
+    }
+    #[test]
+    fn another_engine_has_other_addresses() {
+        let scenario = Scenario::parse("f.toml", TEXT, &[]).unwrap();
+        let inputs = Inputs { file: None, set: Vec::new(), text: Some(TEXT.to_owned()) };
+        assert_eq!(Address::by(ENGINE, &scenario, &inputs), Address::of(&scenario, &inputs));
+        assert_ne!(Address::by("another", &scenario, &inputs), Address::of(&scenario, &inputs));
     }
 }

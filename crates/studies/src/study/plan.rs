@@ -4,23 +4,22 @@
 //! its first [`FIRST`] seeds, then each point that is not narrow gets half as many more. The seeds of a point depend on
 //! the results alone, so a study that was interrupted ends with the same runs.
 
-use std::num::NonZeroUsize;
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::io;
 
-use lastmile_results::Run;
-use lastmile_results::comparison::{Comparison, Row};
-use lastmile_results::seeds::Seeded;
-use lastmile_scenario::{Override, Report, Scenario};
+use lastmile_scenario::{Override, Place, Report, Scenario};
 
-use super::address::Address;
+use super::one::{Came, Stopped, one};
+pub use super::one::{Load, Means};
 use super::space::{Point, Space};
 use super::statistics::Estimate;
-use super::store::{Measures, Store};
+use super::store::Kept;
 use super::table::{Entry, Table};
 use crate::error::Error;
-use crate::memory::Memory;
 use crate::parallel::in_order_attended;
-use crate::run::{Early, Input, Job, Watch, simulate};
-use crate::variant::{Variant, pairs};
+use crate::run::Input;
+use crate::variant::Variant;
 
 /// Seeds of each point in the first round.
 pub const FIRST: u64 = 4;
@@ -45,6 +44,9 @@ pub enum Seeds {
     Until(Until),
 }
 
+/// Where a study file has the value of a key, for messages.
+pub type Places = BTreeMap<(String, String), Place>;
+
 /// A scenario at many points of a space.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Study<'a> {
@@ -54,22 +56,58 @@ pub struct Study<'a> {
     pub common: &'a [Override],
     /// The points.
     pub space: &'a Space,
+    /// Where a file has their values; empty without a file.
+    pub places: &'a Places,
     /// The seeds of each point.
     pub seeds: &'a Seeds,
 }
-
-/// Reads the scenario with overrides.
-pub type Load<'a> = dyn Fn(&[Override]) -> Result<Scenario, Report> + Sync + 'a;
 
 /// The runs of a study so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Progress {
     /// Runs that are known to be needed.
     pub runs: usize,
-    /// Runs among them that are finished, at any time.
+    /// Runs among them with a result.
     pub finished: usize,
+    /// Runs among them without a result, because the simulation refused or had a fault.
+    pub failed: usize,
     /// Runs that this call has simulated.
     pub simulated: usize,
+}
+
+/// A run without a result.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failure {
+    /// Its point, in words.
+    pub point: String,
+    /// Its seed.
+    pub seed: u64,
+    /// The reason.
+    pub reason: String,
+}
+
+/// A point by its number, and a seed.
+pub type Pair = (usize, u64);
+
+/// The runs of a study in its folder.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Runs {
+    /// The runs of each point, in the order of their seeds.
+    pub entries: Vec<Vec<Entry>>,
+    /// Runs without a result.
+    pub failures: Vec<Failure>,
+    /// Runs that the folder does not have, of those whose need is known.
+    pub missing: Vec<Pair>,
+    /// Their numbers.
+    pub progress: Progress,
+}
+
+impl Runs {
+    /// A row for each run with a result.
+    #[must_use]
+    pub fn table(&self, space: &Space) -> Table {
+        Table::new(space, &self.entries.concat())
+    }
 }
 
 /// Why a study ended early.
@@ -80,67 +118,96 @@ pub enum Ended<S> {
     /// An invalid point, or a run that needs too much memory.
     Wrong(Error),
     /// The folder cannot be read or written.
-    Io(std::io::Error),
+    Io(io::Error),
 }
 
-/// The means by which a study runs: its file, its folder, memory and threads.
-#[derive(Clone, Copy)]
-pub struct Means<'a> {
-    /// Reads the scenario.
-    pub load: &'a Load<'a>,
-    /// The folder.
-    pub store: &'a Store,
-    /// Memory of all concurrent runs.
-    pub memory: &'a Memory,
-    /// Threads; one for each processor by default.
-    pub threads: Option<NonZeroUsize>,
-    /// True once the caller wants running simulations to end.
-    pub is_over: &'a (dyn Fn() -> bool + Sync),
-}
+/// The caller between runs. An error ends the study.
+pub type Attend<'a, S> = dyn FnMut(Progress) -> Result<(), S> + 'a;
 
 impl Study<'_> {
     /// The run of `point` with a seed.
-    fn variant(&self, point: &Point, seed: u64) -> Variant {
-        let set = |(key, value): (&String, &String)| Override::set(&format!("{key}={value}"));
+    #[must_use]
+    pub fn variant(&self, point: &Point, seed: u64) -> Variant {
+        let set = |(key, value): (&String, &String)| {
+            let pair = format!("{key}={value}");
+            // Most studies have no file, and need no copies for the search.
+            let place = if self.places.is_empty() { None } else { self.places.get(&(key.clone(), value.clone())) };
+            place.map_or_else(|| Override::set(&pair), |place| Override::at(place.clone(), pair.clone()))
+        };
         let own: Vec<Override> = self.space.keys.iter().zip(point).map(set).collect();
         let own = own.into_iter().chain([Override::set(&format!("seed={seed}"))]).collect();
         Variant::new("", self.common, own)
     }
 
-    /// Simulates all runs that the folder does not have, and returns the table of all.
+    /// A point in words, for messages.
+    #[must_use]
+    pub fn words(&self, point: &Point) -> String {
+        let pairs = self.space.keys.iter().zip(point).map(|(key, value)| format!("{key} \"{value}\""));
+        pairs.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The first seed of every point: that of the scenario.
+    ///
+    /// # Errors
+    /// The scenario is invalid.
+    pub fn first_seed(&self, load: &Load<'_>) -> Result<u64, Report> {
+        load(self.common).map(|scenario: Scenario| scenario.network_ref().seed)
+    }
+
+    /// Simulates all runs that the folder does not have.
     ///
     /// # Errors
     /// The study ended early. The folder has every run that was finished.
-    pub fn run<S: Send>(
-        &self,
-        means: Means<'_>,
-        attend: &mut dyn FnMut(Progress) -> Result<(), S>,
-    ) -> Result<Table, Ended<S>> {
-        let first = (means.load)(self.common).map_err(|report| Ended::Wrong(report.into()))?.network_ref().seed;
-        let mut wanted: Vec<u64> = vec![self.first_round(); self.space.points.len()];
-        // The runs of each point.
-        let mut entries: Vec<Vec<Entry>> = vec![Vec::new(); wanted.len()];
-        let mut progress = Progress::default();
-        loop {
-            let has: Vec<u64> = entries.iter().map(|runs| runs.len() as u64).collect();
+    pub fn run<S: Send>(&self, means: Means<'_>, attend: &mut Attend<'_, S>) -> Result<Runs, Ended<S>> {
+        self.rounds(means, true, attend)
+    }
+
+    /// The runs that the folder has. With seeds until an interval is narrow, more runs may be needed once the missing
+    /// ones are finished.
+    ///
+    /// # Errors
+    /// The study ended early.
+    pub fn look<S: Send>(&self, means: Means<'_>, attend: &mut Attend<'_, S>) -> Result<Runs, Ended<S>> {
+        self.rounds(means, false, attend)
+    }
+
+    /// Simulates these runs, as far as the folder does not have them.
+    ///
+    /// # Errors
+    /// The study ended early. The folder has every run that was finished.
+    pub fn simulate(&self, pairs: &[Pair], means: Means<'_>) -> Result<Runs, Ended<Infallible>> {
+        let mut runs = Runs { entries: vec![Vec::new(); self.space.points.len()], ..Runs::default() };
+        runs.progress.runs = pairs.len();
+        self.round(pairs, means, true, (&mut runs, &mut |_| Ok(())))?;
+        Ok(runs)
+    }
+
+    /// Reads, and if `simulates` simulates, round after round.
+    fn rounds<S: Send>(&self, means: Means<'_>, simulates: bool, attend: &mut Attend<'_, S>) -> Result<Runs, Ended<S>> {
+        let first = self.first_seed(means.load).map_err(|report| Ended::Wrong(report.into()))?;
+        let points = self.space.points.len();
+        let mut runs = Runs { entries: vec![Vec::new(); points], ..Runs::default() };
+        let (mut tried, mut wanted) = (vec![0; points], vec![self.first_round(); points]);
+        while runs.missing.is_empty() {
             // Points take turns, so that a study which is stopped has some seeds of each.
             let most = wanted.iter().copied().max().unwrap_or(0);
-            let missing: Vec<(usize, u64)> = (0..most)
-                .flat_map(|number| (0..wanted.len()).map(move |point| (point, number)))
-                .filter(|&(point, number)| (has[point]..wanted[point]).contains(&number))
+            let next: Vec<Pair> = (0..most)
+                .flat_map(|number| (0..points).map(move |point| (point, number)))
+                .filter(|&(point, number)| (tried[point]..wanted[point]).contains(&number))
                 .map(|(point, number)| (point, first.wrapping_add(number)))
                 .collect();
-            if missing.is_empty() {
+            if next.is_empty() {
                 break;
             }
-            progress.runs += missing.len();
-            self.round(&missing, means, (&mut progress, attend), &mut entries)?;
-            wanted = self.next_round(&wanted, &entries);
+            runs.progress.runs += next.len();
+            self.round(&next, means, simulates, (&mut runs, attend))?;
+            let more = self.next_round(&wanted, &runs.entries);
+            tried = std::mem::replace(&mut wanted, more);
         }
-        for runs in &mut entries {
-            runs.sort_by_key(|entry| entry.seed.wrapping_sub(first));
+        for entries in &mut runs.entries {
+            entries.sort_by_key(|entry| entry.seed.wrapping_sub(first));
         }
-        Ok(Table::new(self.space, &entries.concat()))
+        Ok(runs)
     }
 
     fn first_round(&self) -> u64 {
@@ -162,152 +229,55 @@ impl Study<'_> {
         entries.iter().zip(wanted).map(next).collect()
     }
 
-    /// Reads or simulates runs.
+    /// Reads, and if `simulates` simulates, these runs.
     fn round<S: Send>(
         &self,
-        runs: &[(usize, u64)],
+        pairs: &[Pair],
         means: Means<'_>,
-        (progress, attend): (&mut Progress, &mut dyn FnMut(Progress) -> Result<(), S>),
-        entries: &mut [Vec<Entry>],
+        simulates: bool,
+        (runs, attend): (&mut Runs, &mut Attend<'_, S>),
     ) -> Result<(), Ended<S>> {
         let job = |number: usize| {
-            let (point, seed) = runs[number];
-            let done = self.one((number, point, seed), means);
-            done.map(|(measures, is_new)| (Entry { point, seed, measures }, is_new))
+            let (point, seed) = pairs[number];
+            let values = &self.space.points[point];
+            let variant = self.variant(values, seed);
+            let came = one((number, self.input), (&variant, &|| self.words(values)), means, simulates);
+            came.map(|came| ((point, seed), came))
         };
         let mut ended = Ok(());
-        in_order_attended(runs.len(), means.threads, job, |result| {
+        in_order_attended(pairs.len(), means.threads, job, |result| {
             match result {
-                Some(Ok((entry, is_new))) => {
-                    entries[entry.point].push(entry);
-                    progress.finished += 1;
-                    progress.simulated += usize::from(is_new);
-                }
+                Some(Ok((pair, came))) => self.take(pair, came, runs),
                 // The reason is with the caller.
-                Some(Err(None)) => {}
-                Some(Err(Some(Failed::Wrong(wrong)))) => ended = Err(Ended::Wrong(wrong)),
-                Some(Err(Some(Failed::Io(error)))) => ended = Err(Ended::Io(error)),
-                None => {}
+                Some(Err(Stopped::Wish)) | None => {}
+                Some(Err(Stopped::Wrong(wrong))) => ended = Err(Ended::Wrong(wrong)),
+                Some(Err(Stopped::Io(error))) => ended = Err(Ended::Io(error)),
             }
             if ended.is_ok() {
-                ended = attend(*progress).map_err(Ended::Stop);
+                ended = attend(runs.progress).map_err(Ended::Stop);
             }
             ended.is_ok()
         });
         ended
     }
 
-    /// The measures of a run, and whether it was simulated now. An error of `None` is the caller's wish to end.
-    fn one(
-        &self,
-        (number, point, seed): (usize, usize, u64),
-        means: Means<'_>,
-    ) -> Result<(Measures, bool), Option<Failed>> {
-        let Means { load, store, memory, is_over, .. } = means;
-        if is_over() {
-            return Err(None);
-        }
-        let point = &self.space.points[point];
-        let variant = self.variant(point, seed);
-        let wrong = |error: Error| Some(Failed::Wrong(error));
-        let scenario = load(&variant.overrides).map_err(|report| wrong(report.within(&self.words(point)).into()))?;
-        let name = self.input.file.as_deref().unwrap_or("scenario");
-        scenario.needs_traffic(name).map_err(|report| wrong(report.into()))?;
-        let address = Address::of(&scenario, &self.input.origin(&variant, &scenario).inputs);
-        if let Some(measures) = store.read(&address).map_err(|error| Some(Failed::Io(error)))? {
-            return Ok((measures, false));
-        }
-        let job = Job { number, input: self.input, variant: &variant, scenario: &scenario };
-        let finished = simulate(job, None, memory, &mut Slices(is_over)).map_err(|early| match early {
-            Early::Stop(()) => None,
-            Early::Memory => wrong(memory.outcome().err().unwrap_or_else(|| Error::new("out of memory"))),
-            Early::Refused(refused) => wrong(Error::new(refused)),
-        })?;
-        memory.forget(number);
-        let measures = measures(&finished.run);
-        store.write(&address, &measures).map_err(|error| Some(Failed::Io(error)))?;
-        Ok((measures, true))
-    }
-
-    /// A point in words, for errors.
-    fn words(&self, point: &Point) -> String {
-        let pairs = self.space.keys.iter().zip(point).map(|(key, value)| format!("{key} \"{value}\""));
-        pairs.collect::<Vec<_>>().join(", ")
-    }
-
-    /// The runs that the folder has, of those that are needed for certain.
-    ///
-    /// # Errors
-    /// A point that is no scenario.
-    pub fn status(&self, load: &Load<'_>, store: &Store) -> Result<Progress, Error> {
-        let first = load(self.common)?.network_ref().seed;
-        let mut progress = Progress::default();
-        for point in &self.space.points {
-            for number in 0..self.first_round() {
-                let variant = self.variant(point, first.wrapping_add(number));
-                let scenario = load(&variant.overrides).map_err(|report| report.within(&self.words(point)))?;
-                let address = Address::of(&scenario, &self.input.origin(&variant, &scenario).inputs);
-                progress.runs += 1;
-                progress.finished += usize::from(store.has(&address));
+    fn take(&self, (point, seed): Pair, came: Came, runs: &mut Runs) {
+        let kept = match came {
+            Came::Missing => return runs.missing.push((point, seed)),
+            Came::Known(kept) => kept,
+            Came::New(kept) => {
+                runs.progress.simulated += 1;
+                kept
             }
-        }
-        Ok(progress)
-    }
-
-    /// The changes of all runs, `key=value`.
-    #[must_use]
-    pub fn set(&self) -> Vec<String> {
-        pairs(self.common)
-    }
-}
-
-/// Why a run has no result.
-enum Failed {
-    Wrong(Error),
-    Io(std::io::Error),
-}
-
-/// A simulation that ends when the caller wishes.
-struct Slices<'a>(&'a (dyn Fn() -> bool + Sync));
-
-impl Watch for Slices<'_> {
-    type Stop = ();
-
-    fn pause(&mut self) -> Result<(), ()> {
-        if (self.0)() { Err(()) } else { Ok(()) }
-    }
-
-    fn progress(&mut self, _: u64) -> Result<(), ()> {
-        Ok(())
-    }
-}
-
-/// The measures of a run: those of a row of a comparison, and `PHASE: MEASURE` of each phase.
-fn measures(run: &Run) -> Measures {
-    let mut measures = Measures::new();
-    let comparison = Comparison::of(vec![run.clone()]);
-    let rows: Vec<Row> = comparison.measured().into_iter().flatten().collect();
-    for row in rows {
-        flatten("", &serde_json::to_value(row).unwrap_or_default(), &mut measures);
-    }
-    for measure in (Seeded { label: String::new(), runs: vec![run.clone()] }).measures() {
-        measures.insert(format!("{}: {}", measure.phase, measure.name), measure.mean);
-    }
-    measures
-}
-
-/// Every number of a document, by the path of its keys, joined by dots.
-fn flatten(path: &str, value: &serde_json::Value, measures: &mut Measures) {
-    match value {
-        serde_json::Value::Object(keys) => {
-            for (key, value) in keys {
-                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-                flatten(&path, value, measures);
+        };
+        match kept {
+            Kept::Measures(measures) => {
+                runs.progress.finished += 1;
+                runs.entries[point].push(Entry { point, seed, measures });
             }
-        }
-        other => {
-            if let Some(number) = other.as_f64() {
-                measures.insert(path.to_owned(), number);
+            Kept::Failed(reason) => {
+                runs.progress.failed += 1;
+                runs.failures.push(Failure { point: self.words(&self.space.points[point]), seed, reason });
             }
         }
     }
@@ -315,9 +285,12 @@ fn flatten(path: &str, value: &serde_json::Value, measures: &mut Measures) {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroUsize;
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
+    use crate::memory::Memory;
+    use crate::study::store::Store;
     use crate::study::table::Column;
 
     const TEXT: &str = "duration = \"2 s\"\n[access]\ndown = { rate = \"2 Mbit/s\" }\nup = { rate = \"256 kbit/s\" }\n\
@@ -337,18 +310,19 @@ mod tests {
     fn run(store: &Store, seeds: &Seeds, threads: usize, stop: usize) -> (Result<Table, Ended<()>>, Progress) {
         let input = Input { file: Some("f.toml".to_owned()), text: Some(TEXT.to_owned()) };
         let space = space();
-        let study = Study { input: &input, common: &[], space: &space, seeds };
+        let places = Places::new();
+        let study = Study { input: &input, common: &[], space: &space, places: &places, seeds };
         let (memory, over) = (Memory::unlimited(), AtomicBool::new(false));
         let is_over = || over.load(Ordering::Relaxed);
         let threads = NonZeroUsize::new(threads);
         let means = Means { load: &load, store, memory: &memory, threads, is_over: &is_over };
         let mut last = Progress::default();
-        let table = study.run(means, &mut |progress: Progress| {
+        let runs = study.run(means, &mut |progress: Progress| {
             last = progress;
             over.store(progress.finished >= stop, Ordering::Relaxed);
             if progress.finished >= stop { Err(()) } else { Ok(()) }
         });
-        (table, last)
+        (runs.map(|runs| runs.table(&space)), last)
     }
 
     fn store() -> (tempfile::TempDir, Store) {
@@ -363,7 +337,7 @@ mod tests {
         let (_whole, one) = store();
         let (table, progress) = run(&one, &seeds, 1, usize::MAX);
         let table = table.unwrap();
-        assert_eq!(progress, Progress { runs: 10, finished: 10, simulated: 10 });
+        assert_eq!(progress, Progress { runs: 10, finished: 10, failed: 0, simulated: 10 });
         assert_eq!(table.rows(), 10);
         assert_eq!(table.columns[1], ("seed".to_owned(), Column::Seeds([1, 2, 3, 4, 5].repeat(2))));
 
@@ -393,12 +367,13 @@ mod tests {
     fn a_wrong_value_names_its_point() {
         let input = Input::default();
         let space = Space::grid(vec![("access.up.rate".to_owned(), vec!["fast".to_owned()])]).unwrap();
-        let study = Study { input: &input, common: &[], space: &space, seeds: &Seeds::Count(1) };
+        let places = Places::new();
+        let study = Study { input: &input, common: &[], space: &space, places: &places, seeds: &Seeds::Count(1) };
         let (_folder, store) = store();
         let memory = Memory::unlimited();
         let means = Means { load: &load, store: &store, memory: &memory, threads: None, is_over: &|| false };
         let Err(Ended::Wrong(wrong)) = study.run(means, &mut |_| Ok::<(), ()>(())) else { panic!("it is refused") };
         assert!(wrong.to_string().contains("--set access.up.rate=fast"), "{wrong}");
-        assert!(study.status(&load, &store).is_err());
+        assert!(study.look(means, &mut |_| Ok::<(), ()>(())).is_err());
     }
 }

@@ -91,7 +91,29 @@ impl Space {
         Self::paired(axes)
     }
 
+    /// Each point of this space with each of the other, whose keys change fastest.
+    ///
+    /// # Errors
+    /// A key of both, or too many points.
+    pub fn times(self, other: &Self) -> Result<Self, Error> {
+        let count = self.points.len().saturating_mul(other.points.len());
+        if count > MOST_POINTS {
+            return Err(Error::new(format_args!("{count} points; a study has at most {MOST_POINTS}")));
+        }
+        let with =
+            |point: &Point| other.points.iter().map(|more| [point.as_slice(), more].concat()).collect::<Vec<_>>();
+        let mut space = Self { points: self.points.iter().flat_map(with).collect(), keys: self.keys };
+        for key in &other.keys {
+            space.add_key(key.clone(), other.points.len())?;
+        }
+        Ok(space)
+    }
+
     fn add_key(&mut self, key: String, values: usize) -> Result<(), Error> {
+        if key == "seed" {
+            let hint = "a number of seeds runs every point with that many";
+            return Err(Error::new("the seed is no key of a study").hint(hint));
+        }
         if self.keys.contains(&key) {
             return Err(Error::new(format_args!("{key} twice")).hint("write all values of a key in one list"));
         }
@@ -239,8 +261,19 @@ mod tests {
         let odd = Space::paired(vec![axis("a", &["1"]), axis("b", &["x", "y"])]).unwrap_err();
         assert!(odd.to_string().contains("b: 2 values, where the first list has 1"), "{odd}");
         assert!(Space::grid(vec![axis("a", &["1"]), axis("a", &["2"])]).is_err());
+        assert!(Space::grid(vec![axis("seed", &["1", "2"])]).is_err(), "seeds of points are equal");
         assert!(Space::grid(vec![axis("a", &[])]).is_err());
         assert_eq!(Space::grid(Vec::new()).unwrap().points, [Point::new()], "a study of seeds alone has one point");
+    }
+
+    #[test]
+    fn a_product_has_each_point_with_each_other() {
+        let pairs = Space::paired(vec![axis("a", &["1", "2"]), axis("b", &["x", "y"])]).unwrap();
+        let grid = Space::grid(vec![axis("c", &["p", "q"])]).unwrap();
+        let product = pairs.clone().times(&grid).unwrap();
+        assert_eq!(product.keys, ["a", "b", "c"]);
+        assert_eq!(product.points, [["1", "x", "p"], ["1", "x", "q"], ["2", "y", "p"], ["2", "y", "q"]]);
+        assert!(pairs.clone().times(&pairs).is_err());
     }
 
     /// Nine values from 128 kbit/s to 2 Mbit/s: each is the eighth root of 15.625 times the one before, 1.4101.

@@ -1,11 +1,12 @@
 //! The files of runs: `FOLDER/runs/AB/ADDRESS.parquet`, where AB begins the address.
 //!
 //! A file has a row for each measure: `measure`, `value`. It is written under a hidden name, synchronised and renamed,
-//! so that a process which is killed leaves whole files. Hidden files that it leaves are no results.
+//! so that a process which is killed leaves whole files. Hidden files that it leaves are no results. A run without a
+//! result, which depends on its inputs alone, leaves `ADDRESS.failed` with the reason.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,9 +25,20 @@ use super::address::Address;
 const SCHEMA: &str = "message run { required binary measure (string); required double value; }";
 /// The folder of the files of runs.
 const RUNS: &str = "runs";
+/// The extension of a run without a result.
+const FAILED: &str = "failed";
 
 /// The measures of a run, by name.
 pub type Measures = BTreeMap<String, f64>;
+
+/// A run in the folder.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Kept {
+    /// Its measures.
+    Measures(Measures),
+    /// Why it has no result.
+    Failed(String),
+}
 
 /// The folder of a study.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -77,17 +89,45 @@ impl Store {
         read(file).map(Some).map_err(|error| io::Error::other(format!("{}: {error}", path.display())))
     }
 
-    /// Writes the measures of a run.
+    /// The measures of a run or the reason for their lack; `None` for a run that is not finished.
+    ///
+    /// # Errors
+    /// As [`Store::read`].
+    pub fn kept(&self, address: &Address) -> io::Result<Option<Kept>> {
+        if let Some(measures) = self.read(address)? {
+            return Ok(Some(Kept::Measures(measures)));
+        }
+        match fs::read_to_string(self.path(address).with_extension(FAILED)) {
+            Ok(reason) => Ok(Some(Kept::Failed(reason))),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes a finished run. A run that another process has finished meanwhile keeps its file.
     ///
     /// # Errors
     /// Errors of the file system. The file then does not exist.
-    pub fn write(&self, address: &Address, measures: &Measures) -> io::Result<()> {
+    pub fn keep(&self, address: &Address, kept: &Kept) -> io::Result<()> {
         let path = self.path(address);
+        if self.has(address) {
+            return Ok(());
+        }
         if let Some(shelf) = path.parent() {
             fs::create_dir_all(shelf)?;
         }
-        let mut file = AtomicFile::create(&path)?;
-        write(measures, &mut file).map_err(io::Error::other)?;
+        let file = match kept {
+            Kept::Measures(measures) => {
+                let mut file = AtomicFile::create(&path)?;
+                write(measures, &mut file).map_err(io::Error::other)?;
+                file
+            }
+            Kept::Failed(reason) => {
+                let mut file = AtomicFile::create(&path.with_extension(FAILED))?;
+                file.write_all(reason.as_bytes())?;
+                file
+            }
+        };
         file.commit()
     }
 }
@@ -153,7 +193,7 @@ mod tests {
         let measures = Measures::from([("download_bps".to_owned(), 1.0 / 3.0), ("ping.p50_s".to_owned(), -0.0)]);
         assert!(!store.has(&address(1)));
         assert_eq!(store.read(&address(1)).unwrap(), None);
-        store.write(&address(1), &measures).unwrap();
+        store.keep(&address(1), &Kept::Measures(measures.clone())).unwrap();
         assert!(store.has(&address(1)) && !store.has(&address(2)));
         let read = store.read(&address(1)).unwrap().unwrap();
         let bits = |measures: &Measures| measures.values().map(|value| value.to_bits()).collect::<Vec<_>>();
@@ -172,5 +212,16 @@ mod tests {
         fs::write(&path, "PAR1").unwrap();
         let error = store.read(&address(1)).unwrap_err().to_string();
         assert!(error.starts_with(&path.display().to_string()), "{error}");
+    }
+
+    #[test]
+    fn a_run_without_a_result_keeps_its_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let failed = Kept::Failed("no path".to_owned());
+        assert_eq!(store.kept(&address(1)).unwrap(), None);
+        store.keep(&address(1), &failed).unwrap();
+        assert_eq!(store.kept(&address(1)).unwrap(), Some(failed));
+        assert_eq!((store.read(&address(1)).unwrap(), store.has(&address(1))), (None, false));
     }
 }

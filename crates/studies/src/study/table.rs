@@ -87,6 +87,38 @@ impl Table {
         self.columns.iter().filter(is_key).map(|(name, _)| name.as_str()).collect()
     }
 
+    /// Names of the measures.
+    #[must_use]
+    pub fn measures(&self) -> Vec<&str> {
+        let is_measure = |(_, column): &&(String, Column)| matches!(column, Column::Numbers(_));
+        self.columns.iter().filter(is_measure).map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// True if a run has the measure.
+    #[must_use]
+    pub fn has(&self, measure: &str) -> bool {
+        self.measures().contains(&measure)
+    }
+
+    /// The values of the keys of each point, in the order of the rows, and its number of rows.
+    #[must_use]
+    pub fn points(&self) -> Vec<(Vec<String>, usize)> {
+        let words = |(_, column): &(String, Column)| match column {
+            Column::Words(values) => Some(values.clone()),
+            _ => None,
+        };
+        let keys: Vec<Vec<String>> = self.columns.iter().filter_map(words).collect();
+        let mut points: Vec<(Vec<String>, usize)> = Vec::new();
+        for row in 0..self.rows() {
+            let point: Vec<String> = keys.iter().map(|values| values[row].clone()).collect();
+            match points.last_mut() {
+                Some((last, count)) if *last == point => *count += 1,
+                _ => points.push((point, 1)),
+            }
+        }
+        points
+    }
+
     /// The values of a measure: point, seed and value of each run that has it, in the order of the rows.
     fn samples(&self, measure: &str) -> Result<Vec<Sample<'_>>, Error> {
         let numbers = self.columns.iter().find_map(|(name, column)| match column {

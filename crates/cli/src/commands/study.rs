@@ -1,0 +1,237 @@
+//! `lastmile study`: a scenario at many points of a space, each with several seeds, kept in a folder.
+
+mod progress;
+mod status;
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use lastmile_scenario::file::{self, Reading};
+use lastmile_studies::study::check::check;
+use lastmile_studies::study::folder::{TABLE, carry_out};
+use lastmile_studies::study::journal::{FILE, Record};
+use lastmile_studies::study::means::means;
+use lastmile_studies::study::plan::{Ended, Failure as Failed, Means, Runs};
+use lastmile_studies::study::statistics::Estimate;
+use lastmile_studies::study::{Described, Seeds, Store, Table};
+use serde::Serialize;
+
+use self::progress::Progress;
+use crate::failure::{Exit, Failure, Result};
+use crate::folders::Folders;
+use crate::interrupt::Interrupt;
+use crate::memory::Grant;
+use crate::printer::Printer;
+
+/// Failed runs that are listed.
+const SHOWN: usize = 20;
+
+/// Run a study: a scenario at many points of a space, each with several seeds
+///
+/// The file names a scenario, lists or ranges of values for its keys, and the seeds of each point.
+/// Each finished run is kept in the folder, under an address made of everything that determines its
+/// result. A study that was stopped by Ctrl-C or killed goes on, and nothing runs twice. Studies may
+/// share a folder.
+///
+/// The table shows the mean of each measure over the seeds with its 95 % interval. DIR/table.parquet
+/// has a row for each run, with every measure; DIR/study.json says how far the study is. Python
+/// takes the same file, and runs it on a cluster.
+#[derive(Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+
+    #[command(flatten)]
+    start: Option<Start>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Status(status::Arguments),
+}
+
+#[derive(Args)]
+struct Start {
+    /// Study file
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    /// Directory for runs and table; created if it does not exist
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+
+    #[command(flatten)]
+    memory: Grant,
+
+    /// Threads for the runs; results do not depend on it [default: one per processor]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+
+    /// Print JSON: the means of every measure at each point
+    #[arg(long)]
+    json: bool,
+}
+
+/// The document that `--json` prints.
+#[derive(Serialize)]
+struct Document<'a> {
+    study: &'a str,
+    runs: usize,
+    simulated: usize,
+    points: Vec<Point>,
+    failed: Vec<FailedRun<'a>>,
+}
+
+#[derive(Serialize)]
+struct Point {
+    set: BTreeMap<String, String>,
+    seeds: usize,
+    means: BTreeMap<String, Mean>,
+}
+
+#[derive(Serialize)]
+struct Mean {
+    mean: f64,
+    ci95: f64,
+    runs: usize,
+}
+
+#[derive(Serialize)]
+struct FailedRun<'a> {
+    point: &'a str,
+    seed: u64,
+    reason: &'a str,
+}
+
+/// Why the command ends a study.
+enum Stop {
+    Signal(Exit),
+}
+
+pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
+    match (&arguments.command, &arguments.start) {
+        (Some(Command::Status(arguments)), _) => status::run(arguments, printer),
+        (None, Some(start)) => start_study(start, printer),
+        (None, None) => unreachable!("clap demands a file or a command"),
+    }
+}
+
+fn start_study(start: &Start, printer: &mut Printer) -> Result {
+    let described = Described::load(&start.file).map_err(Failure::Report)?;
+    let interrupt = Interrupt::watch()?;
+    let mut folders = Folders::default();
+    folders.prepare(&start.out, &[TABLE, FILE], "--out")?;
+    let store = Store::open(&start.out).map_err(|error| in_folder(&start.out, &error))?;
+    let (memory, is_over) = (start.memory.memory(), || interrupt.requested().is_some());
+    let load = |overrides: &[_]| described.scenario(overrides);
+    let means = Means { load: &load, store: &store, memory: &memory, threads: start.threads, is_over: &is_over };
+    let study = described.study();
+    let heed = || interrupt.requested().map_or(Ok(()), |exit| Err(Stop::Signal(exit)));
+    let checked = match check(&study, means, &mut |_| heed()) {
+        Ok(checked) => checked,
+        Err(ended) => return end(ended, start),
+    };
+    printer.warnings(&checked.warnings);
+    if let Some(need) = checked.need {
+        printer.talk(&need);
+    }
+    let record = Record {
+        name: described.name.clone(),
+        file: std::path::absolute(&start.file).ok().map(|path| path.display().to_string()),
+        text: file::read(&start.file, Reading::Again).ok(),
+        ..Record::default()
+    };
+    let mut progress = Progress::new(printer.is_watched());
+    let done = carry_out(&study, means, record, &mut |now, record| {
+        progress.show(now, record);
+        heed()
+    });
+    progress.finish();
+    match done {
+        Ok((runs, table)) => {
+            print(start, &described, (&runs, &table), printer)?;
+            Ok(if runs.failures.is_empty() { Exit::Done } else { Exit::No })
+        }
+        Err(ended) => end(ended, start),
+    }
+}
+
+/// The exit code after a signal, or the failure.
+fn end(ended: Ended<Stop>, start: &Start) -> Result {
+    match ended {
+        Ended::Stop(Stop::Signal(exit)) => Ok(exit),
+        Ended::Wrong(wrong) => Err(wrong.into()),
+        Ended::Io(error) => Err(in_folder(&start.out, &error)),
+    }
+}
+
+fn in_folder(folder: &std::path::Path, error: &std::io::Error) -> Failure {
+    Failure::new(format_args!("--out {}: {error}", folder.display()))
+}
+
+fn print(start: &Start, described: &Described, (runs, table): (&Runs, &Table), printer: &mut Printer) -> Result<()> {
+    if start.json {
+        let failed =
+            runs.failures.iter().map(|Failed { point, seed, reason }| FailedRun { point, seed: *seed, reason });
+        let document = Document {
+            study: &described.name,
+            runs: runs.progress.runs,
+            simulated: runs.progress.simulated,
+            points: points(table)?,
+            failed: failed.collect(),
+        };
+        return Ok(printer.json(&document)?);
+    }
+    printer.heading(&described.name)?;
+    let seeds = match &described.seeds {
+        Seeds::Count(1) => "One seed for each point.".to_owned(),
+        Seeds::Count(count) => format!("Means of {count} seeds, with 95 % intervals."),
+        Seeds::Until(until) => format!(
+            "Means with 95 % intervals: seeds until half of that of {} is at most {} of its mean, at most {}.",
+            until.measure,
+            lastmile_results::format::percent(until.share),
+            until.at_most
+        ),
+    };
+    let numbers = format!("{} points, {} runs", described.space.points.len(), runs.progress.runs);
+    printer.data(&format!("\n{numbers}. {seeds}\n\n"))?;
+    printer.table(&means(table, &described.measures)?)?;
+    for words in failures(&runs.failures) {
+        printer.talk(&words);
+    }
+    printer.data(&format!("\ntable: {}\n", start.out.join(TABLE).display()))?;
+    Ok(())
+}
+
+/// Runs without a result, in words.
+fn failures(all: &[Failed]) -> Vec<String> {
+    let words = |Failed { point, seed, reason }: &Failed| {
+        format!("failed: {point}{}seed {seed}: {reason}", if point.is_empty() { "" } else { ", " })
+    };
+    let more = all.len().saturating_sub(SHOWN);
+    let rest = (more > 0).then(|| format!("... and {more} more failed runs"));
+    all.iter().take(SHOWN).map(words).chain(rest).collect()
+}
+
+/// The means of all measures of each point.
+fn points(table: &Table) -> Result<Vec<Point>> {
+    let keys = table.keys();
+    let set = |point: &[String]| keys.iter().map(|key| (*key).to_owned()).zip(point.iter().cloned()).collect();
+    let mut all: Vec<(Vec<String>, Point)> = Vec::new();
+    for (point, seeds) in table.points() {
+        let empty = Point { set: set(&point), seeds, means: BTreeMap::new() };
+        all.push((point, empty));
+    }
+    for measure in table.measures() {
+        let estimates: BTreeMap<_, _> = table.estimates(measure)?.into_iter().collect();
+        for (point, row) in &mut all {
+            if let Some(&Estimate { mean, ci95, seeds }) = estimates.get(point) {
+                row.means.insert(measure.to_owned(), Mean { mean, ci95, runs: seeds });
+            }
+        }
+    }
+    Ok(all.into_iter().map(|(_, row)| row).collect())
+}

@@ -1,0 +1,153 @@
+//! `lastmile study`: kept in a folder, ended by Ctrl-C and by kill -9, and going on.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::transcript::Scratch;
+use crate::workspace::root;
+
+const LINE: &str = "duration = \"10 s\"\n[access]\ndown = { rate = \"8 Mbit/s\" }\nup = { rate = \"512 kbit/s\" }\n\
+                    [[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\n[[traffic]]\nkind = \"ping\"\n";
+
+/// A study of 48 runs.
+const STUDY: &str = "scenario = \"line.toml\"\nseeds = 12\n[grid]\n\
+                     access.up.rate = [\"256 kbit/s\", \"1 Mbit/s\"]\naccess.policy = [\"none\", \"cake\"]\n";
+
+fn scratch() -> Scratch {
+    let scratch = Scratch::new();
+    fs::write(scratch.path.join("line.toml"), LINE).unwrap();
+    fs::write(scratch.path.join("study.toml"), STUDY).unwrap();
+    scratch
+}
+
+fn start(folder: &Path, arguments: &[&str]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
+    command.args(arguments).current_dir(folder).env("NO_COLOR", "1");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn lastmile(folder: &Path, arguments: &[&str]) -> Output {
+    start(folder, arguments).wait_with_output().unwrap()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)))
+}
+
+/// The files of finished runs, and their contents.
+fn runs(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let shelves = fs::read_dir(folder.join("runs")).into_iter().flatten().flatten();
+    let files = shelves.flat_map(|shelf| fs::read_dir(shelf.path()).into_iter().flatten().flatten());
+    let files = files.map(|file| file.path()).filter(|path| path.extension().is_some_and(|end| end == "parquet"));
+    files.map(|path| (path.clone(), fs::read(path).unwrap())).collect()
+}
+
+fn wait_for(child: &mut Child, mut is: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !is() && child.try_wait().unwrap().is_none() {
+        assert!(started.elapsed() < Duration::from_secs(60), "it takes too long");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn a_study_that_was_interrupted_says_how_far_it_is_and_goes_on() {
+    let scratch = scratch();
+    let out = scratch.path.join("out");
+    let arguments = ["study", "study.toml", "--out", "out", "--json"];
+    let mut child = start(&scratch.path, &arguments);
+    wait_for(&mut child, || runs(&out).len() >= 3);
+    let status = json(&lastmile(&scratch.path, &["study", "status", "out", "--json"]));
+    assert_eq!((&status["is_running"], &status["runs"]), (&Value::Bool(true), &48.into()), "{status}");
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+
+    let before = runs(&out);
+    assert!((3..48).contains(&before.len()), "{}", before.len());
+    let stopped = lastmile(&scratch.path, &["study", "status", "out"]);
+    let text = String::from_utf8(stopped.stdout).unwrap();
+    assert!(text.starts_with(&format!("study: stopped, {} of 48 runs; it had ", before.len())), "{text}");
+    assert_eq!(stopped.status.code(), Some(1));
+
+    let told = json(&lastmile(&scratch.path, &arguments));
+    assert_eq!((&told["runs"], &told["simulated"]), (&48.into(), &(48 - before.len()).into()));
+    let after = runs(&out);
+    assert!(before.iter().all(|(path, contents)| after.get(path) == Some(contents)));
+    assert_eq!((after.len(), told["points"].as_array().unwrap().len()), (48, 4));
+    assert_eq!(told["points"][1]["set"]["access.policy"], "cake");
+    assert!(told["points"][1]["means"]["download_bps"]["mean"].as_f64().unwrap() > 1e6);
+    let finished = lastmile(&scratch.path, &["study", "status", "out"]);
+    let text = String::from_utf8(finished.stdout).unwrap();
+    assert!(text.starts_with("study: finished, 48 of 48 runs") && finished.status.success(), "{text}");
+}
+
+#[test]
+fn a_study_that_is_killed_loses_no_finished_run_and_ends_with_the_same_table() {
+    let scratch = scratch();
+    let out = scratch.path.join("out");
+    let arguments = ["study", "study.toml", "--out", "out"];
+    let mut kills = 0;
+    let mut seen = BTreeMap::new();
+    for round in 1_usize.. {
+        let mut child = start(&scratch.path, &arguments);
+        // The moment of the kill differs from round to round.
+        let (wanted, pause) = ((seen.len() + 1 + round % 5).min(47), Duration::from_millis(round as u64 * 7 % 20));
+        wait_for(&mut child, || runs(&out).len() >= wanted);
+        std::thread::sleep(pause);
+        let is_running = child.try_wait().unwrap().is_none();
+        if is_running {
+            child.kill().unwrap();
+            kills += 1;
+        }
+        let ended = child.wait().unwrap();
+        let now = runs(&out);
+        assert!(seen.iter().all(|(path, contents)| now.get(path) == Some(contents)), "a finished run was lost");
+        seen = now;
+        if ended.success() {
+            break;
+        }
+    }
+    assert!(kills >= 3 && seen.len() == 48, "{kills} kills, {} runs", seen.len());
+    assert!(lastmile(&scratch.path, &["study", "study.toml", "--out", "whole", "--threads", "1"]).status.success());
+    let whole = scratch.path.join("whole");
+    assert_eq!(fs::read(out.join("table.parquet")).unwrap(), fs::read(whole.join("table.parquet")).unwrap());
+    let names = |folder: &Path| -> BTreeMap<String, Vec<u8>> {
+        let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
+        runs(folder).into_iter().map(|(path, contents)| (name(&path), contents)).collect()
+    };
+    assert_eq!(names(&out), names(&whole));
+}
+
+/// The studies that the repository ships, with short runs.
+#[test]
+fn the_shipped_studies_run() {
+    let files: Vec<PathBuf> = fs::read_dir(root().join("studies")).unwrap().map(|file| file.unwrap().path()).collect();
+    assert!(!files.is_empty());
+    let scratch = Scratch::new();
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let duration = text.lines().find(|line| line.starts_with("duration")).expect("a duration");
+        let short = text.replace(duration, "duration = \"5 s\"").replace("\"../", &format!("\"{}/", root().display()));
+        fs::write(scratch.path.join("short.toml"), short).unwrap();
+        let output = lastmile(&scratch.path, &["study", "short.toml", "--out", "out", "--json"]);
+        assert!(output.status.success(), "{}: {}", file.display(), String::from_utf8_lossy(&output.stderr));
+        let text: toml::Table = text.parse().unwrap();
+        let point = json(&output)["points"][0].clone();
+        for measure in text["measures"].as_array().unwrap() {
+            assert!(point["means"][measure.as_str().unwrap()]["mean"].is_number(), "{}: {measure:?}", file.display());
+        }
+    }
+}
+
+#[test]
+fn the_guide_shows_the_shipped_study() {
+    let guide = fs::read_to_string(root().join("docs/guides/studies.md")).unwrap();
+    assert!(guide.contains(&fs::read_to_string(root().join("studies/upload-and-policy.toml")).unwrap()));
+}

@@ -1,0 +1,64 @@
+//! The study file from the outside.
+
+use std::path::{Path, PathBuf};
+
+use lastmile_scenario::StudyFile;
+use lastmile_scenario::study::{Seeding, Values};
+
+fn said(text: &str) -> String {
+    StudyFile::parse("folder/x.toml", text).expect_err(text).to_string()
+}
+
+#[test]
+fn keys_of_the_scenario_are_dotted_or_quoted_and_values_stand_as_in_set() {
+    let file = StudyFile::parse(
+        "folder/x.toml",
+        "scenario = \"../line.toml\"\nset = \"seed=3\"\nduration = \"5 s\"\n\
+         [grid]\naccess.up.rate = [\"1 Mbit/s\", 64000]\n\"access.up.queue\" = [{ kind = \"sad\" }, { kind = \"fifo\" }]\n\
+         [latin]\npoints = 7\nkeys.access.delay = { from = 1, to = \"3\", scale = \"log\" }\n",
+    )
+    .unwrap();
+    assert_eq!((file.name.as_str(), &file.scenario), ("x", &PathBuf::from("folder/../line.toml")));
+    assert_eq!(file.common.iter().map(|set| set.as_str()).collect::<Vec<_>>(), ["seed=3", "duration=5 s"]);
+    assert_eq!(file.seeds, Seeding::Count(1));
+    let values = |number: usize| match &file.grid[number].values {
+        Values::List(list) => list.iter().map(|(_, value)| value.clone()).collect::<Vec<_>>(),
+        Values::Range(..) => panic!("a list"),
+    };
+    assert_eq!((file.grid[0].key.as_str(), values(0)), ("access.up.rate", vec!["1 Mbit/s".into(), "64000".into()]));
+    assert_eq!(values(1), ["{ kind = \"sad\" }", "{ kind = \"fifo\" }"]);
+    let latin = file.latin.unwrap();
+    let Values::Range(ends, None) = &latin.axes[0].values else { panic!("a range") };
+    assert_eq!((latin.points, ends.from.as_str(), ends.to.as_str(), ends.is_log), (7, "1", "3", true));
+}
+
+#[test]
+fn what_cannot_be_is_refused_at_its_line() {
+    for (text, wanted) in [
+        ("", "folder/x.toml: missing key \"scenario\""),
+        ("scenario = \"a\"\nseeds = 2\n[until]\nci = \"5 %\"\n", "folder/x.toml:2:9: seeds and [until]"),
+        ("scenario = \"a\"\n[until]\nat_most = 4\n", "x.toml:2:1: missing key \"ci\""),
+        (
+            "scenario = \"a\"\n[grid]\na = 3\n",
+            "x.toml:3:5: grid.a: a whole number, where a list or a range is expected",
+        ),
+        ("scenario = \"a\"\n[grid]\nx.y = [1]\n[paired]\n\"x.y\" = [2]\n", "x.toml:5:1: x.y: a second list"),
+        ("scenario = \"a\"\n[grid]\na = { from = 1, two = 2, count = 3 }\n", "unknown key \"two\" in [grid.a]"),
+        ("scenario = \"a\"\n[latin]\npoints = 2\nkeys.a = [1]\n", "x.toml:4:10: latin.keys.a: a list, where a range"),
+        ("scenario = \"a\"\nset = [\"duration\"]\n", "x.toml:2:8: set: \"duration\" is not of the form"),
+        ("scenario = \"a\"\n[grid]\nseed = [1, 2]\n", "x.toml:3:1: grid.seed: the seed is no key of a study"),
+    ] {
+        let said = said(text);
+        assert!(said.contains(wanted), "{text}\n{said}");
+    }
+}
+
+#[test]
+fn the_reference_is_printed_from_the_code() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/study.md");
+    let printed = lastmile_scenario::study::render_reference();
+    let again = "cargo run -p lastmile-scenario --example study-reference > docs/reference/study.md";
+    assert!(std::fs::read_to_string(path).is_ok_and(|text| text == printed), "print it again: {again}");
+    let example = printed.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    assert!(StudyFile::parse("x.toml", example).is_ok());
+}

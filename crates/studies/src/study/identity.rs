@@ -1,0 +1,155 @@
+//! The identity of the engine: a digest of everything that decides the result of a run. The build script computes it.
+//!
+//! That is the source of this crate and of those it depends on, and the versions of the foreign packages below them.
+//! The digest needs neither git nor a network, and no path of the machine is in it. So the command, the extension for
+//! Python and builds of equal sources on other machines have one identity.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+/// The package from which dependencies are followed.
+const TOP: &str = "lastmile-studies";
+
+/// The packages of the lock file, by name: versions and checksums as text, and the names of their dependencies.
+/// Versions of one name are one entry.
+type Packages = BTreeMap<String, (String, BTreeSet<String>)>;
+
+/// The identity of the engine whose workspace is at `root`, and the files and folders that decide it.
+pub(crate) fn of(root: &Path) -> (String, Vec<PathBuf>) {
+    let lock = root.join("Cargo.lock");
+    let packages = packages(&read(&lock));
+    let (mut pending, mut known) = (vec![TOP.to_owned()], BTreeSet::new());
+    while let Some(name) = pending.pop() {
+        if !known.insert(name.clone()) {
+            continue;
+        }
+        match folder(root, &name) {
+            // The lock file also lists the packages of tests, and the manifest keeps them apart.
+            Some(folder) => pending.extend(dependencies(&read(&folder.join("Cargo.toml")))),
+            None => pending.extend(packages.get(&name).into_iter().flat_map(|(_, names)| names.iter().cloned())),
+        }
+    }
+    let (mut digest, mut decisive) = (Sha256::new(), vec![lock]);
+    for name in &known {
+        digest.update(name);
+        let Some(folder) = folder(root, name) else {
+            digest.update(packages.get(name).map_or("", |(versions, _)| versions.as_str()));
+            continue;
+        };
+        let source = folder.join("src");
+        for file in files(&source) {
+            let path = file.strip_prefix(&source).expect("a file of the folder");
+            let (path, text) = (path.to_string_lossy().replace('\\', "/"), read(&file));
+            digest.update(format!("\0{path}\0{}\0", text.len()));
+            digest.update(text);
+        }
+        decisive.extend([source, folder.join("Cargo.toml")]);
+    }
+    (digest.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect(), decisive)
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The folder of a crate of this workspace.
+fn folder(root: &Path, package: &str) -> Option<PathBuf> {
+    package.strip_prefix("lastmile-").map(|name| root.join("crates").join(name))
+}
+
+/// Every Rust file of a folder but its tests, in the order of their paths.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry of the folder").path()).collect();
+    paths.sort();
+    let of = |path: PathBuf| -> Vec<PathBuf> {
+        match (path.is_dir(), path.file_stem().and_then(|stem| stem.to_str())) {
+            (_, Some("tests")) => Vec::new(),
+            (true, _) => files(&path),
+            (false, _) if path.extension().is_some_and(|extension| extension == "rs") => vec![path],
+            (false, _) => Vec::new(),
+        }
+    };
+    paths.into_iter().flat_map(of).collect()
+}
+
+/// The names under `[dependencies]` of a manifest.
+fn dependencies(manifest: &str) -> Vec<String> {
+    let section = manifest.lines().skip_while(|line| line.trim() != "[dependencies]").skip(1);
+    let lines = section.take_while(|line| !line.starts_with('['));
+    let name = |line: &str| line.split(['.', '=', ' ']).next().unwrap_or_default().to_owned();
+    lines.filter(|line| !line.starts_with('#')).map(name).filter(|name| !name.is_empty()).collect()
+}
+
+fn packages(lock: &str) -> Packages {
+    let mut packages = Packages::new();
+    for package in lock.split("[[package]]").skip(1) {
+        let value = |key: &str| {
+            let line = package.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "));
+            line.unwrap_or_default().trim_matches('"').to_owned()
+        };
+        // "name", or "name version" where there are several.
+        let list = package.split("dependencies = [").nth(1).unwrap_or_default();
+        let names = list.lines().map(|line| line.trim().trim_matches([',', '"']));
+        let names = names.filter_map(|name| name.split(' ').next()).filter(|name| !name.is_empty() && *name != "]");
+        let entry = packages.entry(value("name")).or_default();
+        entry.0 += &format!("\0{}\0{}", value("version"), value("checksum"));
+        entry.1.extend(names.map(str::to_owned));
+    }
+    packages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A copy of what decides the identity of this workspace.
+    fn copy(to: &Path) {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let (identity, decisive) = of(&root);
+        assert_eq!(identity, env!("LASTMILE_ENGINE"), "the sources are those of the build");
+        for path in decisive {
+            let all = if path.is_dir() { files(&path) } else { vec![path] };
+            for file in all {
+                let target = to.join(file.strip_prefix(&root).unwrap());
+                fs::create_dir_all(target.parent().unwrap()).unwrap();
+                fs::copy(file, target).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn the_identity_is_that_of_the_sources_wherever_they_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        copy(root);
+        let identity = || of(root).0;
+        assert_eq!(identity(), env!("LASTMILE_ENGINE"));
+        assert!(identity().len() == 32 && folder_of(root, "sim").is_dir() && !folder_of(root, "cli").exists());
+
+        let file = folder_of(root, "sim").join("tests.rs");
+        fs::write(&file, "// A test decides no result.\n").unwrap();
+        assert_eq!(identity(), env!("LASTMILE_ENGINE"));
+
+        let lock = read(&root.join("Cargo.lock"));
+        let other = lock.replace("name = \"rand_pcg\"\nversion = \"", "name = \"rand_pcg\"\nversion = \"9");
+        assert_ne!(other, lock);
+        fs::write(root.join("Cargo.lock"), other).unwrap();
+        assert_ne!(identity(), env!("LASTMILE_ENGINE"), "another version of a package");
+        let other = lock.replace("name = \"ratatui\"\nversion = \"", "name = \"ratatui\"\nversion = \"9");
+        assert_ne!(other, lock);
+        fs::write(root.join("Cargo.lock"), other).unwrap();
+        assert_eq!(identity(), env!("LASTMILE_ENGINE"), "a package that no run needs");
+
+        let file = folder_of(root, "queueing").join("lib.rs");
+        fs::write(&file, read(&file) + "// changed\n").unwrap();
+        assert_ne!(identity(), env!("LASTMILE_ENGINE"), "another source");
+    }
+
+    fn folder_of(root: &Path, name: &str) -> PathBuf {
+        root.join("crates").join(name).join("src")
+    }
+}

@@ -1,0 +1,69 @@
+//! Means for people: a row for each point, a column for each measure.
+
+use lastmile_results::format;
+use lastmile_text::table::{Kind, Table as Text};
+
+use super::statistics::Estimate;
+use super::table::Table;
+use crate::error::Error;
+
+/// The measures that are shown unless others are named, as far as runs have them.
+const USUAL: [&str; 6] = ["download_bps", "upload_bps", "ping.p50_s", "ping.p99_s", "goodput_bps", "jain_index"];
+
+/// The means of measures at each point, with 95 % intervals. An empty list stands for the usual measures.
+///
+/// # Errors
+/// No run has the measure.
+pub fn means(table: &Table, measures: &[String]) -> Result<Text, Error> {
+    let usual = || USUAL.into_iter().filter(|&measure| table.has(measure)).map(str::to_owned).collect();
+    let measures: Vec<String> = if measures.is_empty() { usual() } else { measures.to_vec() };
+    let keys = table.keys().into_iter().map(|key| (key.to_owned(), Kind::Name));
+    let columns = measures.iter().map(|measure| (measure.clone(), Kind::Number));
+    let mut text = Text::new(keys.chain([("seeds".to_owned(), Kind::Number)]).chain(columns));
+    let estimates = measures.iter().map(|measure| table.estimates(measure)).collect::<Result<Vec<_>, _>>()?;
+    for (point, seeds) in table.points() {
+        let cell = |(measure, estimates): (&String, &Vec<(Vec<String>, Estimate)>)| {
+            let found = estimates.iter().find(|(of, _)| *of == point);
+            format::or_dash(found, |(_, estimate)| words(measure, *estimate))
+        };
+        let cells: Vec<String> = measures.iter().zip(&estimates).map(cell).collect();
+        text.row(point.iter().cloned().chain([seeds.to_string()]).chain(cells));
+    }
+    Ok(text)
+}
+
+/// An estimate in the unit that the name of its measure ends with.
+fn words(measure: &str, Estimate { mean, ci95, seeds }: Estimate) -> String {
+    let one: fn(f64) -> String = match measure.rsplit('_').next() {
+        Some("bps") => format::signed_rate,
+        Some("s") => format::seconds,
+        _ => format::number,
+    };
+    if seeds < 2 { one(mean) } else { format!("{} ± {}", one(mean), one(ci95)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::space::Space;
+    use crate::study::store::Measures;
+    use crate::study::table::Entry;
+
+    #[test]
+    fn a_row_is_a_point_and_a_missing_measure_a_dash() {
+        let space = Space::grid(vec![("rate".to_owned(), vec!["1".to_owned(), "2".to_owned()])]).unwrap();
+        let entry = |point, seed, bps: f64| Entry {
+            point,
+            seed,
+            measures: Measures::from([("download_bps".to_owned(), bps), ("drops".to_owned(), 3.0)]),
+        };
+        let mut entries = vec![entry(0, 1, 1e6), entry(0, 2, 3e6), entry(1, 1, 5e6)];
+        entries[2].measures.insert("ping.p50_s".to_owned(), 0.0123);
+        let table = Table::new(&space, &entries);
+        let text = means(&table, &[]).unwrap();
+        // 1 and 3: t(0.975, 1) = 12.706 times the standard error of 1.
+        assert_eq!(text.rows, [["1", "2", "2 Mbit/s ± 12.7 Mbit/s", "–"], ["2", "1", "5 Mbit/s", "12.3 ms"]]);
+        assert_eq!(means(&table, &["drops".to_owned()]).unwrap().rows[0][2], "3 ± 0");
+        assert!(means(&table, &["download".to_owned()]).unwrap_err().to_string().contains("download_bps"));
+    }
+}
