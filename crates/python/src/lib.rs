@@ -11,7 +11,7 @@
 //! | `run.rs`, `compare.rs` | runs and comparisons |
 //! | `reproduce.rs` | published tables, reproduced |
 //! | `captures.rs` | captures analysed, and their packets as Arrow |
-//! | `study.rs` | studies of thousands of runs |
+//! | `study.rs`, `table.rs` | studies of thousands of runs; their table |
 //! | `series.rs` | samples over time, as Arrow |
 //! | `supplied.rs` | queueing disciplines and congestion controls written in Python |
 //! | `forms.rs` | closed forms over many values |
@@ -47,6 +47,8 @@ mod study;
 #[cfg(feature = "extension")]
 mod supplied;
 #[cfg(feature = "extension")]
+mod table;
+#[cfg(feature = "extension")]
 mod value;
 
 /// The native part of the package `lastmile`.
@@ -76,12 +78,15 @@ mod _lastmile {
     #[pymodule_export]
     use crate::series::Series;
     #[pymodule_export]
-    use crate::study::{Space, Study, Table, grid, latin, paired, steps, study};
+    use crate::study::{Space, Study, grid, latin, paired, steps, study, study_file, work};
     #[pymodule_export]
     use crate::supplied::{Ack, Loss, Packet};
+    #[pymodule_export]
+    use crate::table::Table;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("__version__", env!("CARGO_PKG_VERSION"))
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("ENGINE", lastmile_studies::study::address::ENGINE)
     }
 }

@@ -17,10 +17,10 @@ use crate::value;
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     /// The name in messages. Files that the scenario names are found from its folder.
-    name: String,
+    pub(crate) name: String,
     /// As results record it.
     pub(crate) input: Input,
-    text: String,
+    pub(crate) text: String,
     pub(crate) overrides: Vec<Override>,
 }
 
@@ -48,14 +48,14 @@ pub(crate) struct Scenario {
 }
 
 impl Scenario {
-    fn new(py: Python<'_>, source: Source) -> PyResult<Self> {
+    pub(crate) fn of_source(py: Python<'_>, source: Source) -> PyResult<Self> {
         let read = source.read(&source.overrides).map_err(|report| error::of_report(py, &report))?;
         Ok(Self { source, read })
     }
 
     fn of_text(py: Python<'_>, name: String, file: Option<String>, text: String) -> PyResult<Self> {
         let input = Input { file, text: Some(text.clone()) };
-        Self::new(py, Source { name, input, text, overrides: Vec::new() })
+        Self::of_source(py, Source { name, input, text, overrides: Vec::new() })
     }
 
     fn of_file(py: Python<'_>, path: &Path) -> PyResult<Self> {
@@ -151,7 +151,7 @@ impl Scenario {
     fn set(&self, py: Python<'_>, key: &str, value: &Bound<'_, PyAny>) -> PyResult<Self> {
         let set = Override::set(&format!("{key}={}", value::of_key(value)?));
         let overrides = self.source.overrides.iter().cloned().chain([set]).collect();
-        Self::new(py, Source { overrides, ..self.source.clone() })
+        Self::of_source(py, Source { overrides, ..self.source.clone() })
     }
 
     fn __repr__(&self) -> String {

@@ -1,36 +1,39 @@
-//! Studies: thousands of runs on all cores of one process, kept in a folder.
+//! Studies: thousands of runs on all cores of one process or on a cluster, kept in a folder.
 
+use std::ffi::CString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
-use arrow_schema::{DataType, Field, Schema};
-use lastmile_results::atomic::AtomicFile;
-use lastmile_studies::study::plan::{Ended, Means, Progress, Seeds, Study as Planned, Until};
+use lastmile_scenario::diagnostics::{Diagnostic, Place};
+use lastmile_scenario::file::{self, Reading};
+use lastmile_scenario::{Override, Report, Scenario as Checked};
+use lastmile_studies::Input;
+use lastmile_studies::memory::Memory;
+use lastmile_studies::study::address::ENGINE;
+use lastmile_studies::study::check::check;
+use lastmile_studies::study::folder::carry_out;
+use lastmile_studies::study::journal::Record;
+use lastmile_studies::study::plan::{Ended, Failure, Means, Pair, Places, Progress, Seeds, Study as Planned, Until};
 use lastmile_studies::study::space::{Range, Space as Points};
-use lastmile_studies::study::statistics::Estimate;
-use lastmile_studies::study::{Column, Store, Table as Rows};
-use pyo3::exceptions::{PyKeyError, PyOSError, PyRuntimeError, PyValueError};
+use lastmile_studies::study::{Described, Store};
+use lastmile_studies::variant::pairs;
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyMapping};
+use pyo3::types::PyMapping;
 
 use crate::attend::Attendant;
 use crate::error;
 use crate::run;
-use crate::scenario::{Given, Scenario};
-use crate::series::stream;
+use crate::scenario::{Given, Scenario, Source};
+use crate::table::Table;
 use crate::value;
-
-/// The name of the table in the folder of a study.
-const TABLE: &str = "table.parquet";
 
 /// Points of a space of parameters.
 ///
 /// >>> import lastmile as lm
-/// >>> lm.paired({"seed": [1, 2]})
-/// <lastmile.Space: 2 points of seed>
+/// >>> lm.paired({"access.up.rate": ["1 Mbit/s", "2 Mbit/s"]})
+/// <lastmile.Space: 2 points of access.up.rate>
 #[pyclass(frozen, module = "lastmile")]
 pub(crate) struct Space(Points);
 
@@ -47,21 +50,17 @@ pub(crate) struct Study {
     space: Py<Space>,
     seeds: Seeds,
     duration: Option<String>,
+    file: Option<File>,
 }
 
-/// The table of a study: a row for each run, with the point, the seed and every measure.
-///
-/// >>> import lastmile as lm
-/// >>> line = lm.line("adsl2plus-12-1", home="single")
-/// >>> study = lm.study(line, {"access.policy": [None, "cake"]}, seeds=2, duration="2 s")
-/// >>> table = study.run("out/study")
-/// >>> table.columns[:2], len(table)
-/// (['access.policy', 'seed'], 4)
-#[pyclass(frozen, module = "lastmile")]
-pub(crate) struct Table(Rows);
-
-/// A mean: the values of the keys, the mean, half the width of its interval, the number of seeds.
-type Mean = (Vec<String>, f64, f64, usize);
+/// The file of a study.
+struct File {
+    name: String,
+    path: String,
+    text: String,
+    places: Places,
+    measures: Vec<String>,
+}
 
 /// Every combination of values.
 #[pyfunction]
@@ -117,7 +116,75 @@ pub(crate) fn study(
     };
     // A wrong duration is refused now, and not by the first run.
     run::overrides(scenario.get(), None, duration.as_deref(), None)?;
-    Ok(Study { scenario: scenario.unbind(), space: space.unbind(), seeds, duration })
+    Ok(Study { scenario: scenario.unbind(), space: space.unbind(), seeds, duration, file: None })
+}
+
+/// The study of a file.
+#[pyfunction]
+pub(crate) fn study_file(py: Python<'_>, path: PathBuf) -> PyResult<Study> {
+    let name = path.display().to_string();
+    let text = file::read(&path, Reading::Once).map_err(|problem| {
+        let place = Place::WholeFile { name: name.clone() };
+        error::of_report(py, &Report::of(Diagnostic::error(place, problem)))
+    })?;
+    let described = Described::parse(&name, &text).map_err(|report| error::of_report(py, &report))?;
+    let Described { name, path: scenario, input, text: of_scenario, common, space, places, seeds, measures } =
+        described;
+    let scenario = Scenario::of_source(py, Source { name: scenario, input, text: of_scenario, overrides: common })?;
+    let path = std::path::absolute(path).map_err(|error| PyOSError::new_err(error.to_string()))?;
+    let file = File { name, path: path.display().to_string(), text, places, measures };
+    Ok(Study {
+        scenario: Py::new(py, scenario)?,
+        space: Py::new(py, Space(space))?,
+        seeds,
+        duration: None,
+        file: Some(file),
+    })
+}
+
+/// Runs of a study that another process has planned: a scenario with changes, keys, points with seeds, the folder.
+/// Returns the number of runs that were simulated.
+#[pyfunction]
+pub(crate) fn work(
+    py: Python<'_>,
+    scenario: (String, Option<String>, String, Vec<String>),
+    keys: Vec<String>,
+    runs: Vec<(Vec<String>, u64)>,
+    folder: PathBuf,
+    memory: &str,
+    engine: &str,
+) -> PyResult<usize> {
+    if engine != ENGINE {
+        let message =
+            format!("this process has engine {ENGINE}, and the study has {engine}: install one build everywhere");
+        return Err(PyRuntimeError::new_err(message));
+    }
+    let (name, file, text, set) = scenario;
+    let memory = run::memory(memory)?;
+    let store = Store::open(&folder).map_err(|error| error::not_written(&folder, &error))?;
+    let input = Input { file, text: Some(text.clone()) };
+    let common: Vec<Override> = set.iter().map(|pair| Override::set(pair)).collect();
+    let (points, seeds): (Vec<_>, Vec<_>) = runs.into_iter().unzip();
+    let space = Points { keys, points };
+    let pairs: Vec<Pair> = seeds.into_iter().enumerate().collect();
+    let places = Places::new();
+    let study = Planned { input: &input, common: &common, space: &space, places: &places, seeds: &Seeds::Count(1) };
+    let load = |overrides: &[Override]| Checked::parse_with(&name, &text, overrides);
+    let means =
+        Means { load: &load, store: &store, memory: &memory, threads: NonZeroUsize::new(1), is_over: &|| false };
+    match py.detach(|| study.simulate(&pairs, means)) {
+        Ok(runs) => Ok(runs.progress.simulated),
+        Err(ended) => Err(exception(py, ended)),
+    }
+}
+
+/// The exception for a study that ended early.
+fn exception<S: Into<PyErr>>(py: Python<'_>, ended: Ended<S>) -> PyErr {
+    match ended {
+        Ended::Stop(stop) => stop.into(),
+        Ended::Wrong(wrong) => error::of_error(py, &wrong),
+        Ended::Io(error) => PyOSError::new_err(error.to_string()),
+    }
 }
 
 /// Values of each key, in the order of the mapping.
@@ -149,6 +216,11 @@ impl Space {
         self.0.points.len()
     }
 
+    /// Each point of this space with each of the other.
+    fn __mul__(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
+        self.0.clone().times(&other.0).map(Self).map_err(|wrong| error::of_error(py, &wrong))
+    }
+
     fn __repr__(&self) -> String {
         format!("<lastmile.Space: {} points of {}>", self.__len__(), self.0.keys.join(", "))
     }
@@ -162,9 +234,16 @@ impl Study {
         self.space.clone_ref(py)
     }
 
+    /// The measures that the study's file names; empty without a file.
+    #[getter]
+    fn measures(&self) -> Vec<String> {
+        self.file.as_ref().map_or_else(Vec::new, |file| file.measures.clone())
+    }
+
     /// Simulates all runs that the folder does not have, and returns the table of all.
     ///
     /// The table is also written into the folder, as table.parquet. `progress` is a function of the share that is done.
+    /// `client` is a client of Dask, on whose cluster the runs then are: its workers must have the folder, too.
     ///
     /// >>> import lastmile as lm
     /// >>> line = lm.line("adsl2plus-12-1", home="single")
@@ -172,44 +251,44 @@ impl Study {
     /// >>> len(study.run("out/study", progress=print))
     /// 1.0
     /// 4
-    #[pyo3(signature = (folder, *, threads = None, progress = None, memory = "4 GiB"))]
+    #[pyo3(signature = (folder, *, threads = None, progress = None, memory = "4 GiB", client = None))]
     fn run(
-        &self,
-        py: Python<'_>,
+        slf: &Bound<'_, Self>,
         folder: PathBuf,
         threads: Option<NonZeroUsize>,
         progress: Option<Py<PyAny>>,
         memory: &str,
+        client: Option<Py<PyAny>>,
     ) -> PyResult<Table> {
-        let memory = run::memory(memory)?;
+        let (py, study) = (slf.py(), slf.get());
+        let limit = run::memory(memory)?;
         let store = Store::open(&folder).map_err(|error| error::not_written(&folder, &error))?;
+        study.check(py, &store, (&limit, threads))?;
+        if let Some(client) = client {
+            let cluster = py.import("lastmile._cluster")?;
+            let folder = std::path::absolute(&folder).map_err(|error| PyOSError::new_err(error.to_string()))?;
+            let (progress, memory) = (&progress, memory.to_owned());
+            cluster.getattr("carry_out")?.call1((slf, folder, client, progress, memory))?;
+        }
         let mut attendant = Attendant::new(progress);
-        let is_over = AtomicBool::new(false);
-        let ended = self.planned(py, |planned, load| {
-            py.detach(|| {
-                let is_over_now = || is_over.load(Ordering::Relaxed);
-                let means = Means { load, store: &store, memory: &memory, threads, is_over: &is_over_now };
-                let table = planned.run(means, &mut |progress: Progress| {
-                    let (done, of) = (progress.finished as u64, progress.runs as u64);
-                    let attended = attendant.look().and_then(|()| attendant.tell(done, of));
-                    is_over.store(attended.is_err(), Ordering::Relaxed);
-                    attended
-                })?;
-                let path = folder.join(TABLE);
-                let file = AtomicFile::create(&path).map_err(Ended::Io)?;
-                write(&table, file).map_err(Ended::Io)?;
-                Ok(table)
+        let record = study.record(py);
+        let ended = study.with(py, &store, (&limit, threads), |planned, means, is_over| {
+            carry_out(planned, means, record, &mut |progress: Progress, _: &Record| {
+                let (done, of) = ((progress.finished + progress.failed) as u64, progress.runs as u64);
+                let attended = attendant.look().and_then(|()| attendant.tell(done, of));
+                is_over.store(attended.is_err(), Ordering::Relaxed);
+                attended
             })
         })?;
-        match ended {
-            Ok(table) => Ok(Table(table)),
-            Err(Ended::Stop(exception)) => Err(exception),
-            Err(Ended::Wrong(wrong)) => Err(error::of_error(py, &wrong)),
-            Err(Ended::Io(error)) => Err(PyOSError::new_err(error.to_string())),
+        let (runs, table) = ended.map_err(|ended| exception(py, ended))?;
+        for Failure { point, seed, reason } in &runs.failures {
+            let message = CString::new(format!("failed: {point}, seed {seed}: {reason}")).unwrap_or_default();
+            PyErr::warn(py, &py.get_type::<PyUserWarning>(), &message, 1)?;
         }
+        Ok(Table(table))
     }
 
-    /// The number of runs that the folder has, and the number that is needed for certain.
+    /// The number of runs that the folder has, and the number of runs whose need is known. Runs that failed count.
     ///
     /// >>> import lastmile as lm
     /// >>> line = lm.line("adsl2plus-12-1", home="single")
@@ -217,10 +296,46 @@ impl Study {
     /// >>> study.status("out/empty")
     /// (0, 4)
     fn status(&self, py: Python<'_>, folder: PathBuf) -> PyResult<(usize, usize)> {
+        let (done, of, _) = self.missing(py, folder)?;
+        Ok((done, of))
+    }
+
+    /// The number of runs that the folder has, the number of runs whose need is known, and those that it does not have:
+    /// a point by its number, and a seed.
+    ///
+    /// >>> import lastmile as lm
+    /// >>> line = lm.line("adsl2plus-12-1", home="single")
+    /// >>> study = lm.study(line, {"access.policy": [None, "cake"]}, seeds=2, duration="2 s")
+    /// >>> study.missing("out/empty")
+    /// (0, 4, [(0, 1), (1, 1), (0, 2), (1, 2)])
+    fn missing(&self, py: Python<'_>, folder: PathBuf) -> PyResult<(usize, usize, Vec<Pair>)> {
         let store = Store::open(&folder).map_err(|error| error::not_written(&folder, &error))?;
-        let progress = self.planned(py, |planned, load| py.detach(|| planned.status(load, &store)))?;
-        let progress = progress.map_err(|wrong| error::of_error(py, &wrong))?;
-        Ok((progress.finished, progress.runs))
+        let mut attendant = Attendant::new(None);
+        let limit = Memory::unlimited();
+        let ended = self.with(py, &store, (&limit, None), |planned, means, is_over| {
+            planned.look(means, &mut |_| {
+                let attended = attendant.look();
+                is_over.store(attended.is_err(), Ordering::Relaxed);
+                attended
+            })
+        })?;
+        let runs = ended.map_err(|ended| exception(py, ended))?;
+        let Progress { runs: of, finished, failed, .. } = runs.progress;
+        Ok((finished + failed, of, runs.missing))
+    }
+
+    /// Everything but points and seeds that `work` needs for runs of the study: the scenario's name, file, text and
+    /// changes.
+    ///
+    /// >>> import lastmile as lm
+    /// >>> line = lm.line("adsl2plus-12-1", home="single")
+    /// >>> lm.study(line, {"access.policy": [None, "cake"]}, duration="2 s").parts()[3]
+    /// ['duration=2 s']
+    fn parts(&self) -> PyResult<(String, Option<String>, String, Vec<String>)> {
+        let source = &self.scenario.get().source;
+        let common = run::overrides(self.scenario.get(), None, self.duration.as_deref(), None)?;
+        let name = std::path::absolute(source.name()).map_err(|error| PyOSError::new_err(error.to_string()))?;
+        Ok((name.display().to_string(), source.input.file.clone(), source.text.clone(), pairs(&common)))
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
@@ -234,132 +349,49 @@ impl Study {
 }
 
 impl Study {
-    /// Calls `of` with the study as the crate below has it.
-    fn planned<T>(
+    /// Calls `of` with the study as the crate below has it, without the interpreter's lock.
+    fn with<T: Send>(
         &self,
         py: Python<'_>,
-        of: impl FnOnce(&Planned<'_>, &lastmile_studies::study::plan::Load<'_>) -> T,
+        store: &Store,
+        (memory, threads): (&Memory, Option<NonZeroUsize>),
+        of: impl FnOnce(&Planned<'_>, Means<'_>, &AtomicBool) -> T + Send,
     ) -> PyResult<T> {
         let scenario = self.scenario.get();
         let common = run::overrides(scenario, None, self.duration.as_deref(), None)?;
         let source = &scenario.source;
+        let (none, is_over) = (Places::new(), AtomicBool::new(false));
+        let places = self.file.as_ref().map_or(&none, |file| &file.places);
         let space = &self.space.bind(py).get().0;
-        let planned = Planned { input: &source.input, common: &common, space, seeds: &self.seeds };
-        Ok(of(&planned, &|overrides| source.read(overrides)))
-    }
-}
-
-fn write(table: &Rows, mut file: AtomicFile) -> std::io::Result<()> {
-    table.write(&mut file)?;
-    file.commit()
-}
-
-#[pymethods]
-impl Table {
-    /// Names of the columns: keys, `seed`, measures.
-    #[getter]
-    fn columns(&self) -> Vec<String> {
-        self.0.columns.iter().map(|(name, _)| name.clone()).collect()
+        let planned = Planned { input: &source.input, common: &common, space, places, seeds: &self.seeds };
+        let load = |overrides: &[Override]| source.read(overrides);
+        let is_over_now = || is_over.load(Ordering::Relaxed);
+        Ok(py.detach(|| of(&planned, Means { load: &load, store, memory, threads, is_over: &is_over_now }, &is_over)))
     }
 
-    /// Names of the keys.
-    #[getter]
-    fn keys(&self) -> Vec<String> {
-        self.0.keys().into_iter().map(str::to_owned).collect()
+    /// Reads every point before the first run.
+    fn check(&self, py: Python<'_>, store: &Store, granted: (&Memory, Option<NonZeroUsize>)) -> PyResult<()> {
+        let mut attendant = Attendant::new(None);
+        let ended = self.with(py, store, granted, |planned, means, is_over| {
+            check(planned, means, &mut |_| {
+                let attended = attendant.look();
+                is_over.store(attended.is_err(), Ordering::Relaxed);
+                attended
+            })
+        })?;
+        let checked = ended.map_err(|ended| exception(py, ended))?;
+        error::warn(py, &checked.warnings)
     }
 
-    /// The values of a column.
-    ///
-    /// >>> import lastmile as lm
-    /// >>> line = lm.line("adsl2plus-12-1", home="single")
-    /// >>> study = lm.study(line, {"access.policy": [None, "cake"]}, seeds=2, duration="2 s")
-    /// >>> study.run("out/study").column("seed")
-    /// [1, 2, 1, 2]
-    fn column(&self, py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
-        let found = self.0.columns.iter().find(|(known, _)| known == name);
-        let (_, column) = found.ok_or_else(|| PyKeyError::new_err(format!("no column {name:?}")))?;
-        let values = match column {
-            Column::Words(values) => values.into_pyobject(py)?,
-            Column::Seeds(values) => values.into_pyobject(py)?,
-            Column::Numbers(values) => values.into_pyobject(py)?,
-        };
-        Ok(values.into_any().unbind())
+    /// The study, for `study.json`.
+    fn record(&self, py: Python<'_>) -> Record {
+        let scenario = self.scenario.bind(py).get();
+        let own = || Record { name: scenario.read.name().to_owned(), ..Record::default() };
+        self.file.as_ref().map_or_else(own, |file| Record {
+            name: file.name.clone(),
+            file: Some(file.path.clone()),
+            text: Some(file.text.clone()),
+            ..Record::default()
+        })
     }
-
-    /// The mean of a measure at each point: values of the keys, mean, half the width of its 95 % confidence interval,
-    /// number of seeds.
-    ///
-    /// >>> import lastmile as lm
-    /// >>> line = lm.line("adsl2plus-12-1", home="single")
-    /// >>> study = lm.study(line, {"access.policy": [None, "cake"]}, seeds=2, duration="2 s")
-    /// >>> [point for point, mean, ci95, seeds in study.run("out/study").means("download_bps")]
-    /// [['none'], ['cake']]
-    fn means(&self, py: Python<'_>, measure: &str) -> PyResult<Vec<Mean>> {
-        let means = self.0.estimates(measure).map_err(|wrong| error::of_error(py, &wrong))?;
-        Ok(means.into_iter().map(mean).collect())
-    }
-
-    /// The difference of a measure between two values of a key, `other - one`, over equal seeds: a paired comparison
-    /// with common random numbers. A row for each combination of the other keys.
-    ///
-    /// >>> import lastmile as lm
-    /// >>> line = lm.line("adsl2plus-12-1", home="single")
-    /// >>> study = lm.study(line, {"access.policy": [None, "cake"]}, seeds=2, duration="2 s")
-    /// >>> table = study.run("out/study")
-    /// >>> [seeds for _, mean, ci95, seeds in table.paired("download_bps", "access.policy", "none", "cake")]
-    /// [2]
-    fn paired(&self, py: Python<'_>, measure: &str, key: &str, one: &str, other: &str) -> PyResult<Vec<Mean>> {
-        let means = self.0.paired(measure, (key, one, other)).map_err(|wrong| error::of_error(py, &wrong))?;
-        Ok(means.into_iter().map(mean).collect())
-    }
-
-    /// The table as a stream of Arrow record batches, for every library that reads the Arrow PyCapsule interface.
-    #[pyo3(signature = (requested_schema = None))]
-    fn __arrow_c_stream__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyCapsule>> {
-        // A producer may ignore the request.
-        drop(requested_schema);
-        let batch = py.detach(|| batch(&self.0)).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-        stream(py, batch.schema(), vec![batch])
-    }
-
-    /// Plots, for which matplotlib must be installed: `pip install lastmile[plot]`.
-    #[getter]
-    fn plot<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("lastmile.plot")?.getattr("TablePlots")?.call1((slf,))
-    }
-
-    fn __len__(&self) -> usize {
-        self.0.rows()
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<lastmile.Table: {} runs, {} columns>", self.__len__(), self.0.columns.len())
-    }
-}
-
-fn mean((point, estimate): (Vec<String>, Estimate)) -> Mean {
-    (point, estimate.mean, estimate.ci95, estimate.seeds)
-}
-
-fn batch(table: &Rows) -> Result<RecordBatch, arrow_schema::ArrowError> {
-    let column = |(name, column): &(String, Column)| -> (Field, ArrayRef) {
-        match column {
-            Column::Words(words) => {
-                let array = StringArray::from_iter_values(words);
-                (Field::new(name, DataType::Utf8, false), Arc::new(array))
-            }
-            Column::Seeds(seeds) => {
-                (Field::new(name, DataType::UInt64, false), Arc::new(UInt64Array::from(seeds.clone())))
-            }
-            Column::Numbers(numbers) => {
-                (Field::new(name, DataType::Float64, true), Arc::new(Float64Array::from(numbers.clone())))
-            }
-        }
-    };
-    let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = table.columns.iter().map(column).unzip();
-    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
 }

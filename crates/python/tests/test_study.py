@@ -57,9 +57,9 @@ def test_nothing_runs_twice_and_studies_share_a_folder(download: lm.Scenario, tm
 
 
 def test_a_changed_scenario_is_another_run(download: lm.Scenario, tmp_path: Path) -> None:
-    lm.study(download, {"seed": [1]}).run(tmp_path)
-    lm.study(download.set("duration", "4 s"), {"seed": [1]}).run(tmp_path)
-    lm.study(lm.loads(download.text + "# a comment\n"), {"seed": [1]}).run(tmp_path)
+    lm.study(download, {"access.up.rate": ["1 Mbit/s"]}).run(tmp_path)
+    lm.study(download.set("duration", "4 s"), {"access.up.rate": ["1 Mbit/s"]}).run(tmp_path)
+    lm.study(lm.loads(download.text + "# a comment\n"), {"access.up.rate": ["1 Mbit/s"]}).run(tmp_path)
     assert len(files(tmp_path)) == 3
 
 
@@ -126,7 +126,7 @@ def test_a_callback_that_raises_ends_the_study(download: lm.Scenario, tmp_path: 
         raise LookupError(done)
 
     with pytest.raises(LookupError):
-        lm.study(download, {"seed": range(1, 40)}).run(tmp_path, progress=stop)
+        lm.study(download, {"access.up.rate": lm.linear("1 Mbit/s", "40 Mbit/s", 40)}).run(tmp_path, progress=stop)
 
 
 def test_seeds_are_added_until_the_interval_is_narrow(download: lm.Scenario, tmp_path: Path) -> None:

@@ -220,7 +220,11 @@ fn scenarios_in_the_documents_run() {
     let scratch = Scratch::new();
     let mut run = 0;
     for (path, text) in documents() {
-        let complete = |block: &&Block<'_>| block.language == "toml" && block.text.contains("\nduration = ");
+        // A study names its scenario.
+        let complete = |block: &&Block<'_>| {
+            let has = |key: &str| block.text.contains(&format!("\n{key} = "));
+            block.language == "toml" && has("duration") && !has("scenario")
+        };
         for block in blocks(&text).iter().filter(complete) {
             std::fs::write(scratch.path.join("shown.toml"), &block.text).unwrap();
             let output = scratch.run("lastmile run shown.toml");

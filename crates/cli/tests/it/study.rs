@@ -18,6 +18,9 @@ const LINE: &str = "duration = \"10 s\"\n[access]\ndown = { rate = \"8 Mbit/s\" 
 const STUDY: &str = "scenario = \"line.toml\"\nseeds = 12\n[grid]\n\
                      access.up.rate = [\"256 kbit/s\", \"1 Mbit/s\"]\naccess.policy = [\"none\", \"cake\"]\n";
 
+/// Kills of a study, at most.
+const MOST_KILLS: u32 = 8;
+
 fn scratch() -> Scratch {
     let scratch = Scratch::new();
     fs::write(scratch.path.join("line.toml"), LINE).unwrap();
@@ -98,8 +101,9 @@ fn a_study_that_is_killed_loses_no_finished_run_and_ends_with_the_same_table() {
     for round in 1_usize.. {
         let mut child = start(&scratch.path, &arguments);
         // The moment of the kill differs from round to round.
-        let (wanted, pause) = ((seen.len() + 1 + round % 5).min(47), Duration::from_millis(round as u64 * 7 % 20));
-        wait_for(&mut child, || runs(&out).len() >= wanted);
+        let (wanted, pause) = (seen.len() + 1 + round % 5, Duration::from_millis(round as u64 * 7 % 20));
+        // After some kills the study may end.
+        wait_for(&mut child, || kills < MOST_KILLS && runs(&out).len() >= wanted);
         std::thread::sleep(pause);
         let is_running = child.try_wait().unwrap().is_none();
         if is_running {

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 from lastmile import _lastmile
-from lastmile._lastmile import Space, Study
+from lastmile._lastmile import Scenario, Space, Study
 from lastmile._runs import ScenarioOrPath
 
 __all__ = ["Until", "latin", "linear", "log", "paired", "study", "until"]
@@ -71,6 +72,11 @@ def paired(axes: Mapping[str, Iterable[object]]) -> Space:
     >>> import lastmile as lm
     >>> lm.paired({"access.down.rate": ["8 Mbit/s", "50 Mbit/s"], "access.up.rate": ["1 Mbit/s", "10 Mbit/s"]}).points
     [['8 Mbit/s', '1 Mbit/s'], ['50 Mbit/s', '10 Mbit/s']]
+
+    The product of two spaces has each point of one with each of the other.
+
+    >>> len(lm.paired({"access.delay": ["2 ms", "20 ms"]}) * lm.paired({"access.policy": [None, "cake", "fifo"]}))
+    6
     """
     return _lastmile.paired({key: list(values) for key, values in axes.items()})
 
@@ -96,6 +102,9 @@ def latin(
     return _lastmile.latin(count, rows, seed)
 
 
+@overload
+def study(file: str | os.PathLike[str], /) -> Study: ...
+@overload
 def study(
     scenario: ScenarioOrPath,
     space: Mapping[str, Iterable[object]] | Space,
@@ -103,15 +112,25 @@ def study(
     *,
     seeds: int | Until = 1,
     duration: str | None = None,
+) -> Study: ...
+def study(
+    scenario: ScenarioOrPath,
+    space: Mapping[str, Iterable[object]] | Space | None = None,
+    /,
+    *,
+    seeds: int | Until = 1,
+    duration: str | None = None,
 ) -> Study:
     """A study of a scenario: every combination of the values of each key, or the points of `paired` or `latin`.
+
+    A path alone is that of a study file, which `lastmile study` takes, too.
 
     Each point runs with ``seeds`` seeds from that of the scenario on, or until an interval is narrow enough. All points
     have the same seeds, so that differences between points are paired comparisons with common random numbers.
 
     ``Study.run(folder)`` simulates on all processors and keeps each finished run in the folder, under an address made
     of everything that determines its result. A study that was stopped, also by ``kill -9``, goes on; nothing runs
-    twice; studies may share a folder.
+    twice; studies may share a folder. ``Study.run(folder, client=client)`` simulates on a cluster of Dask.
 
     >>> import lastmile as lm
     >>> line = lm.line("adsl2plus-12-1", home="single")
@@ -120,6 +139,10 @@ def study(
     >>> len(table), study.status("out/policies")
     (4, (4, 4))
     """
+    if space is None:
+        if isinstance(scenario, Scenario) or seeds != 1 or duration is not None:
+            raise ValueError("a study has a space: values of keys, or the points of `paired` or `latin`")
+        return _lastmile.study_file(scenario)
     points = space if isinstance(space, Space) else _lastmile.grid({key: list(values) for key, values in space.items()})
     if isinstance(seeds, Until):
         return _lastmile.study(

@@ -201,7 +201,7 @@ mod tests {
         assert_eq!((record.finished, record.runs, record.is_complete, record.failed[0].seed), (5, 6, true, 7));
         assert_eq!((record.name.as_str(), record.engine.as_str()), ("lines", ENGINE));
         assert!(record.rate().is_some());
-        fs::write(folder.path().join(FILE), "[]").unwrap();
+        fs::write(folder.path().join(FILE), "{").unwrap();
         assert!(read(folder.path()).unwrap_err().to_string().contains(FILE));
     }
 }
