@@ -5,7 +5,7 @@
 //! an error at its own place. Reading goes on after an error, so that one pass finds all that is wrong; a
 //! value that could not be read is `None`.
 
-mod free;
+pub(crate) mod free;
 
 use core::cell::RefCell;
 use std::collections::BTreeSet;
@@ -19,8 +19,6 @@ use crate::document::{self, Document, Node, Origin, Value};
 use crate::files::{Disk, Files};
 use crate::schema::{Fallback, Key, Kind, Section};
 use crate::value::{FromNode, Scalar};
-
-pub(crate) use self::free::FreeKey;
 
 /// Reads one document, and gathers what is wrong with it.
 pub(crate) struct Reader {

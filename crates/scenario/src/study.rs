@@ -7,7 +7,8 @@ use lastmile_units::{Duration, Ratio};
 use crate::diagnostics::{Place, Report, Source};
 use crate::document::Document;
 use crate::overrides::Override;
-use crate::reader::{FreeKey, Reader, Table, Unopened};
+use crate::reader::free::FreeKey;
+use crate::reader::{Reader, Table, Unopened};
 use crate::reference::render_section;
 use crate::schema::{Key, Kind, Section};
 

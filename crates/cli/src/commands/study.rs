@@ -18,15 +18,12 @@ use lastmile_studies::study::statistics::Estimate;
 use lastmile_studies::study::{Described, Seeds, Store, Table};
 use serde::Serialize;
 
-use self::progress::Progress;
+use self::progress::{Progress, failures};
 use crate::failure::{Exit, Failure, Result};
 use crate::folders::Folders;
 use crate::interrupt::Interrupt;
 use crate::memory::Grant;
 use crate::printer::Printer;
-
-/// Failed runs that are listed.
-const SHOWN: usize = 20;
 
 /// Run a study: a scenario at many points of a space, each with several seeds
 ///
@@ -204,16 +201,6 @@ fn print(start: &Start, described: &Described, (runs, table): (&Runs, &Table), p
     }
     printer.data(&format!("\ntable: {}\n", start.out.join(TABLE).display()))?;
     Ok(())
-}
-
-/// Runs without a result, in words.
-fn failures(all: &[Failed]) -> Vec<String> {
-    let words = |Failed { point, seed, reason }: &Failed| {
-        format!("failed: {point}{}seed {seed}: {reason}", if point.is_empty() { "" } else { ", " })
-    };
-    let more = all.len().saturating_sub(SHOWN);
-    let rest = (more > 0).then(|| format!("... and {more} more failed runs"));
-    all.iter().take(SHOWN).map(words).chain(rest).collect()
 }
 
 /// The means of all measures of each point.

@@ -1,14 +1,16 @@
-//! Progress of a study: a line that is redrawn on a terminal, plain lines elsewhere.
+//! Progress of a study and its failed runs, in words: a line that is redrawn on a terminal, plain lines elsewhere.
 
 use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lastmile_studies::study::journal::Record;
-use lastmile_studies::study::plan::Progress as Runs;
+use lastmile_studies::study::plan::{Failure as Failed, Progress as Runs};
 
 /// Time between two plain lines.
 const EVERY: Duration = Duration::from_secs(10);
+/// Failed runs that are listed.
+const SHOWN: usize = 20;
 
 pub(super) struct Progress {
     bar: ProgressBar,
@@ -63,6 +65,16 @@ pub(super) fn words(runs: Runs, record: &Record) -> String {
         }
     }
     words
+}
+
+/// Runs without a result, in words.
+pub(super) fn failures(all: &[Failed]) -> Vec<String> {
+    let words = |Failed { point, seed, reason }: &Failed| {
+        format!("failed: {point}{}seed {seed}: {reason}", if point.is_empty() { "" } else { ", " })
+    };
+    let more = all.len().saturating_sub(SHOWN);
+    let rest = (more > 0).then(|| format!("... and {more} more failed runs"));
+    all.iter().take(SHOWN).map(words).chain(rest).collect()
 }
 
 /// An approximate time, without seconds from minutes on.

@@ -9,7 +9,7 @@ use lastmile_studies::study::plan::{Ended, Failure as FailedRun, Means, Progress
 use lastmile_studies::study::{Described, Store};
 use serde::Serialize;
 
-use super::progress::words;
+use super::progress::{failures, words};
 use crate::failure::{Exit, Failure, Result};
 use crate::interrupt::Interrupt;
 use crate::printer::Printer;
@@ -70,7 +70,7 @@ pub(super) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         let rate = rate.map(|rate| format!("; it had {} runs/s", lastmile_results::format::number(rate)));
         printer.data(&format!("{name}: {state}, {shown}{}\n", rate.unwrap_or_default()))?;
         let failed: Vec<FailedRun> = failed.iter().map(FailedRun::from).collect();
-        for words in super::failures(&failed) {
+        for words in failures(&failed) {
             printer.data(&format!("{words}\n"))?;
         }
     }
