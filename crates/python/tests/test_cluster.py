@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import random
 import signal
@@ -12,8 +13,8 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-import distributed
 import lastmile as lm
 import lastmile._cluster
 import polars
@@ -22,6 +23,8 @@ from lastmile import cluster as command
 
 from conftest import DOWNLOAD
 from test_study import files
+
+distributed: Any = importlib.import_module("distributed")
 
 # Processes that are killed leave sockets and tasks behind.
 pytestmark = pytest.mark.filterwarnings(

@@ -7,6 +7,7 @@ machines must share. So a worker, the scheduler or the study itself may be kille
 from __future__ import annotations
 
 import collections
+import importlib
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -155,8 +156,7 @@ class Round:
 
     def _wait(self) -> list[Any]:
         """The tasks that have ended, at least one."""
-        import distributed
-
+        distributed: Any = importlib.import_module("distributed")
         while True:
             if self._client.status == "running":
                 self._seen = time.monotonic()

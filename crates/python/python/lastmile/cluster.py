@@ -7,8 +7,10 @@ command cannot. ``DIR`` must be a folder of all machines. Runs, table and ``stud
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from lastmile import _lastmile
 from lastmile._errors import ScenarioError
@@ -26,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--memory", metavar="SIZE", default="4 GiB", help="memory of the simulations of a worker")
     read = parser.parse_args(arguments)
     try:
-        import distributed
+        distributed: Any = importlib.import_module("distributed")
     except ImportError:
         print("error: Dask is not installed: pip install lastmile[dask]", file=sys.stderr)
         return 2
