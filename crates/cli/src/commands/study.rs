@@ -5,10 +5,10 @@ mod status;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use lastmile_scenario::file::{self, Reading};
+use lastmile_scenario::file::{Reading, read};
 use lastmile_studies::study::check::check;
 use lastmile_studies::study::folder::{TABLE, carry_out};
 use lastmile_studies::study::journal::{FILE, Record};
@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     command: Option<Command>,
 
     #[command(flatten)]
-    start: Option<Start>,
+    start: Start,
 }
 
 #[derive(Subcommand)]
@@ -53,12 +53,12 @@ enum Command {
 #[derive(Args)]
 struct Start {
     /// Study file
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    #[arg(value_name = "FILE", required = true)]
+    file: Option<PathBuf>,
 
     /// Directory for runs and table; created if it does not exist
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
+    #[arg(long, value_name = "DIR", required = true)]
+    out: Option<PathBuf>,
 
     #[command(flatten)]
     memory: Grant,
@@ -109,19 +109,21 @@ enum Stop {
 }
 
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
-    match (&arguments.command, &arguments.start) {
-        (Some(Command::Status(arguments)), _) => status::run(arguments, printer),
-        (None, Some(start)) => start_study(start, printer),
-        (None, None) => unreachable!("clap demands a file or a command"),
+    if let Some(Command::Status(arguments)) = &arguments.command {
+        return status::run(arguments, printer);
     }
+    let Start { file: Some(file), out: Some(out), .. } = &arguments.start else {
+        unreachable!("clap demands a file and a folder, or a command");
+    };
+    start_study(&arguments.start, (file, out), printer)
 }
 
-fn start_study(start: &Start, printer: &mut Printer) -> Result {
-    let described = Described::load(&start.file).map_err(Failure::Report)?;
+fn start_study(start: &Start, (file, out): (&Path, &Path), printer: &mut Printer) -> Result {
+    let described = Described::load(file).map_err(Failure::Report)?;
     let interrupt = Interrupt::watch()?;
     let mut folders = Folders::default();
-    folders.prepare(&start.out, &[TABLE, FILE], "--out")?;
-    let store = Store::open(&start.out).map_err(|error| in_folder(&start.out, &error))?;
+    folders.prepare(out, &[TABLE, FILE], "--out")?;
+    let store = Store::open(out).map_err(|error| in_folder(out, &error))?;
     let (memory, is_over) = (start.memory.memory(), || interrupt.requested().is_some());
     let load = |overrides: &[_]| described.scenario(overrides);
     let means = Means { load: &load, store: &store, memory: &memory, threads: start.threads, is_over: &is_over };
@@ -129,7 +131,7 @@ fn start_study(start: &Start, printer: &mut Printer) -> Result {
     let heed = || interrupt.requested().map_or(Ok(()), |exit| Err(Stop::Signal(exit)));
     let checked = match check(&study, means, &mut |_| heed()) {
         Ok(checked) => checked,
-        Err(ended) => return end(ended, start),
+        Err(ended) => return end(ended, out),
     };
     printer.warnings(&checked.warnings);
     if let Some(need) = checked.need {
@@ -137,8 +139,8 @@ fn start_study(start: &Start, printer: &mut Printer) -> Result {
     }
     let record = Record {
         name: described.name.clone(),
-        file: std::path::absolute(&start.file).ok().map(|path| path.display().to_string()),
-        text: file::read(&start.file, Reading::Again).ok(),
+        file: std::path::absolute(file).ok().map(|path| path.display().to_string()),
+        text: read(file, Reading::Again).ok(),
         ..Record::default()
     };
     let mut progress = Progress::new(printer.is_watched());
@@ -150,22 +152,25 @@ fn start_study(start: &Start, printer: &mut Printer) -> Result {
     match done {
         Ok((runs, table)) => {
             print(start, &described, (&runs, &table), printer)?;
+            if !start.json {
+                printer.data(&format!("\ntable: {}\n", out.join(TABLE).display()))?;
+            }
             Ok(if runs.failures.is_empty() { Exit::Done } else { Exit::No })
         }
-        Err(ended) => end(ended, start),
+        Err(ended) => end(ended, out),
     }
 }
 
 /// The exit code after a signal, or the failure.
-fn end(ended: Ended<Stop>, start: &Start) -> Result {
+fn end(ended: Ended<Stop>, out: &Path) -> Result {
     match ended {
         Ended::Stop(Stop::Signal(exit)) => Ok(exit),
         Ended::Wrong(wrong) => Err(wrong.into()),
-        Ended::Io(error) => Err(in_folder(&start.out, &error)),
+        Ended::Io(error) => Err(in_folder(out, &error)),
     }
 }
 
-fn in_folder(folder: &std::path::Path, error: &std::io::Error) -> Failure {
+fn in_folder(folder: &Path, error: &std::io::Error) -> Failure {
     Failure::new(format_args!("--out {}: {error}", folder.display()))
 }
 
@@ -199,7 +204,6 @@ fn print(start: &Start, described: &Described, (runs, table): (&Runs, &Table), p
     for words in failures(&runs.failures) {
         printer.talk(&words);
     }
-    printer.data(&format!("\ntable: {}\n", start.out.join(TABLE).display()))?;
     Ok(())
 }
 

@@ -222,7 +222,7 @@ fn scenarios_in_the_documents_run() {
     for (path, text) in documents() {
         // A study names its scenario.
         let complete = |block: &&Block<'_>| {
-            let has = |key: &str| block.text.contains(&format!("\n{key} = "));
+            let has = |key: &str| block.text.lines().any(|line| line.starts_with(&format!("{key} = ")));
             block.language == "toml" && has("duration") && !has("scenario")
         };
         for block in blocks(&text).iter().filter(complete) {

@@ -57,7 +57,7 @@ impl Scratch {
         std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755))
             .expect("a folder of its own");
         #[cfg(unix)]
-        for shared in ["scenarios", "policies", "crates"] {
+        for shared in ["scenarios", "studies", "policies", "crates"] {
             std::os::unix::fs::symlink(root().join(shared), path.join(shared)).expect("a link in an empty folder");
         }
         Self { path, _folder: folder }

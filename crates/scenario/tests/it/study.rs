@@ -14,7 +14,8 @@ fn keys_of_the_scenario_are_dotted_or_quoted_and_values_stand_as_in_set() {
     let file = StudyFile::parse(
         "folder/x.toml",
         "scenario = \"../line.toml\"\nset = \"seed=3\"\nduration = \"5 s\"\n\
-         [grid]\naccess.up.rate = [\"1 Mbit/s\", 64000]\n\"access.up.queue\" = [{ kind = \"sad\" }, { kind = \"fifo\" }]\n\
+         [grid]\naccess.up.rate = [\"1 Mbit/s\", 64000]\n\
+         \"access.up.queue\" = [{ kind = \"sad\" }, { kind = \"fifo\" }]\n\
          [latin]\npoints = 7\nkeys.access.delay = { from = 1, to = \"3\", scale = \"log\" }\n",
     )
     .unwrap();
