@@ -5,7 +5,6 @@ use std::path::Path;
 #[path = "src/study/identity.rs"]
 mod identity;
 
-#[expect(clippy::print_stdout, reason = "cargo reads it")]
 fn main() {
     let (identity, decisive) = identity::of(Path::new("../.."));
     for path in decisive {

@@ -20,7 +20,10 @@ fn keys_of_the_scenario_are_dotted_or_quoted_and_values_stand_as_in_set() {
     )
     .unwrap();
     assert_eq!((file.name.as_str(), &file.scenario), ("x", &PathBuf::from("folder/../line.toml")));
-    assert_eq!(file.common.iter().map(|set| set.as_str()).collect::<Vec<_>>(), ["seed=3", "duration=5 s"]);
+    assert_eq!(
+        file.common.iter().map(lastmile_scenario::Override::as_str).collect::<Vec<_>>(),
+        ["seed=3", "duration=5 s"]
+    );
     assert_eq!(file.seeds, Seeding::Count(1));
     let values = |number: usize| match &file.grid[number].values {
         Values::List(list) => list.iter().map(|(_, value)| value.clone()).collect::<Vec<_>>(),
