@@ -248,8 +248,7 @@ impl Study {
     /// >>> import lastmile as lm
     /// >>> line = lm.line("adsl2plus-12-1", home="single")
     /// >>> study = lm.study(line, {"access.policy": [None, "cake"]}, seeds=2, duration="2 s")
-    /// >>> len(study.run("out/study", progress=print))
-    /// 1.0
+    /// >>> len(study.run("out/study"))
     /// 4
     #[pyo3(signature = (folder, *, threads = None, progress = None, memory = "4 GiB", client = None))]
     fn run(

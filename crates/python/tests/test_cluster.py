@@ -27,9 +27,13 @@ from test_study import files
 distributed: Any = importlib.import_module("distributed")
 
 # Processes that are killed leave sockets and tasks behind.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::DeprecationWarning"
-)
+pytestmark = [
+    pytest.mark.filterwarnings(
+        "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::DeprecationWarning"
+    ),
+    # Minutes, with processes that are killed.
+    pytest.mark.skipif(os.environ.get("LASTMILE_LONG") != "1", reason="takes minutes: LASTMILE_LONG=1"),
+]
 
 STUDY = """
 scenario = "line.toml"

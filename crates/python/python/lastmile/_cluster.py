@@ -77,6 +77,7 @@ def carry_out(
     scenario, keys, points = study.parts(), study.space.keys, study.space.points
     pace = Pace()
     before: list[Run] | None = None
+    told = 0.0
 
     def task(runs: Sequence[Run]) -> Task:
         rows = [(points[point], seed) for point, seed in runs]
@@ -93,8 +94,10 @@ def carry_out(
             for runs in finished:
                 done += runs
                 # The study itself tells of the end, once its table is written.
-                if progress is not None and done < of:
-                    progress(done / of)
+                # An interval that is not narrow yet adds runs, and a share never falls.
+                if progress is not None and told <= done / of < 1:
+                    told = done / of
+                    progress(told)
 
 
 class Round:
@@ -163,7 +166,10 @@ class Round:
             elif time.monotonic() - self._seen > PATIENCE_S or self._client.status == "closed":
                 raise ConnectionError(GONE)
             try:
-                return list(distributed.wait(list(self._pending), timeout=1, return_when="FIRST_COMPLETED").done)
+                # Of several clients of a program, this one waits.
+                with self._client.as_current():
+                    waited = distributed.wait(list(self._pending), timeout=1, return_when="FIRST_COMPLETED")
+                return list(waited.done)
             except TimeoutError:
                 continue
             except distributed.CancelledError as cancelled:
