@@ -141,7 +141,7 @@ def test_a_worker_of_another_build_and_a_folder_of_its_own_are_errors(
 ) -> None:
     with distributed.Client(cluster.address) as client:
         with monkeypatch.context() as patch:
-            patch.setattr(lm._lastmile, "ENGINE", "another")
+            patch.setattr("lastmile._lastmile.ENGINE", "another")
             with pytest.raises(RuntimeError, match="install one build everywhere"):
                 lm.study(study).run(tmp_path / "one", client=client)
         with monkeypatch.context() as patch:

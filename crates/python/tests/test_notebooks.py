@@ -49,6 +49,6 @@ def test_a_failing_cell_is_named_and_outputs_are_refused(runner: ModuleType, tmp
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_and_its_picture_are_on_the_page(path: Path) -> None:
     page = PAGE.read_text()
-    assert f"notebooks/{path.name}" in page and f"images/notebooks/{path.stem}.svg" in page
+    assert f"`{path.name}`" in page and f"images/notebooks/{path.stem}.svg" in page
     size = (ROOT / f"docs/images/notebooks/{path.stem}.svg").stat().st_size
     assert 5_000 < size < 250_000

@@ -73,7 +73,8 @@ pub struct CongestionConfig {
     /// Linux does with `sch_fq`. Variants that measure delivery rates pace in any case. Default off.
     pub pacing: bool,
     /// The congestion control of the caller, in place of that of the variant, which must be one without a law of its
-    /// own: the variant says how losses are repaired. [`with_control`](super::Config::with_control) sets both. Default none.
+    /// own: the variant says how losses are repaired. [`with_control`](super::Config::with_control) sets both.
+    /// Default none.
     pub control: Option<Controls>,
 }
 

@@ -149,8 +149,8 @@ fn a_control_of_the_caller_sets_window_threshold_and_rate() {
     let mut congestion = Congestion::new(&config, 1000, 0);
     congestion.grow(&acked(3000), &config);
     assert_eq!((congestion.cwnd(), congestion.ssthresh()), (11_000, 50_000));
-    // A sender that repairs as Linux does reduces the window, whatever is in flight: a quarter of 11 000, and of 2 750 no
-    // less than a segment.
+    // A sender that repairs as Linux does reduces the window, whatever is in flight: a quarter of 11 000, and of
+    // 2 750 no less than a segment.
     congestion.on_fast_retransmit(&config, Style::Sack, 20_000, MSS, true);
     assert_eq!((congestion.cwnd(), congestion.ssthresh()), (2_750, 2_750));
     congestion.on_timeout(&config, 16_000, MSS, true, false);
