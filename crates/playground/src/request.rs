@@ -66,9 +66,6 @@ pub(crate) struct Findings {
     /// Packets of full size that the lines carry in the duration: an upper bound of the work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) packets_at_most: Option<f64>,
-    /// Keys of the access line that pages can vary, with their values.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) duration_s: Option<f64>,
 }
 
 /// A finding.
@@ -96,8 +93,6 @@ pub(crate) struct Reported<'a> {
     pub(crate) events: u64,
     /// Warnings about the file.
     pub(crate) findings: Vec<Finding>,
-    /// The measures of a comparison: name, then the value of each row.
-    pub(crate) rows: Vec<lastmile_results::comparison::Row>,
 }
 
 /// An error of the page that asks, not of the scenario.
@@ -144,6 +139,6 @@ impl From<&Error> for Findings {
                 text: error.to_string(),
             }],
         };
-        Self { findings, packets_at_most: None, duration_s: None }
+        Self { findings, packets_at_most: None }
     }
 }

@@ -59,11 +59,7 @@ export interface Composed {
 export interface Checked {
   findings: Finding[];
   packets_at_most?: number;
-  duration_s?: number;
 }
-
-/** A row of a comparison; numbers that are unknown are `null`. */
-export type Row = Record<string, unknown>;
 
 export interface Reported {
   body: string;
@@ -71,7 +67,6 @@ export interface Reported {
   runs: string[];
   events: number;
   findings: Finding[];
-  rows: Row[];
 }
 
 /** To the worker. */

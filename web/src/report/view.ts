@@ -86,7 +86,6 @@ function extremes(x: Float64Array, y: Float64Array, begin: number, end: number, 
       if (y[at]! < y[low]!) low = at;
       if (y[at]! > y[high]!) high = at;
     }
-    if (low === high) at = Math.max(at, low + 1);
     for (const index of low === high ? [low] : [Math.min(low, high), Math.max(low, high)]) {
       points.x.push(x[index]!);
       points.y.push(y[index]!);
