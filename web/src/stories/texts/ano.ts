@@ -16,6 +16,7 @@ export const ano: Story = {
   text: [
     "Differentiated services promise more to some traffic: Assured Forwarding (AF) gets a contracted rate and a share of what is left, the default class (DF) shares the rest. The paper builds this with ATM: eight paths with six TCP connections each share one 150 Mbit/s trunk; two paths have a contract.",
     "A switch marks cells beyond the contract and refuses marked cells when its memory is nearly full. The paper does not say of which memory its 90 % are taken. That is the assumption that decides its results here.",
+    "The simulated values here are those of the documentation's reproduction page, with the digits that it prints: a run of this network takes minutes.",
   ],
   figures: [
     {
