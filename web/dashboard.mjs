@@ -1,4 +1,4 @@
-// Builds the page of the dashboard into the crate that has it in the binary. `node dashboard.mjs` writes the files;
+// Builds script and style of the dashboard into the crate that has the page in the binary. `node dashboard.mjs` writes the files;
 // `node dashboard.mjs --check` says whether they are what the sources give.
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
@@ -36,9 +36,6 @@ const styles = await esbuild.build({
 });
 const files = new Map();
 for (const { path: name, text } of [...built.outputFiles, ...styles.outputFiles]) files.set(path.basename(name), text);
-for (const name of ["index.html", "login.html", "icon.svg"]) {
-  files.set(name, await readFile(path.join(root, "src/dashboard", name), "utf8"));
-}
 const bytes = [...files.values()].reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 if (bytes > MOST_BYTES) throw new Error(`the page takes ${bytes} bytes, more than ${MOST_BYTES}`);
 

@@ -13,7 +13,7 @@
 //! ([`hub::Hub::publish`]). A browser that reads slowly, or not at all, holds up neither that thread nor
 //! another browser: it has a queue of [`hub::WAITING`] reports, and is disconnected when the queue is full.
 //!
-//! The page is in the binary: `page/`, built from `web/src/dashboard` by `make web`.
+//! The page is in the binary: `page/`, whose script and style `make web` builds from `web/src/dashboard`.
 #![cfg(target_os = "linux")]
 
 mod body;

@@ -15,15 +15,16 @@ use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use lastmile_live::Error;
 use lastmile_live::clients::{self, Attended, Awaited, Clients};
 use lastmile_live::error::Context;
+pub use lastmile_live::http::{LONGEST_HEAD, MOST_HEADERS};
+use lastmile_live::http::{in_memory, protocol};
 use lastmile_live::stop::Stop;
 use socket2::{Domain, Socket, Type};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::Runtime;
 use tokio::select;
 
@@ -35,12 +36,6 @@ use crate::routes::Shared;
 
 /// Connections at a time.
 pub const MOST: usize = 48;
-
-/// The longest head of a request, in bytes.
-pub const LONGEST_HEAD: usize = 16 << 10;
-
-/// The most header lines of a request.
-pub const MOST_HEADERS: usize = 64;
 
 /// Bytes that the kernel keeps for a browser that does not read. (Linux doubles it for its own needs.)
 pub const SEND_BUFFER: usize = 128 << 10;
@@ -88,22 +83,14 @@ impl Server {
             let end = Awaited::new(end).context(what)?;
             let listener = tokio::net::TcpListener::from_std(self.listener).context(what)?;
             let mut clients = Clients::at_most(MOST);
-            loop {
-                let may_come = clients.may_come();
-                select! {
-                    biased;
-                    ended = end.come() => {
-                        shared.hub.close();
-                        clients.finish().await;
-                        return ended.context(what);
-                    }
-                    () = clients.one_gone() => {}
-                    (stream, _) = clients::accepted(async || listener.accept().await), if may_come => {
-                        let shared = Arc::clone(&shared);
-                        clients.take(|attended| async move { converse(stream, &attended, &shared).await });
-                    }
-                }
-            }
+            let one = |(stream, _), attended| {
+                let shared = Arc::clone(&shared);
+                async move { converse(stream, &attended, &shared).await }
+            };
+            let ended = clients.attend(&end, async || listener.accept().await, one).await;
+            shared.hub.close();
+            clients.finish().await;
+            ended.context(what)
         });
         hub.close();
         served
@@ -118,15 +105,7 @@ async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin, attended: &Attend
         let connection = &connection;
         async move { Ok::<_, Infallible>(shared.answer(request, connection).await) }
     });
-    let conversation = http1::Builder::new()
-        .keep_alive(false)
-        .half_close(true)
-        .max_buf_size(LONGEST_HEAD)
-        .max_headers(MOST_HEADERS)
-        .timer(TokioTimer::new())
-        // The connection as a whole has a deadline.
-        .header_read_timeout(None)
-        .serve_connection(TokioIo::new(stream), service);
+    let conversation = protocol().serve_connection(TokioIo::new(stream), service);
     select! {
         ended = conversation => {
             if ended.is_err_and(|error| error.is_parse() || error.is_incomplete_message()) {
@@ -144,25 +123,8 @@ async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin, attended: &Attend
 /// # Errors
 /// No descriptors left for a runtime.
 pub fn answer_to(request: &[u8], piece: usize, hub: &Arc<Hub>, guard: Guard) -> Result<Vec<u8>, Error> {
-    let runtime = clients::runtime().context(|| "making a runtime")?;
     let shared = Arc::new(Shared::new(Arc::clone(hub), guard));
-    Ok(runtime.block_on(async {
-        let (client, server) = tokio::io::duplex(piece.max(1));
-        let (mut from, mut to) = tokio::io::split(client);
-        let speaking = async {
-            // A server that closes early is no failure.
-            let _ = to.write_all(request).await;
-            let _ = to.shutdown().await;
-        };
-        let mut heard = Vec::new();
-        let hearing = from.read_to_end(&mut heard);
-        let attended = Attended::default();
-        let serving = async {
-            converse(server, &attended, &shared).await;
-        };
-        let _ = tokio::join!(speaking, hearing, serving);
-        heard
-    }))
+    in_memory(request, piece, |server| async move { converse(server, &Attended::default(), &shared).await })
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio::net::UnixStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time;
+use tokio::{select, time};
 
 use crate::stop::Stop;
 
@@ -105,6 +105,30 @@ impl Clients {
             // One that panicked was one client's.
             Some(_) => self.connected.retain(|client| !client.task.is_finished()),
             None => std::future::pending().await,
+        }
+    }
+
+    /// Accepts connections and begins `work` for each, until `end`.
+    ///
+    /// # Errors
+    /// The descriptor of `end` is gone.
+    pub async fn attend<T, F>(
+        &mut self,
+        end: &Awaited,
+        accept: impl AsyncFn() -> io::Result<T>,
+        mut work: impl FnMut(T, Attended) -> F,
+    ) -> io::Result<()>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        loop {
+            let may_come = self.may_come();
+            select! {
+                biased;
+                ended = end.come() => return ended,
+                () = self.one_gone() => {}
+                connection = accepted(&accept), if may_come => self.take(|attended| work(connection, attended)),
+            }
         }
     }
 

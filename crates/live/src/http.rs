@@ -31,9 +31,9 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
 use tokio::runtime::Runtime;
-use tokio::{select, time};
+use tokio::time;
 
 use crate::clients::{self, Attended, Awaited, Clients};
 use crate::error::{Context, Error};
@@ -91,21 +91,13 @@ impl Server {
         self.runtime.block_on(async {
             let end = Awaited::new(end).context(what)?;
             let listener = tokio::net::TcpListener::from_std(self.listener).context(what)?;
-            let mut clients = Clients::at_most(MOST);
-            loop {
-                let may_come = clients.may_come();
-                select! {
-                    biased;
-                    ended = end.come() => return ended.context(what),
-                    () = clients.one_gone() => {}
-                    (stream, _) = clients::accepted(async || listener.accept().await), if may_come => {
-                        let pages = pages.clone();
-                        clients.take(|attended| async move {
-                            let _ = time::timeout(DEADLINE, converse(stream, attended, pages)).await;
-                        });
-                    }
+            let one = |(stream, _), attended| {
+                let pages = pages.clone();
+                async move {
+                    let _ = time::timeout(DEADLINE, converse(stream, attended, pages)).await;
                 }
-            }
+            };
+            Clients::at_most(MOST).attend(&end, async || listener.accept().await, one).await.context(what)
         })
     }
 }
@@ -117,7 +109,14 @@ async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin, attended: Attende
         let pages = pages.clone();
         async move { Ok::<_, Infallible>(answer(&request, &pages).await) }
     });
-    let _ = http1::Builder::new()
+    let _ = protocol().serve_connection(TokioIo::new(stream), service).await;
+}
+
+/// HTTP with the limits of a request, for connections with a deadline of their own.
+#[must_use]
+pub fn protocol() -> http1::Builder {
+    let mut protocol = http1::Builder::new();
+    protocol
         .keep_alive(false)
         // A client may have said all that it has to say.
         .half_close(true)
@@ -125,9 +124,8 @@ async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin, attended: Attende
         .max_headers(MOST_HEADERS)
         .timer(TokioTimer::new())
         // The connection as a whole has a deadline.
-        .header_read_timeout(None)
-        .serve_connection(TokioIo::new(stream), service)
-        .await;
+        .header_read_timeout(None);
+    protocol
 }
 
 /// The body of a request is not read.
@@ -156,6 +154,21 @@ async fn answer<P: Pages>(request: &Request<Incoming>, pages: &P) -> Response<Fu
 /// # Errors
 /// No descriptors left for a runtime.
 pub fn answer_to(request: &[u8], piece: usize, pages: &impl Pages) -> Result<Vec<u8>, Error> {
+    in_memory(request, piece, |server| async move {
+        let _ = time::timeout(DEADLINE, converse(server, Attended::default(), pages.clone())).await;
+    })
+}
+
+/// The bytes that a client gets from a connection that `serve` carries, for tests: it sends `request` in pieces of at
+/// most `piece` bytes, and then says no more.
+///
+/// # Errors
+/// No descriptors left for a runtime.
+pub fn in_memory<F: Future<Output = ()>>(
+    request: &[u8],
+    piece: usize,
+    serve: impl FnOnce(DuplexStream) -> F,
+) -> Result<Vec<u8>, Error> {
     let runtime = clients::runtime().context(|| "making a runtime")?;
     Ok(runtime.block_on(async {
         let (client, server) = tokio::io::duplex(piece.max(1));
@@ -167,8 +180,7 @@ pub fn answer_to(request: &[u8], piece: usize, pages: &impl Pages) -> Result<Vec
         };
         let mut heard = Vec::new();
         let hearing = from.read_to_end(&mut heard);
-        let serving = time::timeout(DEADLINE, converse(server, Attended::default(), pages.clone()));
-        let _ = tokio::join!(speaking, hearing, serving);
+        let _ = tokio::join!(speaking, hearing, serve(server));
         heard
     }))
 }

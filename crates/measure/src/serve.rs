@@ -34,7 +34,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use lastmile_live::clients::{self, Awaited, Clients};
 use lastmile_live::stop::Stop;
 use socket2::{Domain, Protocol, Socket, Type};
-use tokio::select;
 
 use crate::error::Error;
 use crate::own::key::Key;
@@ -115,20 +114,12 @@ async fn accept(listener: TcpListener, shared: &Arc<Shared>, end: &Stop) -> Resu
     let most = STRANGERS + limits.sessions as usize * (1 + 2 * limits.streams as usize);
     let end = Awaited::new(end).map_err(Error::io("waiting for the end"))?;
     let listener = tokio::net::TcpListener::from_std(listener).map_err(Error::io("listening"))?;
-    let mut clients = Clients::at_most(most);
-    loop {
-        let may_come = clients.may_come();
-        select! {
-            biased;
-            ended = end.come() => return ended.map_err(Error::io("waiting for the end")),
-            () = clients.one_gone() => {}
-            (stream, _) = clients::accepted(async || listener.accept().await), if may_come => {
-                let shared = Arc::clone(shared);
-                let stranger = Stranger::new(Arc::clone(&shared.counters));
-                clients.take(|attended| control::converse(stream, stranger, shared, attended));
-            }
-        }
-    }
+    let one = |(stream, _), attended| {
+        let stranger = Stranger::new(Arc::clone(&shared.counters));
+        control::converse(stream, stranger, Arc::clone(shared), attended)
+    };
+    let ended = Clients::at_most(most).attend(&end, async || listener.accept().await, one).await;
+    ended.map_err(Error::io("waiting for the end"))
 }
 
 fn open(address: SocketAddr, kind: Type, protocol: Protocol) -> std::io::Result<Socket> {

@@ -20,6 +20,7 @@ use pyo3::types::PyCapsule;
 
 use crate::error;
 use crate::series::{floats, stream};
+use crate::value::parsed;
 
 /// Analysed captures.
 ///
@@ -88,10 +89,7 @@ impl Analysis {
     /// The document of `lastmile analyse --json`.
     #[getter]
     fn document(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let document = self.document.get_or_try_init(py, || {
-            Ok::<_, PyErr>(py.import("json")?.call_method1("loads", (self.json(),))?.unbind())
-        })?;
-        Ok(document.clone_ref(py))
+        parsed(py, &self.document, || self.json())
     }
 
     /// The text of the document.

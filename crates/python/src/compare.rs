@@ -149,10 +149,7 @@ impl Comparison {
     /// The document of `lastmile compare --json` without `timing`.
     #[getter]
     fn document(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let document = self.document.get_or_try_init(py, || {
-            Ok::<_, PyErr>(py.import("json")?.call_method1("loads", (self.json(false),))?.unbind())
-        })?;
-        Ok(document.clone_ref(py))
+        value::parsed(py, &self.document, || self.json(false))
     }
 
     /// The text of the document, and with `timing` that of `lastmile compare --json`.

@@ -12,6 +12,7 @@ use pyo3::sync::PyOnceLock;
 
 use crate::attend::Attendant;
 use crate::error;
+use crate::value::parsed;
 
 /// Published tables next to simulations of them: the document of `lastmile reproduce --json`.
 ///
@@ -115,10 +116,7 @@ impl Reproduction {
     /// The document of `lastmile reproduce --json`.
     #[getter]
     fn document(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let document = self.document.get_or_try_init(py, || {
-            Ok::<_, PyErr>(py.import("json")?.call_method1("loads", (self.json(),))?.unbind())
-        })?;
-        Ok(document.clone_ref(py))
+        parsed(py, &self.document, || self.json())
     }
 
     /// The text of the document.

@@ -20,6 +20,7 @@ use crate::error;
 use crate::scenario::{Given, Scenario};
 use crate::series::Series;
 use crate::supplied::{Failure, Supplied};
+use crate::value::parsed;
 
 /// The name of the argument that grants memory.
 pub(crate) const MEMORY: &str = "memory=";
@@ -132,10 +133,7 @@ impl Run {
     /// Every scalar result: the document of `lastmile run --json` without `timing`.
     #[getter]
     fn summary(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let summary = self.summary.get_or_try_init(py, || {
-            Ok::<_, PyErr>(py.import("json")?.call_method1("loads", (self.finished.run.summary.to_json(),))?.unbind())
-        })?;
-        Ok(summary.clone_ref(py))
+        parsed(py, &self.summary, || self.finished.run.summary.to_json())
     }
 
     /// The text of `summary.json`, and with `timing` that of `lastmile run --json`.

@@ -2,7 +2,19 @@
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
+
+/// The object of a document of JSON, which is made once.
+pub(crate) fn parsed(
+    py: Python<'_>,
+    kept: &PyOnceLock<Py<PyAny>>,
+    text: impl FnOnce() -> String,
+) -> PyResult<Py<PyAny>> {
+    let made =
+        kept.get_or_try_init(py, || Ok::<_, PyErr>(py.import("json")?.call_method1("loads", (text(),))?.unbind()))?;
+    Ok(made.clone_ref(py))
+}
 
 /// `value` as `--set key=VALUE` has it. A text is TOML, or a bare text; `None` is the word `none`.
 pub(crate) fn of_key(value: &Bound<'_, PyAny>) -> PyResult<String> {

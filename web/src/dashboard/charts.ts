@@ -2,7 +2,7 @@
 
 import uPlot from "uplot";
 import type { Chart, Group, Mark, Store } from "./data";
-import { element, setText } from "./dom";
+import { h, setText } from "../dom";
 import { show, ticks, type Unit } from "./units";
 
 /** Series that are drawn at first; the others are a click away. */
@@ -56,12 +56,12 @@ function swatch(index: number): SVGSVGElement {
 
 /** A plot of lines over time, with its legend. */
 export class Plot {
-  readonly figure = element("figure");
-  private readonly heading = element("h3");
-  private readonly area = element("div", { class: "plot", role: "img" });
-  private readonly legend = element("ul", { class: "legend" });
-  private readonly more = element("ul", { class: "legend" });
-  private readonly details = element("details", {}, element("summary"), this.more);
+  readonly figure = h("figure");
+  private readonly heading = h("h3");
+  private readonly area = h("div", { class: "plot", role: "img" });
+  private readonly legend = h("ul", { class: "legend" });
+  private readonly more = h("ul", { class: "legend" });
+  private readonly details = h("details", {}, h("summary"), this.more);
   private plot: uPlot | null = null;
   private labels: string[] = [];
   private values: HTMLElement[] = [];
@@ -187,13 +187,13 @@ export class Plot {
   private drawLegend(): void {
     this.values = [];
     const items = this.labels.map((label, index) => {
-      const value = element("span");
+      const value = h("span");
       this.values.push(value);
       const pressed = String(!this.hidden.has(label));
       const sample = swatch(this.colors.of(label));
-      const button = element("button", { type: "button", "aria-pressed": pressed }, sample, `${label} `, value);
+      const button = h("button", { type: "button", "aria-pressed": pressed }, sample, `${label} `, value);
       button.addEventListener("click", () => this.toggle(label, index, button));
-      return element("li", {}, button);
+      return h("li", {}, button);
     });
     this.legend.replaceChildren(...items.slice(0, SHOWN));
     this.more.replaceChildren(...items.slice(SHOWN));
@@ -308,7 +308,7 @@ export class Charts {
   private place(group: Group): HTMLElement {
     let known = this.headings.get(group.id);
     if (known === undefined) {
-      known = { heading: element("h2"), area: element("div", { class: "charts" }) };
+      known = { heading: h("h2"), area: h("div", { class: "charts" }) };
       this.headings.set(group.id, known);
       this.root.append(known.heading, known.area);
     }

@@ -3,7 +3,7 @@
 import { Charts } from "./charts";
 import { connect, state as askState } from "./connection";
 import { Store, type Mark, type Report, type State } from "./data";
-import { byId, element, setText } from "./dom";
+import { byId, h, setText } from "../dom";
 import { Tables } from "./tables";
 import { clock } from "./units";
 import { offer } from "./whatif";
@@ -23,7 +23,7 @@ function connection(state: "live" | "lost" | "waiting", words: string): void {
 function showMarks(): void {
   const section = byId("marks");
   section.hidden = store.marks.length === 0;
-  const item = (mark: Mark) => element("li", {}, `${clock(mark.at_ms)}: ${mark.words}`);
+  const item = (mark: Mark) => h("li", {}, `${clock(mark.at_ms)}: ${mark.words}`);
   section.querySelector("ol")!.replaceChildren(...store.marks.map(item));
 }
 
@@ -41,7 +41,7 @@ function showState(about: State): void {
       return [name.replaceAll("_", " "), String(count)];
     }),
   ];
-  const pairs = facts.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]);
+  const pairs = facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]);
   byId("server").querySelector("dl")!.replaceChildren(...pairs);
 }
 
@@ -54,7 +54,7 @@ function show(report: Report): void {
 
 function spans(): void {
   const buttons = SPANS.map(([seconds, name]) => {
-    const button = element("button", { type: "button", "aria-pressed": String(seconds === charts.span) }, name);
+    const button = h("button", { type: "button", "aria-pressed": String(seconds === charts.span) }, name);
     button.addEventListener("click", () => {
       charts.span = seconds;
       buttons.forEach((other) => other.setAttribute("aria-pressed", String(other === button)));

@@ -1,7 +1,7 @@
 /** Tables of the latest report. */
 
 import type { Cell, Table } from "./data";
-import { element, setText } from "./dom";
+import { h, setText } from "../dom";
 import { show, type Unit } from "./units";
 
 function words(cell: Cell, unit: Unit): string {
@@ -34,20 +34,20 @@ export class Tables {
 /** A part that scrolls by itself, also with the keyboard. */
 export function region(table: HTMLTableElement): HTMLElement {
   const label = table.caption?.textContent ?? "";
-  return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, table);
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, table);
 }
 
 function build(table: Table): HTMLTableElement {
   const head = table.columns.map(([name], index) =>
-    element("th", { scope: "col", class: isText(table, index) ? "text" : "" }, name));
+    h("th", { scope: "col", class: isText(table, index) ? "text" : "" }, name));
   const rows = table.rows.map((row) =>
-    element("tr", {}, ...row.map((cell, index) => {
+    h("tr", {}, ...row.map((cell, index) => {
       const text = words(cell, table.columns[index]![1]);
-      if (index === 0) return element("th", { scope: "row", class: "text" }, text);
-      return element("td", { class: isText(table, index) ? "text" : "" }, text);
+      if (index === 0) return h("th", { scope: "row", class: "text" }, text);
+      return h("td", { class: isText(table, index) ? "text" : "" }, text);
     })));
-  return element("table", {}, element("caption", {}, table.title),
-    element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...rows));
+  return h("table", {}, h("caption", {}, table.title),
+    h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows));
 }
 
 function refresh(shown: HTMLTableElement, table: Table): void {

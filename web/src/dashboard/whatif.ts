@@ -2,7 +2,7 @@
 
 import { Colors, Plot } from "./charts";
 import type { State } from "./data";
-import { byId, element, setText } from "./dom";
+import { byId, h, setText } from "../dom";
 import { region } from "./tables";
 import { show, type Unit } from "./units";
 
@@ -39,8 +39,8 @@ export function offer(state: State): void {
   if (state.policies.length === 0 || !section.hidden) return;
   section.hidden = false;
   const select = byId("policy") as HTMLSelectElement;
-  select.append(...state.policies.map((name) => element("option", { value: name }, name)));
-  select.append(element("option", { value: OWN }, "another one, as text"));
+  select.append(...state.policies.map((name) => h("option", { value: name }, name)));
+  select.append(h("option", { value: OWN }, "another one, as text"));
   select.addEventListener("change", () => { byId("own").hidden = select.value !== OWN; });
   section.querySelector("form")!.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -77,14 +77,14 @@ async function ask(policy: string): Promise<void> {
 function present(answer: Answer): void {
   const parts: Node[] = [];
   for (const plot of drawn.splice(0)) plot.destroy();
-  for (const note of answer.notes) parts.push(element("p", {}, note));
+  for (const note of answer.notes) parts.push(h("p", {}, note));
   const count = answer.columns[0]!.directions.length;
   for (let index = 0; index < count; index += 1) {
     const columns = answer.columns.map(({ label, directions }) => ({ label, direction: directions[index]! }));
     parts.push(region(table(columns)), plots(columns));
   }
-  parts.push(element("h3", {}, "Limits of this answer"));
-  parts.push(element("ul", {}, ...answer.limits.map((limit) => element("li", {}, limit))));
+  parts.push(h("h3", {}, "Limits of this answer"));
+  parts.push(h("ul", {}, ...answer.limits.map((limit) => h("li", {}, limit))));
   byId("answer").replaceChildren(...parts);
 }
 
@@ -93,10 +93,10 @@ type Read = (direction: Direction) => number | null | undefined;
 
 function table(columns: readonly Shown[]): HTMLTableElement {
   const row = (name: string, unit: Unit, read: Read) =>
-    element("tr", {}, element("th", { scope: "row", class: "text" }, name),
-      ...columns.map(({ direction }) => element("td", {}, show(read(direction), unit))));
+    h("tr", {}, h("th", { scope: "row", class: "text" }, name),
+      ...columns.map(({ direction }) => h("td", {}, show(read(direction), unit))));
   const across = { scope: "colgroup", class: "text", colspan: String(columns.length + 1) };
-  const part = (name: string) => element("tr", { class: "part" }, element("th", across, name));
+  const part = (name: string) => h("tr", { class: "part" }, h("th", across, name));
   const all = <T>(of: (direction: Direction) => T[]) => [...new Set(columns.flatMap(({ direction }) => of(direction)))];
   const rows = [
     row("packets sent", "", (d) => d.packets),
@@ -116,9 +116,9 @@ function table(columns: readonly Shown[]): HTMLTableElement {
       row("dropped", "", (d) => of(d)?.dropped));
   }
   const head = ["", ...columns.map(({ label }) => label)].map((name) =>
-    name === "" ? element("td") : element("th", { scope: "col" }, name));
-  return element("table", {}, element("caption", {}, columns[0]!.direction.name),
-    element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...rows));
+    name === "" ? h("td") : h("th", { scope: "col" }, name));
+  return h("table", {}, h("caption", {}, columns[0]!.direction.name),
+    h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows));
 }
 
 /** The plots of the answer that is shown. */
@@ -126,7 +126,7 @@ const drawn: Plot[] = [];
 
 /** What happened, and what would have, second by second. */
 function plots(columns: readonly Shown[]): HTMLElement {
-  const area = element("div", { class: "charts" });
+  const area = h("div", { class: "charts" });
   const kinds: [string, Unit, (second: Second) => number | null][] = [
     ["delay, 99th percentile", "s", (second) => second.p99_s],
     ["queue", "B", (second) => second.queue_bytes],

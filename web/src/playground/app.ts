@@ -5,7 +5,7 @@ import type { Catalogue, Checked, Composed, Finding, Scenario } from "../engine/
 import { enhance } from "../report/enhance";
 import { themeSwitch } from "../report/theme";
 import { Controls } from "./controls";
-import { byId, h } from "./dom";
+import { byId, h } from "../dom";
 import { examples, moduleBytes, workerScript } from "./files";
 import { fromHash, START, toHash, type State } from "./state";
 

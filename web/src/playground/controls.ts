@@ -1,7 +1,7 @@
 /** The form beside the report: line and home, examples, an editor, knobs, policies. */
 
 import type { Catalogue, Entry, Finding } from "../engine/messages";
-import { h } from "./dom";
+import { h } from "../dom";
 import { Editor, type Keys } from "./editor";
 import type { Example } from "./files";
 import { knobRow, knobsOf } from "./knobs";

@@ -1,6 +1,6 @@
 /** Sliders for the keys of an access line: rates and buffers. */
 
-import { h } from "./dom";
+import { h } from "../dom";
 
 interface Unit {
   scale: number;

@@ -3,7 +3,7 @@
 import type { Chart } from "./chart";
 import { DASHES, token } from "./chart";
 import { digits } from "./data";
-import { first } from "./view";
+import { first, roundStep } from "./view";
 
 /** Buttons that save a chart. */
 export function exports(chart: Chart): HTMLElement {
@@ -142,9 +142,7 @@ export function svg(chart: Chart): string {
 
 /** Round values between two ends, in a unit. */
 function ticks(from: number, to: number, unit: number, wanted: number): number[] {
-  const raw = (to - from) / unit / wanted;
-  const power = 10 ** Math.floor(Math.log10(raw) + 1e-9);
-  const step = power * ([1, 2, 5].find((one) => raw <= one * power * (1 + 1e-9)) ?? 10) * unit;
+  const step = roundStep((to - from) / unit / wanted) * unit;
   const found = [];
   for (let n = Math.ceil(from / step - 1e-9); n * step <= to + step * 1e-9; n++) found.push(n * step);
   return found;

@@ -1,7 +1,7 @@
 /** The page of stories. */
 
 import { Engine } from "../engine/engine";
-import { byId, h } from "../playground/dom";
+import { byId, h } from "../dom";
 import { moduleBytes, workerScript } from "../playground/files";
 import { themeSwitch } from "../report/theme";
 import data from "./data/stories.json";

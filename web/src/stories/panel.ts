@@ -1,6 +1,6 @@
 /** A figure with its sliders, values at the cursor, a table, and verdicts. */
 
-import { h } from "../playground/dom";
+import { h } from "../dom";
 import { toHash } from "../playground/state";
 import { digits, shown } from "../report/data";
 import { curves, StoryChart } from "./chart";

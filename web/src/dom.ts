@@ -23,3 +23,8 @@ export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
   if (found === null) throw new Error(`the page has no #${id}`);
   return found as T;
 }
+
+/** Sets a text, if it is another one: screen readers read a status again that is set again. */
+export function setText(node: Element, text: string): void {
+  if (node.textContent !== text) node.textContent = text;
+}
