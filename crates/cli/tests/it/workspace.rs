@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The crates in their order: each may depend only on crates before it.
-const LAYERS: [&str; 27] = [
+const LAYERS: [&str; 28] = [
     "text",
     "units",
     "linklayer",
@@ -32,6 +32,7 @@ const LAYERS: [&str; 27] = [
     "measure",
     "published",
     "playground",
+    "picture",
     "terminal",
     "dashboard",
     "cli",
