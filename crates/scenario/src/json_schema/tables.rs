@@ -114,6 +114,8 @@ impl Tables {
             anchor.trim_end_matches(')').to_owned()
         } else if link == "the classes below" {
             slug(&format!("`classes` of {}", section.heading))
+        } else if link == "the steps below" {
+            slug(trace::STEP.heading)
         } else {
             slug(link)
         };
