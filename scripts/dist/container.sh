@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Container images of the static programs (scripts/dist/static.sh) as OCI archives, in target/dist, by buildah. `podman load` and
 # `docker load` read them. Where podman can run containers, the image is tried.
-source "$(dirname "$0")/common.sh"
+source "$(dirname "$0")/common.bash"
 command -v buildah >/dev/null || die "no buildah"
 container_name() { case $1 in x86_64) echo amd64 ;; aarch64) echo arm64 ;; *) echo "$1" ;; esac; }
 # Storage of its own below target, in plain folders: neither a daemon nor overlay mounts are needed.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The packages for crates.io, in target/dist/crates, in the order in which they can be published (`order`). The command is compiled from
 # them alone, so that no package lacks a file.
-source "$(dirname "$0")/common.sh"
+source "$(dirname "$0")/common.bash"
 out=$dist/crates
 work=$target/dist-work/crates
 rm -rf "$out" "$work"

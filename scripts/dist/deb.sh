@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Debian packages of the static programs (scripts/dist/static.sh), in target/dist: the program, manual pages, completions for
 # bash, zsh and fish, units for systemd, scenarios as examples. The packages depend on no other package.
-source "$(dirname "$0")/common.sh"
+source "$(dirname "$0")/common.bash"
 command -v dpkg-deb >/dev/null || die "no dpkg-deb: install dpkg"
 debian_name() { case $1 in x86_64) echo amd64 ;; aarch64) echo arm64 ;; *) echo "$1" ;; esac; }
 native=$target/dist-work/lastmile-$version-$(uname -m)-linux/lastmile

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The program `lastmile` without shared libraries, for each architecture, in target/dist. zig compiles the C code (SQLite, ring)
 # and links with musl. A program for another architecture runs in qemu-user, where it is installed.
-source "$(dirname "$0")/common.sh"
+source "$(dirname "$0")/common.bash"
 prepare_tools
 mkdir -p "$dist"
 scenario=scenarios/upload-starves-download.toml

@@ -19,7 +19,7 @@ const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// The JSON Schema of a scenario file.
 #[must_use]
 pub fn scenario() -> Value {
-    document("A scenario of lastmile", &crate::scenario::ROOT, &Tables::new(scenario_sections()))
+    document("A scenario of lastmile", &crate::scenario::ROOT, &Tables::new(&scenario_sections()))
 }
 
 /// The JSON Schema of a policy file.
@@ -29,7 +29,7 @@ pub fn policy() -> Value {
     // Queues, matches and encapsulations are those of scenarios. Tables of one heading are those of policies.
     let mut sections = own.to_vec();
     sections.extend(scenario_sections());
-    document("A policy of lastmile", root, &Tables::new(sections))
+    document("A policy of lastmile", root, &Tables::new(&sections))
 }
 
 fn scenario_sections() -> Vec<&'static Section> {

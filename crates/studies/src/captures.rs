@@ -129,8 +129,8 @@ impl Capture {
         self.drawn(captured::page)
     }
 
-    /// The panels of these names ([`captured::PANELS`]) of the largest direction as a drawing; `None` if no pictures were
-    /// kept.
+    /// The panels of these names ([`captured::PANELS`]) of the largest direction as a drawing; `None` if no
+    /// pictures were kept.
     #[must_use]
     pub fn drawing(&self, panels: &[&str]) -> Option<String> {
         self.drawn(|capture, pictures| captured::figure(capture, pictures, panels))

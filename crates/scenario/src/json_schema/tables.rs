@@ -22,7 +22,7 @@ pub(super) struct Tables {
 
 impl Tables {
     /// Of several sections with one heading the first counts.
-    pub(super) fn new(sections: Vec<&'static Section>) -> Self {
+    pub(super) fn new(sections: &[&'static Section]) -> Self {
         let tagged = vec![
             queue::kinds(),
             queue::meter::kinds(),
@@ -33,12 +33,12 @@ impl Tables {
             trace::kinds(),
         ];
         let mut definitions = BTreeMap::new();
-        for section in &sections {
+        for section in sections {
             definitions.entry(slug(section.heading)).or_insert(*section);
         }
         Self {
             #[cfg(test)]
-            sections,
+            sections: sections.to_vec(),
             tagged,
             definitions,
         }

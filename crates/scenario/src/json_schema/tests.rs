@@ -97,7 +97,7 @@ fn every_built_in_policy_is_valid() {
 #[test]
 fn every_default_is_a_value_of_its_key() {
     let schema = scenario();
-    let tables = Tables::new(scenario_sections());
+    let tables = Tables::new(&scenario_sections());
     let mut seen = 0;
     for (section, key) in tables.keys() {
         let Fallback::Value(text) = key.fallback else { continue };
@@ -116,7 +116,7 @@ fn every_default_is_a_value_of_its_key() {
 fn the_schema_leads_to_every_table() {
     let schema = scenario();
     let definitions = schema["$defs"].as_object().unwrap();
-    let tables = Tables::new(scenario_sections());
+    let tables = Tables::new(&scenario_sections());
     let inlined =
         |name: &&str| name.starts_with("kind-") || name.starts_with("meter-") || name.starts_with("trace-generate");
     let missing: Vec<&str> = tables.names().filter(|name| !definitions.contains_key(*name)).collect();
@@ -143,9 +143,10 @@ fn usual_mistakes_are_found() {
     let queue = |queue: &str| LINE.replace("512 kbit/s\" }", &format!("512 kbit/s\", queue = {queue} }}"));
     for right in [
         "{ limit = \"100 packets\" }",
+        "{ limit = \"100 ms\" }",
         "{ kind = \"fifo\", limit = \"64 KiB\" }",
         "{ kind = \"sad\", queue = { kind = \"tbf\", rate = \"500kbit\", burst = \"3000 wire bytes\" } }",
-        "{ kind = \"priority\", classes = [{ name = \"a\", match = { dscp = [46, \"af41\"], port = \"80-90\" } }] }",
+        "{ kind = \"priority\", classes = [{ match = { dscp = [46, \"af41\"], port = \"80-90\" } }] }",
     ] {
         assert!(valid(&validator, &queue(right)), "{right}");
     }
@@ -155,7 +156,7 @@ fn usual_mistakes_are_found() {
         "{ limit = \"64 K\" }",
         "{ kind = \"codel\", regulate = true }",
         "{ kind = \"sad\", queue = { kind = \"fifo\", rate = \"1 Mbit/s\" } }",
-        "{ kind = \"priority\", classes = [{ name = \"a\", match = { prot = \"tcp\" } }] }",
+        "{ kind = \"priority\", classes = [{ match = { prot = \"tcp\" } }] }",
     ] {
         assert!(!valid(&validator, &queue(wrong)), "{wrong}");
     }
@@ -236,4 +237,5 @@ fn patterns_agree_with_the_parser() {
 fn links_become_words() {
     assert_eq!(plain("A [policy](policy.md) of [[x]], `[a](b)`."), "A policy of [[x]], `[a](b)`.");
     assert_eq!(plain("see [queues](#queues)"), "see queues");
+    assert_eq!(plain("`x` and [`kind`](#kind)"), "`x` and `kind`");
 }

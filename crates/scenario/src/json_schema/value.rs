@@ -26,7 +26,8 @@ pub(super) fn of(kind: Kind, linked: Linked<'_>) -> Value {
         Kind::Cells => quantity(Quantity::Cells),
         Kind::Packets => quantity(Quantity::Packets),
         Kind::Share => quantity(Quantity::Share),
-        Kind::Limit => quantity(Quantity::Limit),
+        // A time stands for what departs in it.
+        Kind::Limit => json!({ "anyOf": [quantity(Quantity::Limit), quantity(Quantity::Time)] }),
         Kind::Choice(words) => json!({ "enum": words }),
         Kind::Words(words) => {
             json!({ "anyOf": [{ "enum": words }, { "type": "string", "pattern": in_any_case(words) }] })
@@ -128,7 +129,7 @@ pub(super) fn default_of(kind: Kind, text: &str) -> Value {
     }
 }
 
-/// Markdown without its links.
+/// Markdown without its links, apart from those in code.
 pub(super) fn plain(markdown: &str) -> String {
     let (mut text, mut rest) = (String::new(), markdown);
     while let Some(open) = rest.find('[') {
@@ -136,7 +137,9 @@ pub(super) fn plain(markdown: &str) -> String {
             let end = rest[open + middle..].find(')')?;
             Some((&rest[open + 1..open + middle], open + middle + end + 1))
         });
-        let Some((words, end)) = link.filter(|(words, _)| !words.contains('[') && !words.contains('`')) else {
+        let before = &markdown[..markdown.len() - rest.len() + open];
+        let is_code = before.matches('`').count() % 2 == 1;
+        let Some((words, end)) = link.filter(|(words, _)| !is_code && !words.contains('[')) else {
             text.push_str(&rest[..=open]);
             rest = &rest[open + 1..];
             continue;
