@@ -1,6 +1,6 @@
 //! The schema of scenario and policy files as JSON Schema, draft 2020-12, for editors and other programs.
 //!
-//! It is made of the rows that the reader goes by ([`crate::schema`]): names, kinds, defaults, ranges and
+//! It is made of the rows that the reader goes by (`schema`): names, kinds, defaults, ranges and
 //! meanings. It accepts every file that the reader accepts. The reader finds more: bounds of quantities, and
 //! conditions between keys.
 
