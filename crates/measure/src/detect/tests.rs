@@ -7,6 +7,8 @@ use lastmile_units::{BitRate, Ratio, WireBytes};
 use super::cases::{self, Case, Row};
 use super::simulated::{Before, Jitter, Side as Truth, Simulated};
 use super::*;
+use crate::error::Error;
+use crate::train::{Departure, Echo, Passage, Path, Way};
 
 fn truth(bps: u64, preset: &str, buffer: u64) -> Truth {
     Truth {
@@ -123,6 +125,51 @@ fn a_device_that_looks_away_widens_the_interval_of_a_buffer_and_moves_it_little(
     }
     let steady = detected(fast(None), truth(25_000_000, "docsis", 206_000), 1).down.buffer.expect("a buffer").bytes;
     assert!(steady.high - steady.low < 4_500.0, "{steady:?}");
+}
+
+/// A path whose first train of eight seconds comes `late` from its middle on, as by a receiver that gets less and less
+/// of its processor.
+struct Late {
+    path: Simulated,
+    late: bool,
+}
+
+impl Path for Late {
+    fn trains(&mut self, trains: &[(Way, &[Departure])]) -> Result<Vec<Vec<Passage>>, Error> {
+        let mut passages = self.path.trains(trains)?;
+        let long = trains[0].1.last().is_some_and(|last| last.at > Duration::from_s(7));
+        if long && self.late {
+            self.late = false;
+            let middle = passages[0][0].sent + Duration::from_s(4);
+            for arrived in passages[0].iter_mut().filter_map(|passage| passage.arrived.as_mut()) {
+                *arrived += arrived.saturating_sub(middle) / 15;
+            }
+        }
+        Ok(passages)
+    }
+
+    fn echoes(&mut self, requests: &[Departure]) -> Result<Vec<Echo>, Error> {
+        self.path.echoes(requests)
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.path.elapsed()
+    }
+
+    fn mtu(&mut self) -> Result<ByteCount, Error> {
+        self.path.mtu()
+    }
+}
+
+#[test]
+fn a_rate_that_falls_once_is_no_shaper() {
+    let side = truth(20_000_000, "docsis", 64_000);
+    let path = Simulated::new(side, side, ByteCount::new(1500), true, 3).unwrap();
+    let mut path = Late { path, late: true };
+    let detection = detect(&mut path, &Options::default(), &mut |_| {}).unwrap();
+    assert!(!path.late, "no long overload");
+    assert!(matches!(detection.down.limiter, Limiter::Line), "{:?}", detection.down.limiter);
+    assert!(matches!(detection.up.limiter, Limiter::Line), "{:?}", detection.up.limiter);
 }
 
 /// More than the senders can send: no name, and a lower bound.
