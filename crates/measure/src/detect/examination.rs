@@ -31,7 +31,8 @@ impl Examination<'_> {
         (self.tell)(&format!("{}: the rate under overload", self.name));
         let rate = f64::from(self.options.packets_per_second);
         let long_s = self.options.overload.as_secs_f64();
-        let mut sustained = match rate::sustained(self.path, self.way, self.mtu, rate, (long_s, self.options.packets))? {
+        let mut sustained = match rate::sustained(self.path, self.way, self.mtu, rate, (long_s, self.options.packets))?
+        {
             Found::Rate(sustained) => sustained,
             Found::Above(offered) => {
                 self.warnings.push(format!(
