@@ -1,3 +1,5 @@
+use std::thread;
+
 use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::Limit;
 use lastmile_queueing::random::Stream;
@@ -81,20 +83,30 @@ fn hard_lines_get_no_wrong_name() {
 fn intervals_cover_the_truth() {
     let mut draw = Stream::new(42, "lines");
     let mut pick = |from: &[u64]| from[draw.below(from.len() as u64) as usize];
+    let cases: Vec<(u64, Case)> = (0..120)
+        .map(|seed| {
+            let presets = ["pppoe-llcsnap", "pppoa-vcmux", "ipoa-vcmux", "docsis", "bridged-ptm"];
+            let preset = presets[pick(&[0, 1, 2, 3, 4]) as usize];
+            let mut side = |rates: &[u64]| {
+                truth(pick(rates) + pick(&[0, 1_234, 56_789]), preset, pick(&[32_000, 48_500, 64_000, 100_000]))
+            };
+            let (down, up) = (side(&[2_000_000, 5_000_000, 9_000_000]), side(&[512_000, 768_000, 1_000_000]));
+            (1_000 + seed, Case { name: format!("{preset} {seed}"), down, up, mtu: 1500 })
+        })
+        .collect();
     let (mut rates, mut buffers, mut widths) = (Vec::new(), Vec::new(), Vec::new());
-    for seed in 0..120 {
-        let preset =
-            ["pppoe-llcsnap", "pppoa-vcmux", "ipoa-vcmux", "docsis", "bridged-ptm"][pick(&[0, 1, 2, 3, 4]) as usize];
-        let mut side = |rates: &[u64]| {
-            truth(pick(rates) + pick(&[0, 1_234, 56_789]), preset, pick(&[32_000, 48_500, 64_000, 100_000]))
-        };
-        let (down, up) = (side(&[2_000_000, 5_000_000, 9_000_000]), side(&[512_000, 768_000, 1_000_000]));
-        let case = Case { name: format!("{preset} {seed}"), down, up, mtu: 1500 };
-        for row in case.run(1_000 + seed).unwrap() {
-            rates.extend(row.rate_covered.filter(|_| row.rate_error.is_some()));
-            buffers.extend(row.buffer_covered);
-            widths.extend(row.rate_within);
-        }
+    let run = |cases: &[(u64, Case)]| -> Vec<Row> {
+        cases.iter().flat_map(|(seed, case)| case.run(*seed).unwrap()).collect()
+    };
+    let (first, second) = cases.split_at(60);
+    let (first, second) = thread::scope(|scope| {
+        let other = scope.spawn(|| run(second));
+        (run(first), other.join().unwrap())
+    });
+    for row in first.into_iter().chain(second) {
+        rates.extend(row.rate_covered.filter(|_| row.rate_error.is_some()));
+        buffers.extend(row.buffer_covered);
+        widths.extend(row.rate_within);
     }
     let covered = |all: &[bool]| all.iter().filter(|covered| **covered).count() as f64 / all.len() as f64;
     widths.sort_by(f64::total_cmp);
