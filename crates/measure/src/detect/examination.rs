@@ -31,7 +31,8 @@ impl Examination<'_> {
         (self.tell)(&format!("{}: the rate under overload", self.name));
         let rate = f64::from(self.options.packets_per_second);
         let long_s = self.options.overload.as_secs_f64();
-        let sustained = match rate::sustained(self.path, self.way, self.mtu, rate, (long_s, self.options.packets))? {
+        let mut sustained = match rate::sustained(self.path, self.way, self.mtu, rate, (long_s, self.options.packets))?
+        {
             Found::Rate(sustained) => sustained,
             Found::Above(offered) => {
                 self.warnings.push(format!(
@@ -47,7 +48,7 @@ impl Examination<'_> {
         (self.tell)(&format!("{}: {:.3} Mbit/s of IP; filling its buffer", self.name, ip_bps.value / 1e6));
         let mut large = Vec::new();
         let first = self.fill(self.mtu, &sustained, packet_s)?;
-        let first = self.confirmed(first, &sustained)?;
+        let first = self.confirmed(first, &mut sustained)?;
         large.push(first);
         let mut side = Side {
             encapsulation: Encapsulation { verdict: Verdict::Policer, candidates: Vec::new() },
@@ -183,13 +184,34 @@ impl Examination<'_> {
         self.path.elapsed().as_secs_f64() + seconds < self.until_s
     }
 
-    /// An overload again, if it showed a bucket: late receivers and senders look like one at times. A
-    /// bucket that the second does not show within a quarter is none.
-    fn confirmed(&mut self, fill: Fill, sustained: &Sustained) -> Result<Fill, Error> {
-        let (Some((count, error)), None) = (fill.bucket, sustained.burst) else { return Ok(fill) };
-        let again = self.fill(self.mtu, sustained, sustained.packet_s)?;
-        let agrees = |other: (f64, f64)| (other.0 - count).abs() < 0.25 * count + Z * error.hypot(other.1);
-        if again.bucket.is_some_and(agrees) { Ok(fill) } else { Ok(Fill { bucket: None, ..again }) }
+    /// Another overload, if one of two showed a bucket: late receivers and senders look like one at times. A bucket
+    /// that the second does not show about as large is none.
+    fn confirmed(&mut self, fill: Fill, sustained: &mut Sustained) -> Result<Fill, Error> {
+        match (fill.bucket, sustained.burst) {
+            (Some((count, error)), None) => {
+                let again = self.fill(self.mtu, sustained, sustained.packet_s)?;
+                let agrees = |other: (f64, f64)| (other.0 - count).abs() < 0.25 * count + Z * error.hypot(other.1);
+                if again.bucket.is_some_and(agrees) { Ok(fill) } else { Ok(Fill { bucket: None, ..again }) }
+            }
+            (None, Some(burst)) => {
+                // After a pause that fills a part of a bucket, the burst is shorter.
+                let refill_s = burst.refill_s(sustained);
+                let pause_s = (1.3 * refill_s).clamp(1.0, 20.0);
+                let expected_s = burst.length_s * (pause_s / refill_s).min(1.0);
+                let overload_s = 2.0 * burst.length_s + 1.0;
+                if !self.has_time(pause_s + overload_s) {
+                    return Ok(fill);
+                }
+                let most = self.options.packets;
+                let again = rate::burst(self.path, self.way, self.mtu, sustained, (pause_s, overload_s, most))?;
+                if again.is_some_and(|again| again.agrees(expected_s, burst.packet_s)) {
+                    return Ok(fill);
+                }
+                sustained.burst = None;
+                self.fill(self.mtu, sustained, sustained.packet_s)
+            }
+            _ => Ok(fill),
+        }
     }
 
     /// An overload from idle, repeated after a longer pause if a bucket had no time to fill.
@@ -199,7 +221,7 @@ impl Examination<'_> {
         let bounded = sustained.burst.filter(|burst| burst.bounded);
         let overload = bounded.map_or(buffer::OVERLOAD, |burst| buffer::OVERLOAD.min(f64::midpoint(1.0, ratio(burst))));
         let most = self.options.packets;
-        let bucket_s = sustained.burst.map_or(0.0, |burst| burst.length_s * (ratio(burst) - 1.0));
+        let bucket_s = sustained.burst.map_or(0.0, |burst| burst.refill_s(sustained));
         let refill = (1.3 * bucket_s).clamp(1.0, 20.0);
         let left = (self.until_s - self.path.elapsed().as_secs_f64()).max(1.0);
         let longest = (left / 3.0).min(20.0);

@@ -2,7 +2,7 @@
 //! overload shows whether the rate stays.
 
 use super::losses::Losses;
-use super::train::{Pace, Seen, lost_share, pace, paced, steady};
+use super::train::{Pace, Plan, Seen, lost_share, pace, paced, steady};
 use crate::error::Error;
 use crate::train::{Path, Way};
 
@@ -41,6 +41,19 @@ pub(super) struct Burst {
     pub(super) length_s: f64,
     /// Whether more was offered than it carried: `packet_s` is the line's.
     pub(super) bounded: bool,
+}
+
+impl Burst {
+    /// Idle seconds after which the whole burst is possible again.
+    pub(super) fn refill_s(&self, sustained: &Sustained) -> f64 {
+        self.length_s * (sustained.packet_s / self.packet_s - 1.0)
+    }
+
+    /// Whether it is one of about `length_s` with `packet_s` a packet.
+    pub(super) fn agrees(&self, length_s: f64, packet_s: f64) -> bool {
+        let length = self.length_s / length_s;
+        0.5 < length && length < 2.0 && (self.packet_s / packet_s - 1.0).abs() < 0.1
+    }
 }
 
 /// The outcome of the search.
@@ -104,6 +117,23 @@ fn overloaded(seen: &[Seen]) -> Option<Pace> {
     let lost = half.iter().filter(|seen| seen.arrived.is_none()).count();
     let waits = pace.seconds - 3.0 * pace.error > 1.1 * spacing(half);
     (waits || lost >= 3 && lost_share(half) > 0.1).then_some(pace)
+}
+
+/// The burst of another overload, as fast as the one that `found` is from, after `pause_s`. It lasts for `length_s`, and
+/// has `most` packets at most.
+pub(super) fn burst(
+    path: &mut dyn Path,
+    way: Way,
+    size: u16,
+    found: &Sustained,
+    (pause_s, length_s, most): (f64, f64, usize),
+) -> Result<Option<Burst>, Error> {
+    let count = ((length_s / found.interval_s) as usize).clamp(4 * TRAIN.1, most.max(4 * TRAIN.1));
+    let mut plan = Plan::default();
+    plan.packet(size, pause_s);
+    (0..count).for_each(|_| plan.packet(size, found.interval_s));
+    let seen = plan.send(path, way)?;
+    Ok(regimes(&seen[1..], Losses::default())?.burst)
 }
 
 /// One rate, or a higher rate first: the best division of the train into two.

@@ -1,3 +1,5 @@
+use std::thread;
+
 use lastmile_linklayer::LinkLayer;
 use lastmile_queueing::Limit;
 use lastmile_queueing::random::Stream;
@@ -7,6 +9,8 @@ use lastmile_units::{BitRate, Ratio, WireBytes};
 use super::cases::{self, Case, Row};
 use super::simulated::{Before, Jitter, Side as Truth, Simulated};
 use super::*;
+use crate::error::Error;
+use crate::train::{Departure, Echo, Passage, Path, Way};
 
 fn truth(bps: u64, preset: &str, buffer: u64) -> Truth {
     Truth {
@@ -79,20 +83,30 @@ fn hard_lines_get_no_wrong_name() {
 fn intervals_cover_the_truth() {
     let mut draw = Stream::new(42, "lines");
     let mut pick = |from: &[u64]| from[draw.below(from.len() as u64) as usize];
+    let cases: Vec<(u64, Case)> = (0..120)
+        .map(|seed| {
+            let presets = ["pppoe-llcsnap", "pppoa-vcmux", "ipoa-vcmux", "docsis", "bridged-ptm"];
+            let preset = presets[pick(&[0, 1, 2, 3, 4]) as usize];
+            let mut side = |rates: &[u64]| {
+                truth(pick(rates) + pick(&[0, 1_234, 56_789]), preset, pick(&[32_000, 48_500, 64_000, 100_000]))
+            };
+            let (down, up) = (side(&[2_000_000, 5_000_000, 9_000_000]), side(&[512_000, 768_000, 1_000_000]));
+            (1_000 + seed, Case { name: format!("{preset} {seed}"), down, up, mtu: 1500 })
+        })
+        .collect();
     let (mut rates, mut buffers, mut widths) = (Vec::new(), Vec::new(), Vec::new());
-    for seed in 0..120 {
-        let preset =
-            ["pppoe-llcsnap", "pppoa-vcmux", "ipoa-vcmux", "docsis", "bridged-ptm"][pick(&[0, 1, 2, 3, 4]) as usize];
-        let mut side = |rates: &[u64]| {
-            truth(pick(rates) + pick(&[0, 1_234, 56_789]), preset, pick(&[32_000, 48_500, 64_000, 100_000]))
-        };
-        let (down, up) = (side(&[2_000_000, 5_000_000, 9_000_000]), side(&[512_000, 768_000, 1_000_000]));
-        let case = Case { name: format!("{preset} {seed}"), down, up, mtu: 1500 };
-        for row in case.run(1_000 + seed).unwrap() {
-            rates.extend(row.rate_covered.filter(|_| row.rate_error.is_some()));
-            buffers.extend(row.buffer_covered);
-            widths.extend(row.rate_within);
-        }
+    let run = |cases: &[(u64, Case)]| -> Vec<Row> {
+        cases.iter().flat_map(|(seed, case)| case.run(*seed).unwrap()).collect()
+    };
+    let (first, second) = cases.split_at(60);
+    let (first, second) = thread::scope(|scope| {
+        let other = scope.spawn(|| run(second));
+        (run(first), other.join().unwrap())
+    });
+    for row in first.into_iter().chain(second) {
+        rates.extend(row.rate_covered.filter(|_| row.rate_error.is_some()));
+        buffers.extend(row.buffer_covered);
+        widths.extend(row.rate_within);
     }
     let covered = |all: &[bool]| all.iter().filter(|covered| **covered).count() as f64 / all.len() as f64;
     widths.sort_by(f64::total_cmp);
@@ -123,6 +137,51 @@ fn a_device_that_looks_away_widens_the_interval_of_a_buffer_and_moves_it_little(
     }
     let steady = detected(fast(None), truth(25_000_000, "docsis", 206_000), 1).down.buffer.expect("a buffer").bytes;
     assert!(steady.high - steady.low < 4_500.0, "{steady:?}");
+}
+
+/// A path whose first train of eight seconds comes `late` from its middle on, as by a receiver that gets less and less
+/// of its processor.
+struct Late {
+    path: Simulated,
+    late: bool,
+}
+
+impl Path for Late {
+    fn trains(&mut self, trains: &[(Way, &[Departure])]) -> Result<Vec<Vec<Passage>>, Error> {
+        let mut passages = self.path.trains(trains)?;
+        let long = trains[0].1.last().is_some_and(|last| last.at > Duration::from_s(7));
+        if long && self.late {
+            self.late = false;
+            let middle = passages[0][0].sent + Duration::from_s(4);
+            for arrived in passages[0].iter_mut().filter_map(|passage| passage.arrived.as_mut()) {
+                *arrived += arrived.saturating_sub(middle) / 15;
+            }
+        }
+        Ok(passages)
+    }
+
+    fn echoes(&mut self, requests: &[Departure]) -> Result<Vec<Echo>, Error> {
+        self.path.echoes(requests)
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.path.elapsed()
+    }
+
+    fn mtu(&mut self) -> Result<ByteCount, Error> {
+        self.path.mtu()
+    }
+}
+
+#[test]
+fn a_rate_that_falls_once_is_no_shaper() {
+    let side = truth(20_000_000, "docsis", 64_000);
+    let path = Simulated::new(side, side, ByteCount::new(1500), true, 3).unwrap();
+    let mut path = Late { path, late: true };
+    let detection = detect(&mut path, &Options::default(), &mut |_| {}).unwrap();
+    assert!(!path.late, "no long overload");
+    assert!(matches!(detection.down.limiter, Limiter::Line), "{:?}", detection.down.limiter);
+    assert!(matches!(detection.up.limiter, Limiter::Line), "{:?}", detection.up.limiter);
 }
 
 /// More than the senders can send: no name, and a lower bound.

@@ -50,6 +50,18 @@ fn every_simulated_table_has_an_experiment_and_questions_are_about_tables() {
     }
 }
 
+/// The settings of a table lie over those that a publication leaves open: a brief run would be as long as a whole one.
+#[test]
+fn no_table_hides_what_makes_runs_brief() {
+    for (publication, plan) in plans() {
+        for (table, (name, _)) in
+            publication.tables.iter().flat_map(|table| plan.brief.iter().map(move |each| (table, each)))
+        {
+            assert!(table.scenario.get(name).is_none(), "{}/{}: {name}", publication.key, table.id);
+        }
+    }
+}
+
 /// The last answer to every question makes a network, in which the published quantities are measured.
 #[test]
 fn every_question_can_be_answered_otherwise() {
@@ -78,7 +90,7 @@ fn every_question_can_be_answered_otherwise() {
 fn answer_otherwise(plan: &Plan, table: &Table) {
     // A second of 48 connections takes long.
     let brief: Values = toml::from_str(match plan.publication.as_str() {
-        "ano2002" => "duration_s = 0.1\nstarts_within_us = 10000",
+        "ano2002" => "run_s = 0.1\nstarts_within_us = 10000",
         _ => "duration_s = 1\nduration_ms = 500\nshared_ms = 300\nfrom_s = 0",
     })
     .unwrap();
@@ -86,11 +98,11 @@ fn answer_otherwise(plan: &Plan, table: &Table) {
     let attempts = plan.attempts(table);
     let is_last = |number: &usize| attempts.get(*number).is_none_or(|next| next.0 != attempts[number - 1].0);
     for attempt in (1..=attempts.len()).filter(is_last) {
-        let open = plan.open(table, Some(attempt)).unwrap().overlaid(&brief);
+        let open = plan.open(table, Some(attempt)).unwrap();
         let trials = RefCell::default();
         let row = &table.rows[0];
         let runs = RowRuns::new((plan, experiment), (table, &row.params), &open, 1, &trials).unwrap();
-        let figures = runs.figures().unwrap_or_else(|error| panic!("{id}, attempt {attempt}: {error}"));
+        let figures = runs.over(&brief).figures().unwrap_or_else(|error| panic!("{id}, attempt {attempt}: {error}"));
         for (name, _) in row.published.iter() {
             let derived = experiment.then.get(name).is_some()
                 || experiment.pooled.get(name).is_some()
