@@ -7,9 +7,9 @@
 mod caption;
 mod compare;
 mod distribution;
-mod document;
+pub(crate) mod document;
 mod frame;
-mod gallery;
+pub(crate) mod gallery;
 pub mod graphs;
 mod label;
 mod overlay;

@@ -6,6 +6,7 @@
 
 mod columns;
 mod path;
+mod sketch;
 
 use std::cell::RefCell;
 
@@ -15,6 +16,7 @@ use serde::Serialize;
 
 use self::columns::Columns;
 pub(crate) use self::path::Path;
+pub(crate) use self::sketch::{Curve, Exact, Shape, Sketch, Strip};
 use super::frame::drawing;
 use super::panel::{Frame, Line, Panel};
 use crate::Run;
@@ -29,20 +31,36 @@ const FEWEST_OF_A_LINE: usize = 400;
 /// The panels of a page.
 #[derive(Default)]
 pub(crate) struct Gallery {
-    panels: RefCell<Vec<(Panel, Across)>>,
+    figures: RefCell<Vec<Figure>>,
     paths: Vec<Path>,
 }
 
+enum Figure {
+    Panel(Panel, Across),
+    Sketch(Sketch),
+}
+
 /// The horizontal axis of a panel.
-#[derive(Clone, Debug, Serialize)]
-struct Across {
-    title: &'static str,
-    /// The value of the unit in seconds, and its symbol.
-    unit: (f64, &'static str),
-    from: f64,
-    to: f64,
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Across {
+    pub(crate) title: String,
+    /// The value of the unit in the base unit, and its symbol.
+    pub(crate) unit: (f64, &'static str),
+    pub(crate) from: f64,
+    pub(crate) to: f64,
     /// Begin, end and name of each phase.
-    phases: Vec<(f64, f64, String)>,
+    pub(crate) phases: Vec<(f64, f64, String)>,
+    /// Places with names, if the axis has no others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) ticks: Vec<(f64, String)>,
+    /// True if places are logarithms to base 10.
+    #[serde(skip_serializing_if = "is_false")]
+    pub(crate) log: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// The data of a page, as its script reads them.
@@ -57,18 +75,26 @@ pub struct Data {
     bytes: Vec<u8>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 struct PanelData {
     title: String,
     unit: (f64, &'static str),
     top: f64,
+    /// The bottom of the scale, unless it is zero.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bottom: Option<f64>,
+    /// True if the scale of a part of the axis begins at the least value there.
+    #[serde(skip_serializing_if = "is_false")]
+    fits: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strip: Option<sketch::StripData>,
     across: Across,
     lines: Vec<LineData>,
     references: Vec<(String, f64)>,
     notes: Vec<String>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 struct LineData {
     label: String,
     member: String,
@@ -80,6 +106,14 @@ struct LineData {
     means: bool,
     /// Indices of the columns of times and values.
     columns: (usize, usize),
+    /// How points are drawn, unless a line joins them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shape: Option<&'static str>,
+    /// The columns of least values, and of half the width of intervals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    low: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spread: Option<usize>,
 }
 
 impl Data {
@@ -99,7 +133,7 @@ impl Data {
 impl Gallery {
     /// A gallery with the paths of these runs.
     pub(crate) fn of(runs: &[Run]) -> Self {
-        Self { panels: RefCell::default(), paths: runs.iter().filter_map(Path::of).collect() }
+        Self { figures: RefCell::default(), paths: runs.iter().filter_map(Path::of).collect() }
     }
 
     /// A figure with `panel`, which the script replaces.
@@ -110,10 +144,23 @@ impl Gallery {
     /// [`Gallery::figure`] under a caption.
     pub(crate) fn figure_with(&self, panel: &Panel, frame: &Frame, last: bool, caption: &Markup) -> Markup {
         let (from, to) = frame.time.span();
-        let across = Across { title: frame.across, unit: frame.time.unit, from, to, phases: frame.phases.clone() };
-        self.panels.borrow_mut().push((panel.clone(), across));
-        let number = self.panels.borrow().len() - 1;
+        let title = frame.across.to_owned();
+        let across =
+            Across { title, unit: frame.time.unit, from, to, phases: frame.phases.clone(), ..Across::default() };
+        let number = self.add(Figure::Panel(panel.clone(), across));
         html! { figure data-panel=(number) { (caption) (drawing(panel, frame, last)) } }
+    }
+
+    /// A figure with `drawing`, which the script replaces by what `sketch` holds.
+    pub(crate) fn sketch(&self, sketch: Sketch, drawing: &Markup) -> Markup {
+        let number = self.add(Figure::Sketch(sketch));
+        html! { figure data-panel=(number) { (drawing) } }
+    }
+
+    fn add(&self, figure: Figure) -> usize {
+        let mut figures = self.figures.borrow_mut();
+        figures.push(figure);
+        figures.len() - 1
     }
 
     /// Figures one below the other, so that a page may break between them.
@@ -127,19 +174,40 @@ impl Gallery {
 
     /// The data of all panels.
     pub(crate) fn data(&self) -> Data {
-        let panels = self.panels.borrow();
-        let lines: usize = panels.iter().map(|(panel, _)| panel.lines.len()).sum();
+        let figures = self.figures.borrow();
+        let lines = |figure: &Figure| if let Figure::Panel(panel, _) = figure { panel.lines.len() } else { 0 };
+        let lines: usize = figures.iter().map(lines).sum();
         let most = (MOST_SAMPLES / lines.max(1)).clamp(FEWEST_OF_A_LINE, MOST_OF_A_LINE);
         let mut columns = Columns::default();
-        let data = panels.iter().map(|(panel, across)| panel_data(panel, across, most, &mut columns)).collect();
+        let figure = |figure: &Figure| match figure {
+            Figure::Panel(panel, across) => panel_data(panel, across, most, &mut columns),
+            Figure::Sketch(sketch) => sketch.data(&mut columns),
+        };
+        let data = figures.iter().map(figure).collect();
         let paths = self.paths.iter().map(|path| path.data(&mut columns)).collect();
         let (index, bytes) = columns.finish();
         Data { panels: data, paths, columns: index, bytes }
     }
 }
 
+impl Across {
+    /// The axis with names for readers.
+    fn shown(&self) -> Self {
+        Self {
+            title: text(&self.title),
+            phases: self.phases.iter().map(|(from, to, name)| (*from, *to, text(name))).collect(),
+            ticks: self.ticks.iter().map(|(at, name)| (*at, text(name))).collect(),
+            ..self.clone()
+        }
+    }
+}
+
+/// A name as text of one line.
+fn text(text: &String) -> String {
+    shown::line(text).into_owned()
+}
+
 fn panel_data(panel: &Panel, across: &Across, most: usize, columns: &mut Columns) -> PanelData {
-    let text = |text: &String| shown::line(text).into_owned();
     let span = across.to - across.from;
     let line = |line: &Line| {
         let samples = if line.samples.is_empty() { &line.points } else { &line.samples };
@@ -152,6 +220,7 @@ fn panel_data(panel: &Panel, across: &Across, most: usize, columns: &mut Columns
             bound: line.bound,
             means: !line.samples.is_empty(),
             columns: columns.add(samples, span, most),
+            ..LineData::default()
         }
     };
     PanelData {
@@ -161,9 +230,7 @@ fn panel_data(panel: &Panel, across: &Across, most: usize, columns: &mut Columns
         lines: panel.lines.iter().map(line).collect(),
         references: panel.references.iter().map(|reference| (text(&reference.label), reference.value)).collect(),
         notes: panel.notes.iter().map(text).collect(),
-        across: Across {
-            phases: across.phases.iter().map(|(from, to, name)| (*from, *to, text(name))).collect(),
-            ..across.clone()
-        },
+        across: across.shown(),
+        ..PanelData::default()
     }
 }
