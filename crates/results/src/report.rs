@@ -16,6 +16,7 @@ mod overlay;
 pub(crate) mod panel;
 mod panels;
 pub(crate) mod scale;
+pub(crate) mod shape;
 pub(crate) mod style;
 mod tables;
 mod timeline;

@@ -9,6 +9,9 @@ const FONT = "12px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-
 /** Pixels between the names of two places. */
 const APART = 84;
 
+/** Pixels of a plot at the left and at the right of its lines. */
+const BESIDE = 74;
+
 /** Both axes. */
 export function axes(panel: Panel): uPlot.Axis[] {
   const { across } = panel;
@@ -32,10 +35,10 @@ export function axes(panel: Panel): uPlot.Axis[] {
   const places: uPlot.Axis = { ...axis(across.unit, true), incrs: incrs(across.unit[0]), space: 70, size: 26 };
   if (across.ticks !== undefined || across.log === true) {
     places.splits = (plot, _, min, max) =>
-      namedPlaces(panel, min, max, plot.bbox.width / devicePixelRatio).map(([at]) => at);
+      namedPlaces(panel, min, max, plot.width - BESIDE).map(([at]) => at);
     places.values = (plot, splits) => {
       const { min, max } = plot.scales["x"]!;
-      const names = new Map(namedPlaces(panel, min!, max!, plot.bbox.width / devicePixelRatio));
+      const names = new Map(namedPlaces(panel, min!, max!, plot.width - BESIDE));
       return splits.map((at) => names.get(at) ?? "");
     };
   }

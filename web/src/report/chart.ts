@@ -311,8 +311,11 @@ export class Chart implements Member {
     const { unit } = this.panel;
     const [value, low, spread] = [points.y[n]!, points.low?.[n], points.spread?.[n]];
     const [from, to] = this.group.view;
+    const { across } = this.panel;
     const apart = (Math.abs(points.x[n]! - at) / (to - from)) * this.width();
-    if (isMark(line.shape) && apart > NEAR) return null;
+    const isNamed = () => placeShown(points.x[n]!, across) === placeShown(at, across);
+    const isHere = across.ticks === undefined ? apart <= NEAR : isNamed();
+    if (isMark(line.shape) && !isHere) return null;
     if (spread !== undefined && spread > 0) return `${shown(value, unit)} \u00b1 ${shown(spread, unit)}`;
     return low !== undefined && low < value ? `${shown(low, unit)} to ${shown(value, unit)}` : shown(value, unit);
   }

@@ -3,7 +3,7 @@
 import type { Chart } from "./chart";
 import { parts as strip, STRIP } from "./annotations";
 import { namedPlaces } from "./axes";
-import { digits, type Panel } from "./data";
+import { digits, placeShown, type Panel } from "./data";
 import { isMark, isShaped, path, sign } from "./shapes";
 import { dashes, token } from "./style";
 import { first, roundStep } from "./view";
@@ -109,9 +109,8 @@ export function csv(chart: Chart): string {
     ["ci95", lines.some((line) => line.spread !== undefined)],
   ].flatMap(([name, is]) => (is === true ? [name] : []));
   const axis = across.title.toLowerCase().replaceAll(" ", "_");
-  const names = new Map(across.ticks);
   const place = (at: number) =>
-    names.size > 0 ? field(names.get(at) ?? "") : number(across.log === true ? 10 ** at : at);
+    across.ticks !== undefined ? field(placeShown(at, across)) : number(across.log === true ? 10 ** at : at);
   const isTime = across.title === "Time" || /^(|m|\u00b5|n)s$/.test(across.unit[1]);
   const rows = [[field(isTime ? `${axis}_s` : axis), "line", "value", ...more].join()];
   for (const line of lines) {
@@ -155,7 +154,8 @@ export function svg(chart: Chart): string {
     parts.push(text(x(tick), above + height + 17, name, 'text-anchor="middle"'));
   }
   strip(panel, chart.columns, [from, to], (begin, end, colour) => {
-    const at = `x="${x(begin).toFixed(1)}" y="${above + height - STRIP}" width="${Math.max(x(end) - x(begin), 0.5).toFixed(1)}"`;
+    const wide = Math.max(x(end) - x(begin), 0.5).toFixed(1);
+    const at = `x="${x(begin).toFixed(1)}" y="${above + height - STRIP}" width="${wide}"`;
     parts.push(`<rect ${at} height="${STRIP}" fill="${token(`--c${colour % 8}`)}"/>`);
   });
   for (const { line, points } of drawn) {

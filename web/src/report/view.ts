@@ -127,9 +127,10 @@ function extents(
   return points;
 }
 
-/** The index of the point at a place, as it is drawn: the nearest, or of steps and segments the last; `null` outside. */
+/** The index of the point at a place, as it is drawn: the nearest, of steps and segments the last; `null` outside. */
 export function indexAt({ x }: Points, place: number, shape?: Shape): number | null {
-  if (x.length === 0 || place < x[0]! || (place > x[x.length - 1]! && shape === undefined)) return null;
+  const isOutside = x.length === 0 || place < x[0]! || (place > x[x.length - 1]! && shape === undefined);
+  if (x.length === 0 || (isOutside && shape !== "dot" && shape !== "interval")) return null;
   let low = 0;
   let high = x.length - 1;
   while (low < high) {

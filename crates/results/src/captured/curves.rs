@@ -4,7 +4,7 @@ use lastmile_analysis::{Cause, Kind, Phase};
 
 use super::picture::{Bin, Bounded, Extremes, Picture};
 use super::plot::{Curve, Plot, Quantity};
-use crate::report::gallery::Shape;
+use crate::report::shape::Shape;
 
 /// The columns of the plot of throughput.
 const COLUMNS: u64 = 160;

@@ -7,9 +7,10 @@ use lastmile_analysis::Phase;
 use maud::{Markup, PreEscaped, html};
 
 use crate::format::{self, Unit};
-use crate::report::gallery::{Across, Curve as Drawn, Exact, Shape, Sketch, Strip};
+use crate::report::gallery::{Across, Curve as Drawn, Exact, Sketch, Strip};
 use crate::report::panel::{coordinate, write_coordinate};
 use crate::report::scale::Axis;
+use crate::report::shape::Shape;
 
 pub(super) const WIDTH: f64 = 1100.0;
 const LEFT: f64 = 62.0;

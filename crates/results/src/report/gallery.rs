@@ -5,18 +5,22 @@
 //! Without a script the drawing stays.
 
 mod columns;
+mod data;
+mod exact;
 mod path;
 mod sketch;
 
 use std::cell::RefCell;
 
-use lastmile_text::shown;
 use maud::{Markup, html};
 use serde::Serialize;
 
 use self::columns::Columns;
+pub(crate) use self::data::Across;
+use self::data::{LineData, PanelData, bottom, text};
+pub(crate) use self::exact::Exact;
 pub(crate) use self::path::Path;
-pub(crate) use self::sketch::{Curve, Exact, Shape, Sketch, Strip};
+pub(crate) use self::sketch::{Curve, Sketch, Strip};
 use super::frame::drawing;
 use super::panel::{Frame, Line, Panel};
 use crate::Run;
@@ -40,29 +44,6 @@ enum Figure {
     Sketch(Sketch),
 }
 
-/// The horizontal axis of a panel.
-#[derive(Clone, Debug, Default, Serialize)]
-pub(crate) struct Across {
-    pub(crate) title: String,
-    /// The value of the unit in the base unit, and its symbol.
-    pub(crate) unit: (f64, &'static str),
-    pub(crate) from: f64,
-    pub(crate) to: f64,
-    /// Begin, end and name of each phase.
-    pub(crate) phases: Vec<(f64, f64, String)>,
-    /// Places with names, if the axis has no others.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) ticks: Vec<(f64, String)>,
-    /// True if places are logarithms to base 10.
-    #[serde(skip_serializing_if = "is_false")]
-    pub(crate) log: bool,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_false(value: &bool) -> bool {
-    !value
-}
-
 /// The data of a page, as its script reads them.
 #[derive(Clone, Debug, Serialize)]
 pub struct Data {
@@ -73,47 +54,6 @@ pub struct Data {
     /// The columns ([`Data::columns`]).
     #[serde(skip)]
     bytes: Vec<u8>,
-}
-
-#[derive(Clone, Debug, Default, Serialize)]
-struct PanelData {
-    title: String,
-    unit: (f64, &'static str),
-    top: f64,
-    /// The bottom of the scale, unless it is zero.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bottom: Option<f64>,
-    /// True if the scale of a part of the axis begins at the least value there.
-    #[serde(skip_serializing_if = "is_false")]
-    fits: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    strip: Option<sketch::StripData>,
-    across: Across,
-    lines: Vec<LineData>,
-    references: Vec<(String, f64)>,
-    notes: Vec<String>,
-}
-
-#[derive(Clone, Debug, Default, Serialize)]
-struct LineData {
-    label: String,
-    member: String,
-    colour: usize,
-    dash: usize,
-    faint: bool,
-    bound: bool,
-    /// True if the script draws means of the samples.
-    means: bool,
-    /// Indices of the columns of times and values.
-    columns: (usize, usize),
-    /// How points are drawn, unless a line joins them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    shape: Option<&'static str>,
-    /// The columns of least values, and of half the width of intervals.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    low: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    spread: Option<usize>,
 }
 
 impl Data {
@@ -144,9 +84,15 @@ impl Gallery {
     /// [`Gallery::figure`] under a caption.
     pub(crate) fn figure_with(&self, panel: &Panel, frame: &Frame, last: bool, caption: &Markup) -> Markup {
         let (from, to) = frame.time.span();
-        let title = frame.across.to_owned();
-        let across =
-            Across { title, unit: frame.time.unit, from, to, phases: frame.phases.clone(), ..Across::default() };
+        let across = Across {
+            title: frame.across.clone().into_owned(),
+            unit: frame.time.unit,
+            from,
+            to,
+            phases: frame.phases.clone(),
+            ticks: frame.time.names.clone(),
+            log: frame.time.is_log,
+        };
         let number = self.add(Figure::Panel(panel.clone(), across));
         html! { figure data-panel=(number) { (caption) (drawing(panel, frame, last)) } }
     }
@@ -190,26 +136,9 @@ impl Gallery {
     }
 }
 
-impl Across {
-    /// The axis with names for readers.
-    fn shown(&self) -> Self {
-        Self {
-            title: text(&self.title),
-            phases: self.phases.iter().map(|(from, to, name)| (*from, *to, text(name))).collect(),
-            ticks: self.ticks.iter().map(|(at, name)| (*at, text(name))).collect(),
-            ..self.clone()
-        }
-    }
-}
-
-/// A name as text of one line.
-fn text(text: &String) -> String {
-    shown::line(text).into_owned()
-}
-
 fn panel_data(panel: &Panel, across: &Across, most: usize, columns: &mut Columns) -> PanelData {
     let span = across.to - across.from;
-    let line = |line: &Line| {
+    let mut line = |line: &Line| {
         let samples = if line.samples.is_empty() { &line.points } else { &line.samples };
         LineData {
             label: text(&line.label),
@@ -219,15 +148,19 @@ fn panel_data(panel: &Panel, across: &Across, most: usize, columns: &mut Columns
             faint: line.faint,
             bound: line.bound,
             means: !line.samples.is_empty(),
-            columns: columns.add(samples, span, most),
-            ..LineData::default()
+            // Points with intervals are few, and each is one.
+            columns: if line.spread.is_empty() { columns.add(samples, span, most) } else { columns.points(samples) },
+            shape: line.shape.name(),
+            low: None,
+            spread: (!line.spread.is_empty()).then(|| columns.exact(&Exact::rounded(line.spread.iter().copied()))),
         }
     };
     PanelData {
         title: text(&panel.title),
         unit: panel.axis.unit,
         top: panel.axis.span().1,
-        lines: panel.lines.iter().map(line).collect(),
+        bottom: bottom(panel.axis.span().0),
+        lines: panel.lines.iter().map(&mut line).collect(),
         references: panel.references.iter().map(|reference| (text(&reference.label), reference.value)).collect(),
         notes: panel.notes.iter().map(text).collect(),
         across: across.shown(),

@@ -1,12 +1,15 @@
-//! One panel: one quantity over time, on one axis, with named lines.
+//! One panel: one quantity over time or another, on one axis, with named lines.
 //!
 //! Samples are reduced to at most four points per pixel column (first, least, largest, last), so
 //! that a drawing stays small and shows every peak. Coordinates have one decimal.
+
+use std::borrow::Cow;
 
 use maud::{Markup, PreEscaped, html};
 
 use super::label::{self, Area, Columns};
 use super::scale::Axis;
+use super::shape::Shape;
 use super::style::{CHARACTER, COLOURS, DASHES, FONT};
 
 /// The contents of a panel.
@@ -48,6 +51,10 @@ pub(crate) struct Line {
     pub(crate) samples: Vec<(f64, f64)>,
     /// The subject of a member of a group, which has no label of its own; else empty.
     pub(crate) member: String,
+    /// Half the width of the interval of each point; empty without intervals.
+    pub(crate) spread: Vec<f64>,
+    /// How points are drawn: joined, or as marks with intervals.
+    pub(crate) shape: Shape,
 }
 
 /// A constant for comparison.
@@ -65,7 +72,7 @@ pub(crate) struct Frame {
     /// The axis of time, or of another horizontal quantity.
     pub(crate) time: Axis,
     /// The quantity of that axis.
-    pub(crate) across: &'static str,
+    pub(crate) across: Cow<'static, str>,
     /// Begin, end and name of each phase.
     pub(crate) phases: Vec<(f64, f64, String)>,
     /// Width of the whole drawing.
@@ -101,6 +108,20 @@ impl Frame {
         Area { x: LEFT, y: TITLE + PHASES, width: self.width - LEFT - self.margin, height: self.height }
     }
 
+    /// The ticks of the horizontal axis. Names that would overlap are empty.
+    fn ticks(&self) -> Vec<(f64, String)> {
+        let mut free = f64::NEG_INFINITY;
+        let fits = |(tick, label): (f64, String)| {
+            let half = CHARACTER * label.chars().count() as f64 / 2.0;
+            let is_free = self.time.names.is_empty() || self.x(tick) - half >= free;
+            if is_free {
+                free = self.x(tick) + half + CHARACTER;
+            }
+            (tick, if is_free { label } else { String::new() })
+        };
+        self.time.ticks().map(fits).collect()
+    }
+
     fn x(&self, time: f64) -> f64 {
         let plot = self.plot();
         plot.x + plot.width * self.time.place(time).clamp(0.0, 1.0)
@@ -120,14 +141,36 @@ impl Panel {
             }
             @for line in &self.lines {
                 @let class = if line.bound { "bound" } else if line.faint { "line faint" } else { "line" };
-                path class={ (class) " c" (line.colour % COLOURS) " d" (line.dash % DASHES) }
-                    d=(path(&self.place(line, frame), plot, if line.faint { FAINT_COLUMN } else { 1 })) {}
+                @if line.shape != Shape::Dot {
+                    path class={ (class) " c" (line.colour % COLOURS) " d" (line.dash % DASHES) }
+                        d=(path(&self.place(line, frame), plot, if line.faint { FAINT_COLUMN } else { 1 })) {}
+                }
+                @if !line.spread.is_empty() { (self.intervals(line, frame)) }
                 @for (x, y) in self.place(line, frame).into_iter().filter(|_| self.marks) {
                     circle class={ (class) " c" (line.colour % COLOURS) } cx=(coordinate(x)) cy=(coordinate(y))
                         r="2.5" {}
                 }
             }
             (self.labels(frame, plot, &columns))
+        }
+    }
+
+    /// The points of a line as marks, with their intervals.
+    fn intervals(&self, line: &Line, frame: &Frame) -> Markup {
+        let plot = frame.plot();
+        let (mut bars, mut dots) = (String::new(), String::new());
+        for ((at, value), spread) in line.points.iter().zip(&line.spread) {
+            let (x, y) = (frame.x(*at), self.y(*value, plot));
+            dots.push_str(&format!("M{} {}h0", coordinate(x), coordinate(y)));
+            if *spread > 0.0 {
+                let (low, high) = (self.y(value - spread, plot), self.y(value + spread, plot));
+                let ends = format!("M{0} {1}h6M{0} {2}h6", coordinate(x - 3.0), coordinate(low), coordinate(high));
+                bars.push_str(&format!("M{} {}V{}{ends}", coordinate(x), coordinate(low), coordinate(high)));
+            }
+        }
+        html! {
+            path class={ "stroke c" (line.colour % COLOURS) } d=(bars) {}
+            path class={ "dots c" (line.colour % COLOURS) } d=(dots) {}
         }
     }
 
@@ -154,7 +197,7 @@ impl Panel {
                 path.grid d={ "M" (coordinate(plot.x)) " " (coordinate(y)) "H" (coordinate(plot.right())) } {}
                 text x=(coordinate(plot.x - 7.0)) y=(coordinate(y + 4.0)) text-anchor="end" { (label) }
             }
-            @for (tick, label) in frame.time.ticks() {
+            @for (tick, label) in frame.ticks() {
                 @let x = coordinate(frame.x(tick));
                 path.frame d={ "M" (x) " " (bottom) "v4" } {}
                 text x=(x) y=(coordinate(plot.bottom() + 16.0)) text-anchor="middle" { (label) }
@@ -163,7 +206,7 @@ impl Panel {
             @if last {
                 text x=(coordinate(f64::midpoint(plot.x, plot.right()))) y=(coordinate(plot.bottom() + 33.0))
                     text-anchor="middle" {
-                    (frame.across) ", " (frame.time.unit.1)
+                    (frame.across) @if !frame.time.unit.1.is_empty() { ", " (frame.time.unit.1) }
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Exact;
+use super::exact::{Exact, multiple};
 
 /// Steps of a column from zero to its largest value: five digits.
 const STEPS: f64 = 100_000.0;
@@ -30,6 +30,12 @@ impl Columns {
         let step = if largest > 0.0 { largest / STEPS } else { 1.0 };
         let values: Vec<i64> = samples.iter().map(|(_, value)| multiple(*value, step)).collect();
         (time, self.push(&values, step))
+    }
+
+    /// Places and values of points, all of them.
+    pub(super) fn points(&mut self, points: &[(f64, f64)]) -> (usize, usize) {
+        let at = self.shared(&Exact::rounded(points.iter().map(|point| point.0)));
+        (at, self.exact(&Exact::rounded(points.iter().map(|point| point.1))))
     }
 
     /// A column of its own.
@@ -68,13 +74,6 @@ impl Columns {
     pub(super) fn finish(self) -> (Vec<(usize, f64)>, Vec<u8>) {
         (self.index, self.bytes)
     }
-}
-
-/// The nearest multiple; zero for what is no number.
-#[expect(clippy::cast_possible_truncation, reason = "a value is at most 2 000 000 steps")]
-fn multiple(value: f64, step: f64) -> i64 {
-    let steps = (value / step).round();
-    if steps.is_finite() { steps as i64 } else { 0 }
 }
 
 /// At most about `most` samples: the least and the largest of each equal part, in their order.

@@ -1,10 +1,10 @@
 //! Figures whose drawings are no panels: points, segments and intervals as well as lines.
 
-use serde::Serialize;
-
 use super::columns::Columns;
-use super::{Across, LineData, PanelData, text};
+use super::data::{Across, LineData, PanelData, StripData, bottom, text};
+use super::exact::Exact;
 use crate::format::Unit;
+use crate::report::shape::Shape;
 
 /// A figure for the script of pages.
 #[derive(Clone, Debug, Default)]
@@ -42,13 +42,6 @@ pub(crate) struct Curve {
     pub(crate) spread: Option<Exact>,
 }
 
-/// Whole multiples of a step.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Exact {
-    pub(crate) step: f64,
-    pub(crate) multiples: Vec<i64>,
-}
-
 /// Colours along the foot of a figure: the kind of each part of the axis.
 #[derive(Clone, Debug)]
 pub(crate) struct Strip {
@@ -57,43 +50,6 @@ pub(crate) struct Strip {
     /// The begin of each part, and the number of its kind.
     pub(crate) begins: Exact,
     pub(crate) numbers: Vec<usize>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct StripData {
-    kinds: Vec<(String, usize)>,
-    columns: (usize, usize),
-}
-
-/// How points are drawn.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum Shape {
-    /// Joined.
-    #[default]
-    Line,
-    /// Joined by steps.
-    Steps,
-    /// A segment from the least to the largest value of each.
-    Bars,
-    Triangle,
-    Cross,
-    Diamond,
-    Square,
-}
-
-impl Shape {
-    /// The name in the page's data; `None` for a line.
-    fn name(self) -> Option<&'static str> {
-        match self {
-            Self::Line => None,
-            Self::Steps => Some("steps"),
-            Self::Bars => Some("bars"),
-            Self::Triangle => Some("triangle"),
-            Self::Cross => Some("cross"),
-            Self::Diamond => Some("diamond"),
-            Self::Square => Some("square"),
-        }
-    }
 }
 
 impl Sketch {
@@ -126,7 +82,7 @@ impl Sketch {
             title: text(&self.title),
             unit: self.unit,
             top: self.span.1,
-            bottom: Some(self.span.0).filter(|bottom| bottom.abs() > 0.0),
+            bottom: bottom(self.span.0),
             fits: self.fits,
             strip,
             across: self.across.shown(),
