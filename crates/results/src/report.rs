@@ -6,6 +6,7 @@
 
 mod caption;
 mod compare;
+mod coordinate;
 mod distribution;
 pub(crate) mod document;
 mod frame;
@@ -19,6 +20,7 @@ pub(crate) mod scale;
 pub(crate) mod shape;
 pub(crate) mod style;
 mod tables;
+mod thinning;
 mod timeline;
 mod trade_off;
 

@@ -1,7 +1,7 @@
 //! The page of a capture: what the command prints, and the pictures of the largest connections.
 //!
-//! One file without references to others. Drawings are complete without a script, which replaces them as in the report of
-//! a run: the plots of a direction share their view.
+//! One file without references to others. Drawings are complete without a script, which replaces them as in the report
+//! of a run: the plots of a direction share their view.
 
 use std::net::SocketAddr;
 
@@ -34,6 +34,8 @@ pub struct Capture<'a> {
     pub version: &'a str,
 }
 
+/// The most directions whose drawings are as fine as a screen; of more, a page would be large.
+const FEW: usize = 4;
 /// The most rows of the table of connections.
 const MOST_ROWS: usize = 500;
 const STYLE: &str = "\
@@ -50,6 +52,9 @@ section.direction figure{margin:.6rem 0}
 .warning{border-left:4px solid var(--c1);padding-left:.6rem}
 ";
 
+/// Segments and marks, in a drawing of its own.
+const STROKE: &str = ".plot .stroke{fill:none;stroke-width:1.3}\n";
+
 /// A direction of a connection: its number, whether it is that from the opener, the connection.
 type Row<'a> = (usize, bool, &'a Connection);
 
@@ -58,6 +63,7 @@ type Row<'a> = (usize, bool, &'a Connection);
 pub fn page(capture: &Capture<'_>, pictures: &Pictures) -> String {
     let gallery = Gallery::default();
     let (drawn, others) = pictures.drawn();
+    let column = if drawn.len() > FEW { 3.0 } else { 1.0 };
     let body = html! {
         header {
             h1 { (capture.name) }
@@ -72,7 +78,7 @@ pub fn page(capture: &Capture<'_>, pictures: &Pictures) -> String {
         @for table in capture.tables { pre.scroll tabindex="0" { (table) } }
         @for (number, up, picture) in &drawn {
             @if let Some(connection) = capture.connections.get(*number) {
-                (section((*number, *up, connection), picture, &gallery))
+                (section((*number, *up, connection), picture, column, &gallery))
             }
         }
         footer { p { "lastmile " (capture.version) } }
@@ -114,7 +120,7 @@ pub fn figure(capture: &Capture<'_>, pictures: &Pictures, panels: &[&str]) -> St
         svg.plot xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (coordinate(width)) " " (coordinate(height)) }
             width=(coordinate(width)) height=(coordinate(height)) role="img" {
             title { (capture.name) }
-            style { (PreEscaped(style::standalone_with(&phase_colours()))) }
+            style { (PreEscaped(style::standalone_with(&format!("{STROKE}{}", phase_colours())))) }
             rect.ground width="100%" height="100%" {}
             @for (at, plot) in placed {
                 g transform={ "translate(" (coordinate(GAP)) " " (coordinate(at + 4.0)) ")" } { (plot.within(&axis)) }
@@ -228,6 +234,7 @@ fn row((number, up, connection): Row<'_>, is_drawn: bool, causes: &[Cause]) -> M
     let (from, to) = ends(connection, up);
     let name = format!("{} {}", number + 1, way(up));
     let shares = direction.limits.shares;
+    let share = |limit: Limit| percent(shares.share(limit)).replace(' ', "\u{a0}");
     let main = Limit::ALL.into_iter().max_by_key(|limit| shares.of(*limit)).filter(|_| !shares.total().is_zero());
     html! {
         tr {
@@ -242,7 +249,7 @@ fn row((number, up, connection): Row<'_>, is_drawn: bool, causes: &[Cause]) -> M
             td { (or_dash((direction.acks.spaced > 0).then_some(direction.acks), |acks|
                 percent(acks.compressed as f64 / acks.spaced as f64))) }
             td.left.limit {
-                (or_dash(main, |limit| format!("{} {}", limit.name().replace('_', " "), percent(shares.share(limit)).replace(' ', "\u{a0}"))))
+                (or_dash(main, |limit| format!("{} {}", limit.name().replace('_', " "), share(limit))))
             }
         }
     }
@@ -256,7 +263,7 @@ fn anchor(number: usize, up: bool) -> String {
     format!("connection-{}-{}", number + 1, way(up))
 }
 
-fn section((number, up, connection): Row<'_>, picture: &Picture, gallery: &Gallery) -> Markup {
+fn section((number, up, connection): Row<'_>, picture: &Picture, column: f64, gallery: &Gallery) -> Markup {
     let (from, to) = ends(connection, up);
     let vantage = of(connection, up).position.vantage;
     let at_sender = matches!(vantage, Vantage::Sender | Vantage::Unknown);
@@ -270,7 +277,7 @@ fn section((number, up, connection): Row<'_>, picture: &Picture, gallery: &Galle
                     "outstanding are those between the capture and the receiver."
                 }
             }
-            @for plot in &plots { (gallery.sketch(plot.sketch(&axis), &plot.draw(&axis))) }
+            @for plot in &plots { (gallery.sketch(plot.sketch(&axis), &plot.draw(&axis, column))) }
         }
     }
 }

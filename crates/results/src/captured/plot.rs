@@ -94,6 +94,8 @@ struct Place<'a> {
     values: Axis,
     scale: f64,
     height: f64,
+    /// Width of a column, in pixels: of the values in it, four remain.
+    column: f64,
 }
 
 impl Place<'_> {
@@ -121,11 +123,11 @@ pub(super) fn colour_of(phase: Phase) -> usize {
 
 impl Plot {
     /// Positions over the time axis that all plots of a direction share.
-    fn place<'a>(&self, time: &'a Axis) -> Place<'a> {
+    fn place<'a>(&self, time: &'a Axis, column: f64) -> Place<'a> {
         let (scale, units) = self.quantity.units();
         let largest = self.curves.iter().flat_map(|curve| &curve.points).map(|point| point.2).max().unwrap_or(0);
         let values = Axis::from_zero(largest as f64 * scale, units, if self.high { 7 } else { 4 });
-        Place { time, values, scale, height: if self.high { HIGH } else { LOW } }
+        Place { time, values, scale, height: if self.high { HIGH } else { LOW }, column }
     }
 
     /// Height of the drawing.
@@ -148,7 +150,7 @@ impl Plot {
 
     /// The plot with its title and legend as a part of a drawing.
     pub(super) fn within(&self, time: &Axis) -> Markup {
-        let place = self.place(time);
+        let place = self.place(time, 1.0);
         html! {
             text.title x="0" y="0" { (self.title) ", " (place.values.unit.1) }
             text x=(coordinate(WIDTH - RIGHT)) y="0" text-anchor="end" {
@@ -160,9 +162,9 @@ impl Plot {
         }
     }
 
-    /// The drawing under its legend.
-    pub(super) fn draw(&self, time: &Axis) -> Markup {
-        let place = self.place(time);
+    /// The drawing under its legend, thinned to columns of this width.
+    pub(super) fn draw(&self, time: &Axis, column: f64) -> Markup {
+        let place = self.place(time, column);
         html! {
             figcaption.keys {
                 b { (self.title) ", " (place.values.unit.1) }
@@ -204,7 +206,7 @@ impl Plot {
 
     /// The data for the script.
     pub(super) fn sketch(&self, time: &Axis) -> Sketch {
-        let values = self.place(time).values;
+        let values = self.place(time, 1.0).values;
         let (from, to) = time.span();
         Sketch {
             title: self.title.to_owned(),
@@ -323,7 +325,7 @@ fn columns(curve: &Curve, place: &Place<'_>) -> Vec<(f64, f64, f64, f64, f64)> {
     for (at, low, high) in &curve.points {
         let (x, low, high) = (place.x(*at), place.y(*low), place.y(*high));
         match columns.last_mut() {
-            Some(column) if merges && x.floor() <= column.0.floor() => {
+            Some(column) if merges && (x / place.column).floor() <= (column.0 / place.column).floor() => {
                 *column = (column.0, column.1, column.2.max(low), column.3.min(high), high);
             }
             _ => columns.push((x, low, low, high, high)),

@@ -3,8 +3,8 @@ use super::words::title;
 use super::*;
 use crate::format;
 
-/// Three rates, two delays, two policies, two seeds: the download is the rate, a tenth less at the longer delay; the policy
-/// adds 1000, and the seed its number in tens.
+/// Three rates, two delays, two policies, two seeds: the download is the rate, a tenth less at the longer delay. The
+/// policy adds 1000, and the seed its number in tens.
 fn study() -> Study {
     let value = |text: &str, number: Option<f64>| Value { text: text.to_owned(), number };
     let rates =
@@ -122,7 +122,7 @@ fn a_study_without_keys_has_its_runs_alone() {
     let text = text(&study);
     assert!(!text.contains("<svg") && text.contains("<h2>Runs</h2>"));
     study.runs.clear();
-    assert!(super::page(&study).contains("<h2>Runs</h2>"));
+    assert!(page(&study).contains("<h2>Runs</h2>"));
 }
 
 #[test]
