@@ -158,10 +158,38 @@ notebooks: ## The notebooks at full size, and their pictures in docs/images/note
 	@scripts/setup.sh python
 	@scripts/python-tests.sh --run scripts/notebooks.py --pictures docs/images/notebooks
 
+# Its parts use DIST_PROFILE, and TARGETS for the architectures: `make dist-static DIST_PROFILE=ci TARGETS=x86_64` is a trial.
+DIST_PROFILE ?= release
+export TARGETS
+
 .PHONY: dist
-dist: ## What is published: the wheel for Python in target/dist
-	@scripts/setup.sh python
-	@scripts/dist.sh
+dist: ## What is published, in target/dist: the parts below, with SHA256SUMS; an hour and more
+	@rm -rf $(TARGET)/dist
+	@$(MAKE) dist-static dist-deb dist-container dist-wheels dist-crates
+	@cd $(TARGET)/dist && find . -type f ! -name SHA256SUMS -printf '%P\0' | sort -z | xargs -0 sha256sum > SHA256SUMS
+	@cat $(TARGET)/dist/SHA256SUMS
+
+.PHONY: dist-static
+dist-static: ## The program without shared libraries, for x86-64 and arm64
+	@scripts/setup.sh dist
+	@PROFILE=$(DIST_PROFILE) scripts/dist/static.sh
+
+.PHONY: dist-deb
+dist-deb: ## Debian packages of the static programs
+	@PROFILE=$(DIST_PROFILE) scripts/dist/deb.sh
+
+.PHONY: dist-container
+dist-container: ## Container images of the static programs
+	@PROFILE=$(DIST_PROFILE) scripts/dist/container.sh
+
+.PHONY: dist-wheels
+dist-wheels: ## Wheels and source archive of the Python package
+	@scripts/setup.sh dist
+	@PROFILE=$(DIST_PROFILE) scripts/dist/wheels.sh
+
+.PHONY: dist-crates
+dist-crates: ## Packages for crates.io, and the command compiled from them
+	@PROFILE=$(DIST_PROFILE) scripts/dist/crates.sh
 
 .PHONY: clean
 clean: ## Remove what was built and the demo's reports

@@ -120,6 +120,16 @@ case $target in
     want_web
     ;;
   python) want_python ;;
+  dist)
+    want_python
+    have rustup || die "no rustup, which installs the targets of static programs: rustup.rs"
+    want readelf binutils "static programs are not built"
+    want qemu-aarch64-static qemu-user-static "the program for arm64 is not run"
+    want dpkg-deb dpkg "no Debian packages"
+    want lintian lintian "Debian packages are not checked"
+    want buildah buildah "no container images"
+    want podman podman "container images are not started"
+    ;;
   bench)
     want valgrind valgrind "no instruction counts"
     want tcptrace tcptrace "reading captures is not compared with it"

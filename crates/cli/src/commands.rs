@@ -19,15 +19,18 @@ pub(crate) mod lab;
 mod leftovers;
 #[cfg(target_os = "linux")]
 mod live_view;
+pub(crate) mod man;
 #[cfg(target_os = "linux")]
 pub(crate) mod measure;
 pub(crate) mod model;
 pub(crate) mod new;
 pub(crate) mod overhead;
+pub(crate) mod plot;
 pub(crate) mod policy;
 pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod run;
+pub(crate) mod schema;
 #[cfg(target_os = "linux")]
 pub(crate) mod shape;
 pub(crate) mod study;

@@ -46,6 +46,7 @@ enum Command {
     Compare(commands::compare::Arguments),
     Study(commands::study::Arguments),
     Report(commands::report::Arguments),
+    Plot(commands::plot::Arguments),
     Analyse(commands::analyse::Arguments),
     Policy(commands::policy::Arguments),
     #[cfg(target_os = "linux")]
@@ -65,7 +66,9 @@ enum Command {
     Overhead(commands::overhead::Arguments),
     Model(commands::model::Arguments),
     Reproduce(commands::reproduce::Arguments),
+    Schema(commands::schema::Arguments),
     Completions(commands::completions::Arguments),
+    Man(commands::man::Arguments),
 }
 
 /// Runs the command with the arguments of the process, and returns the exit code.
@@ -116,6 +119,7 @@ fn command(arguments: &[OsString]) -> Exit {
         Command::Compare(arguments) => commands::compare::run(&arguments, &mut printer),
         Command::Study(arguments) => commands::study::run(&arguments, &mut printer),
         Command::Report(arguments) => commands::report::run(&arguments, &mut printer),
+        Command::Plot(arguments) => commands::plot::run(&arguments, &mut printer),
         Command::Analyse(arguments) => commands::analyse::run(&arguments, &mut printer),
         Command::Policy(arguments) => commands::policy::run(&arguments, &mut printer),
         #[cfg(target_os = "linux")]
@@ -135,6 +139,8 @@ fn command(arguments: &[OsString]) -> Exit {
         Command::Overhead(arguments) => commands::overhead::run(&arguments, &mut printer),
         Command::Model(arguments) => commands::model::run(&arguments, &mut printer),
         Command::Reproduce(arguments) => commands::reproduce::run(&arguments, &mut printer),
+        Command::Schema(arguments) => commands::schema::run(&arguments, &mut printer),
+        Command::Man(arguments) => commands::man::run(&arguments, Arguments::command(), &mut printer),
         Command::Completions(arguments) => commands::completions::run(&arguments, Arguments::command(), &mut printer),
     };
     match result {

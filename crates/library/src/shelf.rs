@@ -7,7 +7,7 @@ use crate::entry::{Home, Line};
 /// The files of a folder of the library, by the names of its entries.
 macro_rules! files {
     ($folder:literal: $($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../library/", $folder, "/", $name, ".toml")))),*]
+        &[$(($name, include_str!(concat!("../library/", $folder, "/", $name, ".toml")))),*]
     };
 }
 

@@ -10,6 +10,7 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Int8Type, Int32Type, Int64Type, UInt16Type};
 use arrow_array::{Array as _, ArrayRef, ArrowPrimitiveType, PrimitiveArray, RecordBatch};
 use lastmile_analysis::{Kind, Traced};
+use lastmile_results::captured::PANELS;
 use lastmile_results::json;
 use lastmile_studies::Error;
 use lastmile_studies::captures::{Capture, GroupBy, Tap, Wanted, document};
@@ -166,7 +167,8 @@ impl Analysis {
 impl Analysis {
     fn page(&self, is_drawing: bool) -> PyResult<String> {
         let page = self.with(|captures| match captures {
-            [only] => only.page(is_drawing),
+            [only] if is_drawing => only.drawing(&PANELS[..2]),
+            [only] => only.page(),
             _ => None,
         });
         page.ok_or_else(|| PyValueError::new_err("pages and drawings are of one capture"))

@@ -152,6 +152,18 @@ pub fn figure(runs: &[Run], series: &[&str]) -> String {
     finished(drawing)
 }
 
+/// The panels that [`figure`] can draw of these runs: series and title.
+#[must_use]
+pub fn panels_of(runs: &[Run]) -> Vec<(&'static str, &'static str)> {
+    panels::available(runs)
+}
+
+/// The titles of the panels that [`figure_of_lines`] can draw of runs with curves in common panels.
+#[must_use]
+pub fn titles_of(runs: &[Run]) -> Vec<String> {
+    if runs.is_empty() { Vec::new() } else { overlay::overlays(runs).into_iter().map(|panel| panel.title).collect() }
+}
+
 /// A column of [`figure_of_lines`]: a line, and its runs.
 #[derive(Clone, Debug)]
 pub struct Column {

@@ -58,13 +58,13 @@ pub(crate) static ACCESS: Section = Section {
         Key::optional("lan", Kind::Table("`[access.lan]`"), "its defaults", "The network between client and CPE."),
         Key::optional(
             "aggregation",
-            Kind::Table("`[access.lan]`"),
+            Kind::Table("`[access.aggregation]`"),
             "its defaults",
             "The network between DSLAM and gateway.",
         ),
         Key::optional(
             "backbone",
-            Kind::Table("`[access.lan]`"),
+            Kind::Table("`[access.backbone]`"),
             "its defaults",
             "The network between gateway and server.",
         ),
@@ -112,7 +112,7 @@ macro_rules! hop {
                 line::LOSS,
                 Key::with_default(
                     "encapsulation",
-                    Kind::Other("name of a preset, or a table"),
+                    Kind::Other("name of a preset, or a table", line::LAYERS),
                     $layer,
                     line::ENCAPSULATION.doc,
                 ),

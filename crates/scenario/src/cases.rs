@@ -5,6 +5,8 @@ use crate::overrides::Override;
 use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 
+const SETTING: Kind = Kind::Matching("=");
+
 pub(crate) static CASE: Section = Section {
     heading: "`[[case]]`",
     about: "A row of `lastmile compare`: the file with some keys set. Other commands take the file as it is.",
@@ -12,7 +14,7 @@ pub(crate) static CASE: Section = Section {
         Key::required("name", Kind::Text, "Name of the row in the comparison, unique."),
         Key::optional(
             "set",
-            Kind::Other("`\"key=value\"`, or a list of these"),
+            Kind::Other("`\"key=value\"`, or a list of these", &[SETTING, Kind::Several(&[SETTING])]),
             "the file as it is",
             "Keys that it sets, in the form of `--set`, such as `\"traffic.transfer.contract=best\"`. They apply \
              after `--set` of the command line.",

@@ -15,7 +15,10 @@ use crate::schema::{Key, Kind, Section};
 
 pub(crate) const GRANTS: Key = Key::optional(
     "grants",
-    Kind::Other("name of a preset, or a table, see `grants = { ... }`"),
+    Kind::Other(
+        "name of a preset, or a table, see `grants = { ... }`",
+        &[Kind::Choice(&NAMES), Kind::Table("`grants = { ... }`")],
+    ),
     "the line sends at once",
     "The line sends only what a head end grants: cable, PON, cellular and satellite upstreams.",
 );

@@ -11,37 +11,40 @@ use lastmile_units::{Duration, Ratio};
 
 use crate::delay::MAX_DELAY;
 use crate::reader::Table;
-use crate::schema::{Key, Kind, Section};
+use crate::schema::{Key, Kind, NUMBER, Section};
 use crate::value::{Probability, Scalar};
 
 pub(crate) const LOSS: Key = Key::optional(
     "loss",
-    Kind::Other("share, or a table, see `loss = { ... }`"),
+    Kind::Other("share, or a table, see `loss = { ... }`", &[Kind::Share, Kind::Table("`loss = { ... }`")]),
     "0 %",
     "Packets lost on the wire: a share, each at random, or a model.",
 );
 pub(crate) const JITTER: Key = Key::optional(
     "jitter",
-    Kind::Other("time, or a table, see `jitter = { ... }`"),
+    Kind::Other("time, or a table, see `jitter = { ... }`", &[Kind::Time, Kind::Table("`jitter = { ... }`")]),
     "constant delay",
     "Variation of the delay from packet to packet. Packets stay in order unless `reorder` says otherwise.",
 );
 pub(crate) const REORDER: Key = Key::optional(
     "reorder",
-    Kind::Other("`true`, a share, or a table, see `reorder = { ... }`"),
+    Kind::Other(
+        "`true`, a share, or a table, see `reorder = { ... }`",
+        &[Kind::Flag, Kind::Share, Kind::Table("`reorder = { ... }`")],
+    ),
     "packets arrive in order",
     "Packets that overtake others: with `true` each whose delay is so much shorter; with a share these arrive at once, \
      without delay and jitter, and the others in order.",
 );
 pub(crate) const DUPLICATE: Key = Key::optional(
     "duplicate",
-    Kind::Other("share, or a table, see `duplicate = { ... }`"),
+    Kind::Other("share, or a table, see `duplicate = { ... }`", &[Kind::Share, Kind::Table("`duplicate = { ... }`")]),
     "0 %",
     "Packets that arrive twice. The copy is made on the wire and uses no capacity.",
 );
 pub(crate) const BIT_ERROR_RATE: Key = Key::optional(
     "bit_error_rate",
-    Kind::Other("number above 0, at most 0.5, such as `1e-6`"),
+    Kind::Other("number above 0, at most 0.5, such as `1e-6`", &[Kind::Number, Kind::Matching(NUMBER)]),
     "no bit errors",
     "Probability that a bit on the wire is wrong, which spoils its packet. On cells, a bit of a payload spoils the \
      AAL5 frame.",

@@ -23,6 +23,7 @@
 //! | `policy/` | the policy file: line, classes, rules; the built-in policies |
 //! | `atm/` | switches, links of cells, contracts, virtual channels |
 //! | `study.rs` | the study file: points, seeds, measures |
+//! | `json_schema.rs` | the schema of both files as JSON Schema, for editors |
 //! | `reference.rs` | the reference of all keys, printed from the schema |
 
 mod access;
@@ -38,6 +39,7 @@ pub mod file;
 pub mod files;
 mod grants;
 mod impairments;
+pub mod json_schema;
 mod line;
 mod listener;
 mod memory;

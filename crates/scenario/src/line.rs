@@ -24,6 +24,9 @@ use crate::{grants, trace};
 /// classic rule.
 const DEFAULT_BUFFER: Duration = Duration::from_ms(100);
 
+/// Forms of an encapsulation.
+pub(crate) const LAYERS: &[Kind] = &[Kind::Encapsulation, Kind::Table("`encapsulation = { ... }`")];
+
 pub(crate) const RATE: Key =
     Key::optional("rate", Kind::Rate, "transmission takes no time", "Rate of the wire, headers and cells included.");
 pub(crate) const DELAY: Key =
@@ -36,7 +39,7 @@ pub(crate) const LOSS: Key =
     Key::with_default("loss", Kind::Share, "0 %", "Share of packets lost on the wire, at random.");
 pub(crate) const ENCAPSULATION: Key = Key::optional(
     "encapsulation",
-    Kind::Other("name of a preset, or a table"),
+    Kind::Other("name of a preset, or a table", LAYERS),
     "`\"ip\"`: bare IP packets",
     "Headers and framing, which decide the cost of an IP packet on this wire. See [encapsulations](#encapsulations).",
 );
@@ -58,7 +61,7 @@ pub(crate) const OAM: Key = Key::optional(
 .at_most("65535");
 pub(crate) const COMPRESSION: Key = Key::optional(
     "header_compression",
-    Kind::Other("`\"none\"`, `\"vj\"` or a share such as `\"10 %\"`"),
+    Kind::Other("`\"none\"`, `\"vj\"` or a share such as `\"10 %\"`", &[Kind::Choice(&["none", "vj"]), Kind::Share]),
     "`\"none\"`",
     "TCP/IP header compression: with the state of RFC 1144, or as a model in which this share of every header remains.",
 );
@@ -68,7 +71,10 @@ pub(crate) const SLOTS: Key =
         .at_most("256");
 pub(crate) const INTERLEAVE: Key = Key::optional(
     "interleave",
-    Kind::Other("`\"none\"`, `\"cells\"`, or a size such as `\"160 B\"`"),
+    Kind::Other(
+        "`\"none\"`, `\"cells\"`, or a size such as `\"160 B\"`",
+        &[Kind::Choice(&["none", "cells"]), Kind::Bytes],
+    ),
     "`\"none\"`",
     "Where something more urgent may interrupt the packet that is being sent: behind each of its cells, every class \
      having a virtual channel of \

@@ -35,14 +35,14 @@ pub(crate) const CODEC: Key = Key::with_default(
 );
 pub(crate) const IE: Key = Key::optional(
     "ie",
-    Kind::Other("number"),
+    Kind::Other("number", &[Kind::Number]),
     "that of the `codec`",
     "Equipment impairment factor Ie of another codec.",
 )
 .at_most("40");
 pub(crate) const BPL: Key = Key::optional(
     "bpl",
-    Kind::Other("number"),
+    Kind::Other("number", &[Kind::Number]),
     "that of the `codec`",
     "Packet-loss robustness factor Bpl of another codec.",
 )

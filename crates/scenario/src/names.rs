@@ -6,7 +6,7 @@ use lastmile_model::{EndName, Names};
 
 use crate::document::Value;
 use crate::reader::Table;
-use crate::schema::{Key, Kind};
+use crate::schema::{ADDRESS, Key, Kind};
 use crate::value::FromNode;
 
 /// Longest text of a first payload: more than any classifier looks at.
@@ -14,14 +14,18 @@ const LONGEST_TEXT: usize = 512;
 
 pub(crate) const CLIENT: Key = Key::optional(
     "client",
-    Kind::Other("IP address"),
+    Kind::Other("IP address", &[Kind::Matching(ADDRESS)]),
     "that of its node",
     "Address that its packets have for the end that opens the connection, and for the client where nothing is \
      opened: several \
      hosts may stand behind one node. Of IPv6 with `ipv6`, else of IPv4.",
 );
-pub(crate) const SERVER: Key =
-    Key::optional("server", Kind::Other("IP address"), "that of its node", "The same for the other end.");
+pub(crate) const SERVER: Key = Key::optional(
+    "server",
+    Kind::Other("IP address", &[Kind::Matching(ADDRESS)]),
+    "that of its node",
+    "The same for the other end.",
+);
 pub(crate) const CLIENT_PORT: Key = Key::optional(
     "client_port",
     Kind::Count,

@@ -118,6 +118,22 @@ pub(crate) struct Variant<T: 'static> {
     pub(crate) value: T,
 }
 
+/// The sections of a table that can be of several kinds, for the schema.
+pub(crate) struct Tagged {
+    /// The keys of all kinds.
+    pub(crate) common: &'static Section,
+    /// The key that names the kind.
+    pub(crate) tag: &'static str,
+    /// The kinds: name, and keys that only this one has.
+    pub(crate) variants: Vec<(&'static str, &'static Section)>,
+}
+
+impl Tagged {
+    pub(crate) fn new<T>(common: &'static Section, tag: &'static str, variants: &[Variant<T>]) -> Self {
+        Self { common, tag, variants: variants.iter().map(|variant| (variant.name, variant.section)).collect() }
+    }
+}
+
 impl<'d> Unopened<'d> {
     /// The text at `key`, if it is one: for who must look before the table is opened.
     pub(crate) fn text(&self, key: &str) -> Option<&str> {

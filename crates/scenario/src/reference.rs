@@ -236,7 +236,7 @@ fn default(key: &Key) -> String {
 fn bare(kind: Kind, text: &str) -> bool {
     match kind {
         Kind::Flag | Kind::Count => true,
-        Kind::Other(_) => text.parse::<u64>().is_ok() || matches!(text, "true" | "false"),
+        Kind::Other(..) => text.parse::<u64>().is_ok() || matches!(text, "true" | "false"),
         _ => false,
     }
 }

@@ -17,7 +17,7 @@ use crate::capture::Frame;
 use crate::document::Value;
 use crate::files::Files;
 use crate::reader::Table;
-use crate::schema::{Key, Kind, Section};
+use crate::schema::{ADDRESS, Key, Kind, Section};
 use crate::value::FromNode;
 
 /// Most packets of a capture: 720 MB of memory.
@@ -33,7 +33,7 @@ pub(crate) static REPLAY: Section = Section {
         Key::required("file", Kind::Text, "The capture; a relative path counts from the scenario file's folder."),
         Key::optional(
             "client_prefix",
-            Kind::Other("IP prefix"),
+            Kind::Other("IP prefix", &[Kind::Matching(ADDRESS)]),
             "all packets of the file, whichever way they go",
             "Addresses on the client's side of the capture, such as \"192.168.1.0/24\": `up` replays what comes \
              from them, `down` \
@@ -42,7 +42,7 @@ pub(crate) static REPLAY: Section = Section {
         Key::with_default("offset", Kind::Time, "0 s", "Where in the capture to begin: time after its first packet."),
         Key::with_default(
             "speed",
-            Kind::Other("number"),
+            Kind::Other("number", &[Kind::Number]),
             "1",
             "How much faster than captured, from 0.001 to 1000; 2 halves the gaps between packets.",
         ),

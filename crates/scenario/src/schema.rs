@@ -88,9 +88,33 @@ pub(crate) enum Kind {
     /// A table, or a list of them, described under this heading.
     Table(&'static str),
     Tables(&'static str),
-    /// Something else, in words.
-    Other(&'static str),
+    /// Something else: in words, and the forms of its values.
+    Other(&'static str, &'static [Kind]),
+    /// Forms of [`Kind::Other`]: a number, with a point or without.
+    Number,
+    /// A number of packets, in quotes.
+    Packets,
+    /// One of these words, in letters of any case.
+    Words(&'static [&'static str]),
+    /// A text that matches this regular expression (ECMA-262).
+    Matching(&'static str),
+    /// `<` or `>`, and a quantity.
+    Bounded(&'static Kind),
+    /// The name of an encapsulation.
+    Encapsulation,
+    /// A list with at least one entry.
+    Several(&'static [Kind]),
+    /// A table that the reference describes in a line.
+    Fields(&'static [Key]),
 }
+
+/// An address, or a prefix with the number of its bits.
+pub(crate) const ADDRESS: &str = "^[0-9a-fA-F:.]+(/[0-9]+)?$";
+/// A decimal number in quotes.
+pub(crate) const NUMBER: &str = "^[0-9]*\\.?[0-9]*([eE][-+]?[0-9]+)?$";
+/// A code point: a number, or a name.
+pub(crate) const CODE_POINT: Kind =
+    Kind::Other("code point", &[Kind::Count, Kind::Words(crate::queue::CODE_POINT_NAMES)]);
 
 impl Kind {
     /// As the reference names it.
@@ -109,7 +133,13 @@ impl Kind {
             Self::Choice(words) => words.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(", "),
             Self::Table(heading) => format!("table, see {heading}"),
             Self::Tables(heading) => format!("list of tables, see {heading}"),
-            Self::Other(words) => words.into(),
+            Self::Other(words, _) => words.into(),
+            Self::Number => "number".into(),
+            Self::Packets => "number of packets".into(),
+            Self::Words(words) => Self::Choice(words).describe(),
+            Self::Matching(_) | Self::Bounded(_) | Self::Encapsulation => Self::Text.describe(),
+            Self::Several(_) => "list".into(),
+            Self::Fields(_) => "table".into(),
         }
     }
 }

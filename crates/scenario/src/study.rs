@@ -22,7 +22,7 @@ static STUDY: Section = Section {
         Key::required("scenario", Kind::Text, "The scenario; a relative path counts from the study file's folder."),
         Key::optional(
             "set",
-            Kind::Other("`\"key=value\"`, or a list of these"),
+            Kind::Other("`\"key=value\"`, or a list of these", &[Kind::Text, Kind::Several(&[Kind::Text])]),
             "the scenario as it is",
             "Keys that all runs set, in the form of `--set`.",
         ),
@@ -44,7 +44,7 @@ static STUDY: Section = Section {
         ),
         Key::optional(
             "measures",
-            Kind::Other("list of texts"),
+            Kind::Other("list of texts", &[Kind::Several(&[Kind::Text])]),
             "goodputs and round trips, as far as runs have them",
             "Measures of the printed table: names of columns of `table.parquet`, which has all.",
         ),
@@ -72,7 +72,7 @@ static LATIN: Section = Section {
     keys: &[
         Key::required("points", Kind::Count, "Number of points.").at_least("1").at_most("1000000"),
         Key::with_default("seed", Kind::Count, "1", "Seed of the points."),
-        Key::required("keys", Kind::Other(AXES), "The range of each key; no `count`."),
+        Key::required("keys", Kind::Other(AXES, &[]), "The range of each key; no `count`."),
     ],
 };
 
@@ -81,8 +81,16 @@ static RANGE: Section = Section {
     about: "In `[grid]` and `[paired]` a key has a list of values, or a range of `count` values. Values are \
             rounded to four digits, except the ends.",
     keys: &[
-        Key::required("from", Kind::Other("number, time, rate or size"), "The smallest value."),
-        Key::required("to", Kind::Other("number, time, rate or size"), "The largest value."),
+        Key::required(
+            "from",
+            Kind::Other("number, time, rate or size", &[Kind::Number, Kind::Text]),
+            "The smallest value.",
+        ),
+        Key::required(
+            "to",
+            Kind::Other("number, time, rate or size", &[Kind::Number, Kind::Text]),
+            "The largest value.",
+        ),
         Key::optional("count", Kind::Count, "required outside of `[latin]`", "Number of values, both ends included.")
             .at_least("2")
             .at_most("1000000"),

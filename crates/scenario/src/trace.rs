@@ -8,7 +8,7 @@ use lastmile_units::{BitRate, Duration};
 
 use crate::delay::MAX_DELAY;
 use crate::files;
-use crate::reader::Table;
+use crate::reader::{Table, Tagged};
 use crate::schema::{Key, Kind, Section};
 
 pub mod file;
@@ -106,6 +106,12 @@ pub(crate) static CELL: Section = Section {
 
 /// The rules of generated traces.
 const KINDS: &[&str] = &["dsl-retrain", "starlink", "cell"];
+
+/// A trace that is given, and the rules of generated ones.
+pub(crate) fn kinds() -> Tagged {
+    let variants = vec![("dsl-retrain", &DSL_RETRAIN), ("starlink", &STARLINK), ("cell", &CELL)];
+    Tagged { common: &SECTION, tag: "generate", variants }
+}
 
 /// All sections, for the reference.
 pub(crate) fn sections() -> Vec<&'static Section> {

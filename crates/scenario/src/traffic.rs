@@ -18,7 +18,7 @@ use crate::topology::Topology;
 use crate::value::SendRate;
 use crate::{apps, listener, names, quic, replay, tcp};
 
-pub(crate) use kinds::{Form, sections};
+pub(crate) use kinds::{Form, kinds, sections};
 use kinds::{KINDS, TRAFFIC};
 pub(crate) use surroundings::Surroundings;
 

@@ -123,9 +123,20 @@ impl Capture {
         samples::of(&self.read)
     }
 
-    /// The largest connections as a page, or as a drawing; `None` if no pictures were kept.
+    /// The largest connections as a page; `None` if no pictures were kept.
     #[must_use]
-    pub fn page(&self, is_drawing: bool) -> Option<String> {
+    pub fn page(&self) -> Option<String> {
+        self.drawn(captured::page)
+    }
+
+    /// The panels of these names ([`captured::PANELS`]) of the largest direction as a drawing; `None` if no
+    /// pictures were kept.
+    #[must_use]
+    pub fn drawing(&self, panels: &[&str]) -> Option<String> {
+        self.drawn(|capture, pictures| captured::figure(capture, pictures, panels))
+    }
+
+    fn drawn(&self, draw: impl FnOnce(&captured::Capture<'_>, &captured::Pictures) -> String) -> Option<String> {
         let pictures = self.read.pictures.as_ref()?;
         let document = &self.document;
         let lines: Vec<String> = tables::summary(document).lines().map(str::to_owned).collect();
@@ -145,7 +156,7 @@ impl Capture {
             tables: &texts,
             version: env!("CARGO_PKG_VERSION"),
         };
-        Some(if is_drawing { captured::figure(&capture, pictures) } else { captured::page(&capture, pictures) })
+        Some(draw(&capture, pictures))
     }
 
     /// Gives the file of segments its final name, if one was written.

@@ -10,6 +10,7 @@
 
 mod decimal;
 mod error;
+mod pattern;
 mod spelling;
 
 use core::str::FromStr;

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use lastmile_results::captured::PANELS;
 use lastmile_results::write::SERIES;
 use lastmile_results::{atomic, json, parquet};
 use lastmile_studies::captures::{self, Capture, GroupBy, STANDARD_INPUT, Wanted};
@@ -168,7 +169,8 @@ fn cannot_write(path: &Path, error: &dyn std::fmt::Display) -> Failure {
 
 fn write_page(path: &Path, capture: &Capture) -> Result<()> {
     let is_drawing = path.extension().is_some_and(|extension| extension == "svg");
-    let Some(text) = capture.page(is_drawing) else { return Ok(()) };
+    let text = if is_drawing { capture.drawing(&PANELS[..2]) } else { capture.page() };
+    let Some(text) = text else { return Ok(()) };
     atomic::write(path, text.as_bytes()).map_err(|error| cannot_write(path, &error))
 }
 

@@ -35,7 +35,7 @@ use self::web::{Reporter, Watcher};
 /// The control socket of a shaper.
 const SHAPER: &str = "/run/lastmile/shape.sock";
 /// The dashboard that goes with the metrics.
-const DASHBOARD: &str = include_str!("../../../../docs/grafana/watch.json");
+const DASHBOARD: &str = include_str!("../../grafana/watch.json");
 
 /// Watch a line: pings, the queues of a shaper and of the kernel, kept for years
 ///

@@ -7,9 +7,6 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use lastmile_results::{Origin, Run, Series, report, summarise};
-use lastmile_scenario::Scenario;
-
 use crate::transcript::{Scratch, blessing, difference, matches, steps};
 use crate::workspace::{root, text_files};
 
@@ -236,22 +233,19 @@ fn scenarios_in_the_documents_run() {
     assert!(run > 0, "no scenario was found in any document");
 }
 
-/// The picture in README.md shows a run of its scenario.
+/// The command that draws the picture in README.md, without its `--out`.
+pub(crate) const STARVATION: &str = "lastmile plot scenarios/line-of-today.toml scenarios/upload-starves-download.toml \
+    --label 'Cable, 250 and 25 Mbit/s' --label 'ADSL, 2 Mbit/s and 512 kbit/s' \
+    --policy 'no remedy=none' --policy 'CAKE both ways=cake' --policy full-both-ways \
+    --panel 'Goodput of download' --panel 'Goodput of upload' --panel 'Round-trip time of ping'";
+
+/// The picture in README.md shows runs of its scenarios.
 #[test]
 fn the_picture_shows_what_the_program_does() {
-    let remedies = [("no remedy", "none"), ("CAKE both ways", "cake"), ("full-both-ways", "full-both-ways")];
-    let lines = [
-        ("Cable, 250 and 25 Mbit/s", "line-of-today.toml"),
-        ("ADSL, 2 Mbit/s and 512 kbit/s", "upload-starves-download.toml"),
-    ];
-    let column = |(heading, file): (&str, &str)| {
-        let run = |(label, policy): &(&str, &str)| simulated(file, label, &[format!("access.policy={policy}")]);
-        report::Column { heading: heading.to_owned(), runs: remedies.iter().map(run).collect() }
-    };
-    let drawn = report::figure_of_lines(
-        &lines.map(column),
-        &["Goodput of download", "Goodput of upload", "Round-trip time of ping"],
-    );
+    let scratch = Scratch::new();
+    let output = scratch.run(&format!("{STARVATION} --out drawn.svg"));
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let drawn = std::fs::read_to_string(scratch.path.join("drawn.svg")).unwrap();
     let path = root().join("docs/images/starvation.svg");
     if blessing("UPDATE_DOCS") {
         std::fs::write(&path, &drawn).unwrap();
@@ -259,14 +253,4 @@ fn the_picture_shows_what_the_program_does() {
     let shown = std::fs::read_to_string(&path).unwrap_or_default();
     // A message with whole pictures would be unreadable.
     assert!(shown == drawn, "docs/images/starvation.svg is out of date: `make docs` draws it anew; look at it");
-}
-
-fn simulated(file: &str, label: &str, overrides: &[String]) -> Run {
-    let scenario = Scenario::load(&root().join("scenarios").join(file), overrides).unwrap();
-    let network = scenario.network_ref();
-    let outcome = lastmile_sim::run(network).unwrap();
-    let origin =
-        Origin { scenario: scenario.name().to_owned(), version: env!("CARGO_PKG_VERSION").into(), ..Origin::default() };
-    let series = outcome.series.iter().map(Series::from).collect();
-    Run { label: label.to_owned(), own: Vec::new(), summary: summarise(&origin, network, &outcome), series }
 }

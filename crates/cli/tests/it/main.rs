@@ -42,6 +42,7 @@ mod memory;
 mod new;
 mod openmetrics;
 mod out;
+mod plot;
 mod policies;
 #[cfg(target_os = "linux")]
 #[path = "../../../terminal/tests/pty/mod.rs"]

@@ -47,12 +47,13 @@ fn a_full_disk_under_standard_output_is_an_error() {
 
 /// Commands that print, each in a different way.
 #[cfg(target_os = "linux")]
-const PRINTING: [&[&str]; 10] = [
+const PRINTING: [&[&str]; 11] = [
     &["--help"],
     &["--version"],
     &["run", "--help"],
     &["overhead"],
     &["completions", "bash"],
+    &["schema", "policy"],
     &["policy", "list"],
     &["model", "asymmetry", "--down", "2 Mbit/s", "--up", "512 kbit/s"],
     &["reproduce", "--list"],

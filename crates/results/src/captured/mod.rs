@@ -23,7 +23,7 @@ mod segments;
 
 use lastmile_analysis::Traced;
 
-pub use self::page::{Capture, figure, page};
+pub use self::page::{Capture, PANELS, figure, page};
 pub use self::segments::Segments;
 
 use self::picture::Picture;

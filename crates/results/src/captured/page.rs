@@ -92,10 +92,13 @@ pub fn page(capture: &Capture<'_>, pictures: &Pictures) -> String {
     })
 }
 
-/// Sequence and windows of the largest direction, as a self-contained drawing for README files and slides;
+/// The names of the panels of a direction, in their order on the page.
+pub const PANELS: [&str; 5] = ["Sequence", "Windows", "Round-trip time", "Throughput", "ACK spacing"];
+
+/// The panels of these names of the largest direction, as a self-contained drawing for README files and slides;
 /// empty without data.
 #[must_use]
-pub fn figure(capture: &Capture<'_>, pictures: &Pictures) -> String {
+pub fn figure(capture: &Capture<'_>, pictures: &Pictures, panels: &[&str]) -> String {
     const GAP: f64 = 24.0;
     let (drawn, _) = pictures.drawn();
     let Some((number, up, picture)) = drawn.into_iter().max_by_key(|(.., picture)| picture.bytes()) else {
@@ -105,7 +108,7 @@ pub fn figure(capture: &Capture<'_>, pictures: &Pictures) -> String {
     let (from, to) = ends(connection, up);
     let vantage = of(connection, up).position.vantage;
     let mut plots = curves::plots(picture, matches!(vantage, Vantage::Sender | Vantage::Unknown));
-    plots.truncate(2);
+    plots.retain(|plot| panels.contains(&plot.title));
     let axis = axis(picture);
     let height = plots.iter().map(|plot| plot.height() + GAP).sum::<f64>() + 2.0 * GAP;
     let width = plot::WIDTH + 2.0 * GAP;

@@ -48,6 +48,12 @@ pub(crate) fn panels(runs: &[Run], wanted: impl Fn(&str) -> bool) -> Vec<Vec<Pan
     all
 }
 
+/// Series and title of each quantity of which a run has samples.
+pub(crate) fn available(runs: &[Run]) -> Vec<(&'static str, &'static str)> {
+    let has = |quantity: &&Quantity| runs.iter().any(|run| of(run, quantity).next().is_some());
+    QUANTITIES.iter().filter(has).map(|quantity| (quantity.series, quantity.title)).collect()
+}
+
 /// Colours by name, in the order of first use.
 #[derive(Default)]
 struct Palette(BTreeMap<String, usize>);

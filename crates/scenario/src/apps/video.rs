@@ -29,7 +29,7 @@ pub(crate) static VIDEO: Section = Section {
             .at_most("60 s"),
         Key::optional(
             "ladder",
-            Kind::Other("list of rates, such as `[\"1 Mbit/s\", \"3 Mbit/s\"]`"),
+            Kind::Other("list of rates, such as `[\"1 Mbit/s\", \"3 Mbit/s\"]`", &[Kind::Several(&[Kind::Rate])]),
             "145, 365, 730, 1100, 2000, 3000, 4500, 6000, 7800 kbit/s (Apple's HLS Authoring Specification, H.264)",
             "Bit rates in which each segment exists, ascending.",
         ),

@@ -5,7 +5,7 @@ use lastmile_atm::network::AbrPort;
 use lastmile_model::AckHold;
 use lastmile_units::{BitRate, ByteCount, CellCount, Duration, Ratio};
 
-use crate::reader::{Table, Unopened, Variant};
+use crate::reader::{Table, Tagged, Unopened, Variant};
 use crate::schema::{Key, Kind, Section};
 
 pub(crate) static ABR: Section = Section {
@@ -112,6 +112,11 @@ pub(crate) static ERICA: Section = Section {
 
 const PORTS: &[Variant<bool>] =
     &[Variant { name: "efci", section: &EFCI, value: false }, Variant { name: "erica", section: &ERICA, value: true }];
+
+/// The kinds of switches that control available bit rate.
+pub(crate) fn kinds() -> Tagged {
+    Tagged::new(&PORT, "kind", PORTS)
+}
 
 /// The parameters of a contract of available bit rate.
 #[derive(Clone, Copy, Debug)]

@@ -6,8 +6,8 @@ use lastmile_units::{BitRate, CellCount, Duration};
 use super::abr::{self, Abr};
 use crate::diagnostics::did_you_mean;
 use crate::queue::{CodePoint, Several};
-use crate::reader::{Table, Unopened, Variant};
-use crate::schema::{Key, Kind, Section};
+use crate::reader::{Table, Tagged, Unopened, Variant};
+use crate::schema::{CODE_POINT, Key, Kind, Section};
 
 pub(crate) static CONTRACT: Section = Section {
     heading: "`[[contract]]`",
@@ -25,7 +25,10 @@ pub(crate) static CONTRACT: Section = Section {
         ),
         Key::optional(
             "dscp",
-            Kind::Other("code point such as 10 or `\"af11\"`, or a list of them"),
+            Kind::Other(
+                "code point such as 10 or `\"af11\"`, or a list of them",
+                &[CODE_POINT, Kind::Several(&[CODE_POINT])],
+            ),
             "only traffic that names it",
             "Traffic with one of these code points and no contract of its own has this one.",
         ),
@@ -125,6 +128,11 @@ const KINDS: &[Variant<Form>] = &[
     Variant { name: "gfr", section: &GFR, value: Form::Gfr },
     Variant { name: "abr", section: &abr::ABR, value: Form::Abr },
 ];
+
+/// The kinds of contracts.
+pub(crate) fn kinds() -> Tagged {
+    Tagged::new(&CONTRACT, "kind", KINDS)
+}
 
 /// A contract, and how its cells are served.
 #[derive(Clone, Debug)]

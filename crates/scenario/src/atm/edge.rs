@@ -8,10 +8,12 @@ use super::Settings;
 use super::contract::Contracts;
 use crate::queue::{CodePoint, ColorName, Several, meter};
 use crate::reader::{Table, Unopened};
-use crate::schema::{Key, Kind, Section};
+use crate::schema::{CODE_POINT, Key, Kind, Section};
 use crate::topology::Topology;
 
-const COLORS: Kind = Kind::Other("`\"green\"`, `\"yellow\"` or `\"red\"`, or a list of them");
+const COLOR: Kind = Kind::Words(&["green", "yellow", "red"]);
+const COLORS: Kind =
+    Kind::Other("`\"green\"`, `\"yellow\"` or `\"red\"`, or a list of them", &[COLOR, Kind::Several(&[COLOR])]);
 
 pub(crate) static EDGE: Section = Section {
     heading: "`[[edge]]`",
@@ -25,7 +27,10 @@ pub(crate) static EDGE: Section = Section {
         Key::required("name", Kind::Text, "Name, unique among edges."),
         Key::required(
             "dscp",
-            Kind::Other("code point such as 10 or `\"af11\"`, or a list of them"),
+            Kind::Other(
+                "code point such as 10 or `\"af11\"`, or a list of them",
+                &[CODE_POINT, Kind::Several(&[CODE_POINT])],
+            ),
             "Whose packets: those of traffic with one of these code points.",
         ),
         Key::optional("at", Kind::Text, "each node at which they become cells", "Only at this node."),

@@ -5,7 +5,7 @@ use lastmile_atm::network::ClassSpec;
 use lastmile_atm::{QueueSpec, Queues};
 use lastmile_units::CellCount;
 
-use crate::reader::{Table, Unopened, Variant};
+use crate::reader::{Table, Tagged, Unopened, Variant};
 use crate::schema::{Key, Kind, Section};
 
 pub(crate) static CELL_QUEUE: Section = Section {
@@ -158,6 +158,11 @@ const KINDS: &[Variant<Form>] = &[
     Variant { name: "classes", section: &CLASSES, value: Form::Classes },
     Variant { name: "per-vc", section: &PER_VC, value: Form::PerVc },
 ];
+
+/// The kinds of queues of cells.
+pub(crate) fn kinds() -> Tagged {
+    Tagged::new(&CELL_QUEUE, "kind", KINDS)
+}
 
 /// The queues of a port, and the names of their classes if they have any.
 #[derive(Clone, Debug)]

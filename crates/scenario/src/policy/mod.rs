@@ -33,6 +33,7 @@ use crate::reader::Reader;
 
 pub use model::{AckRate, Class, Down, Line, LineOf, Police, Policy, Position, Promise, Regulated, Rule};
 pub use reference::render as render_reference;
+pub(crate) use schema::SECTIONS;
 
 /// Packets that wait before a direction that nothing shapes: they never do.
 const UNSHAPED: u64 = 1000;

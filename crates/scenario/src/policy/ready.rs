@@ -18,16 +18,16 @@ pub const NAMES: [&str; 10] = [
 #[must_use]
 pub fn text(name: &str) -> Option<&'static str> {
     Some(match name {
-        "fifo" => include_str!("../../../../policies/fifo.toml"),
-        "ack-filter" => include_str!("../../../../policies/ack-filter.toml"),
-        "ack-priority" => include_str!("../../../../policies/ack-priority.toml"),
-        "sad" => include_str!("../../../../policies/sad.toml"),
-        "sad-priority" => include_str!("../../../../policies/sad-priority.toml"),
-        "sad-cbq" => include_str!("../../../../policies/sad-cbq.toml"),
-        "adsl-optimizer" => include_str!("../../../../policies/adsl-optimizer.toml"),
-        "cake" => include_str!("../../../../policies/cake.toml"),
-        "fq-codel-sqm" => include_str!("../../../../policies/fq-codel-sqm.toml"),
-        "full-both-ways" => include_str!("../../../../policies/full-both-ways.toml"),
+        "fifo" => include_str!("../../policies/fifo.toml"),
+        "ack-filter" => include_str!("../../policies/ack-filter.toml"),
+        "ack-priority" => include_str!("../../policies/ack-priority.toml"),
+        "sad" => include_str!("../../policies/sad.toml"),
+        "sad-priority" => include_str!("../../policies/sad-priority.toml"),
+        "sad-cbq" => include_str!("../../policies/sad-cbq.toml"),
+        "adsl-optimizer" => include_str!("../../policies/adsl-optimizer.toml"),
+        "cake" => include_str!("../../policies/cake.toml"),
+        "fq-codel-sqm" => include_str!("../../policies/fq-codel-sqm.toml"),
+        "full-both-ways" => include_str!("../../policies/full-both-ways.toml"),
         _ => return None,
     })
 }

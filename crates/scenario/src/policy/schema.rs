@@ -1,7 +1,7 @@
 //! The keys of a policy file.
 
 use crate::line;
-use crate::schema::{Key, Kind, Section};
+use crate::schema::{Key, Kind, NUMBER, Section};
 
 pub(super) static POLICY: Section = Section {
     heading: "Top level",
@@ -107,9 +107,19 @@ pub(super) static ACK: Section = Section {
             sides and whole bits a second, rounded up). Pure ACKs belong to it before the rules are asked.",
     keys: &[
         Key::with_default("class", Kind::Text, "ack", "Its name, for rules."),
-        Key::with_default("factor", Kind::Other("number from 0.5 to 100"), "1.5", "Data packets for each ACK."),
+        Key::with_default(
+            "factor",
+            Kind::Other("number from 0.5 to 100", &[Kind::Number, Kind::Matching(NUMBER)]),
+            "1.5",
+            "Data packets for each ACK.",
+        ),
         Key::optional("rate", Kind::Rate, "computed", "A fixed rate in place of the computed one."),
-        Key::with_default("ceil", Kind::Other("share of the line, or rate"), "100 %", "Its largest rate."),
+        Key::with_default(
+            "ceil",
+            Kind::Other("share of the line, or rate", &[Kind::Share, Kind::Rate]),
+            "100 %",
+            "Its largest rate.",
+        ),
         Key::with_default("priority", Kind::Count, "1", "Order of service: 0, the most urgent, to 7.").at_most("7"),
         Key::with_default("packet", Kind::Bytes, "1500 B", "IP bytes of a data packet.")
             .at_least("40 B")
@@ -144,13 +154,13 @@ pub(super) static CLASS: Section = Section {
         ),
         Key::optional(
             "rate",
-            Kind::Other("share of what the ACK class leaves, or rate"),
+            Kind::Other("share of what the ACK class leaves, or rate", &[Kind::Share, Kind::Rate]),
             "required but for `priority`",
             "Rate that it has at any load of the others.",
         ),
         Key::optional(
             "ceil",
-            Kind::Other("share of the line, or rate"),
+            Kind::Other("share of the line, or rate", &[Kind::Share, Kind::Rate]),
             "the line",
             "Its largest rate; only with `htb` and `hfsc`.",
         ),
@@ -204,7 +214,10 @@ pub(super) static DOWN: Section = Section {
         ),
         Key::optional(
             "drain",
-            Kind::Other("`true`, `false`, or a table, see `[down.drain]`"),
+            Kind::Other(
+                "`true`, `false`, or a table, see `[down.drain]`",
+                &[Kind::Flag, Kind::Table("`[down.drain]`")],
+            ),
             "`false`",
             "Lowers the rate while the far end has a queue ([drain](../mechanisms/drain.md)).",
         ),
@@ -315,5 +328,5 @@ pub(super) static CLAMP: Section = Section {
 };
 
 /// All sections, in the order of the reference.
-pub(super) const SECTIONS: &[&Section] =
+pub(crate) const SECTIONS: &[&Section] =
     &[&POLICY, &LINE, &SCHEDULER, &ACK, &CLASS, &RULE, &DOWN, &DRAIN, &POLICE, &PACE, &CLAMP];

@@ -244,7 +244,7 @@ impl Readable for dualpi2::Config {
             ),
             Key::with_default(
                 "min_qlen_step",
-                Kind::Other("packets"),
+                Kind::Other("packets", &[Kind::Packets]),
                 "0 packets",
                 "The step spares a packet that finds at most this many in the shallow queue.",
             ),
@@ -341,7 +341,7 @@ impl Readable for red::Config {
             ),
             Key::optional(
                 "burst",
-                Kind::Other("packets"),
+                Kind::Other("packets", &[Kind::Packets]),
                 "a third of twice `min` and `max`",
                 "Number of packets that may arrive at once with the average below `min`.",
             ),

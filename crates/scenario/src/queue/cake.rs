@@ -26,7 +26,7 @@ impl Readable for Config {
             ),
             Key::optional(
                 "encapsulation",
-                Kind::Other("name, or table, see [encapsulations](#encapsulations)"),
+                Kind::Other("name, or table, see [encapsulations](#encapsulations)", crate::line::LAYERS),
                 "that of the line",
                 "Link layer of a later line for which `bandwidth` shapes.",
             ),

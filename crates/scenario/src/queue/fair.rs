@@ -58,14 +58,14 @@ impl Readable for sfq::Config {
             ),
             Key::with_default(
                 "limit",
-                Kind::Other("packets, or time"),
+                Kind::Other("packets, or time", &[Kind::Packets, Kind::Time]),
                 "127 packets",
                 "Largest number of packets; a time is the number of packets of `largest` that depart in it at the \
                  rate that empties the queue.",
             ),
             Key::with_default(
                 "depth",
-                Kind::Other("packets, or time"),
+                Kind::Other("packets, or time", &[Kind::Packets, Kind::Time]),
                 "127 packets",
                 "Largest number of packets in one queue, likewise.",
             ),
@@ -119,7 +119,8 @@ const FLOWS: Key = Key::with_default("flows", Kind::Count, "1024", "Buckets of t
     .at_most("65536");
 const ROUND: Key =
     Key::optional("quantum", Kind::WireBytes, "a packet of `largest`", "Bytes that a flow may send in a round.");
-const PACKETS: Key = Key::with_default("limit", Kind::Other("packets"), "10240 packets", "Largest number of packets.");
+const PACKETS: Key =
+    Key::with_default("limit", Kind::Other("packets", &[Kind::Packets]), "10240 packets", "Largest number of packets.");
 const MEMORY: Key = Key::with_default("memory", Kind::Bytes, "32 MB", "Largest number of IP bytes.").at_least("1 B");
 
 impl Readable for fq_codel::Config {
@@ -140,7 +141,10 @@ impl Readable for fq_codel::Config {
             CE_THRESHOLD,
             Key::optional(
                 "ce_threshold_selector",
-                Kind::Other("value/mask"),
+                Kind::Other(
+                    "value/mask",
+                    &[Kind::Matching("^\\s*(0x[0-9a-fA-F]+|[0-9]+)\\s*(/\\s*(0x[0-9a-fA-F]+|[0-9]+)\\s*)?$")],
+                ),
                 "every packet",
                 "The packets that `ce_threshold` applies to, by bits of their traffic class: \"0x01/0x03\" is ECT(1).",
             ),
@@ -244,7 +248,7 @@ const CLASSES: Key =
     Key::optional("classes", Kind::Tables("the classes below"), "a queue for each flow", "The classes; at most 16.");
 const ALL: Key = Key::optional(
     "limit",
-    Kind::Other("packets"),
+    Kind::Other("packets", &[Kind::Packets]),
     "1000 packets",
     "Without `classes`: how many packets there are in all; one too many costs the flow with most bytes its oldest.",
 );

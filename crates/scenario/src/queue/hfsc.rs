@@ -10,7 +10,15 @@ use crate::reader::Table;
 use crate::schema::{Key, Kind, Section};
 use crate::value::FromNode;
 
-const CURVE: Kind = Kind::Other("rate, or curve");
+const CURVE_KEYS: &[Key] = &[
+    Key::optional("m1", Kind::Rate, "one slope", "Rate of the first piece."),
+    Key::optional("d", Kind::Time, "one slope", "Length of the first piece."),
+    Key::optional("m2", Kind::Rate, "given by `rate`", "Rate after the first piece."),
+    Key::optional("umax", Kind::WireBytes, "given by `m1`", "Bytes that depart within `dmax`."),
+    Key::optional("dmax", Kind::Time, "given by `d`", "Time within which `umax` departs."),
+    Key::optional("rate", Kind::Rate, "given by `m2`", "Rate after `dmax`."),
+];
+const CURVE: Kind = Kind::Other("rate, or curve", &[Kind::Rate, Kind::Fields(CURVE_KEYS)]);
 
 static HFSC_CLASS: Section = Section {
     heading: "`classes` of `kind = \"hfsc\"`",

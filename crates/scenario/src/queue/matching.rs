@@ -6,13 +6,28 @@ use lastmile_units::{BitRate, ByteCount};
 
 use super::words::{Addresses, Bounded, CodePoint, Flags, Named, Payload, PerTime, Ports, Service, Several};
 use crate::reader::{Table, Unopened};
-use crate::schema::{Key, Kind, Section};
+use crate::schema::{ADDRESS, CODE_POINT, Key, Kind, Section};
 
 pub(super) const EXEMPT: Key =
     Key::optional("exempt", Kind::Table("[matches](#matches)"), "nothing", "Packets that are never touched.");
 
-const PORTS: Kind = Kind::Other("`80`, `\"6881-6889\"`, or a list of them");
-const ADDRESSES: Kind = Kind::Other("`\"192.0.2.1\"`, `\"192.0.2.0/24\"`, `\"2001:db8::/32\"`, or a list of them");
+/// Ports in quotes: one, or a range.
+const RANGE: Kind = Kind::Matching("^\\s*[0-9]+\\s*(-\\s*[0-9]+\\s*)?$");
+const PREFIX: Kind = Kind::Matching(ADDRESS);
+const FLAGS: &str = "^[ ,]*!*(fin|syn|rst|psh|ack|urg|ece|cwr)([ ,]+!*(fin|syn|rst|psh|ack|urg|ece|cwr))*[ ,]*$";
+const PAYLOAD: Kind = Kind::Fields(&[
+    Key::optional("text", Kind::Text, "`hex` says it", "The bytes as a text."),
+    Key::optional("hex", Kind::Text, "`text` says it", "The bytes as hexadecimal digits, such as `13 42`."),
+    Key::optional("at", Kind::Count, "anywhere in the first 512 bytes", "Offset of the first byte."),
+]);
+const PORTS: Kind = Kind::Other(
+    "`80`, `\"6881-6889\"`, or a list of them",
+    &[Kind::Count, RANGE, Kind::Several(&[Kind::Count, RANGE])],
+);
+const ADDRESSES: Kind = Kind::Other(
+    "`\"192.0.2.1\"`, `\"192.0.2.0/24\"`, `\"2001:db8::/32\"`, or a list of them",
+    &[PREFIX, Kind::Several(&[PREFIX])],
+);
 
 pub(crate) static MATCH: Section = Section {
     heading: "Matches",
@@ -29,6 +44,7 @@ pub(crate) static MATCH: Section = Section {
             Kind::Other(
                 "`\"tcp\"`, `\"udp\"`, `\"echo-request\"`, `\"echo-reply\"`, `\"icmp\"`, `\"icmpv6\"`, `\"gre\"`, \
                  `\"other\"`, or a number",
+                &[Kind::Words(super::words::PROTOCOL_NAMES), Kind::Count],
             ),
             "any",
             "The protocol; a number is that of IANA.",
@@ -41,7 +57,10 @@ pub(crate) static MATCH: Section = Section {
         Key::optional("destination", ADDRESSES, "any", "The address that it goes to."),
         Key::optional(
             "dscp",
-            Kind::Other("0 to 63, a name such as `\"EF\"`, `\"AF41\"`, `\"CS1\"`, or a list of them"),
+            Kind::Other(
+                "0 to 63, a name such as `\"EF\"`, `\"AF41\"`, `\"CS1\"`, or a list of them",
+                &[CODE_POINT, Kind::Several(&[CODE_POINT])],
+            ),
             "any",
             "Differentiated services code point (RFC 2474).",
         ),
@@ -51,6 +70,7 @@ pub(crate) static MATCH: Section = Section {
                 "`\"minimize-delay\"`, `\"maximize-throughput\"`, `\"maximize-reliability\"`, `\"normal-service\"`, \
                  a byte, or \
                          `\"0x10/0x1c\"` with a mask",
+                &[Kind::Words(super::words::SERVICE_NAMES), Kind::Count, Kind::Matching("^[0-9]")],
             ),
             "any",
             "Type of service (RFC 1349); names look at the mask `0x1c`, which leaves precedence and ECN out.",
@@ -59,25 +79,28 @@ pub(crate) static MATCH: Section = Section {
         Key::optional("at_most", Kind::Bytes, "any size", "Largest IP packet.").at_most("65535 B"),
         Key::optional(
             "tcp_flags",
-            Kind::Other("`\"syn\"`, `\"syn !ack\"`: fin, syn, rst, psh, ack, urg, ece, cwr"),
+            Kind::Other("`\"syn\"`, `\"syn !ack\"`: fin, syn, rst, psh, ack, urg, ece, cwr", &[Kind::Matching(FLAGS)]),
             "any",
             "TCP flags that are set, and after `!` those that are not.",
         ),
         Key::optional(
             "connection_bytes",
-            Kind::Other("`\"> 100 kB\"`, `\"< 50 kB\"`"),
+            Kind::Other("`\"> 100 kB\"`, `\"< 50 kB\"`", &[Kind::Bounded(&Kind::Bytes)]),
             "any",
             "IP bytes of its connection so far, this packet included.",
         ),
         Key::optional(
             "connection_rate",
-            Kind::Other("`\"> 64 kbit/s\"`"),
+            Kind::Other("`\"> 64 kbit/s\"`", &[Kind::Bounded(&Kind::Rate)]),
             "any",
             "IP bits of its connection in the last whole second, of the seconds since its first packet.",
         ),
         Key::optional(
             "new_connections_per_host",
-            Kind::Other("`\"< 5 /s\"`, `\"> 100 /min\"`, `/h`"),
+            Kind::Other(
+                "`\"< 5 /s\"`, `\"> 100 /min\"`, `/h`",
+                &[Kind::Matching("^\\s*[<>]\\s*[0-9]+\\s*/\\s*(s|min|h)\\s*$")],
+            ),
             "any",
             "A segment that opens a TCP connection. Each source address has a bucket of that number of connections, \
              refilled at the rate: `<` takes from it while it holds one, `>` holds when it is empty. Packets that \
@@ -85,7 +108,10 @@ pub(crate) static MATCH: Section = Section {
         ),
         Key::optional(
             "first_payload",
-            Kind::Other("text, `{ hex = \"13 42\", at = 0 }`, `{ text = \"GET \", at = 0 }`, or a list of them"),
+            Kind::Other(
+                "text, `{ hex = \"13 42\", at = 0 }`, `{ text = \"GET \", at = 0 }`, or a list of them",
+                &[Kind::Text, PAYLOAD, Kind::Several(&[Kind::Text, PAYLOAD])],
+            ),
             "any",
             "Contents of the first payload of its connection, in either direction: anywhere in the first 512 bytes, \
              or at an offset. It holds from the packet on that has them.",

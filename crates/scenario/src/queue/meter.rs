@@ -9,7 +9,7 @@ use lastmile_units::{BitRate, ByteCount, Duration, WireBytes};
 
 use super::matching::matching;
 use super::{BELOW, DROP, LIMIT, Readable, Wire, below};
-use crate::reader::{Table, Unopened, Variant};
+use crate::reader::{Table, Tagged, Unopened, Variant};
 use crate::schema::{Key, Kind, Section};
 
 const ACTIONS: Kind = Kind::Choice(&[
@@ -173,6 +173,11 @@ const METERS: [Variant<Form>; 6] = [
     Variant { name: "gcra", section: &GCRA, value: Form::Gcra },
     Variant { name: "police", section: &POLICE, value: Form::Police },
 ];
+
+/// The kinds of meters.
+pub(crate) fn kinds() -> Tagged {
+    Tagged::new(&METER, "kind", &METERS)
+}
 
 /// The colors that packets come with, as files name them.
 pub(crate) const COMING: &[(&str, Coming)] =

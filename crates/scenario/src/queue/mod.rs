@@ -19,12 +19,12 @@ use lastmile_queueing::spec::{Problem, Spec};
 use lastmile_queueing::{Overflow, fifo};
 use lastmile_units::Limit;
 
-use crate::reader::{Table, Unopened, Variant};
+use crate::reader::{Table, Tagged, Unopened, Variant};
 use crate::schema::{Key, Kind, Section};
 
 pub(crate) use capacity::{Wire, limit as limit_of};
 pub use words::code_point_named;
-pub(crate) use words::{CodePoint, ColorName, Several};
+pub(crate) use words::{CODE_POINT_NAMES, CodePoint, ColorName, Several};
 
 /// A discipline as a file describes it: what a named row of the [table](lastmile_queueing::catalogue) needs here.
 trait Readable: Sized {
@@ -98,6 +98,11 @@ pub(crate) fn sections() -> Vec<&'static Section> {
     }
     sections.push(&matching::MATCH);
     sections
+}
+
+/// The kinds of queues.
+pub(crate) fn kinds() -> Tagged {
+    Tagged::new(&QUEUE, "kind", KINDS)
 }
 
 const LIMIT: Key = Key::with_default("limit", Kind::Limit, "100 packets", capacity::ABOUT);

@@ -41,7 +41,7 @@ static CBQ_CLASS: Section = Section {
         PARENT,
         Key::required(
             "share",
-            Kind::Other("share or rate"),
+            Kind::Other("share or rate", &[Kind::Share, Kind::Rate]),
             "Guarantee: a share of the whole link, at every depth, such as \"40 %\"; or a rate.",
         ),
         Key::with_default(

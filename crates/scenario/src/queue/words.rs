@@ -62,6 +62,22 @@ const SERVICES: [(&str, u8); 4] =
 /// The bits of [`SERVICES`].
 const SERVICE_MASK: u8 = 0x1C;
 
+/// Names of [`SERVICES`] and of [`PROTOCOLS`], for the schema.
+pub(super) const SERVICE_NAMES: &[&str] = &names(&SERVICES);
+pub(super) const PROTOCOL_NAMES: &[&str] = &names(&PROTOCOLS);
+/// Names of [`CODE_POINTS`].
+pub(crate) const CODE_POINT_NAMES: &[&str] = &names(&CODE_POINTS);
+
+const fn names<T, const N: usize>(table: &[(&'static str, T); N]) -> [&'static str; N] {
+    let mut names = [""; N];
+    let mut index = 0;
+    while index < N {
+        names[index] = table[index].0;
+        index += 1;
+    }
+    names
+}
+
 const FLAGS: [(&str, TcpFlags); 8] = [
     ("fin", TcpFlags::FIN),
     ("syn", TcpFlags::SYN),

@@ -56,7 +56,7 @@ pub(crate) static TCP: Section = Section {
         ),
         Key::with_default(
             "initial_window",
-            Kind::Other("segments, or `\"rfc3390\"`"),
+            Kind::Other("segments, or `\"rfc3390\"`", &[Kind::Count, Kind::Choice(&["rfc3390"])]),
             "10",
             "Congestion window at the start (RFC 6928: 10; before RFC 3390: 1 or 2).",
         ),
@@ -91,7 +91,7 @@ pub(crate) static TCP: Section = Section {
         ),
         Key::with_default(
             "window_scale",
-            Kind::Other("`true`, `false`, or a shift from 0 to 14"),
+            Kind::Other("`true`, `false`, or a shift from 0 to 14", &[Kind::Flag, Kind::Count]),
             "true",
             "Offer window scaling (RFC 7323); `true` takes the least shift that can express the receive window.",
         ),
@@ -166,13 +166,16 @@ pub(crate) static TCP: Section = Section {
             .at_most("10 s"),
         Key::with_default(
             "byte_counting",
-            Kind::Other("`true`, `false`, or the limit L from 1 to 255"),
+            Kind::Other("`true`, `false`, or the limit L from 1 to 255", &[Kind::Flag, Kind::Count]),
             "255",
             "Appropriate byte counting (RFC 3465), with L = 2 for `true`; `false` counts each ACK as a segment.",
         ),
         Key::with_default(
             "ecn",
-            Kind::Other("`\"off\"`, `\"classic\"`, `\"accecn\"`, `true` or `false`"),
+            Kind::Other(
+                "`\"off\"`, `\"classic\"`, `\"accecn\"`, `true` or `false`",
+                &[Kind::Choice(&["off", "classic", "accecn"]), Kind::Flag],
+            ),
             "off",
             "Offer explicit congestion notification: one signal a round trip (RFC 3168, `\"classic\"` or `true`), or \
              counters of the marks (Accurate ECN, RFC 9768). With `dctcp` and `\"classic\"`, receivers report each \

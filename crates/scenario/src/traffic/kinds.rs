@@ -1,8 +1,8 @@
 //! The kinds of traffic, and the keys of each.
 
 use crate::atm::keys;
-use crate::reader::Variant;
-use crate::schema::{Key, Kind, Section};
+use crate::reader::{Tagged, Variant};
+use crate::schema::{CODE_POINT, Key, Kind, Section};
 use crate::{apps, listener, names, quic, replay, tcp};
 
 const SIZE: Key = Key::optional(
@@ -41,7 +41,7 @@ pub(super) static TRAFFIC: Section = Section {
         ),
         Key::optional(
             "line",
-            Kind::Other("number of a line, or a list such as `[3, 4]`"),
+            Kind::Other("number of a line, or a list such as `[3, 4]`", &[Kind::Count, Kind::Several(&[Kind::Count])]),
             "each line",
             "The access lines that it runs on, from 1. On several lines there is one traffic for each: \
              `NAME-line-1`, `NAME-line-2`, ...",
@@ -58,7 +58,7 @@ pub(super) static TRAFFIC: Section = Section {
         ),
         Key::optional(
             "dscp",
-            Kind::Other("a number up to 63, or a name such as `\"EF\"`"),
+            Kind::Other("a number up to 63, or a name such as `\"EF\"`", &[CODE_POINT]),
             "0",
             "Differentiated services code point of its packets (RFC 2474).",
         ),
@@ -169,7 +169,10 @@ static BLAST: Section = Section {
     keys: &[
         Key::required(
             "rate",
-            Kind::Other("`\"100 packets/s\"`, or a rate"),
+            Kind::Other(
+                "`\"100 packets/s\"`, or a rate",
+                &[Kind::Rate, Kind::Matching("^\\s*[0-9]+\\s*packets?/s\\s*$")],
+            ),
             "Packets per second, or IP bits per second.",
         ),
         SIZE,
@@ -244,6 +247,11 @@ const NAMES: [&str; KINDS.len()] = {
     }
     names
 };
+
+/// The kinds, with the keys of all.
+pub(crate) fn kinds() -> Tagged {
+    Tagged::new(&TRAFFIC, "kind", &KINDS)
+}
 
 /// Every section about traffic, in the order of the kinds.
 pub(crate) fn sections() -> Vec<&'static Section> {

@@ -73,6 +73,21 @@ const ALL: [Quantity; 7] = [
     Quantity::Share,
 ];
 
+/// The spellings of the units of `quantity`; those of a rate are without the `/s`.
+pub(super) fn names(quantity: Quantity) -> Vec<&'static str> {
+    let spellings = match quantity {
+        Quantity::Time => TIME,
+        Quantity::Rate => RATE,
+        Quantity::Bytes => BYTES,
+        Quantity::WireBytes => WIRE_BYTES,
+        Quantity::Cells => CELLS,
+        Quantity::Packets => PACKETS,
+        Quantity::Share => SHARE,
+        Quantity::Limit => &[],
+    };
+    spellings.iter().flat_map(|(names, _)| names.iter().copied()).collect()
+}
+
 /// The unit of `quantity` with the spelling `unit`.
 pub(super) fn find(quantity: Quantity, unit: &str) -> Option<Unit> {
     let exact = |spellings: Spellings, of| look_up(spellings, |name| name == unit).map(|scale| Unit { scale, of });

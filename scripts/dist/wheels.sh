@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# The wheels and the source archive of the Python package, in target/dist. zig links them against glibc 2.17, which makes them
+# manylinux2014. One wheel serves Python 3.11 and newer; free-threaded Python has a wheel of its own (FREE_THREADED).
+source "$(dirname "$0")/common.bash"
+prepare_tools
+mkdir -p "$dist"
+rm -f "$dist"/*.whl "$dist"/lastmile-*.tar.gz
+read -r -a free_threaded <<<"${FREE_THREADED-3.14t}"
+
+build() { # architecture, interpreter
+  say "wheel for $1, $2, profile $profile"
+  maturin build --quiet --manifest-path crates/python/Cargo.toml --profile "$profile" --locked --zig --compatibility manylinux2014 \
+    --target "$1-unknown-linux-gnu" --interpreter "$2" --target-dir "$target" --out "$dist"
+}
+for architecture in "${architectures[@]}"; do
+  build "$architecture" 3.11
+  for python in "${free_threaded[@]}"; do
+    build "$architecture" "$python"
+  done
+done
+maturin sdist --quiet --manifest-path crates/python/Cargo.toml --out "$dist"
+twine check --strict "$dist"/*.whl "$dist"/lastmile-*.tar.gz >&2
+
+# Installed as by a user: into an empty environment, and started there.
+installed=$target/python/installed
+"${PYTHON:-python3}" -m venv --clear "$installed"
+"$installed/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --find-links "$dist" "lastmile==$version"
+"$installed/bin/lastmile" --version
+"$installed/bin/python" -m pip install --quiet --disable-pip-version-check \
+  "$(grep '^pytest==' crates/python/requirements.txt)" "$(grep '^polars==' crates/python/requirements.txt)"
+(cd crates/python && LASTMILE_COMMAND=$installed/bin/lastmile LASTMILE_EMPTY=$installed PYTHONDONTWRITEBYTECODE=1 \
+  "$installed/bin/python" -m pytest --quiet -p no:cacheprovider tests/test_command.py)
