@@ -261,15 +261,17 @@ def best(rows, key, more):
 
 def of_line(line, home):
     rows = [row for row in results()["rows"] if (row["line"], row["home"]) == (line, home)]
-    limits = {key: best(rows, key, more) for _, key, more in COLUMNS}
+    # A home has some of the applications.
+    columns = [column for column in COLUMNS if any(row.get(column[1]) for row in rows)]
+    limits = {key: best(rows, key, more) for _, key, more in columns}
 
     def cell(row, key, more):
         text = shown(row, key)
         good = row.get(key) and (row[key][0] >= limits[key] if more else row[key][0] <= limits[key])
         return f"**{text}**" if good else text
 
-    cells = [[f"`{row['policy']}`", *(cell(row, key, more) for _, key, more in COLUMNS)] for row in rows]
-    return table(["policy", *(heading for heading, *_ in COLUMNS)], cells)
+    cells = [[f"`{row['policy']}`", *(cell(row, key, more) for _, key, more in columns)] for row in rows]
+    return table(["policy", *(heading for heading, *_ in columns)], cells)
 
 
 def working(row):
