@@ -1,5 +1,5 @@
-//! QUIC of `lastmile lab`: endpoints of another implementation over real packets, beside the simulated ones. The tests need
-//! root, network namespaces and TUN devices, so they run only on request (`scripts/live-tests.sh`).
+//! QUIC of `lastmile lab`: endpoints of another implementation over real packets, beside the simulated ones. The
+//! tests need root, network namespaces and TUN devices, so they run only on request (`scripts/live-tests.sh`).
 
 use serde_json::Value;
 
@@ -56,8 +56,8 @@ fn a_quic_download_is_that_of_the_simulation_and_no_regulator_reads_it() {
     }
 }
 
-/// The sender asks for an ACK for ten packets (draft-ietf-quic-ack-frequency). A transfer of given size ends, and so does one
-/// that the client sends.
+/// The sender asks for an ACK for ten packets (draft-ietf-quic-ack-frequency). A transfer of given size ends, and so
+/// does one that the client sends.
 #[test]
 #[ignore = "needs root: real packets"]
 fn a_sender_of_quic_asks_for_fewer_acks() {
