@@ -166,8 +166,7 @@ export TARGETS
 dist: ## What is published, in target/dist: the parts below, with SHA256SUMS; an hour and more
 	@rm -rf $(TARGET)/dist
 	@$(MAKE) dist-static dist-deb dist-container dist-wheels dist-crates
-	@cd $(TARGET)/dist && find . -type f ! -name SHA256SUMS -printf '%P\0' | sort -z | xargs -0 sha256sum > SHA256SUMS
-	@cat $(TARGET)/dist/SHA256SUMS
+	@scripts/dist/summary.sh
 
 .PHONY: dist-static
 dist-static: ## The program without shared libraries, for x86-64 and arm64

@@ -128,7 +128,6 @@ case $target in
     want dpkg-deb dpkg "no Debian packages"
     want lintian lintian "Debian packages are not checked"
     want buildah buildah "no container images"
-    want podman podman "container images are not started"
     ;;
   bench)
     want valgrind valgrind "no instruction counts"

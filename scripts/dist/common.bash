@@ -6,6 +6,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 dist=$target/dist
+# What lies between the sources and the products.
+work=$target/dist-work
 profile=${PROFILE:-release}
 read -r -a architectures <<<"${TARGETS:-x86_64 aarch64}"
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
@@ -16,8 +18,9 @@ say() { printf 'dist: %s\n' "$*" >&2; }
 die() { printf 'dist: error: %s\n' "$*" >&2; exit 1; }
 # The folder in which cargo puts what it builds with the profile.
 folder_of_profile() { case $profile in dev) echo debug ;; *) echo "$profile" ;; esac; }
-# Published programs have no symbols.
+# Published programs have no symbols. Thin link-time optimisation shares the compiled crates among the wheels of an architecture.
 export "CARGO_PROFILE_${profile^^}_STRIP=symbols"
+[ "$profile" != release ] || export CARGO_PROFILE_RELEASE_LTO=${LTO:-thin}
 
 # Programs from PyPI: maturin, and zig, which compiles C for every target and links against old versions of glibc.
 environment=$target/dist-tools
@@ -31,20 +34,4 @@ prepare_tools() {
     touch "$environment/ready-$wanted"
   fi
   export PATH=$environment/bin:$PATH
-}
-
-# The static program for architecture $1.
-static_program() { echo "$target/$1-unknown-linux-musl/$(folder_of_profile)/lastmile"; }
-
-# Runs the rest of the arguments on architecture $1: natively, or in qemu-user. Returns 77 where neither is possible.
-on_architecture() {
-  local architecture=$1
-  shift
-  if [ "$architecture" = "$(uname -m)" ]; then
-    "$@"
-  elif command -v "qemu-$architecture-static" >/dev/null; then
-    "qemu-$architecture-static" "$@"
-  else
-    return 77
-  fi
 }

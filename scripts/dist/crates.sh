@@ -3,7 +3,7 @@
 # them alone, so that no package lacks a file.
 source "$(dirname "$0")/common.bash"
 out=$dist/crates
-work=$target/dist-work/crates
+work=$work/crates
 rm -rf "$out" "$work"
 mkdir -p "$out" "$work"
 python=${PYTHON:-python3}
@@ -15,7 +15,8 @@ say "packing ${#names[@]} crates"
 arguments=()
 for name in "${names[@]}"; do arguments+=(--package "$name"); done
 git diff --quiet HEAD 2>/dev/null || arguments+=(--allow-dirty)
-cargo package --quiet --no-verify --locked "${arguments[@]}" 2>&1 | { grep -v 'manifest has no documentation\|^  |$\|^  = note: see\|^warning: .*$\|Updating' || true; } >&2
+usual='manifest has no documentation\|^  |$\|^  = note: see\|^warning: .*$\|Updating'
+cargo package --quiet --no-verify --locked "${arguments[@]}" 2>&1 | { grep -v "$usual" || true; } >&2
 
 # A workspace of the unpacked packages, each in place of the one of the registry.
 {

@@ -4,10 +4,9 @@
 source "$(dirname "$0")/common.bash"
 command -v dpkg-deb >/dev/null || die "no dpkg-deb: install dpkg"
 debian_name() { case $1 in x86_64) echo amd64 ;; aarch64) echo arm64 ;; *) echo "$1" ;; esac; }
-native=$target/dist-work/lastmile-$version-$(uname -m)-linux/lastmile
+native=$work/lastmile-$version-$(uname -m)-linux/lastmile
 [ -x "$native" ] || die "no program for $(uname -m): scripts/dist/static.sh comes first"
-licences=$target/dist-work/THIRD-PARTY
-scripts/dist/licences.py "$licences"
+licences=$work/THIRD-PARTY
 rm -f "$dist"/*.deb
 
 # Files that are equal on all architectures, below $1.
@@ -36,10 +35,10 @@ common_files() {
 }
 
 for architecture in "${architectures[@]}"; do
-  root=$target/dist-work/deb-$architecture
+  root=$work/deb-$architecture
   rm -rf "$root"
   mkdir -p "$root/usr/bin" "$root/DEBIAN"
-  cp "$target/dist-work/lastmile-$version-$architecture-linux/lastmile" "$root/usr/bin/"
+  cp "$work/lastmile-$version-$architecture-linux/lastmile" "$root/usr/bin/"
   common_files "$root"
   find "$root" -type d -exec chmod 755 {} + -o -type f -exec chmod 644 {} +
   chmod 755 "$root/usr/bin/lastmile"
@@ -52,7 +51,7 @@ for architecture in "${architectures[@]}"; do
   dpkg-deb --root-owner-group -Zxz --build "$root" "$package" >/dev/null
   say "$package"
   if command -v lintian >/dev/null; then
-    lintian --fail-on error --no-tag-display-limit --allow-root "$package" >&2 || die "lintian finds errors in $package"
+    lintian --fail-on error --tag-display-limit 0 --allow-root "$package" >&2 || die "lintian finds errors in $package"
   else
     say "continuing without lintian: the package is not checked"
   fi

@@ -13,7 +13,7 @@ use seccompiler::{
 use super::rights::Limit;
 
 /// System calls of the loop, the servers, the standard library and the C library once all is open.
-const ANY: [c_long; 61] = [
+const ANY: [c_long; 62] = [
     // Packets, answers, connections that come.
     libc::SYS_read,
     libc::SYS_write,
@@ -80,6 +80,7 @@ const ANY: [c_long; 61] = [
     libc::SYS_rt_sigreturn,
     libc::SYS_sigaltstack,
     libc::SYS_tgkill,
+    libc::SYS_tkill,
 ];
 
 /// Those that older machines have beside the newer ones.
@@ -133,6 +134,12 @@ const NEVER: [c_long; 27] = [
 
 /// setpriority(2) of a single process or thread.
 const PRIO_PROCESS: libc::c_int = 0;
+
+/// The number of an ioctl(2). C libraries differ in its type; the kernel takes 32 bits.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "one or the other, by C library")]
+fn request(number: libc::Ioctl) -> u64 {
+    u64::from(number as u32)
+}
 
 type Rules = BTreeMap<c_long, Vec<SeccompRule>>;
 
@@ -203,13 +210,13 @@ fn allowed(realtime: bool) -> Result<Rules, BackendError> {
         (libc::SYS_prlimit64, Condition::new(2, Qword, Eq, 0)?),
         // Whether an interface that went down is still there; a terminal and its size; a socket that does not wait.
         (libc::SYS_ioctl, Condition::new(1, Dword, Eq, libc::SIOCGIFNAME)?),
-        (libc::SYS_ioctl, Condition::new(1, Dword, Eq, libc::TCGETS)?),
-        (libc::SYS_ioctl, Condition::new(1, Dword, Eq, libc::TIOCGWINSZ)?),
+        (libc::SYS_ioctl, Condition::new(1, Dword, Eq, request(libc::TCGETS))?),
+        (libc::SYS_ioctl, Condition::new(1, Dword, Eq, request(libc::TIOCGWINSZ))?),
         // The live view: keys one by one, and whether the terminal is in its hands. No typing (TIOCSTI).
-        (libc::SYS_ioctl, Condition::new(1, Dword, Eq, libc::TCGETS2)?),
-        (libc::SYS_ioctl, Condition::new(1, Dword, Eq, libc::TCSETS2)?),
-        (libc::SYS_ioctl, Condition::new(1, Dword, Eq, libc::TIOCGPGRP)?),
-        (libc::SYS_ioctl, Condition::new(1, Dword, Eq, libc::FIONBIO)?),
+        (libc::SYS_ioctl, Condition::new(1, Dword, Eq, request(libc::TCGETS2))?),
+        (libc::SYS_ioctl, Condition::new(1, Dword, Eq, request(libc::TCSETS2))?),
+        (libc::SYS_ioctl, Condition::new(1, Dword, Eq, request(libc::TIOCGPGRP))?),
+        (libc::SYS_ioctl, Condition::new(1, Dword, Eq, request(libc::FIONBIO))?),
         (libc::SYS_prctl, Condition::new(0, Dword, Eq, flags(libc::PR_SET_TIMERSLACK))?),
         (libc::SYS_prctl, Condition::new(0, Dword, Eq, flags(libc::PR_SET_NAME))?),
         (libc::SYS_prctl, Condition::new(0, Dword, Eq, flags(libc::PR_SET_VMA))?),
