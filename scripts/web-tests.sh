@@ -34,8 +34,9 @@ if rustc --print target-libdir --target wasm32-unknown-unknown | xargs test -d; 
   (cd .. && "$cargo" build --quiet --locked --profile ci --target wasm32-unknown-unknown --package lastmile-playground)
   LASTMILE_WASM_OPT=0 node build.mjs site "$target/wasm32-unknown-unknown/ci/lastmile_playground.wasm" "$target/web/site" >/dev/null
 else
-  say "continuing without the target wasm32-unknown-unknown: the playground is not tested"
+  say "continuing without the target wasm32-unknown-unknown: playground and stories are not tested"
   tests=("${tests[@]/tests\/playground.test.mjs/}")
+  tests=("${tests[@]/tests\/stories-page.test.mjs/}")
 fi
 [ -x "$target/debug/lastmile" ] || (cd .. && "$cargo" test --workspace --locked --no-run --quiet)
 LASTMILE=$target/debug/lastmile SITE=$target/web/site exec node --test "$@" ${tests[@]}

@@ -7,10 +7,10 @@ import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { BROWSERS, fileAddress, launch, open, ready, saved } from "./browsers.mjs";
+import { plot, violations } from "./plots.mjs";
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), "../..");
 const command = process.env.LASTMILE ?? path.join(root, "target/debug/lastmile");
-const axe = readFileSync(path.join(root, "web/node_modules/axe-core/axe.min.js"), "utf8");
 const folder = mkdtempSync(path.join(tmpdir(), "lastmile-web-"));
 after(() => rmSync(folder, { recursive: true }));
 
@@ -56,43 +56,6 @@ before(() => {
   lastmile("run", "evil.toml", "--out", "evil");
   for (const name of ["run", "compare", "evil"]) files[name] = path.join(folder, name, "report.html");
 });
-
-/** Serious violations of accessibility, in words. */
-async function violations(page) {
-  await page.evaluate(axe);
-  const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
-  return found.violations
-    .filter(({ impact }) => impact === "serious" || impact === "critical")
-    .map(({ id, nodes }) => `${id}: ${nodes[0].html.slice(0, 120)} (${nodes[0].failureSummary?.slice(0, 200)})`);
-}
-
-/** The middle of the plot with this title. */
-async function plot(page, title) {
-  const handle = await page.evaluateHandle((wanted) => {
-    const charts = [...document.querySelectorAll(".chart")];
-    const chart = charts.find((one) => one.querySelector(".chart-title").textContent.startsWith(wanted));
-    chart.scrollIntoView({ block: "center" });
-    return chart;
-  }, title);
-  await page.waitForFunction((chart) => chart.querySelector("canvas") !== null, {}, handle);
-  // Other plots are drawn as they come onto the screen: the place is read once it rests.
-  const box = await page.evaluate(async (chart) => {
-    const read = () => {
-      const { x, y, width, height } = chart.querySelector(".u-over").getBoundingClientRect();
-      return { x, y, width, height };
-    };
-    let last = read();
-    for (let still = 0; still < 5; ) {
-      await new Promise(requestAnimationFrame);
-      const now = read();
-      still = now.y === last.y && now.width === last.width ? still + 1 : 0;
-      last = now;
-    }
-    return last;
-  }, handle);
-  const legend = () => page.evaluate((chart) => chart.querySelector(".legend").innerText, handle);
-  return { handle, box, legend };
-}
 
 assert.ok(BROWSERS.length > 0, "no browser: install chromium");
 

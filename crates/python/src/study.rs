@@ -242,7 +242,8 @@ impl Study {
 
     /// Simulates all runs that the folder does not have, and returns the table of all.
     ///
-    /// The table is also written into the folder, as table.parquet. `progress` is a function of the share that is done.
+    /// The folder then has the table as table.parquet, and a page of it as report.html. `progress` is a function of the
+    /// share that is done.
     /// `client` is a client of Dask, on whose cluster the runs then are: its workers must have the folder, too.
     ///
     /// >>> import lastmile as lm
@@ -270,9 +271,9 @@ impl Study {
             cluster.getattr("carry_out")?.call1((slf, folder, client, progress, memory))?;
         }
         let mut attendant = Attendant::new(progress);
-        let record = study.record(py);
+        let (record, measures) = (study.record(py), study.measures());
         let ended = study.with(py, &store, (&limit, threads), |planned, means, is_over| {
-            carry_out(planned, means, record, &mut |progress: Progress, _: &Record| {
+            carry_out(planned, means, (record, &measures), &mut |progress: Progress, _: &Record| {
                 let (done, of) = ((progress.finished + progress.failed) as u64, progress.runs as u64);
                 let attended = attendant.look().and_then(|()| attendant.tell(done, of));
                 is_over.store(attended.is_err(), Ordering::Relaxed);

@@ -40,6 +40,8 @@ def test_a_run_of_a_study_is_a_single_run(download: lm.Scenario, tmp_path: Path)
 def test_the_table_is_a_file_of_the_folder(download: lm.Scenario, tmp_path: Path) -> None:
     table = lm.study(download, SPACE, seeds=2).run(tmp_path)
     assert polars.read_parquet(tmp_path / "table.parquet").equals(frame(table), null_equal=True)
+    page = (tmp_path / "report.html").read_text()
+    assert "<h2>Differences from access.policy" in page and "sha256-" in page
 
 
 def test_nothing_runs_twice_and_studies_share_a_folder(download: lm.Scenario, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@
 //! | `lines` | access lines that share a DSLAM |
 //! | [`seeds`] | means over runs with several seeds |
 //! | [`series`], [`parquet`] | samples over time, and `series.parquet` |
+//! | [`studied`] | the page of a study |
 //! | [`report`] | `report.html`, comparisons, and pictures in the one plot style |
 //! | [`mod@format`] | numbers for people |
 //! | [`atomic`] | files that exist whole or not at all |
@@ -47,6 +48,7 @@ pub mod report;
 pub mod schema;
 pub mod seeds;
 pub mod series;
+pub mod studied;
 mod summarise;
 pub mod table;
 mod tabular;

@@ -6,18 +6,21 @@
 
 mod caption;
 mod compare;
+mod coordinate;
 mod distribution;
-mod document;
+pub(crate) mod document;
 mod frame;
-mod gallery;
+pub(crate) mod gallery;
 pub mod graphs;
 mod label;
 mod overlay;
 pub(crate) mod panel;
 mod panels;
 pub(crate) mod scale;
+pub(crate) mod shape;
 pub(crate) mod style;
 mod tables;
+mod thinning;
 mod timeline;
 mod trade_off;
 

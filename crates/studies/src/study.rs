@@ -15,6 +15,7 @@
 //! | `file.rs` | a study from its file |
 //! | `journal.rs` | `study.json`: how far a study is |
 //! | `folder.rs` | a study in its folder |
+//! | `page.rs` | the page of a study |
 //! | `means.rs` | the table of means for people |
 //! | `table.rs` | the table: a row for each run |
 //! | `statistics.rs` | means, intervals, paired differences |
@@ -28,6 +29,7 @@ mod identity;
 pub mod journal;
 pub mod means;
 mod one;
+pub mod page;
 pub mod plan;
 pub mod space;
 pub mod statistics;

@@ -2,28 +2,23 @@
 
 import uPlot from "uplot";
 
-import { digits, shown, type Columns, type Line, type Panel, type Unit } from "./data";
+import { ground, references, strip } from "./annotations";
+import { axes } from "./axes";
+import { placeShown, shown, type Columns, type Line, type Panel } from "./data";
 import { exports } from "./export";
 import type { Group, Member } from "./group";
 import { Legend } from "./legend";
-import { binOf, valueAt, visible, type Points } from "./view";
+import { aligned, stroke, type Drawn } from "./series";
+import { isMark, path } from "./shapes";
+import { binOf, first, indexAt, visible } from "./view";
 
-/** Dashes in pixels, as in the drawings without a script. */
-export const DASHES: readonly (readonly number[])[] = [[], [7, 3], [3, 3], [10, 3, 2, 3], [1, 3]];
 const HEIGHT = 190;
+/** The height of a plot whose scale follows the view. */
+const HIGH = 340;
 /** The most lines that are drawn with a point for each pixel. */
 const MANY = 12;
-
-/** The value of a custom property of the page. */
-export function token(name: string): string {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-}
-
-/** A line with the points of the view. */
-export interface Drawn {
-  line: Line;
-  points: Points;
-}
+/** Pixels between the cursor and a mark that has a value there. */
+const NEAR = 8;
 
 export class Chart implements Member {
   readonly element: HTMLElement;
@@ -53,6 +48,7 @@ export class Chart implements Member {
     head.append(title, this.note, exports(this));
     this.canvas = document.createElement("div");
     this.canvas.className = "chart-canvas";
+    this.canvas.style.minHeight = `${this.height}px`;
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute("role", "application");
     this.canvas.setAttribute("aria-label", this.description());
@@ -80,7 +76,7 @@ export class Chart implements Member {
     new ResizeObserver(() => {
       const width = this.width();
       if (this.plot !== null && width > 0 && width !== this.plot.width) {
-        this.plot.setSize({ width, height: HEIGHT });
+        this.plot.setSize({ width, height: this.height });
         this.group.changed();
       }
     }).observe(this.canvas);
@@ -92,6 +88,10 @@ export class Chart implements Member {
     this.plot = null;
     this.dirty = true;
     if (this.onScreen) this.redraw();
+  }
+
+  private get height(): number {
+    return this.panel.fits === true ? HIGH : HEIGHT;
   }
 
   private width(): number {
@@ -134,24 +134,34 @@ export class Chart implements Member {
     const [from, to] = this.group.view;
     plot.batch(() => {
       plot.setScale("x", { min: from, max: to });
-      plot.setScale("y", { min: 0, max: this.top() });
+      const [min, max] = this.scaleEnds();
+      plot.setScale("y", { min, max });
     });
     // The pointer rests, but another time is under it.
     if (plot.over.matches(":hover")) this.moved(plot);
   }
 
-  /** The top of the scale: the panel's own, or above what a zoomed view shows. */
-  top(): number {
-    if (!this.group.zoomed) return this.panel.top;
-    const [from, to] = this.group.view;
-    let largest = 0;
+  /** The ends of the scale: the panel's own, or around the values of a zoomed view. Bounds may be far above them. */
+  scaleEnds(): [number, number] {
+    const { panel, group } = this;
+    const bottom = panel.bottom ?? 0;
+    if (!group.zoomed) return [bottom, panel.top];
+    const [from, to] = group.view;
+    let [least, largest] = [Infinity, -Infinity];
     for (const { line, points } of this.drawn) {
       if (line.bound) continue;
       points.y.forEach((value, n) => {
-        if (points.x[n]! >= from && points.x[n]! <= to) largest = Math.max(largest, value);
+        if (points.x[n]! < from || points.x[n]! > to) return;
+        const spread = points.spread?.[n] ?? 0;
+        largest = Math.max(largest, value + spread);
+        least = Math.min(least, (points.low?.[n] ?? value) - spread);
       });
     }
-    return largest > 0 ? Math.min(largest * 1.08, Math.max(this.panel.top, largest)) : this.panel.top;
+    if (panel.fits === true && largest >= least) {
+      const margin = Math.max((largest - least) * 0.06, panel.top * 1e-6);
+      return [Math.max(least - margin, bottom), largest + margin];
+    }
+    return [bottom, largest > 0 ? Math.min(largest * 1.08, Math.max(panel.top, largest)) : panel.top];
   }
 
   private notes(width: number): string[] {
@@ -166,45 +176,33 @@ export class Chart implements Member {
 
   private options(width: number): uPlot.Options {
     const { panel, group } = this;
-    const [muted, grid, frame] = [token("--muted"), token("--grid"), token("--rule")];
-    const font = "12px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif";
-    const axis = (unit: Unit, named: boolean): Partial<uPlot.Axis> => ({
-      stroke: muted,
-      font,
-      grid: { stroke: grid, width: 1 },
-      ticks: { stroke: frame, width: 1, size: 4 },
-      // The last tick names the unit of the horizontal axis.
-      values: (_, ticks) =>
-        ticks.map((tick, n) => {
-          const number = digits(Math.round((tick / unit[0]) * 1e9) / 1e9);
-          return named && n === ticks.length - 1 ? `${number} ${unit[1]}` : number;
-        }),
-    });
-    // Round ticks are those of the unit that is shown.
-    const incrs = (unit: number) =>
-      Array.from({ length: 40 }, (_, n) => [1, 2, 5].map((step) => step * 10 ** (n - 20) * unit)).flat();
+    const shape: uPlot.Series.PathBuilder = (plot, index) => {
+      const { line, points } = this.drawn[index - 1]!;
+      const [toX, toY] = (["x", "y"] as const).map((scale) => (value: number) => plot.valToPos(value, scale, true));
+      return { stroke: new Path2D(path(line, points, toX!, toY!, devicePixelRatio)), fill: null, flags: 0 };
+    };
     return {
       width,
-      height: HEIGHT,
+      height: this.height,
       padding: [panel.across.phases.length > 1 ? 18 : 8, 22, 0, 0],
       legend: { show: false },
       scales: { x: { time: false, auto: false }, y: { auto: false } },
-      axes: [
-        { ...axis(panel.across.unit, true), incrs: incrs(panel.across.unit[0]), space: 70, size: 26 },
-        { ...axis(panel.unit, false), incrs: incrs(panel.unit[0]), space: 34, size: 52 },
-      ],
-      series: [{}, ...this.drawn.map(({ line }) => stroke(line))],
+      axes: axes(panel),
+      series: [{}, ...this.drawn.map(({ line }) => stroke(line, shape))],
       cursor: {
         y: false,
         points: { size: 7 },
         drag: { x: true, y: false, setScale: false, dist: 8 },
         bind: { dblclick: () => null },
         focus: { prox: 24 },
+        hover: { prox: panel.fits === true ? NEAR : 40 },
       },
-      focus: { alpha: 0.35 },
+      // Segments and marks that belong together stay equally clear.
+      focus: { alpha: panel.fits === true ? 1 : 0.35 },
       hooks: {
-        drawClear: [(plot) => this.ground(plot)],
-        draw: [(plot) => this.references(plot)],
+        drawClear: [(plot) => ground(plot, panel)],
+        drawAxes: [(plot) => strip(plot, panel, this.columns)],
+        draw: [(plot) => references(plot, panel)],
         setCursor: [(plot) => this.moved(plot)],
         setSeries: [(_, index) => this.legend.focus(index === null ? null : this.drawn[index - 1]?.line ?? null)],
         setSelect: [
@@ -300,70 +298,36 @@ export class Chart implements Member {
   }
 
   private values(at: number | null): void {
-    const place = at === null ? "" : shown(at, this.panel.across.unit);
-    const value = (line: Line) => {
-      const found = at === null ? undefined : this.drawn.find((drawn) => drawn.line === line);
-      const point = found && at !== null ? valueAt(found.points, at) : null;
-      return point === null ? null : shown(point, this.panel.unit);
-    };
-    this.legend.values(place, value);
+    if (at === null) return this.legend.values("", () => null);
+    const place = [placeShown(at, this.panel.across), this.kindAt(at)].filter((text) => text !== "").join(", ");
+    this.legend.values(place, (line) => this.valueAt(line, at));
   }
 
-  /** Bands of phases and their names. */
-  private ground(plot: uPlot): void {
-    const { ctx, bbox } = plot;
-    const { phases } = this.panel.across;
-    if (phases.length < 2) return;
-    const above = 16 * devicePixelRatio;
-    ctx.save();
-    ctx.beginPath();
-    ctx.rect(bbox.left, bbox.top - above, bbox.width, bbox.height + above);
-    ctx.clip();
-    ctx.font = `${11 * devicePixelRatio}px system-ui,sans-serif`;
-    ctx.textAlign = "center";
-    phases.forEach(([from, to, name], number) => {
-      const [left, right] = [plot.valToPos(from, "x", true), plot.valToPos(to, "x", true)];
-      if (number % 2 === 1) {
-        ctx.fillStyle = token("--band");
-        ctx.fillRect(left, bbox.top, right - left, bbox.height);
-      }
-      const [start, end] = [Math.max(left, bbox.left), Math.min(right, bbox.left + bbox.width)];
-      if (ctx.measureText(name).width < end - start) {
-        ctx.fillStyle = token("--muted");
-        ctx.fillText(name, (start + end) / 2, bbox.top - 5 * devicePixelRatio);
-      }
-    });
-    ctx.restore();
+  /** The value of a line at a place, in words; a mark has one only near it. */
+  private valueAt(line: Line, at: number): string | null {
+    const points = this.drawn.find((drawn) => drawn.line === line)?.points;
+    const n = points === undefined ? null : indexAt(points, at, line.shape);
+    if (points === undefined || n === null) return null;
+    const { unit } = this.panel;
+    const [value, low, spread] = [points.y[n]!, points.low?.[n], points.spread?.[n]];
+    const [from, to] = this.group.view;
+    const { across } = this.panel;
+    const apart = (Math.abs(points.x[n]! - at) / (to - from)) * this.width();
+    const isNamed = () => placeShown(points.x[n]!, across) === placeShown(at, across);
+    const isHere = across.ticks === undefined ? apart <= NEAR : isNamed();
+    if (isMark(line.shape) && !isHere) return null;
+    if (spread !== undefined && spread > 0) return `${shown(value, unit)} \u00b1 ${shown(spread, unit)}`;
+    return low !== undefined && low < value ? `${shown(low, unit)} to ${shown(value, unit)}` : shown(value, unit);
   }
 
-  /** Capacities and limits, with their names at the right. */
-  private references(plot: uPlot): void {
-    const { ctx, bbox } = plot;
-    ctx.save();
-    ctx.strokeStyle = token("--ink");
-    ctx.fillStyle = token("--ink");
-    ctx.lineWidth = devicePixelRatio;
-    ctx.font = `${11 * devicePixelRatio}px system-ui,sans-serif`;
-    ctx.textAlign = "right";
-    for (const [label, value] of this.panel.references) {
-      if (value > this.top()) continue;
-      const y = Math.round(plot.valToPos(value, "y", true));
-      ctx.setLineDash([6 * devicePixelRatio, 3 * devicePixelRatio]);
-      ctx.beginPath();
-      ctx.moveTo(bbox.left, y);
-      ctx.lineTo(bbox.left + bbox.width, y);
-      ctx.stroke();
-      ctx.setLineDash([]);
-      const below = y - bbox.top < 16 * devicePixelRatio;
-      const at = y + (below ? 12 : -4) * devicePixelRatio;
-      ctx.strokeStyle = token("--paper");
-      ctx.lineWidth = 3 * devicePixelRatio;
-      ctx.strokeText(label, bbox.left + bbox.width - 4 * devicePixelRatio, at);
-      ctx.strokeStyle = token("--ink");
-      ctx.lineWidth = devicePixelRatio;
-      ctx.fillText(label, bbox.left + bbox.width - 4 * devicePixelRatio, at);
-    }
-    ctx.restore();
+  /** What the strip along the foot has at a place. */
+  private kindAt(at: number): string {
+    const { strip } = this.panel;
+    if (strip === undefined) return "";
+    const begins = this.columns[strip.columns[0]]!;
+    let n = first(begins, at);
+    if (n >= begins.length || begins[n]! > at) n -= 1;
+    return n < 0 ? "" : (strip.kinds[this.columns[strip.columns[1]]![n]!]?.[0] ?? "");
   }
 
   /** The canvas of the plot, for a picture. */
@@ -371,44 +335,4 @@ export class Chart implements Member {
     if (this.plot === null) this.redraw();
     return this.plot?.ctx.canvas ?? null;
   }
-}
-
-function stroke(line: Line): uPlot.Series {
-  const series: uPlot.Series = {
-    label: line.label || line.member,
-    stroke: token(`--c${line.colour % 8}`),
-    width: line.faint ? 0.8 : line.bound ? 1.2 : 1.6,
-    spanGaps: true,
-    points: { show: false },
-  };
-  const dash = line.bound ? [2, 3] : DASHES[line.dash % DASHES.length]!;
-  if (dash.length > 0) series.dash = [...dash];
-  if (line.faint) series.alpha = 0.55;
-  return series;
-}
-
-/** The tables of several lines as one, with `null` where a line has no point. */
-function aligned(drawn: Drawn[]): uPlot.AlignedData {
-  const tables = drawn.map(({ points }) => [points.x, points.y] as uPlot.AlignedData);
-  if (tables.length === 0) return [[]];
-  const shared = tables.every(([x]) => same(x as number[], tables[0]![0] as number[]));
-  if (shared) return [tables[0]![0], ...tables.map((table) => table[1]!)] as uPlot.AlignedData;
-  if (tables.some(([x]) => hasSteps(x as number[]))) return stepped(drawn);
-  return uPlot.join(tables);
-}
-
-function same(a: number[], b: number[]): boolean {
-  return a === b || (a.length === b.length && a.every((value, n) => value === b[n]));
-}
-
-function hasSteps(x: number[]): boolean {
-  return x.some((value, n) => n > 0 && value === x[n - 1]);
-}
-
-/** Lines with several points at one place: each has rows of its own. */
-function stepped(drawn: Drawn[]): uPlot.AlignedData {
-  const rows = drawn.flatMap(({ points }, line) => points.x.map((x, n) => ({ x, y: points.y[n]!, line })));
-  rows.sort((a, b) => a.x - b.x);
-  const columns: (number | null)[][] = drawn.map(({}, line) => rows.map((row) => (row.line === line ? row.y : null)));
-  return [rows.map((row) => row.x), ...columns] as uPlot.AlignedData;
 }

@@ -8,9 +8,16 @@ export interface Across {
   unit: Unit;
   from: number;
   to: number;
+  /** Places with names, if the axis has no others. */
+  ticks?: [number, string][];
+  /** True if places are logarithms to base 10. */
+  log?: boolean;
   /** Begin, end and name of each phase. */
   phases: [number, number, string][];
 }
+
+/** How points are drawn that no line joins: segments, steps, marks; `interval` is a line with the interval of each point. */
+export type Shape = "steps" | "bars" | "interval" | "triangle" | "cross" | "diamond" | "square" | "dot";
 
 export interface Line {
   label: string;
@@ -23,12 +30,31 @@ export interface Line {
   means: boolean;
   /** Indices of the columns of times and values. */
   columns: [number, number];
+  /** A line without. */
+  shape?: Shape;
+  /** The column of least values, where a point has an extent. */
+  low?: number;
+  /** The column of half the width of each point's interval. */
+  spread?: number;
+}
+
+/** What a time was, in colours along the foot of a plot. */
+export interface Strip {
+  /** Names and colours. */
+  kinds: [string, number][];
+  /** Indices of the columns of begins and kinds. */
+  columns: [number, number];
 }
 
 export interface Panel {
   title: string;
   unit: Unit;
   top: number;
+  /** The bottom of the scale; zero without. */
+  bottom?: number;
+  /** True if the scale of a part begins at the part's least value; such a plot is high. */
+  fits?: boolean;
+  strip?: Strip;
   across: Across;
   lines: Line[];
   references: [string, number][];
@@ -99,4 +125,11 @@ export function shown(value: number, [scale, symbol]: Unit): string {
 export function digits(value: number): string {
   if (!Number.isFinite(value)) return "\u2013";
   return Number(value.toPrecision(4)).toLocaleString("en", { maximumFractionDigits: 9, useGrouping: false });
+}
+
+/** A place of an axis: the nearest of named places, or a value. */
+export function placeShown(at: number, { unit, ticks, log }: Across): string {
+  if (ticks === undefined) return shown(log === true ? 10 ** at : at, unit);
+  const [nearest] = [...ticks].sort(([a], [b]) => Math.abs(a - at) - Math.abs(b - at));
+  return nearest?.[1] ?? "";
 }

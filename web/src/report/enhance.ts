@@ -3,6 +3,7 @@
 import { Chart } from "./chart";
 import type { Columns, Figures } from "./data";
 import { Group } from "./group";
+import { enhanceMaps } from "./heat";
 import { PathPicture } from "./path";
 import { enhanceTables } from "./tables";
 
@@ -18,6 +19,7 @@ export interface Report {
 /** Replaces the drawings below `root`. */
 export function enhance(root: HTMLElement, figures: Figures, columns: Columns): Report {
   enhanceTables(root);
+  enhanceMaps(root);
   const hidden = new Set<string>();
   const groups = new Map<string, Group>();
   const charts: Chart[] = [];
@@ -29,8 +31,11 @@ export function enhance(root: HTMLElement, figures: Figures, columns: Columns): 
     const panel = figures.panels[Number(figure.dataset["panel"])];
     if (panel === undefined) continue;
     const { title, from, to } = panel.across;
-    const key = `${title} ${from} ${to}`;
+    // The plots of a part with a view of its own are not moved by others.
+    const part = figure.closest<HTMLElement>("[data-view]");
+    const key = `${title} ${from} ${to} ${part?.id ?? ""}`;
     const group = groups.get(key) ?? new Group(panel, hidden);
+    if (part !== null && !groups.has(key)) figure.before(controls(group));
     groups.set(key, group);
     const chart = new Chart(panel, columns, group, toggled);
     // The drawing stays for print, which needs lines of any resolution.
@@ -40,7 +45,7 @@ export function enhance(root: HTMLElement, figures: Figures, columns: Columns): 
     charts.push(chart);
   }
   const time = [...groups].find(([key]) => key.startsWith("Time "))?.[1];
-  const begin = root.querySelector<HTMLElement>("figure[data-panel]");
+  const begin = root.querySelector("[data-view]") ? null : root.querySelector<HTMLElement>("figure[data-panel]");
   if (time !== undefined && begin !== null) {
     const row = begin.closest<HTMLElement>(".panels") ?? begin;
     row.before(...paths(figures, columns, time), controls(time));

@@ -22,6 +22,8 @@ export class Group {
   private readonly members: Member[] = [];
   private readonly followers: Follower[] = [];
   private pending = 0;
+  private at: number | null = null;
+  private source: Member | undefined;
 
   constructor(
     panel: Panel,
@@ -82,10 +84,13 @@ export class Group {
     this.pending = requestAnimationFrame(() => {
       this.pending = 0;
       for (const member of this.members) member.redraw();
+      // The cursors of plots that were drawn later still stand where the old view had the place.
+      if (this.at !== null) this.cursor(this.at, this.source);
     });
   }
 
   cursor(at: number | null, source?: Member): void {
+    [this.at, this.source] = [at, source];
     for (const member of this.members) if (member !== source) member.cursor(at);
     for (const follower of this.followers) follower(at);
   }

@@ -2,6 +2,7 @@
 
 import type { Line, Panel } from "./data";
 import type { Group } from "./group";
+import { isMark, sign } from "./shapes";
 
 interface Entry {
   name: string;
@@ -47,8 +48,9 @@ export class Legend {
     swatch.setAttribute("viewBox", "0 0 24 6");
     swatch.setAttribute("aria-hidden", "true");
     const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
-    path.setAttribute("class", `line c${line.colour % 8} d${line.dash % 5}`);
-    path.setAttribute("d", "M0 3H24");
+    const kind = isMark(line.shape) || line.shape === "bars" ? "stroke" : "line";
+    path.setAttribute("class", `${kind} c${line.colour % 8} d${line.dash % 5}`);
+    path.setAttribute("d", sign(line));
     if (line.bound) path.setAttribute("class", `bound c${line.colour % 8}`);
     swatch.append(path);
     const label = document.createElement("span");

@@ -1,10 +1,15 @@
 /** The part of a line that is visible, with about as many points as the screen has columns. */
 
-import type { Columns, Line } from "./data";
+import type { Columns, Line, Shape } from "./data";
+import { isMark } from "./shapes";
 
 export interface Points {
   x: number[];
   y: number[];
+  /** The least value of each point, where points have extents. */
+  low?: number[];
+  /** Half the width of the interval of each point. */
+  spread?: number[];
 }
 
 /** Pixels of a mean. */
@@ -46,11 +51,17 @@ export function visible(line: Line, columns: Columns, from: number, to: number, 
   const end = Math.min(x.length, first(x, to) + 1);
   const bin = binOf(line, columns, to - from, width);
   if (bin !== null) return means(x, y, from, end, bin);
-  // A distribution has several points at one place, in an order that matters.
-  if (end - begin <= 4 * width) {
-    return { x: Array.from(x.subarray(begin, end)), y: Array.from(y.subarray(begin, end)) };
+  const low = line.low === undefined ? null : columns[line.low]!;
+  // A distribution has several points at one place, in an order that matters. Every mark is an event of its own.
+  if (end - begin <= 4 * width || isMark(line.shape)) {
+    const part = (column: Float64Array) => Array.from(column.subarray(begin, end));
+    const points: Points = { x: part(x), y: part(y) };
+    if (low !== null) points.low = part(low);
+    if (line.spread !== undefined) points.spread = part(columns[line.spread]!);
+    return points;
   }
-  return extremes(x, y, begin, end, (to - from) / width);
+  const column = (to - from) / width;
+  return low === null ? extremes(x, y, begin, end, column) : extents(x, y, low, begin, end, column);
 }
 
 /** Means over bins of whole multiples of `bin`, each at the middle of its samples. */
@@ -94,10 +105,32 @@ function extremes(x: Float64Array, y: Float64Array, begin: number, end: number, 
   return points;
 }
 
-/** The value of `line` at or before a place, as it is drawn; `null` outside of its samples. */
-export function valueAt(points: Points, place: number): number | null {
-  const { x, y } = points;
-  if (x.length === 0 || place < x[0]! || place > x[x.length - 1]!) return null;
+/** The extent of all points in each column of pixels. */
+function extents(
+  x: Float64Array,
+  y: Float64Array,
+  low: Float64Array,
+  begin: number,
+  end: number,
+  column: number,
+): Points {
+  const points = { x: [] as number[], y: [] as number[], low: [] as number[] };
+  let at = begin;
+  while (at < end) {
+    const until = x[at]! + column;
+    points.x.push(x[at]!);
+    let [least, most] = [low[at]!, y[at]!];
+    for (; at < end && x[at]! < until; at++) [least, most] = [Math.min(least, low[at]!), Math.max(most, y[at]!)];
+    points.y.push(most);
+    points.low.push(least);
+  }
+  return points;
+}
+
+/** The index of the point at a place, as it is drawn: the nearest, of steps and segments the last; `null` outside. */
+export function indexAt({ x }: Points, place: number, shape?: Shape): number | null {
+  const isOutside = x.length === 0 || place < x[0]! || (place > x[x.length - 1]! && shape === undefined);
+  if (x.length === 0 || (isOutside && shape !== "dot" && shape !== "interval")) return null;
   let low = 0;
   let high = x.length - 1;
   while (low < high) {
@@ -105,6 +138,7 @@ export function valueAt(points: Points, place: number): number | null {
     if (x[middle]! <= place) low = middle;
     else high = middle - 1;
   }
+  if (shape === "steps" || shape === "bars") return low;
   const next = Math.min(low + 1, x.length - 1);
-  return place - x[low]! <= x[next]! - place ? y[low]! : y[next]!;
+  return place - x[low]! <= x[next]! - place ? low : next;
 }

@@ -5,7 +5,7 @@
 
 import uPlot from "uplot";
 
-import { token } from "../report/chart";
+import { token } from "../report/style";
 import { place, type Dot, type Dots, type Figure } from "./model";
 import { across, scale, type Scale } from "./scale";
 

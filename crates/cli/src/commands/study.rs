@@ -13,9 +13,10 @@ use lastmile_studies::study::check::check;
 use lastmile_studies::study::folder::{TABLE, carry_out};
 use lastmile_studies::study::journal::{FILE, Record};
 use lastmile_studies::study::means::means;
+use lastmile_studies::study::page::PAGE;
 use lastmile_studies::study::plan::{Ended, Failure as Failed, Means, Runs};
 use lastmile_studies::study::statistics::Estimate;
-use lastmile_studies::study::{Described, Seeds, Store, Table};
+use lastmile_studies::study::{Described, Store, Table};
 use serde::Serialize;
 
 use self::progress::{Progress, failures};
@@ -33,8 +34,8 @@ use crate::printer::Printer;
 /// share a folder.
 ///
 /// The table shows the mean of each measure over the seeds with its 95 % interval. DIR/table.parquet
-/// has a row for each run, with every measure; DIR/study.json says how far the study is. Python
-/// takes the same file, and runs it on a cluster.
+/// has a row for each run, with every measure; DIR/report.html shows the measures against the keys;
+/// DIR/study.json says how far the study is. Python takes the same file, and runs it on a cluster.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Arguments {
@@ -122,7 +123,7 @@ fn start_study(start: &Start, (file, out): (&Path, &Path), printer: &mut Printer
     let described = Described::load(file).map_err(Failure::Report)?;
     let interrupt = Interrupt::watch()?;
     let mut folders = Folders::default();
-    folders.prepare(out, &[TABLE, FILE], "--out")?;
+    folders.prepare(out, &[TABLE, PAGE, FILE], "--out")?;
     let store = Store::open(out).map_err(|error| in_folder(out, &error))?;
     let (memory, is_over) = (start.memory.memory(), || interrupt.requested().is_some());
     let load = |overrides: &[_]| described.scenario(overrides);
@@ -144,7 +145,7 @@ fn start_study(start: &Start, (file, out): (&Path, &Path), printer: &mut Printer
         ..Record::default()
     };
     let mut progress = Progress::new(printer.is_watched());
-    let done = carry_out(&study, means, record, &mut |now, record| {
+    let done = carry_out(&study, means, (record, &described.measures), &mut |now, record| {
         progress.show(now, record);
         heed()
     });
@@ -153,7 +154,8 @@ fn start_study(start: &Start, (file, out): (&Path, &Path), printer: &mut Printer
         Ok((runs, table)) => {
             print(start, &described, (&runs, &table), printer)?;
             if !start.json {
-                printer.data(&format!("\ntable: {}\n", out.join(TABLE).display()))?;
+                let (table, page) = (out.join(TABLE), out.join(PAGE));
+                printer.data(&format!("\ntable: {}\nreport: {}\n", table.display(), page.display()))?;
             }
             Ok(if runs.failures.is_empty() { Exit::Done } else { Exit::No })
         }
@@ -188,16 +190,7 @@ fn print(start: &Start, described: &Described, (runs, table): (&Runs, &Table), p
         return Ok(printer.json(&document)?);
     }
     printer.heading(&described.name)?;
-    let seeds = match &described.seeds {
-        Seeds::Count(1) => "One seed for each point.".to_owned(),
-        Seeds::Count(count) => format!("Means of {count} seeds, with 95 % intervals."),
-        Seeds::Until(until) => format!(
-            "Means with 95 % intervals: seeds until half of that of {} is at most {} of its mean, at most {}.",
-            until.measure,
-            lastmile_results::format::percent(until.share),
-            until.at_most
-        ),
-    };
+    let seeds = described.seeds.in_words();
     let numbers = format!("{} points, {} runs", described.space.points.len(), runs.progress.runs);
     printer.data(&format!("\n{numbers}. {seeds}\n\n"))?;
     printer.table(&means(table, &described.measures)?)?;

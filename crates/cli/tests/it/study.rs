@@ -121,7 +121,9 @@ fn a_study_that_is_killed_loses_no_finished_run_and_ends_with_the_same_table() {
     assert!(kills >= 3 && seen.len() == 48, "{kills} kills, {} runs", seen.len());
     assert!(lastmile(&scratch.path, &["study", "study.toml", "--out", "whole", "--threads", "1"]).status.success());
     let whole = scratch.path.join("whole");
-    assert_eq!(fs::read(out.join("table.parquet")).unwrap(), fs::read(whole.join("table.parquet")).unwrap());
+    for file in ["table.parquet", "report.html"] {
+        assert_eq!(fs::read(out.join(file)).unwrap(), fs::read(whole.join(file)).unwrap(), "{file}");
+    }
     let names = |folder: &Path| -> BTreeMap<String, Vec<u8>> {
         let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
         runs(folder).into_iter().map(|(path, contents)| (name(&path), contents)).collect()

@@ -3,7 +3,8 @@
 use lastmile_analysis::{Cause, Kind, Phase};
 
 use super::picture::{Bin, Bounded, Extremes, Picture};
-use super::plot::{Curve, Plot, Quantity, Shape};
+use super::plot::{Curve, Plot, Quantity};
+use crate::report::shape::Shape;
 
 /// The columns of the plot of throughput.
 const COLUMNS: u64 = 160;
@@ -17,7 +18,7 @@ pub(super) fn plots(picture: &Picture, at_sender: bool) -> Vec<Plot> {
 }
 
 fn curve(name: &'static str, shape: Shape, colour: usize, points: Vec<(u64, i64, i64)>) -> Curve {
-    Curve { name, shape, colour, points }
+    Curve { name, shape, colour, bound: false, points }
 }
 
 /// The curves with points.
@@ -39,25 +40,25 @@ fn extents<T: Bounded + TryInto<i64>>(picture: &Picture, of: impl Fn(&Bin) -> Ex
 
 fn sequence(picture: &Picture) -> Plot {
     const KINDS: [(Kind, &str, Shape, usize); 9] = [
-        (Kind::Retransmission(Cause::Fast), "fast retransmit", Shape::Triangles, 1),
-        (Kind::Retransmission(Cause::InRecovery), "in recovery", Shape::Diamonds, 1),
-        (Kind::Retransmission(Cause::Timeout), "timeout", Shape::Crosses, 3),
-        (Kind::Retransmission(Cause::AfterTimeout), "after timeout", Shape::Diamonds, 3),
-        (Kind::Retransmission(Cause::TailProbe), "tail loss probe", Shape::Squares, 6),
-        (Kind::Retransmission(Cause::Unknown), "unexplained", Shape::Squares, 7),
-        (Kind::Reordered, "out of order", Shape::Triangles, 7),
-        (Kind::Duplicate, "duplicated", Shape::Crosses, 7),
-        (Kind::Probe, "probe", Shape::Diamonds, 7),
+        (Kind::Retransmission(Cause::Fast), "fast retransmit", Shape::Triangle, 1),
+        (Kind::Retransmission(Cause::InRecovery), "in recovery", Shape::Diamond, 1),
+        (Kind::Retransmission(Cause::Timeout), "timeout", Shape::Cross, 3),
+        (Kind::Retransmission(Cause::AfterTimeout), "after timeout", Shape::Diamond, 3),
+        (Kind::Retransmission(Cause::TailProbe), "tail loss probe", Shape::Square, 6),
+        (Kind::Retransmission(Cause::Unknown), "unexplained", Shape::Square, 7),
+        (Kind::Reordered, "out of order", Shape::Triangle, 7),
+        (Kind::Duplicate, "duplicated", Shape::Cross, 7),
+        (Kind::Probe, "probe", Shape::Diamond, 7),
     ];
     let marks = KINDS.into_iter().map(|(kind, name, shape, colour)| {
         let of_kind = picture.marks().iter().filter(|mark| mark.kind == kind);
         curve(name, shape, colour, of_kind.map(|mark| (mark.at_us, mark.start, mark.start)).collect())
     });
     let lines = [
-        curve("receiver's window", Shape::Steps, 5, single(picture, |bin| bin.edge)),
+        Curve { bound: true, ..curve("receiver's window", Shape::Steps, 5, single(picture, |bin| bin.edge)) },
         curve("data", Shape::Bars, 0, extents(picture, |bin| bin.data)),
         curve("SACK", Shape::Bars, 4, extents(picture, |bin| bin.sack)),
-        curve("acknowledged", Shape::Steps, 2, single(picture, |bin| bin.acked)),
+        curve("ACKs", Shape::Steps, 2, single(picture, |bin| bin.acked)),
     ];
     let curves = present(lines.into_iter().chain(marks));
     Plot { title: "Sequence", quantity: Quantity::Bytes, curves, phases: Vec::new(), high: true }
@@ -108,7 +109,7 @@ fn throughput(picture: &Picture) -> Plot {
         (from + column * width, bps, bps)
     };
     let points = (0..).zip(&bytes).map(rate).collect();
-    let curves = present([curve("acknowledged", Shape::Steps, 0, points)]);
+    let curves = present([curve("acknowledged payload", Shape::Steps, 0, points)]);
     Plot { title, quantity, curves, phases: Vec::new(), high: false }
 }
 

@@ -10,7 +10,6 @@
 //! | `plot.rs` | drawings, and their data for the page's script |
 //! | `curves.rs` | from the one to the other |
 //! | `page.rs` | the page |
-//! | `zoom.js` | its script: zoom and values; the page is complete without it |
 //! | `segments.rs` | every segment as a row of a Parquet file |
 //! | `chunks.rs` | the columns of its row groups, encoded block by block |
 

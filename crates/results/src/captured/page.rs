@@ -1,19 +1,20 @@
 //! The page of a capture: what the command prints, and the pictures of the largest connections.
 //!
-//! One file without references to others. Drawings are complete without a script; with it, a span can
-//! be magnified in all plots of a direction, and values are shown under the pointer.
+//! One file without references to others. Drawings are complete without a script, which replaces them as in the report
+//! of a run: the plots of a direction share their view.
 
 use std::net::SocketAddr;
 
 use lastmile_analysis::{Cause, Connection, Direction, Limit, Phase, Vantage};
 use lastmile_text::shown;
 use lastmile_units::Duration;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
-use serde::Serialize;
+use maud::{Markup, PreEscaped, html};
 
 use super::picture::Picture;
 use super::{MOST_DRAWN, Pictures, curves, plot};
 use crate::format::{bytes, grouped, or_dash, percent, rate, seconds};
+use crate::report::document::styled;
+use crate::report::gallery::Gallery;
 use crate::report::{finished, panel::coordinate, scale::Axis, style};
 
 /// A capture for its page.
@@ -33,63 +34,57 @@ pub struct Capture<'a> {
     pub version: &'a str,
 }
 
-const SCRIPT: &str = include_str!("zoom.js");
-const STROKE: &str = ".plot .stroke{fill:none;stroke-width:1.3}\n";
+/// The most directions whose drawings are as fine as a screen; of more, a page would be large.
+const FEW: usize = 4;
+/// The most rows of the table of connections.
+const MOST_ROWS: usize = 500;
 const STYLE: &str = "\
 a{color:inherit}
 h1,h2,.caption{overflow-wrap:anywhere}
-.plot .cursor{stroke:var(--ink);stroke-width:1;fill:none}
-.plot .chosen{fill:var(--ink);fill-opacity:.12}
-figure{margin:.6rem 0}
-figcaption b{color:var(--ink)}
-figcaption b{margin-right:.8em}
+section.direction figure{margin:.6rem 0}
+.keys b{color:var(--ink);margin-right:.8em}
 .key{white-space:nowrap;margin-right:.8em}
 .key b{margin-right:.2em}
+.key .swatch{width:.7em;height:.7em;margin-right:.3em;vertical-align:baseline}
 .connections th{white-space:normal}
 .connections th,.connections td{padding:.3rem .45rem}
 .connections td.limit{white-space:normal;min-width:8em}
-.values{font-variant-numeric:tabular-nums;min-height:3em;font-size:.87rem;max-width:none}
-.buttons button{font:inherit;font-size:.87rem;padding:.15rem .6rem;margin-right:.4rem;color:var(--ink);\
-background:var(--band);border:1px solid var(--rule);border-radius:4px}
 .warning{border-left:4px solid var(--c1);padding-left:.6rem}
 ";
+
+/// Segments and marks, in a drawing of its own.
+const STROKE: &str = ".plot .stroke{fill:none;stroke-width:1.3}\n";
+
+/// A direction of a connection: its number, whether it is that from the opener, the connection.
+type Row<'a> = (usize, bool, &'a Connection);
 
 /// The page of a capture and its pictures.
 #[must_use]
 pub fn page(capture: &Capture<'_>, pictures: &Pictures) -> String {
+    let gallery = Gallery::default();
     let (drawn, others) = pictures.drawn();
-    finished(html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="generator" content={ "lastmile " (capture.version) };
-                title { (capture.name) }
-                style {
-                    (PreEscaped(style::page())) (PreEscaped(STYLE))
-                    (PreEscaped(STROKE)) (PreEscaped(phase_colours()))
-                }
-            }
-            body.page {
-                header {
-                    h1 { (capture.name) }
-                    @for line in capture.lines { p.caption { (line) } }
-                    @for warning in capture.warnings { p.warning { (warning) } }
-                }
-                h2 { "Connections" }
-                (table(capture.connections, &drawn, others))
-                @for table in capture.tables { pre.scroll { (table) } }
-                @for (number, up, picture) in &drawn {
-                    @if let Some(connection) = capture.connections.get(*number) {
-                        (section(*number, *up, connection, picture))
-                    }
-                }
-                footer { p { "lastmile " (capture.version) } }
-                script { (PreEscaped(SCRIPT)) }
+    let column = if drawn.len() > FEW { 3.0 } else { 1.0 };
+    let body = html! {
+        header {
+            h1 { (capture.name) }
+            @for line in capture.lines { p.caption { (line) } }
+            @for warning in capture.warnings { p.warning { (warning) } }
+        }
+        h2 { "Connections" }
+        (table(capture.connections, &drawn))
+        @if others > 0 {
+            p.caption { (grouped(others as u64)) " smaller directions are not drawn: at most " (MOST_DRAWN) " are." }
+        }
+        @for table in capture.tables { pre.scroll tabindex="0" { (table) } }
+        @for (number, up, picture) in &drawn {
+            @if let Some(connection) = capture.connections.get(*number) {
+                (section((*number, *up, connection), picture, column, &gallery))
             }
         }
-    })
+        footer { p { "lastmile " (capture.version) } }
+    };
+    let rules = format!("{STYLE}{}", phase_colours());
+    styled((capture.name, capture.version), &rules, &body, &gallery)
 }
 
 /// The names of the panels of a direction, in their order on the page.
@@ -185,9 +180,28 @@ fn count_of(direction: &Direction, cause: Cause) -> u64 {
     }
 }
 
-fn table(connections: &[Connection], drawn: &[(usize, bool, &Picture)], others: usize) -> Markup {
-    let rows: Vec<(usize, bool, &Connection)> =
-        drawn.iter().filter_map(|(number, up, _)| Some((*number, *up, connections.get(*number)?))).collect();
+/// The directions with payload, the largest of too many in their order; and the number of the others.
+fn rows(connections: &[Connection]) -> (Vec<Row<'_>>, usize) {
+    let both = |(number, connection)| [(number, true, connection), (number, false, connection)];
+    let has_payload = |(_, up, connection): &Row<'_>| size(of(connection, *up)) > 0;
+    let mut rows: Vec<Row<'_>> = connections.iter().enumerate().flat_map(both).filter(has_payload).collect();
+    let others = rows.len().saturating_sub(MOST_ROWS);
+    if others > 0 {
+        rows.sort_by_key(|(_, up, connection)| std::cmp::Reverse(size(of(connection, *up))));
+        rows.truncate(MOST_ROWS);
+        rows.sort_by_key(|(number, up, _)| (*number, !up));
+    }
+    (rows, others)
+}
+
+/// Payload that was acknowledged, or seen where ACKs are not.
+fn size(direction: &Direction) -> u64 {
+    direction.volume.bytes_acknowledged.max(direction.volume.bytes_new)
+}
+
+fn table(connections: &[Connection], drawn: &[(usize, bool, &Picture)]) -> Markup {
+    let (rows, others) = rows(connections);
+    let is_drawn = |number: usize, up: bool| drawn.iter().any(|(other, way, _)| (*other, *way) == (number, up));
     let occurs = |cause: &Cause| rows.iter().any(|(_, up, connection)| count_of(of(connection, *up), *cause) > 0);
     let (causes, absent): (Vec<Cause>, Vec<Cause>) = Cause::ALL.into_iter().partition(occurs);
     let words = |cause: &Cause| cause.name().replace('_', " ");
@@ -199,7 +213,7 @@ fn table(connections: &[Connection], drawn: &[(usize, bool, &Picture)], others: 
                 @for cause in &causes { th { (words(cause)) } }
                 th { "spurious" } th { "ACKs compressed" } th.left { "limited by" }
             } }
-            tbody { @for (number, up, connection) in &rows { (row(*number, *up, connection, &causes)) } }
+            tbody { @for one in &rows { (row(*one, is_drawn(one.0, one.1), &causes)) } }
         } }
         @if !absent.is_empty() && !rows.is_empty() {
             p.caption {
@@ -207,22 +221,26 @@ fn table(connections: &[Connection], drawn: &[(usize, bool, &Picture)], others: 
             }
         }
         @if others > 0 {
-            p.caption { (grouped(others as u64)) " smaller directions are not drawn: at most " (MOST_DRAWN) " are" }
+            p.caption {
+                (grouped(others as u64)) " smaller directions have no row: the table has the largest " (MOST_ROWS)
+                ". --csv prints all."
+            }
         }
     }
 }
 
-fn row(number: usize, up: bool, connection: &Connection, causes: &[Cause]) -> Markup {
+fn row((number, up, connection): Row<'_>, is_drawn: bool, causes: &[Cause]) -> Markup {
     let direction = of(connection, up);
     let (from, to) = ends(connection, up);
-    let volume = direction.volume;
+    let name = format!("{} {}", number + 1, way(up));
     let shares = direction.limits.shares;
+    let share = |limit: Limit| percent(shares.share(limit)).replace(' ', "\u{a0}");
     let main = Limit::ALL.into_iter().max_by_key(|limit| shares.of(*limit)).filter(|_| !shares.total().is_zero());
     html! {
         tr {
-            td.name { a href={ "#" (anchor(number, up)) } { (number + 1) " " (if up { "up" } else { "down" }) } }
+            td.name { @if is_drawn { a href={ "#" (anchor(number, up)) } { (name) } } @else { (name) } }
             td.left { (from) br; (to) }
-            td { (bytes(volume.bytes_acknowledged.max(volume.bytes_new))) }
+            td { (bytes(size(direction))) }
             td { (rate(direction.goodput_bps)) }
             td { (time(direction.delays.round_trips.median)) }
             td { (time(direction.delays.round_trips.p95)) }
@@ -231,58 +249,37 @@ fn row(number: usize, up: bool, connection: &Connection, causes: &[Cause]) -> Ma
             td { (or_dash((direction.acks.spaced > 0).then_some(direction.acks), |acks|
                 percent(acks.compressed as f64 / acks.spaced as f64))) }
             td.left.limit {
-                (or_dash(main, |limit| format!("{} {}", limit.name().replace('_', " "), percent(shares.share(limit)))))
+                (or_dash(main, |limit| format!("{} {}", limit.name().replace('_', " "), share(limit))))
             }
         }
     }
 }
 
-fn anchor(number: usize, up: bool) -> String {
-    format!("connection-{}-{}", number + 1, if up { "up" } else { "down" })
+fn way(up: bool) -> &'static str {
+    if up { "up" } else { "down" }
 }
 
-fn section(number: usize, up: bool, connection: &Connection, picture: &Picture) -> Markup {
+fn anchor(number: usize, up: bool) -> String {
+    format!("connection-{}-{}", number + 1, way(up))
+}
+
+fn section((number, up, connection): Row<'_>, picture: &Picture, column: f64, gallery: &Gallery) -> Markup {
     let (from, to) = ends(connection, up);
     let vantage = of(connection, up).position.vantage;
     let at_sender = matches!(vantage, Vantage::Sender | Vantage::Unknown);
-    let plots = curves::plots(picture, at_sender);
-    let ((first, last), axis) = (span(picture), axis(picture));
-    let data = Data {
-        from: first,
-        left: plot::LEFT,
-        plots: plots.iter().map(plot::Plot::data).collect(),
-        right: plot::RIGHT,
-        to: last,
-        top: plot::TOP,
-        width: plot::WIDTH,
-    };
-    let data = serde_json::to_string(&data).expect("numbers and words are JSON");
+    let (plots, axis) = (curves::plots(picture, at_sender), axis(picture));
     html! {
-        section.direction id=(anchor(number, up)) {
-            h2 { (number + 1) " " (if up { "up" } else { "down" }) ": " (from) " to " (to) }
+        section.direction id=(anchor(number, up)) data-view {
+            h2 { (number + 1) " " (way(up)) ": " (from) " to " (to) }
             @if at_sender { (phases()) } @else {
                 p.caption {
                     "The capture is not next to the sender: it does not show the congestion window, and the data "
                     "outstanding are those between the capture and the receiver."
                 }
             }
-            @for plot in &plots { (plot.draw(&axis)) }
-            // A name from a file cannot end the element: JSON of numbers and the program's own words.
-            script type="application/json" { (PreEscaped(data)) }
+            @for plot in &plots { (gallery.sketch(plot.sketch(&axis), &plot.draw(&axis, column))) }
         }
     }
-}
-
-/// The data of a section for the script.
-#[derive(Serialize)]
-struct Data<'a> {
-    from: u64,
-    left: f64,
-    plots: Vec<plot::PlotData<'a>>,
-    right: f64,
-    to: u64,
-    top: f64,
-    width: f64,
 }
 
 fn phases() -> Markup {
@@ -290,8 +287,10 @@ fn phases() -> Markup {
         p.caption {
             "Phase of the congestion window, along the foot of Windows:"
             @for phase in Phase::ALL {
-                " " span.key { b style={ "color:var(--c" (plot::colour_of(phase)) ")" } { "■" } " "
-                    (shown::line(&phase.name().replace('_', " "))) }
+                " " span.key {
+                    span.swatch style={ "background:var(--c" (plot::colour_of(phase)) ")" } {}
+                    (shown::line(&phase.name().replace('_', " ")))
+                }
             }
         }
     }

@@ -1,20 +1,21 @@
 //! A drawing of curves over time, and its data for the page's script.
 //!
-//! The script draws the same curves again after a zoom, into the same elements. Curves are thinned by
-//! pixel columns: the first, least, largest and last value of each remain.
+//! Curves of the drawing are thinned by pixel columns: the first, least, largest and last value of each remain. The
+//! script has every point.
 
 use lastmile_analysis::Phase;
 use maud::{Markup, PreEscaped, html};
-use serde::{Serialize, Serializer};
 
 use crate::format::{self, Unit};
+use crate::report::gallery::{Across, Curve as Drawn, Exact, Sketch, Strip};
 use crate::report::panel::{coordinate, write_coordinate};
 use crate::report::scale::Axis;
+use crate::report::shape::Shape;
 
 pub(super) const WIDTH: f64 = 1100.0;
-pub(super) const LEFT: f64 = 62.0;
-pub(super) const RIGHT: f64 = 12.0;
-pub(super) const TOP: f64 = 8.0;
+const LEFT: f64 = 62.0;
+const RIGHT: f64 = 12.0;
+const TOP: f64 = 8.0;
 const TICKS: f64 = 22.0;
 const HIGH: f64 = 380.0;
 const LOW: f64 = 150.0;
@@ -30,59 +31,37 @@ pub(super) enum Quantity {
 }
 
 impl Quantity {
-    /// The base unit, one value in it, and the units of the axis.
-    fn units(self) -> (&'static str, f64, &'static [Unit]) {
+    /// One value in the base unit, and the units of the axis.
+    fn units(self) -> (f64, &'static [Unit]) {
         match self {
-            Self::Bytes => ("B", 1.0, format::BYTES),
-            Self::Microseconds => ("s", 1e-6, format::SECONDS),
-            Self::BitsPerSecond => ("bit/s", 1.0, format::RATES),
+            Self::Bytes => (1.0, format::BYTES),
+            Self::Microseconds => (1e-6, format::SECONDS),
+            Self::BitsPerSecond => (1.0, format::RATES),
         }
     }
-}
-
-/// How the points of a curve are drawn.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Shape {
-    Line,
-    Steps,
-    Bars,
-    Triangles,
-    Crosses,
-    Diamonds,
-    Squares,
 }
 
 impl Shape {
-    /// The name in the page's data.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Line => "line",
-            Self::Steps => "steps",
-            Self::Bars => "bars",
-            _ => "marks",
-        }
-    }
-
     /// The mark around its point; empty for other curves.
     fn mark(self) -> &'static str {
         match self {
-            Self::Triangles => "m0 -4l3.5 6h-7z",
-            Self::Crosses => "m-3 -3l6 6m0 -6l-6 6",
-            Self::Diamonds => "m0 -3l3 3l-3 3l-3 -3z",
-            Self::Squares => "m-2.5 -2.5h5v5h-5z",
-            Self::Line | Self::Steps | Self::Bars => "",
+            Self::Triangle => "m0 -4l3.5 6h-7z",
+            Self::Cross => "m-3 -3l6 6m0 -6l-6 6",
+            Self::Diamond => "m0 -3l3 3l-3 3l-3 -3z",
+            Self::Square => "m-2.5 -2.5h5v5h-5z",
+            _ => "",
         }
     }
 
     /// The sign in the legend.
     fn sign(self) -> &'static str {
         match self {
-            Self::Line | Self::Steps => "—",
             Self::Bars => "|",
-            Self::Triangles => "△",
-            Self::Crosses => "×",
-            Self::Diamonds => "◇",
-            Self::Squares => "□",
+            Self::Triangle => "△",
+            Self::Cross => "×",
+            Self::Diamond => "◇",
+            Self::Square => "□",
+            _ => "—",
         }
     }
 }
@@ -93,6 +72,8 @@ pub(super) struct Curve {
     pub(super) name: &'static str,
     pub(super) shape: Shape,
     pub(super) colour: usize,
+    /// True for a bound, which does not set the scale of a part of the time.
+    pub(super) bound: bool,
     pub(super) points: Vec<(u64, i64, i64)>,
 }
 
@@ -113,6 +94,8 @@ struct Place<'a> {
     values: Axis,
     scale: f64,
     height: f64,
+    /// Width of a column, in pixels: of the values in it, four remain.
+    column: f64,
 }
 
 impl Place<'_> {
@@ -140,11 +123,11 @@ pub(super) fn colour_of(phase: Phase) -> usize {
 
 impl Plot {
     /// Positions over the time axis that all plots of a direction share.
-    fn place<'a>(&self, time: &'a Axis) -> Place<'a> {
-        let (_, scale, units) = self.quantity.units();
+    fn place<'a>(&self, time: &'a Axis, column: f64) -> Place<'a> {
+        let (scale, units) = self.quantity.units();
         let largest = self.curves.iter().flat_map(|curve| &curve.points).map(|point| point.2).max().unwrap_or(0);
         let values = Axis::from_zero(largest as f64 * scale, units, if self.high { 7 } else { 4 });
-        Place { time, values, scale, height: if self.high { HIGH } else { LOW } }
+        Place { time, values, scale, height: if self.high { HIGH } else { LOW }, column }
     }
 
     /// Height of the drawing.
@@ -167,7 +150,7 @@ impl Plot {
 
     /// The plot with its title and legend as a part of a drawing.
     pub(super) fn within(&self, time: &Axis) -> Markup {
-        let place = self.place(time);
+        let place = self.place(time, 1.0);
         html! {
             text.title x="0" y="0" { (self.title) ", " (place.values.unit.1) }
             text x=(coordinate(WIDTH - RIGHT)) y="0" text-anchor="end" {
@@ -179,25 +162,23 @@ impl Plot {
         }
     }
 
-    /// The drawing.
-    pub(super) fn draw(&self, time: &Axis) -> Markup {
-        let place = self.place(time);
+    /// The drawing under its legend, thinned to columns of this width.
+    pub(super) fn draw(&self, time: &Axis, column: f64) -> Markup {
+        let place = self.place(time, column);
         html! {
-            figure {
-                figcaption {
-                    b { (self.title) ", " span.unit { (place.values.unit.1) } }
-                    @for curve in &self.curves {
-                        " "
-                        span.key {
-                            b style={ "color:var(--c" (curve.colour) ")" } { (curve.shape.sign()) }
-                            " " (curve.name)
-                        }
+            figcaption.keys {
+                b { (self.title) ", " (place.values.unit.1) }
+                @for curve in &self.curves {
+                    " "
+                    span.key {
+                        b style={ "color:var(--c" (curve.colour) ")" } { (curve.shape.sign()) }
+                        " " (curve.name)
                     }
                 }
-                svg.plot viewBox={ "0 0 " (coordinate(WIDTH)) " " (coordinate(self.height())) } role="img"
-                    aria-label={ (self.title) " over time" } data-height=(coordinate(place.height)) {
-                    (self.inside(&place))
-                }
+            }
+            svg.plot viewBox={ "0 0 " (coordinate(WIDTH)) " " (coordinate(self.height())) } role="img"
+                aria-label={ (self.title) " over time" } {
+                (self.inside(&place))
             }
         }
     }
@@ -224,51 +205,50 @@ impl Plot {
     }
 
     /// The data for the script.
-    pub(super) fn data(&self) -> PlotData<'_> {
-        let (unit, scale, _) = self.quantity.units();
-        let phases = self.phases.iter();
-        PlotData {
-            curves: self.curves.iter().map(Curve::data).collect(),
-            phases: phases.map(|(at, phase)| (*at, colour_of(*phase), phase.name().replace('_', " "))).collect(),
-            scale,
-            title: self.title,
-            unit,
+    pub(super) fn sketch(&self, time: &Axis) -> Sketch {
+        let values = self.place(time, 1.0).values;
+        let (from, to) = time.span();
+        Sketch {
+            title: self.title.to_owned(),
+            unit: values.unit,
+            span: values.span(),
+            fits: self.high,
+            across: Across { title: "Time".to_owned(), unit: time.unit, from, to, ..Across::default() },
+            curves: self.curves.iter().map(|curve| curve.drawn(self.quantity.units().0)).collect(),
+            strip: (!self.phases.is_empty()).then(|| strip_of(&self.phases)),
+            ..Sketch::default()
         }
     }
 }
 
 impl Curve {
-    fn data(&self) -> CurveData<'_> {
-        let Self { name, shape, points, .. } = self;
-        CurveData { mark: shape.mark(), name, points: Flat(points), shape: shape.name() }
+    /// The curve for the script; a value is `step` in the base unit.
+    fn drawn(&self, step: f64) -> Drawn {
+        let of = |value: fn(&(u64, i64, i64)) -> i64| self.points.iter().map(value).collect::<Vec<i64>>();
+        let (low, high) = (of(|point| point.1), of(|point| point.2));
+        Drawn {
+            label: self.name.to_owned(),
+            colour: self.colour,
+            bound: self.bound,
+            shape: self.shape,
+            at: Exact { step: 1e-6, multiples: of(|point| microseconds(point.0)) },
+            low: (low != high).then(|| Exact { step, multiples: low }),
+            values: Exact { step, multiples: high },
+            ..Drawn::default()
+        }
     }
 }
 
-/// The data of a plot for the script.
-#[derive(Serialize)]
-pub(super) struct PlotData<'a> {
-    curves: Vec<CurveData<'a>>,
-    phases: Vec<(u64, usize, String)>,
-    scale: f64,
-    title: &'static str,
-    unit: &'static str,
+fn microseconds(at: u64) -> i64 {
+    i64::try_from(at).unwrap_or(i64::MAX)
 }
 
-#[derive(Serialize)]
-struct CurveData<'a> {
-    mark: &'static str,
-    name: &'static str,
-    points: Flat<'a>,
-    shape: &'static str,
-}
-
-/// Points as one array of numbers.
-struct Flat<'a>(&'a [(u64, i64, i64)]);
-
-impl Serialize for Flat<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let numbers = |(at, low, high): &(u64, i64, i64)| [i64::try_from(*at).unwrap_or(i64::MAX), *low, *high];
-        serializer.collect_seq(self.0.iter().flat_map(numbers))
+fn strip_of(phases: &[(u64, Phase)]) -> Strip {
+    let number = |phase: Phase| Phase::ALL.iter().position(|one| *one == phase).unwrap_or(0);
+    Strip {
+        kinds: Phase::ALL.iter().map(|phase| (phase.name().replace('_', " "), colour_of(*phase))).collect(),
+        begins: Exact { step: 1e-6, multiples: phases.iter().map(|(at, _)| microseconds(*at)).collect() },
+        numbers: phases.iter().map(|(_, phase)| number(*phase)).collect(),
     }
 }
 
@@ -345,7 +325,7 @@ fn columns(curve: &Curve, place: &Place<'_>) -> Vec<(f64, f64, f64, f64, f64)> {
     for (at, low, high) in &curve.points {
         let (x, low, high) = (place.x(*at), place.y(*low), place.y(*high));
         match columns.last_mut() {
-            Some(column) if merges && x.floor() <= column.0.floor() => {
+            Some(column) if merges && (x / place.column).floor() <= (column.0 / place.column).floor() => {
                 *column = (column.0, column.1, column.2.max(low), column.3.min(high), high);
             }
             _ => columns.push((x, low, low, high, high)),

@@ -61,7 +61,7 @@ fn pair(
     let (own, unit) = (frame(&run.summary), format::unit_for(to, format::SECONDS));
     let frame = Frame {
         time: Axis::between(from, to, unit, 8),
-        across: "Round-trip time",
+        across: "Round-trip time".into(),
         phases: Vec::new(),
         ..frame_like.cloned().unwrap_or(own)
     };

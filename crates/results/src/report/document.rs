@@ -21,6 +21,11 @@ const DIGEST: &str = include_str!("../../assets/report.js.sha256");
 
 /// A page of HTML.
 pub(super) fn document(title: &str, version: &str, body: &Markup, gallery: &Gallery) -> String {
+    styled((title, version), "", body, gallery)
+}
+
+/// A page of HTML with further rules of style.
+pub(crate) fn styled((title, version): (&str, &str), rules: &str, body: &Markup, gallery: &Gallery) -> String {
     let data = gallery.data();
     let policy = format!(
         "default-src 'none'; script-src '{}'; style-src 'unsafe-inline'; img-src data: blob:",
@@ -35,7 +40,7 @@ pub(super) fn document(title: &str, version: &str, body: &Markup, gallery: &Gall
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="generator" content={ "lastmile " (version) };
                 title { (title) }
-                style { (PreEscaped(style::page())) }
+                style { (PreEscaped(style::page())) (PreEscaped(rules)) }
             }
             body.page {
                 (body)

@@ -10,7 +10,8 @@ use crate::schema::Summary;
 pub(super) fn drawing(panel: &Panel, frame: &Frame, last: bool) -> Markup {
     let size = [coordinate(frame.width), coordinate(frame.panel_height(last))];
     html! {
-        svg.plot viewBox={ "0 0 " (size[0]) " " (size[1]) } role="img" aria-label={ (panel.title) " over time" } {
+        svg.plot viewBox={ "0 0 " (size[0]) " " (size[1]) } role="img" aria-label={
+            (panel.title) " over " (frame.across.to_lowercase()) } {
             (panel.draw(frame, last))
         }
     }
@@ -21,7 +22,7 @@ pub(super) fn frame(summary: &Summary) -> Frame {
     let phases = summary.phases.iter();
     Frame {
         time: Axis::time(0.0, summary.run.duration_s, 10),
-        across: "Time",
+        across: "Time".into(),
         phases: phases.map(|phase| (phase.from_s, phase.to_s, phase.name.clone())).collect(),
         width: 1140.0,
         margin: 170.0,

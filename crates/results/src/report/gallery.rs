@@ -5,16 +5,22 @@
 //! Without a script the drawing stays.
 
 mod columns;
+mod data;
+mod exact;
 mod path;
+mod sketch;
 
 use std::cell::RefCell;
 
-use lastmile_text::shown;
 use maud::{Markup, html};
 use serde::Serialize;
 
 use self::columns::Columns;
+pub(crate) use self::data::Across;
+use self::data::{LineData, PanelData, bottom, text};
+pub(crate) use self::exact::Exact;
 pub(crate) use self::path::Path;
+pub(crate) use self::sketch::{Curve, Sketch, Strip};
 use super::frame::drawing;
 use super::panel::{Frame, Line, Panel};
 use crate::Run;
@@ -29,20 +35,13 @@ const FEWEST_OF_A_LINE: usize = 400;
 /// The panels of a page.
 #[derive(Default)]
 pub(crate) struct Gallery {
-    panels: RefCell<Vec<(Panel, Across)>>,
+    figures: RefCell<Vec<Figure>>,
     paths: Vec<Path>,
 }
 
-/// The horizontal axis of a panel.
-#[derive(Clone, Debug, Serialize)]
-struct Across {
-    title: &'static str,
-    /// The value of the unit in seconds, and its symbol.
-    unit: (f64, &'static str),
-    from: f64,
-    to: f64,
-    /// Begin, end and name of each phase.
-    phases: Vec<(f64, f64, String)>,
+enum Figure {
+    Panel(Panel, Across),
+    Sketch(Sketch),
 }
 
 /// The data of a page, as its script reads them.
@@ -55,31 +54,6 @@ pub struct Data {
     /// The columns ([`Data::columns`]).
     #[serde(skip)]
     bytes: Vec<u8>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct PanelData {
-    title: String,
-    unit: (f64, &'static str),
-    top: f64,
-    across: Across,
-    lines: Vec<LineData>,
-    references: Vec<(String, f64)>,
-    notes: Vec<String>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct LineData {
-    label: String,
-    member: String,
-    colour: usize,
-    dash: usize,
-    faint: bool,
-    bound: bool,
-    /// True if the script draws means of the samples.
-    means: bool,
-    /// Indices of the columns of times and values.
-    columns: (usize, usize),
 }
 
 impl Data {
@@ -99,7 +73,7 @@ impl Data {
 impl Gallery {
     /// A gallery with the paths of these runs.
     pub(crate) fn of(runs: &[Run]) -> Self {
-        Self { panels: RefCell::default(), paths: runs.iter().filter_map(Path::of).collect() }
+        Self { figures: RefCell::default(), paths: runs.iter().filter_map(Path::of).collect() }
     }
 
     /// A figure with `panel`, which the script replaces.
@@ -110,10 +84,29 @@ impl Gallery {
     /// [`Gallery::figure`] under a caption.
     pub(crate) fn figure_with(&self, panel: &Panel, frame: &Frame, last: bool, caption: &Markup) -> Markup {
         let (from, to) = frame.time.span();
-        let across = Across { title: frame.across, unit: frame.time.unit, from, to, phases: frame.phases.clone() };
-        self.panels.borrow_mut().push((panel.clone(), across));
-        let number = self.panels.borrow().len() - 1;
+        let across = Across {
+            title: frame.across.clone().into_owned(),
+            unit: frame.time.unit,
+            from,
+            to,
+            phases: frame.phases.clone(),
+            ticks: frame.time.names.clone(),
+            log: frame.time.is_log,
+        };
+        let number = self.add(Figure::Panel(panel.clone(), across));
         html! { figure data-panel=(number) { (caption) (drawing(panel, frame, last)) } }
+    }
+
+    /// A figure with `drawing`, which the script replaces by what `sketch` holds.
+    pub(crate) fn sketch(&self, sketch: Sketch, drawing: &Markup) -> Markup {
+        let number = self.add(Figure::Sketch(sketch));
+        html! { figure data-panel=(number) { (drawing) } }
+    }
+
+    fn add(&self, figure: Figure) -> usize {
+        let mut figures = self.figures.borrow_mut();
+        figures.push(figure);
+        figures.len() - 1
     }
 
     /// Figures one below the other, so that a page may break between them.
@@ -127,11 +120,16 @@ impl Gallery {
 
     /// The data of all panels.
     pub(crate) fn data(&self) -> Data {
-        let panels = self.panels.borrow();
-        let lines: usize = panels.iter().map(|(panel, _)| panel.lines.len()).sum();
+        let figures = self.figures.borrow();
+        let lines = |figure: &Figure| if let Figure::Panel(panel, _) = figure { panel.lines.len() } else { 0 };
+        let lines: usize = figures.iter().map(lines).sum();
         let most = (MOST_SAMPLES / lines.max(1)).clamp(FEWEST_OF_A_LINE, MOST_OF_A_LINE);
         let mut columns = Columns::default();
-        let data = panels.iter().map(|(panel, across)| panel_data(panel, across, most, &mut columns)).collect();
+        let figure = |figure: &Figure| match figure {
+            Figure::Panel(panel, across) => panel_data(panel, across, most, &mut columns),
+            Figure::Sketch(sketch) => sketch.data(&mut columns),
+        };
+        let data = figures.iter().map(figure).collect();
         let paths = self.paths.iter().map(|path| path.data(&mut columns)).collect();
         let (index, bytes) = columns.finish();
         Data { panels: data, paths, columns: index, bytes }
@@ -139,9 +137,8 @@ impl Gallery {
 }
 
 fn panel_data(panel: &Panel, across: &Across, most: usize, columns: &mut Columns) -> PanelData {
-    let text = |text: &String| shown::line(text).into_owned();
     let span = across.to - across.from;
-    let line = |line: &Line| {
+    let mut line = |line: &Line| {
         let samples = if line.samples.is_empty() { &line.points } else { &line.samples };
         LineData {
             label: text(&line.label),
@@ -151,19 +148,22 @@ fn panel_data(panel: &Panel, across: &Across, most: usize, columns: &mut Columns
             faint: line.faint,
             bound: line.bound,
             means: !line.samples.is_empty(),
-            columns: columns.add(samples, span, most),
+            // Points with intervals are few, and each is one.
+            columns: if line.spread.is_empty() { columns.add(samples, span, most) } else { columns.points(samples) },
+            shape: line.shape.name(),
+            low: None,
+            spread: (!line.spread.is_empty()).then(|| columns.exact(&Exact::rounded(line.spread.iter().copied()))),
         }
     };
     PanelData {
         title: text(&panel.title),
         unit: panel.axis.unit,
         top: panel.axis.span().1,
-        lines: panel.lines.iter().map(line).collect(),
+        bottom: bottom(panel.axis.span().0),
+        lines: panel.lines.iter().map(&mut line).collect(),
         references: panel.references.iter().map(|reference| (text(&reference.label), reference.value)).collect(),
         notes: panel.notes.iter().map(text).collect(),
-        across: Across {
-            phases: across.phases.iter().map(|(from, to, name)| (*from, *to, text(name))).collect(),
-            ..across.clone()
-        },
+        across: across.shown(),
+        ..PanelData::default()
     }
 }

@@ -125,7 +125,14 @@ impl Graphs {
                 (Axis::between(from_s, to_s.max(from_s + 1e-6), unit, 8), "Round-trip time")
             }
         };
-        let frame = Frame { time, across, phases: self.phases.clone(), width: 1140.0, margin: 170.0, height: 140.0 };
+        let frame = Frame {
+            time,
+            across: across.into(),
+            phases: self.phases.clone(),
+            width: 1140.0,
+            margin: 170.0,
+            height: 140.0,
+        };
         let panels: Vec<Panel> = self.graphs.iter().map(Graph::panel).collect();
         gallery.column(&panels, &frame)
     }

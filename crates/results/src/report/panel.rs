@@ -1,13 +1,18 @@
-//! One panel: one quantity over time, on one axis, with named lines.
+//! One panel: one quantity over time or another, on one axis, with named lines.
 //!
 //! Samples are reduced to at most four points per pixel column (first, least, largest, last), so
 //! that a drawing stays small and shows every peak. Coordinates have one decimal.
 
-use maud::{Markup, PreEscaped, html};
+use std::borrow::Cow;
 
+use maud::{Markup, html};
+
+pub(crate) use super::coordinate::{coordinate, write_coordinate};
 use super::label::{self, Area, Columns};
 use super::scale::Axis;
+use super::shape::Shape;
 use super::style::{CHARACTER, COLOURS, DASHES, FONT};
+use super::thinning::{columns, path};
 
 /// The contents of a panel.
 #[derive(Clone, Debug)]
@@ -48,6 +53,10 @@ pub(crate) struct Line {
     pub(crate) samples: Vec<(f64, f64)>,
     /// The subject of a member of a group, which has no label of its own; else empty.
     pub(crate) member: String,
+    /// Half the width of the interval of each point; empty without intervals.
+    pub(crate) spread: Vec<f64>,
+    /// How points are drawn: joined, or as marks with intervals.
+    pub(crate) shape: Shape,
 }
 
 /// A constant for comparison.
@@ -65,7 +74,7 @@ pub(crate) struct Frame {
     /// The axis of time, or of another horizontal quantity.
     pub(crate) time: Axis,
     /// The quantity of that axis.
-    pub(crate) across: &'static str,
+    pub(crate) across: Cow<'static, str>,
     /// Begin, end and name of each phase.
     pub(crate) phases: Vec<(f64, f64, String)>,
     /// Width of the whole drawing.
@@ -101,6 +110,20 @@ impl Frame {
         Area { x: LEFT, y: TITLE + PHASES, width: self.width - LEFT - self.margin, height: self.height }
     }
 
+    /// The ticks of the horizontal axis. Names that would overlap are empty.
+    fn ticks(&self) -> Vec<(f64, String)> {
+        let mut free = f64::NEG_INFINITY;
+        let fits = |(tick, label): (f64, String)| {
+            let half = CHARACTER * label.chars().count() as f64 / 2.0;
+            let is_free = self.time.names.is_empty() || self.x(tick) - half >= free;
+            if is_free {
+                free = self.x(tick) + half + CHARACTER;
+            }
+            (tick, if is_free { label } else { String::new() })
+        };
+        self.time.ticks().map(fits).collect()
+    }
+
     fn x(&self, time: f64) -> f64 {
         let plot = self.plot();
         plot.x + plot.width * self.time.place(time).clamp(0.0, 1.0)
@@ -120,14 +143,36 @@ impl Panel {
             }
             @for line in &self.lines {
                 @let class = if line.bound { "bound" } else if line.faint { "line faint" } else { "line" };
-                path class={ (class) " c" (line.colour % COLOURS) " d" (line.dash % DASHES) }
-                    d=(path(&self.place(line, frame), plot, if line.faint { FAINT_COLUMN } else { 1 })) {}
+                @if line.shape != Shape::Dot {
+                    path class={ (class) " c" (line.colour % COLOURS) " d" (line.dash % DASHES) }
+                        d=(path(&self.place(line, frame), plot, if line.faint { FAINT_COLUMN } else { 1 })) {}
+                }
+                @if !line.spread.is_empty() { (self.intervals(line, frame)) }
                 @for (x, y) in self.place(line, frame).into_iter().filter(|_| self.marks) {
                     circle class={ (class) " c" (line.colour % COLOURS) } cx=(coordinate(x)) cy=(coordinate(y))
                         r="2.5" {}
                 }
             }
             (self.labels(frame, plot, &columns))
+        }
+    }
+
+    /// The points of a line as marks, with their intervals.
+    fn intervals(&self, line: &Line, frame: &Frame) -> Markup {
+        let plot = frame.plot();
+        let (mut bars, mut dots) = (String::new(), String::new());
+        for ((at, value), spread) in line.points.iter().zip(&line.spread) {
+            let (x, y) = (frame.x(*at), self.y(*value, plot));
+            dots.push_str(&format!("M{} {}h0", coordinate(x), coordinate(y)));
+            if *spread > 0.0 {
+                let (low, high) = (self.y(value - spread, plot), self.y(value + spread, plot));
+                let ends = format!("M{0} {1}h6M{0} {2}h6", coordinate(x - 3.0), coordinate(low), coordinate(high));
+                bars.push_str(&format!("M{} {}V{}{ends}", coordinate(x), coordinate(low), coordinate(high)));
+            }
+        }
+        html! {
+            path class={ "stroke c" (line.colour % COLOURS) } d=(bars) {}
+            path class={ "dots c" (line.colour % COLOURS) } d=(dots) {}
         }
     }
 
@@ -154,7 +199,7 @@ impl Panel {
                 path.grid d={ "M" (coordinate(plot.x)) " " (coordinate(y)) "H" (coordinate(plot.right())) } {}
                 text x=(coordinate(plot.x - 7.0)) y=(coordinate(y + 4.0)) text-anchor="end" { (label) }
             }
-            @for (tick, label) in frame.time.ticks() {
+            @for (tick, label) in frame.ticks() {
                 @let x = coordinate(frame.x(tick));
                 path.frame d={ "M" (x) " " (bottom) "v4" } {}
                 text x=(x) y=(coordinate(plot.bottom() + 16.0)) text-anchor="middle" { (label) }
@@ -163,7 +208,7 @@ impl Panel {
             @if last {
                 text x=(coordinate(f64::midpoint(plot.x, plot.right()))) y=(coordinate(plot.bottom() + 33.0))
                     text-anchor="middle" {
-                    (frame.across) ", " (frame.time.unit.1)
+                    (frame.across) @if !frame.time.unit.1.is_empty() { ", " (frame.time.unit.1) }
                 }
             }
         }
@@ -310,166 +355,4 @@ fn active(points: &[(f64, f64)]) -> (f64, f64) {
     let first = points.iter().find(clear).or(points.first());
     let last = points.iter().rev().find(clear).or(points.last());
     (first.map_or(0.0, |(time, _)| *time), last.map_or(0.0, |(time, _)| *time))
-}
-
-/// A coordinate with at most one decimal.
-pub(crate) fn coordinate(value: f64) -> String {
-    let mut text = String::new();
-    write_coordinate(&mut text, value);
-    text
-}
-
-/// Appends a coordinate with at most one decimal.
-///
-/// Tenths are rounded as an integer, which takes a tenth of the time of exact decimal digits. Values that
-/// are too near to the middle of two tenths take the exact way, so that the text is that of `{:.1}`.
-pub(crate) fn write_coordinate(text: &mut String, value: f64) {
-    const LARGEST: f64 = 1e6;
-    let tenths = value * 10.0;
-    let nearest = tenths.round();
-    if !(value.abs() < LARGEST && (tenths - nearest).abs() < 0.499_999) {
-        let exact = format!("{value:.1}");
-        let short = exact.strip_suffix(".0").unwrap_or(&exact);
-        text.push_str(if short == "-0" { "0" } else { short });
-        return;
-    }
-    #[expect(clippy::cast_possible_truncation, reason = "below the largest coordinate")]
-    let nearest = nearest as i32;
-    if nearest < 0 {
-        text.push('-');
-    }
-    let (whole, tenth) = (nearest.unsigned_abs() / 10, nearest.unsigned_abs() % 10);
-    let mut digits = [b'0'; 7];
-    let mut from = digits.len();
-    let mut rest = whole;
-    loop {
-        from -= 1;
-        digits[from] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    text.extend(digits[from..].iter().map(|digit| char::from(*digit)));
-    if tenth > 0 {
-        text.push('.');
-        text.push(char::from(b'0' + tenth as u8));
-    }
-}
-
-/// An SVG path through `points`, reduced to the resolution of `plot`.
-///
-/// Columns are `width` pixels wide.
-fn path(points: &[(f64, f64)], plot: Area, width: usize) -> PreEscaped<String> {
-    let mut path = String::new();
-    let mut rest = points;
-    while let Some((x, _)) = rest.first() {
-        let column = column_of(*x, plot) / width;
-        let count = rest.iter().take_while(|(x, _)| column_of(*x, plot) / width == column).count();
-        let (here, after) = rest.split_at(count);
-        for (x, y) in if width > 1 { ends(here) } else { corners(here) } {
-            path.push(if path.is_empty() { 'M' } else { 'L' });
-            write_coordinate(&mut path, x);
-            path.push(' ');
-            write_coordinate(&mut path, y);
-        }
-        rest = after;
-    }
-    PreEscaped(path)
-}
-
-/// The least and the largest of `points`, in their order.
-fn ends(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    match corners(points).as_slice() {
-        [_, least, largest, _] => vec![*least, *largest],
-        few => few.iter().copied().take(2).collect(),
-    }
-}
-
-/// The first, least, largest and last of `points`, in their order, without repetition.
-fn corners(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    if points.len() <= 4 {
-        return points.to_vec();
-    }
-    let by_value = |a: &usize, b: &usize| points[*a].1.total_cmp(&points[*b].1);
-    let least = (0..points.len()).min_by(by_value).expect("not empty");
-    let largest = (0..points.len()).max_by(by_value).expect("not empty");
-    let mut keep = [0, least, largest, points.len() - 1].to_vec();
-    keep.sort_unstable();
-    keep.dedup();
-    keep.into_iter().map(|index| points[index]).collect()
-}
-
-/// The extent of a line in each pixel column, straight between its points.
-fn columns(points: &[(f64, f64)], plot: Area) -> Columns {
-    let mut columns: Columns = vec![None; column_of(plot.right(), plot) + 1];
-    let mut widen = |column: usize, y: f64| {
-        if let Some(slot) = columns.get_mut(column) {
-            *slot = Some(slot.map_or((y, y), |(high, low)| (high.min(y), low.max(y))));
-        }
-    };
-    for pair in points.windows(2) {
-        let ((x0, y0), (x1, y1)) = (pair[0], pair[1]);
-        let (from, to) = (column_of(x0, plot), column_of(x1, plot));
-        for column in from..=to {
-            let share = if to > from { (column - from) as f64 / (to - from) as f64 } else { 1.0 };
-            widen(column, y0 + (y1 - y0) * share);
-        }
-        widen(from, y0);
-    }
-    columns
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "columns of a drawing: small and not negative"
-)]
-fn column_of(x: f64, plot: Area) -> usize {
-    (x - plot.x).max(0.0) as usize
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const PLOT: Area = Area { x: 0.0, y: 0.0, width: 100.0, height: 100.0 };
-
-    #[test]
-    fn a_peak_of_one_sample_survives_the_thinning() {
-        let mut points: Vec<(f64, f64)> = (0..100_000).map(|n| (f64::from(n) / 1_000.0, 90.0)).collect();
-        points[54_321].1 = 3.0;
-        let path = path(&points, PLOT, 1).0;
-        assert!(path.contains(" 3L"), "the peak is gone");
-        assert!(path.len() < 10_000, "{} bytes", path.len());
-    }
-
-    #[test]
-    fn a_line_covers_the_columns_between_its_points() {
-        let columns = columns(&[(10.0, 0.0), (20.0, 100.0)], PLOT);
-        assert_eq!(columns[9], None);
-        assert_eq!(columns[15], Some((50.0, 50.0)));
-        assert_eq!(columns[20], Some((100.0, 100.0)));
-    }
-
-    #[test]
-    fn coordinates_have_the_digits_of_exact_rounding() {
-        let exact = |value: f64| {
-            let text = format!("{value:.1}").trim_end_matches(".0").to_owned();
-            if text == "-0" { "0".to_owned() } else { text }
-        };
-        // Quarters are ties; steps of 0.05 are nearly ties; others from a multiplicative sequence.
-        let ties = (-4_000..4_000).map(|n| f64::from(n) * 0.25).chain((-40_000..40_000).map(|n| f64::from(n) * 0.05));
-        let others = (1..50_000_u32).map(|n| f64::from(n.wrapping_mul(2_654_435_761)) / 3e6 - 700.0);
-        for value in ties.chain(others).chain([999_999.96, 1e6, 123_456_789.25, 1e15]) {
-            assert_eq!(coordinate(value), exact(value), "{value:?}");
-        }
-    }
-
-    #[test]
-    fn coordinates_are_short_and_never_minus_zero() {
-        assert_eq!(coordinate(-0.04), "0");
-        assert_eq!(coordinate(12.0), "12");
-        assert_eq!(coordinate(12.345), "12.3");
-    }
 }

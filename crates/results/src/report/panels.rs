@@ -162,7 +162,8 @@ impl Common {
             let (colour, dash) = self.look(name, look);
             let samples = if mean_over_s(quantity, run).is_some() { series.points.clone() } else { Vec::new() };
             let member = if faint { series.entity.clone() } else { String::new() };
-            Line { label, colour, dash, faint, points: points(quantity, run, series), samples, member, bound: false }
+            let points = points(quantity, run, series);
+            Line { label, colour, dash, faint, points, samples, member, ..Line::default() }
         };
         drawn.iter().map(line).collect()
     }

@@ -3,13 +3,17 @@
 use crate::format::{self, Unit};
 
 /// A linear axis that starts at zero or a given value, with its ticks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Axis {
     low: f64,
     high: f64,
     ticks: Vec<f64>,
     /// Labels in place of numbers, one for each tick: dates and times of day.
     labels: Option<Vec<String>>,
+    /// The places and their names, of an axis that has no others.
+    pub(crate) names: Vec<(f64, String)>,
+    /// True if places are logarithms to base 10.
+    pub(crate) is_log: bool,
     /// The unit of the axis: its value in the base unit, and its symbol.
     pub(crate) unit: Unit,
 }
@@ -39,14 +43,30 @@ impl Axis {
     pub(crate) fn calendar((low, high): (f64, f64), ticks: &[(f64, String)], zone: &'static str) -> Self {
         let high = if high > low { high } else { low + 1.0 };
         let (ticks, labels) = ticks.iter().filter(|(tick, _)| (low..=high).contains(tick)).cloned().unzip();
-        Self { low, high, ticks, labels: Some(labels), unit: (1.0, zone) }
+        Self { low, high, ticks, labels: Some(labels), unit: (1.0, zone), ..Self::default() }
+    }
+
+    /// An axis of named places.
+    pub(crate) fn named((low, high): (f64, f64), names: Vec<(f64, String)>) -> Self {
+        let (ticks, labels) = names.iter().cloned().unzip();
+        Self { low, high, ticks, labels: Some(labels), names, unit: (1.0, ""), ..Self::default() }
+    }
+
+    /// An axis between two logarithms to base 10, with a tick at each power of ten and at 2 and 5 times it.
+    pub(crate) fn logarithmic((low, high): (f64, f64), unit: Unit) -> Self {
+        const STEPS: [(f64, f64); 3] = [(1.0, 0.0), (2.0, 0.301_03), (5.0, 0.698_97)];
+        let each = |power: i32| STEPS.map(|(step, log)| (f64::from(power) + log, step * power_of_ten(power) / unit.0));
+        let inside = |(place, _): &(f64, f64)| (low..=high).contains(place);
+        let (ticks, numbers): (Vec<f64>, Vec<f64>) = (-30..30).flat_map(each).filter(inside).unzip();
+        let labels = numbers.into_iter().map(format::number).collect();
+        Self { low, high, ticks, labels: Some(labels), unit, is_log: true, ..Self::default() }
     }
 
     fn with_unit(low: f64, high: f64, unit: Unit, wanted: u32) -> Self {
         let step = round_step((high - low) / unit.0 / f64::from(wanted.max(1))) * unit.0;
         let first = (low / step - 1e-9).ceil();
         let ticks = (0..200).map(|n| (first + f64::from(n)) * step).take_while(|tick| *tick <= high + step * 1e-9);
-        Self { low, high, ticks: ticks.collect(), labels: None, unit }
+        Self { low, high, ticks: ticks.collect(), unit, ..Self::default() }
     }
 
     /// The position of `value`: 0 at the low end, 1 at the high end.

@@ -86,7 +86,7 @@ impl Quantity {
 pub fn timeline(page: &Timeline) -> String {
     let frame = Frame {
         time: Axis::calendar(page.span_s, &page.ticks, page.zone),
-        across: "Time",
+        across: "Time".into(),
         phases: Vec::new(),
         width: 1140.0,
         margin: 190.0,

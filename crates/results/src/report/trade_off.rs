@@ -41,7 +41,7 @@ const LEAST_SHARE: f64 = 0.8;
 pub fn trade_off(lines: &[TradeOff], caption: &str) -> String {
     let frame = Frame {
         time: Axis::between(LEAST_SHARE, 1.0, (0.01, "% of the line"), 5),
-        across: "Download kept",
+        across: "Download kept".into(),
         phases: Vec::new(),
         width: WIDTH,
         margin: MARGIN,

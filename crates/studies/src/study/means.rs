@@ -15,8 +15,7 @@ const USUAL: [&str; 6] = ["download_bps", "upload_bps", "ping.p50_s", "ping.p99_
 /// # Errors
 /// No run has the measure.
 pub fn means(table: &Table, measures: &[String]) -> Result<Text, Error> {
-    let usual = || USUAL.into_iter().filter(|&measure| table.has(measure)).map(str::to_owned).collect();
-    let measures: Vec<String> = if measures.is_empty() { usual() } else { measures.to_vec() };
+    let measures = shown(table, measures);
     let keys = table.keys().into_iter().map(|key| (key.to_owned(), Kind::Name));
     let columns = measures.iter().map(|measure| (measure.clone(), Kind::Number));
     let mut text = Text::new(keys.chain([("seeds".to_owned(), Kind::Number)]).chain(columns));
@@ -30,6 +29,12 @@ pub fn means(table: &Table, measures: &[String]) -> Result<Text, Error> {
         text.row(point.iter().cloned().chain([seeds.to_string()]).chain(cells));
     }
     Ok(text)
+}
+
+/// These measures; for none the usual ones that runs have.
+pub(super) fn shown(table: &Table, measures: &[String]) -> Vec<String> {
+    let usual = || USUAL.into_iter().filter(|&measure| table.has(measure)).map(str::to_owned).collect();
+    if measures.is_empty() { usual() } else { measures.to_vec() }
 }
 
 /// An estimate in the unit that the name of its measure ends with.

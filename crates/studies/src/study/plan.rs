@@ -44,6 +44,23 @@ pub enum Seeds {
     Until(Until),
 }
 
+impl Seeds {
+    /// In a sentence.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        match self {
+            Self::Count(1) => "One seed for each point.".to_owned(),
+            Self::Count(count) => format!("Means of {count} seeds, with 95 % intervals."),
+            Self::Until(until) => format!(
+                "Means with 95 % intervals: seeds until half of that of {} is at most {} of its mean, at most {}.",
+                until.measure,
+                lastmile_results::format::percent(until.share),
+                until.at_most
+            ),
+        }
+    }
+}
+
 /// Where a study file has the value of a key, for messages.
 pub type Places = BTreeMap<(String, String), Place>;
 

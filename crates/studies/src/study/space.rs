@@ -139,7 +139,7 @@ fn unit_interval(random: &mut Pcg64Mcg) -> f64 {
 
 /// The unit in which values between two ends are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+pub(super) enum Kind {
     Rate,
     Time,
     Size,
@@ -222,7 +222,7 @@ fn no_quantity(text: &str) -> Error {
 }
 
 /// A quantity in bit/s, nanoseconds or bytes.
-fn measure(text: &str) -> Option<(Kind, f64)> {
+pub(super) fn measure(text: &str) -> Option<(Kind, f64)> {
     #[expect(clippy::cast_precision_loss, reason = "values of parameters, rounded to four digits")]
     let exact = |value: u64| value as f64;
     if let Ok(number) = text.trim().parse::<f64>() {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::exact::{Exact, multiple};
+
 /// Steps of a column from zero to its largest value: five digits.
 const STEPS: f64 = 100_000.0;
 /// Steps of the axis of time: a pixel at a zoom of a thousand.
@@ -12,8 +14,8 @@ const TIME_STEPS: f64 = 2_000_000.0;
 pub(super) struct Columns {
     index: Vec<(usize, f64)>,
     bytes: Vec<u8>,
-    /// Columns of times by their values: series that are sampled together share one.
-    times: BTreeMap<Vec<i64>, usize>,
+    /// Columns of times by their step and values: series that are sampled together share one.
+    times: BTreeMap<(u64, Vec<i64>), usize>,
 }
 
 impl Columns {
@@ -22,19 +24,34 @@ impl Columns {
         let samples = thinned(samples, most);
         let time_step = if span > 0.0 { span / TIME_STEPS } else { 1.0 };
         let times: Vec<i64> = samples.iter().map(|(time, _)| multiple(*time, time_step)).collect();
-        let time = match self.times.get(&times) {
-            Some(known) => *known,
-            None => {
-                let number = self.push(&times, time_step);
-                self.times.insert(times, number);
-                number
-            }
-        };
+        let time = self.shared(&Exact { step: time_step, multiples: times });
         let finite = samples.iter().map(|(_, value)| value.abs()).filter(|value| value.is_finite());
         let largest = finite.fold(0.0, f64::max);
         let step = if largest > 0.0 { largest / STEPS } else { 1.0 };
         let values: Vec<i64> = samples.iter().map(|(_, value)| multiple(*value, step)).collect();
         (time, self.push(&values, step))
+    }
+
+    /// Places and values of points, all of them.
+    pub(super) fn points(&mut self, points: &[(f64, f64)]) -> (usize, usize) {
+        let at = self.shared(&Exact::rounded(points.iter().map(|point| point.0)));
+        (at, self.exact(&Exact::rounded(points.iter().map(|point| point.1))))
+    }
+
+    /// A column of its own.
+    pub(super) fn exact(&mut self, values: &Exact) -> usize {
+        self.push(&values.multiples, values.step)
+    }
+
+    /// The column of these values, which several lines may have.
+    pub(super) fn shared(&mut self, values: &Exact) -> usize {
+        let key = (values.step.to_bits(), values.multiples.clone());
+        if let Some(known) = self.times.get(&key) {
+            return *known;
+        }
+        let number = self.exact(values);
+        self.times.insert(key, number);
+        number
     }
 
     fn push(&mut self, values: &[i64], step: f64) -> usize {
@@ -57,13 +74,6 @@ impl Columns {
     pub(super) fn finish(self) -> (Vec<(usize, f64)>, Vec<u8>) {
         (self.index, self.bytes)
     }
-}
-
-/// The nearest multiple; zero for what is no number.
-#[expect(clippy::cast_possible_truncation, reason = "a value is at most 2 000 000 steps")]
-fn multiple(value: f64, step: f64) -> i64 {
-    let steps = (value / step).round();
-    if steps.is_finite() { steps as i64 } else { 0 }
 }
 
 /// At most about `most` samples: the least and the largest of each equal part, in their order.

@@ -1,0 +1,43 @@
+//! Measures and their values in words.
+
+use lastmile_theory::interval::Mean;
+
+use crate::format::{self, Unit};
+
+/// Shares of 1.
+const SHARES: &[Unit] = &[(0.01, "%")];
+/// Numbers without a unit.
+pub const NUMBERS: &[Unit] = &[(1.0, "")];
+
+/// The units that a measure's name ends with.
+#[must_use]
+pub fn units(measure: &str) -> &'static [Unit] {
+    // Measures of phases end in words.
+    let in_words = measure.rsplit(": ").next().filter(|_| measure.contains(": "));
+    let ending = measure.rsplit(['_', '.']).next();
+    match (in_words, ending) {
+        (Some("goodput"), _) | (_, Some("bps")) => format::RATES,
+        (Some(words), _) if words.starts_with("RTT") || words.ends_with("delay") => format::SECONDS,
+        (_, Some("s")) => format::SECONDS,
+        (_, Some("bytes")) => format::BYTES,
+        (Some("busy"), _) | (_, Some("share" | "utilisation")) => SHARES,
+        _ => NUMBERS,
+    }
+}
+
+/// A measure's name without its unit.
+pub(super) fn title(measure: &str) -> String {
+    let (name, unit) = measure.rsplit_once('_').unwrap_or((measure, ""));
+    if matches!(unit, "bps" | "s" | "bytes" | "share") { name.to_owned() } else { measure.to_owned() }
+}
+
+/// A value in words, which may be below zero.
+pub(super) fn words(value: f64, units: &'static [Unit]) -> String {
+    format!("{}{}", if value < 0.0 { "\u{2212}" } else { "" }, format::with_unit(value.abs(), units))
+}
+
+/// A mean with its interval, if it has one.
+pub(super) fn estimate((mean, seeds): (Mean, usize), units: &'static [Unit]) -> String {
+    let text = words(mean.mean, units);
+    if seeds < 2 { text } else { format!("{text} ± {}", format::with_unit(mean.ci95, units)) }
+}

@@ -1,0 +1,72 @@
+/** The axes of a plot. */
+
+import uPlot from "uplot";
+
+import { digits, type Panel, type Unit } from "./data";
+import { token } from "./style";
+
+const FONT = "12px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif";
+/** Pixels between the names of two places. */
+const APART = 84;
+
+/** Pixels of a plot at the left and at the right of its lines. */
+const BESIDE = 74;
+
+/** Both axes. */
+export function axes(panel: Panel): uPlot.Axis[] {
+  const { across } = panel;
+  const [muted, grid, frame] = [token("--muted"), token("--grid"), token("--rule")];
+  const axis = (unit: Unit, named: boolean): uPlot.Axis => ({
+    stroke: muted,
+    font: FONT,
+    grid: { stroke: grid, width: 1 },
+    ticks: { stroke: frame, width: 1, size: 4 },
+    // The last tick names the unit of the horizontal axis.
+    values: (_, ticks) =>
+      ticks.map((tick, n) => {
+        const number = digits(Math.round((tick / unit[0]) * 1e9) / 1e9);
+        return named && n === ticks.length - 1 ? `${number} ${unit[1]}` : number;
+      }),
+  });
+  // Round ticks are those of the unit that is shown.
+  const incrs = (unit: number) =>
+    Array.from({ length: 40 }, (_, n) => [1, 2, 5].map((step) => step * 10 ** (n - 20) * unit)).flat();
+  const values: uPlot.Axis = { ...axis(panel.unit, false), incrs: incrs(panel.unit[0]), space: 34, size: 52 };
+  const places: uPlot.Axis = { ...axis(across.unit, true), incrs: incrs(across.unit[0]), space: 70, size: 26 };
+  if (across.ticks !== undefined || across.log === true) {
+    places.splits = (plot, _, min, max) =>
+      namedPlaces(panel, min, max, plot.width - BESIDE).map(([at]) => at);
+    places.values = (plot, splits) => {
+      const { min, max } = plot.scales["x"]!;
+      const names = new Map(namedPlaces(panel, min!, max!, plot.width - BESIDE));
+      return splits.map((at) => names.get(at) ?? "");
+    };
+  }
+  return [places, values];
+}
+
+/** The named places of an axis that fit between its ends. */
+export function namedPlaces(panel: Panel, min: number, max: number, width: number): [number, string][] {
+  const { ticks, unit } = panel.across;
+  const all = ticks ?? decades(min, max, unit);
+  let last = -Infinity;
+  return all.filter(([at]) => {
+    if (at < min - 1e-9 || at > max + 1e-9) return false;
+    const place = ((at - min) / (max - min)) * width;
+    if (place - last < APART) return false;
+    last = place;
+    return true;
+  });
+}
+
+/** 1, 2 and 5 times the powers of ten between two logarithms. */
+function decades(min: number, max: number, [scale, symbol]: Unit): [number, string][] {
+  const found: [number, string][] = [];
+  for (let power = Math.floor(min); power <= max; power++) {
+    for (const step of [1, 2, 5]) {
+      const at = power + Math.log10(step);
+      if (at >= min && at <= max) found.push([at, `${digits(10 ** at / scale)} ${symbol}`.trim()]);
+    }
+  }
+  return found;
+}
