@@ -141,7 +141,8 @@ fn map(study: &Study, axes: &Axes, (measure, values): (usize, &[usize]), here: &
                         @let (x, y, column, row) = corner(point);
                         rect.cell x=(coordinate(x)) y=(coordinate(y)) width=(coordinate(width))
                             height=(coordinate(height)) fill-opacity=(format!("{:.2}", scale.opacity(mean.mean)))
-                            data-x=(across[column]) data-y=(up[row]) data-mean=(short(mean.mean)) data-ci95=(short(mean.ci95)) {
+                            data-x=(across[column]) data-y=(up[row]) data-mean=(short(mean.mean))
+                            data-ci95=(short(mean.ci95)) {
                             title {
                                 (study.keys[axes.across].name) " " (across[column]) ", " (study.keys[axes.up].name) " "
                                 (up[row]) ": " (estimate((mean, seeds), scale.units))
