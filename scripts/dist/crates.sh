@@ -18,12 +18,12 @@ git diff --quiet HEAD 2>/dev/null || arguments+=(--allow-dirty)
 usual='manifest has no documentation\|^  |$\|^  = note: see\|^warning: .*$\|Updating'
 cargo package --quiet --no-verify --locked "${arguments[@]}" 2>&1 | { grep -v "$usual" || true; } >&2
 
-# A workspace of the unpacked packages, each in place of the one of the registry.
+# A workspace of the unpacked packages, each in place of the one of the registry. Their files are of now: cargo compiles them anew.
 {
   printf '[workspace]\nresolver = "3"\nmembers = ["*"]\nexclude = ["target"]\n\n[patch.crates-io]\n'
   for name in "${names[@]}"; do
     cp "$target/package/$name-$version.crate" "$out/"
-    tar -xzf "$out/$name-$version.crate" -C "$work"
+    tar -xzmf "$out/$name-$version.crate" -C "$work"
     printf '%s = { path = "%s" }\n' "$name" "$name-$version"
   done
 } >"$work/Cargo.toml"

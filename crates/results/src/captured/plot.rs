@@ -232,7 +232,7 @@ impl Curve {
             bound: self.bound,
             shape: self.shape,
             at: Exact { step: 1e-6, multiples: of(|point| microseconds(point.0)) },
-            low: (low != high).then(|| Exact { step, multiples: low }),
+            low: (low != high).then_some(Exact { step, multiples: low }),
             values: Exact { step, multiples: high },
             ..Drawn::default()
         }

@@ -162,7 +162,7 @@ fn panel_data(panel: &Panel, across: &Across, most: usize, columns: &mut Columns
         bottom: bottom(panel.axis.span().0),
         lines: panel.lines.iter().map(&mut line).collect(),
         references: panel.references.iter().map(|reference| (text(&reference.label), reference.value)).collect(),
-        notes: panel.notes.iter().map(text).collect(),
+        notes: panel.notes.iter().map(|note| text(note)).collect(),
         across: across.shown(),
         ..PanelData::default()
     }

@@ -1,5 +1,7 @@
 //! Axes: round ticks, suitable units, and the conversion of values to positions in the drawing.
 
+use std::f64::consts::LOG10_2;
+
 use crate::format::{self, Unit};
 
 /// A linear axis that starts at zero or a given value, with its ticks.
@@ -54,7 +56,7 @@ impl Axis {
 
     /// An axis between two logarithms to base 10, with a tick at each power of ten and at 2 and 5 times it.
     pub(crate) fn logarithmic((low, high): (f64, f64), unit: Unit) -> Self {
-        const STEPS: [(f64, f64); 3] = [(1.0, 0.0), (2.0, 0.301_03), (5.0, 0.698_97)];
+        const STEPS: [(f64, f64); 3] = [(1.0, 0.0), (2.0, LOG10_2), (5.0, 1.0 - LOG10_2)];
         let each = |power: i32| STEPS.map(|(step, log)| (f64::from(power) + log, step * power_of_ten(power) / unit.0));
         let inside = |(place, _): &(f64, f64)| (low..=high).contains(place);
         let (ticks, numbers): (Vec<f64>, Vec<f64>) = (-30..30).flat_map(each).filter(inside).unzip();

@@ -3,6 +3,9 @@
 //! That is the source of this crate and of those it depends on, and the versions of the foreign packages below them.
 //! The digest needs neither git nor a network, and no path of the machine is in it. So the command, the extension for
 //! Python and builds of equal sources on other machines have one identity.
+//!
+//! A package of a registry has no workspace around it. Its identity is that of its version and its own source: the
+//! crates of this workspace depend on each other in exactly one version. Versions of foreign packages are not in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -40,15 +43,36 @@ pub(crate) fn of(root: &Path) -> (String, Vec<PathBuf>) {
             continue;
         };
         let source = folder.join("src");
-        for file in files(&source) {
-            let path = file.strip_prefix(&source).expect("a file of the folder");
-            let (path, text) = (path.to_string_lossy().replace('\\', "/"), read(&file));
-            digest.update(format!("\0{path}\0{}\0", text.len()));
-            digest.update(text);
-        }
+        add(&mut digest, &source);
         decisive.extend([source, folder.join("Cargo.toml")]);
     }
-    (digest.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect(), decisive)
+    (text_of(digest), decisive)
+}
+
+/// The identity of the engine where the package at `package` is compiled, and the files and folders that decide it.
+pub(crate) fn at(package: &Path, version: &str) -> (String, Vec<PathBuf>) {
+    let root = package.join("../..");
+    if root.join("Cargo.lock").is_file() && folder(&root, TOP).is_some_and(|own| own.join("Cargo.toml").is_file()) {
+        return of(&root);
+    }
+    let source = package.join("src");
+    let mut digest = Sha256::new_with_prefix(format!("{TOP}\0{version}"));
+    add(&mut digest, &source);
+    (text_of(digest), vec![source])
+}
+
+/// Adds the paths and texts of a folder.
+fn add(digest: &mut Sha256, source: &Path) {
+    for file in files(source) {
+        let path = file.strip_prefix(source).expect("a file of the folder");
+        let (path, text) = (path.to_string_lossy().replace('\\', "/"), read(&file));
+        digest.update(format!("\0{path}\0{}\0", text.len()));
+        digest.update(text);
+    }
+}
+
+fn text_of(digest: Sha256) -> String {
+    digest.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn read(path: &Path) -> String {
@@ -147,6 +171,23 @@ mod tests {
         let file = folder_of(root, "queueing").join("lib.rs");
         fs::write(&file, read(&file) + "// changed\n").unwrap();
         assert_ne!(identity(), env!("LASTMILE_ENGINE"), "another source");
+    }
+
+    #[test]
+    fn a_package_without_its_workspace_has_the_identity_of_its_version_and_source() {
+        let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+        assert_eq!(at(package, "0.1.0").0, env!("LASTMILE_ENGINE"), "the workspace is there");
+        let folder = tempfile::tempdir().unwrap();
+        let alone = folder.path().join("vendor/lastmile-studies");
+        fs::create_dir_all(alone.join("src")).unwrap();
+        fs::write(alone.join("src/lib.rs"), "// A crate.\n").unwrap();
+        // That of the program that uses the package.
+        fs::write(folder.path().join("Cargo.lock"), "").unwrap();
+        let first = at(&alone, "0.1.0");
+        assert_eq!((first.0.len(), first.1), (32, vec![alone.join("src")]));
+        assert_ne!(at(&alone, "0.1.1").0, first.0);
+        fs::write(alone.join("src/lib.rs"), "// Another.\n").unwrap();
+        assert_ne!(at(&alone, "0.1.0").0, first.0);
     }
 
     fn folder_of(root: &Path, name: &str) -> PathBuf {

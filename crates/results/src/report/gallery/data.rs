@@ -86,7 +86,7 @@ impl Across {
 }
 
 /// A name as text of one line.
-pub(super) fn text(text: &String) -> String {
+pub(super) fn text(text: &str) -> String {
     shown::line(text).into_owned()
 }
 

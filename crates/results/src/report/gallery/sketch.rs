@@ -88,7 +88,7 @@ impl Sketch {
             across: self.across.shown(),
             lines,
             references: self.references.iter().map(|(label, value)| (text(label), *value)).collect(),
-            notes: self.notes.iter().map(text).collect(),
+            notes: self.notes.iter().map(|note| text(note)).collect(),
         }
     }
 }
