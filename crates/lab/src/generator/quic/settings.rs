@@ -35,6 +35,7 @@ pub(super) struct Settings {
     server: Arc<QuicServerConfig>,
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "what `map_err` hands over")]
 fn unusable(what: impl ToString) -> Error {
     Error::Quic(what.to_string())
 }
