@@ -42,10 +42,9 @@ demo: ## An upload starves a download, then the same line with two other queues
 test: ## Everything: format, tests, live tests where the machine allows, and beside these lints and documentation
 	@scripts/setup.sh test
 	$(CARGO) fmt --all --check
-	$(CARGO) test --workspace --locked
-	@scripts/python-tests.sh
-	@scripts/web-tests.sh
-	@scripts/beside.sh '$(MAKE) lint rustdoc' scripts/live-tests.sh
+	$(CARGO) test --workspace --locked --no-run
+	@scripts/beside.sh 'scripts/python-tests.sh && scripts/web-tests.sh' $(CARGO) test --workspace --locked
+	@scripts/beside.sh --idle '$(MAKE) lint rustdoc' scripts/live-tests.sh
 
 .PHONY: same-bytes
 same-bytes: ## Equal seeds give equal bytes: every scenario with a debug build and with an optimised one

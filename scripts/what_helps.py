@@ -49,6 +49,9 @@ MEASURES = {
     "probe p50": "ping_p50_s",
     "probe p99": "ping_p99_s",
     "call R": "call_r",
+    "conference R": "conference_r",
+    "game p99": "game_p99_s",
+    "video stalled": "film_stalled_share",
     "up queue": "up_queue_s",
     "down queue": "down_queue_s",
 }
@@ -232,7 +235,21 @@ COLUMNS = [
     ("ping p50, ms", "ping_p50_s", False),
     ("ping p99, ms", "ping_p99_s", False),
     ("call R", "call_r", True),
+    ("conference R", "conference_r", True),
+    ("game p99, ms", "game_p99_s", False),
+    ("film stalls, %", "film_stalled_share", False),
 ]
+
+# Each application that a person would notice, and when it works. Below R of 70 many users are dissatisfied (ITU-T G.107, annex B). A
+# first-person game suffers from answers later than 100 ms (Claypool and Claypool, CACM 49(11), 2006).
+WORKS = [
+    ("call", "call_r", lambda mean: mean >= 70),
+    ("conference", "conference_r", lambda mean: mean >= 70),
+    ("game", "game_p99_s", lambda mean: mean <= 0.1),
+    ("film", "film_stalled_share", lambda mean: mean < 0.01),
+]
+# Columns of the summary.
+SUMMARY = [column for column in COLUMNS if column[1] in ("download_share", "upload_share", "ping_p99_s")]
 
 
 def best(rows, key, more):
@@ -244,19 +261,22 @@ def best(rows, key, more):
 
 def of_line(line, home):
     rows = [row for row in results()["rows"] if (row["line"], row["home"]) == (line, home)]
-    limits = {key: best(rows, key, more) for _, key, more in COLUMNS}
+    # A home has some of the applications.
+    columns = [column for column in COLUMNS if any(row.get(column[1]) for row in rows)]
+    limits = {key: best(rows, key, more) for _, key, more in columns}
 
     def cell(row, key, more):
         text = shown(row, key)
         good = row.get(key) and (row[key][0] >= limits[key] if more else row[key][0] <= limits[key])
         return f"**{text}**" if good else text
 
-    cells = [[f"`{row['policy']}`", *(cell(row, key, more) for _, key, more in COLUMNS)] for row in rows]
-    return table(["policy", *(heading for heading, *_ in COLUMNS)], cells)
+    cells = [[f"`{row['policy']}`", *(cell(row, key, more) for _, key, more in columns)] for row in rows]
+    return table(["policy", *(heading for heading, *_ in columns)], cells)
 
 
-# What a policy must keep of the goodput that the best one has, to be chosen.
-KEEP = 0.8
+def working(row):
+    """The applications that work, of those that the home has."""
+    return [name for name, key, works in WORKS if row.get(key) and row[key][0] is not None and works(row[key][0])]
 
 
 def kept(row):
@@ -265,9 +285,8 @@ def kept(row):
 
 
 def chosen(rows):
-    """The policy with the shortest ping at the 99th percentile of those that keep enough."""
-    most = max(map(kept, rows))
-    return min((row for row in rows if kept(row) >= KEEP * most), key=lambda row: row["ping_p99_s"][0])
+    """The policy under which the most applications work; of several the one that keeps the most goodput."""
+    return max(rows, key=lambda row: (len(working(row)), kept(row)))
 
 
 def summary():
@@ -276,9 +295,12 @@ def summary():
         rows = [row for row in results()["rows"] if (row["line"], row["home"]) == (line, home)]
         none = next(row for row in rows if row["policy"] == "none")
         row = chosen(rows)
-        keys = [key for _, key, _ in COLUMNS if key != "ping_p50_s"]
-        cells.append([f"`{line}`", home, *(shown(none, key) for key in keys), f"`{row['policy']}`", *(shown(row, key) for key in keys)])
-    names_of = [heading for heading, key, _ in COLUMNS if key != "ping_p50_s"]
+
+        def columns(row):
+            return [", ".join(working(row)) or "nothing", *(shown(row, key) for _, key, _ in SUMMARY)]
+
+        cells.append([f"`{line}`", home, *columns(none), f"`{row['policy']}`", *columns(row)])
+    names_of = ["works", *(heading for heading, *_ in SUMMARY)]
     headings = ["line", "home", f"as it is: {names_of[0]}", *names_of[1:], "policy", *names_of]
     return table(headings, cells, 2)
 

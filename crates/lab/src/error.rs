@@ -92,6 +92,9 @@ pub enum Error {
     /// A flow over IPv6 on devices without IPv6.
     #[error("a flow is to run over IPv6, which the devices of this line do not have")]
     NoIpv6,
+    /// An endpoint of QUIC cannot be made.
+    #[error("making an endpoint of QUIC: {0}")]
+    Quic(String),
     /// The kernel does not have a congestion control, or the process may not use it.
     #[error("this kernel has no congestion control {name:?}")]
     NoCongestionControl {
@@ -146,7 +149,7 @@ impl Error {
                 format!("it has {}; others are modules: `modprobe tcp_{name}`", known.trim())
             }
             Self::Live(error) => return error.hint(),
-            Self::NoPath { .. } | Self::TooManyFlows { .. } => return None,
+            Self::NoPath { .. } | Self::TooManyFlows { .. } | Self::Quic(_) => return None,
         };
         Some(hint)
     }

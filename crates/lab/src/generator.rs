@@ -7,6 +7,7 @@ mod application;
 mod datagrams;
 mod dialogue;
 mod echo;
+mod quic;
 mod replay;
 mod sockets;
 mod source;
@@ -161,6 +162,9 @@ impl<'a> Generator<'a> {
                     Source::Transfer(transfer) => {
                         transfer.begin(now).context(|| format!("connecting for \"{}\"", flow.name))?;
                     }
+                    Source::Quic(transfer) => {
+                        transfer.begin(now).context(|| format!("connecting for \"{}\"", flow.name))?;
+                    }
                     Source::Datagrams(datagrams) => datagrams.begin(flow.start),
                     Source::Dialogue(exchange) => exchange.begin(flow.start, flow.stop),
                     Source::Echo(echo) => echo.begin(flow.start),
@@ -173,6 +177,7 @@ impl<'a> Generator<'a> {
                 changed = changed.max(Some(stop));
                 match &mut flow.source {
                     Source::Transfer(transfer) => transfer.stop(),
+                    Source::Quic(transfer) => transfer.stop(),
                     Source::Datagrams(datagrams) => datagrams.stop(),
                     // It knows when it stops, and ends with what is under way.
                     Source::Dialogue(_) => {}
@@ -203,6 +208,7 @@ impl<'a> Generator<'a> {
                 self.latest = self.latest.max(now.since(due));
                 let sent = match source {
                     Source::Transfer(_) => Ok(()),
+                    Source::Quic(transfer) => transfer.wake(now),
                     Source::Datagrams(datagrams) => datagrams.send(&clock),
                     Source::Dialogue(exchange) => exchange.send(&clock),
                     Source::Echo(echo) => echo.send(&clock),
@@ -263,6 +269,11 @@ impl<'a> Generator<'a> {
                         }
                     }
                 }
+                Source::Quic(transfer) => {
+                    let [sends, receives] = transfer.ends();
+                    add(Who::Flow(index), sends, READ);
+                    add(Who::Receiver(index), receives, READ);
+                }
                 Source::Datagrams(datagrams) => add(Who::Flow(index), datagrams.sink(), READ),
                 Source::Dialogue(exchange) => {
                     let [sends, receives] = exchange.ends();
@@ -292,6 +303,9 @@ impl<'a> Generator<'a> {
                     let Running { name, source, .. } = &mut self.flows[index];
                     match source {
                         Source::Transfer(transfer) => ended |= transfer.receiver_ready(now) > 0,
+                        Source::Quic(transfer) => {
+                            ended |= transfer.ready(false, now).context(|| format!("receiving for \"{name}\""))?;
+                        }
                         Source::Dialogue(exchange) => {
                             exchange.receive(&clock, false).context(|| format!("receiving for \"{name}\""))?;
                         }
@@ -315,6 +329,7 @@ impl<'a> Generator<'a> {
                 transfer.sender_ready(clock.now());
                 Ok(())
             }
+            Source::Quic(transfer) => transfer.ready(true, clock.now()).map(drop),
             Source::Datagrams(datagrams) => datagrams.receive(&clock),
             Source::Dialogue(exchange) => exchange.receive(&clock, true),
             Source::Echo(echo) => echo.receive(&clock),
@@ -362,6 +377,7 @@ impl<'a> Generator<'a> {
     fn sample(&mut self, now: Instant, cut: Option<Instant>, poke: &StopHandle) {
         let flows = self.flows.iter_mut().map(|flow| match &mut flow.source {
             Source::Transfer(transfer) => transfer.sample(now),
+            Source::Quic(transfer) => transfer.sample(),
             Source::Datagrams(datagrams) => datagrams.sample(),
             Source::Dialogue(exchange) => exchange.sample(),
             Source::Echo(_) => FlowSample::default(),
@@ -377,6 +393,7 @@ impl<'a> Generator<'a> {
         let flows = self.flows.into_iter().map(|flow| -> FlowOutcome {
             match flow.source {
                 Source::Transfer(transfer) => transfer.outcome(),
+                Source::Quic(transfer) => transfer.outcome(),
                 Source::Datagrams(datagrams) => datagrams.outcome(end),
                 Source::Dialogue(exchange) => exchange.outcome(end),
                 Source::Echo(echo) => echo.outcome(),

@@ -125,6 +125,9 @@ impl<'s> Plan<'s> {
         if traffic.opens() && traffic.opener().port.is_some() && traffic.count > 1 {
             self.warnings.insert(format!("traffic \"{name}\": each of several has ports of the kernel's choice"));
         }
+        if let Source::Quic { quic, .. } = &traffic.source {
+            self.warnings.extend(flow::quic_warnings(name, quic));
+        }
         let index = self.network.traffic.len();
         self.network.traffic.push(traffic.clone());
         let own = traffic.tcp().next().map_or("", |sender| tcp::congestion(sender.variant));
@@ -150,7 +153,6 @@ impl<'s> Plan<'s> {
         let options = if hosts.timestamps { TIMESTAMPS } else { 0 };
         let sizes = self.network.traffic.iter().map(|traffic| match &traffic.source {
             Source::Bulk { .. }
-            | Source::Quic { .. }
             | Source::Writes { .. }
             | Source::Web(_)
             | Source::Video(_)
@@ -158,6 +160,7 @@ impl<'s> Plan<'s> {
             | Source::Swarm(_) => {
                 traffic.tcp().next().map_or(0, |sender| sender.mss.saturating_add(headers(sender) + options))
             }
+            Source::Quic { quic, .. } => quic.datagram.saturating_add(traffic.ip.datagram_headers().into()),
             Source::Replay(capture) => capture.packets.iter().map(|(_, packet)| packet.ip_len).max().unwrap_or(0),
             Source::Conference(model) => {
                 let payload = model.packet.max(model.audio.payload).as_u64();
@@ -263,7 +266,6 @@ fn simulated_only(source: &Source) -> Option<&'static str> {
     let quic = matches!(source.transport(), Some(Transport::Quic(_)));
     match source {
         Source::Ping { echo: Echo::Udp, .. } => Some("a ping over UDP"),
-        Source::Quic { .. } => Some("a transfer over QUIC"),
         Source::Writes { .. } => Some("of kind \"writes\""),
         Source::Web(_) if quic => Some("a web user of HTTP/3"),
         Source::Video(_) if quic => Some("a video over QUIC"),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use lastmile_live::emulate;
 use lastmile_packet::{FlowId, FlowKey};
@@ -100,6 +101,8 @@ pub struct Flow {
 pub enum Kind {
     /// A TCP transfer.
     Transfer(TransferPlan),
+    /// A QUIC transfer.
+    Quic(QuicPlan),
     /// UDP packets of one size.
     Datagrams(DatagramPlan),
     /// ICMP echo.
@@ -152,6 +155,23 @@ pub struct TransferPlan {
     pub delayed_ack: Duration,
     /// The receiver acknowledges at once where the kernel does by itself; otherwise every second segment.
     pub quick_acks: bool,
+}
+
+/// A QUIC transfer.
+#[derive(Clone, Debug)]
+pub struct QuicPlan {
+    /// The settings of both ends.
+    pub quic: Arc<lastmile_quic::Config>,
+    /// Bytes to transfer; `None` for as many as there is time for.
+    pub bytes: Option<u64>,
+    /// Bytes that the receiver sends first.
+    pub request: u64,
+    /// Which host opens the connection.
+    pub opener: End,
+    /// Port of the host that opens.
+    pub opener_port: u16,
+    /// Port of the other host.
+    pub listener_port: u16,
 }
 
 /// UDP packets.

@@ -29,6 +29,7 @@ mod json;
 mod lab;
 #[cfg(target_os = "linux")]
 mod lab_applications;
+mod lab_quic;
 #[cfg(target_os = "linux")]
 mod leftovers;
 #[cfg(target_os = "linux")]

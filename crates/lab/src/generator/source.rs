@@ -8,12 +8,14 @@ use super::application::Owner;
 use super::datagrams::Datagrams;
 use super::dialogue::Exchange;
 use super::echo::Echo;
+use super::quic::QuicTransfer;
 use super::replay::Replay;
 use super::transfer::Transfer;
 
 /// A flow of one kind, at both of its ends.
 pub(super) enum Source {
     Transfer(Box<Transfer>),
+    Quic(Box<QuicTransfer>),
     Datagrams(Box<Datagrams>),
     Dialogue(Box<Exchange>),
     Echo(Echo),
@@ -26,6 +28,7 @@ impl Source {
     pub(super) fn bytes_delivered(&self) -> u64 {
         match self {
             Self::Transfer(transfer) => transfer.bytes_delivered(),
+            Self::Quic(transfer) => transfer.bytes_delivered(),
             Self::Datagrams(datagrams) => datagrams.bytes_delivered(),
             Self::Dialogue(exchange) => exchange.bytes_delivered(),
             Self::Echo(_) => 0,
@@ -45,6 +48,7 @@ impl Source {
     pub(super) fn next(&mut self) -> Option<Instant> {
         match self {
             Self::Transfer(_) => None,
+            Self::Quic(transfer) => transfer.next(),
             Self::Datagrams(datagrams) => datagrams.next(),
             Self::Dialogue(exchange) => exchange.next(),
             Self::Echo(echo) => echo.next(),

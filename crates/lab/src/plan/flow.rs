@@ -2,16 +2,18 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use lastmile_live::emulate;
 use lastmile_model::{OpenedBy, Source, Traffic};
 use lastmile_packet::{FlowAddresses, FlowId};
 use lastmile_queueing::random::Stream;
+use lastmile_quic::CongestionControl;
 use lastmile_sim::sources::Dialogue;
 use lastmile_tcp::Config as Tcp;
 
 use crate::spec::{
-    Application, ApplicationPlan, DatagramPlan, DialoguePlan, EchoPlan, End, Flow, Kind, TransferPlan, Window,
+    Application, ApplicationPlan, DatagramPlan, DialoguePlan, EchoPlan, End, Flow, Kind, QuicPlan, TransferPlan, Window,
 };
 
 use super::sources;
@@ -59,6 +61,11 @@ impl Planned<'_> {
         match source {
             Source::Bulk { sender, receiver, bytes, request, opened_by } => {
                 Some(Kind::Transfer(self.transfer(sender, receiver, (*bytes, *request), *opened_by)))
+            }
+            Source::Quic { quic, bytes, request, opened_by } => {
+                let (opener, opener_port, listener_port) = self.opener(*opened_by);
+                let (quic, bytes, request) = (Arc::clone(quic), *bytes, *request);
+                Some(Kind::Quic(QuicPlan { quic, bytes, request, opener, opener_port, listener_port }))
             }
             Source::Ping { interval, size, .. } => {
                 Some(Kind::Echo(EchoPlan { interval: *interval, size: u16::try_from(size.as_u64()).ok()? }))
@@ -122,6 +129,15 @@ impl Planned<'_> {
         Kind::Application(ApplicationPlan { connection, application })
     }
 
+    /// The host that opens a connection, its port, and the port of the other.
+    fn opener(&self, opened_by: OpenedBy) -> (End, u16, u16) {
+        let FlowAddresses { source_port, destination_port, .. } = self.addresses;
+        match opened_by {
+            OpenedBy::Sender => (self.from, source_port, destination_port),
+            OpenedBy::Receiver => (self.from.other(), destination_port, source_port),
+        }
+    }
+
     fn transfer(
         &self,
         sender: &Tcp,
@@ -129,11 +145,7 @@ impl Planned<'_> {
         (bytes, request): (Option<u64>, u64),
         opened_by: OpenedBy,
     ) -> TransferPlan {
-        let FlowAddresses { source_port, destination_port, .. } = self.addresses;
-        let (opener, opener_port, listener_port) = match opened_by {
-            OpenedBy::Sender => (self.from, source_port, destination_port),
-            OpenedBy::Receiver => (self.from.other(), destination_port, source_port),
-        };
+        let (opener, opener_port, listener_port) = self.opener(opened_by);
         TransferPlan {
             congestion: self.congestion.clone(),
             segment: sender.mss.min(receiver.mss).saturating_add(if self.timestamps { TIMESTAMPS } else { 0 }),
@@ -151,6 +163,17 @@ impl Planned<'_> {
             quick_acks: receiver.acks.quick_acks || receiver.acks.ack_every < 2,
         }
     }
+}
+
+/// Settings of QUIC that the library of the lab does not have.
+pub(super) fn quic_warnings(name: &str, quic: &lastmile_quic::Config) -> Vec<String> {
+    let (own, usual) = (quic.max_ack_delay, lastmile_quic::Config::default().max_ack_delay);
+    let warnings = [
+        (quic.congestion == CongestionControl::Bbr3)
+            .then(|| format!("traffic \"{name}\": bbr3 is BBR of the lab's QUIC, which follows version 1")),
+        (own != usual).then(|| format!("traffic \"{name}\": max_ack_delay is {usual} in the lab's QUIC, not {own}")),
+    ];
+    warnings.into_iter().flatten().collect()
 }
 
 /// The addresses of the devices of client and server.

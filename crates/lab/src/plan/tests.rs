@@ -19,11 +19,25 @@ fn what_only_the_simulator_has_is_refused() {
     let scenario = scenario(writes);
     let refused = Plan::of(&scenario, None, Kernel::default()).err().unwrap().to_string();
     assert!(refused.contains("traffic.writes is of kind \"writes\", which only the simulator has"), "{refused}");
-    let quic = self::scenario("[[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\ntransport = \"quic\"");
+    let quic = self::scenario("[[traffic]]\nkind = \"backup\"\ndirection = \"up\"\ntransport = \"quic\"");
     let refused = Plan::of(&quic, None, Kernel::default()).err().unwrap();
     let said = refused.to_string();
-    assert!(said.contains("traffic.bulk is a transfer over QUIC, which only the simulator has"), "{said}");
+    assert!(said.contains("traffic.backup is a backup over QUIC, which only the simulator has"), "{said}");
     assert!(refused.hint().is_some_and(|hint| hint.contains("transport = \"quic\"")), "{refused:?}");
+}
+
+#[test]
+fn a_transfer_over_quic_has_the_ports_and_settings_of_its_traffic() {
+    let traffic = "[[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\ntransport = \"quic\"\nbytes = \"1 MB\"\n\
+                   quic = { congestion = \"bbr3\", max_ack_delay = \"5 ms\", datagram = \"1350 B\" }";
+    let scenario = scenario(traffic);
+    let plan = Plan::of(&scenario, None, Kernel::default()).unwrap();
+    let warnings: Vec<&str> = plan.warnings().collect();
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    let flow = plan.flows().remove(0);
+    let Kind::Quic(quic) = flow.kind else { panic!("{flow:?}") };
+    assert_eq!((quic.bytes, quic.quic.datagram, quic.opener), (Some(1_000_000), 1350, End::Client));
+    assert_ne!(quic.opener_port, quic.listener_port);
 }
 
 #[test]

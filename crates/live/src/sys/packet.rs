@@ -197,9 +197,9 @@ impl Sender {
             count += 1;
         }
         let socket = self.0.as_raw_fd();
-        // The sendmmsg(2) of rustix wants a vector of messages for each batch, and that of musl makes a system call for
-        // each message. SAFETY: `count` messages, each with a part that borrows a frame, all of which outlive the call.
-        // Padding of a C library between their fields is zero.
+        // The sendmmsg(2) of rustix wants a vector of messages for each batch; that of musl makes a system call for
+        // each message. SAFETY: `count` messages, each with a part that borrows a frame, all of which outlive the
+        // call. What a C library has between their fields is zero.
         let sent =
             unsafe { libc::syscall(libc::SYS_sendmmsg, socket, messages.as_mut_ptr(), count, libc::MSG_DONTWAIT) };
         usize::try_from(sent).map_err(|_| io::Error::last_os_error())

@@ -119,8 +119,8 @@ fn overloaded(seen: &[Seen]) -> Option<Pace> {
     (waits || lost >= 3 && lost_share(half) > 0.1).then_some(pace)
 }
 
-/// The burst of another overload, as fast as the one that `found` is from, after `pause_s`. It lasts for `length_s`,
-/// and has `most` packets at most.
+/// The burst of another overload after `pause_s`, as fast as the one that `found` is from. It lasts for `length_s`, and
+/// has `most` packets at most.
 pub(super) fn burst(
     path: &mut dyn Path,
     way: Way,
