@@ -17,6 +17,7 @@
 //! | [`streams`] | which standard streams the program was started without |
 //! | [`stop`] | SIGINT, SIGTERM and the program's own wish to stop, as a descriptor to wait for |
 //! | [`tc`] | the kernel's own shapers: set up for a policy, removed, read back, measured |
+//! | [`tls`] | TLS with peers that need not say who they are |
 //! | [`user`] | user namespaces, for callers without rights |
 //! | [`sys`] | the system calls that no safe library has: the only unsafe code |
 //!
@@ -47,6 +48,7 @@ pub mod stop;
 pub mod streams;
 pub mod sys;
 pub mod tc;
+pub mod tls;
 pub mod user;
 
 pub use error::Error;

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature};
+use lastmile_live::tls::{Anyone, Shown};
+use rustls::crypto::ring;
+use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{ClientConfig, RootCertStore};
 
 use crate::error::Error;
 
@@ -36,7 +36,7 @@ pub(super) fn client(trust: &Trust) -> Result<Arc<ClientConfig>, Error> {
     let mut config = match roots {
         Some(roots) => builder.with_root_certificates(RootCertStore { roots }).with_no_client_auth(),
         None => {
-            let anyone = Arc::new(Anyone(provider));
+            let anyone = Anyone::new(provider, Shown::Certificate);
             builder.dangerous().with_custom_certificate_verifier(anyone).with_no_client_auth()
         }
     };
@@ -58,43 +58,4 @@ fn authorities(file: &PathBuf) -> Result<Vec<rustls::pki_types::TrustAnchor<'sta
         return Err(wrong("no certificate in PEM".to_owned()));
     }
     Ok(store.roots)
-}
-
-/// Takes every certificate; the handshake's signature is still checked.
-#[derive(Debug)]
-struct Anyone(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anyone {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Err(rustls::Error::General("TLS 1.3 alone is spoken".to_owned()))
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
 }
