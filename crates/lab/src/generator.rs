@@ -7,6 +7,7 @@ mod application;
 mod datagrams;
 mod dialogue;
 mod echo;
+mod octets;
 mod quic;
 mod replay;
 mod sockets;

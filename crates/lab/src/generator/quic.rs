@@ -68,8 +68,9 @@ impl QuicTransfer {
 
     /// The opener connects.
     pub(super) fn begin(&mut self, now: Instant) -> io::Result<()> {
-        let opener = if self.sender.side() == Side::Client { &mut self.sender } else { &mut self.receiver };
-        opener.connect(self.zero.insert(Zero::new(now)).std(now))?;
+        let at = self.zero.insert(Zero::new(now)).std(now);
+        self.sender.open(at)?;
+        self.receiver.open(at)?;
         self.go_on(now)
     }
 
@@ -118,15 +119,11 @@ impl QuicTransfer {
         }
         self.heard += self.sender.read();
         self.receive(now);
-        let whole = self.receiver.write(&mut self.to_ask);
-        self.receiver.finish_if(whole);
+        self.receiver.write(&mut self.to_ask);
         if self.heard >= self.plan.request {
             self.sender.bound_unsent(UNSENT);
-            let whole = match &mut self.left {
-                Some(left) => self.sender.write(left),
-                None => self.sender.write(&mut { u64::MAX }),
-            };
-            self.sender.finish_if(whole);
+            let mut endless = u64::MAX;
+            self.sender.write(self.left.as_mut().unwrap_or(&mut endless));
         }
         self.sender.send(at)?;
         self.receiver.send(at)

@@ -4,7 +4,6 @@
 //! response once it has the request whole. The simulator's `Turns` keep both in order, since both ends are in one
 //! thread.
 
-mod octets;
 mod receiver;
 mod sender;
 

@@ -9,18 +9,17 @@ use bytes::BytesMut;
 use lastmile_live::clock::std_span;
 use lastmile_units::Instant;
 use quinn_proto::{
-    Connection, ConnectionError, ConnectionHandle, ConnectionStats, DatagramEvent, Dir, Endpoint, Event, Side, StreamId,
+    ClientConfig, Connection, ConnectionError, ConnectionHandle, ConnectionStats, DatagramEvent, Dir, Endpoint, Event,
+    Side, StreamId,
 };
 use rustix::io::Errno;
 
 use crate::error::Error;
 
+use super::super::octets::ZEROS;
 use super::super::udp;
 use super::observed::Flight;
 use super::settings::{Settings, lab_span};
-
-/// The most bytes that one call writes.
-static ZEROS: [u8; 65_536] = [0; 65_536];
 
 /// The beginning of the lab's clock on the clock of the library.
 pub(super) struct Zero(StdInstant);
@@ -44,9 +43,9 @@ impl Zero {
 pub(super) struct Peer {
     socket: UdpSocket,
     far: SocketAddr,
-    side: Side,
     endpoint: Endpoint,
-    client: quinn_proto::ClientConfig,
+    /// Of the end that opens, until it does.
+    opens: Option<ClientConfig>,
     connection: Option<(ConnectionHandle, Connection)>,
     connected: bool,
     /// The stream of its own, once it has written something.
@@ -61,14 +60,16 @@ impl Peer {
     /// An end of this side; `flight` records the flight of its packets.
     pub(super) fn new(socket: UdpSocket, side: Side, settings: &Settings, flight: Flight) -> Result<Self, Error> {
         let far = socket.peer_addr().map_err(|error| Error::Quic(error.to_string()))?;
-        let server = (side == Side::Server).then(|| settings.server(flight.clone()));
+        let (opens, server) = match side {
+            Side::Client => (Some(settings.client(flight)), None),
+            Side::Server => (None, Some(settings.server(flight))),
+        };
         let endpoint = Endpoint::new(settings.endpoint.clone(), server, false, None);
         Ok(Self {
             socket,
             far,
-            side,
             endpoint,
-            client: settings.client(flight),
+            opens,
             connection: None,
             connected: false,
             own: None,
@@ -78,18 +79,16 @@ impl Peer {
         })
     }
 
-    pub(super) fn side(&self) -> Side {
-        self.side
-    }
-
     pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
-    /// Opens the connection.
-    pub(super) fn connect(&mut self, now: StdInstant) -> io::Result<()> {
-        let opened = self.endpoint.connect(now, self.client.clone(), self.far, "lab.invalid");
-        self.connection = Some(opened.map_err(io::Error::other)?);
+    /// Opens the connection, if this end does.
+    pub(super) fn open(&mut self, now: StdInstant) -> io::Result<()> {
+        if let Some(config) = self.opens.take() {
+            let opened = self.endpoint.connect(now, config, self.far, "lab.invalid");
+            self.connection = Some(opened.map_err(io::Error::other)?);
+        }
         Ok(())
     }
 
@@ -177,33 +176,25 @@ impl Peer {
         }
     }
 
-    /// Writes as much of `left` bytes as there is space for. True when nothing is left.
-    pub(super) fn write(&mut self, left: &mut u64) -> bool {
-        let Some((_, connection)) = &mut self.connection else { return false };
+    /// Writes as much of `left` bytes as there is space for, and ends its stream when nothing is left.
+    pub(super) fn write(&mut self, left: &mut u64) {
+        let Some((_, connection)) = &mut self.connection else { return };
         if !self.connected || self.finished {
-            return false;
+            return;
         }
         if self.own.is_none() && *left > 0 {
             self.own = connection.streams().open(Dir::Uni);
         }
-        let Some(id) = self.own else { return *left == 0 };
+        let Some(id) = self.own else { return };
         let mut stream = connection.send_stream(id);
         while *left > 0 {
             let part = usize::try_from(*left).unwrap_or(usize::MAX).min(ZEROS.len());
             match stream.write(&ZEROS[..part]) {
                 Ok(written) => *left -= written as u64,
-                Err(_) => return false,
+                Err(_) => return,
             }
         }
-        true
-    }
-
-    /// Ends its stream, if it has one and `whole`.
-    pub(super) fn finish_if(&mut self, whole: bool) {
-        let (Some((_, connection)), Some(id)) = (&mut self.connection, self.own) else { return };
-        if whole && !self.finished {
-            self.finished = connection.send_stream(id).finish().is_ok();
-        }
+        self.finished = stream.finish().is_ok();
     }
 
     /// Sends all that it may send now.

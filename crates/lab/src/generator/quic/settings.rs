@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lastmile_live::clock::std_span;
+use lastmile_live::tls::{Anyone, Shown};
 use lastmile_quic::{Config, CongestionControl};
 use lastmile_units::Duration as Span;
 use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
@@ -14,14 +15,11 @@ use quinn_proto::{
 };
 use ring::rand::SystemRandom;
 use ring::signature::Ed25519KeyPair;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::ring::default_provider;
 use rustls::crypto::ring::sign::any_eddsa_type;
-use rustls::crypto::{CryptoProvider, verify_tls13_signature_with_raw_key};
-use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use rustls::server::AlwaysResolvesServerRawPublicKeys;
 use rustls::sign::CertifiedKey;
-use rustls::{DigitallySignedStruct, SignatureScheme};
 
 use crate::error::Error;
 
@@ -123,50 +121,7 @@ fn tls() -> Result<(rustls::ClientConfig, rustls::ServerConfig), rustls::Error> 
         .with_no_client_auth()
         .with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(Arc::new(certified))));
     let client = rustls::ClientConfig::builder_with_provider(Arc::clone(&provider)).with_protocol_versions(only_13)?;
-    let client = client.dangerous().with_custom_certificate_verifier(Arc::new(Anyone(provider))).with_no_client_auth();
+    let client =
+        client.dangerous().with_custom_certificate_verifier(Anyone::new(provider, Shown::RawKey)).with_no_client_auth();
     Ok((client, server))
-}
-
-/// Takes every key: both ends are in this process.
-#[derive(Debug)]
-struct Anyone(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anyone {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Err(rustls::Error::General("QUIC has TLS 1.3".to_owned()))
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        key: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let key = SubjectPublicKeyInfoDer::from(key.as_ref());
-        verify_tls13_signature_with_raw_key(message, &key, signature, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
-
-    fn requires_raw_public_keys(&self) -> bool {
-        true
-    }
 }

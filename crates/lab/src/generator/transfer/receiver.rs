@@ -15,7 +15,7 @@ use rustix::event::PollFlags;
 use crate::outcome::FlowOutcome;
 use crate::spec::{TransferPlan, Window};
 
-use super::octets::{ZEROS, unless_blocked};
+use super::super::octets::{ZEROS, unless_blocked};
 
 /// The receiving end.
 pub(super) struct Receiver {

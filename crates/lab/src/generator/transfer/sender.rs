@@ -17,7 +17,7 @@ use crate::outcome::{TcpOutcome, TcpSample};
 use crate::spec::{TransferPlan, Window};
 use lastmile_tcp::LimitedTime;
 
-use super::octets::{ZEROS, unless_blocked};
+use super::super::octets::{ZEROS, unless_blocked};
 
 /// Calls in a row for one socket before the others have their turn.
 const TURNS: usize = 16;
