@@ -11,6 +11,10 @@ pub const BYTES: &[Unit] = &[(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")];
 pub const CELLS: &[Unit] = &[(1.0, "cells")];
 /// Seconds.
 pub const SECONDS: &[Unit] = &[(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")];
+/// Shares of 1.
+pub const SHARES: &[Unit] = &[(0.01, "%")];
+/// Numbers without a unit.
+pub const NUMBERS: &[Unit] = &[(1.0, "")];
 
 /// The largest unit of `units` with a whole part of `value`; the smallest one if none has, the base
 /// unit for zero.

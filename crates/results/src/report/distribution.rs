@@ -11,8 +11,6 @@ use crate::Run;
 use crate::format::{self, to_f64};
 use crate::schema::{Distribution, Probe};
 
-/// The axis of shares, in percent.
-const SHARES: &[(f64, &str)] = &[(0.01, "%")];
 /// The fewest replies for which a distribution is drawn.
 const FEWEST: u64 = 20;
 
@@ -84,7 +82,7 @@ fn panel(title: String, lines: &[(String, &Distribution)], points: fn(&Distribut
     let largest = lines.iter().flat_map(|line| &line.points).map(|(_, share)| *share).fold(0.0, f64::max);
     Panel {
         title,
-        axis: Axis::from_zero(largest, SHARES, 5),
+        axis: Axis::from_zero(largest, format::SHARES, 5),
         lines,
         references: Vec::new(),
         notes: Vec::new(),

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use lastmile_text::table::Table;
 
-use crate::format::{self, Unit};
+use crate::format;
 
 use super::document::document;
 use super::gallery::Gallery;
@@ -87,9 +87,6 @@ pub struct Curve {
     pub points: Vec<(f64, f64)>,
 }
 
-/// The axis of shares, in percent.
-const SHARES: &[Unit] = &[(0.01, "%")];
-
 /// The page as HTML, which needs no network.
 #[must_use]
 pub fn page(page: &Page) -> String {
@@ -143,7 +140,7 @@ impl Graph {
         let units = match self.values {
             Values::Rates => format::RATES,
             Values::Delays => format::SECONDS,
-            Values::Shares => SHARES,
+            Values::Shares => format::SHARES,
         };
         let largest = self.curves.iter().flat_map(|curve| &curve.points).map(|(_, value)| *value).fold(0.0, f64::max);
         let line = |(colour, curve): (usize, &Curve)| Line {

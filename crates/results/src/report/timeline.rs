@@ -68,15 +68,13 @@ pub struct Line {
     pub parts: Vec<Vec<(f64, f64)>>,
 }
 
-const SHARES: &[format::Unit] = &[(0.01, "%")];
-
 impl Quantity {
     const fn units(self) -> &'static [format::Unit] {
         match self {
             Self::Time => format::SECONDS,
             Self::Rate => format::RATES,
             Self::Size => format::BYTES,
-            Self::Share => SHARES,
+            Self::Share => format::SHARES,
         }
     }
 }

@@ -27,8 +27,7 @@ pub(super) struct Design {
 impl Design {
     /// The design of a study; `None` without a key that varies.
     pub(super) fn of(study: &Study, points: &[Point<'_>]) -> Option<Self> {
-        let varies = |key: &usize| study.keys[*key].values.len() > 1;
-        let keys: Vec<usize> = (0..study.keys.len()).filter(varies).collect();
+        let keys = varied(study);
         let has_numbers = |key: usize| numbers(&study.keys[key]).is_some();
         let is_axis = |key: &&usize| study.keys[**key].values.len() >= FEWEST_NUMBERS && has_numbers(**key);
         let first = keys.first()?;
@@ -45,13 +44,24 @@ impl Design {
         let figures = factors.iter().copied().filter(|key| Some(*key) != lines).collect();
         Some(Self { across: *across, lines, figures, is_scattered: !rest.is_empty() })
     }
+}
 
-    /// The combinations of the keys with figures, in the order of the points.
-    pub(super) fn combinations(&self, points: &[Point<'_>]) -> Vec<Vec<usize>> {
-        let mut seen = BTreeSet::new();
-        let of = |point: &Point<'_>| self.figures.iter().map(|key| point.values[*key]).collect::<Vec<usize>>();
-        points.iter().map(of).filter(|values| seen.insert(values.clone())).collect()
-    }
+/// The keys with several values.
+pub(super) fn varied(study: &Study) -> Vec<usize> {
+    (0..study.keys.len()).filter(|key| study.keys[*key].values.len() > 1).collect()
+}
+
+/// The combinations of the values of `keys`, in the order of the points.
+pub(super) fn combinations(keys: &[usize], points: &[Point<'_>]) -> Vec<Vec<usize>> {
+    let mut seen = BTreeSet::new();
+    let of = |point: &Point<'_>| keys.iter().map(|key| point.values[*key]).collect::<Vec<usize>>();
+    points.iter().map(of).filter(|values| seen.insert(values.clone())).collect()
+}
+
+/// The points at which `keys` have these values.
+pub(super) fn at<'a, 's>(keys: &[usize], values: &[usize], points: &'a [Point<'s>]) -> Vec<&'a Point<'s>> {
+    let is_here = |point: &&Point<'_>| keys.iter().zip(values).all(|(key, value)| point.values[*key] == *value);
+    points.iter().filter(is_here).collect()
 }
 
 /// True if every value of `key` occurs with two values of `across`.

@@ -3,7 +3,7 @@
 
 use maud::{Markup, html};
 
-use super::design::Design;
+use super::design::{Design, at, combinations};
 use super::model::{Point, Study};
 use super::places::Places;
 use super::words::{title, units};
@@ -20,13 +20,13 @@ const MOST_POINTS: usize = 6_000;
 
 pub(super) fn section(study: &Study, points: &[Point<'_>], design: &Design, gallery: &Gallery) -> Markup {
     let places = Places::of(&study.keys[design.across]);
-    let combinations = design.combinations(points);
+    let combinations = combinations(&design.figures, points);
     let wanted = combinations.len() * study.measures.len();
     let most = MOST_POINTS / wanted.clamp(1, MOST_FIGURES);
     // Figures of one measure stand side by side, and have one scale.
     let of_measure = |measure: usize| {
         let one = |values: &Vec<usize>| panel((study, points), (design, &places), (values, measure), most);
-        let panels: Vec<Panel> = combinations.iter().filter_map(one).collect();
+        let panels: Vec<Panel> = combinations.iter().take(MOST_FIGURES).filter_map(one).collect();
         let lines: Vec<&Line> = panels.iter().flat_map(|panel| &panel.lines).collect();
         let axis = axis(&lines, units(&study.measures[measure]));
         panels.into_iter().map(|panel| Panel { axis: axis.clone(), ..panel }).collect::<Vec<Panel>>()
@@ -63,10 +63,7 @@ fn panel(
     (values, measure): (&[usize], usize),
     most: usize,
 ) -> Option<Panel> {
-    let here: Vec<&Point<'_>> = points
-        .iter()
-        .filter(|point| design.figures.iter().zip(values).all(|(key, value)| point.values[*key] == *value))
-        .collect();
+    let here = at(&design.figures, values, points);
     let step = here.len().div_ceil(most).max(1);
     let kept: Vec<&Point<'_>> = here.iter().step_by(step).copied().collect();
     let names = design.lines.map_or_else(|| vec![None], |key| (0..study.keys[key].values.len()).map(Some).collect());

@@ -1,11 +1,9 @@
 //! A measure over two keys with numbers: a map of cells, darker for larger means. Each cell has its values as a title,
 //! which needs no script; a script adds keys, the values in words, and files.
 
-use std::collections::BTreeSet;
-
 use maud::{Markup, html};
 
-use super::design::is_factor;
+use super::design::{at, combinations, is_factor, varied};
 use super::model::{Point, Study};
 use super::places::numbers;
 use super::words::{estimate, title, units};
@@ -50,8 +48,7 @@ impl Scale {
 
 /// The first two keys with numbers whose values are combined.
 fn axes(study: &Study, points: &[Point<'_>]) -> Option<Axes> {
-    let varies = |key: &usize| study.keys[*key].values.len() > 1;
-    let keys: Vec<usize> = (0..study.keys.len()).filter(varies).collect();
+    let keys = varied(study);
     let numeric = |key: &usize| numbers(&study.keys[*key]).is_some();
     let mut pairs = keys.iter().filter(|key| numeric(key)).flat_map(|across| {
         let later = keys.iter().filter(move |up| *up > across).filter(|up| numeric(up));
@@ -69,30 +66,23 @@ fn axes(study: &Study, points: &[Point<'_>]) -> Option<Axes> {
 
 pub(super) fn section(study: &Study, points: &[Point<'_>]) -> Markup {
     let Some(axes) = axes(study, points) else { return html! {} };
-    let mut seen = BTreeSet::new();
-    let of = |point: &Point<'_>| axes.maps.iter().map(|key| point.values[*key]).collect::<Vec<usize>>();
-    let combinations: Vec<Vec<usize>> = points.iter().map(of).filter(|values| seen.insert(values.clone())).collect();
+    let combinations = combinations(&axes.maps, points);
     let cells = study.keys[axes.across].values.len() * study.keys[axes.up].values.len();
     let most = (MOST_CELLS / cells.max(1)).min(MOST_MAPS);
-    let wanted = combinations.len() * study.measures.len();
-    let mut maps = Vec::new();
-    for measure in 0..study.measures.len() {
-        let Some(scale) = scale(study, points, measure) else { continue };
-        for values in &combinations {
-            let here: Vec<&Point<'_>> = points.iter().filter(|point| of(point) == *values).collect();
-            maps.push((measure, values, here, Scale { ..scale }));
-        }
-    }
+    let scales = (0..study.measures.len()).filter_map(|measure| Some((measure, scale(study, points, measure)?)));
+    let scales: Vec<(usize, Scale)> = scales.collect();
+    let wanted = combinations.len() * scales.len();
+    let maps = scales.iter().flat_map(|scale| combinations.iter().map(move |values| (scale, values)));
     html! {
         h2 { "Measures over " (study.keys[axes.across].name) " and " (study.keys[axes.up].name) }
         @if most < wanted {
             p.caption {
-                "The page has " (most.min(maps.len())) " of " (grouped(wanted as u64)) " maps; table.parquet has all."
+                "The page has " (most) " of " (grouped(wanted as u64)) " maps; table.parquet has all."
             }
         }
         div.panels {
-            @for (measure, values, here, scale) in maps.iter().take(most) {
-                (map(study, &axes, (*measure, values), here, scale))
+            @for ((measure, scale), values) in maps.take(most) {
+                (map(study, &axes, (*measure, values), &at(&axes.maps, values, points), scale))
             }
         }
     }

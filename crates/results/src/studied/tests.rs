@@ -19,7 +19,7 @@ fn study() -> Study {
         Key {
             name: "access.policy".to_owned(),
             values: vec![value("none", None), value("<cake>", None)],
-            units: NUMBERS,
+            units: format::NUMBERS,
         },
     ];
     let mut runs = Vec::new();
@@ -89,7 +89,8 @@ fn numbers_are_the_axis_and_of_keys_that_vary_together_one_stands_for_all() {
     let numbers =
         |scale: f64| (1..=4_u32).map(move |n| Value { text: n.to_string(), number: Some(f64::from(n) * scale) });
     let policy = study.keys.remove(2);
-    let key = |name: &str, scale| Key { name: name.to_owned(), values: numbers(scale).collect(), units: NUMBERS };
+    let key =
+        |name: &str, scale| Key { name: name.to_owned(), values: numbers(scale).collect(), units: format::NUMBERS };
     study.keys = vec![policy, key("up", 1.0), key("down", 10.0)];
     let run = |n: usize| Run { point: vec![n / 4, n % 4, (n + 2) % 4], seed: 1, values: vec![Some(1.0), None] };
     study.runs = (0..8).map(run).collect();
@@ -105,7 +106,7 @@ fn a_large_study_is_told_by_points_and_says_what_is_left_out() {
     let mut study = study();
     let numbers = 5_000_usize;
     let value = |n: usize| Value { text: n.to_string(), number: Some(format::to_f64(n as u64)) };
-    study.keys = vec![Key { name: "n".to_owned(), values: (0..numbers).map(value).collect(), units: NUMBERS }];
+    study.keys = vec![Key { name: "n".to_owned(), values: (0..numbers).map(value).collect(), units: format::NUMBERS }];
     let run = |n: usize| Run { point: vec![n / 20], seed: n as u64 % 20, values: vec![Some(n as f64), Some(0.1)] };
     study.runs = (0..20 * numbers).map(run).collect();
     let page = page(&study);

@@ -4,11 +4,6 @@ use lastmile_theory::interval::Mean;
 
 use crate::format::{self, Unit};
 
-/// Shares of 1.
-const SHARES: &[Unit] = &[(0.01, "%")];
-/// Numbers without a unit.
-pub const NUMBERS: &[Unit] = &[(1.0, "")];
-
 /// The units that a measure's name ends with.
 #[must_use]
 pub fn units(measure: &str) -> &'static [Unit] {
@@ -20,8 +15,8 @@ pub fn units(measure: &str) -> &'static [Unit] {
         (Some(words), _) if words.starts_with("RTT") || words.ends_with("delay") => format::SECONDS,
         (_, Some("s")) => format::SECONDS,
         (_, Some("bytes")) => format::BYTES,
-        (Some("busy"), _) | (_, Some("share" | "utilisation")) => SHARES,
-        _ => NUMBERS,
+        (Some("busy"), _) | (_, Some("share" | "utilisation")) => format::SHARES,
+        _ => format::NUMBERS,
     }
 }
 

@@ -1,7 +1,9 @@
 //! `report.html` in the folder of a study: its runs in the form that the page of the crate `results` has.
 
+use std::collections::BTreeMap;
+
 use lastmile_results::format::{self, Unit};
-use lastmile_results::studied::{self, Key, NUMBERS, Run, Value};
+use lastmile_results::studied::{self, Key, Run, Value};
 
 use super::means::shown;
 use super::plan::{Runs, Study};
@@ -27,14 +29,14 @@ pub struct About<'a> {
 #[must_use]
 pub fn page(study: &Study<'_>, about: About<'_>, runs: &Runs, table: &Table) -> String {
     let measures: Vec<String> = shown(table, about.measures).into_iter().filter(|name| table.has(name)).collect();
-    let keys: Vec<Key> = words(table).map(|(name, values)| key(name, values)).collect();
+    let (keys, places): (Vec<Key>, Vec<Vec<usize>>) = words(table).map(|(name, values)| key(name, values)).unzip();
     let warning =
         |failed: &super::plan::Failure| format!("failed: {}, seed {}: {}", failed.point, failed.seed, failed.reason);
     studied::page(&studied::Study {
         name: about.name.to_owned(),
         lines: lines(study, table),
         warnings: runs.failures.iter().map(warning).collect(),
-        runs: rows(table, &keys, &measures),
+        runs: rows(table, &places, &measures),
         keys,
         measures,
         known: table.measures().len(),
@@ -63,49 +65,44 @@ fn words(table: &Table) -> impl Iterator<Item = (&String, &Vec<String>)> {
     })
 }
 
-fn key(name: &str, column: &[String]) -> Key {
-    let mut texts: Vec<&String> = Vec::new();
+/// A key, and the index of its value in each run.
+fn key(name: &str, column: &[String]) -> (Key, Vec<usize>) {
+    let mut texts: Vec<&str> = Vec::new();
+    let mut known: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut places = Vec::with_capacity(column.len());
     for text in column {
-        // Values of the last key change fastest, so the search is short where it is often made.
-        if texts.last() != Some(&text) && !texts.contains(&text) {
+        places.push(*known.entry(text).or_insert_with(|| {
             texts.push(text);
-        }
+            texts.len() - 1
+        }));
     }
     let numbers: Option<Vec<(Units, f64)>> = texts.iter().map(|text| number(text)).collect();
-    let units = numbers.as_ref().and_then(|numbers| numbers.first()).map_or(NUMBERS, |(units, _)| units);
-    let numbers = numbers.filter(|numbers| numbers.iter().all(|(other, _)| std::ptr::eq(*other, units)));
-    let value = |(place, text): (usize, &&String)| Value {
-        text: (*text).clone(),
+    let units = numbers.as_ref().and_then(|numbers| numbers.first()).map_or(format::NUMBERS, |(units, _)| units);
+    let numbers = numbers.filter(|numbers| numbers.iter().all(|(other, _)| *other == units));
+    let value = |(place, text): (usize, &&str)| Value {
+        text: (*text).to_owned(),
         number: numbers.as_ref().map(|numbers| numbers[place].1),
     };
-    Key { name: name.to_owned(), values: texts.iter().enumerate().map(value).collect(), units }
+    (Key { name: name.to_owned(), values: texts.iter().enumerate().map(value).collect(), units }, places)
 }
 
 type Units = &'static [Unit];
 
-const SHARES: Units = &[(0.01, "%")];
-
 /// The number of a value in its base unit.
 fn number(text: &str) -> Option<(Units, f64)> {
     if let Some(percent) = text.trim().strip_suffix('%') {
-        return percent.trim().parse::<f64>().ok().map(|percent| (SHARES, percent / 100.0));
+        return percent.trim().parse::<f64>().ok().map(|percent| (format::SHARES, percent / 100.0));
     }
     let (kind, value) = measure(text)?;
     Some(match kind {
         Kind::Rate => (format::RATES, value),
         Kind::Time => (format::SECONDS, value / 1e9),
         Kind::Size => (format::BYTES, value),
-        Kind::Number => (NUMBERS, value),
+        Kind::Number => (format::NUMBERS, value),
     })
 }
 
-fn rows(table: &Table, keys: &[Key], measures: &[String]) -> Vec<Run> {
-    let place = |key: &Key, text: &String| key.values.iter().position(|value| value.text == *text).unwrap_or(0);
-    let columns: Vec<Vec<usize>> = keys
-        .iter()
-        .zip(words(table))
-        .map(|(key, (_, values))| values.iter().map(|text| place(key, text)).collect())
-        .collect();
+fn rows(table: &Table, places: &[Vec<usize>], measures: &[String]) -> Vec<Run> {
     let seeds = table.columns.iter().find_map(|(_, column)| match column {
         Column::Seeds(seeds) => Some(seeds.as_slice()),
         _ => None,
@@ -118,7 +115,7 @@ fn rows(table: &Table, keys: &[Key], measures: &[String]) -> Vec<Run> {
     };
     let numbers: Vec<&[Option<f64>]> = measures.iter().filter_map(numbers).collect();
     let run = |(row, seed): (usize, &u64)| Run {
-        point: columns.iter().map(|column| column[row]).collect(),
+        point: places.iter().map(|column| column[row]).collect(),
         seed: *seed,
         values: numbers.iter().map(|values| values[row]).collect(),
     };
@@ -132,7 +129,9 @@ mod tests {
     #[test]
     fn values_are_numbers_if_all_have_one_kind_of_unit() {
         let key = |values: &[&str]| {
-            let key = key("k", &values.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>());
+            let (key, places) = key("k", &values.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>());
+            let texts = places.iter().map(|place| key.values[*place].text.as_str());
+            assert_eq!(texts.collect::<Vec<_>>(), values);
             key.values.iter().map(|value| value.number).collect::<Vec<_>>()
         };
         assert_eq!(key(&["5 ms", "1 s", "5 ms"]), [Some(0.005), Some(1.0)]);
