@@ -16,6 +16,8 @@ SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || 
 export SOURCE_DATE_EPOCH
 say() { printf 'dist: %s\n' "$*" >&2; }
 die() { printf 'dist: error: %s\n' "$*" >&2; exit 1; }
+# The name of an architecture in packages of Debian and in images.
+short_name() { case $1 in x86_64) echo amd64 ;; aarch64) echo arm64 ;; *) echo "$1" ;; esac; }
 # The folder in which cargo puts what it builds with the profile.
 folder_of_profile() { case $profile in dev) echo debug ;; *) echo "$profile" ;; esac; }
 # Published programs have no symbols. Thin link-time optimisation shares the compiled crates among the wheels of an architecture.

@@ -3,7 +3,6 @@
 # `docker load` read them.
 source "$(dirname "$0")/common.bash"
 command -v buildah >/dev/null || die "no buildah"
-container_name() { case $1 in x86_64) echo amd64 ;; aarch64) echo arm64 ;; *) echo "$1" ;; esac; }
 # Storage of its own below target, in plain folders: neither a daemon nor overlay mounts are needed.
 storage=(--root "$work/containers" --runroot "$work/containers-run" --storage-driver vfs)
 licences=$work/THIRD-PARTY
@@ -13,9 +12,9 @@ for architecture in "${architectures[@]}"; do
   mkdir -p "$context/licences"
   cp scripts/dist/container/Containerfile "$work/lastmile-$version-$architecture-linux/lastmile" "$context/"
   cp "$licences" LICENSE-MIT LICENSE-APACHE "$context/licences/"
-  tag=localhost/lastmile:$version-$(container_name "$architecture")
-  archive=$dist/lastmile-$version-$(container_name "$architecture").oci.tar
-  buildah "${storage[@]}" build --quiet --isolation chroot --arch "$(container_name "$architecture")" \
+  tag=localhost/lastmile:$version-$(short_name "$architecture")
+  archive=$dist/lastmile-$version-$(short_name "$architecture").oci.tar
+  buildah "${storage[@]}" build --quiet --isolation chroot --arch "$(short_name "$architecture")" \
     --timestamp "$SOURCE_DATE_EPOCH" --tag "$tag" "$context" >/dev/null
   rm -f "$archive"
   buildah "${storage[@]}" push --quiet "$tag" "oci-archive:$archive:lastmile:$version"

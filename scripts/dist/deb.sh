@@ -3,7 +3,6 @@
 # bash, zsh and fish, units for systemd, scenarios as examples. The packages depend on no other package.
 source "$(dirname "$0")/common.bash"
 command -v dpkg-deb >/dev/null || die "no dpkg-deb: install dpkg"
-debian_name() { case $1 in x86_64) echo amd64 ;; aarch64) echo arm64 ;; *) echo "$1" ;; esac; }
 native=$work/lastmile-$version-$(uname -m)-linux/lastmile
 [ -x "$native" ] || die "no program for $(uname -m): scripts/dist/static.sh comes first"
 licences=$work/THIRD-PARTY
@@ -43,11 +42,11 @@ for architecture in "${architectures[@]}"; do
   find "$root" -type d -exec chmod 755 {} + -o -type f -exec chmod 644 {} +
   chmod 755 "$root/usr/bin/lastmile"
   install -m 755 scripts/dist/debian/postinst scripts/dist/debian/postrm "$root/DEBIAN/"
-  sed -e "s/@VERSION@/$version/" -e "s/@ARCHITECTURE@/$(debian_name "$architecture")/" \
+  sed -e "s/@VERSION@/$version/" -e "s/@ARCHITECTURE@/$(short_name "$architecture")/" \
     -e "s/@SIZE@/$(du -ks --apparent-size "$root/usr" | cut -f1)/" scripts/dist/debian/control >"$root/DEBIAN/control"
   (cd "$root" && find usr -type f -printf '%P\0' | sort -z | (cd usr && xargs -0 md5sum) | sed 's|  |  usr/|' >DEBIAN/md5sums)
   find "$root" -newermt "@$SOURCE_DATE_EPOCH" -exec touch --no-dereference --date "@$SOURCE_DATE_EPOCH" {} +
-  package=$dist/lastmile_${version}_$(debian_name "$architecture").deb
+  package=$dist/lastmile_${version}_$(short_name "$architecture").deb
   dpkg-deb --root-owner-group -Zxz --build "$root" "$package" >/dev/null
   say "$package"
   if command -v lintian >/dev/null; then

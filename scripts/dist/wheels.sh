@@ -5,7 +5,11 @@ source "$(dirname "$0")/common.bash"
 prepare_tools
 mkdir -p "$dist"
 rm -f "$dist"/*.whl "$dist/lastmile-$version.tar.gz"
-read -r -a free_threaded <<<"${FREE_THREADED-3.14t}"
+# pyo3 asks a free-threaded interpreter for its settings.
+usual=
+if command -v python3.14t >/dev/null; then usual=3.14t; fi
+read -r -a free_threaded <<<"${FREE_THREADED-$usual}"
+[ "${#free_threaded[@]}" != 0 ] || say "continuing without python3.14t: no wheel for free-threaded Python"
 
 build() { # architecture, interpreter
   say "wheel for $1, $2, profile $profile"

@@ -49,13 +49,16 @@ impl Format {
 }
 
 /// Why there is no picture.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Error {
     /// The drawing is no SVG that can be read.
+    #[error("the drawing cannot be read: {0}")]
     Drawing(String),
     /// The PDF could not be written.
+    #[error("the PDF cannot be made: {0}")]
     Pdf(String),
     /// The PNG would have more pixels than fit.
+    #[error("a picture of {width} by {height} pixels is larger than {MOST_PIXELS} pixels")]
     TooLarge {
         /// Pixels across.
         width: u64,
@@ -63,24 +66,9 @@ pub enum Error {
         height: u64,
     },
     /// The PNG could not be encoded.
+    #[error("the PNG cannot be made: {0}")]
     Png(String),
 }
-
-/// One line with the cause.
-impl std::fmt::Display for Error {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Drawing(why) => write!(f, "the drawing cannot be read: {why}"),
-            Self::Pdf(why) => write!(f, "the PDF cannot be made: {why}"),
-            Self::TooLarge { width, height } => {
-                write!(f, "a picture of {width} by {height} pixels is larger than {MOST_PIXELS} pixels")
-            }
-            Self::Png(why) => write!(f, "the PNG cannot be made: {why}"),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
 
 /// The bytes of a file with this drawing. `scale` is the number of pixels of a PNG for each unit of the drawing.
 ///
