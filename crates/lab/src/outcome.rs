@@ -63,7 +63,7 @@ pub struct StreamOutcome {
     pub reception: Box<Reception>,
 }
 
-/// The part of TCP, as the kernel reports it at the end.
+/// The part of TCP, as the kernel reports it at the end. Of QUIC, what its library reports in the place of that.
 #[derive(Clone, Debug, Default)]
 pub struct TcpOutcome {
     /// The congestion control that the sender really had.
@@ -119,7 +119,7 @@ pub struct TcpSample {
     pub acked_bytes: u64,
     /// Smoothed round-trip time.
     pub srtt: Option<Duration>,
-    /// Retransmitted segments.
+    /// Retransmitted segments; of QUIC, packets that were declared lost.
     pub retransmissions: u64,
     /// Retransmission timeouts; `None` where the kernel does not report them.
     pub timeouts: Option<u64>,
