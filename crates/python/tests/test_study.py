@@ -85,16 +85,18 @@ lm.study(line, space, seeds=4).run(sys.argv[1])
 
 
 def test_a_study_that_is_killed_at_random_moments_loses_no_finished_run(tmp_path: Path) -> None:
-    text = DOWNLOAD.replace("5 s", "20 s")
+    text = DOWNLOAD.replace("5 s", "100 s")
     moments = random.Random(20)
     seen: dict[str, int] = {}
     kills = 0
     for _ in range(200):
         with subprocess.Popen([sys.executable, "-c", CHILD, tmp_path, text], stderr=subprocess.DEVNULL) as child:
-            until = time.monotonic() + moments.uniform(0.05, 0.6)
-            # Only a process that has begun to write is worth a kill.
-            while child.poll() is None and (time.monotonic() < until or len(files(tmp_path)) <= len(seen)):
+            # The child is killed a few runs after its start, at any moment of the next one: not by the clock alone,
+            # which would let a fast machine end the study before it.
+            runs = len(seen) + moments.randint(1, 8)
+            while child.poll() is None and len(files(tmp_path)) < runs:
                 time.sleep(0.002)
+            time.sleep(moments.uniform(0, 0.03))
             if child.poll() is None:
                 kills += 1
                 os.kill(child.pid, signal.SIGKILL)
