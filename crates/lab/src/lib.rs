@@ -18,7 +18,7 @@
 //! | `run` | one run ([`plan::Plan::run`]): hosts are made, traffic runs, everything is removed |
 //! | `clock` | the time since the traffic of a run may begin |
 //! | `hosts` | network namespaces with TCP settings and addresses |
-//! | `generator` | the sockets of both hosts in one thread: transfers by TCP and QUIC, datagrams, echo, applications, replays |
+//! | `generator` | the sockets of both hosts in one thread: transfers by TCP and QUIC, datagrams, echo, applications |
 //! | `descriptors` | enough descriptors for all sockets |
 //! | [`capture`] | captures of real packets |
 //! | [`control_sockets`] | the control sockets of this user's emulated lines |
