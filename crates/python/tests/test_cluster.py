@@ -131,7 +131,7 @@ def test_the_module_runs_a_study_file(
     assert command.main([cluster.address, str(study), "--out", str(tmp_path / "out")]) == 0
     printed = capsys.readouterr().out
     assert "access.up.rate" in printed.splitlines()[0] and "± " in printed
-    study.write_text(STUDY.replace("2 Mbit/s", "2 Mbits"))
+    study.write_text(STUDY.replace("2 Mbit/s", "2 furlongs"))
     assert command.main([cluster.address, str(study), "--out", str(tmp_path / "out")]) == 2
     assert "study.toml:6:" in capsys.readouterr().err
 
