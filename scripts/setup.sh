@@ -55,6 +55,7 @@ need_node() {
 
 # The target of the module that simulates in a page.
 need_wasm() {
+  have xz || apt_install xz-utils || die "no xz, which compresses the module: install xz-utils"
   rustc --print target-libdir --target wasm32-unknown-unknown | xargs test -d || {
     have rustup && rustup target add wasm32-unknown-unknown >&2
   } || die "no target wasm32-unknown-unknown: rustup target add wasm32-unknown-unknown"
@@ -66,6 +67,7 @@ want_web() {
   want npm npm "pages are not tested"
   have chromium-browser || have google-chrome || want chromium chromium "pages are not tested in a browser"
   have firefox || want firefox-esr firefox-esr "pages are not tested in Firefox"
+  want xz xz-utils "playground and stories are not tested"
   ! have rustup || rustup target add wasm32-unknown-unknown >/dev/null 2>&1 || say "continuing without wasm32-unknown-unknown"
 }
 

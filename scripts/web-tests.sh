@@ -29,12 +29,12 @@ command -v chromium >/dev/null || command -v chromium-browser >/dev/null || comm
 
 cd web
 tests=(tests/*.test.mjs)
-if rustc --print target-libdir --target wasm32-unknown-unknown | xargs test -d; then
+if rustc --print target-libdir --target wasm32-unknown-unknown | xargs test -d && command -v xz >/dev/null; then
   # The profile of the released module optimises for a minute more, for the same bytes of results.
   (cd .. && "$cargo" build --quiet --locked --profile ci --target wasm32-unknown-unknown --package lastmile-playground)
   LASTMILE_WASM_OPT=0 node build.mjs site "$target/wasm32-unknown-unknown/ci/lastmile_playground.wasm" "$target/web/site" >/dev/null
 else
-  say "continuing without the target wasm32-unknown-unknown: playground and stories are not tested"
+  say "continuing without the target wasm32-unknown-unknown or xz: playground and stories are not tested"
   tests=("${tests[@]/tests\/playground.test.mjs/}")
   tests=("${tests[@]/tests\/stories-page.test.mjs/}")
 fi

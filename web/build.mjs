@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { execFileSync } from "node:child_process";
 import { copyFile, mkdir, readFile, readdir, writeFile } from "node:fs/promises";
-import { deflateRawSync, gzipSync } from "node:zlib";
+import { gzipSync } from "node:zlib";
 import { fileURLToPath } from "node:url";
 import path from "node:path";
 import * as esbuild from "esbuild";
@@ -90,12 +90,17 @@ async function site(module, out) {
   await copyFile(path.join(root, "stories.html"), path.join(out, "stories.html"));
   // A page from disk may fetch no file, but may load a script: the module is one, compressed.
   const bytes = await optimised(module);
-  const packed = deflateRawSync(bytes, { level: 9 }).toString("base64");
-  await writeFile(path.join(out, "module.js"), `window.lastmileModule="${packed}";\n`);
+  // XZ takes a quarter less than DEFLATE, which browsers have built in.
+  const packed = execFileSync("xz", ["--check=crc32", "-9", "--extreme", "--stdout"], { input: bytes, maxBuffer: 1 << 26 });
+  await writeFile(path.join(out, "module.js"), `window.lastmileModule="${packed.toString("base64")}";\n`);
+  let sum = 0;
   for (const name of ["index.html", "app.js", "stories.html", "stories.js", "site.css", "module.js"]) {
     const text = await readFile(path.join(out, name));
-    console.log(`${name}: ${text.length} bytes, ${gzipSync(text, { level: 9 }).length} compressed`);
+    const compressed = gzipSync(text, { level: 9 }).length;
+    sum += compressed;
+    console.log(`${name}: ${text.length} bytes, ${compressed} compressed`);
   }
+  console.log(`together: ${sum} bytes compressed`);
 }
 
 /** The module after the optimiser of Binaryen, if there is one; it takes a minute. */

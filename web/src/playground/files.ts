@@ -1,5 +1,7 @@
 /** The files that come with the site: the module of the simulator, its worker, and the scenarios that ship. */
 
+import { XzReadableStream } from "xz-decompress";
+
 /** A scenario that ships. */
 export interface Example {
   path: string;
@@ -12,7 +14,7 @@ export interface Example {
 
 declare global {
   interface Window {
-    /** The module: WebAssembly, compressed (DEFLATE), in Base64. A script has it, since a page from disk may fetch nothing. */
+    /** The module: WebAssembly, compressed (XZ), in Base64. A script has it, since a page from disk may fetch nothing. */
     lastmileModule?: string;
   }
 }
@@ -44,6 +46,5 @@ export async function moduleBytes(base: string): Promise<ArrayBuffer> {
   if (text === undefined) throw new Error("module.js has no module");
   delete window.lastmileModule;
   const packed = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
-  return new Response(stream).arrayBuffer();
+  return new Response(new XzReadableStream(new Blob([packed]).stream())).arrayBuffer();
 }
