@@ -55,6 +55,7 @@ impl Buckets {
 
     /// The block with this index, made if there is none.
     #[cold]
+    #[inline(never)]
     fn block(&mut self, index: usize) -> &mut [u64; BLOCK] {
         if index >= self.blocks.len() {
             self.blocks.resize(index + 1, None);

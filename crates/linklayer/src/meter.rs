@@ -29,8 +29,8 @@ impl WireMeter {
 
     /// The link layer of the line.
     #[must_use]
-    pub const fn link(&self) -> LinkLayer {
-        self.link
+    pub const fn link(&self) -> &LinkLayer {
+        &self.link
     }
 
     /// Bytes on the wire for the next packet of `ip` bytes, and for the OAM cells that are due with it.

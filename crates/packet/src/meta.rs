@@ -164,6 +164,8 @@ impl Mark {
 pub struct Meta {
     /// Arrival time at the current queue. The queue's owner sets it, AQMs read it.
     pub arrived: Instant,
+    /// When a simulated host sent the packet, or the one from which a middlebox made it.
+    pub sent: Instant,
     /// The flow.
     pub flow: FlowId,
     /// TCP sequence number; for UDP and ICMP echo the packet's number in its flow.

@@ -71,41 +71,53 @@ impl<P: Packet> Fifo<P> {
     }
 
     #[inline]
+    fn push(&mut self, packet: P, size: u64) {
+        self.capacity.take(&packet, size);
+        self.packets.push_back(packet);
+    }
+
+    // Inlined, and the packet is read in the ring: each move of it is a copy.
+    #[inline(always)]
     fn pop(&mut self) -> Option<P> {
-        let packet = self.packets.pop_front()?;
-        self.capacity.release(&packet);
-        Some(packet)
+        self.capacity.release(self.packets.front()?);
+        self.packets.pop_front()
+    }
+
+    /// A packet arrives for which there is no space.
+    #[cold]
+    fn enqueue_full(&mut self, now: Instant, packet: P, size: u64, drops: &mut dyn DropSink<P>) {
+        if self.capacity.never_fits(size) {
+            self.tally.too_large += 1;
+            drops.dropped(now, packet, DropReason::TooLarge);
+            return;
+        }
+        if self.overflow == Overflow::Tail {
+            self.tally.tail += 1;
+            drops.dropped(now, packet, DropReason::Tail);
+            return;
+        }
+        while !self.capacity.fits(size) {
+            let oldest = self.pop().expect("an empty queue holds any packet within its limit");
+            self.tally.head += 1;
+            drops.dropped(now, oldest, DropReason::Head);
+        }
+        self.push(packet, size);
     }
 }
 
 impl<P: Packet> Discipline<P> for Fifo<P> {
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
         let size = self.capacity.size_of(&packet);
-        if !self.capacity.fits(size) {
-            if self.capacity.never_fits(size) {
-                self.tally.too_large += 1;
-                drops.dropped(now, packet, DropReason::TooLarge);
-                return;
-            }
-            if self.overflow == Overflow::Tail {
-                self.tally.tail += 1;
-                drops.dropped(now, packet, DropReason::Tail);
-                return;
-            }
-            while !self.capacity.fits(size) {
-                let oldest = self.pop().expect("an empty queue holds any packet within its limit");
-                self.tally.head += 1;
-                drops.dropped(now, oldest, DropReason::Head);
-            }
+        if self.capacity.fits(size) {
+            self.push(packet, size);
+        } else {
+            self.enqueue_full(now, packet, size, drops);
         }
-        self.capacity.take(&packet, size);
-        self.packets.push_back(packet);
     }
 
     fn dequeue(&mut self, _now: Instant, _drops: &mut dyn DropSink<P>) -> Option<P> {
-        let packet = self.pop()?;
-        self.tally.sent(&packet);
-        Some(packet)
+        self.tally.sent(self.packets.front()?);
+        self.pop()
     }
 
     fn next_ready(&self, now: Instant) -> Option<Instant> {
@@ -161,6 +173,10 @@ impl Capacity {
     // Inlined: most limits are in packets.
     #[inline(always)]
     pub(crate) fn size_of(&self, packet: &impl Packet) -> u64 {
+        if matches!(self.measure, Measure::Packets) { 1 } else { self.amount_of(packet) }
+    }
+
+    fn amount_of(&self, packet: &impl Packet) -> u64 {
         match &self.measure {
             Measure::Packets => 1,
             Measure::Bytes => packet.meta().ip_bytes().as_u64(),

@@ -188,7 +188,9 @@ impl<P: Packet> Line<P> {
             let mut drops = Counted { stats: &mut self.stats, observer };
             match self.queue.dequeue(start, &mut drops) {
                 Some(packet) => {
-                    self.start(start, packet, observer);
+                    let (wire, lost) = self.cost_of(start, &packet);
+                    self.send_whole(start, &packet, wire, observer);
+                    self.depart(start, packet, lost, observer);
                     self.reschedule(start);
                 }
                 None => {
@@ -232,16 +234,18 @@ impl<P: Packet> Line<P> {
     #[inline]
     pub fn take_arrival(&mut self, now: Instant, observer: &mut impl Observer<P>) -> Option<P> {
         while self.next_arrival()? <= now {
-            let packet = self.in_flight.pop_front()?;
+            // Read in the ring: each move of a packet is a copy.
+            let packet = self.in_flight.front()?;
             if let Some(codec) = &mut self.codec
-                && !codec.arrive(&packet)
+                && !codec.arrive(packet)
             {
+                let packet = self.in_flight.pop_front()?;
                 let mut drops = Counted { stats: &mut self.stats, observer };
                 drops.dropped(now, packet, DropReason::HeaderCompression);
                 continue;
             }
-            self.stats.arrived.add(&packet);
-            return Some(packet);
+            self.stats.arrived.add(packet);
+            return self.in_flight.pop_front();
         }
         None
     }
@@ -352,27 +356,49 @@ impl<P: Packet> Line<P> {
         spoilt
     }
 
+    /// A packet whose transmission has ended is on the wire, or is lost there for a reason.
+    // Inlined: a call copies the packet.
+    #[inline(always)]
+    fn depart(&mut self, start: Instant, mut packet: P, lost: Option<DropReason>, observer: &mut impl Observer<P>) {
+        match lost {
+            None => self.propagate(packet, observer),
+            Some(reason) => {
+                packet.meta_mut().class = None;
+                Counted { stats: &mut self.stats, observer }.dropped(start, packet, reason);
+            }
+        }
+    }
+
     /// Puts a packet whose transmission has ended on the wire. Without reordering it arrives no
     /// earlier than the packet before, however the delay has changed.
     // Inlined: a call copies the packet.
     #[inline(always)]
-    fn propagate(&mut self, mut packet: P, observer: &mut impl Observer<P>) {
-        let sent = self.busy_until;
-        let step = self.transmitter.step(sent);
-        let delay = step.map_or(self.delay, |step| step.delay);
+    fn propagate(&mut self, packet: P, observer: &mut impl Observer<P>) {
         if self.wire.is_some() {
-            return self.propagate_impaired(packet, delay, observer);
+            return self.propagate_impaired(packet, observer);
         }
-        let before = self.in_flight.back().filter(|_| step.is_some());
-        let before = before.map_or(Instant::ZERO, |before| before.meta().arrived);
-        packet.meta_mut().arrived = (sent + delay).max(before);
+        let arrival = match self.transmitter.step(self.busy_until) {
+            None => self.busy_until + self.delay,
+            Some(step) => {
+                let before = self.in_flight.back().map_or(Instant::ZERO, |before| before.meta().arrived);
+                (self.busy_until + step.delay).max(before)
+            }
+        };
+        // Changed in the ring: a packet that changes in between is copied once more.
         self.in_flight.push_back(packet);
+        if let Some(packet) = self.in_flight.back_mut() {
+            let meta = packet.meta_mut();
+            (meta.class, meta.arrived) = (None, arrival);
+        }
     }
 
-    fn propagate_impaired(&mut self, mut packet: P, delay: Duration, observer: &mut impl Observer<P>) {
+    #[inline(never)]
+    fn propagate_impaired(&mut self, mut packet: P, observer: &mut impl Observer<P>) {
         let sent = self.busy_until;
+        let delay = self.transmitter.step(sent).map_or(self.delay, |step| step.delay);
         let Some(wire) = &mut self.wire else { return };
-        packet.meta_mut().arrived = wire.arrival(sent, delay);
+        let meta = packet.meta_mut();
+        (meta.class, meta.arrived) = (None, wire.arrival(sent, delay));
         let twin = wire.duplicates().then(|| {
             let mut twin = packet.duplicate();
             twin.meta_mut().arrived = wire.arrival(sent, delay);
@@ -417,34 +443,23 @@ impl<P: Packet> Line<P> {
         self.stats.wire_bytes += wire;
     }
 
-    #[inline]
-    fn start(&mut self, start: Instant, packet: P, observer: &mut impl Observer<P>) {
+    /// The bytes on the wire of a packet whose transmission begins at `start`, and why it will be lost there, if it
+    /// will.
+    #[inline(always)]
+    fn cost_of(&mut self, start: Instant, packet: &P) -> (WireBytes, Option<DropReason>) {
         let lost = self.loses(start);
-        let ip_bytes = self.bytes_to_send(&packet, lost);
+        let ip_bytes = self.bytes_to_send(packet, lost);
         let wire = self.meter.link().on_wire(ip_bytes);
-        let lost = lost_or_spoilt(lost, !lost && self.spoils(wire));
-        self.send_whole(start, packet, wire, lost, observer);
+        (wire, lost_or_spoilt(lost, !lost && self.spoils(wire)))
     }
 
-    /// Sends a packet of `wire` bytes without interruption. It is dropped on the wire for the reason `lost`.
+    /// Sends a packet of `wire` bytes without interruption.
     #[inline(always)]
-    fn send_whole(
-        &mut self,
-        start: Instant,
-        mut packet: P,
-        wire: WireBytes,
-        lost: Option<DropReason>,
-        observer: &mut impl Observer<P>,
-    ) {
+    fn send_whole(&mut self, start: Instant, packet: &P, wire: WireBytes, observer: &mut impl Observer<P>) {
         self.occupy(start, wire);
-        self.stats.transmitted.add(&packet);
+        self.stats.transmitted.add(packet);
         let waited = start.since(packet.meta().arrived);
-        observer.transmitted(start, self.busy_until, waited, &packet);
-        packet.meta_mut().class = None;
-        match lost {
-            Some(reason) => Counted { stats: &mut self.stats, observer }.dropped(start, packet, reason),
-            None => self.propagate(packet, observer),
-        }
+        observer.transmitted(start, self.busy_until, waited, packet);
     }
 }
 

@@ -4,8 +4,7 @@ use lastmile_packet::Packet;
 use lastmile_units::{Instant, WireBytes};
 
 use super::partly_sent::{PartlySent, Unsent};
-use super::{Counted, Line, Observer, Transmitter, lost_or_spoilt};
-use crate::DropSink;
+use super::{Counted, Line, Observer, Transmitter};
 
 impl<P: Packet> Line<P> {
     /// The next wake-up of a line with grants, of which a packet is ready at `next`.
@@ -63,13 +62,11 @@ impl<P: Packet> Line<P> {
     fn send_next(&mut self, start: Instant, observer: &mut impl Observer<P>) -> Option<()> {
         let mut drops = Counted { stats: &mut self.stats, observer };
         let packet = self.queue.dequeue(start, &mut drops)?;
-        let lost = self.loses(start);
-        let ip_bytes = self.bytes_to_send(&packet, lost);
-        let wire = self.meter.link().on_wire(ip_bytes);
-        let lost = lost_or_spoilt(lost, !lost && self.spoils(wire));
+        let (wire, lost) = self.cost_of(start, &packet);
         let Transmitter::Granted(station) = &mut self.transmitter else { return None };
         if station.fits(start, wire.as_u64()) {
-            self.send_whole(start, packet, wire, lost, observer);
+            self.send_whole(start, &packet, wire, observer);
+            self.depart(start, packet, lost, observer);
             self.piggyback(start);
             return Some(());
         }
@@ -99,10 +96,7 @@ impl<P: Packet> Line<P> {
         self.busy_until = station.send(start, piece, start <= self.busy_until, last);
         self.stats.wire_bytes += WireBytes::new(piece);
         if last && let Some(PartlySent { packet, lost, .. }) = self.partly_sent.pop() {
-            match lost {
-                Some(reason) => Counted { stats: &mut self.stats, observer }.dropped(start, packet, reason),
-                None => self.propagate(packet, observer),
-            }
+            self.depart(start, packet, lost, observer);
         }
         self.piggyback(start);
     }

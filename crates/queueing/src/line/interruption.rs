@@ -15,7 +15,6 @@ use lastmile_units::Instant;
 use super::Line;
 use super::counted::{Counted, Observer, lost_or_spoilt};
 use super::partly_sent::{PartlySent, Unsent};
-use crate::DropSink;
 
 impl<P: Packet> Line<P> {
     /// Sends the next piece at `start`: of a ready packet that is more urgent than the top of the
@@ -36,10 +35,7 @@ impl<P: Packet> Line<P> {
         self.occupy(start, piece);
         if self.partly_sent.last().is_some_and(|top| top.unsent.is_empty()) {
             let PartlySent { packet, lost, .. } = self.partly_sent.pop().expect("just seen");
-            match lost {
-                Some(reason) => Counted { stats: &mut self.stats, observer }.dropped(start, packet, reason),
-                None => self.propagate(packet, observer),
-            }
+            self.depart(start, packet, lost, observer);
         }
         self.reschedule(start);
     }

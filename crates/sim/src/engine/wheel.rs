@@ -10,7 +10,7 @@
 //! event moves to a lower level at most 6 times, and none or one time while few events share a slot. The
 //! number of pending events elsewhere has no influence.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
 
 use lastmile_units::Instant;
 
@@ -18,7 +18,9 @@ use lastmile_units::Instant;
 const FINEST: u32 = 22;
 const BITS: u32 = 6;
 const SLOTS: usize = 1 << BITS;
-const LEVELS: usize = (64 - FINEST).div_ceil(BITS) as usize;
+/// Seven are in use. A bit of `levels` is below eight, so no access to an array of levels needs a check.
+const LEVELS: usize = 8;
+const _: () = assert!((64 - FINEST).div_ceil(BITS) < LEVELS as u32);
 
 /// A pending set of events.
 #[derive(Clone, Debug)]
@@ -110,23 +112,26 @@ impl<E: Copy> Wheel<E> {
     }
 
     /// Adds an event at `time`, which must not be before the latest event popped.
-    #[inline]
+    // Not inlined: many callers push, and most of their calls do not.
+    #[inline(never)]
     pub fn push(&mut self, time: Instant, event: E) -> Handle {
         let time = time.as_ps();
         debug_assert!(time >= self.now, "an event in the past: {time} ps is before {} ps", self.now);
         let time = time.max(self.now);
-        let node = Node { time: [time as u32, (time >> 32) as u32], event, next: None, prev: None };
-        let handle = if let Some(handle) = self.free {
-            self.free = self.nodes[handle.index()].next;
-            self.nodes[handle.index()] = node;
-            handle
-        } else {
-            self.nodes.push(node);
-            Handle::at(self.nodes.len() - 1)
-        };
+        let handle = self.free.unwrap_or_else(|| self.grow(event));
+        let node = &mut self.nodes[handle.index()];
+        self.free = node.next;
+        *node = Node { time: [time as u32, (time >> 32) as u32], event, next: None, prev: None };
         self.pending += 1;
         self.link(handle, time);
         handle
+    }
+
+    /// Adds an unused node.
+    #[cold]
+    fn grow(&mut self, event: E) -> Handle {
+        self.nodes.push(Node { time: [0; 2], event, next: None, prev: None });
+        Handle::at(self.nodes.len() - 1)
     }
 
     /// The time of a pending event.
@@ -160,9 +165,9 @@ impl<E: Copy> Wheel<E> {
     #[inline]
     pub fn pop(&mut self, limit: Instant) -> Option<(Instant, E)> {
         let limit = limit.as_ps();
-        while self.levels != 0 {
-            let level = self.levels.trailing_zeros() as usize;
-            let slot = self.occupied[level].trailing_zeros() as usize;
+        while let Some(levels) = NonZeroU8::new(self.levels) {
+            let level = levels.trailing_zeros() as usize;
+            let slot = NonZeroU64::new(self.occupied[level])?.trailing_zeros() as usize;
             let List { head, tail } = self.slots[level][slot]?;
             let time = self.nodes[head.index()].time();
             if level == 0 || head == tail {
@@ -208,7 +213,7 @@ impl<E: Copy> Wheel<E> {
 
     /// Adds a node to the slot of its time: in the lowest level behind the last event that is not later, else
     /// at the end.
-    #[inline]
+    #[inline(always)]
     fn link(&mut self, handle: Handle, time: u64) {
         let (level, slot) = self.position(time);
         let Some(list) = &mut self.slots[level][slot] else {

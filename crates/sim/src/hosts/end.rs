@@ -7,7 +7,7 @@
 
 use lastmile_model::IpFields;
 use lastmile_packet::{FlowId, Meta, Protocol};
-use lastmile_quic::{InTransit, Packet};
+use lastmile_quic::InTransit;
 use lastmile_tcp::{Endpoint, LimitedTime};
 use lastmile_units::{ByteCount, Duration, Instant};
 
@@ -50,6 +50,8 @@ impl QuicEnd {
         Self { endpoint, transit: InTransit::default(), flow, ip }
     }
 
+    // Not inlined, as the rest of QUIC: registers of the caller are those that TCP needs.
+    #[inline(never)]
     fn poll_transmit(&mut self, now: Instant) -> Option<Meta> {
         let packet = self.endpoint.poll_transmit(now)?;
         let size = ByteCount::new(u64::from(packet.size) + u64::from(self.ip.datagram_headers()));
@@ -58,9 +60,10 @@ impl QuicEnd {
         Some(meta)
     }
 
-    /// A datagram that the peer has sent arrives; `contents` unless they arrived before.
-    fn on_datagram(&mut self, now: Instant, contents: Option<Packet>) {
-        match contents {
+    /// A datagram that the peer has sent arrives. Its contents are gone if it arrived before.
+    #[inline(never)]
+    fn on_datagram(&mut self, now: Instant, peer: &mut Self, number: u32) {
+        match peer.transit.arrive(number) {
             Some(packet) => self.endpoint.on_packet(now, &packet),
             None => self.endpoint.on_duplicate(),
         }
@@ -96,11 +99,11 @@ macro_rules! either_ref {
 /// Events.
 impl End {
     /// A packet arrives at `to`, sent by `from`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn deliver(to: &mut Self, from: &mut Self, now: Instant, packet: &Meta) {
         match (to, from) {
             (Self::Tcp(to), _) => to.on_segment(now, packet),
-            (Self::Quic(to), Self::Quic(from)) => to.on_datagram(now, from.transit.arrive(packet.seq.raw())),
+            (Self::Quic(to), Self::Quic(from)) => to.on_datagram(now, from, packet.seq.raw()),
             (Self::Quic(_), Self::Tcp(_)) => unreachable!("both ends of a transfer have one transport"),
         }
     }
@@ -113,9 +116,17 @@ impl End {
         }
     }
 
+    /// The timer may have expired.
     #[inline]
     pub(crate) fn on_timer(&mut self, now: Instant) {
-        either!(self, endpoint => endpoint.on_timer(now));
+        match self {
+            Self::Tcp(endpoint) => endpoint.on_timer(now),
+            Self::Quic(quic) => {
+                if quic.endpoint.next_timer().is_some_and(|at| at <= now) {
+                    quic.endpoint.on_timer(now);
+                }
+            }
+        }
     }
 
     pub(crate) fn connect(&mut self, now: Instant) {

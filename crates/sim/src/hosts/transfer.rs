@@ -251,36 +251,33 @@ impl Transfer {
     }
 
     /// A segment, or a packet of QUIC, arrives at one end.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn on_segment(&mut self, now: Instant, side: Side, segment: &Meta) -> Progress {
-        let before = self.bytes_delivered();
         let [sender, receiver] = &mut self.ends;
-        let (to, from) = if side == Side::Sender { (sender, receiver) } else { (receiver, sender) };
-        End::deliver(to, from, now, segment);
-        if side == Side::Receiver {
-            self.received(now, before);
+        if side == Side::Sender {
+            End::deliver(sender, receiver, now, segment);
+            if self.turns.is_some() {
+                return self.turn(side);
+            }
+            if !self.offered && self.sender().delivered() >= u64::from(self.request) {
+                self.offer();
+            }
+            return Progress::Ongoing;
         }
+        let before = receiver.delivered();
+        End::deliver(receiver, sender, now, segment);
+        let delivered = self.received(now, before);
         if self.turns.is_some() {
             return self.turn(side);
         }
-        if side == Side::Receiver {
-            let delivered = self.bytes_delivered();
-            let complete = delivered > before && self.bytes.is_some_and(|bytes| bytes.get() == delivered);
-            return if complete { Progress::Complete(1) } else { Progress::Ongoing };
-        }
-        if !self.offered && self.sender().delivered() >= u64::from(self.request) {
-            self.offer();
-        }
-        Progress::Ongoing
+        let complete = delivered > before && self.bytes.is_some_and(|bytes| bytes.get() == delivered);
+        if complete { Progress::Complete(1) } else { Progress::Ongoing }
     }
 
     /// The timer event of an end fires.
     pub(crate) fn on_wake(&mut self, now: Instant, side: Side) {
         self.wakes[side.index()] = None;
-        let end = self.end(side);
-        if end.next_timer().is_some_and(|at| at <= now) {
-            end.on_timer(now);
-        }
+        self.end(side).on_timer(now);
     }
 
     /// Updates the largest amount in flight, after an end has sent all that its windows admit.
@@ -347,16 +344,19 @@ impl Transfer {
         }
     }
 
-    /// The receiver, which had delivered `before` bytes, has processed a segment.
+    /// The receiver, which had delivered `before` bytes, has processed a segment. Returns the bytes delivered since the
+    /// beginning.
     #[inline]
-    fn received(&mut self, now: Instant, before: u64) {
+    fn received(&mut self, now: Instant, before: u64) -> u64 {
         let end = &mut self.ends[Side::Receiver.index()];
         if end.peer_closed() {
             end.close();
         }
-        if end.delivered() > before {
+        let delivered = end.delivered();
+        if delivered > before {
             Deliveries::note(&mut self.deliveries, now);
         }
+        delivered
     }
 }
 

@@ -52,8 +52,22 @@ impl LinkState {
         })
     }
 
+    /// The line, and the observer that records its packets.
+    #[inline(always)]
+    pub(super) fn observed<'a>(
+        &'a mut self,
+        index: LinkIndex,
+        losses: &'a mut LossCounts,
+        capture: &'a mut Option<Box<dyn Observer<Meta>>>,
+    ) -> (&'a mut Line<Meta>, LineObserver<'a>) {
+        let observer =
+            LineObserver { link: index, monitor: &mut self.monitor, losses, capture: capture.as_deref_mut() };
+        (&mut self.line, observer)
+    }
+
     /// Schedules the next transmission and the next arrival.
-    #[inline]
+    // Inlined: most calls find both scheduled.
+    #[inline(always)]
     pub(super) fn arm(&mut self, index: LinkIndex, pending: &mut Wheel<Token>) {
         if let Some(due) = self.line.next_transmission()
             && self.transmit_at.is_none_or(|at| due < at)
@@ -61,6 +75,12 @@ impl LinkState {
             self.transmit_at = Some(due);
             pending.push(due, Event::Transmit(index).into());
         }
+        self.arm_arrival(index, pending);
+    }
+
+    /// Schedules the next arrival.
+    #[inline(always)]
+    pub(super) fn arm_arrival(&mut self, index: LinkIndex, pending: &mut Wheel<Token>) {
         if let Some(arrival) = self.line.next_arrival()
             && self.arrive_at.is_none_or(|at| arrival < at)
         {
@@ -110,6 +130,8 @@ impl Monitor {
         }
     }
 
+    // Not inlined: most queues have no classes.
+    #[inline(never)]
     fn waited_in_class(&mut self, class: u16, waited: Duration) {
         let class = usize::from(class);
         if class >= self.class_delay_ns.len() {
@@ -119,7 +141,8 @@ impl Monitor {
         self.class_delay_ns[class].record(waited.as_ns());
     }
 
-    #[inline]
+    // Inlined: counting is hardly more than the call.
+    #[inline(always)]
     fn waited(&mut self, waited: Duration, packet: &Meta) {
         let ns = waited.as_ns();
         self.delay_ns.record(ns);
@@ -153,7 +176,6 @@ impl DropSink<Meta> for LineObserver<'_> {
 }
 
 impl line::Observer<Meta> for LineObserver<'_> {
-    // Inlined: counting is hardly more than the call.
     #[inline(always)]
     fn transmitted(&mut self, start: Instant, _end: Instant, waited: Duration, packet: &Meta) {
         self.monitor.waited(waited, packet);

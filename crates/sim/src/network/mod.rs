@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use lastmile_packet::{FlowDirectory, FlowId, Meta};
-use lastmile_queueing::line::Line;
 use lastmile_units::Instant;
 
 use crate::atm::Cells;
@@ -20,7 +19,6 @@ mod losses;
 pub(crate) mod route;
 
 use flow::{FlowEntry, StateIndex};
-use link::LineObserver;
 pub(crate) use link::LinkState;
 use losses::LossCounts;
 use route::{LinkIndex, PathId, Paths};
@@ -103,23 +101,25 @@ impl Net {
 
     /// A host sends a packet.
     #[inline]
-    pub(crate) fn send(&mut self, now: Instant, packet: &Meta) {
-        self.sent.add(packet);
-        self.delays.sent(now, packet);
+    pub(crate) fn send(&mut self, now: Instant, mut packet: Meta) {
+        packet.sent = now;
+        self.sent.add(&packet);
+        self.delays.sent(&packet);
         let first = self.paths.links(self.path(packet.flow))[0];
         self.enqueue(now, first, packet);
     }
 
     /// Adds a packet to the queue of a link.
     #[inline]
-    fn enqueue(&mut self, now: Instant, index: LinkIndex, packet: &Meta) {
-        if self.links[index as usize].cells {
-            return self.offer(now, index, *packet);
+    fn enqueue(&mut self, now: Instant, index: LinkIndex, packet: Meta) {
+        let link = &mut self.links[index as usize];
+        if link.cells {
+            return self.offer(now, index, packet);
         }
-        self.drive(index, |line, observer| {
-            line.enqueue(now, *packet, observer);
-            observer.monitor.note_backlog(line);
-        });
+        let (line, mut observer) = link.observed(index, &mut self.losses, &mut self.capture);
+        line.enqueue(now, packet, &mut observer);
+        observer.monitor.note_backlog(line);
+        link.arm(index, &mut self.pending);
     }
 
     /// A link's transmitter is free.
@@ -131,7 +131,9 @@ impl Net {
             return;
         }
         link.transmit_at = None;
-        self.drive(index, |line, observer| line.transmit(now, observer));
+        let (line, mut observer) = link.observed(index, &mut self.losses, &mut self.capture);
+        line.transmit(now, &mut observer);
+        link.arm(index, &mut self.pending);
     }
 
     /// Takes the packet that reaches the far end of a link.
@@ -143,7 +145,10 @@ impl Net {
             return None;
         }
         link.arrive_at = None;
-        self.drive(index, |line, observer| line.take_arrival(now, observer))
+        let (line, mut observer) = link.observed(index, &mut self.losses, &mut self.capture);
+        let packet = line.take_arrival(now, &mut observer);
+        link.arm_arrival(index, &mut self.pending);
+        packet
     }
 
     /// A packet is at the far end of a link. Forwards it there, or returns true: it is at its destination.
@@ -154,24 +159,12 @@ impl Net {
             capture.packet(now, index as usize, Passage::Arrived, packet);
         }
         if let Some(next) = self.paths.after(self.path(packet.flow), index) {
-            self.enqueue(now, next, packet);
+            self.enqueue(now, next, *packet);
             return false;
         }
         self.delivered.add(packet);
         self.delays.arrived(now, packet);
         true
-    }
-
-    /// Makes a call to the line of a link, whose observer records its packets, and schedules the line's next events.
-    #[inline]
-    fn drive<R>(&mut self, index: LinkIndex, call: impl FnOnce(&mut Line<Meta>, &mut LineObserver<'_>) -> R) -> R {
-        let link = &mut self.links[index as usize];
-        let capture = self.capture.as_deref_mut();
-        let monitor = &mut link.monitor;
-        let mut observer = LineObserver { link: index, monitor, losses: &mut self.losses, capture };
-        let result = call(&mut link.line, &mut observer);
-        link.arm(index, &mut self.pending);
-        result
     }
 
     /// Where every packet is: delivered, dropped, in a queue, or on a wire.

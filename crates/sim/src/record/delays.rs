@@ -1,10 +1,10 @@
-//! One-way delays: the time of each packet from its sender to its receiver.
+//! One-way delays: the time of each packet from its sender to its receiver. A packet made on the path (a restored ACK)
+//! has the sending time of the packet from which it is made.
 //!
-//! The identification of the IP header, which the sender counts up by one, identifies a packet. A packet made
-//! on the path (a restored ACK) has the identification and the sending time of the packet from which it is
-//! made.
+//! Datagrams are numbered, so that losses show: the identification of the IP header, which the sender counts up by one,
+//! identifies a datagram.
 //!
-//! Cost: O(1) a packet; 8 bytes for each packet in flight, and for up to [`SLACK`] before the latest arrival.
+//! Cost: O(1) a packet; 8 bytes for each datagram in flight, and for up to [`SLACK`] before the latest arrival.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ use lastmile_units::Instant;
 use lastmile_model::outcome::Buckets;
 use lastmile_model::{Network, Source};
 
-/// Packets that may arrive after others that were sent later.
+/// Datagrams that may arrive after others that were sent later.
 const SLACK: usize = 256;
 /// The number of identifications in IPv4.
 const MOST: usize = 65_536;
@@ -32,24 +32,29 @@ pub(crate) struct Delays {
 /// Packets of one flow in one direction.
 #[derive(Debug)]
 struct Track {
-    traffic: usize,
     kind: Kind,
     stream: Stream,
-    /// Sending times of the packets from number `first` on.
-    sent: VecDeque<Instant>,
-    first: u64,
-    /// The identification of packet number `first`.
-    first_id: u16,
 }
 
 /// The packets of a flow that are measured.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 enum Kind {
-    Datagrams,
+    Datagrams(Datagrams),
     Data,
     Acks,
     /// Any packet of QUIC: none shows what it carries.
     Quic,
+}
+
+/// The datagrams of a flow that have not arrived, and some of those that have.
+#[derive(Clone, Debug)]
+struct Datagrams {
+    traffic: usize,
+    /// Sending times of the datagrams from number `first` on.
+    sent: VecDeque<Instant>,
+    first: u64,
+    /// The identification of datagram number `first`.
+    first_id: u16,
 }
 
 impl Delays {
@@ -65,19 +70,16 @@ impl Delays {
                 | Source::Poisson { .. }
                 | Source::OnOff { .. }
                 | Source::Conference(_)
-                | Source::Game(_) => [Some(Kind::Datagrams), None],
+                | Source::Game(_) => [Some(Kind::Datagrams(Datagrams::of(index))), None],
                 Source::Bulk { .. } | Source::Writes { .. } if few => [Some(Kind::Data), Some(Kind::Acks)],
-                Source::Quic { .. } if few => [Some(Kind::Quic); 2],
-                _ => [None; 2],
+                Source::Quic { .. } if few => [Some(Kind::Quic), Some(Kind::Quic)],
+                _ => [None, None],
             };
-            let datagrams = kinds[0] == Some(Kind::Datagrams);
+            let datagrams = matches!(kinds[0], Some(Kind::Datagrams(_)));
             delays.traffics.push(datagrams.then(Box::default));
-            let track = |kind: Kind| {
-                let stream = Stream::new(traffic.listener.buffer, few);
-                Box::new(Track { traffic: index, kind, stream, sent: VecDeque::new(), first: 0, first_id: 0 })
-            };
+            let track = |kind| Box::new(Track { kind, stream: Stream::new(traffic.listener.buffer, few) });
             for _ in 0..traffic.count {
-                delays.flows.extend(kinds.map(|kind| kind.map(track)));
+                delays.flows.extend(kinds.clone().map(|kind| kind.map(track)));
             }
         }
         // Without measured flows, a packet costs one comparison.
@@ -94,27 +96,43 @@ impl Delays {
 
     /// A host sends a packet.
     #[inline]
-    pub(crate) fn sent(&mut self, now: Instant, packet: &Meta) {
-        if let Some(track) = self.of(packet) {
-            track.sent(now, packet.ip_id);
+    pub(crate) fn sent(&mut self, packet: &Meta) {
+        if let Some(Track { kind: Kind::Datagrams(datagrams), .. }) = self.of(packet) {
+            datagrams.sent(packet);
         }
     }
 
     /// A packet arrives at its host.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arrived(&mut self, now: Instant, packet: &Meta) {
         let Some(track) = self.of(packet) else { return };
-        let Some(sent) = track.arrived(now, packet) else { return };
-        let traffic = track.traffic;
+        let counts = match track.kind {
+            Kind::Datagrams(_) => return self.datagram_arrived(now, packet),
+            Kind::Data => packet.protocol == Protocol::Tcp && packet.payload_len() > 0,
+            Kind::Acks => packet.is_pure_ack(),
+            Kind::Quic => true,
+        };
+        if counts {
+            track.stream.delayed(now.since(packet.sent));
+        }
+    }
+
+    // Not inlined: most packets are of transports.
+    #[inline(never)]
+    fn datagram_arrived(&mut self, now: Instant, packet: &Meta) {
+        let Some(Track { kind: Kind::Datagrams(datagrams), stream }) = self.of(packet) else { return };
+        let Some(number) = datagrams.arrived(packet) else { return };
+        stream.arrived(number, packet.sent, now);
+        let traffic = datagrams.traffic;
         if let Some(distribution) = &mut self.traffics[traffic] {
-            distribution.record(now.since(sent).as_ns());
+            distribution.record(now.since(packet.sent).as_ns());
         }
     }
 
     /// The mean delay of the data of a flow since the latest call, and the present jitter, in seconds.
     pub(crate) fn sample(&mut self, flow: usize) -> Option<(Option<f64>, Option<f64>)> {
         let track = self.flows.get_mut(2 * flow)?.as_deref_mut()?;
-        let jitter_s = track.stream.jitter_s().filter(|_| track.kind == Kind::Datagrams);
+        let jitter_s = track.stream.jitter_s().filter(|_| matches!(track.kind, Kind::Datagrams(_)));
         Some((track.stream.take_mean_s(), jitter_s))
     }
 
@@ -133,49 +151,50 @@ impl Delays {
 }
 
 impl Track {
-    fn sent(&mut self, now: Instant, id: u16) {
-        if self.sent.is_empty() {
-            self.first_id = id;
-        } else if self.sent.len() == MOST {
-            self.forget(1);
-        }
-        debug_assert_eq!(self.first_id.wrapping_add(self.sent.len() as u16), id, "a sender counts up by one");
-        self.sent.push_back(now);
-    }
-
-    /// A packet arrives. Returns its sending time, if the packet is measured.
-    fn arrived(&mut self, now: Instant, packet: &Meta) -> Option<Instant> {
-        let index = usize::from(packet.ip_id.wrapping_sub(self.first_id));
-        let sent = *self.sent.get(index)?;
-        let counts = match self.kind {
-            Kind::Datagrams | Kind::Quic => true,
-            Kind::Data => packet.protocol == Protocol::Tcp && packet.payload_len() > 0,
-            Kind::Acks => packet.is_pure_ack(),
-        };
-        match self.kind {
-            _ if !counts => {}
-            Kind::Datagrams => self.stream.arrived(self.first + index as u64, sent, now),
-            Kind::Data | Kind::Acks | Kind::Quic => self.stream.delayed(now.since(sent)),
-        }
-        self.forget(index.saturating_sub(SLACK));
-        counts.then_some(sent)
-    }
-
-    /// Forgets the oldest packets.
-    fn forget(&mut self, packets: usize) {
-        // Mostly one packet, for which a pop is cheaper than a drain.
-        for _ in 0..packets {
-            self.sent.pop_front();
-        }
-        self.first += packets as u64;
-        self.first_id = self.first_id.wrapping_add(packets as u16);
-    }
-
     fn finish(self, end: Instant, dropped: u64) -> Reception {
-        let Self { stream, sent, first, .. } = self;
+        let Self { kind, stream } = self;
+        let Kind::Datagrams(Datagrams { sent, first, .. }) = kind else {
+            return stream.finish(end, std::iter::empty(), 0);
+        };
         let all = first + sent.len() as u64;
         let behind = usize::try_from(stream.next().saturating_sub(first)).unwrap_or(usize::MAX);
         let under_way = all.saturating_sub(stream.packets()).saturating_sub(dropped);
         stream.finish(end, sent.into_iter().skip(behind), under_way)
+    }
+}
+
+impl Datagrams {
+    fn of(traffic: usize) -> Self {
+        Self { traffic, sent: VecDeque::new(), first: 0, first_id: 0 }
+    }
+
+    fn sent(&mut self, packet: &Meta) {
+        if self.sent.is_empty() {
+            self.first_id = packet.ip_id;
+        } else if self.sent.len() == MOST {
+            self.forget(1);
+        }
+        let next_id = self.first_id.wrapping_add(self.sent.len() as u16);
+        debug_assert_eq!(next_id, packet.ip_id, "a sender counts up by one");
+        self.sent.push_back(packet.sent);
+    }
+
+    /// A datagram arrives. Returns its number, unless it is forgotten.
+    fn arrived(&mut self, packet: &Meta) -> Option<u64> {
+        let index = usize::from(packet.ip_id.wrapping_sub(self.first_id));
+        self.sent.get(index)?;
+        let number = self.first + index as u64;
+        self.forget(index.saturating_sub(SLACK));
+        Some(number)
+    }
+
+    /// Forgets the oldest datagrams.
+    fn forget(&mut self, datagrams: usize) {
+        // Mostly one, for which a pop is cheaper than a drain.
+        for _ in 0..datagrams {
+            self.sent.pop_front();
+        }
+        self.first += datagrams as u64;
+        self.first_id = self.first_id.wrapping_add(datagrams as u16);
     }
 }

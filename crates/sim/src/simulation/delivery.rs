@@ -1,15 +1,18 @@
 //! Packets that reach a host, and the segments that TCP endpoints send.
 
 use lastmile_packet::{Meta, Protocol};
+use lastmile_units::Instant;
 
 use super::state::Simulation;
 use crate::engine::event::Event;
-use crate::hosts::Progress;
+use crate::hosts::{Progress, Transfer};
+use crate::network::Net;
 use crate::network::flow::{Side, StateIndex};
 
 impl Simulation<'_> {
     /// A packet has reached its host.
-    #[inline]
+    // Inlined: all events but those of cells are in one function.
+    #[inline(always)]
     pub(super) fn deliver(&mut self, packet: &Meta) {
         let now = self.now;
         match self.net.state_of(packet.flow) {
@@ -17,8 +20,9 @@ impl Simulation<'_> {
             StateIndex::Transfer(_) if packet.protocol == Protocol::AckSignal => {}
             StateIndex::Transfer(index) => {
                 let side = Side::bound_for(packet.flow);
-                let progress = self.hosts.transfers[index as usize].on_segment(now, side, packet);
-                self.pump(index, side);
+                let transfer = &mut self.hosts.transfers[index as usize];
+                let progress = transfer.on_segment(now, side, packet);
+                pump(&mut self.net, transfer, now, (index, side));
                 if progress != Progress::Ongoing {
                     self.snapshot();
                 }
@@ -34,7 +38,7 @@ impl Simulation<'_> {
             StateIndex::Ping(index) => {
                 let ping = &mut self.hosts.pings[index as usize];
                 match ping.answer(packet) {
-                    Some(reply) => self.net.send(now, &reply),
+                    Some(reply) => self.net.send(now, reply),
                     None => ping.replied(now, packet),
                 }
             }
@@ -42,23 +46,27 @@ impl Simulation<'_> {
     }
 
     /// Sends the segments that an endpoint has ready, and schedules its timer.
-    #[inline]
     pub(super) fn pump(&mut self, index: u32, side: Side) {
-        let now = self.now;
-        let transfer = &mut self.hosts.transfers[index as usize];
-        let end = transfer.end(side);
-        while let Some(segment) = end.poll_transmit(now) {
-            self.net.send(now, &segment);
-        }
-        transfer.note_in_flight(side);
-        let Some(at) = transfer.next_wake(now, side) else { return };
-        if let Some(wake) = transfer.wake(side) {
-            if self.net.pending.time(wake) <= at {
-                // The pending event comes no later, and pumps again.
-                return;
-            }
-            self.net.pending.cancel(wake);
-        }
-        transfer.set_wake(side, self.net.schedule(at, Event::Timer(index, side)));
+        pump(&mut self.net, &mut self.hosts.transfers[index as usize], self.now, (index, side));
     }
+}
+
+/// Sends the segments that an endpoint of the transfer number `index` has ready, and schedules its timer.
+// Inlined: an end that only receives has mostly nothing to send.
+#[inline(always)]
+pub(super) fn pump(net: &mut Net, transfer: &mut Transfer, now: Instant, (index, side): (u32, Side)) {
+    let end = transfer.end(side);
+    while let Some(segment) = end.poll_transmit(now) {
+        net.send(now, segment);
+    }
+    transfer.note_in_flight(side);
+    let Some(at) = transfer.next_wake(now, side) else { return };
+    if let Some(wake) = transfer.wake(side) {
+        if net.pending.time(wake) <= at {
+            // The pending event comes no later, and pumps again.
+            return;
+        }
+        net.pending.cancel(wake);
+    }
+    transfer.set_wake(side, net.schedule(at, Event::Timer(index, side)));
 }

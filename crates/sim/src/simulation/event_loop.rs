@@ -1,7 +1,9 @@
 //! The loop over events: here each event fires.
 
+use lastmile_packet::Meta;
 use lastmile_units::Instant;
 
+use super::delivery::pump;
 use super::state::Simulation;
 use crate::engine::event::Event;
 use crate::record::outcome::{outcome, snapshot};
@@ -72,9 +74,10 @@ impl Simulation<'_> {
                 }
             }
             Event::Timer(transfer, side) => {
-                self.hosts.transfers[transfer as usize].on_wake(now, side);
-                self.pump(transfer, side);
-                if self.hosts.transfers[transfer as usize].owner().is_some() {
+                let of = &mut self.hosts.transfers[transfer as usize];
+                of.on_wake(now, side);
+                pump(&mut self.net, of, now, (transfer, side));
+                if of.owner().is_some() {
                     self.retire_if_over(transfer);
                 }
             }
@@ -87,18 +90,24 @@ impl Simulation<'_> {
         }
     }
 
+    #[inline(never)]
+    fn deliver_from_cells(&mut self, packet: &Meta) {
+        self.deliver(packet);
+    }
+
     /// Packets depart from the links of cells.
+    #[inline(never)]
     fn cells(&mut self) {
         let departures = self.net.advance_cells(self.now);
         for departure in &departures {
             if let Some(packet) = self.net.depart(departure) {
-                self.deliver(&packet);
+                self.deliver_from_cells(&packet);
             }
         }
         self.net.put_back(departures);
         while let Some(released) = self.net.release_ack(self.now) {
             if let Some(packet) = released {
-                self.deliver(&packet);
+                self.deliver_from_cells(&packet);
             }
         }
         self.net.arm_cells();

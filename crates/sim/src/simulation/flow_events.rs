@@ -71,14 +71,14 @@ impl Simulation<'_> {
             }
             StateIndex::Dialogue(index) => {
                 let net = &mut self.net;
-                self.hosts.dialogues[index as usize].wake(now, &mut |packet| net.send(now, &packet));
+                self.hosts.dialogues[index as usize].wake(now, &mut |packet| net.send(now, packet));
                 return self.schedule_dialogue(flow, index);
             }
             StateIndex::Swarm(swarm) => return self.rechoke(flow, swarm),
             StateIndex::Transfer(index) => return self.write(flow, index),
             StateIndex::Opened(_) | StateIndex::Closed => return,
         };
-        self.net.send(now, &packet);
+        self.net.send(now, packet);
         if let Some(next) = next {
             self.net.schedule(next, Event::Source(flow));
         }

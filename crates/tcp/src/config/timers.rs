@@ -91,15 +91,22 @@ impl TimerConfig {
 
     /// The reading of the timestamp clock (RFC 7323, section 5.4: a tick of 1 ms to 1 s): milliseconds, or
     /// the ticks of a coarser clock. Starts at 1, since some receivers read an echo of 0 as none.
+    #[inline]
     pub(crate) fn timestamp(&self, now: Instant) -> u32 {
         // Two readings a segment: a constant divisor takes no division.
         let time = now.since(Instant::ZERO);
-        let ticks =
-            if self.clock_granularity.is_zero() { time / Duration::from_ms(1) } else { time / self.timestamp_tick() };
+        let ticks = if self.clock_granularity.is_zero() { time.as_ms() } else { self.coarse_ticks(time) };
         (ticks as u32).wrapping_add(1)
     }
 
+    #[cold]
+    #[inline(never)]
+    fn coarse_ticks(&self, time: Duration) -> u64 {
+        time / self.timestamp_tick()
+    }
+
     /// The tick of the timestamp clock.
+    #[inline]
     pub(crate) fn timestamp_tick(&self) -> Duration {
         self.clock_granularity.clamp(Duration::from_ms(1), Duration::from_s(1))
     }

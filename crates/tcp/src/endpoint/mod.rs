@@ -190,6 +190,12 @@ impl Endpoint {
     /// May change after every call that changes the endpoint. Asking early is harmless.
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Meta> {
+        if self.snd.is_silent() && !self.rcv.acks().is_owed() { None } else { self.next_segment(now) }
+    }
+
+    // Not inlined: most calls for an end that only receives find nothing to send.
+    #[inline(never)]
+    fn next_segment(&mut self, now: Instant) -> Option<Meta> {
         match self.state {
             State::Established | State::CloseWait | State::FinWait1 | State::Closing | State::LastAck => {
                 if self.rcv.acks().is_forced() {

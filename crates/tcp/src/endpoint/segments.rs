@@ -50,11 +50,16 @@ impl Endpoint {
         if info.cwr && self.ecn == Ecn::Classic {
             flags = flags.with(TcpFlags::CWR);
         }
-        let mut segment = self.segment(now, self.snd.wire(plan.start), flags, info.len);
-        if plan.again {
+        let segment = self.segment(now, self.snd.wire(plan.start), flags, info.len);
+        if plan.again || info.ecn_capable { self.marked(segment, plan.again, info.ecn_capable) } else { segment }
+    }
+
+    /// A segment with its marks: of a retransmission, and of an ECN-capable sender.
+    fn marked(&self, mut segment: Meta, again: bool, ecn_capable: bool) -> Meta {
+        if again {
             segment.mark.set_retransmission();
         }
-        if info.ecn_capable {
+        if ecn_capable {
             segment.traffic_class |= if self.config.variant.is_l4s() { Meta::ECT_1 } else { Meta::ECT_0 };
         }
         segment
@@ -80,9 +85,20 @@ impl Endpoint {
 
     #[inline]
     fn segment(&mut self, now: Instant, seq: SeqNumber, flags: TcpFlags, len: u16) -> Meta {
+        if self.ecn != Ecn::Off || self.rcv.has_blocks() {
+            return self.segment_with_more(now, seq, flags, len);
+        }
         let (ack, window) = self.rcv.take_acknowledgement(&self.config);
-        let mut options = self.rcv.options(|| self.config.timers.timestamp(now));
-        let mut flags = flags;
+        let options = self.rcv.timestamp_option(|| self.config.timers.timestamp(now));
+        self.with_options(Header { seq, ack, flags, window }, len, options)
+    }
+
+    /// A segment with SACK blocks or the feedback of ECN.
+    #[inline(never)]
+    fn segment_with_more(&mut self, now: Instant, seq: SeqNumber, mut flags: TcpFlags, len: u16) -> Meta {
+        let (ack, window) = self.rcv.take_acknowledgement(&self.config);
+        let options = self.rcv.timestamp_option(|| self.config.timers.timestamp(now));
+        let mut options = self.rcv.add_blocks(options);
         if self.ecn != Ecn::Off {
             flags = self.ecn_flags(flags, len == 0 && options.sack_count() == 0);
             if self.ecn == Ecn::Accurate && len + ACCECN_OPTION <= self.snd.mss() {
@@ -96,7 +112,8 @@ impl Endpoint {
     #[cold]
     fn split_acknowledgement(&mut self, now: Instant, split: Split) -> Meta {
         let flags = if split.echo { TcpFlags::ACK.with(TcpFlags::ECE) } else { TcpFlags::ACK };
-        let options = self.rcv.options(|| self.config.timers.timestamp(now));
+        let options = self.rcv.timestamp_option(|| self.config.timers.timestamp(now));
+        let options = self.rcv.add_blocks(options);
         let header = Header { seq: self.snd.wire_max(), ack: split.ack, flags, window: split.window };
         self.with_options(header, 0, options)
     }

@@ -40,6 +40,12 @@ impl AckTiming {
         self.due
     }
 
+    /// An acknowledgement is to be sent now.
+    #[inline]
+    pub(crate) fn is_owed(&self) -> bool {
+        self.due || self.forced > 0
+    }
+
     /// An acknowledgement of its own is due.
     pub(crate) fn force(&mut self) {
         self.forced = self.forced.saturating_add(1);

@@ -451,18 +451,27 @@ impl Receiver {
         self.stats.acks_sent += 1;
     }
 
-    /// Timestamps and SACK blocks. `clock`: this end's timestamp clock.
+    /// Timestamps, if they are in use. `clock`: this end's timestamp clock.
     #[inline]
-    pub(crate) fn options(&mut self, clock: impl FnOnce() -> u32) -> Options {
-        let options = match &self.timestamps {
+    pub(crate) fn timestamp_option(&self, clock: impl FnOnce() -> u32) -> Options {
+        match &self.timestamps {
             Some(timestamps) => Options::NONE.with_timestamps(clock(), timestamps.recent()),
             None => Options::NONE,
-        };
-        if self.sack && self.reassembly.is_some() { self.with_blocks(options) } else { options }
+        }
     }
 
+    /// The next acknowledgement reports SACK blocks.
+    #[inline]
+    pub(crate) fn has_blocks(&self) -> bool {
+        self.sack && self.reassembly.is_some()
+    }
+
+    /// `options` with the SACK blocks that the acknowledgement reports.
     #[cold]
-    fn with_blocks(&mut self, options: Options) -> Options {
+    pub(crate) fn add_blocks(&mut self, options: Options) -> Options {
+        if !self.has_blocks() {
+            return options;
+        }
         let most = match options.timestamps() {
             Some(_) => Options::MAX_SACK_BLOCKS_BESIDE_TIMESTAMPS,
             None => Options::MAX_SACK_BLOCKS,

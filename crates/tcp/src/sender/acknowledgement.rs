@@ -98,7 +98,8 @@ impl Sender {
         }
     }
 
-    #[inline]
+    // Not inlined: an end that receives data has no use for the registers that this takes.
+    #[inline(never)]
     fn on_new_ack(&mut self, now: Instant, config: &Config, info: AckInfo<'_>, ack: u64) {
         let flight = self.in_flight();
         let from = self.flight.advance(ack);
@@ -182,11 +183,10 @@ impl Sender {
         let mss = u32::from(self.mss);
         // RFC 7661, section 4.3, in Linux's form: a window that is not used does not grow. In slow start
         // half of it counts as use, and so do data that wait to be sent as one burst.
-        // A burst is at least a segment, and its size takes divisions.
         let gathered = config.congestion.tso_deferral;
         let used = flight + u64::from(mss) > cwnd
             || (self.congestion.in_slow_start() && flight * 2 > cwnd)
-            || (gathered && flight + self.burst() > cwnd);
+            || (gathered && !self.is_burst(cwnd - flight));
         let after_timeout = self.repair.in_loss();
         // RFC 3168, section 6.1.2: the window does not grow by an acknowledgement with an ECN echo.
         let stays = marks.packets > 0 && !self.congestion.grows_with_marks();
@@ -239,6 +239,7 @@ impl Sender {
     }
 
     /// SND.UNA stays.
+    #[inline(never)]
     fn on_same_ack(&mut self, now: Instant, config: &Config, info: AckInfo<'_>, same_window: bool) {
         if self.timers.alarm() == Some(Alarm::Persist) {
             self.on_window_probe_answer();

@@ -198,6 +198,12 @@ impl Sender {
         self.timers.due(now)
     }
 
+    /// On an open connection the application has offered nothing so far, and the record of limits says so.
+    #[inline]
+    pub(crate) fn is_silent(&self) -> bool {
+        self.buffer.is_unused() && self.limits.current() == Some(Limit::Application)
+    }
+
     /// Counts a segment that arrived without payload.
     #[inline]
     pub(crate) fn count_ack(&mut self) {

@@ -86,7 +86,7 @@ impl Sender {
     }
 
     /// Records a segment as sent.
-    #[inline]
+    #[inline(always)]
     pub(super) fn note_sent(&mut self, now: Instant, config: &Config, plan: Plan) {
         let len = (plan.end - plan.start) as u32;
         if config.congestion.tso_deferral {
@@ -179,7 +179,7 @@ impl Sender {
         let usable = cwnd - flight;
         let building = apart.is_zero() && self.packet > 0;
         let all_fits = self.buffer.end() - self.flight.nxt() <= usable;
-        if building || apart > RECENT || usable >= cwnd / 3 || all_fits || usable >= self.burst() {
+        if building || apart > RECENT || usable >= cwnd / 3 || all_fits || self.is_burst(usable) {
             return false;
         }
         let srtt = self.rtt.srtt().unwrap_or_default();
@@ -204,14 +204,20 @@ impl Sender {
         (worth.min(65_535) / mss).max(2) * mss
     }
 
+    /// So many octets are a burst or more. Without pacing a burst has at least two segments, which settles most cases
+    /// without the divisions.
+    #[inline]
+    pub(super) fn is_burst(&self, octets: u64) -> bool {
+        (octets >= 2 * u64::from(self.mss) || self.pacer.is_some()) && octets >= self.burst()
+    }
+
     /// The segment just sent ends a packet of several segments: the packet has its full size, or the
     /// windows admit no more. Linux sets PSH on it.
     fn ends_packet(&mut self) -> bool {
         let (mss, max) = (u64::from(self.mss), self.flight.max());
         let follows = self.buffer.end().saturating_sub(max).min(mss);
         let shut = self.in_flight() + mss > u64::from(self.congestion.cwnd()) || max + follows > self.peer.edge();
-        // Whether the packet is full takes divisions.
-        if !shut && u64::from(self.packet) < self.burst() {
+        if !shut && !self.is_burst(u64::from(self.packet)) {
             return false;
         }
         core::mem::take(&mut self.packet) > u32::from(self.mss)

@@ -189,7 +189,7 @@ proptest! {
     ) {
         let interleave = if fragment < 50 { Interleave::Cells } else { fragments(fragment) };
         let mut line = interrupted(interleave);
-        let link = line.meter.link();
+        let link = *line.meter.link();
         let (mut log, mut now, mut arrived, mut wire) = (Log::default(), 0, Vec::new(), 0);
         for (number, (gap, bytes)) in packets.iter().enumerate() {
             now += gap;
