@@ -66,7 +66,7 @@ impl Stream {
     }
 
     /// Records the delay of a packet of a transport, which is not played: no jitter, and none is late or lost.
-    #[inline]
+    #[inline(always)]
     pub fn delayed(&mut self, delay: Duration) {
         let of = &mut self.reception;
         of.min = if of.packets == 0 { delay } else { of.min.min(delay) };

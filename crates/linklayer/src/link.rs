@@ -255,7 +255,7 @@ impl LinkLayer {
     /// 0 for a negative overhead larger than the packet.
     #[inline]
     #[must_use]
-    pub const fn frame(self, ip: ByteCount) -> u64 {
+    pub const fn frame(&self, ip: ByteCount) -> u64 {
         let frame = ip.as_u64().saturating_add_signed(self.overhead as i64);
         if frame < self.min_frame as u64 { self.min_frame as u64 } else { frame }
     }
@@ -264,16 +264,16 @@ impl LinkLayer {
     /// largest count.
     #[inline]
     #[must_use]
-    pub const fn on_wire(self, ip: ByteCount) -> WireBytes {
+    pub const fn on_wire(&self, ip: ByteCount) -> WireBytes {
         match self.interleave {
-            Interleave::Fragments(multilink) => multilink.on_wire(self, ip),
+            Interleave::Fragments(multilink) => multilink.on_wire(*self, ip),
             Interleave::Never | Interleave::Cells => self.frame_on_wire(ip),
         }
     }
 
     /// Bytes on the wire of a packet of `ip` bytes in one frame, without fragments.
     #[inline]
-    pub(crate) const fn frame_on_wire(self, ip: ByteCount) -> WireBytes {
+    pub(crate) const fn frame_on_wire(&self, ip: ByteCount) -> WireBytes {
         let frame = self.frame(ip);
         WireBytes::new(match self.framing {
             Framing::None => frame,

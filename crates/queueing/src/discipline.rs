@@ -30,6 +30,12 @@ pub trait Discipline<P: Packet> {
     /// Enqueues a packet. This packet, or others in its favour, may go to `drops` at once.
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>);
 
+    /// A packet arrives at a free line. True: the discipline is empty and lets it pass, as `enqueue` and `dequeue` at once
+    /// would, and has counted it. False: nothing has changed.
+    fn passes(&mut self, _packet: &P) -> bool {
+        false
+    }
+
     /// Dequeues the next packet, if one may depart now.
     fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P>;
 
@@ -119,6 +125,10 @@ pub(crate) use answers_of_below;
 impl<P: Packet, D: Discipline<P> + ?Sized> Discipline<P> for Box<D> {
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
         (**self).enqueue(now, packet, drops);
+    }
+
+    fn passes(&mut self, packet: &P) -> bool {
+        (**self).passes(packet)
     }
 
     fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {

@@ -115,6 +115,14 @@ impl<P: Packet> Discipline<P> for Fifo<P> {
         }
     }
 
+    fn passes(&mut self, packet: &P) -> bool {
+        let passes = self.packets.is_empty() && self.capacity.fits(self.capacity.size_of(packet));
+        if passes {
+            self.tally.sent(packet);
+        }
+        passes
+    }
+
     fn dequeue(&mut self, _now: Instant, _drops: &mut dyn DropSink<P>) -> Option<P> {
         self.tally.sent(self.packets.front()?);
         self.pop()

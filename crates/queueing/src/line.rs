@@ -157,12 +157,22 @@ impl<P: Packet> Line<P> {
         }
         packet.meta_mut().arrived = now;
         self.stats.enqueued.add(&packet);
+        if self.due.is_none() && self.is_free(now) && self.queue.passes(&packet) {
+            return self.send(now, packet, observer);
+        }
         let mut drops = Counted { stats: &mut self.stats, observer };
         self.queue.enqueue(now, packet, &mut drops);
         if !self.continues(now) {
             self.reschedule(now);
             self.transmit(now, observer);
         }
+    }
+
+    /// A transmission may begin, of a packet that is sent whole.
+    #[inline]
+    fn is_free(&self, now: Instant) -> bool {
+        let steady = matches!(self.transmitter, Transmitter::Instantaneous | Transmitter::Constant(_));
+        steady && self.busy_until <= now && !self.sends_pieces()
     }
 
     /// The next transmission begins when the present one ends, whatever arrives before.
@@ -188,9 +198,7 @@ impl<P: Packet> Line<P> {
             let mut drops = Counted { stats: &mut self.stats, observer };
             match self.queue.dequeue(start, &mut drops) {
                 Some(packet) => {
-                    let (wire, lost) = self.cost_of(start, &packet);
-                    self.send_whole(start, &packet, wire, observer);
-                    self.depart(start, packet, lost, observer);
+                    self.send(start, packet, observer);
                     self.reschedule(start);
                 }
                 None => {
@@ -441,6 +449,15 @@ impl<P: Packet> Line<P> {
         let wire = self.meter.piece(wire);
         self.busy_until = self.transmitter.send(start, wire, start <= self.busy_until);
         self.stats.wire_bytes += wire;
+    }
+
+    /// Sends a packet without interruption.
+    // Inlined: a call copies the packet.
+    #[inline(always)]
+    fn send(&mut self, start: Instant, packet: P, observer: &mut impl Observer<P>) {
+        let (wire, lost) = self.cost_of(start, &packet);
+        self.send_whole(start, &packet, wire, observer);
+        self.depart(start, packet, lost, observer);
     }
 
     /// The bytes on the wire of a packet whose transmission begins at `start`, and why it will be lost there, if it

@@ -290,7 +290,7 @@ impl Transfer {
     }
 
     /// The time of the next timer event that an end needs.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_wake(&self, now: Instant, side: Side) -> Option<Instant> {
         Some(self.ends[side.index()].next_timer()?.max(now))
     }

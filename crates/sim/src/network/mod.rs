@@ -100,24 +100,25 @@ impl Net {
     }
 
     /// A host sends a packet.
+    // By reference, since each call with a packet by value copies it.
     #[inline]
-    pub(crate) fn send(&mut self, now: Instant, mut packet: Meta) {
+    pub(crate) fn send(&mut self, now: Instant, packet: &mut Meta) {
         packet.sent = now;
-        self.sent.add(&packet);
-        self.delays.sent(&packet);
+        self.sent.add(packet);
+        self.delays.sent(packet);
         let first = self.paths.links(self.path(packet.flow))[0];
         self.enqueue(now, first, packet);
     }
 
     /// Adds a packet to the queue of a link.
     #[inline]
-    fn enqueue(&mut self, now: Instant, index: LinkIndex, packet: Meta) {
+    fn enqueue(&mut self, now: Instant, index: LinkIndex, packet: &Meta) {
         let link = &mut self.links[index as usize];
         if link.cells {
-            return self.offer(now, index, packet);
+            return self.offer(now, index, *packet);
         }
         let (line, mut observer) = link.observed(index, &mut self.losses, &mut self.capture);
-        line.enqueue(now, packet, &mut observer);
+        line.enqueue(now, *packet, &mut observer);
         observer.monitor.note_backlog(line);
         link.arm(index, &mut self.pending);
     }
@@ -159,7 +160,7 @@ impl Net {
             capture.packet(now, index as usize, Passage::Arrived, packet);
         }
         if let Some(next) = self.paths.after(self.path(packet.flow), index) {
-            self.enqueue(now, next, *packet);
+            self.enqueue(now, next, packet);
             return false;
         }
         self.delivered.add(packet);

@@ -38,7 +38,7 @@ impl Simulation<'_> {
             StateIndex::Ping(index) => {
                 let ping = &mut self.hosts.pings[index as usize];
                 match ping.answer(packet) {
-                    Some(reply) => self.net.send(now, reply),
+                    Some(mut reply) => self.net.send(now, &mut reply),
                     None => ping.replied(now, packet),
                 }
             }
@@ -56,8 +56,8 @@ impl Simulation<'_> {
 #[inline(always)]
 pub(super) fn pump(net: &mut Net, transfer: &mut Transfer, now: Instant, (index, side): (u32, Side)) {
     let end = transfer.end(side);
-    while let Some(segment) = end.poll_transmit(now) {
-        net.send(now, segment);
+    while let Some(mut segment) = end.poll_transmit(now) {
+        net.send(now, &mut segment);
     }
     transfer.note_in_flight(side);
     let Some(at) = transfer.next_wake(now, side) else { return };

@@ -58,7 +58,7 @@ impl Simulation<'_> {
 
     pub(super) fn source(&mut self, flow: u32) {
         let now = self.now;
-        let (packet, next) = match self.net.flows[flow as usize].state() {
+        let (mut packet, next) = match self.net.flows[flow as usize].state() {
             StateIndex::Datagrams(index) => self.hosts.datagrams[index as usize].next(now),
             StateIndex::Ping(index) => self.hosts.pings[index as usize].next(now),
             StateIndex::Replay(index) => match self.hosts.replays[index as usize].next() {
@@ -71,14 +71,14 @@ impl Simulation<'_> {
             }
             StateIndex::Dialogue(index) => {
                 let net = &mut self.net;
-                self.hosts.dialogues[index as usize].wake(now, &mut |packet| net.send(now, packet));
+                self.hosts.dialogues[index as usize].wake(now, &mut |mut packet| net.send(now, &mut packet));
                 return self.schedule_dialogue(flow, index);
             }
             StateIndex::Swarm(swarm) => return self.rechoke(flow, swarm),
             StateIndex::Transfer(index) => return self.write(flow, index),
             StateIndex::Opened(_) | StateIndex::Closed => return,
         };
-        self.net.send(now, packet);
+        self.net.send(now, &mut packet);
         if let Some(next) = next {
             self.net.schedule(next, Event::Source(flow));
         }

@@ -149,7 +149,7 @@ impl Endpoint {
     }
 
     /// A segment arrived. Packets of other protocols are ignored. No segment makes this panic.
-    #[inline]
+    #[inline(always)]
     pub fn on_segment(&mut self, now: Instant, segment: &Meta) {
         if segment.protocol != Protocol::Tcp || segment.ip_len < u16::from(segment.header_len) {
             return;

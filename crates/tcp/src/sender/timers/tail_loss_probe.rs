@@ -33,7 +33,7 @@ impl Sender {
     }
 
     /// New data are sent: a probe would follow them, and is postponed.
-    #[inline]
+    #[inline(always)]
     pub(in crate::sender) fn postpone_probe(&mut self, now: Instant, config: &Config) {
         if let Some(timeout) = self.probe_timeout(config) {
             let deadline = config.timers.deadline(now, timeout.min(self.timeout_left(now)));
