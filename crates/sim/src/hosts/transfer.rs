@@ -346,7 +346,7 @@ impl Transfer {
 
     /// The receiver, which had delivered `before` bytes, has processed a segment. Returns the bytes delivered since the
     /// beginning.
-    #[inline]
+    #[inline(always)]
     fn received(&mut self, now: Instant, before: u64) -> u64 {
         let end = &mut self.ends[Side::Receiver.index()];
         if end.peer_closed() {

@@ -1,5 +1,7 @@
 //! The timers, and the clock that they run on.
 
+use std::num::NonZeroU32;
+
 use lastmile_units::{Duration, Instant};
 
 /// How the retransmission timeout follows the round trips.
@@ -103,6 +105,12 @@ impl TimerConfig {
     #[inline(never)]
     fn coarse_ticks(&self, time: Duration) -> u64 {
         time / self.timestamp_tick()
+    }
+
+    /// The round trip by a timestamp echo.
+    #[inline]
+    pub(crate) fn echoed(&self, ticks: Option<NonZeroU32>) -> Option<Duration> {
+        ticks.map(|ticks| self.timestamp_tick().saturating_mul(u64::from(ticks.get())))
     }
 
     /// The tick of the timestamp clock.

@@ -16,10 +16,11 @@ mod handshake;
 mod observe;
 mod segments;
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use lastmile_packet::{FlowId, Meta, Protocol, SeqNumber, TcpFlags};
-use lastmile_units::{Duration, Instant};
+use lastmile_units::Instant;
 
 use crate::receiver::{Data, Pace, Receiver};
 use crate::sender::{AckInfo, AckVerdict, Alarm, FOREVER, Sender};
@@ -224,7 +225,7 @@ impl Endpoint {
     ///
     /// May change after every call that changes the endpoint, mostly to a later time. So an owner may keep
     /// its old wake-up and ask once more when that comes.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn next_timer(&self) -> Option<Instant> {
         let least = |one: Option<Instant>, other: Option<Instant>| match (one, other) {
@@ -282,15 +283,15 @@ impl Endpoint {
     }
 
     /// RFC 7323, section 5.3: drops segments from an earlier time (R1), notes the timestamp to echo (R3).
-    /// `None`: drop the segment; else the round trip by its echo.
-    fn check_timestamps(&mut self, now: Instant, segment: &Meta, ahead: i32) -> Option<Option<Duration>> {
+    /// `None`: drop the segment; else the round trip by its echo, in ticks.
+    #[inline]
+    fn check_timestamps(&mut self, now: Instant, segment: &Meta, ahead: i32) -> Option<Option<NonZeroU32>> {
         // RFC 7323, section 3.2: a segment without timestamps on a connection with them is dropped.
         let (value, echo) = segment.options().timestamps()?;
         let clock = self.config.timers.timestamp(now);
-        let tick = self.config.timers.timestamp_tick();
         let (admitted, last_ack) = (self.rcv.admitted(), self.rcv.last_ack());
         let timestamps = self.rcv.timestamps_mut()?;
-        if timestamps.is_stale(value, clock, tick) {
+        if timestamps.is_stale(value, clock, &self.config.timers) {
             self.rcv.acks_mut().force();
             return None;
         }
@@ -299,7 +300,7 @@ impl Endpoint {
         }
         let ticks = clock.wrapping_sub(echo);
         // An echo from the future is not this end's.
-        if ticks.cast_signed() < 0 { Some(None) } else { Some(Some(tick.saturating_mul(u64::from(ticks.max(1))))) }
+        if ticks.cast_signed() < 0 { Some(None) } else { Some(NonZeroU32::new(ticks.max(1))) }
     }
 
     #[inline]

@@ -16,6 +16,8 @@ mod reassembly;
 mod timestamps;
 mod window;
 
+use std::num::NonZeroU32;
+
 use lastmile_packet::{Options, SackBlock, SeqNumber};
 use lastmile_units::{Duration, Instant};
 
@@ -37,8 +39,8 @@ pub(crate) struct Data {
     pub(crate) len: u16,
     pub(crate) fin: bool,
     pub(crate) push: bool,
-    /// The round trip by the timestamp echo, if timestamps are in use.
-    pub(crate) echoed: Option<Duration>,
+    /// The round trip by the timestamp echo in ticks, if timestamps are in use.
+    pub(crate) echoed: Option<NonZeroU32>,
     /// Segments that receive offload has joined to this one, itself included.
     pub(crate) segments: u16,
 }
@@ -307,7 +309,7 @@ impl Receiver {
     /// Octets arrived in order, and the application reads them.
     #[inline]
     fn on_accepted(&mut self, now: Instant, config: &Config, data: Data, pace: impl FnOnce() -> Pace) {
-        let opened = config.autotune && self.window.tune(now, config, self.next, data.echoed);
+        let opened = config.autotune && self.window.tune(now, config, self.next, config.timers.echoed(data.echoed));
         if config.acks.quick_acks {
             if opened {
                 self.acks.quick().on_window_opened();

@@ -4,7 +4,8 @@
 //! Cost: two comparisons for each segment with timestamps.
 
 use lastmile_packet::SeqNumber;
-use lastmile_units::Duration;
+
+use crate::TimerConfig;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Timestamps {
@@ -32,9 +33,9 @@ impl Timestamps {
     /// RFC 7323, section 5.3, R1: true if the segment is an old duplicate. TS.Recent is void after 24 days
     /// (section 5.5).
     #[inline]
-    pub(crate) fn is_stale(&self, value: u32, clock: u32, tick: Duration) -> bool {
+    pub(crate) fn is_stale(&self, value: u32, clock: u32, timers: &TimerConfig) -> bool {
         value.wrapping_sub(self.recent).cast_signed() < 0
-            && u64::from(clock.wrapping_sub(self.recent_at)) * tick.as_ms() < 24 * 86_400_000
+            && u64::from(clock.wrapping_sub(self.recent_at)) * timers.timestamp_tick().as_ms() < 24 * 86_400_000
     }
 
     /// RFC 7323, section 4.3 (2), and 5.3, R3: the timestamp to echo is that of the earliest segment not

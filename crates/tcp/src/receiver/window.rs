@@ -103,7 +103,8 @@ impl ReceiveWindow {
     #[inline]
     pub(super) fn advertise(&mut self, config: &Config, next: u64) -> u16 {
         let offered = self.offered_edge(next);
-        let moves = offered.saturating_sub(self.edge) >= self.step(config);
+        // Data that are sent mostly repeat an edge that has not moved.
+        let moves = offered > self.edge && offered - self.edge >= self.step(config);
         let right = if moves { offered } else { self.edge };
         let units = (right.saturating_sub(next) >> self.shift).min(0xffff);
         self.edge = self.edge.max(next + (units << self.shift));

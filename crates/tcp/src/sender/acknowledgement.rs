@@ -5,6 +5,8 @@
 //! Differs: nothing beyond what the parts name.
 //! Cost: an acknowledgement in order takes a few dozen comparisons and stores.
 
+use std::num::NonZeroU32;
+
 use lastmile_packet::Meta;
 use lastmile_units::{Duration, Instant};
 
@@ -22,8 +24,8 @@ pub(crate) struct AckInfo<'a> {
     pub(crate) bare: bool,
     /// The ECN by which the segment reports marks.
     pub(crate) ecn: Ecn,
-    /// The round trip by the timestamp echo, if timestamps are in use.
-    pub(crate) echoed: Option<Duration>,
+    /// The round trip by the timestamp echo in ticks, if timestamps are in use.
+    pub(crate) echoed: Option<NonZeroU32>,
 }
 
 /// The effect of an acknowledgement on the connection.
@@ -128,7 +130,9 @@ impl Sender {
             };
         }
         self.rtt.on_new_ack(now, &config.timers, self.flight.outstanding(), age, info.echoed);
-        self.judge(info.segment, delivery, untouched);
+        if self.repair.undo.is_some() {
+            self.judge(info.segment, delivery, untouched);
+        }
         self.restart_timer(now, config);
         let marks = match info.ecn {
             Ecn::Off => Marks::default(),
@@ -251,7 +255,9 @@ impl Sender {
             let untouched = self.lost_by_timeout();
             delivery = self.deliver(now, info, self.flight.una());
             self.measure_sacked(now, config, delivery.age);
-            self.judge(info.segment, delivery, untouched);
+            if self.repair.undo.is_some() {
+                self.judge(info.segment, delivery, untouched);
+            }
         }
         // With SACK, RFC 6675, section 2: the segment reports octets that were not known to be held.
         // Without, RFC 5681, section 2: data are in flight, and the segment has no data, SYN or FIN, and
@@ -345,11 +351,7 @@ impl Sender {
 
     /// Looks for evidence that a repair was needless, and undoes it. `lost_before`:
     /// [`lost_by_timeout`](Self::lost_by_timeout) before this acknowledgement.
-    #[inline]
     fn judge(&mut self, segment: &Meta, delivery: Delivery, lost_before: u32) {
-        if self.repair.undo.is_none() {
-            return;
-        }
         let evidence = Evidence {
             segment,
             advanced: delivery.advanced,

@@ -11,6 +11,8 @@
 mod linux;
 mod rfc6298;
 
+use std::num::NonZeroU32;
+
 use lastmile_units::{Duration, Instant};
 
 use super::flight::Outstanding;
@@ -135,7 +137,7 @@ impl Rtt {
     }
 
     /// New data are acknowledged. `age`: the time since their transmission, where Linux's rule finds one.
-    /// `echoed`: the round trip by the timestamp echo.
+    /// `echoed`: the round trip by the timestamp echo, in ticks.
     #[inline]
     pub(crate) fn on_new_ack(
         &mut self,
@@ -143,13 +145,13 @@ impl Rtt {
         timers: &TimerConfig,
         outstanding: Outstanding,
         age: Option<Duration>,
-        echoed: Option<Duration>,
+        echoed: Option<NonZeroU32>,
     ) {
         let measured = if self.is_linux() {
-            age.map(|age| timers.ticked(now, age)).or(echoed)
+            age.map(|age| timers.ticked(now, age)).or_else(|| timers.echoed(echoed))
         } else {
             match &self.timed {
-                None => echoed,
+                None => timers.echoed(echoed),
                 Some(timed) if timed.end <= outstanding.una => {
                     let measured = timers.measured(timed.at, now);
                     self.timed = None;
