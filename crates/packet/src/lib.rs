@@ -1,6 +1,6 @@
 //! Packets: compact metadata that every layer shares, and the real headers behind it.
 //!
-//! [`Meta`] is the metadata of a packet in 64 bytes. A simulated packet is only that; a real packet
+//! [`Meta`] is the metadata of a packet in 80 bytes. A simulated packet is only that; a real packet
 //! is a [`Frame`], which holds metadata and bytes. The datapath uses only the [`Packet`] trait.
 //!
 //! | to | use |

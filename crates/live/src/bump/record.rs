@@ -1,15 +1,15 @@
 //! The headers of the packets that came lately, for questions about other queues ([`super::replay`]).
 //!
-//! Each direction has a recorder of its own. It keeps the metadata of each packet on arrival (64
+//! Each direction has a recorder of its own. It keeps the metadata of each packet on arrival (80
 //! bytes: time, sizes, flags, sequence and acknowledgement numbers, options) and the addresses of
 //! each flow once a chunk. No payload is kept.
 //!
 //! Bounds: [`SPAN`] of time and [`MOST_PACKETS`] packets in each direction, whichever is less. Memory
-//! follows the traffic, in chunks that are used again; it is at most 27 MB a direction if each packet
-//! is of a new flow, and 19 MB with the flows of a usual line.
+//! follows the traffic, in chunks that are used again; it is at most 29 MB a direction if each packet
+//! is of a new flow, and 21 MB with the flows of a usual line.
 //!
-//! Cost per packet: one copy of 64 bytes and one look at the flow's slot. A reader gets references to
-//! whole chunks and a copy of the open one, at most 48 kB, so that it delays no packet noticeably.
+//! Cost per packet: one copy of 80 bytes and one look at the flow's slot. A reader gets references to
+//! whole chunks and a copy of the open one, at most 57 kB, so that it delays no packet noticeably.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

@@ -45,6 +45,25 @@ fn head_drop_keeps_the_newest() {
     assert_eq!(drain(&mut fifo), [2, 3]);
 }
 
+/// A packet that passes counts as one that was enqueued and dequeued.
+#[test]
+fn a_packet_passes_an_empty_queue_that_it_would_fit() {
+    let counters = |fifo: &Fifo<Meta>| {
+        let mut counters = Vec::new();
+        fifo.counters(&mut |counter| counters.push((counter.name, counter.value)));
+        counters
+    };
+    let mut fifo = Fifo::in_bytes(ByteCount::new(1000), Overflow::Tail);
+    let mut other = fifo.clone();
+    assert!(!fifo.passes(&packet(1, 1001)) && fifo.passes(&packet(2, 1000)));
+    fill(&mut other, &[(2, 1000)]);
+    assert_eq!(drain(&mut other), [2]);
+    assert_eq!(counters(&fifo), counters(&other));
+    assert_eq!(fifo.backlog(), Backlog::default());
+    fill(&mut fifo, &[(3, 40)]);
+    assert!(!fifo.passes(&packet(4, 40)), "it would overtake packet 3");
+}
+
 #[test]
 fn a_byte_limit_lets_a_small_packet_in_where_a_large_one_does_not_fit() {
     let mut fifo = Fifo::in_bytes(ByteCount::new(3000), Overflow::Tail);
