@@ -67,11 +67,11 @@ fn without_layout(meta: &Meta) -> Meta {
     if meta.options().has_list() {
         known = known.with_list(&meta.list());
     }
-    let words = meta.option_words;
+    let signal = meta.tcp_options;
     let mut meta = Meta { ip_len: 0, header_len: 0, ..*meta };
     meta.set_options(known);
     if meta.protocol == Protocol::AckSignal {
-        meta.option_words = words;
+        meta.tcp_options = signal;
     }
     meta
 }

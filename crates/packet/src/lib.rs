@@ -47,7 +47,7 @@ pub use flow::{FlowAddresses, FlowId, FlowKey, IpAddresses};
 pub use frame::Frame;
 pub use list::AckList;
 pub use meta::{AckFields, Mark, Meta, TcpFlags};
-pub use options::{OptionSet, OptionWords, Options, SackBlock, SynOptions};
+pub use options::{Options, SackBlock, SynOptions};
 pub use packet::Packet;
 pub use parse::{Parsed, checksums_hold, parse, parse_headers};
 pub use protocol::Protocol;

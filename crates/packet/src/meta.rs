@@ -4,7 +4,7 @@ use core::fmt::Debug;
 
 use lastmile_units::{ByteCount, Instant};
 
-use crate::{AckList, FlowId, OptionSet, OptionWords, Options, Protocol, SeqNumber};
+use crate::{AckList, FlowId, Options, Protocol, SeqNumber};
 
 /// TCP control bits (RFC 9293, section 3.1): the header's flag byte, and AE of the byte before it (RFC 9768).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -188,11 +188,8 @@ pub struct Meta {
     pub header_len: u8,
     /// Marks inside the network.
     pub mark: Mark,
-    /// The TCP options that are present.
-    pub option_set: OptionSet,
-    /// The values of the TCP options: [`Meta::options`] reads them, [`Meta::set_options`] sets
-    /// them.
-    pub option_words: OptionWords,
+    /// The TCP options, which [`Meta::options`] reads. An ACK signal has its list here.
+    pub tcp_options: Options,
     /// The class that rules or a scheduler assigned in the current queue; `None` outside of queues.
     pub class: Option<u16>,
 }
@@ -233,13 +230,12 @@ impl Meta {
     /// The TCP options.
     #[must_use]
     pub const fn options(&self) -> Options {
-        Options { words: self.option_words, set: self.option_set }
+        self.tcp_options
     }
 
     /// Sets the TCP options. The caller keeps the lengths consistent.
     pub const fn set_options(&mut self, options: Options) {
-        self.option_words = options.words;
-        self.option_set = options.set;
+        self.tcp_options = options;
     }
 
     /// The length of the IP packet.
@@ -271,7 +267,7 @@ impl Meta {
     #[must_use]
     pub fn list(&self) -> AckList {
         match self.protocol {
-            Protocol::AckSignal => self.option_words.list(0),
+            Protocol::AckSignal => self.tcp_options.words.list(0),
             _ => self.options().list(),
         }
     }
@@ -284,7 +280,7 @@ impl Meta {
         matches!(self.protocol, Protocol::Tcp)
             && self.flags.0 & !TcpFlags::ACE.0 == TcpFlags::ACK.0
             && self.payload_len() == 0
-            && !self.options().has_unknown()
+            && !self.tcp_options.has_unknown()
     }
 
     /// True for a TCP segment without payload whose checksums are wrong.

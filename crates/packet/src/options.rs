@@ -18,7 +18,7 @@ pub struct SackBlock {
 /// The set of TCP options of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[repr(transparent)]
-pub struct OptionSet(pub(crate) u16);
+pub(crate) struct OptionSet(pub(crate) u16);
 
 impl OptionSet {
     const TIMESTAMPS: u16 = 0x01;
@@ -56,10 +56,10 @@ pub struct Options {
     pub(crate) set: OptionSet,
 }
 
-/// The values of TCP options. The [`OptionSet`] of those present is separate, so that both pack
+/// The values of TCP options. The set of those present is separate, so that both pack
 /// into [`crate::Meta`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct OptionWords {
+pub(crate) struct OptionWords {
     /// Timestamp value and echo reply (RFC 7323, section 3), or the fourth SACK block.
     timestamps: (u32, u32),
     /// SACK blocks. A SYN has MSS and window scale in the first words instead. A list has its

@@ -1,8 +1,8 @@
 //! The packet trait of the datapath, and simulated packets, which are only metadata.
 
 use crate::{
-    AckFields, AckList, FlowDirectory, FlowKey, MAX_HEADER_LEN, Meta, OptionSet, OptionWords, Options, Protocol,
-    Segment, SeqNumber, TcpFlags, header_len, write_headers,
+    AckFields, AckList, FlowDirectory, FlowKey, MAX_HEADER_LEN, Meta, Options, Protocol, Segment, SeqNumber, TcpFlags,
+    header_len, write_headers,
 };
 
 /// The properties and changes of a packet, simulated or real, that queues, schedulers and ACK
@@ -104,8 +104,8 @@ impl Meta {
     /// `self.ack`, with its lengths.
     pub(crate) fn become_signal(&mut self, list: &AckList) {
         self.protocol = Protocol::AckSignal;
-        self.option_set = OptionSet::default();
-        self.option_words = OptionWords::default().with_list(0, list.as_bytes());
+        self.tcp_options = Options::NONE;
+        self.tcp_options.words = self.tcp_options.words.with_list(0, list.as_bytes());
         (self.seq, self.window, self.flags) = (SeqNumber::default(), 0, TcpFlags::NONE);
         self.header_len = header_len(self.protocol, self.mark.ipv6(), &self.options());
         self.ip_len = u16::from(self.header_len);

@@ -30,8 +30,8 @@ pub trait Discipline<P: Packet> {
     /// Enqueues a packet. This packet, or others in its favour, may go to `drops` at once.
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>);
 
-    /// A packet arrives at a free line. True: the discipline is empty and lets it pass, as `enqueue` and `dequeue` at once
-    /// would, and has counted it. False: nothing has changed.
+    /// A packet arrives at a free line. True: the discipline is empty and lets it pass, as
+    /// `enqueue` and `dequeue` at once would, and has counted it. False: nothing has changed.
     fn passes(&mut self, _packet: &P) -> bool {
         false
     }
