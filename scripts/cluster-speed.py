@@ -84,10 +84,10 @@ def main() -> None:
     busy: dict[int, float] = {}
     with tempfile.TemporaryDirectory() as scratch:
         for turn in range(ROUNDS):
-            for engine in ("pool", "dask"), ("dask", "pool"):
+            for engine in sorted(("pool", "dask"), reverse=turn % 2 == 1):
                 for number in (1, 2):
-                    name, folder = f"{engine[turn % 2]} {number}", Path(scratch) / f"{turn}-{engine[turn % 2]}-{number}"
-                    if engine[turn % 2] == "pool":
+                    name, folder = f"{engine} {number}", Path(scratch) / f"{turn}-{engine}-{number}"
+                    if engine == "pool":
                         seconds = timed(study, folder, threads=number)
                     else:
                         with cluster(number, scratch) as client:

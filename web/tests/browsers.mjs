@@ -56,10 +56,13 @@ export const fileAddress = (file) => pathToFileURL(path.resolve(file)).href;
 
 const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
 
-/** A server of a folder on the loopback address: its address, and a function that ends it. */
-export async function serve(folder) {
+/** A server of a folder on the loopback address: its address, and a function that ends it. `answers` take the response to
+ * the paths that are no files. */
+export async function serve(folder, answers = {}) {
   const server = createServer(async (request, response) => {
-    const name = path.normalize(decodeURIComponent(new URL(request.url, "http://x").pathname)).replace(/^\/+/, "");
+    const { pathname } = new URL(request.url, "http://x");
+    if (answers[pathname] !== undefined) return answers[pathname](response);
+    const name = path.normalize(decodeURIComponent(pathname)).replace(/^\/+/, "");
     try {
       const bytes = await readFile(path.join(folder, name || "index.html"));
       response.writeHead(200, { "content-type": TYPES[path.extname(name)] ?? "text/html" });

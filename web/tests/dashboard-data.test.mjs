@@ -6,6 +6,7 @@ import test from "node:test";
 import assert from "node:assert/strict";
 import { pathToFileURL } from "node:url";
 import * as esbuild from "esbuild";
+import { encoded } from "./dashboard/history.mjs";
 
 const folder = await mkdtemp(path.join(tmpdir(), "lastmile-dashboard-"));
 const options = { entryPoints: ["src/dashboard/data.ts"], bundle: true, format: "esm", write: false };
@@ -18,22 +19,6 @@ function report(second, labels) {
   const series = labels.map((label) => ({ label, value: second }));
   const charts = [{ title: "rate", unit: "bit/s", limit: null, series }];
   return { at_ms: second * 1000, status: "", tables: [], groups: [{ id: "up", title: "up", charts }] };
-}
-
-/** The form of the server: crates/dashboard/src/history.rs. */
-function encoded(times, columns, marks) {
-  const keys = Object.keys(columns).map((label) => ["up", "rate", label]);
-  const head = JSON.stringify({ reports: times.length, columns: keys, marks });
-  const padded = head.padEnd(Math.ceil((head.length + 4) / 8) * 8 - 4);
-  const size = 4 + padded.length + times.length * (8 + 4 * Object.keys(columns).length);
-  const bytes = new ArrayBuffer(size);
-  const view = new DataView(bytes);
-  view.setUint32(0, padded.length, true);
-  new Uint8Array(bytes).set(new TextEncoder().encode(padded), 4);
-  let offset = 4 + padded.length;
-  for (const time of times) { view.setFloat64(offset, time, true); offset += 8; }
-  for (const value of Object.values(columns).flat()) { view.setFloat32(offset, value, true); offset += 4; }
-  return bytes;
 }
 
 test("the history of the server comes before the reports that follow it, each once", () => {

@@ -1,34 +1,21 @@
 // The dashboard's page left open, in Chromium: reports come as fast as the page takes them, with ever new classes, flows
 // and marks, and its memory does not grow. Two hours of reports, or with LASTMILE_LONG=1 a week.
-import { createServer } from "node:http";
-import { readFile } from "node:fs/promises";
-import path from "node:path";
+import { once } from "node:events";
 import test from "node:test";
 import assert from "node:assert/strict";
-import { BROWSERS, launch, open } from "./browsers.mjs";
+import { BROWSERS, launch, open, serve } from "./browsers.mjs";
+import { encoded } from "./dashboard/history.mjs";
 
 const HOUR = 3600;
 const long = process.env.LASTMILE_LONG === "1";
 /** Reports until all that is kept for an hour is full, and those until the end. */
 const [FULL, ALL] = long ? [24 * HOUR, 7 * 24 * HOUR] : [HOUR + 600, 2 * HOUR];
 const chrome = BROWSERS.find(([name]) => name === "chrome");
-const folder = path.resolve("../crates/dashboard/page");
-const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
 const begin = Date.now();
 
 const STATE = {
   title: "lastmile shape", version: "0", pid: 1, control: false, reloads: false, policies: [], listeners: 1, left_out: 0, counts: {},
 };
-
-/** No reports, in the form of crates/dashboard/src/history.rs. */
-function noHistory() {
-  const head = JSON.stringify({ reports: 0, columns: [], marks: [] });
-  const padded = head.padEnd(Math.ceil((head.length + 4) / 8) * 8 - 4);
-  const bytes = Buffer.alloc(4 + padded.length);
-  bytes.writeUInt32LE(padded.length, 0);
-  bytes.write(padded, 4);
-  return bytes;
-}
 
 /** The report of a second: four classes, one of which has a new name each hour, and ten flows that are new each minute. */
 function report(second) {
@@ -50,26 +37,23 @@ function report(second) {
 async function program() {
   let stream;
   let sent = 0;
-  const server = createServer(async ({ url }, response) => {
-    if (url === "/api/state") return response.end(JSON.stringify(STATE));
-    if (url === "/api/history") return response.end(noHistory());
-    if (url === "/api/events") {
+  const gone = new AbortController();
+  const { address, close } = await serve("../crates/dashboard/page", {
+    "/api/state": (response) => response.end(JSON.stringify(STATE)),
+    "/api/history": (response) => response.end(Buffer.from(encoded([], {}, []))),
+    "/api/events": (response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.flushHeaders();
+      response.once("close", () => gone.abort());
       stream = response;
-      return undefined;
-    }
-    const name = url === "/" ? "/index.html" : url;
-    response.writeHead(200, { "content-type": TYPES[path.extname(name)] ?? "text/plain" });
-    return response.end(await readFile(path.join(folder, name)));
+    },
   });
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   const event = async (name, value) => {
-    if (!stream.write(`event: ${name}\ndata: ${JSON.stringify(value)}\n\n`)) await new Promise((resolve) => stream.once("drain", resolve));
+    // A page that reads no more is an error.
+    if (!stream.write(`event: ${name}\ndata: ${JSON.stringify(value)}\n\n`)) await once(stream, "drain", { signal: gone.signal });
   };
   return {
-    address: `http://127.0.0.1:${server.address().port}/`,
-    connected: () => stream !== undefined,
+    address,
     async until(second) {
       for (; sent < second; sent += 1) {
         await event("report", report(sent + 1));
@@ -78,7 +62,7 @@ async function program() {
     },
     close: () => {
       stream?.end();
-      server.close();
+      close();
     },
   };
 }
@@ -98,7 +82,6 @@ test("a dashboard left open takes no more memory", { skip: chrome === undefined 
   try {
     const { page, wrong } = await open(browser, source.address);
     await page.waitForFunction(() => document.querySelector("#connection").dataset.state === "live");
-    assert.ok(source.connected());
     const shown = async (second) => {
       await source.until(second);
       await page.waitForFunction((words) => document.querySelector("#status").textContent === words, { timeout: 120_000 }, `policy ${second}`);
