@@ -91,6 +91,22 @@ pub struct Direction {
     pub forgotten: u64,
 }
 
+impl Direction {
+    /// The round trip of the whole path, median and 95th percentile. Away from the sender it has two
+    /// parts: medians are added, and the 95th percentile of the larger part to the median of the other.
+    #[must_use]
+    pub fn whole_round_trip(&self) -> (Option<Duration>, Option<Duration>) {
+        let own = self.delays.round_trips;
+        if !matches!(self.position.vantage, Vantage::Between | Vantage::Receiver) {
+            return (own.median, own.p95);
+        }
+        let other = self.delays.answers;
+        let medians = own.median.zip(other.median);
+        let (large, small) = if own.median >= other.median { (own, other) } else { (other, own) };
+        (medians.map(|(own, other)| own + other), large.p95.zip(small.median).map(|(p95, median)| p95 + median))
+    }
+}
+
 /// Packets and bytes of a direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Volume {

@@ -2,7 +2,7 @@
 
 use lastmile_analysis::{Cause, Kind, Phase};
 
-use super::picture::{Bin, Bounded, Extremes, Picture};
+use super::picture::{Bin, Bounded, Extremes, Level, Picture};
 use super::plot::{Curve, Plot, Quantity};
 use crate::report::shape::Shape;
 
@@ -38,6 +38,14 @@ fn extents<T: Bounded + TryInto<i64>>(picture: &Picture, of: impl Fn(&Bin) -> Ex
     bins.filter_map(|bin| of(bin).seen().map(|extent| (bin.at_us, value(extent.low), value(extent.high)))).collect()
 }
 
+/// The values of a quantity that stays between packets.
+fn levels(picture: &Picture, of: impl Fn(&Bin) -> Level) -> Vec<(u64, i64, i64)> {
+    let value = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+    let of_bin =
+        |bin: &Bin| of(bin).steps().into_iter().map(|step| (bin.at_us, value(step), value(step))).collect::<Vec<_>>();
+    picture.all().iter().flat_map(of_bin).collect()
+}
+
 fn sequence(picture: &Picture) -> Plot {
     const KINDS: [(Kind, &str, Shape, usize); 9] = [
         (Kind::Retransmission(Cause::Fast), "fast retransmit", Shape::Triangle, 1),
@@ -66,12 +74,12 @@ fn sequence(picture: &Picture) -> Plot {
 
 fn windows(picture: &Picture, at_sender: bool) -> Plot {
     let curves = [
-        curve("outstanding data", Shape::Line, 7, extents(picture, |bin| bin.outstanding)),
+        curve("outstanding data", Shape::Steps, 7, levels(picture, |bin| bin.outstanding)),
         curve(
             "congestion window (estimated)",
             Shape::Steps,
             1,
-            if at_sender { extents(picture, |bin| bin.window) } else { Vec::new() },
+            if at_sender { levels(picture, |bin| bin.window) } else { Vec::new() },
         ),
     ];
     let mut phases: Vec<(u64, Phase)> = Vec::new();

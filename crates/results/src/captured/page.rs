@@ -235,6 +235,7 @@ fn row((number, up, connection): Row<'_>, is_drawn: bool, causes: &[Cause]) -> M
     let name = format!("{} {}", number + 1, way(up));
     let shares = direction.limits.shares;
     let share = |limit: Limit| percent(shares.share(limit)).replace(' ', "\u{a0}");
+    let (median, p95) = direction.whole_round_trip();
     let main = Limit::ALL.into_iter().max_by_key(|limit| shares.of(*limit)).filter(|_| !shares.total().is_zero());
     html! {
         tr {
@@ -242,8 +243,8 @@ fn row((number, up, connection): Row<'_>, is_drawn: bool, causes: &[Cause]) -> M
             td.left { (from) br; (to) }
             td { (bytes(size(direction))) }
             td { (rate(direction.goodput_bps)) }
-            td { (time(direction.delays.round_trips.median)) }
-            td { (time(direction.delays.round_trips.p95)) }
+            td { (time(median)) }
+            td { (time(p95)) }
             @for cause in causes { td { (grouped(count_of(direction, *cause))) } }
             td { (grouped(direction.repeats.spurious)) }
             td { (or_dash((direction.acks.spaced > 0).then_some(direction.acks), |acks|
@@ -273,8 +274,8 @@ fn section((number, up, connection): Row<'_>, picture: &Picture, column: f64, ga
             h2 { (number + 1) " " (way(up)) ": " (from) " to " (to) }
             @if at_sender { (phases()) } @else {
                 p.caption {
-                    "The capture is not next to the sender: it does not show the congestion window, and the data "
-                    "outstanding are those between the capture and the receiver."
+                    "The capture is not next to the sender: it does not show the congestion window; round trips "
+                    "and outstanding data are those between the capture and the receiver."
                 }
             }
             @for plot in &plots { (gallery.sketch(plot.sketch(&axis), &plot.draw(&axis, column))) }

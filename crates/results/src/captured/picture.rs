@@ -62,6 +62,36 @@ impl<T: Bounded> Extremes<T> {
     }
 }
 
+/// A quantity that stays between packets: its extremes, and the value that stays.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Level {
+    pub(super) extremes: Extremes<u64>,
+    last: u64,
+}
+
+impl Level {
+    fn set(&mut self, value: u64) {
+        self.extremes.widen(value, value);
+        self.last = value;
+    }
+
+    /// Adds the level after this one.
+    fn join(&mut self, next: Self) {
+        self.extremes.join(next.extremes);
+        if next.extremes.seen().is_some() {
+            self.last = next.last;
+        }
+    }
+
+    /// The values to draw, one above the other; the last is the one that stays.
+    pub(super) fn steps(self) -> Vec<u64> {
+        let Some(Extent { low, high }) = self.extremes.seen() else { return Vec::new() };
+        let mut values = if self.last == low { vec![high, low] } else { vec![low, high, self.last] };
+        values.dedup();
+        values
+    }
+}
+
 /// A span of time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Bin {
@@ -78,10 +108,8 @@ pub(super) struct Bin {
     pub(super) edge: Option<i64>,
     /// Octets acknowledged.
     pub(super) progress: u64,
-    pub(super) outstanding: Extremes<u64>,
-    pub(super) window: Extremes<u64>,
-    /// The estimate after the last packet.
-    pub(super) window_last: u64,
+    pub(super) outstanding: Level,
+    pub(super) window: Level,
     pub(super) phase: Phase,
     pub(super) round_trip_us: Extremes<u64>,
     /// Distances between ACKs, and between the data that they acknowledge.
@@ -91,10 +119,9 @@ pub(super) struct Bin {
 
 impl Bin {
     fn sender(&mut self, sender: &lastmile_analysis::Sender) {
-        self.outstanding.widen(sender.outstanding, sender.outstanding);
+        self.outstanding.set(sender.outstanding);
         if let Some(window) = sender.congestion_window {
-            self.window.widen(window, window);
-            self.window_last = window;
+            self.window.set(window);
         }
         self.phase = sender.phase;
     }
@@ -108,9 +135,6 @@ impl Bin {
         self.progress += next.progress;
         self.outstanding.join(next.outstanding);
         self.window.join(next.window);
-        if next.window.seen().is_some() {
-            self.window_last = next.window_last;
-        }
         self.phase = next.phase;
         self.round_trip_us.join(next.round_trip_us);
         self.ack_gap_us.join(next.ack_gap_us);

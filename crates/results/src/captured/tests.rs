@@ -80,6 +80,25 @@ fn a_long_capture_gives_a_page_no_larger_than_its_bins() {
     assert!(long.len() < 3 * short.len() && long.len() < 1_000_000, "{} {}", short.len(), long.len());
 }
 
+/// Between packets the data in flight stay what the last packet has left.
+#[test]
+fn data_in_flight_stay_until_the_next_packet() {
+    let mut pictures = Pictures::default();
+    // Two segments arrive at a receiver in one microsecond, then the ACK of both; one more follows.
+    for (ps, outstanding) in
+        [(0, 1_000), (1, 2_000), (2, 0), (9_000_000, 1_000), (20_000_000, 3_000), (20_000_001, 2_000)]
+    {
+        let sender = Sender { outstanding, ..Sender::default() };
+        let data = Data { start: 0, end: 1, kind: Kind::New, sender };
+        let (at, flags) = (Instant::from_ps(ps), TcpFlags::ACK);
+        let packet = Traced { at, connection: 0, from_opener: true, flags, payload: 1, data: Some(data), ack: None };
+        pictures.add(&packet);
+    }
+    let (drawn, _) = pictures.drawn();
+    let steps: Vec<Vec<u64>> = drawn[0].2.all().iter().map(|bin| bin.outstanding.steps()).collect();
+    assert_eq!(steps, [vec![2_000, 0], vec![1_000], vec![3_000, 2_000]]);
+}
+
 #[test]
 fn every_peak_and_the_retransmissions_survive() {
     let mut pictures = Pictures::default();
@@ -100,9 +119,12 @@ fn every_peak_and_the_retransmissions_survive() {
     let [(0, true, picture)] = &drawn[..] else { panic!("{drawn:?}") };
     assert_eq!((others, picture.bytes()), (0, 200_000));
     assert!(picture.bins() <= picture::MOST_BINS && picture.bins() > picture::MOST_BINS / 4);
-    let peak =
-        picture.all().iter().find(|bin| bin.outstanding.seen().is_some_and(|extent| extent.high == 99_000)).unwrap();
-    assert!(peak.outstanding.seen().unwrap().low == 5_000 && at(123_456).as_ps() / 1_000_000 >= peak.at_us);
+    let peak = picture
+        .all()
+        .iter()
+        .find(|bin| bin.outstanding.extremes.seen().is_some_and(|extent| extent.high == 99_000))
+        .unwrap();
+    assert!(peak.outstanding.extremes.seen().unwrap().low == 5_000 && at(123_456).as_ps() / 1_000_000 >= peak.at_us);
     assert!(picture.marks().len() <= picture::MOST_MARKS && picture.marks().len() > 1_000);
     let timeouts: Vec<_> =
         picture.marks().iter().filter(|mark| mark.kind == Kind::Retransmission(Cause::Timeout)).collect();

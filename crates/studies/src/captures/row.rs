@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use lastmile_analysis::{Basis, Connection, Direction, Limit, RoundTrips, Vantage};
+use lastmile_analysis::{Basis, Connection, Direction, Limit};
 use lastmile_packet::FlowAddresses;
 use lastmile_results::format;
 use lastmile_units::Duration;
@@ -158,7 +158,7 @@ pub(super) struct Delays {
 impl Delays {
     pub(super) fn new(direction: &Direction) -> Self {
         let delays = direction.delays;
-        let (median, p95) = round_trip(direction);
+        let (median, p95) = direction.whole_round_trip();
         Self {
             rtt_samples: delays.round_trips.count,
             rtt_min_s: seconds(delays.round_trips.least),
@@ -298,20 +298,6 @@ fn main_limit(direction: &Direction, round_trip_s: Option<f64>) -> String {
         (Limit::Window, ..) => format!("a window {share} (which one does not show here)"),
         (limit, ..) => format!("{} {share}", limit.name().replace('_', " ")),
     }
-}
-
-/// The whole round trip of a direction, median and 95th percentile. Away from the sender it has two
-/// parts: medians are added, and the 95th percentile of the larger part to the median of the other.
-fn round_trip(direction: &Direction) -> (Option<Duration>, Option<Duration>) {
-    let own = direction.delays.round_trips;
-    if !matches!(direction.position.vantage, Vantage::Between | Vantage::Receiver) {
-        return (own.median, own.p95);
-    }
-    let other = direction.delays.answers;
-    let medians = own.median.zip(other.median);
-    let larger = |a: RoundTrips, b: RoundTrips| if a.median >= b.median { (a, b) } else { (b, a) };
-    let (large, small) = larger(own, other);
-    (medians.map(|(own, other)| own + other), large.p95.zip(small.median).map(|(p95, median)| p95 + median))
 }
 
 fn seconds(span: Option<Duration>) -> Option<f64> {

@@ -52,7 +52,8 @@ impl Seeds {
             Self::Count(1) => "One seed for each point.".to_owned(),
             Self::Count(count) => format!("Means of {count} seeds, with 95 % intervals."),
             Self::Until(until) => format!(
-                "Means with 95 % intervals: seeds until half of that of {} is at most {} of its mean, at most {}.",
+                "Means with 95 % intervals. A point has seeds until the half-width of {} is at most {} of its mean, \
+                 up to {}.",
                 until.measure,
                 lastmile_results::format::percent(until.share),
                 until.at_most
