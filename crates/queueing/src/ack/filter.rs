@@ -225,12 +225,12 @@ impl<P: Packet> AckFilter<P> {
             self.note_other(handle);
             return;
         };
-        let number = ack.ack;
+        let (number, flags) = (ack.ack, ack.flags);
         let flow = self.flows.entry(ack.flow).or_insert_with(|| Flow::new(ack));
         flow.queued += 1;
         flow.newest.note(ack.segment());
         match verdict {
-            Verdict::NoEffect => {}
+            Verdict::NoEffect => flow.protect_from_change(flags, &mut self.fifo),
             Verdict::Protects => flow.protect(number, &mut self.fifo),
             Verdict::Removes(_) => flow.enchain(handle, &mut self.fifo),
         }

@@ -59,6 +59,19 @@ fn an_ack_before_a_change_of_marks_does_not_give_way_to_one_after_the_change_bac
     assert_eq!(drain(&mut filter), packets[1..]);
 }
 
+/// An ACK that no rule of the filter touches reports a change of marks all the same.
+#[test]
+fn a_change_of_marks_counts_also_on_an_ack_that_passes() {
+    let cwr = |number| Meta { flags: TcpFlags::ACK.with(TcpFlags::CWR), ..ack(1, number) };
+    for rules in [Rules::default(), Rules { duplicates: Duplicates::Remove, ..Rules::default() }] {
+        let mut filter = with_ample_space(&rules);
+        let marked = Meta { traffic_class: 3, ..ack(1, 2000) };
+        let packets = [cwr(1000), marked, cwr(3000)];
+        assert_eq!(send(&mut filter, packets), []);
+        assert_eq!(drain(&mut filter), packets);
+    }
+}
+
 /// RFC 3449, section 5.2.1: older ACKs are removed, the new one goes to the tail, behind the data.
 #[test]
 fn a_new_ack_removes_older_ones_of_its_flow_and_goes_to_the_tail() {
