@@ -40,8 +40,9 @@ pub trait Program: Send + Sync + 'static {
         Err("this program has no policy that could be another one".to_owned())
     }
 
-    /// Reads the policy again; the message. `None`: this program reads none.
-    fn reload(&self) -> Option<Reloading> {
+    /// Reads the policy again, or puts the given one in force; the message. `None`: this program has none.
+    fn reload(&self, policy: Option<&Question>) -> Option<Reloading> {
+        let _ = policy;
         None
     }
 }
@@ -49,7 +50,7 @@ pub trait Program: Send + Sync + 'static {
 /// The result of a reload, once it is there: a message, or an error.
 pub type Reloading = Pin<Box<dyn Future<Output = Result<String, String>> + Send>>;
 
-/// A policy to ask about: a built-in one, or the text of a file.
+/// A policy to ask about, or to put in force: a built-in one, or the text of a file.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
 pub enum Question {
@@ -231,7 +232,7 @@ impl Hub {
         let state = State {
             about: &self.about,
             policies: self.program.policies(),
-            reloads: self.about.control && self.program.reload().is_some(),
+            reloads: self.about.control && self.program.reload(None).is_some(),
             listeners: lock(&self.listeners).len(),
             left_out: lock(&self.history).left_out(),
             counts: &self.counts,

@@ -7,7 +7,7 @@
 //! | `GET /api/history` | the last hour: [`crate::history::History::encode`] |
 //! | `GET /api/events` | reports and marks as they come: server-sent events |
 //! | `POST /api/what-if` | another policy with the traffic of the last minute: JSON |
-//! | `POST /api/reload` | reads the policy again, if control is allowed: JSON |
+//! | `POST /api/reload` | reads the policy again, or puts the one in the body in force, if control is allowed: JSON |
 //! | `GET`, `POST /login` | the form for the token; sets the cookie |
 
 use std::sync::Arc;
@@ -91,7 +91,7 @@ impl Shared {
             "/api/history" => self.history().await,
             "/api/events" => self.events(connection),
             "/api/what-if" => self.what_if(request, connection).await,
-            "/api/reload" => self.reload(connection).await,
+            "/api/reload" => self.reload(request, connection).await,
             _ if file.is_some() => self.not_allowed("GET, HEAD"),
             _ => self.other(StatusCode::NOT_FOUND, "there is nothing here"),
         }
@@ -194,9 +194,9 @@ impl Shared {
             Ok(body) => body,
             Err(response) => return response,
         };
-        let question: Question = match serde_json::from_slice(&body) {
+        let question = match self.question(&body) {
             Ok(question) => question,
-            Err(error) => return self.other(StatusCode::BAD_REQUEST, &format!("no question: {error}")),
+            Err(response) => return response,
         };
         if self.asking.swap(true, Ordering::AcqRel) {
             return problem(StatusCode::SERVICE_UNAVAILABLE, "another question is being answered");
@@ -223,11 +223,26 @@ impl Shared {
         }
     }
 
-    async fn reload(&self, connection: &Connection) -> Response<Body> {
+    fn question(&self, body: &[u8]) -> Result<Question, Response<Body>> {
+        serde_json::from_slice(body)
+            .map_err(|error| self.other(StatusCode::BAD_REQUEST, &format!("no policy: {error}")))
+    }
+
+    /// Without a body, the program reads its policy again.
+    async fn reload(&self, request: Request<Incoming>, connection: &Connection) -> Response<Body> {
         if !self.hub.about().control {
             return self.other(StatusCode::FORBIDDEN, "the page only reads: --web-control lets it change something");
         }
-        let Some(reloading) = self.hub.program().reload() else {
+        let policy = match self.body(request).await {
+            Ok(body) if body.is_empty() => Ok(None),
+            Ok(body) => self.question(&body).map(Some),
+            Err(response) => Err(response),
+        };
+        let policy = match policy {
+            Ok(policy) => policy,
+            Err(response) => return response,
+        };
+        let Some(reloading) = self.hub.program().reload(policy.as_ref()) else {
             return self.other(StatusCode::NOT_FOUND, "this program reads no policy");
         };
         connection.takes_longer();

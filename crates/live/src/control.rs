@@ -30,13 +30,13 @@ use crate::clients::{self, Attended, Awaited, Clients, PATIENCE};
 use crate::error::{Context, Error};
 use crate::stop::Stop;
 
-pub use request::{Request, Verb};
+pub use request::{Replacement, Request, Verb};
 
 /// Clients at a time.
 pub const MOST: usize = 16;
 
-/// The longest request, in bytes.
-const LONGEST: u64 = 64 << 10;
+/// The longest request, in bytes: one with the text of a policy.
+pub const LONGEST: u64 = 256 << 10;
 
 /// The longest answer, in bytes.
 const LONGEST_ANSWER: usize = 64 << 20;

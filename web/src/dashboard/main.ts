@@ -4,6 +4,7 @@ import { Charts } from "./charts";
 import { connect, state as askState } from "./connection";
 import { Store, type Mark, type Report, type State } from "./data";
 import { byId, h, setText } from "../dom";
+import { change } from "./reload";
 import { Tables } from "./tables";
 import { clock } from "./units";
 import { offer } from "./whatif";
@@ -66,18 +67,7 @@ function spans(): void {
 }
 
 async function reload(): Promise<void> {
-  const message = byId("message");
-  setText(message, "reading the policy");
-  message.classList.remove("bad");
-  try {
-    const response = await fetch("/api/reload", { method: "POST" });
-    const answer = (await response.json()) as { message?: string; error?: string };
-    message.classList.toggle("bad", !response.ok);
-    setText(message, answer.message ?? answer.error ?? "no answer");
-  } catch (error) {
-    message.classList.add("bad");
-    setText(message, String(error));
-  }
+  await change(byId("message"), "reading the policy", null);
 }
 
 spans();

@@ -3,6 +3,7 @@
 import { Colors, Plot } from "./charts";
 import type { State } from "./data";
 import { byId, h, setText } from "../dom";
+import { change, type Policy } from "./reload";
 import { region } from "./tables";
 import { show, type Unit } from "./units";
 
@@ -44,15 +45,24 @@ export function offer(state: State): void {
   select.addEventListener("change", () => { byId("own").hidden = select.value !== OWN; });
   section.querySelector("form")!.addEventListener("submit", (event) => {
     event.preventDefault();
-    void ask(select.value);
+    void ask(chosen(select.value));
+  });
+  const apply = byId("apply") as HTMLButtonElement;
+  apply.hidden = !state.reloads;
+  apply.addEventListener("click", () => {
+    apply.disabled = true;
+    void change(byId("asked"), "building the queues", chosen(select.value)).finally(() => { apply.disabled = false; });
   });
 }
 
-async function ask(policy: string): Promise<void> {
+function chosen(policy: string): Policy {
+  return policy === OWN ? { text: (byId("text") as HTMLTextAreaElement).value } : { policy };
+}
+
+async function ask(question: Policy): Promise<void> {
   const section = byId("what-if");
   const button = section.querySelector<HTMLButtonElement>("button[type=submit]")!;
   const asked = byId("asked");
-  const question = policy === OWN ? { text: (byId("text") as HTMLTextAreaElement).value } : { policy };
   button.disabled = true;
   asked.classList.remove("bad");
   setText(asked, "replaying");

@@ -128,6 +128,14 @@ async function look(page) {
   await page.waitForFunction(() => /is in force/.test(document.querySelector("#message").textContent));
   await page.waitForFunction(() => !document.querySelector("#marks").hidden);
   assert.match(await read(page, "#marks li"), /mine <b onclick='x'>&amp; is in force$/);
+
+  // Another policy in force from the page, and back.
+  await page.select("#policy", "cake");
+  await page.click("#apply");
+  await page.waitForFunction(() => /cake is in force/.test(document.querySelector("#asked").textContent));
+  await page.waitForFunction(() => /cake is in force$/.test(document.querySelector("#marks li:last-child").textContent));
+  await page.click("#reload");
+  await page.waitForFunction(() => /mine.*is in force$/.test(document.querySelector("#marks li:last-child").textContent));
   await page.click("#server summary");
   await page.waitForFunction(() => /refused token/.test(document.querySelector("#server dl").textContent));
 }

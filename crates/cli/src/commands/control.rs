@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use clap::Args;
-use lastmile_live::control::{self, Request, Verb};
+use lastmile_live::control::{self, Replacement, Request, Verb};
 use lastmile_live::stop::Stop;
 use lastmile_results::json;
 use lastmile_units::Duration;
@@ -49,8 +49,8 @@ pub(super) trait Program {
     /// False while it ends.
     fn is_alive(&self) -> bool;
 
-    /// Reads its configuration again.
-    fn reload(&mut self) -> Answer<Self::Status>;
+    /// Reads its configuration again, or puts this policy in force.
+    fn reload(&mut self, policy: Option<&Replacement>) -> Answer<Self::Status>;
 
     /// Ends it.
     fn stop(&self);
@@ -59,14 +59,14 @@ pub(super) trait Program {
     fn answer_to(&mut self, line: &str) -> String {
         let done = |message: &str| Answer::Done { message: message.to_owned() };
         let ending = || Answer::Failed { error: "it is ending".to_owned() };
-        let request: std::result::Result<Request, String> = line.parse();
-        let whole = request.as_ref().is_ok_and(|request| request.whole);
-        let answer = match request.map(|Request { r#do, .. }| r#do) {
-            Ok(Verb::Status) => self.status(whole).map_or_else(ending, |status| Answer::Status(Box::new(status))),
-            Ok(Verb::Alive) if self.is_alive() => done("it is alive"),
-            Ok(Verb::Alive) => ending(),
-            Ok(Verb::Reload) => self.reload(),
-            Ok(Verb::Stop) => {
+        let answer = match line.parse() {
+            Ok(Request { r#do: Verb::Status, whole, .. }) => {
+                self.status(whole).map_or_else(ending, |status| Answer::Status(Box::new(status)))
+            }
+            Ok(Request { r#do: Verb::Alive, .. }) if self.is_alive() => done("it is alive"),
+            Ok(Request { r#do: Verb::Alive, .. }) => ending(),
+            Ok(Request { r#do: Verb::Reload, policy, .. }) => self.reload(policy.as_ref()),
+            Ok(Request { r#do: Verb::Stop, .. }) => {
                 self.stop();
                 done("it ends")
             }
@@ -77,8 +77,8 @@ pub(super) trait Program {
 }
 
 /// Sends a request to the program at this socket.
-pub(super) fn ask<S: DeserializeOwned>(control: &Path, verb: Verb) -> Result<Answer<S>> {
-    Answer::read(&control::ask(control, &Request::from(verb).to_string())?)
+pub(super) fn ask<S: DeserializeOwned>(control: &Path, request: impl Into<Request>) -> Result<Answer<S>> {
+    Answer::read(&control::ask(control, &request.into().to_string())?)
 }
 
 /// Prints the answer to any request but `status`.

@@ -3,6 +3,7 @@
 mod metrics;
 mod operator;
 mod recent;
+mod replacement;
 mod start;
 mod status;
 mod unit;
@@ -15,7 +16,7 @@ use std::process;
 use std::sync::{Arc, Mutex};
 
 use clap::{Args, Subcommand};
-use lastmile_live::control::{Listener, Verb};
+use lastmile_live::control::{Listener, Request, Verb};
 use lastmile_live::http::Server;
 use lastmile_live::shape::notify::Manager;
 use lastmile_live::shape::sandbox::{self};
@@ -61,10 +62,10 @@ pub(crate) struct Arguments {
 enum Command {
     /// Show the counters of a running shaper: classes, drops, waits, lateness, bytes on the wire
     Status(Asked),
-    /// Make a running shaper read its policy again
+    /// Make a running shaper read its policy again, or put another policy in force
     ///
     /// After an error in the file, the policy in force stays, and the error is shown.
-    Reload(Ordered),
+    Reload(Reloaded),
     /// End a running shaper; the bridge under it carries packets again
     Stop(Ordered),
     /// Print a unit for systemd that keeps a shaper running
@@ -95,13 +96,27 @@ struct Ordered {
     json: bool,
 }
 
+#[derive(Args)]
+struct Reloaded {
+    /// Name of a built-in policy, or a file, to put in force on the shaper's line until the next
+    /// reload or restart [default: read the policy of the start again]
+    #[arg(long, value_name = "POLICY")]
+    policy: Option<String>,
+
+    #[command(flatten)]
+    ordered: Ordered,
+}
+
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     match (&arguments.command, &arguments.start) {
         (Some(Command::Status(Asked { control, look })), _) => {
             control::look::<Status>(control, look, printer, &|seen, _| Status::table(seen))
         }
-        (Some(Command::Reload(ordered)), _) => order(ordered, Verb::Reload, printer),
-        (Some(Command::Stop(ordered)), _) => order(ordered, Verb::Stop, printer),
+        (Some(Command::Reload(Reloaded { policy, ordered })), _) => {
+            let policy = policy.as_deref().map(replacement::read).transpose()?;
+            order(ordered, Request { policy, ..Verb::Reload.into() }, printer)
+        }
+        (Some(Command::Stop(ordered)), _) => order(ordered, Verb::Stop.into(), printer),
         (Some(Command::Unit(arguments)), _) => unit::run(arguments, printer),
         (None, Some(start)) if start.supervise => supervised(start, printer),
         (None, Some(start)) => shape(start, printer),
@@ -110,8 +125,8 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
 }
 
 /// Sends a command to a running shaper.
-fn order(ordered: &Ordered, verb: Verb, printer: &mut Printer) -> Result {
-    let answer: Answer = control::ask(&ordered.control, verb)?;
+fn order(ordered: &Ordered, request: Request, printer: &mut Printer) -> Result {
+    let answer: Answer = control::ask(&ordered.control, request)?;
     control::tell(&answer, ordered.json, printer)
 }
 

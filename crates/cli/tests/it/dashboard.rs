@@ -148,6 +148,15 @@ fn the_dashboard_shows_traffic_a_change_of_the_policy_and_another_policy() {
     let history = String::from_utf8_lossy(&history).into_owned();
     assert!(code == 200 && history.contains("\"quick\"") && history.contains("\"urgent\""), "{code}");
 
+    // A policy that is built in, until the next reload.
+    let (code, said) = post(&site, "/api/reload", token, r#"{"policy":"nothing-of-this-name"}"#);
+    assert!(code == 422 && said["error"].as_str().unwrap().contains("built-in policies: "), "{said}");
+    let (code, said) = post(&site, "/api/reload", token, r#"{"policy":"cake"}"#);
+    assert!(code == 200 && said["message"].as_str().unwrap().contains("cake is in force"), "{said}");
+    assert_eq!(events.next("mark")["words"], "cake is in force");
+    assert_eq!(site.pinged(50), 50);
+    assert_eq!(at(&site.status(), "policy"), "cake");
+
     // Forwarding goes on beside those who do not read, and those who send noise.
     for noise in ["\0\x01\x02\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "POST /login HTTP/1.1\r\nContent-Length: x\r\n\r\n"] {
         let mut rest = Vec::new();

@@ -227,10 +227,22 @@ fn a_policy_is_read_again_and_a_wrong_one_leaves_the_old_in_force() {
     until("the policy is read again", || at(&site.status(), "up.wire.rate_bps") == 700_000);
     assert_eq!(site.pinged(3), 3);
 
+    // Another policy on this line: built in, or from a file that the command reads.
+    let (_, told, code) = site.ask(&["reload", "--policy", "cake"]);
+    assert!(told.ends_with("cake is in force\n") && code == Some(0), "{told}");
+    std::fs::write(site.scratch.path.join("other.toml"), POLICY.replace("512 kbit/s", "1 Mbit/s")).unwrap();
+    let other = site.scratch.path.join("other.toml");
+    let (_, told, code) = site.ask(&["reload", "--policy", other.to_str().unwrap()]);
+    assert_eq!((told.as_str(), code), ("mine is in force\n", Some(0)));
+    assert_eq!(at(&site.status(), "up.wire.rate_bps"), 700_000, "the line stays");
+    let (_, told, code) = site.ask(&["reload", "--policy", "none-of-this-name"]);
+    assert!(told.contains("no such file") && told.contains("built-in policies: ") && code == Some(2), "{told}");
+    assert_eq!(site.pinged(3), 3);
+
     shaper.signal("TERM");
     let (code, data, talk) = shaper.ended();
     assert_eq!(code, Some(0), "{talk}");
-    assert!(data.contains("policy reloads: 2, refused: 1"), "{data}");
+    assert!(data.contains("policy reloads: 4, refused: 1"), "{data}");
 }
 
 /// One request by HTTP/1.0 from within the namespace.

@@ -28,8 +28,13 @@ impl Program for Asked {
         }
     }
 
-    fn reload(&self) -> Option<Reloading> {
-        Some(Box::pin(async { Ok("home is in force".to_owned()) }))
+    fn reload(&self, policy: Option<&Question>) -> Option<Reloading> {
+        let answer = match policy {
+            None => Ok("home is in force".to_owned()),
+            Some(Question::Policy(name)) => Ok(format!("{name} is in force")),
+            Some(Question::Text(text)) => Err(format!("no policy: {text}")),
+        };
+        Some(Box::pin(async { answer }))
     }
 }
 
@@ -134,6 +139,12 @@ fn nothing_changes_unless_control_is_allowed() {
     assert!(state.contains("\"control\":false") && state.contains("\"reloads\":false"), "{state}");
     let answer = told(&post("/api/reload", "", ""));
     assert!(answer.ends_with("{\"message\":\"home is in force\"}"), "{answer}");
+    let with = |body: &str| told(&post("/api/reload", "", body));
+    assert!(with(r#"{"policy":"cake"}"#).ends_with(r#"{"message":"cake is in force"}"#));
+    let wrong = with(r#"{"text":"x"}"#);
+    assert!(code(&wrong) == "422" && wrong.ends_with(r#"{"error":"no policy: x"}"#), "{wrong}");
+    assert_eq!(code(&with(r#"{"file":"/etc/passwd"}"#)), "400");
+    assert_eq!(code(&told_by(&reading, None, &post("/api/reload", "", r#"{"policy":"cake"}"#))), "403");
     assert_eq!(code(&told(&get("/api/reload", ""))), "405");
 }
 

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use lastmile_lab::control_sockets;
-use lastmile_live::control::{Listener, Verb};
+use lastmile_live::control::{Listener, Replacement, Verb};
 use lastmile_live::emulate::Handle;
 use lastmile_text::shown;
 
@@ -29,7 +29,7 @@ impl Program for Operator<'_> {
         self.handle.is_alive()
     }
 
-    fn reload(&mut self) -> Answer<Status> {
+    fn reload(&mut self, _policy: Option<&Replacement>) -> Answer<Status> {
         Answer::Failed { error: "the settings of a running line cannot be changed".to_owned() }
     }
 

@@ -2,12 +2,14 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use lastmile_live::control::Replacement;
 use lastmile_live::shape::notify::Manager;
 use lastmile_live::shape::{Handle, Snapshot};
 use lastmile_scenario::file::Reading;
 use lastmile_scenario::policy::Policy;
 
 use super::super::control::{self, Program, words};
+use super::replacement;
 use super::start::{Start, directions};
 use super::status::{Place, Reloads, Rights, Status};
 use super::watch::InForce;
@@ -45,8 +47,12 @@ impl<'a> Operator<'a> {
     }
 
     /// Reads and checks the policy, builds its queues, and only then installs them.
-    fn try_reload(&mut self) -> Answer {
-        let loaded = self.start.load(Reading::Again).and_then(|policy| {
+    fn try_reload(&mut self, other: Option<&Replacement>) -> Answer {
+        let read = match other {
+            Some(other) => replacement::on_line(other, self.policy.line),
+            None => self.start.load(Reading::Again),
+        };
+        let loaded = read.and_then(|policy| {
             let (up, down) = directions(&policy);
             self.handle.hand_over(&up, &down)?;
             Ok(policy)
@@ -85,9 +91,9 @@ impl Program for Operator<'_> {
         self.handle.is_alive()
     }
 
-    fn reload(&mut self) -> Answer {
+    fn reload(&mut self, policy: Option<&Replacement>) -> Answer {
         self.manager.inspect(|manager| manager.reloading());
-        let answer = self.try_reload();
+        let answer = self.try_reload(policy);
         // Ready in any case: an error leaves the policy in force.
         self.manager.inspect(|manager| manager.ready(&self.place.words()));
         answer
@@ -105,7 +111,7 @@ impl lastmile_live::control::Operator for Operator<'_> {
 
     fn hang_up(&mut self) {
         // The answer has no receiver; `status` and the live view show an error.
-        if let Answer::Done { message } | Answer::Failed { error: message } = self.reload() {
+        if let Answer::Done { message } | Answer::Failed { error: message } = self.reload(None) {
             let _ = lastmile_terminal::say(&message);
         }
     }

@@ -92,7 +92,7 @@ pub(super) struct Dashboard {
     #[command(flatten)]
     pub(super) web: Web,
 
-    /// The dashboard may make the shaper read its policy again; takes a token
+    /// The dashboard may put a policy in force and make the shaper read its own again; takes a token
     #[arg(long, requires = "web")]
     pub(super) web_control: bool,
 }

@@ -15,6 +15,7 @@ use super::super::control::{self, Answer};
 use super::super::live_view::hops::{States, intervals};
 use super::super::web::charts;
 use super::recent::Shared;
+use super::replacement;
 use super::status::Status;
 use super::what_if;
 
@@ -143,11 +144,11 @@ impl Program for Shaper {
         what_if::answer(&self.shared, question)
     }
 
-    fn reload(&self) -> Option<Reloading> {
+    fn reload(&self, policy: Option<&Question>) -> Option<Reloading> {
         let asker = self.asker.clone();
+        let request = Request { policy: policy.map(replacement::asked), ..Verb::Reload.into() };
         Some(Box::pin(async move {
-            let request = Request::from(Verb::Reload).to_string();
-            let answer = asker.ask(request).await.ok_or("the shaper ends")?;
+            let answer = asker.ask(request.to_string()).await.ok_or("the shaper ends")?;
             match Answer::<Status>::read(&answer) {
                 Ok(Answer::Done { message }) => Ok(message),
                 Ok(Answer::Failed { error }) => Err(error),

@@ -13,16 +13,16 @@ use std::collections::BTreeMap;
 use lastmile_dashboard::hub::Question;
 use lastmile_live::bump::{HopState, Record};
 use lastmile_scenario::Policy;
-use lastmile_scenario::policy::{Class, Line, LineOf, ready};
+use lastmile_scenario::policy::Class;
 use lastmile_units::{Duration, Instant};
 use serde::Serialize;
 
 use super::super::live_view::hops::{Interval, States, is_ack_regulation};
 use super::super::web::charts;
 use super::recent::{MINUTE, Second, Shared, dropped, lost};
+use super::replacement;
 use super::start::directions;
 use crate::commands::control;
-use crate::failure::Failure;
 
 /// A shorter time answers no question.
 const SHORTEST: Duration = Duration::from_s(5);
@@ -174,22 +174,11 @@ impl Seen {
     }
 }
 
-/// The policy of a question, on this line. A name is that of a built-in policy: no file is read.
-fn policy_of(question: &Question, line: Line) -> Result<Policy, String> {
-    let (name, text) = match question {
-        Question::Policy(name) => {
-            let text = ready::text(name).ok_or_else(|| format!("there is no built-in policy \"{name}\""))?;
-            (name.as_str(), text)
-        }
-        Question::Text(text) => ("the text", text.as_str()),
-    };
-    Policy::parse(name, text, LineOf::Caller(line)).map_err(|report| control::words(&Failure::Report(report)))
-}
-
 /// The last minute with another policy, as JSON.
 pub(super) fn answer(shared: &Shared, question: &Question) -> Result<String, String> {
     let in_force = shared.in_force().policy();
-    let other = policy_of(question, in_force.line)?;
+    let other = replacement::on_line(&replacement::asked(question), in_force.line);
+    let other = other.map_err(|failure| control::words(&failure))?;
     let ended = "the shaper ends";
     let records = shared.handle.records().ok_or(ended)?;
     let now = shared.handle.states().ok_or(ended)?;
