@@ -43,7 +43,7 @@ test: ## Everything: format, tests, live tests where the machine allows, and bes
 	@scripts/setup.sh test
 	$(CARGO) fmt --all --check
 	$(CARGO) test --workspace --locked --no-run
-	@scripts/beside.sh 'scripts/python-tests.sh && scripts/web-tests.sh' $(CARGO) test --workspace --locked
+	@scripts/beside.sh 'scripts/beside.sh scripts/python-tests.sh scripts/web-tests.sh' $(CARGO) test --workspace --locked
 	@scripts/beside.sh --idle '$(MAKE) lint rustdoc' scripts/live-tests.sh
 
 .PHONY: same-bytes
