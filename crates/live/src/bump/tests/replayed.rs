@@ -48,8 +48,8 @@ fn middlebox(queue: &Spec) -> Bump {
     recorded(wire(queue), wire(&Spec::fifo(1000)))
 }
 
-/// A middlebox before a line whose rate, delay and loss change with time. It compresses headers, delays packets by
-/// chance and duplicates some. Behind it a slow backbone with a short queue loses more.
+/// A middlebox before a line whose rate, delay and loss change with time. It compresses headers and delays
+/// packets by chance. Behind it a slow backbone with a short queue loses some and duplicates some.
 fn unsteady(queue: &Spec) -> Vec<Hop> {
     let step = |s, kbit, ms, percent| Step {
         at: Duration::from_s(s),
@@ -62,17 +62,12 @@ fn unsteady(queue: &Spec) -> Vec<Hop> {
     line.line.trace = Some(Trace::Steps(Arc::new(Steps::new(steps, Some(Duration::from_s(5))).unwrap())));
     line.line.compression = Compression::Rfc1144 { slots: 16 };
     let percent = |percent| Ratio::from_percent(percent).unwrap();
-    line.line.impairments = Impairments {
-        jitter: Some(Jitter {
-            spread: Duration::from_ms(2),
-            correlation: percent(20),
-            distribution: Distribution::Uniform,
-        }),
-        duplicate: Some(Chance::independent(percent(5))),
-        ..Impairments::default()
-    };
+    let (spread, correlation) = (Duration::from_ms(2), percent(20));
+    let jitter = Jitter { spread, correlation, distribution: Distribution::Uniform };
+    line.line.impairments = Impairments { jitter: Some(jitter), ..Impairments::default() };
     let mut backbone = hop("backbone", Some(BitRate::from_kbit_per_s(450)), "ip", Duration::from_ms(7), 5_000);
     backbone.line.loss = percent(3);
+    backbone.line.impairments.duplicate = Some(Chance::independent(percent(5)));
     [vec![hop("lan", Some(BitRate::from_mbit_per_s(100)), "ethernet", Duration::ZERO, 1_000_000)], wire(queue)]
         .into_iter()
         .flatten()
@@ -80,7 +75,7 @@ fn unsteady(queue: &Spec) -> Vec<Hop> {
         .collect()
 }
 
-/// The hops up at this time, of a replay of what the bump has recorded.
+/// All hops at this time, of a replay of what the bump has recorded.
 fn replayed(records: &[Record; 2], hops: [&[Hop]; 2], end: Instant) -> Vec<String> {
     let mut last = Vec::new();
     let look = &mut |at, states: Vec<HopState>| {
