@@ -257,9 +257,9 @@ fn columns(asked: &Asked<'_>, seen: [(String, Vec<Direction>); 3]) -> (Vec<Colum
         [asked.in_force, asked.other].map(|setup| setup.names.iter().map(|(name, _)| name.as_str()));
     let names = merged(in_force, other);
     let is_shown = |name: &str| {
-        let of_each = seen.iter().map(|(_, hops)| hops.iter().find(|hop| hop.name == name));
-        asked.in_force.slowest().any(|slowest| slowest == name)
-            || of_each.into_iter().any(|hop| hop.is_none_or(Direction::is_notable))
+        let mut of_each = seen.iter().map(|(_, hops)| hops.iter().find(|hop| hop.name == name));
+        let is_slowest = asked.in_force.slowest().any(|slowest| slowest == name);
+        is_slowest || of_each.any(|hop| hop.is_none_or(Direction::is_notable))
     };
     let shown: Vec<&str> = names.iter().copied().filter(|name| is_shown(name)).collect();
     let left_out = names.len() - shown.len();
@@ -289,7 +289,7 @@ pub(in crate::commands) fn answer(asked: &Asked<'_>, recent: impl Deref<Target =
         ],
     );
     if left_out > 0 {
-        notes.push(format!("Without {left_out} links on which no packet was dropped or waited for a millisecond."));
+        notes.push(format!("Left out: links on which no packet was dropped or waited for a millisecond ({left_out})."));
     }
     let seconds = seen.now.0.since(seen.before.0).as_secs_f64();
     let answer = Answer { policy: &other.policy, in_force: &in_force.policy, seconds, limits, notes, columns };
