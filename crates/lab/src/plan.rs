@@ -187,6 +187,12 @@ impl<'s> Plan<'s> {
         &self.network
     }
 
+    /// In runs from now on the headers of packets are recorded, for
+    /// [`Handle::replay`](lastmile_live::emulate::Handle::replay).
+    pub fn record_headers(&mut self) {
+        self.config.line.records = true;
+    }
+
     /// Line, hosts and duration of a run.
     #[must_use]
     pub fn config(&self) -> &Config {

@@ -3,9 +3,11 @@
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use lastmile_model::Hop;
+use lastmile_packet::HashKey;
 use lastmile_units::{Duration, Instant};
 
-use crate::bump::{DirectionReport, HopGlance, HopState, Queues, Record};
+use crate::bump::{self, DirectionReport, HopGlance, HopState, Queues, Record};
 use crate::error::{Context, Error};
 use crate::stop::{Stop, StopHandle};
 
@@ -38,6 +40,16 @@ enum Request {
 pub struct Handle {
     requests: Sender<Request>,
     wake: Arc<Mutex<StopHandle>>,
+    draws: Draws,
+}
+
+/// Seeds of the world that [`Handle::replay`] needs.
+#[derive(Clone, Copy)]
+pub(crate) struct Draws {
+    /// Decides which packets are lost on the wire.
+    pub(crate) seed: u64,
+    /// Key of the hashes of flow tables.
+    pub(crate) hash_key: HashKey,
 }
 
 /// The other end of handles.
@@ -50,11 +62,11 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
-    pub(crate) fn new() -> Result<Self, Error> {
+    pub(crate) fn new(draws: Draws) -> Result<Self, Error> {
         let waiting = Stop::new()?;
         let wake = Arc::new(Mutex::new(waiting.handle()?));
         let (sender, requests) = mpsc::channel();
-        Ok(Self { requests: Some(requests), waiting, handle: Handle { requests: sender, wake } })
+        Ok(Self { requests: Some(requests), waiting, handle: Handle { requests: sender, wake, draws } })
     }
 
     pub(crate) fn handle(&self) -> Handle {
@@ -151,6 +163,24 @@ impl Handle {
         answered.recv().ok()?
     }
 
+    /// Sends recorded packets through these hops, up and down, and shows the hops at each of `times`,
+    /// which ascend: those up and then those down. The calling thread does the work; the world does not
+    /// notice. The packets arrive when they did arrive: an open loop, in which no sender reacts. Random
+    /// draws are those of this world from its beginning.
+    ///
+    /// # Errors
+    /// A queue that its line cannot have.
+    pub fn replay(
+        &self,
+        records: &[Record; 2],
+        hops: [&[Hop]; 2],
+        times: &[Instant],
+        look: &mut dyn FnMut(Instant, Vec<HopState>),
+    ) -> Result<(), Error> {
+        let Draws { seed, hash_key } = self.draws;
+        Ok(bump::replay(records, hops, (seed, hash_key), times, look)?)
+    }
+
     /// True when the world has answered, which it does between two turns; false when it runs no
     /// more. Waits for the answer.
     #[must_use]
@@ -163,6 +193,10 @@ impl Handle {
     /// Ends the run.
     pub fn stop(&self) {
         self.ask(Request::Stop);
+    }
+
+    pub(crate) fn hash_key(&self) -> HashKey {
+        self.draws.hash_key
     }
 
     /// Puts queues in that are built, and returns when they are in place.

@@ -130,10 +130,17 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::load`].
     pub fn load_with(path: &Path, overrides: &[Override]) -> Result<Self, Report> {
+        Self::parse_with(&path.display().to_string(), &Self::text(path)?, overrides)
+    }
+
+    /// The text of the file at `path`.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn text(path: &Path) -> Result<String, Report> {
         let name = path.display().to_string();
-        let text = file::read(path, Reading::Once)
-            .map_err(|problem| Report::of(Diagnostic::error(Place::WholeFile { name: name.clone() }, problem)))?;
-        Self::parse_with(&name, &text, overrides)
+        file::read(path, Reading::Once)
+            .map_err(|problem| Report::of(Diagnostic::error(Place::WholeFile { name }, problem)))
     }
 
     /// Reads `text`, which messages call `name`, with `overrides` as [`Scenario::load`] takes them.

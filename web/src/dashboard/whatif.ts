@@ -22,7 +22,8 @@ interface Direction {
   at_s: number[];
   by_second: Second[];
 }
-interface Column { label: string; directions: Direction[] }
+/** Columns have the same hops; null where a policy does not have one. */
+interface Column { label: string; directions: (Direction | null)[] }
 interface Answer {
   policy: string;
   in_force: string;
@@ -90,7 +91,7 @@ function present(answer: Answer): void {
   for (const note of answer.notes) parts.push(h("p", {}, note));
   const count = answer.columns[0]!.directions.length;
   for (let index = 0; index < count; index += 1) {
-    const columns = answer.columns.map(({ label, directions }) => ({ label, direction: directions[index]! }));
+    const columns = answer.columns.map(({ label, directions }) => ({ label, direction: directions[index] ?? null }));
     parts.push(region(table(columns)), plots(columns));
   }
   parts.push(h("h3", {}, "Limits of this answer"));
@@ -98,16 +99,20 @@ function present(answer: Answer): void {
   byId("answer").replaceChildren(...parts);
 }
 
-type Shown = { label: string; direction: Direction };
+type Shown = { label: string; direction: Direction | null };
 type Read = (direction: Direction) => number | null | undefined;
+
+/** The hop of these columns, from the first one that has it. */
+const hopOf = (columns: readonly Shown[]) => columns.find(({ direction }) => direction !== null)!.direction!;
 
 function table(columns: readonly Shown[]): HTMLTableElement {
   const row = (name: string, unit: Unit, read: Read) =>
     h("tr", {}, h("th", { scope: "row", class: "text" }, name),
-      ...columns.map(({ direction }) => h("td", {}, show(read(direction), unit))));
+      ...columns.map(({ direction }) => h("td", {}, show(direction && read(direction), unit))));
   const across = { scope: "colgroup", class: "text", colspan: String(columns.length + 1) };
   const part = (name: string) => h("tr", { class: "part" }, h("th", across, name));
-  const all = <T>(of: (direction: Direction) => T[]) => [...new Set(columns.flatMap(({ direction }) => of(direction)))];
+  const all = <T>(of: (direction: Direction) => T[]) =>
+    [...new Set(columns.flatMap(({ direction }) => direction === null ? [] : of(direction)))];
   const rows = [
     row("packets sent", "", (d) => d.packets),
     row("rate on the wire", "bit/s", (d) => d.rate_bps),
@@ -127,7 +132,7 @@ function table(columns: readonly Shown[]): HTMLTableElement {
   }
   const head = ["", ...columns.map(({ label }) => label)].map((name) =>
     name === "" ? h("td") : h("th", { scope: "col" }, name));
-  return h("table", {}, h("caption", {}, columns[0]!.direction.name),
+  return h("table", {}, h("caption", {}, hopOf(columns).name),
     h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows));
 }
 
@@ -143,13 +148,13 @@ function plots(columns: readonly Shown[]): HTMLElement {
     ["rate on the wire", "bit/s", (second) => second.rate_bps],
     ["drops", "", (second) => second.drops],
   ];
-  const x = columns[0]!.direction.at_s;
+  const { name: hop, at_s: x } = hopOf(columns);
   for (const [name, unit, read] of kinds) {
-    const plot = new Plot(`${columns[0]!.direction.name}: ${name}`, unit, null, new Colors(), null);
+    const plot = new Plot(`${hop}: ${name}`, unit, null, new Colors(), null);
     drawn.push(plot);
     area.append(plot.figure);
     const series = columns.map(({ direction }) => x.map((_at, index) => {
-      const second = direction.by_second[index];
+      const second = direction?.by_second[index];
       return second === undefined ? null : read(second);
     }));
     // The width is known once the figure is on the page.

@@ -1,10 +1,11 @@
 //! `lastmile emulate`: emulates the line of a scenario for real hosts, until it is interrupted or
 //! its command ends.
 
-pub(super) mod dashboard;
+mod dashboard;
 pub(super) mod devices;
 mod operator;
 pub(super) mod status;
+pub(super) mod what_if;
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;
@@ -32,12 +33,14 @@ use crate::failure::{Exit, Failure, Result};
 use crate::printer::Printer;
 
 use super::live_view::{self, Display};
-use super::web::{Opened, Web};
+use super::web::Web;
 use super::{control, leftovers, ticker};
 use lastmile_studies::variant::pairs;
 
+use self::dashboard::Dashboard;
 use self::operator::Operator;
 use self::status::{Status, Teller};
+use self::what_if::{Alternatives, Script};
 
 /// Emulate a scenario's line for real hosts
 ///
@@ -196,14 +199,17 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
 }
 
 fn emulate(file: &std::path::Path, start: &Start, printer: &mut Printer) -> Result {
-    let scenario = Scenario::load_with(file, &start.set).map_err(Failure::Report)?;
+    let (script, scenario) = Script::read(file, &start.set, start.ends.between.as_ref())?;
     printer.warnings(scenario.warnings());
     let path = Path::of(&scenario, start.ends.between.as_ref())?;
     let mut config = config(start, &path, scenario.network_ref().seed);
     // Before namespaces are created: from here on a signal ends the run, and the run removes them.
     let stop = Stop::on_signals()?;
     // Namespaces have a loopback interface of their own.
-    let dashboard = start.web.open(false)?;
+    let dashboard = start.web.open(false)?.map(|opened| Dashboard {
+        opened,
+        alternatives: Alternatives::of(script, &scenario, [&config.up, &config.down]),
+    });
     // The path depends on the user outside of the namespaces.
     let listener = operator::listen(start.control.as_deref())?;
     if config.client == Place::New && config.server == Place::New && !user::has_rights() {
@@ -230,7 +236,7 @@ fn emulate(file: &std::path::Path, start: &Start, printer: &mut Printer) -> Resu
     if start.command.is_empty() {
         printer.talk_lines(&ends);
     }
-    dashboard.iter().for_each(|dashboard| dashboard.tell(printer));
+    dashboard.iter().for_each(|dashboard| dashboard.opened.tell(printer));
     for side in [world.client(), world.server()] {
         if let Some(obstacle) = side.without_stamps() {
             printer.talk(&without_stamps(side.device(), obstacle));
@@ -288,7 +294,7 @@ impl Watch {
 /// Carries packets while other threads answer at the control socket and show counters.
 fn attended(
     teller: &Teller,
-    (listener, dashboard): (Option<Listener>, Option<Opened>),
+    (listener, dashboard): (Option<Listener>, Option<Dashboard>),
     world: &mut World,
     watch: Option<&Watch>,
     carry: impl FnOnce(&mut World) -> std::result::Result<Outcome, Error>,
@@ -336,6 +342,7 @@ fn config(arguments: &Start, path: &Path, seed: u64) -> Config {
         path: arguments.ends.path,
         seed,
         tuning: tuning(arguments),
+        records: arguments.web.web.is_some(),
         ..Config::new(path.up(), path.down())
     }
 }

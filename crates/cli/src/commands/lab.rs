@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use lastmile_dashboard::hub::Hub;
 use lastmile_lab::capture::{self as lab_capture, Recorder};
 use lastmile_lab::plan::{Kernel, Plan};
 use lastmile_lab::summary::{self, Document, Measured};
@@ -26,8 +25,8 @@ use lastmile_studies::variant::file_name;
 use lastmile_studies::{Input, Variant};
 use serde::Serialize;
 
-use super::emulate::dashboard::Line;
 use super::emulate::two_nodes;
+use super::emulate::what_if::{Alternatives, Line, Script};
 use super::live_view::Display;
 use super::run::capture::Captures;
 use super::run::options::{Changes, Files};
@@ -38,6 +37,7 @@ use crate::folders::Folders;
 use crate::interrupt::Interrupt;
 use crate::printer::Printer;
 
+use self::dashboard::Page;
 use self::watch::Watcher;
 
 /// Run a scenario with real packets and the kernel's TCP
@@ -101,10 +101,10 @@ const SIMULATED: &str = "simulated";
 
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     let variant = Variant::new("", &overrides(arguments), Vec::new());
-    let scenario = Scenario::load_with(&arguments.scenario, &variant.overrides).map_err(Failure::Report)?;
+    let (script, scenario) = Script::read(&arguments.scenario, &variant.overrides, arguments.between.as_ref())?;
     printer.warnings(scenario.warnings());
     let kernel = Kernel { congestion: arguments.congestion.as_deref() };
-    let plan = Plan::of(&scenario, arguments.between.as_ref(), kernel)?;
+    let mut plan = Plan::of(&scenario, arguments.between.as_ref(), kernel)?;
     plan.reserve_descriptors()?;
     for warning in plan.warnings() {
         printer.talk(&format!("warning: {warning}"));
@@ -119,10 +119,16 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     // A second signal ends the program at once, also while packets run.
     Interrupt::note()?;
     leftovers::remove(printer);
-    let live = match served(dashboard, |hub| live(arguments, &variant, &scenario, (&plan, hub), printer))? {
-        Ok(live) => live,
-        Err(interrupted) => return Ok(interrupted),
-    };
+    let alternatives = dashboard.as_ref().and_then(|_| {
+        plan.record_headers();
+        let line = &plan.config().line;
+        Alternatives::of(script, &scenario, [&line.up, &line.down]).map(Arc::new)
+    });
+    let live =
+        match served(dashboard, alternatives, |page| live(arguments, &variant, &scenario, (&plan, page), printer))? {
+            Ok(live) => live,
+            Err(interrupted) => return Ok(interrupted),
+        };
     let report = match &arguments.files.out {
         Some(out) => Some(write_files(arguments, out, simulated.as_ref(), &live)?),
         None => None,
@@ -162,14 +168,18 @@ fn simulated(
 }
 
 /// The result of `work`, during which the dashboard is served.
-fn served<T>(dashboard: Option<Opened>, work: impl FnOnce(Option<Arc<Hub>>) -> Result<T>) -> Result<T> {
+fn served<T>(
+    dashboard: Option<Opened>,
+    alternatives: Option<Arc<Alternatives>>,
+    work: impl FnOnce(Option<Page>) -> Result<T>,
+) -> Result<T> {
     let Some(dashboard) = dashboard else { return work(None) };
-    let (hub, end) = (dashboard.hub("lastmile lab", Line), Stop::new()?);
+    let (hub, end) = (dashboard.hub("lastmile lab", Line(alternatives.clone())), Stop::new()?);
     let ending = end.handle()?;
     std::thread::scope(|scope| {
         let (served, end) = (Arc::clone(&hub), &end);
         scope.spawn(move || dashboard.serve(end, &served));
-        let result = work(Some(hub));
+        let result = work(Some(Page { hub, alternatives }));
         ending.stop();
         result
     })
@@ -180,12 +190,12 @@ fn live(
     arguments: &Arguments,
     variant: &Variant,
     scenario: &Scenario,
-    (plan, hub): (&Plan<'_>, Option<Arc<Hub>>),
+    (plan, page): (&Plan<'_>, Option<Page>),
     printer: &Printer,
 ) -> Result<std::result::Result<Vec<Measured>, Exit>> {
     // Before namespaces are created: from here on a signal ends the run, and the run removes them.
     let stop = Stop::on_signals()?;
-    let watcher = Watcher::new(scenario.name(), plan, (arguments.display, hub), arguments.runs);
+    let watcher = Watcher::new(scenario.name(), plan, (arguments.display, page), arguments.runs);
     let mut measured = Vec::new();
     for number in 1..=arguments.runs {
         let label = label(arguments, number);

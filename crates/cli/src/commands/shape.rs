@@ -2,8 +2,8 @@
 
 mod metrics;
 mod operator;
-mod recent;
 mod replacement;
+mod shared;
 mod start;
 mod status;
 mod unit;
@@ -35,7 +35,7 @@ use super::web::publish;
 
 use self::metrics::Metrics;
 use self::operator::{Answer, Operator};
-use self::recent::Shared;
+use self::shared::Shared;
 use self::start::{CONTROL, Start};
 use self::status::{Place, Rights, Status};
 use self::watch::{InForce, Watch};

@@ -25,6 +25,11 @@ fn send(site: &Site, request: &str) -> TcpStream {
 fn answer(site: &Site, request: &str) -> (u16, String, Vec<u8>) {
     let mut bytes = Vec::new();
     send(site, request).read_to_end(&mut bytes).unwrap();
+    parts(&bytes)
+}
+
+/// The status code, the head and the body of an answer.
+pub(crate) fn parts(bytes: &[u8]) -> (u16, String, Vec<u8>) {
     let split = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
     let head = String::from_utf8(bytes[..split].to_vec()).unwrap();
     (head[9..12].parse().unwrap(), head, bytes[split + 4..].to_vec())

@@ -70,4 +70,6 @@ mod unit;
 mod vantage;
 #[cfg(target_os = "linux")]
 mod watch;
+#[cfg(target_os = "linux")]
+mod what_if;
 mod workspace;

@@ -77,11 +77,9 @@ impl Direction {
             .iter()
             .enumerate()
             .map(|(index, config)| {
-                let queue = Queue::build(&config.queue, config.line.link_layer, hash_key, handshakes)?.node;
-                let losses = Stream::new(seed, &format!("loss on link {}", config.name));
                 Ok(RunningHop {
                     name: config.name.clone(),
-                    line: Line::new(&config.line, queue, losses),
+                    line: line(config, seed, hash_key, handshakes)?,
                     waits: Waits::new(),
                     most_queued: Backlog::default(),
                     delay: config.line.least_delay(),
@@ -269,6 +267,28 @@ fn number(frame: &mut Frame, flows: &mut FlowTable) {
     frame.meta_mut().flow = frame.flow_key().map_or(FlowId::NONE, |key| flows.intern(key).id);
 }
 
+/// The idle line of a hop. `handshakes` are those of both directions.
+pub(super) fn line<P: Packet + Send + 'static>(
+    hop: &Hop,
+    seed: u64,
+    hash_key: HashKey,
+    handshakes: &Arc<Handshakes>,
+) -> Result<Line<P>, BuildError> {
+    let queue = node(&hop.queue, hop.line.link_layer, hash_key, handshakes)?;
+    Ok(Line::new(&hop.line, queue, Stream::new(seed, &format!("loss on link {}", hop.name))))
+}
+
+fn node<P: Packet + Send + 'static>(
+    spec: &Spec,
+    link_layer: LinkLayer,
+    hash_key: HashKey,
+    handshakes: &Arc<Handshakes>,
+) -> Result<Node<P>, BuildError> {
+    let mut environment = Environment::new(link_layer).with_handshakes(Arc::clone(handshakes));
+    environment.hash_key = hash_key;
+    spec.build_in(&environment)
+}
+
 /// A queue, ready to stand in front of a line.
 pub(super) struct Queue {
     node: Node<Frame>,
@@ -283,9 +303,7 @@ impl Queue {
         hash_key: HashKey,
         handshakes: &Arc<Handshakes>,
     ) -> Result<Self, BuildError> {
-        let mut environment = Environment::new(link_layer).with_handshakes(Arc::clone(handshakes));
-        environment.hash_key = hash_key;
-        Ok(Self { node: spec.build_in(&environment)?, link_layer })
+        Ok(Self { node: node(spec, link_layer, hash_key, handshakes)?, link_layer })
     }
 }
 

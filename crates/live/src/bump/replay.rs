@@ -1,4 +1,4 @@
-//! Recorded packets through other queues: what a policy would have done with the traffic that came.
+//! Recorded packets through other hops: what a policy would have done with the traffic that came.
 //!
 //! The packets arrive at the times at which they did arrive, whatever becomes of them: the replay is
 //! an *open loop*. Real senders react to delay and loss, so a replay answers for the queue and not
@@ -10,28 +10,29 @@
 //! - Payload is not recorded, so that no class is found by the contents of packets: rules about FTP's
 //!   data connections and contents match none.
 //! - Connections whose handshake is not in the record have no known window scale.
+//! - Losses, jitter and duplicates of a wire are drawn from the beginning of their random streams. A
+//!   record that begins with the run meets the draws of the run; a later one meets others.
 //!
 //! The first packets of the record fill the queues, and the caller compares what comes behind them.
-//! A replay of the queues that were in force gives the check: it differs from what happened by the
-//! start and by these limits alone.
+//! A replay of the hops that were in force gives the check: it differs from what happened by the
+//! start and by these limits alone. Times are those of the run, so that a rate that changes with time
+//! changes at the same packets.
 
 use std::sync::Arc;
 
-use lastmile_linklayer::LinkLayer;
+use lastmile_model::Hop;
 use lastmile_packet::{
     AckFields, AckList, FlowAddresses, FlowDirectory, FlowId, FlowKey, HashKey, MAX_HEADER_LEN, Mark, Meta, Packet,
     Segment,
 };
-use lastmile_queueing::Environment;
 use lastmile_queueing::ack::Handshakes;
 use lastmile_queueing::discipline::{DropReason, DropSink};
-use lastmile_queueing::line::{Config, Line, Observer};
-use lastmile_queueing::random::Stream;
-use lastmile_queueing::spec::{BuildError, Spec};
+use lastmile_queueing::line::{Line, Observer};
+use lastmile_queueing::spec::BuildError;
 use lastmile_units::{Duration, Instant};
 
 use super::HopState;
-use super::direction::state;
+use super::direction::{line, state};
 use super::record::Record;
 use super::waits::Waits;
 
@@ -118,8 +119,8 @@ fn trusted(meta: &Meta) -> Meta {
     Meta { mark, ..*meta }
 }
 
-/// One direction of a replay.
-struct Side {
+/// A hop of a replay.
+struct ReplayedHop {
     line: Line<Recorded>,
     waits: Waits,
 }
@@ -137,44 +138,66 @@ impl Observer<Recorded> for Watch<'_> {
     }
 }
 
-impl Side {
-    fn new((spec, link_layer): (&Spec, LinkLayer), environment: &Environment) -> Result<Self, BuildError> {
-        let environment = Environment { link_layer, ..environment.clone() };
-        let config = Config::new(None, link_layer, Duration::ZERO);
-        // The wire loses nothing, so that its stream is not used.
-        let line = Line::new(&config, spec.build_in(&environment)?, Stream::new(0, "no losses"));
-        Ok(Self { line, waits: Waits::new() })
-    }
-
-    fn arrive(&mut self, packet: Recorded) {
-        let now = packet.meta.arrived;
-        self.line.enqueue(now, packet, &mut Watch(&mut self.waits));
-        while self.line.take_arrival(now, &mut Watch(&mut self.waits)).is_some() {}
-    }
-
-    fn go_on(&mut self, now: Instant) -> HopState {
-        self.line.transmit(now, &mut Watch(&mut self.waits));
-        while self.line.take_arrival(now, &mut Watch(&mut self.waits)).is_some() {}
-        state(&self.line, &self.waits, now)
+impl ReplayedHop {
+    fn enqueue(&mut self, at: Instant, packet: Recorded) {
+        self.line.enqueue(at, packet, &mut Watch(&mut self.waits));
     }
 }
 
-/// Sends the packets of both directions through `queues`, built anew, and shows the hops at each of
-/// `times`, which ascend: up, then down. Packets behind the last of them are left out.
+/// One direction of a replay: its hops, at least one.
+struct Side(Vec<ReplayedHop>);
+
+impl Side {
+    fn new(hops: &[Hop], (seed, hash_key): (u64, HashKey), handshakes: &Arc<Handshakes>) -> Result<Self, BuildError> {
+        let of = |hop| Ok(ReplayedHop { line: line(hop, seed, hash_key, handshakes)?, waits: Waits::new() });
+        Ok(Self(hops.iter().map(of).collect::<Result<_, _>>()?))
+    }
+
+    fn arrive(&mut self, packet: Recorded) {
+        if let Some(first) = self.0.first_mut() {
+            first.enqueue(packet.meta.arrived, packet);
+        }
+    }
+
+    /// Lets every hop go on to `now`, as [`super::direction::Direction::send`] does.
+    fn go_on(&mut self, now: Instant) {
+        for index in 0..self.0.len() {
+            let hop = &mut self.0[index];
+            hop.line.transmit(now, &mut Watch(&mut hop.waits));
+            while let Some(packet) = self.take_arrival(index, now) {
+                if let Some(next) = self.0.get_mut(index + 1) {
+                    next.enqueue(packet.meta.arrived, packet);
+                }
+            }
+        }
+    }
+
+    fn take_arrival(&mut self, index: usize, now: Instant) -> Option<Recorded> {
+        let ReplayedHop { line, waits } = &mut self.0[index];
+        line.take_arrival(now, &mut Watch(waits))
+    }
+
+    fn states(&self, now: Instant) -> impl Iterator<Item = HopState> {
+        self.0.iter().map(move |hop| state(&hop.line, &hop.waits, now))
+    }
+}
+
+/// Sends the packets of both directions through hops, up and down, and shows them at each of `times`,
+/// which ascend: those up, then those down. The hops are idle when the first packet comes. Packets
+/// behind the last of the times are left out.
 ///
 /// # Errors
 /// A queue that its line cannot have.
 pub(crate) fn replay(
     records: &[Record; 2],
-    queues: [(&Spec, LinkLayer); 2],
-    hash_key: HashKey,
+    hops: [&[Hop]; 2],
+    (seed, hash_key): (u64, HashKey),
     times: &[Instant],
     look: &mut dyn FnMut(Instant, Vec<HopState>),
 ) -> Result<(), BuildError> {
-    let mut environment = Environment::new(queues[0].1).with_handshakes(Arc::new(Handshakes::new(hash_key)));
-    environment.hash_key = hash_key;
-    let [up, down] = queues;
-    let mut sides = [Side::new(up, &environment)?, Side::new(down, &environment)?];
+    let handshakes = Arc::new(Handshakes::new(hash_key));
+    let [up, down] = hops.map(|hops| Side::new(hops, (seed, hash_key), &handshakes));
+    let mut sides = [up?, down?];
     let flows = [0, 1].map(|side: usize| records[side].flows(Instant::ZERO));
     let mut coming = [0, 1].map(|side: usize| records[side].packets(Instant::ZERO).peekable());
     for time in times {
@@ -190,9 +213,12 @@ pub(crate) fn replay(
             if let Some(meta) = coming[side].next() {
                 let key = flows[side].get(&meta.flow).copied();
                 sides[side].arrive(Recorded { meta: trusted(meta), key });
+                // A queue may learn from the packets of the other direction, at any hop.
+                sides.iter_mut().for_each(|side| side.go_on(meta.arrived));
             }
         }
-        look(*time, sides.iter_mut().map(|side| side.go_on(*time)).collect());
+        sides.iter_mut().for_each(|side| side.go_on(*time));
+        look(*time, sides.iter().flat_map(|side| side.states(*time)).collect());
     }
     Ok(())
 }

@@ -38,6 +38,8 @@ pub struct Config {
     pub path: Path,
     /// How hard to try to be on time.
     pub tuning: Tuning,
+    /// Whether the headers of packets are recorded, for [`super::Handle::replay`].
+    pub records: bool,
 }
 
 impl Config {
@@ -61,6 +63,7 @@ impl Config {
             seed: 1,
             path: Path::default(),
             tuning: Tuning::default(),
+            records: false,
         }
     }
 }

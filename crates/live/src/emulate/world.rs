@@ -14,7 +14,7 @@ use crate::bump::{Bump, BumpConfig, HopGlance, HopState, Queues, Record, Tap};
 use crate::carry::{self, carry};
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::{Context, Error};
-use crate::handle::{Asked, Handle, Inbox, Snapshot};
+use crate::handle::{Asked, Draws, Handle, Inbox, Snapshot};
 use crate::pace::Pace;
 use crate::stop::Stop;
 use crate::sys::{random, wait};
@@ -52,18 +52,23 @@ impl World {
         if config.up.is_empty() || config.down.is_empty() {
             return Err(Error::NoHops);
         }
-        let bump = Bump::new(&BumpConfig {
+        let hash_key = HashKey::new(random::bytes().context(|| "asking for random bytes")?);
+        let draws = Draws { seed: config.seed, hash_key };
+        let mut bump = Bump::new(&BumpConfig {
             up: config.up.clone(),
             down: config.down.clone(),
             // An interface has an MTU of its own, which the kernel keeps.
             mtu: if interfaces[0] { u16::MAX } else { config.mtu },
             seed: config.seed,
-            hash_key: HashKey::new(random::bytes().context(|| "asking for random bytes")?),
+            hash_key,
         })?;
+        if config.records {
+            bump.record();
+        }
         let client = Side::build(config, &config.client, CLIENT, (config.client_address, config.client_address_v6))?;
         let server = Side::build(config, &config.server, "server", (config.server_address, config.server_address_v6))?;
         let clock = MonotonicClock::start();
-        let (pace, inbox, started) = (Pace::new(config.tuning)?, Inbox::new()?, clock.now());
+        let (pace, inbox, started) = (Pace::new(config.tuning)?, Inbox::new(draws)?, clock.now());
         Ok(Self { bump, serving: None, client, server, clock, pace, inbox, started })
     }
 

@@ -16,7 +16,9 @@ pub struct Direction {
 }
 
 impl Direction {
-    pub(super) fn hop(&self, name: &str) -> Hop {
+    /// The hop of a middlebox: it counts as the line does, and takes no time itself.
+    #[must_use]
+    pub fn hop(&self, name: &str) -> Hop {
         let Self { queue, link_layer } = self.clone();
         Hop { name: name.into(), line: line::Config::new(None, link_layer, Duration::ZERO), queue }
     }

@@ -12,7 +12,7 @@ use crate::bump::{Bump, BumpConfig, HopGlance, HopState, Queues, Record};
 use crate::carry::{Woken, carry};
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::{Context, Error};
-use crate::handle::{Asked, Inbox, Snapshot};
+use crate::handle::{Asked, Draws, Inbox, Snapshot};
 use crate::io::{Device, Interface, Path};
 use crate::netns::Namespace;
 use crate::pace::{Pace, Tuning};
@@ -38,7 +38,7 @@ pub struct Config {
     pub path: Path,
     /// How hard to try to be on time.
     pub tuning: Tuning,
-    /// Whether the headers of packets are recorded, for [`Handle::replay`].
+    /// Whether the headers of packets are recorded, for [`crate::handle::Handle::replay`].
     pub records: bool,
 }
 
@@ -51,7 +51,6 @@ pub struct World {
     clock: MonotonicClock,
     pace: Pace,
     inbox: Inbox,
-    hash_key: HashKey,
     started: Instant,
     hand_overs: u64,
 }
@@ -75,12 +74,14 @@ impl World {
     /// nothing is changed, but that a bridge may have been made.
     pub fn build(config: &Config) -> Result<Self, Error> {
         let hash_key = HashKey::new(random::bytes().context(|| "asking for random bytes")?);
+        // The wires of a middlebox lose nothing.
+        let draws = Draws { seed: 0, hash_key };
         let mut bump = Bump::new(&BumpConfig {
             up: vec![config.up.hop("up")],
             down: vec![config.down.hop("down")],
             // The interfaces have MTUs of their own, which the kernel keeps.
             mtu: u16::MAX,
-            seed: 0,
+            seed: draws.seed,
             hash_key,
         })?;
         bump.make_up_for_at_most(CATCH_UP);
@@ -95,8 +96,8 @@ impl World {
         });
         let clock = MonotonicClock::start();
         let started = clock.now();
-        let (pace, inbox) = (Pace::new(config.tuning)?, Inbox::new()?);
-        Ok(Self { bump, lan: lan?, wan: wan?, bridge, clock, pace, inbox, hash_key, started, hand_overs: 0 })
+        let (pace, inbox) = (Pace::new(config.tuning)?, Inbox::new(draws)?);
+        Ok(Self { bump, lan: lan?, wan: wan?, bridge, clock, pace, inbox, started, hand_overs: 0 })
     }
 
     /// The bridge that carries on when this program does not.
@@ -114,7 +115,7 @@ impl World {
     /// For other threads, to ask for reports and other queues while this one runs.
     #[must_use]
     pub fn handle(&self) -> Handle {
-        Handle { asks: self.inbox.handle(), hash_key: self.hash_key }
+        Handle(self.inbox.handle())
     }
 
     /// Carries packets until `stop`, or until a [`Handle`] says so, and returns the counters. The

@@ -3,35 +3,39 @@
 use std::sync::Arc;
 use std::thread::Scope;
 
-use lastmile_dashboard::hub::Program;
 use lastmile_live::emulate::Handle;
 use lastmile_live::stop::Stop;
 
 use super::super::web::{Opened, publish};
 use super::status::Teller;
+use super::what_if::{Alternatives, Line};
 
-/// A line, of which the page asks nothing: its settings cannot be changed.
-pub(in crate::commands) struct Line;
-
-impl Program for Line {}
+/// A dashboard whose port is open, and what it can be asked.
+pub(super) struct Dashboard {
+    pub(super) opened: Opened,
+    pub(super) alternatives: Option<Alternatives>,
+}
 
 /// Serves the dashboard until `end`, by threads of this scope.
 pub(super) fn show<'scope>(
-    dashboard: Opened,
+    Dashboard { opened, alternatives }: Dashboard,
     scope: &'scope Scope<'scope, '_>,
     (handle, teller): (&Handle, &'scope Teller),
     end: &'scope Stop,
 ) {
-    let (hub, handle) = (dashboard.hub("lastmile emulate", Line), handle.clone());
+    let (handle, alternatives) = (handle.clone(), alternatives.map(Arc::new));
+    alternatives.iter().for_each(|alternatives| alternatives.begin(handle.clone()));
+    let hub = opened.hub("lastmile emulate", Line(alternatives.clone()));
     let reports = Arc::clone(&hub);
     let mut before = None;
     scope.spawn(move || {
         publish(&reports, end, |_| {
             let now = handle.states()?;
             let report = teller.report(before.as_ref(), &now);
+            alternatives.iter().for_each(|alternatives| alternatives.push(before.as_ref(), &now));
             before = Some(now);
             Some(report)
         });
     });
-    scope.spawn(move || dashboard.serve(end, &hub));
+    scope.spawn(move || opened.serve(end, &hub));
 }

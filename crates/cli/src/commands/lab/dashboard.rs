@@ -1,21 +1,29 @@
 //! The reports of a run for the dashboard.
 
+use std::sync::Arc;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use lastmile_dashboard::hub::{Hub, now_ms};
 use lastmile_dashboard::report::{Chart, Group, Report, Unit};
-use lastmile_lab::progress::FlowProgress;
+use lastmile_lab::progress::{FlowProgress, Progress};
 use lastmile_units::{Duration, Instant};
 
 use super::super::emulate::status::Teller;
+use super::super::emulate::what_if::Alternatives;
 use super::super::live_view::hops::{States, per_second};
 
 /// Time between two reports, less the time between two looks at a run.
 const REPORTS: StdDuration = StdDuration::from_millis(900);
 
+/// The page of all runs, and what it can be asked.
+pub(super) struct Page {
+    pub(super) hub: Arc<Hub>,
+    pub(super) alternatives: Option<Arc<Alternatives>>,
+}
+
 /// The reports of one run.
 pub(super) struct Reports<'a> {
-    hub: &'a Hub,
+    page: &'a Page,
     teller: &'a Teller,
     /// Names of the flows, and whether they are echo requests.
     flows: &'a [(String, bool)],
@@ -28,13 +36,14 @@ pub(super) struct Reports<'a> {
 }
 
 impl<'a> Reports<'a> {
-    pub(super) fn new(hub: &'a Hub, teller: &'a Teller, flows: &'a [(String, bool)], run: String) -> Self {
-        hub.mark(now_ms(), format!("{run} begins"));
-        Self { hub, teller, flows, run, at: None, states: None, delivered: None, longest: vec![None; flows.len()] }
+    pub(super) fn new(page: &'a Page, teller: &'a Teller, flows: &'a [(String, bool)], run: String) -> Self {
+        page.hub.mark(now_ms(), format!("{run} begins"));
+        Self { page, teller, flows, run, at: None, states: None, delivered: None, longest: vec![None; flows.len()] }
     }
 
-    /// Takes the progress at `now`, and publishes a report each second.
-    pub(super) fn tick(&mut self, now: Instant, states: &States, flows: &[FlowProgress]) {
+    /// Takes the progress, and publishes a report each second.
+    pub(super) fn tick(&mut self, progress: &Progress<'_>, states: &States, flows: &[FlowProgress]) {
+        let now = progress.now;
         for (longest, flow) in self.longest.iter_mut().zip(flows) {
             *longest = flow.replies.iter().copied().chain(*longest).max();
         }
@@ -43,6 +52,12 @@ impl<'a> Reports<'a> {
         }
         self.at = Some(StdInstant::now());
         let mut report = self.teller.report(self.states.as_ref(), states);
+        if let Some(alternatives) = &self.page.alternatives {
+            if self.states.is_none() {
+                alternatives.begin(progress.line.clone());
+            }
+            alternatives.push(self.states.as_ref(), states);
+        }
         self.states = Some(states.clone());
         if !flows.is_empty() {
             report.groups.insert(0, self.traffic(now, flows));
@@ -50,7 +65,7 @@ impl<'a> Reports<'a> {
             self.longest.fill(None);
         }
         let status = format!("{}: {}, {:.0} s", report.status, self.run, now.since(Instant::ZERO).as_secs_f64());
-        self.hub.publish(&Report { at_ms: now_ms(), status, ..report });
+        self.page.hub.publish(&Report { at_ms: now_ms(), status, ..report });
     }
 
     /// The goodput of transfers, and the longest round trip of pings.

@@ -1,10 +1,8 @@
 //! The display of a run on a terminal: a live view, or a progress bar.
 
-use std::sync::Arc;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use lastmile_dashboard::hub::Hub;
 use lastmile_lab::plan::Plan;
 use lastmile_lab::progress::{FlowProgress, Progress};
 use lastmile_lab::spec::Kind;
@@ -14,7 +12,7 @@ use lastmile_units::{Duration, Instant};
 use super::super::emulate::status::Teller;
 use super::super::live_view::Display;
 use super::super::live_view::hops::{States, per_second};
-use super::dashboard::Reports;
+use super::dashboard::{Page, Reports};
 use crate::printer::Printer;
 
 /// Flows in the view; further ones are counted only.
@@ -56,22 +54,22 @@ pub(super) struct Watcher {
     duration: Duration,
     runs: u16,
     display: Display,
-    hub: Option<Arc<Hub>>,
+    page: Option<Page>,
 }
 
 impl Watcher {
-    pub(super) fn new(scenario: &str, plan: &Plan<'_>, (display, hub): (Display, Option<Arc<Hub>>), runs: u16) -> Self {
+    pub(super) fn new(scenario: &str, plan: &Plan<'_>, (display, page): (Display, Option<Page>), runs: u16) -> Self {
         let flows = plan.flows().into_iter().map(|flow| (flow.name, matches!(flow.kind, Kind::Echo(_)))).collect();
         let config = plan.config();
         let teller = Teller::new(scenario, &config.line.up, &config.line.down);
         let title = format!("lastmile lab {scenario}");
-        Self { title, teller, flows, duration: config.duration, runs, display, hub }
+        Self { title, teller, flows, duration: config.duration, runs, display, page }
     }
 
     /// The display of the run of this number.
     pub(super) fn run(&self, number: u16, printer: &Printer) -> Watch<'_> {
         let message = if self.runs > 1 { format!("live run {number} of {}", self.runs) } else { "live".to_owned() };
-        let web = self.hub.as_ref().map(|hub| Reports::new(hub, &self.teller, &self.flows, message.clone()));
+        let web = self.page.as_ref().map(|page| Reports::new(page, &self.teller, &self.flows, message.clone()));
         let shown = match self.display.view(&self.title, "") {
             None => Shown::Bar(bar(self.duration, message, printer.is_watched())),
             Some(view) => Shown::View(Box::new(Viewed {
@@ -114,7 +112,7 @@ impl Watch<'_> {
         self.at = Some(StdInstant::now());
         let flows = progress.take_flows();
         if let Some(web) = &mut self.web {
-            web.tick(progress.now, &states, &flows);
+            web.tick(progress, &states, &flows);
         }
         if let Shown::View(viewed) = &mut self.shown
             && is_open

@@ -14,8 +14,8 @@ use lastmile_units::{Duration, Instant};
 use super::super::control::{self, Answer};
 use super::super::live_view::hops::{States, intervals};
 use super::super::web::charts;
-use super::recent::Shared;
 use super::replacement;
+use super::shared::Shared;
 use super::status::Status;
 use super::what_if;
 

@@ -1,0 +1,312 @@
+//! "What would change if": the traffic of the last minute through the hops of another policy,
+//! compared with what happened.
+//!
+//! The answer has three columns: what happened, a replay of the policy in force, and a replay of the
+//! other policy. The second column is the check of the method: where it agrees with the first, the
+//! replay knows what the run knew. The third column is an open loop ([`Handle::replay`]): senders
+//! would react to other delays and losses, and the replay does not know how.
+
+use std::collections::BTreeMap;
+use std::ops::Deref;
+
+use lastmile_live::bump::{HopState, Record, WaitCounts};
+use lastmile_live::handle::Handle;
+use lastmile_model::Hop;
+use lastmile_scenario::policy::Class;
+use lastmile_units::{BitRate, Duration, Instant};
+use serde::Serialize;
+
+use super::super::live_view::hops::{Interval, States, intervals, is_ack_regulation};
+use super::charts;
+use super::recent::{MINUTE, Recent, Second, Seconds, dropped, lost};
+
+/// A shorter time answers no question.
+const SHORTEST: Duration = Duration::from_s(5);
+
+/// A hop on which no packet waited for as long and none was dropped has no column, unless it is the
+/// slowest one or only one of the policies has it.
+const NOTABLE_S: f64 = 1e-3;
+
+/// A limit of every answer.
+pub(in crate::commands) const OPEN_LOOP: &str = "Open loop: packets arrive at the times at which they did arrive. \
+     Real senders would react to other delays and losses: a faster sender is not seen here, and a dropped packet is \
+     not retransmitted.";
+
+/// What an open loop tells.
+pub(in crate::commands) const TRUST: &str = "Compare queueing delay and drops of traffic that does not adapt (calls, \
+     games, DNS) with confidence; take bulk transfers as a sign of the direction.";
+
+/// A limit of every answer.
+pub(in crate::commands) const HEADERS: &str =
+    "Only headers are recorded: rules on contents and FTP's data connections match nothing.";
+
+/// A limit of every answer.
+pub(in crate::commands) const WINDOWS: &str =
+    "Connections that opened before the record have no known window scale, so a window clamp leaves them alone.";
+
+/// The hops of a policy, up and then down.
+#[derive(Clone)]
+pub(in crate::commands) struct Setup {
+    pub(in crate::commands) policy: String,
+    pub(in crate::commands) up: Vec<Hop>,
+    pub(in crate::commands) down: Vec<Hop>,
+    /// The name of each hop in answers, and the classes of its scheduler. Hops of two policies with one
+    /// name are compared.
+    pub(in crate::commands) names: Vec<(String, Vec<Class>)>,
+}
+
+impl Setup {
+    /// The name of the slowest hop of each direction.
+    fn slowest(&self) -> impl Iterator<Item = &str> {
+        let slowest = |(first, hops): (usize, &[Hop])| {
+            let rate = |at: &usize| hops[*at].line.rate.map_or(u64::MAX, BitRate::as_bps);
+            self.names.get(first + (0..hops.len()).min_by_key(rate)?).map(|(name, _)| name.as_str())
+        };
+        [(0, self.up.as_slice()), (self.up.len(), &self.down)].into_iter().filter_map(slowest)
+    }
+}
+
+/// A question about a line.
+pub(in crate::commands) struct Asked<'a> {
+    pub(in crate::commands) handle: &'a Handle,
+    pub(in crate::commands) in_force: &'a Setup,
+    pub(in crate::commands) other: &'a Setup,
+    /// What the answer does not know, in words.
+    pub(in crate::commands) limits: &'a [&'a str],
+}
+
+/// The answer for the page.
+#[derive(Serialize)]
+struct Answer<'a> {
+    /// The policy that was asked about.
+    policy: &'a str,
+    in_force: &'a str,
+    /// The time that it covers.
+    seconds: f64,
+    limits: &'a [&'a str],
+    /// Words on this answer alone.
+    notes: Vec<String>,
+    columns: Vec<Column>,
+}
+
+/// One column: a run as it was, or a replay.
+#[derive(Serialize)]
+struct Column {
+    label: String,
+    /// The same hops in each column; `None` where the policy does not have it.
+    directions: Vec<Option<Direction>>,
+}
+
+/// One hop.
+#[derive(Serialize)]
+struct Direction {
+    name: String,
+    packets: u64,
+    rate_bps: f64,
+    delay_s: Delay,
+    ack_delay_s: Delay,
+    dropped: BTreeMap<&'static str, u64>,
+    acks_dropped: u64,
+    classes: Vec<ClassColumn>,
+    /// Ends of the seconds, from the beginning of the time.
+    at_s: Vec<f32>,
+    by_second: Vec<Second>,
+}
+
+#[derive(Serialize)]
+struct ClassColumn {
+    name: String,
+    rate_bps: Option<f64>,
+    p50_s: Option<f64>,
+    p99_s: Option<f64>,
+    dropped: u64,
+}
+
+/// Percentiles and the maximum of delays; `None` without packets.
+#[derive(Serialize)]
+struct Delay {
+    p50: Option<f64>,
+    p99: Option<f64>,
+    max: Option<f64>,
+}
+
+impl Delay {
+    fn of(now: &WaitCounts, before: &WaitCounts) -> Self {
+        let waits = now.since(Some(before));
+        #[expect(clippy::cast_precision_loss, reason = "for the eye only")]
+        let at = |q: f64| (!waits.is_empty()).then(|| waits.value_at_quantile(q) as f64 / 1e9);
+        Self { p50: at(0.5), p99: at(0.99), max: at(1.0) }
+    }
+}
+
+impl Direction {
+    fn of(name: &str, hop: &Interval<'_>, classes: &[Class], (at_s, by_second): (Vec<f32>, Vec<Second>)) -> Self {
+        let class = |one: charts::ClassInterval<'_>| ClassColumn {
+            name: one.class.name.clone(),
+            rate_bps: one.sent_bps,
+            p50_s: one.waited.p50,
+            p99_s: one.waited.p99,
+            dropped: one.dropped_lately,
+        };
+        Self {
+            name: name.to_owned(),
+            packets: hop.now.line.transmitted.packets - hop.before.line.transmitted.packets,
+            rate_bps: hop.rate_bps(),
+            delay_s: Delay::of(&hop.now.waited, &hop.before.waited),
+            ack_delay_s: Delay::of(&hop.now.acks_waited, &hop.before.acks_waited),
+            dropped: lost(hop),
+            acks_dropped: dropped(hop, is_ack_regulation).values().sum(),
+            classes: charts::classes(classes, hop).into_iter().map(class).collect(),
+            at_s,
+            by_second,
+        }
+    }
+
+    fn is_notable(&self) -> bool {
+        self.acks_dropped > 0 || !self.dropped.is_empty() || self.delay_s.max.is_some_and(|max| max >= NOTABLE_S)
+    }
+}
+
+/// States at both ends of the time, and the seconds between.
+struct Seen {
+    before: States,
+    now: States,
+    seconds: Vec<Seconds>,
+}
+
+impl Seen {
+    /// The last minute as it was, from the first state that the records reach back to.
+    fn new(recent: &Recent, records: &[Record; 2], now: States, notes: &mut Vec<String>) -> Result<Self, String> {
+        let cut = records.iter().filter(|record| record.is_cut(now.0)).filter_map(Record::begins).max();
+        let mut checkpoints = recent.checkpoints.iter();
+        let reached = checkpoints.find(|(at, _)| cut.is_none_or(|cut| cut + Duration::from_s(1) <= *at));
+        let Some(before) = reached.filter(|(at, _)| now.0.since(*at) >= SHORTEST).cloned() else {
+            let why = if cut.is_some() {
+                "more packets come than the record holds"
+            } else {
+                "the policy in force has been there for less"
+            };
+            return Err(format!("the last {SHORTEST} are needed, and {why}: ask again in {SHORTEST}"));
+        };
+        let span = now.0.since(before.0);
+        if span < MINUTE {
+            let why =
+                if cut.is_some() { "the record holds no more packets" } else { "the policy is in force since then" };
+            notes.push(format!("The last {:.0} s: {why}.", span.as_secs_f64()));
+        }
+        let within = recent.seconds.iter().filter(|(at, _)| *at > before.0 && *at <= now.0);
+        let seconds = within.cloned().collect();
+        Ok(Self { before, now, seconds })
+    }
+
+    /// This time with the hops of a policy.
+    fn replayed(&self, handle: &Handle, records: &[Record; 2], setup: &Setup) -> Result<Self, String> {
+        let between = self.seconds.iter().map(|(at, _)| *at).filter(|at| *at < self.now.0);
+        let times: Vec<Instant> = [self.before.0].into_iter().chain(between).chain([self.now.0]).collect();
+        let (mut first, mut last, mut seconds): (Option<States>, Option<States>, _) = (None, None, Vec::new());
+        let look = &mut |at: Instant, states: Vec<HopState>| {
+            let now = (at, states);
+            if last.is_some() {
+                seconds.push((at, Second::of_all(&intervals(last.as_ref(), &now))));
+            }
+            if first.is_none() {
+                first = Some(now.clone());
+            }
+            last = Some(now);
+        };
+        handle.replay(records, [&setup.up, &setup.down], &times, look).map_err(|error| error.to_string())?;
+        match (first, last) {
+            (Some(before), Some(now)) => Ok(Self { before, now, seconds }),
+            _ => Err("nothing was recorded".to_owned()),
+        }
+    }
+
+    /// The hops, with the names and classes of their policy.
+    fn hops(&self, setup: &Setup) -> Vec<Direction> {
+        #[expect(clippy::cast_possible_truncation, reason = "for the eye only")]
+        let at = |at: Instant| at.since(self.before.0).as_secs_f64() as f32;
+        let hops = intervals(Some(&self.before), &self.now);
+        let named = hops.iter().zip(&setup.names).enumerate();
+        let direction = named.map(|(index, (hop, (name, classes)))| {
+            let seconds = self.seconds.iter().filter_map(|(end, hops)| Some((at(*end), *hops.get(index)?)));
+            Direction::of(name, hop, classes, seconds.unzip())
+        });
+        direction.collect()
+    }
+}
+
+/// All names of two lists, in the order of both.
+fn merged<'a>(one: impl Iterator<Item = &'a str>, other: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut all: Vec<&str> = one.collect();
+    let mut next = 0;
+    for name in other {
+        match all.iter().position(|known| *known == name) {
+            Some(at) => next = at + 1,
+            None => {
+                all.insert(next, name);
+                next += 1;
+            }
+        }
+    }
+    all
+}
+
+/// The columns with the hops that are worth a look, and the number of the others.
+fn columns(asked: &Asked<'_>, seen: [(String, Vec<Direction>); 3]) -> (Vec<Column>, usize) {
+    let [in_force, other] =
+        [asked.in_force, asked.other].map(|setup| setup.names.iter().map(|(name, _)| name.as_str()));
+    let names = merged(in_force, other);
+    let is_shown = |name: &str| {
+        let mut of_each = seen.iter().map(|(_, hops)| hops.iter().find(|hop| hop.name == name));
+        let is_slowest = asked.in_force.slowest().any(|slowest| slowest == name);
+        is_slowest || of_each.any(|hop| hop.is_none_or(Direction::is_notable))
+    };
+    let shown: Vec<&str> = names.iter().copied().filter(|name| is_shown(name)).collect();
+    let left_out = names.len() - shown.len();
+    let column = |(label, hops): (String, Vec<Direction>)| {
+        let mut hops: BTreeMap<String, Direction> = hops.into_iter().map(|hop| (hop.name.clone(), hop)).collect();
+        Column { label, directions: shown.iter().map(|name| hops.remove(*name)).collect() }
+    };
+    (seen.into_iter().map(column).collect(), left_out)
+}
+
+/// The last minute with another policy, as JSON. `recent` is that of the policy in force.
+pub(in crate::commands) fn answer(asked: &Asked<'_>, recent: impl Deref<Target = Recent>) -> Result<String, String> {
+    let Asked { handle, in_force, other, limits } = *asked;
+    let ended = "the program ends";
+    let records = handle.records().ok_or(ended)?;
+    let now = handle.states().ok_or(ended)?;
+    let mut notes = Vec::new();
+    let seen = Seen::new(&recent, &records, now, &mut notes)?;
+    drop(recent);
+    let replay = |setup| Ok::<_, String>(seen.replayed(handle, &records, setup)?.hops(setup));
+    let (columns, left_out) = columns(
+        asked,
+        [
+            (format!("{}: what happened", in_force.policy), seen.hops(in_force)),
+            (format!("{}: replayed", in_force.policy), replay(in_force)?),
+            (format!("{}: replayed", other.policy), replay(other)?),
+        ],
+    );
+    if left_out > 0 {
+        notes.push(format!("Left out: links on which no packet was dropped or waited for a millisecond ({left_out})."));
+    }
+    let seconds = seen.now.0.since(seen.before.0).as_secs_f64();
+    let answer = Answer { policy: &other.policy, in_force: &in_force.policy, seconds, limits, notes, columns };
+    serde_json::to_string(&answer).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A middlebox stands on one side of the line or on both, or nowhere.
+    #[test]
+    fn hops_of_two_policies_have_one_order() {
+        let all =
+            |one: &[&'static str], other: &[&'static str]| merged(one.iter().copied(), other.iter().copied()).join(" ");
+        assert_eq!(all(&["lan", "up", "down"], &["lan", "box", "up", "down"]), "lan box up down");
+        assert_eq!(all(&["lan", "box", "up", "down"], &["lan", "up", "down", "box-down"]), "lan box up down box-down");
+        assert_eq!(all(&["up"], &["first", "up", "last"]), "first up last");
+    }
+}
