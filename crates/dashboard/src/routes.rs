@@ -194,9 +194,9 @@ impl Shared {
             Ok(body) => body,
             Err(response) => return response,
         };
-        let question = match self.question(&body) {
+        let question = match question(&body) {
             Ok(question) => question,
-            Err(response) => return response,
+            Err(words) => return self.other(StatusCode::BAD_REQUEST, &words),
         };
         if self.asking.swap(true, Ordering::AcqRel) {
             return problem(StatusCode::SERVICE_UNAVAILABLE, "another question is being answered");
@@ -223,24 +223,18 @@ impl Shared {
         }
     }
 
-    fn question(&self, body: &[u8]) -> Result<Question, Response<Body>> {
-        serde_json::from_slice(body)
-            .map_err(|error| self.other(StatusCode::BAD_REQUEST, &format!("no policy: {error}")))
-    }
-
     /// Without a body, the program reads its policy again.
     async fn reload(&self, request: Request<Incoming>, connection: &Connection) -> Response<Body> {
         if !self.hub.about().control {
             return self.other(StatusCode::FORBIDDEN, "the page only reads: --web-control lets it change something");
         }
-        let policy = match self.body(request).await {
-            Ok(body) if body.is_empty() => Ok(None),
-            Ok(body) => self.question(&body).map(Some),
-            Err(response) => Err(response),
-        };
-        let policy = match policy {
-            Ok(policy) => policy,
+        let body = match self.body(request).await {
+            Ok(body) => body,
             Err(response) => return response,
+        };
+        let policy = match (!body.is_empty()).then(|| question(&body)).transpose() {
+            Ok(policy) => policy,
+            Err(words) => return self.other(StatusCode::BAD_REQUEST, &words),
         };
         let Some(reloading) = self.hub.program().reload(policy.as_ref()) else {
             return self.other(StatusCode::NOT_FOUND, "this program reads no policy");
@@ -251,6 +245,10 @@ impl Shared {
             Err(error) => problem(StatusCode::UNPROCESSABLE_ENTITY, &error),
         }
     }
+}
+
+fn question(body: &[u8]) -> Result<Question, String> {
+    serde_json::from_slice(body).map_err(|error| format!("no policy: {error}"))
 }
 
 /// A question that is being answered, even if the thread panics.
