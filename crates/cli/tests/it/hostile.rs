@@ -293,7 +293,7 @@ fn a_request_with_a_key_that_is_not_known_does_nothing_and_is_told_which() {
         answer
     };
     let answer = asked("{\"do\":\"stop\",\"when\":\"tomorrow\"}\n");
-    assert!(answer.contains("unknown field `when`, expected `do`"), "{answer}");
+    assert!(answer.contains("unknown field `when`, expected one of `do`"), "{answer}");
     let answer = asked("{\"do\":\"restart\"}\n");
     assert!(answer.contains("`restart`, expected one of `status`, `alive`, `reload`, `stop`"), "{answer}");
     assert_eq!(site.pinged(3), 3);

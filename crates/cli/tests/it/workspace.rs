@@ -147,8 +147,8 @@ fn the_package_for_python_uses_of_the_command_its_main_alone() {
     assert_eq!(text_files().iter().filter_map(uses_cli).collect::<Vec<_>>(), ["crates/python/src/command.rs"]);
 }
 
-/// Its own dependencies select features of shared ones, and would rebuild the workspace. Those that are not optional are
-/// shared.
+/// Its own dependencies select features of shared ones, and would rebuild the workspace. Those that are not optional
+/// are shared.
 #[test]
 fn a_build_of_the_workspace_compiles_no_part_of_the_package_for_python() {
     let text = std::fs::read_to_string(root().join("crates/python/Cargo.toml")).unwrap();
