@@ -84,12 +84,17 @@ impl Teller {
         Self { scenario: scenario.to_owned(), up: fixed(up), down: fixed(down) }
     }
 
-    /// The charts of all links for the dashboard.
+    /// The charts for the dashboard: those of the slowest link of each direction, and of the links that have dropped
+    /// packets or let one wait for a millisecond.
     pub(in crate::commands) fn report(&self, before: Option<&States>, now: &States) -> Report {
         let hops = intervals(before, now);
-        let up = self.up.iter().map(|fixed| ("up", fixed));
-        let links = up.chain(self.down.iter().map(|fixed| ("down", fixed)));
-        let groups = links.zip(&hops).map(|((direction, Fixed { name, rate_bps, encapsulation }), hop)| {
+        let links =
+            [("up", self.up.as_slice()), ("down", self.down.as_slice())].into_iter().flat_map(|(name, fixed)| {
+                let slowest = slowest(fixed);
+                fixed.iter().enumerate().map(move |(index, link)| (name, link, Some(index) == slowest))
+            });
+        let shown = links.zip(&hops).filter(|((_, _, slowest), hop)| *slowest || hop.has_mattered());
+        let groups = shown.map(|((direction, Fixed { name, rate_bps, encapsulation }, _), hop)| {
             let rate =
                 rate_bps.and_then(BitRate::from_bps).map_or_else(|| "no rate".to_owned(), |rate| rate.to_string());
             let title = format!("{direction}, {name}: {rate}, {encapsulation}");

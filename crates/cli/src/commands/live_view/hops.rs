@@ -5,7 +5,7 @@ use lastmile_queueing::DropReason;
 use lastmile_queueing::line::Count;
 use lastmile_terminal::{Panel, Series, Unit};
 use lastmile_text::table::{Kind, Table};
-use lastmile_units::Instant;
+use lastmile_units::{Duration, Instant};
 
 /// The hops at a moment.
 pub(in crate::commands) type States = (Instant, Vec<HopState>);
@@ -132,6 +132,13 @@ impl Interval<'_> {
     /// True for a hop that holds packets or has dropped some.
     pub(in crate::commands) fn is_notable(&self) -> bool {
         self.now.queued.bytes.as_u64() > 0 || packets(&self.now.line.dropped, |_| true) > 0
+    }
+
+    /// True for a hop that has dropped packets, or let one wait for a millisecond, so far.
+    pub(in crate::commands) fn has_mattered(&self) -> bool {
+        let waited = self.now.waited.since(None);
+        let longest = Duration::from_ns(if waited.is_empty() { 0 } else { waited.value_at_quantile(1.0) });
+        longest >= Duration::from_ms(1) || packets(&self.now.line.dropped, |_| true) > 0
     }
 
     /// Drops so far by reason: `17 tail, 3 aqm`.
