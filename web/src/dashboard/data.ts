@@ -70,6 +70,7 @@ export class Store {
   push(report: Report): boolean {
     if (report.at_ms <= this.latest()) return false;
     const slot = this.next;
+    if (slot === 0) this.forgetEmpty();
     this.next = (slot + 1) % REPORTS;
     this.filled = Math.min(this.filled + 1, REPORTS);
     this.times[slot] = report.at_ms;
@@ -100,11 +101,16 @@ export class Store {
     return column;
   }
 
-  /** Forgets series without a value, or else the first one. */
-  private forget(): void {
+  /** Forgets series without a value in the last hour. */
+  private forgetEmpty(): void {
     for (const [key, column] of this.columns) {
       if (column.every(Number.isNaN)) this.columns.delete(key);
     }
+  }
+
+  /** Forgets series without a value, or else the first one. */
+  private forget(): void {
+    this.forgetEmpty();
     const [first] = this.columns.keys();
     if (this.columns.size >= MOST_SERIES && first !== undefined) this.columns.delete(first);
   }

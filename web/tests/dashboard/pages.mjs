@@ -120,7 +120,9 @@ async function look(page) {
   assert.match(rows[0][2], /replayed$/);
   const row = (name) => rows.find(([first]) => first === name).slice(1).map(parseFloat);
   const [happened, again] = row("packets sent");
-  assert.ok(happened > 100 && Math.abs(happened - again) <= 0.02 * happened, `${happened} and ${again}`);
+  // The backlog of a policy before it is not that of the replay: at most a queue.
+  const queue = 50;
+  assert.ok(happened > 100 && Math.abs(happened - again) <= 0.02 * happened + queue, `${happened} and ${again}`);
   const quick = rows.findIndex(([first]) => first === "class quick");
   assert.ok(quick > 0, JSON.stringify(rows));
 

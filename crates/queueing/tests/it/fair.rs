@@ -15,6 +15,7 @@ use proptest::prelude::*;
 
 use crate::contract::{Promise, atm, contract};
 use crate::disciplines::{BURST, BYTES, PACKETS, RATE, fifo, tbf};
+use crate::traffic::Probe;
 
 fn is_ack(meta: &Meta) -> u8 {
     u8::from(meta.is_pure_ack() || meta.protocol == Protocol::AckSignal)
@@ -113,8 +114,8 @@ fn weighted(weights: &[u32]) -> Among<NonZeroU32> {
     classes(&weights.iter().map(|number| weight(*number)).collect::<Vec<_>>())
 }
 
-fn packet(class: u32, ip_len: u16) -> Meta {
-    Meta { flow: FlowId::new(class), ip_len, ..Meta::default() }
+fn packet(class: u32, ip_len: u16) -> Probe {
+    Meta { flow: FlowId::new(class), ip_len, ..Meta::default() }.into()
 }
 
 fn wire(packet: &Meta) -> u64 {
@@ -123,7 +124,7 @@ fn wire(packet: &Meta) -> u64 {
 
 /// Packets sent, as class and size on the wire, while every class was backlogged.
 fn while_all_wait(spec: &Spec, sizes: &[Vec<u16>]) -> Vec<(usize, u64)> {
-    let mut scheduler: Node<Meta> = spec.build(&atm()).expect("a tree that can be built");
+    let mut scheduler: Node<Probe> = spec.build(&atm()).expect("a tree that can be built");
     let mut none = |_, packet, reason| panic!("{packet:?} dropped: {reason:?}");
     for (class, sizes) in (0..).zip(sizes) {
         sizes.iter().for_each(|&size| scheduler.enqueue(Instant::ZERO, packet(class, size), &mut none));
@@ -145,7 +146,7 @@ fn while_all_wait(spec: &Spec, sizes: &[Vec<u16>]) -> Vec<(usize, u64)> {
 /// nanosecond, and the time by which a line of its own with its class's share of the rate would
 /// have sent it.
 fn departures(spec: &Spec, weights: &[u32], load: &[(u64, u32, u16)]) -> Vec<(usize, f64, f64)> {
-    let mut scheduler: Node<Meta> = spec.build(&atm()).expect("a tree that can be built");
+    let mut scheduler: Node<Probe> = spec.build(&atm()).expect("a tree that can be built");
     let mut none = |_, packet, reason| panic!("{packet:?} dropped: {reason:?}");
     let total = f64::from(weights.iter().sum::<u32>());
     let mut alone = vec![0.0_f64; weights.len()];

@@ -31,6 +31,7 @@ use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount};
 
 use crate::diff::diff;
 use crate::notation::{format_flags, format_options, format_time, parse_flags, parse_options, parse_time};
+use crate::traffic::Probe;
 
 const LIMIT: Limit = Limit::Packets(PacketCount::new(100));
 /// Base of acknowledgement numbers and of the receiver's own sequence numbers.
@@ -202,8 +203,8 @@ fn sections_of(text: &str) -> Vec<Section> {
 /// The queue has space for all packets: only regulation drops.
 struct Regulation;
 
-impl DropSink<Meta> for Regulation {
-    fn dropped(&mut self, _now: Instant, packet: Meta, reason: DropReason) {
+impl DropSink<Probe> for Regulation {
+    fn dropped(&mut self, _now: Instant, packet: Probe, reason: DropReason) {
         use DropReason::{AckCollapsed, AckDuplicate, AckFiltered, AckMerged, AckSignal};
         let regulated = matches!(reason, AckCollapsed | AckDuplicate | AckFiltered | AckMerged | AckSignal);
         assert!(regulated, "{reason:?}: {packet:?}");
@@ -215,14 +216,14 @@ impl DropSink<Meta> for Regulation {
 fn run(name: &str, line: Duration, comes: &[(Instant, Meta)]) -> String {
     let link_layer = LinkLayer::new(0, Framing::None).expect("plain IP");
     let (ahead, behind) = regulator(name);
-    let mut ahead: Node<Meta> = ahead.build(&link_layer).expect("a regulator");
-    let mut behind: Node<Meta> = behind.build(&link_layer).expect("a regulator");
+    let mut ahead: Node<Probe> = ahead.build(&link_layer).expect("a regulator");
+    let mut behind: Node<Probe> = behind.build(&link_layer).expect("a regulator");
     let mut comes = comes.iter().peekable();
-    let mut on_line: Option<(Instant, Meta)> = None;
+    let mut on_line: Option<(Instant, Probe)> = None;
     let (mut now, mut out) = (Instant::ZERO, String::new());
     loop {
         let begins = if on_line.is_none() { ahead.next_ready(now) } else { None };
-        let next = [on_line.map(|(ends, _)| ends), comes.peek().map(|(at, _)| *at), begins];
+        let next = [on_line.as_ref().map(|(ends, _)| *ends), comes.peek().map(|(at, _)| *at), begins];
         let Some(next) = next.into_iter().flatten().min() else { return out };
         now = now.max(next);
         if let Some((_, packet)) = on_line.take_if(|(ends, _)| *ends == now) {
@@ -232,7 +233,7 @@ fn run(name: &str, line: Duration, comes: &[(Instant, Meta)]) -> String {
             }
         }
         while let Some((at, packet)) = comes.next_if(|(at, _)| *at <= now) {
-            ahead.enqueue(now, Meta { arrived: *at, ..*packet }, &mut Regulation);
+            ahead.enqueue(now, Meta { arrived: *at, ..*packet }.into(), &mut Regulation);
         }
         if on_line.is_none() {
             on_line = ahead.dequeue(now, &mut Regulation).map(|packet| (now + line, packet));

@@ -8,6 +8,8 @@ use lastmile_queueing::{Discipline as _, Match, Node, Spec};
 use lastmile_units::{BitRate, Duration, Instant};
 use proptest::prelude::*;
 
+use crate::traffic::Probe;
+
 /// 1500 bytes take 1.2 ms.
 const RATE: BitRate = BitRate::from_mbit_per_s(10);
 const LARGEST_US: u64 = 1200;
@@ -44,7 +46,7 @@ fn spec(curves: &[Pieces], limit: Option<u64>, shares: [u64; 3]) -> Config {
 /// Serves a load of (gap in microseconds, class, size): for each packet its class and size, and when it arrived and had
 /// been transmitted, in microseconds. Sizes are multiples of 250 bytes, so that times are whole.
 fn served(config: &Config, load: &[(u64, u32, u16)]) -> Vec<(u32, u64, u64, u64)> {
-    let mut scheduler: Node<Meta> = Spec::Hfsc(config.clone()).build(&preset::IP.link).expect("it can be built");
+    let mut scheduler: Node<Probe> = Spec::Hfsc(config.clone()).build(&preset::IP.link).expect("it can be built");
     let mut none = |_, packet, reason| panic!("{packet:?} dropped: {reason:?}");
     let us = |instant: Instant| instant.as_ps() / 1_000_000;
     let mut arrivals = load.iter().scan(0, |now, &(gap, class, size)| {
@@ -59,6 +61,7 @@ fn served(config: &Config, load: &[(u64, u32, u16)]) -> Vec<(u32, u64, u64, u64)
             && ready.is_none_or(|ready| arrival <= ready)
         {
             let packet = Meta { flow: FlowId::new(class), ip_len: size, arrived: arrival, ..Meta::default() };
+            let packet = Probe::from(packet);
             scheduler.enqueue(arrival, packet, &mut none);
             free = free.max(arrival);
             next = arrivals.next();

@@ -16,6 +16,7 @@ use lastmile_units::{BitRate, Duration, Instant, PacketCount, Ratio, Serialiser,
 use proptest::prelude::*;
 
 use crate::contract::atm;
+use crate::traffic::Probe;
 
 /// The upstream of an ADSL line.
 const LINE: BitRate = BitRate::from_kbit_per_s(512);
@@ -29,13 +30,13 @@ type Arrival = (Duration, u32, u16);
 /// Offers packets to a line with this queue, and returns the queueing delay of each packet sent.
 fn waits(queue: &Spec, load: impl IntoIterator<Item = Arrival>) -> Vec<(u32, Duration)> {
     struct Waits(Vec<(u32, Duration)>);
-    impl DropSink<Meta> for Waits {
-        fn dropped(&mut self, _: Instant, packet: Meta, _: DropReason) {
+    impl DropSink<Probe> for Waits {
+        fn dropped(&mut self, _: Instant, packet: Probe, _: DropReason) {
             assert_ne!(packet.flow.index(), URGENT, "urgent packets have a queue with enough space");
         }
     }
-    impl Observer<Meta> for Waits {
-        fn transmitted(&mut self, _: Instant, _: Instant, waited: Duration, packet: &Meta) {
+    impl Observer<Probe> for Waits {
+        fn transmitted(&mut self, _: Instant, _: Instant, waited: Duration, packet: &Probe) {
             self.0.push((packet.flow.index(), waited));
         }
     }
@@ -50,7 +51,7 @@ fn waits(queue: &Spec, load: impl IntoIterator<Item = Arrival>) -> Vec<(u32, Dur
         now = next;
         let packet =
             Meta { flow: FlowId::new(class), protocol: Protocol::Udp, ip_len, arrived: now, ..Meta::default() };
-        line.enqueue(now, packet, &mut waits);
+        line.enqueue(now, packet.into(), &mut waits);
         while line.take_arrival(now, &mut waits).is_some() {}
     }
     while let Some(due) = line.next_transmission() {
@@ -160,7 +161,7 @@ proptest! {
             _ => htb::Share { ceil: Some(ceil), cburst: Some(cburst), ..htb::Share::of(BitRate::from_kbit_per_s(60)) },
         };
         let spec = Spec::Htb(htb::Config { hysteresis, ..htb::Config::new(tree(share)) });
-        let mut discipline = spec.build::<Meta>(&atm()).expect("a tree that can be built");
+        let mut discipline = spec.build::<Probe>(&atm()).expect("a tree that can be built");
         let mut now = Instant::ZERO;
         let mut sent: [Vec<(Instant, WireBytes)>; 3] = Default::default();
         let mut ignored = |_, _, _| ();
@@ -181,7 +182,7 @@ proptest! {
                     let (us, class, ip_len) = load.next().expect("an arrival was seen");
                     now += Duration::from_us(us);
                     let packet = Meta { flow: FlowId::new(class), ip_len, ..Meta::default() };
-                    discipline.enqueue(now, packet, &mut ignored);
+                    discipline.enqueue(now, packet.into(), &mut ignored);
                 }
             }
         }
@@ -252,15 +253,19 @@ enum Sizes {
 /// and 1500 bytes.
 fn shares(queue: &Spec, of: Sizes) -> [f64; 3] {
     const SIZES: [u16; 3] = [40, 576, 1500];
-    let mut discipline = queue.build::<Meta>(&atm()).expect("a tree that can be built");
+    let mut discipline = queue.build::<Probe>(&atm()).expect("a tree that can be built");
     let mut none = |_, _, reason: DropReason| panic!("dropped: {reason:?}");
     let mut sizes = SIZES.into_iter().cycle();
-    let mut offer = |discipline: &mut Node<Meta>, now, class| {
+    let mut offer = |discipline: &mut Node<Probe>, now, class| {
         let ip_len = match of {
             Sizes::Mixed => sizes.next().expect("a cycle"),
             Sizes::ByClass => SIZES[class as usize],
         };
-        discipline.enqueue(now, Meta { flow: FlowId::new(class), ip_len, arrived: now, ..Meta::default() }, &mut none);
+        discipline.enqueue(
+            now,
+            Meta { flow: FlowId::new(class), ip_len, arrived: now, ..Meta::default() }.into(),
+            &mut none,
+        );
     };
     let mut now = Instant::ZERO;
     for class in [0, 0, 1, 1, 2, 2] {

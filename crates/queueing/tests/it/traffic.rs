@@ -1,6 +1,7 @@
 //! Random traffic: several flows of typical access line packets, and possible faults of each.
 
 use std::cell::Cell;
+use std::ops::Deref;
 
 use lastmile_packet::{
     AckFields, AckList, FlowDirectory, FlowId, MAX_HEADER_LEN, Meta, Options, Packet, Protocol, SackBlock, Segment,
@@ -21,6 +22,21 @@ pub(crate) struct Probe {
 
 /// Numbers reserved for packets made from one packet.
 const IDS_PER_PACKET: usize = 1 << 20;
+
+/// The only packet of its test, or one whose identity does not matter.
+impl From<Meta> for Probe {
+    fn from(meta: Meta) -> Self {
+        Self { id: IDS_PER_PACKET, meta, made: Cell::new(0) }
+    }
+}
+
+impl Deref for Probe {
+    type Target = Meta;
+
+    fn deref(&self) -> &Meta {
+        &self.meta
+    }
+}
 
 impl Probe {
     fn made(&self, meta: Meta) -> Self {

@@ -4,7 +4,9 @@ use super::*;
 use lastmile_model::Passage;
 use lastmile_queueing::meter::tbf;
 use lastmile_queueing::sched::priority;
-use lastmile_queueing::spec::Over;
+use lastmile_queueing::spec::{Over, Problem};
+use lastmile_queueing::{Fifo, supplied};
+use lastmile_units::PacketCount;
 
 /// A bucket of one packet of 1000 bytes.
 fn shaped(kbit: u64) -> Spec {
@@ -18,6 +20,16 @@ fn shaped(kbit: u64) -> Spec {
         },
         queue: Box::new(Spec::fifo(100)),
     })
+}
+
+/// A discipline written in Python knows simulated packets alone.
+#[test]
+fn a_supplied_discipline_for_other_packets_is_refused() {
+    let one = || Box::new(Fifo::in_packets(PacketCount::new(1), Overflow::Tail)) as lastmile_queueing::Node<Meta>;
+    let (spec, link_layer) = (Spec::Supplied(supplied::Config::new::<Meta>(false, one)), adsl(0).line.link_layer);
+    let queues = Queues::build((&spec, link_layer), (&spec, link_layer), HashKey::default());
+    let refused = queues.err().map(|error| error.problem);
+    assert_eq!(refused, Some(Problem::OtherPackets));
 }
 
 /// 1000 bytes take 16 ms at 500 kbit/s. Of half a second's sleep 32 packets are due at its end, of
