@@ -87,12 +87,24 @@ impl OnLine {
 
     /// The text of the policy's file.
     fn text(&self) -> Result<String> {
-        let read = |path: &str| file::read(Path::new(path), Reading::Once);
-        ready::text(&self.policy).map_or_else(|| read(&self.policy), |text| Ok(text.to_owned())).map_err(|problem| {
-            let hint = format!("built-in policies: {}", ready::NAMES.join(", "));
-            Failure::new(format_args!("{}: {problem}", self.policy)).hint(hint)
-        })
+        text(&self.policy)
     }
+}
+
+/// The text of a built-in policy, or of a file.
+pub(crate) fn text(policy: &str) -> Result<String> {
+    let read = |path: &str| file::read(Path::new(path), Reading::Once);
+    let text = ready::text(policy).map_or_else(|| read(policy), |text| Ok(text.to_owned()));
+    text.map_err(|problem| Failure::new(format_args!("{policy}: {problem}")).hint(known(&[])))
+}
+
+/// The error for a name that is of no built-in policy, where files are not read. `besides`: names that are taken, too.
+pub(crate) fn unknown(name: &str, besides: &[&str]) -> Failure {
+    Failure::new(format_args!("there is no built-in policy \"{name}\"")).hint(known(besides))
+}
+
+fn known(besides: &[&str]) -> String {
+    format!("built-in policies: {}", [besides, &ready::NAMES].concat().join(", "))
 }
 
 #[derive(Args)]

@@ -15,8 +15,9 @@ use lastmile_scenario::{Override, Policy, Scenario};
 
 use super::super::control;
 use super::super::live_view::hops::States;
+use super::super::policy;
 use super::super::web::recent::Recent;
-use super::super::web::what_if::{self, Asked, HEADERS, OPEN_LOOP, Setup, TRUST, WINDOWS};
+use super::super::web::what_if::{self, Asked, HEADERS, OPEN_LOOP, Setup, TEXT, TRUST, WINDOWS};
 use crate::failure::{Failure, Result};
 
 /// The limits of an answer, as the page shows them.
@@ -31,9 +32,6 @@ const LIMITS: [&str; 5] = [
 
 /// The name of a scenario's policy that is none.
 const NONE: &str = "none";
-
-/// What a policy of the page is called.
-const TEXT: &str = "text of the dashboard";
 
 /// A scenario as it was read, and the ends of its line.
 pub(in crate::commands) struct Script {
@@ -65,20 +63,15 @@ impl Script {
         let own = PolicyText::path();
         let (value, files): (String, Rc<dyn Files>) = match question {
             Question::Policy(name) if name == NONE || ready::text(name).is_some() => (name.clone(), Rc::new(Disk)),
-            Question::Policy(name) => return Err(unknown(name)),
+            Question::Policy(name) => return Err(policy::unknown(name, &[NONE])),
             Question::Text(text) => (own.display().to_string(), Rc::new(PolicyText(text.clone()))),
         };
-        let policy = Override::from_argument(&format!("access.policy={value}"), &format!("policy {name}"));
-        let overrides = [self.overrides.as_slice(), &[policy]].concat();
+        let other = Override::from_argument(&format!("access.policy={value}"), &format!("policy {name}"));
+        let overrides = [self.overrides.as_slice(), &[other]].concat();
         let scenario = Scenario::parse_among(files, &self.file, &self.text, &overrides).map_err(Failure::Report)?;
         let path = Path::of(&scenario, self.between.as_ref())?;
         Ok(setup(&scenario, path.up(), path.down()))
     }
-}
-
-fn unknown(name: &str) -> Failure {
-    let hint = format!("policies: {NONE}, {}", ready::NAMES.join(", "));
-    Failure::new(format_args!("there is no built-in policy \"{name}\"")).hint(hint)
 }
 
 /// The files of the machine, and the text of a policy among them.

@@ -7,6 +7,9 @@ use lastmile_terminal::{Panel, Series, Unit};
 use lastmile_text::table::{Kind, Table};
 use lastmile_units::{Duration, Instant};
 
+/// A wait in a queue that is worth a look.
+pub(in crate::commands) const NOTABLE: Duration = Duration::from_ms(1);
+
 /// The hops at a moment.
 pub(in crate::commands) type States = (Instant, Vec<HopState>);
 
@@ -134,11 +137,11 @@ impl Interval<'_> {
         self.now.queued.bytes.as_u64() > 0 || packets(&self.now.line.dropped, |_| true) > 0
     }
 
-    /// True for a hop that has dropped packets, or let one wait for a millisecond, so far.
+    /// True for a hop that has dropped packets, or let one wait for [`NOTABLE`], so far.
     pub(in crate::commands) fn has_mattered(&self) -> bool {
         let waited = self.now.waited.since(None);
         let longest = Duration::from_ns(if waited.is_empty() { 0 } else { waited.value_at_quantile(1.0) });
-        longest >= Duration::from_ms(1) || packets(&self.now.line.dropped, |_| true) > 0
+        longest >= NOTABLE || packets(&self.now.line.dropped, |_| true) > 0
     }
 
     /// Drops so far by reason: `17 tail, 3 aqm`.

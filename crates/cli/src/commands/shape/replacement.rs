@@ -1,14 +1,13 @@
 //! A policy in place of the one in force: a built-in policy, or the text of a file that the asker has read.
 //! The shaper opens no file for it, and its line stays.
 
-use std::path::Path;
-
 use lastmile_dashboard::hub::Question;
 use lastmile_live::control::{LONGEST, Replacement};
 use lastmile_scenario::Policy;
-use lastmile_scenario::file::{self, Reading};
 use lastmile_scenario::policy::{Line, LineOf, ready};
 
+use super::super::policy;
+use super::super::web::what_if::TEXT;
 use crate::failure::{Failure, Result};
 
 /// The longest text of a policy: its escapes in JSON fit a request, too.
@@ -17,35 +16,23 @@ const LONGEST_TEXT: u64 = LONGEST / 3;
 /// The policy on this line. A `[line]` of its own does not count.
 pub(super) fn on_line(replacement: &Replacement, line: Line) -> Result<Policy> {
     let Replacement { name, text } = replacement;
-    let text = text.as_deref().or_else(|| ready::text(name)).ok_or_else(|| unknown(name))?;
+    let text = text.as_deref().or_else(|| ready::text(name)).ok_or_else(|| policy::unknown(name, &[]))?;
     Policy::parse(name, text, LineOf::Caller(line)).map_err(Failure::Report)
-}
-
-fn unknown(name: &str) -> Failure {
-    let hint = format!("built-in policies: {}", ready::NAMES.join(", "));
-    Failure::new(format_args!("there is no built-in policy \"{name}\"")).hint(hint)
 }
 
 /// The policy of this name, or in the file at this path.
 pub(super) fn read(policy: &str) -> Result<Replacement> {
-    let name = policy.to_owned();
-    if ready::text(policy).is_some() {
-        return Ok(Replacement { name, text: None });
-    }
-    let text = file::read(Path::new(policy), Reading::Once).map_err(|problem| {
-        let hint = format!("built-in policies: {}", ready::NAMES.join(", "));
-        Failure::new(format_args!("{policy}: {problem}")).hint(hint)
-    })?;
+    let text = policy::text(policy)?;
     if text.len() as u64 > LONGEST_TEXT {
         return Err(Failure::new(format_args!("{policy}: a policy of at most {LONGEST_TEXT} bytes is needed")));
     }
-    Ok(Replacement { name, text: Some(text) })
+    Ok(Replacement { name: policy.to_owned(), text: Some(text) })
 }
 
 /// The policy that a page asks for.
 pub(super) fn asked(question: &Question) -> Replacement {
     match question {
         Question::Policy(name) => Replacement { name: name.clone(), text: None },
-        Question::Text(text) => Replacement { name: "text of the dashboard".to_owned(), text: Some(text.clone()) },
+        Question::Text(text) => Replacement { name: TEXT.to_owned(), text: Some(text.clone()) },
     }
 }

@@ -16,16 +16,15 @@ use lastmile_scenario::policy::Class;
 use lastmile_units::{BitRate, Duration, Instant};
 use serde::Serialize;
 
-use super::super::live_view::hops::{Interval, States, intervals, is_ack_regulation};
+use super::super::live_view::hops::{Interval, NOTABLE, States, intervals, is_ack_regulation};
 use super::charts;
 use super::recent::{MINUTE, Recent, Second, Seconds, dropped, lost};
 
 /// A shorter time answers no question.
 const SHORTEST: Duration = Duration::from_s(5);
 
-/// A hop on which no packet waited for as long and none was dropped has no column, unless it is the
-/// slowest one or only one of the policies has it.
-const NOTABLE_S: f64 = 1e-3;
+/// What a policy that is pasted into the page is called.
+pub(in crate::commands) const TEXT: &str = "text of the dashboard";
 
 /// A limit of every answer.
 pub(in crate::commands) const OPEN_LOOP: &str = "Open loop: packets arrive at the times at which they did arrive. \
@@ -162,8 +161,11 @@ impl Direction {
         }
     }
 
+    /// A hop that is not has no column, unless it is the slowest one or only one of the policies has it.
     fn is_notable(&self) -> bool {
-        self.acks_dropped > 0 || !self.dropped.is_empty() || self.delay_s.max.is_some_and(|max| max >= NOTABLE_S)
+        self.acks_dropped > 0
+            || !self.dropped.is_empty()
+            || self.delay_s.max.is_some_and(|max| max >= NOTABLE.as_secs_f64())
     }
 }
 
