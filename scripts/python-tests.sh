@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The tests of the Python package: a wheel with the profile `dev`, installed into an environment below target/python, and pytest there.
-# Arguments go to pytest; `--run PROGRAM` runs a program of Python there instead. Without Python 3.11 or newer, nothing is tested. The
-# wheel is without the command, which is half of the compile time: results are compared with the program that
-# `cargo test --workspace` has built. scripts/dist/wheels.sh tests the command of the wheel.
+# The tests of the Python package: a wheel with the profile `dev`, installed into an environment below target/python,
+# and pytest there. Arguments go to pytest; `--run PROGRAM` runs a program of Python there instead. Without Python 3.11
+# or newer, nothing is tested. The wheel is without the command, which is half of the compile time: results are compared
+# with the program that `cargo test --workspace` has built. scripts/dist/wheels.sh tests the command of the wheel.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-$PWD/target}

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Prepares a machine for the make target named in $1. Installs only missing programs that this target needs. A missing Rust toolchain or
-# linker is an error, because nothing can be built without them. Other missing programs are named, and their tests are skipped.
+# Prepares a machine for the make target named in $1. Installs only missing programs that this target needs. A missing
+# Rust toolchain or linker is an error, because nothing can be built without them. Other missing programs are named, and
+# their tests are skipped.
 set -euo pipefail
 target=${1:?usage: scripts/setup.sh TARGET}
 cd "$(dirname "$0")/.."

@@ -1,6 +1,6 @@
 // The pages of docs/ as a part of the site: `node docs.mjs MDBOOK OUT [RUSTDOC]` writes OUT/docs by mdBook. Commands in
-// the text that run or compare a scenario that ships get a link that opens the playground with it. RUSTDOC is the folder
-// of the API reference, if it is built.
+// the text that run or compare a scenario that ships get a link that opens the playground with it. RUSTDOC is the
+// folder of the API reference, if it is built.
 import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Container images of the static programs (scripts/dist/static.sh) as OCI archives, in target/dist, by buildah. `podman load` and
-# `docker load` read them.
+# Container images of the static programs (scripts/dist/static.sh) as OCI archives, in target/dist, by buildah. `podman
+# load` and `docker load` read them.
 source "$(dirname "$0")/common.bash"
 command -v buildah >/dev/null || die "no buildah"
 # Storage of its own below target, in plain folders: neither a daemon nor overlay mounts are needed.

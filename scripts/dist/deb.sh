@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Debian packages of the static programs (scripts/dist/static.sh), in target/dist: the program, manual pages, completions for
-# bash, zsh and fish, units for systemd, scenarios as examples. The packages depend on no other package.
+# Debian packages of the static programs (scripts/dist/static.sh), in target/dist: the program, manual pages,
+# completions for bash, zsh and fish, units for systemd, scenarios as examples. The packages depend on no other package.
 source "$(dirname "$0")/common.bash"
 command -v dpkg-deb >/dev/null || die "no dpkg-deb: install dpkg"
 native=$work/lastmile-$version-$(uname -m)-linux/lastmile

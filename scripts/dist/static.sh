@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The program `lastmile` without shared libraries, for each architecture, in target/dist. zig compiles the C code (SQLite, ring)
-# and links with musl. Each program is tried in a root folder that holds nothing else; one for another architecture in qemu-user,
-# where it is installed.
+# The program `lastmile` without shared libraries, for each architecture, in target/dist. zig compiles the C code
+# (SQLite, ring) and links with musl. Each program is tried in a root folder that holds nothing else; one for another
+# architecture in qemu-user, where it is installed.
 source "$(dirname "$0")/common.bash"
 prepare_tools
 mkdir -p "$dist" "$work"
@@ -22,8 +22,8 @@ for architecture in "${architectures[@]}"; do
     gzip -9n >"$dist/$name.tar.gz"
 done
 
-# Runs the program of architecture $1 with the other arguments in a folder that holds the program and a scenario: as the root folder,
-# where the machine allows it. Returns 77 where the program cannot run.
+# Runs the program of architecture $1 with the other arguments in a folder that holds the program and a scenario: as the
+# root folder, where the machine allows it. Returns 77 where the program cannot run.
 alone() {
   local architecture=$1 root=$work/alone-$1
   shift

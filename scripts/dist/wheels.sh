@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The wheels and the source archive of the Python package, in target/dist. zig links them against glibc 2.17, which makes them
-# manylinux2014. One wheel serves Python 3.11 and newer; free-threaded Python has a wheel of its own (FREE_THREADED).
+# The wheels and the source archive of the Python package, in target/dist. zig links them against glibc 2.17, which
+# makes them manylinux2014. One wheel serves Python 3.11 and newer; free-threaded Python has a wheel of its own
+# (FREE_THREADED).
 source "$(dirname "$0")/common.bash"
 prepare_tools
 mkdir -p "$dist"

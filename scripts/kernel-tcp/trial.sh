@@ -3,17 +3,19 @@
 #
 #   trial.sh FOLDER
 #
-# FOLDER gets server.json and client.json (see load.py), ping.txt, machine.txt, and with CAPTURE=yes headers of both hosts in pcap files.
-# Environment: LASTMILE; DOWN_MBIT, UP_MBIT (rates of IP bytes); DOWN_PACKETS, UP_PACKETS (limits of the FIFOs); RTT_MS; CONGESTION
-# (cubic, reno, bbr); TRACE (more keys of both directions, for emulate); DURATION (s); UPLOAD_AFTER_MS; LINE: kernel (HTB over pfifo), netem (HTB over pfifo, delays by netem), or emulate
-# (`lastmile emulate` alone).
+# FOLDER gets server.json and client.json (see load.py), ping.txt, machine.txt, and with CAPTURE=yes headers of both
+# hosts in pcap files. Environment: LASTMILE; DOWN_MBIT, UP_MBIT (rates of IP bytes); DOWN_PACKETS, UP_PACKETS (limits
+# of the FIFOs); RTT_MS; CONGESTION (cubic, reno, bbr); TRACE (more keys of both directions, for emulate); DURATION (s);
+# UPLOAD_AFTER_MS; LINE: kernel (HTB over pfifo), netem (HTB over pfifo, delays by netem), or emulate (`lastmile
+# emulate` alone).
 #
 #   client --- near (delay) --- line (HTB, pfifo, both ways) --- far (a relay) --- server
 #   client (netem) --- line (HTB, pfifo, both ways) --- (netem) server
 #
-# `lastmile emulate` carries packets through `near`, which adds the whole delay, and `far`, which adds none. A packet read by a program is
-# released from its sender's socket. Between plain namespaces it is released only when received, and TCP small queues would hold the
-# sender back while its packets are in the line's queue. Offloads of the hosts are off: packets of one MTU, and bursts only by TCP.
+# `lastmile emulate` carries packets through `near`, which adds the whole delay, and `far`, which adds none. A packet
+# read by a program is released from its sender's socket. Between plain namespaces it is released only when received,
+# and TCP small queues would hold the sender back while its packets are in the line's queue. Offloads of the hosts are
+# off: packets of one MTU, and bursts only by TCP.
 set -euo pipefail
 out=$1
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Marks of a download with Accurate ECN behind ACK regulators: the kernel's TCP at both ends, `lastmile emulate` as the line of accecn.toml, whose
-# DSLAM marks. As root in a guest with a kernel that has Accurate ECN (KERNEL=7). Prints a line for each run, and writes NAME.json.
+# Marks of a download with Accurate ECN behind ACK regulators: the kernel's TCP at both ends, `lastmile emulate` as the
+# line of accecn.toml, whose DSLAM marks. As root in a guest with a kernel that has Accurate ECN (KERNEL=7). Prints a
+# line for each run, and writes NAME.json.
 #
 #   accecn.sh FOLDER [QUEUE:CONGESTION_CONTROL]...     default: fifo, sad, ack-filter and cake-ack-filter with cubic, and three with dctcp
 set -euo pipefail

@@ -3,8 +3,8 @@
 #
 #   compare.sh LASTMILE FOLDER [PATTERN]     only trials whose name matches the pattern (an extended regular expression)
 #
-# Trials with a result in FOLDER are skipped. With HERE=yes the trials run on this machine instead of the guest (as root, with a kernel
-# that has the required features). Exit code 1: a trial failed; 2: it could not begin.
+# Trials with a result in FOLDER are skipped. With HERE=yes the trials run on this machine instead of the guest (as
+# root, with a kernel that has the required features). Exit code 1: a trial failed; 2: it could not begin.
 set -euo pipefail
 say() { printf 'peers: %s\n' "$*" >&2; }
 die() { say "error: $*"; exit 2; }

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Fetches a kernel for guest.sh: a Debian kernel with its modules, unpacked into a cache folder (never installed), and a small
-# initramfs. Prints the folder. Existing files are kept.
+# Fetches a kernel for guest.sh: a Debian kernel with its modules, unpacked into a cache folder (never installed), and a
+# small initramfs. Prints the folder. Existing files are kept.
 #
-# KERNEL is a series (7, 7.2, 6.12) or the name of a package (linux-image-VERSION-amd64). The default is the newest of 6.12, or of the
-# Debian release's own kernel if there is none. What the machine's own sources lack comes from a newer suite of the same mirror, by a
-# temporary list of sources in the cache: the kernel's packages, and an iproute2 that knows that kernel's queues, for the guest alone.
+# KERNEL is a series (7, 7.2, 6.12) or the name of a package (linux-image-VERSION-amd64). The default is the newest of
+# 6.12, or of the Debian release's own kernel if there is none. What the machine's own sources lack comes from a newer
+# suite of the same mirror, by a temporary list of sources in the cache: the kernel's packages, and an iproute2 that
+# knows that kernel's queues, for the guest alone.
 set -euo pipefail
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/lastmile/peers
@@ -82,7 +83,8 @@ unpack() { # FOLDER PACKAGE...
   for file in "$download"/*.deb; do dpkg -x "$file" "$folder"; done
   rm -rf "$download"
 }
-# tc, ip and bridge of the suite, with their libraries, below FOLDER/tools: they need a newer libc than the machine may have.
+# tc, ip and bridge of the suite, with their libraries, below FOLDER/tools: they need a newer libc than the machine may
+# have.
 tools() { # FOLDER
   local from=$1/unpacked to=$1/tools loader library
   local -a packages

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Runs a command in a Debian kernel on QEMU's virtual clock. The clock counts instructions, so that other load on this machine has no
-# effect, and idle time is skipped. KERNEL in the environment chooses the kernel, as in `KERNEL=7` (see fetch.sh).
+# Runs a command in a Debian kernel on QEMU's virtual clock. The clock counts instructions, so that other load on this
+# machine has no effect, and idle time is skipped. KERNEL in the environment chooses the kernel, as in `KERNEL=7` (see
+# fetch.sh).
 #
 #   scripts/peers/guest.sh [--out DIR] [--timeout SECONDS] [--shift N] [--memory MB] [--append WORDS] [--keep FILE]... -- COMMAND [ARGUMENT...]
 #
-# The guest sees this machine's files under their own paths and runs its programs as root. Its writes stay in its memory, except for the
-# folder $OUT, which --out copies back at the end, and $SAVE, which is the folder of --out itself. Its only network is that of its own
-# namespaces. Standard error is shown immediately, standard output at the end. The exit code is the command's, or 2 for a failed guest.
+# The guest sees this machine's files under their own paths and runs its programs as root. Its writes stay in its
+# memory, except for the folder $OUT, which --out copies back at the end, and $SAVE, which is the folder of --out
+# itself. Its only network is that of its own namespaces. Standard error is shown immediately, standard output at the
+# end. The exit code is the command's, or 2 for a failed guest.
 #   --out DIR          folder for the contents of the guest's $OUT, and kernel.log (created if missing)
 #   --timeout SECONDS  time limit of the guest, in this machine's time (default 1800)
 #   --keep FILE        a program or file that the command reads during a measurement. It is read into memory with its libraries
@@ -47,8 +49,8 @@ mkdir -p "$save"
   printf '\n'
 } > "$results/command"
 
-# Files to read into memory: programs, their libraries, and the symbolic links on their paths. Opening a file of the host takes time
-# on the guest's clock.
+# Files to read into memory: programs, their libraries, and the symbolic links on their paths. Opening a file of the
+# host takes time on the guest's clock.
 tools=(bash sh env cat cp mv rm mkdir mktemp sleep seq sed awk grep cut date ls kill timeout sysctl ip tc bridge nft ping ethtool python3)
 {
   printf '%s\n' /bin /sbin /lib /lib64 /var/run /etc/ld.so.cache /etc/nsswitch.conf /etc/passwd /etc/group /etc/hosts /etc/protocols

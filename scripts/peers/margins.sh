@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Writes policies with several shares of the line: margin-90.toml to margin-99.toml from policies/margin.toml; margin-fifo-90.toml and
-# margin-fifo-97.toml with a FIFO for the download, as on kernels without FQ-CoDel; full-90.toml to full-99.toml, full-both-ways with
-# another share of the downstream; full-htb-90.toml to full-htb-99.toml with that share in both directions, because bursts of HTB would
-# queue in the modem.
+# Writes policies with several shares of the line: margin-90.toml to margin-99.toml from policies/margin.toml;
+# margin-fifo-90.toml and margin-fifo-97.toml with a FIFO for the download, as on kernels without FQ-CoDel; full-90.toml
+# to full-99.toml, full-both-ways with another share of the downstream; full-htb-90.toml to full-htb-99.toml with that
+# share in both directions, because bursts of HTB would queue in the modem.
 #
 #   margins.sh FOLDER
 set -euo pipefail

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# What docs/studies/newer-kernels.md measures, in a guest with a kernel of 7.x (or KERNEL): trials with PIE, FQ-PIE, HFSC and a line by netem; single
-# packets through the kernel's queues and ours; Accurate ECN behind ACK regulators. Writes FOLDER/results.json.
+# What docs/studies/newer-kernels.md measures, in a guest with a kernel of 7.x (or KERNEL): trials with PIE, FQ-PIE,
+# HFSC and a line by netem; single packets through the kernel's queues and ours; Accurate ECN behind ACK regulators.
+# Writes FOLDER/results.json.
 #
 #   newer.sh LASTMILE FOLDER
 #

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# `lastmile tc` with every built-in policy and with one for each discipline of the kernel: applies it, reads it back, measures rates of
-# packets by size, removes it. Prints a line each, and writes the --json of each to FOLDER. As root, in the guest or on this machine.
+# `lastmile tc` with every built-in policy and with one for each discipline of the kernel: applies it, reads it back,
+# measures rates of packets by size, removes it. Prints a line each, and writes the --json of each to FOLDER. As root,
+# in the guest or on this machine.
 #
 #   on-kernel.sh FOLDER [PATTERN]
 set -uo pipefail

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# One trial: a download, an upload and a ping through a remedy and over a line, between its own network namespaces. As root, in
-# the guest or on this machine.
+# One trial: a download, an upload and a ping through a remedy and over a line, between its own network namespaces. As
+# root, in the guest or on this machine.
 #
 #   trial.sh REMEDY LINE POLICY OUT
 #
@@ -8,7 +8,8 @@
 #   LINE    emulate (`lastmile emulate`); kernel (HTB with a size table, and netem for the delay); netem (its rate, with cells)
 #   OUT     a folder for the results: see result.py
 #
-# Environment: LASTMILE, UP, DOWN, LINK (the line), OVERHEAD (bytes over an IP packet before cells), WINDOW (of TCP, in bytes),
+# Environment: LASTMILE, UP, DOWN, LINK (the line), OVERHEAD (bytes over an IP packet before cells), WINDOW (of TCP, in
+# bytes),
 #              DURATION, START (of the ping, in s), DOWNLOADS (number), OFFSET (of the upload, ms), JUMPS (a file
 #              of lines SECOND EVENT with changes of the clocks, see jump; in the guest only)
 #
@@ -37,9 +38,9 @@ in_space() { ip netns exec "peers-$1" "${@:2}"; }
 } | ip -batch -
 cables=()
 cable() { cables+=("$*"); }
-# Between machines a transmitted packet no longer belongs to its sender. Between namespaces it does until it is received, and TCP small
-# queues would hold the sender back while the packet is in another host's queue. A delay by netem releases the packet, and so does a
-# program that carries it.
+# Between machines a transmitted packet no longer belongs to its sender. Between namespaces it does until it is
+# received, and TCP small queues would hold the sender back while the packet is in another host's queue. A delay by
+# netem releases the packet, and so does a program that carries it.
 if tc -n peers-client qdisc add dev lo root netem delay 1us 2>/dev/null; then
   netem=yes
   cable client c0 box b0
@@ -120,7 +121,8 @@ case $line in
       tc -n "peers-$1" qdisc add dev "$2" parent 1:1 handle 2: bfifo limit "$4"
     }
     bits() { sed 's/ *kbit.s$/kbit/; s/ *Mbit.s$/mbit/' <<< "$1"; }
-    # The limit of bfifo counts the bytes of the size table: 206 kB and 64 kB of IP packets of 1500 bytes in 1696 bytes of cells.
+    # The limit of bfifo counts the bytes of the size table: 206 kB and 64 kB of IP packets of 1500 bytes in 1696 bytes
+    # of cells.
     shaped modem m1 "$(bits "$UP")" $((206000 / 1500 * 1696))
     shaped dslam d0 "$(bits "$DOWN")" $((64000 / 1500 * 1696))
     tc -n peers-server qdisc add dev s0 root netem delay 1us limit 10000

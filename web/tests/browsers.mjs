@@ -29,7 +29,8 @@ export async function open(browser, address, { width = 1280, height = 900, schem
   const wrong = [];
   page.on("pageerror", (error) => wrong.push(`error: ${error.message}`));
   page.on("console", (message) => {
-    if (message.type() === "error" || /Content-Security-Policy|refused/i.test(message.text())) wrong.push(message.text());
+    if (message.type() === "error" || /Content-Security-Policy|refused/i.test(message.text()))
+      wrong.push(message.text());
   });
   page.on("dialog", (dialog) => {
     wrong.push(`dialog: ${dialog.message()}`);
@@ -87,7 +88,12 @@ export function saved(page) {
       return address;
     };
     HTMLAnchorElement.prototype.click = function () {
-      window.saved.push(blobs.get(this.href).text().then((text) => ({ name: this.download, text })));
+      window.saved.push(
+        blobs
+          .get(this.href)
+          .text()
+          .then((text) => ({ name: this.download, text })),
+      );
     };
   });
 }

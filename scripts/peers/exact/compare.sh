@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Queues of a guest's kernel and ours, packet by packet: sends the sequences of experiments.py through the kernel's queues in the guest, replays
-# them through ours in the simulator, and prints what both did.
+# Queues of a guest's kernel and ours, packet by packet: sends the sequences of experiments.py through the kernel's
+# queues in the guest, replays them through ours in the simulator, and prints what both did.
 #
 #   exact/compare.sh LASTMILE FOLDER [PATTERN]     only experiments whose name matches the pattern (a regular expression)
 #
