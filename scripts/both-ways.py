@@ -48,8 +48,8 @@ LINES = {
 
 
 def cells(line, size):
-    """Cells of an IP packet; a bridged one has at least the 64 bytes of an Ethernet frame, 18 of which are around it.
-    """
+    """Cells of an IP packet; a bridged one has at least the 64 bytes of an Ethernet frame, 18 of which are around
+    it."""
     if line["link"].startswith("bridged"):
         size = max(size, 46)
     return -(-(size + line["overhead"]) // 48)
@@ -387,8 +387,11 @@ def main():
             if not arguments.json:
                 told = results[number]
                 print(
-                    f"{told['line']} {told['remedy']} {told['share']} % {told['tcp']} {told['downloads']} x {told['window']} +{told['offset_ms']} ms: download {told['download']:.1%}, upload {told['upload']:.1%}, "
-                    f"ping {told['unloaded_ms']} ms alone, p50 {told['p50_ms']}, p99 {told['p99_ms']} of {told['allowed_ms']} ms"
+                    f"{told['line']} {told['remedy']} {told['share']} % {told['tcp']} "
+                    f"{told['downloads']} x {told['window']} +{told['offset_ms']} ms: "
+                    f"download {told['download']:.1%}, upload {told['upload']:.1%}, "
+                    f"ping {told['unloaded_ms']} ms alone, p50 {told['p50_ms']}, "
+                    f"p99 {told['p99_ms']} of {told['allowed_ms']} ms"
                     f"{'' if told['holds'] else ': NOT as claimed'}",
                     flush=True,
                 )

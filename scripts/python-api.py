@@ -19,7 +19,8 @@ RUST = ROOT / "crates/python/src"
 
 HEAD = """# Python API
 
-Signatures and docstrings of the package `lastmile`. The guide [Python](../guides/python.md) shows how its parts work together.
+Signatures and docstrings of the package `lastmile`. The guide [Python](../guides/python.md) shows how its parts work \
+together.
 """
 
 

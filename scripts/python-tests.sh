@@ -45,15 +45,19 @@ if [ ! -x "$pyright" ] && command -v node > /dev/null && command -v npm > /dev/n
 fi
 
 rm -rf "$home/wheels"
-"$environment/bin/maturin" build --quiet --manifest-path crates/python/Cargo.toml --features extension --profile dev --locked \
-  --auditwheel skip --target-dir "$target" --interpreter "$environment/bin/python" --out "$home/wheels"
-"$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall "$home"/wheels/*.whl
+"$environment/bin/maturin" build --quiet --manifest-path crates/python/Cargo.toml --features extension \
+  --profile dev --locked --auditwheel skip --target-dir "$target" --interpreter "$environment/bin/python" \
+  --out "$home/wheels"
+"$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps \
+  --force-reinstall "$home"/wheels/*.whl
 rm -rf "$home/empty"
 "$python" -m venv --without-pip "$home/empty"
-"$environment/bin/python" -m pip --python "$home/empty/bin/python" install --quiet --disable-pip-version-check --no-index "$home"/wheels/*.whl
+"$environment/bin/python" -m pip --python "$home/empty/bin/python" install --quiet --disable-pip-version-check \
+  --no-index "$home"/wheels/*.whl
 
 [ -x "$target/debug/lastmile" ] || "${CARGO:-cargo}" test --workspace --locked --no-run --quiet
-export LASTMILE_PYRIGHT=$pyright LASTMILE_EMPTY=$home/empty LASTMILE_COMMAND=$target/debug/lastmile MPLBACKEND=agg PYTHONDONTWRITEBYTECODE=1
+export LASTMILE_PYRIGHT=$pyright LASTMILE_EMPTY=$home/empty LASTMILE_COMMAND=$target/debug/lastmile
+export MPLBACKEND=agg PYTHONDONTWRITEBYTECODE=1
 if [ "${1:-}" = --run ]; then
   shift
   exec "$environment/bin/python" "$@"

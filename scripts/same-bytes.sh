@@ -21,9 +21,13 @@ compare() {
       "${!build}" run "$scenario" --seed 7 --out "$out/$build" --capture "$link" >/dev/null || return
     fi
   done
-  diff -r "$out/DEBUG" "$out/OPTIMISED" || { echo "same-bytes: $scenario differs between a debug and an optimised build" >&2; return 1; }
+  diff -r "$out/DEBUG" "$out/OPTIMISED" || {
+    echo "same-bytes: $scenario differs between a debug and an optimised build" >&2
+    return 1
+  }
   echo "same bytes in both builds: $scenario"
 }
 export -f compare
 
-printf '%s\n' scenarios/*.toml scenarios/*/*.toml | xargs --max-args=1 --max-procs="$(nproc)" bash -c 'compare "$1"' compare
+printf '%s\n' scenarios/*.toml scenarios/*/*.toml |
+  xargs --max-args=1 --max-procs="$(nproc)" bash -c 'compare "$1"' compare

@@ -3,7 +3,8 @@
 
     scripts/tables.py                                   writes each table into its page
     scripts/tables.py --check                           exits with 1 where a page differs from its result file
-    scripts/tables.py --record FILE... --note TEXT      makes the result files in docs/measured of JSON that the benchmark printed
+    scripts/tables.py --record FILE... --note TEXT      makes the result files in docs/measured of JSON that the
+                                                        benchmark printed
 
 TEXT names the build and the other work of the machine. On a busy machine, `--without-times` records instructions and
 memory only.
@@ -266,8 +267,10 @@ def record(files, note, times):
             (cost or {}).update({key: None for key in cost or {} if key.startswith("ns_")})
     cpu = pathlib.Path("/proc/cpuinfo").read_text()
     model = re.search(r"model name\s*:\s*(.+)", cpu)
+    processor = model.group(1) if model else platform.machine()
+    kernel = platform.release().split("-")[0]
     head = {
-        "machine": f"{model.group(1) if model else platform.machine()}, {os.cpu_count()} processors, Linux {platform.release().split('-')[0]}",
+        "machine": f"{processor}, {os.cpu_count()} processors, Linux {kernel}",
         "version": re.search(r'^version = "(.+)"', (ROOT / "Cargo.toml").read_text(), re.M).group(1),
         "date": datetime.date.today().isoformat(),
         "note": note,

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""What helps on which line: each built-in policy on each line of the library, simulated and with real packets.
+r"""What helps on which line: each built-in policy on each line of the library, simulated and with real packets.
 
     scripts/what_helps.py LASTMILE                 simulates, and writes docs/measured/what-helps.json
     scripts/what_helps.py LASTMILE --live          as root: six of the lines with real packets, into the same file
-    scripts/what_helps.py LASTMILE --lines gpon,lte    only lines whose names contain one of these; the others keep their results
+    scripts/what_helps.py LASTMILE --lines gpon,lte    only lines whose names contain one of these; the others keep
+                                                       their results
     scripts/what_helps.py LASTMILE --jobs 4        four simulations at a time
 
 LASTMILE is the program. `scripts/tables.py` prints the tables of docs/studies/what-helps.md from the result file.
@@ -11,7 +12,8 @@ LASTMILE is the program. `scripts/tables.py` prints the tables of docs/studies/w
 Each row is a mean over seeds, with the half width of its 95 % interval. A row is reproduced by
 
     lastmile new --line LINE --home HOME --out FILE
-    lastmile compare FILE --policy POLICY --seeds 5 --set traffic.ping.protocol=udp --duration TIME --set traffic.UPLOAD.start=TIME
+    lastmile compare FILE --policy POLICY --seeds 5 --set traffic.ping.protocol=udp --duration TIME \
+        --set traffic.UPLOAD.start=TIME
 
 The ping is one over UDP without a code point, which no policy treats specially.
 """
@@ -148,8 +150,10 @@ def live(lastmile, folder, name, policy):
 
 def head(note):
     cpu = re.search(r"model name\s*:\s*(.+)", pathlib.Path("/proc/cpuinfo").read_text())
+    processor = cpu.group(1) if cpu else platform.machine()
+    kernel = platform.release().split("-")[0]
     return {
-        "machine": f"{cpu.group(1) if cpu else platform.machine()}, {os.cpu_count()} processors, Linux {platform.release().split('-')[0]}",
+        "machine": f"{processor}, {os.cpu_count()} processors, Linux {kernel}",
         "version": re.search(r'^version = "(.+)"', (ROOT / "Cargo.toml").read_text(), re.M).group(1),
         "date": datetime.date.today().isoformat(),
         "note": note,

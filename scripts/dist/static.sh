@@ -10,8 +10,8 @@ scripts/dist/licences.py "$work/THIRD-PARTY"
 for architecture in "${architectures[@]}"; do
   rustup target add "$architecture-unknown-linux-musl" >&2
   say "static program for $architecture, profile $profile"
-  cargo-zigbuild zigbuild --quiet --profile "$profile" --locked --package lastmile-cli --target "$architecture-unknown-linux-musl" \
-    --target-dir "$target"
+  cargo-zigbuild zigbuild --quiet --profile "$profile" --locked --package lastmile-cli \
+    --target "$architecture-unknown-linux-musl" --target-dir "$target"
   program=$target/$architecture-unknown-linux-musl/$(folder_of_profile)/lastmile
   ! readelf -d "$program" | grep -q NEEDED || die "$program needs shared libraries"
   name=lastmile-$version-$architecture-linux

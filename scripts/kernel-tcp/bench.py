@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Comparison of the kernel's TCP and the simulated one on the same lines.
 
-    bench.py kernel FOLDER [--line NAME] [--congestion NAME] [--starts N] [--emulate] [--capture]    real packets; as root
-    bench.py simulate FOLDER [--line NAME] [--congestion NAME] [--starts N] [--set KEY=VALUE]         these trials, simulated
+    bench.py kernel FOLDER [--line NAME] [--congestion NAME] [--starts N] [--emulate] [--capture]
+                                                                        real packets; as root
+    bench.py simulate FOLDER [--line NAME] [--congestion NAME] [--starts N] [--set KEY=VALUE]
+                                                                        these trials, simulated
     bench.py table FOLDER...                                            medians and ranges side by side
-    bench.py windows FOLDER LINE CONGESTION START                       windows and round trips of the kernel over time, in one start
+    bench.py windows FOLDER LINE CONGESTION START                       windows and round trips of the kernel over
+                                                                        time, in one start
     bench.py study EMULATED SHAPED > docs/studies/kernel-tcp.md         the study, of both lines
     bench.py page EMULATED > docs/studies/kernel-bbr.md                 the study of BBR and of lines that change
 
@@ -135,7 +138,8 @@ def simulate(line, congestion, start, options, folder):
         if options.emulate:
             return f'{{ rate = "{mbit} Mbit/s", delay = "{half} ms", queue = {{ {fifo} }}{trace(line, start)} }}'
         rest = f'rate = "{mbit} Mbit/s", burst = "3000 wire bytes", cburst = "3000 wire bytes", {fifo}'
-        return f'{{ rate = "2 Gbit/s", delay = "{half} ms", queue = {{ kind = "htb", default = "all", classes = [{{ name = "all", {rest} }}] }} }}'
+        queue = f'{{ kind = "htb", default = "all", classes = [{{ name = "all", {rest} }}] }}'
+        return f'{{ rate = "2 Gbit/s", delay = "{half} ms", queue = {queue} }}'
 
     settings = [
         f"access.down={link(line['down'], line['down_packets'])}",
@@ -275,7 +279,8 @@ def study(template, emulated, shaped=None):
         return out.getvalue().rstrip()
 
     lines = "\n".join(
-        f"| {name.replace('-', '/')} | {line['down']} | {line['up']} | {line['down_packets']} | {line['up_packets']} | {line['rtt_ms']} |"
+        f"| {name.replace('-', '/')} | {line['down']} | {line['up']} "
+        f"| {line['down_packets']} | {line['up_packets']} | {line['rtt_ms']} |"
         for name, line in LINES.items()
         if name in shown
     )

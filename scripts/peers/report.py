@@ -128,7 +128,8 @@ def milliseconds(value):
 
 def table(found):
     print(
-        "| remedy | by | line by | download, kbit/s | of its bound | upload, kbit/s | its cells | ping p50, ms | p99 | processor |",
+        "| remedy | by | line by | download, kbit/s | of its bound | upload, kbit/s | its cells "
+        "| ping p50, ms | p99 | processor |",
         end="",
     )
     print(" simulated: download | upload | p50 | p99 |")
@@ -185,7 +186,8 @@ def claims(found):
     """Whether full-both-ways keeps 97 % of the upload's bound, 95 % of the downloads', and the ping within its limit:
     worst of the runs."""
     print(
-        "| line | downloads | windows | runs | download, at least | upload, its cells, at least | ping p99, ms, at most | allowed | all three |"
+        "| line | downloads | windows | runs | download, at least | upload, its cells, at least "
+        "| ping p99, ms, at most | allowed | all three |"
     )
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for name, (line, downloads, window) in CLAIMS.items():
@@ -236,9 +238,8 @@ def jumps(row):
         print("| " + " | ".join(cells) + " |")
     packets = live["conservation"]["packets"]
     counts = ", ".join(f"{what.replace('_', ' ')} {count}" for what, count in packets.items())
-    print(
-        f"\nPackets on the line: {counts}; conservation {'holds' if live['conservation']['holds'] else 'DOES NOT HOLD'}.\n"
-    )
+    conserved = "holds" if live["conservation"]["holds"] else "DOES NOT HOLD"
+    print(f"\nPackets on the line: {counts}; conservation {conserved}.\n")
 
 
 def main():

@@ -57,8 +57,8 @@ export const fileAddress = (file) => pathToFileURL(path.resolve(file)).href;
 
 const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
 
-/** A server of a folder on the loopback address: its address, and a function that ends it. `answers` take the response to
- * the paths that are no files. */
+/** A server of a folder on the loopback address: its address, and a function that ends it. `answers` take the response
+ * to the paths that are no files. */
 export async function serve(folder, answers = {}) {
   const server = createServer(async (request, response) => {
     const { pathname } = new URL(request.url, "http://x");

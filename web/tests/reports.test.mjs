@@ -266,7 +266,8 @@ describe("a report of 50 flows over 300 s", () => {
         return times.sort((a, b) => a - b);
       });
       console.log(
-        `50 flows: ${bytes} bytes, ready after ${opened.toFixed(0)} ms, frames of ${frames[60].toFixed(1)} ms (median), ${frames[114].toFixed(1)} ms (95 %)`,
+        `50 flows: ${bytes} bytes, ready after ${opened.toFixed(0)} ms, ` +
+          `frames of ${frames[60].toFixed(1)} ms (median), ${frames[114].toFixed(1)} ms (95 %)`,
       );
       assert.deepEqual(wrong, []);
     } finally {

@@ -90,6 +90,10 @@ def port(flow):
     return f"match = {{ destination_port = {PORT + flow} }}"
 
 
+# Curves of two classes, as TOML.
+CONCAVE = 'rt = { m1 = "800 kbit/s", d = "10 ms", m2 = "100 kbit/s" }, ls = "100 kbit/s"'
+CONVEX = 'rt = { d = "30 ms", m2 = "400 kbit/s" }, ls = "10 kbit/s"'
+
 # Departures of HFSC at 2 Mbit/s: a bulk class that is always backlogged, a concave curve with small packets that come
 # in pairs every 200 ms, and a convex one that gets nothing for 30 ms after a pause, with bursts of eight packets every
 # 500 ms.
@@ -114,8 +118,8 @@ CURVES = Experiment(
     f"""rate = "1 Gbit/s"
 queue = {{ kind = "hfsc", default = "bulk", classes = [
     {{ name = "line", ls = "2 Mbit/s", ul = "2 Mbit/s" }},
-    {{ name = "concave", parent = "line", rt = {{ m1 = "800 kbit/s", d = "10 ms", m2 = "100 kbit/s" }}, ls = "100 kbit/s", limit = "5000 packets", {port(1)} }},
-    {{ name = "convex", parent = "line", rt = {{ d = "30 ms", m2 = "400 kbit/s" }}, ls = "10 kbit/s", limit = "5000 packets", {port(2)} }},
+    {{ name = "concave", parent = "line", {CONCAVE}, limit = "5000 packets", {port(1)} }},
+    {{ name = "convex", parent = "line", {CONVEX}, limit = "5000 packets", {port(2)} }},
     {{ name = "bulk", parent = "line", ls = "1 Mbit/s", limit = "5000 packets" }},
 ] }}""",
     "departures",

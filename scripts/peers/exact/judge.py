@@ -59,8 +59,8 @@ def resolution(options):
 
 
 class Side:
-    """Packets of one side: when each was sent, and number and time of each arrival, in s from the experiment's start.
-    """
+    """Packets of one side: when each was sent, and number and time of each arrival, in s from the experiment's
+    start."""
 
     def __init__(self, sent, arrived):
         self.sent, self.arrived = sent, arrived

@@ -102,7 +102,8 @@ class Playground {
     const minutes = this.cost / 60;
     const time = minutes > 1.5 ? `about ${Math.round(minutes)} minutes` : `about ${Math.round(this.cost)} s`;
     this.say(
-      `At full rate this takes ${time} in a browser. A shorter duration, lower rates or fewer policies take less; Run starts it.`,
+      `At full rate this takes ${time} in a browser. ` +
+        "A shorter duration, lower rates or fewer policies take less; Run starts it.",
     );
   }
 
@@ -219,6 +220,6 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: unknown) => {
-  byId("status").textContent =
-    `The simulator does not start here: ${error instanceof Error ? error.message : String(error)}. The command needs no browser.`;
+  const why = error instanceof Error ? error.message : String(error);
+  byId("status").textContent = `The simulator does not start here: ${why}. The command needs no browser.`;
 });

@@ -161,7 +161,8 @@ export class Controls {
     if (source.from === "example") this.example.value = source.path;
     this.editor.text = text;
     const about = (entries: Entry[], name: string) => entries.find((entry) => entry.name === name)?.about ?? "";
-    this.about.textContent = `${about(this.catalogue.lines, this.line.value)}. ${about(this.catalogue.homes, this.home.value)}.`;
+    const { lines, homes } = this.catalogue;
+    this.about.textContent = `${about(lines, this.line.value)}. ${about(homes, this.home.value)}.`;
     // A slider that is being moved must stay in the page.
     const knobs = knobsOf(text);
     if (this.knobsFor !== text || Object.keys(state.set).length === 0) {
