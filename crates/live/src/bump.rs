@@ -46,12 +46,12 @@ use crate::io::Port;
 pub use direction::BATCH;
 use direction::{Direction, Queue};
 use record::Recorder;
-pub use record::{MOST_PACKETS, Record, SPAN};
+pub use record::{FlowTotal, MOST_PACKETS, Record, SPAN};
 pub(crate) use replay::replay;
-pub use report::{CounterValue, DirectionReport, HopGlance, HopReport, HopState};
+pub use report::{CounterValue, DirectionReport, HopGlance, HopReport, HopState, States};
 pub use tap::Tap;
 use tap::Taps;
-pub use waits::WaitCounts;
+pub use waits::{Crossed, WaitCounts};
 
 /// Flows of both directions with a number at a time; a further one takes the number of the oldest
 /// flow of a single packet, see [`FlowTable`].
@@ -169,24 +169,28 @@ impl Bump {
         [&mut self.up, &mut self.down].into_iter().flat_map(|direction| direction.glance(now)).collect()
     }
 
-    /// The hops at `now` for a display: those up, then those down. Copies some 10 kB for each hop
-    /// and 5 kB for each class.
+    /// The hops at `now` for a display. Copies some 10 kB for each hop and each direction, and 5 kB
+    /// for each class.
     #[must_use]
-    pub fn states(&self, now: Instant) -> Vec<HopState> {
-        self.up.states(now).chain(self.down.states(now)).collect()
+    pub fn states(&self, now: Instant) -> States {
+        States {
+            at: now,
+            hops: self.up.states(now).chain(self.down.states(now)).collect(),
+            crossed: [self.up.crossed.clone(), self.down.crossed.clone()],
+        }
     }
 
     /// From now on the headers of packets are recorded, for [`Bump::records`].
     pub fn record(&mut self) {
         for direction in [&mut self.up, &mut self.down] {
-            direction.recorder.get_or_insert_with(|| Recorder::new(MAX_FLOWS));
+            direction.kept.recorder.get_or_insert_with(|| Recorder::new(MAX_FLOWS));
         }
     }
 
     /// The packets that came lately, up and down, if they are recorded.
     #[must_use]
     pub fn records(&self) -> Option<[Record; 2]> {
-        Some([self.up.recorder.as_ref()?.record(), self.down.recorder.as_ref()?.record()])
+        Some([self.up.kept.recorder.as_ref()?.record(), self.down.kept.recorder.as_ref()?.record()])
     }
 
     /// The counters so far: up, then down.

@@ -7,7 +7,7 @@ use lastmile_model::Hop;
 use lastmile_packet::HashKey;
 use lastmile_units::{Duration, Instant};
 
-use crate::bump::{self, DirectionReport, HopGlance, HopState, Queues, Record};
+use crate::bump::{self, DirectionReport, HopGlance, Queues, Record, States};
 use crate::error::{Context, Error};
 use crate::stop::{Stop, StopHandle};
 
@@ -28,7 +28,7 @@ pub struct Snapshot {
 enum Request {
     Report(Sender<Snapshot>),
     Glance(Sender<(Instant, Vec<HopGlance>)>),
-    States(Sender<(Instant, Vec<HopState>)>),
+    States(Sender<States>),
     Records(Sender<Option<[Record; 2]>>),
     Alive(Sender<()>),
     HandOver(Queues, Sender<()>),
@@ -95,8 +95,8 @@ pub(crate) trait Asked {
     /// When it is, and how the hops stand.
     fn glance(&mut self) -> (Instant, Vec<HopGlance>);
 
-    /// The hops for a display, and the time.
-    fn states(&self) -> (Instant, Vec<HopState>);
+    /// The hops for a display.
+    fn states(&self) -> States;
 
     /// The packets that came lately, if they are recorded.
     fn records(&self) -> Option<[Record; 2]>;
@@ -145,10 +145,10 @@ impl Handle {
         answered.recv().ok()
     }
 
-    /// The hops for a display, those up and then those down, and the time; `None` when the world
-    /// runs no more. Holds up packets for some microseconds ([`crate::bump::Bump::states`]).
+    /// The hops for a display; `None` when the world runs no more. Holds up packets for some
+    /// microseconds ([`crate::bump::Bump::states`]).
     #[must_use]
-    pub fn states(&self) -> Option<(Instant, Vec<HopState>)> {
+    pub fn states(&self) -> Option<States> {
         let (answer, answered) = mpsc::channel();
         self.ask(Request::States(answer));
         answered.recv().ok()
@@ -164,7 +164,7 @@ impl Handle {
     }
 
     /// Sends recorded packets through these hops, up and down, and shows the hops at each of `times`,
-    /// which ascend: those up and then those down. The calling thread does the work; the world does not
+    /// which ascend. The calling thread does the work; the world does not
     /// notice. The packets arrive when they did arrive: an open loop, in which no sender reacts. Random
     /// draws are those of this world from its beginning.
     ///
@@ -175,7 +175,7 @@ impl Handle {
         records: &[Record; 2],
         hops: [&[Hop]; 2],
         times: &[Instant],
-        look: &mut dyn FnMut(Instant, Vec<HopState>),
+        look: &mut dyn FnMut(States),
     ) -> Result<(), Error> {
         let Draws { seed, hash_key } = self.draws;
         Ok(bump::replay(records, hops, (seed, hash_key), times, look)?)

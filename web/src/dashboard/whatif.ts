@@ -22,8 +22,17 @@ interface Direction {
   at_s: number[];
   by_second: Second[];
 }
-/** Columns have the same hops; null where a policy does not have one. */
-interface Column { label: string; directions: (Direction | null)[] }
+/** The delay over all hops of a direction. */
+interface Way {
+  name: string;
+  packets: number;
+  delay_s: Delay;
+  ack_delay_s: Delay;
+  at_s: number[];
+  p99_s: (number | null)[];
+}
+/** Columns have the same ways and hops; null where a policy does not have a hop. */
+interface Column { label: string; ways: Way[]; directions: (Direction | null)[] }
 interface Answer {
   policy: string;
   in_force: string;
@@ -89,6 +98,7 @@ function present(answer: Answer): void {
   const parts: Node[] = [];
   for (const plot of drawn.splice(0)) plot.destroy();
   for (const note of answer.notes) parts.push(h("p", {}, note));
+  if (answer.columns[0]!.ways.length > 0) parts.push(...ways(answer.columns));
   const count = answer.columns[0]!.directions.length;
   for (let index = 0; index < count; index += 1) {
     const columns = answer.columns.map(({ label, directions }) => ({ label, direction: directions[index] ?? null }));
@@ -105,12 +115,47 @@ type Read = (direction: Direction) => number | null | undefined;
 /** The hop of these columns, from the first one that has it. */
 const hopOf = (columns: readonly Shown[]) => columns.find(({ direction }) => direction !== null)!.direction!;
 
+/** A row of a table, with a value for each column. */
+function valuesOf(name: string, unit: Unit, values: readonly (number | null | undefined)[]): HTMLElement {
+  return h("tr", {}, h("th", { scope: "row", class: "text" }, name),
+    ...values.map((value) => h("td", {}, show(value, unit))));
+}
+
+/** The heading of the rows below it. */
+function part(name: string, columns: readonly unknown[]): HTMLElement {
+  const across = { scope: "colgroup", class: "text", colspan: String(columns.length + 1) };
+  return h("tr", { class: "part" }, h("th", across, name));
+}
+
+function tableOf(caption: string, columns: readonly { label: string }[], rows: HTMLElement[]): HTMLTableElement {
+  const head = columns.map(({ label }) => h("th", { scope: "col" }, label));
+  return h("table", {}, h("caption", {}, caption),
+    h("thead", {}, h("tr", {}, h("td"), ...head)), h("tbody", {}, ...rows));
+}
+
+/** The delays over all links of both directions: a table, and plots. */
+function ways(columns: readonly Column[]): Node[] {
+  const area = h("div", { class: "charts" });
+  const rows = columns[0]!.ways.flatMap(({ name, at_s }, index) => {
+    const row = (label: string, unit: Unit, read: (way: Way) => number | null) =>
+      valuesOf(label, unit, columns.map((column) => read(column.ways[index]!)));
+    const series = columns.map((column) => column.ways[index]!.p99_s);
+    draw(area, `${name}: one-way delay, 99th percentile`, "s", at_s, columns, series);
+    return [
+      part(name, columns),
+      row("packets", "", (way) => way.packets),
+      row("one-way delay, median", "s", (way) => way.delay_s.p50),
+      row("one-way delay, 99th percentile", "s", (way) => way.delay_s.p99),
+      row("one-way delay, longest", "s", (way) => way.delay_s.max),
+      row("one-way delay of ACKs, 99th percentile", "s", (way) => way.ack_delay_s.p99),
+    ];
+  });
+  return [region(tableOf("delay over all links", columns, rows)), area];
+}
+
 function table(columns: readonly Shown[]): HTMLTableElement {
   const row = (name: string, unit: Unit, read: Read) =>
-    h("tr", {}, h("th", { scope: "row", class: "text" }, name),
-      ...columns.map(({ direction }) => h("td", {}, show(direction && read(direction), unit))));
-  const across = { scope: "colgroup", class: "text", colspan: String(columns.length + 1) };
-  const part = (name: string) => h("tr", { class: "part" }, h("th", across, name));
+    valuesOf(name, unit, columns.map(({ direction }) => direction && read(direction)));
   const all = <T>(of: (direction: Direction) => T[]) =>
     [...new Set(columns.flatMap(({ direction }) => direction === null ? [] : of(direction)))];
   const rows = [
@@ -126,18 +171,33 @@ function table(columns: readonly Shown[]): HTMLTableElement {
   const classes = all((d) => d.classes.map((one) => one.name));
   for (const name of classes) {
     const of = (d: Direction) => d.classes.find((one) => one.name === name);
-    rows.push(part(`class ${name}`), row("rate", "bit/s", (d) => of(d)?.rate_bps),
+    rows.push(part(`class ${name}`, columns), row("rate", "bit/s", (d) => of(d)?.rate_bps),
       row("delay, median", "s", (d) => of(d)?.p50_s), row("delay, 99th percentile", "s", (d) => of(d)?.p99_s),
       row("dropped", "", (d) => of(d)?.dropped));
   }
-  const head = ["", ...columns.map(({ label }) => label)].map((name) =>
-    name === "" ? h("td") : h("th", { scope: "col" }, name));
-  return h("table", {}, h("caption", {}, hopOf(columns).name),
-    h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows));
+  return tableOf(hopOf(columns).name, columns, rows);
 }
 
 /** The plots of the answer that is shown. */
 const drawn: Plot[] = [];
+
+/** Adds a plot to `area`, with a series for each column over the seconds `x`. */
+function draw(
+  area: HTMLElement,
+  title: string,
+  unit: Unit,
+  x: number[],
+  columns: readonly { label: string }[],
+  series: (number | null)[][],
+): void {
+  const plot = new Plot(title, unit, null, new Colors(), null);
+  drawn.push(plot);
+  area.append(plot.figure);
+  // The width is known once the figure is on the page.
+  requestAnimationFrame(() => {
+    plot.update(columns.map(({ label }) => label), null, [x, ...series], [0, x[x.length - 1] ?? 1]);
+  });
+}
 
 /** What happened, and what would have, second by second. */
 function plots(columns: readonly Shown[]): HTMLElement {
@@ -150,17 +210,11 @@ function plots(columns: readonly Shown[]): HTMLElement {
   ];
   const { name: hop, at_s: x } = hopOf(columns);
   for (const [name, unit, read] of kinds) {
-    const plot = new Plot(`${hop}: ${name}`, unit, null, new Colors(), null);
-    drawn.push(plot);
-    area.append(plot.figure);
     const series = columns.map(({ direction }) => x.map((_at, index) => {
       const second = direction?.by_second[index];
       return second === undefined ? null : read(second);
     }));
-    // The width is known once the figure is on the page.
-    requestAnimationFrame(() => {
-      plot.update(columns.map(({ label }) => label), null, [x, ...series], [0, x[x.length - 1] ?? 1]);
-    });
+    draw(area, `${hop}: ${name}`, unit, x, columns, series);
   }
   return area;
 }

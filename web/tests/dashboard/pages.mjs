@@ -6,11 +6,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import path from "node:path";
 import assert from "node:assert/strict";
 import { BROWSERS, launch, open } from "../browsers.mjs";
+import { accessible, ask, pictures, read, rowsOf } from "./looks.mjs";
 
 const [program, folder] = process.argv.slice(2);
 const ADDRESS = "http://127.0.0.1:8420/";
 const TOKEN = "a-token-of-enough-chars";
-const axe = readFileSync(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 const policy = path.join(folder, "mine.toml");
 const text = readFileSync(policy, "utf8");
 
@@ -35,9 +35,6 @@ const end = async (child) => {
   await ended;
 };
 
-/** The text of the first element. */
-const read = (page, selector) => page.$eval(selector, (node) => node.textContent);
-
 /** Opens the dashboard with the token, after a wrong one. */
 async function enter(page) {
   assert.ok(page.url().endsWith("/login"), page.url());
@@ -50,32 +47,6 @@ async function enter(page) {
   assert.ok(await page.$eval("#wrong", (node) => getComputedStyle(node).display === "block"));
   await give(TOKEN);
   await page.waitForFunction(() => document.querySelector("#connection").dataset.state === "live");
-}
-
-/** Nothing of axe-core's rules that hinders people seriously. */
-async function accessible(page) {
-  const run = "window.axe.run(document, { resultTypes: ['violations'] })";
-  const { violations } = await page.evaluate(`(() => { ${axe}; return ${run}; })()`);
-  const serious = violations.filter((one) => one.impact === "serious" || one.impact === "critical");
-  assert.deepEqual(serious.map((one) => `${one.id}: ${one.nodes.map((node) => node.html).join(" ")}`), []);
-}
-
-/** Pictures in three widths and two schemes; nothing is wider than the page. */
-async function pictures(page, name) {
-  for (const width of [360, 1280, 2560]) {
-    await page.setViewport({ width, height: 1000 });
-    for (const scheme of ["light", "dark"]) {
-      await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]).catch(() => {});
-      // Charts out of view are not drawn.
-      await page.evaluate(() => window.scrollTo(0, 0));
-      await sleep(1500);
-      const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-      assert.ok(wide <= 0, `${width}: ${wide} pixels too wide`);
-      if (process.env.SHOTS) {
-        await page.screenshot({ path: path.join(process.env.SHOTS, `${name}-${width}-${scheme}.png`), fullPage: true });
-      }
-    }
-  }
 }
 
 /** Values, switches, a question, a change of the policy. */
@@ -110,13 +81,8 @@ async function look(page) {
   await page.select("#policy", "");
   const other = text.replace(/\[\[rule\]\][^]*$/, "").replace(/^name = "mine.*$/m, 'name = "without"');
   await page.$eval("#text", (area, value) => { area.value = value; }, other);
-  await page.click("#what-if button[type=submit]");
-  const answered = () => !document.querySelector("#what-if button[type=submit]").disabled;
-  await page.waitForFunction(answered, { timeout: 60_000 });
-  assert.match(await read(page, "#asked"), /^replayed the last \d+ s$/);
-  const rows = await page.$$eval("#answer table:first-of-type tr", (all) => {
-    return all.map((row) => [...row.cells].map((cell) => cell.textContent));
-  });
+  await ask(page);
+  const rows = await rowsOf(page, "#answer table:first-of-type");
   assert.match(rows[0][2], /replayed$/);
   const row = (name) => rows.find(([first]) => first === name).slice(1).map(parseFloat);
   const [happened, again] = row("packets sent");
@@ -152,7 +118,7 @@ try {
       await enter(page);
       await look(page);
       await accessible(page);
-      await pictures(page, `dashboard-${name}`);
+      await pictures(page, `dashboard-${name}`, [360, 1280, 2560]);
       assert.deepEqual(wrong, []);
       // A file that is wrong leaves the policy in force, and the page shows why.
       writeFileSync(policy, text.replace("20 %", "twenty"));

@@ -1,6 +1,7 @@
 //! The dashboard of commands that run for long: its options, its port, its reports.
 
 pub(super) mod charts;
+pub(super) mod flows;
 pub(super) mod recent;
 pub(super) mod what_if;
 

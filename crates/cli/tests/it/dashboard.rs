@@ -47,19 +47,23 @@ fn post(site: &Site, path: &str, more: &str, body: &str) -> (u16, Value) {
 }
 
 /// The events of a stream, by name, with their data.
-struct Events {
+pub(crate) struct Events {
     stream: TcpStream,
     text: String,
 }
 
 impl Events {
     fn open(site: &Site, more: &str) -> Self {
-        let stream = send(site, &format!("GET /api/events HTTP/1.1\r\nHost: {ADDRESS}\r\n{more}\r\n"));
+        Self::of(send(site, &format!("GET /api/events HTTP/1.1\r\nHost: {ADDRESS}\r\n{more}\r\n")))
+    }
+
+    /// The events of a connection that has asked for them.
+    pub(crate) fn of(stream: TcpStream) -> Self {
         Self { stream, text: String::new() }
     }
 
     /// The data of the next event of this name, left out those before it.
-    fn next(&mut self, name: &str) -> Value {
+    pub(crate) fn next(&mut self, name: &str) -> Value {
         let begin = format!("event: {name}\ndata: ");
         loop {
             if let Some(at) = self.text.find(&begin)
@@ -79,8 +83,15 @@ impl Events {
     }
 }
 
+/// The table of flows up in a report.
+pub(crate) fn flows_up(report: &Value) -> &Value {
+    let tables = at(report, "tables").as_array().unwrap();
+    let table = tables.iter().find(|table| table["title"].as_str().unwrap().contains("flows up"));
+    table.unwrap_or_else(|| panic!("{report:#}"))
+}
+
 /// The latest value of a series in a report.
-fn value(report: &Value, group: usize, chart: &str, label: &str) -> Option<f64> {
+pub(crate) fn value(report: &Value, group: usize, chart: &str, label: &str) -> Option<f64> {
     let charts = at(report, &format!("groups.{group}.charts")).as_array().unwrap();
     let chart = charts.iter().find(|one| one["title"] == chart).unwrap_or_else(|| panic!("no {chart} in {report:#}"));
     let series = chart["series"].as_array().unwrap();
@@ -114,12 +125,7 @@ fn the_dashboard_shows_traffic_a_change_of_the_policy_and_another_policy() {
     assert!(value(&report, 0, "rate on the wire", "quick").unwrap() > 10_000.0, "{report:#}");
     assert!(value(&report, 0, "delay, 99th percentile", "quick").is_some(), "{report:#}");
     assert_eq!(at(&report, "groups.0.charts.0.limit"), 512_000.0);
-    let flows = at(&report, "tables")
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|table| table["title"].as_str().unwrap().contains("flows up"));
-    let flow = &flows.unwrap_or_else(|| panic!("{report:#}"))["rows"][0];
+    let flow = &flows_up(&report)["rows"][0];
     assert_eq!((&flow[0], &flow[1], &flow[2]), (&"10.9.0.1".into(), &"10.9.0.2".into(), &"ICMP".into()));
 
     // The question: five seconds must have passed. Pings alone wait for nobody, whatever the queue.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use lastmile_live::netns::Namespace;
 use serde_json::{Value, json};
 
-use crate::dashboard::parts;
+use crate::dashboard::{Events, flows_up, parts, value};
 use crate::live::{folder, kill, lastmile, until_it_says};
 use crate::shape::at;
 use crate::transcript::Scratch;
@@ -53,6 +53,17 @@ impl Served {
         stream.read_to_end(&mut bytes).unwrap();
         let (code, _, body) = parts(&bytes);
         (code, serde_json::from_slice(&body).unwrap_or(Value::Null))
+    }
+
+    /// The next report.
+    fn report(&self) -> Value {
+        let mut stream = TcpStream::connect_timeout(&self.address, Duration::from_secs(5)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        write!(stream, "GET /api/events HTTP/1.1\r\nHost: {}\r\n\r\n", self.address).unwrap();
+        let mut events = Events::of(stream);
+        // The first one may be older than the question.
+        events.next("report");
+        events.next("report")
     }
 
     fn what_if(&self, question: &Value) -> (u16, Value) {
@@ -107,7 +118,18 @@ fn the_page_of_an_emulated_line_says_what_another_policy_would_change() {
     let line = Served::start(&scratch, "emulate");
     let (code, state) = line.answer("GET /api/state", "");
     assert!(code == 200 && at(&state, "policies.0") == "none" && !at(&state, "reloads").as_bool().unwrap(), "{state}");
-    load(&line.child);
+    let report = thread::scope(|scope| {
+        scope.spawn(|| load(&line.child));
+        thread::sleep(Duration::from_secs(4));
+        line.report()
+    });
+    let flows = at(flows_up(&report), "rows").as_array().unwrap();
+    let [udp, pings, ..] = flows.as_slice() else { panic!("{report:#}") };
+    assert_eq!((&udp[0], &udp[1], &udp[2]), (&"198.18.0.2:7".into(), &"198.18.0.1:9".into(), &"UDP".into()));
+    assert!(udp[3].as_f64() > pings[3].as_f64() && pings[2] == "ICMP", "{flows:#?}");
+    // The queue holds all of it.
+    assert_eq!((&udp[5], &pings[5]), (&json!(0.0), &json!(0.0)));
+    assert!(value(&report, 0, "one-way delay, median", "up: all links").unwrap() > 1.0, "{report:#}");
     // 400 * 22 cells of 53 bytes take 7.3 s.
     thread::sleep(Duration::from_secs(3));
 
@@ -121,6 +143,14 @@ fn the_page_of_an_emulated_line_says_what_another_policy_would_change() {
             assert_eq!(happened, replayed, "{field} of {name}: {answer:#}");
         }
     }
+    for field in ["packets", "delay_s", "ack_delay_s"] {
+        let [happened, replayed] = [0, 1].map(|column| at(&answer, &format!("columns.{column}.ways.0.{field}")));
+        assert_eq!(happened, replayed, "{field}: {answer:#}");
+    }
+    // The queue, and the delay and transmission of all links.
+    let whole = at(&answer, "columns.0.ways.0.delay_s.max").as_f64().unwrap();
+    let queue = at(hop(&answer, 0, "up, link up"), "delay_s.max").as_f64().unwrap();
+    assert!((queue..queue * 1.07 + 0.1).contains(&whole), "{answer:#}");
     assert!(at(hop(&answer, 0, "up, link up"), "packets").as_u64().unwrap() >= 520, "{answer:#}");
     // The queue moves into the middlebox, where most of it is dropped.
     assert!(p99(&answer, 0, "up, link up") > 2.0 && p99(&answer, 2, "up, link up") < 0.05, "{answer:#}");
@@ -164,6 +194,9 @@ fn the_page_of_a_lab_says_what_another_policy_would_change() {
         }
     };
     assert_eq!(code, 200, "{answer:#}");
+    let report = lab.report();
+    let rows = at(flows_up(&report), "rows").as_array().unwrap();
+    assert!(["TCP", "ICMP"].into_iter().all(|name| rows.iter().any(|row| row[2] == name)), "{report:#}");
     let up = "up, link up";
     let [happened, replayed] = [0, 1].map(|column| at(hop(&answer, column, up), "packets").as_f64().unwrap());
     // Packets that wait when the question comes are counted by their last event.

@@ -14,7 +14,7 @@ use lastmile_units::{Duration, Instant};
 
 use super::record::Recorder;
 use super::tap::{AtHop, Taps};
-use super::waits::{Distribution, Waits};
+use super::waits::{Crossed, Distribution, Waits};
 use super::{CounterValue, DirectionReport, HopGlance, HopReport, HopState};
 use crate::clock::Clock;
 use crate::io::{Counters, Framing, Port, Refusal};
@@ -49,7 +49,14 @@ pub(super) struct Direction {
     pub(super) lateness: Distribution,
     /// Packets that have crossed the last hop and are about to be sent.
     leaving: Vec<Frame>,
-    pub(super) spare: Spare,
+    pub(super) crossed: Crossed,
+    pub(super) kept: Kept,
+}
+
+/// The remains of packets.
+#[derive(Default)]
+pub(super) struct Kept {
+    spare: Spare,
     /// The headers of the packets that came lately, if someone wants them.
     pub(super) recorder: Option<Recorder>,
 }
@@ -101,8 +108,8 @@ impl Direction {
             refused: Default::default(),
             lateness: Distribution::new(3),
             leaving: Vec::with_capacity(BATCH),
-            spare: Spare(Vec::new()),
-            recorder: None,
+            crossed: Crossed::new(),
+            kept: Kept::default(),
         })
     }
 
@@ -158,7 +165,7 @@ impl Direction {
 
     /// Reads a packet and counts it. `None`: it is too long, and arrives nowhere.
     fn read(&mut self, framing: Framing, bytes: &[u8], mtu: u16) -> Option<Frame> {
-        let mut frame = self.spare.0.pop().unwrap_or_else(|| Frame::new(Vec::new()).0);
+        let mut frame = self.kept.spare.0.pop().unwrap_or_else(|| Frame::new(Vec::new()).0);
         let not_ip = match framing {
             Framing::Packet => {
                 // An unparsable packet has no flow.
@@ -170,7 +177,7 @@ impl Direction {
         self.received.add(&frame);
         if frame.meta().ip_len > mtu {
             self.oversize.add(&frame);
-            self.spare.recycle(frame);
+            self.kept.spare.recycle(frame);
             return None;
         }
         if frame.flow_key().is_none() {
@@ -185,24 +192,27 @@ impl Direction {
         let before = flows.evicted();
         number(&mut frame, flows);
         self.evicted += flows.evicted() - before;
-        if let Some(recorder) = &mut self.recorder {
+        // For the delay over all hops: `arrived` changes at each, and no simulated host has set `sent`.
+        frame.meta_mut().sent = self.latest;
+        if let Some(recorder) = &mut self.kept.recorder {
             let flow = frame.flow_key().map(|key| (flows.slot(frame.meta().flow), key));
             recorder.note(self.latest, frame.meta(), flow);
         }
-        first.enqueue(self.latest, frame, &mut self.spare, taps.at(0));
+        first.enqueue(self.latest, frame, &mut self.kept, taps.at(0));
     }
 
     /// Lets every hop go on to the latest time, and sends what leaves the last one.
     pub(super) fn send(&mut self, clock: &dyn Clock, port: &mut dyn Port, taps: &mut Taps<'_>) {
         for index in 0..self.hops.len() {
-            self.hops[index].transmit(self.latest, &mut self.spare, taps.at(index));
-            while let Some(frame) = self.hops[index].take_arrival(self.latest, &mut self.spare, taps.at(index)) {
+            self.hops[index].transmit(self.latest, &mut self.kept, taps.at(index));
+            while let Some(frame) = self.hops[index].take_arrival(self.latest, &mut self.kept, taps.at(index)) {
                 let due = frame.meta().arrived;
                 taps.at(index).tell(due, Passage::Arrived, &frame);
                 if let Some(next) = self.hops.get_mut(index + 1) {
-                    next.enqueue(due, frame, &mut self.spare, taps.at(index + 1));
+                    next.enqueue(due, frame, &mut self.kept, taps.at(index + 1));
                     continue;
                 }
+                self.crossed.record(&frame);
                 self.leaving.push(frame);
                 if self.leaving.len() == BATCH {
                     self.ship(clock, port);
@@ -218,14 +228,14 @@ impl Direction {
             return;
         }
         let now = clock.now();
-        let Self { leaving, lateness, sent, refused, spare, .. } = self;
+        let Self { leaving, lateness, sent, refused, kept, .. } = self;
         port.send(leaving, &mut |frame, result| {
             lateness.record(now.since(frame.meta().arrived).as_ns());
             match result {
                 Ok(()) => sent.add(&frame),
                 Err(refusal) => refused[refusal.index()].add(&frame),
             }
-            spare.recycle(frame);
+            kept.spare.recycle(frame);
         });
         debug_assert!(self.leaving.is_empty(), "a port says of every packet what became of it");
     }
@@ -308,19 +318,19 @@ impl Queue {
 }
 
 impl RunningHop {
-    pub(super) fn enqueue(&mut self, at: Instant, frame: Frame, spare: &mut Spare, tap: AtHop<'_>) {
-        self.line.enqueue(at, frame, &mut Watch { waits: &mut self.waits, spare, tap });
+    pub(super) fn enqueue(&mut self, at: Instant, frame: Frame, kept: &mut Kept, tap: AtHop<'_>) {
+        self.line.enqueue(at, frame, &mut Watch { waits: &mut self.waits, kept, tap });
         let backlog = self.line.queue().backlog();
         self.most_queued.packets = self.most_queued.packets.max(backlog.packets);
         self.most_queued.bytes = self.most_queued.bytes.max(backlog.bytes);
     }
 
-    pub(super) fn transmit(&mut self, now: Instant, spare: &mut Spare, tap: AtHop<'_>) {
-        self.line.transmit(now, &mut Watch { waits: &mut self.waits, spare, tap });
+    pub(super) fn transmit(&mut self, now: Instant, kept: &mut Kept, tap: AtHop<'_>) {
+        self.line.transmit(now, &mut Watch { waits: &mut self.waits, kept, tap });
     }
 
-    pub(super) fn take_arrival(&mut self, now: Instant, spare: &mut Spare, tap: AtHop<'_>) -> Option<Frame> {
-        self.line.take_arrival(now, &mut Watch { waits: &mut self.waits, spare, tap })
+    pub(super) fn take_arrival(&mut self, now: Instant, kept: &mut Kept, tap: AtHop<'_>) -> Option<Frame> {
+        self.line.take_arrival(now, &mut Watch { waits: &mut self.waits, kept, tap })
     }
 
     fn report(&self) -> HopReport {
@@ -368,7 +378,8 @@ fn queue_counters<P: Packet>(line: &Line<P>) -> Vec<CounterValue> {
 }
 
 /// Memory of packets that are gone.
-pub(super) struct Spare(Vec<Frame>);
+#[derive(Default)]
+struct Spare(Vec<Frame>);
 
 impl Spare {
     fn recycle(&mut self, frame: Frame) {
@@ -378,18 +389,21 @@ impl Spare {
     }
 }
 
-/// Watches a line: how long packets wait in its queue, what the tap is to hear, and what becomes of
-/// the memory of those it drops.
+/// Watches a line: how long packets wait in its queue, what the tap is to hear, and what remains of
+/// those it drops.
 struct Watch<'a> {
     waits: &'a mut Waits,
-    spare: &'a mut Spare,
+    kept: &'a mut Kept,
     tap: AtHop<'a>,
 }
 
 impl DropSink<Frame> for Watch<'_> {
     /// The line has counted the packet, with its reason.
-    fn dropped(&mut self, _now: Instant, packet: Frame, _reason: DropReason) {
-        self.spare.recycle(packet);
+    fn dropped(&mut self, now: Instant, packet: Frame, reason: DropReason) {
+        if let Some(recorder) = &mut self.kept.recorder {
+            recorder.note_drop(now, packet.meta().flow, reason);
+        }
+        self.kept.spare.recycle(packet);
     }
 }
 
@@ -407,7 +421,7 @@ mod tests {
 
     #[test]
     fn the_memory_of_a_long_packet_is_given_back() {
-        let mut spare = Spare(Vec::new());
+        let mut spare = Spare::default();
         for len in [60, LONGEST_SPARE, LONGEST_SPARE + 1, 65_535] {
             spare.recycle(Frame::new(vec![0; len]).0);
         }

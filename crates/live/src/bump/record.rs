@@ -1,20 +1,22 @@
 //! The headers of the packets that came lately, for questions about other queues ([`super::replay`]).
 //!
 //! Each direction has a recorder of its own. It keeps the metadata of each packet on arrival (80
-//! bytes: time, sizes, flags, sequence and acknowledgement numbers, options) and the addresses of
-//! each flow once a chunk. No payload is kept.
+//! bytes: time, sizes, flags, sequence and acknowledgement numbers, options), the addresses of
+//! each flow once a chunk, and time, flow and reason of each drop (16 bytes). No payload is kept.
 //!
 //! Bounds: [`SPAN`] of time and [`MOST_PACKETS`] packets in each direction, whichever is less. Memory
-//! follows the traffic, in chunks that are used again; it is at most 29 MB a direction if each packet
-//! is of a new flow, and 21 MB with the flows of a usual line.
+//! follows the traffic, in chunks that are used again. A direction takes at most 37 MB if each packet
+//! is of a new flow and is dropped, and 21 MB with the flows of a usual line; slots of flows take 2 MB.
 //!
 //! Cost per packet: one copy of 80 bytes and one look at the flow's slot. A reader gets references to
-//! whole chunks and a copy of the open one, at most 57 kB, so that it delays no packet noticeably.
+//! whole chunks and a copy of the open one, at most 72 kB, so that it delays no packet noticeably.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use lastmile_packet::{FlowId, FlowKey, Meta};
+use lastmile_queueing::discipline::DropReason;
 use lastmile_units::{Duration, Instant};
 
 /// The longest time that is kept: a minute to look at, and time before it in which queues fill.
@@ -23,7 +25,7 @@ pub const SPAN: Duration = Duration::from_s(75);
 /// The most packets that are kept in one direction.
 pub const MOST_PACKETS: usize = 1 << 18;
 
-/// Packets of a chunk.
+/// Packets of a chunk, and drops of a chunk with packets, at most.
 const CHUNK: usize = 512;
 
 /// Packets that came one after another.
@@ -33,7 +35,20 @@ struct Chunk {
     packets: Vec<Meta>,
     /// The flows among them.
     flows: Vec<(FlowId, FlowKey)>,
+    /// The packets that the hops dropped meanwhile.
+    drops: Vec<Dropped>,
 }
+
+/// A packet that a hop dropped.
+#[derive(Clone, Copy, Debug)]
+struct Dropped {
+    at: Instant,
+    flow: FlowId,
+    reason: DropReason,
+}
+
+// The bounds above: 2^18 times this, and 512 times this.
+const _: () = assert!(size_of::<Meta>() + size_of::<(FlowId, FlowKey)>() + size_of::<Dropped>() == 140);
 
 /// Records the packets of one direction.
 #[derive(Debug)]
@@ -71,6 +86,16 @@ impl Recorder {
         }
     }
 
+    /// Records that a hop drops a packet of this flow.
+    #[inline]
+    pub(super) fn note_drop(&mut self, at: Instant, flow: FlowId, reason: DropReason) {
+        self.open.drops.push(Dropped { at, flow, reason });
+        // A chunk has a time by its packets. Without arrivals, no more is dropped than waits.
+        if self.open.drops.len() >= CHUNK && !self.open.packets.is_empty() {
+            self.close(at);
+        }
+    }
+
     /// Begins another chunk, and forgets those that are too old or too many.
     #[inline(never)]
     fn close(&mut self, now: Instant) {
@@ -102,10 +127,25 @@ impl Chunk {
     fn emptied(mut self) -> Self {
         self.packets.clear();
         self.flows.clear();
-        // Memory for a flow of each packet is not kept.
+        self.drops.clear();
+        // Memory for a flow and a drop of each packet is not kept.
         self.flows.shrink_to(CHUNK / 8);
+        self.drops.shrink_to(CHUNK / 8);
         self
     }
+}
+
+/// The packets of a flow in a time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FlowTotal {
+    /// The flow; `None` if its packets were unreadable.
+    pub key: Option<FlowKey>,
+    /// Packets that came.
+    pub packets: u64,
+    /// IP bytes of these.
+    pub bytes: u64,
+    /// Packets that a hop dropped.
+    pub dropped: u64,
 }
 
 /// The packets of one direction that came lately, oldest first. A copy shares the memory.
@@ -125,8 +165,51 @@ impl Record {
     /// The addresses of every flow that has a packet at `since` or later.
     #[must_use]
     pub fn flows(&self, since: Instant) -> BTreeMap<FlowId, FlowKey> {
-        let later = |chunk: &&Arc<Chunk>| chunk.packets.last().is_some_and(|last| last.arrived >= since);
-        self.chunks.iter().filter(later).flat_map(|chunk| chunk.flows.iter().copied()).collect()
+        self.keys(since).collect()
+    }
+
+    /// Flows with their addresses, some repeatedly.
+    fn keys(&self, since: Instant) -> impl Iterator<Item = (FlowId, FlowKey)> {
+        let later = move |chunk: &&Arc<Chunk>| chunk.packets.last().is_some_and(|last| last.arrived >= since);
+        self.chunks.iter().filter(later).flat_map(|chunk| chunk.flows.iter().copied())
+    }
+
+    /// The number of flows that have a packet at `since` or later, and the `most` of these with the most bytes, the
+    /// largest first. Drops from `since` on count if `counts` is true of their reason.
+    #[must_use]
+    pub fn largest_flows(
+        &self,
+        since: Instant,
+        most: usize,
+        counts: impl Fn(DropReason) -> bool,
+    ) -> (usize, Vec<FlowTotal>) {
+        let none = FlowTotal { key: None, packets: 0, bytes: 0, dropped: 0 };
+        let mut flows: BTreeMap<FlowId, FlowTotal> = BTreeMap::new();
+        for meta in self.packets(since) {
+            let total = flows.entry(meta.flow).or_insert_with(|| none.clone());
+            total.packets += 1;
+            total.bytes += u64::from(meta.ip_len);
+        }
+        let count = flows.len();
+        let mut largest: Vec<(FlowId, FlowTotal)> = flows.into_iter().collect();
+        largest.sort_unstable_by_key(|(flow, total)| (Reverse(total.bytes), *flow));
+        largest.truncate(most);
+        let mut shown: BTreeMap<FlowId, &mut FlowTotal> = largest.iter_mut().map(|(id, total)| (*id, total)).collect();
+        for (flow, key) in self.keys(since) {
+            if let Some(total) = shown.get_mut(&flow) {
+                total.key = Some(key);
+            }
+        }
+        // Drops of several hops are not in the order of time.
+        for gone in self.chunks.iter().flat_map(|chunk| &chunk.drops) {
+            if gone.at >= since
+                && counts(gone.reason)
+                && let Some(total) = shown.get_mut(&gone.flow)
+            {
+                total.dropped += 1;
+            }
+        }
+        (count, largest.into_iter().map(|(_, total)| total).collect())
     }
 
     /// The time of arrival of the oldest packet.
@@ -145,6 +228,7 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use lastmile_packet::FlowAddresses;
+    use proptest::prelude::*;
 
     use super::*;
 
@@ -191,6 +275,63 @@ mod tests {
         assert!(record.is_cut(Instant::ZERO + Duration::from_ms(2 * MOST_PACKETS as u64 / 100)));
         // A reader's copy does not change.
         assert_eq!(kept[1].packets(Instant::ZERO).count(), 100_001);
+    }
+
+    /// Each packet is of a new flow, and is dropped: neither packets nor flows nor drops exceed the bound.
+    #[test]
+    fn a_flood_of_flows_takes_no_more_than_the_bound() {
+        let mut recorder = Recorder::new(1 << 10);
+        for count in 0..(2 * MOST_PACKETS as u32) {
+            let ms = u64::from(count) / 100;
+            note(&mut recorder, ms, count, count as usize % (1 << 10));
+            recorder.note_drop(Instant::ZERO + Duration::from_ms(ms), FlowId::new(count), DropReason::Tail);
+        }
+        let chunks = recorder.record().chunks;
+        let kept = |of: fn(&Chunk) -> usize| chunks.iter().map(|chunk| of(chunk)).sum::<usize>();
+        let kept = [kept(|c| c.packets.len()), kept(|c| c.flows.len()), kept(|c| c.drops.len())];
+        assert!(kept.iter().all(|kept| (MOST_PACKETS - 2 * CHUNK..=MOST_PACKETS).contains(kept)), "{kept:?}");
+        let (flows, largest) = recorder.record().largest_flows(Instant::ZERO, 3, |_| true);
+        assert_eq!((flows, largest.len()), (kept[0], 3));
+        assert!(largest.iter().all(|flow| (flow.packets, flow.bytes, flow.dropped) == (1, 100, 1)));
+    }
+
+    proptest! {
+        /// Packets and drops of a few flows at any times, in the order of time: totals are those of a plain count.
+        #[test]
+        fn the_largest_flows_are_those_of_a_plain_count(
+            steps in prop::collection::vec((0..3_u64, 0..6_u32, 0..4_u16, any::<bool>()), 0..2000),
+            since in 0..2000_u64,
+            most in 0..8_usize,
+        ) {
+            let mut recorder = Recorder::new(8);
+            let since = Instant::ZERO + Duration::from_ms(since);
+            let mut plain: BTreeMap<u32, (u64, u64, u64)> = BTreeMap::new();
+            let mut now = Instant::ZERO;
+            for (gap, flow, size, is_drop) in steps {
+                now += Duration::from_ms(gap);
+                let (id, late) = (FlowId::new(flow), u64::from(now >= since));
+                let (packets, bytes, dropped) = plain.entry(flow).or_default();
+                if is_drop {
+                    let reason = if size == 0 { DropReason::AckFiltered } else { DropReason::Aqm };
+                    recorder.note_drop(now, id, reason);
+                    *dropped += late * u64::from(size != 0);
+                } else {
+                    let meta = Meta { flow: id, ip_len: size, ..Meta::default() };
+                    // The last flow has no addresses.
+                    recorder.note(now, &meta, (flow < 5).then_some((flow as usize, &key(flow))));
+                    (*packets, *bytes) = (*packets + late, *bytes + late * u64::from(size));
+                }
+            }
+            let mut expected: Vec<_> = plain.into_iter().filter(|(_, (packets, ..))| *packets > 0).collect();
+            expected.sort_by_key(|(flow, (_, bytes, _))| (Reverse(*bytes), *flow));
+            let (count, largest) =
+                recorder.record().largest_flows(since, most, |reason| reason != DropReason::AckFiltered);
+            prop_assert_eq!(count, expected.len());
+            let total = |&(flow, (packets, bytes, dropped)): &(u32, (u64, u64, u64))| {
+                FlowTotal { key: (flow < 5).then(|| key(flow)), packets, bytes, dropped }
+            };
+            prop_assert_eq!(largest, expected.iter().take(most).map(total).collect::<Vec<_>>());
+        }
     }
 
     #[test]

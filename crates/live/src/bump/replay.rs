@@ -31,10 +31,10 @@ use lastmile_queueing::line::{Line, Observer};
 use lastmile_queueing::spec::BuildError;
 use lastmile_units::{Duration, Instant};
 
-use super::HopState;
 use super::direction::{line, state};
 use super::record::Record;
-use super::waits::Waits;
+use super::waits::{Crossed, Waits};
+use super::{HopState, States};
 
 /// A packet of a record: its headers, and no payload.
 #[derive(Clone, Copy, Debug)]
@@ -145,45 +145,50 @@ impl ReplayedHop {
 }
 
 /// One direction of a replay: its hops, at least one.
-struct Side(Vec<ReplayedHop>);
+struct Side {
+    hops: Vec<ReplayedHop>,
+    crossed: Crossed,
+}
 
 impl Side {
     fn new(hops: &[Hop], (seed, hash_key): (u64, HashKey), handshakes: &Arc<Handshakes>) -> Result<Self, BuildError> {
         let of = |hop| Ok(ReplayedHop { line: line(hop, seed, hash_key, handshakes)?, waits: Waits::new() });
-        Ok(Self(hops.iter().map(of).collect::<Result<_, _>>()?))
+        Ok(Self { hops: hops.iter().map(of).collect::<Result<_, _>>()?, crossed: Crossed::new() })
     }
 
-    fn arrive(&mut self, packet: Recorded) {
-        if let Some(first) = self.0.first_mut() {
+    fn arrive(&mut self, mut packet: Recorded) {
+        packet.meta.sent = packet.meta.arrived;
+        if let Some(first) = self.hops.first_mut() {
             first.enqueue(packet.meta.arrived, packet);
         }
     }
 
     /// Lets every hop go on to `now`, as [`super::direction::Direction::send`] does.
     fn go_on(&mut self, now: Instant) {
-        for index in 0..self.0.len() {
-            let hop = &mut self.0[index];
+        for index in 0..self.hops.len() {
+            let hop = &mut self.hops[index];
             hop.line.transmit(now, &mut Watch(&mut hop.waits));
             while let Some(packet) = self.take_arrival(index, now) {
-                if let Some(next) = self.0.get_mut(index + 1) {
-                    next.enqueue(packet.meta.arrived, packet);
+                match self.hops.get_mut(index + 1) {
+                    Some(next) => next.enqueue(packet.meta.arrived, packet),
+                    None => self.crossed.record(&packet),
                 }
             }
         }
     }
 
     fn take_arrival(&mut self, index: usize, now: Instant) -> Option<Recorded> {
-        let ReplayedHop { line, waits } = &mut self.0[index];
+        let ReplayedHop { line, waits } = &mut self.hops[index];
         line.take_arrival(now, &mut Watch(waits))
     }
 
     fn states(&self, now: Instant) -> impl Iterator<Item = HopState> {
-        self.0.iter().map(move |hop| state(&hop.line, &hop.waits, now))
+        self.hops.iter().map(move |hop| state(&hop.line, &hop.waits, now))
     }
 }
 
 /// Sends the packets of both directions through hops, up and down, and shows them at each of `times`,
-/// which ascend: those up, then those down. The hops are idle when the first packet comes. Packets
+/// which ascend. The hops are idle when the first packet comes. Packets
 /// behind the last of the times are left out.
 ///
 /// # Errors
@@ -193,7 +198,7 @@ pub(crate) fn replay(
     hops: [&[Hop]; 2],
     (seed, hash_key): (u64, HashKey),
     times: &[Instant],
-    look: &mut dyn FnMut(Instant, Vec<HopState>),
+    look: &mut dyn FnMut(States),
 ) -> Result<(), BuildError> {
     let handshakes = Arc::new(Handshakes::new(hash_key));
     let [up, down] = hops.map(|hops| Side::new(hops, (seed, hash_key), &handshakes));
@@ -218,7 +223,11 @@ pub(crate) fn replay(
             }
         }
         sides.iter_mut().for_each(|side| side.go_on(*time));
-        look(*time, sides.iter().flat_map(|side| side.states(*time)).collect());
+        look(States {
+            at: *time,
+            hops: sides.iter().flat_map(|side| side.states(*time)).collect(),
+            crossed: sides.each_ref().map(|side| side.crossed.clone()),
+        });
     }
     Ok(())
 }

@@ -4,9 +4,9 @@ use hdrhistogram::Histogram;
 use lastmile_model::outcome::Waits;
 use lastmile_queueing::Backlog;
 use lastmile_queueing::line::{Count, Stats};
-use lastmile_units::CellCount;
+use lastmile_units::{CellCount, Instant};
 
-use super::waits::WaitCounts;
+use super::waits::{Crossed, WaitCounts};
 use crate::io::{Counters, Refusal};
 
 /// The counters of one direction.
@@ -120,6 +120,17 @@ pub struct HopGlance {
     pub waited: Waits,
     /// Waits of pure ACKs alone.
     pub acks_waited: Waits,
+}
+
+/// All hops at a moment, for a display that asks several times a second.
+#[derive(Clone, Debug)]
+pub struct States {
+    /// The moment.
+    pub at: Instant,
+    /// The hops: those up, then those down.
+    pub hops: Vec<HopState>,
+    /// Delays over all hops of a direction, up and down, since the start.
+    pub crossed: [Crossed; 2],
 }
 
 /// A hop at a moment, for a display that asks several times a second. All counts are since the

@@ -147,7 +147,7 @@ fn bump(up: Vec<Hop>) -> Bump {
 /// lines that did it.
 fn exactly(configs: &[Hop], arrivals: &[(Instant, Vec<u8>)]) -> (Vec<(Instant, Vec<u8>)>, Vec<RunningHop>) {
     let directions = Direction::new(configs, 1, HashKey::default(), &Arc::default());
-    let Direction { mut hops, mut spare, .. } = directions.unwrap();
+    let Direction { mut hops, mut kept, .. } = directions.unwrap();
     let mut departures = Vec::new();
     let mut arrivals = arrivals.iter().peekable();
     loop {
@@ -156,13 +156,13 @@ fn exactly(configs: &[Hop], arrivals: &[(Instant, Vec<u8>)]) -> (Vec<(Instant, V
         let Some(now) = own.chain(next).min() else { break };
         if next == Some(now) {
             let (_, bytes) = arrivals.next().unwrap();
-            hops[0].enqueue(now, Frame::new(bytes.clone()).0, &mut spare, AtHop::NONE);
+            hops[0].enqueue(now, Frame::new(bytes.clone()).0, &mut kept, AtHop::NONE);
         }
         for index in 0..hops.len() {
-            hops[index].transmit(now, &mut spare, AtHop::NONE);
-            let Some(frame) = hops[index].take_arrival(now, &mut spare, AtHop::NONE) else { continue };
+            hops[index].transmit(now, &mut kept, AtHop::NONE);
+            let Some(frame) = hops[index].take_arrival(now, &mut kept, AtHop::NONE) else { continue };
             match hops.get_mut(index + 1) {
-                Some(next) => next.enqueue(now, frame, &mut spare, AtHop::NONE),
+                Some(next) => next.enqueue(now, frame, &mut kept, AtHop::NONE),
                 None => departures.push((now, frame.into_bytes())),
             }
         }
@@ -176,6 +176,16 @@ fn same(emulated: &Direction, exact: &[RunningHop]) -> bool {
         && emulated.hops.iter().zip(exact).all(|(a, b)| {
             a.line.stats() == b.line.stats() && a.waits.all == b.waits.all && a.most_queued == b.most_queued
         })
+}
+
+/// The delays of the packets that came out, by the times at which they went in. No two have the same bytes.
+fn delays(arrivals: &[(Instant, Vec<u8>)], departures: &[(Instant, Vec<u8>)]) -> Crossed {
+    let mut crossed = Crossed::new();
+    for (arrived, bytes) in departures {
+        let (sent, _) = arrivals.iter().find(|(_, sent)| sent == bytes).unwrap();
+        crossed.record(&Meta { sent: *sent, arrived: *arrived, ..Meta::default() });
+    }
+    crossed
 }
 
 /// Drives `bump` at the `wakes` and then, punctually, until nothing is left; gives what came out up at the server.
@@ -220,6 +230,7 @@ proptest! {
         let (exact, reference) = exactly(&path(), &arrivals);
         let mut bump = bump(path());
         let sent = drive(&mut bump, &arrivals, &[]);
+        prop_assert_eq!(&bump.up.crossed, &delays(&arrivals, &exact));
         prop_assert_eq!(sent, exact);
         prop_assert!(same(&bump.up, &reference));
         prop_assert_eq!(bump.up.lateness.whole().max(), 0);
@@ -239,6 +250,7 @@ proptest! {
         let sent = drive(&mut bump, &arrivals, &wakes);
 
         prop_assert!(same(&bump.up, &reference));
+        prop_assert_eq!(&bump.up.crossed, &delays(&arrivals, &exact));
         prop_assert_eq!(sent.len(), exact.len());
         for ((at, bytes), (due, expected)) in sent.iter().zip(&exact) {
             prop_assert_eq!(bytes, expected);

@@ -62,6 +62,33 @@ impl Waits {
     }
 }
 
+/// Delays of the packets that have crossed all hops of a direction, in nanoseconds: from arrival at the first hop to
+/// arrival behind the last. Queueing, transmission and propagation are in them, late wake-ups are not.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Crossed {
+    /// Delays of all packets.
+    pub all: WaitCounts,
+    /// Delays of pure ACKs alone.
+    pub acks: WaitCounts,
+}
+
+impl Crossed {
+    pub(super) fn new() -> Self {
+        Self { all: WaitCounts::new(), acks: WaitCounts::new() }
+    }
+
+    /// Counts a packet that arrives behind the last hop. `Meta::sent` is its arrival at the first one.
+    #[inline]
+    pub(super) fn record(&mut self, packet: &impl Packet) {
+        let meta = packet.meta();
+        let ns = meta.arrived.since(meta.sent).as_ns();
+        self.all.0.record(ns);
+        if meta.is_pure_ack() {
+            self.acks.0.record(ns);
+        }
+    }
+}
+
 /// Counts of waits, twice: for reports, and for displays that ask several times a second.
 #[derive(PartialEq)]
 pub(super) struct Counted {

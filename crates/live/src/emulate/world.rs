@@ -10,7 +10,7 @@ use super::config::{Config, Place};
 use super::server::Server;
 use super::side::{CLIENT, Side};
 use super::{Ended, Outcome};
-use crate::bump::{Bump, BumpConfig, HopGlance, HopState, Queues, Record, Tap};
+use crate::bump::{Bump, BumpConfig, HopGlance, Queues, Record, States, Tap};
 use crate::carry::{self, carry};
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::{Context, Error};
@@ -247,9 +247,8 @@ impl Asked for World {
         (now, self.bump.glance(now))
     }
 
-    fn states(&self) -> (Instant, Vec<HopState>) {
-        let now = self.clock.now();
-        (now, self.bump.states(now))
+    fn states(&self) -> States {
+        self.bump.states(self.clock.now())
     }
 
     fn records(&self) -> Option<[Record; 2]> {

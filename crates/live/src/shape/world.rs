@@ -8,7 +8,7 @@ use lastmile_units::{Duration, Instant};
 use super::bridge;
 use super::direction::Direction;
 use super::handle::Handle;
-use crate::bump::{Bump, BumpConfig, HopGlance, HopState, Queues, Record};
+use crate::bump::{Bump, BumpConfig, HopGlance, Queues, Record, States};
 use crate::carry::{Woken, carry};
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::{Context, Error};
@@ -160,9 +160,8 @@ impl Asked for World {
         (now, self.bump.glance(now))
     }
 
-    fn states(&self) -> (Instant, Vec<HopState>) {
-        let now = self.clock.now();
-        (now, self.bump.states(now))
+    fn states(&self) -> States {
+        self.bump.states(self.clock.now())
     }
 
     fn records(&self) -> Option<[Record; 2]> {

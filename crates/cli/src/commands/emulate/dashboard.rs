@@ -31,7 +31,7 @@ pub(super) fn show<'scope>(
     scope.spawn(move || {
         publish(&reports, end, |_| {
             let now = handle.states()?;
-            let report = teller.report(before.as_ref(), &now);
+            let report = teller.report(before.as_ref(), &now, &handle);
             alternatives.iter().for_each(|alternatives| alternatives.push(before.as_ref(), &now));
             before = Some(now);
             Some(report)

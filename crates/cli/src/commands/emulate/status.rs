@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use lastmile_dashboard::report::Report;
-use lastmile_live::bump::{DirectionReport, HopGlance, HopReport};
-use lastmile_live::emulate::Snapshot;
+use lastmile_live::bump::{DirectionReport, HopGlance, HopReport, States};
+use lastmile_live::emulate::{Handle, Snapshot};
 use lastmile_model::Hop;
 use lastmile_units::{BitRate, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::super::control::Seen;
 use super::super::counters::{Amount, Counters, Spread, faults};
-use super::super::live_view::hops::{self, States, intervals};
+use super::super::live_view::hops::{self, intervals};
 use super::super::ticker::{in_brief, mega};
-use super::super::web::charts;
+use super::super::web::{charts, flows};
 
 /// The status of a line.
 #[derive(Debug, Serialize, Deserialize)]
@@ -84,9 +84,9 @@ impl Teller {
         Self { scenario: scenario.to_owned(), up: fixed(up), down: fixed(down) }
     }
 
-    /// The charts for the dashboard: those of the slowest link of each direction, and of the links that have dropped
-    /// packets or let one wait for a millisecond.
-    pub(in crate::commands) fn report(&self, before: Option<&States>, now: &States) -> Report {
+    /// The report for the dashboard: charts of the delay over all links, of the slowest link of each direction, and of
+    /// the links that have dropped packets or let one wait for a millisecond; tables of the largest flows.
+    pub(in crate::commands) fn report(&self, before: Option<&States>, now: &States, handle: &Handle) -> Report {
         let hops = intervals(before, now);
         let links =
             [("up", self.up.as_slice()), ("down", self.down.as_slice())].into_iter().flat_map(|(name, fixed)| {
@@ -100,7 +100,12 @@ impl Teller {
             let title = format!("{direction}, {name}: {rate}, {encapsulation}");
             charts::group(&format!("{direction} {name}"), title, *rate_bps, hop, &[])
         });
-        Report { status: format!("scenario {}", self.scenario), groups: groups.collect(), ..Report::default() }
+        Report {
+            status: format!("scenario {}", self.scenario),
+            groups: std::iter::once(charts::crossed(before, now)).chain(groups).collect(),
+            tables: flows::tables(handle, now.at),
+            ..Report::default()
+        }
     }
 
     pub(super) fn status(&self, snapshot: &Snapshot) -> Status {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lastmile_dashboard::hub::{Program, Question};
 use lastmile_lab::path::Path;
+use lastmile_live::bump::States;
 use lastmile_live::emulate::Handle;
 use lastmile_model::{Hop, Network};
 use lastmile_scenario::files::{Disk, Files};
@@ -14,7 +15,6 @@ use lastmile_scenario::policy::{Class, Position, ready};
 use lastmile_scenario::{Override, Policy, Scenario};
 
 use super::super::control;
-use super::super::live_view::hops::States;
 use super::super::policy;
 use super::super::web::recent::Recent;
 use super::super::web::what_if::{self, Asked, HEADERS, OPEN_LOOP, Setup, TEXT, TRUST, WINDOWS};

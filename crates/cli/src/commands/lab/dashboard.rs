@@ -6,11 +6,12 @@ use std::time::{Duration as StdDuration, Instant as StdInstant};
 use lastmile_dashboard::hub::{Hub, now_ms};
 use lastmile_dashboard::report::{Chart, Group, Report, Unit};
 use lastmile_lab::progress::{FlowProgress, Progress};
+use lastmile_live::bump::States;
 use lastmile_units::{Duration, Instant};
 
 use super::super::emulate::status::Teller;
 use super::super::emulate::what_if::Alternatives;
-use super::super::live_view::hops::{States, per_second};
+use super::super::live_view::hops::per_second;
 
 /// Time between two reports, less the time between two looks at a run.
 const REPORTS: StdDuration = StdDuration::from_millis(900);
@@ -51,7 +52,7 @@ impl<'a> Reports<'a> {
             return;
         }
         self.at = Some(StdInstant::now());
-        let mut report = self.teller.report(self.states.as_ref(), states);
+        let mut report = self.teller.report(self.states.as_ref(), states, progress.line);
         if let Some(alternatives) = &self.page.alternatives {
             if self.states.is_none() {
                 alternatives.begin(progress.line.clone());

@@ -1,17 +1,14 @@
 //! The series of a hop and the table of hops: rates, backlog, delays, drops with their reasons.
 
-use lastmile_live::bump::{HopState, WaitCounts};
+use lastmile_live::bump::{HopState, States, WaitCounts};
 use lastmile_queueing::DropReason;
 use lastmile_queueing::line::Count;
 use lastmile_terminal::{Panel, Series, Unit};
 use lastmile_text::table::{Kind, Table};
-use lastmile_units::{Duration, Instant};
+use lastmile_units::Duration;
 
 /// A wait in a queue that is worth a look.
 pub(in crate::commands) const NOTABLE: Duration = Duration::from_ms(1);
-
-/// The hops at a moment.
-pub(in crate::commands) type States = (Instant, Vec<HopState>);
 
 /// Drops that carry out ACK regulation: no data is lost.
 const ACK_REGULATION: [DropReason; 5] = [
@@ -33,9 +30,9 @@ pub(in crate::commands) struct Interval<'a> {
 /// The hops in the interval between `before` and `now`, those up and then those down. Without
 /// `before` the interval is empty.
 pub(in crate::commands) fn intervals<'a>(before: Option<&'a States>, now: &'a States) -> Vec<Interval<'a>> {
-    let (then, hops) = before.unwrap_or(now);
-    let seconds = now.0.since(*then).as_secs_f64();
-    hops.iter().zip(&now.1).map(|(before, now)| Interval { seconds, before, now }).collect()
+    let before = before.unwrap_or(now);
+    let seconds = now.at.since(before.at).as_secs_f64();
+    before.hops.iter().zip(&now.hops).map(|(before, now)| Interval { seconds, before, now }).collect()
 }
 
 /// The median and the 99th percentile of waits in an interval, in seconds; `None` without any.

@@ -4,13 +4,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use lastmile_dashboard::hub::now_ms;
 use lastmile_linklayer::LinkLayer;
+use lastmile_live::bump::States;
 use lastmile_live::shape::Handle;
 use lastmile_live::stop::Stop;
 use lastmile_scenario::policy::{Class, Policy};
 use lastmile_terminal::Snapshot;
 use lastmile_units::BitRate;
 
-use super::super::live_view::hops::{States, intervals};
+use super::super::live_view::hops::intervals;
 use super::super::live_view::{self, Display, classes};
 use super::super::ticker;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lastmile_dashboard::report::{Cell, Chart, Group, Table, Unit};
-use lastmile_live::bump::{CounterValue, HopState};
+use lastmile_live::bump::{CounterValue, HopState, States};
 use lastmile_queueing::DropReason;
 use lastmile_scenario::policy::Class;
 
@@ -80,6 +80,26 @@ pub(in crate::commands) fn classes<'a>(classes: &'a [Class], hop: &Interval<'_>)
         }
     });
     interval.collect()
+}
+
+/// The names of the delays over all links, up and down.
+pub(in crate::commands) const CROSSED: [&str; 2] = ["up: all links", "down: all links"];
+
+/// The charts of the delays over all links.
+pub(in crate::commands) fn crossed(before: Option<&States>, now: &States) -> Group {
+    let mut longest = Chart::new("one-way delay, 99th percentile", Unit::Seconds);
+    let mut median = Chart::new("one-way delay, median", Unit::Seconds);
+    let before = before.unwrap_or(now);
+    for ((name, before), now) in CROSSED.into_iter().zip(&before.crossed).zip(&now.crossed) {
+        let waited = [(name.to_owned(), &before.all, &now.all), (format!("{name}, ACKs"), &before.acks, &now.acks)];
+        for (name, before, now) in waited {
+            let Waited { p50, p99 } = Waited::of(Some(before), now);
+            longest.push(name.clone(), p99);
+            median.push(name, p50);
+        }
+    }
+    let title = "all links: from arrival at the first to arrival behind the last".to_owned();
+    Group { id: "all links".to_owned(), title, charts: vec![longest, median] }
 }
 
 /// The charts of a hop, whose line has this rate.

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use lastmile_live::bump::HopState;
+use lastmile_live::bump::{HopState, States, WaitCounts};
 use lastmile_queueing::DropReason;
 use lastmile_units::{Duration, Instant};
 use serde::Serialize;
 
-use super::super::live_view::hops::{Interval, States, intervals, is_ack_regulation};
+use super::super::live_view::hops::{Interval, intervals, is_ack_regulation};
 
 /// Time between two states that a question may begin at.
 const CHECKPOINTS: Duration = Duration::from_s(10);
@@ -15,8 +15,33 @@ const CHECKPOINTS: Duration = Duration::from_s(10);
 /// The time that a question is about.
 pub(super) const MINUTE: Duration = Duration::from_s(60);
 
-/// One second of all hops, by its end.
-pub(super) type Seconds = (Instant, Vec<Second>);
+/// One second of all hops.
+#[derive(Clone)]
+pub(super) struct Seconds {
+    /// Its end.
+    pub(super) at: Instant,
+    pub(super) hops: Vec<Second>,
+    /// The 99th percentile of the delay over all hops, up and down.
+    pub(super) crossed_p99_s: [Option<f32>; 2],
+}
+
+impl Seconds {
+    pub(super) fn of(before: Option<&States>, now: &States) -> Self {
+        let then = before.unwrap_or(now);
+        Self {
+            at: now.at,
+            hops: intervals(before, now).iter().map(Second::of).collect(),
+            crossed_p99_s: [0, 1].map(|way: usize| p99_s(&then.crossed[way].all, &now.crossed[way].all)),
+        }
+    }
+}
+
+/// The 99th percentile of the delays between two moments; `None` without any.
+#[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "for the eye only")]
+fn p99_s(before: &WaitCounts, now: &WaitCounts) -> Option<f32> {
+    let waits = now.since(Some(before));
+    (!waits.is_empty()).then(|| (waits.value_at_quantile(0.99) as f64 / 1e9) as f32)
+}
 
 /// The last minute as it was.
 #[derive(Default)]
@@ -30,17 +55,17 @@ pub(in crate::commands) struct Recent {
 impl Recent {
     /// Adds the state of a second, and forgets what is older than a minute.
     pub(in crate::commands) fn push(&mut self, before: Option<&States>, now: &States) {
-        let age = |at: Instant| now.0.since(at);
-        while self.checkpoints.get(1).is_some_and(|(at, _)| age(*at) >= MINUTE) {
+        let age = |at: Instant| now.at.since(at);
+        while self.checkpoints.get(1).is_some_and(|state| age(state.at) >= MINUTE) {
             self.checkpoints.pop_front();
         }
-        if self.checkpoints.back().is_none_or(|(at, _)| age(*at) >= CHECKPOINTS) {
+        if self.checkpoints.back().is_none_or(|state| age(state.at) >= CHECKPOINTS) {
             self.checkpoints.push_back(now.clone());
         }
-        while self.seconds.front().is_some_and(|(at, _)| age(*at) > MINUTE + CHECKPOINTS) {
+        while self.seconds.front().is_some_and(|second| age(second.at) > MINUTE + CHECKPOINTS) {
             self.seconds.pop_front();
         }
-        self.seconds.push_back((now.0, Second::of_all(&intervals(before, now))));
+        self.seconds.push_back(Seconds::of(before, now));
     }
 
     /// Another policy is in force, or another line.
@@ -63,17 +88,12 @@ pub(super) struct Second {
 impl Second {
     #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "for the eye only")]
     fn of(hop: &Interval<'_>) -> Self {
-        let waits = hop.now.waited.since(Some(&hop.before.waited));
         Self {
             rate_bps: hop.rate_bps() as f32,
             queue_bytes: hop.now.queued.bytes.as_u64() as f32,
-            p99_s: (!waits.is_empty()).then(|| (waits.value_at_quantile(0.99) as f64 / 1e9) as f32),
+            p99_s: p99_s(&hop.before.waited, &hop.now.waited),
             drops: lost(hop).values().sum::<u64>() as f32,
         }
-    }
-
-    pub(super) fn of_all(hops: &[Interval<'_>]) -> Vec<Self> {
-        hops.iter().map(Self::of).collect()
     }
 }
 

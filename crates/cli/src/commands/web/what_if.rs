@@ -9,15 +9,15 @@
 use std::collections::BTreeMap;
 use std::ops::Deref;
 
-use lastmile_live::bump::{HopState, Record, WaitCounts};
+use lastmile_live::bump::{Record, States, WaitCounts};
 use lastmile_live::handle::Handle;
 use lastmile_model::Hop;
 use lastmile_scenario::policy::Class;
 use lastmile_units::{BitRate, Duration, Instant};
 use serde::Serialize;
 
-use super::super::live_view::hops::{Interval, NOTABLE, States, intervals, is_ack_regulation};
-use super::charts;
+use super::super::live_view::hops::{Interval, NOTABLE, intervals, is_ack_regulation};
+use super::charts::{self, CROSSED};
 use super::recent::{MINUTE, Recent, Second, Seconds, dropped, lost};
 
 /// A shorter time answers no question.
@@ -92,8 +92,23 @@ struct Answer<'a> {
 #[derive(Serialize)]
 struct Column {
     label: String,
+    /// The delays over all hops, up and down; none where a direction is one hop.
+    ways: Vec<Way>,
     /// The same hops in each column; `None` where the policy does not have it.
     directions: Vec<Option<Direction>>,
+}
+
+/// The delays over all hops of a direction.
+#[derive(Serialize)]
+struct Way {
+    name: &'static str,
+    /// Packets that crossed all hops.
+    packets: u64,
+    delay_s: Delay,
+    ack_delay_s: Delay,
+    /// Ends of the seconds, from the beginning of the time.
+    at_s: Vec<f32>,
+    p99_s: Vec<Option<f32>>,
 }
 
 /// One hop.
@@ -179,10 +194,10 @@ struct Seen {
 impl Seen {
     /// The last minute as it was, from the first state that the records reach back to.
     fn new(recent: &Recent, records: &[Record; 2], now: States, notes: &mut Vec<String>) -> Result<Self, String> {
-        let cut = records.iter().filter(|record| record.is_cut(now.0)).filter_map(Record::begins).max();
+        let cut = records.iter().filter(|record| record.is_cut(now.at)).filter_map(Record::begins).max();
         let mut checkpoints = recent.checkpoints.iter();
-        let reached = checkpoints.find(|(at, _)| cut.is_none_or(|cut| cut + Duration::from_s(1) <= *at));
-        let Some(before) = reached.filter(|(at, _)| now.0.since(*at) >= SHORTEST).cloned() else {
+        let reached = checkpoints.find(|state| cut.is_none_or(|cut| cut + Duration::from_s(1) <= state.at));
+        let Some(before) = reached.filter(|state| now.at.since(state.at) >= SHORTEST).cloned() else {
             let why = if cut.is_some() {
                 "more packets come than the record holds"
             } else {
@@ -190,26 +205,25 @@ impl Seen {
             };
             return Err(format!("the last {SHORTEST} are needed, and {why}: ask again in {SHORTEST}"));
         };
-        let span = now.0.since(before.0);
+        let span = now.at.since(before.at);
         if span < MINUTE {
             let why =
                 if cut.is_some() { "the record holds no more packets" } else { "the policy is in force since then" };
             notes.push(format!("The last {:.0} s: {why}.", span.as_secs_f64()));
         }
-        let within = recent.seconds.iter().filter(|(at, _)| *at > before.0 && *at <= now.0);
+        let within = recent.seconds.iter().filter(|second| second.at > before.at && second.at <= now.at);
         let seconds = within.cloned().collect();
         Ok(Self { before, now, seconds })
     }
 
     /// This time with the hops of a policy.
     fn replayed(&self, handle: &Handle, records: &[Record; 2], setup: &Setup) -> Result<Self, String> {
-        let between = self.seconds.iter().map(|(at, _)| *at).filter(|at| *at < self.now.0);
-        let times: Vec<Instant> = [self.before.0].into_iter().chain(between).chain([self.now.0]).collect();
+        let between = self.seconds.iter().map(|second| second.at).filter(|at| *at < self.now.at);
+        let times: Vec<Instant> = [self.before.at].into_iter().chain(between).chain([self.now.at]).collect();
         let (mut first, mut last, mut seconds): (Option<States>, Option<States>, _) = (None, None, Vec::new());
-        let look = &mut |at: Instant, states: Vec<HopState>| {
-            let now = (at, states);
+        let look = &mut |now: States| {
             if last.is_some() {
-                seconds.push((at, Second::of_all(&intervals(last.as_ref(), &now))));
+                seconds.push(Seconds::of(last.as_ref(), &now));
             }
             if first.is_none() {
                 first = Some(now.clone());
@@ -223,14 +237,40 @@ impl Seen {
         }
     }
 
+    /// The end of a second, from the beginning of the time.
+    #[expect(clippy::cast_possible_truncation, reason = "for the eye only")]
+    fn end_s(&self, second: &Seconds) -> f32 {
+        second.at.since(self.before.at).as_secs_f64() as f32
+    }
+
+    /// The delays over all hops.
+    fn ways(&self) -> Vec<Way> {
+        let way = |(way, name): (usize, &'static str)| {
+            let (before, now) = (&self.before.crossed[way], &self.now.crossed[way]);
+            let (at_s, p99_s) =
+                self.seconds.iter().map(|second| (self.end_s(second), second.crossed_p99_s[way])).unzip();
+            Way {
+                name,
+                packets: now.all.since(Some(&before.all)).len(),
+                delay_s: Delay::of(&now.all, &before.all),
+                ack_delay_s: Delay::of(&now.acks, &before.acks),
+                at_s,
+                p99_s,
+            }
+        };
+        CROSSED.into_iter().enumerate().map(way).collect()
+    }
+
+    fn told(&self, label: String, setup: &Setup) -> Told {
+        Told { label, ways: self.ways(), hops: self.hops(setup) }
+    }
+
     /// The hops, with the names and classes of their policy.
     fn hops(&self, setup: &Setup) -> Vec<Direction> {
-        #[expect(clippy::cast_possible_truncation, reason = "for the eye only")]
-        let at = |at: Instant| at.since(self.before.0).as_secs_f64() as f32;
         let hops = intervals(Some(&self.before), &self.now);
         let named = hops.iter().zip(&setup.names).enumerate();
         let direction = named.map(|(index, (hop, (name, classes)))| {
-            let seconds = self.seconds.iter().filter_map(|(end, hops)| Some((at(*end), *hops.get(index)?)));
+            let seconds = self.seconds.iter().filter_map(|second| Some((self.end_s(second), *second.hops.get(index)?)));
             Direction::of(name, hop, classes, seconds.unzip())
         });
         direction.collect()
@@ -253,23 +293,32 @@ fn merged<'a>(one: impl Iterator<Item = &'a str>, other: impl Iterator<Item = &'
     all
 }
 
+/// What a column is made of.
+struct Told {
+    label: String,
+    ways: Vec<Way>,
+    hops: Vec<Direction>,
+}
+
 /// The columns with the hops that are worth a look, and the number of the others.
-fn columns(asked: &Asked<'_>, seen: [(String, Vec<Direction>); 3]) -> (Vec<Column>, usize) {
+fn columns(asked: &Asked<'_>, told: [Told; 3]) -> (Vec<Column>, usize) {
     let [in_force, other] =
         [asked.in_force, asked.other].map(|setup| setup.names.iter().map(|(name, _)| name.as_str()));
     let names = merged(in_force, other);
     let is_shown = |name: &str| {
-        let mut of_each = seen.iter().map(|(_, hops)| hops.iter().find(|hop| hop.name == name));
+        let mut of_each = told.iter().map(|told| told.hops.iter().find(|hop| hop.name == name));
         let is_slowest = asked.in_force.slowest().any(|slowest| slowest == name);
         is_slowest || of_each.any(|hop| hop.is_none_or(Direction::is_notable))
     };
     let shown: Vec<&str> = names.iter().copied().filter(|name| is_shown(name)).collect();
     let left_out = names.len() - shown.len();
-    let column = |(label, hops): (String, Vec<Direction>)| {
+    let has_ways = [asked.in_force, asked.other].iter().any(|setup| setup.up.len() > 1 || setup.down.len() > 1);
+    let column = |Told { label, ways, hops }: Told| {
         let mut hops: BTreeMap<String, Direction> = hops.into_iter().map(|hop| (hop.name.clone(), hop)).collect();
-        Column { label, directions: shown.iter().map(|name| hops.remove(*name)).collect() }
+        let ways = if has_ways { ways } else { Vec::new() };
+        Column { label, ways, directions: shown.iter().map(|name| hops.remove(*name)).collect() }
     };
-    (seen.into_iter().map(column).collect(), left_out)
+    (told.into_iter().map(column).collect(), left_out)
 }
 
 /// The last minute with another policy, as JSON. `recent` is that of the policy in force.
@@ -281,19 +330,16 @@ pub(in crate::commands) fn answer(asked: &Asked<'_>, recent: impl Deref<Target =
     let mut notes = Vec::new();
     let seen = Seen::new(&recent, &records, now, &mut notes)?;
     drop(recent);
-    let replay = |setup| Ok::<_, String>(seen.replayed(handle, &records, setup)?.hops(setup));
-    let (columns, left_out) = columns(
-        asked,
-        [
-            (format!("{}: what happened", in_force.policy), seen.hops(in_force)),
-            (format!("{}: replayed", in_force.policy), replay(in_force)?),
-            (format!("{}: replayed", other.policy), replay(other)?),
-        ],
-    );
+    let replay = |setup: &Setup| {
+        let replayed = seen.replayed(handle, &records, setup)?;
+        Ok::<_, String>(replayed.told(format!("{}: replayed", setup.policy), setup))
+    };
+    let happened = seen.told(format!("{}: what happened", in_force.policy), in_force);
+    let (columns, left_out) = columns(asked, [happened, replay(in_force)?, replay(other)?]);
     if left_out > 0 {
         notes.push(format!("Left out: links on which no packet was dropped or waited for a millisecond ({left_out})."));
     }
-    let seconds = seen.now.0.since(seen.before.0).as_secs_f64();
+    let seconds = seen.now.at.since(seen.before.at).as_secs_f64();
     let answer = Answer { policy: &other.policy, in_force: &in_force.policy, seconds, limits, notes, columns };
     serde_json::to_string(&answer).map_err(|error| error.to_string())
 }

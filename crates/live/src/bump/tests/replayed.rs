@@ -78,16 +78,16 @@ fn unsteady(queue: &Spec) -> Vec<Hop> {
 /// All hops at this time, of a replay of what the bump has recorded.
 fn replayed(records: &[Record; 2], hops: [&[Hop]; 2], end: Instant) -> Vec<String> {
     let mut last = Vec::new();
-    let look = &mut |at, states: Vec<HopState>| {
-        assert_eq!(at, end);
-        last = states.iter().map(words).collect();
+    let look = &mut |states: States| {
+        assert_eq!(states.at, end);
+        last = all_words(&states);
     };
     replay(records, hops, (SEED, HashKey::default()), &[end], look).unwrap();
     last
 }
 
 fn ran(bump: &Bump, end: Instant) -> Vec<String> {
-    bump.states(end).iter().map(words).collect()
+    all_words(&bump.states(end))
 }
 
 /// Bursts that overflow the queues, pauses that empty them, ACKs of three connections, and noise.
@@ -105,6 +105,12 @@ fn arrivals() -> impl Strategy<Value = Vec<(Instant, Vec<u8>)>> {
         };
         steps.into_iter().map(next).collect()
     })
+}
+
+/// The states of all hops, and the delays over them.
+fn all_words(states: &States) -> Vec<String> {
+    let crossed = states.crossed.iter().map(|crossed| format!("{crossed:?}"));
+    states.hops.iter().map(words).chain(crossed).collect()
 }
 
 /// The state of a hop, as text that has every count.
@@ -166,7 +172,7 @@ fn packets_behind_the_last_look_are_left_out() {
     let _ = drive(&mut bump, &[(at(10), packet(0, 100)), (at(20), packet(1, 100)), (at(30), packet(2, 100))], &[]);
     let hops = wire(&Spec::fifo(10));
     let mut seen = Vec::new();
-    let look = &mut |_, states: Vec<HopState>| seen.push(states[0].line.transmitted.packets);
+    let look = &mut |states: States| seen.push(states.hops[0].line.transmitted.packets);
     let records = bump.records().unwrap();
     replay(&records, [&hops, &hops], (SEED, HashKey::default()), &[at(9), at(20), at(29)], look).unwrap();
     assert_eq!(seen, [0, 2, 2]);

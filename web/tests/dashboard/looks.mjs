@@ -1,0 +1,50 @@
+// What every page of a dashboard is held to.
+import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import path from "node:path";
+import assert from "node:assert/strict";
+
+const axe = readFileSync(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+
+/** The text of the first element. */
+export const read = (page, selector) => page.$eval(selector, (node) => node.textContent);
+
+/** The cells of the rows of a table. */
+export const rowsOf = (page, selector) => page.$$eval(`${selector} tr`, (rows) => {
+  return rows.map((row) => [...row.cells].map((cell) => cell.textContent));
+});
+
+/** Asks what the chosen policy would change, and waits for the answer. */
+export async function ask(page) {
+  await page.click("#what-if button[type=submit]");
+  const answered = () => !document.querySelector("#what-if button[type=submit]").disabled;
+  await page.waitForFunction(answered, { timeout: 60_000 });
+  assert.match(await read(page, "#asked"), /^replayed the last \d+ s$/);
+}
+
+/** Nothing of axe-core's rules that hinders people seriously. */
+export async function accessible(page) {
+  const run = "window.axe.run(document, { resultTypes: ['violations'] })";
+  const { violations } = await page.evaluate(`(() => { ${axe}; return ${run}; })()`);
+  const serious = violations.filter((one) => one.impact === "serious" || one.impact === "critical");
+  assert.deepEqual(serious.map((one) => `${one.id}: ${one.nodes.map((node) => node.html).join(" ")}`), []);
+}
+
+/** Pictures in these widths and two schemes; nothing is wider than the page. `check` looks at each. */
+export async function pictures(page, name, widths, check = () => {}) {
+  for (const width of widths) {
+    await page.setViewport({ width, height: 1000 });
+    for (const scheme of ["light", "dark"]) {
+      await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]).catch(() => {});
+      // Charts out of view are not drawn.
+      await page.evaluate(() => window.scrollTo(0, 0));
+      await sleep(1500);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+      assert.ok(wide <= 0, `${width}: ${wide} pixels too wide`);
+      await check(page);
+      if (process.env.SHOTS) {
+        await page.screenshot({ path: path.join(process.env.SHOTS, `${name}-${width}-${scheme}.png`), fullPage: true });
+      }
+    }
+  }
+}
