@@ -58,6 +58,7 @@ lint: ## Format, lints (warnings are errors), and the tables of the documents
 	@scripts/setup.sh lint
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked --quiet -- -D warnings
+	@scripts/check-arm64.sh
 	@! command -v python3 > /dev/null || python3 scripts/tables.py --check
 
 .PHONY: rustdoc

@@ -94,7 +94,7 @@ fn ethtool_value(name: &str, command: u32) -> io::Result<u32> {
 }
 
 fn text(name: &[libc::c_char]) -> io::Result<String> {
-    let name = name.iter().take_while(|&&byte| byte != 0).map(|&byte| byte.cast_unsigned()).collect();
+    let name = name.iter().take_while(|&&byte| byte != 0).flat_map(|byte| byte.to_ne_bytes()).collect();
     String::from_utf8(name).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))
 }
 
