@@ -3,16 +3,18 @@
 
     client -- middlebox (lastmile shape, or the kernel's HTB) -- line (lastmile emulate) -- server
 
-Each stands in a network namespace of its own, joined by veth pairs without offloads; TCP is the kernel's, with the congestion control that is
-named. Downloads and an upload run from the beginning, a ping from the tenth second on. Prints one line a run:
+Each stands in a network namespace of its own, joined by veth pairs without offloads; TCP is the kernel's, with the
+congestion control that is named. Downloads and an upload run from the beginning, a ping from the tenth second on.
+Prints one line a run:
 
     scripts/both-ways.py                                    both lines, cubic and reno, the policy as it is
     scripts/both-ways.py --shares 85,90,95,97,98,99 --remedies shape,htb --tcp cubic --json > runs.json
     scripts/both-ways.py --tcp cubic --downloads 1,4 --window 65536,1048576 --offset 0,137,411,822,1507
 
-The middlebox is `lastmile shape full-both-ways` with another share of the downstream, or what `lastmile tc full-both-ways` makes of the same file:
-HTB with a size table, ACKs in a class of their own, the downstream through an intermediate device. As root, on a machine that does nothing else:
-run one or two lines at a time (--parallel). Makes and removes its own namespaces; no packet leaves them.
+The middlebox is `lastmile shape full-both-ways` with another share of the downstream, or what `lastmile tc
+full-both-ways` makes of the same file: HTB with a size table, ACKs in a class of their own, the downstream through an
+intermediate device. As root, on a machine that does nothing else: run one or two lines at a time (--parallel). Makes
+and removes its own namespaces; no packet leaves them.
 """
 
 import argparse
@@ -46,7 +48,8 @@ LINES = {
 
 
 def cells(line, size):
-    """Cells of an IP packet; a bridged one has at least the 64 bytes of an Ethernet frame, 18 of which are around it."""
+    """Cells of an IP packet; a bridged one has at least the 64 bytes of an Ethernet frame, 18 of which are around
+    it."""
     if line["link"].startswith("bridged"):
         size = max(size, 46)
     return -(-(size + line["overhead"]) // 48)
@@ -91,7 +94,14 @@ class Chain:
     def __enter__(self):
         for name in (self.client, self.box, self.wire, self.server):
             sh("ip", "netns", "add", name)
-            self.at(name, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1", check=False)
+            self.at(
+                name,
+                "sysctl",
+                "-qw",
+                "net.ipv6.conf.all.disable_ipv6=1",
+                "net.ipv6.conf.default.disable_ipv6=1",
+                check=False,
+            )
             self.at(name, "ip", "link", "set", "lo", "up")
         self.join((self.client, "eth0"), (self.box, "lan"))
         self.join((self.box, "wan"), (self.wire, "modem"))
@@ -135,7 +145,9 @@ class Chain:
 
     def start(self, name, *words, log):
         out = open(self.folder / log, "w")
-        process = subprocess.Popen(["ip", "netns", "exec", name, *map(str, words)], stdout=out, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            ["ip", "netns", "exec", name, *map(str, words)], stdout=out, stderr=subprocess.STDOUT
+        )
         self.processes.append(process)
         return process
 
@@ -163,7 +175,20 @@ class Chain:
         on = ["--up", f"{line['up']} bit/s", "--down", f"{line['down']} bit/s", "--link", line["link"]]
         if remedy == "shape":
             control = self.folder / "control"
-            words = ["shape", file, *on, "--lan", "lan", "--wan", "wan", "--make-bridge", "br0", "--control", control, "--realtime"]
+            words = [
+                "shape",
+                file,
+                *on,
+                "--lan",
+                "lan",
+                "--wan",
+                "wan",
+                "--make-bridge",
+                "br0",
+                "--control",
+                control,
+                "--realtime",
+            ]
             self.start(self.box, self.lastmile, *words, log="box.log")
         else:
             self.at(self.box, "ip", "link", "add", "br0", "type", "bridge", "forward_delay", "0")
@@ -243,7 +268,9 @@ class Counter(threading.Thread):
                 continue
             # 4 (PACKET_OUTGOING): sent by this host.
             if kind != 4 and len(packet) >= 20:
-                self.cells += cells(self.line, int.from_bytes(packet[2:4], "big") if packet[0] >> 4 == 4 else len(packet))
+                self.cells += cells(
+                    self.line, int.from_bytes(packet[2:4], "big") if packet[0] >> 4 == 4 else len(packet)
+                )
 
 
 def one(lastmile, number, load, arguments):
@@ -283,16 +310,35 @@ def one(lastmile, number, load, arguments):
             "download": round(sum(got[:-1]) / PAYLOAD / packets / seconds, 4),
             "upload": round((after[1] - before[1]) * CELL_BITS / seconds / line["up"], 4),
             "upload_kbps": round(got[-1] * 8 / seconds / 1e3, 1),
-            "pings": len(pings), "unloaded_ms": round(unloaded, 2), "p50_ms": round(pings[len(pings) // 2], 2),
-            "p99_ms": round(p99, 2), "allowed_ms": round(unloaded + full + 10, 2),
+            "pings": len(pings),
+            "unloaded_ms": round(unloaded, 2),
+            "p50_ms": round(pings[len(pings) // 2], 2),
+            "p99_ms": round(p99, 2),
+            "allowed_ms": round(unloaded + full + 10, 2),
         }
-        result["holds"] = result["download"] >= 0.95 and result["upload"] >= 0.97 and result["p99_ms"] <= result["allowed_ms"]
+        result["holds"] = (
+            result["download"] >= 0.95 and result["upload"] >= 0.97 and result["p99_ms"] <= result["allowed_ms"]
+        )
         return result
 
 
 def pinged(chain, count, interval):
     """Round-trip times in milliseconds, sorted; lost requests count as infinite."""
-    done = chain.at(chain.client, "ping", "-n", "-s", "56", "-c", str(count), "-i", str(interval), "-W", "5", "198.18.0.1", check=False)
+    done = chain.at(
+        chain.client,
+        "ping",
+        "-n",
+        "-s",
+        "56",
+        "-c",
+        str(count),
+        "-i",
+        str(interval),
+        "-W",
+        "5",
+        "198.18.0.1",
+        check=False,
+    )
     times = sorted(float(found) for found in re.findall(r"time=([0-9.]+)", done.stdout))
     return times + [float("inf")] * (count - len(times))
 
@@ -305,8 +351,12 @@ def main():
     parse.add_argument("--shares", default="98", help="shares of the downstream, in per cent")
     parse.add_argument("--tcp", default="cubic,reno")
     parse.add_argument("--downloads", default="1", help="how many at a time")
-    parse.add_argument("--window", default="262144", help="receive buffers in bytes; 0 for what the kernel does by itself")
-    parse.add_argument("--offset", default="0", help="milliseconds from the beginning of the downloads to that of the upload")
+    parse.add_argument(
+        "--window", default="262144", help="receive buffers in bytes; 0 for what the kernel does by itself"
+    )
+    parse.add_argument(
+        "--offset", default="0", help="milliseconds from the beginning of the downloads to that of the upload"
+    )
     parse.add_argument("--delay", default="4 ms", help="of the line, one way")
     parse.add_argument("--dslam", default="64 kB")
     parse.add_argument("--seconds", type=float, default=30)
@@ -318,8 +368,13 @@ def main():
     lastmile = str(pathlib.Path(arguments.lastmile).resolve())
     # Every combination; the lines are adjacent, so that two of them run at once.
     words = {
-        "remedy": arguments.remedies, "share": arguments.shares, "tcp": arguments.tcp, "downloads": arguments.downloads,
-        "window": arguments.window, "offset_ms": arguments.offset, "line": arguments.lines,
+        "remedy": arguments.remedies,
+        "share": arguments.shares,
+        "tcp": arguments.tcp,
+        "downloads": arguments.downloads,
+        "window": arguments.window,
+        "offset_ms": arguments.offset,
+        "line": arguments.lines,
     }
     numbers = {"downloads", "window", "offset_ms"}
     choices = ([int(word) if key in numbers else word for word in text.split(",")] for key, text in words.items())
@@ -332,8 +387,11 @@ def main():
             if not arguments.json:
                 told = results[number]
                 print(
-                    f"{told['line']} {told['remedy']} {told['share']} % {told['tcp']} {told['downloads']} x {told['window']} +{told['offset_ms']} ms: download {told['download']:.1%}, upload {told['upload']:.1%}, "
-                    f"ping {told['unloaded_ms']} ms alone, p50 {told['p50_ms']}, p99 {told['p99_ms']} of {told['allowed_ms']} ms"
+                    f"{told['line']} {told['remedy']} {told['share']} % {told['tcp']} "
+                    f"{told['downloads']} x {told['window']} +{told['offset_ms']} ms: "
+                    f"download {told['download']:.1%}, upload {told['upload']:.1%}, "
+                    f"ping {told['unloaded_ms']} ms alone, p50 {told['p50_ms']}, "
+                    f"p99 {told['p99_ms']} of {told['allowed_ms']} ms"
                     f"{'' if told['holds'] else ': NOT as claimed'}",
                     flush=True,
                 )

@@ -2,8 +2,8 @@
 
 `scripts/python-tests.sh --run scripts/cluster-speed.py` prints the table. Every engine simulates equal runs of about a
 second, each in an empty folder; the order changes from round to round, and the least time of each counts. On a machine
-whose speed varies, times of one round cannot be compared; *busy* can: the share of the workers' time that their runs took,
-with the last runs, for which one worker waits.
+whose speed varies, times of one round cannot be compared; *busy* can: the share of the workers' time that their runs
+took, with the last runs, for which one worker waits.
 """
 
 from __future__ import annotations
@@ -79,7 +79,9 @@ class Busy(lastmile._cluster.Pace):
 
 def main() -> None:
     setattr(lastmile._cluster, "Pace", Busy)
-    study = lm.study(lm.loads(LINE.format(duration=calibrated())), {"access.up.delay": ["10 ms", "11 ms"]}, seeds=RUNS // 2)
+    study = lm.study(
+        lm.loads(LINE.format(duration=calibrated())), {"access.up.delay": ["10 ms", "11 ms"]}, seeds=RUNS // 2
+    )
     best: dict[str, float] = {}
     busy: dict[int, float] = {}
     with tempfile.TemporaryDirectory() as scratch:

@@ -15,7 +15,8 @@ status=0
 for target in $(cargo fuzz list); do
   printf '%-24s' "$target"
   mkdir -p "fuzz/corpus/$target"
-  if cargo fuzz run --features libfuzzer --sanitizer none "$target" "fuzz/corpus/$target" "fuzz/seeds/$target" -- -max_total_time="$seconds" -print_final_stats=1 >"$log" 2>&1; then
+  if cargo fuzz run --features libfuzzer --sanitizer none "$target" "fuzz/corpus/$target" "fuzz/seeds/$target" -- \
+    -max_total_time="$seconds" -print_final_stats=1 >"$log" 2>&1; then
     findings="no findings"
   else
     findings="FAILED, input stored in fuzz/artifacts/$target"

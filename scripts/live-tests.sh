@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The tests with real packets. They need root, network namespaces, TUN devices and ping; without them the script prints a message and
-# passes. Arguments are parts of the names of the tests to run, and options of the test binary.
+# The tests with real packets. They need root, network namespaces, TUN devices and ping; without them the script prints
+# a message and passes. Arguments are parts of the names of the tests to run, and options of the test binary.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,8 +15,8 @@ probe="lastmile-probe-$$"
 ip netns add "$probe" 2>/dev/null || skip "network namespaces are not allowed here"
 ip netns delete "$probe"
 
-# All packages, so that cargo takes the features and thus the binaries of `cargo test --workspace`: with three packages alone it would
-# compile most of the workspace once more. The runner skips the binaries of other packages.
+# All packages, so that cargo takes the features and thus the binaries of `cargo test --workspace`: with three packages
+# alone it would compile most of the workspace once more. The runner skips the binaries of other packages.
 export PACKAGES='lastmile-live lastmile-measure lastmile-cli'
 exec "${CARGO:-cargo}" test --config 'target."cfg(unix)".runner="scripts/test-processes.sh"' \
   --locked --workspace --tests --no-fail-fast --quiet -- "$@"

@@ -3,8 +3,8 @@
 
     scripts/notebooks.py [--small] [--pictures DIR] [NOTEBOOK...]
 
-The package `lastmile` with matplotlib must be installed. A notebook runs in its own folder with names of its own. The variable
-`picture` is its picture. `--small` sets LASTMILE_SMALL, by which notebooks choose small sizes.
+The package `lastmile` with matplotlib must be installed. A notebook runs in its own folder with names of its own. The
+variable `picture` is its picture. `--small` sets LASTMILE_SMALL, by which notebooks choose small sizes.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 
     scripts/python-api.py > python-api.md
 
-Signatures of the extension module come from `_lastmile.pyi`, its docstrings from the comments of the crate `python`. Nothing is imported, so that
-the package need not be built.
+Signatures of the extension module come from `_lastmile.pyi`, its docstrings from the comments of the crate `python`.
+Nothing is imported, so that the package need not be built.
 """
 
 import ast
@@ -19,7 +19,8 @@ RUST = ROOT / "crates/python/src"
 
 HEAD = """# Python API
 
-Signatures and docstrings of the package `lastmile`. The guide [Python](../guides/python.md) shows how its parts work together.
+Signatures and docstrings of the package `lastmile`. The guide [Python](../guides/python.md) shows how its parts work \
+together.
 """
 
 
@@ -116,15 +117,23 @@ def function(node: ast.FunctionDef, name: str, doc: str | None, level: str) -> s
 def member(node: ast.AST, owner: str, docs: dict[str, str], following: ast.AST | None) -> str | None:
     """A method, property or field of a class as an entry of a list."""
     if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and not node.target.id.startswith("_"):
-        told = following.value.value if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant) else ""
+        told = (
+            following.value.value
+            if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
+            else ""
+        )
         return f"- **`{node.target.id}: {ast.unparse(node.annotation)}`**\n\n{textwrap.indent(prose(str(told)), '  ')}"
-    if not isinstance(node, ast.FunctionDef) or (node.name.startswith("_") and node.name not in {"__call__", "__len__"}):
+    if not isinstance(node, ast.FunctionDef) or (
+        node.name.startswith("_") and node.name not in {"__call__", "__len__"}
+    ):
         return None
     doc = ast.get_docstring(node) or docs.get(f"{owner}.{node.name}")
     if decorated(node, "property"):
         head = f"`{node.name}: {ast.unparse(node.returns)}`" if node.returns else f"`{node.name}`"
     else:
-        head = f"`{' '.join(signature(node, node.name, is_method=True).split())}`".replace("( ", "(").replace(", )", ")")
+        head = f"`{' '.join(signature(node, node.name, is_method=True).split())}`".replace("( ", "(").replace(
+            ", )", ")"
+        )
     return f"- **{head}**\n\n{textwrap.indent(prose(doc), '  ')}".rstrip()
 
 
@@ -136,7 +145,9 @@ def class_page(node: ast.ClassDef, name: str, docs: dict[str, str], level: str) 
     return "\n\n".join(part for part in parts if part)
 
 
-def entries(names: list[str], sources: list[dict[str, ast.AST]], docs: dict[str, str], prefix: str, level: str) -> list[str]:
+def entries(
+    names: list[str], sources: list[dict[str, ast.AST]], docs: dict[str, str], prefix: str, level: str
+) -> list[str]:
     page = []
     for name in names:
         node = next((found[name] for found in sources if name in found), None)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The tests of the Python package: a wheel with the profile `dev`, installed into an environment below target/python, and pytest there.
-# Arguments go to pytest; `--run PROGRAM` runs a program of Python there instead. Without Python 3.11 or newer, nothing is tested. The
-# wheel is without the command, which is half of the compile time: results are compared with the program that
-# `cargo test --workspace` has built. scripts/dist/wheels.sh tests the command of the wheel.
+# The tests of the Python package: a wheel with the profile `dev`, installed into an environment below target/python,
+# and pytest there. Arguments go to pytest; `--run PROGRAM` runs a program of Python there instead. Without Python 3.11
+# or newer, nothing is tested. The wheel is without the command, which is half of the compile time: results are compared
+# with the program that `cargo test --workspace` has built. scripts/dist/wheels.sh tests the command of the wheel.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-$PWD/target}
@@ -45,15 +45,19 @@ if [ ! -x "$pyright" ] && command -v node > /dev/null && command -v npm > /dev/n
 fi
 
 rm -rf "$home/wheels"
-"$environment/bin/maturin" build --quiet --manifest-path crates/python/Cargo.toml --features extension --profile dev --locked \
-  --auditwheel skip --target-dir "$target" --interpreter "$environment/bin/python" --out "$home/wheels"
-"$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall "$home"/wheels/*.whl
+"$environment/bin/maturin" build --quiet --manifest-path crates/python/Cargo.toml --features extension \
+  --profile dev --locked --auditwheel skip --target-dir "$target" --interpreter "$environment/bin/python" \
+  --out "$home/wheels"
+"$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --no-deps \
+  --force-reinstall "$home"/wheels/*.whl
 rm -rf "$home/empty"
 "$python" -m venv --without-pip "$home/empty"
-"$environment/bin/python" -m pip --python "$home/empty/bin/python" install --quiet --disable-pip-version-check --no-index "$home"/wheels/*.whl
+"$environment/bin/python" -m pip --python "$home/empty/bin/python" install --quiet --disable-pip-version-check \
+  --no-index "$home"/wheels/*.whl
 
 [ -x "$target/debug/lastmile" ] || "${CARGO:-cargo}" test --workspace --locked --no-run --quiet
-export LASTMILE_PYRIGHT=$pyright LASTMILE_EMPTY=$home/empty LASTMILE_COMMAND=$target/debug/lastmile MPLBACKEND=agg PYTHONDONTWRITEBYTECODE=1
+export LASTMILE_PYRIGHT=$pyright LASTMILE_EMPTY=$home/empty LASTMILE_COMMAND=$target/debug/lastmile
+export MPLBACKEND=agg PYTHONDONTWRITEBYTECODE=1
 if [ "${1:-}" = --run ]; then
   shift
   exec "$environment/bin/python" "$@"

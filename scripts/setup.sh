@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Prepares a machine for the make target named in $1. Installs only missing programs that this target needs. A missing Rust toolchain or
-# linker is an error, because nothing can be built without them. Other missing programs are named, and their tests are skipped.
+# Prepares a machine for the make target named in $1. Installs only missing programs that this target needs. A missing
+# Rust toolchain or linker is an error, because nothing can be built without them. Other missing programs are named, and
+# their tests are skipped.
 set -euo pipefail
 target=${1:?usage: scripts/setup.sh TARGET}
 cd "$(dirname "$0")/.."
@@ -34,7 +35,8 @@ want() {
 
 # Python with its module venv, which Debian packages separately.
 want_python() {
-  python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install python3 python3-venv || say "continuing without python3: no tests of the package"
+  python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install python3 python3-venv ||
+    say "continuing without python3: no tests of the package"
 }
 
 # mdBook in target/tools, unless it is on the PATH.
@@ -49,7 +51,8 @@ install_mdbook() {
 need_node() {
   have node || apt_install nodejs || die "no node: install Node.js 20 or newer"
   have npm || apt_install npm || die "no npm: install npm"
-  [ "$(node -p 'Number(process.versions.node.split(".")[0]) >= 20')" = true ] || die "node $(node --version) is too old: 20 or newer is needed"
+  [ "$(node -p 'Number(process.versions.node.split(".")[0]) >= 20')" = true ] ||
+    die "node $(node --version) is too old: 20 or newer is needed"
   scripts/web-packages.sh || die "could not install the packages of web/package-lock.json"
 }
 
@@ -68,7 +71,8 @@ want_web() {
   have chromium-browser || have google-chrome || want chromium chromium "pages are not tested in a browser"
   have firefox || want firefox-esr firefox-esr "pages are not tested in Firefox"
   want xz xz-utils "playground and stories are not tested"
-  ! have rustup || rustup target add wasm32-unknown-unknown >/dev/null 2>&1 || say "continuing without wasm32-unknown-unknown"
+  ! have rustup || rustup target add wasm32-unknown-unknown >/dev/null 2>&1 ||
+    say "continuing without wasm32-unknown-unknown"
 }
 
 rust_minimum() { sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml; }

@@ -3,9 +3,11 @@
 
     scripts/tables.py                                   writes each table into its page
     scripts/tables.py --check                           exits with 1 where a page differs from its result file
-    scripts/tables.py --record FILE... --note TEXT      makes the result files in docs/measured of JSON that the benchmark printed
+    scripts/tables.py --record FILE... --note TEXT      makes the result files in docs/measured of JSON that the
+                                                        benchmark printed
 
-TEXT names the build and the other work of the machine. On a busy machine, `--without-times` records instructions and memory only.
+TEXT names the build and the other work of the machine. On a busy machine, `--without-times` records instructions and
+memory only.
 
 A table begins in its page with the comment `<!-- table: NAME -->` and ends with `<!-- end of table -->`.
 """
@@ -72,16 +74,26 @@ def peers(line):
 
 
 def peers_short(line):
-    rows = [row for row in load(PEERS)["trials"] if row["line"] == line and row["line_by"] == "emulate" and row["policy"] in SHORT]
+    rows = [
+        row
+        for row in load(PEERS)["trials"]
+        if row["line"] == line and row["line_by"] == "emulate" and row["policy"] in SHORT
+    ]
     rows.sort(key=lambda row: (SHORT.index(row["policy"]), row["remedy"]))
 
     def cells(row):
         live, sim = row["live"], row["simulated"]
-        rates = [f"{live['download_bps'] / 1e3:.0f}", percent(live["download_of_bound"]), f"{live['upload_bps'] / 1e3:.0f}"]
+        rates = [
+            f"{live['download_bps'] / 1e3:.0f}",
+            percent(live["download_of_bound"]),
+            f"{live['upload_bps'] / 1e3:.0f}",
+        ]
         pings = [report.milliseconds(live[key]) for key in ("ping_p50_ms", "ping_p99_ms")]
         other = ["–"] * 3
         if sim:
-            other = [f"{sim[key] / 1e3:.0f}" for key in ("download_bps", "upload_bps")] + [report.milliseconds(sim["ping_p99_ms"])]
+            other = [f"{sim[key] / 1e3:.0f}" for key in ("download_bps", "upload_bps")] + [
+                report.milliseconds(sim["ping_p99_ms"])
+            ]
         return [report.NAMES.get(row["policy"], row["policy"]), report.BY[row["remedy"]], *rates, *pings, *other]
 
     headings = ["remedy", "by", "download, kbit/s", "of its bound", "upload, kbit/s", "ping p50, ms", "p99"]
@@ -102,11 +114,26 @@ def margins():
         cells = [names[line], f"{share:g} %"]
         for remedy in ("shape", "htb"):
             row = points.get((line, share, remedy))
-            cells += [percent(row["download"]), percent(row["upload"]), f"{row['p50_ms']:.0f}", f"{row['p99_ms']:.0f}"] if row else ["–"] * 4
+            cells += (
+                [percent(row["download"]), percent(row["upload"]), f"{row['p50_ms']:.0f}", f"{row['p99_ms']:.0f}"]
+                if row
+                else ["–"] * 4
+            )
         return cells
 
     keys = sorted({key[:2] for key in points})
-    headings = ["line", "share", "shape: download", "upload", "ping p50, ms", "p99", "HTB: download", "upload", "ping p50, ms", "p99"]
+    headings = [
+        "line",
+        "share",
+        "shape: download",
+        "upload",
+        "ping p50, ms",
+        "p99",
+        "HTB: download",
+        "upload",
+        "ping p50, ms",
+        "p99",
+    ]
     return grid(headings, [cells(*key) for key in keys], 2)
 
 
@@ -115,7 +142,9 @@ def margins():
 
 def machine(path):
     found = load(path)
-    return textwrap.fill(f"{found['machine']}. Version {found['version']}, {found['date']}. {found['note']}", 150) + "\n"
+    return (
+        textwrap.fill(f"{found['machine']}. Version {found['version']}, {found['date']}. {found['note']}", 150) + "\n"
+    )
 
 
 def simulations():
@@ -124,9 +153,15 @@ def simulations():
     def cells(row):
         instructions = count(row["instructions"] / row["data_packets"]) if row["instructions"] else "–"
         cells = [re.sub(r"^\(.\) ", "", row["name"]), instructions, f"{row['peak_bytes'] / 2**20:.1f}"]
-        return cells + ([f"{row['wall_s']:.3g}", f"{row['wall_s'] * 1e9 / row['data_packets']:.0f}"] if row["wall_s"] else [])
+        return cells + (
+            [f"{row['wall_s']:.3g}", f"{row['wall_s'] * 1e9 / row['data_packets']:.0f}"] if row["wall_s"] else []
+        )
 
-    found = [cells(row) for row in load(SIMULATIONS)["rows"] if row["name"].startswith(("(", "run --json")) or " flows of " in row["name"]]
+    found = [
+        cells(row)
+        for row in load(SIMULATIONS)["rows"]
+        if row["name"].startswith(("(", "run --json")) or " flows of " in row["name"]
+    ]
     headings = ["simulation", "instructions a data packet", "peak memory, MiB", "wall time, s", "ns a data packet"]
     return grid(headings[: len(found[0])], found)
 
@@ -151,7 +186,10 @@ def cells():
     found = {}
     for cost in (row["atm"] for row in load(COSTS)["rows"] if row.get("atm")):
         found.setdefault(cost["what"], {})[cost["trains"]] = cost["instructions_per_cell_hop"]
-    rows = [[what, *(f"{ways[trains]:.0f}" if ways.get(trains) else "–" for trains in (False, True))] for what, ways in found.items()]
+    rows = [
+        [what, *(f"{ways[trains]:.0f}" if ways.get(trains) else "–" for trains in (False, True))]
+        for what, ways in found.items()
+    ]
     return grid(["load", "cell by cell", "in trains"], rows)
 
 
@@ -161,7 +199,10 @@ def carried():
     for row in live("forwarded by"):
         if row["flows"] == "100000" and row["way"] != "bare forwarder":
             found.setdefault((row["forwarded by"], row["way"]), {})[int(row["bytes"])] = float(row["per CPU second"])
-    rows = [[*key, *(count(sizes[size]) for size in (64, 1500)), f"{sizes[1500] * 1500 * 8 / 1e9:.1f}"] for key, sizes in found.items()]
+    rows = [
+        [*key, *(count(sizes[size]) for size in (64, 1500)), f"{sizes[1500] * 1500 * 8 / 1e9:.1f}"]
+        for key, sizes in found.items()
+    ]
     return grid(["path", "policy", "64 bytes, packets/s", "1500 bytes, packets/s", "1500 bytes, Gbit/s"], rows, 2)
 
 
@@ -171,7 +212,22 @@ def live(heading):
     return [row for row in found if heading in row]
 
 
-SHOWN = ("fifo", "sad keep", "ack-filter", "ack-collapsing", "ack-pacing", "tbf", "codel", "fq-codel of 1024", "red", "sfq", "drr", "wfq", "wf2q-plus", "cake of flows")
+SHOWN = (
+    "fifo",
+    "sad keep",
+    "ack-filter",
+    "ack-collapsing",
+    "ack-pacing",
+    "tbf",
+    "codel",
+    "fq-codel of 1024",
+    "red",
+    "sfq",
+    "drr",
+    "wfq",
+    "wf2q-plus",
+    "cake of flows",
+)
 TABLES = {
     "claims": lambda: printed(report.claims, load(PEERS)["trials"]),
     "clocks": peers_jumps,
@@ -192,11 +248,16 @@ TABLES = {
 
 
 def shown(discipline):
-    return discipline in SHOWN or discipline.startswith(("htb of 1", "cbq of 1", "priority")) and not discipline.endswith(" 1 class")
+    return (
+        discipline in SHOWN
+        or discipline.startswith(("htb of 1", "cbq of 1", "priority"))
+        and not discipline.endswith(" 1 class")
+    )
 
 
 def record(files, note, times):
-    """Writes the benchmark's output to result files: one for whole simulations, one for costs of a packet or cell, one for real packets."""
+    """Writes the benchmark's output to result files: one for whole simulations, one for costs of a packet or cell, one
+    for real packets."""
     kinds = {SIMULATIONS: [], COSTS: [], CARRIED: []}
     for row in (row for file in files for row in json.loads(pathlib.Path(file).read_text())):
         cost = row.get("queue") or row.get("datapath") or row.get("atm")
@@ -206,8 +267,10 @@ def record(files, note, times):
             (cost or {}).update({key: None for key in cost or {} if key.startswith("ns_")})
     cpu = pathlib.Path("/proc/cpuinfo").read_text()
     model = re.search(r"model name\s*:\s*(.+)", cpu)
+    processor = model.group(1) if model else platform.machine()
+    kernel = platform.release().split("-")[0]
     head = {
-        "machine": f"{model.group(1) if model else platform.machine()}, {os.cpu_count()} processors, Linux {platform.release().split('-')[0]}",
+        "machine": f"{processor}, {os.cpu_count()} processors, Linux {kernel}",
         "version": re.search(r'^version = "(.+)"', (ROOT / "Cargo.toml").read_text(), re.M).group(1),
         "date": datetime.date.today().isoformat(),
         "note": note,
@@ -242,7 +305,10 @@ def main():
             if not options.check:
                 page.write_text(new)
     for page in stale:
-        print(f"{page}: {'differs from its result file: scripts/tables.py writes it' if options.check else 'written'}", file=sys.stderr)
+        print(
+            f"{page}: {'differs from its result file: scripts/tables.py writes it' if options.check else 'written'}",
+            file=sys.stderr,
+        )
     return 1 if options.check and stale else 0
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The tests of pages: types, the scripts in binaries, and reports, dashboard and playground in the browsers of the machine. Arguments
-# go to node's test runner. Without node, npm or Chromium, nothing is tested.
+# The tests of pages: types, the scripts in binaries, and reports, dashboard and playground in the browsers of the
+# machine. Arguments go to node's test runner. Without node, npm or Chromium, nothing is tested.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-$PWD/target}
@@ -30,9 +30,12 @@ command -v chromium >/dev/null || command -v chromium-browser >/dev/null || comm
 cd web
 tests=(tests/*.test.mjs)
 if rustc --print target-libdir --target wasm32-unknown-unknown | xargs test -d && command -v xz >/dev/null; then
-  # The profile `dev`: its macros and build scripts are compiled already. The released module is optimised for three minutes more.
-  (cd .. && CARGO_PROFILE_DEV_DEBUG=false "$cargo" build --quiet --locked --target wasm32-unknown-unknown --package lastmile-playground)
-  LASTMILE_WASM_OPT=0 node build.mjs site "$target/wasm32-unknown-unknown/debug/lastmile_playground.wasm" "$target/web/site" >/dev/null
+  # The profile `dev`: its macros and build scripts are compiled already. The released module is optimised for three
+  # minutes more.
+  (cd .. && CARGO_PROFILE_DEV_DEBUG=false "$cargo" build --quiet --locked --target wasm32-unknown-unknown \
+    --package lastmile-playground)
+  module=$target/wasm32-unknown-unknown/debug/lastmile_playground.wasm
+  LASTMILE_WASM_OPT=0 node build.mjs site "$module" "$target/web/site" >/dev/null
 else
   say "continuing without the target wasm32-unknown-unknown or xz: playground and stories are not tested"
   tests=("${tests[@]/tests\/playground.test.mjs/}")

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""What helps on which line: each built-in policy on each line of the library, simulated and with real packets.
+r"""What helps on which line: each built-in policy on each line of the library, simulated and with real packets.
 
     scripts/what_helps.py LASTMILE                 simulates, and writes docs/measured/what-helps.json
     scripts/what_helps.py LASTMILE --live          as root: six of the lines with real packets, into the same file
-    scripts/what_helps.py LASTMILE --lines gpon,lte    only lines whose names contain one of these; the others keep their results
+    scripts/what_helps.py LASTMILE --lines gpon,lte    only lines whose names contain one of these; the others keep
+                                                       their results
     scripts/what_helps.py LASTMILE --jobs 4        four simulations at a time
 
 LASTMILE is the program. `scripts/tables.py` prints the tables of docs/studies/what-helps.md from the result file.
@@ -11,7 +12,8 @@ LASTMILE is the program. `scripts/tables.py` prints the tables of docs/studies/w
 Each row is a mean over seeds, with the half width of its 95 % interval. A row is reproduced by
 
     lastmile new --line LINE --home HOME --out FILE
-    lastmile compare FILE --policy POLICY --seeds 5 --set traffic.ping.protocol=udp --duration TIME --set traffic.UPLOAD.start=TIME
+    lastmile compare FILE --policy POLICY --seeds 5 --set traffic.ping.protocol=udp --duration TIME \
+        --set traffic.UPLOAD.start=TIME
 
 The ping is one over UDP without a code point, which no policy treats specially.
 """
@@ -66,7 +68,8 @@ def ran(*command):
 
 
 def times(line):
-    """Simulated time in s, and when the upload begins: changing lines take longer, and fast ones less, since each packet is simulated."""
+    """Simulated time in s, and when the upload begins: changing lines take longer, and fast ones less, since each
+    packet is simulated."""
     if line["name"].startswith("leo"):
         return 65, 5
     if line["name"].startswith(("lte", "5g", "geo")):
@@ -89,7 +92,18 @@ def compared(lastmile, folder, line, home, names):
     sets = ["--set", f"traffic.{upload}.start={start} s", "--set", "record.series=false"]
     # A 99th percentile needs 100 replies.
     sets += ["--set", f"traffic.ping.interval={(length - start) * 1000 // 130} ms"] if length < 20 else []
-    compare = [lastmile, "compare", path, "--policy", ",".join(names), "--seeds", str(SEEDS), "--duration", f"{length} s", *sets]
+    compare = [
+        lastmile,
+        "compare",
+        path,
+        "--policy",
+        ",".join(names),
+        "--seeds",
+        str(SEEDS),
+        "--duration",
+        f"{length} s",
+        *sets,
+    ]
     found = json.loads(ran(*compare, "--set", "traffic.ping.protocol=udp", "--json", "--threads", "1"))
     alone = uploads_alone(lastmile, path, upload, length)
     rows = []
@@ -107,7 +121,9 @@ def uploads_alone(lastmile, path, upload, length):
     alone = path.with_suffix(".alone.toml")
     alone.write_text(f"{head}\n[[traffic]]\n{block}")
     sets = ["--set", f"traffic.{upload}.start=0 s", "--set", "record.series=false", "--duration", f"{length} s"]
-    runs = [json.loads(ran(lastmile, "run", alone, *sets, "--seed", str(seed), "--json")) for seed in range(1, SEEDS + 1)]
+    runs = [
+        json.loads(ran(lastmile, "run", alone, *sets, "--seed", str(seed), "--json")) for seed in range(1, SEEDS + 1)
+    ]
     return sum(run["flows"][0]["goodput_bps"] for run in runs) / SEEDS
 
 
@@ -124,13 +140,20 @@ def live(lastmile, folder, name, policy):
     wanted = {("download", "goodput_bps"), ("backup", "goodput_bps"), ("ping", "rtt_p50_s"), ("ping", "rtt_p99_s")}
     keep = {f"{row['of']} {row['measure']}": row for row in rows if (row["of"], row["measure"]) in wanted}
     fields = ("simulated", "median", "least", "most")
-    return {"line": name, "policy": policy, "runs": LIVE_RUNS, **{key: [row[field] for field in fields] for key, row in keep.items()}}
+    return {
+        "line": name,
+        "policy": policy,
+        "runs": LIVE_RUNS,
+        **{key: [row[field] for field in fields] for key, row in keep.items()},
+    }
 
 
 def head(note):
     cpu = re.search(r"model name\s*:\s*(.+)", pathlib.Path("/proc/cpuinfo").read_text())
+    processor = cpu.group(1) if cpu else platform.machine()
+    kernel = platform.release().split("-")[0]
     return {
-        "machine": f"{cpu.group(1) if cpu else platform.machine()}, {os.cpu_count()} processors, Linux {platform.release().split('-')[0]}",
+        "machine": f"{processor}, {os.cpu_count()} processors, Linux {kernel}",
         "version": re.search(r'^version = "(.+)"', (ROOT / "Cargo.toml").read_text(), re.M).group(1),
         "date": datetime.date.today().isoformat(),
         "note": note,
@@ -138,7 +161,9 @@ def head(note):
 
 
 def write(found):
-    lines = "".join(f"{json.dumps(key)}: {json.dumps(value)},\n" for key, value in found.items() if not isinstance(value, list))
+    lines = "".join(
+        f"{json.dumps(key)}: {json.dumps(value)},\n" for key, value in found.items() if not isinstance(value, list)
+    )
     lists = ",\n".join(f'"{key}": [\n' + ",\n".join(map(json.dumps, found[key])) + "\n]" for key in ("rows", "live"))
     RESULTS.write_text("{\n" + lines + lists + "\n}\n")
 
@@ -189,7 +214,12 @@ def main():
                 write(found)
         else:
             names = policies(options.lastmile)
-            pairs = [(line, home) for line in lines for number, home in enumerate(HOMES) if number == 0 or line["name"].startswith(SECOND)]
+            pairs = [
+                (line, home)
+                for line in lines
+                for number, home in enumerate(HOMES)
+                if number == 0 or line["name"].startswith(SECOND)
+            ]
             futures = [pool.submit(compared, options.lastmile, folder, line, home, names) for line, home in pairs]
             for future in concurrent.futures.as_completed(futures):
                 rows = rounded(future.result())
@@ -218,7 +248,8 @@ def names():
 
 
 def shown(row, key):
-    """A mean and its interval in the unit of the page; the interval is left out where it is less than a unit of the last digit."""
+    """A mean and its interval in the unit of the page; the interval is left out where it is less than a unit of the
+    last digit."""
     mean, ci = row.get(key) or (None, None)
     if mean is None:
         return "–"
@@ -240,8 +271,9 @@ COLUMNS = [
     ("film stalls, %", "film_stalled_share", False),
 ]
 
-# Each application that a person would notice, and when it works. Below R of 70 many users are dissatisfied (ITU-T G.107, annex B). A
-# first-person game suffers from answers later than 100 ms (Claypool and Claypool, CACM 49(11), 2006).
+# Each application that a person would notice, and when it works. Below R of 70 many users are dissatisfied (ITU-T
+# G.107, annex B). A first-person game suffers from answers later than 100 ms (Claypool and Claypool, CACM 49(11),
+# 2006).
 WORKS = [
     ("call", "call_r", lambda mean: mean >= 70),
     ("conference", "conference_r", lambda mean: mean >= 70),
@@ -309,19 +341,42 @@ def confirmed():
     cells = []
     for row in results()["live"]:
         shown = []
-        for key, scale, digits in (("download goodput_bps", 1e-6, 1), ("backup goodput_bps", 1e-6, 2), ("ping rtt_p50_s", 1e3, 0), ("ping rtt_p99_s", 1e3, 0)):
+        for key, scale, digits in (
+            ("download goodput_bps", 1e-6, 1),
+            ("backup goodput_bps", 1e-6, 2),
+            ("ping rtt_p50_s", 1e3, 0),
+            ("ping rtt_p99_s", 1e3, 0),
+        ):
             simulated, median, least, most = (value * scale for value in row[key])
-            spread = f" ({least:.{digits}f} to {most:.{digits}f})" if f"{least:.{digits}f}" != f"{most:.{digits}f}" else ""
+            spread = (
+                f" ({least:.{digits}f} to {most:.{digits}f})" if f"{least:.{digits}f}" != f"{most:.{digits}f}" else ""
+            )
             shown += [f"{simulated:.{digits}f}", f"{median:.{digits}f}{spread}"]
         cells.append([f"`{row['line']}`", f"`{row['policy']}`", *shown])
-    headings = ["line", "policy", "download, Mbit/s: simulated", "live", "backup, Mbit/s: simulated", "live", "ping p50, ms: simulated", "live", "ping p99, ms: simulated", "live"]
+    headings = [
+        "line",
+        "policy",
+        "download, Mbit/s: simulated",
+        "live",
+        "backup, Mbit/s: simulated",
+        "live",
+        "ping p50, ms: simulated",
+        "live",
+        "ping p99, ms: simulated",
+        "live",
+    ]
     return table(headings, cells, 2)
 
 
 def machine():
     found = results()
-    took = f" The simulations took {found['seconds'] / 60:.0f} minutes of one processor." if found.get("seconds") else ""
-    return textwrap.fill(f"{found['machine']}. Version {found['version']}, {found['date']}. {found['note']}{took}", 150) + "\n"
+    took = (
+        f" The simulations took {found['seconds'] / 60:.0f} minutes of one processor." if found.get("seconds") else ""
+    )
+    return (
+        textwrap.fill(f"{found['machine']}. Version {found['version']}, {found['date']}. {found['note']}{took}", 150)
+        + "\n"
+    )
 
 
 def every():

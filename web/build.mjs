@@ -1,5 +1,5 @@
-// Builds the scripts of pages. `node build.mjs report` writes the script that reports embed, and its digest (`--check`: compares);
-// `node build.mjs site MODULE.wasm OUT` writes the playground.
+// Builds the scripts of pages. `node build.mjs report` writes the script that reports embed, and its digest (`--check`:
+// compares); `node build.mjs site MODULE.wasm OUT` writes the playground.
 import { createHash } from "node:crypto";
 import { execFileSync } from "node:child_process";
 import { copyFile, mkdir, readFile, readdir, writeFile } from "node:fs/promises";
@@ -32,7 +32,8 @@ async function report(check) {
   const digest = createHash("sha256").update(text).digest("base64");
   if (check) {
     const stored = await readFile(path.join(assets, "report.js"), "utf8");
-    if (stored !== text) throw new Error("crates/results/assets/report.js is not what web/src/report gives: `make web`");
+    if (stored !== text)
+      throw new Error("crates/results/assets/report.js is not what web/src/report gives: `make web`");
     return;
   }
   await writeFile(path.join(assets, "report.js"), text);
@@ -42,7 +43,9 @@ async function report(check) {
 
 /** Style sheets of pages, from the crate `results`. */
 async function pageStyle() {
-  const assets = ["tokens.css", "drawing.css", "text.css"].map((name) => path.join(root, "../crates/results/assets", name));
+  const assets = ["tokens.css", "drawing.css", "text.css"].map((name) =>
+    path.join(root, "../crates/results/assets", name),
+  );
   return (await Promise.all(assets.map((file) => readFile(file, "utf8")))).join("");
 }
 
@@ -73,16 +76,23 @@ async function examples() {
 async function site(module, out) {
   if (out === undefined) throw new Error("node build.mjs site MODULE.wasm OUT");
   await mkdir(out, { recursive: true });
-  const built = (name, more = {}) => esbuild.build({ ...shared, entryPoints: [name], format: "iife", write: false, ...more });
+  const built = (name, more = {}) =>
+    esbuild.build({ ...shared, entryPoints: [name], format: "iife", write: false, ...more });
   const worker = (await built("src/engine/worker.ts")).outputFiles[0].text;
   const define = { WORKER: JSON.stringify(worker), EXAMPLES: JSON.stringify(await examples()) };
   await writeFile(path.join(out, "app.js"), (await built("src/playground/app.ts", { define })).outputFiles[0].text);
   const plain = { ...define, EXAMPLES: "[]" };
-  await writeFile(path.join(out, "stories.js"), (await built("src/stories/app.ts", { define: plain })).outputFiles[0].text);
+  await writeFile(
+    path.join(out, "stories.js"),
+    (await built("src/stories/app.ts", { define: plain })).outputFiles[0].text,
+  );
   const own = await Promise.all(
-    ["node_modules/uplot/dist/uPlot.min.css", "src/report/report.css", "src/playground/site.css", "src/stories/stories.css"].map((name) =>
-      readFile(path.join(root, name), "utf8"),
-    ),
+    [
+      "node_modules/uplot/dist/uPlot.min.css",
+      "src/report/report.css",
+      "src/playground/site.css",
+      "src/stories/stories.css",
+    ].map((name) => readFile(path.join(root, name), "utf8")),
   );
   const style = await esbuild.transform((await pageStyle()) + own.join("\n"), { loader: "css", minify: true });
   await writeFile(path.join(out, "site.css"), style.code);
@@ -91,7 +101,10 @@ async function site(module, out) {
   // A page from disk may fetch no file, but may load a script: the module is one, compressed.
   const bytes = await optimised(module);
   // XZ takes a quarter less than DEFLATE, which browsers have built in.
-  const packed = execFileSync("xz", ["--check=crc32", "-9", "--extreme", "--stdout"], { input: bytes, maxBuffer: 1 << 26 });
+  const packed = execFileSync("xz", ["--check=crc32", "-9", "--extreme", "--stdout"], {
+    input: bytes,
+    maxBuffer: 1 << 26,
+  });
   await writeFile(path.join(out, "module.js"), `window.lastmileModule="${packed.toString("base64")}";\n`);
   let sum = 0;
   for (const name of ["index.html", "app.js", "stories.html", "stories.js", "site.css", "module.js"]) {
@@ -108,9 +121,23 @@ async function optimised(module) {
   const bytes = await readFile(module);
   if (process.env.LASTMILE_WASM_OPT === "0") return bytes;
   const target = `${module}.optimised`;
-  const features = ["bulk-memory", "nontrapping-float-to-int", "sign-ext", "mutable-globals", "reference-types", "multivalue"];
+  const features = [
+    "bulk-memory",
+    "nontrapping-float-to-int",
+    "sign-ext",
+    "mutable-globals",
+    "reference-types",
+    "multivalue",
+  ];
   const flags = features.map((name) => `--enable-${name}`);
-  execFileSync(path.join(root, "node_modules/.bin/wasm-opt"), [module, "-O2", "--strip-producers", ...flags, "-o", target]);
+  execFileSync(path.join(root, "node_modules/.bin/wasm-opt"), [
+    module,
+    "-O2",
+    "--strip-producers",
+    ...flags,
+    "-o",
+    target,
+  ]);
   return readFile(target);
 }
 

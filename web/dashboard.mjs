@@ -1,5 +1,5 @@
-// Builds script and style of the dashboard into the crate that has the page in the binary. `node dashboard.mjs` writes the files;
-// `node dashboard.mjs --check` says whether they are what the sources give.
+// Builds script and style of the dashboard into the crate that has the page in the binary. `node dashboard.mjs` writes
+// the files; `node dashboard.mjs --check` says whether they are what the sources give.
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import path from "node:path";

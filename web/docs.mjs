@@ -1,6 +1,6 @@
 // The pages of docs/ as a part of the site: `node docs.mjs MDBOOK OUT [RUSTDOC]` writes OUT/docs by mdBook. Commands in
-// the text that run or compare a scenario that ships get a link that opens the playground with it. RUSTDOC is the folder
-// of the API reference, if it is built.
+// the text that run or compare a scenario that ships get a link that opens the playground with it. RUSTDOC is the
+// folder of the API reference, if it is built.
 import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -61,8 +61,10 @@ export function linked(markdown, base, address) {
     const links = new Map(found.filter(([, hash]) => hash !== null).map(([line, hash]) => [hash, line]));
     if (links.size === 0) return block;
     const escaped = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
-    const link = ([hash, line]) =>
-      `<a class="try" href="${escaped(`${base}index.html${encodeURI(decodeURI(hash))}`)}" title="${escaped(line)}">Try it in the browser</a>`;
+    const link = ([hash, line]) => {
+      const href = `${base}index.html${encodeURI(decodeURI(hash))}`;
+      return `<a class="try" href="${escaped(href)}" title="${escaped(line)}">Try it in the browser</a>`;
+    };
     return `${block}\n\n<p class="tries">${[...links].map(link).join(" ")}</p>`;
   });
 }
@@ -76,10 +78,13 @@ export function colours(tokens) {
   };
   const joined = (selector) => `${block(selector).replace(/\n/g, "").replace(/;$/, "")};`;
   const map = `--bg:var(--paper);--fg:var(--ink);--links:var(--accent);--sidebar-bg:var(--band);--sidebar-fg:var(--ink);
---sidebar-active:var(--accent);--sidebar-non-existant:var(--muted);--sidebar-spacer:var(--rule);--scrollbar:var(--muted);--icons:var(--muted);
---icons-hover:var(--ink);--inline-code-color:var(--ink);--theme-popup-bg:var(--paper);--theme-popup-border:var(--rule);--theme-hover:var(--band);
---quote-bg:var(--band);--quote-border:var(--rule);--table-border-color:var(--grid);--table-header-bg:var(--band);--table-alternate-bg:var(--paper);
---searchbar-bg:var(--paper);--searchbar-fg:var(--ink);--searchbar-border-color:var(--rule);--searchresults-border-color:var(--rule);
+--sidebar-active:var(--accent);--sidebar-non-existant:var(--muted);--sidebar-spacer:var(--rule);
+--scrollbar:var(--muted);--icons:var(--muted);--icons-hover:var(--ink);--inline-code-color:var(--ink);
+--theme-popup-bg:var(--paper);--theme-popup-border:var(--rule);--theme-hover:var(--band);
+--quote-bg:var(--band);--quote-border:var(--rule);
+--table-border-color:var(--grid);--table-header-bg:var(--band);--table-alternate-bg:var(--paper);
+--searchbar-bg:var(--paper);--searchbar-fg:var(--ink);--searchbar-border-color:var(--rule);
+--searchresults-border-color:var(--rule);
 --searchresults-header-fg:var(--muted);--searchresults-li-bg:var(--band);--search-mark-bg:var(--accent);`;
   const light = joined(":root");
   const dark = joined(":root[data-theme=dark]");
@@ -95,7 +100,8 @@ const HEADER = `<nav class="lastmile-top"><b>lastmile</b>
 // The page begins a menu's height above its place, where mdBook puts an empty block.
 const STYLE = `
 .lastmile-top{position:relative;top:var(--menu-bar-height);z-index:101;background:var(--paper);
-margin:0 calc(0px - var(--page-padding));display:flex;flex-wrap:wrap;gap:1.2rem;align-items:baseline;padding:.7rem 1.2rem;
+margin:0 calc(0px - var(--page-padding));display:flex;flex-wrap:wrap;gap:1.2rem;align-items:baseline;
+padding:.7rem 1.2rem;
 border-bottom:1px solid var(--rule);font:15px/1.5 var(--text)}
 .lastmile-top a{color:var(--muted);text-decoration:none}
 .lastmile-top a:hover,.lastmile-top a[aria-current]{color:var(--ink)}

@@ -1,6 +1,7 @@
 // The values behind the figures of stories: published and simulated ones, and verdicts. `node stories-data.mjs
 // [LASTMILE]` runs `lastmile reproduce --json` for their tables, which takes up to an hour of one core, and writes
-// src/stories/data/stories.json. `node stories-data.mjs --from RESULT.json...` takes results of that command that exist.
+// src/stories/data/stories.json. `node stories-data.mjs --from RESULT.json...` takes results of that command that
+// exist.
 import { execFileSync } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";

@@ -27,10 +27,14 @@ EOF
 tail -n +3 "$script" >>"$scratch/run.sh"
 echo start_service >>"$scratch/run.sh"
 "${shell[@]}" "$scratch/run.sh" >"$scratch/arguments"
-expected='/usr/bin/lastmile shape full-both-ways --lan lan1 --wan wan --plain --make-bridge=lm-home --control /var/run/lastmile/home.sock'
-expected+=' --up 768 kbit/s --down 8 Mbit/s --link pppoa-vcmux --metrics 127.0.0.1:9100 --realtime'
+expected='/usr/bin/lastmile shape full-both-ways --lan lan1 --wan wan --plain --make-bridge=lm-home'
+expected+=' --control /var/run/lastmile/home.sock --up 768 kbit/s --down 8 Mbit/s --link pppoa-vcmux'
+expected+=' --metrics 127.0.0.1:9100 --realtime'
 found=$(paste -sd ' ' "$scratch/arguments")
-[ "$found" = "$expected" ] || { printf 'the init script starts\n%s\ninstead of\n%s\n' "$found" "$expected" >&2; exit 1; }
+[ "$found" = "$expected" ] || {
+  printf 'the init script starts\n%s\ninstead of\n%s\n' "$found" "$expected" >&2
+  exit 1
+}
 if [ -n "${1:-}" ]; then
   # The interfaces are not there: that is the only error.
   mapfile -t arguments < <(tail -n +2 "$scratch/arguments")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Container images of the static programs (scripts/dist/static.sh) as OCI archives, in target/dist, by buildah. `podman load` and
-# `docker load` read them.
+# Container images of the static programs (scripts/dist/static.sh) as OCI archives, in target/dist, by buildah. `podman
+# load` and `docker load` read them.
 source "$(dirname "$0")/common.bash"
 command -v buildah >/dev/null || die "no buildah"
 # Storage of its own below target, in plain folders: neither a daemon nor overlay mounts are needed.
@@ -23,7 +23,8 @@ for architecture in "${architectures[@]}"; do
   # The archive is read back, and its program started in the root of the image, without a runtime of containers.
   buildah "${storage[@]}" rmi --force "$tag" >/dev/null
   container=$(buildah "${storage[@]}" from "oci-archive:$archive")
-  shown=$(buildah "${storage[@]}" run --isolation chroot --volume "$PWD:/work" "$container" -- /usr/bin/lastmile --version)
+  shown=$(buildah "${storage[@]}" run --isolation chroot --volume "$PWD:/work" "$container" -- \
+    /usr/bin/lastmile --version)
   buildah "${storage[@]}" rm "$container" >/dev/null
   [ "$shown" = "lastmile $version" ] || die "the image prints $shown"
   say "the image runs: $shown"

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Reads `cargo metadata --no-deps`, checks what crates.io asks of each package, and prints their names in the order of publication."""
+"""Reads `cargo metadata --no-deps`, checks what crates.io asks of each package, and prints their names in the order of
+publication."""
 
 from __future__ import annotations
 

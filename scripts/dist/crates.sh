@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The packages for crates.io, in target/dist/crates, in the order in which they can be published (`order`). The command is compiled from
-# them alone, so that no package lacks a file.
+# The packages for crates.io, in target/dist/crates, in the order in which they can be published (`order`). The command
+# is compiled from them alone, so that no package lacks a file.
 source "$(dirname "$0")/common.bash"
 out=$dist/crates
 work=$work/crates
@@ -18,7 +18,8 @@ git diff --quiet HEAD 2>/dev/null || arguments+=(--allow-dirty)
 usual='manifest has no documentation\|^  |$\|^  = note: see\|^warning: .*$\|Updating'
 cargo package --quiet --no-verify --locked "${arguments[@]}" 2>&1 | { grep -v "$usual" || true; } >&2
 
-# A workspace of the unpacked packages, each in place of the one of the registry. Their files are of now: cargo compiles them anew.
+# A workspace of the unpacked packages, each in place of the one of the registry. Their files are of now: cargo compiles
+# them anew.
 {
   printf '[workspace]\nresolver = "3"\nmembers = ["*"]\nexclude = ["target"]\n\n[patch.crates-io]\n'
   for name in "${names[@]}"; do

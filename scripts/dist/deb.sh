@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Debian packages of the static programs (scripts/dist/static.sh), in target/dist: the program, manual pages, completions for
-# bash, zsh and fish, units for systemd, scenarios as examples. The packages depend on no other package.
+# Debian packages of the static programs (scripts/dist/static.sh), in target/dist: the program, manual pages,
+# completions for bash, zsh and fish, units for systemd, scenarios as examples. The packages depend on no other package.
 source "$(dirname "$0")/common.bash"
 command -v dpkg-deb >/dev/null || die "no dpkg-deb: install dpkg"
 native=$work/lastmile-$version-$(uname -m)-linux/lastmile
@@ -11,7 +11,8 @@ rm -f "$dist"/*.deb
 # Files that are equal on all architectures, below $1.
 common_files() {
   local root=$1 doc=$1/usr/share/doc/lastmile
-  mkdir -p "$root"/usr/share/{man/man1,bash-completion/completions,zsh/vendor-completions,fish/vendor_completions.d,lintian/overrides}
+  mkdir -p "$root"/usr/share/{man/man1,bash-completion/completions,zsh/vendor-completions} \
+    "$root"/usr/share/{fish/vendor_completions.d,lintian/overrides}
   mkdir -p "$root/usr/lib/systemd/system" "$doc/examples"
   "$native" man "$root/usr/share/man/man1" 2>/dev/null
   gzip -9n "$root"/usr/share/man/man1/*.1
@@ -44,7 +45,8 @@ for architecture in "${architectures[@]}"; do
   install -m 755 scripts/dist/debian/postinst scripts/dist/debian/postrm "$root/DEBIAN/"
   sed -e "s/@VERSION@/$version/" -e "s/@ARCHITECTURE@/$(short_name "$architecture")/" \
     -e "s/@SIZE@/$(du -ks --apparent-size "$root/usr" | cut -f1)/" scripts/dist/debian/control >"$root/DEBIAN/control"
-  (cd "$root" && find usr -type f -printf '%P\0' | sort -z | (cd usr && xargs -0 md5sum) | sed 's|  |  usr/|' >DEBIAN/md5sums)
+  (cd "$root" &&
+    find usr -type f -printf '%P\0' | sort -z | (cd usr && xargs -0 md5sum) | sed 's|  |  usr/|' >DEBIAN/md5sums)
   find "$root" -newermt "@$SOURCE_DATE_EPOCH" -exec touch --no-dereference --date "@$SOURCE_DATE_EPOCH" {} +
   package=$dist/lastmile_${version}_$(short_name "$architecture").deb
   dpkg-deb --root-owner-group -Zxz --build "$root" "$package" >/dev/null

@@ -17,7 +17,15 @@ NAMES = ("LICENSE", "LICENCE", "COPYING", "NOTICE", "UNLICENSE")
 
 def packages() -> list[dict]:
     """The packages that the program is made of, apart from its own, by name and version."""
-    command = ["cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", "x86_64-unknown-linux-musl"]
+    command = [
+        "cargo",
+        "metadata",
+        "--format-version",
+        "1",
+        "--locked",
+        "--filter-platform",
+        "x86_64-unknown-linux-musl",
+    ]
     metadata = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     by_id = {package["id"]: package for package in metadata["packages"]}
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The program `lastmile` without shared libraries, for each architecture, in target/dist. zig compiles the C code (SQLite, ring)
-# and links with musl. Each program is tried in a root folder that holds nothing else; one for another architecture in qemu-user,
-# where it is installed.
+# The program `lastmile` without shared libraries, for each architecture, in target/dist. zig compiles the C code
+# (SQLite, ring) and links with musl. Each program is tried in a root folder that holds nothing else; one for another
+# architecture in qemu-user, where it is installed.
 source "$(dirname "$0")/common.bash"
 prepare_tools
 mkdir -p "$dist" "$work"
@@ -10,8 +10,8 @@ scripts/dist/licences.py "$work/THIRD-PARTY"
 for architecture in "${architectures[@]}"; do
   rustup target add "$architecture-unknown-linux-musl" >&2
   say "static program for $architecture, profile $profile"
-  cargo-zigbuild zigbuild --quiet --profile "$profile" --locked --package lastmile-cli --target "$architecture-unknown-linux-musl" \
-    --target-dir "$target"
+  cargo-zigbuild zigbuild --quiet --profile "$profile" --locked --package lastmile-cli \
+    --target "$architecture-unknown-linux-musl" --target-dir "$target"
   program=$target/$architecture-unknown-linux-musl/$(folder_of_profile)/lastmile
   ! readelf -d "$program" | grep -q NEEDED || die "$program needs shared libraries"
   name=lastmile-$version-$architecture-linux
@@ -22,8 +22,8 @@ for architecture in "${architectures[@]}"; do
     gzip -9n >"$dist/$name.tar.gz"
 done
 
-# Runs the program of architecture $1 with the other arguments in a folder that holds the program and a scenario: as the root folder,
-# where the machine allows it. Returns 77 where the program cannot run.
+# Runs the program of architecture $1 with the other arguments in a folder that holds the program and a scenario: as the
+# root folder, where the machine allows it. Returns 77 where the program cannot run.
 alone() {
   local architecture=$1 root=$work/alone-$1
   shift

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The wheels and the source archive of the Python package, in target/dist. zig links them against glibc 2.17, which makes them
-# manylinux2014. One wheel serves Python 3.11 and newer; free-threaded Python has a wheel of its own (FREE_THREADED).
+# The wheels and the source archive of the Python package, in target/dist. zig links them against glibc 2.17, which
+# makes them manylinux2014. One wheel serves Python 3.11 and newer; free-threaded Python has a wheel of its own
+# (FREE_THREADED).
 source "$(dirname "$0")/common.bash"
 prepare_tools
 mkdir -p "$dist"
@@ -13,8 +14,9 @@ read -r -a free_threaded <<<"${FREE_THREADED-$usual}"
 
 build() { # architecture, interpreter
   say "wheel for $1, $2, profile $profile"
-  maturin build --quiet --manifest-path crates/python/Cargo.toml --profile "$profile" --locked --zig --compatibility manylinux2014 \
-    --target "$1-unknown-linux-gnu" --interpreter "$2" --target-dir "$target" --out "$dist"
+  maturin build --quiet --manifest-path crates/python/Cargo.toml --profile "$profile" --locked --zig \
+    --compatibility manylinux2014 --target "$1-unknown-linux-gnu" --interpreter "$2" \
+    --target-dir "$target" --out "$dist"
 }
 for architecture in "${architectures[@]}"; do
   rustup target add "$architecture-unknown-linux-gnu" >&2
@@ -26,15 +28,20 @@ maturin sdist --quiet --manifest-path crates/python/Cargo.toml --out "$dist"
 twine check --strict "$dist"/*.whl "$dist/lastmile-$version.tar.gz" >&2
 
 # Installed as by a user: into an empty environment, and started there. Then the tests of the command.
-[[ " ${architectures[*]} " == *" $(uname -m) "* ]] || { say "continuing without a wheel for $(uname -m): none is installed"; exit 0; }
+[[ " ${architectures[*]} " == *" $(uname -m) "* ]] || {
+  say "continuing without a wheel for $(uname -m): none is installed"
+  exit 0
+}
 installed=$target/python/installed
 "${PYTHON:-python3}" -m venv --clear "$installed"
-"$installed/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --find-links "$dist" "lastmile==$version"
+"$installed/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --find-links "$dist" \
+  "lastmile==$version"
 shown=$("$installed/bin/lastmile" --version)
 [ "$shown" = "lastmile $version" ] || die "the command of the wheel prints $shown"
 picture=$work/wheel.svg
 "$installed/bin/lastmile" plot scenarios/upload-starves-download.toml --panel Goodput --out "$picture" 2>/dev/null
-"$installed/bin/python" -c 'import lastmile as lm; print(lm.run("scenarios/upload-starves-download.toml").limits("download"))' >&2
+"$installed/bin/python" -c \
+  'import lastmile as lm; print(lm.run("scenarios/upload-starves-download.toml").limits("download"))' >&2
 "$installed/bin/python" -m pip install --quiet --disable-pip-version-check \
   "$(grep '^pytest==' crates/python/requirements.txt)" "$(grep '^polars==' crates/python/requirements.txt)"
 (cd crates/python && LASTMILE_COMMAND=$installed/bin/lastmile LASTMILE_EMPTY=$installed PYTHONDONTWRITEBYTECODE=1 \

@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
 """Comparison of the kernel's TCP and the simulated one on the same lines.
 
-    bench.py kernel FOLDER [--line NAME] [--congestion NAME] [--starts N] [--emulate] [--capture]    real packets; as root
-    bench.py simulate FOLDER [--line NAME] [--congestion NAME] [--starts N] [--set KEY=VALUE]         these trials, simulated
+    bench.py kernel FOLDER [--line NAME] [--congestion NAME] [--starts N] [--emulate] [--capture]
+                                                                        real packets; as root
+    bench.py simulate FOLDER [--line NAME] [--congestion NAME] [--starts N] [--set KEY=VALUE]
+                                                                        these trials, simulated
     bench.py table FOLDER...                                            medians and ranges side by side
-    bench.py windows FOLDER LINE CONGESTION START                       windows and round trips of the kernel over time, in one start
+    bench.py windows FOLDER LINE CONGESTION START                       windows and round trips of the kernel over
+                                                                        time, in one start
     bench.py study EMULATED SHAPED > docs/studies/kernel-tcp.md         the study, of both lines
     bench.py page EMULATED > docs/studies/kernel-bbr.md                 the study of BBR and of lines that change
 
-The line is HTB over pfifo, in simulation too; with --emulate it is that of `lastmile emulate`, an ideal transmitter. LASTMILE in the environment is the program. A trial is one download, one upload that begins `37 ms * start` later, and a ping, for 30 s.
-Results are files in FOLDER: LINE-CONGESTION-START-{kernel,simulated}.json. A trial that has its file is not run again.
+The line is HTB over pfifo, in simulation too; with --emulate it is that of `lastmile emulate`, an ideal transmitter.
+LASTMILE in the environment is the program. A trial is one download, one upload that begins `37 ms * start` later, and a
+ping, for 30 s. Results are files in FOLDER: LINE-CONGESTION-START-{kernel,simulated}.json. A trial that has its file is
+not run again.
 """
 
 import argparse
@@ -27,8 +32,8 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 DURATION_S = 30
 UPLOAD_STEP_MS = 37
-# Rates of IP bytes in Mbit/s, limits of the FIFOs in packets, round trip in ms; the generator of a line that changes, which only
-# `lastmile emulate` can be.
+# Rates of IP bytes in Mbit/s, limits of the FIFOs in packets, round trip in ms; the generator of a line that changes,
+# which only `lastmile emulate` can be.
 LINES = {
     "2-0.25": {"down": 2, "up": 0.25, "down_packets": 50, "up_packets": 20, "rtt_ms": 30},
     "50-5": {"down": 50, "up": 5, "down_packets": 420, "up_packets": 42, "rtt_ms": 20},
@@ -79,10 +84,17 @@ def kernel(line, congestion, start, options, folder):
     """One trial by trial.sh."""
     environment = dict(
         os.environ,
-        DOWN_MBIT=str(line["down"]), UP_MBIT=str(line["up"]), RTT_MS=str(line["rtt_ms"]),
-        DOWN_PACKETS=str(line["down_packets"]), UP_PACKETS=str(line["up_packets"]),
-        CONGESTION=congestion, DURATION=str(DURATION_S), UPLOAD_AFTER_MS=str(start * UPLOAD_STEP_MS),
-        LINE="emulate" if options.emulate else "kernel", CAPTURE="yes" if options.capture else "no", TRACE=trace(line, start),
+        DOWN_MBIT=str(line["down"]),
+        UP_MBIT=str(line["up"]),
+        RTT_MS=str(line["rtt_ms"]),
+        DOWN_PACKETS=str(line["down_packets"]),
+        UP_PACKETS=str(line["up_packets"]),
+        CONGESTION=congestion,
+        DURATION=str(DURATION_S),
+        UPLOAD_AFTER_MS=str(start * UPLOAD_STEP_MS),
+        LINE="emulate" if options.emulate else "kernel",
+        CAPTURE="yes" if options.capture else "no",
+        TRACE=trace(line, start),
     )
     subprocess.run([os.path.join(HERE, "trial.sh"), folder], env=environment, check=True, timeout=DURATION_S + 60)
     ends = {}
@@ -109,7 +121,9 @@ def kernel(line, congestion, start, options, folder):
     with open(os.path.join(folder, "machine.txt"), encoding="ascii") as file:
         release, processor, busy = file.read().split("\n")[:3]
     return {
-        "download": flow("server", "client"), "upload": flow("client", "server"), "ping_s": pings(times),
+        "download": flow("server", "client"),
+        "upload": flow("client", "server"),
+        "ping_s": pings(times),
         "machine": {"kernel": release, "processor": processor, "busy": float(busy)},
     }
 
@@ -124,17 +138,27 @@ def simulate(line, congestion, start, options, folder):
         if options.emulate:
             return f'{{ rate = "{mbit} Mbit/s", delay = "{half} ms", queue = {{ {fifo} }}{trace(line, start)} }}'
         rest = f'rate = "{mbit} Mbit/s", burst = "3000 wire bytes", cburst = "3000 wire bytes", {fifo}'
-        return f'{{ rate = "2 Gbit/s", delay = "{half} ms", queue = {{ kind = "htb", default = "all", classes = [{{ name = "all", {rest} }}] }} }}'
+        queue = f'{{ kind = "htb", default = "all", classes = [{{ name = "all", {rest} }}] }}'
+        return f'{{ rate = "2 Gbit/s", delay = "{half} ms", queue = {queue} }}'
 
     settings = [
-        f'access.down={link(line["down"], line["down_packets"])}',
-        f'access.up={link(line["up"], line["up_packets"])}',
+        f"access.down={link(line['down'], line['down_packets'])}",
+        f"access.up={link(line['up'], line['up_packets'])}",
         f'tcp.variant="{CONGESTIONS[congestion]}"',
         f'traffic.upload.start="{start * UPLOAD_STEP_MS} ms"',
         f'duration="{DURATION_S} s"',
         *options.set,
     ]
-    command = [os.environ["LASTMILE"], "run", os.path.join(HERE, "line.toml"), "--json", "--seed", str(start + 1), "--out", folder]
+    command = [
+        os.environ["LASTMILE"],
+        "run",
+        os.path.join(HERE, "line.toml"),
+        "--json",
+        "--seed",
+        str(start + 1),
+        "--out",
+        folder,
+    ]
     for setting in settings:
         command += ["--set", setting]
     output = subprocess.run(command, check=True, capture_output=True, text=True)
@@ -146,7 +170,8 @@ def simulate(line, congestion, start, options, folder):
 
     ping = result["probes"][0]["rtt_s"]
     return {
-        "download": flow("download"), "upload": flow("upload"),
+        "download": flow("download"),
+        "upload": flow("upload"),
         "ping_s": {"received": result["probes"][0]["received"], "p50": ping["p50"], "p99": ping["p99"]},
         "version": result["version"],
     }
@@ -159,7 +184,9 @@ def run(how, options):
             for start in range(options.starts):
                 if "trace" in LINES[line] and not options.emulate:
                     raise SystemExit(f"bench: {line} changes, so it needs --emulate")
-                name = os.path.join(options.folder, f"{line}-{congestion}-{start:02}-{'kernel' if how is kernel else 'simulated'}")
+                name = os.path.join(
+                    options.folder, f"{line}-{congestion}-{start:02}-{'kernel' if how is kernel else 'simulated'}"
+                )
                 if os.path.exists(name + ".json"):
                     continue
                 with tempfile.TemporaryDirectory() as work:
@@ -167,7 +194,12 @@ def run(how, options):
                     result = how(LINES[line], congestion, start, options, kept)
                 with open(name + ".json", "w", encoding="ascii") as file:
                     json.dump(result, file)
-                print(name, *(f"{title} {get(result):.4g}" for title, _, get in MEASURES), result.get("machine", {}).get("busy", ""), flush=True)
+                print(
+                    name,
+                    *(f"{title} {get(result):.4g}" for title, _, get in MEASURES),
+                    result.get("machine", {}).get("busy", ""),
+                    flush=True,
+                )
 
 
 def read(folders):
@@ -193,6 +225,7 @@ def cell(runs, get):
 
 def verdict(both):
     """The deviation of the medians, and whether it is within the tolerance."""
+
     def middle(kind, get):
         return statistics.median(get(run) for run in both[kind])
 
@@ -206,7 +239,11 @@ def verdict(both):
 
 
 def table(folders):
-    print("| line | congestion control | starts | TCP | " + " | ".join(f"{title}, {unit}".rstrip(", ") for title, unit, _ in MEASURES) + " |")
+    print(
+        "| line | congestion control | starts | TCP | "
+        + " | ".join(f"{title}, {unit}".rstrip(", ") for title, unit, _ in MEASURES)
+        + " |"
+    )
     print("|---" * 3 + "|---" + "|---:" * len(MEASURES) + "|")
     for (line, congestion), both in read(folders).items():
         for kind, runs in sorted(both.items()):
@@ -242,13 +279,26 @@ def study(template, emulated, shaped=None):
         return out.getvalue().rstrip()
 
     lines = "\n".join(
-        f"| {name.replace('-', '/')} | {line['down']} | {line['up']} | {line['down_packets']} | {line['up_packets']} | {line['rtt_ms']} |"
-        for name, line in LINES.items() if name in shown
+        f"| {name.replace('-', '/')} | {line['down']} | {line['up']} "
+        f"| {line['down_packets']} | {line['up_packets']} | {line['rtt_ms']} |"
+        for name, line in LINES.items()
+        if name in shown
     )
     machine = "; ".join(f"Linux {found['kernel']}, {found['processor']}" for found in map(json.loads, sorted(machines)))
-    print(text.format(emulated=printed(emulated), shaped=printed(shaped) if shaped else "", lines=lines, machine=machine, version=", ".join(sorted(versions)),
-                      date=datetime.date.today().isoformat(), duration=DURATION_S, guide="[lines that change](../guides/changing-lines.md)",
-                      other="[in a study of their own](kernel-tcp.md)"), end="")
+    print(
+        text.format(
+            emulated=printed(emulated),
+            shaped=printed(shaped) if shaped else "",
+            lines=lines,
+            machine=machine,
+            version=", ".join(sorted(versions)),
+            date=datetime.date.today().isoformat(),
+            duration=DURATION_S,
+            guide="[lines that change](../guides/changing-lines.md)",
+            other="[in a study of their own](kernel-tcp.md)",
+        ),
+        end="",
+    )
 
 
 def main():

@@ -3,8 +3,9 @@
     load.py server FILE CONGESTION DURATION_S
     load.py client FILE CONGESTION DURATION_S UPLOAD_AFTER_MS
 
-FILE gets one JSON object: `received`, rows of seconds since the start and payload bytes received; `sender` and `receiver`, rows of seconds
-and the fields of `struct tcp_info` named in `fields`. FILE.ready exists once the end is ready. Buffers are left to the kernel.
+FILE gets one JSON object: `received`, rows of seconds since the start and payload bytes received; `sender` and
+`receiver`, rows of seconds and the fields of `struct tcp_info` named in `fields`. FILE.ready exists once the end is
+ready. Buffers are left to the kernel.
 """
 
 import json

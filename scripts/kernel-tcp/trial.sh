@@ -3,22 +3,24 @@
 #
 #   trial.sh FOLDER
 #
-# FOLDER gets server.json and client.json (see load.py), ping.txt, machine.txt, and with CAPTURE=yes headers of both hosts in pcap files.
-# Environment: LASTMILE; DOWN_MBIT, UP_MBIT (rates of IP bytes); DOWN_PACKETS, UP_PACKETS (limits of the FIFOs); RTT_MS; CONGESTION
-# (cubic, reno, bbr); TRACE (more keys of both directions, for emulate); DURATION (s); UPLOAD_AFTER_MS; LINE: kernel (HTB over pfifo), netem (HTB over pfifo, delays by netem), or emulate
-# (`lastmile emulate` alone).
+# FOLDER gets server.json and client.json (see load.py), ping.txt, machine.txt, and with CAPTURE=yes headers of both
+# hosts in pcap files. Environment: LASTMILE; DOWN_MBIT, UP_MBIT (rates of IP bytes); DOWN_PACKETS, UP_PACKETS (limits
+# of the FIFOs); RTT_MS; CONGESTION (cubic, reno, bbr); TRACE (more keys of both directions, for emulate); DURATION (s);
+# UPLOAD_AFTER_MS; LINE: kernel (HTB over pfifo), netem (HTB over pfifo, delays by netem), or emulate (`lastmile
+# emulate` alone).
 #
 #   client --- near (delay) --- line (HTB, pfifo, both ways) --- far (a relay) --- server
 #   client (netem) --- line (HTB, pfifo, both ways) --- (netem) server
 #
-# `lastmile emulate` carries packets through `near`, which adds the whole delay, and `far`, which adds none. A packet read by a program is
-# released from its sender's socket. Between plain namespaces it is released only when received, and TCP small queues would hold the
-# sender back while its packets are in the line's queue. Offloads of the hosts are off: packets of one MTU, and bursts only by TCP.
+# `lastmile emulate` carries packets through `near`, which adds the whole delay, and `far`, which adds none. A packet
+# read by a program is released from its sender's socket. Between plain namespaces it is released only when received,
+# and TCP small queues would hold the sender back while its packets are in the line's queue. Offloads of the hosts are
+# off: packets of one MTU, and bursts only by TCP.
 set -euo pipefail
 out=$1
 here=$(cd "$(dirname "$0")" && pwd)
-: "${LASTMILE:?}" "${DOWN_MBIT:?}" "${UP_MBIT:?}" "${DOWN_PACKETS:?}" "${UP_PACKETS:?}" "${RTT_MS:?}" "${CONGESTION:=cubic}" "${DURATION:=30}"
-: "${TRACE:=}" "${UPLOAD_AFTER_MS:=0}" "${LINE:=kernel}" "${CAPTURE:=no}"
+: "${LASTMILE:?}" "${DOWN_MBIT:?}" "${UP_MBIT:?}" "${DOWN_PACKETS:?}" "${UP_PACKETS:?}" "${RTT_MS:?}"
+: "${CONGESTION:=cubic}" "${DURATION:=30}" "${TRACE:=}" "${UPLOAD_AFTER_MS:=0}" "${LINE:=kernel}" "${CAPTURE:=no}"
 PYTHON=${PYTHON:-/usr/bin/python3}
 prefix=kt$$
 spaces=(client near line far server)
@@ -41,7 +43,8 @@ for space in "${spaces[@]}"; do
 done
 for space in client server; do
   # The kernel's own defaults, independent of this machine's settings.
-  in_space "$space" sh -c 'cd /proc/sys/net/ipv4; echo "4096 131072 6291456" > tcp_rmem; echo "4096 16384 4194304" > tcp_wmem
+  in_space "$space" sh -c 'cd /proc/sys/net/ipv4
+    echo "4096 131072 6291456" > tcp_rmem; echo "4096 16384 4194304" > tcp_wmem
     echo 1 > tcp_no_metrics_save; echo 1 > tcp_timestamps; echo 1 > tcp_sack'
 done
 cable() { ip -n "$prefix-$1" link add "$2" type veth peer name "$4" netns "$prefix-$3"; }
@@ -65,7 +68,8 @@ ip -n "$prefix-client" neigh replace 198.18.0.1 lladdr "$(mac server s0)" dev c0
 ip -n "$prefix-server" neigh replace 198.18.0.2 lladdr "$(mac client c0)" dev s0
 
 carry() { # SPACE IF1,IF2 --set ...
-  ip netns exec "$prefix-$1" chrt -f 10 "$LASTMILE" emulate "$here/line.toml" --bridge "$2" --spin 0us "${@:3}" > /dev/null 2> "$out/$1.log" &
+  ip netns exec "$prefix-$1" chrt -f 10 "$LASTMILE" emulate "$here/line.toml" --bridge "$2" --spin 0us "${@:3}" \
+    > /dev/null 2> "$out/$1.log" &
   processes+=($!)
 }
 link() { # RATE DELAY_MS PACKETS
@@ -78,7 +82,8 @@ shaped() { # DEVICE MBIT PACKETS: rates are of IP bytes, so the 14 of the frame'
   tc -n "$prefix-line" qdisc add dev "$1" parent 1:1 handle 2: pfifo limit "$3"
 }
 if [ "$LINE" = emulate ]; then
-  carry near n0,n1 --set "access.down=$(link "$DOWN_MBIT" "$half" "$DOWN_PACKETS")" --set "access.up=$(link "$UP_MBIT" "$half" "$UP_PACKETS")"
+  carry near n0,n1 --set "access.down=$(link "$DOWN_MBIT" "$half" "$DOWN_PACKETS")" \
+    --set "access.up=$(link "$UP_MBIT" "$half" "$UP_PACKETS")"
 else
   if [ "$LINE" = netem ]; then
     tc -n "$prefix-client" qdisc add dev c0 root netem delay "${half}ms" limit 100000
@@ -102,19 +107,27 @@ done
 [ $reached = yes ] || { cat "$out"/*.log >&2; echo "trial: nothing comes through" >&2; exit 1; }
 if [ "$CAPTURE" = yes ]; then
   for end in client:c0 server:s0; do
-    ip netns exec "$prefix-${end%:*}" dumpcap -q -i "${end#*:}" -s 100 -B 64 -w "$out/${end%:*}.pcapng" > /dev/null 2>&1 &
+    ip netns exec "$prefix-${end%:*}" dumpcap -q -i "${end#*:}" -s 100 -B 64 -w "$out/${end%:*}.pcapng" \
+      > /dev/null 2>&1 &
     processes+=($!)
   done
   sleep 1
 fi
 rm -f "$out"/*.ready
-ip netns exec "$prefix-server" chrt -f 5 "$PYTHON" -I -S "$here/load.py" server "$out/server.json" "$CONGESTION" "$DURATION" &
+ip netns exec "$prefix-server" chrt -f 5 "$PYTHON" -I -S "$here/load.py" \
+  server "$out/server.json" "$CONGESTION" "$DURATION" &
 server=$!
-ready() { until [ -e "$1" ]; do kill -0 "$2" || { echo "trial: the load did not begin" >&2; exit 1; }; sleep 0.02; done; }
+ready() {
+  until [ -e "$1" ]; do
+    kill -0 "$2" || { echo "trial: the load did not begin" >&2; exit 1; }
+    sleep 0.02
+  done
+}
 ready "$out/server.json.ready" "$server"
 busy() { awk '/^cpu /{print $2+$3+$4+$6+$7+$8+$9, $2+$3+$4+$5+$6+$7+$8+$9}' /proc/stat; }
 read -r busy_before all_before <<< "$(busy)"
-ip netns exec "$prefix-client" chrt -f 5 "$PYTHON" -I -S "$here/load.py" client "$out/client.json" "$CONGESTION" "$DURATION" "$UPLOAD_AFTER_MS" &
+ip netns exec "$prefix-client" chrt -f 5 "$PYTHON" -I -S "$here/load.py" \
+  client "$out/client.json" "$CONGESTION" "$DURATION" "$UPLOAD_AFTER_MS" &
 client=$!
 ready "$out/client.json.ready" "$client"
 urgent ip netns exec "$prefix-client" ping -i 0.101 -w "$DURATION" 198.18.0.1 > "$out/ping.txt" || true

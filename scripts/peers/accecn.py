@@ -3,8 +3,8 @@
     accecn.py server FILE CONGESTION_CONTROL SECONDS      sends, and writes the sender's account to FILE
     accecn.py client FILE CONGESTION_CONTROL SECONDS      receives, and writes the receiver's account
 
-FILE gets JSON: the payload received, values of struct tcp_info, and the words of that struct behind `tcpi_total_rto_time`, where kernels that count
-marks have further fields.
+FILE gets JSON: the payload received, values of struct tcp_info, and the words of that struct behind
+`tcpi_total_rto_time`, where kernels that count marks have further fields.
 """
 
 import json

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Marks of a download with Accurate ECN behind ACK regulators: the kernel's TCP at both ends, `lastmile emulate` as the line of accecn.toml, whose
-# DSLAM marks. As root in a guest with a kernel that has Accurate ECN (KERNEL=7). Prints a line for each run, and writes NAME.json.
+# Marks of a download with Accurate ECN behind ACK regulators: the kernel's TCP at both ends, `lastmile emulate` as the
+# line of accecn.toml, whose DSLAM marks. As root in a guest with a kernel that has Accurate ECN (KERNEL=7). Prints a
+# line for each run, and writes NAME.json.
 #
-#   accecn.sh FOLDER [QUEUE:CONGESTION_CONTROL]...     default: fifo, sad, ack-filter and cake-ack-filter with cubic, and three with dctcp
+#   accecn.sh FOLDER [QUEUE:CONGESTION_CONTROL]...     default: fifo, sad, ack-filter and cake-ack-filter with cubic,
+#                                                      and three with dctcp
 set -euo pipefail
 : "${LASTMILE:?}"
 folder=$1
@@ -19,10 +21,14 @@ clean() {
 trap clean EXIT
 for space in "${spaces[@]}"; do
   ip netns add "marks-$space"
-  ip netns exec "marks-$space" sh -c 'for name in all default; do echo 1 > /proc/sys/net/ipv6/conf/$name/disable_ipv6; done'
+  ip netns exec "marks-$space" sh -c \
+    'for name in all default; do echo 1 > /proc/sys/net/ipv6/conf/$name/disable_ipv6; done'
 done
 for space in client server; do
-  ip netns exec "marks-$space" sh -c 'echo 3 > /proc/sys/net/ipv4/tcp_ecn' || { echo "accecn: this kernel has no Accurate ECN" >&2; exit 1; }
+  ip netns exec "marks-$space" sh -c 'echo 3 > /proc/sys/net/ipv4/tcp_ecn' || {
+    echo "accecn: this kernel has no Accurate ECN" >&2
+    exit 1
+  }
 done
 ip link add c0 netns marks-client type veth peer name m0 netns marks-modem
 ip link add s0 netns marks-server type veth peer name m1 netns marks-modem
@@ -40,17 +46,19 @@ for run in "$@"; do
   IFS=: read -r queue control <<< "$run"
   name=$queue-$control
   rm -f "$work"/*
-  ip netns exec marks-modem "$LASTMILE" emulate "$here/accecn.toml" --set "access.up.queue={kind=\"$queue\"}" --bridge m0,m1 --realtime --json \
-    > "$work/emulate.json" 2> "$work/emulate.log" &
+  ip netns exec marks-modem "$LASTMILE" emulate "$here/accecn.toml" --set "access.up.queue={kind=\"$queue\"}" \
+    --bridge m0,m1 --realtime --json > "$work/emulate.json" 2> "$work/emulate.log" &
   emulator=$!
   until ip netns exec marks-client ping -c 1 -W 1 198.18.0.1 > /dev/null 2>&1; do
     kill -0 $emulator || { cat "$work/emulate.log" >&2; exit 1; }
     sleep 0.1
   done
-  ip netns exec marks-server /usr/bin/python3 -I -S "$here/accecn.py" server "$work/server.json" "$control" "$DURATION" &
+  ip netns exec marks-server /usr/bin/python3 -I -S "$here/accecn.py" \
+    server "$work/server.json" "$control" "$DURATION" &
   server=$!
   until [ -e "$work/server.json.ready" ]; do sleep 0.05; done
-  ip netns exec marks-client /usr/bin/python3 -I -S "$here/accecn.py" client "$work/client.json" "$control" "$DURATION"
+  ip netns exec marks-client /usr/bin/python3 -I -S "$here/accecn.py" \
+    client "$work/client.json" "$control" "$DURATION"
   wait $server
   kill $emulator
   wait $emulator || true

@@ -3,8 +3,8 @@
 #
 #   compare.sh LASTMILE FOLDER [PATTERN]     only trials whose name matches the pattern (an extended regular expression)
 #
-# Trials with a result in FOLDER are skipped. With HERE=yes the trials run on this machine instead of the guest (as root, with a kernel
-# that has the required features). Exit code 1: a trial failed; 2: it could not begin.
+# Trials with a result in FOLDER are skipped. With HERE=yes the trials run on this machine instead of the guest (as
+# root, with a kernel that has the required features). Exit code 1: a trial failed; 2: it could not begin.
 set -euo pipefail
 say() { printf 'peers: %s\n' "$*" >&2; }
 die() { say "error: $*"; exit 2; }
@@ -23,7 +23,11 @@ scripts/peers/margins.sh "$folder/margins"
 scripts/peers/list.sh "$folder/margins" > "$folder/all"
 awk -F, -v pattern="$pattern" '$1 ~ pattern' "$folder/all" > "$folder/list"
 [ -s "$folder/list" ] || die "no trial's name matches '$pattern'; all are in $folder/all"
-without_result() { while IFS=, read -r name _; do [ -e "$folder/$name/trial.json" ] || echo "$name"; done < "$folder/list"; }
+without_result() {
+  while IFS=, read -r name _; do
+    [ -e "$folder/$name/trial.json" ] || echo "$name"
+  done < "$folder/list"
+}
 total=$(wc -l < "$folder/list") pending=$(without_result | wc -l)
 say "$pending of $total trials to run, results in $folder: half a minute to a minute of processor time each"
 
@@ -44,10 +48,11 @@ while IFS=, read -r name remedy line policy up down link _ window start _ downlo
   [ ! -e "$simulated" ] || continue
   choice=()
   [ "$policy" = none ] || choice=(--policy "$policy")
-  "$lastmile" run scripts/peers/line.toml "${choice[@]}" --set "duration=$DURATION s" --set "traffic.ping.start=$start s" \
-    --set "access.up.rate=$up" --set "access.down.rate=$down" --set "access.encapsulation=$link" --set "tcp.receive_window=$window B" \
-    --set "traffic.download.count=${downloads:-1}" --set "traffic.upload.start=${offset:-0} ms" \
-    --out "$simulated.part" > /dev/null
+  "$lastmile" run scripts/peers/line.toml "${choice[@]}" \
+    --set "duration=$DURATION s" --set "traffic.ping.start=$start s" \
+    --set "access.up.rate=$up" --set "access.down.rate=$down" --set "access.encapsulation=$link" \
+    --set "tcp.receive_window=$window B" --set "traffic.download.count=${downloads:-1}" \
+    --set "traffic.upload.start=${offset:-0} ms" --out "$simulated.part" > /dev/null
   mv "$simulated.part" "$simulated"
 done < "$folder/list"
 for line in $(cut -d- -f1 "$folder/list" | sort -u); do

@@ -1,16 +1,19 @@
 #!/usr/bin/env bash
-# Runs a command in a Debian kernel on QEMU's virtual clock. The clock counts instructions, so that other load on this machine has no
-# effect, and idle time is skipped. KERNEL in the environment chooses the kernel, as in `KERNEL=7` (see fetch.sh).
+# Runs a command in a Debian kernel on QEMU's virtual clock. The clock counts instructions, so that other load on this
+# machine has no effect, and idle time is skipped. KERNEL in the environment chooses the kernel, as in `KERNEL=7` (see
+# fetch.sh).
 #
-#   scripts/peers/guest.sh [--out DIR] [--timeout SECONDS] [--shift N] [--memory MB] [--append WORDS] [--keep FILE]... -- COMMAND [ARGUMENT...]
+#   scripts/peers/guest.sh [--out DIR] [--timeout SECONDS] [--shift N] [--memory MB] [--append WORDS] [--keep FILE]...
+#                          -- COMMAND [ARGUMENT...]
 #
-# The guest sees this machine's files under their own paths and runs its programs as root. Its writes stay in its memory, except for the
-# folder $OUT, which --out copies back at the end, and $SAVE, which is the folder of --out itself. Its only network is that of its own
-# namespaces. Standard error is shown immediately, standard output at the end. The exit code is the command's, or 2 for a failed guest.
+# The guest sees this machine's files under their own paths and runs its programs as root. Its writes stay in its
+# memory, except for the folder $OUT, which --out copies back at the end, and $SAVE, which is the folder of --out
+# itself. Its only network is that of its own namespaces. Standard error is shown immediately, standard output at the
+# end. The exit code is the command's, or 2 for a failed guest.
 #   --out DIR          folder for the contents of the guest's $OUT, and kernel.log (created if missing)
 #   --timeout SECONDS  time limit of the guest, in this machine's time (default 1800)
-#   --keep FILE        a program or file that the command reads during a measurement. It is read into memory with its libraries
-#                      before the command starts, as the usual network tools are; may be repeated
+#   --keep FILE        a program or file that the command reads during a measurement. It is read into memory with its
+#                      libraries before the command starts, as the usual network tools are; may be repeated
 #   --shift N          an instruction takes 2^N ns (default 1: 500 million instructions a second)
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -47,11 +50,13 @@ mkdir -p "$save"
   printf '\n'
 } > "$results/command"
 
-# Files to read into memory: programs, their libraries, and the symbolic links on their paths. Opening a file of the host takes time
-# on the guest's clock.
-tools=(bash sh env cat cp mv rm mkdir mktemp sleep seq sed awk grep cut date ls kill timeout sysctl ip tc bridge nft ping ethtool python3)
+# Files to read into memory: programs, their libraries, and the symbolic links on their paths. Opening a file of the
+# host takes time on the guest's clock.
+tools=(bash sh env cat cp mv rm mkdir mktemp sleep seq sed awk grep cut date ls kill timeout sysctl
+  ip tc bridge nft ping ethtool python3)
 {
-  printf '%s\n' /bin /sbin /lib /lib64 /var/run /etc/ld.so.cache /etc/nsswitch.conf /etc/passwd /etc/group /etc/hosts /etc/protocols
+  printf '%s\n' /bin /sbin /lib /lib64 /var/run \
+    /etc/ld.so.cache /etc/nsswitch.conf /etc/passwd /etc/group /etc/hosts /etc/protocols
   find -L /etc/iproute2 /usr/share/iproute2 "$kernel/tools" -type f 2>/dev/null || true
   for tool in "${tools[@]}" "${keep[@]}"; do
     program=$(PATH=/usr/sbin:/usr/bin:/sbin:/bin command -v "$tool" || true)
@@ -61,7 +66,10 @@ tools=(bash sh env cat cp mv rm mkdir mktemp sleep seq sed awk grep cut date ls 
       program=$(realpath -s "$(dirname "$program")/$(readlink "$program")" 2>/dev/null) || break
     done
     printf '%s\n' "$program"
-    ldd "$program" 2>/dev/null | grep -o '/[^ ]*' | while read -r library; do printf '%s\n' "$library"; realpath "$library"; done || true
+    ldd "$program" 2>/dev/null | grep -o '/[^ ]*' | while read -r library; do
+      printf '%s\n' "$library"
+      realpath "$library"
+    done || true
   done
   modules='import json, socket, sys, threading, time
 for module in list(sys.modules.values()):
@@ -71,12 +79,13 @@ for module in list(sys.modules.values()):
 } | sort -u > "$results/keep"
 
 # One processor, because the clock counts its instructions. The command line avoids waits for missing devices.
+words="console=ttyS0 quiet panic=-1 tsc=reliable mitigations=off nowatchdog audit=0 lastmile.kernel=$kernel $append "
 status=0
 timeout --kill-after 5 "$timeout" qemu-system-x86_64 \
   -accel tcg -icount "shift=$shift,sleep=off" -cpu max,la57=off -smp 1 -m "$memory" \
   -nodefaults -no-user-config -display none -no-reboot -nic none -rtc clock=vm \
   -kernel "$kernel"/boot/vmlinuz-* -initrd "$kernel/initramfs" \
-  -append "console=ttyS0 quiet panic=-1 tsc=reliable mitigations=off nowatchdog audit=0 lastmile.kernel=$kernel $append " \
+  -append "$words" \
   -virtfs "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap" \
   -virtfs "local,path=$results,mount_tag=results,security_model=none" \
   -virtfs "local,path=$save,mount_tag=save,security_model=none" \

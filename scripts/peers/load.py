@@ -3,9 +3,10 @@
     load.py server FILE DEVICE DURATION WINDOW DOWNLOADS
     load.py client FILE DEVICE DURATION WINDOW DOWNLOADS OFFSET
 
-Both ends are the kernel's TCP (cubic) with windows of WINDOW bytes. The upload begins OFFSET ms after the downloads. FILE gets a list of rows: time on
-the monotonic clock, payload received, packets received by the device, and the kernel's account of the sockets that send and of those that receive.
-FILE.ready exists once the server listens, and once the client is connected, which starts the load.
+Both ends are the kernel's TCP (cubic) with windows of WINDOW bytes. The upload begins OFFSET ms after the downloads.
+FILE gets a list of rows: time on the monotonic clock, payload received, packets received by the device, and the
+kernel's account of the sockets that send and of those that receive. FILE.ready exists once the server listens, and once
+the client is connected, which starts the load.
 """
 
 import json
@@ -36,7 +37,17 @@ FIELDS = [
     ("buffer_limited_us", 184, "Q"),
 ]
 # Summed over several sockets; the others are averaged.
-SUMMED = {"unacked", "ssthresh", "cwnd", "retransmissions", "acked_bytes", "packets_out", "packets_in", "data_in", "data_out"}
+SUMMED = {
+    "unacked",
+    "ssthresh",
+    "cwnd",
+    "retransmissions",
+    "acked_bytes",
+    "packets_out",
+    "packets_in",
+    "data_in",
+    "data_out",
+}
 CHUNK = bytes(65536)
 
 
@@ -63,7 +74,9 @@ def account(sock):
 
 def together(socks):
     accounts = [account(sock) for sock in socks]
-    return {name: sum(one[name] for one in accounts) // (1 if name in SUMMED else len(accounts)) for name, _, _ in FIELDS}
+    return {
+        name: sum(one[name] for one in accounts) // (1 if name in SUMMED else len(accounts)) for name, _, _ in FIELDS
+    }
 
 
 class Endpoint:

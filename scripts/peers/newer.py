@@ -1,6 +1,6 @@
 """Results of newer.sh, and the tables of docs/studies/newer-kernels.md.
 
-    newer.py FOLDER      writes FOLDER/results.json, which docs/measured/newer-kernels.json is a copy of
+newer.py FOLDER      writes FOLDER/results.json, which docs/measured/newer-kernels.json is a copy of
 """
 
 import contextlib
@@ -22,12 +22,22 @@ def read(path):
 
 
 def counter(links, link, name):
-    return sum(one["value"] for found in links if found["name"] == link for one in found["counters"] if one["name"] == name)
+    return sum(
+        one["value"] for found in links if found["name"] == link for one in found["counters"] if one["name"] == name
+    )
 
 
 def words(account):
     """The counters of Accurate ECN."""
-    names = (RECEIVED_CE, "delivered_e1_bytes", "delivered_e0_bytes", DELIVERED_CE_BYTES, "received_e1_bytes", "received_e0_bytes", RECEIVED_CE_BYTES)
+    names = (
+        RECEIVED_CE,
+        "delivered_e1_bytes",
+        "delivered_e0_bytes",
+        DELIVERED_CE_BYTES,
+        "received_e1_bytes",
+        "received_e0_bytes",
+        RECEIVED_CE_BYTES,
+    )
     return dict(zip(names, account["words"]))
 
 
@@ -102,11 +112,21 @@ def departures():
     for one in experiments("departures"):
         for flow, theirs in one["kernel"]["classes"].items():
             own = one["ours"]["classes"][flow]
-            rows.append([CLASSES[int(flow)], theirs["packets"], *(f"{side[key]:.2f}" for key in ("p50_ms", "max_ms") for side in (theirs, own))])
+            rows.append(
+                [
+                    CLASSES[int(flow)],
+                    theirs["packets"],
+                    *(f"{side[key]:.2f}" for key in ("p50_ms", "max_ms") for side in (theirs, own)),
+                ]
+            )
     return grid(["class", "packets", "delay p50, ms: kernel", "ours", "largest, ms: kernel", "ours"], rows, 1)
 
 
-CLASSES = ["`ls` alone, always backlogged", "`rt` concave: 800 kbit/s for 10 ms, then 100", "`rt` convex: nothing for 30 ms, then 400 kbit/s"]
+CLASSES = [
+    "`ls` alone, always backlogged",
+    "`rt` concave: 800 kbit/s for 10 ms, then 100",
+    "`rt` convex: nothing for 30 ms, then 400 kbit/s",
+]
 
 
 def shares():
@@ -114,7 +134,12 @@ def shares():
     for one in experiments("shares"):
         theirs, own = one["kernel"], one["ours"]
         for flow, ideal in enumerate((1 / 8, 2 / 8, 5 / 8)):
-            rows.append([f"{(250, 500, 1250)[flow]} kbit/s", *(percent(value, 2) for value in (ideal, theirs["shares"][str(flow)], own["shares"][str(flow)]))])
+            rows.append(
+                [
+                    f"{(250, 500, 1250)[flow]} kbit/s",
+                    *(percent(value, 2) for value in (ideal, theirs["shares"][str(flow)], own["shares"][str(flow)])),
+                ]
+            )
         rows.append(["all, of 2 Mbit/s", "100.00 %", *(percent(side["rate_bps"] / 2e6, 2) for side in (theirs, own))])
     return grid(["class", "by its curve", "kernel", "ours"], rows, 1)
 
@@ -128,7 +153,9 @@ def aqms():
             name = one["about"] + (f": flow {int(flow) + 1}" if many else "")
             delays = [f"{side[key]:.1f}" for key in ("delay_p50_ms", "delay_p99_ms") for side in (theirs, own)]
             rows.append([name, *delays, *(percent(side["dropped"], 2) for side in (theirs, own))])
-    return grid(["load", "delay p50, ms: kernel", "ours", "p99, ms: kernel", "ours", "dropped: kernel", "ours"], rows, 1)
+    return grid(
+        ["load", "delay p50, ms: kernel", "ours", "p99, ms: kernel", "ours", "dropped: kernel", "ours"], rows, 1
+    )
 
 
 def impairments():
@@ -147,7 +174,18 @@ def impairments():
             moved = percent(side["overtaken"], 1) if side["overtaken"] else "–"
             twice = percent(side["twice"], 2) if side["twice"] else "–"
             rows.append([f"`{one['about']}`" if name == "kernel" else "", name, *cells(side), *lost, moved, twice])
-    headings = ["netem", "", "delay, ms: mean", "deviation", "p99", "correlation", "lost", "in a row", "overtaken", "twice"]
+    headings = [
+        "netem",
+        "",
+        "delay, ms: mean",
+        "deviation",
+        "p99",
+        "correlation",
+        "lost",
+        "in a row",
+        "overtaken",
+        "twice",
+    ]
     return grid(headings, rows, 2)
 
 
@@ -166,7 +204,15 @@ def counted():
                 f"{own['acks_received']} of {own['acks_sent']}",
             ]
         )
-    headings = ["upstream", "sender", "marked by the line", "receiver's count", "sender's count", "ACKs that arrive", "Mbit/s"]
+    headings = [
+        "upstream",
+        "sender",
+        "marked by the line",
+        "receiver's count",
+        "sender's count",
+        "ACKs that arrive",
+        "Mbit/s",
+    ]
     return grid([*headings, "simulated: Mbit/s", "ACKs that arrive"], rows, 2)
 
 

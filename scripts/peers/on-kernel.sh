@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# `lastmile tc` with every built-in policy and with one for each discipline of the kernel: applies it, reads it back, measures rates of
-# packets by size, removes it. Prints a line each, and writes the --json of each to FOLDER. As root, in the guest or on this machine.
+# `lastmile tc` with every built-in policy and with one for each discipline of the kernel: applies it, reads it back,
+# measures rates of packets by size, removes it. Prints a line each, and writes the --json of each to FOLDER. As root,
+# in the guest or on this machine.
 #
 #   on-kernel.sh FOLDER [PATTERN]
 set -uo pipefail
@@ -21,7 +22,8 @@ one() { printf '[scheduler]\nkind = "none"\nqueue = %s\n' "$2" | policy "$1"; }
 one pfifo '{ kind = "fifo", limit = "50 packets" }'
 one pfifo-head-drop '{ kind = "fifo", limit = "50 packets", drop = "head" }'
 one sfq '{ kind = "sfq" }'
-one sfq-perturbed '{ kind = "sfq", divisor = 512, perturb = "10 s", drop = "head", limit = "100 packets", depth = "50 packets" }'
+one sfq-perturbed \
+  '{ kind = "sfq", divisor = 512, perturb = "10 s", drop = "head", limit = "100 packets", depth = "50 packets" }'
 one red '{ kind = "red", limit = "60 packets", avpkt = "500 B", bandwidth = "512 kbit/s", probability = "5 %" }'
 one red-ecn '{ kind = "red", min = "6 kB", max = "18 kB", limit = "60 kB", ecn = true, harddrop = true }'
 one codel '{ kind = "codel", ecn = true }'
@@ -37,12 +39,18 @@ one cake-aggressive '{ kind = "cake", diffserv = "diffserv8", isolation = "dual-
 one cake-precedence '{ kind = "cake", diffserv = "precedence", isolation = "hosts" }'
 one ack-filter '{ kind = "cake-ack-filter", limit = "60 kB" }'
 classes() {
-  printf '[scheduler]\nkind = "%s"\n\n[[class]]\nname = "fast"\n%squeue = %s\n\n[[class]]\nname = "default"\n%squeue = %s\n\n[[rule]]\nclass = "fast"\nmatch = { protocol = "icmp" }\n' "$2" "$3" "$4" "$3" "$5" | policy "$1"
+  {
+    printf '[scheduler]\nkind = "%s"\n\n' "$2"
+    printf '[[class]]\nname = "fast"\n%squeue = %s\n\n' "$3" "$4"
+    printf '[[class]]\nname = "default"\n%squeue = %s\n\n' "$3" "$5"
+    printf '[[rule]]\nclass = "fast"\nmatch = { protocol = "icmp" }\n'
+  } | policy "$1"
 }
 classes prio priority '' '{ kind = "fifo", limit = "20 packets" }' '{ kind = "sfq" }'
 classes prio-red priority '' '{ kind = "codel" }' '{ kind = "red", limit = "60 packets" }'
 classes custom custom $'rate = "50 %"\n' '{ kind = "sfq" }' '{ kind = "fifo", limit = "60 kB" }'
-classes hfsc hfsc $'rate = "30 %"\ndelay = "60 ms"\n' '{ kind = "fifo", limit = "20 packets" }' '{ kind = "pie", target = "60 ms" }'
+classes hfsc hfsc $'rate = "30 %"\ndelay = "60 ms"\n' \
+  '{ kind = "fifo", limit = "20 packets" }' '{ kind = "pie", target = "60 ms" }'
 classes cbq cbq $'rate = "50 %"\n' '{ kind = "sad" }' '{ kind = "cake" }'
 down() { printf '[scheduler]\nkind = "none"\n\n[down]\n%s\n' "$2" | policy "$1"; }
 down police 'police = { share = "95 %" }'
@@ -50,7 +58,10 @@ down ifb $'share = "95 %"\nqueue = { kind = "fq-codel" }'
 down ifb-cake $'share = "95 %"\nkind = "none"\nqueue = { kind = "cake", ack_filter = "normal" }'
 
 list=$({ basename -s .toml -a "$here"/../../policies/*.toml; ls "$own"/*.toml; } | grep -E "$pattern")
-run() { ip netns exec "$space" "$LASTMILE" tc "$1" --up "${UP:-512 kbit/s}" --down "${DOWN:-2 Mbit/s}" --link "${LINK:-bridged-vcmux-fcs}" --device veth0 "${@:2}"; }
+run() {
+  ip netns exec "$space" "$LASTMILE" tc "$1" --up "${UP:-512 kbit/s}" --down "${DOWN:-2 Mbit/s}" \
+    --link "${LINK:-bridged-vcmux-fcs}" --device veth0 "${@:2}"
+}
 bad=0
 for policy in $list; do
   name=$(basename "$policy" .toml)
@@ -77,9 +88,14 @@ try:
 except ValueError:
     print("no JSON")
     sys.exit()
-wrong = [f"{one['name']}.{one['key']}: wanted {one['wanted']}, found {one['found']}" for one in found["read_back"] if not one["ok"]]
+wrong = [
+    f"{one['name']}.{one['key']}: wanted {one['wanted']}, found {one['found']}"
+    for one in found["read_back"]
+    if not one["ok"]
+]
 off = [one["deviation"] for one in found["sizes"]]
-print(f"{len(found['read_back'])} values;", "; ".join(wrong), f"{len(off)} sizes, at most {max(map(abs, off)):.1e} off" if off else "no sizes")
+sizes = f"{len(off)} sizes, at most {max(map(abs, off)):.1e} off" if off else "no sizes"
+print(f"{len(found['read_back'])} values;", "; ".join(wrong), sizes)
 PYTHON
 )" "$(grep -v measuring "$own/verify.log" | tr '\n' ' ')"
   [ "$held" = 0 ] && [ "$left" = 0 ] || bad=1

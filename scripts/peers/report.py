@@ -1,6 +1,6 @@
 """Tables of a comparison, from the files in its folder: prints Markdown, and writes results.json to it.
 
-    report.py FOLDER
+report.py FOLDER
 """
 
 import json
@@ -19,7 +19,9 @@ LINES = {
 }
 # The claims of full-both-ways: number of downloads, window in KiB.
 LOADS = [(downloads, window) for downloads in (1, 4) for window in (64, 1024)]
-CLAIMS = {f"claim{line}x{downloads}w{window}": (line, downloads, window) for line in (2, 8) for downloads, window in LOADS}
+CLAIMS = {
+    f"claim{line}x{downloads}w{window}": (line, downloads, window) for line in (2, 8) for downloads, window in LOADS
+}
 BRIDGED, PPPOA = LINES["bridged"], LINES["pppoa"]
 for name, (line, downloads, window) in CLAIMS.items():
     heading, *rest = {2: BRIDGED, 8: PPPOA}[line]
@@ -37,7 +39,10 @@ NAMES = {
     "both-90": "ACK class; downstream shaped to 90 %",
     "both-97": "ACK class; downstream shaped to 97 %",
     **{f"margin-{share}": f"ACK class; both ways shaped to {share} %" for share in (90, 93, 95, 97, 98, 99)},
-    **{f"margin-fifo-{share}": f"ACK class; both ways shaped to {share} %, FIFO in place of FQ-CoDel" for share in (90, 97)},
+    **{
+        f"margin-fifo-{share}": f"ACK class; both ways shaped to {share} %, FIFO in place of FQ-CoDel"
+        for share in (90, 97)
+    },
     **{f"full-{share}": f"full-both-ways, {share} % of the downstream" for share in (90, 95, 97, 99)},
     **{f"full-htb-{share}": f"full-both-ways, {share} % both ways" for share in (90, 95, 97, 99)},
 }
@@ -122,14 +127,19 @@ def milliseconds(value):
 
 
 def table(found):
-    print("| remedy | by | line by | download, kbit/s | of its bound | upload, kbit/s | its cells | ping p50, ms | p99 | processor |", end="")
+    print(
+        "| remedy | by | line by | download, kbit/s | of its bound | upload, kbit/s | its cells "
+        "| ping p50, ms | p99 | processor |",
+        end="",
+    )
     print(" simulated: download | upload | p50 | p99 |")
     print("| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     order = {"none": 0, "tc": 1, "shape": 2}
     for row in sorted(found, key=lambda row: (row["line_by"] != "emulate", order[row["remedy"]])):
         live, sim = row["live"], row["simulated"]
         cells = [
-            NAMES.get(row["policy"], row["policy"]) + (f", the upload {row['upload_after_ms']} ms later" if row["upload_after_ms"] else ""),
+            NAMES.get(row["policy"], row["policy"])
+            + (f", the upload {row['upload_after_ms']} ms later" if row["upload_after_ms"] else ""),
             BY[row["remedy"]],
             LINE_BY[row["line_by"]],
             f"{live['download_bps'] / 1e3:.0f}",
@@ -142,7 +152,12 @@ def table(found):
             f"{live['processor_busy']:.1%}".replace("%", " %") if live["processor_busy"] < 0.9 else "busy machine",
         ]
         if sim:
-            cells += [f"{sim['download_bps'] / 1e3:.0f}", f"{sim['upload_bps'] / 1e3:.0f}", milliseconds(sim["ping_p50_ms"]), milliseconds(sim["ping_p99_ms"])]
+            cells += [
+                f"{sim['download_bps'] / 1e3:.0f}",
+                f"{sim['upload_bps'] / 1e3:.0f}",
+                milliseconds(sim["ping_p50_ms"]),
+                milliseconds(sim["ping_p99_ms"]),
+            ]
         else:
             cells += ["–"] * 4
         print("| " + " | ".join(cells) + " |")
@@ -168,21 +183,44 @@ def curve(found):
 
 
 def claims(found):
-    """Whether full-both-ways keeps 97 % of the upload's bound, 95 % of the downloads', and the ping within its limit: worst of the runs."""
-    print("| line | downloads | windows | runs | download, at least | upload, its cells, at least | ping p99, ms, at most | allowed | all three |")
+    """Whether full-both-ways keeps 97 % of the upload's bound, 95 % of the downloads', and the ping within its limit:
+    worst of the runs."""
+    print(
+        "| line | downloads | windows | runs | download, at least | upload, its cells, at least "
+        "| ping p99, ms, at most | allowed | all three |"
+    )
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for name, (line, downloads, window) in CLAIMS.items():
         runs = [row for row in found if row["line"] == name]
         if not runs:
             continue
         kept = [
-            (row["live"]["download_of_bound"], row["live"]["upload_busy"], row["live"]["ping_p99_ms"], row["ping_allowed_ms"])
+            (
+                row["live"]["download_of_bound"],
+                row["live"]["upload_busy"],
+                row["live"]["ping_p99_ms"],
+                row["ping_allowed_ms"],
+            )
             for row in runs
         ]
         down, up, p99, allowed = zip(*kept)
         hold = sum(one[0] >= 0.95 and one[1] >= 0.97 and one[2] <= one[3] for one in kept)
-        cells = [LINES[name][0].split(",")[0], downloads, f"{window} KiB", len(runs), f"{min(down):.1%}", f"{min(up):.1%}", milliseconds(max(p99))]
-        print("| " + " | ".join(str(cell).replace("%", " %") for cell in [*cells, milliseconds(allowed[0]), f"{hold} of {len(runs)}"]) + " |")
+        cells = [
+            LINES[name][0].split(",")[0],
+            downloads,
+            f"{window} KiB",
+            len(runs),
+            f"{min(down):.1%}",
+            f"{min(up):.1%}",
+            milliseconds(max(p99)),
+        ]
+        print(
+            "| "
+            + " | ".join(
+                str(cell).replace("%", " %") for cell in [*cells, milliseconds(allowed[0]), f"{hold} of {len(runs)}"]
+            )
+            + " |"
+        )
     print()
 
 
@@ -200,7 +238,8 @@ def jumps(row):
         print("| " + " | ".join(cells) + " |")
     packets = live["conservation"]["packets"]
     counts = ", ".join(f"{what.replace('_', ' ')} {count}" for what, count in packets.items())
-    print(f"\nPackets on the line: {counts}; conservation {'holds' if live['conservation']['holds'] else 'DOES NOT HOLD'}.\n")
+    conserved = "holds" if live["conservation"]["holds"] else "DOES NOT HOLD"
+    print(f"\nPackets on the line: {counts}; conservation {conserved}.\n")
 
 
 def main():

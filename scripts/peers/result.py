@@ -2,11 +2,13 @@
 
     result.py FOLDER OUT KEY=VALUE...
 
-OUT gets summary.json, series.csv, and trial.json with the numbers of the tables and values without a field in the schema.
-Keys: start, duration (s), offset (of the upload, ms), overhead (bytes), busy (share of the processor), ticks (of the shaper), up, down, link, remedy, line, policy, window.
+OUT gets summary.json, series.csv, and trial.json with the numbers of the tables and values without a field in the
+schema. Keys: start, duration (s), offset (of the upload, ms), overhead (bytes), busy (share of the processor), ticks
+(of the shaper), up, down, link, remedy, line, policy, window.
 
-The links are those of the line, over its whole life, about two seconds longer than the traffic, and those of the remedy in the box before it.
-Values that a kernel's queue does not report (delays, drop reasons) are null, or have the name of its discipline.
+The links are those of the line, over its whole life, about two seconds longer than the traffic, and those of the remedy
+in the box before it. Values that a kernel's queue does not report (delays, drop reasons) are null, or have the name of
+its discipline.
 """
 
 import csv
@@ -67,7 +69,10 @@ RECEIVED, PACKETS, SENDS, RECEIVES = 1, 2, 3, 4
 def limited_by(sender, begin, end):
     """The sender's limits between two of its samples, as shares, from the kernel's account as in the lab."""
     first, last = sender.between(begin, end)
-    spent = {key: (last[SENDS][key] - first[SENDS][key]) / 1e6 for key in ("busy_us", "window_limited_us", "buffer_limited_us")}
+    spent = {
+        key: (last[SENDS][key] - first[SENDS][key]) / 1e6
+        for key in ("busy_us", "window_limited_us", "buffer_limited_us")
+    }
     lasted = last[0] - first[0]
     busy, window, buffer = (spent[key] for key in ("busy_us", "window_limited_us", "buffer_limited_us"))
     parts = {
@@ -201,7 +206,8 @@ def link(name, ends, rate, more):
 
 
 def by_kernel(disciplines, name, ends, rate):
-    """A device's disciplines by tc -s. Packets of the root are those of the device. Its size table counts bytes on the wire."""
+    """A device's disciplines by tc -s. Packets of the root are those of the device. Its size table counts bytes on the
+    wire."""
     roots = [one for one in disciplines or [] if one.get("root")]
     if not roots or roots[0]["kind"] == "noqueue":
         return None
@@ -236,7 +242,8 @@ def by_shape(status, name, ends):
             "drops": {reason: count["packets"] for reason, count in dropped.items()},
             "dropped_bytes": {reason: count["bytes"] for reason, count in dropped.items()},
             "counters": [
-                {"part": one["path"], "kind": one["kind"], "name": one["name"], "value": one["value"]} for one in status["counters"]
+                {"part": one["path"], "kind": one["kind"], "name": one["name"], "value": one["value"]}
+                for one in status["counters"]
             ],
         },
     )
@@ -311,7 +318,9 @@ def summary(folder, about, sides, sent, replies):
         "fairness": [],
         "lines": [],
         "line_fairness": [],
-        "conservation": emulated.get("conservation", nowhere | {"packets": nowhere, "dropped_by_reason": {}, "holds": True}),
+        "conservation": emulated.get(
+            "conservation", nowhere | {"packets": nowhere, "dropped_by_reason": {}, "holds": True}
+        ),
     }
 
 
@@ -352,7 +361,13 @@ def trial(folder, about, sides, sent, replies):
         "download_bps": round(down_bps),
         "upload_bps": round(up_bps),
         "upload_cells_bps": round(up_cells * 424),
-        "ping_ms": {"sent": sent, "replies": len(rtts), "p50": quantile(rtts, 0.5), "p99": quantile(rtts, 0.99), "max": max(rtts, default=None)},
+        "ping_ms": {
+            "sent": sent,
+            "replies": len(rtts),
+            "p50": quantile(rtts, 0.5),
+            "p99": quantile(rtts, 0.99),
+            "max": max(rtts, default=None),
+        },
         "processor_busy": about["busy"],
         "shaper_processor_ticks": about["ticks"],
         "emulate": (read(folder / "emulate.json") or {}).get("live"),
@@ -379,7 +394,9 @@ def main():
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("time_s", "series", "entity", "value"))
         writer.writerows(series(sides, replies, about["start"]))
-    (out / "summary.json").write_text(json.dumps(summary(folder, about, sides, sent, replies), indent=2) + "\n", encoding="utf-8")
+    (out / "summary.json").write_text(
+        json.dumps(summary(folder, about, sides, sent, replies), indent=2) + "\n", encoding="utf-8"
+    )
 
 
 main()

@@ -1,22 +1,24 @@
 #!/usr/bin/env bash
-# One trial: a download, an upload and a ping through a remedy and over a line, between its own network namespaces. As root, in
-# the guest or on this machine.
+# One trial: a download, an upload and a ping through a remedy and over a line, between its own network namespaces. As
+# root, in the guest or on this machine.
 #
 #   trial.sh REMEDY LINE POLICY OUT
 #
 #   REMEDY  none; tc (the kernel's queues, by `lastmile tc POLICY`); shape (`lastmile shape POLICY`)
-#   LINE    emulate (`lastmile emulate`); kernel (HTB with a size table, and netem for the delay); netem (its rate, with cells)
+#   LINE    emulate (`lastmile emulate`); kernel (HTB with a size table, and netem for the delay); netem (its rate, with
+#           cells)
 #   OUT     a folder for the results: see result.py
 #
-# Environment: LASTMILE, UP, DOWN, LINK (the line), OVERHEAD (bytes over an IP packet before cells), WINDOW (of TCP, in bytes),
-#              DURATION, START (of the ping, in s), DOWNLOADS (number), OFFSET (of the upload, ms), JUMPS (a file
-#              of lines SECOND EVENT with changes of the clocks, see jump; in the guest only)
+# Environment: LASTMILE, UP, DOWN, LINK (the line), OVERHEAD (bytes over an IP packet before cells), WINDOW (of TCP, in
+#              bytes), DURATION, START (of the ping, in s), DOWNLOADS (number), OFFSET (of the upload, ms), JUMPS (a
+#              file of lines SECOND EVENT with changes of the clocks, see jump; in the guest only)
 #
 #   client --- box (bridge: the remedy) --- modem [--- dslam] --- server
 set -euo pipefail
 remedy=$1 line=$2 policy=$3 out=$4
 here=$(cd "$(dirname "$0")" && pwd)
-: "${LASTMILE:?}" "${UP:?}" "${DOWN:?}" "${LINK:?}" "${OVERHEAD:?}" "${WINDOW:=65536}" "${DURATION:=40}" "${START:=10}" "${DOWNLOADS:=1}" "${OFFSET:=0}"
+: "${LASTMILE:?}" "${UP:?}" "${DOWN:?}" "${LINK:?}" "${OVERHEAD:?}"
+: "${WINDOW:=65536}" "${DURATION:=40}" "${START:=10}" "${DOWNLOADS:=1}" "${OFFSET:=0}"
 PYTHON=${PYTHON:-/usr/bin/python3}
 work=$(mktemp -d)
 spaces=(client wire box modem dslam server)
@@ -37,9 +39,9 @@ in_space() { ip netns exec "peers-$1" "${@:2}"; }
 } | ip -batch -
 cables=()
 cable() { cables+=("$*"); }
-# Between machines a transmitted packet no longer belongs to its sender. Between namespaces it does until it is received, and TCP small
-# queues would hold the sender back while the packet is in another host's queue. A delay by netem releases the packet, and so does a
-# program that carries it.
+# Between machines a transmitted packet no longer belongs to its sender. Between namespaces it does until it is
+# received, and TCP small queues would hold the sender back while the packet is in another host's queue. A delay by
+# netem releases the packet, and so does a program that carries it.
 if tc -n peers-client qdisc add dev lo root netem delay 1us 2>/dev/null; then
   netem=yes
   cable client c0 box b0
@@ -56,7 +58,8 @@ else
   cable modem m1 server s0
 fi
 for space in "${spaces[@]}"; do
-  in_space "$space" sh -c 'for name in all default; do echo 1 > /proc/sys/net/ipv6/conf/$name/disable_ipv6; done; echo 0 > /proc/sys/net/ipv4/tcp_timestamps' 2>/dev/null || true
+  in_space "$space" sh -c 'for name in all default; do echo 1 > /proc/sys/net/ipv6/conf/$name/disable_ipv6; done
+    echo 0 > /proc/sys/net/ipv4/tcp_timestamps' 2>/dev/null || true
 done
 for ends in "${cables[@]}"; do
   read -r near device far other <<< "$ends"
@@ -100,8 +103,9 @@ done
 if [ $netem = yes ]; then
   tc -n peers-client qdisc add dev c0 root netem delay 1us limit 10000
 else
-  ip netns exec peers-wire "$LASTMILE" emulate "$here/line.toml" --set access.encapsulation=ethernet --set 'access.up={rate="1 Gbit/s"}' \
-    --set 'access.down={rate="1 Gbit/s"}' --bridge w0,w1 --realtime 2> "$work/wire.log" > /dev/null &
+  ip netns exec peers-wire "$LASTMILE" emulate "$here/line.toml" --set access.encapsulation=ethernet \
+    --set 'access.up={rate="1 Gbit/s"}' --set 'access.down={rate="1 Gbit/s"}' \
+    --bridge w0,w1 --realtime 2> "$work/wire.log" > /dev/null &
   processes+=($!)
 fi
 
@@ -115,12 +119,14 @@ case $line in
         tc -n "peers-$1" qdisc add dev "$2" root handle 1: netem rate "$3" $((OVERHEAD - 14)) 48 5 limit $(($4 / 1696))
         return
       fi
-      tc -n "peers-$1" qdisc add dev "$2" root handle 1: stab overhead $((OVERHEAD - 14)) mpu "${MPU:-0}" linklayer atm mtu 2047 tsize 2048 htb default 1
+      tc -n "peers-$1" qdisc add dev "$2" root handle 1: stab overhead $((OVERHEAD - 14)) mpu "${MPU:-0}" \
+        linklayer atm mtu 2047 tsize 2048 htb default 1
       tc -n "peers-$1" class add dev "$2" parent 1: classid 1:1 htb rate "$3" burst 5088 cburst 5088 quantum 1696
       tc -n "peers-$1" qdisc add dev "$2" parent 1:1 handle 2: bfifo limit "$4"
     }
     bits() { sed 's/ *kbit.s$/kbit/; s/ *Mbit.s$/mbit/' <<< "$1"; }
-    # The limit of bfifo counts the bytes of the size table: 206 kB and 64 kB of IP packets of 1500 bytes in 1696 bytes of cells.
+    # The limit of bfifo counts the bytes of the size table: 206 kB and 64 kB of IP packets of 1500 bytes in 1696 bytes
+    # of cells.
     shaped modem m1 "$(bits "$UP")" $((206000 / 1500 * 1696))
     shaped dslam d0 "$(bits "$DOWN")" $((64000 / 1500 * 1696))
     tc -n peers-server qdisc add dev s0 root netem delay 1us limit 10000
@@ -128,8 +134,9 @@ case $line in
     tc -n peers-modem qdisc add dev m0 root netem delay 4ms limit 10000
     ;;
   emulate)
-    ip netns exec peers-modem "$LASTMILE" emulate "$here/line.toml" --set "access.encapsulation=$LINK" --set "access.up.rate=$UP" \
-      --set "access.down.rate=$DOWN" --bridge m0,m1 --realtime --json > "$work/emulate.json" 2> "$work/emulate.log" &
+    ip netns exec peers-modem "$LASTMILE" emulate "$here/line.toml" --set "access.encapsulation=$LINK" \
+      --set "access.up.rate=$UP" --set "access.down.rate=$DOWN" --bridge m0,m1 --realtime --json \
+      > "$work/emulate.json" 2> "$work/emulate.log" &
     emulator=$!
     processes+=("$emulator")
     ;;
@@ -139,12 +146,13 @@ shaper=
 case $remedy in
   none) ;;
   tc)
-    in_space box "$LASTMILE" tc "$policy" --up "$UP" --down "$DOWN" --link "$LINK" --device b1 --apply > "$work/tc.log" 2>&1 ||
-      { cat "$work/tc.log" >&2; exit 1; }
+    in_space box "$LASTMILE" tc "$policy" --up "$UP" --down "$DOWN" --link "$LINK" --device b1 --apply \
+      > "$work/tc.log" 2>&1 || { cat "$work/tc.log" >&2; exit 1; }
     ;;
   shape)
-    ip netns exec peers-box "$LASTMILE" shape "$policy" --up "$UP" --down "$DOWN" --link "$LINK" --lan b0 --wan b1 --make-bridge --realtime \
-      --control "$work/control" --json > "$work/shape.json" 2> "$work/shape.log" &
+    ip netns exec peers-box "$LASTMILE" shape "$policy" --up "$UP" --down "$DOWN" --link "$LINK" \
+      --lan b0 --wan b1 --make-bridge --realtime --control "$work/control" --json \
+      > "$work/shape.json" 2> "$work/shape.log" &
     shaper=$!
     processes+=("$shaper")
     ;;
@@ -162,7 +170,8 @@ if [ $reached = no ]; then
   exit 1
 fi
 
-ip netns exec peers-server "$PYTHON" -I -S "$here/load.py" server "$work/server.json" s0 "$DURATION" "$WINDOW" "$DOWNLOADS" &
+ip netns exec peers-server "$PYTHON" -I -S "$here/load.py" \
+  server "$work/server.json" s0 "$DURATION" "$WINDOW" "$DOWNLOADS" &
 server=$!
 # The guest's clock runs while it waits for this machine: Python may take ten of its seconds to start.
 ready() { # FILE PROCESS: until it is there
@@ -176,7 +185,8 @@ busy() { awk '/^cpu /{print $2+$3+$4+$6+$7+$8, $2+$3+$4+$5+$6+$7+$8}' /proc/stat
 used() { [ -z "$shaper" ] || awk '{print $14+$15}' "/proc/$shaper/stat"; }
 read -r busy_before all_before <<< "$(busy)"
 used_before=$(used)
-ip netns exec peers-client "$PYTHON" -I -S "$here/load.py" client "$work/client.json" c0 "$DURATION" "$WINDOW" "$DOWNLOADS" "$OFFSET" &
+ip netns exec peers-client "$PYTHON" -I -S "$here/load.py" \
+  client "$work/client.json" c0 "$DURATION" "$WINDOW" "$DOWNLOADS" "$OFFSET" &
 client=$!
 ready "$work/client.json.ready" "$client"
 sleep "$START"
@@ -207,7 +217,8 @@ in_space client ping -i 0.101 -Q 0xb8 -w $((DURATION - START)) 203.0.113.10 > "$
 wait "$client" "$server"
 read -r busy_after all_after <<< "$(busy)"
 used_after=$(used)
-[ "$remedy" != shape ] || in_space box "$LASTMILE" shape status --control "$work/control" --json > "$work/status.json" || true
+[ "$remedy" != shape ] ||
+  in_space box "$LASTMILE" shape status --control "$work/control" --json > "$work/status.json" || true
 tc -n peers-box -s -j qdisc show dev b1 > "$work/tc.json"
 tc -n peers-box -s -j qdisc show dev ifb-b1 > "$work/tc-down.json" 2> /dev/null || true
 if [ "$line" != emulate ]; then
@@ -216,7 +227,9 @@ if [ "$line" != emulate ]; then
 fi
 # It prints its counters at the end.
 [ -z "$emulator" ] || { kill "$emulator" && wait "$emulator" || true; }
-"$PYTHON" -I -S "$here/result.py" "$work" "$out.part" "start=$START" "duration=$DURATION" "overhead=$OVERHEAD" "window=$WINDOW" "offset=$OFFSET" \
-  "busy=$(awk "BEGIN{print ($busy_after-$busy_before)/($all_after-$all_before)}")" "ticks=$(( ${used_after:-0} - ${used_before:-0} ))" \
+"$PYTHON" -I -S "$here/result.py" "$work" "$out.part" \
+  "start=$START" "duration=$DURATION" "overhead=$OVERHEAD" "window=$WINDOW" "offset=$OFFSET" \
+  "busy=$(awk "BEGIN{print ($busy_after-$busy_before)/($all_after-$all_before)}")" \
+  "ticks=$(( ${used_after:-0} - ${used_before:-0} ))" \
   "up=$UP" "down=$DOWN" "link=$LINK" "remedy=$remedy" "line=$line" "policy=$policy"
 mv "$out.part" "$out"

@@ -29,7 +29,8 @@ export async function open(browser, address, { width = 1280, height = 900, schem
   const wrong = [];
   page.on("pageerror", (error) => wrong.push(`error: ${error.message}`));
   page.on("console", (message) => {
-    if (message.type() === "error" || /Content-Security-Policy|refused/i.test(message.text())) wrong.push(message.text());
+    if (message.type() === "error" || /Content-Security-Policy|refused/i.test(message.text()))
+      wrong.push(message.text());
   });
   page.on("dialog", (dialog) => {
     wrong.push(`dialog: ${dialog.message()}`);
@@ -56,8 +57,8 @@ export const fileAddress = (file) => pathToFileURL(path.resolve(file)).href;
 
 const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
 
-/** A server of a folder on the loopback address: its address, and a function that ends it. `answers` take the response to
- * the paths that are no files. */
+/** A server of a folder on the loopback address: its address, and a function that ends it. `answers` take the response
+ * to the paths that are no files. */
 export async function serve(folder, answers = {}) {
   const server = createServer(async (request, response) => {
     const { pathname } = new URL(request.url, "http://x");
@@ -87,7 +88,12 @@ export function saved(page) {
       return address;
     };
     HTMLAnchorElement.prototype.click = function () {
-      window.saved.push(blobs.get(this.href).text().then((text) => ({ name: this.download, text })));
+      window.saved.push(
+        blobs
+          .get(this.href)
+          .text()
+          .then((text) => ({ name: this.download, text })),
+      );
     };
   });
 }

@@ -28,7 +28,12 @@ test("the history of the server comes before the reports that follow it, each on
   assert.equal(store.push(report(3, ["all"])), false, "the history has it");
   assert.equal(store.push(report(4, ["all"])), true);
   const view = store.view("up", "rate", ["all", "quick", "none"], "bit/s", 0, 600);
-  assert.deepEqual(view, [[1, 2, 3, 4], [1, null, 3, 4], [7, 8, 9, null], [null, null, null, null]]);
+  assert.deepEqual(view, [
+    [1, 2, 3, 4],
+    [1, null, 3, 4],
+    [7, 8, 9, null],
+    [null, null, null, null],
+  ]);
   assert.deepEqual(store.view("up", "rate", ["all"], "bit/s", 2500, 600)[0], [3, 4]);
   store.mark({ at_ms: 2500, words: "a policy" });
   assert.equal(store.marks.length, 1);

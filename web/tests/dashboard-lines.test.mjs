@@ -43,12 +43,17 @@ setInterval(() => { for (let i = 0; i < 2; i += 1) socket.send(bytes, 9000, "198
 `;
 
 const obstacle =
-  process.getuid() !== 0 ? "not root"
-  : !existsSync(program) ? `no ${program}`
-  : BROWSERS.length === 0 ? "no browser"
-  : !existsSync("/dev/net/tun") ? "no /dev/net/tun"
-  : spawnSync("ip", ["netns", "list"]).status !== 0 ? "no network namespaces"
-  : false;
+  process.getuid() !== 0
+    ? "not root"
+    : !existsSync(program)
+      ? `no ${program}`
+      : BROWSERS.length === 0
+        ? "no browser"
+        : !existsSync("/dev/net/tun")
+          ? "no /dev/net/tun"
+          : spawnSync("ip", ["netns", "list"]).status !== 0
+            ? "no network namespaces"
+            : false;
 
 /** Runs the program with its dashboard while `use` has its process and the address of its page. */
 async function served(command, text, use) {
@@ -61,7 +66,9 @@ async function served(command, text, use) {
   const ended = new Promise((resolve) => child.on("exit", resolve));
   try {
     let said = "";
-    child.stderr.on("data", (piece) => { said += piece; });
+    child.stderr.on("data", (piece) => {
+      said += piece;
+    });
     let address = null;
     for (let tries = 0; address === null; tries += 1) {
       assert.ok(tries < 200 && child.exitCode === null, said);
@@ -85,8 +92,14 @@ async function look(page, group, flows) {
   await page.waitForFunction(() => document.querySelectorAll("#tables table").length === 2);
   const headings = await page.$$eval("#groups h2", (all) => all.map((one) => one.textContent));
   assert.match(headings[group], /^all links/);
-  assert.ok(headings.some((name) => name.startsWith("up, up: 512 kbit/s")), headings.join("\n"));
-  assert.ok(headings.some((name) => name.startsWith("down, down: 2 Mbit/s")), headings.join("\n"));
+  assert.ok(
+    headings.some((name) => name.startsWith("up, up: 512 kbit/s")),
+    headings.join("\n"),
+  );
+  assert.ok(
+    headings.some((name) => name.startsWith("down, down: 2 Mbit/s")),
+    headings.join("\n"),
+  );
 
   // Charts are drawn where they are in view.
   await page.$$eval("#groups h2", (all, group) => all[group].scrollIntoView(), group);
@@ -101,7 +114,7 @@ async function look(page, group, flows) {
     const [, value, unit] = / ([\d.]+) (m?s)$/.exec(labels[0]) ?? [];
     return Number(value) * (unit === "ms" ? 1e-3 : 1);
   };
-  for (let tries = 0; !(await seconds() > 0.3); tries += 1) {
+  for (let tries = 0; !((await seconds()) > 0.3); tries += 1) {
     assert.ok(tries < 60, `${await seconds()}`);
     await sleep(500);
   }
@@ -109,7 +122,10 @@ async function look(page, group, flows) {
   const rows = await rowsOf(page, "#tables table");
   assert.deepEqual(rows[0], ["from", "to", "protocol", "IP rate", "packets", "drops"]);
   for (const { protocol, to } of flows) {
-    assert.ok(rows.some((row) => row[2] === protocol && to.test(row[1])), rows.join("\n"));
+    assert.ok(
+      rows.some((row) => row[2] === protocol && to.test(row[1])),
+      rows.join("\n"),
+    );
   }
 }
 
@@ -124,13 +140,19 @@ async function question(page) {
   const [happened, again] = row("packets").map(Number);
   // The backlog at the begin of the record is not that of the replay: at most a queue.
   assert.ok(happened > 100 && Math.abs(happened - again) <= 0.02 * happened + 60, `${happened} and ${again}`);
-  assert.ok(row("one-way delay, 99th percentile").every((value) => /^[\d.]+ m?s$/.test(value)), rows.join("\n"));
+  assert.ok(
+    row("one-way delay, 99th percentile").every((value) => /^[\d.]+ m?s$/.test(value)),
+    rows.join("\n"),
+  );
   assert.equal(rows.filter(([first]) => first === "down: all links").length, 1);
   const plots = await page.$$eval("#answer figure", (all) => {
     return all.map((one) => [one.querySelector("h3").textContent, one.querySelector("canvas") !== null]);
   });
   for (const name of ["up: all links", "down: all links"]) {
-    assert.ok(plots.some(([title, drawn]) => drawn && title === `${name}: one-way delay, 99th percentile`), `${plots}`);
+    assert.ok(
+      plots.some(([title, drawn]) => drawn && title === `${name}: one-way delay, 99th percentile`),
+      `${plots}`,
+    );
   }
 }
 
@@ -156,11 +178,16 @@ test("the dashboard of an emulated line, in browsers", { skip: obstacle, timeout
     const within = (...words) => {
       return spawn("ip", ["netns", "exec", `lastmile-${pid}-client`, ...words], { stdio: "ignore" });
     };
-    const children = [within(process.execPath, path.join(folder, "sender.cjs")),
-      within("ping", "-i", "0.05", "-q", "198.18.0.1")];
+    const children = [
+      within(process.execPath, path.join(folder, "sender.cjs")),
+      within("ping", "-i", "0.05", "-q", "198.18.0.1"),
+    ];
     try {
       await sleep(10_000);
-      const flows = [{ protocol: "UDP", to: /^198\.18\.0\.1:9000$/ }, { protocol: "ICMP", to: /^198\.18\.0\.1$/ }];
+      const flows = [
+        { protocol: "UDP", to: /^198\.18\.0\.1:9000$/ },
+        { protocol: "ICMP", to: /^198\.18\.0\.1$/ },
+      ];
       await inBrowsers(address, "emulate", 0, flows);
     } finally {
       for (const child of children) child.kill("SIGKILL");
@@ -171,7 +198,10 @@ test("the dashboard of an emulated line, in browsers", { skip: obstacle, timeout
 test("the dashboard of a lab, in browsers", { skip: obstacle, timeout: 300_000 }, async () => {
   await served("lab", LINE + TRAFFIC, async (_child, address) => {
     await sleep(10_000);
-    const flows = [{ protocol: "TCP", to: /:\d+$/ }, { protocol: "ICMP", to: /^\d+\.\d+\.\d+\.\d+$/ }];
+    const flows = [
+      { protocol: "TCP", to: /:\d+$/ },
+      { protocol: "ICMP", to: /^\d+\.\d+\.\d+\.\d+$/ },
+    ];
     // The traffic comes before the links.
     await inBrowsers(address, "lab", 1, flows);
   });

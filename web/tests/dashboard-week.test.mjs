@@ -1,5 +1,5 @@
-// The dashboard's page left open, in Chromium: reports come as fast as the page takes them, with ever new classes, flows
-// and marks, and its memory does not grow. Two hours of reports, or with LASTMILE_LONG=1 a week.
+// The dashboard's page left open, in Chromium: reports come as fast as the page takes them, with ever new classes,
+// flows and marks, and its memory does not grow. Two hours of reports, or with LASTMILE_LONG=1 a week.
 import { once } from "node:events";
 import test from "node:test";
 import assert from "node:assert/strict";
@@ -14,13 +14,22 @@ const chrome = BROWSERS.find(([name]) => name === "chrome");
 const begin = Date.now();
 
 const STATE = {
-  title: "lastmile shape", version: "0", pid: 1, control: false, reloads: false, policies: [], listeners: 1, left_out: 0, counts: {},
+  title: "lastmile shape",
+  version: "0",
+  pid: 1,
+  control: false,
+  reloads: false,
+  policies: [],
+  listeners: 1,
+  left_out: 0,
+  counts: {},
 };
 
-/** The report of a second: four classes, one of which has a new name each hour, and ten flows that are new each minute. */
+/** The report of a second: four classes, one with a new name each hour, and ten flows that are new each minute. */
 function report(second) {
   const classes = ["all", "quick", "default", `class of hour ${Math.floor(second / HOUR)}`];
-  const series = (scale) => classes.map((label, index) => ({ label, value: scale * (1 + ((second * (index + 3)) % 17)) }));
+  const series = (scale) =>
+    classes.map((label, index) => ({ label, value: scale * (1 + ((second * (index + 3)) % 17)) }));
   const charts = [
     { title: "rate on the wire", unit: "bit/s", limit: 2e7, series: series(1e6) },
     { title: "queue", unit: "B", limit: null, series: series(1e3) },
@@ -28,9 +37,26 @@ function report(second) {
     { title: "drops", unit: "/s", limit: null, series: series(1) },
   ];
   const groups = ["up", "down"].map((id) => ({ id, title: id, charts }));
-  const rows = Array.from({ length: 10 }, (_, flow) => [`10.0.0.${flow}:${second - (second % 60)}`, "192.0.2.1:443", "TCP", 1e6, 80]);
-  const columns = [["from", ""], ["to", ""], ["protocol", ""], ["IP rate", "bit/s"], ["packets", "/s"]];
-  return { at_ms: begin + second * 1000, status: `policy ${second}`, groups, tables: [{ title: `flows ${second}`, columns, rows }] };
+  const rows = Array.from({ length: 10 }, (_, flow) => [
+    `10.0.0.${flow}:${second - (second % 60)}`,
+    "192.0.2.1:443",
+    "TCP",
+    1e6,
+    80,
+  ]);
+  const columns = [
+    ["from", ""],
+    ["to", ""],
+    ["protocol", ""],
+    ["IP rate", "bit/s"],
+    ["packets", "/s"],
+  ];
+  return {
+    at_ms: begin + second * 1000,
+    status: `policy ${second}`,
+    groups,
+    tables: [{ title: `flows ${second}`, columns, rows }],
+  };
 }
 
 /** A program with a dashboard: `until(second)` sends the reports up to this one. */
@@ -50,7 +76,8 @@ async function program() {
   });
   const event = async (name, value) => {
     // A page that reads no more is an error.
-    if (!stream.write(`event: ${name}\ndata: ${JSON.stringify(value)}\n\n`)) await once(stream, "drain", { signal: gone.signal });
+    if (!stream.write(`event: ${name}\ndata: ${JSON.stringify(value)}\n\n`))
+      await once(stream, "drain", { signal: gone.signal });
   };
   return {
     address,
@@ -77,25 +104,35 @@ async function memory(page) {
   return { bytes: usedSize + embedderHeapUsedSize + backingStorageSize, nodes, listeners };
 }
 
-test("a dashboard left open takes no more memory", { skip: chrome === undefined && "no Chromium", timeout: long ? 7_200_000 : 300_000 }, async () => {
-  const [source, browser] = await Promise.all([program(), launch(chrome)]);
-  try {
-    const { page, wrong } = await open(browser, source.address);
-    await page.waitForFunction(() => document.querySelector("#connection").dataset.state === "live");
-    const shown = async (second) => {
-      await source.until(second);
-      await page.waitForFunction((words) => document.querySelector("#status").textContent === words, { timeout: 120_000 }, `policy ${second}`);
-      return memory(page);
-    };
-    const full = await shown(FULL);
-    const end = await shown(ALL);
-    console.log(`dashboard: ${JSON.stringify(full)} after ${FULL / HOUR} h, ${JSON.stringify(end)} after ${ALL / HOUR} h`);
-    // Marks and names of classes have bounds, which two hours do not reach.
-    assert.ok(end.bytes < full.bytes + 3e6 && end.bytes < 60e6, "bytes");
-    assert.ok(end.nodes < full.nodes + 500 && end.listeners < full.listeners + 50, "nodes");
-    assert.deepEqual(wrong, []);
-  } finally {
-    source.close();
-    await browser.close();
-  }
-});
+test(
+  "a dashboard left open takes no more memory",
+  { skip: chrome === undefined && "no Chromium", timeout: long ? 7_200_000 : 300_000 },
+  async () => {
+    const [source, browser] = await Promise.all([program(), launch(chrome)]);
+    try {
+      const { page, wrong } = await open(browser, source.address);
+      await page.waitForFunction(() => document.querySelector("#connection").dataset.state === "live");
+      const shown = async (second) => {
+        await source.until(second);
+        await page.waitForFunction(
+          (words) => document.querySelector("#status").textContent === words,
+          { timeout: 120_000 },
+          `policy ${second}`,
+        );
+        return memory(page);
+      };
+      const full = await shown(FULL);
+      const end = await shown(ALL);
+      console.log(
+        `dashboard: ${JSON.stringify(full)} after ${FULL / HOUR} h, ${JSON.stringify(end)} after ${ALL / HOUR} h`,
+      );
+      // Marks and names of classes have bounds, which two hours do not reach.
+      assert.ok(end.bytes < full.bytes + 3e6 && end.bytes < 60e6, "bytes");
+      assert.ok(end.nodes < full.nodes + 500 && end.listeners < full.listeners + 50, "nodes");
+      assert.deepEqual(wrong, []);
+    } finally {
+      source.close();
+      await browser.close();
+    }
+  },
+);

@@ -48,11 +48,15 @@ setInterval(() => { for (let i = 0; i < 4; i += 1) socket.send(bytes, 9000, "10.
 `;
 
 const obstacle =
-  process.getuid() !== 0 ? "not root"
-  : !existsSync(program) ? `no ${program}`
-  : BROWSERS.length === 0 ? "no browser"
-  : spawnSync("ip", ["netns", "list"]).status !== 0 ? "no network namespaces"
-  : false;
+  process.getuid() !== 0
+    ? "not root"
+    : !existsSync(program)
+      ? `no ${program}`
+      : BROWSERS.length === 0
+        ? "no browser"
+        : spawnSync("ip", ["netns", "list"]).status !== 0
+          ? "no network namespaces"
+          : false;
 
 test("the dashboard of a shaper, in browsers", { skip: obstacle, timeout: 600_000 }, async () => {
   const folder = mkdtempSync(path.join(tmpdir(), "lastmile-dashboard-"));
@@ -60,7 +64,10 @@ test("the dashboard of a shaper, in browsers", { skip: obstacle, timeout: 600_00
   try {
     for (const name of [left, middle, right]) ip("netns", "add", name);
     ip("-n", middle, "link", "set", "lo", "up");
-    for (const [name, inner, address] of [[left, "west", "10.9.0.1/24"], [right, "east", "10.9.0.2/24"]]) {
+    for (const [name, inner, address] of [
+      [left, "west", "10.9.0.1/24"],
+      [right, "east", "10.9.0.2/24"],
+    ]) {
       ip("link", "add", "eth0", "netns", name, "type", "veth", "peer", "name", inner, "netns", middle);
       ip("-n", name, "address", "add", address, "dev", "eth0");
       ip("-n", name, "link", "set", "eth0", "up");

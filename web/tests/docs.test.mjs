@@ -50,13 +50,12 @@ test("commands become states of the playground", () => {
 
 test("a link follows its block, and texts in it are escaped", () => {
   const page =
-    "```console\n$ lastmile run a.toml --set 'k=\"<b>\"'\noutput\n```\n\n```console\n$ lastmile run b.toml\nerror: no\n```\n";
+    "```console\n$ lastmile run a.toml --set 'k=\"<b>\"'\noutput\n```\n\n" +
+    "```console\n$ lastmile run b.toml\nerror: no\n```\n";
   const out = linked(page, "../", () => '#example=scenarios/a.toml&set=k="<b>"');
   assert.equal(out.split('class="try"').length, 2, "an error has no link");
-  assert.match(
-    out,
-    /```\n\n<p class="tries"><a class="try" href="\.\.\/index\.html#example=scenarios\/a\.toml&amp;set=k=%22%3Cb%3E%22"/,
-  );
+  const href = "../index.html#example=scenarios/a.toml&amp;set=k=%22%3Cb%3E%22";
+  assert.ok(out.includes(`\`\`\`\n\n<p class="tries"><a class="try" href="${href}"`), out);
   assert.doesNotMatch(out.split("```")[2], /<b>/);
   assert.equal(
     linked(page, "../", () => null),

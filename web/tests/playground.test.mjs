@@ -20,7 +20,8 @@ const status = (page) => page.evaluate(() => document.getElementById("status").t
 /** Waits for the report of these runs. */
 const reported = (page, runs) =>
   page.waitForFunction(
-    (wanted) => document.getElementById("controls").dataset.runs === wanted && document.getElementById("progress").hidden,
+    (wanted) =>
+      document.getElementById("controls").dataset.runs === wanted && document.getElementById("progress").hidden,
     {},
     runs,
   );
@@ -61,7 +62,10 @@ for (const installed of BROWSERS) {
       const ping = () =>
         page.evaluate(() => {
           const rows = [...document.querySelectorAll("#report tr")];
-          return rows.map((row) => row.innerText).find((text) => text.startsWith("ping") && /up|default|icmp/i.test(text)) ?? "";
+          return (
+            rows.map((row) => row.innerText).find((text) => text.startsWith("ping") && /up|default|icmp/i.test(text)) ??
+            ""
+          );
         });
       const before = await ping();
       const body = () => page.evaluate(() => document.getElementById("report").innerText);
@@ -90,7 +94,9 @@ for (const installed of BROWSERS) {
       await page.waitForFunction(() => !document.getElementById("pane-library").hidden);
       await page.select("#line", "adsl2plus-12-1");
       await page.select("#home", "single");
-      await page.waitForFunction(() => document.getElementById("report").innerText.includes("single on adsl2plus-12-1"));
+      await page.waitForFunction(() =>
+        document.getElementById("report").innerText.includes("single on adsl2plus-12-1"),
+      );
       await page.evaluate(() => document.querySelector(".policies input[value=cake]").click());
       await page.waitForFunction(() => document.getElementById("controls").dataset.runs === "none,cake,full-both-ways");
       await page.waitForFunction(() => document.getElementById("progress").hidden && location.hash.startsWith("#s="));
@@ -119,28 +125,42 @@ for (const installed of BROWSERS) {
       await page.keyboard.type("duratoin = 3\n");
       await page.waitForFunction(() => document.getElementById("findings").innerText.includes("duratoin"));
       const text = await page.evaluate(() => document.getElementById("findings").innerText);
-      assert.match(text, /scenario\.toml:1:1: unknown key "duratoin"[\s\S]*\^\^\^\^\^\^\^\^[\s\S]*hint: did you mean "duration"/);
-      assert.ok(await page.evaluate(() => document.querySelector(".cm-lintRange-error, .cm-lint-marker-error") !== null));
+      assert.match(
+        text,
+        /scenario\.toml:1:1: unknown key "duratoin"[\s\S]*\^\^\^\^\^\^\^\^[\s\S]*hint: did you mean "duration"/,
+      );
+      assert.ok(
+        await page.evaluate(() => document.querySelector(".cm-lintRange-error, .cm-lint-marker-error") !== null),
+      );
       assert.equal(await status(page), "The scenario has errors.");
       assert.deepEqual(wrong, []);
       await page.close();
     });
 
     test("a long run is told before it starts, and can be ended", async () => {
-      const state = { source: { from: "library", line: "docsis-1000-50", home: "family" }, set: { duration: "3600 s" }, policies: ["none"] };
+      const state = {
+        source: { from: "library", line: "docsis-1000-50", home: "family" },
+        set: { duration: "3600 s" },
+        policies: ["none"],
+      };
       const { page, wrong } = await open(browser, server.address);
       await ready(page);
       await page.evaluate(async (wanted) => {
         const stream = new Blob([JSON.stringify(wanted)]).stream().pipeThrough(new CompressionStream("deflate-raw"));
         const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
-        const text = btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+        const text = btoa(String.fromCharCode(...bytes))
+          .replaceAll("+", "-")
+          .replaceAll("/", "_")
+          .replaceAll("=", "");
         location.hash = `s=${text}`;
       }, state);
       await page.reload();
       await page.waitForFunction(() => /takes about/.test(document.getElementById("status").textContent));
       await page.click(".primary");
       await page.waitForFunction(() => document.getElementById("progress").value > 0);
-      await page.evaluate(() => [...document.querySelectorAll(".actions button")].find((one) => one.textContent === "Cancel").click());
+      await page.evaluate(() =>
+        [...document.querySelectorAll(".actions button")].find((one) => one.textContent === "Cancel").click(),
+      );
       await page.waitForFunction(() => document.getElementById("status").textContent === "Cancelled.");
       assert.deepEqual(wrong, []);
       await page.close();
@@ -165,7 +185,10 @@ for (const installed of BROWSERS) {
             await page.evaluate(axe);
             const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
             const serious = found.violations.filter(({ impact }) => impact === "serious" || impact === "critical");
-            assert.deepEqual(serious.map(({ id, nodes }) => `${id}: ${nodes[0].html.slice(0, 160)}`), []);
+            assert.deepEqual(
+              serious.map(({ id, nodes }) => `${id}: ${nodes[0].html.slice(0, 160)}`),
+              [],
+            );
           }
           assert.deepEqual(wrong, []);
           await page.close();

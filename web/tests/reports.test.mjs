@@ -14,7 +14,8 @@ const command = process.env.LASTMILE ?? path.join(root, "target/debug/lastmile")
 const folder = mkdtempSync(path.join(tmpdir(), "lastmile-web-"));
 after(() => rmSync(folder, { recursive: true }));
 
-const lastmile = (...args) => execFileSync(command, args, { cwd: folder, stdio: ["ignore", "pipe", "ignore"] }).toString();
+const lastmile = (...args) =>
+  execFileSync(command, args, { cwd: folder, stdio: ["ignore", "pipe", "ignore"] }).toString();
 
 /** A scenario whose names are markup, script, quotes, and marks that turn the direction of text. */
 const EVIL = `name = "<img src=x onerror=alert(1)>\\u202e</script><script>alert(2)</script>"
@@ -75,15 +76,25 @@ for (const installed of BROWSERS) {
       await page.waitForFunction((chart) => chart.querySelector(".legend-value").textContent !== "", {}, handle);
       const idle = await legend();
       await page.mouse.move(box.x + box.width * (100 / 130), box.y + box.height / 2);
-      await page.waitForFunction((chart, before) => chart.querySelector(".legend").innerText !== before, {}, handle, idle);
+      await page.waitForFunction(
+        (chart, before) => chart.querySelector(".legend").innerText !== before,
+        {},
+        handle,
+        idle,
+      );
       const loaded = await legend();
       const rtt = (text) => Number(/([\d.]+)\u00a0s/.exec(text)[1]);
       // The download alone fills its queue: 0.3 s. With the upload the ping takes more than a second.
       assert.ok(rtt(idle) > 0.2 && rtt(idle) < 0.4, idle);
       assert.ok(rtt(loaded) > 1.1 && rtt(loaded) < 1.4, loaded);
       // The path shows the queue of the upstream at that time.
-      const gauge = await page.evaluate(() => [...document.querySelectorAll(".gauge-value")].map((one) => one.textContent));
-      assert.ok(gauge.some((text) => /^6\d(\.\d+)?\u00a0kB$/.test(text)), gauge.join());
+      const gauge = await page.evaluate(() =>
+        [...document.querySelectorAll(".gauge-value")].map((one) => one.textContent),
+      );
+      assert.ok(
+        gauge.some((text) => /^6\d(\.\d+)?\u00a0kB$/.test(text)),
+        gauge.join(),
+      );
 
       // A drag zooms every plot over time, a double click shows all.
       const goodput = await plot(page, "Goodput");
@@ -95,16 +106,26 @@ for (const installed of BROWSERS) {
       await page.mouse.up();
       await page.mouse.move(...at(0.501));
       const place = () => page.evaluate((chart) => chart.querySelector(".legend-place").textContent, goodput.handle);
-      await page.waitForFunction((chart) => /at 7[0-3]/.test(chart.querySelector(".legend-place").textContent), {}, goodput.handle);
+      await page.waitForFunction(
+        (chart) => /at 7[0-3]/.test(chart.querySelector(".legend-place").textContent),
+        {},
+        goodput.handle,
+      );
       assert.match(await place(), /^at 7[0-3](\.\d+)?\u00a0s$/);
       await page.mouse.click(...at(0.5), { count: 2 });
       await page.mouse.move(...at(0.505));
-      await page.waitForFunction((chart) => /at 6[4-7]/.test(chart.querySelector(".legend-place").textContent), {}, goodput.handle);
+      await page.waitForFunction(
+        (chart) => /at 6[4-7]/.test(chart.querySelector(".legend-place").textContent),
+        {},
+        goodput.handle,
+      );
 
       // A line is switched off in every plot.
       const pressed = (name) =>
         page.evaluate((wanted) => {
-          const all = [...document.querySelectorAll(".legend button")].filter((one) => one.children[1].textContent === wanted);
+          const all = [...document.querySelectorAll(".legend button")].filter(
+            (one) => one.children[1].textContent === wanted,
+          );
           return all.map((one) => one.getAttribute("aria-pressed"));
         }, name);
       await page.evaluate((chart) => {
@@ -118,7 +139,12 @@ for (const installed of BROWSERS) {
       const before = await place();
       await page.keyboard.press("ArrowRight");
       await page.keyboard.press("+");
-      await page.waitForFunction((chart, was) => chart.querySelector(".legend-place").textContent !== was, {}, goodput.handle, before);
+      await page.waitForFunction(
+        (chart, was) => chart.querySelector(".legend-place").textContent !== was,
+        {},
+        goodput.handle,
+        before,
+      );
       await page.keyboard.press("0");
       assert.deepEqual(wrong, []);
       await page.close();
@@ -127,7 +153,10 @@ for (const installed of BROWSERS) {
     test("tables are sorted and plots are saved", async () => {
       const { page, wrong } = await open(browser, fileAddress(files.compare));
       await ready(page);
-      const column = () => page.evaluate(() => [...document.querySelectorAll("table tbody tr")].slice(0, 2).map((row) => row.cells[0].innerText.trim()));
+      const column = () =>
+        page.evaluate(() =>
+          [...document.querySelectorAll("table tbody tr")].slice(0, 2).map((row) => row.cells[0].innerText.trim()),
+        );
       assert.deepEqual(await column(), ["none", "cake"]);
       await page.evaluate(() => document.querySelectorAll("table thead button")[1].click());
       assert.deepEqual(await column(), ["cake", "none"], "the larger download is first");
@@ -135,7 +164,13 @@ for (const installed of BROWSERS) {
       assert.equal(sort, "descending");
       const { handle } = await plot(page, "Goodput of download");
       await saved(page);
-      await page.evaluate((chart) => [...chart.querySelectorAll(".chart-files button")].filter((one) => one.textContent !== "PNG").forEach((one) => one.click()), handle);
+      await page.evaluate(
+        (chart) =>
+          [...chart.querySelectorAll(".chart-files button")]
+            .filter((one) => one.textContent !== "PNG")
+            .forEach((one) => one.click()),
+        handle,
+      );
       const [svg, csv] = await page.evaluate(() => Promise.all(window.saved));
       assert.match(svg.text, /^<svg [\s\S]*Goodput of download[\s\S]*<\/svg>\n$/);
       assert.equal(svg.name, "goodput-of-download.svg");
@@ -230,7 +265,10 @@ describe("a report of 50 flows over 300 s", () => {
         }
         return times.sort((a, b) => a - b);
       });
-      console.log(`50 flows: ${bytes} bytes, ready after ${opened.toFixed(0)} ms, frames of ${frames[60].toFixed(1)} ms (median), ${frames[114].toFixed(1)} ms (95 %)`);
+      console.log(
+        `50 flows: ${bytes} bytes, ready after ${opened.toFixed(0)} ms, ` +
+          `frames of ${frames[60].toFixed(1)} ms (median), ${frames[114].toFixed(1)} ms (95 %)`,
+      );
       assert.deepEqual(wrong, []);
     } finally {
       await browser.close();

@@ -1,5 +1,5 @@
-// The stories in browsers: values at the cursor, a point that a slider simulates, widths and schemes. SITE is the folder
-// that `node build.mjs site` wrote.
+// The stories in browsers: values at the cursor, a point that a slider simulates, widths and schemes. SITE is the
+// folder that `node build.mjs site` wrote.
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";

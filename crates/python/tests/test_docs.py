@@ -44,6 +44,7 @@ def public(module: ModuleType) -> Iterator[tuple[str, object]]:
 
 PUBLIC = dict(one for module in MODULES for one in public(module))
 
+
 @pytest.mark.parametrize("name", sorted(PUBLIC))
 def test_an_example_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = inspect.getdoc(PUBLIC[name])
@@ -74,7 +75,9 @@ def blocks(path: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", (ROOT / path).read_text(), re.S)
 
 
-@pytest.mark.parametrize("path", ["README.md", "crates/python/README.md", "docs/guides/python.md", "docs/guides/your-own-queue.md"])
+@pytest.mark.parametrize(
+    "path", ["README.md", "crates/python/README.md", "docs/guides/python.md", "docs/guides/your-own-queue.md"]
+)
 def test_the_lines_of_a_page_run(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = blocks(path)
     assert code, f"{path} shows Python"

@@ -40,9 +40,9 @@ def test_ack_rates_and_delays_are_those_of_the_command(lastmile: Command) -> Non
     )["links"][0]
     own = theory.ack_rate("8 Mbit/s", link="pppoe-vcmux")
     assert own == (rates["acks_per_s"], rates["ack_rate_bps"])
-    bound = json.loads(
-        lastmile("model", "delay-bound", "--up", "1 Mbit/s", "--link", "pppoe-vcmux", "--json").stdout
-    )["rows"]
+    bound = json.loads(lastmile("model", "delay-bound", "--up", "1 Mbit/s", "--link", "pppoe-vcmux", "--json").stdout)[
+        "rows"
+    ]
     sizes = [row["ip_bytes"] for row in bound]
     delays = theory.wait_behind("1 Mbit/s", link="pppoe-vcmux", size=sizes)
     assert list(delays) == [row["up_s"] for row in bound]

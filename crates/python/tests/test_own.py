@@ -273,7 +273,7 @@ def test_reasons_of_ack_regulation_need_a_declaration() -> None:
 
 
 def test_reasons_are_named() -> None:
-    with pytest.raises(ValueError, match="unknown reason \"bored\": there are tail, head, aqm"):
+    with pytest.raises(ValueError, match='unknown reason "bored": there are tail, head, aqm'):
         lm.run(lm.loads(LINES["starved"]), queues={"up": NoReason})
 
 

@@ -78,15 +78,24 @@ thread.join()
 """)
 
 
-@pytest.mark.parametrize("call", ["lm.run(ENDLESS)", "lm.run(ENDLESS, queues={'up': Fifo})",
-                                  "lm.run(ENDLESS, progress=lambda done: None)",
-                                  "lm.compare(ENDLESS, vary={'seed': range(4)})"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "lm.run(ENDLESS)",
+        "lm.run(ENDLESS, queues={'up': Fifo})",
+        "lm.run(ENDLESS, progress=lambda done: None)",
+        "lm.compare(ENDLESS, vary={'seed': range(4)})",
+    ],
+)
 def test_a_thread_that_simulates_at_the_end_of_the_interpreter_breaks_nothing(call: str) -> None:
-    assert run(f"""
+    assert (
+        run(f"""
 threading.Thread(target=lambda: {call}, daemon=True).start()
 time.sleep(0.3)
 print("over")
-""") == "over\n"
+""")
+        == "over\n"
+    )
 
 
 def test_threads_share_a_scenario_and_a_result() -> None:

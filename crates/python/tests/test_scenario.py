@@ -53,7 +53,12 @@ def test_an_error_of_a_file_has_its_place_and_the_message_of_the_command(tmp_pat
     with pytest.raises(lm.ScenarioError) as caught:
         lm.load(path)
     error = caught.value
-    assert (error.file, error.line, error.key, error.hint) == (str(path), 4, "access.encapsulaton", 'did you mean "encapsulation"?')
+    assert (error.file, error.line, error.key, error.hint) == (
+        str(path),
+        4,
+        "access.encapsulaton",
+        'did you mean "encapsulation"?',
+    )
     assert error.column == 1
     command = lastmile("run", str(path))
     assert command.returncode == 2 and command.stderr == f"{error}\n"

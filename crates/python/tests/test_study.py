@@ -17,7 +17,10 @@ import pytest
 
 from conftest import DOWNLOAD, frame
 
-SPACE: dict[str, list[str | None]] = {"access.up.rate": ["128 kbit/s", "256 kbit/s", "512 kbit/s"], "access.policy": [None, "cake"]}
+SPACE: dict[str, list[str | None]] = {
+    "access.up.rate": ["128 kbit/s", "256 kbit/s", "512 kbit/s"],
+    "access.policy": [None, "cake"],
+}
 
 
 def files(folder: Path) -> dict[str, int]:
@@ -110,7 +113,9 @@ def test_a_study_that_is_killed_at_random_moments_loses_no_finished_run(tmp_path
     for name in seen:
         assert polars.read_parquet(tmp_path / "runs" / name[:2] / name).columns == ["measure", "value"]
     rates = lm.log("128 kbit/s", "2 Mbit/s", 8)
-    whole = lm.study(lm.loads(text), {"access.up.rate": rates, "access.policy": [None, "cake"]}, seeds=4).run(tmp_path / "whole")
+    whole = lm.study(lm.loads(text), {"access.up.rate": rates, "access.policy": [None, "cake"]}, seeds=4).run(
+        tmp_path / "whole"
+    )
     assert polars.read_parquet(tmp_path / "table.parquet").equals(frame(whole), null_equal=True)
 
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Queues of a guest's kernel and ours, packet by packet: sends the sequences of experiments.py through the kernel's queues in the guest, replays
-# them through ours in the simulator, and prints what both did.
+# Queues of a guest's kernel and ours, packet by packet: sends the sequences of experiments.py through the kernel's
+# queues in the guest, replays them through ours in the simulator, and prints what both did.
 #
-#   exact/compare.sh LASTMILE FOLDER [PATTERN]     only experiments whose name matches the pattern (a regular expression)
+#   exact/compare.sh LASTMILE FOLDER [PATTERN]     only experiments whose name matches the pattern (a regular
+#                                                  expression)
 #
 # Experiments with a result in FOLDER are skipped. KERNEL chooses the kernel of the guest (see fetch.sh).
 set -euo pipefail
@@ -20,7 +21,8 @@ for sequence in "$folder"/*.pcap; do
   name=$(basename "$sequence" .pcap)
   grep -qE "$pattern" <<< "$name" || continue
   [ -e "$folder/$name.json" ] || pending+=("$name")
-  [ -e "$folder/$name" ] || "$lastmile" run "$folder/$name.toml" --out "$folder/$name" --capture up,dslam-gateway > /dev/null
+  [ -e "$folder/$name" ] ||
+    "$lastmile" run "$folder/$name.toml" --out "$folder/$name" --capture up,dslam-gateway > /dev/null
 done
 if [ ${#pending[@]} -gt 0 ]; then
   printf 'peers: %s experiments in the guest: %s\n' "${#pending[@]}" "${pending[*]}" >&2

@@ -2,9 +2,10 @@
 
     experiments.py FOLDER      writes NAME.pcap and NAME.toml of each experiment
 
-An experiment is a list of packets, each with its time; the commands of tc(8) that make the kernel's queue on a device; and the line of a scenario
-that has ours. `guest.py` sends the packets through the kernel's queue, `lastmile run` replays the same packets through ours, and `judge.py` compares
-the departures. The kernel counts frames, which have 14 bytes in front of the IP packet, and so do these lines: 14 bytes a packet without framing.
+An experiment is a list of packets, each with its time; the commands of tc(8) that make the kernel's queue on a device;
+and the line of a scenario that has ours. `guest.py` sends the packets through the kernel's queue, `lastmile run`
+replays the same packets through ours, and `judge.py` compares the departures. The kernel counts frames, which have 14
+bytes in front of the IP packet, and so do these lines: 14 bytes a packet without framing.
 """
 
 import pathlib
@@ -49,7 +50,8 @@ def checksum(header):
 
 
 def frame(number, packet):
-    """An Ethernet frame with a UDP datagram of the flow. The IP identification is its number modulo 65536, the payload begins with all of it."""
+    """An Ethernet frame with a UDP datagram of the flow. The IP identification is its number modulo 65536, the payload
+    begins with all of it."""
     payload = struct.pack(">I", number).ljust(packet.size - IP_HEADERS, b"\0")
     udp = struct.pack(">HHHH", 40000 + packet.flow, PORT + packet.flow, 8 + len(payload), 0)
     fields = (0x45, 0, packet.size, number & 0xFFFF, 0, 64, 17)
@@ -79,16 +81,22 @@ def together(*sequences):
 
 def by_port(parent, *pairs):
     return [
-        f"filter add dev DEV parent {parent} protocol ip prio 1 u32 match ip dport {PORT + flow} 0xffff flowid {to}" for flow, to in pairs
+        f"filter add dev DEV parent {parent} protocol ip prio 1 u32 match ip dport {PORT + flow} 0xffff flowid {to}"
+        for flow, to in pairs
     ]
 
 
 def port(flow):
-    return f'match = {{ destination_port = {PORT + flow} }}'
+    return f"match = {{ destination_port = {PORT + flow} }}"
 
 
-# Departures of HFSC at 2 Mbit/s: a bulk class that is always backlogged, a concave curve with small packets that come in pairs every 200 ms, and a
-# convex one that gets nothing for 30 ms after a pause, with bursts of eight packets every 500 ms.
+# Curves of two classes, as TOML.
+CONCAVE = 'rt = { m1 = "800 kbit/s", d = "10 ms", m2 = "100 kbit/s" }, ls = "100 kbit/s"'
+CONVEX = 'rt = { d = "30 ms", m2 = "400 kbit/s" }, ls = "10 kbit/s"'
+
+# Departures of HFSC at 2 Mbit/s: a bulk class that is always backlogged, a concave curve with small packets that come
+# in pairs every 200 ms, and a convex one that gets nothing for 30 ms after a pause, with bursts of eight packets every
+# 500 ms.
 CURVES = Experiment(
     "hfsc-curves",
     "HFSC, departures of single packets",
@@ -110,14 +118,15 @@ CURVES = Experiment(
     f"""rate = "1 Gbit/s"
 queue = {{ kind = "hfsc", default = "bulk", classes = [
     {{ name = "line", ls = "2 Mbit/s", ul = "2 Mbit/s" }},
-    {{ name = "concave", parent = "line", rt = {{ m1 = "800 kbit/s", d = "10 ms", m2 = "100 kbit/s" }}, ls = "100 kbit/s", limit = "5000 packets", {port(1)} }},
-    {{ name = "convex", parent = "line", rt = {{ d = "30 ms", m2 = "400 kbit/s" }}, ls = "10 kbit/s", limit = "5000 packets", {port(2)} }},
+    {{ name = "concave", parent = "line", {CONCAVE}, limit = "5000 packets", {port(1)} }},
+    {{ name = "convex", parent = "line", {CONVEX}, limit = "5000 packets", {port(2)} }},
     {{ name = "bulk", parent = "line", ls = "1 Mbit/s", limit = "5000 packets" }},
 ] }}""",
     "departures",
 )
 
-# Backlogged classes of HFSC: shares 1 : 2 : 5 of 2 Mbit/s, with packets of different sizes, and the last two in a subtree of their own.
+# Backlogged classes of HFSC: shares 1 : 2 : 5 of 2 Mbit/s, with packets of different sizes, and the last two in a
+# subtree of their own.
 SHARES = Experiment(
     "hfsc-shares",
     "HFSC, shares of backlogged classes",
@@ -186,7 +195,15 @@ def impaired(name, about, kernel, line, every_us=1_000, count=10_000):
     """A packet each millisecond, or as given, through netem and over our wire."""
     packets = steady(every_us, 986, 0, count)
     lasts = every_us * count // 1_000_000 + 1
-    return Experiment(name, about, lasts, packets, [f"qdisc add dev DEV root netem limit 100000 {kernel}"], f'rate = "100 Gbit/s"\n{line}', "netem")
+    return Experiment(
+        name,
+        about,
+        lasts,
+        packets,
+        [f"qdisc add dev DEV root netem limit 100000 {kernel}"],
+        f'rate = "100 Gbit/s"\n{line}',
+        "netem",
+    )
 
 
 NETEM = [

@@ -1,9 +1,11 @@
-"""Sends the packets of the experiments through the kernel's queues: as root, in the guest, with each experiment on a veth pair of its own.
+"""Sends the packets of the experiments through the kernel's queues: as root, in the guest, with each experiment on a
+veth pair of its own.
 
     guest.py FOLDER [PATTERN]
 
-FOLDER gets NAME.json of each experiment whose name matches the regular expression: the times at which its packets were sent, the number and time of
-each packet that arrived at the other end (by the kernel's time stamp), and `tc -s`. Times are in ns of the wall clock, which nobody sets here.
+FOLDER gets NAME.json of each experiment whose name matches the regular expression: the times at which its packets were
+sent, the number and time of each packet that arrived at the other end (by the kernel's time stamp), and `tc -s`. Times
+are in ns of the wall clock, which nobody sets here.
 """
 
 import errno
@@ -85,7 +87,9 @@ def measure(one):
             begin, times = sent(out, frames, one.packets)
             # What still waits arrives within seconds, or never.
             time.sleep(3)
-            shown = subprocess.run(["tc", "-s", "-j", "qdisc", "show", "dev", "exact0"], capture_output=True, check=True).stdout
+            shown = subprocess.run(
+                ["tc", "-s", "-j", "qdisc", "show", "dev", "exact0"], capture_output=True, check=True
+            ).stdout
             return {"begin": begin, "sent": times, "arrived": arrived(into), "tc": json.loads(shown)}
     finally:
         run("ip link delete exact0")

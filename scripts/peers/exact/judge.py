@@ -1,6 +1,6 @@
 """The kernel's departures and ours, experiment by experiment: prints Markdown, and writes results.json.
 
-    judge.py FOLDER       of compare.sh: NAME.json from the guest, NAME/*.pcapng from the simulator
+judge.py FOLDER       of compare.sh: NAME.json from the guest, NAME/*.pcapng from the simulator
 """
 
 import json
@@ -37,7 +37,12 @@ def captured(path):
         elif kind == 6:
             _, high, low = struct.unpack_from("<III", body)
             ticks = high << 32 | low
-            found.append((struct.unpack_from(">H", body, 20 + offset + IDENTIFICATION)[0], ticks * 1_000_000_000 // units - EPOCH_NS))
+            found.append(
+                (
+                    struct.unpack_from(">H", body, 20 + offset + IDENTIFICATION)[0],
+                    ticks * 1_000_000_000 // units - EPOCH_NS,
+                )
+            )
     return found
 
 
@@ -54,7 +59,8 @@ def resolution(options):
 
 
 class Side:
-    """Packets of one side: when each was sent, and number and time of each arrival, in s from the experiment's start."""
+    """Packets of one side: when each was sent, and number and time of each arrival, in s from the experiment's
+    start."""
 
     def __init__(self, sent, arrived):
         self.sent, self.arrived = sent, arrived
@@ -63,7 +69,11 @@ class Side:
             self.first.setdefault(number, at)
 
     def delays(self, of=lambda number: True, after=0.0):
-        return [at - self.sent[number] for number, at in sorted(self.first.items()) if self.sent[number] >= after and of(number)]
+        return [
+            at - self.sent[number]
+            for number, at in sorted(self.first.items())
+            if self.sent[number] >= after and of(number)
+        ]
 
 
 def kernel(folder, one):
@@ -72,7 +82,9 @@ def kernel(folder, one):
         return None
     found = json.loads(path.read_text())
     begin = found["begin"]
-    return Side([(at - begin) / 1e9 for at in found["sent"]], [(number, (at - begin) / 1e9) for number, at in found["arrived"]])
+    return Side(
+        [(at - begin) / 1e9 for at in found["sent"]], [(number, (at - begin) / 1e9) for number, at in found["arrived"]]
+    )
 
 
 def ours(folder, one):
@@ -122,7 +134,10 @@ def shares(one, side):
             packet = one.packets[number]
             by_flow[packet.flow] = by_flow.get(packet.flow, 0) + packet.size + 14
     total = sum(by_flow.values())
-    return {"rate_bps": total * 8 / (one.lasts_s - 3), "shares": {flow: count / total for flow, count in sorted(by_flow.items())}}
+    return {
+        "rate_bps": total * 8 / (one.lasts_s - 3),
+        "shares": {flow: count / total for flow, count in sorted(by_flow.items())},
+    }
 
 
 def aqm(one, side):

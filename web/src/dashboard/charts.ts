@@ -241,7 +241,11 @@ function leastOf(unit: Unit): number {
   return { "bit/s": 1000, B: 1000, s: 0.001, "/s": 1, "": 1 }[unit];
 }
 
-interface Shown { plot: Plot; group: string; chart: Chart }
+interface Shown {
+  plot: Plot;
+  group: string;
+  chart: Chart;
+}
 
 /** All charts of the page. */
 export class Charts {
@@ -249,15 +253,21 @@ export class Charts {
   private readonly headings = new Map<string, { heading: HTMLElement; area: HTMLElement }>();
   private readonly observer: IntersectionObserver;
 
-  constructor(private readonly root: HTMLElement, private readonly store: Store) {
-    this.observer = new IntersectionObserver((entries) => {
-      for (const entry of entries) {
-        for (const { plot } of this.shown.values()) {
-          if (plot.figure === entry.target) plot.visible = entry.isIntersecting;
+  constructor(
+    private readonly root: HTMLElement,
+    private readonly store: Store,
+  ) {
+    this.observer = new IntersectionObserver(
+      (entries) => {
+        for (const entry of entries) {
+          for (const { plot } of this.shown.values()) {
+            if (plot.figure === entry.target) plot.visible = entry.isIntersecting;
+          }
         }
-      }
-      this.draw();
-    }, { rootMargin: "200px" });
+        this.draw();
+      },
+      { rootMargin: "200px" },
+    );
   }
 
   private readonly palettes = new Map<string, Colors>();

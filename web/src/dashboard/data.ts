@@ -2,13 +2,37 @@
 
 import type { Unit } from "./units";
 
-export interface Series { label: string; value: number | null }
-export interface Chart { title: string; unit: Unit; limit: number | null; series: Series[] }
-export interface Group { id: string; title: string; charts: Chart[] }
+export interface Series {
+  label: string;
+  value: number | null;
+}
+export interface Chart {
+  title: string;
+  unit: Unit;
+  limit: number | null;
+  series: Series[];
+}
+export interface Group {
+  id: string;
+  title: string;
+  charts: Chart[];
+}
 export type Cell = string | number | null;
-export interface Table { title: string; columns: [string, Unit][]; rows: Cell[][] }
-export interface Report { at_ms: number; status: string; groups: Group[]; tables: Table[] }
-export interface Mark { at_ms: number; words: string }
+export interface Table {
+  title: string;
+  columns: [string, Unit][];
+  rows: Cell[][];
+}
+export interface Report {
+  at_ms: number;
+  status: string;
+  groups: Group[];
+  tables: Table[];
+}
+export interface Mark {
+  at_ms: number;
+  words: string;
+}
 export interface State {
   title: string;
   version: string;
@@ -21,7 +45,11 @@ export interface State {
   counts: Record<string, number>;
 }
 
-interface Head { reports: number; columns: [string, string, string][]; marks: Mark[] }
+interface Head {
+  reports: number;
+  columns: [string, string, string][];
+  marks: Mark[];
+}
 
 /** Reports that are kept: an hour of one a second. */
 const REPORTS = 3600;

@@ -9,7 +9,12 @@ import { Tables } from "./tables";
 import { clock } from "./units";
 import { offer } from "./whatif";
 
-const SPANS: [number, string][] = [[60, "1 min"], [300, "5 min"], [900, "15 min"], [3600, "1 h"]];
+const SPANS: [number, string][] = [
+  [60, "1 min"],
+  [300, "5 min"],
+  [900, "15 min"],
+  [3600, "1 h"],
+];
 
 const store = new Store();
 const charts = new Charts(byId("groups"), store);
@@ -43,7 +48,9 @@ function showState(about: State): void {
     }),
   ];
   const pairs = facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]);
-  byId("server").querySelector("dl")!.replaceChildren(...pairs);
+  byId("server")
+    .querySelector("dl")!
+    .replaceChildren(...pairs);
 }
 
 function show(report: Report): void {

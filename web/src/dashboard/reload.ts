@@ -10,7 +10,8 @@ export async function change(message: HTMLElement, meanwhile: string, policy: Po
   setText(message, meanwhile);
   message.classList.remove("bad");
   try {
-    const body = policy === null ? {} : { headers: { "content-type": "application/json" }, body: JSON.stringify(policy) };
+    const body =
+      policy === null ? {} : { headers: { "content-type": "application/json" }, body: JSON.stringify(policy) };
     const response = await fetch("/api/reload", { method: "POST", ...body });
     const answer = (await response.json()) as { message?: string; error?: string };
     message.classList.toggle("bad", !response.ok);

@@ -39,15 +39,20 @@ export function region(table: HTMLTableElement): HTMLElement {
 
 function build(table: Table): HTMLTableElement {
   const head = table.columns.map(([name], index) =>
-    h("th", { scope: "col", class: isText(table, index) ? "text" : "" }, name));
+    h("th", { scope: "col", class: isText(table, index) ? "text" : "" }, name),
+  );
   const rows = table.rows.map((row) =>
-    h("tr", {}, ...row.map((cell, index) => {
-      const text = words(cell, table.columns[index]![1]);
-      if (index === 0) return h("th", { scope: "row", class: "text" }, text);
-      return h("td", { class: isText(table, index) ? "text" : "" }, text);
-    })));
-  return h("table", {}, h("caption", {}, table.title),
-    h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows));
+    h(
+      "tr",
+      {},
+      ...row.map((cell, index) => {
+        const text = words(cell, table.columns[index]![1]);
+        if (index === 0) return h("th", { scope: "row", class: "text" }, text);
+        return h("td", { class: isText(table, index) ? "text" : "" }, text);
+      }),
+    ),
+  );
+  return h("table", {}, h("caption", {}, table.title), h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows));
 }
 
 function refresh(shown: HTMLTableElement, table: Table): void {

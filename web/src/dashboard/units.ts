@@ -3,9 +3,23 @@
 export type Unit = "bit/s" | "B" | "s" | "/s" | "";
 
 const STEPS: Record<Unit, [number, string][]> = {
-  "bit/s": [[1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit/s"], [1, "bit/s"]],
-  B: [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]],
-  s: [[1, "s"], [1e-3, "ms"], [1e-6, "\u00b5s"]],
+  "bit/s": [
+    [1e9, "Gbit/s"],
+    [1e6, "Mbit/s"],
+    [1e3, "kbit/s"],
+    [1, "bit/s"],
+  ],
+  B: [
+    [1e9, "GB"],
+    [1e6, "MB"],
+    [1e3, "kB"],
+    [1, "B"],
+  ],
+  s: [
+    [1, "s"],
+    [1e-3, "ms"],
+    [1e-6, "\u00b5s"],
+  ],
   "/s": [[1, "/s"]],
   "": [[1, ""]],
 };

@@ -7,9 +7,24 @@ import { change, type Policy } from "./reload";
 import { region } from "./tables";
 import { show, type Unit } from "./units";
 
-interface Delay { p50: number | null; p99: number | null; max: number | null }
-interface Class { name: string; rate_bps: number | null; p50_s: number | null; p99_s: number | null; dropped: number }
-interface Second { rate_bps: number; queue_bytes: number; p99_s: number | null; drops: number }
+interface Delay {
+  p50: number | null;
+  p99: number | null;
+  max: number | null;
+}
+interface Class {
+  name: string;
+  rate_bps: number | null;
+  p50_s: number | null;
+  p99_s: number | null;
+  dropped: number;
+}
+interface Second {
+  rate_bps: number;
+  queue_bytes: number;
+  p99_s: number | null;
+  drops: number;
+}
 interface Direction {
   name: string;
   packets: number;
@@ -32,7 +47,11 @@ interface Way {
   p99_s: (number | null)[];
 }
 /** Columns have the same ways and hops; null where a policy does not have a hop. */
-interface Column { label: string; ways: Way[]; directions: (Direction | null)[] }
+interface Column {
+  label: string;
+  ways: Way[];
+  directions: (Direction | null)[];
+}
 interface Answer {
   policy: string;
   in_force: string;
@@ -52,7 +71,9 @@ export function offer(state: State): void {
   const select = byId("policy") as HTMLSelectElement;
   select.append(...state.policies.map((name) => h("option", { value: name }, name)));
   select.append(h("option", { value: OWN }, "another one, as text"));
-  select.addEventListener("change", () => { byId("own").hidden = select.value !== OWN; });
+  select.addEventListener("change", () => {
+    byId("own").hidden = select.value !== OWN;
+  });
   section.querySelector("form")!.addEventListener("submit", (event) => {
     event.preventDefault();
     void ask(chosen(select.value));
@@ -61,7 +82,9 @@ export function offer(state: State): void {
   apply.hidden = !state.reloads;
   apply.addEventListener("click", () => {
     apply.disabled = true;
-    void change(byId("asked"), "building the queues", chosen(select.value)).finally(() => { apply.disabled = false; });
+    void change(byId("asked"), "building the queues", chosen(select.value)).finally(() => {
+      apply.disabled = false;
+    });
   });
 }
 
@@ -117,8 +140,12 @@ const hopOf = (columns: readonly Shown[]) => columns.find(({ direction }) => dir
 
 /** A row of a table, with a value for each column. */
 function valuesOf(name: string, unit: Unit, values: readonly (number | null | undefined)[]): HTMLElement {
-  return h("tr", {}, h("th", { scope: "row", class: "text" }, name),
-    ...values.map((value) => h("td", {}, show(value, unit))));
+  return h(
+    "tr",
+    {},
+    h("th", { scope: "row", class: "text" }, name),
+    ...values.map((value) => h("td", {}, show(value, unit))),
+  );
 }
 
 /** The heading of the rows below it. */
@@ -129,8 +156,13 @@ function part(name: string, columns: readonly unknown[]): HTMLElement {
 
 function tableOf(caption: string, columns: readonly { label: string }[], rows: HTMLElement[]): HTMLTableElement {
   const head = columns.map(({ label }) => h("th", { scope: "col" }, label));
-  return h("table", {}, h("caption", {}, caption),
-    h("thead", {}, h("tr", {}, h("td"), ...head)), h("tbody", {}, ...rows));
+  return h(
+    "table",
+    {},
+    h("caption", {}, caption),
+    h("thead", {}, h("tr", {}, h("td"), ...head)),
+    h("tbody", {}, ...rows),
+  );
 }
 
 /** The delays over all links of both directions: a table, and plots. */
@@ -138,7 +170,11 @@ function ways(columns: readonly Column[]): Node[] {
   const area = h("div", { class: "charts" });
   const rows = columns[0]!.ways.flatMap(({ name, at_s }, index) => {
     const row = (label: string, unit: Unit, read: (way: Way) => number | null) =>
-      valuesOf(label, unit, columns.map((column) => read(column.ways[index]!)));
+      valuesOf(
+        label,
+        unit,
+        columns.map((column) => read(column.ways[index]!)),
+      );
     const series = columns.map((column) => column.ways[index]!.p99_s);
     draw(area, `${name}: one-way delay, 99th percentile`, "s", at_s, columns, series);
     return [
@@ -155,9 +191,14 @@ function ways(columns: readonly Column[]): Node[] {
 
 function table(columns: readonly Shown[]): HTMLTableElement {
   const row = (name: string, unit: Unit, read: Read) =>
-    valuesOf(name, unit, columns.map(({ direction }) => direction && read(direction)));
-  const all = <T>(of: (direction: Direction) => T[]) =>
-    [...new Set(columns.flatMap(({ direction }) => direction === null ? [] : of(direction)))];
+    valuesOf(
+      name,
+      unit,
+      columns.map(({ direction }) => direction && read(direction)),
+    );
+  const all = <T>(of: (direction: Direction) => T[]) => [
+    ...new Set(columns.flatMap(({ direction }) => (direction === null ? [] : of(direction)))),
+  ];
   const rows = [
     row("packets sent", "", (d) => d.packets),
     row("rate on the wire", "bit/s", (d) => d.rate_bps),
@@ -171,9 +212,13 @@ function table(columns: readonly Shown[]): HTMLTableElement {
   const classes = all((d) => d.classes.map((one) => one.name));
   for (const name of classes) {
     const of = (d: Direction) => d.classes.find((one) => one.name === name);
-    rows.push(part(`class ${name}`, columns), row("rate", "bit/s", (d) => of(d)?.rate_bps),
-      row("delay, median", "s", (d) => of(d)?.p50_s), row("delay, 99th percentile", "s", (d) => of(d)?.p99_s),
-      row("dropped", "", (d) => of(d)?.dropped));
+    rows.push(
+      part(`class ${name}`, columns),
+      row("rate", "bit/s", (d) => of(d)?.rate_bps),
+      row("delay, median", "s", (d) => of(d)?.p50_s),
+      row("delay, 99th percentile", "s", (d) => of(d)?.p99_s),
+      row("dropped", "", (d) => of(d)?.dropped),
+    );
   }
   return tableOf(hopOf(columns).name, columns, rows);
 }
@@ -195,7 +240,12 @@ function draw(
   area.append(plot.figure);
   // The width is known once the figure is on the page.
   requestAnimationFrame(() => {
-    plot.update(columns.map(({ label }) => label), null, [x, ...series], [0, x[x.length - 1] ?? 1]);
+    plot.update(
+      columns.map(({ label }) => label),
+      null,
+      [x, ...series],
+      [0, x[x.length - 1] ?? 1],
+    );
   });
 }
 
@@ -210,10 +260,12 @@ function plots(columns: readonly Shown[]): HTMLElement {
   ];
   const { name: hop, at_s: x } = hopOf(columns);
   for (const [name, unit, read] of kinds) {
-    const series = columns.map(({ direction }) => x.map((_at, index) => {
-      const second = direction?.by_second[index];
-      return second === undefined ? null : read(second);
-    }));
+    const series = columns.map(({ direction }) =>
+      x.map((_at, index) => {
+        const second = direction?.by_second[index];
+        return second === undefined ? null : read(second);
+      }),
+    );
     draw(area, `${hop}: ${name}`, unit, x, columns, series);
   }
   return area;

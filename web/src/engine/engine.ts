@@ -48,9 +48,12 @@ export class Engine {
 
   private hear(message: FromWorker): void {
     switch (message.kind) {
-      case "ready": return;
-      case "failed": return this.end(new Error(message.message));
-      case "progress": return this.pending.get(message.id)?.progress?.(message.share);
+      case "ready":
+        return;
+      case "failed":
+        return this.end(new Error(message.message));
+      case "progress":
+        return this.pending.get(message.id)?.progress?.(message.share);
       case "answer": {
         const pending = this.pending.get(message.id);
         this.pending.delete(message.id);
@@ -91,7 +94,10 @@ export class Engine {
   }
 
   /** A report; or findings, if the scenario is wrong. */
-  async report(request: Request, progress?: (share: number) => void): Promise<Finished | { findings: Reported["findings"] }> {
+  async report(
+    request: Request,
+    progress?: (share: number) => void,
+  ): Promise<Finished | { findings: Reported["findings"] }> {
     const { bytes, columns, ms } = await this.ask(request, progress);
     const report = JSON.parse(new TextDecoder().decode(bytes)) as Reported & { wrong?: string };
     if (report.wrong !== undefined) throw new Error(report.wrong);

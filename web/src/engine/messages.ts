@@ -21,7 +21,13 @@ export type Request =
   | ({ do: "check" } & Scenario)
   | ({ do: "run" } & Scenario)
   | ({ do: "compare"; policies?: string[]; vary?: [string, string[]][] } & Scenario)
-  | { do: "experiment"; publication: string; table: string; settings: Record<string, number | string | boolean>; figures: string[] }
+  | {
+      do: "experiment";
+      publication: string;
+      table: string;
+      settings: Record<string, number | string | boolean>;
+      figures: string[];
+    }
   | { do: "columns" }
   | { do: "summary"; run: number }
   | { do: "page" };

@@ -42,7 +42,10 @@ self.addEventListener("message", (event: MessageEvent<ToWorker | { module: Array
   const { data } = event;
   if ("module" in data) {
     module = load(data.module);
-    module.then(() => post({ kind: "ready" }), (error: unknown) => post({ kind: "failed", message: String(error) }));
+    module.then(
+      () => post({ kind: "ready" }),
+      (error: unknown) => post({ kind: "failed", message: String(error) }),
+    );
     return;
   }
   module?.then((loaded) => {

@@ -101,7 +101,10 @@ class Playground {
   private warn(): void {
     const minutes = this.cost / 60;
     const time = minutes > 1.5 ? `about ${Math.round(minutes)} minutes` : `about ${Math.round(this.cost)} s`;
-    this.say(`At full rate this takes ${time} in a browser. A shorter duration, lower rates or fewer policies take less; Run starts it.`);
+    this.say(
+      `At full rate this takes ${time} in a browser. ` +
+        "A shorter duration, lower rates or fewer policies take less; Run starts it.",
+    );
   }
 
   private async run(asked: boolean): Promise<void> {
@@ -149,7 +152,8 @@ class Playground {
     enhance(this.place, report.figures, columns);
     this.place.style.minHeight = "";
     this.findings(report.findings);
-    const events = report.events > 1e6 ? `${(report.events / 1e6).toFixed(1)} million events` : `${report.events} events`;
+    const events =
+      report.events > 1e6 ? `${(report.events / 1e6).toFixed(1)} million events` : `${report.events} events`;
     this.say(`${events} simulated in ${ms.toFixed(0)} ms.`);
     this.place.dataset["ms"] = all.toFixed(0);
     this.place.dataset["runs"] = String(report.runs.length);
@@ -159,7 +163,10 @@ class Playground {
   private findings(found: Finding[]): void {
     this.controls.findings(found);
     // The report below errors is that of an earlier scenario.
-    this.place.classList.toggle("stale", found.some(({ severity }) => severity === "error"));
+    this.place.classList.toggle(
+      "stale",
+      found.some(({ severity }) => severity === "error"),
+    );
     byId("findings").replaceChildren(...found.map((finding) => h("pre", { class: finding.severity }, finding.text)));
   }
 
@@ -187,8 +194,13 @@ class Playground {
       scenario: { name: file, type: "application/toml" },
     } as const;
     const bytes =
-      what === "scenario" ? text : await this.engine.bytes(what === "page" ? { do: "page" } : { do: "summary", run: 0 });
-    const link = h("a", { href: URL.createObjectURL(new Blob([bytes as BlobPart], { type: kinds[what].type })), download: kinds[what].name });
+      what === "scenario"
+        ? text
+        : await this.engine.bytes(what === "page" ? { do: "page" } : { do: "summary", run: 0 });
+    const link = h("a", {
+      href: URL.createObjectURL(new Blob([bytes as BlobPart], { type: kinds[what].type })),
+      download: kinds[what].name,
+    });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
   }
@@ -208,5 +220,6 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: unknown) => {
-  byId("status").textContent = `The simulator does not start here: ${error instanceof Error ? error.message : String(error)}. The command needs no browser.`;
+  const why = error instanceof Error ? error.message : String(error);
+  byId("status").textContent = `The simulator does not start here: ${why}. The command needs no browser.`;
 });

@@ -65,7 +65,11 @@ export class Controls {
     };
     this.tabs = { library: tab("library"), example: tab("example"), text: tab("text") };
     this.form.replaceChildren(
-      h("div", { class: "tabs", role: "tablist", "aria-label": "Where the scenario comes from" }, ...Object.values(this.tabs)),
+      h(
+        "div",
+        { class: "tabs", role: "tablist", "aria-label": "Where the scenario comes from" },
+        ...Object.values(this.tabs),
+      ),
       ...Object.values(this.panes),
       this.knobs,
       this.policies,
@@ -73,7 +77,9 @@ export class Controls {
     );
     this.editor = new Editor(editorPlace, keysOf(catalogue), (text) => this.typed(text));
     for (const select of [this.line, this.home]) {
-      select.addEventListener("change", () => this.source({ from: "library", line: this.line.value, home: this.home.value }));
+      select.addEventListener("change", () =>
+        this.source({ from: "library", line: this.line.value, home: this.home.value }),
+      );
     }
     this.example.addEventListener("change", () => this.source({ from: "example", path: this.example.value }));
     this.form.addEventListener("submit", (event) => {
@@ -109,7 +115,9 @@ export class Controls {
     const box = ({ name, about }: Entry) => {
       const input = h("input", { type: "checkbox", name: "policy", value: name });
       input.addEventListener("change", () => {
-        const chosen = [...this.policies.querySelectorAll("input")].filter(({ checked }) => checked).map(({ value }) => value);
+        const chosen = [...this.policies.querySelectorAll("input")]
+          .filter(({ checked }) => checked)
+          .map(({ value }) => value);
         this.tell({ ...this.state, policies: chosen.length === 0 ? ["none"] : chosen }, false);
       });
       return h("label", { title: about }, input, h("span", {}, name));
@@ -153,7 +161,8 @@ export class Controls {
     if (source.from === "example") this.example.value = source.path;
     this.editor.text = text;
     const about = (entries: Entry[], name: string) => entries.find((entry) => entry.name === name)?.about ?? "";
-    this.about.textContent = `${about(this.catalogue.lines, this.line.value)}. ${about(this.catalogue.homes, this.home.value)}.`;
+    const { lines, homes } = this.catalogue;
+    this.about.textContent = `${about(lines, this.line.value)}. ${about(homes, this.home.value)}.`;
     // A slider that is being moved must stay in the page.
     const knobs = knobsOf(text);
     if (this.knobsFor !== text || Object.keys(state.set).length === 0) {

@@ -1,6 +1,11 @@
 /** The editor of a scenario: TOML, errors where they are, keys completed. */
 
-import { autocompletion, completionKeymap, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
+import {
+  autocompletion,
+  completionKeymap,
+  type CompletionContext,
+  type CompletionResult,
+} from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { HighlightStyle, StreamLanguage, syntaxHighlighting } from "@codemirror/language";
 import { toml } from "@codemirror/legacy-modes/mode/toml";
@@ -52,7 +57,13 @@ export class Editor {
       if (options.length === 0) return null;
       return {
         from: context.pos - word[1]!.length,
-        options: options.map(({ key, about }) => ({ label: key, detail: "", info: about, apply: `${key} = `, type: "property" })),
+        options: options.map(({ key, about }) => ({
+          label: key,
+          detail: "",
+          info: about,
+          apply: `${key} = `,
+          type: "property",
+        })),
       };
     };
     this.view = new EditorView({

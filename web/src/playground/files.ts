@@ -14,7 +14,8 @@ export interface Example {
 
 declare global {
   interface Window {
-    /** The module: WebAssembly, compressed (XZ), in Base64. A script has it, since a page from disk may fetch nothing. */
+    /** The module: WebAssembly, compressed (XZ), in Base64. A script has it, since a page from disk may fetch
+     * nothing. */
     lastmileModule?: string;
   }
 }

@@ -61,7 +61,15 @@ export function knobsOf(text: string): Knob[] {
   const rate = (key: string, label: string, own: string | undefined) => {
     const now = own === undefined ? null : read(own, RATES);
     if (now === null || own === undefined) return;
-    knobs.push({ key, label, units: RATES, least: Math.max(now / 16, 64e3), most: Math.min(now * 8, 2e9), own, start: now });
+    knobs.push({
+      key,
+      label,
+      units: RATES,
+      least: Math.max(now / 16, 64e3),
+      most: Math.min(now * 8, 2e9),
+      own,
+      start: now,
+    });
   };
   const [down, up] = [table(text, "down"), table(text, "up")];
   rate("access.down.rate", "Downstream", value(down, "rate"));
@@ -70,7 +78,15 @@ export function knobsOf(text: string): Knob[] {
   else rate("access.up.grants.sustained", "Upstream", granted);
   const limit = value(up, "limit");
   if (limit !== undefined) {
-    knobs.push({ key: "access.up.queue.limit", label: "Upstream buffer", units: TIMES, least: 5e-3, most: 5, own: limit, start: 0.25 });
+    knobs.push({
+      key: "access.up.queue.limit",
+      label: "Upstream buffer",
+      units: TIMES,
+      least: 5e-3,
+      most: 5,
+      own: limit,
+      start: 0.25,
+    });
   }
   return knobs;
 }

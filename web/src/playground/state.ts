@@ -2,9 +2,7 @@
 
 /** Where the scenario comes from. */
 export type Source =
-  | { from: "library"; line: string; home: string }
-  | { from: "example"; path: string }
-  | { from: "text"; text: string };
+  { from: "library"; line: string; home: string } | { from: "example"; path: string } | { from: "text"; text: string };
 
 export interface State {
   source: Source;
@@ -39,7 +37,10 @@ async function through(bytes: BlobPart, stream: GenericTransformStream): Promise
 /** The part of an address after `#`; empty for a state that is too long. */
 export async function toHash(state: State): Promise<string> {
   const packed = new Uint8Array(await through(JSON.stringify(state), new CompressionStream("deflate-raw")));
-  const text = btoa(String.fromCharCode(...packed)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  const text = btoa(String.fromCharCode(...packed))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replaceAll("=", "");
   return text.length <= LONGEST ? `#s=${text}` : "";
 }
 
@@ -47,8 +48,15 @@ export async function toHash(state: State): Promise<string> {
 export function toReadable({ source, set, policies }: State): string | null {
   if (source.from === "text") return null;
   // A reader sees commas, slashes and spaces as they are; a browser writes a space as %20.
-  const text = (value: string) => encodeURIComponent(value).replace(/%(2C|2F|3A|3D|20|40|7B|7D|5B|5D|22)/g, decodeURIComponent);
-  const pairs = source.from === "example" ? [["example", source.path]] : [["line", source.line], ["home", source.home]];
+  const text = (value: string) =>
+    encodeURIComponent(value).replace(/%(2C|2F|3A|3D|20|40|7B|7D|5B|5D|22)/g, decodeURIComponent);
+  const pairs =
+    source.from === "example"
+      ? [["example", source.path]]
+      : [
+          ["line", source.line],
+          ["home", source.home],
+        ];
   if (policies.length > 0) pairs.push(["policy", policies.join(",")]);
   pairs.push(...Object.entries(set).map(([key, value]) => ["set", `${key}=${value}`]));
   return `#${pairs.map(([key, value]) => `${key}=${text(value!)}`).join("&")}`;
@@ -56,7 +64,8 @@ export function toReadable({ source, set, policies }: State): string | null {
 
 /**
  * The state of a readable address: `#example=scenarios/x.toml&policy=none,cake&set=access.up.rate=1 Mbit/s`, or
- * `#line=LINE&home=HOME`. `null` for any other key, for one that comes twice (but `set`), and for values of another form.
+ * `#line=LINE&home=HOME`. `null` for any other key, for one that comes twice (but `set`), and for values of another
+ * form.
  */
 export function fromReadable(hash: string): State | null {
   if (!hash.startsWith("#") || hash.length > LONGEST) return null;
@@ -72,14 +81,17 @@ export function fromReadable(hash: string): State | null {
       continue;
     }
     const inner = split(value);
-    if (inner === null || !/^[\w.:-]+$/.test(inner[0]) || inner[0] === "__proto__" || Object.hasOwn(set, inner[0])) return null;
+    if (inner === null || !/^[\w.:-]+$/.test(inner[0]) || inner[0] === "__proto__" || Object.hasOwn(set, inner[0]))
+      return null;
     set[inner[0]] = inner[1];
   }
   const { example, line, home, policy } = found;
   const policies = policy === undefined ? [] : policy.split(",");
   if (policies.length > 20) return null;
-  if (example !== undefined && line === undefined && home === undefined) return { source: { from: "example", path: example }, set, policies };
-  if (example === undefined && line !== undefined && home !== undefined) return { source: { from: "library", line, home }, set, policies };
+  if (example !== undefined && line === undefined && home === undefined)
+    return { source: { from: "example", path: example }, set, policies };
+  if (example === undefined && line !== undefined && home !== undefined)
+    return { source: { from: "library", line, home }, set, policies };
   return null;
 }
 
@@ -130,7 +142,8 @@ export function valid(value: unknown): State | null {
   if (typeof source !== "object" || source === null) return null;
   const { from, line, home, path, text } = source as Record<string, unknown>;
   const base = { set: { ...(set as Record<string, string>) }, policies };
-  if (from === "library" && texts([line, home])) return { ...base, source: { from, line: line as string, home: home as string } };
+  if (from === "library" && texts([line, home]))
+    return { ...base, source: { from, line: line as string, home: home as string } };
   if (from === "example" && typeof path === "string") return { ...base, source: { from, path } };
   if (from === "text" && typeof text === "string") return { ...base, source: { from, text } };
   return null;

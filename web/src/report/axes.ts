@@ -34,8 +34,7 @@ export function axes(panel: Panel): uPlot.Axis[] {
   const values: uPlot.Axis = { ...axis(panel.unit, false), incrs: incrs(panel.unit[0]), space: 34, size: 52 };
   const places: uPlot.Axis = { ...axis(across.unit, true), incrs: incrs(across.unit[0]), space: 70, size: 26 };
   if (across.ticks !== undefined || across.log === true) {
-    places.splits = (plot, _, min, max) =>
-      namedPlaces(panel, min, max, plot.width - BESIDE).map(([at]) => at);
+    places.splits = (plot, _, min, max) => namedPlaces(panel, min, max, plot.width - BESIDE).map(([at]) => at);
     places.values = (plot, splits) => {
       const { min, max } = plot.scales["x"]!;
       const names = new Map(namedPlaces(panel, min!, max!, plot.width - BESIDE));

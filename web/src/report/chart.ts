@@ -68,10 +68,13 @@ export class Chart implements Member {
 
   /** Draws once the chart is on the screen, and when its size changes. */
   attach(): void {
-    const seen = new IntersectionObserver((entries) => {
-      this.onScreen = entries.some((entry) => entry.isIntersecting);
-      if (this.onScreen && this.dirty) this.redraw();
-    }, { rootMargin: "200px" });
+    const seen = new IntersectionObserver(
+      (entries) => {
+        this.onScreen = entries.some((entry) => entry.isIntersecting);
+        if (this.onScreen && this.dirty) this.redraw();
+      },
+      { rootMargin: "200px" },
+    );
     seen.observe(this.canvas);
     new ResizeObserver(() => {
       const width = this.width();
@@ -171,7 +174,9 @@ export class Chart implements Member {
     const bin = line && binOf(line, this.columns, to - from, width - 70);
     const own = panel.notes.filter((note) => !note.startsWith("means of "));
     if (group.zoomed) own.splice(0, own.length, ...own.filter((note) => !note.startsWith("peaks above")));
-    return bin === undefined || bin === null ? own : [`means of ${shown(bin, bin < 1 ? [1e-3, "ms"] : [1, "s"])}`, ...own];
+    return bin === undefined || bin === null
+      ? own
+      : [`means of ${shown(bin, bin < 1 ? [1e-3, "ms"] : [1, "s"])}`, ...own];
   }
 
   private options(width: number): uPlot.Options {
@@ -204,7 +209,7 @@ export class Chart implements Member {
         drawAxes: [(plot) => strip(plot, panel, this.columns)],
         draw: [(plot) => references(plot, panel)],
         setCursor: [(plot) => this.moved(plot)],
-        setSeries: [(_, index) => this.legend.focus(index === null ? null : this.drawn[index - 1]?.line ?? null)],
+        setSeries: [(_, index) => this.legend.focus(index === null ? null : (this.drawn[index - 1]?.line ?? null))],
         setSelect: [
           (plot) => {
             const { left, width: selected } = plot.select;
@@ -224,13 +229,17 @@ export class Chart implements Member {
     const { group } = this;
     over.addEventListener("dblclick", () => group.reset());
     over.addEventListener("mouseleave", () => group.cursor(null, this));
-    over.addEventListener("wheel", (event) => {
-      if (!event.ctrlKey && !event.shiftKey) return;
-      event.preventDefault();
-      const at = plot.posToVal(event.clientX - over.getBoundingClientRect().left, "x");
-      if (event.ctrlKey) group.zoom(event.deltaY < 0 ? 1.25 : 0.8, at);
-      else group.pan((event.deltaY || event.deltaX) > 0 ? 0.1 : -0.1);
-    }, { passive: false });
+    over.addEventListener(
+      "wheel",
+      (event) => {
+        if (!event.ctrlKey && !event.shiftKey) return;
+        event.preventDefault();
+        const at = plot.posToVal(event.clientX - over.getBoundingClientRect().left, "x");
+        if (event.ctrlKey) group.zoom(event.deltaY < 0 ? 1.25 : 0.8, at);
+        else group.pan((event.deltaY || event.deltaX) > 0 ? 0.1 : -0.1);
+      },
+      { passive: false },
+    );
     const fingers = new Map<number, number>();
     over.addEventListener("pointerdown", (event) => {
       if (event.pointerType === "touch") fingers.set(event.pointerId, event.clientX);
@@ -260,17 +269,35 @@ export class Chart implements Member {
     if (plot === null || event.ctrlKey || event.metaKey || event.altKey) return;
     const step = plot.over.clientWidth / 100;
     const left = plot.cursor.left === undefined || plot.cursor.left < 0 ? 0 : plot.cursor.left;
-    const move = (by: number) => plot.setCursor({ left: Math.min(Math.max(left + by, 0), plot.over.clientWidth - 1), top: 0 });
+    const move = (by: number) =>
+      plot.setCursor({ left: Math.min(Math.max(left + by, 0), plot.over.clientWidth - 1), top: 0 });
     const at = plot.cursor.left === undefined || plot.cursor.left < 0 ? undefined : plot.posToVal(left, "x");
     switch (event.key) {
-      case "ArrowLeft": event.shiftKey ? group.pan(-0.2) : move(-step); break;
-      case "ArrowRight": event.shiftKey ? group.pan(0.2) : move(step); break;
-      case "Home": move(-left); break;
-      case "End": move(plot.over.clientWidth); break;
-      case "+": case "=": group.zoom(1.5, at); break;
-      case "-": group.zoom(1 / 1.5, at); break;
-      case "0": case "Escape": group.reset(); break;
-      default: return;
+      case "ArrowLeft":
+        event.shiftKey ? group.pan(-0.2) : move(-step);
+        break;
+      case "ArrowRight":
+        event.shiftKey ? group.pan(0.2) : move(step);
+        break;
+      case "Home":
+        move(-left);
+        break;
+      case "End":
+        move(plot.over.clientWidth);
+        break;
+      case "+":
+      case "=":
+        group.zoom(1.5, at);
+        break;
+      case "-":
+        group.zoom(1 / 1.5, at);
+        break;
+      case "0":
+      case "Escape":
+        group.reset();
+        break;
+      default:
+        return;
     }
     event.preventDefault();
   }
@@ -283,8 +310,8 @@ export class Chart implements Member {
   }
 
   /**
-   * Whether the reader moves the cursor in this plot: with the pointer, or with keys while the pointer is in no plot. The
-   * cursors of the other plots follow, later than they are told, so their places say nothing.
+   * Whether the reader moves the cursor in this plot: with the pointer, or with keys while the pointer is in no plot.
+   * The cursors of the other plots follow, later than they are told, so their places say nothing.
    */
   private leads(plot: uPlot): boolean {
     if (plot.over.matches(":hover")) return true;

@@ -16,7 +16,8 @@ export interface Across {
   phases: [number, number, string][];
 }
 
-/** How points are drawn that no line joins: segments, steps, marks; `interval` is a line with the interval of each point. */
+/** How points are drawn that no line joins: segments, steps, marks; `interval` is a line with the interval of each
+ * point. */
 export type Shape = "steps" | "bars" | "interval" | "triangle" | "cross" | "diamond" | "square" | "dot";
 
 export interface Line {

@@ -28,7 +28,7 @@ export class Legend {
     let name = "";
     for (const line of panel.lines) {
       // A member of a group has the name of the first.
-      name = line.label !== "" ? line.label : sourceOf(panel, line) ?? name;
+      name = line.label !== "" ? line.label : (sourceOf(panel, line) ?? name);
       this.names.set(line, name);
       const known = this.entries.find((entry) => entry.name === name);
       if (known) known.lines.push(line);
@@ -76,7 +76,8 @@ export class Legend {
   /** The line that is nearest to the pointer. */
   focus(line: Line | null): void {
     this.focused = line;
-    for (const entry of this.entries) entry.button.classList.toggle("near", line !== null && entry.lines.includes(line));
+    for (const entry of this.entries)
+      entry.button.classList.toggle("near", line !== null && entry.lines.includes(line));
   }
 
   /** The place of the cursor, and the value of each line there. */

@@ -12,8 +12,17 @@ const LANES = { right: 31, node: 58, left: 85 } as const;
 const HEIGHT = 116;
 const BAR = 56;
 
-const RATES: readonly Unit[] = [[1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit/s"], [1, "bit/s"]];
-const BYTES: readonly Unit[] = [[1e6, "MB"], [1e3, "kB"], [1, "B"]];
+const RATES: readonly Unit[] = [
+  [1e9, "Gbit/s"],
+  [1e6, "Mbit/s"],
+  [1e3, "kbit/s"],
+  [1, "bit/s"],
+];
+const BYTES: readonly Unit[] = [
+  [1e6, "MB"],
+  [1e3, "kB"],
+  [1, "B"],
+];
 
 /** A value in the largest unit of which it has a whole part. */
 function inUnits(value: number, units: readonly Unit[]): string {
@@ -53,7 +62,9 @@ export class PathPicture {
     this.element = make("svg", { class: "plot path", viewBox: `0 0 ${width} ${HEIGHT}`, role: "img" });
     this.element.style.minWidth = `${Math.min(width, 420)}px`;
     this.element.style.maxWidth = `${width * 1.1}px`;
-    this.element.append(make("title", {}, document.createTextNode(`Queues between ${path.nodes[0]} and ${path.nodes.at(-1)}`)));
+    this.element.append(
+      make("title", {}, document.createTextNode(`Queues between ${path.nodes[0]} and ${path.nodes.at(-1)}`)),
+    );
     for (const hop of path.links) this.hop(hop);
     path.nodes.forEach((node, number) => {
       const x = 4 + number * STEP;
@@ -88,7 +99,9 @@ export class PathPicture {
     const fill = make("rect", { class: "gauge-fill", x: bx, y: by, width: 0, height: 11 });
     this.element.append(make("rect", { class: "gauge", x: bx, y: by, width: BAR, height: 11, rx: 2 }), fill, label);
     const limit = hop.limit_bytes === null ? "" : `, limit ${inUnits(hop.limit_bytes, BYTES)}`;
-    fill.append(make("title", {}, document.createTextNode(`Queue of ${hop.name}: most ${inUnits(largest, BYTES)}${limit}`)));
+    fill.append(
+      make("title", {}, document.createTextNode(`Queue of ${hop.name}: most ${inUnits(largest, BYTES)}${limit}`)),
+    );
     this.gauges.push({ hop, fill, label, full, right, x: bx });
   }
 

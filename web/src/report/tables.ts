@@ -4,9 +4,25 @@
 const FILTERED = 10;
 
 const UNITS: Readonly<Record<string, number>> = {
-  "Gbit/s": 1e9, "Mbit/s": 1e6, "kbit/s": 1e3, "bit/s": 1,
-  GB: 1e9, MB: 1e6, kB: 1e3, B: 1, GiB: 2 ** 30, MiB: 2 ** 20, KiB: 2 ** 10, bytes: 1,
-  h: 3600, min: 60, s: 1, ms: 1e-3, "\u00b5s": 1e-6, ns: 1e-9, "%": 1,
+  "Gbit/s": 1e9,
+  "Mbit/s": 1e6,
+  "kbit/s": 1e3,
+  "bit/s": 1,
+  GB: 1e9,
+  MB: 1e6,
+  kB: 1e3,
+  B: 1,
+  GiB: 2 ** 30,
+  MiB: 2 ** 20,
+  KiB: 2 ** 10,
+  bytes: 1,
+  h: 3600,
+  min: 60,
+  s: 1,
+  ms: 1e-3,
+  "\u00b5s": 1e-6,
+  ns: 1e-9,
+  "%": 1,
 };
 
 /** The number at the beginning of a cell in its base unit; `null` for another text. */
@@ -23,7 +39,8 @@ function compare(a: string, b: string, down: boolean): number {
   const empty = (text: string) => text === "" || text === "\u2013";
   if (empty(a) || empty(b)) return Number(empty(a)) - Number(empty(b));
   const [x, y] = [numberOf(a), numberOf(b)];
-  const order = x !== null && y !== null ? x - y : x !== null ? -1 : y !== null ? 1 : a.localeCompare(b, "en", { numeric: true });
+  const order =
+    x !== null && y !== null ? x - y : x !== null ? -1 : y !== null ? 1 : a.localeCompare(b, "en", { numeric: true });
   return down ? -order : order;
 }
 

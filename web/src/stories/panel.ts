@@ -133,7 +133,9 @@ export class Panel {
   private text({ y, half }: Dot): string {
     const [factor, symbol] = this.figure.up.unit;
     if (half < Math.abs(y) * 1e-4) return shown(y, this.figure.up.unit);
-    return `${digits(y / factor)} \u00b1 ${Number((half / factor).toPrecision(2))}${symbol === "" ? "" : `\u00a0${symbol}`}`;
+    const around = Number((half / factor).toPrecision(2));
+    const unit = symbol === "" ? "" : `\u00a0${symbol}`;
+    return `${digits(y / factor)} \u00b1 ${around}${unit}`;
   }
 
   private controls(): HTMLElement {

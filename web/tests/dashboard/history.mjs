@@ -9,7 +9,13 @@ export function encoded(times, columns, marks) {
   view.setUint32(0, padded.length, true);
   new Uint8Array(bytes).set(new TextEncoder().encode(padded), 4);
   let offset = 4 + padded.length;
-  for (const time of times) { view.setFloat64(offset, time, true); offset += 8; }
-  for (const value of Object.values(columns).flat()) { view.setFloat32(offset, value, true); offset += 4; }
+  for (const time of times) {
+    view.setFloat64(offset, time, true);
+    offset += 8;
+  }
+  for (const value of Object.values(columns).flat()) {
+    view.setFloat32(offset, value, true);
+    offset += 4;
+  }
   return bytes;
 }

@@ -10,9 +10,10 @@ const axe = readFileSync(new URL("../../node_modules/axe-core/axe.min.js", impor
 export const read = (page, selector) => page.$eval(selector, (node) => node.textContent);
 
 /** The cells of the rows of a table. */
-export const rowsOf = (page, selector) => page.$$eval(`${selector} tr`, (rows) => {
-  return rows.map((row) => [...row.cells].map((cell) => cell.textContent));
-});
+export const rowsOf = (page, selector) =>
+  page.$$eval(`${selector} tr`, (rows) => {
+    return rows.map((row) => [...row.cells].map((cell) => cell.textContent));
+  });
 
 /** Asks what the chosen policy would change, and waits for the answer. */
 export async function ask(page) {
@@ -27,7 +28,10 @@ export async function accessible(page) {
   const run = "window.axe.run(document, { resultTypes: ['violations'] })";
   const { violations } = await page.evaluate(`(() => { ${axe}; return ${run}; })()`);
   const serious = violations.filter((one) => one.impact === "serious" || one.impact === "critical");
-  assert.deepEqual(serious.map((one) => `${one.id}: ${one.nodes.map((node) => node.html).join(" ")}`), []);
+  assert.deepEqual(
+    serious.map((one) => `${one.id}: ${one.nodes.map((node) => node.html).join(" ")}`),
+    [],
+  );
 }
 
 /** Pictures in these widths and two schemes; nothing is wider than the page. `check` looks at each. */

@@ -16,11 +16,26 @@ const text = readFileSync(policy, "utf8");
 
 /** A shaper that answers browsers. */
 async function shaper() {
-  const words = ["shape", "mine.toml", "--lan", "west", "--wan", "east", "--make-bridge", "--control", "socket",
-    "--web", "--web-token-file", "token", "--web-control"];
+  const words = [
+    "shape",
+    "mine.toml",
+    "--lan",
+    "west",
+    "--wan",
+    "east",
+    "--make-bridge",
+    "--control",
+    "socket",
+    "--web",
+    "--web-token-file",
+    "token",
+    "--web-control",
+  ];
   const child = spawn(program, words, { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
   let said = "";
-  child.stderr.on("data", (piece) => { said += piece; });
+  child.stderr.on("data", (piece) => {
+    said += piece;
+  });
   for (let tries = 0; ; tries += 1) {
     const answer = await fetch(`${ADDRESS}login`).catch(() => null);
     if (answer?.status === 200) return child;
@@ -57,12 +72,18 @@ async function look(page) {
   const legend = await page.$eval(chart, (first) => {
     return [...first.querySelectorAll("button")].map((one) => one.textContent);
   });
-  assert.deepEqual(legend.map((one) => one.split(" ")[0]), ["all", "quick", "default"]);
+  assert.deepEqual(
+    legend.map((one) => one.split(" ")[0]),
+    ["all", "quick", "default"],
+  );
   assert.match(legend[0], /^all [45]\d\d kbit\/s$/);
   assert.match(await read(page, "#status"), /^policy mine <b onclick='x'>&amp;$/);
   assert.equal(await page.$("#status b"), null);
   const flows = await page.$$eval("#tables table", (tables) => tables.map((table) => table.innerText));
-  assert.ok(flows.some((table) => table.includes("10.9.0.2:9000") && table.includes("UDP")), flows.join("\n"));
+  assert.ok(
+    flows.some((table) => table.includes("10.9.0.2:9000") && table.includes("UDP")),
+    flows.join("\n"),
+  );
 
   const span = async (name) => {
     const button = await page.evaluateHandle((wanted) => {
@@ -80,11 +101,21 @@ async function look(page) {
   // A policy in which pings have no class of their own: they wait for the bursts.
   await page.select("#policy", "");
   const other = text.replace(/\[\[rule\]\][^]*$/, "").replace(/^name = "mine.*$/m, 'name = "without"');
-  await page.$eval("#text", (area, value) => { area.value = value; }, other);
+  await page.$eval(
+    "#text",
+    (area, value) => {
+      area.value = value;
+    },
+    other,
+  );
   await ask(page);
   const rows = await rowsOf(page, "#answer table:first-of-type");
   assert.match(rows[0][2], /replayed$/);
-  const row = (name) => rows.find(([first]) => first === name).slice(1).map(parseFloat);
+  const row = (name) =>
+    rows
+      .find(([first]) => first === name)
+      .slice(1)
+      .map(parseFloat);
   const [happened, again] = row("packets sent");
   // The backlog of a policy before it is not that of the replay: at most a queue.
   const queue = 50;
@@ -101,9 +132,13 @@ async function look(page) {
   await page.select("#policy", "cake");
   await page.click("#apply");
   await page.waitForFunction(() => /cake is in force/.test(document.querySelector("#asked").textContent));
-  await page.waitForFunction(() => /cake is in force$/.test(document.querySelector("#marks li:last-child").textContent));
+  await page.waitForFunction(() =>
+    /cake is in force$/.test(document.querySelector("#marks li:last-child").textContent),
+  );
   await page.click("#reload");
-  await page.waitForFunction(() => /mine.*is in force$/.test(document.querySelector("#marks li:last-child").textContent));
+  await page.waitForFunction(() =>
+    /mine.*is in force$/.test(document.querySelector("#marks li:last-child").textContent),
+  );
   await page.click("#server summary");
   await page.waitForFunction(() => /refused token/.test(document.querySelector("#server dl").textContent));
 }

@@ -31,9 +31,7 @@ class CapturePlots:
     def _row(self, connection: int | None, direction: str | None) -> dict[str, Any]:
         rows = self._analysis.document["files"][0]["connections"]
         chosen = [
-            row
-            for row in rows
-            if connection in (None, row["connection"]) and direction in (None, row["direction"])
+            row for row in rows if connection in (None, row["connection"]) and direction in (None, row["direction"])
         ]
         if not chosen:
             raise KeyError(f"no data of connection {connection}, direction {direction}")
@@ -99,7 +97,14 @@ class CapturePlots:
         rate = row["goodput_bps"]
         if rate and spaces:
             ends = [min(spaces), max(spaces)]
-            axes.plot(ends, [rate * end / 8e3 / size for end in ends], "--", color="#1f2328", linewidth=1, label="at the mean goodput")
+            axes.plot(
+                ends,
+                [rate * end / 8e3 / size for end in ends],
+                "--",
+                color="#1f2328",
+                linewidth=1,
+                label="at the mean goodput",
+            )
             axes.legend(loc="upper left")
             least = min(octets for _, octets in progress) / size
             axes.set_ylim(bottom=least / 2)

@@ -104,7 +104,5 @@ class ComparisonPlots:
         if len(varied) != 2 or {x, y} != set(varied):
             raise ValueError(f"a heat map is of two keys, and the comparison varies {', '.join(varied)}")
         column, row = varied.index(x), varied.index(y)
-        means = {
-            (values[row], values[column]): mean for values, mean in zip(self._comparison.rows, self._means(path))
-        }
+        means = {(values[row], values[column]): mean for values, mean in zip(self._comparison.rows, self._means(path))}
         return heatmap(path, (y, x), means, axes)
