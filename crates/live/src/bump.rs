@@ -180,7 +180,8 @@ impl Bump {
         }
     }
 
-    /// From now on the headers of packets are recorded, for [`Bump::records`].
+    /// From now on the headers of packets are recorded, for [`Bump::records`], and the delays over
+    /// all hops are counted, for [`Bump::states`].
     pub fn record(&mut self) {
         for direction in [&mut self.up, &mut self.down] {
             direction.kept.recorder.get_or_insert_with(|| Recorder::new(MAX_FLOWS));

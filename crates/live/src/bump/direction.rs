@@ -49,6 +49,7 @@ pub(super) struct Direction {
     pub(super) lateness: Distribution,
     /// Packets that have crossed the last hop and are about to be sent.
     leaving: Vec<Frame>,
+    /// Counted once headers are recorded.
     pub(super) crossed: Crossed,
     pub(super) kept: Kept,
 }
@@ -212,7 +213,9 @@ impl Direction {
                     next.enqueue(due, frame, &mut self.kept, taps.at(index + 1));
                     continue;
                 }
-                self.crossed.record(&frame);
+                if self.kept.recorder.is_some() {
+                    self.crossed.record(&frame);
+                }
                 self.leaving.push(frame);
                 if self.leaving.len() == BATCH {
                     self.ship(clock, port);

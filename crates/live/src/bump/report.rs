@@ -129,7 +129,7 @@ pub struct States {
     pub at: Instant,
     /// The hops: those up, then those down.
     pub hops: Vec<HopState>,
-    /// Delays over all hops of a direction, up and down, since the start.
+    /// Delays over all hops of a direction, up and down, since packets are recorded ([`super::Bump::record`]).
     pub crossed: [Crossed; 2],
 }
 

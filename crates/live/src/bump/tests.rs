@@ -229,6 +229,7 @@ proptest! {
     fn a_punctual_bump_is_the_path_itself(arrivals in arrivals()) {
         let (exact, reference) = exactly(&path(), &arrivals);
         let mut bump = bump(path());
+        bump.record();
         let sent = drive(&mut bump, &arrivals, &[]);
         prop_assert_eq!(&bump.up.crossed, &delays(&arrivals, &exact));
         prop_assert_eq!(sent, exact);
@@ -247,6 +248,7 @@ proptest! {
         let mut now = Instant::ZERO;
         let wakes: Vec<Instant> = gaps.into_iter().map(|gap| { now += Duration::from_ps(gap); now }).collect();
         let mut bump = bump(path());
+        bump.record();
         let sent = drive(&mut bump, &arrivals, &wakes);
 
         prop_assert!(same(&bump.up, &reference));
