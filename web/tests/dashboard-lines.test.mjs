@@ -121,9 +121,9 @@ async function look(page, group, flows) {
 
   const rows = await rowsOf(page, "#tables table");
   assert.deepEqual(rows[0], ["from", "to", "protocol", "IP rate", "packets", "drops"]);
-  for (const { protocol, to } of flows) {
+  for (const { protocol, to, drops } of flows) {
     assert.ok(
-      rows.some((row) => row[2] === protocol && to.test(row[1])),
+      rows.some((row) => row[2] === protocol && to.test(row[1]) && drops.test(row[5])),
       rows.join("\n"),
     );
   }
@@ -185,8 +185,8 @@ test("the dashboard of an emulated line, in browsers", { skip: obstacle, timeout
     try {
       await sleep(10_000);
       const flows = [
-        { protocol: "UDP", to: /^198\.18\.0\.1:9000$/ },
-        { protocol: "ICMP", to: /^198\.18\.0\.1$/ },
+        { protocol: "UDP", to: /^198\.18\.0\.1:9000$/, drops: /^[1-9][\d.]* \/s$/ },
+        { protocol: "ICMP", to: /^198\.18\.0\.1$/, drops: /^[\d.]+ \/s$/ },
       ];
       await inBrowsers(address, "emulate", 0, flows);
     } finally {
@@ -199,8 +199,8 @@ test("the dashboard of a lab, in browsers", { skip: obstacle, timeout: 300_000 }
   await served("lab", LINE + TRAFFIC, async (_child, address) => {
     await sleep(10_000);
     const flows = [
-      { protocol: "TCP", to: /:\d+$/ },
-      { protocol: "ICMP", to: /^\d+\.\d+\.\d+\.\d+$/ },
+      { protocol: "TCP", to: /:\d+$/, drops: /^[\d.]+ \/s$/ },
+      { protocol: "ICMP", to: /^\d+\.\d+\.\d+\.\d+$/, drops: /^[\d.]+ \/s$/ },
     ];
     // The traffic comes before the links.
     await inBrowsers(address, "lab", 1, flows);

@@ -179,3 +179,18 @@ fn packets_behind_the_last_look_are_left_out() {
     assert_eq!(records[0].packets(at(20)).count(), 2);
     assert_eq!(records[0].flows(at(0)).len(), 1);
 }
+
+/// A burst that overflows the queue of the line, and behind it that of a slower backbone.
+#[test]
+fn a_flow_has_the_drops_of_all_hops() {
+    let backbone = hop("backbone", Some(BitRate::from_kbit_per_s(128)), "ip", Duration::ZERO, 5_000);
+    let mut bump = recorded(vec![adsl(20_000), backbone], vec![adsl(100_000)]);
+    let burst: Vec<_> = (0..60).map(|number| (Instant::ZERO, packet(number, 1000))).collect();
+    let _ = drive(&mut bump, &burst, &[]);
+    let (up, _) = bump.reports();
+    let dropped: Vec<u64> = up.hops.iter().map(HopReport::dropped_packets).collect();
+    assert!(dropped.iter().all(|count| *count > 0), "{dropped:?}");
+    let (flows, largest) = bump.records().unwrap()[0].largest_flows(Instant::ZERO, 10, |_| true);
+    assert_eq!((flows, largest.len()), (1, 1));
+    assert_eq!((largest[0].packets, largest[0].bytes, largest[0].dropped), (60, 60_000, dropped.iter().sum()));
+}
