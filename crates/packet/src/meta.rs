@@ -164,7 +164,8 @@ impl Mark {
 pub struct Meta {
     /// Arrival time at the current queue. The queue's owner sets it, AQMs read it.
     pub arrived: Instant,
-    /// When a simulated host sent the packet, or the one from which a middlebox made it.
+    /// When a simulated host sent the packet, or the one from which a middlebox made it; when a real packet came to its
+    /// first link.
     pub sent: Instant,
     /// The flow.
     pub flow: FlowId,
