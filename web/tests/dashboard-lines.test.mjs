@@ -1,14 +1,14 @@
 // The dashboards of an emulated line and of a lab with real packets, in the browsers of the machine. Needs root and
 // network namespaces, which the programs create and remove. LASTMILE is the program, SHOTS a folder for pictures.
-import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import path from "node:path";
 import test from "node:test";
 import assert from "node:assert/strict";
 import { BROWSERS, launch, open } from "./browsers.mjs";
-import { accessible, ask, pictures, read, rowsOf } from "./dashboard/looks.mjs";
+import { accessible, ask, obstacle, pictures, read, rowsOf } from "./dashboard/looks.mjs";
 
 const program = path.resolve(process.env.LASTMILE ?? "../target/debug/lastmile");
 
@@ -42,18 +42,7 @@ const bytes = Buffer.alloc(972);
 setInterval(() => { for (let i = 0; i < 2; i += 1) socket.send(bytes, 9000, "198.18.0.1"); }, 20);
 `;
 
-const obstacle =
-  process.getuid() !== 0
-    ? "not root"
-    : !existsSync(program)
-      ? `no ${program}`
-      : BROWSERS.length === 0
-        ? "no browser"
-        : !existsSync("/dev/net/tun")
-          ? "no /dev/net/tun"
-          : spawnSync("ip", ["netns", "list"]).status !== 0
-            ? "no network namespaces"
-            : false;
+const options = { skip: obstacle(program, ["/dev/net/tun"]), timeout: 300_000 };
 
 /** Runs the program with its dashboard while `use` has its process and the address of its page. */
 async function served(command, text, use) {
@@ -172,7 +161,7 @@ async function inBrowsers(address, name, group, flows) {
   }
 }
 
-test("the dashboard of an emulated line, in browsers", { skip: obstacle, timeout: 300_000 }, async () => {
+test("the dashboard of an emulated line, in browsers", options, async () => {
   await served("emulate", LINE, async ({ pid }, address, folder) => {
     writeFileSync(path.join(folder, "sender.cjs"), SENDER);
     const within = (...words) => {
@@ -195,7 +184,7 @@ test("the dashboard of an emulated line, in browsers", { skip: obstacle, timeout
   });
 });
 
-test("the dashboard of a lab, in browsers", { skip: obstacle, timeout: 300_000 }, async () => {
+test("the dashboard of a lab, in browsers", options, async () => {
   await served("lab", LINE + TRAFFIC, async (_child, address) => {
     await sleep(10_000);
     const flows = [

@@ -2,12 +2,13 @@
 // machine that shapes stands between two others, and the browsers run on it. LASTMILE is the program, SHOTS a folder
 // for pictures.
 import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import test from "node:test";
 import assert from "node:assert/strict";
 import { BROWSERS } from "./browsers.mjs";
+import { obstacle } from "./dashboard/looks.mjs";
 
 const program = path.resolve(process.env.LASTMILE ?? "../target/debug/lastmile");
 const [left, middle, right] = ["left", "middle", "right"].map((name) => `lastmile-web-${process.pid}-${name}`);
@@ -47,18 +48,7 @@ const bytes = Buffer.alloc(1172);
 setInterval(() => { for (let i = 0; i < 4; i += 1) socket.send(bytes, 9000, "10.9.0.2"); }, 60);
 `;
 
-const obstacle =
-  process.getuid() !== 0
-    ? "not root"
-    : !existsSync(program)
-      ? `no ${program}`
-      : BROWSERS.length === 0
-        ? "no browser"
-        : spawnSync("ip", ["netns", "list"]).status !== 0
-          ? "no network namespaces"
-          : false;
-
-test("the dashboard of a shaper, in browsers", { skip: obstacle, timeout: 600_000 }, async () => {
+test("the dashboard of a shaper, in browsers", { skip: obstacle(program), timeout: 600_000 }, async () => {
   const folder = mkdtempSync(path.join(tmpdir(), "lastmile-dashboard-"));
   const children = [];
   try {

@@ -1,10 +1,21 @@
 // What every page of a dashboard is held to.
-import { readFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import path from "node:path";
 import assert from "node:assert/strict";
+import { BROWSERS } from "../browsers.mjs";
 
 const axe = readFileSync(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+
+/** Why a test with real packets cannot run here; false if it can. `devices` are the files that it needs. */
+export function obstacle(program, devices = []) {
+  if (process.getuid() !== 0) return "not root";
+  const missing = [program, ...devices].find((file) => !existsSync(file));
+  if (missing !== undefined) return `no ${missing}`;
+  if (BROWSERS.length === 0) return "no browser";
+  return spawnSync("ip", ["netns", "list"]).status !== 0 && "no network namespaces";
+}
 
 /** The text of the first element. */
 export const read = (page, selector) => page.$eval(selector, (node) => node.textContent);

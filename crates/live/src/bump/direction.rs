@@ -54,7 +54,7 @@ pub(super) struct Direction {
     pub(super) kept: Kept,
 }
 
-/// The remains of packets.
+/// Of packets that are gone: buffers to use again, and headers.
 #[derive(Default)]
 pub(super) struct Kept {
     spare: Spare,

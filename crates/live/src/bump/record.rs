@@ -136,7 +136,7 @@ impl Chunk {
 }
 
 /// The packets of a flow in a time.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct FlowTotal {
     /// The flow; `None` if its packets were unreadable.
     pub key: Option<FlowKey>,
@@ -183,10 +183,9 @@ impl Record {
         most: usize,
         counts: impl Fn(DropReason) -> bool,
     ) -> (usize, Vec<FlowTotal>) {
-        let none = FlowTotal { key: None, packets: 0, bytes: 0, dropped: 0 };
         let mut flows: BTreeMap<FlowId, FlowTotal> = BTreeMap::new();
         for meta in self.packets(since) {
-            let total = flows.entry(meta.flow).or_insert_with(|| none.clone());
+            let total = flows.entry(meta.flow).or_default();
             total.packets += 1;
             total.bytes += u64::from(meta.ip_len);
         }

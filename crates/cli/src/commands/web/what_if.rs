@@ -92,7 +92,7 @@ struct Answer<'a> {
 #[derive(Serialize)]
 struct Column {
     label: String,
-    /// The delays over all hops, up and down; none where a direction is one hop.
+    /// The delays over all hops, up and down; none where each direction is one hop.
     ways: Vec<Way>,
     /// The same hops in each column; `None` where the policy does not have it.
     directions: Vec<Option<Direction>>,
@@ -176,7 +176,7 @@ impl Direction {
         }
     }
 
-    /// A hop that is not has no column, unless it is the slowest one or only one of the policies has it.
+    /// Whether a hop is worth a column. Another one has none, unless it is the slowest one or only one of the policies has it.
     fn is_notable(&self) -> bool {
         self.acks_dropped > 0
             || !self.dropped.is_empty()
