@@ -176,7 +176,7 @@ impl Direction {
         }
     }
 
-    /// Whether a hop is worth a column. Another one has none, unless it is the slowest one or only one of the policies has it.
+    /// Whether a hop is worth a column. Another one has none, unless it is the slowest or only one policy has it.
     fn is_notable(&self) -> bool {
         self.acks_dropped > 0
             || !self.dropped.is_empty()
