@@ -134,12 +134,6 @@ impl Error {
             Self::Cells { .. } => "switches are simulated only: `lastmile run` runs this scenario".to_owned(),
             Self::SeveralLines { .. } => "set access.lines=1, or simulate it".to_owned(),
             Self::Elsewhere(_) => "its keys from and to say where it runs; other hosts can be simulated".to_owned(),
-            Self::SimulatedOnly { kind, .. } if kind.contains("HTTP/3") => {
-                "`lastmile run` simulates it; the lab has http = \"1.0\", \"1.1\" and \"2\"".to_owned()
-            }
-            Self::SimulatedOnly { kind, .. } if kind.contains("QUIC") => {
-                "`lastmile run` simulates it; without transport = \"quic\" the lab runs it over TCP".to_owned()
-            }
             Self::SimulatedOnly { .. } => "`lastmile run` simulates it".to_owned(),
             Self::NoTraffic { .. } => "add a [[traffic]]".to_owned(),
             Self::TooFewDescriptors { .. } => "raise the hard limit (ulimit -Hn) or run it with fewer".to_owned(),

@@ -4,6 +4,7 @@
 //! that opens, and needs its own namespace for nothing else.
 
 mod application;
+mod connection;
 mod datagrams;
 mod dialogue;
 mod echo;
@@ -169,7 +170,7 @@ impl<'a> Generator<'a> {
                     Source::Datagrams(datagrams) => datagrams.begin(flow.start),
                     Source::Dialogue(exchange) => exchange.begin(flow.start, flow.stop),
                     Source::Echo(echo) => echo.begin(flow.start),
-                    Source::Application(owner) => owner.wake(now, &self.hosts)?,
+                    Source::Application(owner) => owner.begin(now, &self.hosts)?,
                     Source::Replay(replay) => replay.begin(flow.start),
                 }
             }

@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use lastmile_live::bump::Tap;
 use lastmile_live::emulate::{self, Tuning};
 use lastmile_live::stop::Stop;
-use lastmile_model::{Directory, Echo, Network, NodeIndex, OpenedBy, Source, Traffic, Transport};
+use lastmile_model::{Directory, Echo, Network, NodeIndex, OpenedBy, Source, Traffic};
 use lastmile_packet::{FlowDirectory as _, FlowId};
 use lastmile_scenario::Scenario;
 use lastmile_tcp::Config as Tcp;
@@ -125,7 +125,7 @@ impl<'s> Plan<'s> {
         if traffic.opens() && traffic.opener().port.is_some() && traffic.count > 1 {
             self.warnings.insert(format!("traffic \"{name}\": each of several has ports of the kernel's choice"));
         }
-        if let Source::Quic { quic, .. } = &traffic.source {
+        if let Some(quic) = flow::quic_of(&traffic.source) {
             self.warnings.extend(flow::quic_warnings(name, quic));
         }
         let index = self.network.traffic.len();
@@ -153,14 +153,17 @@ impl<'s> Plan<'s> {
         let options = if hosts.timestamps { TIMESTAMPS } else { 0 };
         let sizes = self.network.traffic.iter().map(|traffic| match &traffic.source {
             Source::Bulk { .. }
+            | Source::Quic { .. }
             | Source::Writes { .. }
             | Source::Web(_)
             | Source::Video(_)
             | Source::Backup(_)
             | Source::Swarm(_) => {
-                traffic.tcp().next().map_or(0, |sender| sender.mss.saturating_add(headers(sender) + options))
+                let tcp = traffic.tcp().next().map(|sender| sender.mss.saturating_add(headers(sender) + options));
+                let datagram =
+                    |quic: &lastmile_quic::Config| quic.datagram.saturating_add(traffic.ip.datagram_headers().into());
+                tcp.or(flow::quic_of(&traffic.source).map(datagram)).unwrap_or(0)
             }
-            Source::Quic { quic, .. } => quic.datagram.saturating_add(traffic.ip.datagram_headers().into()),
             Source::Replay(capture) => capture.packets.iter().map(|(_, packet)| packet.ip_len).max().unwrap_or(0),
             Source::Conference(model) => {
                 let payload = model.packet.max(model.audio.payload).as_u64();
@@ -269,13 +272,9 @@ fn ends_of_traffic(scenario: &Scenario) -> Result<(String, String), Error> {
 
 /// The kind of a source that no application of the lab offers, as part of a sentence; `None` for others.
 fn simulated_only(source: &Source) -> Option<&'static str> {
-    let quic = matches!(source.transport(), Some(Transport::Quic(_)));
     match source {
         Source::Ping { echo: Echo::Udp, .. } => Some("a ping over UDP"),
         Source::Writes { .. } => Some("of kind \"writes\""),
-        Source::Web(_) if quic => Some("a web user of HTTP/3"),
-        Source::Video(_) if quic => Some("a video over QUIC"),
-        Source::Backup(_) if quic => Some("a backup over QUIC"),
         _ => None,
     }
 }

@@ -107,7 +107,7 @@ pub enum Kind {
     Datagrams(DatagramPlan),
     /// ICMP echo.
     Echo(EchoPlan),
-    /// TCP connections that come and go as an application decides.
+    /// Connections that come and go as an application decides.
     Application(ApplicationPlan),
     /// Datagrams both ways, each with its contents: a conference, a game.
     Dialogue(DialoguePlan),
@@ -208,11 +208,11 @@ pub struct EchoPlan {
     pub size: u16,
 }
 
-/// TCP connections that come and go.
+/// Connections that come and go.
 pub struct ApplicationPlan {
     /// The plan of each connection, but for its bytes and requests. Connections take ports from the opener's on, or any
     /// for zero.
-    pub connection: TransferPlan,
+    pub connection: ConnectionPlan,
     /// The application that decides.
     pub application: Box<dyn Application>,
 }
@@ -220,6 +220,35 @@ pub struct ApplicationPlan {
 impl fmt::Debug for ApplicationPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ApplicationPlan").field("connection", &self.connection).finish_non_exhaustive()
+    }
+}
+
+/// A connection over either transport.
+#[derive(Clone, Debug)]
+pub enum ConnectionPlan {
+    /// Over the kernel's TCP.
+    Tcp(TransferPlan),
+    /// Over QUIC.
+    Quic(QuicPlan),
+}
+
+impl ConnectionPlan {
+    /// The host that opens it.
+    #[must_use]
+    pub fn opener(&self) -> End {
+        match self {
+            Self::Tcp(plan) => plan.opener,
+            Self::Quic(plan) => plan.opener,
+        }
+    }
+
+    /// The ports of the host that opens, and of the other.
+    #[must_use]
+    pub fn ports(&self) -> [u16; 2] {
+        match self {
+            Self::Tcp(plan) => [plan.opener_port, plan.listener_port],
+            Self::Quic(plan) => [plan.opener_port, plan.listener_port],
+        }
     }
 }
 

@@ -235,6 +235,10 @@ impl Controller {
 
     /// Data are sent after a time with nothing in flight.
     fn restart(&mut self, now: Instant) {
+        // RFC 9002, section 7.7: a sender that has been idle may send a burst of the initial window.
+        if !self.recovering {
+            self.pacer.exempt();
+        }
         self.congestion.on_idle(now, self.last_sent);
         let app_limited = self.rate.as_deref().is_some_and(DeliveryRate::is_app_limited);
         let cwnd = self.congestion.cwnd().into();

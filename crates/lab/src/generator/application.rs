@@ -1,12 +1,9 @@
-//! An application that opens and closes connections: the decisions of an [`Application`], carried out with the kernel's
-//! sockets.
+//! An application that opens and closes connections: the decisions of an [`Application`], carried out with sockets.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, TcpStream};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
-use lastmile_live::error::Context;
-use lastmile_live::sys::socket;
 use lastmile_model::outcome::Deliveries;
 use lastmile_units::Instant;
 use rustix::event::PollFlags;
@@ -14,13 +11,13 @@ use rustix::event::PollFlags;
 use crate::error::Error;
 use crate::hosts::Hosts;
 use crate::outcome::{FlowOutcome, FlowSample, TcpOutcome};
-use crate::spec::{Application, ApplicationPlan, End, Order, TransferPlan, Turn};
+use crate::spec::{Application, ApplicationPlan, ConnectionPlan, End, Order, QuicPlan, TransferPlan, Turn};
 
-use super::transfer::{self, Transfer};
+use super::connection::{Between, Connection};
 
 /// An application, and all connections that it has open.
 pub(super) struct Owner {
-    plan: TransferPlan,
+    plan: ConnectionPlan,
     addresses: [IpAddr; 2],
     dscp: u8,
     from: End,
@@ -30,13 +27,6 @@ pub(super) struct Owner {
     failed: u64,
     /// Of the connections that are gone.
     totals: FlowOutcome,
-}
-
-/// A connection that is open.
-struct Connection {
-    /// Port of the end that opened it.
-    port: u16,
-    transfer: Transfer,
 }
 
 /// An end of a connection: its number, and whether it is the end that sends the data.
@@ -62,16 +52,36 @@ impl Owner {
     }
 
     /// When it is to be woken.
-    pub(super) fn next(&self) -> Option<Instant> {
-        self.application.next_wake()
+    pub(super) fn next(&mut self) -> Option<Instant> {
+        let timers = self.connections.values_mut().filter_map(Connection::next).min();
+        [self.application.next_wake(), timers].into_iter().flatten().min()
     }
 
-    /// It begins, or what it waited for is over.
-    pub(super) fn wake(&mut self, now: Instant, hosts: &Hosts<'_>) -> Result<(), Error> {
-        let connections = &self.connections;
-        let delivered = |number: u32| connections.get(&number).map_or(0, |known| known.transfer.bytes_delivered());
-        self.application.wake(now, &delivered);
+    /// It begins.
+    pub(super) fn begin(&mut self, now: Instant, hosts: &Hosts<'_>) -> Result<(), Error> {
+        self.decide(now);
         self.carry_out(now, hosts)
+    }
+
+    /// A time has come that it waited for.
+    pub(super) fn wake(&mut self, now: Instant, hosts: &Hosts<'_>) -> Result<(), Error> {
+        for number in self.connections.keys().copied().collect::<Vec<_>>() {
+            let Some(connection) = self.connections.get_mut(&number) else { continue };
+            if connection.next().is_some_and(|at| at <= now) {
+                connection.wake(now);
+                self.let_go(number, now);
+            }
+        }
+        if self.application.next_wake().is_some_and(|at| at <= now) {
+            self.decide(now);
+        }
+        self.carry_out(now, hosts)
+    }
+
+    fn decide(&mut self, now: Instant) {
+        let connections = &self.connections;
+        let delivered = |number: u32| connections.get(&number).map_or(0, Connection::bytes_delivered);
+        self.application.wake(now, &delivered);
     }
 
     pub(super) fn stop(&mut self, now: Instant, hosts: &Hosts<'_>) -> Result<(), Error> {
@@ -83,54 +93,44 @@ impl Owner {
         while let Some(order) = self.application.next_order() {
             match order {
                 Order::Open { turn, keep_open } => {
-                    let number = self.open(now, hosts, turn, keep_open)?;
+                    let number = self.open(now, hosts, (turn, keep_open))?;
                     self.application.opened(number);
                 }
-                Order::Ask { connection, turn } => self.with(connection, |transfer| transfer.ask(turn)),
-                Order::HangUp(connection) => self.with(connection, Transfer::hang_up),
-                Order::Stop(connection) => self.with(connection, Transfer::stop),
+                Order::Ask { connection, turn } => self.with(connection, |known| known.ask(turn, now)),
+                Order::HangUp(connection) => self.with(connection, |known| known.hang_up(now)),
+                Order::Stop(connection) => self.with(connection, |known| known.stop(now)),
             }
         }
         Ok(())
     }
 
-    fn with(&mut self, number: u32, act: impl FnOnce(&mut Transfer)) {
+    fn with(&mut self, number: u32, act: impl FnOnce(&mut Connection)) {
         if let Some(connection) = self.connections.get_mut(&number) {
-            act(&mut connection.transfer);
+            act(connection);
         }
     }
 
-    fn open(&mut self, now: Instant, hosts: &Hosts<'_>, first: Option<Turn>, keep_open: bool) -> Result<u32, Error> {
+    fn open(&mut self, now: Instant, hosts: &Hosts<'_>, first: (Option<Turn>, bool)) -> Result<u32, Error> {
         let mut plan = self.plan.clone();
-        if plan.opener_port > 0 {
+        let (ConnectionPlan::Tcp(TransferPlan { opener_port, .. })
+        | ConnectionPlan::Quic(QuicPlan { opener_port, .. })) = &mut plan;
+        if *opener_port > 0 {
             // The next of its ports; beyond the last it begins again.
-            let room = u32::from(u16::MAX - plan.opener_port) + 1;
-            plan.opener_port += u16::try_from(self.opened % room).unwrap_or(0);
+            let room = u32::from(u16::MAX - *opener_port) + 1;
+            *opener_port += u16::try_from(self.opened % room).unwrap_or(0);
         }
-        hosts.namespaces[plan.opener.index()].enter()?;
-        let own = plan.opener.socket_address(self.addresses, plan.opener_port);
-        let far = plan.opener.other().socket_address(self.addresses, plan.listener_port);
-        let fd = socket::open(own).context(|| "opening a TCP socket")?;
-        transfer::set_up(fd.as_fd(), &plan, self.dscp, &mut |_| {})?;
-        socket::bind(fd.as_fd(), own).context(|| format!("opening TCP port {own}"))?;
-        let port = socket::port(fd.as_fd()).context(|| "opening a TCP socket")?;
-        let sender_opens = plan.opener == self.from;
-        let mut transfer = Transfer::new(plan, sender_opens, fd, far);
-        if let Some(first) = first {
-            transfer = transfer.by_turns(first, keep_open).context(|| "setting up a TCP socket")?;
-        }
-        transfer.begin(now).context(|| format!("connecting to {far}"))?;
+        let between = Between { hosts, addresses: self.addresses, from: self.from, dscp: self.dscp };
+        let connection = Connection::open(&between, plan, first, now)?;
         let number = self.opened;
         self.opened += 1;
-        self.connections.insert(number, Connection { port, transfer });
+        self.connections.insert(number, connection);
         Ok(number)
     }
 
     /// The events that each open end waits for.
     pub(super) fn wishes(&self) -> impl Iterator<Item = (Side, BorrowedFd<'_>, PollFlags)> {
-        self.connections.iter().flat_map(|(&number, Connection { transfer, .. })| {
-            let wishes = [(true, transfer.sender_wish()), (false, transfer.receiver_wish())];
-            wishes.into_iter().filter_map(move |(sends, wish)| {
+        self.connections.iter().flat_map(|(&number, connection)| {
+            [true, false].into_iter().zip(connection.wishes()).filter_map(move |(sends, wish)| {
                 let (fd, wish) = wish?;
                 Some((Side { number, sends }, fd, wish))
             })
@@ -144,38 +144,47 @@ impl Owner {
         port: u16,
         stream: TcpStream,
     ) -> Result<Option<TcpStream>, Error> {
-        let is_here = self.plan.opener.other() == end && self.plan.listener_port == listener;
-        let known = self.connections.values_mut().rfind(|known| is_here && known.port == port);
-        let Some(Connection { transfer, .. }) = known else { return Ok(Some(stream)) };
-        transfer.accepted(stream, self.dscp)?;
-        Ok(None)
+        let mut stream = Some(stream);
+        if self.plan.opener().other() == end && self.plan.ports()[1] == listener {
+            for connection in self.connections.values_mut().rev() {
+                let Some(here) = stream.take() else { break };
+                stream = connection.accepted(port, here, self.dscp)?;
+            }
+        }
+        Ok(stream)
     }
 
     /// Something can be done at this end of a connection.
     pub(super) fn ready(&mut self, side: Side, now: Instant, hosts: &Hosts<'_>) -> Result<(), Error> {
         let Side { number, sends } = side;
-        let Some(Connection { transfer, .. }) = self.connections.get_mut(&number) else { return Ok(()) };
-        let before = transfer.bytes_delivered();
-        let complete = if sends { transfer.sender_ready(now) } else { transfer.receiver_ready(now) };
-        let (over, failed) = (transfer.is_over(), transfer.has_failed());
-        if transfer.bytes_delivered() > before {
+        let Some(connection) = self.connections.get_mut(&number) else { return Ok(()) };
+        let before = connection.bytes_delivered();
+        let complete = connection.ready(sends, now);
+        if connection.bytes_delivered() > before {
             Deliveries::note(&mut self.totals.deliveries, now);
             self.application.delivered(now, number);
         }
         (0..complete).for_each(|_| self.application.completed(now, number));
+        if self.let_go(number, now) || complete > 0 { self.carry_out(now, hosts) } else { Ok(()) }
+    }
+
+    /// Forgets a connection that is over. True if it was.
+    fn let_go(&mut self, number: u32, now: Instant) -> bool {
+        let over = self.connections.get(&number).is_some_and(Connection::is_over);
         if over && let Some(mut gone) = self.connections.remove(&number) {
-            gone.transfer.sample(now);
+            gone.sample(now);
+            let failed = gone.has_failed();
             self.failed += u64::from(failed);
-            self.add(gone.transfer);
+            self.add(gone);
             if failed {
                 self.application.broke(now, number);
             }
         }
-        if complete > 0 || over { self.carry_out(now, hosts) } else { Ok(()) }
+        over
     }
 
-    fn add(&mut self, transfer: Transfer) {
-        let gone = transfer.outcome();
+    fn add(&mut self, connection: Connection) {
+        let gone = connection.outcome();
         self.totals.bytes_delivered += gone.bytes_delivered;
         self.totals.packets_sent += gone.packets_sent;
         self.totals.packets_received += gone.packets_received;
@@ -199,14 +208,14 @@ impl Owner {
 
     /// Both those that are open and those that are gone.
     pub(super) fn sample(&self) -> FlowSample {
-        let open: u64 = self.connections.values().map(|open| open.transfer.bytes_delivered()).sum();
+        let open: u64 = self.connections.values().map(Connection::bytes_delivered).sum();
         FlowSample { bytes_delivered: self.totals.bytes_delivered + open, ..FlowSample::default() }
     }
 
     pub(super) fn outcome(mut self, now: Instant) -> FlowOutcome {
         for (_, mut open) in std::mem::take(&mut self.connections) {
-            open.transfer.sample(now);
-            self.add(open.transfer);
+            open.sample(now);
+            self.add(open);
         }
         let connections = Some((self.opened.into(), self.failed));
         FlowOutcome { connections, user: self.application.outcome(now), ..self.totals }

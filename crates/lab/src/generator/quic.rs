@@ -1,28 +1,34 @@
-//! A QUIC transfer between two endpoints of the library quinn-proto: the applications at both ends of it.
+//! QUIC between two endpoints of the library quinn-proto: the applications at both ends of it.
 //!
-//! The library decides everything that RFC 9000 and RFC 9002 leave to an endpoint. The end that sends the data opens a
-//! stream in its direction alone, once it has all of a request, which comes over a stream of the other end.
+//! The library decides everything that RFC 9000 and RFC 9002 leave to an endpoint. The end that sends the data of a
+//! transfer opens a stream in its direction alone, once it has all of a request, which comes over a stream of the other
+//! end. The connections of applications are in `turns`.
 
+mod counters;
 mod observed;
+mod one_way;
 mod peer;
 mod settings;
+mod stream;
+mod turns;
 
 use std::io;
 use std::net::UdpSocket;
 use std::os::fd::BorrowedFd;
 
 use lastmile_model::outcome::Deliveries;
-use lastmile_tcp::LimitedTime;
 use lastmile_units::Instant;
-use quinn_proto::{ConnectionStats, Side};
+use quinn_proto::Side;
 
 use crate::error::Error;
-use crate::outcome::{FlowOutcome, FlowSample, TcpOutcome, TcpSample};
+use crate::outcome::{FlowOutcome, FlowSample};
 use crate::spec::QuicPlan;
 
 use self::observed::Flight;
+use self::one_way::OneWay;
 use self::peer::{Peer, Zero};
 use self::settings::Settings;
+pub(super) use self::turns::Turns;
 
 /// Bytes that the end of the data offers beyond its window: as many as leave during a wake-up.
 const UNSENT: u64 = 64 << 10;
@@ -30,8 +36,8 @@ const UNSENT: u64 = 64 << 10;
 /// A QUIC transfer, both ends of it.
 pub(super) struct QuicTransfer {
     plan: QuicPlan,
-    sender: Peer,
-    receiver: Peer,
+    sender: OneWay,
+    receiver: OneWay,
     flight: Flight,
     /// Its clock, once it has begun.
     zero: Option<Zero>,
@@ -55,8 +61,8 @@ impl QuicTransfer {
         Ok(Self {
             left: plan.bytes,
             to_ask: plan.request,
-            sender: Peer::new(sender, one, &settings, flight.clone())?,
-            receiver: Peer::new(receiver, other, &settings, Flight::default())?,
+            sender: OneWay::new(Peer::new(sender, one, &settings, flight.clone())?),
+            receiver: OneWay::new(Peer::new(receiver, other, &settings, Flight::default())?),
             flight,
             plan,
             zero: None,
@@ -69,8 +75,8 @@ impl QuicTransfer {
     /// The opener connects.
     pub(super) fn begin(&mut self, now: Instant) -> io::Result<()> {
         let at = self.zero.insert(Zero::new(now)).std(now);
-        self.sender.open(at)?;
-        self.receiver.open(at)?;
+        self.sender.peer.open(at)?;
+        self.receiver.peer.open(at)?;
         self.go_on(now)
     }
 
@@ -81,12 +87,12 @@ impl QuicTransfer {
 
     /// The descriptors of the end that sends the data, and of the other.
     pub(super) fn ends(&self) -> [BorrowedFd<'_>; 2] {
-        [self.sender.as_fd(), self.receiver.as_fd()]
+        [self.sender.peer.as_fd(), self.receiver.peer.as_fd()]
     }
 
     /// When a timer of either end expires.
     pub(super) fn next(&mut self) -> Option<Instant> {
-        let timers = [self.sender.timer(), self.receiver.timer()];
+        let timers = [self.sender.peer.timer(), self.receiver.peer.timer()];
         timers.into_iter().flatten().min().zip(self.zero.as_ref()).map(|(at, zero)| zero.lab(at))
     }
 
@@ -94,8 +100,8 @@ impl QuicTransfer {
     pub(super) fn wake(&mut self, now: Instant) -> io::Result<()> {
         let Some(zero) = &self.zero else { return Ok(()) };
         let at = zero.std(now);
-        self.sender.expire(at);
-        self.receiver.expire(at);
+        self.sender.peer.expire(at);
+        self.receiver.peer.expire(at);
         self.go_on(now)
     }
 
@@ -103,8 +109,8 @@ impl QuicTransfer {
     pub(super) fn ready(&mut self, at_sender: bool, now: Instant) -> io::Result<bool> {
         let Some(zero) = &self.zero else { return Ok(false) };
         let before = self.received.end;
-        let peer = if at_sender { &mut self.sender } else { &mut self.receiver };
-        peer.hear(zero.std(now))?;
+        let end = if at_sender { &mut self.sender } else { &mut self.receiver };
+        end.peer.hear(zero.std(now))?;
         self.go_on(now)?;
         Ok(before.is_none() && self.received.end.is_some())
     }
@@ -113,8 +119,8 @@ impl QuicTransfer {
     fn go_on(&mut self, now: Instant) -> io::Result<()> {
         let Some(zero) = &self.zero else { return Ok(()) };
         let at = zero.std(now);
-        for peer in [&mut self.sender, &mut self.receiver] {
-            let failure = peer.notice();
+        for end in [&mut self.sender, &mut self.receiver] {
+            let failure = end.peer.notice();
             self.failure = self.failure.take().or(failure);
         }
         self.heard += self.sender.read();
@@ -125,8 +131,8 @@ impl QuicTransfer {
             let mut endless = u64::MAX;
             self.sender.write(self.left.as_mut().unwrap_or(&mut endless));
         }
-        self.sender.send(at)?;
-        self.receiver.send(at)
+        self.sender.peer.send(at)?;
+        self.receiver.peer.send(at)
     }
 
     fn receive(&mut self, now: Instant) {
@@ -147,40 +153,12 @@ impl QuicTransfer {
     }
 
     pub(super) fn sample(&self) -> FlowSample {
-        let tcp = self.sender.stats().map(|stats| self.tcp(&stats));
+        let tcp = counters::sample(&self.sender.peer, &self.flight);
         FlowSample { bytes_delivered: self.bytes_delivered(), tcp, ..FlowSample::default() }
     }
 
-    /// The state of the sender in the terms of TCP.
-    fn tcp(&self, stats: &ConnectionStats) -> TcpSample {
-        let flight = self.flight.now();
-        TcpSample {
-            cwnd_bytes: stats.path.cwnd,
-            ssthresh_bytes: self.sender.threshold(),
-            in_flight_bytes: flight.bytes,
-            acked_bytes: flight.acknowledged,
-            srtt: (flight.acknowledged > 0).then(|| settings::lab_span(stats.path.rtt)),
-            retransmissions: stats.path.lost_packets,
-            timeouts: None,
-            limited: LimitedTime::default(),
-        }
-    }
-
-    pub(super) fn outcome(mut self) -> FlowOutcome {
-        let (Some(sent), Some(received)) = (self.sender.stats(), self.receiver.stats()) else {
-            return FlowOutcome { tcp: Some(TcpOutcome::default()), failure: self.failure, ..self.received };
-        };
-        let tcp = TcpOutcome {
-            congestion: format!("quic-{}", self.plan.quic.congestion.name()),
-            payload: u32::from(sent.path.current_mtu),
-            peer_window: u32::try_from(self.plan.quic.receive_window.as_u64()).unwrap_or(u32::MAX),
-            acks_sent: received.frame_tx.acks,
-            acks_received: sent.frame_rx.acks,
-            max_in_flight: self.flight.now().most,
-            last: self.tcp(&sent),
-        };
-        self.received.packets_sent = sent.frame_tx.stream;
-        self.received.packets_received = received.frame_rx.stream;
-        FlowOutcome { tcp: Some(tcp), failure: self.failure, ..self.received }
+    pub(super) fn outcome(self) -> FlowOutcome {
+        let received = FlowOutcome { failure: self.failure, ..self.received };
+        counters::outcome([&self.sender.peer, &self.receiver.peer], &self.flight, &self.plan.quic, received)
     }
 }

@@ -11,7 +11,7 @@ use lastmile_live::sys::socket;
 
 use crate::error::Error;
 use crate::hosts::Hosts;
-use crate::spec::{End, Flow, Kind, TransferPlan};
+use crate::spec::{ConnectionPlan, End, Flow, Kind, TransferPlan};
 
 use super::application::Owner;
 use super::datagrams::Datagrams;
@@ -83,7 +83,9 @@ impl<'a> Opener<'a> {
                 Ok(Source::Echo(echo.context(|| "opening a raw socket")?))
             }
             Kind::Application(plan) => {
-                self.listen(&plan.connection, addresses, flow.dscp)?;
+                if let ConnectionPlan::Tcp(connection) = &plan.connection {
+                    self.listen(connection, addresses, flow.dscp)?;
+                }
                 Ok(Source::Application(Box::new(Owner::new(plan, addresses, from, flow.dscp))))
             }
             Kind::Replay(plan) => {

@@ -49,11 +49,11 @@ pub(super) fn both_ways(own: SocketAddr, far: SocketAddr, dscp: u8) -> io::Resul
 }
 
 /// A socket of one flow. Flows share the port of a server, so the kernel must tell them by both addresses: among the
-/// sockets of a port it takes the connected one (udp(7)).
+/// sockets of a port it takes the connected one (udp(7)). For port 0 the kernel chooses one that nobody has.
 fn between(own: SocketAddr, far: SocketAddr) -> io::Result<UdpSocket> {
     let family = if own.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let socket = net::socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
-    net::sockopt::set_socket_reuseaddr(&socket, true)?;
+    net::sockopt::set_socket_reuseaddr(&socket, own.port() != 0)?;
     net::bind(&socket, &own)?;
     net::connect(&socket, &far)?;
     Ok(UdpSocket::from(socket))

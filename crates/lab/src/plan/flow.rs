@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use lastmile_live::emulate;
-use lastmile_model::{OpenedBy, Source, Traffic};
+use lastmile_model::{OpenedBy, Source, Traffic, Transport};
 use lastmile_packet::{FlowAddresses, FlowId};
 use lastmile_queueing::random::Stream;
 use lastmile_quic::CongestionControl;
@@ -13,7 +13,8 @@ use lastmile_sim::sources::Dialogue;
 use lastmile_tcp::Config as Tcp;
 
 use crate::spec::{
-    Application, ApplicationPlan, DatagramPlan, DialoguePlan, EchoPlan, End, Flow, Kind, QuicPlan, TransferPlan, Window,
+    Application, ApplicationPlan, ConnectionPlan, DatagramPlan, DialoguePlan, EchoPlan, End, Flow, Kind, QuicPlan,
+    TransferPlan, Window,
 };
 
 use super::sources;
@@ -63,16 +64,14 @@ impl Planned<'_> {
                 Some(Kind::Transfer(self.transfer(sender, receiver, (*bytes, *request), *opened_by)))
             }
             Source::Quic { quic, bytes, request, opened_by } => {
-                let (opener, opener_port, listener_port) = self.opener(*opened_by);
-                let (quic, bytes, request) = (Arc::clone(quic), *bytes, *request);
-                Some(Kind::Quic(QuicPlan { quic, bytes, request, opener, opener_port, listener_port }))
+                Some(Kind::Quic(self.quic(quic, (*bytes, *request), *opened_by)))
             }
             Source::Ping { interval, size, .. } => {
                 Some(Kind::Echo(EchoPlan { interval: *interval, size: u16::try_from(size.as_u64()).ok()? }))
             }
             Source::Web(_) | Source::Video(_) | Source::Backup(_) => {
                 let client = sources::Client::new(source, (self.index, self.name()), self.random(seed))?;
-                Some(self.application(source.transport()?.tcp()?, Box::new(client)))
+                Some(self.application(source.transport()?, Box::new(client)))
             }
             Source::Conference(_) | Source::Game(_) => {
                 let flows = [0, 1].map(FlowId::new);
@@ -87,7 +86,7 @@ impl Planned<'_> {
             }
             Source::Swarm(spec) => {
                 let peer = sources::Peer::new(spec, self.random(seed));
-                Some(self.application(&spec.tcp, Box::new(peer)))
+                Some(self.application(&Transport::Tcp(Arc::clone(&spec.tcp)), Box::new(peer)))
             }
             Source::Replay(capture) => Some(Kind::Replay(sources::replay(capture, hosts))),
             other => {
@@ -121,12 +120,32 @@ impl Planned<'_> {
         Stream::new(seed, &format!("traffic {}-{}", self.traffic.name, self.member))
     }
 
-    fn application(&self, tcp: &Tcp, application: Box<dyn Application>) -> Kind {
-        let mut connection = self.transfer(tcp, tcp, (None, 0), self.traffic.opened_by());
-        if self.traffic.opener().port.is_none() || self.traffic.count > 1 {
-            connection.opener_port = 0;
-        }
+    fn application(&self, transport: &Transport, application: Box<dyn Application>) -> Kind {
+        let opened_by = self.traffic.opened_by();
+        let chosen = self.traffic.opener().port.is_none() || self.traffic.count > 1;
+        let connection = match transport {
+            Transport::Tcp(tcp) => {
+                let plan = self.transfer(tcp, tcp, (None, 0), opened_by);
+                let opener_port = if chosen { 0 } else { plan.opener_port };
+                ConnectionPlan::Tcp(TransferPlan { opener_port, ..plan })
+            }
+            Transport::Quic(quic) => {
+                let plan = self.quic(quic, (None, 0), opened_by);
+                let opener_port = if chosen { 0 } else { plan.opener_port };
+                ConnectionPlan::Quic(QuicPlan { opener_port, ..plan })
+            }
+        };
         Kind::Application(ApplicationPlan { connection, application })
+    }
+
+    fn quic(
+        &self,
+        quic: &Arc<lastmile_quic::Config>,
+        (bytes, request): (Option<u64>, u64),
+        opened_by: OpenedBy,
+    ) -> QuicPlan {
+        let (opener, opener_port, listener_port) = self.opener(opened_by);
+        QuicPlan { quic: Arc::clone(quic), bytes, request, opener, opener_port, listener_port }
     }
 
     /// The host that opens a connection, its port, and the port of the other.
@@ -162,6 +181,14 @@ impl Planned<'_> {
             delayed_ack: receiver.acks.delayed_ack,
             quick_acks: receiver.acks.quick_acks || receiver.acks.ack_every < 2,
         }
+    }
+}
+
+/// The QUIC of a source that has it.
+pub(super) fn quic_of(source: &Source) -> Option<&lastmile_quic::Config> {
+    match (source, source.transport()) {
+        (Source::Quic { quic, .. }, _) | (_, Some(Transport::Quic(quic))) => Some(quic),
+        _ => None,
     }
 }
 

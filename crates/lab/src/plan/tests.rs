@@ -1,5 +1,5 @@
 use super::*;
-use crate::spec::{Kind, Window};
+use crate::spec::{ApplicationPlan, ConnectionPlan, Kind, Window};
 
 const LINE: &str = r#"
     duration = "1 s"
@@ -19,11 +19,25 @@ fn what_only_the_simulator_has_is_refused() {
     let scenario = scenario(writes);
     let refused = Plan::of(&scenario, None, Kernel::default()).err().unwrap().to_string();
     assert!(refused.contains("traffic.writes is of kind \"writes\", which only the simulator has"), "{refused}");
-    let quic = self::scenario("[[traffic]]\nkind = \"backup\"\ndirection = \"up\"\ntransport = \"quic\"");
-    let refused = Plan::of(&quic, None, Kernel::default()).err().unwrap();
-    let said = refused.to_string();
-    assert!(said.contains("traffic.backup is a backup over QUIC, which only the simulator has"), "{said}");
-    assert!(refused.hint().is_some_and(|hint| hint.contains("transport = \"quic\"")), "{refused:?}");
+}
+
+/// Browsers of HTTP/3 open from any port to the one of the server. The MTU has space for the datagrams and their headers.
+#[test]
+fn applications_over_quic_have_its_settings() {
+    let quic = "quic = { congestion = \"bbr3\", datagram = \"1500 B\" }";
+    let web = format!("[[traffic]]\nkind = \"web\"\nhttp = \"3\"\n{quic}\n");
+    let backup = format!("[[traffic]]\nkind = \"backup\"\ntransport = \"quic\"\n{quic}\n");
+    let scenario = scenario(&format!("{web}{backup}"));
+    let plan = Plan::of(&scenario, None, Kernel::default()).unwrap();
+    assert_eq!(plan.config().line.mtu, 1528);
+    assert_eq!(plan.warnings().filter(|warning| warning.contains("bbr3 is BBR of the lab's QUIC")).count(), 2);
+    for flow in plan.flows() {
+        let Kind::Application(ApplicationPlan { connection: ConnectionPlan::Quic(quic), .. }) = flow.kind else {
+            panic!("{flow:?}")
+        };
+        assert_eq!((quic.quic.datagram, quic.opener, quic.opener_port), (1500, End::Client, 0));
+        assert_ne!(quic.listener_port, 0);
+    }
 }
 
 #[test]
@@ -139,7 +153,7 @@ fn connections_that_come_and_go_have_the_kernels_ports_and_count_as_many_as_may_
         _ => None,
     });
     let web = web.unwrap();
-    assert_eq!((web.opener, web.opener_port, web.listener_port, web.request), (End::Client, 0, 49_152, 0));
+    assert_eq!((web.opener(), web.ports()), (End::Client, [0, 49_152]));
     assert_eq!(plan.sockets(), 2 + 6 + 1);
     let many = DOWN_AND_UP.replace("kind = \"web\"", "kind = \"web\"\ncount = 400");
     let error = Plan::of(&scenario(&many), None, Kernel::default()).err().unwrap();

@@ -108,6 +108,21 @@ fn packets_beyond_the_initial_window_are_paced() {
     assert_eq!(controller.wake(), Some(ms(10)));
 }
 
+/// RFC 9002, section 7.7: with nothing in flight a burst of ten packets may depart at once; the next one waits.
+#[test]
+fn a_burst_after_silence_is_not_paced_beyond_ten_packets() {
+    let mut controller = established(Variant::Cubic);
+    let first = send(&mut controller, 0, 10);
+    deliver(&mut controller, 100, &first);
+    for _ in 0..10 {
+        assert!(controller.is_due(ms(500)));
+        controller.on_sent(ms(500), PACKET);
+    }
+    assert!(controller.is_due(ms(500)));
+    controller.on_sent(ms(500), PACKET);
+    assert!(!controller.is_due(ms(500)));
+}
+
 /// Ten packets in 100 ms are 120 000 octets a second: the model's rate is 2.89 times of it, less 1 %.
 #[test]
 fn a_model_paces_by_the_measured_rate() {

@@ -17,7 +17,8 @@ use lastmile_units::{Duration, Instant};
 
 use super::octet_rate::OctetRate;
 
-/// `tcp_update_skb_after_send`: the first segments of a connection are not paced.
+/// `tcp_update_skb_after_send`: the first segments of a connection are not paced. RFC 9002, section 7.7: a burst has at
+/// most the initial congestion window.
 const UNPACED: u8 = 10;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -56,6 +57,11 @@ impl Pacer {
 
     pub(crate) fn set_rate(&mut self, rate: OctetRate) {
         self.rate = Some(rate);
+    }
+
+    /// The next ten segments are not paced.
+    pub(crate) fn exempt(&mut self) {
+        self.unpaced = UNPACED;
     }
 
     /// A segment may depart.

@@ -1,22 +1,21 @@
-//! One end of a connection: its socket, its endpoint, its one stream in each direction.
+//! One end of a connection: its socket and its endpoint.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant as StdInstant;
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use lastmile_live::clock::std_span;
 use lastmile_units::Instant;
 use quinn_proto::{
-    ClientConfig, Connection, ConnectionError, ConnectionHandle, ConnectionStats, DatagramEvent, Dir, Endpoint, Event,
-    Side, StreamId,
+    ClientConfig, Connection, ConnectionError, ConnectionHandle, ConnectionStats, DatagramEvent, Endpoint, Event, Side,
+    VarInt,
 };
 use rustix::io::Errno;
 
 use crate::error::Error;
 
-use super::super::octets::ZEROS;
 use super::super::udp;
 use super::observed::Flight;
 use super::settings::{Settings, lab_span};
@@ -48,11 +47,6 @@ pub(super) struct Peer {
     opens: Option<ClientConfig>,
     connection: Option<(ConnectionHandle, Connection)>,
     connected: bool,
-    /// The stream of its own, once it has written something.
-    own: Option<StreamId>,
-    finished: bool,
-    /// The stream of the other end, once it has come.
-    others: Option<StreamId>,
     buffer: Vec<u8>,
 }
 
@@ -65,18 +59,7 @@ impl Peer {
             Side::Server => (None, Some(settings.server(flight))),
         };
         let endpoint = Endpoint::new(settings.endpoint.clone(), server, false, None);
-        Ok(Self {
-            socket,
-            far,
-            endpoint,
-            opens,
-            connection: None,
-            connected: false,
-            own: None,
-            finished: false,
-            others: None,
-            buffer: Vec::new(),
-        })
+        Ok(Self { socket, far, endpoint, opens, connection: None, connected: false, buffer: Vec::new() })
     }
 
     pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
@@ -144,7 +127,9 @@ impl Peer {
         while let Some(event) = connection.poll() {
             match event {
                 Event::Connected => self.connected = true,
-                Event::ConnectionLost { reason: ConnectionError::LocallyClosed } => {}
+                Event::ConnectionLost {
+                    reason: ConnectionError::LocallyClosed | ConnectionError::ApplicationClosed(_),
+                } => {}
                 Event::ConnectionLost { reason } => failure = failure.or(Some(reason.to_string())),
                 _ => {}
             }
@@ -152,49 +137,27 @@ impl Peer {
         failure
     }
 
-    /// Reads all that has come over the other end's stream; the number of bytes.
-    pub(super) fn read(&mut self) -> u64 {
-        let Some((_, connection)) = &mut self.connection else { return 0 };
-        self.others = self.others.or_else(|| connection.streams().accept(Dir::Uni));
-        let Some(id) = self.others else { return 0 };
-        let mut stream = connection.recv_stream(id);
-        let Ok(mut chunks) = stream.read(true) else { return 0 };
-        let mut bytes = 0;
-        while let Ok(Some(chunk)) = chunks.next(usize::MAX) {
-            bytes += chunk.bytes.len() as u64;
-        }
-        // The grant of more goes out with the packets of this turn.
-        let _ = chunks.finalize();
-        bytes
+    /// The connection, once there is one.
+    pub(super) fn connection(&mut self) -> Option<&mut Connection> {
+        self.connection.as_mut().map(|(_, connection)| connection)
     }
 
-    /// Bounds what it keeps unsent to about `unsent` bytes beyond a second window.
-    pub(super) fn bound_unsent(&mut self, unsent: u64) {
-        if let Some((_, connection)) = &mut self.connection {
-            let window = connection.congestion_state().window();
-            connection.set_send_window(window.saturating_mul(2).saturating_add(unsent));
+    /// The connection, once its handshake is complete at this end.
+    pub(super) fn connected(&mut self) -> Option<&mut Connection> {
+        self.connection.as_mut().filter(|_| self.connected).map(|(_, connection)| connection)
+    }
+
+    /// Closes the connection. What was not sent is discarded.
+    pub(super) fn close(&mut self, now: StdInstant) {
+        self.opens = None;
+        if let Some(connection) = self.connection() {
+            connection.close(now, VarInt::from_u32(0), Bytes::new());
         }
     }
 
-    /// Writes as much of `left` bytes as there is space for, and ends its stream when nothing is left.
-    pub(super) fn write(&mut self, left: &mut u64) {
-        let Some((_, connection)) = &mut self.connection else { return };
-        if !self.connected || self.finished {
-            return;
-        }
-        if self.own.is_none() && *left > 0 {
-            self.own = connection.streams().open(Dir::Uni);
-        }
-        let Some(id) = self.own else { return };
-        let mut stream = connection.send_stream(id);
-        while *left > 0 {
-            let part = usize::try_from(*left).unwrap_or(usize::MAX).min(ZEROS.len());
-            match stream.write(&ZEROS[..part]) {
-                Ok(written) => *left -= written as u64,
-                Err(_) => return,
-            }
-        }
-        self.finished = stream.finish().is_ok();
+    /// No packet is due any more, and none is expected.
+    pub(super) fn is_over(&self) -> bool {
+        self.opens.is_none() && self.connection.as_ref().is_none_or(|(_, connection)| connection.is_drained())
     }
 
     /// Sends all that it may send now.
