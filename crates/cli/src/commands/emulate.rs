@@ -35,7 +35,7 @@ use crate::printer::Printer;
 use super::live_view::{self, Display};
 use super::web::Web;
 use super::{control, leftovers, ticker};
-use lastmile_studies::variant::pairs;
+use lastmile_studies::variant::{pairs, policy_override};
 
 use self::dashboard::Dashboard;
 use self::operator::Operator;
@@ -98,6 +98,10 @@ struct Start {
     /// Override a key of the file, such as access.up.rate="1 Mbit/s"
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<Override>,
+
+    /// Policy in place of the file's: a built-in one, a file, or none for the line's own queues
+    #[arg(long, value_name = "NAME")]
+    policy: Option<String>,
 
     #[command(flatten)]
     ends: Ends,
@@ -187,6 +191,13 @@ struct Ends {
     mtu: u16,
 }
 
+impl Start {
+    /// The changes of the file.
+    fn overrides(&self) -> Vec<Override> {
+        self.set.iter().cloned().chain(self.policy.as_deref().map(policy_override)).collect()
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     match (&arguments.asked, &arguments.start.scenario) {
         (Some(Asked::Status(looking)), _) => {
@@ -199,7 +210,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
 }
 
 fn emulate(file: &std::path::Path, start: &Start, printer: &mut Printer) -> Result {
-    let (script, scenario) = Script::read(file, &start.set, start.ends.between.as_ref())?;
+    let (script, scenario) = Script::read(file, &start.overrides(), start.ends.between.as_ref())?;
     printer.warnings(scenario.warnings());
     let path = Path::of(&scenario, start.ends.between.as_ref())?;
     let mut config = config(start, &path, scenario.network_ref().seed);
@@ -437,7 +448,7 @@ fn print(arguments: &Start, scenario: &Scenario, path: &Path, outcome: &Outcome,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         inputs: Inputs {
             file: file.and_then(|file| file.file_name()).map(|name| name.to_string_lossy().into_owned()),
-            set: pairs(&arguments.set),
+            set: pairs(&arguments.overrides()),
             // A pipe has been read, and its text is not stored.
             text: file.and_then(|file| file::read(file, Reading::Again).ok()),
         },

@@ -130,6 +130,26 @@ fn an_unused_line_carries_nothing() {
     }
 }
 
+/// The policy of the command stands in place of the file's, and is among the inputs of the results.
+#[test]
+#[ignore = "needs root: real packets"]
+fn a_policy_takes_the_place_of_the_files() {
+    let Some(scratch) = folder() else { return };
+    let emulated = |policy: &str| {
+        let arguments = ["emulate", "line.toml", "--policy", policy, "--json", "--", "true"];
+        lastmile(&scratch.path, &arguments).output().unwrap()
+    };
+    let output = emulated("cake");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stderr);
+    let document = json(text[text.find('{').unwrap()..].as_bytes());
+    let links = document["links"].as_array().unwrap();
+    assert!(links.iter().any(|link| link["name"] == "middlebox-up"), "cake stands in a middlebox: {document}");
+    assert_eq!(document["inputs"]["set"], serde_json::json!(["access.policy=cake"]));
+    let text = String::from_utf8_lossy(&emulated("caek").stderr).into_owned();
+    assert!(text.contains("--policy caek") && text.contains("did you mean \"cake\"?"), "{text}");
+}
+
 #[test]
 #[ignore = "needs root: real packets"]
 fn the_exit_code_is_that_of_the_command() {
