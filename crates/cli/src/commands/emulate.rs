@@ -5,6 +5,7 @@ mod dashboard;
 pub(super) mod devices;
 mod operator;
 pub(super) mod status;
+mod summary;
 pub(super) mod what_if;
 
 use std::ffi::OsString;
@@ -14,7 +15,6 @@ use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 
 use clap::{Args, Subcommand};
-use lastmile_lab::line;
 use lastmile_lab::path::Path;
 use lastmile_live::control::Listener;
 use lastmile_live::emulate::{Config, Ended, Handle, Outcome, Place, Side, Tuning, World};
@@ -22,9 +22,6 @@ use lastmile_live::netns::Namespace;
 use lastmile_live::stop::Stop;
 use lastmile_live::user::{self, Inside};
 use lastmile_live::{Error, io};
-use lastmile_results::schema::Inputs;
-use lastmile_results::{Origin, json, table};
-use lastmile_scenario::file::{self, Reading};
 use lastmile_scenario::{Override, Scenario};
 use lastmile_units::Duration;
 use signal_hook::consts::SIGUSR1;
@@ -35,7 +32,7 @@ use crate::printer::Printer;
 use super::live_view::{self, Display};
 use super::web::Web;
 use super::{control, leftovers, ticker};
-use lastmile_studies::variant::{pairs, policy_override};
+use lastmile_studies::variant::policy_override;
 
 use self::dashboard::Dashboard;
 use self::operator::Operator;
@@ -269,7 +266,7 @@ fn emulate(file: &std::path::Path, start: &Start, printer: &mut Printer) -> Resu
         printer.talk("the command at the server's end ended before the line did");
     }
     drop(world);
-    print(start, &scenario, &path, &outcome, printer)?;
+    summary::print(start, &scenario, &path, &outcome, printer)?;
     Ok(exit(&outcome))
 }
 
@@ -438,34 +435,6 @@ fn interfaces(text: &str) -> std::result::Result<(String, String), String> {
         }
         _ => Err("two interfaces with a comma between them are needed, such as eth1,eth2".to_owned()),
     }
-}
-
-/// Prints on standard output, or on standard error if a command uses standard output.
-fn print(arguments: &Start, scenario: &Scenario, path: &Path, outcome: &Outcome, printer: &mut Printer) -> Result<()> {
-    let file = arguments.scenario.as_deref();
-    let origin = Origin {
-        scenario: scenario.name().to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        inputs: Inputs {
-            file: file.and_then(|file| file.file_name()).map(|name| name.to_string_lossy().into_owned()),
-            set: pairs(&arguments.overrides()),
-            // A pipe has been read, and its text is not stored.
-            text: file.and_then(|file| file::read(file, Reading::Again).ok()),
-        },
-    };
-    let document = line::document(&origin, path, outcome);
-    let alone = arguments.command.is_empty();
-    let text = match (arguments.json, alone) {
-        (true, true) => return Ok(printer.json(&document)?),
-        (true, false) => json::pretty(&document),
-        (false, _) => format!("{}\n{}", table::run(&document.summary, printer.width()), devices::table(&document.live)),
-    };
-    if alone {
-        printer.data(&text)?;
-    } else {
-        printer.talk_lines(text.trim_end());
-    }
-    Ok(())
 }
 
 fn exit(outcome: &Outcome) -> Exit {

@@ -21,7 +21,8 @@ fn what_only_the_simulator_has_is_refused() {
     assert!(refused.contains("traffic.writes is of kind \"writes\", which only the simulator has"), "{refused}");
 }
 
-/// Browsers of HTTP/3 open from any port to the one of the server. The MTU has space for the datagrams and their headers.
+/// Browsers of HTTP/3 open from any port to the one of the server. The MTU has space for the datagrams and their
+/// headers.
 #[test]
 fn applications_over_quic_have_its_settings() {
     let quic = "quic = { congestion = \"bbr3\", datagram = \"1500 B\" }";

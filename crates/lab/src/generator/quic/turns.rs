@@ -1,8 +1,8 @@
-//! A connection of an application over QUIC: each request and its response have a stream of their own (RFC 9114, section
-//! 4.1).
+//! A connection of an application over QUIC: each request and its response have a stream of their own (RFC 9114,
+//! section 4.1).
 //!
-//! The end that opened the connection asks, and the other end answers a request once it has all of it. The library sends
-//! streams in the order in which they were written, as the simulator does.
+//! The end that opened the connection asks, and the other end answers a request once it has all of it. The library
+//! sends streams in the order in which they were written, as the simulator does.
 
 use std::collections::VecDeque;
 use std::io;
