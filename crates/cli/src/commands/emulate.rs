@@ -22,7 +22,7 @@ use lastmile_live::netns::Namespace;
 use lastmile_live::stop::Stop;
 use lastmile_live::user::{self, Inside};
 use lastmile_live::{Error, io};
-use lastmile_scenario::{Override, Scenario};
+use lastmile_scenario::Override;
 use lastmile_units::Duration;
 use signal_hook::consts::SIGUSR1;
 

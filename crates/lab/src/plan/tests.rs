@@ -21,22 +21,20 @@ fn what_only_the_simulator_has_is_refused() {
     assert!(refused.contains("traffic.writes is of kind \"writes\", which only the simulator has"), "{refused}");
 }
 
-/// Browsers of HTTP/3 open from any port to the one of the server. The MTU has space for the datagrams and their
-/// headers.
+/// Browsers of HTTP/3 open from any port to the one of the server.
 #[test]
 fn applications_over_quic_have_its_settings() {
-    let quic = "quic = { congestion = \"bbr3\", datagram = \"1500 B\" }";
+    let quic = "quic = { congestion = \"bbr3\", datagram = \"1400 B\" }";
     let web = format!("[[traffic]]\nkind = \"web\"\nhttp = \"3\"\n{quic}\n");
     let backup = format!("[[traffic]]\nkind = \"backup\"\ntransport = \"quic\"\n{quic}\n");
     let scenario = scenario(&format!("{web}{backup}"));
     let plan = Plan::of(&scenario, None, Kernel::default()).unwrap();
-    assert_eq!(plan.config().line.mtu, 1528);
     assert_eq!(plan.warnings().filter(|warning| warning.contains("bbr3 is BBR of the lab's QUIC")).count(), 2);
     for flow in plan.flows() {
         let Kind::Application(ApplicationPlan { connection: ConnectionPlan::Quic(quic), .. }) = flow.kind else {
             panic!("{flow:?}")
         };
-        assert_eq!((quic.quic.datagram, quic.opener, quic.opener_port), (1500, End::Client, 0));
+        assert_eq!((quic.quic.datagram, quic.opener, quic.opener_port), (1400, End::Client, 0));
         assert_ne!(quic.listener_port, 0);
     }
 }
@@ -170,6 +168,9 @@ fn the_mtu_lets_the_largest_segment_through_with_its_options() {
     // Links of bare IP have no MTU of their own.
     let jumbo = "[[traffic]]\nkind = \"bulk\"\nfrom = \"a\"\nto = \"c\"\ntcp = { mss = \"8948 B\" }\n";
     assert_eq!(Plan::of(&own(jumbo), None, Kernel::default()).unwrap().config().line.mtu, 9000);
+    let quic = "[[traffic]]\nkind = \"backup\"\nfrom = \"a\"\nto = \"c\"\ntransport = \"quic\"\n\
+                quic = { datagram = \"3000 B\" }\n";
+    assert_eq!(Plan::of(&own(quic), None, Kernel::default()).unwrap().config().line.mtu, 3028);
 }
 
 const OWN: &str = r#"
