@@ -41,6 +41,8 @@ pub(in super::super) struct Turns {
     delivered: u64,
     /// It closes after the turns that were asked for.
     hangs_up: bool,
+    /// The end that asks has closed it. The other end learns of that, or later by a reset.
+    closed: bool,
     failure: Option<String>,
 }
 
@@ -80,6 +82,7 @@ impl Turns {
             seen: 0,
             delivered: 0,
             hangs_up: false,
+            closed: false,
             failure: None,
         };
         let failed = |error: io::Error| Error::Quic(error.to_string());
@@ -145,13 +148,14 @@ impl Turns {
     fn go_on(&mut self, now: Instant) -> u32 {
         let at = self.zero.std(now);
         for peer in [&mut self.asker, &mut self.answerer] {
-            let failure = peer.notice();
+            let failure = peer.notice().filter(|_| !self.closed);
             self.failure = self.failure.take().or(failure);
         }
         self.answer();
         let complete = self.receive();
         self.request();
-        if self.hangs_up && self.turns.is_empty() {
+        if self.hangs_up && self.turns.is_empty() && !self.closed {
+            self.closed = true;
             self.asker.close(at);
             // Its packets do not find the other end any more if that has not come to be.
             if self.answerer.connection().is_none() {
@@ -229,7 +233,7 @@ impl Turns {
 
     /// It is closed at both ends, or it broke.
     pub(in super::super) fn is_over(&self) -> bool {
-        self.has_failed() || (self.hangs_up && self.asker.is_over() && self.answerer.is_over())
+        self.has_failed() || (self.closed && self.asker.is_over() && self.answerer.is_over())
     }
 
     pub(in super::super) fn has_failed(&self) -> bool {
