@@ -20,9 +20,9 @@ use super::tables::{Tables, plan};
 pub(super) const PUBLICATIONS: [(&str, Tables); 7] = [
     (CED2006, &[("rgt", ced2006)]),
     (CUSTURA2020, &[("ack-ratio", custura2020), ("ack-size", custura2020), ("return-bytes", custura2020)]),
-    (DESCHEPPER2016, &[("coexistence", deschepper2016), ("control", deschepper2016)]),
-    (HOCK2017, &[("loss", hock2017), ("queue", hock2017), ("rtt", hock2017)]),
-    (STARLINK2025, &[("throughput", starlink2025), ("hystart", starlink2025)]),
+    (DESCHEPPER2016, &[("coexistence", deschepper2016), ("starvation", deschepper2016), ("control", deschepper2016)]),
+    (HOCK2017, &[("loss", hock2017), ("no-loss", hock2017), ("queue", hock2017), ("rtt", hock2017)]),
+    (STARLINK2025, &[("single", starlink2025), ("several", starlink2025), ("hystart", starlink2025)]),
     (WARE2019, &[("1c", ware2019), ("8a-1", ware2019), ("8a-4", ware2019), ("8c-1", ware2019), ("8c-4", ware2019)]),
     (WHITE2019, &[("1", white2019)]),
 ];
