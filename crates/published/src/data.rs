@@ -10,13 +10,17 @@ use serde::Deserialize;
 use crate::value::Values;
 
 /// The files, by the key of their publication.
-const FILES: [(&str, &str); 8] = [
+const FILES: [(&str, &str); 12] = [
     ("ano2002", include_str!("../data/ano2002.toml")),
     ("brouer2005", include_str!("../data/brouer2005.toml")),
     ("kalyanaraman1999", include_str!("../data/kalyanaraman1999.toml")),
     ("phanse2000", include_str!("../data/phanse2000.toml")),
     ("sun1998", include_str!("../data/sun1998.toml")),
     ("ced2006", include_str!("../data/ced2006.toml")),
+    ("custura2020", include_str!("../data/custura2020.toml")),
+    ("deschepper2016", include_str!("../data/deschepper2016.toml")),
+    ("hock2017", include_str!("../data/hock2017.toml")),
+    ("starlink2025", include_str!("../data/starlink2025.toml")),
     ("ware2019", include_str!("../data/ware2019.toml")),
     ("white2019", include_str!("../data/white2019.toml")),
 ];
@@ -349,6 +353,10 @@ mod tests {
                 ("phanse2000", 22, 69),
                 ("sun1998", 13, 76),
                 ("ced2006", 1, 4),
+                ("custura2020", 3, 8),
+                ("deschepper2016", 3, 27),
+                ("hock2017", 4, 8),
+                ("starlink2025", 3, 8),
                 ("ware2019", 5, 29),
                 ("white2019", 1, 4),
             ]

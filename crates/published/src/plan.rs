@@ -32,13 +32,17 @@ use crate::template::Template;
 use crate::value::{Value, Values};
 
 /// The files, by the key of their publication.
-const FILES: [(&str, &str); 8] = [
+const FILES: [(&str, &str); 12] = [
     ("ano2002", include_str!("../experiments/ano2002.toml")),
     ("brouer2005", include_str!("../experiments/brouer2005.toml")),
     ("kalyanaraman1999", include_str!("../experiments/kalyanaraman1999.toml")),
     ("phanse2000", include_str!("../experiments/phanse2000.toml")),
     ("sun1998", include_str!("../experiments/sun1998.toml")),
     ("ced2006", include_str!("../experiments/ced2006.toml")),
+    ("custura2020", include_str!("../experiments/custura2020.toml")),
+    ("deschepper2016", include_str!("../experiments/deschepper2016.toml")),
+    ("hock2017", include_str!("../experiments/hock2017.toml")),
+    ("starlink2025", include_str!("../experiments/starlink2025.toml")),
     ("ware2019", include_str!("../experiments/ware2019.toml")),
     ("white2019", include_str!("../experiments/white2019.toml")),
 ];

@@ -114,6 +114,7 @@ const METRICS: &[(&str, usize, Metric)] = &[
     ("link.wire_rate_bps", 1, |run, of| Some(run.mean_wire_bps(of.text(0)?))),
     ("link.queue_delay_mean_s", 1, |run, of| Some(run.mean_queue_delay_s(of.text(0)?))),
     ("link.queue_delay_while_s", 2, |run, of| run.queue_delay_while_s(of.text(0)?, of.text(1)?)),
+    ("link.packets", 1, |run, of| Some(run.link_packets(of.text(0)?) as f64)),
     ("link.dropped_packets", 1, |run, of| Some(run.dropped(of.text(0)?) as f64)),
     ("link.acks_dropped", 1, |run, of| Some(run.acks_dropped(of.text(0)?) as f64)),
     // Of a recorded series of a link or flow from one time to another: its mean and maximum, and percent of zeros.

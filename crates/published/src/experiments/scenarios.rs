@@ -24,6 +24,12 @@ const SCENARIOS: &[(&str, &str)] = shipped![
     "brouer2005/middlebox.toml",
     "brouer2005/both-full.toml",
     "brouer2005/production.toml",
+    "custura2020/satellite.toml",
+    "deschepper2016/classic-flows.toml",
+    "deschepper2016/two-kinds.toml",
+    "hock2017/flows.toml",
+    "hock2017/round-trips.toml",
+    "starlink2025/download.toml",
     "ware2019/bottleneck.toml",
     "white2019/modem.toml",
 ];

@@ -327,6 +327,11 @@ impl Trial {
         100.0 * self.cells(link).good_cells as f64 / self.time_s() / cells_per_s
     }
 
+    /// Packets that a link transmitted.
+    pub(super) fn link_packets(&self, link: &str) -> u64 {
+        self.link(link).stats.transmitted.packets
+    }
+
     /// Packets that a link dropped, for whatever reason.
     pub(super) fn dropped(&self, link: &str) -> u64 {
         self.link(link).stats.dropped.iter().map(|dropped| dropped.packets).sum()

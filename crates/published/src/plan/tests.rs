@@ -326,7 +326,7 @@ fn the_parts_of_a_claim_are_words_of_it() {
             }
         }
     }
-    assert_eq!(parts, 2);
+    assert_eq!(parts, 4);
 }
 
 /// Listings 8.2 and 8.3: the policer has the settings of its table; 393.8 and 1575.2 of 1999 kbit/s are shares of what
