@@ -24,7 +24,7 @@ for architecture in "${architectures[@]}"; do
     build "$architecture" "$python"
   done
 done
-maturin sdist --quiet --manifest-path crates/python/Cargo.toml --out "$dist"
+maturin sdist --manifest-path crates/python/Cargo.toml --out "$dist"
 twine check --strict "$dist"/*.whl "$dist/lastmile-$version.tar.gz" >&2
 
 # Installed as by a user: into an empty environment, and started there. Then the tests of the command.

