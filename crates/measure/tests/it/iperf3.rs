@@ -156,7 +156,7 @@ fn datagrams_are_those_of_the_iperf3_server() {
             wait_for_port(&hosts.right, PORT);
             // 20 Mbit/s of payload are 1490 bytes of Ethernet for 1448: 20.58 Mbit/s.
             for (device, rate) in [("west", 16_464), ("east", 18_522)] {
-                let queue = format!("root tbf rate {rate}kbit burst 3k limit 20k");
+                let queue = format!("root tbf rate {rate}kbit burst 3k limit 60k");
                 tc(&hosts, &format!("qdisc add dev {device} {queue}"));
             }
             let settings = Settings { udp_bps: NonZeroU64::new(20_000_000), ..load(4, None).settings().clone() };
@@ -174,8 +174,9 @@ fn datagrams_are_those_of_the_iperf3_server() {
                 let (share, bytes) = if ours.way == Way::Up { (0.1, up) } else { (0.2, down) };
                 #[expect(clippy::cast_precision_loss, reason = "some thousand datagrams")]
                 let lost = ours.lost as f64 / (ours.lost + ours.received) as f64;
-                // A sender that is late on a busy machine sends bursts, which the short queue does not take.
-                assert!((share - 0.01..share + 0.1).contains(&lost), "{direction:?}: {lost} of {share} lost");
+                // A sender that is late on a busy machine sends bursts, which the queue takes up to 24 ms of. The queue
+                // takes the first 40 datagrams of those that are too many.
+                assert!((share - 0.015..share + 0.1).contains(&lost), "{direction:?}: {lost} of {share} lost");
                 assert!((4900..=5300).contains(&ours.sent), "3 s of 20 Mbit/s are 5180: {ours:?}");
                 assert_eq!(bytes % 1448, 0);
                 if ours.way == Way::Up {
