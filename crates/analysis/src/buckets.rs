@@ -183,11 +183,11 @@ mod tests {
     }
 
     proptest! {
-        /// Every result is that of the crate with three digits, bit by bit. In the uppermost bucket of all, which has
-        /// 584 years in nanoseconds, the crate's upper end is one less.
+        /// Every result is that of the crate with three digits, bit by bit. Only the uppermost bucket of all ends
+        /// at 2^64 - 1 here and one earlier in the crate.
         #[test]
         fn results_are_those_of_hdrhistogram(
-            first in prop::collection::vec((any::<u64>(), 1_u32..64, 1_u64..50), 0..60),
+            first in prop::collection::vec((any::<u64>(), 0_u32..64, 1_u64..50), 0..60),
             second in prop::collection::vec((any::<u64>(), 30_u32..64, 1_u64..50), 0..10),
             quantiles in prop::collection::vec(0.000_1_f64..1.1, 8),
         ) {
@@ -211,7 +211,7 @@ mod tests {
             }
             for quantile in quantiles.into_iter().chain([0.5, 0.95, 0.99, 0.999, 1.0]) {
                 let [value, expected] = [buckets.value_at_quantile(quantile), expected.value_at_quantile(quantile)];
-                prop_assert_eq!(value, expected, "{}", quantile);
+                prop_assert_eq!(value.min(u64::MAX - 1), expected.min(u64::MAX - 1), "{}", quantile);
             }
         }
     }

@@ -176,7 +176,7 @@ fn datagrams_are_those_of_the_iperf3_server() {
                 let lost = ours.lost as f64 / (ours.lost + ours.received) as f64;
                 // A sender that is late on a busy machine sends bursts, which the queue takes up to 24 ms of. The queue
                 // takes the first 40 datagrams of those that are too many.
-                assert!((share - 0.015..share + 0.1).contains(&lost), "{direction:?}: {lost} of {share} lost");
+                assert!((share - 0.01..share + 0.1).contains(&lost), "{direction:?}: {lost} of {share} lost");
                 assert!((4900..=5300).contains(&ours.sent), "3 s of 20 Mbit/s are 5180: {ours:?}");
                 assert_eq!(bytes % 1448, 0);
                 if ours.way == Way::Up {

@@ -25,9 +25,6 @@ use crate::error::Error;
 
 use super::observed::{Factory, Flight};
 
-/// Most streams of a connection at a time.
-const MOST_STREAMS: u32 = 10_000;
-
 /// What both ends of a connection are made of.
 pub(super) struct Settings {
     quic: Config,
@@ -82,8 +79,7 @@ fn transport(quic: &Config, flight: Flight) -> TransportConfig {
     transport
         .stream_receive_window(window)
         .receive_window(window)
-        // The simulator has no limit of streams, and sends them in the order in which they were written.
-        .max_concurrent_bidi_streams(VarInt::from_u32(MOST_STREAMS))
+        // The simulator sends streams in the order in which they were written.
         .send_fairness(false)
         .initial_mtu(quic.datagram)
         .min_mtu(quic.datagram)

@@ -157,10 +157,6 @@ impl Turns {
         if self.hangs_up && self.turns.is_empty() && !self.closed {
             self.closed = true;
             self.asker.close(at);
-            // Its packets do not find the other end any more if that has not come to be.
-            if self.answerer.connection().is_none() {
-                self.answerer.close(at);
-            }
         }
         for peer in [&mut self.asker, &mut self.answerer] {
             let sent = peer.send(at);
