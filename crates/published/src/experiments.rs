@@ -32,7 +32,7 @@ use std::sync::LazyLock;
 pub use drawing::Drawing;
 pub use live_experiment::{Lab, LiveExperiment};
 pub use open_questions::{Part, Reproducible};
-use tables::Tables;
+use tables::{Run, Tables, plan};
 
 use crate::data::Table;
 pub use crate::error::ExperimentError;
@@ -48,11 +48,22 @@ pub struct Experiment {
     pub publication: &'static str,
     /// Id of the table.
     pub table: &'static str,
-    /// Simulates every row.
-    pub run: fn(&Table) -> Result<TableResult, ExperimentError>,
+    /// The function that reproduces it, where the plan of the publication alone does not.
+    own: Option<Run>,
 }
 
 impl Experiment {
+    /// Simulates every row.
+    ///
+    /// # Errors
+    /// When a setting is missing, or a simulation is refused.
+    pub fn run(&self, table: &Table) -> Result<TableResult, ExperimentError> {
+        match self.own {
+            Some(run) => run(table),
+            None => plan(self.publication)?.reproduce(table),
+        }
+    }
+
     /// True for a table with simulated runs whose TCP is that of a scenario: [`Table::with_todays_tcp`] changes it.
     #[must_use]
     pub fn takes_tcp_of_a_scenario(&self) -> bool {
@@ -89,7 +100,7 @@ impl Experiment {
     pub fn part(&self, table: &Table, number: usize) -> Result<Part, ExperimentError> {
         match self.divisible() {
             Some(known) => known.part(table, number),
-            None => (self.run)(table).map(Part::whole),
+            None => self.run(table).map(Part::whole),
         }
     }
 
@@ -121,9 +132,12 @@ pub static EXPERIMENTS: LazyLock<Vec<Experiment>> = LazyLock::new(|| {
         (sun1998::KEY, sun1998::TABLES),
     ];
     let of = |(publication, tables): (&'static str, Tables)| {
-        tables.iter().map(move |&(table, run)| Experiment { publication, table, run })
+        tables.iter().map(move |&(table, run)| Experiment { publication, table, own: Some(run) })
     };
-    publications.into_iter().chain(planned::PUBLICATIONS).flat_map(of).collect()
+    let planned = planned::PUBLICATIONS.into_iter().flat_map(|(publication, tables)| {
+        tables.iter().map(move |&table| Experiment { publication, table, own: None })
+    });
+    publications.into_iter().flat_map(of).chain(planned).collect()
 });
 
 /// The experiment that reproduces a table, if there is one.
@@ -215,7 +229,7 @@ mod tests {
         for (key, ids) in tables {
             let publication = publications.iter().find(|publication| publication.key == key).unwrap();
             for id in ids {
-                let result = (experiment(key, id).unwrap().run)(publication.table(id).unwrap()).unwrap();
+                let result = experiment(key, id).unwrap().run(publication.table(id).unwrap()).unwrap();
                 assert!(result.holds(), "{key}/{id}: {:?}", result.claims);
                 assert!(!result.rows.is_empty(), "{key}/{id}");
             }
@@ -228,7 +242,7 @@ mod tests {
         let publications = crate::publications().unwrap();
         for (id, expected) in [("fig-3.6", "hangs on an assumption"), ("fig-7.1", "not shown")] {
             let table = publications[1].table(id).unwrap();
-            let result = (experiment("brouer2005", id).unwrap().run)(table).unwrap();
+            let result = experiment("brouer2005", id).unwrap().run(table).unwrap();
             assert_eq!(result.claims[0].verdict.as_str(), expected, "{id}: {:?}", result.claims);
             assert!(!result.holds());
         }

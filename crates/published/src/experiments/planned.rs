@@ -8,49 +8,15 @@
 //! - Ware and others, IMC 2019: BBR beside loss-based flows.
 //! - White and others, draft-white-tsvwg-lld-00: latency of DOCSIS by generation.
 
-use crate::data::Table;
-use crate::error::ExperimentError;
-use crate::reproduction::TableResult;
-
 use super::keys::{CED2006, CUSTURA2020, DESCHEPPER2016, HOCK2017, STARLINK2025, WARE2019, WHITE2019};
-use super::open_questions::Reproducible as _;
-use super::tables::{Tables, plan};
 
-/// Each publication with its tables.
-pub(super) const PUBLICATIONS: [(&str, Tables); 7] = [
-    (CED2006, &[("rgt", ced2006)]),
-    (CUSTURA2020, &[("ack-ratio", custura2020), ("ack-size", custura2020), ("return-bytes", custura2020)]),
-    (DESCHEPPER2016, &[("coexistence", deschepper2016), ("starvation", deschepper2016), ("control", deschepper2016)]),
-    (HOCK2017, &[("loss", hock2017), ("no-loss", hock2017), ("queue", hock2017), ("rtt", hock2017)]),
-    (STARLINK2025, &[("single", starlink2025), ("several", starlink2025), ("hystart", starlink2025)]),
-    (WARE2019, &[("1c", ware2019), ("8a-1", ware2019), ("8a-4", ware2019), ("8c-1", ware2019), ("8c-4", ware2019)]),
-    (WHITE2019, &[("1", white2019)]),
+/// Each publication with the ids of its tables.
+pub(super) const PUBLICATIONS: [(&str, &[&str]); 7] = [
+    (CED2006, &["rgt"]),
+    (CUSTURA2020, &["ack-ratio", "ack-size", "return-bytes"]),
+    (DESCHEPPER2016, &["coexistence", "starvation", "control"]),
+    (HOCK2017, &["loss", "no-loss", "queue", "rtt"]),
+    (STARLINK2025, &["single", "several", "hystart"]),
+    (WARE2019, &["1c", "8a-1", "8a-4", "8c-1", "8c-4"]),
+    (WHITE2019, &["1"]),
 ];
-
-fn ced2006(table: &Table) -> Result<TableResult, ExperimentError> {
-    plan(CED2006)?.reproduce(table)
-}
-
-fn custura2020(table: &Table) -> Result<TableResult, ExperimentError> {
-    plan(CUSTURA2020)?.reproduce(table)
-}
-
-fn deschepper2016(table: &Table) -> Result<TableResult, ExperimentError> {
-    plan(DESCHEPPER2016)?.reproduce(table)
-}
-
-fn hock2017(table: &Table) -> Result<TableResult, ExperimentError> {
-    plan(HOCK2017)?.reproduce(table)
-}
-
-fn starlink2025(table: &Table) -> Result<TableResult, ExperimentError> {
-    plan(STARLINK2025)?.reproduce(table)
-}
-
-fn ware2019(table: &Table) -> Result<TableResult, ExperimentError> {
-    plan(WARE2019)?.reproduce(table)
-}
-
-fn white2019(table: &Table) -> Result<TableResult, ExperimentError> {
-    plan(WHITE2019)?.reproduce(table)
-}
