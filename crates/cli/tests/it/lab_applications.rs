@@ -16,13 +16,7 @@ down = { rate = "100 Mbit/s", delay = "20 ms" }
 up = { rate = "20 Mbit/s", delay = "20 ms" }
 "#;
 
-const OVER_TCP: &str = r#"
-[[traffic]]
-kind = "video"
-name = "film"
-segment = "1 s"
-ladder = ["1 Mbit/s", "3 Mbit/s"]
-
+const PAGES_OVER_TCP: &str = r#"
 [[traffic]]
 kind = "web"
 name = "pages-10"
@@ -41,42 +35,33 @@ kind = "web"
 name = "pages-2"
 http = "2"
 reading = "300 ms"
-
-[[traffic]]
-kind = "backup"
-name = "files"
-files = 40
-file_size = "13650 B"
-
-[[traffic]]
-kind = "backup"
-name = "restored"
-direction = "down"
-parallel = 3
-pause = "20 ms"
-file_size = "20 kB"
 "#;
 
-const OVER_QUIC: &str = r#"
-[[traffic]]
-kind = "video"
-name = "film"
-segment = "1 s"
-ladder = ["1 Mbit/s", "3 Mbit/s"]
-transport = "quic"
-
+const PAGES_OVER_QUIC: &str = r#"
 [[traffic]]
 kind = "web"
 name = "pages-3"
 http = "3"
 reading = "300 ms"
+"#;
+
+/// A film, and files one after another up and down. Each of `files` goes up in the initial window.
+fn film_and_files(transport: &str, file_size: &str) -> String {
+    format!(
+        r#"
+[[traffic]]
+kind = "video"
+name = "film"
+segment = "1 s"
+ladder = ["1 Mbit/s", "3 Mbit/s"]
+transport = "{transport}"
 
 [[traffic]]
 kind = "backup"
 name = "files"
 files = 40
-file_size = "13 kB"
-transport = "quic"
+file_size = "{file_size}"
+transport = "{transport}"
 
 [[traffic]]
 kind = "backup"
@@ -86,8 +71,10 @@ parallel = 3
 pause = "20 ms"
 file_size = "20 kB"
 stop = "5 s"
-transport = "quic"
-"#;
+transport = "{transport}"
+"#
+    )
+}
 
 const OVER_UDP: &str = r#"
 [[traffic]]
@@ -122,69 +109,69 @@ fn close(what: &str, simulated: f64, live: f64, spare: f64) {
     assert!(live > simulated * 0.9 - spare / 2.0 && live < simulated * 1.35 + spare, "{what}: {live}, not {simulated}");
 }
 
-/// Forty files go up, each with its request 14 000 bytes in the initial window.
+/// Equal seeds draw equal pages; a run that is a little slower reads fewer.
+fn pages_are_close([simulated, live]: [&Value; 2], name: &str, spare: f64) {
+    let [simulated, live] = [simulated, live].map(|run| named(&run["pages"], name));
+    let (of_live, of_simulated) = (number(live, "/complete"), number(simulated, "/complete"));
+    assert!(of_live >= of_simulated * 0.7 && of_live <= of_simulated + 1.0, "{name}: {of_live} of {of_simulated}");
+    close(name, number(simulated, "/main_s/p50"), number(live, "/main_s/p50"), 0.02);
+    close(name, number(simulated, "/response_s/p50"), number(live, "/response_s/p50"), spare);
+}
+
+fn has_a_connection_for_each_page(run: &Value, name: &str) {
+    let (pages, connections) =
+        (number(named(&run["pages"], name), "/pages"), number(named(&run["flows"], name), "/connections"));
+    assert!((pages - connections).abs() < 0.5, "{name}: {connections} connections for {pages} pages");
+}
+
+/// The film starts in time and never stands still, and forty files go up. Returns both films.
+fn film_and_files_are_close([simulated, live]: [&Value; 2], restored_share: f64) -> [Value; 2] {
+    let [films, files, restored] = [("videos", "film"), ("backups", "files"), ("backups", "restored")]
+        .map(|(rows, name)| [simulated, live].map(|run| named(&run["applications"][rows], name).clone()));
+    close("start", number(&films[0], "/start_s"), number(&films[1], "/start_s"), 0.05);
+    assert_eq!(films[1]["stalls"].as_u64(), Some(0), "{}", films[1]);
+    assert_eq!(files[1]["copied"], 40, "{}", files[1]);
+    close("backup", number(&files[0], "/end_s"), number(&files[1], "/end_s"), 0.1);
+    let [of_simulated, of_live] = restored.map(|row| number(&row, "/files_per_s"));
+    close("restored", of_simulated, of_live * restored_share, 0.0);
+    assert_eq!(live["conservation"]["holds"], true);
+    films
+}
+
 #[test]
 #[ignore = "needs root: real packets"]
 fn videos_pages_and_backups_over_the_kernels_tcp_are_those_of_the_simulation() {
-    let Some([simulated, live]) = both(OVER_TCP) else { return };
-    let film = |run: &Value| named(&run["applications"]["videos"], "film").clone();
-    let (of_live, of_simulated) = (film(&live), film(&simulated));
-    close("start", number(&of_simulated, "/start_s"), number(&of_live, "/start_s"), 0.05);
-    assert_eq!((of_live["stalls"].as_u64(), &of_live["ladder"]), (Some(0), &of_simulated["ladder"]), "{of_live}");
-
+    let traffic = format!("{}{PAGES_OVER_TCP}", film_and_files("tcp", "13650 B"));
+    let Some([simulated, live]) = both(&traffic) else { return };
+    let runs = [&simulated, &live];
+    let [of_simulated, of_live] = film_and_files_are_close(runs, 1.1);
+    assert_eq!(of_live["ladder"], of_simulated["ladder"]);
     for name in ["pages-10", "pages-11", "pages-2"] {
-        let [simulated, live] = [&simulated, &live].map(|run| named(&run["pages"], name));
-        // Equal seeds draw equal pages; a run that is a little slower reads fewer.
-        let (of_live, of_simulated) = (number(live, "/complete"), number(simulated, "/complete"));
-        assert!(of_live >= of_simulated * 0.7 && of_live <= of_simulated + 1.0, "{name}: {of_live} of {of_simulated}");
-        close(name, number(simulated, "/main_s/p50"), number(live, "/main_s/p50"), 0.02);
-        close(name, number(simulated, "/response_s/p50"), number(live, "/response_s/p50"), 0.08);
+        pages_are_close(runs, name, 0.08);
     }
-    let connections = |run: &Value, name: &str| number(named(&run["flows"], name), "/connections");
-    let pages = number(named(&live["pages"], "pages-2"), "/pages");
-    assert!((pages - connections(&live, "pages-2")).abs() < 0.5, "HTTP/2 has a connection for each page");
-
-    let [simulated_files, live_files] = [&simulated, &live].map(|run| named(&run["applications"]["backups"], "files"));
-    assert_eq!(live_files["copied"], 40, "{live_files}");
-    // On an idle line 40 * (60 ms + 5.75 ms) and a handshake: 2.69 s. The others share this one.
-    assert!(number(live_files, "/end_s") > 2.6, "{live_files}");
-    close("backup", number(simulated_files, "/end_s"), number(live_files, "/end_s"), 0.1);
-    let [waits, simulated_waits] = [live_files, simulated_files].map(|row| number(row, "/waiting_share"));
+    has_a_connection_for_each_page(&live, "pages-2");
+    let [files, of_simulation] = [&live, &simulated].map(|run| named(&run["applications"]["backups"], "files"));
+    // With its request a file has 14 000 bytes. On an idle line 40 * (60 ms + 5.75 ms) and a handshake: 2.69 s. The
+    // others share this one.
+    assert!(number(files, "/end_s") > 2.6, "{files}");
+    let [waits, simulated_waits] = [files, of_simulation].map(|row| number(row, "/waiting_share"));
     assert!((waits - simulated_waits).abs() < 0.1, "{waits} of the time, not {simulated_waits}");
-    let restored = |run: &Value| number(named(&run["applications"]["backups"], "restored"), "/files_per_s");
-    close("restored", restored(&simulated), restored(&live) * 1.1, 0.0);
-    assert_eq!(live["conservation"]["holds"], true);
 }
 
-/// A page is one connection, and each of its objects a stream. Files go up one by one, each in the initial window.
 #[test]
 #[ignore = "needs root: real packets"]
 fn videos_pages_and_backups_over_quic_are_those_of_the_simulation() {
-    let Some([simulated, live]) = both(OVER_QUIC) else { return };
-    let row = |run: &Value, rows: &str, name: &str| named(&run["applications"][rows], name).clone();
-    let [of_simulated, of_live] = [&simulated, &live].map(|run| row(run, "videos", "film"));
-    close("start", number(&of_simulated, "/start_s"), number(&of_live, "/start_s"), 0.05);
+    let Some([simulated, live]) = both(&format!("{}{PAGES_OVER_QUIC}", film_and_files("quic", "13 kB"))) else {
+        return;
+    };
+    let runs = [&simulated, &live];
     // The library's window grows later, so that a segment more may have the lower rate.
-    close("bit rate", number(&of_simulated, "/bit_rate_mean_bps"), number(&of_live, "/bit_rate_mean_bps"), 0.0);
-    assert_eq!(of_live["stalls"].as_u64(), Some(0), "{of_live}");
-
-    let [of_simulated, of_live] = [&simulated, &live].map(|run| named(&run["pages"], "pages-3"));
-    let (complete, expected) = (number(of_live, "/complete"), number(of_simulated, "/complete"));
-    assert!(complete >= expected * 0.7 && complete <= expected + 1.0, "{complete} pages, not {expected}");
-    for time in ["/main_s/p50", "/response_s/p50"] {
-        close(time, number(of_simulated, time), number(of_live, time), 0.03);
-    }
+    let [of_simulated, of_live] = film_and_files_are_close(runs, 1.15).map(|film| number(&film, "/bit_rate_mean_bps"));
+    close("bit rate", of_simulated, of_live, 0.0);
+    pages_are_close(runs, "pages-3", 0.03);
+    has_a_connection_for_each_page(&live, "pages-3");
     let flow = named(&live["flows"], "pages-3");
-    assert!((number(of_live, "/pages") - number(flow, "/connections")).abs() < 0.5, "a connection for each page");
     assert_eq!((&flow["tcp"], flow["connections_failed"].as_u64()), (&Value::from("quic-cubic"), Some(0)), "{flow}");
-
-    let [of_simulated, of_live] = [&simulated, &live].map(|run| row(run, "backups", "files"));
-    assert_eq!(of_live["copied"], 40, "{of_live}");
-    close("backup", number(&of_simulated, "/end_s"), number(&of_live, "/end_s"), 0.1);
-    let [of_simulated, of_live] =
-        [&simulated, &live].map(|run| number(&row(run, "backups", "restored"), "/files_per_s"));
-    close("restored", of_simulated, of_live * 1.15, 0.0);
-    assert_eq!(live["conservation"]["holds"], true);
 }
 
 /// The rate control starts at 300 kbit/s and rises by 8 % a second; a game answers after 60 ms and half a tick.

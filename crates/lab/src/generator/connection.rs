@@ -1,7 +1,6 @@
 //! A connection of an application, over either transport.
 
-use std::io;
-use std::net::{IpAddr, TcpStream, UdpSocket};
+use std::net::{IpAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use lastmile_live::error::Context;
@@ -12,7 +11,7 @@ use rustix::event::PollFlags;
 use crate::error::Error;
 use crate::hosts::Hosts;
 use crate::outcome::{FlowOutcome, FlowSample};
-use crate::spec::{ConnectionPlan, End, QuicPlan, TransferPlan, Turn};
+use crate::spec::{ConnectionPlan, End, TransferPlan, Turn};
 
 use super::quic::Turns;
 use super::transfer::{self, Transfer};
@@ -49,8 +48,11 @@ impl Connection {
         match (plan, first) {
             (ConnectionPlan::Tcp(plan), first) => Self::open_tcp(between, plan, (first, keep_open), now),
             (ConnectionPlan::Quic(plan), Some(first)) => {
-                let sockets = between.udp(&plan)?;
-                let sender_opens = plan.opener == between.from;
+                let [near, away] = [plan.opener, plan.opener.other()];
+                let own = near.socket_address(between.addresses, plan.opener_port);
+                let far = away.socket_address(between.addresses, plan.listener_port);
+                let sockets = udp::pair(between.hosts, [(near, own), (away, far)], between.dscp)?;
+                let sender_opens = near == between.from;
                 let mut turns = Box::new(Turns::open(plan, first, sender_opens, sockets, now)?);
                 if !keep_open {
                     turns.hang_up(now);
@@ -182,22 +184,5 @@ impl Connection {
             Self::Tcp { transfer, .. } => transfer.outcome(),
             Self::Quic(turns) => turns.outcome(),
         }
-    }
-}
-
-impl Between<'_> {
-    /// The sockets of a connection over UDP: of the end that opens, and of the other.
-    fn udp(&self, plan: &QuicPlan) -> Result<[UdpSocket; 2], Error> {
-        let [near, away] = [plan.opener, plan.opener.other()];
-        let own = near.socket_address(self.addresses, plan.opener_port);
-        let far = away.socket_address(self.addresses, plan.listener_port);
-        let opener = self.socket(near, |dscp| udp::both_ways(own, far, dscp))?;
-        let own = opener.local_addr().context(|| format!("opening UDP port {own}"))?;
-        Ok([opener, self.socket(away, |dscp| udp::both_ways(far, own, dscp))?])
-    }
-
-    fn socket(&self, end: End, open: impl FnOnce(u8) -> io::Result<UdpSocket>) -> Result<UdpSocket, Error> {
-        self.hosts.namespaces[end.index()].enter()?;
-        Ok(open(self.dscp).context(|| "opening a UDP socket")?)
     }
 }

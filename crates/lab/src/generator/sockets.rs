@@ -3,7 +3,7 @@
 //! A socket belongs to the namespace in which it was opened, whoever uses it.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 
 use lastmile_live::error::Context;
@@ -66,7 +66,7 @@ impl<'a> Opener<'a> {
                 let own = near.socket_address(addresses, plan.opener_port);
                 let far = away.socket_address(addresses, plan.listener_port);
                 self.take_udp(own, far)?;
-                let [opener, listener] = self.both_ways([(near, own), (away, far)], flow.dscp)?;
+                let [opener, listener] = udp::pair(&hosts, [(near, own), (away, far)], flow.dscp)?;
                 let sockets = if near == from { [opener, listener] } else { [listener, opener] };
                 Ok(Source::Quic(Box::new(QuicTransfer::new(plan, near == from, sockets)?)))
             }
@@ -74,7 +74,7 @@ impl<'a> Opener<'a> {
                 let own = from.socket_address(addresses, plan.from_port);
                 let far = to.socket_address(addresses, plan.to_port);
                 self.take_udp(own, far)?;
-                let ends = self.both_ways([(from, own), (to, far)], flow.dscp)?;
+                let ends = udp::pair(&hosts, [(from, own), (to, far)], flow.dscp)?;
                 Ok(Source::Dialogue(Box::new(Exchange::new(plan, flow.name, ends))))
             }
             Kind::Echo(plan) => {
@@ -99,15 +99,6 @@ impl<'a> Opener<'a> {
                 Ok(Source::Replay(Box::new(Replay::new(plan, out))))
             }
         }
-    }
-
-    /// A UDP socket at each of two addresses, connected to the other.
-    fn both_ways(&self, [one, other]: [(End, SocketAddr); 2], dscp: u8) -> Result<[UdpSocket; 2], Error> {
-        let open = |(end, here): (End, SocketAddr), there| {
-            let socket = self.hosts.namespaces[end.index()].run(|| udp::both_ways(here, there, dscp))?;
-            Ok::<_, Error>(socket.context(|| format!("opening UDP port {here}"))?)
-        };
-        Ok([open(one, other.1)?, open(other, one.1)?])
     }
 
     /// Notes the addresses of a UDP flow: packets of a second one between them would reach the sockets of the first.

@@ -10,12 +10,16 @@ use std::os::fd::AsFd;
 
 use lastmile_analysis::stream::Stream;
 use lastmile_live::clock::{Clock, StampMap};
+use lastmile_live::error::Context;
 use lastmile_live::sys::{socket, stamped};
 use lastmile_units::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 
+use crate::error::Error;
+use crate::hosts::Hosts;
 use crate::outcome::StreamOutcome;
+use crate::spec::End;
 
 /// Bytes of a packet's number.
 pub(super) const NUMBER: usize = 4;
@@ -42,10 +46,25 @@ pub(super) fn sink(own: SocketAddr, far: SocketAddr) -> io::Result<UdpSocket> {
 }
 
 /// A socket at `own` that sends to `far` and receives from there, in the namespace of the calling thread.
-pub(super) fn both_ways(own: SocketAddr, far: SocketAddr, dscp: u8) -> io::Result<UdpSocket> {
+fn both_ways(own: SocketAddr, far: SocketAddr, dscp: u8) -> io::Result<UdpSocket> {
     let both = sink(own, far)?;
     socket::set_dscp(both.as_fd(), dscp)?;
     Ok(both)
+}
+
+/// A socket at each of two addresses, connected to the other. If the first has port 0, the kernel chooses one.
+pub(super) fn pair(
+    hosts: &Hosts<'_>,
+    [(near, own), (away, far)]: [(End, SocketAddr); 2],
+    dscp: u8,
+) -> Result<[UdpSocket; 2], Error> {
+    let open = |end: End, here: SocketAddr, there| {
+        let socket = hosts.namespaces[end.index()].run(|| both_ways(here, there, dscp))?;
+        Ok::<_, Error>(socket.context(|| format!("opening UDP port {here}"))?)
+    };
+    let first = open(near, own, far)?;
+    let own = first.local_addr().context(|| format!("opening UDP port {own}"))?;
+    Ok([first, open(away, far, own)?])
 }
 
 /// A socket of one flow. Flows share the port of a server, so the kernel must tell them by both addresses: among the
