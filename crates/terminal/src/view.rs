@@ -31,12 +31,14 @@ pub struct View {
 }
 
 impl Shared {
-    /// Gives the terminal back for good, and prints the messages that came meanwhile.
+    /// Gives the terminal back for good, and prints the messages that came meanwhile. On return this
+    /// is done, by whichever thread.
     fn close(&self) {
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
         if self.closed.swap(true, Ordering::AcqRel) {
             return;
         }
-        OPEN.lock().unwrap_or_else(PoisonError::into_inner).take();
+        open.take();
         tty::leave();
         defaults(true);
         messages::print(std::mem::take(&mut self.content().kept));
@@ -86,10 +88,15 @@ impl View {
         *shown = snapshot;
     }
 
-    /// False once the user has left the view.
+    /// False once the user has left the view and the terminal is as before.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        !self.shared.is_closed()
+        let open = !self.shared.is_closed();
+        if !open {
+            // The thread that closes it may still be at work.
+            self.shared.close();
+        }
+        open
     }
 }
 

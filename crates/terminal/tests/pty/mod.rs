@@ -19,6 +19,8 @@ pub(crate) struct Terminal {
     keys: File,
     /// Keeps the terminal open when the program ends, and asks for its settings.
     far_end: OwnedFd,
+    /// The settings before the program.
+    before: Termios,
     screen: Arc<Mutex<vt100::Parser>>,
     pub(crate) child: Child,
 }
@@ -44,6 +46,7 @@ impl Terminal {
         }
         command.get_current_dir().map(|folder| session.current_dir(folder));
         let far_end = far();
+        let before = tcgetattr(&far_end).unwrap();
         let child = session.stdin(far()).stdout(far()).stderr(far()).spawn().unwrap();
         let screen = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 1000)));
         let (mut output, drawn) = (File::from(near.try_clone().unwrap()), Arc::clone(&screen));
@@ -53,7 +56,7 @@ impl Terminal {
                 drawn.lock().unwrap().process(&bytes[..count]);
             }
         });
-        Self { keys: near.into(), far_end, screen, child }
+        Self { keys: near.into(), far_end, before, screen, child }
     }
 
     /// Types these keys.
@@ -94,26 +97,39 @@ impl Terminal {
         self.until(words, |screen| screen.contents().contains(words))
     }
 
-    /// The settings of the terminal.
-    pub(crate) fn settings(&self) -> Termios {
+    /// The settings of the terminal now.
+    fn settings(&self) -> Termios {
         tcgetattr(&self.far_end).unwrap()
     }
 
-    /// Checks that a view is on the terminal, or that it is as before any view.
+    /// Checks that a view is on the terminal, or that it is as before the program.
     #[track_caller]
     pub(crate) fn assert_view(&self, on: bool) {
         let cooked = self.settings().local_modes.contains(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG);
         let (alternate, hidden) = self.look(|screen| (screen.alternate_screen(), screen.hide_cursor()));
         assert_eq!((alternate, hidden, cooked), (on, on, !on), "alternate screen, hidden cursor, usual settings");
+        if !on {
+            assert_eq!(format!("{:?}", self.settings()), format!("{:?}", self.before));
+        }
     }
 
-    /// Waits for the end of the program.
+    /// Waits until all that was written is on the screen, which another thread draws.
+    fn until_drawn(&self) {
+        // xterm's bracketed paste: no program here asks for it, and nothing is drawn for it.
+        let mark = |on: &[u8], is_on| {
+            rustix::io::write(&self.far_end, on).unwrap();
+            self.until("the last output", |screen| screen.bracketed_paste() == is_on);
+        };
+        mark(b"\x1b[?2004h", true);
+        mark(b"\x1b[?2004l", false);
+    }
+
+    /// Waits for the end of the program, and until its output is on the screen.
     pub(crate) fn end(&mut self) -> ExitStatus {
         let begun = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
-                // Its last output is read by another thread.
-                std::thread::sleep(Duration::from_millis(100));
+                self.until_drawn();
                 return status;
             }
             assert!(begun.elapsed() < PATIENCE, "the program does not end:\n{}", self.text());
