@@ -1,20 +1,17 @@
 #!/usr/bin/env bash
 # The wheels and the source archive of the Python package, in target/dist. zig links them against glibc 2.17, which
 # makes them manylinux2014. One wheel serves Python 3.11 and newer; free-threaded Python has a wheel of its own
-# (FREE_THREADED).
+# (FREE_THREADED, 3.14t by default).
 source "$(dirname "$0")/common.bash"
 prepare_tools
 mkdir -p "$dist"
 rm -f "$dist"/*.whl "$dist/lastmile-$version.tar.gz"
-# pyo3 asks a free-threaded interpreter for its settings.
-usual=
-if command -v python3.14t >/dev/null; then usual=3.14t; fi
-read -r -a free_threaded <<<"${FREE_THREADED-$usual}"
-[ "${#free_threaded[@]}" != 0 ] || say "continuing without python3.14t: no wheel for free-threaded Python"
+read -r -a free_threaded <<<"${FREE_THREADED-3.14t}"
 
 build() { # architecture, interpreter
   say "wheel for $1, $2, profile $profile"
-  maturin build --quiet --manifest-path crates/python/Cargo.toml --profile "$profile" --locked --zig \
+  # As for another machine: maturin knows the settings of an interpreter that is not installed.
+  PYO3_CROSS=1 maturin build --quiet --manifest-path crates/python/Cargo.toml --profile "$profile" --locked --zig \
     --compatibility manylinux2014 --target "$1-unknown-linux-gnu" --interpreter "$2" \
     --target-dir "$target" --out "$dist"
 }
