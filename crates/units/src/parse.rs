@@ -53,7 +53,8 @@ fn split(text: &str, quantity: Quantity) -> Result<Written<'_>, Problem> {
     let number = Decimal::parse(digits)?;
     let unit = unit.trim();
     if unit.is_empty() {
-        return Err(Problem::MissingUnit { write: format!("{number} {}", quantity.usual_unit()) });
+        let proposed = quantity.usual_unit(!digits.contains('.'));
+        return Err(Problem::MissingUnit { write: format!("{number} {proposed}") });
     }
     Ok(Written { number, unit })
 }

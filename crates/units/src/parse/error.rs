@@ -70,10 +70,12 @@ impl Quantity {
         }
     }
 
-    pub(super) const fn usual_unit(self) -> &'static str {
+    /// The unit to propose for a number without one. `whole`: the number has no decimal point.
+    pub(super) const fn usual_unit(self, whole: bool) -> &'static str {
         match self {
             Self::Time => "ms",
             Self::Rate => "kbit/s",
+            Self::Bytes if whole => "B",
             Self::Bytes => "kB",
             Self::WireBytes => "wire bytes",
             Self::Cells => "cells",

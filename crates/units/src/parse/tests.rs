@@ -110,6 +110,13 @@ fn shares_are_exact() {
     assert_eq!(problem::<Ratio>("0.2"), Problem::MissingUnit { write: "0.2 %".into() });
 }
 
+/// Whole numbers of bytes are mostly sizes of packets and windows.
+#[test]
+fn a_number_without_a_unit_gets_the_usual_one() {
+    assert_eq!(problem::<ByteCount>("1500"), Problem::MissingUnit { write: "1500 B".into() });
+    assert_eq!(problem::<ByteCount>("1.5"), Problem::MissingUnit { write: "1.5 kB".into() });
+}
+
 /// `tc(8)`, section PARAMETERS: `bps` and `kbps` are bytes per second there.
 #[test]
 fn what_can_be_read_in_two_ways_is_refused_with_both() {
