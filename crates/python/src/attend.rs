@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use lastmile_studies::run::{STEPS, Watch};
 use pyo3::prelude::*;
 
+use crate::ending::Presence;
 use crate::supplied::Failure;
 
 /// Time between looks for signals.
@@ -13,8 +14,10 @@ const SIGNALS: Duration = Duration::from_millis(20);
 /// Time between calls of the callback.
 const PROGRESS: Duration = Duration::from_millis(50);
 
-/// The interpreter between slices: signals, and the callback.
+/// The interpreter between slices: signals, its end, and the callback. Made and dropped by a thread that holds the
+/// interpreter.
 pub(crate) struct Attendant {
+    _presence: Presence,
     callback: Option<Py<PyAny>>,
     failure: Failure,
     looked: Instant,
@@ -24,7 +27,7 @@ pub(crate) struct Attendant {
 impl Attendant {
     pub(crate) fn new(callback: Option<Py<PyAny>>) -> Self {
         let now = Instant::now();
-        Self { callback, failure: Failure::default(), looked: now, called: now }
+        Self { _presence: Presence::new(), callback, failure: Failure::default(), looked: now, called: now }
     }
 
     /// This attendant, which also ends the run after an exception of a queue or congestion control of Python.
@@ -32,13 +35,15 @@ impl Attendant {
         Self { failure, ..self }
     }
 
-    /// Handles signals. An exception of a handler, such as `KeyboardInterrupt`, ends the runs.
+    /// Handles signals. An exception of a handler, such as `KeyboardInterrupt`, ends the runs; so does the end of the
+    /// interpreter.
     #[expect(clippy::redundant_closure_for_method_calls, reason = "the method has one lifetime, not all")]
     pub(crate) fn look(&mut self) -> PyResult<()> {
         if self.looked.elapsed() < SIGNALS {
             return Ok(());
         }
         self.looked = Instant::now();
+        Presence::check()?;
         Python::attach(|py| py.check_signals())
     }
 

@@ -74,8 +74,8 @@ pub(crate) fn compare(
     let plan = plan.map_err(|wrong| error::of_error(py, &wrong))?;
     warned?;
     memory.admit(&plan.scenarios, threads).map_err(|wrong| error::of_error(py, &wrong))?;
-    let attendant = Attendant::new(progress);
-    let done = py.detach(|| simulate_all(&plan, &source.input, &memory, threads, attendant));
+    let mut attendant = Attendant::new(progress);
+    let done = py.detach(|| simulate_all(&plan, &source.input, &memory, threads, &mut attendant));
     let done = match done {
         Ok(done) => done,
         Err(Ended::Exception(exception)) => return Err(exception),
@@ -107,7 +107,7 @@ fn simulate_all(
     input: &Input,
     memory: &Memory,
     threads: Option<NonZeroUsize>,
-    mut attendant: Attendant,
+    attendant: &mut Attendant,
 ) -> Result<Vec<Finished>, Ended> {
     let shared = Shared::default();
     let of = STEPS * plan.variants.len() as u64;

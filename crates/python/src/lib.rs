@@ -31,6 +31,8 @@ mod command;
 #[cfg(feature = "extension")]
 mod compare;
 #[cfg(feature = "extension")]
+mod ending;
+#[cfg(feature = "extension")]
 mod error;
 #[cfg(feature = "extension")]
 mod forms;
@@ -64,6 +66,8 @@ mod _lastmile {
     use crate::command::main;
     #[pymodule_export]
     use crate::compare::{Comparison, compare};
+    #[pymodule_export]
+    use crate::ending::{end_simulations, forget_simulations};
     #[pymodule_export]
     use crate::forms::{
         ack_rate, asymmetry, cells, efficiency, jain, largest_ip, mean_ci95, mos, on_wire, presets, r_factor, rate,

@@ -49,8 +49,8 @@ pub(crate) fn reproduce(
             None => {}
         }
     }
-    let attendant = Attendant::new(progress);
-    let tables = py.detach(|| simulate_all(&experiments, threads, attendant)).map_err(|ended| match ended {
+    let mut attendant = Attendant::new(progress);
+    let tables = py.detach(|| simulate_all(&experiments, threads, &mut attendant)).map_err(|ended| match ended {
         Ended::Exception(exception) => exception,
         Ended::Failed(table, error) => wrong(&format_args!("{table}: {error}")),
     })?;
@@ -67,7 +67,7 @@ enum Ended {
 fn simulate_all(
     experiments: &[(&Table, Experiment)],
     threads: Option<NonZeroUsize>,
-    mut attendant: Attendant,
+    attendant: &mut Attendant,
 ) -> Result<Vec<TableResult>, Ended> {
     let all: Vec<(usize, usize)> = experiments
         .iter()

@@ -85,17 +85,47 @@ thread.join()
         "lm.run(ENDLESS, queues={'up': Fifo})",
         "lm.run(ENDLESS, progress=lambda done: None)",
         "lm.compare(ENDLESS, vary={'seed': range(4)})",
+        "[lm.run(LINE, queues={'up': Fifo}) for _ in range(10_000)]",
+        "lm.run(ENDLESS, progress=lambda done: time.sleep(3600))",
     ],
 )
-def test_a_thread_that_simulates_at_the_end_of_the_interpreter_breaks_nothing(call: str) -> None:
+def test_threads_that_simulate_at_the_end_of_the_interpreter_break_nothing(call: str) -> None:
     assert (
         run(f"""
-threading.Thread(target=lambda: {call}, daemon=True).start()
+for _ in range(3):
+    threading.Thread(target=lambda: {call}, daemon=True).start()
 time.sleep(0.3)
 print("over")
 """)
         == "over\n"
     )
+
+
+def test_what_runs_at_the_end_of_the_interpreter_may_simulate() -> None:
+    printed = run("""
+import atexit
+threading.Thread(target=lambda: lm.run(ENDLESS), daemon=True).start()
+# Called in the order opposite to that in which they are registered: this one after the end of the threads' runs.
+atexit.unregister(lm._ending.end_simulations)
+atexit.register(lambda: print("after", lm.run(LINE, seed=7).summary["seed"]))
+lm._ending.prepare()
+atexit.register(lambda: print("before", lm.run(LINE, seed=6).summary["seed"]))
+time.sleep(0.1)
+""")
+    assert printed == "before 6\nafter 7\n"
+
+
+def test_a_child_forked_beside_a_run_does_not_wait_for_it() -> None:
+    run("""
+threading.Thread(target=lambda: lm.run(ENDLESS), daemon=True).start()
+time.sleep(0.2)
+child = os.fork()
+if child == 0:
+    began = time.monotonic()
+    lm._ending.end_simulations()
+    os._exit(0 if time.monotonic() - began < 1 else 1)
+assert os.waitpid(child, 0)[1] == 0
+""")
 
 
 def test_threads_share_a_scenario_and_a_result() -> None:

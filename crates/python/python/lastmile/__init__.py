@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from lastmile import linklayer, theory
+from lastmile import _ending, linklayer, theory
 from lastmile._errors import ContractError, ScenarioError, ScenarioWarning
 from lastmile._lastmile import (
     Ack,
@@ -70,3 +70,5 @@ __all__ = [
     "theory",
     "until",
 ]
+
+_ending.prepare()
