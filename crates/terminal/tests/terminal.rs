@@ -89,8 +89,10 @@ fn values_are_on_the_screen_and_q_leaves_it_as_it_was() {
     terminal.keys("xq");
     let text = terminal.until_shown("left at step");
     terminal.assert_view(false);
-    // Messages that came meanwhile are below what was there.
-    assert!(text.contains("running 1 test") && text.contains("\nsaid\n") && !text.contains("noted"), "{text}");
+    // Messages that came meanwhile are below what was there, and above what the program prints next.
+    let place = |words| text.find(words).unwrap_or_else(|| panic!("{words}:\n{text}"));
+    assert!(place("running 1 test") < place("\nsaid\n") && place("\nsaid\n") < place("left at step"), "{text}");
+    assert!(!text.contains("noted"), "{text}");
     terminal.keys("\x03");
     terminal.until_shown("the end");
     assert!(terminal.end().success());
