@@ -31,6 +31,7 @@
 //! | `joined.rs` | two captures of the same packets |
 //! | `fairness.rs` | fairness among connections, and its explanation |
 //! | `stream.rs` | delay, jitter, losses and late packets of a stream of datagrams |
+//! | `seen.rs` | the numbers of a stream that have come, so that copies count once |
 
 pub mod buckets;
 mod captured;
@@ -47,6 +48,7 @@ mod outstanding;
 mod ranges;
 mod response_time;
 mod roundtrip;
+pub mod seen;
 mod segment_size;
 mod sender;
 pub mod stream;

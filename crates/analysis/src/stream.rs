@@ -6,13 +6,14 @@
 //!
 //! The play-out buffer is fixed: a packet is played at its sending time plus the smallest delay so
 //! far plus the buffer. A packet that arrives after that time is late. A skipped packet number
-//! counts as lost, and stays so if the packet arrives out of order.
+//! counts as lost, and stays so if the packet arrives out of order. A copy of a packet that has arrived is discarded.
 //!
 //! Cost: O(1) a packet; memory is constant without the distribution.
 
 use lastmile_units::{Duration, Instant};
 
 use crate::buckets::Buckets;
+use crate::seen::Seen;
 
 /// The measurements of a stream at its receiver.
 #[derive(Clone, Debug, Default)]
@@ -52,6 +53,7 @@ pub struct Stream {
     latest: Option<Duration>,
     /// Number after that of the latest packet in order.
     next: u64,
+    seen: Seen,
     in_run: bool,
     /// Packets, and the sum of their delays, at the latest call of [`Stream::take_mean_s`].
     taken: (u64, u128),
@@ -62,7 +64,7 @@ impl Stream {
     #[must_use]
     pub fn new(buffer: Duration, with_distribution: bool) -> Self {
         let reception = Reception { distribution: with_distribution.then(Box::default), ..Reception::default() };
-        Self { reception, buffer, latest: None, next: 0, in_run: false, taken: (0, 0) }
+        Self { reception, buffer, latest: None, next: 0, seen: Seen::default(), in_run: false, taken: (0, 0) }
     }
 
     /// Records the delay of a packet of a transport, which is not played: no jitter, and none is late or lost.
@@ -78,8 +80,12 @@ impl Stream {
         }
     }
 
-    /// Records the arrival at `now` of the packet `number`, sent at `sent`. Numbers count from 0.
-    pub fn arrived(&mut self, number: u64, sent: Instant, now: Instant) {
+    /// Records the arrival at `now` of the packet `number`, sent at `sent`. Numbers count from 0. False for a copy of
+    /// one that has arrived, which is discarded.
+    pub fn arrived(&mut self, number: u64, sent: Instant, now: Instant) -> bool {
+        if !self.seen.is_first(number) {
+            return false;
+        }
         let delay = now.since(sent);
         self.delayed(delay);
         let of = &mut self.reception;
@@ -92,7 +98,7 @@ impl Stream {
         let late = delay > of.min + self.buffer;
         of.late += u64::from(late);
         // A packet out of order was counted when it was skipped.
-        let Some(skipped) = number.checked_sub(self.next) else { return };
+        let Some(skipped) = number.checked_sub(self.next) else { return true };
         self.next = number + 1;
         if skipped > 0 {
             self.unplayed(skipped);
@@ -102,6 +108,7 @@ impl Stream {
         } else {
             self.in_run = false;
         }
+        true
     }
 
     fn unplayed(&mut self, packets: u64) {
@@ -225,6 +232,20 @@ mod tests {
         stream.arrived(0, at(0), at(10));
         let reception = stream.finish(at(1_000), [at(600), at(900), at(931)].into_iter(), 1);
         assert_eq!((reception.overdue, reception.runs, reception.in_runs), (1, 1, 2));
+    }
+
+    /// A wire that repeats packets, at once or late, is as good as one that does not.
+    #[test]
+    fn a_copy_is_discarded() {
+        let (mut once, mut twice) = (Stream::new(MS(60), true), Stream::new(MS(60), true));
+        for (number, transit) in [(0, 10), (1, 26), (3, 10), (2, 80), (5, 10)] {
+            let (sent, now) = (at(20 * number), at(20 * number + transit));
+            assert!(once.arrived(number, sent, now) && twice.arrived(number, sent, now));
+            assert!(!twice.arrived(number, sent, now + MS(90)) && !twice.arrived(0, at(0), now + MS(91)));
+        }
+        assert_eq!((twice.packets(), twice.next()), (5, 6));
+        let [once, twice] = [once, twice].map(|stream| stream.finish(at(300), std::iter::empty(), 0));
+        assert_eq!(format!("{once:?}"), format!("{twice:?}"));
     }
 
     #[test]

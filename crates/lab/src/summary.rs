@@ -247,6 +247,7 @@ fn snapshots(samples: &[lab::Sample], glances: &[lab::Glance]) -> Vec<Snapshot> 
             wire_bits: glance.hops.iter().map(|hop| hop.wire_bits).collect(),
             limited: tcp().map(|tcp| tcp.map(|sample| sample.limited)).collect(),
             srtt: tcp().map(|tcp| tcp.and_then(|tcp| tcp.srtt)).collect(),
+            receive_window: vec![None; sample.flows.len()],
             retransmissions: tcp().map(|tcp| tcp.map_or(0, |tcp| tcp.retransmissions)).collect(),
             queue_delay: hops().map(|hop| waits(since, hop, |glance| glance.waited)).collect(),
             ack_queue_delay: hops().map(|hop| waits(since, hop, |glance| glance.acks_waited)).collect(),

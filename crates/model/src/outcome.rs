@@ -305,10 +305,13 @@ pub struct Snapshot {
     pub bytes_delivered: Vec<u64>,
     /// Bits sent, by link.
     pub wire_bits: Vec<u64>,
-    /// The time by each sender's limit up to this time; `None` for flows without TCP.
+    /// The time by each sender's limit up to this time, of an application over all its connections; `None` for flows
+    /// without TCP, and where it was not measured.
     pub limited: Vec<Option<LimitedTime>>,
     /// Smoothed round-trip time of each sender; `None` without TCP or without a sample.
     pub srtt: Vec<Option<Duration>>,
+    /// The receive window that each sender sees at this time; `None` without TCP, and where it was not measured.
+    pub receive_window: Vec<Option<u64>>,
     /// Segments that each sender had retransmitted by this time.
     pub retransmissions: Vec<u64>,
     /// Queueing delay of the packets that departed since the preceding snapshot, by link.

@@ -82,8 +82,29 @@ impl Config {
     pub fn least_delay(&self) -> Duration {
         match &self.trace {
             _ if self.impairments.may_hasten() => Duration::ZERO,
-            Some(Trace::Steps(steps)) => steps.steps().iter().map(|step| step.delay).min().unwrap_or(self.delay),
-            _ => self.delay,
+            Some(trace) => trace.least_delay().unwrap_or(self.delay),
+            None => self.delay,
+        }
+    }
+
+    /// The least time of these bytes from the start of their transmission to their arrival, apart from what
+    /// impairments do.
+    #[must_use]
+    pub fn least_time(&self, wire: WireBytes) -> Duration {
+        let (rate, delay) = match &self.trace {
+            None => (self.rate, self.delay),
+            Some(trace) => (trace.peak_rate(), trace.least_delay().unwrap_or(self.delay)),
+        };
+        rate.map_or(Duration::ZERO, |rate| rate.time_for(wire)) + delay
+    }
+
+    /// Mean rate between two times, in bit/s; `None` where transmission takes no time, and over no time.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "statistics only")]
+    pub fn rate_between(&self, from: Instant, to: Instant) -> Option<f64> {
+        match &self.trace {
+            None => self.rate.map(|rate| rate.as_bps() as f64),
+            Some(trace) => trace.rate_between(from, to),
         }
     }
 

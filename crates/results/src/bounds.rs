@@ -3,7 +3,8 @@
 //! The bound of a flow as the only one on its path, over a span T, is the least of:
 //!
 //! - *the rate of each link* that its data crosses, as payload of segments of the best size for the
-//!   wire, without headers, encapsulation, cell headers and OAM cells;
+//!   wire, without headers, encapsulation, cell headers and OAM cells; of a line whose rate changes,
+//!   its mean rate over T;
 //! - *its receive window*: one window per round trip of the empty path, serialisation and
 //!   processing included, and one more for the window that the span cuts;
 //! - *the rate of each link* that its ACKs cross, one ACK for every d segments (min(1, d/k) of
@@ -32,7 +33,7 @@ use lastmile_queueing::spec::{Over, Spec};
 use lastmile_quic::SteadySizes;
 use lastmile_tcp::{Config, WindowScale};
 use lastmile_theory::{ack_rate, asymmetry};
-use lastmile_units::{ByteCount, Duration, Instant};
+use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
 use crate::format;
 use crate::interval::Interval;
@@ -44,6 +45,11 @@ const UNSCALED_WINDOW: u64 = 65_535;
 const VJ_HEADER: u64 = 3;
 /// Data below this share of a link's rate do not delay ACKs noticeably.
 const DATA_IN_THE_WAY: f64 = 0.01;
+/// The rate for which limits are computed on a line whose rate changes.
+const NOMINAL: BitRate = BitRate::from_mbit_per_s(1_000);
+
+/// The time from one point to another.
+pub(crate) type Span = (Instant, Instant);
 
 /// A bound and its cause.
 #[derive(Clone, PartialEq, Debug)]
@@ -150,35 +156,39 @@ impl Shape {
         tcp.compressed(ByteCount::new(tcp.ack), VJ_HEADER + moved, link.hop.line.compression)
     }
 
-    /// Payload, bit/s, that `link` carries in full packets of this shape; `None` without a
+    /// Payload, bit/s, that `link` carries in full packets of this shape within `span`; `None` without a
     /// transmission time.
-    pub(crate) fn capacity_bps(&self, link: &Link) -> Option<f64> {
-        let ip = self.data_over(link);
-        let packets = packet_rate(link, ip)?;
+    pub(crate) fn capacity_bps(&self, link: &Link, span: Span) -> Option<f64> {
+        Some(self.steady_bps(link)? * of_nominal(link, span))
+    }
+
+    /// [`Shape::capacity_bps`] at a constant rate: the link's, or the nominal one where that changes.
+    fn steady_bps(&self, link: &Link) -> Option<f64> {
+        let packets = steady_rate(link, self.data_over(link))?;
         Some(packets * format::to_f64(self.payload) * 8.0)
     }
 
-    /// Payload, bit/s, that `link` carries in packets of the most efficient size: in cells a full
-    /// packet may need more padding than a shorter one.
+    /// [`Shape::steady_bps`] in packets of the most efficient size: in cells a full packet may need more padding than a
+    /// shorter one.
     fn best_bps(&self, link: &Link) -> Option<f64> {
         let header = self.data.as_u64() - self.payload;
         let sizes = self.payload.saturating_sub(aal5::CELL_PAYLOAD).max(1)..=self.payload;
         let of = |payload: u64| {
             let shape = Self { payload, data: ByteCount::new(payload + header), ..self.clone() };
-            shape.capacity_bps(link)
+            shape.steady_bps(link)
         };
         sizes.filter_map(of).reduce(f64::max)
     }
 
     /// The goodput, bit/s, with an ACK for each of these numbers of packets, if no ACK is lost: min(1, d/k) of the
     /// capacity. `None` for TCP, whose ACKs a middlebox can thin, and without rates.
-    pub(crate) fn by_ratio(&self, network: &Network, ratios: &[u32]) -> Option<Vec<f64>> {
+    pub(crate) fn by_ratio(&self, network: &Network, ratios: &[u32], span: Span) -> Option<Vec<f64>> {
         let tcp = self.tcp.filter(|tcp| tcp.hidden)?;
         let least = |rates: &mut dyn Iterator<Item = f64>| rates.reduce(f64::min);
         let links = |path: &[usize]| path.iter().map(|index| &network.links[*index]).collect::<Vec<_>>();
         let (data, acks) = (links(&self.data_path), links(&self.ack_path));
-        let capacity_bps = least(&mut data.iter().filter_map(|link| self.capacity_bps(link)))?;
-        let acks_per_s = least(&mut acks.iter().filter_map(|link| packet_rate(link, self.ack_over(link, tcp))))?;
+        let capacity_bps = least(&mut data.iter().filter_map(|link| self.capacity_bps(link, span)))?;
+        let acks_per_s = least(&mut acks.iter().filter_map(|link| packet_rate(link, self.ack_over(link, tcp), span)))?;
         let payload = ByteCount::new(self.payload);
         let of = |every: &u32| ack_rate::download_bps(capacity_bps, acks_per_s, payload, *every);
         Some(ratios.iter().map(of).collect())
@@ -191,6 +201,20 @@ impl Shape {
         let there = network.unloaded_delay((self.traffic, false), &self.data_path, &|link| self.data_over(link));
         let back = network.unloaded_delay((self.traffic, true), &self.ack_path, &ack);
         (there + back).as_secs_f64()
+    }
+
+    /// The least round trip of an empty path in seconds: of lines that change, with their highest rate and least delay.
+    fn least_rtt_s(&self, network: &Network) -> f64 {
+        let there = self.data_path.iter().map(|index| &network.links[*index]).map(|link| (link, self.data_over(link)));
+        let back = self.ack_path.iter().map(|index| &network.links[*index]);
+        let back = back.filter_map(|link| Some((link, self.ack_over(link, self.tcp?))));
+        let spared = there.chain(back).filter(|(link, _)| link.hop.line.trace.is_some()).map(|(link, ip)| {
+            let line = &link.hop.line;
+            let wire = line.link_layer.on_wire(ip);
+            let typical = line.rate.map_or(Duration::ZERO, |rate| rate.time_for(wire)) + line.delay;
+            typical.as_secs_f64() - line.least_time(wire).as_secs_f64()
+        });
+        (self.base_rtt_s(network) - spared.sum::<f64>()).max(0.0)
     }
 }
 
@@ -240,16 +264,23 @@ impl TcpShape {
     }
 }
 
-/// Packets of `ip` bytes that `link` carries per second, without OAM cells; `None` without a
-/// transmission time, and on a line whose rate changes.
-fn packet_rate(link: &Link, ip: ByteCount) -> Option<f64> {
+/// Packets of `ip` bytes that `link` carries per second within `span`, without OAM cells; `None` without a transmission
+/// time.
+fn packet_rate(link: &Link, ip: ByteCount, span: Span) -> Option<f64> {
+    Some(steady_rate(link, ip)? * of_nominal(link, span))
+}
+
+/// [`packet_rate`] at a constant rate: the link's, or the nominal one where that changes.
+fn steady_rate(link: &Link, ip: ByteCount) -> Option<f64> {
     let layer: LinkLayer = link.hop.line.link_layer;
-    let bits = format::to_f64(ip.as_u64()) * 8.0;
-    link.hop
-        .line
-        .rate
-        .filter(|_| link.hop.line.trace.is_none())
-        .map(|rate| asymmetry::ip_rate_bps(rate, layer, ip) / bits)
+    let rate = if link.hop.line.trace.is_some() { Some(NOMINAL) } else { link.hop.line.rate };
+    Some(asymmetry::ip_rate_bps(rate?, layer, ip) / (format::to_f64(ip.as_u64()) * 8.0))
+}
+
+/// The mean rate within `span` of a line whose rate changes, as a part of the nominal one; 1 on other lines.
+fn of_nominal(link: &Link, (from, to): Span) -> f64 {
+    let mean = link.hop.line.trace.as_ref().and_then(|trace| trace.rate_between(from, to));
+    mean.map_or(1.0, |bps| bps / format::to_f64(NOMINAL.as_bps()))
 }
 
 /// True if the queue thins the pure ACKs of TCP.
@@ -264,15 +295,16 @@ fn regulates_acks(queue: &Spec) -> bool {
     }
 }
 
-/// The bounds of one traffic's flows, without the allowance for data in flight.
+/// The bounds of one traffic's flows, without the allowance for data in flight. Those of links that change are for the
+/// nominal rate.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Limits {
     /// The bound by each link of the data's path, and by a source with a maximum rate.
     rates: Vec<Bound>,
     /// The receive window, in bytes, and its rate.
     window: Option<(u64, Bound)>,
-    /// The bound by the narrowest link of the ACKs' path, if each ACK arrives.
-    acks: Option<Bound>,
+    /// The bound by each link of the ACKs' path, if each ACK arrives.
+    acks: Vec<Bound>,
 }
 
 impl Limits {
@@ -290,7 +322,7 @@ impl Limits {
         let rates = links.chain(offered_at_most(traffic, shape)).collect();
         let tcp = shape.tcp.filter(|_| !shape.many);
         let window = tcp.map(|tcp| (tcp.window, by_window(network, shape, &tcp)));
-        let acks = tcp.and_then(|tcp| by_acks(network, outcome, shape, tcp));
+        let acks = tcp.map_or_else(Vec::new, |tcp| by_acks(network, outcome, shape, tcp));
         Self { rates, window, acks }
     }
 }
@@ -303,7 +335,7 @@ pub(crate) fn of_flow(
     (network, outcome): (&Network, &Outcome),
     (shape, limits): (Option<&Shape>, &Limits),
     flow: &FlowOutcome,
-    (from, to): (Instant, Instant),
+    (from, to): Span,
     whole: bool,
 ) -> Option<Bound> {
     let span_s = to.since(from).as_secs_f64();
@@ -315,7 +347,10 @@ pub(crate) fn of_flow(
         let begin = if whole { traffic.start } else { from };
         return captured(capture, traffic, (begin, to), span_s);
     }
-    let with = |bound: &Bound, bytes: f64| Bound { bps: bound.bps + bytes * 8.0 / span_s, ..bound.clone() };
+    let with = |bound: &Bound, bytes: f64| {
+        let part = bound.link.map_or(1.0, |link| of_nominal(&network.links[link], (from, to)));
+        Bound { bps: bound.bps * part + bytes * 8.0 / span_s, ..bound.clone() }
+    };
     let packet = format::to_f64(shape?.payload);
     // Data that a receiver holds out of order is no part of the flight, and is delivered at once
     // when the hole closes: at most a window.
@@ -350,16 +385,16 @@ fn in_flight(network: &Network, outcome: &Outcome, flow: &FlowOutcome) -> f64 {
     flow.data_path.iter().map(held).sum()
 }
 
-/// The bound by the ACKs' path, if each ACK arrives: no drops, and no merged ACKs.
-fn by_acks(network: &Network, outcome: &Outcome, shape: &Shape, tcp: TcpShape) -> Option<Bound> {
+/// The bound by each link of the ACKs' path, if each ACK arrives: no drops, and no merged ACKs.
+fn by_acks(network: &Network, outcome: &Outcome, shape: &Shape, tcp: TcpShape) -> Vec<Bound> {
     let covers = format::to_f64(shape.payload * tcp.segments_per_ack) * 8.0;
     let lossless = shape.ack_path.iter().all(|link| keeps_acks(network, outcome, *link, tcp));
     let bounds = shape.ack_path.iter().filter(|_| lossless).filter_map(|index| {
         let link = &network.links[*index];
-        let bps = packet_rate(link, shape.ack_over(link, tcp))? * covers;
+        let bps = steady_rate(link, shape.ack_over(link, tcp))? * covers;
         Some(Bound::of_link(*index, bps, format!("ACKs on link {}", link.hop.name)))
     });
-    bounds.min_by(|a, b| a.bps.total_cmp(&b.bps))
+    bounds.collect()
 }
 
 /// True for a link that neither lost nor merged ACKs.
@@ -383,7 +418,7 @@ fn offered_at_most(traffic: &Traffic, shape: &Shape) -> Option<Bound> {
 
 /// The bound of a replay: the payload of its packets sent between `from` and `to`, over `span_s`.
 /// `None` without packets.
-fn captured(capture: &Replay, traffic: &Traffic, (from, to): (Instant, Instant), span_s: f64) -> Option<Bound> {
+fn captured(capture: &Replay, traffic: &Traffic, (from, to): Span, span_s: f64) -> Option<Bound> {
     let until = traffic.stop.map_or(to, |stop| stop.min(to));
     let leaves = |after: Duration| traffic.start + after;
     let first = capture.packets.partition_point(|(after, _)| leaves(*after) < from);
@@ -395,7 +430,7 @@ fn captured(capture: &Replay, traffic: &Traffic, (from, to): (Instant, Instant),
 
 /// The bound of a window per round trip.
 fn by_window(network: &Network, shape: &Shape, tcp: &TcpShape) -> Bound {
-    let rtt = shape.base_rtt_s(network);
+    let rtt = shape.least_rtt_s(network);
     let bps = format::to_f64(tcp.window) * 8.0 / rtt;
     let by = format!("receive window {} / empty round trip {}", format::window(tcp.window), format::seconds(rtt));
     Bound::of_ends(if bps.is_finite() { bps } else { f64::MAX }, by)
@@ -428,10 +463,10 @@ pub(crate) fn two_way(
     let before = before * 8.0 / part.length_s();
     let over = |index: &usize| {
         let link = &network.links[*index];
-        let acks = packet_rate(link, shape.ack_over(link, tcp)).filter(|_| matches!(link.hop.queue, Spec::Fifo(_)))?;
+        let acks = packet_rate(link, shape.ack_over(link, tcp), (part.from, part.to));
+        let acks = acks.filter(|_| matches!(link.hop.queue, Spec::Fifo(_)))?;
         let seen = format::to_f64(part.ack_waits[*index].packets) / part.length_s();
-        let busy =
-            format::to_f64(part.wire_bits[*index]) / format::to_f64(link.hop.line.rate?.as_bps()) / part.length_s();
+        let busy = part.utilisation(*index, link)?;
         let (data, left) = next_to_data(acks, seen, busy);
         let bps = left * covers + before;
         let by = format!("ACKs on link {}, next to data that takes {} of it", link.hop.name, format::percent(data));
@@ -462,7 +497,6 @@ mod tests {
     use lastmile_linklayer::preset;
     use lastmile_theory::Fraction;
     use lastmile_theory::amp::Line;
-    use lastmile_units::BitRate;
 
     /// Table 5 of Kalyanaraman et al. 1999: of 64 kbit/s, packets have 0.1, 0.5 and 0.9, and ACKs
     /// of 40 bytes the rest.

@@ -15,11 +15,12 @@ pub use self::calls::Calls;
 use self::cell::{Cell, Quantity};
 pub use self::network::MeasuredNetwork;
 pub use self::people::People;
+use crate::Run;
 use crate::format;
+use crate::goodput;
 use crate::measures::ENOUGH_FOR_P99;
 use crate::schema::{Flow, Phase, Summary};
 use crate::seeds::{Measure, Seeded};
-use crate::{Run, tabular};
 
 /// A row of a comparison: the result of one run.
 #[derive(Clone, Debug, Serialize)]
@@ -84,14 +85,15 @@ impl Comparison {
 #[must_use]
 pub fn table(rows: &[Vec<Row>]) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let tails = Tails::of(&rows.iter().flatten().collect::<Vec<_>>());
-    let mut columns: Vec<&'static str> = Vec::new();
-    let mut texts: Vec<Vec<String>> = Vec::new();
-    for row in rows {
-        let runs: Vec<Vec<Cell>> = row.iter().map(|run| run.cells(tails)).collect();
-        columns = runs.first().map_or(columns, |cells| cells.iter().map(|cell| cell.column).collect());
-        texts.push(columns_of(&runs).map(|cells| cell::over_runs(&cells)).collect());
-    }
-    tabular::keep_filled(&mut columns, &mut texts);
+    let rows: Vec<Vec<Vec<Cell>>> = rows.iter().map(|row| row.iter().map(|run| run.cells(tails)).collect()).collect();
+    let runs = || rows.iter().flatten();
+    let told: Vec<usize> =
+        (0..runs().next().map_or(0, Vec::len)).filter(|column| runs().any(|cells| cells[*column].is_told())).collect();
+    let columns = runs().next().map_or_else(Vec::new, |cells| told.iter().map(|place| cells[*place].column).collect());
+    let text = |runs: &Vec<Vec<Cell>>, place: usize| {
+        cell::over_runs(&runs.iter().map(|cells| &cells[place]).collect::<Vec<_>>())
+    };
+    let texts = rows.iter().map(|runs| told.iter().map(|place| text(runs, *place)).collect()).collect();
     (columns, texts)
 }
 
@@ -140,10 +142,18 @@ pub fn about_the_probe(rows: &[Vec<Row>]) -> Option<&'static str> {
         .then_some("The probe is a ping over UDP without a code point, served as best effort.")
 }
 
+/// Why whole runs are compared, if a run has no phases for its number of flows.
+#[must_use]
+pub fn about_the_phases(comparison: &Comparison) -> Option<&'static str> {
+    let mut runs = comparison.rows.iter().flat_map(|row| &row.runs);
+    runs.any(|run| run.summary.phases.is_empty() && !run.summary.flows.is_empty())
+        .then_some("There are no phases: the flows are more than record.flows.")
+}
+
 /// The part of the run, if it is no phase.
 const WHOLE_RUN: &str = "over the whole run";
 
-/// The least share of a probe's lost requests that is reported.
+/// A table has the share of a probe's lost requests if it is at least this in some run.
 const TOLD_LOSS: f64 = 0.01;
 
 /// The measure for the slowest replies in all rows: their 99th percentile, or their maximum if any
@@ -199,11 +209,6 @@ impl RoundTrips {
     fn tail(&self, p99: bool) -> Option<f64> {
         if p99 { self.p99_s } else { self.max_s }
     }
-
-    /// The share of lost requests, if it is large enough for a column.
-    fn lost(&self) -> Option<f64> {
-        self.lost_share.filter(|share| *share >= TOLD_LOSS)
-    }
 }
 
 /// The result of one run over an access line.
@@ -249,7 +254,8 @@ impl Measured {
         let phase = busiest(summary);
         let download_bps = goodput(summary, phase, "down");
         let (up, down) = (waits(summary, phase, UP), waits(summary, phase, DOWN));
-        let at_the_line = |name: &str| UP.contains(&name) || DOWN.contains(&name);
+        let ends = ends(summary);
+        let at_the_line = |name: &str| ends.iter().any(|end| is_of(name, UP, end) || is_of(name, DOWN, end));
         let dropped = |of_acks: bool| {
             let drops = summary.links.iter().filter(|link| at_the_line(&link.name)).flat_map(|link| &link.queue.drops);
             drops.filter(|(reason, _)| REGULATED.contains(&reason.as_str()) == of_acks).map(|(_, count)| count).sum()
@@ -285,8 +291,8 @@ impl Measured {
             time(tail(tails.ping_p99, ["ping p99", "ping max"]), self.ping.tail(tails.ping_p99)),
             time("probe p50", self.probe.p50_s),
             time(tail(tails.probe_p99, ["probe p99", "probe max"]), self.probe.tail(tails.probe_p99)),
-            share("ping lost", self.ping.lost()),
-            share("probe lost", self.probe.lost()),
+            share("ping lost", self.ping.lost_share).told_from(TOLD_LOSS),
+            share("probe lost", self.probe.lost_share).told_from(TOLD_LOSS),
         ];
         cells.extend(self.calls.cells());
         cells.extend(self.people.cells());
@@ -295,7 +301,7 @@ impl Measured {
             time("up queue", self.up_queue_delay_mean_s),
             time("up queue max", self.up_queue_delay_max_s),
             Cell::count("drops", Some(self.drops)),
-            Cell::count("ACKs merged", Some(self.acks_merged).filter(|merged| *merged > 0)),
+            Cell::count("ACKs merged", Some(self.acks_merged)).told_from(1.0),
         ]);
         cells
     }
@@ -310,25 +316,42 @@ const REGULATED: [&str; 5] = [
     DropReason::AckSignal.name(),
 ];
 
-/// The links of the line whose queues a packet of each direction crosses.
+/// The links of a line whose queues a packet of each direction crosses.
 const UP: [&str; 2] = ["up", "middlebox-up"];
 const DOWN: [&str; 2] = ["down", "middlebox-down"];
 
-/// Sum of the mean and of the longest delays in the queues of these links. `None` if no packet
-/// waited.
+/// For each line of the run, the end of the names of its links: one without an end, or `-1`, `-2` and so on.
+fn ends(summary: &Summary) -> Vec<&str> {
+    let several = summary.lines.iter().map(|line| line.name.strip_prefix("line").unwrap_or_default());
+    if summary.lines.is_empty() { vec![""] } else { several.collect() }
+}
+
+/// True for the link called `name`, if it is one of `links` of the line whose names have this end.
+fn is_of(name: &str, links: [&str; 2], end: &str) -> bool {
+    name.strip_suffix(end).is_some_and(|name| links.contains(&name))
+}
+
+/// Sum of the mean and of the longest delays in the queues of these links of a line: of several lines the mean of the
+/// means, and the longest. `None` if no packet waited.
 fn waits(summary: &Summary, phase: Option<&Phase>, links: [&str; 2]) -> Option<(f64, f64)> {
+    let of_lines: Vec<(f64, f64)> =
+        ends(summary).into_iter().filter_map(|end| waits_of(summary, phase, links, end)).collect();
+    let (sum, most) = of_lines.iter().fold((0.0, 0.0_f64), |(sum, most), (mean, max)| (sum + mean, most.max(*max)));
+    (!of_lines.is_empty()).then(|| (sum / format::to_f64(of_lines.len() as u64), most))
+}
+
+fn waits_of(summary: &Summary, phase: Option<&Phase>, links: [&str; 2], end: &str) -> Option<(f64, f64)> {
     let add = |sum: Option<(f64, f64)>, waits: (Option<f64>, Option<f64>)| match (sum, waits) {
         (Some((before, most)), (Some(mean), Some(max))) => Some((before + mean, most + max)),
         (sum, (mean, max)) => sum.or(mean.zip(max)),
     };
-    let wanted = |name: &str| links.contains(&name);
     match phase {
         Some(phase) => {
-            let found = phase.links.iter().filter(|link| wanted(&link.name));
+            let found = phase.links.iter().filter(|link| is_of(&link.name, links, end));
             found.map(|link| (link.queue_delay_mean_s, link.queue_delay_max_s)).fold(None, add)
         }
         None => {
-            let found = summary.links.iter().filter(|link| wanted(&link.name));
+            let found = summary.links.iter().filter(|link| is_of(&link.name, links, end));
             found.map(|link| (link.queue.queue_delay_s.mean, link.queue.queue_delay_s.max)).fold(None, add)
         }
     }
@@ -349,20 +372,16 @@ fn busiest(summary: &Summary) -> Option<&Phase> {
     both.max_by(|a, b| upload(a).total_cmp(&upload(b)))
 }
 
-/// Goodput of the TCP flows of a direction, in a phase or the whole run; without videos, which take what they need.
+/// Goodput of the TCP flows of a direction together, in a phase or the whole run; without videos, which take what they
+/// need.
 fn goodput(summary: &Summary, phase: Option<&Phase>, direction: &str) -> f64 {
     let is_meant =
         |flow: &&Flow| *flow.direction == *direction && flow.setup.tcp.is_some() && &*flow.setup.kind != "video";
     let flows = summary.flows.iter().filter(is_meant);
-    flows
-        .map(|flow| match phase {
-            Some(phase) => {
-                phase.flows.iter().find(|other| other.name == flow.name).map_or(0.0, |flow| flow.goodput_bps)
-            }
-            None => flow.goodput_bps,
-        })
-        // The sum of no floats is -0.
-        .fold(0.0, |sum, rate| sum + rate)
+    let Some(phase) = phase else { return goodput::together(flows) };
+    let in_phase = |flow: &Flow| phase.flows.iter().find(|other| other.name == flow.name);
+    // The sum of no floats is -0.
+    flows.filter_map(in_phase).fold(0.0, |sum, flow| sum + flow.goodput_bps)
 }
 
 #[cfg(test)]

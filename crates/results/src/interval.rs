@@ -1,8 +1,11 @@
 //! The measurements between two snapshots of a run.
 
+use lastmile_model::Link;
 use lastmile_model::outcome::{Loss, Losses, Snapshot, Waits};
 use lastmile_tcp::LimitedTime;
 use lastmile_units::Instant;
+
+use crate::format::to_f64;
 
 /// The measurements between two snapshots. Lists are by flow, without pings, or by link.
 #[derive(Clone, Debug)]
@@ -13,6 +16,8 @@ pub(crate) struct Interval {
     pub(crate) bytes: Vec<u64>,
     /// Time by limit; `None` for flows without TCP.
     pub(crate) limited: Vec<Option<LimitedTime>>,
+    /// The receive window at the end; `None` where it was not measured.
+    pub(crate) receive_window: Vec<Option<u64>>,
     /// Retransmitted segments.
     pub(crate) retransmissions: Vec<u64>,
     /// Bits sent.
@@ -31,6 +36,13 @@ impl Interval {
         self.to.since(self.from).as_secs_f64()
     }
 
+    /// The share of the time for which the wire of `link`, number `index`, was busy: its bits over those that it could
+    /// carry. `None` without a rate, and in an outage.
+    pub(crate) fn utilisation(&self, index: usize, link: &Link) -> Option<f64> {
+        let bps = link.hop.line.rate_between(self.from, self.to).filter(|bps| *bps > 0.0)?;
+        Some(to_f64(self.wire_bits[index]) / bps / self.length_s())
+    }
+
     /// The share of pure ACKs among the packets that left the queue of `link`.
     #[expect(clippy::cast_precision_loss, reason = "statistics only")]
     pub(crate) fn ack_share(&self, link: usize) -> f64 {
@@ -44,9 +56,10 @@ impl Interval {
         add_each(&mut self.retransmissions, &next.retransmissions);
         add_each(&mut self.wire_bits, &next.wire_bits);
         self.losses.extend(next.losses);
+        self.receive_window = next.receive_window;
         for (own, next) in self.limited.iter_mut().zip(next.limited) {
             *own = match (*own, next) {
-                (Some(own), Some(next)) => Some(joined(own, next)),
+                (Some(own), Some(next)) => Some(own.plus(next)),
                 (own, next) => own.or(next),
             };
         }
@@ -70,6 +83,7 @@ impl Interval {
             to: after.at,
             bytes: difference(|snapshot| &snapshot.bytes_delivered),
             limited: limited.collect(),
+            receive_window: places.iter().map(|place| after.receive_window[*place]).collect(),
             retransmissions: difference(|snapshot| &snapshot.retransmissions),
             wire_bits: wire_bits.collect(),
             waits: after.queue_delay.clone(),
@@ -81,16 +95,6 @@ impl Interval {
 
 fn add_each(to: &mut [u64], more: &[u64]) {
     to.iter_mut().zip(more).for_each(|(to, more)| *to += more);
-}
-
-fn joined(one: LimitedTime, other: LimitedTime) -> LimitedTime {
-    LimitedTime {
-        congestion_window: one.congestion_window + other.congestion_window,
-        receive_window: one.receive_window + other.receive_window,
-        application: one.application + other.application,
-        pacing: one.pacing + other.pacing,
-        awaiting_ack: one.awaiting_ack + other.awaiting_ack,
-    }
 }
 
 /// The `losses` of flows, by index into [`lastmile_model::outcome::Outcome::flows`]; those of pings are omitted.

@@ -33,6 +33,7 @@ pub mod capture;
 pub mod captured;
 pub mod comparison;
 pub mod format;
+mod goodput;
 mod interval;
 pub mod json;
 mod limits;

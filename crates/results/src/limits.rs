@@ -35,6 +35,8 @@ pub(crate) struct Case<'a> {
     pub(crate) links: &'a [PhaseLink],
     /// Shares of the flow's time by cause.
     pub(crate) shares: Shares,
+    /// The flow's receive window at the end of the phase, if that was measured.
+    pub(crate) receive_window: Option<u64>,
     /// Retransmitted segments.
     pub(crate) retransmissions: u64,
     /// The number of flows with data for each link in the phase.
@@ -115,15 +117,17 @@ impl Case<'_> {
         let trip = trip.map_or_else(String::new, |trip| format!(" / {}", self.trip(trip)));
         match (cause, self.shape.tcp) {
             ("receive_window", Some(tcp)) => {
+                // One that grows, or that a middlebox clamps, is below the configured one.
+                let window = self.receive_window.map_or(tcp.window, |window| window.min(tcp.window));
                 // The receiver delays its ACK until it has this number of segments, which the
                 // window never allows.
-                let held = if tcp.segments_per_ack > 1 && tcp.window < tcp.segments_per_ack * self.shape.payload {
+                let held = if tcp.segments_per_ack > 1 && window < tcp.segments_per_ack * self.shape.payload {
                     let segments = tcp.segments_per_ack;
                     format!("; it is under {segments} full segments, so that ACKs also wait for the delayed-ACK timer")
                 } else {
                     String::new()
                 };
-                format!("receive window {}{trip}{held}", format::window(tcp.window))
+                format!("receive window {}{trip}{held}", format::window(window))
             }
             _ => {
                 let control = match (cause, self.is_model()) {
@@ -150,7 +154,7 @@ impl Case<'_> {
 
     /// What a sender of QUIC could do about ACKs that fill their path, since no middlebox can.
     fn remedy(&self) -> Option<String> {
-        let allowed = self.shape.by_ratio(self.network, &RATIOS)?;
+        let allowed = self.shape.by_ratio(self.network, &RATIOS, (self.interval.from, self.interval.to))?;
         let packets: Vec<String> = RATIOS.iter().map(u32::to_string).collect();
         let rates: Vec<String> = allowed.iter().map(|bps| format::rate(*bps)).collect();
         Some(format!(
@@ -245,7 +249,7 @@ impl Case<'_> {
     /// The used share of a link's rate, or of its shaper's rate if that is lower.
     fn utilisation(&self, link: usize) -> f64 {
         let of_wire = self.links[link].utilisation.unwrap_or(0.0);
-        let wire_bps = self.network.links[link].hop.line.rate.map(|rate| format::to_f64(rate.as_bps()));
+        let wire_bps = self.network.links[link].hop.line.rate_between(self.interval.from, self.interval.to);
         wire_bps.zip(self.shaper_bps(link)).map_or(of_wire, |(wire, shaper)| of_wire * wire / shaper)
     }
 

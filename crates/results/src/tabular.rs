@@ -20,7 +20,7 @@ use crate::summarise::LOST_CELLS;
 
 pub(crate) use self::applications::{backups, conferences, games, videos};
 pub(crate) use self::cells::{abr_sources, channels, edges, ports, virtual_paths};
-pub(crate) use self::columns::{NOTHING, keep_filled};
+pub(crate) use self::columns::NOTHING;
 use self::columns::{columns, is_filled, keep, without_empty_columns};
 pub(crate) use self::phases::{comparison, over_seeds, phases};
 pub(crate) use self::streams::{classes, datagram_classes, datagram_flows, datagrams, delays, waits_by_class};

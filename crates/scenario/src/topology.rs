@@ -109,10 +109,10 @@ impl<'d> Topology<'d> {
         ports.into_iter().find(|classes| !classes.is_empty()).map_or(&[], Vec::as_slice)
     }
 
-    /// The least MTU of the links between two nodes, both ways.
-    pub(crate) fn mtu(&self, from: NodeIndex, to: NodeIndex) -> Mtu<'_> {
-        let ways = [(from, to), (to, from)].map(|(from, to)| path(&self.nodes, &self.links, from, to));
-        let links = ways.into_iter().flatten().flatten().map(|link| &self.links[link]);
+    /// The least MTU of the links of these ways from one node to another.
+    pub(crate) fn mtu(&self, ways: &[(NodeIndex, NodeIndex)]) -> Mtu<'_> {
+        let ways = ways.iter().map(|(from, to)| path(&self.nodes, &self.links, *from, *to));
+        let links = ways.flatten().flatten().map(|link| &self.links[link]);
         let least =
             links.filter_map(|link| Some((link.hop.line.link_layer.mtu()?.get(), link.hop.name.as_str()))).min();
         Mtu { bytes: least.map(|(bytes, _)| bytes), link: least.map_or("", |(_, name)| name) }

@@ -180,17 +180,17 @@ fn source(
         Form::Persistent => transfer(table, None, ends, ip, around),
         Form::Writes => writes(table, ends, ip, around),
         Form::Poisson => {
-            let (rate, size) = (table.get("rate"), size(table, (PACKET, ip), ends, around));
+            let (rate, size) = (table.get("rate"), size(table, (PACKET, ip), mtu_there(ends, around)));
             Some(Source::Poisson { rate: rate?, size: size? })
         }
-        Form::OnOff => on_off(table, size(table, (PACKET, ip), ends, around)),
+        Form::OnOff => on_off(table, size(table, (PACKET, ip), mtu_there(ends, around))),
         Form::Voice => {
             let (interval, size) =
-                (table.get("interval"), size(table, (CALL_PACKET + ip.more_than_ipv4(), ip), ends, around));
+                (table.get("interval"), size(table, (CALL_PACKET + ip.more_than_ipv4(), ip), mtu_there(ends, around)));
             Some(Source::Constant { interval: interval?, size: size?, kind: "voice" })
         }
         Form::Blast => {
-            let (rate, size) = (table.get::<SendRate>("rate"), size(table, (PACKET, ip), ends, around));
+            let (rate, size) = (table.get::<SendRate>("rate"), size(table, (PACKET, ip), mtu_there(ends, around)));
             let (rate, size): (_, ByteCount) = (rate?, size?);
             let Some(interval) = rate.interval(size) else {
                 let message = format!("{}: packets at less than a nanosecond", table.path("rate"));
@@ -217,7 +217,7 @@ fn source(
         Form::Replay => None,
         Form::Ping => {
             let (interval, size) =
-                (table.get("interval"), size(table, (PING_PACKET + ip.more_than_ipv4(), ip), ends, around));
+                (table.get("interval"), size(table, (PING_PACKET + ip.more_than_ipv4(), ip), path_mtu(ends, around)));
             let echo = table.choice("protocol", &[Echo::Icmp, Echo::Udp].map(|echo| (echo.name(), echo)));
             Some(Source::Ping { interval: interval?, size: size?, echo: echo? })
         }
@@ -262,17 +262,17 @@ fn settings_of(
 }
 
 fn path_mtu<'a>(ends: Option<&Ends>, around: &Surroundings<'a, '_>) -> tcp::Mtu<'a> {
-    ends.map_or(tcp::Mtu { bytes: None, link: "" }, |ends| around.topology.mtu(ends.from, ends.to))
+    let ways = |ends: &Ends| [(ends.from, ends.to), (ends.to, ends.from)];
+    ends.map_or(tcp::Mtu { bytes: None, link: "" }, |ends| around.topology.mtu(&ways(ends)))
 }
 
-/// IP bytes of the packets of a source of datagrams.
-fn size(
-    table: &Table<'_>,
-    (default, ip): (u16, IpFields),
-    ends: Option<&Ends>,
-    around: &Surroundings<'_, '_>,
-) -> Option<ByteCount> {
-    let mtu = path_mtu(ends, around);
+/// The MTU of the way there alone, for packets that nothing answers in kind.
+fn mtu_there<'a>(ends: Option<&Ends>, around: &Surroundings<'a, '_>) -> tcp::Mtu<'a> {
+    ends.map_or(tcp::Mtu { bytes: None, link: "" }, |ends| around.topology.mtu(&[(ends.from, ends.to)]))
+}
+
+/// IP bytes of the packets of a source of datagrams, on a path of this MTU.
+fn size(table: &Table<'_>, (default, ip): (u16, IpFields), mtu: tcp::Mtu<'_>) -> Option<ByteCount> {
     if !table.has("size") {
         return Some(ByteCount::new(mtu.bytes.map_or(default, |mtu| mtu.min(default)).into()));
     }

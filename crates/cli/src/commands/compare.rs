@@ -74,8 +74,9 @@ fn print(arguments: &Arguments, compared: &Compared, printer: &mut Printer) -> R
     let seeds = arguments.seeds.map(|seeds| format!("Means of {seeds} seeds, with 95 % intervals. "));
     let probe = comparison::about_the_probe(&measured).map(|about| format!("{about}\n"));
     let place = measured.first().map(|runs| comparison::measured_where(runs)).unwrap_or_default();
-    let [alone, seeds, probe] = [alone, seeds, probe].map(Option::unwrap_or_default);
-    printer.data(&format!("\n{alone}{seeds}Measured {place}.\n{probe}\n"))?;
+    let unphased = comparison::about_the_phases(comparison).map(|about| format!(" {about}"));
+    let [alone, seeds, probe, unphased] = [alone, seeds, probe, unphased].map(Option::unwrap_or_default);
+    printer.data(&format!("\n{alone}{seeds}Measured {place}.{unphased}\n{probe}\n"))?;
     printer.table(&compared.table())?;
     if arguments.seeds.is_none() {
         let (runs, width) = (compared.runs(), printer.width());

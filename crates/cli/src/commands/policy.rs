@@ -165,10 +165,14 @@ fn show(shown: &Shown, printer: &mut Printer) -> Result {
 
 /// The derivation of the ACK class's rate.
 pub(crate) fn ack_rate(ack: &AckRate) -> String {
-    let AckRate { rate, fixed, packet, ack, factor_ppm } = *ack;
+    let AckRate { rate, needed, packet, ack, factor_ppm } = *ack;
     #[expect(clippy::cast_precision_loss, reason = "for printing")]
     let factor = factor_ppm as f64 / 1e6;
-    let how = if fixed { "given" } else { "computed" };
+    let how = match needed {
+        None => "given".to_owned(),
+        Some(needed) if needed > rate => format!("half of the upstream, since a full download needs {needed}"),
+        Some(_) => "computed".to_owned(),
+    };
     format!("ACKs: {rate}, {how}: an ACK of {ack} for every {factor} packets of {packet} downstream")
 }
 

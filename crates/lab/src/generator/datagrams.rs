@@ -89,12 +89,14 @@ impl Datagrams {
     pub(super) fn receive(&mut self, clock: &dyn Clock) -> io::Result<()> {
         let Self { sink, outcome, arrivals, .. } = self;
         udp::receive(sink, clock, |arrived, len, number| {
+            if let (Some(number), Some(arrivals)) = (number, arrivals.as_mut())
+                && !arrivals.arrived(number, arrived)
+            {
+                return;
+            }
             outcome.packets_received += 1;
             outcome.bytes_delivered += len as u64;
             Deliveries::note(&mut outcome.deliveries, arrived);
-            if let (Some(number), Some(arrivals)) = (number, arrivals.as_mut()) {
-                arrivals.arrived(number, arrived);
-            }
         })
     }
 

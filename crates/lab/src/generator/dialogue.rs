@@ -133,7 +133,7 @@ impl Exchange {
     /// The outcome at `end`.
     pub(super) fn outcome(self, end: Instant) -> FlowOutcome {
         let Self { plan: DialoguePlan { dialogue, .. }, name, start, stop, latest, arrivals, deliveries, .. } = self;
-        let counts = *dialogue.counts();
+        let counts = dialogue.counts().clone();
         let active = stop.unwrap_or(end).min(end).since(start);
         let end = end.max(latest);
         let user = dialogue.outcome(end, name, active);

@@ -134,14 +134,16 @@ impl Arrivals {
         self.sent.push_back(at);
     }
 
-    /// A packet whose number ends in these 32 bits has arrived.
-    pub(super) fn arrived(&mut self, number: u32, at: Instant) {
+    /// A packet whose number ends in these 32 bits has arrived. False for a copy of one that has arrived, or for one
+    /// that is no longer known.
+    pub(super) fn arrived(&mut self, number: u32, at: Instant) -> bool {
         let place = number.wrapping_sub(self.first as u32) as usize;
-        let Some(sent) = self.sent.get(place) else { return };
-        self.stream.arrived(self.first + place as u64, *sent, at.max(*sent));
+        let Some(sent) = self.sent.get(place) else { return false };
+        let first = self.stream.arrived(self.first + place as u64, *sent, at.max(*sent));
         let gone = place.saturating_sub(SLACK);
         self.sent.drain(..gone);
         self.first += gone as u64;
+        first
     }
 
     /// The mean delay since the last sample, and the jitter, in seconds.

@@ -207,11 +207,43 @@ impl Trace {
     /// Mean rate over the first `span`; `None` below 1 bit/s and above [`BitRate::MAX`].
     #[must_use]
     pub fn mean_rate(&self, span: Duration) -> Option<BitRate> {
-        let work = match self {
+        BitRate::from_bps(u64::try_from(self.work_by(span) / u128::from(span.as_ps().max(1))).ok()?)
+    }
+
+    /// Mean rate between two times, in bit/s; `None` over no time.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "statistics only")]
+    pub fn rate_between(&self, from: Instant, to: Instant) -> Option<f64> {
+        let [from, to] = [from, to].map(|at| at.since(Instant::ZERO));
+        let work = self.work_by(to).saturating_sub(self.work_by(from));
+        let span = to.saturating_sub(from).as_ps();
+        (span > 0).then(|| work as f64 / span as f64)
+    }
+
+    /// The highest rate; `None` for opportunities, whose blocks take no time.
+    #[must_use]
+    pub fn peak_rate(&self) -> Option<BitRate> {
+        match self {
+            Self::Steps(steps) => steps.steps.iter().filter_map(|step| step.rate).max(),
+            Self::Opportunities(_) => None,
+        }
+    }
+
+    /// The least delay of a step; `None` for opportunities, which leave the delay to the line.
+    #[must_use]
+    pub fn least_delay(&self) -> Option<Duration> {
+        match self {
+            Self::Steps(steps) => steps.steps.iter().map(|step| step.delay).min(),
+            Self::Opportunities(_) => None,
+        }
+    }
+
+    /// Bits that the line can carry in its first `span`, times 10^12.
+    fn work_by(&self, span: Duration) -> u128 {
+        match self {
             Self::Steps(steps) => steps.work_by(span),
             Self::Opportunities(opportunities) => opportunities.work_by(span),
-        };
-        BitRate::from_bps(u64::try_from(work / u128::from(span.as_ps().max(1))).ok()?)
+        }
     }
 }
 

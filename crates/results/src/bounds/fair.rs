@@ -16,9 +16,8 @@
 
 use lastmile_model::outcome::Outcome;
 use lastmile_model::{Network, Source};
-use lastmile_units::Instant;
 
-use super::{Bound, Shape, active, by_window, packet_rate};
+use super::{Bound, Shape, Span, active, by_window, packet_rate};
 use crate::format;
 
 /// The fair share of each traffic between `from` and `to`; `None` for pings, replays, connections
@@ -27,7 +26,7 @@ pub(crate) fn in_phase(
     network: &Network,
     outcome: &Outcome,
     shapes: &[Option<Shape>],
-    (from, to): (Instant, Instant),
+    (from, to): Span,
 ) -> Vec<Option<Bound>> {
     let mut bounds = vec![None; network.traffic.len()];
     let mut unused = Unused::new(network);
@@ -38,7 +37,7 @@ pub(crate) fn in_phase(
             let Some(shape) = shape.as_ref().filter(|shape| shape.tcp.is_some() == responsive) else { continue };
             let count = active(network, outcome, index, (from, to));
             if count > 0 && !shape.many {
-                demands.push(Demand::new(network, index, shape, count));
+                demands.push(Demand::new(network, index, shape, count, (from, to)));
             }
         }
         unused.fill(network, demands, &mut bounds);
@@ -72,16 +71,16 @@ impl Resource {
 }
 
 impl Demand {
-    fn new(network: &Network, traffic: usize, shape: &Shape, count: usize) -> Self {
+    fn new(network: &Network, traffic: usize, shape: &Shape, count: usize, span: Span) -> Self {
         let mut costs = Vec::new();
         for index in &shape.data_path {
-            if let Some(bps) = shape.capacity_bps(&network.links[*index]) {
+            if let Some(bps) = shape.capacity_bps(&network.links[*index], span) {
                 costs.push((Resource::Data(*index), bps.recip()));
             }
         }
         for index in shape.ack_path.iter().filter(|_| shape.tcp.is_some()) {
             let (link, tcp) = (&network.links[*index], shape.tcp.expect("filtered"));
-            let acks = packet_rate(link, shape.ack_over(link, tcp)).filter(|_| !tcp.is_thinned(&link.hop.queue));
+            let acks = packet_rate(link, shape.ack_over(link, tcp), span).filter(|_| !tcp.is_thinned(&link.hop.queue));
             let covers = format::to_f64(shape.payload * tcp.segments_per_ack) * 8.0;
             if let Some(acks) = acks {
                 costs.push((Resource::Acks(*index), (acks * covers).recip()));

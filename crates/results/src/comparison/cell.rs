@@ -3,7 +3,7 @@
 use lastmile_theory::interval::Mean;
 
 use crate::format;
-use crate::seeds::Measure;
+use crate::seeds::{self, Measure};
 use crate::tabular::NOTHING;
 
 /// The quantity of a column, and its format.
@@ -61,6 +61,8 @@ pub(super) struct Cell {
     pub(super) column: &'static str,
     quantity: Quantity,
     value: Option<f64>,
+    /// The least value of any run for which a table has the column.
+    told_from: f64,
     /// Reasons of a count.
     reasons: Option<String>,
 }
@@ -68,7 +70,7 @@ pub(super) struct Cell {
 impl Cell {
     /// A value in the column of this name; `None` if the run has none.
     pub(super) fn new(column: &'static str, quantity: Quantity, value: Option<f64>) -> Self {
-        Self { column, quantity, value, reasons: None }
+        Self { column, quantity, value, told_from: f64::NEG_INFINITY, reasons: None }
     }
 
     /// A count that is omitted if it is `None`.
@@ -82,22 +84,31 @@ impl Cell {
         self
     }
 
+    /// A copy whose column a table omits if no run has at least this value.
+    pub(super) fn told_from(mut self, least: f64) -> Self {
+        self.told_from = least;
+        self
+    }
+
+    /// True if the value deserves a column.
+    pub(super) fn is_told(&self) -> bool {
+        self.value.is_some_and(|value| value >= self.told_from)
+    }
+
     /// The text for a table.
     pub(super) fn text(&self) -> String {
         self.reasons.clone().unwrap_or_else(|| format::or_dash(self.value, |value| self.quantity.text(value)))
     }
 }
 
-/// The cells of several runs in one column, as `81.6 Mbit/s ± 1.2 Mbit/s`; the text of a single
-/// run's cell.
+/// The cells of several runs in one column, as [`seeds::text`]; the text of a single run's cell.
 pub(super) fn over_runs(cells: &[&Cell]) -> String {
     match cells {
         [only] => only.text(),
-        several => match mean(several) {
-            None => NOTHING.to_owned(),
-            Some((_, Mean { mean, .. }, 1)) => cells[0].quantity.text(mean),
-            Some((quantity, Mean { mean, ci95 }, _)) => format!("{} ± {}", quantity.text(mean), quantity.text(ci95)),
-        },
+        several => mean(several).map_or_else(
+            || NOTHING.to_owned(),
+            |(quantity, mean, runs)| seeds::text((mean, runs), several.len(), |value| quantity.text(value)),
+        ),
     }
 }
 

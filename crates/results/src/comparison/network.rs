@@ -7,13 +7,14 @@ use serde::Serialize;
 
 use super::cell::{Cell, Quantity};
 use crate::format;
+use crate::goodput;
 use crate::schema::{AbrSource, CellPort, Flow, Summary};
 use crate::{Run, tabular};
 
 /// The result of one run over a network, over its whole length.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct MeasuredNetwork {
-    /// Sum of the goodputs of all TCP connections.
+    /// Goodput of all TCP connections together: their bytes over the time in which any of them lived.
     pub goodput_bps: f64,
     /// The lowest goodput of a connection.
     pub goodput_min_bps: Option<f64>,
@@ -58,7 +59,7 @@ impl MeasuredNetwork {
         let (held_s, acks) =
             sources().filter_map(held).fold((0.0, 0.0), |(sum, all), (mean, acks)| (sum + mean * acks, all + acks));
         Self {
-            goodput_bps: goodputs().sum(),
+            goodput_bps: goodput::together(connections(summary)),
             goodput_min_bps: goodputs().min_by(f64::total_cmp),
             goodput_max_bps: goodputs().max_by(f64::total_cmp),
             jain_index: lastmile_theory::fairness::jain(goodputs()),
@@ -163,6 +164,7 @@ mod tests {
         let flow = |goodput_bps| Flow {
             direction: "a to b".into(),
             setup: FlowSetup { tcp: Some("reno".into()), ..FlowSetup::default() },
+            bytes_delivered: goodput_bps as u64,
             goodput_bps,
             transport: Transport { retransmissions: Some(3), ..Transport::default() },
             ..Flow::default()

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::schema::{Link, LinkQueue, PhaseProbe, Probe, RoundTrip};
+use crate::schema::{Applications, Backup, Delay, FlowSetup, Line, Link, LinkQueue, PhaseProbe, Probe, RoundTrip};
 
 fn probe(protocol: &str, received: u64) -> Probe {
     let rtt_s = RoundTrip { p50: Some(0.03), p99: Some(0.08), max: Some(0.09), ..RoundTrip::default() };
@@ -47,7 +47,7 @@ fn the_largest_of_few_replies_is_called_the_largest() {
 fn a_probe_that_is_lost_does_not_look_fast() {
     let columns = names(&[with_probes(20), with_probes(1000)]);
     assert!(columns.contains(&"ping lost") && columns.contains(&"probe lost"), "{columns:?}");
-    assert_eq!(Measured::of(&with_probes(20), None).ping.lost(), Some(0.2));
+    assert_eq!(Measured::of(&with_probes(20), None).ping.lost_share, Some(0.2));
     assert!(!names(&[with_probes(1000)]).contains(&"ping lost"));
 }
 
@@ -111,4 +111,69 @@ fn a_row_of_several_seeds_is_a_mean_with_its_interval() {
     let median = measures.iter().find(|measure| measure.name == "ping p50").unwrap();
     assert!((median.mean - 0.03).abs() < 1e-12 && (median.ci95 - 0.024_841).abs() < 1e-6, "{median:?}");
     assert_eq!((median.unit, median.runs), ("s", 3));
+}
+
+/// Of one in a hundred lost by two seeds and none by the third, the mean is two thirds of that: a seed without losses
+/// counts. Of one seed in three without a backup's end, the mean is over two.
+#[test]
+fn a_mean_is_over_all_seeds_that_have_a_value() {
+    let seed = |lost| {
+        let probe = Probe { lost, received: 100 - lost, ..probe("icmp", 0) };
+        let backup = Backup { end_s: (lost > 0).then_some(2.0), ..Backup::default() };
+        let applications = Applications { backups: vec![backup], ..Applications::default() };
+        let drops = [("ack_merged".to_owned(), 30 * lost)].into();
+        let up = Link { name: "up".into(), queue: LinkQueue { drops, ..LinkQueue::default() }, ..Link::default() };
+        Summary { probes: vec![probe], applications, links: vec![up], ..Summary::default() }
+    };
+    let seeds: Vec<Row> = [0, 1, 1].map(|lost| row(&seed(lost))).into();
+    let measures = means(&seeds);
+    let of = |name: &str| measures.iter().find(|measure| measure.name == name).map(|it| (it.mean, it.runs));
+    assert_eq!(of("ping lost"), Some((0.02 / 3.0, 3)));
+    assert_eq!(of("ACKs merged"), Some((20.0, 3)));
+    assert_eq!(of("backup end"), Some((2.0, 2)));
+    let (columns, texts) = table(&[seeds, [0, 0, 0].map(|lost| row(&seed(lost))).into()]);
+    let texts_of = |name: &str| {
+        let column = columns.iter().position(|column| *column == name).unwrap();
+        [texts[0][column].as_str(), texts[1][column].as_str()]
+    };
+    assert_eq!(texts_of("ping lost"), ["0.7 % ± 1.4 %", "0.0 % ± 0.0 %"]);
+    assert_eq!(texts_of("backup end"), ["2000.0 ms ± 0.0 ms (2 of 3)", "–"]);
+    assert_eq!(texts_of("ACKs merged"), ["20 ± 43", "0 ± 0"]);
+}
+
+/// Two lines: 3 and 5 packets lost, means of 10 + 2 and 30 ms upstream, the longest of 50 ms.
+#[test]
+fn the_links_of_several_lines_count_together() {
+    let link = |name: &str, tail, mean, max| {
+        let queue_delay_s = Delay { mean: Some(mean), max: Some(max), ..Delay::default() };
+        let drops = [("tail".to_owned(), tail)].into();
+        Link { name: name.into(), queue: LinkQueue { drops, queue_delay_s, ..LinkQueue::default() }, ..Link::default() }
+    };
+    let line = |name: &str| Line { name: name.into(), ..Line::default() };
+    let links = vec![
+        link("up-1", 3, 0.01, 0.02),
+        link("middlebox-up-1", 0, 0.002, 0.03),
+        link("up-2", 5, 0.03, 0.04),
+        link("client-cpe-1", 9, 1.0, 1.0),
+    ];
+    let summary = Summary { links, lines: vec![line("line-1"), line("line-2")], ..Summary::default() };
+    let measured = Measured::of(&summary, None);
+    assert_eq!((measured.drops, measured.down_queue_delay_mean_s), (8, None));
+    assert!((measured.up_queue_delay_mean_s.unwrap() - 0.021).abs() < 1e-12, "{measured:?}");
+    assert!((measured.up_queue_delay_max_s.unwrap() - 0.05).abs() < 1e-12, "{measured:?}");
+}
+
+/// Five files of 8 MB one after another on 12 Mbit/s are 12 Mbit/s, not 60.
+#[test]
+fn transfers_one_after_another_have_the_rate_of_the_line() {
+    let flow = |number: u32| Flow {
+        direction: "down".into(),
+        setup: FlowSetup { tcp: Some("cubic".into()), ..FlowSetup::default() },
+        start_s: f64::from(number) * 6.0,
+        bytes_delivered: 9_000_000,
+        goodput_bps: 12e6,
+        ..Flow::default()
+    };
+    let summary = Summary { flows: (0..5).map(flow).collect(), ..Summary::default() };
+    assert!((downloads(&summary) - 12e6).abs() < 1.0, "{}", downloads(&summary));
 }

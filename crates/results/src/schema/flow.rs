@@ -18,12 +18,12 @@ pub struct Flow {
     pub setup: FlowSetup,
     /// Start time.
     pub start_s: f64,
-    /// Time of the last delivery of data; with a given size, `null` until all of it is delivered.
+    /// Delivery of the last of its data, if all of a given size was delivered.
     pub end_s: Option<f64>,
     /// Payload handed to the receiving application, in order.
     pub bytes_delivered: u64,
-    /// Delivered payload over the time from start to end, or to the end of the run for an
-    /// unfinished flow.
+    /// Delivered payload over the time from the start to the end of the flow's life: to its end;
+    /// else to its `stop`, or its last delivery if that is later; else to the end of the run.
     pub goodput_bps: f64,
     /// Time from start to end, for a transfer of given size.
     pub response_time_s: Option<f64>,

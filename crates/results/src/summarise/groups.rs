@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::format::to_f64;
+use crate::goodput;
 use crate::schema::{Flow, Group, Spread};
 
 /// The most names that a group lists.
@@ -24,7 +25,7 @@ fn group((direction, kind): (&str, &str), mut flows: Vec<&Flow>) -> Group {
         direction: direction.to_owned(),
         kind: kind.to_owned(),
         flows: flows.len() as u64,
-        goodput_bps: goodputs.iter().sum(),
+        goodput_bps: goodput::together(flows.iter().copied()),
         of_a_flow_bps: spread(&goodputs),
         retransmissions: flows.iter().map(|flow| flow.transport.retransmissions).sum(),
         worst: flows.iter().take(WORST).map(|flow| flow.name.clone()).collect(),
@@ -65,6 +66,7 @@ mod tests {
             name: name.into(),
             direction: direction.into(),
             setup: FlowSetup { kind: "bulk".into(), ..FlowSetup::default() },
+            bytes_delivered: goodput_bps as u64,
             goodput_bps,
             transport: Transport { retransmissions, ..Transport::default() },
             ..Flow::default()

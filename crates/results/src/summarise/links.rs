@@ -6,6 +6,8 @@ use lastmile_queueing::ack::{collapsing, filter};
 use lastmile_queueing::spec::Over;
 use lastmile_queueing::{DropReason, Limit, Spec, ack, fifo};
 
+use lastmile_units::Instant;
+
 use super::run::Run;
 use super::statistics::delay;
 use crate::format::to_f64;
@@ -21,6 +23,7 @@ impl Run<'_> {
         let node = |node: usize| self.network.nodes[node].name.clone();
         let wire_bits = link.wire_bits;
         let duration = self.outcome.duration;
+        let whole = (Instant::ZERO, Instant::ZERO + duration);
         let mean_rate = spec.hop.line.mean_rate(duration);
         let share = |bits: u64| Some(to_f64(bits) / to_f64(mean_rate?.as_bps()) / duration.as_secs_f64());
         // The packet on the wire at the end counts as far as it was transmitted.
@@ -34,7 +37,7 @@ impl Run<'_> {
             to: node(spec.to),
             rate_bps: mean_rate.map(|rate| to_f64(rate.as_bps())),
             delay_s: spec.hop.line.delay.as_secs_f64(),
-            payload_capacity_bps: crossing.filter_map(|shape| shape.capacity_bps(spec)).reduce(f64::max),
+            payload_capacity_bps: crossing.filter_map(|shape| shape.capacity_bps(spec, whole)).reduce(f64::max),
             queue_limit_bytes: limit_in_bytes(&spec.hop.queue),
             wire_bits,
             ip_bytes: link.stats.transmitted.bytes,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lastmile_model::Source;
 
 use super::run::Run;
-use crate::bounds::{Bound, Shape};
+use crate::bounds::{Bound, Shape, Span};
 use crate::format;
 use crate::schema::Flow;
 
@@ -17,7 +17,7 @@ const NAMED: usize = 3;
 
 impl Run<'_> {
     /// A sentence for each cause other than the access line that bounds transfers: LAN,
-    /// aggregation, backbone, a window.
+    /// aggregation, backbone, a window; and one where phases are missing.
     pub(super) fn notes(&self, flows: &[Flow]) -> Vec<String> {
         let mut causes: BTreeMap<Arc<str>, Vec<(&Flow, f64, f64)>> = BTreeMap::new();
         for (flow, outcome) in flows.iter().zip(&self.outcome.flows) {
@@ -26,22 +26,26 @@ impl Run<'_> {
             else {
                 continue;
             };
-            let Some(line) = self.line_carries(shape) else { continue };
-            let bound = self.bound(outcome, (outcome.start, self.active_until(outcome)), true);
+            let life = (outcome.start, self.active_until(outcome));
+            let Some(line) = self.line_carries(shape, life) else { continue };
+            let bound = self.bound(outcome, life, true);
             let limits = [bound, self.fair_share_over_life(outcome)].into_iter().flatten();
             let is_elsewhere = |limit: &Bound| limit.bps < BELOW * line && !self.is_at_the_line(limit);
             if let Some(limit) = limits.into_iter().find(is_elsewhere) {
                 causes.entry(limit.by).or_default().push((flow, limit.bps, line));
             }
         }
-        causes.into_iter().map(|(by, flows)| note(&by, &flows)).collect()
+        let (count, most) = (self.outcome.flows.len(), self.network.record.flow_limit);
+        let unphased = (count > most)
+            .then(|| format!("no phases and no series of flows: {count} flows, and record.flows is {most}"));
+        unphased.into_iter().chain(causes.into_iter().map(|(by, flows)| note(&by, &flows))).collect()
     }
 
-    /// Payload, bit/s, of the access line on the path of a flow's data. `None` without one.
-    fn line_carries(&self, shape: &Shape) -> Option<f64> {
+    /// Payload, bit/s, of the access line on the path of a flow's data within `span`. `None` without one.
+    fn line_carries(&self, shape: &Shape, span: Span) -> Option<f64> {
         let of_access = |link: &&usize| self.network.lines.iter().any(|line| line.down == **link || line.up == **link);
         let links = shape.data_path.iter().filter(of_access);
-        links.filter_map(|link| shape.capacity_bps(&self.network.links[*link])).reduce(f64::min)
+        links.filter_map(|link| shape.capacity_bps(&self.network.links[*link], span)).reduce(f64::min)
     }
 
     /// True for a bound by an access line, or by the middlebox in front of it.

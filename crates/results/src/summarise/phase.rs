@@ -83,7 +83,8 @@ impl Run<'_> {
         }
         let shares = match &part.limited[index] {
             Some(limited) => phases::shares(limited),
-            None => BY_ITS_SOURCE,
+            None if flow.tcp.is_none() => BY_ITS_SOURCE,
+            None => Shares::default(),
         };
         let bound = self.bound(flow, (part.from.max(flow.start), part.to), false);
         let shape = self.shapes[flow.traffic].as_ref().filter(|shape| !shape.many);
@@ -92,11 +93,20 @@ impl Run<'_> {
         let closer = |two_way: &Bound| bound.as_ref().is_some_and(|bound| two_way.bps < CLOSER * bound.bps);
         let two_way = two_way.filter(closer);
         let explain = |shape| {
-            let (network, traffic, sharing) = (self.network, flow.traffic, sharing);
-            let words =
-                Case { network, shape, traffic, interval: part, links, shares, retransmissions, sharing }.words();
+            let words = Case {
+                network: self.network,
+                shape,
+                traffic: flow.traffic,
+                interval: part,
+                links,
+                shares,
+                receive_window: part.receive_window[index],
+                retransmissions,
+                sharing,
+            };
+            let words = words.words();
             let member = index - self.first_of(flow.traffic);
-            let policing = policing::words(network, (traffic, member), of_flow(&part.losses, index));
+            let policing = policing::words(self.network, (flow.traffic, member), of_flow(&part.losses, index));
             let words = policing.into_iter().chain(Some(words)).filter(|words| !words.is_empty());
             let words = words.collect::<Vec<_>>().join("; ");
             match &two_way {
@@ -118,7 +128,7 @@ impl Run<'_> {
             fair_share_by: fair.map(|share| share.by.to_string()),
             two_way_bound_bps: two_way.as_ref().map(|bound| bound.bps),
             two_way_bound_by: two_way.as_ref().map(|bound| bound.by.to_string()),
-            retransmissions: flow.tcp.as_ref().map(|_| retransmissions),
+            retransmissions: part.limited[index].map(|_| retransmissions),
         })
     }
 
@@ -129,17 +139,12 @@ impl Run<'_> {
     }
 
     fn phase_links(&self, part: &Interval) -> Vec<PhaseLink> {
-        let length_s = part.length_s();
         let links = self.network.links.iter().enumerate();
         let max_s = |waits: &Waits| (waits.packets > 0).then(|| to_f64(waits.max_ns) / 1e9);
         links
             .map(|(index, spec)| PhaseLink {
                 name: spec.hop.name.clone(),
-                utilisation: spec
-                    .hop
-                    .line
-                    .rate
-                    .map(|rate| to_f64(part.wire_bits[index]) / to_f64(rate.as_bps()) / length_s),
+                utilisation: part.utilisation(index, spec),
                 queue_delay_mean_s: part.waits[index].mean_s(),
                 queue_delay_max_s: max_s(&part.waits[index]),
                 ack_queue_delay_mean_s: part.ack_waits[index].mean_s(),

@@ -9,7 +9,7 @@ pub(super) fn without_empty_columns(mut table: Table) -> Table {
 }
 
 /// Keeps the columns that have a value in any row.
-pub(crate) fn keep_filled<C>(columns: &mut Vec<C>, rows: &mut [Vec<String>]) {
+fn keep_filled<C>(columns: &mut Vec<C>, rows: &mut [Vec<String>]) {
     let filled: Vec<bool> = (0..columns.len()).map(|column| is_filled(rows, column)).collect();
     for row in rows {
         keep(row, &filled);

@@ -9,7 +9,7 @@ use crate::Run;
 use crate::format;
 use crate::measures::{Value, busy_links, distinct, measured, measures, order};
 use crate::schema::Summary;
-use crate::seeds::Seeded;
+use crate::seeds::{Seeded, text};
 
 /// One column per phase: goodput of each flow with its bound, round trip of each probe, load and
 /// delay of the busy links.
@@ -91,7 +91,8 @@ pub(crate) fn comparison(runs: &[Run]) -> Table {
 /// Means over seeds, one column for each set of runs that differs by more than the seed.
 pub(crate) fn over_seeds(seeded: &[Seeded]) -> Table {
     let columns = columns(&[("Phase", Kind::Name), ("", Kind::Text)]);
-    let title = format!("Means of {} seeds, with 95 % intervals", seeded.first().map_or(0, |first| first.runs.len()));
+    let seeds = seeded.first().map_or(0, |first| first.runs.len());
+    let title = format!("Means of {seeds} seeds, with 95 % intervals");
     let mut table = Table { title, rows: Vec::new(), columns };
     let name = |label: &str| if label.is_empty() { "Mean".to_owned() } else { shown::line(label).into_owned() };
     table.columns.extend(seeded.iter().map(|of| Column { name: name(&of.label), kind: Kind::Number }));
@@ -100,7 +101,7 @@ pub(crate) fn over_seeds(seeded: &[Seeded]) -> Table {
     for (phase, name) in distinct(all.iter().flatten().map(|(phase, name, _)| (phase.clone(), name.clone()))) {
         let cell = |of: &Vec<(String, String, Vec<Value>)>| {
             let found = of.iter().find(|(other, measure, _)| *other == phase && *measure == name);
-            found.and_then(|(.., values)| mean(values)).unwrap_or_else(|| NOTHING.to_owned())
+            found.and_then(|(.., values)| mean(values, seeds)).unwrap_or_else(|| NOTHING.to_owned())
         };
         let heading = if phase == last { String::new() } else { phase.clone() };
         let cells = [heading, name.clone()].into_iter().chain(all.iter().map(cell)).collect();
@@ -110,12 +111,11 @@ pub(crate) fn over_seeds(seeded: &[Seeded]) -> Table {
     table
 }
 
-/// A mean with its interval, such as `1.7 Mbit/s ± 12 kbit/s`; the value for a single run.
-fn mean(values: &[Value]) -> Option<String> {
+/// A mean with its interval, as [`text`].
+fn mean(values: &[Value], seeds: usize) -> Option<String> {
     let samples: Vec<f64> = values.iter().map(|value| value.bare()).collect();
-    let (first, Mean { mean, ci95 }) = (values.first()?, Mean::of(&samples)?);
-    let text = first.with(mean).to_string();
-    Some(if samples.len() > 1 { format!("{text} ± {}", first.with(ci95)) } else { text })
+    let (first, mean) = (values.first()?, Mean::of(&samples)?);
+    Some(text((mean, samples.len() as u64), seeds, |value| first.with(value).to_string()))
 }
 
 /// A factor, such as `× 9.8` or `÷ 40`; `=` for a difference below half a percent.

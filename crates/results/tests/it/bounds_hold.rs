@@ -33,17 +33,34 @@ fn queue() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A direction, possibly with OAM cells.
+/// A rate, or steps of rates and delays, played once or again and again.
+fn rate(kbit: std::ops::Range<u32>) -> impl Strategy<Value = String> {
+    let step = (kbit.clone(), 100_u32..1500, prop::option::of(0_u32..60));
+    let steps = (prop::collection::vec(step, 1..5), any::<bool>()).prop_map(|(steps, again)| {
+        let (mut at, mut listed) = (0, String::new());
+        for (kbit, length, delay) in steps {
+            let delay = delay.map_or_else(String::new, |ms| format!(", delay = \"{ms} ms\""));
+            listed += &format!("{{ at = \"{at} ms\", rate = \"{kbit} kbit/s\"{delay} }}, ");
+            at += length;
+        }
+        let again = if again { format!(", repeat = \"{at} ms\"") } else { String::new() };
+        format!("trace = {{ steps = [{listed}]{again} }}")
+    });
+    prop_oneof![3 => kbit.prop_map(|kbit| format!("rate = \"{kbit} kbit/s\"")), 1 => steps]
+}
+
+/// A direction, possibly with OAM cells, copies of packets, and a rate that changes.
 fn direction(kbit: std::ops::Range<u32>) -> impl Strategy<Value = String> {
     let loss = select(vec!["0 %", "0 %", "0.5 %", "3 %"]);
+    let duplicate = select(vec!["0 %", "0 %", "0 %", "100 %"]);
     let compression = select(vec!["none", "none", "vj", "10 %"]);
-    (kbit, 0_u32..40, encapsulation(), queue(), loss, compression).prop_map(
-        |(kbit, delay, encapsulation, queue, loss, compression)| {
+    (rate(kbit), 0_u32..40, encapsulation(), queue(), loss, duplicate, compression).prop_map(
+        |(rate, delay, encapsulation, queue, loss, duplicate, compression)| {
+            let duplicate = if compression == "vj" { "0 %" } else { duplicate };
             let oam = if encapsulation.contains("vcmux") || encapsulation.contains("llc") { ", oam = 27" } else { "" };
             format!(
-                "{{ rate = \"{kbit} kbit/s\", delay = \"{delay} ms\", encapsulation = \"{encapsulation}\", \
-                 queue = {queue}, \
-                 loss = \"{loss}\", header_compression = \"{compression}\"{oam} }}"
+                "{{ {rate}, delay = \"{delay} ms\", encapsulation = \"{encapsulation}\", queue = {queue}, \
+                 loss = \"{loss}\", duplicate = \"{duplicate}\", header_compression = \"{compression}\"{oam} }}"
             )
         },
     )

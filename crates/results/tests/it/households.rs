@@ -40,3 +40,51 @@ fn a_satellite_has_the_windows_that_it_needs() {
     let down = summary.flows.iter().find(|flow| &*flow.direction == "down").expect("it is there").goodput_bps;
     assert!(down > 28e6, "{down}");
 }
+
+fn simulated(text: &str) -> Summary {
+    let scenario = Scenario::parse("f", text, &[]).unwrap_or_else(|report| panic!("{report}"));
+    let network = scenario.network();
+    let outcome = lastmile_sim::run(&network).expect("it can be run");
+    summarise(&Origin::default(), &network, &outcome)
+}
+
+/// An application's retransmissions and the limits of its connections are those of its phases together: here on a line
+/// that loses a packet in fifty, with a second user from the middle of the run on.
+#[test]
+fn phases_of_applications_add_up() {
+    let line = "duration = \"30 s\"\n[access]\ndown = { rate = \"20 Mbit/s\", loss = \"2 %\" }\n\
+                up = { rate = \"5 Mbit/s\", loss = \"2 %\" }\n";
+    let applications = ["web", "video", "swarm", "backup", "video\"\ntransport = \"quic"];
+    let text: String = applications.map(|kind| format!("[[traffic]]\nkind = \"{kind}\"\n")).concat();
+    let second = "[[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\nstart = \"15 s\"\n";
+    let summary = simulated(&format!("{line}{text}{second}"));
+    assert!(summary.phases.len() >= 2, "{:?}", summary.phases);
+    for flow in &summary.flows {
+        let parts = || summary.phases.iter().flat_map(|phase| &phase.flows).filter(|part| part.name == flow.name);
+        let retransmitted: u64 = parts().map(|part| part.retransmissions.expect("it has connections")).sum();
+        assert_eq!(Some(retransmitted), flow.transport.retransmissions, "{}", flow.name);
+        assert!(retransmitted > 0 || &*flow.setup.kind == "web", "{}", flow.name);
+        // Over the phases, each cause has a share between its least and its largest one.
+        for (cause, share) in flow.limits.limited_by.iter() {
+            let of_parts = || parts().map(|part| part.limited_by.iter().find(|(other, _)| *other == cause));
+            let shares: Vec<f64> = of_parts().map(|found| found.map_or(0.0, |(_, share)| share)).collect();
+            let least = shares.iter().copied().fold(f64::MAX, f64::min);
+            let most = shares.iter().copied().fold(0.0, f64::max);
+            assert!(least - 1e-9 <= share && share <= most + 1e-9, "{} {cause}: {share} of {shares:?}", flow.name);
+        }
+    }
+}
+
+/// A clamp of 80 ms gives a download of 2 Mbit/s about 20 kB of its 64 KiB: that is its receive window.
+#[test]
+fn the_window_that_limits_is_told_and_not_the_configured_one() {
+    let summary = under_full_both_ways(
+        "duration = \"20 s\"\n[access]\ndown = { rate = \"2 Mbit/s\", delay = \"10 ms\" }\n\
+         up = { rate = \"512 kbit/s\", delay = \"10 ms\" }\n[[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\n\
+         tcp = { receive_window = \"64 KiB\" }\n[[traffic]]\nkind = \"bulk\"\ndirection = \"up\"\n",
+    );
+    let words = &summary.flows.iter().find(|flow| &*flow.direction == "down").expect("it is there").limits.explanation;
+    let window = words.split("receive window ").nth(1).and_then(|rest| rest.split(' ').next());
+    let bytes: f64 = window.and_then(|bytes| bytes.parse().ok()).unwrap_or_else(|| panic!("{words}"));
+    assert!((10e3..40e3).contains(&bytes), "{words}");
+}

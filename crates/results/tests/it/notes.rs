@@ -3,6 +3,8 @@
 use lastmile_results::{Origin, summarise};
 use lastmile_scenario::Scenario;
 
+use crate::summary;
+
 fn notes(text: &str) -> Vec<String> {
     let scenario = Scenario::parse("f", text, &[]).unwrap_or_else(|report| panic!("{report}"));
     let network = scenario.network();
@@ -79,4 +81,20 @@ fn a_request_under_way_at_the_end_is_not_lost() {
     let probes: Vec<(u64, u64)> = probes.collect();
     assert!(probes.iter().any(|(unanswered, _)| *unanswered == 1), "{probes:?}");
     assert!(probes.iter().all(|(_, lost)| *lost == 0), "{probes:?}");
+}
+
+/// More flows than are recorded one by one leave no phases, and a note says so.
+#[test]
+fn missing_phases_are_told() {
+    let with = |flows: u32| {
+        let text = format!(
+            "duration = \"2 s\"\n[record]\nflows = 3\n[access]\ndown = {{ rate = \"20 Mbit/s\" }}\nup = {{ rate = \"5 Mbit/s\" }}\n\
+             [[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\ncount = {flows}\n"
+        );
+        let scenario = Scenario::parse("f", &text, &[]).unwrap_or_else(|report| panic!("{report}"));
+        summary(&scenario.network())
+    };
+    let (few, many) = (with(3), with(4));
+    assert_eq!((few.phases.len(), few.notes.len(), many.phases.len()), (1, 0, 0));
+    assert_eq!(many.notes, ["no phases and no series of flows: 4 flows, and record.flows is 3"]);
 }

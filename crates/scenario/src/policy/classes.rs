@@ -9,7 +9,7 @@ use lastmile_queueing::sched::hfsc;
 use lastmile_queueing::sched::tree::{TreeError, Wrong};
 use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{Match, fifo};
-use lastmile_units::{BitRate, ByteCount, WireBytes};
+use lastmile_units::{BitRate, ByteCount, Ratio, WireBytes};
 
 use super::model::{AckRate, Class, Line, Promise, Rule};
 use super::scheduler::{Plan, ROOT};
@@ -19,6 +19,11 @@ use crate::queue::matching::matching;
 use crate::queue::{self, Wire};
 use crate::reader::Table;
 use crate::value::{Factor, Portion};
+
+/// The share of the line above which the ACKs of a full download leave too little for others.
+const TOO_MUCH_FOR_ACKS: Ratio = Ratio::from_percent(90).expect("at most 100 %");
+/// Their share of such a line.
+const HALF: Ratio = Ratio::from_percent(50).expect("at most 100 %");
 
 /// The kinds of scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -151,11 +156,18 @@ fn minus(all: BitRate, part: BitRate) -> Option<BitRate> {
     BitRate::from_bps(all.as_bps().checked_sub(part.as_bps())?)
 }
 
+/// The size under `key`, in IP bytes: a default is at most what packets of the line can have.
+pub(super) fn packet(table: &Table<'_>, key: &'static str, layer: LinkLayer) -> Option<ByteCount> {
+    let size: ByteCount = table.get(key)?;
+    let mtu = layer.mtu().filter(|_| !table.has(key));
+    Some(mtu.map_or(size, |mtu| size.min(ByteCount::new(mtu.get().into()))))
+}
+
 /// The class of the ACKs, and how its rate came about.
 fn ack_class(table: &Table<'_>, around: &Around) -> Option<(AckRate, Class)> {
     let line = &around.line;
     let (name, factor): (_, Option<Factor>) = (table.name("class"), table.get("factor"));
-    let (packet, ack): (Option<ByteCount>, Option<ByteCount>) = (table.get("packet"), table.get("ack"));
+    let (packet, ack) = (packet(table, "packet", line.down_layer), table.get::<ByteCount>("ack"));
     let fixed: Option<BitRate> = table.optional("rate");
     let ceil = portion(table.get("ceil"), around.rate);
     let priority = priority(table);
@@ -165,7 +177,9 @@ fn ack_class(table: &Table<'_>, around: &Around) -> Option<(AckRate, Class)> {
     let queue = queue_of(table, "regulate", ceil, around);
     let (Factor(factor_ppm), packet, ack) = (factor?, line.down_layer.on_wire(packet?), line.up_layer.on_wire(ack?));
     let needed = needed(line.down, packet, ack, factor_ppm);
-    let rate = AckRate { rate: fixed.or(needed)?, fixed: fixed.is_some(), packet, ack, factor_ppm };
+    let fits = needed <= TOO_MUCH_FOR_ACKS.of_rate(around.rate);
+    let rate = fixed.or(if fits { needed } else { HALF.of_rate(around.rate) })?;
+    let rate = AckRate { rate, needed: needed.filter(|_| fixed.is_none()), packet, ack, factor_ppm };
     let largest = around.largest_wire();
     let class = Class {
         name: name?,

@@ -8,7 +8,7 @@ use lastmile_queueing::meter::{self, drain, policer, tbf};
 use lastmile_queueing::spec::{Over, Spec};
 use lastmile_units::{BitRate, ByteCount, Duration, Ratio, WireBytes};
 
-use super::classes::{Around, FORMS, Form, Sharing, scheduled, with_bandwidth};
+use super::classes::{Around, FORMS, Form, Sharing, packet, scheduled, with_bandwidth};
 use super::model::{Class, Down, Line, Police, Regulated};
 use super::schema;
 use crate::queue;
@@ -43,7 +43,7 @@ impl Around {
 pub(super) fn read(table: &Table<'_>, line: Line) -> Option<(Option<Down>, Regulated)> {
     let form = table.choice("kind", FORMS);
     let given: Option<Ratio> = table.optional("share");
-    let largest: Option<ByteCount> = table.get("largest");
+    let largest = packet(table, "largest", line.down_layer);
     let drain = law(table);
     let (form, largest, drain) = (form?, largest?, drain?);
     let share = match (given, &drain) {

@@ -117,8 +117,8 @@ pub struct Police {
 pub struct AckRate {
     /// The reserved rate.
     pub rate: BitRate,
-    /// The file gives it; the rest says what would have been computed from.
-    pub fixed: bool,
+    /// The rate that the ACKs of a full download need, from which it was computed; `None` if the file gives it.
+    pub needed: Option<BitRate>,
     /// Bytes on the downstream wire of a data packet.
     pub packet: WireBytes,
     /// Bytes on the upstream wire of an ACK.

@@ -70,9 +70,14 @@ pub(super) static SCHEDULER: Section = Section {
             "100 %",
             "Used share of the line's upstream rate; below 100 % before a modem with a queue of its own.",
         ),
-        Key::with_default("largest", Kind::Bytes, "1500 B", "The largest IP packet to expect.")
-            .at_least("1 B")
-            .at_most("65535 B"),
+        Key::with_default(
+            "largest",
+            Kind::Bytes,
+            "1500 B",
+            "The largest IP packet to expect; by default at most the MTU of the line.",
+        )
+        .at_least("1 B")
+        .at_most("65535 B"),
         Key::optional(
             "default",
             Kind::Text,
@@ -104,7 +109,8 @@ pub(super) static ACK: Section = Section {
             bytes on the wire of a data \
             packet, times the bytes on the wire of an ACK, by `factor` (Brouer 2005, formula 8.1, with bytes on the \
             wire on both \
-            sides and whole bits a second, rounded up). Pure ACKs belong to it before the rules are asked.",
+            sides and whole bits a second, rounded up). Where that is more than 90 % of the line, they get half of it. \
+            Pure ACKs belong to it before the rules are asked.",
     keys: &[
         Key::with_default("class", Kind::Text, "ack", "Its name, for rules."),
         Key::with_default(
@@ -121,9 +127,14 @@ pub(super) static ACK: Section = Section {
             "Its largest rate.",
         ),
         Key::with_default("priority", Kind::Count, "1", "Order of service: 0, the most urgent, to 7.").at_most("7"),
-        Key::with_default("packet", Kind::Bytes, "1500 B", "IP bytes of a data packet.")
-            .at_least("40 B")
-            .at_most("65535 B"),
+        Key::with_default(
+            "packet",
+            Kind::Bytes,
+            "1500 B",
+            "IP bytes of a data packet; by default at most the MTU of the line.",
+        )
+        .at_least("40 B")
+        .at_most("65535 B"),
         Key::with_default("ack", Kind::Bytes, "40 B", "IP bytes of an ACK: 40, or 52 with timestamps.")
             .at_least("20 B")
             .at_most("1500 B"),
@@ -229,9 +240,14 @@ pub(super) static DOWN: Section = Section {
             "Scheduler that shares the downstream among its classes, as in `[scheduler]`; `none`, or no class: one \
              `queue`.",
         ),
-        Key::with_default("largest", Kind::Bytes, "1500 B", "The largest IP packet to expect.")
-            .at_least("41 B")
-            .at_most("65535 B"),
+        Key::with_default(
+            "largest",
+            Kind::Bytes,
+            "1500 B",
+            "The largest IP packet to expect; by default at most the MTU of the line.",
+        )
+        .at_least("41 B")
+        .at_most("65535 B"),
         Key::optional(
             "default",
             Kind::Text,

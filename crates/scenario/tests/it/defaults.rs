@@ -70,6 +70,13 @@ fn a_packet_larger_than_the_mtu_is_refused() {
     let scenario = parsed(&format!("{pppoe}{blast}"));
     let Source::Constant { size, .. } = scenario.network_ref().traffic[0].source else { panic!("a blast") };
     assert_eq!(size, ByteCount::new(1492), "the default fits");
+    // Only the way of the packets counts; a ping has an answer of its size.
+    let narrow_up = line("rate = \"9 Mbit/s\"", "rate = \"9 Mbit/s\", encapsulation = \"pppoe-ptm\"");
+    let scenario = parsed(&format!("{narrow_up}{blast}size = \"1500 B\"\n"));
+    let Source::Constant { size, .. } = scenario.network_ref().traffic[0].source else { panic!("a blast") };
+    assert_eq!(size, ByteCount::new(1500));
+    let report = refused(&format!("{narrow_up}[[traffic]]\nkind = \"ping\"\nsize = \"1500 B\"\n"));
+    assert!(report.contains("size: link \"up\" carries packets up to 1492 B (its MTU)"), "{report}");
 }
 
 fn limits(text: &str) -> Vec<(String, Limit)> {

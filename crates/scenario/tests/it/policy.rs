@@ -20,7 +20,8 @@ fn ready(name: &str, line: Option<Line>) -> Policy {
 fn every_ready_policy_stands_on_every_link_layer() {
     for name in ready::NAMES {
         for preset in PRESETS {
-            let rates = [(256, 512), (512, 2000), (768, 8000), (10_000, 100_000)];
+            // The last two have no room for the ACKs of a full download.
+            let rates = [(256, 512), (512, 2000), (768, 8000), (10_000, 100_000), (256, 16_000), (1_000, 200_000)];
             for (up, down) in rates.map(|(up, down)| (BitRate::from_kbit_per_s(up), BitRate::from_kbit_per_s(down))) {
                 let policy = ready(name, Some(Line { up, down, up_layer: preset.link, down_layer: preset.link }));
                 assert!(policy.up.build::<Meta>(&preset.link).is_ok(), "{name} over {}", preset.name);
@@ -41,10 +42,33 @@ fn the_rate_of_the_acks_is_what_a_full_download_needs() {
     let (up, down) = (BitRate::from_kbit_per_s(512), BitRate::from_kbit_per_s(2000));
     let policy = ready("ack-priority", Some(Line { up, down, up_layer: layer, down_layer: layer }));
     let ack = policy.ack.expect("an ACK class");
-    assert_eq!((ack.packet.as_u64(), ack.ack.as_u64(), ack.fixed), (1696, 106, false));
+    assert_eq!((ack.packet.as_u64(), ack.ack.as_u64(), ack.needed), (1696, 106, Some(ack.rate)));
     assert_eq!(ack.rate.as_bps(), 83_334);
     let rest = &policy.classes[1];
     assert_eq!((rest.rate.unwrap().as_bps(), rest.ceil), (512_000 - 83_334, up));
+}
+
+/// 16 Mbit/s in packets of 1500 bytes, and an ACK of 40 bytes for every 1.5 of them: 284 445 bit/s of 256 000. They have
+/// half of the line, and the others what is left.
+#[test]
+fn acks_that_need_more_than_the_line_leave_half_of_it() {
+    let layer = lastmile_linklayer::preset::IP.link;
+    let (up, down) = (BitRate::from_kbit_per_s(256), BitRate::from_kbit_per_s(16_000));
+    let policy = ready("ack-priority", Some(Line { up, down, up_layer: layer, down_layer: layer }));
+    let ack = policy.ack.expect("an ACK class");
+    assert_eq!((ack.rate.as_bps(), ack.needed.unwrap().as_bps()), (128_000, 284_445));
+    assert_eq!(policy.classes[1].rate.unwrap().as_bps(), 128_000);
+}
+
+/// Packets over PPPoE have at most 1492 bytes (RFC 2516, section 7).
+#[test]
+fn a_policy_counts_with_packets_that_the_line_carries() {
+    let layer = lastmile_linklayer::LinkLayer::from_name("pppoe-ptm").unwrap();
+    let (up, down) = (BitRate::from_kbit_per_s(10_000), BitRate::from_kbit_per_s(50_000));
+    let policy = ready("ack-priority", Some(Line { up, down, up_layer: layer, down_layer: layer }));
+    let packet = policy.ack.expect("an ACK class").packet;
+    assert_eq!(packet, layer.on_wire(ByteCount::new(1492)));
+    assert_ne!(packet, layer.on_wire(ByteCount::new(1500)));
 }
 
 /// Brouer 2005, section 9.3, listing B.27: 340 kbit/s for the ACKs of 767, percentages of the 427 that

@@ -127,7 +127,7 @@ impl Datagrams {
 
     /// A packet arrives at the other end.
     pub(crate) fn arrived(&mut self, now: Instant, packet: &Meta) {
-        self.counts.arrived(now, packet.payload_len().into());
+        self.counts.arrived(now, packet.seq.raw().into(), packet.payload_len().into());
     }
 
     fn unless_stopped(&self, at: Instant) -> Option<Instant> {

@@ -203,6 +203,14 @@ impl End {
         either_ref!(self, endpoint => endpoint.srtt())
     }
 
+    /// The receiver's window; `None` for QUIC, which limits a stream's last byte.
+    pub(crate) fn peer_window(&self) -> Option<u64> {
+        match self {
+            Self::Tcp(endpoint) => Some(endpoint.peer_window()),
+            Self::Quic(_) => None,
+        }
+    }
+
     pub(crate) fn limited_by(&self, now: Instant) -> LimitedTime {
         either_ref!(self, endpoint => endpoint.limited_by(now))
     }

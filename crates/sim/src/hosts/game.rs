@@ -171,7 +171,9 @@ impl Game {
             return;
         }
         let Some(update) = self.updates.get(number).copied() else { return };
-        self.data.arrived(now, packet.payload_len().into());
+        if !self.data.arrived(now, number, packet.payload_len().into()) {
+            return;
+        }
         self.measured[0].arrived(number, update.sent, now);
         while self.commands.first() < update.shows
             && let Some(command) = self.commands.pop()

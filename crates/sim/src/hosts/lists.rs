@@ -110,6 +110,15 @@ impl Hosts {
         }
     }
 
+    /// The totals of an application or swarm, without the packet counts of open connections.
+    pub(crate) fn totals_of(&self, state: StateIndex) -> Option<&Totals> {
+        match state {
+            StateIndex::Client(index) => Some(&self.clients[index as usize].totals),
+            StateIndex::Swarm(index) => Some(&self.swarms[index as usize].totals),
+            _ => None,
+        }
+    }
+
     /// The totals of an application or swarm, and a transfer.
     pub(crate) fn totals_and_transfer(&mut self, state: StateIndex, transfer: u32) -> Option<(&mut Totals, &Transfer)> {
         let transfer = &self.transfers[transfer as usize];

@@ -33,7 +33,6 @@ pub use data_counts::DataCounts;
 pub(crate) use datagram::Datagrams;
 pub use datagram::Departures;
 pub use dialogue::Dialogue;
-pub(crate) use end::End;
 pub(crate) use game::Game;
 pub(crate) use lists::{Hosts, NewFlow};
 pub(crate) use ping::Ping;

@@ -1,5 +1,6 @@
 //! Echo over ICMP or UDP: one end sends a request at each interval, and the other end answers it.
 
+use lastmile_analysis::seen::Seen;
 use lastmile_packet::{FlowId, Meta, Protocol};
 use lastmile_units::{ByteCount, Duration, Instant};
 
@@ -21,6 +22,7 @@ pub(crate) struct Ping {
     /// The departure of the first request.
     pub(crate) start: Instant,
     sent: u64,
+    answered: Seen,
 }
 
 impl Ping {
@@ -42,6 +44,7 @@ impl Ping {
             stop: None,
             start: Instant::ZERO,
             sent: 0,
+            answered: Seen::default(),
         }
     }
 
@@ -82,9 +85,13 @@ impl Ping {
         (packet.flow == self.request).then(|| datagram(self.reply, protocol, packet.ip_bytes(), number, self.ip))
     }
 
-    /// A reply arrives. Its number yields the departure of its request, since requests depart at equal intervals.
+    /// A reply arrives; the first to a request counts. Its number yields the departure of its request, since requests
+    /// depart at equal intervals.
     pub(crate) fn replied(&mut self, now: Instant, reply: &Meta) {
-        let left = self.start + self.interval * u64::from(reply.seq.raw());
-        self.replies.push((left, now - left));
+        let number = u64::from(reply.seq.raw());
+        if self.answered.is_first(number) {
+            let left = self.start + self.interval * number;
+            self.replies.push((left, now - left));
+        }
     }
 }

@@ -52,9 +52,22 @@ impl Replay {
         Some((Meta { flow: FlowId::new(2 * number), ..packet }, self.due()))
     }
 
-    /// A packet arrives at the other end.
+    /// A packet arrives at the other end. A packet that the path made, a copy or a restored ACK, is none of the capture.
     pub(crate) fn arrived(&mut self, now: Instant, packet: &Meta) {
-        self.counts.arrived(now, packet.ip_len.saturating_sub(packet.header_len.into()).into());
+        let payload = packet.ip_len.saturating_sub(packet.header_len.into()).into();
+        let after = packet.sent.since(self.start);
+        let same = |sent: &Meta| {
+            self.first_flow + sent.flow.index() == packet.flow.index() / 2
+                && (sent.seq, sent.ip_id) == (packet.seq, packet.ip_id)
+        };
+        let first = self.capture.packets.partition_point(|(before, _)| *before < after);
+        let at_that_time = self.capture.packets[first..].iter().take_while(|(time, _)| *time == after);
+        // Of equal ones at one time, the first that has not arrived.
+        for (number, (_, sent)) in (first as u64..).zip(at_that_time) {
+            if same(sent) && self.counts.arrived(now, number, payload) {
+                break;
+            }
+        }
     }
 
     /// The packet after those that were sent.

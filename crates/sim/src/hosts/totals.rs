@@ -48,13 +48,6 @@ impl Totals {
         self.acks_sent += received.acks_sent;
         self.acks_received += sent.acks_received;
         self.max_in_flight = self.max_in_flight.max(transfer.max_in_flight.into());
-        let limited = sender.limited_by(now);
-        self.limited = LimitedTime {
-            congestion_window: self.limited.congestion_window + limited.congestion_window,
-            receive_window: self.limited.receive_window + limited.receive_window,
-            application: self.limited.application + limited.application,
-            pacing: self.limited.pacing + limited.pacing,
-            awaiting_ack: self.limited.awaiting_ack + limited.awaiting_ack,
-        };
+        self.limited = self.limited.plus(sender.limited_by(now));
     }
 }

@@ -122,7 +122,9 @@ impl Delays {
     fn datagram_arrived(&mut self, now: Instant, packet: &Meta) {
         let Some(Track { kind: Kind::Datagrams(datagrams), stream }) = self.of(packet) else { return };
         let Some(number) = datagrams.arrived(packet) else { return };
-        stream.arrived(number, packet.sent, now);
+        if !stream.arrived(number, packet.sent, now) {
+            return;
+        }
         let traffic = datagrams.traffic;
         if let Some(distribution) = &mut self.traffics[traffic] {
             distribution.record(now.since(packet.sent).as_ns());

@@ -7,9 +7,9 @@ use lastmile_units::Instant;
 
 use super::flow_names;
 use crate::engine::Wheel;
-use crate::hosts::{DataCounts, End, Ping, Totals, Transfer};
+use crate::hosts::{DataCounts, Ping, Totals, Transfer};
 use crate::network::LinkState;
-use crate::network::flow::StateIndex;
+use crate::network::flow::{FlowEntry, StateIndex};
 use crate::network::route::PathId;
 use crate::simulation::state::Simulation;
 use lastmile_model::Link;
@@ -63,19 +63,25 @@ pub(crate) fn snapshot(simulation: &mut Simulation<'_>) -> Snapshot {
     let hosts = &simulation.hosts;
     let now = simulation.now;
     let declared = &simulation.net.flows[..simulation.net.declared];
-    let senders = || {
-        declared.iter().map(|flow| match flow.state() {
-            StateIndex::Transfer(index) => Some(hosts.transfers[index as usize].sender()),
-            _ => None,
+    let opened = simulation.opened();
+    let sender = |flow: &FlowEntry| match flow.state() {
+        StateIndex::Transfer(index) => Some(hosts.transfers[index as usize].sender()),
+        _ => None,
+    };
+    let counts = || {
+        declared.iter().zip(&opened).map(|(flow, opened)| match sender(flow) {
+            Some(sender) => Some((sender.limited_by(now), sender.counts().retransmissions)),
+            None => *opened,
         })
     };
     let mut snapshot = Snapshot {
         at: now,
         bytes_delivered: declared.iter().map(|flow| hosts.bytes_delivered(flow.state())).collect(),
         wire_bits: simulation.net.links.iter().map(|link| link.line.bits_sent(now)).collect(),
-        limited: senders().map(|sender| sender.map(|s| s.limited_by(now))).collect(),
-        srtt: senders().map(|sender| sender.and_then(End::srtt)).collect(),
-        retransmissions: senders().map(|sender| sender.map_or(0, |s| s.counts().retransmissions)).collect(),
+        limited: counts().map(|counts| Some(counts?.0)).collect(),
+        srtt: declared.iter().map(|flow| sender(flow)?.srtt()).collect(),
+        receive_window: declared.iter().map(|flow| sender(flow)?.peer_window()).collect(),
+        retransmissions: counts().map(|counts| counts.map_or(0, |(_, retransmissions)| retransmissions)).collect(),
         queue_delay: Vec::with_capacity(simulation.net.links.len()),
         ack_queue_delay: Vec::with_capacity(simulation.net.links.len()),
         losses: simulation.net.losses.take_latest(),
@@ -151,7 +157,10 @@ fn flows(simulation: &mut Simulation<'_>, losses: &[(Loss, u64)]) -> Vec<FlowOut
         {
             let first = losses.partition_point(|(loss, _)| loss.flow < number);
             let own = losses[first..].iter().take_while(|(loss, _)| loss.flow == number);
-            let dropped = own.filter(|(loss, _)| !loss.back).map(|(_, count)| count).sum();
+            let dropped: u64 = own.filter(|(loss, _)| !loss.back).map(|(_, count)| count).sum();
+            // Of a datagram, the one of two copies that was dropped is no loss.
+            let missing = row.data_packets - row.data_packets_received.min(row.data_packets);
+            let dropped = if row.tcp.is_none() { dropped.min(missing) } else { dropped };
             row.data_packets_lost = Some(dropped);
             [row.data_delays, row.ack_delays] = delays.finish(number, simulation.now, dropped);
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use lastmile_packet::{FlowId, Meta};
+use lastmile_tcp::LimitedTime;
 
 use super::state::Simulation;
 use crate::engine::event::Event;
@@ -180,13 +181,38 @@ impl Simulation<'_> {
 
     /// Adds the counts of open connections to the totals of their owners, at the end of a run.
     pub(super) fn add_open_connections(&mut self) {
-        for number in self.net.first_opened as usize..self.net.flows.len() {
-            let StateIndex::Opened(index) = self.net.flows[number].state() else { continue };
-            let owner = self.hosts.transfers[index as usize].owner().expect("an opened connection has an owner");
+        for (owner, index) in self.open_connections().collect::<Vec<_>>() {
             let owner = self.net.flows[owner as usize].state();
             if let Some((totals, transfer)) = self.hosts.totals_and_transfer(owner, index) {
                 totals.add(self.now, transfer);
             }
         }
+    }
+
+    /// By declared flow: the time by limit and the retransmissions of all connections that it has opened so far; `None`
+    /// for flows that open none.
+    pub(crate) fn opened(&self) -> Vec<Option<(LimitedTime, u64)>> {
+        let declared = &self.net.flows[..self.net.declared];
+        let closed = |flow: &FlowEntry| {
+            let totals = self.hosts.totals_of(flow.state())?;
+            Some((totals.limited, totals.retransmissions))
+        };
+        let mut all: Vec<_> = declared.iter().map(closed).collect();
+        for (owner, index) in self.open_connections() {
+            let sender = self.hosts.transfers[index as usize].sender();
+            if let Some((limited, retransmissions)) = &mut all[owner as usize] {
+                *limited = limited.plus(sender.limited_by(self.now));
+                *retransmissions += sender.counts().retransmissions;
+            }
+        }
+        all
+    }
+
+    /// The owner and the transfer of each open connection.
+    fn open_connections(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.net.flows[self.net.first_opened as usize..].iter().filter_map(|flow| {
+            let StateIndex::Opened(index) = flow.state() else { return None };
+            Some((self.hosts.transfers[index as usize].owner().expect("an opened connection has an owner"), index))
+        })
     }
 }

@@ -11,7 +11,7 @@ use lastmile_units::{BitRate, ByteCount, Duration, Instant, Ratio};
 
 use crate::build;
 
-fn conference() -> Conference {
+pub(crate) fn conference() -> Conference {
     Conference {
         rates: Rates {
             least: BitRate::from_kbit_per_s(100),

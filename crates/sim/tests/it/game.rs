@@ -10,7 +10,7 @@ use lastmile_units::{ByteCount, Duration, Ratio};
 
 use crate::build;
 
-fn datagrams(interval_ms: u64, interval_scale_ms: u64, size: u64, size_scale: u64) -> Datagrams {
+pub(crate) fn datagrams(interval_ms: u64, interval_scale_ms: u64, size: u64, size_scale: u64) -> Datagrams {
     Datagrams {
         interval: Spread { location: Duration::from_ms(interval_ms), scale: Duration::from_ms(interval_scale_ms) },
         size: Spread { location: ByteCount::new(size), scale: ByteCount::new(size_scale) },

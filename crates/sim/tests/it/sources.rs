@@ -1,14 +1,19 @@
 //! Sources offer their configured rate.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use lastmile_model::BuildError;
-use lastmile_model::{Network, OpenedBy, Source, Traffic};
+use lastmile_model::outcome::{FlowOutcome, Outcome};
+use lastmile_model::{Echo, Game, Network, OpenedBy, Source, Traffic};
+use lastmile_queueing::line::impairments::{Chance, Impairments};
 use lastmile_sim::run;
 use lastmile_tcp::Config;
-use lastmile_units::{BitRate, ByteCount, Duration};
+use lastmile_units::{BitRate, ByteCount, Duration, Instant, Ratio};
 
 use crate::build;
+use crate::conference::conference;
+use crate::game::datagrams;
 
 fn offered(source: Source, duration: Duration) -> f64 {
     let mut network: Network = build::line(100_000, 100_000, "ip", Duration::from_ms(1));
@@ -110,4 +115,59 @@ fn writes_without_an_interval_are_refused() {
         network.traffic = vec![writes(100_000_000, size, OpenedBy::Sender)];
         assert!(matches!(run(&network), Err(BuildError::TooManyWrites { .. })));
     }
+}
+
+/// The line loses a tenth of all packets, and delivers this share of the others twice.
+fn over_a_poor_line(duplicate: u32, sources: Vec<(usize, Source)>) -> Outcome {
+    let mut network = build::line(4_000, 4_000, "ip", Duration::from_ms(10));
+    network.duration = Duration::from_s(20);
+    for link in &mut network.links {
+        link.hop.line.loss = Ratio::from_percent(10).unwrap();
+        let chance = Ratio::from_percent(duplicate).map(Chance::independent);
+        link.hop.line.impairments = Impairments { duplicate: chance, ..Impairments::default() };
+    }
+    for (number, (from, source)) in sources.into_iter().enumerate() {
+        network.traffic.push(build::traffic(&format!("source {number}"), from, 1 - from, source));
+    }
+    let outcome = run(&network).unwrap();
+    assert!(outcome.conservation.holds());
+    outcome
+}
+
+/// Over a wire that delivers every packet twice, a call, a game and a conference have the results that they have without
+/// the copies: a receiver discards them.
+#[test]
+fn a_copy_of_a_datagram_does_not_count() {
+    let results = |duplicate| {
+        let voice = Source::Constant { interval: Duration::from_ms(20), size: ByteCount::new(200), kind: "voice" };
+        let conference = Source::Conference(Arc::new(conference()));
+        let (commands, updates) = (datagrams(40, 0, 100, 0), datagrams(50, 0, 200, 0));
+        let game = Source::Game(Arc::new(Game { commands, updates, limit: Duration::from_ms(100) }));
+        let outcome = over_a_poor_line(duplicate, vec![(1, voice), (1, game), (1, conference)]);
+        assert_eq!(outcome.links[1].stats.duplicated.packets > 1_000, duplicate > 0);
+        outcome
+    };
+    let (once, twice) = (results(0), results(100));
+    let flows = |outcome: &Outcome| {
+        let of = |flow: &FlowOutcome| (flow.data_packets, flow.data_packets_received, flow.data_packets_lost);
+        outcome.flows.iter().map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(flows(&once), flows(&twice));
+    let delays = |outcome: &Outcome| format!("{:?}", outcome.flows[0].data_delays);
+    assert_eq!(delays(&once), delays(&twice));
+    assert_eq!(format!("{:?}", once.applications), format!("{:?}", twice.applications));
+    let lost = once.flows[0].data_packets - once.flows[0].data_packets_received;
+    assert!((60..140).contains(&lost), "{lost} of 1000 packets");
+}
+
+/// Each request is answered twice, once for each copy, and each answer is delivered twice.
+#[test]
+fn the_first_reply_to_a_request_counts() {
+    let ping = Source::Ping { interval: Duration::from_ms(100), size: ByteCount::new(84), echo: Echo::Icmp };
+    let outcome = over_a_poor_line(100, vec![(0, ping)]);
+    let probe = &outcome.probes[0];
+    let requests: BTreeSet<Instant> = probe.replies.iter().map(|(left, _)| *left).collect();
+    assert_eq!((probe.sent, probe.replies.len()), (201, requests.len()));
+    // A request is lost as a whole; two answers are lost at once in a hundredth of all cases.
+    assert!((160..195).contains(&probe.received), "{}", probe.received);
 }

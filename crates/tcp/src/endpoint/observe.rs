@@ -125,6 +125,12 @@ impl Endpoint {
         self.snd.window_left()
     }
 
+    /// The receiver's window: octets that it admits from the first that is not acknowledged on.
+    #[must_use]
+    pub fn peer_window(&self) -> u64 {
+        self.snd.peer_window()
+    }
+
     /// Payload of this end's full segments, once agreed.
     #[must_use]
     pub fn mss(&self) -> u16 {

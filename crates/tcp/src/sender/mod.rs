@@ -263,6 +263,11 @@ impl Sender {
         self.peer.edge().saturating_sub(self.flight.max())
     }
 
+    /// Octets that the peer's window admits from the first that is not acknowledged on.
+    pub(crate) fn peer_window(&self) -> u64 {
+        self.peer.edge().saturating_sub(self.flight.una())
+    }
+
     pub(crate) fn congestion(&self) -> &Congestion {
         &self.congestion
     }

@@ -303,9 +303,13 @@ impl Conference {
         }
         let number = u64::from(packet.seq.raw());
         let Some(sent) = self.sender.packets.get(number).copied() else { return };
-        self.data.arrived(now, packet.payload_len().into());
+        if !self.data.arrived(now, number, packet.payload_len().into()) {
+            return;
+        }
         match sent.contents {
-            Contents::Audio(number) => self.receiver.audio.arrived(number, sent.at, now),
+            Contents::Audio(number) => {
+                self.receiver.audio.arrived(number, sent.at, now);
+            }
             Contents::Video(part) => self.receiver.display.arrived(now, &part),
         }
         // One that a report has called missing is not reported again.
