@@ -30,7 +30,7 @@ pub fn mean(samples: &[f64]) -> Option<Estimate> {
     // Too few for batches.
     for size in sizes.chain((samples.len() < *BATCHES.start()).then_some(1)) {
         let batches: Vec<f64> = samples.chunks_exact(size).map(average).collect();
-        half = half.max(Mean::of(&batches).map_or(0.0, |mean| mean.ci95));
+        half = half.max(Mean::of(&batches).and_then(|mean| mean.ci95).unwrap_or(0.0));
     }
     Some(Estimate { value, low: value - half, high: value + half })
 }

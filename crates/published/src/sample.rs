@@ -51,9 +51,10 @@ impl Sample {
     /// Mean and interval: Student's t for the mean of independent runs.
     #[must_use]
     pub fn estimate(&self) -> Estimate {
-        let Some(Mean { mean, ci95: half_width }) = Mean::of(&self.0) else {
+        let Some(Mean { mean, ci95 }) = Mean::of(&self.0) else {
             return Estimate { mean: 0.0, half_width: 0.0 };
         };
+        let half_width = ci95.unwrap_or(0.0);
         // Less than a millionth of the largest value is the rounding of the sum.
         let largest = self.0.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
         Estimate { mean, half_width: if half_width < largest * 1e-6 { 0.0 } else { half_width } }

@@ -4,16 +4,17 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
-use lastmile_results::{json, report, write};
+use lastmile_results::{comparison, json, report, write};
 use lastmile_studies::compare::rows::{Choice, Dimension};
 use lastmile_studies::compare::{Compared, Plan, plan};
 use lastmile_studies::memory::Memory;
 use lastmile_studies::parallel::in_order_attended;
 use lastmile_studies::run::{Early, Finished, Job, STEPS, simulate};
 use lastmile_studies::{Error, Input};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString};
 
 use crate::attend::{Attendant, Shared, Worker};
 use crate::error;
@@ -88,8 +89,15 @@ pub(crate) fn compare(
 /// Values of keys: a list for each.
 fn dimensions(vary: &Bound<'_, PyDict>) -> PyResult<Vec<Dimension>> {
     let dimension = |(key, values): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+        let key = key.extract::<String>()?;
+        if values.is_instance_of::<PyString>() {
+            return Err(PyValueError::new_err(format!(
+                "{key}: a list of values, and not a text: [{}]",
+                values.repr()?
+            )));
+        }
         let values = values.try_iter()?.map(|value| value::of_key(&value?)).collect::<PyResult<Vec<_>>>()?;
-        Ok(Dimension::of_key(&key.extract::<String>()?, values.iter().map(String::as_str)))
+        Ok(Dimension::of_key(&key, values.iter().map(String::as_str)))
     };
     vary.iter().map(dimension).collect()
 }
@@ -231,9 +239,11 @@ impl Comparison {
         slf.py().import("lastmile.plot")?.getattr("ComparisonPlots")?.call1((slf,))
     }
 
-    /// The table as on a terminal of 100 columns.
+    /// What the rows measure, and the table as on a terminal of 100 columns.
     fn __str__(&self) -> String {
-        self.compared.table().render_within(100)
+        let of = &self.compared.comparison;
+        let about = comparison::about_the_rows(of, &of.measured());
+        format!("{about}\n\n{}", self.compared.table().render_within(100))
     }
 
     fn _repr_html_(&self) -> String {

@@ -190,24 +190,26 @@ pub(crate) fn r_factor(py: Python<'_>, codec: &str, inputs: [Floats; 3], out: Fl
     })?;
     let [delays, losses, bursts] = &inputs;
     each(py, [delays, losses, bursts], [&out], |[delay_s, loss, burst_ratio]| {
-        Some([voice::r_factor(&codec, &Path { delay_s, loss, burst_ratio })])
+        let has_meaning = delay_s >= 0.0 && (0.0..=1.0).contains(&loss) && burst_ratio > 0.0;
+        has_meaning.then(|| [voice::r_factor(&codec, &Path { delay_s, loss, burst_ratio })])
     })
 }
 
 /// The mean opinion score of R.
 #[pyfunction]
 pub(crate) fn mos(py: Python<'_>, r: Floats, out: Floats) -> PyResult<()> {
-    each(py, [&r], [&out], |[r]| Some([voice::mos(r)]))
+    each(py, [&r], [&out], |[r]| (!r.is_nan()).then(|| [voice::mos(r)]))
 }
 
-/// Jain's index of fairness; `None` for no shares.
+/// Jain's index of fairness; `None` if all shares are zero, `nan` for shares without a meaning.
 #[pyfunction]
 pub(crate) fn jain(shares: Vec<f64>) -> Option<f64> {
-    fairness::jain(shares.into_iter())
+    let has_meaning = shares.iter().all(|share| *share >= 0.0 && share.is_finite());
+    if has_meaning { fairness::jain(shares.into_iter()) } else { Some(f64::NAN) }
 }
 
 /// The mean of samples and half the width of its 95 % confidence interval; `None` for no samples.
 #[pyfunction]
 pub(crate) fn mean_ci95(samples: Vec<f64>) -> Option<(f64, f64)> {
-    Mean::of(&samples).map(|Mean { mean, ci95 }| (mean, ci95))
+    Mean::of(&samples).map(|Mean { mean, ci95 }| (mean, ci95.unwrap_or(f64::NAN)))
 }

@@ -8,6 +8,7 @@ use lastmile_scenario::file::{self, Reading};
 use lastmile_scenario::{Diagnostic, Override, Report, Scenario as Checked};
 use lastmile_studies::Input;
 use lastmile_studies::variant::pairs;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::error;
@@ -69,10 +70,24 @@ impl Scenario {
 }
 
 /// An argument that is a scenario, or the path of its file.
-#[derive(FromPyObject)]
 pub(crate) enum Given<'py> {
     Scenario(Bound<'py, Scenario>),
     File(PathBuf),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Given<'py> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(scenario) = object.cast::<Scenario>() {
+            return Ok(Self::Scenario(scenario.to_owned()));
+        }
+        let not_a_path = |_| {
+            let kind = object.get_type();
+            PyTypeError::new_err(format!("a Scenario or the path of a file, and not {kind}"))
+        };
+        object.extract().map(Self::File).map_err(not_a_path)
+    }
 }
 
 impl<'py> Given<'py> {

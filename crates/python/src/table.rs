@@ -28,7 +28,7 @@ const WIDTH: u16 = 120;
 #[pyclass(frozen, module = "lastmile")]
 pub(crate) struct Table(pub(crate) Rows);
 
-/// A mean: the values of the keys, the mean, half the width of its interval, the number of seeds.
+/// A mean: the values of the keys, the mean, half the width of its interval (`nan` for one seed), the number of seeds.
 type Mean = (Vec<String>, f64, f64, usize);
 
 #[pymethods]
@@ -77,7 +77,8 @@ impl Table {
     }
 
     /// The difference of a measure between two values of a key, `other - one`, over equal seeds: a paired comparison
-    /// with common random numbers. A row for each combination of the other keys.
+    /// with common random numbers. A row for each combination of the other keys. Values are the texts of the column;
+    /// `None` is `none`.
     ///
     /// >>> import lastmile as lm
     /// >>> line = lm.line("adsl2plus-12-1", home="single")
@@ -85,7 +86,15 @@ impl Table {
     /// >>> table = study.run("out/study")
     /// >>> [seeds for _, mean, ci95, seeds in table.paired("download_bps", "access.policy", "none", "cake")]
     /// [2]
-    fn paired(&self, py: Python<'_>, measure: &str, key: &str, one: &str, other: &str) -> PyResult<Vec<Mean>> {
+    fn paired(
+        &self,
+        py: Python<'_>,
+        measure: &str,
+        key: &str,
+        one: Option<&str>,
+        other: Option<&str>,
+    ) -> PyResult<Vec<Mean>> {
+        let [one, other] = [one, other].map(|value| value.unwrap_or("none"));
         let means = self.0.paired(measure, (key, one, other)).map_err(|wrong| error::of_error(py, &wrong))?;
         Ok(means.into_iter().map(mean).collect())
     }
@@ -133,7 +142,7 @@ impl Table {
 }
 
 fn mean((point, estimate): (Vec<String>, Estimate)) -> Mean {
-    (point, estimate.mean, estimate.ci95, estimate.seeds)
+    (point, estimate.mean, estimate.ci95.unwrap_or(f64::NAN), estimate.seeds)
 }
 
 fn batch(table: &Rows) -> Result<RecordBatch, arrow_schema::ArrowError> {

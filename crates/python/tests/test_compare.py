@@ -77,3 +77,26 @@ def test_a_comparison_shows_itself(download: lm.Scenario, tmp_path: Path) -> Non
     assert compared.svg("goodput_bps").startswith("<svg")
     compared.save(tmp_path / "report.html")
     assert (tmp_path / "report.html").read_text() == compared.html()
+
+
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        ({"seeds": 0}, "seeds: none"),
+        ({"vary": {"access.up.rate": []}}, "no values of access.up.rate"),
+        ({"vary": {"access.policy": "cake"}}, r"access.policy: a list of values, and not a text: \['cake'\]"),
+    ],
+)
+def test_nothing_to_compare_is_an_error(download: lm.Scenario, wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        lm.compare(download, **wrong)
+
+
+def test_what_is_no_scenario_is_named(download: lm.Scenario) -> None:
+    with pytest.raises(TypeError, match="a Scenario or the path of a file, and not <class 'list'>"):
+        lm.compare([])  # pyright: ignore[reportArgumentType]
+
+
+def test_the_table_says_what_it_measures() -> None:
+    compared = lm.compare(STARVED, policy=[None, "cake"], duration="90 s")
+    assert str(compared).startswith("Measured during upload; losses, drops and applications over the whole run.\n\n")

@@ -95,3 +95,18 @@ def test_means_have_students_interval() -> None:
     assert found is not None and found.mean == 2 and found.ci95 == pytest.approx(12.7062, abs=1e-4)
     assert theory.mean([]) is None and theory.jain([]) is None
     assert theory.jain([3, 3]) == 1
+    one = theory.mean([5.0])
+    assert one is not None and one.mean == 5 and math.isnan(one.ci95)
+
+
+def test_values_without_a_meaning_have_no_result() -> None:
+    nan = math.nan
+    wrong = [theory.r_factor(0.1, loss) for loss in (nan, 1.5, -0.5)]
+    wrong += [theory.r_factor(nan), theory.r_factor(-0.1), theory.r_factor(0.1, 0.1, burst_ratio=0), theory.mos(nan)]
+    wrong += [theory.jain([nan, 1]), theory.jain([-1, 1]), theory.jain([math.inf, 1])]
+    assert all(math.isnan(value) for value in wrong), wrong
+
+
+def test_nothing_gives_nothing() -> None:
+    assert list(linklayer.on_wire([], "none")) == [] == list(theory.r_factor([]))
+    assert list(theory.asymmetry([], 1e6, link="none").k) == []

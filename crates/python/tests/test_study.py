@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import signal
@@ -178,3 +179,24 @@ def test_pictures_of_a_study_have_its_means(download: lm.Scenario, tmp_path: Pat
     means = [mean / 1e6 for _, mean, _, _ in table.means("download_bps")]
     assert [float(text.get_text()) for text in axes.texts] == pytest.approx(means, rel=0.01)
     assert len(table.plot.means("download_bps").axes[0].containers) == 2
+
+
+def test_a_text_is_no_list_of_values(download: lm.Scenario) -> None:
+    for make in (lambda: lm.study(download, {"access.policy": "cake"}), lambda: lm.paired({"access.policy": "cake"})):
+        with pytest.raises(ValueError, match=r"access.policy: a list of values, and not a text: \['cake'\]"):
+            make()
+
+
+def test_differences_are_between_values_of_the_study(download: lm.Scenario, tmp_path: Path) -> None:
+    table = lm.study(download, {"access.policy": [None, "cake"]}, seeds=2, duration="1 s").run(tmp_path)
+    assert table.paired("download_bps", "access.policy", None, "cake") == table.paired(
+        "download_bps", "access.policy", "none", "cake"
+    )
+    with pytest.raises(ValueError, match='no run has access.policy = "cakee"'):
+        table.paired("download_bps", "access.policy", None, "cakee")
+
+
+def test_one_seed_has_no_interval(download: lm.Scenario, tmp_path: Path) -> None:
+    table = lm.study(download, {"access.policy": [None]}, duration="1 s").run(tmp_path)
+    [(_, mean, ci95, seeds)] = table.means("download_bps")
+    assert mean > 0 and math.isnan(ci95) and seeds == 1

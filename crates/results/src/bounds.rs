@@ -22,35 +22,23 @@
 //! [`fair`] has their equal shares.
 
 pub(crate) mod fair;
+mod shape;
 
 use std::sync::Arc;
 
-use lastmile_linklayer::{LinkLayer, aal5};
 use lastmile_model::outcome::{FlowOutcome, Outcome};
-use lastmile_model::{IpFields, Link, Network, Replay, Source, Traffic, Transport};
-use lastmile_queueing::compress::Compression;
-use lastmile_queueing::spec::{Over, Spec};
-use lastmile_quic::SteadySizes;
-use lastmile_tcp::{Config, WindowScale};
-use lastmile_theory::{ack_rate, asymmetry};
-use lastmile_units::{BitRate, ByteCount, Duration, Instant};
+use lastmile_model::{Network, Replay, Source, Traffic};
+use lastmile_queueing::spec::Spec;
+use lastmile_units::{Duration, Instant};
 
 use crate::format;
 use crate::interval::Interval;
 
-/// The largest window of a header without window scaling (RFC 9293, section 3.1).
-const UNSCALED_WINDOW: u64 = 65_535;
-/// Bytes of a segment's headers under RFC 1144 in an unbroken one-way transfer: change mask and
-/// checksum (section 3.2.2).
-const VJ_HEADER: u64 = 3;
+pub(crate) use shape::{Shape, Span};
+use shape::{TcpShape, of_nominal, packet_rate, steady_rate};
+
 /// Data below this share of a link's rate do not delay ACKs noticeably.
 const DATA_IN_THE_WAY: f64 = 0.01;
-/// The rate for which limits are computed on a line whose rate changes.
-const NOMINAL: BitRate = BitRate::from_mbit_per_s(1_000);
-
-/// The time from one point to another.
-pub(crate) type Span = (Instant, Instant);
-
 /// A bound and its cause.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Bound {
@@ -70,228 +58,6 @@ impl Bound {
 
     fn of_link(link: usize, bps: f64, by: impl Into<Arc<str>>) -> Self {
         Self { bps, by: by.into(), link: Some(link) }
-    }
-}
-
-/// The packets of a source and their path.
-#[derive(Clone, Debug)]
-pub(crate) struct Shape {
-    /// Index of the traffic.
-    traffic: usize,
-    /// Payload of a full packet.
-    pub(crate) payload: u64,
-    /// IP bytes of a full packet.
-    pub(crate) data: ByteCount,
-    /// TCP's own part; `None` for datagrams.
-    pub(crate) tcp: Option<TcpShape>,
-    /// Links that data crosses.
-    pub(crate) data_path: Vec<usize>,
-    /// Links that ACKs cross.
-    pub(crate) ack_path: Vec<usize>,
-    /// True for a source that opens connections during the run: the shape of its packets is known,
-    /// the number of connections is not.
-    pub(crate) many: bool,
-}
-
-/// The shape of a source whose packets are acknowledged: TCP, or QUIC.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TcpShape {
-    /// Bytes of the headers of IP and TCP, which a link may compress, or of IP and UDP.
-    header: u64,
-    /// IP bytes of an ACK.
-    ack: u64,
-    /// True for QUIC, whose ACKs no link can tell from data.
-    pub(crate) hidden: bool,
-    /// True for timestamps, which change every header.
-    timestamps: bool,
-    /// The largest receive window that a header can express.
-    pub(crate) window: u64,
-    /// Segments for each ACK.
-    pub(crate) segments_per_ack: u64,
-}
-
-impl Shape {
-    /// The shape of the traffic with this index, whose flows take these paths; `None` for pings and
-    /// replays.
-    pub(crate) fn new(network: &Network, index: usize, data_path: &[usize], ack_path: &[usize]) -> Option<Self> {
-        let traffic = &network.traffic[index];
-        let (payload, header, tcp) = match &traffic.source {
-            Source::Bulk { sender, receiver, .. } => segments(sender, receiver),
-            Source::Quic { quic, .. } => packets(quic, traffic.ip),
-            Source::Writes { tcp, .. } => segments(tcp, tcp),
-            Source::Web(_) | Source::Video(_) | Source::Backup(_) => match traffic.source.transport()? {
-                Transport::Tcp(tcp) => segments(tcp, tcp),
-                Transport::Quic(quic) => packets(quic, traffic.ip),
-            },
-            Source::Swarm(swarm) => segments(&swarm.tcp, &swarm.tcp),
-            Source::Poisson { size, .. } | Source::OnOff { size, .. } | Source::Constant { size, .. } => {
-                let headers = u64::from(traffic.ip.datagram_headers());
-                (size.as_u64().saturating_sub(headers), headers, None)
-            }
-            // Captured packets differ in size, and so do those of frames and games.
-            Source::Replay(_) | Source::Conference(_) | Source::Game(_) | Source::Ping { .. } => return None,
-        };
-        let data = ByteCount::new(payload + header);
-        Some(Self {
-            traffic: index,
-            payload,
-            data,
-            tcp,
-            data_path: data_path.to_vec(),
-            ack_path: ack_path.to_vec(),
-            many: traffic.opens(),
-        })
-    }
-
-    /// IP bytes of a full data packet on `link`, after header compression if it has any.
-    fn data_over(&self, link: &Link) -> ByteCount {
-        self.tcp.map_or(self.data, |tcp| tcp.compressed(self.data, VJ_HEADER, link.hop.line.compression))
-    }
-
-    /// IP bytes of a pure ACK on `link`.
-    fn ack_over(&self, link: &Link, tcp: TcpShape) -> ByteCount {
-        // The ACK number grows by the acknowledged bytes: one byte of difference below 256, else
-        // three (RFC 1144, 3.2.2).
-        let moved = if self.payload * tcp.segments_per_ack < 256 { 1 } else { 3 };
-        tcp.compressed(ByteCount::new(tcp.ack), VJ_HEADER + moved, link.hop.line.compression)
-    }
-
-    /// Payload, bit/s, that `link` carries in full packets of this shape within `span`; `None` without a
-    /// transmission time.
-    pub(crate) fn capacity_bps(&self, link: &Link, span: Span) -> Option<f64> {
-        Some(self.steady_bps(link)? * of_nominal(link, span))
-    }
-
-    /// [`Shape::capacity_bps`] at a constant rate: the link's, or the nominal one where that changes.
-    fn steady_bps(&self, link: &Link) -> Option<f64> {
-        let packets = steady_rate(link, self.data_over(link))?;
-        Some(packets * format::to_f64(self.payload) * 8.0)
-    }
-
-    /// [`Shape::steady_bps`] in packets of the most efficient size: in cells a full packet may need more padding than a
-    /// shorter one.
-    fn best_bps(&self, link: &Link) -> Option<f64> {
-        let header = self.data.as_u64() - self.payload;
-        let sizes = self.payload.saturating_sub(aal5::CELL_PAYLOAD).max(1)..=self.payload;
-        let of = |payload: u64| {
-            let shape = Self { payload, data: ByteCount::new(payload + header), ..self.clone() };
-            shape.steady_bps(link)
-        };
-        sizes.filter_map(of).reduce(f64::max)
-    }
-
-    /// The goodput, bit/s, with an ACK for each of these numbers of packets, if no ACK is lost: min(1, d/k) of the
-    /// capacity. `None` for TCP, whose ACKs a middlebox can thin, and without rates.
-    pub(crate) fn by_ratio(&self, network: &Network, ratios: &[u32], span: Span) -> Option<Vec<f64>> {
-        let tcp = self.tcp.filter(|tcp| tcp.hidden)?;
-        let least = |rates: &mut dyn Iterator<Item = f64>| rates.reduce(f64::min);
-        let links = |path: &[usize]| path.iter().map(|index| &network.links[*index]).collect::<Vec<_>>();
-        let (data, acks) = (links(&self.data_path), links(&self.ack_path));
-        let capacity_bps = least(&mut data.iter().filter_map(|link| self.capacity_bps(link, span)))?;
-        let acks_per_s = least(&mut acks.iter().filter_map(|link| packet_rate(link, self.ack_over(link, tcp), span)))?;
-        let payload = ByteCount::new(self.payload);
-        let of = |every: &u32| ack_rate::download_bps(capacity_bps, acks_per_s, payload, *every);
-        Some(ratios.iter().map(of).collect())
-    }
-
-    /// The round trip of an empty path in seconds: propagation, processing, and the transmission of
-    /// one full segment and one ACK.
-    pub(crate) fn base_rtt_s(&self, network: &Network) -> f64 {
-        let ack = |link: &Link| self.tcp.map_or(ByteCount::ZERO, |tcp| self.ack_over(link, tcp));
-        let there = network.unloaded_delay((self.traffic, false), &self.data_path, &|link| self.data_over(link));
-        let back = network.unloaded_delay((self.traffic, true), &self.ack_path, &ack);
-        (there + back).as_secs_f64()
-    }
-
-    /// The least round trip of an empty path in seconds: of lines that change, with their highest rate and least delay.
-    fn least_rtt_s(&self, network: &Network) -> f64 {
-        let there = self.data_path.iter().map(|index| &network.links[*index]).map(|link| (link, self.data_over(link)));
-        let back = self.ack_path.iter().map(|index| &network.links[*index]);
-        let back = back.filter_map(|link| Some((link, self.ack_over(link, self.tcp?))));
-        let spared = there.chain(back).filter(|(link, _)| link.hop.line.trace.is_some()).map(|(link, ip)| {
-            let line = &link.hop.line;
-            let wire = line.link_layer.on_wire(ip);
-            let typical = line.rate.map_or(Duration::ZERO, |rate| rate.time_for(wire)) + line.delay;
-            typical.as_secs_f64() - line.least_time(wire).as_secs_f64()
-        });
-        (self.base_rtt_s(network) - spared.sum::<f64>()).max(0.0)
-    }
-}
-
-/// Payload of a full segment, bytes of its headers, and the shape of the connection.
-fn segments(sender: &Config, receiver: &Config) -> (u64, u64, Option<TcpShape>) {
-    let timestamps = sender.timestamps && receiver.timestamps;
-    let header = if sender.ipv6 { 60 } else { 40 } + if timestamps { 12 } else { 0 };
-    let scaled = sender.window_scale != WindowScale::Off && receiver.window_scale != WindowScale::Off;
-    let window = receiver.receive_window.as_u64().min(if scaled { u64::MAX } else { UNSCALED_WINDOW });
-    let segments_per_ack = if receiver.acks.delayed_ack.is_zero() { 1 } else { u64::from(receiver.acks.ack_every) };
-    let tcp = TcpShape { header, ack: header, hidden: false, timestamps, window, segments_per_ack };
-    (u64::from(sender.mss.min(receiver.mss)), header, Some(tcp))
-}
-
-/// Payload of a full packet of QUIC, bytes of all its headers, and the shape of the connection.
-fn packets(quic: &lastmile_quic::Config, ip: IpFields) -> (u64, u64, Option<TcpShape>) {
-    let (sizes, header) = (SteadySizes::new(quic.datagram, quic.connection_id), u64::from(ip.datagram_headers()));
-    let tcp = TcpShape {
-        header,
-        ack: header + sizes.ack,
-        hidden: true,
-        timestamps: false,
-        window: quic.receive_window.as_u64(),
-        segments_per_ack: quic.ack_every().into(),
-    };
-    (sizes.payload, header + u64::from(quic.datagram) - sizes.payload, Some(tcp))
-}
-
-impl TcpShape {
-    /// The queue thins the flow's ACKs, so that their number is no measure of delivered data.
-    pub(crate) fn is_thinned(self, queue: &Spec) -> bool {
-        !self.hidden && regulates_acks(queue)
-    }
-
-    fn compressed(self, packet: ByteCount, vj_header: u64, compression: Compression) -> ByteCount {
-        match compression {
-            // Headers of TCP are compressed, those of UDP are not.
-            _ if self.hidden => packet,
-            // If the options differ from the preceding packet's, RFC 1144 sends the whole header;
-            // timestamps nearly always differ.
-            Compression::Rfc1144 { .. } if !self.timestamps && self.header == 40 => {
-                ByteCount::new(packet.as_u64() - self.header + vj_header)
-            }
-            Compression::FixedRatio(ratio) => ratio.compressed(packet, ByteCount::new(self.header)),
-            Compression::None | Compression::Rfc1144 { .. } => packet,
-        }
-    }
-}
-
-/// Packets of `ip` bytes that `link` carries per second within `span`, without OAM cells; `None` without a transmission
-/// time.
-fn packet_rate(link: &Link, ip: ByteCount, span: Span) -> Option<f64> {
-    Some(steady_rate(link, ip)? * of_nominal(link, span))
-}
-
-/// [`packet_rate`] at a constant rate: the link's, or the nominal one where that changes.
-fn steady_rate(link: &Link, ip: ByteCount) -> Option<f64> {
-    let layer: LinkLayer = link.hop.line.link_layer;
-    let rate = if link.hop.line.trace.is_some() { Some(NOMINAL) } else { link.hop.line.rate };
-    Some(asymmetry::ip_rate_bps(rate?, layer, ip) / (format::to_f64(ip.as_u64()) * 8.0))
-}
-
-/// The mean rate within `span` of a line whose rate changes, as a part of the nominal one; 1 on other lines.
-fn of_nominal(link: &Link, (from, to): Span) -> f64 {
-    let mean = link.hop.line.trace.as_ref().and_then(|trace| trace.rate_between(from, to));
-    mean.map_or(1.0, |bps| bps / format::to_f64(NOMINAL.as_bps()))
-}
-
-/// True if the queue thins the pure ACKs of TCP.
-fn regulates_acks(queue: &Spec) -> bool {
-    match queue {
-        Spec::Sad(_) | Spec::AckFilter(_) => true,
-        Spec::Supplied(config) => config.thins_acks(),
-        Spec::AckCollapsing(_) | Spec::CakeAckFilter(_) => true,
-        Spec::AckPacing(Over { queue, .. }) | Spec::WindowClamp(Over { queue, .. }) => regulates_acks(queue),
-        Spec::Cake(config) if config.ack_filter.is_some() => true,
-        other => other.below().into_iter().any(regulates_acks),
     }
 }
 
@@ -497,6 +263,7 @@ mod tests {
     use lastmile_linklayer::preset;
     use lastmile_theory::Fraction;
     use lastmile_theory::amp::Line;
+    use lastmile_units::{BitRate, ByteCount};
 
     /// Table 5 of Kalyanaraman et al. 1999: of 64 kbit/s, packets have 0.1, 0.5 and 0.9, and ACKs
     /// of 40 bytes the rest.

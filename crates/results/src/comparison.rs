@@ -132,6 +132,18 @@ pub fn measured_where(runs: &[Row]) -> String {
     }
 }
 
+/// What the rows measure, as a sentence, and what has no phases if that is so.
+#[must_use]
+pub fn about_the_rows(comparison: &Comparison, rows: &[Vec<Row>]) -> String {
+    let first = rows.first().map_or(&[][..], Vec::as_slice);
+    let of_a_phase = matches!(first.first(), Some(Row::Line(measured)) if measured.phase != WHOLE_RUN);
+    let rest = if of_a_phase { "; losses, drops and applications over the whole run" } else { "" };
+    let mut runs = comparison.rows.iter().flat_map(|row| &row.runs);
+    let unphased = runs.any(|run| run.summary.phases.is_empty() && !run.summary.flows.is_empty());
+    let why = if unphased { " There are no phases: the flows are more than record.flows." } else { "" };
+    format!("Measured {}{rest}.{why}", measured_where(first))
+}
+
 /// The meaning of the column `probe`; `None` if no row has one.
 #[must_use]
 pub fn about_the_probe(rows: &[Vec<Row>]) -> Option<&'static str> {
@@ -140,14 +152,6 @@ pub fn about_the_probe(rows: &[Vec<Row>]) -> Option<&'static str> {
         .flatten()
         .any(has_probe)
         .then_some("The probe is a ping over UDP without a code point, served as best effort.")
-}
-
-/// Why whole runs are compared, if a run has no phases for its number of flows.
-#[must_use]
-pub fn about_the_phases(comparison: &Comparison) -> Option<&'static str> {
-    let mut runs = comparison.rows.iter().flat_map(|row| &row.runs);
-    runs.any(|run| run.summary.phases.is_empty() && !run.summary.flows.is_empty())
-        .then_some("There are no phases: the flows are more than record.flows.")
 }
 
 /// The part of the run, if it is no phase.

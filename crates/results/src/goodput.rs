@@ -7,8 +7,8 @@ use crate::schema::Flow;
 const ROUNDED: f64 = 1e-9;
 
 /// The bytes of all `flows` over the time in which at least one of them lived. For flows that live at the same time,
-/// this is the sum of their goodputs; for flows one after another, their mean rate. Flows without a delivered byte count
-/// for neither.
+/// this is the sum of their goodputs; for flows one after another, their mean rate. Flows without a delivered byte
+/// count for neither.
 pub(crate) fn together<'a>(flows: impl Iterator<Item = &'a Flow>) -> f64 {
     let mut lives: Vec<Life> = flows.filter_map(Life::of).collect();
     lives.sort_by(|a, b| a.from_s.total_cmp(&b.from_s));

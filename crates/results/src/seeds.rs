@@ -35,8 +35,8 @@ pub struct Measure {
     pub unit: &'static str,
     /// Mean over the runs that have the measure.
     pub mean: f64,
-    /// Half width of the 95 % confidence interval of the mean (Student's t).
-    pub ci95: f64,
+    /// Half width of the 95 % confidence interval of the mean (Student's t); `None` for a single run.
+    pub ci95: Option<f64>,
     /// Runs that have the measure.
     pub runs: u64,
 }
@@ -44,7 +44,7 @@ pub struct Measure {
 /// The mean of so many values, of so many seeds, with its interval: `81.6 Mbit/s ± 1.2 Mbit/s`, or
 /// `2.0 s ± 0.1 s (2 of 3)` where only some of the runs have the measure.
 pub(crate) fn text((Mean { mean, ci95 }, values): (Mean, u64), seeds: usize, text: impl Fn(f64) -> String) -> String {
-    let interval = if values > 1 { format!(" ± {}", text(ci95)) } else { String::new() };
+    let interval = ci95.map_or_else(String::new, |ci95| format!(" ± {}", text(ci95)));
     let some = if values < seeds as u64 { format!(" ({values} of {seeds})") } else { String::new() };
     format!("{}{interval}{some}", text(mean))
 }

@@ -84,6 +84,9 @@ pub fn plan(
     load: &Load<'_>,
     warn: &mut dyn FnMut(&Report),
 ) -> Result<Plan, Error> {
+    if choice.seeds == Some(0) {
+        return Err(Error::new("seeds: none").hint("at least one seed"));
+    }
     let rows = rows::of(choice, file)?;
     let (mut variants, mut scenarios) = (Vec::new(), Vec::new());
     for row in &rows.rows {

@@ -7,9 +7,8 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 pub struct Mean {
     /// Mean of the samples.
     pub mean: f64,
-    /// Half width of the 95 % confidence interval (Student's t); zero for a single sample, which
-    /// has no interval.
-    pub ci95: f64,
+    /// Half width of the 95 % confidence interval (Student's t); `None` for a single sample.
+    pub ci95: Option<f64>,
 }
 
 impl Mean {
@@ -23,9 +22,9 @@ impl Mean {
         let n = samples.len() as f64;
         let mean = samples.iter().sum::<f64>() / n;
         let freedom = n - 1.0;
-        let Ok(student) = StudentsT::new(0.0, 1.0, freedom) else { return Some(Self { mean, ci95: 0.0 }) };
+        let Ok(student) = StudentsT::new(0.0, 1.0, freedom) else { return Some(Self { mean, ci95: None }) };
         let variance = samples.iter().map(|sample| (sample - mean).powi(2)).sum::<f64>() / freedom;
-        Some(Self { mean, ci95: student.inverse_cdf(0.975) * (variance / n).sqrt() })
+        Some(Self { mean, ci95: Some(student.inverse_cdf(0.975) * (variance / n).sqrt()) })
     }
 }
 
@@ -39,8 +38,8 @@ mod tests {
     fn the_interval_is_students() {
         let Mean { mean, ci95 } = Mean::of(&[10.0, 11.0, 12.0, 13.0, 14.0]).unwrap();
         assert!((mean - 12.0).abs() < 1e-12);
-        assert!((ci95 - 1.9632).abs() < 1e-4, "{ci95}");
-        assert_eq!(Mean::of(&[3.0]), Some(Mean { mean: 3.0, ci95: 0.0 }));
+        assert!((ci95.unwrap() - 1.9632).abs() < 1e-4, "{ci95:?}");
+        assert_eq!(Mean::of(&[3.0]), Some(Mean { mean: 3.0, ci95: None }));
         assert_eq!(Mean::of(&[]), None);
     }
 }

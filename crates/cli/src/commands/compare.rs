@@ -73,10 +73,9 @@ fn print(arguments: &Arguments, compared: &Compared, printer: &mut Printer) -> R
         alone.map(|alone| format!("Baseline: the downloads alone{unvaried} have {}. ", format::rate(alone.mean)));
     let seeds = arguments.seeds.map(|seeds| format!("Means of {seeds} seeds, with 95 % intervals. "));
     let probe = comparison::about_the_probe(&measured).map(|about| format!("{about}\n"));
-    let place = measured.first().map(|runs| comparison::measured_where(runs)).unwrap_or_default();
-    let unphased = comparison::about_the_phases(comparison).map(|about| format!(" {about}"));
-    let [alone, seeds, probe, unphased] = [alone, seeds, probe, unphased].map(Option::unwrap_or_default);
-    printer.data(&format!("\n{alone}{seeds}Measured {place}.{unphased}\n{probe}\n"))?;
+    let rows = comparison::about_the_rows(comparison, &measured);
+    let [alone, seeds, probe] = [alone, seeds, probe].map(Option::unwrap_or_default);
+    printer.data(&format!("\n{alone}{seeds}{rows}\n{probe}\n"))?;
     printer.table(&compared.table())?;
     if arguments.seeds.is_none() {
         let (runs, width) = (compared.runs(), printer.width());

@@ -93,7 +93,7 @@ struct Point {
 #[derive(Serialize)]
 struct Mean {
     mean: f64,
-    ci95: f64,
+    ci95: Option<f64>,
     runs: usize,
 }
 

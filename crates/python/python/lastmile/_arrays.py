@@ -60,5 +60,7 @@ def _without(form: _Form, arguments: Sequence[Any], results: int) -> list[Any]:
     count = lengths.pop() if lengths else 1
     same = [column if isinstance(column, array) else array("d", [column]) * count for column in columns]
     outs = [array("d", bytes(8 * count)) for _ in range(results)]
-    form(same, outs)
+    # A buffer of nothing has no address.
+    if count:
+        form(same, outs)
     return outs if any(isinstance(column, array) for column in columns) else [out[0] for out in outs]

@@ -78,7 +78,14 @@ def paired(axes: Mapping[str, Iterable[object]]) -> Space:
     >>> len(lm.paired({"access.delay": ["2 ms", "20 ms"]}) * lm.paired({"access.policy": [None, "cake", "fifo"]}))
     6
     """
-    return _lastmile.paired({key: list(values) for key, values in axes.items()})
+    return _lastmile.paired({key: _listed(key, values) for key, values in axes.items()})
+
+
+def _listed(key: str, values: Iterable[object]) -> list[object]:
+    """The values of a key; a text is one value, and not a list of its letters."""
+    if isinstance(values, str):
+        raise ValueError(f"{key}: a list of values, and not a text: [{values!r}]")
+    return list(values)
 
 
 def latin(
@@ -143,7 +150,7 @@ def study(
         if isinstance(scenario, Scenario) or seeds != 1 or duration is not None:
             raise ValueError("a study has a space: values of keys, or the points of `paired` or `latin`")
         return _lastmile.study_file(scenario)
-    points = space if isinstance(space, Space) else _lastmile.grid({key: list(values) for key, values in space.items()})
+    points = space if isinstance(space, Space) else _lastmile.grid({key: _listed(key, values) for key, values in space.items()})
     if isinstance(seeds, Until):
         return _lastmile.study(
             scenario, points, seeds=seeds.at_most, until=(seeds.measure, seeds.ci), duration=duration

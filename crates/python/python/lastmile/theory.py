@@ -60,7 +60,7 @@ class Mean(NamedTuple):
     mean: float
     """Mean of the samples."""
     ci95: float
-    """Half the width of its 95 % confidence interval, by Student's t."""
+    """Half the width of its 95 % confidence interval, by Student's t; ``nan`` for one sample."""
 
 
 def _bps(rate: Rates) -> Any:
@@ -90,7 +90,7 @@ def asymmetry(
 def ack_rate(
     down: Rates, *, link: str, data: Numbers = 1500, ack: Numbers = 40, segments_per_ack: Numbers = 1.5
 ) -> AckRate:
-    """The ACKs of a download that fills a line of ``down`` bit/s.
+    """The ACKs of a download that fills a line of ``down`` bit/s: ``lastmile model ack-rate --line``.
 
     >>> from lastmile import theory
     >>> round(theory.ack_rate(12e6, link="none", segments_per_ack=2).acks_per_s)
@@ -113,7 +113,7 @@ def wait_behind(rate: Rates, *, link: str, packets: Numbers = 1, size: Numbers =
 def r_factor(delay_s: Numbers, loss: Numbers = 0, *, codec: str = "g711", burst_ratio: Numbers = 1) -> Any:
     """The transmission rating factor R of a call: the E-model of ITU-T G.107.
 
-    ``delay_s`` is the one-way delay from mouth to ear, ``loss`` the share of packets that are not played.
+    ``delay_s`` is the one-way delay from mouth to ear, ``loss`` the share of packets that are not played, from 0 to 1.
 
     >>> from lastmile import theory
     >>> round(theory.r_factor(0.0), 1)
@@ -133,7 +133,7 @@ def mos(r: Numbers) -> Any:
 
 
 def jain(shares: Iterable[float]) -> float | None:
-    """Jain's index of fairness; ``None`` for no shares.
+    """Jain's index of fairness; ``None`` if there is nothing to share, ``nan`` for shares below zero.
 
     >>> from lastmile import theory
     >>> theory.jain([1, 1, 0, 0])
@@ -146,8 +146,8 @@ def mean(samples: Iterable[float]) -> Mean | None:
     """The mean of independent samples with its 95 % confidence interval; ``None`` for no samples.
 
     >>> from lastmile import theory
-    >>> theory.mean([5.0])
-    Mean(mean=5.0, ci95=0.0)
+    >>> theory.mean([4.0, 6.0]).mean, theory.mean([5.0]).ci95
+    (5.0, nan)
     """
     found = _lastmile.mean_ci95(list(samples))
     return None if found is None else Mean(*found)

@@ -17,7 +17,8 @@
 use lastmile_model::outcome::Outcome;
 use lastmile_model::{Network, Source};
 
-use super::{Bound, Shape, Span, active, by_window, packet_rate};
+use super::shape::{Shape, Span, packet_rate};
+use super::{Bound, active, by_window};
 use crate::format;
 
 /// The fair share of each traffic between `from` and `to`; `None` for pings, replays, connections

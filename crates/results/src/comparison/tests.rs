@@ -1,7 +1,9 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::schema::{Applications, Backup, Delay, FlowSetup, Line, Link, LinkQueue, PhaseProbe, Probe, RoundTrip};
+use crate::schema::{
+    Applications, Backup, Delay, FlowSetup, Line, Link, LinkQueue, PhaseFlow, PhaseProbe, Probe, RoundTrip,
+};
 
 fn probe(protocol: &str, received: u64) -> Probe {
     let rtt_s = RoundTrip { p50: Some(0.03), p99: Some(0.08), max: Some(0.09), ..RoundTrip::default() };
@@ -109,7 +111,7 @@ fn a_row_of_several_seeds_is_a_mean_with_its_interval() {
     assert_eq!(texts.iter().map(|row| row[column].as_str()).collect::<Vec<_>>(), ["30.0 ms ± 24.8 ms", "50.0 ms"]);
     let measures = means(&seeds);
     let median = measures.iter().find(|measure| measure.name == "ping p50").unwrap();
-    assert!((median.mean - 0.03).abs() < 1e-12 && (median.ci95 - 0.024_841).abs() < 1e-6, "{median:?}");
+    assert!((median.mean - 0.03).abs() < 1e-12 && (median.ci95.unwrap() - 0.024_841).abs() < 1e-6, "{median:?}");
     assert_eq!((median.unit, median.runs), ("s", 3));
 }
 
@@ -176,4 +178,25 @@ fn transfers_one_after_another_have_the_rate_of_the_line() {
     };
     let summary = Summary { flows: (0..5).map(flow).collect(), ..Summary::default() };
     assert!((downloads(&summary) - 12e6).abs() < 1.0, "{}", downloads(&summary));
+}
+
+/// One run is compared in a phase, one as a whole for want of phases.
+#[test]
+fn what_the_rows_measure_is_told() {
+    let flow = |direction: &str| {
+        let setup = FlowSetup { tcp: Some("cubic".into()), ..FlowSetup::default() };
+        Flow { name: direction.into(), direction: direction.into(), setup, ..Flow::default() }
+    };
+    let part = |name: &str| PhaseFlow { name: name.into(), goodput_bps: 1e6, ..PhaseFlow::default() };
+    let during =
+        Phase { name: "during upload".into(), to_s: 9.0, flows: vec![part("down"), part("up")], ..Phase::default() };
+    let about = |phases: Vec<Phase>| {
+        let summary = Summary { flows: vec![flow("down"), flow("up")], phases, ..Summary::default() };
+        let comparison =
+            Comparison::of(vec![Run { label: String::new(), own: Vec::new(), summary, series: Vec::new() }]);
+        about_the_rows(&comparison, &comparison.measured())
+    };
+    assert_eq!(about(vec![during]), "Measured during upload; losses, drops and applications over the whole run.");
+    let whole = "Measured over the whole run. There are no phases: the flows are more than record.flows.";
+    assert_eq!(about(Vec::new()), whole);
 }

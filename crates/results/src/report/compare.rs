@@ -90,7 +90,7 @@ pub(crate) fn summary(comparison: &Comparison) -> Markup {
                 "losses of all queues; what waits at the edge is that of each connection of available bit rate on \
                  its own."
             } @else {
-                "Goodputs are sums over flows, measured " (place) ". \
+                "Goodputs are of all flows together, measured " (place) ". \
                  Queues are those of the line and of a middlebox at its near end; drops and merged ACKs "
                 "are theirs over the whole run, as are the values of calls and datagrams, which are those of the worst."
                 @if let Some(about) = comparison::about_the_probe(&measured) { " " (about) }

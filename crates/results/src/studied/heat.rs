@@ -127,15 +127,15 @@ fn map(study: &Study, axes: &Axes, (measure, values): (usize, &[usize]), here: &
                 text.title x="0" y="14" { (name) }
                 (legend(scale))
                 @for point in here {
-                    @if let Some((mean, seeds)) = point.mean(measure) {
+                    @if let Some((mean, _)) = point.mean(measure) {
                         @let (x, y, column, row) = corner(point);
                         rect.cell x=(coordinate(x)) y=(coordinate(y)) width=(coordinate(width))
                             height=(coordinate(height)) fill-opacity=(format!("{:.2}", scale.opacity(mean.mean)))
                             data-x=(across[column]) data-y=(up[row]) data-mean=(short(mean.mean))
-                            data-ci95=(short(mean.ci95)) {
+                            data-ci95=[mean.ci95.map(short)] {
                             title {
                                 (study.keys[axes.across].name) " " (across[column]) ", " (study.keys[axes.up].name) " "
-                                (up[row]) ": " (estimate((mean, seeds), scale.units))
+                                (up[row]) ": " (estimate(mean, scale.units))
                             }
                         }
                         @if has_text {

@@ -55,9 +55,9 @@ pub(super) fn section(study: &Study, points: &[Point<'_>], design: &Design) -> M
                 td { (row.differences.iter().flatten().map(|(_, seeds)| *seeds).max().unwrap_or(0)) }
                 @for (difference, measure) in row.differences.iter().zip(&study.measures) {
                     @match difference {
-                        Some((mean, seeds)) if *seeds > 1 && mean.mean.abs() > mean.ci95 => td.sure {
-                            (estimate((*mean, *seeds), units(measure))) },
-                        Some(mean) => td { (estimate(*mean, units(measure))) },
+                        Some((mean, _)) if mean.ci95.is_some_and(|ci95| mean.mean.abs() > ci95) => td.sure {
+                            (estimate(*mean, units(measure))) },
+                        Some((mean, _)) => td { (estimate(*mean, units(measure))) },
                         None => td { "–" },
                     }
                 }

@@ -32,7 +32,8 @@ pub(super) fn words(value: f64, units: &'static [Unit]) -> String {
 }
 
 /// A mean with its interval, if it has one.
-pub(super) fn estimate((mean, seeds): (Mean, usize), units: &'static [Unit]) -> String {
+pub(super) fn estimate(mean: Mean, units: &'static [Unit]) -> String {
     let text = words(mean.mean, units);
-    if seeds < 2 { text } else { format!("{text} ± {}", format::with_unit(mean.ci95, units)) }
+    let interval = mean.ci95.map_or_else(String::new, |ci95| format!(" ± {}", format::with_unit(ci95, units)));
+    text + &interval
 }

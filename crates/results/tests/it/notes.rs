@@ -88,7 +88,8 @@ fn a_request_under_way_at_the_end_is_not_lost() {
 fn missing_phases_are_told() {
     let with = |flows: u32| {
         let text = format!(
-            "duration = \"2 s\"\n[record]\nflows = 3\n[access]\ndown = {{ rate = \"20 Mbit/s\" }}\nup = {{ rate = \"5 Mbit/s\" }}\n\
+            "duration = \"2 s\"\n[record]\nflows = 3\n[access]\n\
+             down = {{ rate = \"20 Mbit/s\" }}\nup = {{ rate = \"5 Mbit/s\" }}\n\
              [[traffic]]\nkind = \"bulk\"\ndirection = \"down\"\ncount = {flows}\n"
         );
         let scenario = Scenario::parse("f", &text, &[]).unwrap_or_else(|report| panic!("{report}"));

@@ -32,7 +32,8 @@ pub(crate) static TCP: Section = Section {
         Key::optional(
             "mss",
             Kind::Bytes,
-            "what the MTU of the path leaves, or 1500 B if that is less: 1448 B over Ethernet, 1440 B over PPPoE, 12 B more without timestamps",
+            "what the MTU of the path leaves, or 1500 B if that is less: 1448 B over Ethernet, 1440 B over PPPoE, 12 B \
+             more without timestamps",
             "TCP payload of a full segment; headers and options come on top. A segment larger than the MTU of a \
              link is an error.",
         )

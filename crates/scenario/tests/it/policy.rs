@@ -48,8 +48,8 @@ fn the_rate_of_the_acks_is_what_a_full_download_needs() {
     assert_eq!((rest.rate.unwrap().as_bps(), rest.ceil), (512_000 - 83_334, up));
 }
 
-/// 16 Mbit/s in packets of 1500 bytes, and an ACK of 40 bytes for every 1.5 of them: 284 445 bit/s of 256 000. They have
-/// half of the line, and the others what is left.
+/// 16 Mbit/s in packets of 1500 bytes, and an ACK of 40 bytes for every 1.5 of them: 284 445 bit/s of 256 000. They
+/// have half of the line, and the others what is left.
 #[test]
 fn acks_that_need_more_than_the_line_leave_half_of_it() {
     let layer = lastmile_linklayer::preset::IP.link;

@@ -52,7 +52,7 @@ impl Replay {
         Some((Meta { flow: FlowId::new(2 * number), ..packet }, self.due()))
     }
 
-    /// A packet arrives at the other end. A packet that the path made, a copy or a restored ACK, is none of the capture.
+    /// A packet arrives at the other end. One that the path made, a copy or a restored ACK, is none of the capture.
     pub(crate) fn arrived(&mut self, now: Instant, packet: &Meta) {
         let payload = packet.ip_len.saturating_sub(packet.header_len.into()).into();
         let after = packet.sent.since(self.start);

@@ -134,8 +134,8 @@ fn over_a_poor_line(duplicate: u32, sources: Vec<(usize, Source)>) -> Outcome {
     outcome
 }
 
-/// Over a wire that delivers every packet twice, a call, a game and a conference have the results that they have without
-/// the copies: a receiver discards them.
+/// Over a wire that delivers every packet twice, a call, a game and a conference have the results that they have
+/// without the copies: a receiver discards them.
 #[test]
 fn a_copy_of_a_datagram_does_not_count() {
     let results = |duplicate| {

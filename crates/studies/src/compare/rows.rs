@@ -129,6 +129,10 @@ pub fn of(choice: &Choice, file: &Scenario) -> Result<Rows, Error> {
         reference.push(policy_override(NONE));
     }
     for dimension in choice.vary.iter().cloned() {
+        if dimension.values.is_empty() {
+            let message = format!("{}: no values of {}", dimension.option, dimension.key());
+            return Err(Error::new(message).hint("at least one value"));
+        }
         if let Some(other) = dimensions.iter().find(|other| other.key() == dimension.key()) {
             let (one, two) = (&other.option, &dimension.option);
             let message = format!("{one} and {two} set one key, {}", dimension.key());

@@ -38,13 +38,13 @@ pub(super) fn shown(table: &Table, measures: &[String]) -> Vec<String> {
 }
 
 /// An estimate in the unit that the name of its measure ends with.
-fn words(measure: &str, Estimate { mean, ci95, seeds }: Estimate) -> String {
+fn words(measure: &str, Estimate { mean, ci95, .. }: Estimate) -> String {
     let one: fn(f64) -> String = match measure.rsplit('_').next() {
         Some("bps") => format::signed_rate,
         Some("s") => format::seconds,
         _ => format::number,
     };
-    if seeds < 2 { one(mean) } else { format!("{} ± {}", one(mean), one(ci95)) }
+    ci95.map_or_else(|| one(mean), |ci95| format!("{} ± {}", one(mean), one(ci95)))
 }
 
 #[cfg(test)]

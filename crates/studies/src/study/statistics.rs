@@ -12,8 +12,8 @@ use lastmile_theory::interval::Mean;
 pub struct Estimate {
     /// The mean over the seeds.
     pub mean: f64,
-    /// Half the width of its 95 % confidence interval.
-    pub ci95: f64,
+    /// Half the width of its 95 % confidence interval; `None` for a single seed.
+    pub ci95: Option<f64>,
     /// Number of seeds.
     pub seeds: usize,
 }
@@ -29,7 +29,7 @@ impl Estimate {
     /// True if half the interval is at most this share of the mean. A single seed has no interval.
     #[must_use]
     pub fn is_within(&self, share: f64) -> bool {
-        self.seeds >= 2 && self.ci95 <= share * self.mean.abs()
+        self.ci95.is_some_and(|ci95| ci95 <= share * self.mean.abs())
     }
 }
 
@@ -51,13 +51,14 @@ mod tests {
         let other = BTreeMap::from([(1, 11.0), (2, 23.0)]);
         let found = paired(&one, &other).unwrap();
         assert_eq!((found.mean, found.seeds), (2.0, 2));
-        assert!((found.ci95 - 12.706).abs() < 1e-3, "{}", found.ci95);
+        assert!((found.ci95.unwrap() - 12.706).abs() < 1e-3, "{found:?}");
         assert_eq!(paired(&one, &BTreeMap::new()), None);
     }
 
     #[test]
     fn one_seed_is_never_narrow_enough() {
-        assert!(!Estimate::of(&[1.0]).unwrap().is_within(1.0));
+        let one = Estimate::of(&[1.0]).unwrap();
+        assert!(!one.is_within(1.0) && one.ci95.is_none());
         assert!(Estimate::of(&[1.0, 1.0]).unwrap().is_within(0.0));
         assert!(!Estimate::of(&[1.0, 2.0]).unwrap().is_within(0.5));
     }

@@ -179,6 +179,17 @@ impl Table {
             let error = Error::new(format_args!("the study does not vary {key:?}"));
             return Err(error.hint(format!("it varies {}", self.keys().join(", "))));
         };
+        if let Some((_, Column::Words(values))) = self.columns.iter().find(|(name, _)| name == key) {
+            for wanted in [one, other] {
+                if !values.iter().any(|value| value == wanted) {
+                    let mut known: Vec<&str> = values.iter().map(String::as_str).collect();
+                    known.sort_unstable();
+                    known.dedup();
+                    let error = Error::new(format_args!("no run has {key} = {wanted:?}"));
+                    return Err(error.hint(format!("the values are {}", known.join(", "))));
+                }
+            }
+        }
         type Pair = (BTreeMap<u64, f64>, BTreeMap<u64, f64>);
         let mut pairs: Vec<(Vec<&str>, Pair)> = Vec::new();
         let mut places: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
@@ -312,11 +323,13 @@ mod tests {
         let differences = table.paired("goodput_bps", ("policy", "none", "cake")).unwrap();
         assert_eq!(differences.iter().map(|(point, _)| point[0].as_str()).collect::<Vec<_>>(), ["1", "2"]);
         for (_, difference) in differences {
-            assert!((difference.mean - 1.0).abs() < 1e-9 && difference.ci95 < 1e-9 && difference.seeds == 2);
+            assert!((difference.mean - 1.0).abs() < 1e-9 && difference.ci95.unwrap() < 1e-9 && difference.seeds == 2);
         }
-        assert!(means[0].1.ci95 > 0.1);
+        assert!(means[0].1.ci95.unwrap() > 0.1);
         let unknown = table.estimates("goodput").unwrap_err().to_string();
         assert!(unknown.contains("goodput_bps"), "{unknown}");
         assert!(table.paired("goodput_bps", ("delay", "a", "b")).unwrap_err().to_string().contains("rate, policy"));
+        let unknown = table.paired("goodput_bps", ("policy", "none", "cakee")).unwrap_err().to_string();
+        assert!(unknown.contains("no run has policy = \"cakee\"") && unknown.contains("cake, none"), "{unknown}");
     }
 }

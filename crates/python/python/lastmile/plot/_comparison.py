@@ -55,6 +55,8 @@ class ComparisonPlots:
         >>> [text.get_text() for text in picture.axes[0].get_yticklabels()]
         ['none', 'cake']
         """
+        if not paths:
+            raise ValueError("no measures: such as measures('download_bps', 'ping.p50_s')")
         labels = [", ".join(values) for values in self._comparison.rows]
         size = (1.2 + 2.7 * len(paths), 1.0 + 0.3 * max(len(labels), 2))
         picture = Picture(figsize=size, layout="constrained")
