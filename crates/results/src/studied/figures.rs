@@ -73,7 +73,7 @@ fn panel(
             |point: &&&Point<'_>| design.lines.zip(*value).is_none_or(|(key, value)| point.values[key] == value);
         let shift = (format::to_f64(colour as u64) - middle) * places.apart;
         let place = |point: &&Point<'_>| {
-            let (mean, _) = point.mean(measure)?;
+            let mean = point.mean(measure)?;
             Some((places.of[point.values[design.across]] + shift, mean.mean, mean.ci95.unwrap_or(0.0)))
         };
         let mut found: Vec<(f64, f64, f64)> = kept.iter().filter(is_of).filter_map(place).collect();

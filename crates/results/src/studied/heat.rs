@@ -90,7 +90,7 @@ pub(super) fn section(study: &Study, points: &[Point<'_>]) -> Markup {
 
 /// The scale of all maps of a measure; `None` if no run has it.
 fn scale(study: &Study, points: &[Point<'_>], measure: usize) -> Option<Scale> {
-    let means: Vec<f64> = points.iter().filter_map(|point| Some(point.mean(measure)?.0.mean)).collect();
+    let means: Vec<f64> = points.iter().filter_map(|point| Some(point.mean(measure)?.mean)).collect();
     let (low, high) = means.iter().copied().min_by(f64::total_cmp).zip(means.iter().copied().max_by(f64::total_cmp))?;
     let units = units(&study.measures[measure]);
     Some(Scale { low, high, unit: format::unit_for(high.abs().max(low.abs()), units), units })
@@ -127,7 +127,7 @@ fn map(study: &Study, axes: &Axes, (measure, values): (usize, &[usize]), here: &
                 text.title x="0" y="14" { (name) }
                 (legend(scale))
                 @for point in here {
-                    @if let Some((mean, _)) = point.mean(measure) {
+                    @if let Some(mean) = point.mean(measure) {
                         @let (x, y, column, row) = corner(point);
                         rect.cell x=(coordinate(x)) y=(coordinate(y)) width=(coordinate(width))
                             height=(coordinate(height)) fill-opacity=(format!("{:.2}", scale.opacity(mean.mean)))

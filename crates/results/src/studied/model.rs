@@ -84,9 +84,9 @@ impl Study {
 }
 
 impl Point<'_> {
-    /// The mean of a measure over the seeds, and their number; `None` if no run has it.
-    pub(super) fn mean(&self, measure: usize) -> Option<(Mean, usize)> {
+    /// The mean of a measure over the seeds; `None` if no run has it.
+    pub(super) fn mean(&self, measure: usize) -> Option<Mean> {
         let samples: Vec<f64> = self.runs.iter().filter_map(|run| run.values[measure]).collect();
-        Some((Mean::of(&samples)?, samples.len()))
+        Mean::of(&samples)
     }
 }
