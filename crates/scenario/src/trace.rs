@@ -27,15 +27,14 @@ pub(crate) const TRACE: Key = Key::optional(
 pub(crate) static SECTION: Section = Section {
     heading: "`trace = { ... }`",
     about: "The capacity of a direction over time: steps, a file, or a generator. A file has one of three formats. \
-            Whole numbers, one in a line, are a packet-delivery trace of mahimahi: at each of these milliseconds 1504 \
-            bytes may be sent, and the trace starts again after its last line. A file whose first line is `at,rate` is \
-            a table of steps, with columns `delay` and `loss` if they change; rate `0` is an outage, during which \
-            packets wait. JSON is a trace of Rattan (the crate netem-trace): static and repeated patterns of `Bw`, \
-            `Delay` and `Loss`, alone or in a list. A step that leaves a value out has that of the direction. Both \
-            directions \
-            start their traces at 0 s. Figures that need one rate (the default queue, k) take the mean over the \
-            period, or the rate of the first step of a trace that is played once; the unloaded round trip takes the \
-            least delay.",
+            Whole numbers, one in a line, are a packet-delivery trace of mahimahi: at each of these milliseconds \
+            1504 bytes may be sent, and the trace starts again after its last line. A file whose first line is \
+            `at,rate` is a table of steps, with columns `delay` and `loss` if they change; rate `0` is an outage, \
+            during which packets wait. A line `# repeat = \"60 s\"` in it says when it starts again. JSON is a trace \
+            of Rattan (the crate netem-trace): static and repeated patterns of `Bw`, `Delay` and `Loss`, alone or in \
+            a list. A step that leaves a value out has that of the direction. Both directions start their traces at \
+            0 s. Figures that need one rate (the default queue, k) take the mean over the period, or the rate of the \
+            first step of a trace that is played once; the unloaded round trip takes the least delay.",
     keys: &[
         Key::optional("file", Kind::Text, "the steps", "Name of the file, seen from the scenario's folder."),
         Key::optional("steps", Kind::Tables("the steps below"), "the file", "The steps in the order of time."),
@@ -47,7 +46,7 @@ const REPEAT: Key = Key::optional(
     "repeat",
     Kind::Time,
     "as the file says; the last of steps holds to the end",
-    "Time after which the trace starts again.",
+    "Time after which the trace starts again, instead of that of the file.",
 );
 const LENGTH: Key =
     Key::with_default("length", Kind::Time, "10 min", "Time after which the generated trace starts again.")
@@ -208,7 +207,7 @@ fn from_file(table: &Table<'_>, name: &str, base: Base, repeat: Option<Duration>
     let path = beside(table, name);
     let text = files::text(table.files(), &path).map_err(|error| format!("{}: {error}", path.display()))?;
     let read = file::read(&text, base, repeat).map_err(|error| format!("{}: {error}", path.display()));
-    read.map(|(_, trace)| trace)
+    read.map(|read| read.trace)
 }
 
 fn refuse<T>(table: &Table<'_>, key: &'static str, message: &str) -> Option<T> {

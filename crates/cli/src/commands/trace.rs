@@ -4,7 +4,7 @@ mod arguments;
 mod make;
 mod show;
 
-use lastmile_scenario::trace::file::{self};
+use lastmile_scenario::trace::file;
 use lastmile_units::Duration;
 
 pub(crate) use self::arguments::Arguments;
@@ -18,7 +18,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     if arguments.interval == Duration::ZERO {
         return Err(Failure::new("--interval: 0 s").hint("such as 100 ms"));
     }
-    let trace = make::make(arguments)?;
+    let (trace, has) = make::make(arguments)?;
     let Some(to) = arguments.to else {
         let summary = show::Summary::of(&trace, arguments.length);
         if arguments.json {
@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         }
         return Ok(Exit::Done);
     };
-    let text = file::write(&trace, to.into(), arguments.interval, arguments.length).map_err(Failure::new)?;
+    let text = file::write(&trace, has, to.into(), arguments.interval, arguments.length).map_err(Failure::new)?;
     match &arguments.out {
         None => printer.exact(&text)?,
         Some(path) => {

@@ -1,12 +1,12 @@
 //! Files of traces: tables of steps (CSV), packet-delivery traces of mahimahi, JSON of Rattan.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::sync::Arc;
 
 use lastmile_queueing::line::trace::{Opportunities, Step, Steps, Trace, TraceError};
 use lastmile_units::{BitRate, Duration, Ratio};
 
-use super::generate::Base;
+use super::generate::{Base, Has};
 use super::rattan;
 
 /// A packet-delivery trace above this rate is in seconds rather than milliseconds.
@@ -27,21 +27,36 @@ pub enum Format {
     Rattan,
 }
 
-/// Reads a trace in any of the formats. Steps take from `base` what the file leaves out.
+/// A trace that was read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Content {
+    /// The format of the file.
+    pub format: Format,
+    /// The trace.
+    pub trace: Trace,
+    /// What it has beside rates.
+    pub has: Has,
+}
+
+/// The beginning of the line of a table that says when it starts again.
+const REPEAT: &str = "# repeat = ";
+
+/// Reads a trace in any of the formats. Steps take from `base` what the file leaves out, and `repeat` counts
+/// rather than the period of the file.
 ///
 /// # Errors
 /// A file that is no trace: its line and what is wrong.
-pub fn read(text: &str, base: Base, repeat: Option<Duration>) -> Result<(Format, Trace), String> {
+pub fn read(text: &str, base: Base, repeat: Option<Duration>) -> Result<Content, String> {
     let rows = || text.lines().enumerate().map(|(number, row)| (number + 1, row.trim()));
     let mut rows = rows().filter(|(_, row)| !row.is_empty() && !row.starts_with('#')).peekable();
     match rows.peek() {
         None => Err("an empty trace".to_owned()),
         Some((_, row)) if row.starts_with(['{', '[']) => {
-            let (steps, period) = rattan::read(text, base)?;
-            Ok((Format::Rattan, in_steps(steps, repeat.or(period))?))
+            let (steps, period, has) = rattan::read(text, base)?;
+            Ok(Content { format: Format::Rattan, trace: in_steps(steps, repeat.or(period))?, has })
         }
         Some((_, row)) if row.chars().all(|digit| digit.is_ascii_digit()) => {
-            Ok((Format::Mahimahi, mahimahi(rows, repeat)?))
+            Ok(Content { format: Format::Mahimahi, trace: mahimahi(rows, repeat)?, has: Has::default() })
         }
         Some((number, header)) => {
             let columns = header.split(',').map(|name| Column::of(*number, name.trim()));
@@ -55,9 +70,21 @@ pub fn read(text: &str, base: Base, repeat: Option<Duration>) -> Result<(Format,
                 }
                 steps.push(step);
             }
-            Ok((Format::Csv, in_steps(steps, repeat)?))
+            let has = Has { delay: columns.contains(&Column::Delay), loss: columns.contains(&Column::Loss) };
+            let repeat = if repeat.is_some() { repeat } else { period(text)? };
+            Ok(Content { format: Format::Csv, trace: in_steps(steps, repeat)?, has })
         }
     }
+}
+
+/// The time after which a table of steps starts again, by its comment.
+fn period(text: &str) -> Result<Option<Duration>, String> {
+    let found = text.lines().zip(1..).find_map(|(row, number)| Some((row.trim().strip_prefix(REPEAT)?, number)));
+    let Some((value, number)) = found else { return Ok(None) };
+    let time = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
+    time.and_then(|time| time.parse().ok()).map(Some).ok_or_else(|| {
+        format!("line {number}: repeat = {value}, where a time in quotes is expected, such as {REPEAT}\"60 s\"")
+    })
 }
 
 /// Steps as a trace.
@@ -103,7 +130,7 @@ fn mahimahi<'a>(rows: impl Iterator<Item = (usize, &'a str)>, repeat: Option<Dur
 }
 
 /// A column of a table of steps.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Column {
     At,
     Rate,
@@ -146,11 +173,12 @@ fn step(row: &str, columns: &[Column], base: Base) -> Result<Step, String> {
 }
 
 /// Writes a trace. Opportunities become steps of `interval` each; steps become the millisecond by which a
-/// line of their rates has carried 1504 bytes more, for `length` of a trace that is played once.
+/// line of their rates has carried 1504 bytes more, for `length` of a trace that is played once. Delays and losses
+/// are written if the trace `has` them.
 ///
 /// # Errors
 /// A trace that the format cannot have.
-pub fn write(trace: &Trace, format: Format, interval: Duration, length: Duration) -> Result<String, String> {
+pub fn write(trace: &Trace, has: Has, format: Format, interval: Duration, length: Duration) -> Result<String, String> {
     match (format, trace) {
         (Format::Mahimahi, Trace::Opportunities(opportunities)) => {
             Ok(opportunities.times().iter().fold(String::new(), |mut text, time| {
@@ -159,20 +187,27 @@ pub fn write(trace: &Trace, format: Format, interval: Duration, length: Duration
             }))
         }
         (Format::Mahimahi, Trace::Steps(steps)) => opportunities(steps, length),
-        (Format::Csv, trace) => Ok(csv(&stepped(trace, interval)?)),
-        (Format::Rattan, trace) => Ok(rattan::write(&stepped(trace, interval)?)),
+        (Format::Csv, trace) => Ok(csv(&stepped(trace, interval)?, has)),
+        (Format::Rattan, trace) => Ok(rattan::write(&stepped(trace, interval)?, has)),
     }
 }
 
-fn csv(steps: &Steps) -> String {
+fn csv(steps: &Steps, has: Has) -> String {
     let mut text = String::new();
     if let Some(period) = steps.period() {
-        let _ = writeln!(text, "# repeat = \"{period}\"");
+        let _ = writeln!(text, "{REPEAT}\"{period}\"");
     }
-    text.push_str("at,rate,delay,loss\n");
+    let mut row = |at: &str, rate: &str, delay: &dyn Display, loss: &dyn Display| {
+        let _ = write!(text, "{at},{rate}");
+        for (_, value) in [(has.delay, delay), (has.loss, loss)].iter().filter(|(has, _)| *has) {
+            let _ = write!(text, ",{value}");
+        }
+        text.push('\n');
+    };
+    row("at", "rate", &"delay", &"loss");
     for Step { at, rate, delay, loss } in steps.steps() {
         let rate = rate.map_or_else(|| "0".to_owned(), |rate| rate.to_string());
-        let _ = writeln!(text, "{at},{rate},{delay},{loss}");
+        row(&at.to_string(), &rate, delay, loss);
     }
     text
 }

@@ -19,6 +19,15 @@ pub struct Base {
     pub loss: Ratio,
 }
 
+/// What a trace says of its steps beside their rate. Where it says nothing, the direction has the value.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Has {
+    /// Steps have a delay of their own.
+    pub delay: bool,
+    /// Steps have a loss of their own.
+    pub loss: bool,
+}
+
 /// A rule by which a line changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Generator {

@@ -11,7 +11,7 @@ use lastmile_queueing::line::trace::{Step, Steps};
 use lastmile_units::{BitRate, Duration, Ratio};
 use serde_json::{Value, json};
 
-use super::generate::Base;
+use super::generate::{Base, Has};
 
 /// Most steps of a trace.
 const MOST: usize = 1_000_000;
@@ -50,8 +50,8 @@ impl<T: Copy> Part<T> {
     }
 }
 
-/// Reads the text of a file, and the time after which it starts again.
-pub(super) fn read(text: &str, base: Base) -> Result<(Vec<Step>, Option<Duration>), String> {
+/// Reads the text of a file, the time after which it starts again, and what it has beside rates.
+pub(super) fn read(text: &str, base: Base) -> Result<(Vec<Step>, Option<Duration>, Has), String> {
     let document: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let configs = match &document {
         Value::Array(configs) => configs.as_slice(),
@@ -91,7 +91,7 @@ pub(super) fn read(text: &str, base: Base) -> Result<(Vec<Step>, Option<Duration
         delay: delays.as_ref().map_or(base.delay, |part| part.at(at)),
         loss: losses.as_ref().map_or(base.loss, |part| part.at(at)),
     });
-    Ok((steps.collect(), period))
+    Ok((steps.collect(), period, Has { delay: delays.is_some(), loss: losses.is_some() }))
 }
 
 fn length<T: Copy>(part: Option<&Part<T>>) -> Option<(Duration, bool)> {
@@ -201,7 +201,7 @@ fn loss(value: &Value) -> Result<Ratio, String> {
 }
 
 /// The text of a file with these steps.
-pub(super) fn write(trace: &Steps) -> String {
+pub(super) fn write(trace: &Steps, has: Has) -> String {
     let ends = trace.steps().iter().skip(1).map(|step| step.at);
     let last = trace.steps().last().map_or(Duration::ZERO, |step| step.at);
     let end = trace.period().unwrap_or(last + Duration::from_s(1));
@@ -223,10 +223,12 @@ pub(super) fn write(trace: &Steps) -> String {
         let bps = step.rate.map_or(0, BitRate::as_bps);
         json!({ "gbps": bps / 1_000_000_000, "bps": bps % 1_000_000_000 })
     };
-    let parts = [
-        part("Bw", "bw", &rate),
-        part("Delay", "delay", &|step| time(step.delay)),
-        part("Loss", "loss", &|step| json!([step.loss.as_f64()])),
-    ];
-    format!("{:#}\n", Value::from(parts.to_vec()))
+    let mut parts = vec![part("Bw", "bw", &rate)];
+    if has.delay {
+        parts.push(part("Delay", "delay", &|step| time(step.delay)));
+    }
+    if has.loss {
+        parts.push(part("Loss", "loss", &|step| json!([step.loss.as_f64()])));
+    }
+    format!("{:#}\n", Value::from(parts))
 }

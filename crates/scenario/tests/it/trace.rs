@@ -5,8 +5,8 @@ use std::fs;
 use lastmile_model::Hop;
 use lastmile_queueing::line::trace::{Step, Trace};
 use lastmile_scenario::Scenario;
-use lastmile_scenario::trace::file::{self, Format};
-use lastmile_scenario::trace::generate::Base;
+use lastmile_scenario::trace::file::{self, Content, Format};
+use lastmile_scenario::trace::generate::{Base, Has};
 use lastmile_sim::Simulation;
 use lastmile_units::{BitRate, ByteCount, Duration, Ratio};
 
@@ -90,7 +90,7 @@ fn steps_of(trace: &Trace) -> (Vec<Step>, Option<Duration>) {
 }
 
 fn read(text: &str) -> Result<(Format, Trace), String> {
-    file::read(text, BASE, None)
+    file::read(text, BASE, None).map(|read| (read.format, read.trace))
 }
 
 /// The two patterns of the documentation of netem-trace, in both of its notations: 12 and 24 Mbit/s for 1 s each,
@@ -159,21 +159,58 @@ fn times_that_decrease_and_wrong_units_are_told() {
 #[test]
 fn formats_convert_into_each_other() {
     let text = "at,rate,delay,loss\n0 s,8 Mbit/s,10 ms,0 %\n3 s,4 Mbit/s,20 ms,1 %\n";
-    let (_, trace) = file::read(text, BASE, Some(Duration::from_s(6))).unwrap();
+    let Content { trace, has, .. } = file::read(text, BASE, Some(Duration::from_s(6))).unwrap();
     let (second, length) = (Duration::from_s(1), Duration::from_s(60));
-    let json = file::write(&trace, Format::Rattan, second, length).unwrap();
+    let json = file::write(&trace, has, Format::Rattan, second, length).unwrap();
     assert_eq!(read(&json).unwrap(), (Format::Rattan, trace.clone()));
-    let csv = file::write(&trace, Format::Csv, second, length).unwrap();
+    let csv = file::write(&trace, has, Format::Csv, second, length).unwrap();
     assert_eq!(csv, format!("# repeat = \"6 s\"\n{text}"));
-    let mahimahi = file::write(&trace, Format::Mahimahi, second, length).unwrap();
+    let mahimahi = file::write(&trace, has, Format::Mahimahi, second, length).unwrap();
     let (format, opportunities) = read(&mahimahi).unwrap();
     assert_eq!((format, mahimahi.lines().count()), (Format::Mahimahi, 4_500_000 / 1504));
     // 1504 bytes at 8 Mbit/s are 1.504 ms; at 4 Mbit/s twice that.
     assert!(mahimahi.starts_with("2\n4\n5\n7\n8\n"), "{}", &mahimahi[..20]);
-    let back = file::write(&opportunities, Format::Csv, Duration::from_s(3), length).unwrap();
+    let back = file::write(&opportunities, Has::default(), Format::Csv, Duration::from_s(3), length).unwrap();
     let (steps, _) = steps_of(&read(&back).unwrap().1);
     let rates: Vec<f64> = steps.iter().map(|step| step.rate.unwrap().as_bps() as f64 / 1e6).collect();
     assert!(rates.len() == 2 && (rates[0] - 8.0).abs() < 0.02 && (rates[1] - 4.0).abs() < 0.02, "{rates:?}");
+}
+
+/// The table itself says when it starts again; the key of the scenario counts if both are there.
+#[test]
+fn a_table_says_when_it_starts_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let period = |first: &str, more: &str| {
+        fs::write(folder.path().join("t.csv"), format!("{first}\nat,rate\n0 s,8 Mbit/s\n2 s,0\n")).unwrap();
+        let path = folder.path().join("line.toml");
+        fs::write(&path, file(&format!("trace = {{ file = \"t.csv\"{more} }}"))).unwrap();
+        let line = Scenario::load(&path, &[]).map(|scenario| scenario.access().unwrap().down.line.clone());
+        line.map(|line| (line.rate, line.trace.unwrap().period())).map_err(|report| report.to_string())
+    };
+    let expected = |mbit, s| Ok((Some(BitRate::from_mbit_per_s(mbit)), Some(Duration::from_s(s))));
+    assert_eq!(period("# repeat = \"4 s\"", ""), expected(4, 4));
+    assert_eq!(period("# measured\n# repeat = \"4 s\"", ", repeat = \"8 s\""), expected(2, 8));
+    let wrong = period("# repeat = 4", "").unwrap_err();
+    assert!(wrong.contains("t.csv: line 1: repeat = 4, where a time in quotes is expected"), "{wrong}");
+}
+
+/// What the source leaves out is left out, so that the direction's own delay and loss hold.
+#[test]
+fn a_conversion_adds_no_delay_and_no_loss() {
+    let (second, length) = (Duration::from_s(1), Duration::from_s(60));
+    let convert = |text: &str, format| {
+        let Content { trace, has, .. } = file::read(text, BASE, None).unwrap();
+        file::write(&trace, has, format, second, length).unwrap()
+    };
+    let plain = "# repeat = \"2 s\"\nat,rate\n0 s,8 Mbit/s\n1 s,0\n";
+    let lossy = "# repeat = \"2 s\"\nat,rate,loss\n0 s,8 Mbit/s,1 %\n1 s,0,0 %\n";
+    for text in [plain, lossy] {
+        let rattan = convert(text, Format::Rattan);
+        assert_eq!(convert(text, Format::Csv), text);
+        assert_eq!(convert(&rattan, Format::Csv), text, "{rattan}");
+        assert!(!rattan.contains("Delay"), "{rattan}");
+    }
+    assert_eq!(convert("500\n1000\n", Format::Csv), "# repeat = \"1 s\"\nat,rate\n0 s,24.064 kbit/s\n");
 }
 
 /// The steps of a generated downstream, and its period.

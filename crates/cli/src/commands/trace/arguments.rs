@@ -29,9 +29,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(super) rate: Option<BitRate>,
 
-    /// Least delay of a generated trace; delay of steps of a file that have none
-    #[arg(long, default_value = "0 ms")]
-    pub(super) delay: Duration,
+    /// Least delay of a generated trace; delay of steps that have none. Without it, such steps are
+    /// written without a delay
+    #[arg(long)]
+    pub(super) delay: Option<Duration>,
 
     /// Length of a generated trace, and of mahimahi's from steps that are played once
     #[arg(long, value_name = "TIME", default_value = "10 min")]

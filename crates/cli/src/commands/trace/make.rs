@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use lastmile_queueing::line::trace::{Step, Steps, Trace};
 use lastmile_scenario::capture;
-use lastmile_scenario::trace::file;
-use lastmile_scenario::trace::generate::{Base, Generator};
+use lastmile_scenario::trace::file::{self, Format};
+use lastmile_scenario::trace::generate::{Base, Generator, Has};
 use lastmile_units::{BitRate, Duration, Ratio};
 use serde_json::Value;
 
@@ -26,29 +26,33 @@ const CAPTURES: [&[u8]; 7] = [
     &[0x28, 0xb5, 0x2f, 0xfd],
 ];
 
-/// The trace that the command line asks for.
-pub(super) fn make(arguments: &Arguments) -> Result<Trace, Failure> {
-    let base = Base { rate: arguments.rate, delay: arguments.delay, loss: Ratio::ZERO };
+/// The trace that the command line asks for, and what it has beside rates.
+pub(super) fn make(arguments: &Arguments) -> Result<(Trace, Has), Failure> {
+    let base = Base { rate: arguments.rate, delay: arguments.delay.unwrap_or_default(), loss: Ratio::ZERO };
+    let mut has = Has { delay: arguments.delay.is_some(), loss: false };
     if let Some(rule) = arguments.generate {
+        has.delay |= matches!(rule, Rule::Starlink);
         let steps = generator(rule).steps(base, arguments.length, arguments.seed);
-        return steps.and_then(|steps| file::in_steps(steps, Some(arguments.length))).map_err(Failure::new);
+        let trace = steps.and_then(|steps| file::in_steps(steps, Some(arguments.length)));
+        return trace.map(|trace| (trace, has)).map_err(Failure::new);
     }
     let path = arguments.file.as_deref().ok_or_else(|| Failure::new("no FILE and no --generate"))?;
     let named = |error: String| Failure::new(format_args!("{}: {error}", path.display()));
     let bytes = std::fs::read(path).map_err(|error| named(error.to_string()))?;
     if CAPTURES.iter().any(|magic| bytes.starts_with(magic)) {
-        return of_capture(path, arguments).map_err(named);
+        return of_capture(path, arguments, base.delay).map(|trace| (trace, has)).map_err(named);
     }
     let text = String::from_utf8(bytes).map_err(|_| named("neither text nor a capture".to_owned()))?;
     match serde_json::from_str::<Value>(&text) {
         Ok(document) if document.get("phases").is_some() => {
-            of_measurement(&document, arguments.direction, base).map_err(named)
+            of_measurement(&document, arguments.direction, base).map(|trace| (trace, has)).map_err(named)
         }
         _ => {
-            // A table that this command has written says when it starts again.
-            let repeat = text.lines().next().and_then(|line| line.strip_prefix("# repeat = \"")?.strip_suffix('"'));
-            let repeat = repeat.and_then(|time| time.parse().ok());
-            file::read(&text, base, repeat).map(|(_, trace)| trace).map_err(named)
+            let read = file::read(&text, base, None).map_err(named)?;
+            // Opportunities have no delay, and take none from the command line.
+            has.delay = read.has.delay || (has.delay && read.format != Format::Mahimahi);
+            has.loss = read.has.loss;
+            Ok((read.trace, has))
         }
     }
 }
@@ -72,7 +76,7 @@ fn generator(rule: Rule) -> Generator {
 }
 
 /// The IP bytes of a capture, by interval.
-fn of_capture(path: &Path, arguments: &Arguments) -> Result<Trace, String> {
+fn of_capture(path: &Path, arguments: &Arguments, delay: Duration) -> Result<Trace, String> {
     let opened = File::open(path).map_err(|error| error.to_string())?;
     let (mut times, mut carried) = (capture::Times::default(), Vec::new());
     capture::read(opened, &mut |frame| {
@@ -90,7 +94,7 @@ fn of_capture(path: &Path, arguments: &Arguments) -> Result<Trace, String> {
     };
     // Whole intervals, so that the last one has its rate.
     let intervals = last.as_ps() / arguments.interval.as_ps() + 1;
-    steps(&file::steps_of(&carried, arguments.interval, arguments.interval * intervals)?, arguments.delay)
+    steps(&file::steps_of(&carried, arguments.interval, arguments.interval * intervals)?, delay)
 }
 
 /// Length and destination of an IP packet.
