@@ -165,7 +165,8 @@ impl Opportunities {
     fn work_by(&self, span: Duration) -> u128 {
         let whole = base(span, self.period);
         let periods = u128::from(whole.as_ps() / self.period.as_ps().max(1));
-        let rest = self.at.partition_point(|time| *time <= span - whole);
+        // An opportunity at 0 s belongs to the period that it begins, one at the end to that which it ends.
+        let rest = if span > whole { self.at.partition_point(|time| *time <= span - whole) } else { 0 };
         let opportunities = periods * self.at.len() as u128 + rest as u128;
         opportunities * u128::from(self.bytes.as_u64()) * 8 * PS_PER_S
     }

@@ -125,6 +125,11 @@ fn the_mean_rate_weighs_by_time() {
     let opportunities = Opportunities::new(vec![ms(1), ms(2)], ms(2), ByteCount::new(1_250)).expect("in order");
     let opportunities = Trace::Opportunities(Arc::new(opportunities));
     assert_eq!(opportunities.mean_rate(ms(20)), Some(BitRate::from_kbit_per_s(10_000)));
+    // Four blocks in 5 ms, two of them at once at the bounds of each period: 9.6256 Mbit/s. In 7.5 ms are six.
+    let bounds = Opportunities::new([0, 1, 3, 5].map(ms).into(), ms(5), Opportunities::MAHIMAHI_BYTES).unwrap();
+    let bounds = Trace::Opportunities(Arc::new(bounds));
+    let mean = |us| bounds.mean_rate(Duration::from_us(us)).unwrap().as_bps();
+    assert_eq!([5_000, 50_000, 7_500].map(mean), [9_625_600, 9_625_600, 9_625_600]);
 }
 
 proptest! {
