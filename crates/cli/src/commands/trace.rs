@@ -29,6 +29,9 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         return Ok(Exit::Done);
     };
     let text = file::write(&trace, has, to.into(), arguments.interval, arguments.length).map_err(Failure::new)?;
+    for difference in file::differences(&trace, has, to.into()) {
+        printer.talk(&format!("note: {difference}"));
+    }
     match &arguments.out {
         None => printer.exact(&text)?,
         Some(path) => {

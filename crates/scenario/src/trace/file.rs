@@ -16,6 +16,8 @@ const FASTEST: BitRate = BitRate::from_mbit_per_s(10_000);
 const LONGEST: Duration = Duration::from_s(3600);
 const SLOWEST: BitRate = BitRate::from_kbit_per_s(100);
 
+const PS_PER_MS: u128 = 1_000_000_000;
+
 /// A format of files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
@@ -192,6 +194,22 @@ pub fn write(trace: &Trace, has: Has, format: Format, interval: Duration, length
     }
 }
 
+/// What the format cannot have of this trace, a sentence each.
+#[must_use]
+pub fn differences(trace: &Trace, has: Has, format: Format) -> Vec<&'static str> {
+    let mut found = Vec::new();
+    if format != Format::Mahimahi {
+        return found;
+    }
+    if has.delay || has.loss {
+        found.push("mahimahi has rates alone: delays and losses are left out");
+    }
+    if matches!(trace, Trace::Steps(steps) if steps.steps().last().is_some_and(|step| step.rate.is_none())) {
+        found.push("mahimahi starts again after its last line: 1504 bytes may be sent as the outage at the end ends");
+    }
+    found
+}
+
 fn csv(steps: &Steps, has: Has) -> String {
     let mut text = String::new();
     if let Some(period) = steps.period() {
@@ -262,7 +280,7 @@ fn opportunities(steps: &Steps, length: Duration) -> Result<String, String> {
     let block = u128::from(Opportunities::MAHIMAHI_BYTES.as_u64()) * 8 * 1_000_000_000_000;
     let end = steps.period().unwrap_or(length);
     let ends = steps.steps().iter().skip(1).map(|step| step.at).chain([end]);
-    let (mut text, mut work, mut count) = (String::new(), 0_u128, 0);
+    let (mut text, mut work, mut count, mut last) = (String::new(), 0_u128, 0, 0);
     for (step, until) in steps.steps().iter().zip(ends) {
         let bps = u128::from(step.rate.map_or(0, BitRate::as_bps));
         let span = u128::from(until.min(end).saturating_sub(step.at).as_ps());
@@ -270,13 +288,21 @@ fn opportunities(steps: &Steps, length: Duration) -> Result<String, String> {
         work += bps * span;
         for number in (before / block + 1)..=(work / block) {
             let ps = u128::from(step.at.as_ps()) + (number * block - before).div_ceil(bps);
-            let _ = writeln!(text, "{}", ps.div_ceil(1_000_000_000));
+            last = ps.div_ceil(PS_PER_MS);
+            let _ = writeln!(text, "{last}");
             count += 1;
             if count > MOST {
                 return Err(format!("more than {MOST} opportunities"));
             }
         }
     }
+    if count == 0 {
+        return Err(format!("less than 1504 bytes in {end}"));
+    }
     // The period of a trace of mahimahi is its last line.
-    if count == 0 { Err(format!("less than 1504 bytes in {end}")) } else { Ok(text) }
+    let end = u128::from(end.as_ps()).div_ceil(PS_PER_MS);
+    if last < end {
+        let _ = writeln!(text, "{end}");
+    }
+    Ok(text)
 }

@@ -213,6 +213,26 @@ fn a_conversion_adds_no_delay_and_no_loss() {
     assert_eq!(convert("500\n1000\n", Format::Csv), "# repeat = \"1 s\"\nat,rate\n0 s,24.064 kbit/s\n");
 }
 
+/// 12.032 Mbit/s are a block in each millisecond. The outage from 3 to 10 ms is of the period, which the last line is.
+#[test]
+fn an_outage_at_the_end_is_of_the_period_of_mahimahi() {
+    let convert = |text: &str| {
+        let Content { trace, has, .. } = file::read(text, BASE, None).unwrap();
+        let text = file::write(&trace, has, Format::Mahimahi, Duration::from_s(1), Duration::from_ms(8)).unwrap();
+        (text, file::differences(&trace, has, Format::Mahimahi))
+    };
+    let (text, notes) = convert("# repeat = \"10 ms\"\nat,rate\n0 s,12.032 Mbit/s\n3 ms,0\n");
+    assert_eq!(text, "1\n2\n3\n10\n");
+    assert!(matches!(notes[..], [note] if note.contains("as the outage at the end ends")), "{notes:?}");
+    assert_eq!(read(&text).unwrap().1.period(), Some(Duration::from_ms(10)));
+    // Nothing is added where the last block is complete as the period ends; a part of a block becomes one.
+    assert_eq!(convert("# repeat = \"3 ms\"\nat,rate\n0 s,12.032 Mbit/s\n"), ("1\n2\n3\n".to_owned(), vec![]));
+    assert_eq!(convert("# repeat = \"5.5 ms\"\nat,rate\n0 s,6.016 Mbit/s\n").0, "2\n4\n6\n");
+    let (text, notes) = convert("at,rate,delay\n0 s,3.008 Mbit/s,5 ms\n");
+    assert_eq!(text, "4\n8\n", "played once, for the length that is asked for");
+    assert_eq!(notes, ["mahimahi has rates alone: delays and losses are left out"]);
+}
+
 /// The steps of a generated downstream, and its period.
 fn generated(rule: &str) -> Vec<Step> {
     let hop = down(&format!("rate = \"100 Mbit/s\", delay = \"20 ms\", trace = {{ {rule} }}"));
