@@ -41,6 +41,12 @@ pub enum TraceError {
     /// A trace that never lets a packet pass.
     #[error("the line never sends: every rate is 0")]
     NeverSends,
+    /// A trace that is played once and ends in an outage.
+    #[error(
+        "the line never sends again after {0}: the last step has rate 0 and holds for ever; let the trace repeat, or \
+         end it with a rate, at a time after the run"
+    )]
+    NeverSendsAgain(Duration),
 }
 
 /// The values that hold from a point of time on.
@@ -77,11 +83,13 @@ impl Steps {
         }
         let times: Vec<Duration> = steps.iter().map(|step| step.at).collect();
         in_order(&times, true, period)?;
-        let sends = match period {
-            Some(_) => steps.iter().any(|step| step.rate.is_some()),
-            None => steps.last().is_some_and(|step| step.rate.is_some()),
-        };
-        if sends { Ok(Self { steps, period }) } else { Err(TraceError::NeverSends) }
+        if steps.iter().all(|step| step.rate.is_none()) {
+            return Err(TraceError::NeverSends);
+        }
+        match steps.last() {
+            Some(last) if last.rate.is_none() && period.is_none() => Err(TraceError::NeverSendsAgain(last.at)),
+            _ => Ok(Self { steps, period }),
+        }
     }
 
     /// The steps.

@@ -63,6 +63,9 @@ pub fn read(text: &str, base: Base, repeat: Option<Duration>) -> Result<Content,
         Some((number, header)) => {
             let columns = header.split(',').map(|name| Column::of(*number, name.trim()));
             let columns = columns.collect::<Result<Vec<_>, _>>()?;
+            if base.rate.is_none() && !columns.contains(&Column::Rate) {
+                return Err("no column rate, and no rate beside the file".to_owned());
+            }
             rows.next();
             let (mut steps, mut before) = (Vec::new(), None);
             for (number, row) in rows {

@@ -73,6 +73,9 @@ pub(super) fn read(text: &str, base: Base) -> Result<(Vec<Step>, Option<Duration
             return Err(format!("{name}: a second trace of one kind"));
         }
     }
+    if rates.is_none() && base.rate.is_none() {
+        return Err("no trace of Bw, and no rate beside the file".to_owned());
+    }
     let lengths = [length(rates.as_ref()), length(delays.as_ref()), length(losses.as_ref())];
     let mut periods: Vec<Duration> =
         lengths.iter().flatten().filter(|(_, repeats)| *repeats).map(|(l, _)| *l).collect();

@@ -62,7 +62,7 @@ fn a_table_and_a_trace_of_mahimahi_beside_the_scenario() {
     let Some(Trace::Opportunities(opportunities)) = read("cell.trace", "").unwrap().trace else { panic!("no trace") };
     assert_eq!((opportunities.period(), opportunities.bytes()), (Duration::from_ms(4), ByteCount::new(1_504)));
     let report = read("cell.csv", "").expect_err("an outage for ever").to_string();
-    assert!(report.contains("cell.csv: the line never sends"), "{report}");
+    assert!(report.contains("cell.csv: the line never sends again after 2 s: the last step has rate 0"), "{report}");
     fs::write(folder.path().join("cell.csv"), "at,rate\n0 s,8 Mbit/s\n1 s,fast\n").unwrap();
     let report = read("cell.csv", "").expect_err("a word").to_string();
     assert!(report.contains("cell.csv: line 3: ") && report.contains("line.toml:3:"), "{report}");
@@ -134,6 +134,8 @@ fn json_that_is_no_trace_is_refused_with_its_place() {
     let inner =
         r#"{"RepeatedBwPatternConfig":{"pattern":[{"StaticBwConfig":{"bw":"1Mbps","duration":"1"}}],"count":0}}"#;
     assert!(error(inner).contains("pattern, entry 1: StaticBwConfig: duration: \"1\" is no time"), "{}", error(inner));
+    let slow = r#"{"StaticDelayConfig": {"delay": "10ms", "duration": "1s"}}"#;
+    assert_eq!(error(slow), "no trace of Bw, and no rate beside the file");
     let lossy = r#"{"StaticLossConfig": {"loss": [0.1, 0.2], "duration": "1s"}}"#;
     assert!(error(lossy).contains("a list of one share"));
 }
@@ -146,6 +148,7 @@ fn times_that_decrease_and_wrong_units_are_told() {
         "line 5: at 1 s, not later than the 2 s before"
     );
     assert!(error("at,rate\n0,1 Mbit/s\n").starts_with("line 2: "), "a number without a unit");
+    assert_eq!(error("at,delay\n0 s,5 ms\n"), "no column rate, and no rate beside the file");
     assert!(error("at,speed\n").contains("line 1: column \"speed\""));
     // 12 Mbit/s for two minutes: 1000 lines a second. In seconds that would be 12 Gbit/s, in microseconds 12 kbit/s.
     let lines =

@@ -111,7 +111,8 @@ fn traces_that_no_line_can_have_are_refused() {
         error(vec![step(0, 1, 0), step(5, 1, 0)], Some(ms(5))),
         TraceError::BehindEnd { entry: 2, at: ms(5), period: ms(5) }
     );
-    assert_eq!(error(vec![step(0, 1, 0), step(5, 0, 0)], None), TraceError::NeverSends);
+    assert_eq!(error(vec![step(0, 1, 0), step(5, 0, 0)], None), TraceError::NeverSendsAgain(ms(5)));
+    assert_eq!(error(vec![step(0, 0, 0), step(5, 0, 0)], None), TraceError::NeverSends);
     assert_eq!(error(vec![step(0, 0, 0)], Some(ms(5))), TraceError::NeverSends);
 }
 
