@@ -10,7 +10,8 @@ pub fn jain(shares: impl Iterator<Item = f64>) -> Option<f64> {
         sum += share;
         squares += share * share;
     }
-    (squares > 0.0).then(|| sum * sum / (count * squares))
+    // Rounding leaves the bounds by a last digit.
+    (squares > 0.0).then(|| (sum * sum / (count * squares)).clamp(1.0 / count, 1.0))
 }
 
 #[cfg(test)]
@@ -24,5 +25,8 @@ mod tests {
         // (1 + 3)^2 / (2 * (1 + 9))
         assert_eq!(jain([1.0, 3.0].into_iter()), Some(0.8));
         assert_eq!(jain([0.0].into_iter()), None);
+        // Without a bound 1.0000000000000002 and 0.19999999999999998.
+        assert_eq!(jain([1.3, 1.3, 1.3].into_iter()), Some(1.0));
+        assert_eq!(jain([0.7, 0.0, 0.0, 0.0, 0.0].into_iter()), Some(0.2));
     }
 }
