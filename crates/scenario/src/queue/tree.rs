@@ -300,7 +300,8 @@ pub(super) fn classes<S>(
     let inner: BTreeSet<&String> = parents.iter().flatten().collect();
     let default = table.optional_name("default");
     let mut tree = Tree { classes: Vec::new(), rules: Vec::new(), default };
-    let mut complete = !items.is_empty();
+    // The check of the tree refuses one without classes.
+    let mut complete = table.has("classes");
     for (class, parent) in items.iter().zip(&parents) {
         let (name, share) = (class.name("name"), share(class));
         let matches = class.table("match").map(matching);

@@ -92,6 +92,11 @@ fn shares_of_fair_queueing_that_would_not_do_what_they_say() {
         let elsewhere = with(kind, "default = \"a\", classes = [{}]");
         refused_at(&elsewhere, "default", "unknown key \"default\" in [access.up.queue]");
     }
+    for (kind, keys) in [("cbq", "rate = \"512 kbit/s\", "), ("htb", ""), ("hfsc", "")] {
+        let nobody = "access.up.queue.classes: 0 classes; there must be from 1 to 65000";
+        refused_at(&with(kind, &format!("{keys}classes = []")), "[]", nobody);
+        refused_at(&with(kind, keys), "{ kind", "missing key \"classes\" in [access.up.queue]");
+    }
     let quantum = "quantum: a quantum of zero: nothing would ever be sent";
     let of_flows = with("drr", "quantum = \"0 wire bytes\"");
     refused_at(&of_flows, "\"0 wire bytes\"", &format!("access.up.queue.{quantum}"));
