@@ -100,11 +100,14 @@ struct TwoWayRow {
     down_limited_by: &'static str,
     down_acks_per_s: f64,
     down_acks_limited_by: &'static str,
+    /// What the upstream's packet class carries.
     up_packets_per_s: f64,
+    /// What the upstream's ACK class carries.
     up_acks_per_s: f64,
     /// Upstream packets that the downstream's ACK class can acknowledge.
     up_acknowledged_packets_per_s: f64,
-    /// IP bits of the packets.
+    up_limited_by: &'static str,
+    /// IP bits of the packets, of the upstream those that are acknowledged.
     down_ip_bps: f64,
     up_ip_bps: f64,
 }
@@ -201,8 +204,9 @@ fn row(name: &str, line: &Line, shares: (Option<Fraction>, Option<Fraction>)) ->
                 up_packets_per_s: two.reverse_packets.as_f64(),
                 up_acks_per_s: two.reverse_acks.as_f64(),
                 up_acknowledged_packets_per_s: two.reverse_acknowledged.rate.as_f64(),
+                up_limited_by: limited(two.reverse_acknowledged.limit),
                 down_ip_bps: two.forward_packets.rate.checked_mul(ip_bits)?.as_f64(),
-                up_ip_bps: two.reverse_packets.checked_mul(ip_bits)?.as_f64(),
+                up_ip_bps: two.reverse_acknowledged.rate.checked_mul(ip_bits)?.as_f64(),
             })
         }
         _ => None,
@@ -260,6 +264,7 @@ fn print_two_way(document: &Document, printer: &mut Printer) -> Result<()> {
         ("up packets/s", Kind::Number),
         ("ACKs/s", Kind::Number),
         ("kbit/s", Kind::Number),
+        ("limited by", Kind::Text),
     ]);
     for (row, two) in document.links.iter().filter_map(|row| Some((row, row.two_way.as_ref()?))) {
         table.row([
@@ -268,13 +273,17 @@ fn print_two_way(document: &Document, printer: &mut Printer) -> Result<()> {
             format!("{:.1}", two.down_acks_per_s),
             format!("{:.1}", two.down_ip_bps / 1e3),
             if two.down_limited_by == "link" { "f of the downstream" } else { "upstream ACK class" }.to_owned(),
-            format!("{:.1}", two.up_packets_per_s),
+            format!("{:.1}", two.up_acknowledged_packets_per_s),
             format!("{:.1}", two.up_acks_per_s),
             format!("{:.1}", two.up_ip_bps / 1e3),
+            if two.up_limited_by == "link" { "g of the upstream" } else { "downstream ACK class" }.to_owned(),
         ]);
     }
     printer.table(&table)?;
-    printer.data("\nkbit/s: IP bytes of the packets. Each is the capacity of its class.\n")?;
+    printer.data(
+        "\nkbit/s: IP bytes of packets that are acknowledged. ACKs/s: down those of the upload, up what their class \
+         carries.\n",
+    )?;
     Ok(())
 }
 
