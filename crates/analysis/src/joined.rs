@@ -7,8 +7,13 @@
 //!
 //! Each capture has a clock. The fastest packets of each direction bound the offset of the clocks from
 //! both sides. It is taken to be in the middle, as if the fastest packets took as long in both
-//! directions, in each of up to `SPANS` spans, and a line through these offsets is its course. With
-//! packets in one direction only, the offset is unknown, and delays are relative to the fastest.
+//! directions. With packets in one direction only, the offset is unknown, and delays are relative to the
+//! fastest.
+//!
+//! A drift of the clocks lengthens the delays of one direction as much as it shortens those of the other; a
+//! queue lengthens those of one. So each direction has a line through the fastest packets of up to `SPANS`
+//! spans, with an error that grows with their scatter: where the lines agree, their mean is the drift,
+//! weighted by the errors. Where they differ, or the mean is within its error, no drift is told.
 //!
 //! Cost: 24 bytes for each packet of both captures and 32 for each pair, and a sort.
 
@@ -21,6 +26,12 @@ use lastmile_units::Duration;
 
 /// Spans of the estimate of the clocks' offset.
 const SPANS: usize = 32;
+/// Fewest spans of a direction from which a drift follows.
+const FEWEST: usize = 8;
+/// Errors beyond which a drift, or a difference of the directions, is no chance.
+const SURE: f64 = 3.0;
+/// Seconds between two times of a usual capture.
+const RESOLUTION: f64 = 1e-6;
 /// The protocol number of TCP.
 const TCP: u8 = 6;
 
@@ -90,7 +101,7 @@ pub struct OneWay {
 pub struct ClockOffset {
     /// Seconds by which it is ahead at the first packet.
     pub ahead_s: f64,
-    /// Seconds that it gains in each second.
+    /// Seconds that it gains in each second; zero where the packets do not tell.
     pub drift: f64,
     /// Half the round trip of the fastest packets: the largest error of the offset.
     pub error_s: f64,
@@ -252,41 +263,78 @@ fn offset(there: &[Pair], back: &[Pair]) -> Option<(i64, ClockOffset)> {
     let from = there.first()?.0.min(back.first()?.0);
     let to = there.last()?.0.max(back.last()?.0);
     let width = (to - from) / SPANS as i64 + 1;
-    let mut spans = [(None::<i64>, None::<i64>); SPANS];
-    for (at, later) in there {
-        let slot = &mut spans[((at - from) / width) as usize].0;
-        *slot = Some(slot.map_or(*later, |least| least.min(*later)));
+    let [there, back] = [(there, 1), (back, -1)].map(|(pairs, sign)| fastest(pairs, sign, from, width));
+    let [course_there, course_back] = [&there, &back].map(|points| Course::of(points));
+    // Delays there grow by the drift, and delays back fall by it.
+    let (one, other) = (course_there.slope, -course_back.slope);
+    let (one_error, other_error) = (course_there.error, course_back.error);
+    let weight = 1.0 / (1.0 + (one_error / other_error).powi(2));
+    let drift = one * weight + other * (1.0 - weight);
+    let (agreement, error) = (one_error.hypot(other_error), one_error.min(other_error));
+    let told = agreement.is_finite() && (one - other).abs() <= SURE * agreement && drift.abs() > SURE * error;
+    let least = |points: &[Point], slope: f64| {
+        points.iter().map(|(at, later)| later - slope * at).fold(f64::INFINITY, f64::min)
+    };
+    let trip = |drift: f64| least(&there, drift) + least(&back, -drift);
+    let mut drift = if told { drift } else { 0.0 };
+    if trip(drift) < 0.0 {
+        // Some packet would arrive before it was sent: the clocks do drift, and the longest trip is the likeliest.
+        let slopes = course_there.slopes.iter().copied().chain(course_back.slopes.iter().map(|slope| -slope));
+        drift = slopes.max_by(|one, other| trip(*one).total_cmp(&trip(*other))).unwrap_or(drift);
     }
-    for (at, later) in back {
-        let slot = &mut spans[((at - from) / width) as usize].1;
-        *slot = Some(slot.map_or(*later, |most| most.max(*later)));
-    }
-    let points: Vec<(f64, f64, f64)> = (0..)
-        .zip(spans)
-        .filter_map(|(number, (least, most))| {
-            let (least, most) = (least? as f64, most? as f64);
-            let middle = (f64::from(number) + 0.5) * width as f64;
-            Some((middle / 1e9, (least + most) / 2e9, (least - most) / 2e9))
-        })
-        .collect();
-    let error_s = points.iter().map(|point| point.2).reduce(f64::min)?;
-    // Spans in which the fastest packet waited on the way say less: the better half counts.
-    let mut best = points;
-    best.sort_by(|a, b| a.2.total_cmp(&b.2));
-    best.truncate(best.len().div_ceil(2));
-    let (ahead_s, drift) = line(&best);
-    Some((from, ClockOffset { ahead_s, drift, error_s }))
+    let ahead_s = (least(&there, drift) - least(&back, -drift)) / 2.0;
+    Some((from, ClockOffset { ahead_s, drift, error_s: (trip(drift) / 2.0).max(0.0) }))
 }
 
-/// The line through points by least squares: its value at zero, and its slope.
-fn line(points: &[(f64, f64, f64)]) -> (f64, f64) {
-    let count = points.len() as f64;
-    let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / count, y + point.1 / count));
-    let (xy, xx) = points
-        .iter()
-        .fold((0.0, 0.0), |(xy, xx), point| (xy + (point.0 - x) * (point.1 - y), xx + (point.0 - x) * (point.0 - x)));
-    let slope = if xx > 0.0 { xy / xx } else { 0.0 };
-    (y - slope * x, slope)
+/// Seconds since the beginning, and the seconds that a packet seems to take.
+type Point = (f64, f64);
+
+/// The fastest packet of each span that has any.
+fn fastest(pairs: &[Pair], sign: i64, from: i64, width: i64) -> Vec<Point> {
+    let mut spans = [None::<Pair>; SPANS];
+    for (at, later) in pairs {
+        let slot = &mut spans[((at - from) / width) as usize];
+        if slot.is_none_or(|(_, least)| sign * later < least) {
+            *slot = Some((at - from, sign * later));
+        }
+    }
+    spans.into_iter().flatten().map(|(at, later)| (at as f64 / 1e9, later as f64 / 1e9)).collect()
+}
+
+/// The straight line through the fastest packets of a direction (Theil 1950, Sen 1968), which a queue in few of the
+/// spans does not turn.
+struct Course {
+    /// Those between any two of them.
+    slopes: Vec<f64>,
+    /// Their median.
+    slope: f64,
+    /// Its error: large where packets waited, and without bound where they are too few.
+    error: f64,
+}
+
+impl Course {
+    fn of(points: &[Point]) -> Self {
+        let later = |number: usize| points[number + 1..].iter();
+        let slopes = points.iter().enumerate().flat_map(|(number, one)| {
+            later(number).filter(|other| other.0 > one.0).map(|other| (other.1 - one.1) / (other.0 - one.0))
+        });
+        let slopes: Vec<f64> = slopes.collect();
+        let slope = median(slopes.clone());
+        let rest: Vec<f64> = points.iter().map(|(at, later)| later - slope * at).collect();
+        let middle = median(rest.clone());
+        let scatter = median(rest.into_iter().map(|rest| (rest - middle).abs()).collect());
+        let mean = points.iter().map(|point| point.0).sum::<f64>() / points.len() as f64;
+        let lever = points.iter().map(|point| (point.0 - mean).powi(2)).sum::<f64>().sqrt();
+        // 1.48 median deviations are a standard deviation. A queue lasts for several spans: a fourth of them count.
+        let error = 2.0 * (1.48 * scatter).max(RESOLUTION) / lever;
+        Self { slopes, slope, error: if points.len() < FEWEST { f64::INFINITY } else { error } }
+    }
+}
+
+/// The median; zero of nothing.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
 impl Way {
@@ -338,12 +386,17 @@ mod tests {
     /// back 10 ms. The second clock is 3 s ahead and gains 50 ppm. Each 40th packet there is lost, the
     /// last after all others.
     fn captures(back: bool) -> (Glimpses, Glimpses) {
+        captures_of(back, 50, 20_000, |sent| sent % 1_000_000_000 / 20)
+    }
+
+    /// So many packets, and a drift in ppm; `queue` has nanoseconds of a time of sending in nanoseconds.
+    fn captures_of(back: bool, ppm: i64, packets: u32, queue: impl Fn(u64) -> u64) -> (Glimpses, Glimpses) {
         let (mut first, mut second) = (Glimpses::default(), Glimpses::default());
-        let clock = |ns: u64| 3_000_000_000 + ns + ns / 20_000;
+        let clock = |ns: u64| (3_000_000_000 + ns).strict_add_signed(ns as i64 / 1_000 * ppm / 1_000);
         let epoch = 1_000_000_000_000;
-        for number in 0..20_000 {
+        for number in 0..packets {
             let sent = u64::from(number) * 5_000_000;
-            let queue = sent % 1_000_000_000 / 20;
+            let queue = queue(sent);
             first.packet(epoch + sent, &packet(false, number));
             if number % 40 != 39 {
                 second.packet(epoch + clock(sent + 10_000_000 + queue), &packet(false, number));
@@ -373,6 +426,44 @@ mod tests {
         assert_eq!(joined.is_there(FlowAddresses::of_simulated(FlowId::new(2))), None);
         let [least, .., most] = joined.back.delays.unwrap().map(ms);
         assert!((least - 10.0).abs() < 1.0 && (most - 10.0).abs() < 1.0, "{least} {most}");
+    }
+
+    /// The drift in ppm, and the least and the median delay in ms of each direction, in whole tenths.
+    fn seen((first, second): (Glimpses, Glimpses)) -> (f64, [f64; 4]) {
+        let tenth = |value: f64| (value * 10.0).round() / 10.0;
+        let joined = join(first, second).unwrap();
+        let delays = [joined.there, joined.back].map(|way| way.delays.unwrap());
+        let [there, back] = delays.map(|delays| [delays[0], delays[1]].map(|delay| tenth(delay.as_secs_f64() * 1e3)));
+        (tenth(joined.clock.unwrap().drift * 1e6), [there[0], there[1], back[0], back[1]])
+    }
+
+    /// A download fills the queue there in two seconds, which then has 30 to 50 ms as long as it lasts.
+    fn standing(sent: u64) -> u64 {
+        (sent / 50).min(30_000_000 + sent % 7_000_000_000 / 350)
+    }
+
+    #[test]
+    fn a_standing_queue_is_no_drift_and_hides_none() {
+        for ppm in [0, 50, -50, 5] {
+            assert_eq!(seen(captures_of(true, ppm, 20_000, standing)), (ppm as f64, [10.0, 49.8, 10.0, 10.0]), "{ppm}");
+        }
+    }
+
+    /// A queue that grows by 500 ppm throughout looks like a clock in one direction; the other has none.
+    #[test]
+    fn a_growing_queue_is_no_drift() {
+        let (first, second) = captures_of(true, 0, 20_000, |sent| sent / 2_000);
+        assert_eq!(seen((first.clone(), second.clone())), (0.0, [10.0, 35.0, 10.0, 10.0]));
+        assert_eq!(seen((second, first)), (0.0, [10.0, 10.0, 10.0, 35.0]));
+        // A second of packets tells no drift of 50 ppm.
+        assert!(seen(captures_of(true, 50, 5, |_| 0)).0.abs() < 0.1);
+    }
+
+    /// 2000 ppm are 200 ms in 100 s, more than the 20 ms of a round trip, whatever the queue does.
+    #[test]
+    fn a_drift_of_more_than_a_round_trip_is_told_beside_any_queue() {
+        let (drift, delays) = seen(captures_of(true, 2_000, 20_000, |sent| sent / 2_000));
+        assert!((2_000.0..=2_501.0).contains(&drift) && delays.iter().all(|delay| *delay < 85.0), "{drift} {delays:?}");
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub(super) struct BothEnds {
     pub(super) clock_ahead_s: Option<f64>,
     /// Half the round trip of the fastest packets: the largest error of that offset and of all delays.
     pub(super) clock_error_s: Option<f64>,
-    /// Parts in a million by which the clock of the second capture gains.
+    /// Parts in a million by which the clock of the second capture gains; zero where the packets do not tell.
     pub(super) clock_drift_ppm: Option<f64>,
     pub(super) directions: Vec<Way>,
 }
@@ -95,12 +95,12 @@ pub(super) fn text(both: &BothEnds, first: &str) -> String {
     let names = (shown::line(first), shown::line(&both.with));
     let clock = match (both.clock_ahead_s, both.clock_error_s, both.clock_drift_ppm) {
         (Some(ahead), Some(error), Some(drift)) => format!(
-            "The clock of {} is {} {}, and gains {drift:+.1} ppm. The fastest packets are taken to \
-             need as long in both \
-             directions: delays are wrong by at most {}.",
+            "The clock of {} is {} {}{}. The fastest packets are taken to need as long in both directions: delays \
+             are wrong by at most {}.",
             names.1,
             seconds(ahead.abs()),
             if ahead < 0.0 { "behind" } else { "ahead" },
+            if drift == 0.0 { String::new() } else { format!(", and gains {drift:+.1} ppm") },
             seconds(error)
         ),
         _ => "Only one direction is in both captures: delays are relative to the fastest.".to_owned(),
