@@ -25,6 +25,17 @@ fn tcp(text: &str) -> Config {
     parsed(text).network_ref().traffic[0].tcp().next().expect("a transfer").clone()
 }
 
+/// A window of 64 KiB for each 40 ms would be 13 Mbit/s.
+#[test]
+fn jumbo_frames_fill_a_line() {
+    let link = "rate = \"100 Mbit/s\"\ndelay = \"20 ms\"\nmtu = \"9000 B\"\nqueue = { limit = \"200 packets\" }\n";
+    let traffic = "[[traffic]]\nname = \"a\"\nkind = \"bulk\"\nfrom = \"s\"\nto = \"c\"\ntcp = { mss = \"8948 B\" }\n";
+    let scenario = parsed(&format!("duration = \"9 s\"\n[[link]]\nfrom = \"s\"\nto = \"c\"\n{link}{traffic}"));
+    let outcome = lastmile_sim::Simulation::new(scenario.network_ref(), None).unwrap().finish();
+    let mbit = outcome.flows[0].bytes_delivered as f64 * 8.0 / 9e6;
+    assert!((90.0..100.0).contains(&mbit), "{mbit}");
+}
+
 /// RFC 2001 and 2988, one word; keys beside it override it.
 #[test]
 fn an_era_is_one_word() {

@@ -52,7 +52,8 @@ pub(crate) struct Read {
 
 impl Autotune {
     pub(crate) fn new(now: Instant, config: &Config) -> Self {
-        let first = u32::from(config.own_mss()) * 10;
+        // As `tcp_init_buffer_space` of Linux: no round trip can exceed ten segments that the window does not hold.
+        let first = (u32::from(config.own_mss()) * 10).min(START);
         Self { began: now, from: 1, window_began: now, window_end: 1, trip8_us: None, best: first, target: START }
     }
 
@@ -140,6 +141,20 @@ mod tests {
         assert_eq!((stream.tune.best, stream.tune.target), (14_480, START));
         stream.round(20, true);
         assert_eq!((stream.tune.best, stream.tune.target), (28_960, 173_760));
+    }
+
+    /// Ten segments of 8948 octets are more than the window. Eight in a round trip are 71 584 octets, 6049 more than
+    /// the window: twice 71 584 plus 2 * 13 214, which is 143 168 * 6049 / 65 535.
+    #[test]
+    fn segments_of_which_the_window_holds_less_than_ten_raise_the_target() {
+        let config = Config { mss: 8948, ..config() };
+        let mut tune = Autotune::new(Instant::ZERO, &config);
+        for number in 1..=8 {
+            let (window, echoed) = (START, Some(Duration::from_ms(20)));
+            let read = Read { next: 1 + number * 8948, window, most: 6_000_000, echoed };
+            tune.on_data(Instant::ZERO + Duration::from_us(2_500 * number), &config, read);
+        }
+        assert_eq!((tune.best, tune.target), (71_584, 169_596));
     }
 
     /// Each segment opens the window by two.
