@@ -350,13 +350,16 @@ pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-/// `did you mean "encapsulation"?`: the names that begin with `word`, if these are few, or else the [`nearest`].
+/// `did you mean "encapsulation"?`: the names that begin with `word` or have it between dashes, if these are few, or
+/// else the [`nearest`].
 #[must_use]
 pub fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<String> {
     const SHORTEST_BEGINNING: usize = 3;
     const MOST_NAMES: usize = 4;
     let known: Vec<&str> = known.into_iter().collect();
-    let begun = |name: &&&str| word.len() >= SHORTEST_BEGINNING && name.starts_with(word);
+    let begun = |name: &&&str| {
+        word.len() >= SHORTEST_BEGINNING && (name.starts_with(word) || name.split('-').any(|part| part == word))
+    };
     let mut names: Vec<String> = known.iter().filter(begun).map(|name| format!("{name:?}")).collect();
     if !(1..=MOST_NAMES).contains(&names.len()) {
         names = vec![format!("{:?}", nearest(word, known)?)];

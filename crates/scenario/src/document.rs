@@ -239,6 +239,10 @@ fn set(table: &mut Table, keys: &[&str], node: Node) -> Result<(), Refusal> {
             let found = find(items, first, item)?;
             match &mut items[found].value {
                 Value::Table(inner) if !rest.is_empty() => set(inner, rest, node),
+                Value::Table(_) if !matches!(node.value, Value::Table(_)) => {
+                    let hint = format!("name one of its keys: {first}.{item}.KEY=VALUE");
+                    Err(Refusal::hinted(format!("{first}.{item} is a table, not {}", node.value.name()), hint))
+                }
                 _ if rest.is_empty() => {
                     items[found] = node;
                     Ok(())
@@ -344,6 +348,11 @@ mod tests {
                  Mbit/s\" or traffic.upload.start=10s",
             ),
             ("a=", "error: --set a=: no value behind \"=\""),
+            (
+                "traffic.a=5",
+                "error: --set traffic.a=5: traffic.a is a table, not a whole number\nhint: name one of its keys: \
+                 traffic.a.KEY=VALUE",
+            ),
             (
                 "traffic.aa.start=1",
                 "error: --set traffic.aa.start=1: no [[traffic]] is named \"aa\"\nhint: did you mean \"a\"?",

@@ -13,7 +13,7 @@ use lastmile_queueing::{Overflow, fifo};
 use lastmile_units::{ByteCount, Duration, Limit, Ratio};
 
 use crate::delay::MAX_DELAY;
-use crate::diagnostics::nearest;
+use crate::diagnostics::{did_you_mean, nearest};
 use crate::impairments;
 use crate::queue::{self, Wire};
 use crate::reader::{Table, Unopened};
@@ -247,8 +247,13 @@ pub(crate) fn named_layer(table: &Table<'_>, name: &str) -> Option<LinkLayer> {
             Some((tunnel, carrier)) if LinkLayer::from_name(carrier).is_none() => (format!("{tunnel}/"), carrier),
             _ => (String::new(), name),
         };
-        let hint = match nearest(wanted, PRESETS.iter().flat_map(Preset::names)) {
-            Some(known) => format!("did you mean \"{tunnel}{known}\"?"),
+        let names = || PRESETS.iter().flat_map(Preset::names);
+        let near = match tunnel.as_str() {
+            "" => did_you_mean(wanted, names()),
+            tunnel => nearest(wanted, names()).map(|known| format!("did you mean \"{tunnel}{known}\"?")),
+        };
+        let hint = match near {
+            Some(hint) => hint,
             None => {
                 let known: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
                 format!("known: {}; or a table such as {{ overhead = 28, framing = \"atm\" }}", known.join(", "))

@@ -43,6 +43,22 @@ impl Override {
         &self.pair
     }
 
+    /// How it was given: `--set access.up.rate=0`.
+    #[must_use]
+    pub fn given(&self) -> &str {
+        match &self.place {
+            Place::Argument { text } => text,
+            _ => &self.pair,
+        }
+    }
+
+    /// Whether it sets `key` or a part of it.
+    #[must_use]
+    pub fn is_within(&self, key: &str) -> bool {
+        let parts = |key: &str| key.split('.').map(|part| part.trim().trim_matches('"').to_owned()).collect::<Vec<_>>();
+        parts(self.pair.split('=').next().unwrap_or_default()).starts_with(&parts(key))
+    }
+
     pub(crate) fn place(&self) -> &Place {
         &self.place
     }

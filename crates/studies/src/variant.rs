@@ -88,6 +88,10 @@ pub fn pairs(overrides: &[Override]) -> Vec<String> {
 pub fn policy_override(name: &str) -> Override {
     let file = if name.contains(['/', '.']) { std::path::absolute(name).ok() } else { None };
     let seen = file.map_or_else(|| name.to_owned(), |file| file.display().to_string());
+    if name.is_empty() {
+        // Written as a text, so that the reader of policies says which there are.
+        return Override::from_argument("access.policy=\"\"", "--policy \"\"");
+    }
     Override::from_argument(&format!("access.policy={seen}"), &format!("--policy {name}"))
 }
 

@@ -47,6 +47,7 @@ fn an_unknown_preset_is_shown_with_the_nearest() {
          |                 ^^^^^^^^^^^^^^\nhint: did you mean \"bridged-vcmux\"?"
     );
     assert!(said(&with("l2tp/ethrnet")).ends_with("hint: did you mean \"l2tp/ethernet\"?"));
+    assert!(said(&with("ptm")).ends_with("hint: did you mean \"bridged-ptm\", \"ipoe-ptm\" or \"pppoe-ptm\"?"));
     assert!(said(&with("carrier pigeon")).contains("hint: known: ip, slip, ipoa-vcmux, "));
 }
 

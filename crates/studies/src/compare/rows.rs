@@ -84,7 +84,7 @@ impl Dimension {
             Error::new(format_args!("--vary {vary}: not of the form KEY=VALUE,..."))
                 .hint("such as --vary \"access.up.rate=256 kbit/s,512 kbit/s\"")
         })?;
-        Ok(Self::of_key(key, values.split(',').map(str::trim)))
+        Ok(Self::of_key(key, split(values).into_iter().map(str::trim)))
     }
 
     /// Values of `key`, each as `--set` has it.
@@ -99,6 +99,31 @@ impl Dimension {
     fn key(&self) -> &str {
         if self.option == "--policy" { POLICY } else { &self.what }
     }
+}
+
+/// Values between commas. A comma inside a table, a list or a quoted text belongs to its value.
+fn split(values: &str) -> Vec<&str> {
+    let (mut found, mut from) = (Vec::new(), 0);
+    let (mut depth, mut quote, mut escaped) = (0_usize, None, false);
+    for (at, letter) in values.char_indices() {
+        // A bare text ends at the next comma, whatever it has.
+        let bare = !values[from..].trim_start().starts_with(['{', '[', '"', '\'']);
+        match (quote, letter) {
+            (_, ',') if bare || (quote.is_none() && depth == 0) => {
+                found.push(&values[from..at]);
+                (from, depth, quote, escaped) = (at + 1, 0, None, false);
+            }
+            (Some('"'), _) if escaped => escaped = false,
+            (Some('"'), '\\') => escaped = true,
+            (Some(open), _) if letter == open => quote = None,
+            (None, '"' | '\'') => quote = Some(letter),
+            (None, '{' | '[') => depth += 1,
+            (None, '}' | ']') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    found.push(&values[from..]);
+    found
 }
 
 /// The rows that `choice` requests, with `file` read with the overrides of all runs.
@@ -139,6 +164,12 @@ pub fn of(choice: &Choice, file: &Scenario) -> Result<Rows, Error> {
             return Err(Error::new(message).hint("write all values of a key in one list"));
         }
         dimensions.push(dimension);
+    }
+    for dimension in &dimensions {
+        if let Some(other) = common.iter().find(|other| other.is_within(dimension.key())) {
+            let message = format!("{} and {} set one key, {}", dimension.option, other.given(), dimension.key());
+            return Err(Error::new(message).hint("leave one of them out"));
+        }
     }
     let what = dimensions.iter().map(|dimension| dimension.what.clone()).collect();
     Ok(Rows { what, rows: grid(common, &dimensions)?, reference })
@@ -243,6 +274,22 @@ mod tests {
         assert_eq!(grid(&[], &[numbers("seed", 100), numbers("lines", 100)]).unwrap().len(), 10_000);
         let message = refused(&[numbers("seed", 101), numbers("lines", 100)]);
         assert_eq!(message, "10100 combinations; a comparison has at most 10000");
+    }
+
+    #[test]
+    fn commas_inside_of_tables_lists_and_quotes_are_of_the_value() {
+        let values = |vary: &str| {
+            let values = Dimension::parse(vary).unwrap().values;
+            values.into_iter().map(|(value, _)| value).collect::<Vec<_>>()
+        };
+        assert_eq!(values("k=1 Mbit/s, 2 Mbit/s"), ["1 Mbit/s", "2 Mbit/s"]);
+        assert_eq!(
+            values(r#"k={kind="fq-codel", limit="100 packets"},{kind="fifo"}"#),
+            [r#"{kind="fq-codel", limit="100 packets"}"#, r#"{kind="fifo"}"#]
+        );
+        assert_eq!(values(r#"k=[1,[2,3]],"a,\"b,c",'d,\',e"#), ["[1,[2,3]]", r#""a,\"b,c""#, r"'d,\'", "e"]);
+        assert_eq!(values(r#"k={a="}", b='"'},o'er,4" x"#), [r#"{a="}", b='"'}"#, "o'er", "4\" x"]);
+        assert_eq!(values("k={a,b"), ["{a,b"], "what is wrong is said of the whole");
     }
 
     #[test]

@@ -36,7 +36,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub(super) policy: Vec<String>,
 
-    /// Values of a key, such as access.up.interleave=none,cells; may be given for several keys
+    /// Values of a key, such as access.up.interleave=none,cells; may be given for several keys. A comma
+    /// inside of braces, brackets or quotes belongs to its value
     #[arg(long, value_name = "KEY=VALUE,...")]
     pub(super) vary: Vec<String>,
 
