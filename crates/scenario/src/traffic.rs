@@ -126,7 +126,12 @@ fn times(table: &Table<'_>, duration: Duration) -> (Option<Instant>, Option<Inst
         && start >= Instant::ZERO + duration
         && !duration.is_zero()
     {
-        let message = format!("{}: {start} is past the end of the run, so it never starts", table.path("start"));
+        let path = table.path("start");
+        let message = if start == Instant::ZERO + duration {
+            format!("{path}: {start} is the end of the run, so no time is left for it")
+        } else {
+            format!("{path}: {start} is past the end of the run, so it never starts")
+        };
         table.warning("start", message, Some(format!("the run lasts {duration}")));
     }
     (start, stop)

@@ -203,7 +203,8 @@ fn describe(policy: &Policy, is_example: bool) -> String {
         Position::Modem => "in the modem, in place of its queue",
         Position::Middlebox => "in a middlebox before the modem",
     };
-    say(format_args!("scheduler: {}, {place}", policy.scheduler));
+    let what = if policy.classes.is_empty() { "queue" } else { "scheduler" };
+    say(format_args!("{what}: {}, {place}", policy.scheduler));
     if !policy.classes.is_empty() {
         text.push('\n');
         text.push_str(&classes(&policy.classes, &policy.rules));
@@ -246,8 +247,8 @@ fn describe_down(down: &Down) -> String {
     let mut text = String::new();
     let mut say = |sentence: std::fmt::Arguments<'_>| writeln!(text, "{sentence}").expect("a string takes all");
     match down.rate {
-        Some(rate) => say(format_args!("\nbehind the downstream: {} at {rate}", down.scheduler)),
-        None => say(format_args!("\nbehind the downstream: {}, nothing is held back", down.scheduler)),
+        Some(rate) => say(format_args!("\nbehind the downstream: {} at {rate}", down.kind)),
+        None => say(format_args!("\nbehind the downstream: {}, nothing is held back", down.kind)),
     }
     if let Some(law) = &down.drain {
         let Law { depth, patience, longest } = law;

@@ -64,6 +64,7 @@ mod tc;
 mod terminal;
 #[cfg(target_os = "linux")]
 mod timely;
+mod trace;
 mod transcript;
 #[cfg(target_os = "linux")]
 mod unit;

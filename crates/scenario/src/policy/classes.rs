@@ -95,7 +95,15 @@ pub(super) struct Sharing {
     pub(super) ack: Option<AckRate>,
     pub(super) classes: Vec<Class>,
     pub(super) rules: Vec<Rule>,
+    /// The kind of the scheduler, or of the one queue.
+    pub(super) kind: String,
     pub(super) queue: Spec,
+}
+
+/// The kind of the one queue of `table`, as the file has it.
+pub(super) fn kind_of_queue(table: &Table<'_>) -> String {
+    let queue = if table.has_table("queue") { table.table("queue") } else { None };
+    queue.and_then(|queue| queue.text("kind").map(str::to_owned)).unwrap_or_else(|| "fifo".to_owned())
 }
 
 /// Reads `class` and `rule` of `root`, after the class of `ack`, for the scheduler that `scheduler` describes.
@@ -149,7 +157,7 @@ pub(super) fn scheduled(
     warn_of_the_unreached(&read, &rules, &default);
     let classes: Vec<Class> = read.iter().map(|(class, _)| class.clone()).collect();
     let queue = tree(&read, &classes, &rules, &default, around, root)?;
-    Some(Sharing { ack, classes, rules, queue })
+    Some(Sharing { ack, classes, rules, kind: around.form.name().to_owned(), queue })
 }
 
 fn minus(all: BitRate, part: BitRate) -> Option<BitRate> {

@@ -8,7 +8,7 @@ use lastmile_queueing::meter::{self, drain, policer, tbf};
 use lastmile_queueing::spec::{Over, Spec};
 use lastmile_units::{BitRate, ByteCount, Duration, Ratio, WireBytes};
 
-use super::classes::{Around, FORMS, Form, Sharing, packet, scheduled, with_bandwidth};
+use super::classes::{Around, FORMS, Form, Sharing, kind_of_queue, packet, scheduled, with_bandwidth};
 use super::model::{Class, Down, Line, Police, Regulated};
 use super::schema;
 use crate::queue;
@@ -60,7 +60,7 @@ pub(super) fn read(table: &Table<'_>, line: Line) -> Option<(Option<Down>, Regul
         Some(police) => Some(Police::read(&police.open(&schema::POLICE), &around)?),
         None => None,
     };
-    let Sharing { classes, rules, queue, .. } = sharing(table, &around, share.is_some())?;
+    let Sharing { classes, rules, kind, queue, .. } = sharing(table, &around, share.is_some())?;
     let config = drain::Config {
         line: line.down,
         share: share.unwrap_or(Ratio::ONE),
@@ -107,7 +107,8 @@ pub(super) fn read(table: &Table<'_>, line: Line) -> Option<(Option<Down>, Regul
     let queue = queue::checked_at(table, "queue", &queue, &line.down_layer)?;
     let scheduler = if classes.is_empty() { Form::None } else { form };
     let rate = share.is_some().then_some(rate);
-    Some((Some(Down { scheduler: scheduler.name(), rate, drain, police, classes, rules, queue }), regulated))
+    let scheduler = scheduler.name();
+    Some((Some(Down { scheduler, kind, rate, drain, police, classes, rules, queue }), regulated))
 }
 
 /// The rate that `drain` alone lets through.
@@ -157,7 +158,7 @@ fn sharing(table: &Table<'_>, around: &Around, shaped: bool) -> Option<Sharing> 
         None => Spec::fifo(1000),
     };
     let queue = if shaped { with_bandwidth(queue, around.rate) } else { queue };
-    Some(Sharing { ack: None, classes: Vec::new(), rules: Vec::new(), queue })
+    Some(Sharing { ack: None, classes: Vec::new(), rules: Vec::new(), kind: kind_of_queue(table), queue })
 }
 
 /// The payload rate of a rate on the wire, in full packets.

@@ -51,8 +51,8 @@ pub struct Policy {
     pub line: Line,
     /// The line is the policy's own.
     pub line_is_own: bool,
-    /// The kind of its scheduler, as the file has it.
-    pub scheduler: &'static str,
+    /// The kind of its scheduler, as the file has it; without classes that of its queue.
+    pub scheduler: String,
     /// Where the queue of the upstream stands.
     pub place: Position,
     /// The rate of the upstream that is used, on the wire.
@@ -89,6 +89,8 @@ pub enum Position {
 pub struct Down {
     /// The kind of its scheduler, as the file has it; `none` without classes.
     pub scheduler: &'static str,
+    /// The kind of its scheduler, without classes that of its queue.
+    pub kind: String,
     /// The largest rate that it lets through; `None` if it does not shape.
     pub rate: Option<BitRate>,
     /// How it drains the queue at the far end.

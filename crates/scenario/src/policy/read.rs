@@ -4,7 +4,7 @@ use lastmile_linklayer::preset;
 use lastmile_queueing::spec::Spec;
 use lastmile_units::{BitRate, Ratio};
 
-use super::classes::{Around, FORMS, Form, Sharing, packet, scheduled, with_bandwidth};
+use super::classes::{Around, FORMS, Form, Sharing, kind_of_queue, packet, scheduled, with_bandwidth};
 use super::model::{Line, LineOf, Policy, Position, Regulated};
 use super::{down, schema};
 use crate::diagnostics::Report;
@@ -26,7 +26,7 @@ pub(super) fn policy(root: &Table<'_>, file: &str, line: LineOf) -> Option<Polic
         Some(table) => down::read(&table.open(&schema::DOWN), line)?,
         None => (None, Regulated::default()),
     };
-    let (around, place, Sharing { ack, classes, rules, queue }) = upstream(root, line)?;
+    let (around, place, Sharing { ack, classes, rules, kind, queue }) = upstream(root, line)?;
     let up = regulated.over(queue);
     queue::checked_at(root, "down", &up, &line.up_layer)?;
     Some(Policy {
@@ -34,7 +34,7 @@ pub(super) fn policy(root: &Table<'_>, file: &str, line: LineOf) -> Option<Polic
         about,
         line,
         line_is_own,
-        scheduler: around.form.name(),
+        scheduler: kind,
         place,
         rate: around.rate,
         largest: around.largest,
@@ -96,7 +96,7 @@ fn upstream(root: &Table<'_>, line: Line) -> Option<(Around, Position, Sharing)>
     let around = Around { line, layer: line.up_layer, rate, largest, form };
     let mut sharing = if form == Form::None {
         let queue = unscheduled(root, &scheduler, rate, &around)?;
-        Sharing { ack: None, classes: Vec::new(), rules: Vec::new(), queue }
+        Sharing { ack: None, classes: Vec::new(), rules: Vec::new(), kind: kind_of_queue(&scheduler), queue }
     } else {
         let ack = root.table("ack").map(|table| table.open(&schema::ACK));
         scheduled(root, &scheduler, ack, &around)?

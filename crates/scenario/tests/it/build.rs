@@ -311,11 +311,18 @@ fn a_scenario_without_a_name_has_its_files() {
 
 #[test]
 fn a_file_may_be_odd_without_being_wrong() {
-    let text = format!("{LINE}[[traffic]]\nkind = \"ping\"\nstart = \"10 s\"\n");
+    let text = format!("{LINE}[[traffic]]\nkind = \"ping\"\nstart = \"11 s\"\n");
     assert_eq!(
         parse(&text).unwrap().warnings().to_string(),
-        "warning: x.toml:7:9: traffic.0.start: 10 s is past the end of the run, so it never starts\n  |\n7 | start \
-         = \"10 s\"\n  |         ^^^^^^\nhint: the run lasts 10 s"
+        "warning: x.toml:7:9: traffic.0.start: 11 s is past the end of the run, so it never starts\n  |\n7 | start \
+         = \"11 s\"\n  |         ^^^^^^\nhint: the run lasts 10 s"
+    );
+    // What is due as a run ends is still sent.
+    let at_the_end = parse_with(&text, &["traffic.0.start=10s"]).unwrap();
+    assert_eq!(
+        at_the_end.warnings().to_string(),
+        "warning: --set traffic.0.start=10s: traffic.0.start: 10 s is the end of the run, so no time is left for it\n\
+         hint: the run lasts 10 s"
     );
     let scenario = parse_with(&text, &["traffic.0.start=1s"]).unwrap();
     assert!(scenario.warnings().is_empty());

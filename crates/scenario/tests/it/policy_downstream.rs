@@ -23,6 +23,7 @@ fn what_stands_behind_the_downstream_is_as_the_table_says() {
     let plain = down("share = \"95 %\"\n");
     assert!(matches!(plain.queue, Spec::Tbf(Over { config: tbf::Config { rate, .. }, .. }) if rate == kbit(1900)));
     assert_eq!((plain.scheduler, plain.rate, plain.drain), ("none", Some(kbit(1900)), None));
+    assert_eq!(plain.kind, "fifo");
 
     let drained = down("drain = true\n");
     assert_eq!(drained.rate, Some(kbit(1960)));

@@ -94,7 +94,8 @@ impl Summary {
             rate_p50_bps: percentile(0.5),
             rate_p95_bps: percentile(0.95),
             outages: outages.len(),
-            outage_s: outages.iter().sum(),
+            // The sum of no numbers is -0.
+            outage_s: outages.iter().fold(0.0, |sum, outage| sum + outage),
             longest_outage_s: outages.iter().copied().fold(0.0, f64::max),
             least_delay_s: delays.clone().min().unwrap_or_default().as_secs_f64(),
             largest_delay_s: delays.max().unwrap_or_default().as_secs_f64(),

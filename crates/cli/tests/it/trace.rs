@@ -1,0 +1,75 @@
+//! `lastmile trace`, and the traces that it writes in scenarios.
+
+use crate::transcript::Scratch;
+
+/// 8 Mbit/s for a second and nothing for another, again and again.
+const TABLE: &str = "# repeat = \"2 s\"\nat,rate\n0 s,8 Mbit/s\n1 s,0\n";
+const SCENARIO: &str = r#"
+duration = "20 s"
+[access]
+down = { delay = "20 ms", loss = "1 %", trace = { file = "line.csv" } }
+up = { rate = "1 Mbit/s", delay = "20 ms" }
+[[traffic]]
+name = "download"
+kind = "bulk"
+direction = "down"
+"#;
+
+fn scratch() -> Scratch {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path.join("line.csv"), TABLE).unwrap();
+    std::fs::write(scratch.path.join("line.toml"), SCENARIO).unwrap();
+    scratch
+}
+
+fn printed(scratch: &Scratch, command: &str) -> String {
+    let output = scratch.run(command);
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{command}");
+    output.stdout
+}
+
+#[test]
+fn a_table_converts_to_rattan_and_back_as_it_is() {
+    let scratch = scratch();
+    printed(&scratch, "lastmile trace line.csv --to rattan --out line.json");
+    assert_eq!(printed(&scratch, "lastmile trace line.json --to csv"), TABLE);
+    let delayed = printed(&scratch, "lastmile trace line.json --delay '5 ms' --to csv");
+    assert_eq!(delayed, "# repeat = \"2 s\"\nat,rate,delay\n0 s,8 Mbit/s,5 ms\n1 s,0,5 ms\n");
+}
+
+/// A second of each two is an outage: a run of the converted trace is that of the table, in every figure.
+#[test]
+fn a_converted_trace_is_the_same_line() {
+    let scratch = scratch();
+    let run = |file: &str| {
+        let text = printed(&scratch, &format!("lastmile run line.toml --json --set access.down.trace.file={file}"));
+        let summary: serde_json::Value = serde_json::from_str(&text).unwrap();
+        (summary["flows"].clone(), summary["links"].clone())
+    };
+    printed(&scratch, "lastmile trace line.csv --to rattan --out line.json");
+    let table = run("line.csv");
+    assert!(run("line.json") == table);
+    let down = table.1.as_array().unwrap().iter().find(|link| link["name"] == "down").unwrap();
+    assert_eq!((down["rate_bps"].as_f64(), down["delay_s"].as_f64()), (Some(4e6), Some(0.020)));
+    assert!(down["drops"]["wire_loss"].as_u64() > Some(0), "{down}");
+}
+
+#[test]
+fn what_mahimahi_cannot_have_is_told() {
+    let scratch = scratch();
+    let output = scratch.run("lastmile trace line.csv --delay '5 ms' --to mahimahi");
+    assert_eq!((output.code, output.stdout.lines().last()), (0, Some("2000")));
+    assert_eq!(
+        output.stderr,
+        "note: mahimahi has rates alone: delays and losses are left out\n\
+         note: mahimahi starts again after its last line: 1504 bytes may be sent as the outage at the end ends\n"
+    );
+}
+
+#[test]
+fn a_trace_without_outages_has_none_for_zero_seconds() {
+    let scratch = scratch();
+    std::fs::write(scratch.path.join("line.csv"), "at,rate\n0 s,8 Mbit/s\n").unwrap();
+    let json = printed(&scratch, "lastmile trace line.csv --json");
+    assert!(json.contains("\"outages\": 0,\n  \"outage_s\": 0.0,\n  \"longest_outage_s\": 0.0,"), "{json}");
+}
