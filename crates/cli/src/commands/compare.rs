@@ -70,8 +70,8 @@ fn print(arguments: &Arguments, compared: &Compared, printer: &mut Printer) -> R
     let unvaried = if arguments.vary.is_empty() { "" } else { ", with the file's values," };
     let alone = comparison.alone();
     let alone =
-        alone.map(|alone| format!("Baseline: the downloads alone{unvaried} have {}. ", format::rate(alone.mean)));
-    let seeds = arguments.seeds.map(|seeds| format!("Means of {seeds} seeds, with 95 % intervals. "));
+        alone.map(|alone| format!("Baseline: the downloads alone{unvaried} have {}.\n", format::rate(alone.mean)));
+    let seeds = arguments.seeds.map(|seeds| format!("Means of {seeds} seeds, with 95 % intervals.\n"));
     let probe = comparison::about_the_probe(&measured).map(|about| format!("{about}\n"));
     let rows = comparison::about_the_rows(comparison, &measured);
     let [alone, seeds, probe] = [alone, seeds, probe].map(Option::unwrap_or_default);

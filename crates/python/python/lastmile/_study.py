@@ -150,9 +150,10 @@ def study(
         if isinstance(scenario, Scenario) or seeds != 1 or duration is not None:
             raise ValueError("a study has a space: values of keys, or the points of `paired` or `latin`")
         return _lastmile.study_file(scenario)
-    points = space if isinstance(space, Space) else _lastmile.grid({key: _listed(key, values) for key, values in space.items()})
+    if not isinstance(space, Space):
+        space = _lastmile.grid({key: _listed(key, values) for key, values in space.items()})
     if isinstance(seeds, Until):
         return _lastmile.study(
-            scenario, points, seeds=seeds.at_most, until=(seeds.measure, seeds.ci), duration=duration
+            scenario, space, seeds=seeds.at_most, until=(seeds.measure, seeds.ci), duration=duration
         )
-    return _lastmile.study(scenario, points, seeds=seeds, until=None, duration=duration)
+    return _lastmile.study(scenario, space, seeds=seeds, until=None, duration=duration)

@@ -1,8 +1,10 @@
 use lastmile_packet::{FlowId, Meta, Protocol, SeqNumber, TcpFlags};
-use lastmile_units::{PacketCount, Ratio};
+use lastmile_units::{BitRate, PacketCount, Ratio};
 use proptest::prelude::*;
 
+use super::trace::Trace;
 use super::*;
+use crate::compress::Compression;
 use crate::discipline::{Backlog, Counter};
 use crate::sched::priority;
 use crate::spec::{ClassSpec, Spec};

@@ -9,8 +9,9 @@ use lastmile_queueing::sched::hfsc;
 use lastmile_queueing::sched::tree::{TreeError, Wrong};
 use lastmile_queueing::spec::Spec;
 use lastmile_queueing::{Match, fifo};
-use lastmile_units::{BitRate, ByteCount, Ratio, WireBytes};
+use lastmile_units::{BitRate, ByteCount, WireBytes};
 
+use super::acks::ack_class;
 use super::model::{AckRate, Class, Line, Promise, Rule};
 use super::scheduler::{Plan, ROOT};
 use super::schema;
@@ -18,12 +19,7 @@ use crate::diagnostics::did_you_mean;
 use crate::queue::matching::matching;
 use crate::queue::{self, Wire};
 use crate::reader::Table;
-use crate::value::{Factor, Portion};
-
-/// The share of the line above which the ACKs of a full download leave too little for others.
-const TOO_MUCH_FOR_ACKS: Ratio = Ratio::from_percent(90).expect("at most 100 %");
-/// Their share of such a line.
-const HALF: Ratio = Ratio::from_percent(50).expect("at most 100 %");
+use crate::value::Portion;
 
 /// The kinds of scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -164,52 +160,6 @@ fn minus(all: BitRate, part: BitRate) -> Option<BitRate> {
     BitRate::from_bps(all.as_bps().checked_sub(part.as_bps())?)
 }
 
-/// The size under `key`, in IP bytes: a default is at most what packets of the line can have.
-pub(super) fn packet(table: &Table<'_>, key: &'static str, layer: LinkLayer) -> Option<ByteCount> {
-    let size: ByteCount = table.get(key)?;
-    let mtu = layer.mtu().filter(|_| !table.has(key));
-    Some(mtu.map_or(size, |mtu| size.min(ByteCount::new(mtu.get().into()))))
-}
-
-/// The class of the ACKs, and how its rate came about.
-fn ack_class(table: &Table<'_>, around: &Around) -> Option<(AckRate, Class)> {
-    let line = &around.line;
-    let (name, factor): (_, Option<Factor>) = (table.name("class"), table.get("factor"));
-    let (packet, ack) = (packet(table, "packet", line.down_layer), table.get::<ByteCount>("ack"));
-    let fixed: Option<BitRate> = table.optional("rate");
-    let ceil = portion(table.get("ceil"), around.rate);
-    let priority = priority(table);
-    let delay = delay(table, ack?, around)?;
-    let burst: Option<WireBytes> = table.optional("burst");
-    check_burst(table, "burst", burst, around.largest_wire())?;
-    let queue = queue_of(table, "regulate", ceil, around);
-    let (Factor(factor_ppm), packet, ack) = (factor?, line.down_layer.on_wire(packet?), line.up_layer.on_wire(ack?));
-    let needed = needed(line.down, packet, ack, factor_ppm);
-    let fits = needed <= TOO_MUCH_FOR_ACKS.of_rate(around.rate);
-    let rate = fixed.or(if fits { needed } else { HALF.of_rate(around.rate) })?;
-    let rate = AckRate { rate, needed: needed.filter(|_| fixed.is_none()), packet, ack, factor_ppm };
-    let largest = around.largest_wire();
-    let class = Class {
-        name: name?,
-        parent: None,
-        rate: (around.form != Form::Priority).then_some(rate.rate),
-        ceil: ceil?,
-        delay,
-        priority: priority?,
-        burst: burst.unwrap_or(largest),
-        cburst: largest,
-        queue: Some(queue?),
-    };
-    Some((rate, class))
-}
-
-/// The rate of the ACKs of a full download, in whole bits a second, rounded up.
-fn needed(down: BitRate, packet: WireBytes, ack: WireBytes, factor_ppm: u64) -> Option<BitRate> {
-    let bits = u128::from(down.as_bps()) * u128::from(ack.as_u64()) * 1_000_000;
-    let by = u128::from(packet.as_u64()) * u128::from(factor_ppm);
-    BitRate::from_bps(u64::try_from(bits.div_ceil(by)).ok()?)
-}
-
 fn class(table: &Table<'_>, around: &Around, left: Option<BitRate>, inner: &BTreeSet<String>) -> Option<Class> {
     let name = table.name("name");
     let parent = table.optional_name("parent");
@@ -270,7 +220,7 @@ fn class(table: &Table<'_>, around: &Around, left: Option<BitRate>, inner: &BTre
 }
 
 /// The promise of a class to packets of `size`: only HFSC gives one. The outer `None` is an error.
-fn delay(table: &Table<'_>, size: ByteCount, around: &Around) -> Option<Option<Promise>> {
+pub(super) fn delay(table: &Table<'_>, size: ByteCount, around: &Around) -> Option<Option<Promise>> {
     if around.form != Form::Hfsc && table.has("delay") {
         let hint = "the scheduler kind \"hfsc\" gives delays";
         table.error("delay", "a delay with a scheduler that promises none", Some(hint.into()));
@@ -281,7 +231,12 @@ fn delay(table: &Table<'_>, size: ByteCount, around: &Around) -> Option<Option<P
 }
 
 /// A burst lets the largest packet pass.
-fn check_burst(table: &Table<'_>, key: &'static str, burst: Option<WireBytes>, largest: WireBytes) -> Option<()> {
+pub(super) fn check_burst(
+    table: &Table<'_>,
+    key: &'static str,
+    burst: Option<WireBytes>,
+    largest: WireBytes,
+) -> Option<()> {
     let Some(burst) = burst.filter(|burst| *burst < largest) else { return Some(()) };
     let path = table.path(key);
     let message = format!("{path}: a burst of {burst} is smaller than the largest packet, which takes {largest}");
@@ -289,12 +244,12 @@ fn check_burst(table: &Table<'_>, key: &'static str, burst: Option<WireBytes>, l
     None
 }
 
-fn priority(table: &Table<'_>) -> Option<u8> {
+pub(super) fn priority(table: &Table<'_>) -> Option<u8> {
     table.get::<u64>("priority").and_then(|priority| u8::try_from(priority).ok())
 }
 
 /// A share of `whole`, or a rate.
-fn portion(portion: Option<Portion>, whole: BitRate) -> Option<BitRate> {
+pub(super) fn portion(portion: Option<Portion>, whole: BitRate) -> Option<BitRate> {
     match portion? {
         Portion::Rate(rate) => Some(rate),
         Portion::Share(share) => share.of_rate(whole),
@@ -302,7 +257,7 @@ fn portion(portion: Option<Portion>, whole: BitRate) -> Option<BitRate> {
 }
 
 /// The queue at `key`, or a FIFO of `limit`, of a class with this ceiling.
-fn queue_of(table: &Table<'_>, key: &'static str, ceil: Option<BitRate>, around: &Around) -> Option<Spec> {
+pub(super) fn queue_of(table: &Table<'_>, key: &'static str, ceil: Option<BitRate>, around: &Around) -> Option<Spec> {
     let wire = &around.wire().shaped_to(ceil);
     if let Some(queue) = table.table(key) {
         if table.has("limit") {

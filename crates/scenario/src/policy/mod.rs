@@ -9,6 +9,7 @@
 //! [`Line::down_layer`]), and hands what arrives from the line to that of the downstream with its time
 //! of arrival in `Meta::arrived`.
 
+mod acks;
 mod classes;
 mod down;
 mod model;

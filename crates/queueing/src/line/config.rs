@@ -1,0 +1,86 @@
+//! Parameters of a line.
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_units::{BitRate, Duration, Instant, Ratio, WireBytes};
+
+use super::grants;
+use super::impairments::Impairments;
+use super::trace::Trace;
+use crate::compress::Compression;
+
+/// Parameters of a line, without its queue.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Rate of the wire, in bits on the wire (headers and cells included); on a line with a trace
+    /// its mean. `None`: transmission takes no time.
+    pub rate: Option<BitRate>,
+    /// The capacity over time, in place of a constant rate. Steps also replace delay and loss.
+    pub trace: Option<Trace>,
+    /// The line sends only what a head end grants. The rate of a transmission is that of the grants;
+    /// `rate` is the mean that they allow. Excludes a trace.
+    pub grants: Option<Box<grants::Config>>,
+    /// Encapsulation: the bytes on the wire of an IP packet.
+    pub link_layer: LinkLayer,
+    /// Propagation delay, plus any constant delay at the far end.
+    pub delay: Duration,
+    /// Share of packets lost on the wire, each independent of the others.
+    pub loss: Ratio,
+    /// Losses in bursts, bit errors, jitter, reordering and duplicates.
+    pub impairments: Impairments,
+    /// Header compression.
+    pub compression: Compression,
+}
+
+impl Config {
+    /// A line of constant rate and delay that loses and compresses nothing.
+    #[must_use]
+    pub fn new(rate: Option<BitRate>, link_layer: LinkLayer, delay: Duration) -> Self {
+        Self {
+            rate,
+            trace: None,
+            grants: None,
+            link_layer,
+            delay,
+            loss: Ratio::ZERO,
+            impairments: Impairments::default(),
+            compression: Compression::None,
+        }
+    }
+
+    /// The least time from the end of a transmission to the arrival.
+    #[must_use]
+    pub fn least_delay(&self) -> Duration {
+        match &self.trace {
+            _ if self.impairments.may_hasten() => Duration::ZERO,
+            Some(trace) => trace.least_delay().unwrap_or(self.delay),
+            None => self.delay,
+        }
+    }
+
+    /// The least time of these bytes from the start of their transmission to their arrival, apart from what
+    /// impairments do.
+    #[must_use]
+    pub fn least_time(&self, wire: WireBytes) -> Duration {
+        let (rate, delay) = match &self.trace {
+            None => (self.rate, self.delay),
+            Some(trace) => (trace.peak_rate(), trace.least_delay().unwrap_or(self.delay)),
+        };
+        rate.map_or(Duration::ZERO, |rate| rate.time_for(wire)) + delay
+    }
+
+    /// Mean rate between two times, in bit/s; `None` where transmission takes no time, and over no time.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "statistics only")]
+    pub fn rate_between(&self, from: Instant, to: Instant) -> Option<f64> {
+        match &self.trace {
+            None => self.rate.map(|rate| rate.as_bps() as f64),
+            Some(trace) => trace.rate_between(from, to),
+        }
+    }
+
+    /// Mean rate of the first `span`.
+    #[must_use]
+    pub fn mean_rate(&self, span: Duration) -> Option<BitRate> {
+        self.trace.as_ref().map_or(self.rate, |trace| trace.mean_rate(span))
+    }
+}

@@ -1,0 +1,60 @@
+//! `[ack]`: the class of the ACKs, and its rate.
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_units::{BitRate, ByteCount, Ratio, WireBytes};
+
+use super::classes::{Around, Form, check_burst, delay, portion, priority, queue_of};
+use super::model::{AckRate, Class};
+use crate::reader::Table;
+use crate::value::Factor;
+
+/// The share of the line above which the ACKs of a full download leave too little for others.
+const TOO_MUCH_FOR_ACKS: Ratio = Ratio::from_percent(90).expect("at most 100 %");
+/// Their share of such a line.
+const HALF: Ratio = Ratio::from_percent(50).expect("at most 100 %");
+
+/// The size under `key`, in IP bytes: a default is at most what packets of the line can have.
+pub(super) fn packet(table: &Table<'_>, key: &'static str, layer: LinkLayer) -> Option<ByteCount> {
+    let size: ByteCount = table.get(key)?;
+    let mtu = layer.mtu().filter(|_| !table.has(key));
+    Some(mtu.map_or(size, |mtu| size.min(ByteCount::new(mtu.get().into()))))
+}
+
+/// The class of the ACKs, and how its rate came about.
+pub(super) fn ack_class(table: &Table<'_>, around: &Around) -> Option<(AckRate, Class)> {
+    let line = &around.line;
+    let (name, factor): (_, Option<Factor>) = (table.name("class"), table.get("factor"));
+    let (packet, ack) = (packet(table, "packet", line.down_layer), table.get::<ByteCount>("ack"));
+    let fixed: Option<BitRate> = table.optional("rate");
+    let ceil = portion(table.get("ceil"), around.rate);
+    let priority = priority(table);
+    let delay = delay(table, ack?, around)?;
+    let burst: Option<WireBytes> = table.optional("burst");
+    check_burst(table, "burst", burst, around.largest_wire())?;
+    let queue = queue_of(table, "regulate", ceil, around);
+    let (Factor(factor_ppm), packet, ack) = (factor?, line.down_layer.on_wire(packet?), line.up_layer.on_wire(ack?));
+    let needed = needed(line.down, packet, ack, factor_ppm);
+    let fits = needed <= TOO_MUCH_FOR_ACKS.of_rate(around.rate);
+    let rate = fixed.or(if fits { needed } else { HALF.of_rate(around.rate) })?;
+    let rate = AckRate { rate, needed: needed.filter(|_| fixed.is_none()), packet, ack, factor_ppm };
+    let largest = around.largest_wire();
+    let class = Class {
+        name: name?,
+        parent: None,
+        rate: (around.form != Form::Priority).then_some(rate.rate),
+        ceil: ceil?,
+        delay,
+        priority: priority?,
+        burst: burst.unwrap_or(largest),
+        cburst: largest,
+        queue: Some(queue?),
+    };
+    Some((rate, class))
+}
+
+/// The rate of the ACKs of a full download, in whole bits a second, rounded up.
+fn needed(down: BitRate, packet: WireBytes, ack: WireBytes, factor_ppm: u64) -> Option<BitRate> {
+    let bits = u128::from(down.as_bps()) * u128::from(ack.as_u64()) * 1_000_000;
+    let by = u128::from(packet.as_u64()) * u128::from(factor_ppm);
+    BitRate::from_bps(u64::try_from(bits.div_ceil(by)).ok()?)
+}
