@@ -153,7 +153,5 @@ def study(
     if not isinstance(space, Space):
         space = _lastmile.grid({key: _listed(key, values) for key, values in space.items()})
     if isinstance(seeds, Until):
-        return _lastmile.study(
-            scenario, space, seeds=seeds.at_most, until=(seeds.measure, seeds.ci), duration=duration
-        )
+        return _lastmile.study(scenario, space, seeds=seeds.at_most, until=(seeds.measure, seeds.ci), duration=duration)
     return _lastmile.study(scenario, space, seeds=seeds, until=None, duration=duration)
