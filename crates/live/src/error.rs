@@ -122,6 +122,18 @@ pub enum Error {
         /// Its name.
         name: String,
     },
+    /// Another process has an end of a line in this namespace.
+    #[error(
+        "{} has an end of another emulated line{}",
+        name.as_ref().map_or("this network namespace".to_owned(), |name| format!("the network namespace {name:?}")),
+        pid.map_or(String::new(), |pid| format!(", that of process {pid}"))
+    )]
+    NamespaceTaken {
+        /// Its name; `None` for that of the caller.
+        name: Option<String>,
+        /// The process, where it is known.
+        pid: Option<u32>,
+    },
     /// One interface for both sides.
     #[error("{name} cannot be both the interface of the LAN and that of the line")]
     OneInterface {
@@ -229,6 +241,9 @@ impl Error {
             }
             Self::InterfaceTaken { .. } => {
                 Some("`lastmile shape stop` or Ctrl-C ends it; two at once would carry each frame twice".to_owned())
+            }
+            Self::NamespaceTaken { .. } => {
+                Some("Ctrl-C ends it; two at once would have one address, and one of them all packets".to_owned())
             }
             Self::NoBridge { remedy, .. } => Some(remedy.clone()),
             Self::InUse { .. } => Some("another --control path serves a second line".to_owned()),

@@ -1,7 +1,7 @@
 //! Where packets come in and go out.
 
 pub mod bypass;
-mod claim;
+pub(crate) mod claim;
 #[cfg(test)]
 mod hostile;
 pub mod interface;

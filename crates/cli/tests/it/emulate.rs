@@ -118,6 +118,46 @@ fn ipv6_crosses_the_line_and_sends_nothing_of_its_own() {
     assert_eq!(summary["live"]["up"]["unreadable"], 0);
 }
 
+/// A second device there would have the address of the first, and its packets would take the first line.
+#[test]
+#[ignore = "needs root: real packets"]
+fn a_namespace_has_an_end_of_one_line_until_its_process_is_gone() {
+    let Some(scratch) = folder() else { return };
+    let end = |role: &str| Namespace::create(&format!("lastmile-{}-one-{role}", std::process::id())).unwrap();
+    let (client, server) = (end("client"), end("server"));
+    let ends = ["emulate", "line.toml", "--client-ns", client.name(), "--server-ns", server.name()];
+    let mut first = lastmile(&scratch.path, &ends).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    until_it_says("for example", &mut BufReader::new(first.stderr.take().unwrap()));
+    let second = |arguments: &[&str]| {
+        let output = lastmile(&scratch.path, arguments).args(["--", "true"]).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let taken = |name: &str, pid: u32| {
+        format!(
+            "error: the network namespace {name:?} has an end of another emulated line, that of process {pid}\n\
+             hint: Ctrl-C ends it; two at once would have one address, and one of them all packets\n"
+        )
+    };
+    assert_eq!(second(&ends), (Some(2), taken(client.name(), first.id())));
+    let server_alone = ["emulate", "line.toml", "--server-ns", server.name()];
+    let (code, said) = second(&server_alone);
+    assert!(code == Some(2) && said.ends_with(&taken(server.name(), first.id())), "{said}");
+
+    // A namespace that a run has made is its own, too, and free devices are no sign of a free namespace.
+    let mut own = lastmile(&scratch.path, &["emulate", "line.toml"]).stderr(Stdio::piped()).spawn().unwrap();
+    until_it_says("for example", &mut BufReader::new(own.stderr.take().unwrap()));
+    let theirs = format!("lastmile-{}-client", own.id());
+    let (code, said) = second(&["emulate", "line.toml", "--client-ns", &theirs]);
+    kill("INT", own.id());
+    own.wait().unwrap();
+    assert_eq!((code, said), (Some(2), taken(&theirs, own.id())));
+
+    kill("KILL", first.id());
+    first.wait().unwrap();
+    let (code, said) = second(&ends);
+    assert_eq!(code, Some(0), "{said}");
+}
+
 /// A line without traffic for two seconds has seen no packet.
 #[test]
 #[ignore = "needs root: real packets"]

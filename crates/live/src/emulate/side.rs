@@ -6,6 +6,7 @@ use std::process::{Child, Command};
 
 use super::config::{Config, Place};
 use crate::error::Error;
+use crate::io::claim::{self, Claim};
 use crate::io::tun::Settings;
 use crate::io::{Device, Interface, Tun};
 use crate::netns::{Namespace, leftovers};
@@ -33,6 +34,8 @@ pub struct Side {
     // The device is removed before its namespace.
     end: End,
     name: String,
+    /// That no other line has an end in its namespace.
+    _claim: Option<Claim>,
     namespace: Option<Namespace>,
     address: Option<Ipv4Addr>,
     address_v6: Option<Ipv6Addr>,
@@ -115,8 +118,14 @@ impl Side {
         };
         if let Place::Interface { name, .. } = place {
             let end = End::Interface(Interface::open(namespace.as_ref(), name, config.path)?);
-            return Ok(Self { end, name: name.clone(), namespace, address: None, address_v6: None });
+            return Ok(Self { end, name: name.clone(), _claim: None, namespace, address: None, address_v6: None });
         }
+        let claim = match &namespace {
+            // Nobody else has a way into one without a name.
+            Some(namespace) if !namespace.is_named() => None,
+            Some(namespace) => Some(namespace.run(|| claim::take_namespace(Some(namespace.name())))??),
+            None => Some(claim::take_namespace(None)?),
+        };
         let settings = Settings {
             name: "lastmile%d".into(),
             address,
@@ -131,6 +140,6 @@ impl Side {
         let tun = Tun::create(namespace.as_ref(), &settings)?;
         let name = tun.name().to_owned();
         let address_v6 = tun.has_ipv6().then_some(address_v6);
-        Ok(Self { end: End::Tun(tun), name, namespace, address: Some(address), address_v6 })
+        Ok(Self { end: End::Tun(tun), name, _claim: claim, namespace, address: Some(address), address_v6 })
     }
 }
