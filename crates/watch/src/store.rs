@@ -24,6 +24,7 @@ mod roll;
 mod schema;
 mod write;
 
+use std::fs::{File, TryLockError};
 use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
@@ -51,13 +52,15 @@ pub struct Store {
     file: PathBuf,
     names: Names,
     kept: Kept,
+    /// Of a watcher. It closes after the connection: whatever closes a file takes SQLite's locks of this process.
+    _alone: Option<File>,
 }
 
 impl Store {
     /// Opens the store of a watcher, or makes it.
     ///
     /// # Errors
-    /// The file is of another program or a later version, or cannot be written.
+    /// The file is of another program or a later version, cannot be written, or has a watcher.
     pub fn open(file: &FilePath, kept: Kept) -> Result<Self, Error> {
         let fail = |kind| Error { file: file.to_owned(), kind };
         refuse_folder(file).map_err(fail)?;
@@ -66,11 +69,12 @@ impl Store {
             OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
         );
         let connection = connection.map_err(|error| fail(ErrorKind::Sqlite(error)))?;
+        let alone = alone(file).map_err(fail)?;
         // The first lock is waited for: a reader may be about to end.
         connection.busy_timeout(READER_PATIENCE).map_err(|error| fail(ErrorKind::Sqlite(error)))?;
         schema::prepare(&connection, kept.limit_bytes).map_err(fail)?;
         connection.busy_timeout(LOCK_PATIENCE).map_err(|error| fail(ErrorKind::Sqlite(error)))?;
-        Ok(Self { connection, file: file.to_owned(), names: Names::default(), kept })
+        Ok(Self { connection, file: file.to_owned(), names: Names::default(), kept, _alone: Some(alone) })
     }
 
     /// Opens a store to read it; a watcher may write it meanwhile.
@@ -84,7 +88,8 @@ impl Store {
         let connection = Connection::open_with_flags(file, flags).map_err(|error| fail(ErrorKind::Sqlite(error)))?;
         connection.busy_timeout(READER_PATIENCE).map_err(|error| fail(ErrorKind::Sqlite(error)))?;
         schema::check(&connection).map_err(fail)?;
-        Ok(Self { connection, file: file.to_owned(), names: Names::default(), kept: Kept::default() })
+        let (names, kept) = (Names::default(), Kept::default());
+        Ok(Self { connection, file: file.to_owned(), names, kept, _alone: None })
     }
 
     /// Its file.
@@ -128,6 +133,17 @@ impl Store {
 /// SQLite's own words for a folder are those of a broken disk.
 fn refuse_folder(file: &FilePath) -> Result<(), ErrorKind> {
     if file.is_dir() { Err(ErrorKind::NotOurs("it is a folder; a store is a file".to_owned())) } else { Ok(()) }
+}
+
+/// The lock that a store's watcher has for as long as it lives (flock(2)). SQLite has locks of another kind, and readers
+/// have none of this kind.
+fn alone(file: &FilePath) -> Result<File, ErrorKind> {
+    let file = File::open(file).map_err(ErrorKind::Lock)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(ErrorKind::Watched),
+        Err(TryLockError::Error(error)) => Err(ErrorKind::Lock(error)),
+    }
 }
 
 /// A file beside the store: the write-ahead log, the index of it.

@@ -183,6 +183,11 @@ fn watch_keeps_the_classes_of_a_shaper_and_the_pings_over_its_line() {
     let shaper = site.start(&site.shaper, &shape, "control: ");
     let mut watcher = site.watch(&["--code-points", "0,EF", "--metrics", "127.0.0.1:9101"]);
     assert!(watcher.said.contains("pings: gateway\n"), "{}", watcher.said);
+    let mut second = lastmile(&site.scratch.path, &["watch", "--no-gateway", "--store", "line.watch"]);
+    let second = site.left.run(|| second.output()).unwrap().unwrap();
+    let refused = String::from_utf8(second.stderr).unwrap();
+    assert!(refused.ends_with("line.watch: another watcher writes to it: a store has one\n"), "{refused}");
+    assert_eq!(second.status.code(), Some(2));
     assert!(watcher.said.contains("capabilities: CAP_DAC_OVERRIDE CAP_NET_RAW; files: limited"), "{}", watcher.said);
     thread::sleep(Duration::from_secs(2));
     let idle = site.document();

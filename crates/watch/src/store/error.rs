@@ -21,6 +21,10 @@ pub(super) enum ErrorKind {
     NotOurs(String),
     /// A row that no version of this program writes.
     Row(String),
+    /// It has a watcher already.
+    Watched,
+    /// It could not be locked.
+    Lock(std::io::Error),
 }
 
 impl fmt::Display for Error {
@@ -29,6 +33,8 @@ impl fmt::Display for Error {
         match &self.kind {
             ErrorKind::Sqlite(error) => error.fmt(f),
             ErrorKind::NotOurs(why) | ErrorKind::Row(why) => f.write_str(why),
+            ErrorKind::Watched => f.write_str("another watcher writes to it: a store has one"),
+            ErrorKind::Lock(error) => write!(f, "locking it: {error}"),
         }
     }
 }

@@ -164,6 +164,24 @@ fn a_file_of_another_program_or_version_is_refused() {
 }
 
 #[test]
+fn a_store_has_one_watcher_and_any_number_of_readers() {
+    let place = Place::new();
+    let mut store = place.open();
+    let refused = Store::open(&place.file, Kept::default()).unwrap_err().to_string();
+    assert!(refused.ends_with("line.watch: another watcher writes to it: a store has one"), "{refused}");
+    let link = place.file.with_file_name("link.watch");
+    std::os::unix::fs::symlink(&place.file, &link).unwrap();
+    assert!(Store::open(&link, Kept::default()).is_err(), "another name of it");
+    let interval = Interval { end_ms: START_S * 1000, pings: vec![ping(0, None)], ..Interval::default() };
+    store.append(&interval).unwrap();
+    let readers = [(); 2].map(|()| Store::read(&place.file).unwrap());
+    assert!(readers.iter().all(|reader| reader.intervals().unwrap() == 1));
+    drop(readers);
+    drop(store);
+    assert_eq!(place.open().intervals().unwrap(), 1);
+}
+
+#[test]
 fn a_lock_of_another_process_delays_rows_and_loses_none() {
     let place = Place::new();
     let mut store = place.open();
