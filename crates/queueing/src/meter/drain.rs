@@ -32,7 +32,7 @@
 //!   transmission time, and commits none ahead. In front of a modem this keeps the modem's queue
 //!   empty, where a token bucket with a burst of one packet may send two.
 //! - Urgent packets do not wait here, but are charged, up to two of the largest packets ahead of
-//!   the rate.
+//!   the rate. They pass the queue below, and leave without a class of it.
 //!
 //! Limits:
 //!
@@ -351,7 +351,9 @@ impl<P: Packet, D: Discipline<P>> Drain<P, D> {
         }
         let at = due.max(Instant::from_ps(now.as_ps().saturating_sub(self.catch_up.as_ps())));
         let packet = if self.express.due.is_some_and(|due| due <= now) {
-            let packet = self.express.packets.pop_front()?;
+            let mut packet = self.express.packets.pop_front()?;
+            // No class has carried it, so its wait is none of a class.
+            packet.meta_mut().class = None;
             self.express.bytes -= u64::from(packet.meta().ip_len);
             self.express.passed += 1;
             Some(packet)

@@ -2,7 +2,7 @@
 
 use super::*;
 use lastmile_model::Passage;
-use lastmile_queueing::meter::tbf;
+use lastmile_queueing::meter::{drain, tbf};
 use lastmile_queueing::sched::priority;
 use lastmile_queueing::spec::{Over, Problem};
 use lastmile_queueing::{Fifo, supplied};
@@ -135,6 +135,29 @@ fn waits_are_told_by_class_until_another_queue_is_put_in() {
     near(us(&told.class_waited[0]), &[]);
     near(us(&told.class_waited[1]), &[(500, 1)]);
     assert_eq!((told.overlimits, told.waited.len()), (4, 6));
+}
+
+/// Small packets do not wait for the drain, and pass the classes below it.
+#[test]
+fn the_waits_of_packets_that_a_drain_passes_are_in_no_class() {
+    let Spec::Rules(rules) = by_size() else { panic!("rules") };
+    let config = drain::Config {
+        line: BitRate::from_mbit_per_s(8),
+        share: lastmile_units::Ratio::ONE,
+        drain: None,
+        urgent: Match::Class(0),
+        largest: ByteCount::new(1000),
+        catch_up: Duration::ZERO,
+    };
+    let queue = Box::new(Spec::Drain(Over { config, queue: rules.queue }));
+    let queue = Spec::Rules(rules::Config { queue, ..rules });
+    let mut bump = bump(vec![Hop { queue, ..hop("line", None, "ip", Duration::ZERO, 0) }]);
+    let arrivals: Vec<_> =
+        [1000, 100, 1000].into_iter().zip(0..).map(|(size, n)| (Instant::ZERO, packet(n, size))).collect();
+    drive(&mut bump, &arrivals, &[]);
+    let told = bump.reports().0.hops.remove(0);
+    assert_eq!(told.waited.len(), 3);
+    assert_eq!(told.class_waited.iter().map(Histogram::len).collect::<Vec<_>>(), [0, 2]);
 }
 
 /// The reports to a tap: time, hop, and length of the packet.

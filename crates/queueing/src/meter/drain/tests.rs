@@ -248,6 +248,16 @@ fn urgent_packets_do_not_wait_and_are_charged() {
 }
 
 #[test]
+fn an_urgent_packet_leaves_without_the_class_that_it_has_passed() {
+    let mut shaper = shaper(&Config { urgent: Match::Class(0), ..config() });
+    for class in [1, 0] {
+        shaper.enqueue(us(0), Meta { ip_len: 100, class: Some(class), ..Meta::default() }, &mut none);
+    }
+    let mut left = |at| shaper.dequeue(us(at), &mut none).map(|packet| packet.class);
+    assert_eq!([left(1_000), left(10_000)], [Some(None), Some(Some(1))]);
+}
+
+#[test]
 fn shares_and_times_that_do_nothing_are_refused() {
     let refused = |config: Config| config.check().expect_err("it does nothing").to_string();
     let law = |law: Law| Config { drain: Some(law), ..config() };
