@@ -17,6 +17,8 @@ pub struct Delays {
     counts: BTreeMap<u16, u64>,
     sum_ns: u128,
     max_ns: u64,
+    /// Each delay, where all parts have them: quantiles are then exact. They are not stored.
+    each_ns: Option<Vec<u64>>,
 }
 
 /// Bytes that are no distribution.
@@ -47,6 +49,12 @@ fn edges(bucket: u16) -> (u64, u64) {
 }
 
 impl Delays {
+    /// A distribution that keeps each delay.
+    #[must_use]
+    pub fn of_each() -> Self {
+        Self { each_ns: Some(Vec::new()), ..Self::default() }
+    }
+
     /// Adds one delay.
     pub fn record(&mut self, ns: u64) {
         self.record_n(ns, 1);
@@ -58,11 +66,18 @@ impl Delays {
             *self.counts.entry(bucket_of(ns)).or_default() += count;
             self.sum_ns += u128::from(ns) * u128::from(count);
             self.max_ns = self.max_ns.max(ns);
+            self.each_ns.iter_mut().for_each(|each| each.extend((0..count).map(|_| ns)));
         }
     }
 
     /// Adds all delays of another distribution.
     pub fn add(&mut self, other: &Self) {
+        match (&mut self.each_ns, &other.each_ns) {
+            (Some(each), Some(more)) => each.extend(more),
+            (None, Some(more)) if self.counts.is_empty() => self.each_ns = Some(more.clone()),
+            _ if other.is_empty() => {}
+            _ => self.each_ns = None,
+        }
         for (bucket, count) in &other.counts {
             *self.counts.entry(*bucket).or_default() += count;
         }
@@ -79,7 +94,7 @@ impl Delays {
         };
         let counts: BTreeMap<u16, u64> = self.counts.iter().filter_map(more).collect();
         let max_ns = counts.last_key_value().map_or(0, |(bucket, _)| edges(*bucket).1.min(self.max_ns));
-        Self { counts, sum_ns: self.sum_ns.saturating_sub(before.sum_ns), max_ns }
+        Self { counts, sum_ns: self.sum_ns.saturating_sub(before.sum_ns), max_ns, each_ns: None }
     }
 
     /// The number of delays.
@@ -113,8 +128,9 @@ impl Delays {
         self.sum_ns
     }
 
-    /// The smallest delay that at least this share of all delays does not exceed, as the largest value of its bucket,
-    /// and never more than the largest delay; `None` without delays. Nearest rank: at least one delay is counted.
+    /// The smallest delay that at least this share of all delays does not exceed; as the largest value of its bucket,
+    /// and never more than the largest delay, where not each delay is known; `None` without delays. Nearest rank: at
+    /// least one delay is counted.
     #[must_use]
     #[expect(
         clippy::cast_precision_loss,
@@ -125,6 +141,9 @@ impl Delays {
     pub fn quantile_ns(&self, share: f64) -> Option<u64> {
         let count = self.count();
         let rank = ((count as f64 * share.clamp(0.0, 1.0)).ceil() as u64).clamp(1, count.max(1));
+        if let Some(mut each) = self.each_ns.clone().filter(|each| !each.is_empty()) {
+            return Some(*each.select_nth_unstable(rank as usize - 1).1);
+        }
         let mut seen = 0;
         for (bucket, count) in &self.counts {
             seen += count;

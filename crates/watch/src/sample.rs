@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -9,6 +10,10 @@ use crate::delays::Delays;
 
 /// Milliseconds since 1970-01-01 00:00 UTC, on the wall clock.
 pub type WallMs = i64;
+
+/// The time after which a request without a reply is lost. Bufferbloat delays replies by seconds, so the patience of
+/// ping(8), a second, would call them lost.
+pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A host, and the code point of the pings to it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]

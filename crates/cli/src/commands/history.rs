@@ -24,7 +24,8 @@ const POINTS: (u32, u32) = (60, 360);
 /// Show what `lastmile watch` has stored: percentiles over time and by hour of the day
 ///
 /// Reads the store while a watcher writes it. Times are local unless --utc is given. Short spans
-/// come from each ping, longer ones from minutes or hours, whose percentiles are exact to 1/32.
+/// come from each ping, exactly, longer ones from minutes or hours, whose percentiles are exact to
+/// 1/32.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// The store

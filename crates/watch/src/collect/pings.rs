@@ -3,8 +3,7 @@
 //! Each path has a socket. A route may change and an address may go, and a connected socket keeps
 //! the address that it had: so a socket is opened anew when nothing was heard for `RENEW` or a
 //! request could not be sent, and the gateway is looked up again. Requests go out on a fixed grid, the paths one
-//! after another within an interval. A request without a reply after [`PATIENCE`] is lost. Bufferbloat delays replies
-//! by seconds, so the patience of ping(8), a second, would call them lost.
+//! after another within an interval. A request without a reply after [`PATIENCE`] is lost.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -16,10 +15,8 @@ use lastmile_live::stop::Stop;
 use lastmile_live::{Error, gateway};
 
 use crate::recorder::Outcome;
-use crate::sample::Path;
+use crate::sample::{PATIENCE, Path};
 
-/// The time after which a request is lost.
-pub const PATIENCE: Duration = Duration::from_secs(10);
 /// A socket that has heard nothing for this long is opened anew.
 const RENEW: Duration = Duration::from_secs(30);
 /// A socket that could not be opened, or could not send, is opened again after this time.

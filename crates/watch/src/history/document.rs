@@ -116,7 +116,9 @@ pub struct PathRow {
     pub sent: u64,
     /// Requests without a reply.
     pub lost: u64,
-    /// The share of them.
+    /// Requests that were sent so long before the end of the watcher, or its newest reading, that their loss is known.
+    pub judged: u64,
+    /// The share of those that are lost.
     pub loss: Option<f64>,
     /// Round-trip times.
     #[serde(flatten)]
@@ -124,11 +126,9 @@ pub struct PathRow {
 }
 
 impl From<&PingSpan> for PathRow {
-    #[expect(clippy::cast_precision_loss, reason = "statistics only")]
     fn from(span: &PingSpan) -> Self {
-        let (sent, lost) = (span.sent(), span.lost);
-        let loss = (sent > 0).then(|| lost as f64 / sent as f64);
-        Self { sent, lost, loss, rtt: Percentiles::of(&span.rtts) }
+        let rtt = Percentiles::of(&span.rtts);
+        Self { sent: span.sent(), lost: span.lost, judged: span.judged(), loss: span.loss(), rtt }
     }
 }
 

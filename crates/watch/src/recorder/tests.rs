@@ -111,6 +111,49 @@ fn nothing_is_too_old_until_the_clock_was_steady_for_an_hour() {
     assert_eq!(sent(recorder.store()), 0, "a day later they are too old");
 }
 
+/// A ping each second, of which every fifth is lost: a reply is told of at once, a loss after ten seconds. Of 45 s those
+/// of the first 35 count, and of 15 s of a second watcher those of the first five.
+#[test]
+fn loss_is_of_the_pings_that_were_old_enough_when_their_watcher_ended() {
+    let mut machine = Machine::new();
+    let run = |machine: &mut Machine, seconds: u32| {
+        let mut recorder = machine.recorder(Kept::default());
+        let mut waiting = VecDeque::new();
+        for second in 0..seconds {
+            let sent = machine.now.monotonic;
+            let outcome = |sent, rtt_ns| Outcome { path: path(), sent, rtt_ns };
+            let now = machine.pass(1000);
+            let mut outcomes = Vec::new();
+            if second % 5 == 4 {
+                waiting.push_back(sent);
+            } else {
+                outcomes.push(outcome(sent, Some(20_000_000)));
+            }
+            if waiting.front().is_some_and(|sent| *sent + crate::sample::PATIENCE <= now.monotonic) {
+                outcomes.extend(waiting.pop_front().map(|sent| outcome(sent, None)));
+            }
+            recorder.tick(now, Readings { outcomes, ..Readings::default() });
+        }
+        recorder
+    };
+    let is = |store: &Store, counts: (u64, u64, u64)| {
+        for resolution in [Resolution::Raw, Resolution::Minute, Resolution::Hour] {
+            let (from_s, to_s) = (START_MS / 1000, START_MS / 1000 + 3600);
+            let spans = store.spans(Question { resolution, from_s, to_s, bin_s: 3600 }).unwrap();
+            let all = &spans.paths[&path()][&from_s];
+            assert_eq!((all.sent(), all.lost, all.judged()), counts, "{resolution:?}");
+            assert_eq!(all.loss(), Some(0.2), "{resolution:?}");
+        }
+    };
+    let recorder = run(&mut machine, 45);
+    // 36 replies and the losses of 4, 9, ... 34 s.
+    is(recorder.store(), (43, 7, 35));
+    recorder.finish(machine.now, Readings::default());
+    is(&Store::read(&machine.file()).unwrap(), (43, 7, 35));
+    let recorder = run(&mut machine, 15);
+    is(recorder.store(), (43 + 13, 8, 35 + 5));
+}
+
 #[test]
 fn a_store_that_is_locked_is_waited_for_and_told_of() {
     let mut machine = Machine::new();

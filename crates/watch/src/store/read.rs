@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use rusqlite::OptionalExtension;
+
 use super::Store;
 use super::error::{Error, ErrorKind};
 use super::roll::{Batch, COUNTS, CountsSpan, PingSpan, Rows, counts_of, delays, pending, raw};
 use super::write::unsigned;
-use crate::sample::{Event, EventKind, Path, QueueName, Source, WallMs};
+use crate::delays::Delays;
+use crate::sample::{Event, EventKind, PATIENCE, Path, QueueName, Source, WallMs};
 
 /// The rows that an answer is made of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -113,6 +116,7 @@ impl Store {
             Resolution::Raw => collect.raw(&transaction)?,
             Resolution::Minute | Resolution::Hour => collect.stored(&transaction)?,
         }
+        collect.early(&transaction)?;
         Ok(spans)
     }
 
@@ -157,6 +161,16 @@ fn queues(connection: &rusqlite::Connection) -> Result<BTreeMap<i64, QueueName>,
     Ok(queues)
 }
 
+/// The age from which on the loss of a request is known: it is lost after its patience, and told of a little later.
+const JUDGED_MS: i64 = PATIENCE.as_millis() as i64 + 100;
+
+/// The intervals of a run of a watcher, and its end.
+struct Run {
+    first: i64,
+    last: i64,
+    end_ms: WallMs,
+}
+
 /// Adds rows up.
 struct Collect<'a> {
     question: Question,
@@ -199,7 +213,10 @@ impl Collect<'_> {
             raw(
                 connection,
                 rows,
-                |sent_ms, path, rtt| pings.entry((0, sent_ms.div_euclid(1000), path)).or_default().record(rtt),
+                |sent_ms, path, rtt| {
+                    let each = || PingSpan { rtts: Delays::of_each(), ..PingSpan::default() };
+                    pings.entry((0, sent_ms.div_euclid(1000), path)).or_insert_with(each).record(rtt);
+                },
                 |end_ms, queue, span| {
                     counts.entry((0, (end_ms - 1).div_euclid(1000), queue)).or_default().add(span);
                 },
@@ -207,6 +224,52 @@ impl Collect<'_> {
             self.batch(&found);
         }
         Ok(())
+    }
+
+    /// Marks the requests that were sent too shortly before the end of their run: the replies to them are known, and
+    /// most of their losses are not.
+    fn early(&mut self, connection: &rusqlite::Connection) -> Result<(), ErrorKind> {
+        let mut pings = connection.prepare(
+            "SELECT i.end_ms - p.age_ms, p.path, p.rtt_ns IS NULL FROM interval i JOIN ping p ON p.interval = i.id \
+             WHERE i.id BETWEEN ?1 AND ?2 AND i.end_ms > ?3 AND i.end_ms - p.age_ms > ?3",
+        )?;
+        let step_s = self.question.resolution.step_s();
+        for Run { first, last, end_ms } in self.runs(connection)? {
+            let mut rows = pings.query([first, last, end_ms - JUDGED_MS])?;
+            while let Some(row) = rows.next()? {
+                let (sent_ms, is_lost): (i64, bool) = (row.get(0)?, row.get(2)?);
+                // The row that has it.
+                let begin_s = sent_ms.div_euclid(step_s * 1000) * step_s;
+                self.pings(begin_s, row.get(1)?, |span| {
+                    span.early += 1;
+                    span.early_lost += u64::from(is_lost);
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The runs of watchers that may have ended in the time that was asked for. The first interval of a run has no
+    /// length, and says that the watcher started.
+    fn runs(&self, connection: &rusqlite::Connection) -> rusqlite::Result<Vec<Run>> {
+        let mut starts = connection.prepare(
+            "SELECT i.id FROM event e JOIN interval i ON i.end_ms = e.at_ms AND i.span_ms = 0 \
+             WHERE e.kind = ?1 AND e.at_ms >= ?2 ORDER BY i.id",
+        )?;
+        let starts = starts.query_map((EventKind::Started.name(), self.question.from_s * 1000), |row| row.get(0))?;
+        let mut starts = starts.collect::<rusqlite::Result<Vec<i64>>>()?;
+        starts.push(i64::MAX);
+        let mut newest =
+            connection.prepare("SELECT id, end_ms FROM interval WHERE id < ?1 ORDER BY id DESC LIMIT 1")?;
+        let (mut first, mut runs) = (0, Vec::new());
+        for start in starts {
+            let end = newest.query_row([start], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+            if let Some((last, end_ms)) = end.filter(|(last, _)| *last >= first) {
+                runs.push(Run { first, last, end_ms });
+            }
+            first = start;
+        }
+        Ok(runs)
     }
 
     fn batch(&mut self, batch: &Batch) {
@@ -226,7 +289,7 @@ impl Collect<'_> {
         )?;
         let mut rows = query.query(of)?;
         while let Some(row) = rows.next()? {
-            let more = PingSpan { lost: unsigned(row.get(2)?), rtts: delays(row.get(3)?)? };
+            let more = PingSpan { lost: unsigned(row.get(2)?), rtts: delays(row.get(3)?)?, ..PingSpan::default() };
             self.pings(row.get(0)?, row.get(1)?, |span| span.add(&more));
         }
         let mut query = connection.prepare(&format!(

@@ -27,6 +27,10 @@ pub struct PingSpan {
     pub lost: u64,
     /// The round-trip times of the others.
     pub rtts: Delays,
+    /// Requests of these that are too young for a loss: not all that were sent with them have an outcome.
+    pub early: u64,
+    /// Those of them that are lost already.
+    pub early_lost: u64,
 }
 
 impl PingSpan {
@@ -36,10 +40,26 @@ impl PingSpan {
         self.lost + self.rtts.count()
     }
 
+    /// Requests that were old enough for their loss to be known.
+    #[must_use]
+    pub fn judged(&self) -> u64 {
+        self.sent().saturating_sub(self.early)
+    }
+
+    /// The share of those that are lost; `None` without any.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "statistics only")]
+    pub fn loss(&self) -> Option<f64> {
+        let (judged, lost) = (self.judged(), self.lost.saturating_sub(self.early_lost));
+        (judged > 0).then(|| lost as f64 / judged as f64)
+    }
+
     /// Adds another span.
     pub fn add(&mut self, other: &Self) {
         self.lost += other.lost;
         self.rtts.add(&other.rtts);
+        self.early += other.early;
+        self.early_lost += other.early_lost;
     }
 
     /// Adds a request.
@@ -260,7 +280,7 @@ fn add_pings(connection: &Connection, (step_s, begin_s, path): Key, more: &PingS
         .query_row([step_s, begin_s, path], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<Vec<u8>>>(1)?)))
         .optional()?;
     let mut span = match known {
-        Some((lost, rtts)) => PingSpan { lost: unsigned(lost), rtts: delays(rtts)? },
+        Some((lost, rtts)) => PingSpan { lost: unsigned(lost), rtts: delays(rtts)?, ..PingSpan::default() },
         None => PingSpan::default(),
     };
     span.add(more);

@@ -46,15 +46,7 @@ fn charts(history: &History) -> Vec<Chart> {
             Quantity::Time,
             &[|span| ns(span.rtts.quantile_ns(0.5)), |span| ns(span.rtts.quantile_ns(0.99))],
         ),
-        pings(
-            history,
-            "Loss",
-            Quantity::Share,
-            &[|span| {
-                let (lost, sent) = (span.lost, span.sent());
-                (sent > 0).then(|| to_f64(lost) / to_f64(sent))
-            }],
-        ),
+        pings(history, "Loss", Quantity::Share, &[PingSpan::loss]),
     ];
     let mut places: BTreeMap<&str, Vec<&QueueHistory>> = BTreeMap::new();
     for queue in history.queues.iter().filter(|queue| tables::is_drawn(queue)) {

@@ -75,10 +75,7 @@ fn table(title: &str, names: &[&str], numbers: &[&str]) -> Table {
 }
 
 fn loss(span: &PingSpan) -> String {
-    match span.sent() {
-        0 => "–".to_owned(),
-        sent => format::percent(format::to_f64(span.lost) / format::to_f64(sent)),
-    }
+    span.loss().map_or_else(|| "–".to_owned(), format::percent)
 }
 
 fn dropped(span: &CountsSpan) -> String {
