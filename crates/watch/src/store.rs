@@ -135,8 +135,8 @@ fn refuse_folder(file: &FilePath) -> Result<(), ErrorKind> {
     if file.is_dir() { Err(ErrorKind::NotOurs("it is a folder; a store is a file".to_owned())) } else { Ok(()) }
 }
 
-/// The lock that a store's watcher has for as long as it lives (flock(2)). SQLite has locks of another kind, and readers
-/// have none of this kind.
+/// The lock that a store's watcher has for as long as it lives (flock(2)). SQLite has locks of another kind, and
+/// readers have none of this kind.
 fn alone(file: &FilePath) -> Result<File, ErrorKind> {
     let file = File::open(file).map_err(ErrorKind::Lock)?;
     match file.try_lock() {

@@ -111,8 +111,8 @@ fn nothing_is_too_old_until_the_clock_was_steady_for_an_hour() {
     assert_eq!(sent(recorder.store()), 0, "a day later they are too old");
 }
 
-/// A ping each second, of which every fifth is lost: a reply is told of at once, a loss after ten seconds. Of 45 s those
-/// of the first 35 count, and of 15 s of a second watcher those of the first five.
+/// A ping each second, of which every fifth is lost: a reply is told of at once, a loss after ten seconds. Of 45 s
+/// those of the first 35 count, and of 15 s of a second watcher those of the first five.
 #[test]
 fn loss_is_of_the_pings_that_were_old_enough_when_their_watcher_ended() {
     let mut machine = Machine::new();
