@@ -154,6 +154,30 @@ fn loss_is_of_the_pings_that_were_old_enough_when_their_watcher_ended() {
     is(recorder.store(), (43 + 13, 8, 35 + 5));
 }
 
+/// All are lost at once where no request can be sent: no reply is a sign of losses to come.
+#[test]
+fn requests_that_could_not_be_sent_are_lost_however_young_they_are() {
+    let mut machine = Machine::new();
+    let mut recorder = machine.recorder(Kept::default());
+    let mut tick = |rtt_ns: Option<u64>| {
+        let sent = machine.now.monotonic;
+        let now = machine.pass(1000);
+        let outcomes = vec![Outcome { path: path(), sent, rtt_ns }];
+        recorder.tick(now, Readings { outcomes, ..Readings::default() });
+        let question = Question {
+            resolution: Resolution::Raw,
+            from_s: START_MS / 1000,
+            to_s: START_MS / 1000 + 3600,
+            bin_s: 3600,
+        };
+        let spans = recorder.store().spans(question).unwrap();
+        let all = &spans.paths[&path()][&(START_MS / 1000)];
+        (all.judged(), all.loss())
+    };
+    assert_eq!([None, None].map(&mut tick), [(1, Some(1.0)), (2, Some(1.0))]);
+    assert_eq!(tick(Some(20_000_000)), (0, None), "young ones are left out whole");
+}
+
 #[test]
 fn a_store_that_is_locked_is_waited_for_and_told_of() {
     let mut machine = Machine::new();

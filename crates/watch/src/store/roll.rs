@@ -40,17 +40,19 @@ impl PingSpan {
         self.lost + self.rtts.count()
     }
 
-    /// Requests that were old enough for their loss to be known.
+    /// Requests that were old enough for their loss to be known. Early ones of which none has a reply, since they could
+    /// not be sent, hide no loss.
     #[must_use]
     pub fn judged(&self) -> u64 {
-        self.sent().saturating_sub(self.early)
+        if self.early == self.early_lost { self.sent() } else { self.sent().saturating_sub(self.early) }
     }
 
     /// The share of those that are lost; `None` without any.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "statistics only")]
     pub fn loss(&self) -> Option<f64> {
-        let (judged, lost) = (self.judged(), self.lost.saturating_sub(self.early_lost));
+        let judged = self.judged();
+        let lost = if judged == self.sent() { self.lost } else { self.lost.saturating_sub(self.early_lost) };
         (judged > 0).then(|| lost as f64 / judged as f64)
     }
 
