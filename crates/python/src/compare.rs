@@ -11,10 +11,9 @@ use lastmile_studies::memory::Memory;
 use lastmile_studies::parallel::in_order_attended;
 use lastmile_studies::run::{Early, Finished, Job, STEPS, simulate};
 use lastmile_studies::{Error, Input};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::PyDict;
 
 use crate::attend::{Attendant, Shared, Worker};
 use crate::error;
@@ -90,12 +89,6 @@ pub(crate) fn compare(
 fn dimensions(vary: &Bound<'_, PyDict>) -> PyResult<Vec<Dimension>> {
     let dimension = |(key, values): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
         let key = key.extract::<String>()?;
-        if values.is_instance_of::<PyString>() {
-            return Err(PyValueError::new_err(format!(
-                "{key}: a list of values, and not a text: [{}]",
-                values.repr()?
-            )));
-        }
         let values = values.try_iter()?.map(|value| value::of_key(&value?)).collect::<PyResult<Vec<_>>>()?;
         Ok(Dimension::of_key(&key, values.iter().map(String::as_str)))
     };

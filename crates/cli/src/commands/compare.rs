@@ -22,6 +22,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     let vary = arguments.vary.iter().map(|vary| Dimension::parse(vary)).collect::<std::result::Result<_, _>>()?;
     let choice =
         Choice { common: arguments.common(), policies: arguments.policy.clone(), vary, seeds: arguments.seeds };
+    choice.check_overrides()?;
     let name = arguments.scenario.display().to_string();
     let planned = compare::plan(&choice, (&file, &name), &load, &mut |warnings| printer.warnings(warnings))?;
     let plan = plan(arguments);

@@ -118,6 +118,13 @@ def run(
     )
 
 
+def listed(key: str, values: Iterable[object]) -> list[object]:
+    """The values of a key; a text is one value, and not a list of its letters."""
+    if isinstance(values, str):
+        raise ValueError(f"{key}: a list of values, and not a text: [{values!r}]")
+    return list(values)
+
+
 def compare(
     scenario: ScenarioOrPath,
     /,
@@ -145,7 +152,7 @@ def compare(
     return _lastmile.compare(
         scenario,
         policy=None if policy is None else [policy] if isinstance(policy, str) else list(policy),
-        vary=None if vary is None else {key: list(values) for key, values in vary.items()},
+        vary=None if vary is None else {key: listed(key, values) for key, values in vary.items()},
         seed=seed,
         seeds=seeds,
         duration=duration,

@@ -8,7 +8,7 @@ from typing import NamedTuple, overload
 
 from lastmile import _lastmile
 from lastmile._lastmile import Scenario, Space, Study
-from lastmile._runs import ScenarioOrPath
+from lastmile._runs import ScenarioOrPath, listed
 
 __all__ = ["Until", "latin", "linear", "log", "paired", "study", "until"]
 
@@ -78,14 +78,7 @@ def paired(axes: Mapping[str, Iterable[object]]) -> Space:
     >>> len(lm.paired({"access.delay": ["2 ms", "20 ms"]}) * lm.paired({"access.policy": [None, "cake", "fifo"]}))
     6
     """
-    return _lastmile.paired({key: _listed(key, values) for key, values in axes.items()})
-
-
-def _listed(key: str, values: Iterable[object]) -> list[object]:
-    """The values of a key; a text is one value, and not a list of its letters."""
-    if isinstance(values, str):
-        raise ValueError(f"{key}: a list of values, and not a text: [{values!r}]")
-    return list(values)
+    return _lastmile.paired({key: listed(key, values) for key, values in axes.items()})
 
 
 def latin(
@@ -151,7 +144,7 @@ def study(
             raise ValueError("a study has a space: values of keys, or the points of `paired` or `latin`")
         return _lastmile.study_file(scenario)
     if not isinstance(space, Space):
-        space = _lastmile.grid({key: _listed(key, values) for key, values in space.items()})
+        space = _lastmile.grid({key: listed(key, values) for key, values in space.items()})
     if isinstance(seeds, Until):
         return _lastmile.study(scenario, space, seeds=seeds.at_most, until=(seeds.measure, seeds.ci), duration=duration)
     return _lastmile.study(scenario, space, seeds=seeds, until=None, duration=duration)

@@ -29,6 +29,24 @@ pub struct Choice {
     pub seeds: Option<u64>,
 }
 
+impl Choice {
+    /// An error if an override of all runs sets a key that the rows vary, and would say nothing.
+    ///
+    /// # Errors
+    /// Both, by their options.
+    pub fn check_overrides(&self) -> Result<(), Error> {
+        let policies = (!self.policies.is_empty()).then_some(("--policy", POLICY));
+        let varied = self.vary.iter().map(|dimension| (dimension.option.as_str(), dimension.key()));
+        for (option, key) in policies.into_iter().chain(varied) {
+            if let Some(other) = self.common.iter().find(|other| other.is_within(key)) {
+                let message = format!("{option} and {} set one key, {key}", other.given());
+                return Err(Error::new(message).hint("leave one of them out"));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The rows of a comparison.
 #[derive(Clone, Debug)]
 pub struct Rows {
@@ -164,12 +182,6 @@ pub fn of(choice: &Choice, file: &Scenario) -> Result<Rows, Error> {
             return Err(Error::new(message).hint("write all values of a key in one list"));
         }
         dimensions.push(dimension);
-    }
-    for dimension in &dimensions {
-        if let Some(other) = common.iter().find(|other| other.is_within(dimension.key())) {
-            let message = format!("{} and {} set one key, {}", dimension.option, other.given(), dimension.key());
-            return Err(Error::new(message).hint("leave one of them out"));
-        }
     }
     let what = dimensions.iter().map(|dimension| dimension.what.clone()).collect();
     Ok(Rows { what, rows: grid(common, &dimensions)?, reference })
