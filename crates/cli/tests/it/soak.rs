@@ -105,10 +105,11 @@ fn along_a_line(flows: usize, load: impl FnOnce(&mut Load<'_>)) -> Outcome {
     let hosts = Hosts::new(true);
     let place =
         |name: &str| emulate::Place::Interface { namespace: Some(hosts.middle.name().to_owned()), name: name.into() };
+    // Every machine sends more than this rate, also one with other work.
     let line = line::Config {
         loss: Ratio::from_ppm(1_000).unwrap(),
         ..line::Config::new(
-            Some(BitRate::from_mbit_per_s(400)),
+            Some(BitRate::from_mbit_per_s(100)),
             LinkLayer::from_name("pppoa-vcmux").unwrap(),
             Duration::from_ms(1),
         )
