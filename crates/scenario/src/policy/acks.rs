@@ -13,8 +13,8 @@ const TOO_MUCH_FOR_ACKS: Ratio = Ratio::from_percent(90).expect("at most 100 %")
 /// Their share of such a line.
 const HALF: Ratio = Ratio::from_percent(50).expect("at most 100 %");
 
-/// The size under `key`, in IP bytes: a default is at most what packets of the line can have.
-pub(super) fn packet(table: &Table<'_>, key: &'static str, layer: LinkLayer) -> Option<ByteCount> {
+/// The size under `key`, in IP bytes: a default is at most the MTU of the line.
+fn packet(table: &Table<'_>, key: &'static str, layer: LinkLayer) -> Option<ByteCount> {
     let size: ByteCount = table.get(key)?;
     let mtu = layer.mtu().filter(|_| !table.has(key));
     Some(mtu.map_or(size, |mtu| size.min(ByteCount::new(mtu.get().into()))))

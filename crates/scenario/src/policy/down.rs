@@ -8,7 +8,6 @@ use lastmile_queueing::meter::{self, drain, policer, tbf};
 use lastmile_queueing::spec::{Over, Spec};
 use lastmile_units::{BitRate, ByteCount, Duration, Ratio, WireBytes};
 
-use super::acks::packet;
 use super::classes::{Around, FORMS, Form, Sharing, kind_of_queue, scheduled, with_bandwidth};
 use super::model::{Class, Down, Line, Police, Regulated};
 use super::schema;
@@ -44,7 +43,7 @@ impl Around {
 pub(super) fn read(table: &Table<'_>, line: Line) -> Option<(Option<Down>, Regulated)> {
     let form = table.choice("kind", FORMS);
     let given: Option<Ratio> = table.optional("share");
-    let largest = packet(table, "largest", line.down_layer);
+    let largest: Option<ByteCount> = table.get("largest");
     let drain = law(table);
     let (form, largest, drain) = (form?, largest?, drain?);
     let share = match (given, &drain) {

@@ -2,9 +2,8 @@
 
 use lastmile_linklayer::preset;
 use lastmile_queueing::spec::Spec;
-use lastmile_units::{BitRate, Ratio};
+use lastmile_units::{BitRate, ByteCount, Ratio};
 
-use super::acks::packet;
 use super::classes::{Around, FORMS, Form, Sharing, kind_of_queue, scheduled, with_bandwidth};
 use super::model::{Line, LineOf, Policy, Position, Regulated};
 use super::{down, schema};
@@ -80,7 +79,7 @@ fn upstream(root: &Table<'_>, line: Line) -> Option<(Around, Position, Sharing)>
     let form = scheduler.choice("kind", FORMS);
     let place = scheduler.choice("place", PLACES);
     let share: Option<Ratio> = scheduler.get("share");
-    let largest = packet(&scheduler, "largest", line.up_layer);
+    let largest: Option<ByteCount> = scheduler.get("largest");
     let (form, place, share, largest) = (form?, place?, share?, largest?);
     let Some(rate) = share.of_rate(line.up) else {
         scheduler.error("share", format!("{}: {share} of {} is nothing", scheduler.path("share"), line.up), None);

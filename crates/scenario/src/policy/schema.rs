@@ -70,14 +70,9 @@ pub(super) static SCHEDULER: Section = Section {
             "100 %",
             "Used share of the line's upstream rate; below 100 % before a modem with a queue of its own.",
         ),
-        Key::with_default(
-            "largest",
-            Kind::Bytes,
-            "1500 B",
-            "The largest IP packet to expect; by default at most the MTU of the line.",
-        )
-        .at_least("1 B")
-        .at_most("65535 B"),
+        Key::with_default("largest", Kind::Bytes, "1500 B", "The largest IP packet to expect.")
+            .at_least("1 B")
+            .at_most("65535 B"),
         Key::optional(
             "default",
             Kind::Text,
@@ -240,14 +235,9 @@ pub(super) static DOWN: Section = Section {
             "Scheduler that shares the downstream among its classes, as in `[scheduler]`; `none`, or no class: one \
              `queue`.",
         ),
-        Key::with_default(
-            "largest",
-            Kind::Bytes,
-            "1500 B",
-            "The largest IP packet to expect; by default at most the MTU of the line.",
-        )
-        .at_least("41 B")
-        .at_most("65535 B"),
+        Key::with_default("largest", Kind::Bytes, "1500 B", "The largest IP packet to expect.")
+            .at_least("41 B")
+            .at_most("65535 B"),
         Key::optional(
             "default",
             Kind::Text,
