@@ -105,7 +105,7 @@ impl Steps {
     }
 
     /// Bits that the line can carry in its first `span`, times 10^12.
-    fn work_by(&self, span: Duration) -> u128 {
+    pub(super) fn work_by(&self, span: Duration) -> u128 {
         let one = |span: Duration| -> u128 {
             let ends = self.steps.iter().skip(1).map(|step| step.at).chain([Duration::MAX]);
             let works = self.steps.iter().zip(ends).map(|(step, end)| {
@@ -170,7 +170,7 @@ impl Opportunities {
     }
 
     /// Bits that the line can carry in its first `span`, times 10^12.
-    fn work_by(&self, span: Duration) -> u128 {
+    pub(super) fn work_by(&self, span: Duration) -> u128 {
         let whole = base(span, self.period);
         let periods = u128::from(whole.as_ps() / self.period.as_ps().max(1));
         // An opportunity at 0 s belongs to the period that it begins, one at the end to that which it ends.

@@ -112,27 +112,16 @@ impl Transmitter {
             Self::Granted(station) => {
                 u128::from(end.since(now).as_ps()) * u128::from(station.rate().as_bps()) / PS_PER_S
             }
-            Self::Steps(steps) => steps.last.unsent(now),
-            Self::Opportunities(blocks) => blocks.last.unsent(now),
+            Self::Steps(stepping) => {
+                let work = |at: Instant| stepping.steps.work_by(at.since(Instant::ZERO));
+                (work(end).saturating_sub(work(now)) / PS_PER_S).min(stepping.last_bits.into())
+            }
+            Self::Opportunities(blocks) => {
+                let work = |at: Instant| blocks.opportunities.work_by(at.since(Instant::ZERO)) / PS_PER_S;
+                let until_end = work(end).saturating_sub(work(now)).saturating_sub(u128::from(blocks.left) * 8);
+                until_end.min(blocks.last_bits.into())
+            }
         }
-    }
-}
-
-/// The last transmission, for the bits of it that are sent by a point of time.
-#[derive(Clone, Copy, Debug)]
-struct Last {
-    start: Instant,
-    end: Instant,
-    bits: u64,
-}
-
-impl Last {
-    const NONE: Self = Self { start: Instant::ZERO, end: Instant::ZERO, bits: 0 };
-
-    /// As if its bits were spread evenly.
-    fn unsent(self, now: Instant) -> u128 {
-        let length = self.end.since(self.start).as_ps().max(1);
-        u128::from(self.end.since(now.max(self.start)).as_ps()) * u128::from(self.bits) / u128::from(length)
     }
 }
 
@@ -142,7 +131,8 @@ pub(super) struct Stepping {
     /// Work that the last transmission left to the next, in bits times 10^-12: ends are whole
     /// picoseconds.
     remainder: u128,
-    last: Last,
+    /// Bits of the last transmission.
+    last_bits: u64,
 }
 
 /// The first time from `at` on at which the line has a rate, with the position then.
@@ -156,7 +146,7 @@ fn sending(steps: &Steps, at: Instant) -> (Position, Instant) {
 
 impl Stepping {
     fn new(steps: Arc<Steps>) -> Self {
-        Self { steps, remainder: 0, last: Last::NONE }
+        Self { steps, remainder: 0, last_bits: 0 }
     }
 
     /// Sends `wire` bytes from `start` on and returns the end.
@@ -181,7 +171,7 @@ impl Stepping {
                 }
             }
         }
-        self.last = Last { start, end: at, bits };
+        self.last_bits = bits;
         at
     }
 }
@@ -193,13 +183,14 @@ pub(super) struct Blocks {
     position: Position,
     /// Bytes of it that are not used.
     left: u64,
-    last: Last,
+    /// Bits of the last transmission.
+    last_bits: u64,
 }
 
 impl Blocks {
     fn new(opportunities: Arc<Opportunities>) -> Self {
         let left = opportunities.bytes().as_u64();
-        Self { opportunities, position: Position::default(), left, last: Last::NONE }
+        Self { opportunities, position: Position::default(), left, last_bits: 0 }
     }
 
     /// The first opportunity at or after `at` that is not used up, and its bytes. Opportunities
@@ -231,8 +222,7 @@ impl Blocks {
 
     fn send(&mut self, start: Instant, wire: WireBytes) -> Instant {
         (self.position, self.left) = self.end_of(start, wire);
-        let end = self.opportunities.time(self.position);
-        self.last = Last { start, end, bits: wire.as_u64() * 8 };
-        end
+        self.last_bits = wire.as_u64() * 8;
+        self.opportunities.time(self.position)
     }
 }

@@ -170,10 +170,10 @@ impl Game {
             self.measured[1].arrived(number, sent, now);
             return;
         }
-        let Some(update) = self.updates.get(number).copied() else { return };
         if !self.data.arrived(now, number, packet.payload_len().into()) {
             return;
         }
+        let Some(update) = self.updates.get(number).copied() else { return };
         self.measured[0].arrived(number, update.sent, now);
         while self.commands.first() < update.shows
             && let Some(command) = self.commands.pop()

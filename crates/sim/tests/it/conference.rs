@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use lastmile_model::outcome::{ConferenceOutcome, Outcome};
 use lastmile_model::{Audio, Conference, IpFields, Network, OpenedBy, Rates, Source};
+use lastmile_queueing::line::trace::{Step, Steps, Trace};
 use lastmile_queueing::spec::Spec;
 use lastmile_sim::run;
 use lastmile_tcp::Config;
@@ -149,4 +150,21 @@ fn a_fair_queue_protects_a_conference() {
     let (_, conference) = call(&shared);
     assert!(video_bps(&conference) > 1.8e6, "{}", video_bps(&conference));
     assert_eq!(conference.freezes.len(), 0, "{:?}", conference.freezes);
+}
+
+/// Packets that wait in an outage of 8 s are late, and arrive: as many as their delays were measured of.
+#[test]
+fn late_packets_are_received() {
+    let mut held = network(4_000);
+    held.duration = Duration::from_s(20);
+    let step = |ms, rate| Step { at: Duration::from_ms(ms), rate, delay: Duration::from_ms(20), loss: Ratio::ZERO };
+    let rate = Some(BitRate::from_mbit_per_s(4));
+    let steps = Steps::new(vec![step(0, rate), step(2_000, None), step(10_000, rate)], None).unwrap();
+    held.links[1].hop.line.trace = Some(Trace::Steps(Arc::new(steps)));
+    held.links[1].hop.queue = build::fifo_bytes(100_000_000);
+    let (outcome, _) = call(&held);
+    let flow = &outcome.flows[0];
+    let measured = flow.data_delays.as_ref().unwrap();
+    assert!(measured.max > Duration::from_s(7), "{measured:?}");
+    assert_eq!(flow.data_packets_received, measured.packets);
 }

@@ -61,8 +61,34 @@ fn packets_wait_for_the_end_of_an_outage() {
 fn the_bits_of_a_packet_are_sent_until_its_end() {
     let mut line = stepping(vec![step(0, 1_000, 5), step(10, 2_000, 5)], None);
     line.enqueue(at_us(4_000), packet(0, 1_500), &mut Log::default());
-    let sent = [4_000, 8_500, 13_000, 14_000].map(|us| line.bits_sent(at_us(us)));
-    assert_eq!(sent, [0, 6_000, 12_000, 12_000]);
+    // 4.5 ms at 1 Mbit/s, 6 ms at 1 and 1 ms at 2 Mbit/s.
+    let sent = [4_000, 8_500, 11_000, 13_000, 14_000].map(|us| line.bits_sent(at_us(us)));
+    assert_eq!(sent, [0, 4_500, 8_000, 12_000, 12_000]);
+}
+
+/// An outage in the middle of a packet: before it 8 ms at 1 Mbit/s, none in it.
+#[test]
+fn no_bits_are_sent_in_an_outage() {
+    let mut line = stepping(vec![step(0, 1_000, 5), step(8, 0, 5), step(100, 1_000, 5)], None);
+    line.enqueue(at_us(0), packet(0, 1_500), &mut Log::default());
+    let sent = [4_000, 8_000, 50_000, 100_000, 102_000, 104_000].map(|us| line.bits_sent(at_us(us)));
+    assert_eq!(sent, [4_000, 8_000, 8_000, 8_000, 10_000, 12_000]);
+}
+
+/// Three packets of 1000 bytes in blocks of 1504 at 5, 10 and 20 ms: 504 bytes of the second in the first block, 496 in
+/// the second, and all of the third there.
+#[test]
+fn bits_are_sent_with_their_blocks() {
+    let mut line = blocks(&[5, 10, 20], 100);
+    (0..3).for_each(|number| line.enqueue(at_us(0), packet(number, 1_000), &mut Log::default()));
+    let mut sent = Vec::new();
+    for ms in [4, 5, 9, 10, 15] {
+        while let Some(due) = line.next_transmission().filter(|due| *due <= at_us(ms * 1_000)) {
+            line.transmit(due, &mut Log::default());
+        }
+        sent.push(line.bits_sent(at_us(ms * 1_000)));
+    }
+    assert_eq!(sent, [0, 12_032, 12_032, 24_000, 24_000]);
 }
 
 /// The delay falls from 50 to 5 ms at 10 ms: the second packet, sent at 16 ms, would arrive 38 ms before the first.

@@ -302,10 +302,11 @@ impl Conference {
             return;
         }
         let number = u64::from(packet.seq.raw());
-        let Some(sent) = self.sender.packets.get(number).copied() else { return };
         if !self.data.arrived(now, number, packet.payload_len().into()) {
             return;
         }
+        // The sender forgets packets that nobody waits for any more.
+        let Some(sent) = self.sender.packets.get(number).copied() else { return };
         match sent.contents {
             Contents::Audio(number) => {
                 self.receiver.audio.arrived(number, sent.at, now);
