@@ -18,7 +18,7 @@ pub use self::people::People;
 use crate::Run;
 use crate::format;
 use crate::goodput;
-use crate::measures::ENOUGH_FOR_P99;
+use crate::measures::{ENOUGH_FOR_P99, distinct};
 use crate::schema::{Flow, Phase, Summary};
 use crate::seeds::{Measure, Seeded};
 
@@ -57,12 +57,14 @@ impl Comparison {
         let all: Vec<&Run> = self.rows.iter().flat_map(|row| &row.runs).collect();
         let over_networks = network::all_over_networks(&all);
         let port = if over_networks { network::busiest(&all) } else { None };
+        let common = common_phase(&all);
         let measured = |(seed, run): (usize, &Run)| {
             if over_networks {
-                Row::Network(MeasuredNetwork::of(run, port.as_deref()))
-            } else {
-                Row::Line(Measured::of(&run.summary, self.alone_bps.get(seed).copied()))
+                return Row::Network(MeasuredNetwork::of(run, port.as_deref()));
             }
+            let named = |name: &&str| run.summary.phases.iter().find(|phase| phase.name == **name);
+            let phase = common.as_ref().and_then(named).or_else(|| busiest(&run.summary));
+            Row::Line(Measured::in_phase(&run.summary, phase, self.alone_bps.get(seed).copied()))
         };
         self.rows.iter().map(|row| row.runs.iter().enumerate().map(measured).collect()).collect()
     }
@@ -120,28 +122,38 @@ impl Row {
     }
 }
 
-/// The part that the row measures, in words: a phase, or the whole run and a port.
+/// The part that the row measures, in words: a phase, or the whole run and a port; of several seeds each part that
+/// differs.
 #[must_use]
 pub fn measured_where(runs: &[Row]) -> String {
-    match runs.first() {
-        Some(Row::Line(measured)) => measured.phase.clone(),
-        Some(Row::Network(MeasuredNetwork { port: Some(port), .. })) => {
+    let place = |row: &Row| match row {
+        Row::Line(measured) => measured.phase.clone(),
+        Row::Network(MeasuredNetwork { port: Some(port), .. }) => {
             format!("over the whole run, the queue at port {port}")
         }
-        _ => WHOLE_RUN.to_owned(),
-    }
+        Row::Network(_) => WHOLE_RUN.to_owned(),
+    };
+    let places = distinct(runs.iter().map(place));
+    if places.is_empty() { WHOLE_RUN.to_owned() } else { places.join(" or ") }
 }
 
 /// What the rows measure, as a sentence, and what has no phases if that is so.
 #[must_use]
 pub fn about_the_rows(comparison: &Comparison, rows: &[Vec<Row>]) -> String {
-    let first = rows.first().map_or(&[][..], Vec::as_slice);
-    let of_a_phase = matches!(first.first(), Some(Row::Line(measured)) if measured.phase != WHOLE_RUN);
+    let places: Vec<String> = rows.iter().map(|runs| measured_where(runs)).collect();
+    let place = if distinct(places.iter()).len() > 1 {
+        let each = comparison.rows.iter().zip(&places).map(|(row, place)| format!("{} {place}", row.label));
+        format!("different parts of the runs: {}", each.collect::<Vec<_>>().join("; "))
+    } else {
+        places.into_iter().next().unwrap_or_else(|| WHOLE_RUN.to_owned())
+    };
+    let is_of_a_phase = |row: &Row| matches!(row, Row::Line(measured) if measured.phase != WHOLE_RUN);
+    let of_a_phase = rows.iter().flatten().any(is_of_a_phase);
     let rest = if of_a_phase { "; losses, drops and applications over the whole run" } else { "" };
     let mut runs = comparison.rows.iter().flat_map(|row| &row.runs);
     let unphased = runs.any(|run| run.summary.phases.is_empty() && !run.summary.flows.is_empty());
     let why = if unphased { " There are no phases: the flows are more than record.flows." } else { "" };
-    format!("Measured {}{rest}.{why}", measured_where(first))
+    format!("Measured {place}{rest}.{why}")
 }
 
 /// The meaning of the column `probe`; `None` if no row has one.
@@ -255,7 +267,11 @@ impl Measured {
     /// other traffic.
     #[must_use]
     pub fn of(summary: &Summary, reference_bps: Option<f64>) -> Self {
-        let phase = busiest(summary);
+        Self::in_phase(summary, busiest(summary), reference_bps)
+    }
+
+    /// The result in `phase`, or over the whole run.
+    fn in_phase(summary: &Summary, phase: Option<&Phase>, reference_bps: Option<f64>) -> Self {
         let download_bps = goodput(summary, phase, "down");
         let (up, down) = (waits(summary, phase, UP), waits(summary, phase, DOWN));
         let ends = ends(summary);
@@ -365,6 +381,24 @@ fn waits_of(summary: &Summary, phase: Option<&Phase>, links: [&str; 2], end: &st
 #[must_use]
 pub fn downloads(summary: &Summary) -> f64 {
     goodput(summary, None, "down")
+}
+
+/// The phase that all runs have in which most is uploaded, if some of them download in it too. A starved upload is no
+/// reason to measure another phase than that of the other runs.
+fn common_phase<'a>(runs: &[&'a Run]) -> Option<&'a str> {
+    let (first, others) = runs.split_first()?;
+    let find = |run: &'a Run, name: &str| run.summary.phases.iter().find(|phase| phase.name == name);
+    let bytes = |name: &str, direction: &str| -> f64 {
+        let of = |run: &&'a Run| {
+            let phase = find(run, name)?;
+            Some(goodput(&run.summary, Some(phase), direction) * (phase.to_s - phase.from_s))
+        };
+        runs.iter().filter_map(of).sum()
+    };
+    let names = first.summary.phases.iter().map(|phase| phase.name.as_str());
+    let common = names.filter(|name| others.iter().all(|run| find(run, name).is_some()));
+    let busy = common.map(|name| (name, bytes(name, "up"))).filter(|(name, up)| *up > 0.0 && bytes(name, "down") > 0.0);
+    busy.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(name, _)| name)
 }
 
 /// The longest of the phases in which both directions carry data.

@@ -200,3 +200,36 @@ fn what_the_rows_measure_is_told() {
     let whole = "Measured over the whole run. There are no phases: the flows are more than record.flows.";
     assert_eq!(about(Vec::new()), whole);
 }
+
+/// An upload that one run starves is in no other phase there: all rows are of the phase of the upload. Runs without a
+/// common phase say what each measures.
+#[test]
+fn all_rows_measure_one_phase() {
+    let flow = |direction: &str| {
+        let setup = FlowSetup { tcp: Some("cubic".into()), ..FlowSetup::default() };
+        Flow { name: direction.into(), direction: direction.into(), setup, ..Flow::default() }
+    };
+    let phase = |name: &str, from_s: f64, up: f64| {
+        let part = |name: &str, goodput_bps| PhaseFlow { name: name.into(), goodput_bps, ..PhaseFlow::default() };
+        let flows = vec![part("down", 2e6), part("up", up)];
+        Phase { name: name.into(), from_s, to_s: from_s + 10.0, flows, ..Phase::default() }
+    };
+    let run = |label: &str, phases: Vec<Phase>| {
+        let summary = Summary { flows: vec![flow("down"), flow("up")], phases, ..Summary::default() };
+        Run { label: label.into(), own: Vec::new(), summary, series: Vec::new() }
+    };
+    let starved = run("none", vec![phase("during up", 10.0, 0.0), phase("after up", 20.0, 1e3)]);
+    let served = run("cake", vec![phase("during up", 10.0, 1e6), phase("after up", 20.0, 0.0)]);
+    let other = run("other", vec![phase("during it", 10.0, 1e6)]);
+    let places = |runs: &[&Run]| {
+        let comparison = Comparison::of(runs.iter().map(|run| (*run).clone()).collect());
+        let rows = comparison.measured();
+        (rows.iter().map(|row| measured_where(row)).collect::<Vec<_>>(), about_the_rows(&comparison, &rows))
+    };
+    let (rows, about) = places(&[&starved, &served]);
+    assert_eq!(rows, ["during up", "during up"]);
+    assert_eq!(about, "Measured during up; losses, drops and applications over the whole run.");
+    let (rows, about) = places(&[&served, &other]);
+    assert_eq!(rows, ["during up", "during it"]);
+    assert!(about.starts_with("Measured different parts of the runs: cake during up; other during it; "), "{about}");
+}
