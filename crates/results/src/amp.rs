@@ -106,8 +106,7 @@ fn one(summary: &Summary, flow: &Flow) -> Option<Measured> {
 /// The end of the flow's life. The goodput is the delivery over that life, which ends with the
 /// flow's data, its `stop`, or the run.
 fn end_of(flow: &Flow, duration_s: f64) -> f64 {
-    let lived = to_f64(flow.bytes_delivered) * 8.0 / flow.goodput_bps;
-    flow.end_s.unwrap_or(if lived.is_finite() { flow.start_s + lived } else { duration_s })
+    flow.end_s.unwrap_or_else(|| flow.lived_s().map_or(duration_s, |lived_s| flow.start_s + lived_s))
 }
 
 /// Payload, bit/s, that the link called `name` carries in the largest of the packet sizes that

@@ -1,6 +1,5 @@
 //! Goodput of several flows together.
 
-use crate::format::to_f64;
 use crate::schema::Flow;
 
 /// A share of the common time that differs from all of it by this is rounded.
@@ -32,12 +31,7 @@ struct Life {
 impl Life {
     /// `None` without a delivered byte.
     fn of(flow: &Flow) -> Option<Self> {
-        let lived_s = to_f64(flow.bytes_delivered) * 8.0 / flow.goodput_bps;
-        (lived_s.is_finite() && lived_s > 0.0).then_some(Self {
-            from_s: flow.start_s,
-            lived_s,
-            goodput_bps: flow.goodput_bps,
-        })
+        Some(Self { from_s: flow.start_s, lived_s: flow.lived_s()?, goodput_bps: flow.goodput_bps })
     }
 
     fn share_of(&self, all_s: f64) -> f64 {
@@ -49,6 +43,7 @@ impl Life {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::to_f64;
 
     fn flow((start_s, end_s): (f64, f64), bytes_delivered: u64) -> Flow {
         let goodput_bps = to_f64(bytes_delivered) * 8.0 / (end_s - start_s);

@@ -49,6 +49,13 @@ pub struct Flow {
 }
 
 impl Flow {
+    /// Seconds over which its goodput is taken; `None` without a delivered byte.
+    #[expect(clippy::cast_precision_loss, reason = "statistics only")]
+    pub(crate) fn lived_s(&self) -> Option<f64> {
+        let lived_s = self.bytes_delivered as f64 * 8.0 / self.goodput_bps;
+        (lived_s.is_finite() && lived_s > 0.0).then_some(lived_s)
+    }
+
     /// True for a flow over TCP or QUIC that takes the rate that it gets. Web users and video viewers
     /// request what they need.
     pub(crate) fn is_elastic(&self) -> bool {
