@@ -263,14 +263,14 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// The result of `summary`, compared with a goodput of `reference_bps` of the downloads without
-    /// other traffic.
-    #[must_use]
-    pub fn of(summary: &Summary, reference_bps: Option<f64>) -> Self {
+    /// The result of a run that is compared with no other.
+    #[cfg(test)]
+    fn of(summary: &Summary, reference_bps: Option<f64>) -> Self {
         Self::in_phase(summary, busiest(summary), reference_bps)
     }
 
-    /// The result in `phase`, or over the whole run.
+    /// The result of `summary` in `phase`, or over the whole run, compared with a goodput of
+    /// `reference_bps` of the downloads without other traffic.
     fn in_phase(summary: &Summary, phase: Option<&Phase>, reference_bps: Option<f64>) -> Self {
         let download_bps = goodput(summary, phase, "down");
         let (up, down) = (waits(summary, phase, UP), waits(summary, phase, DOWN));
