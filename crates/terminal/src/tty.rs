@@ -4,6 +4,7 @@
 
 use std::io::{self, Write};
 use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -30,6 +31,8 @@ const LEAVE: &str = "\x1b[0m\x1b[?25h\x1b[?1049l";
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 /// Held while the drawing thread writes to the terminal.
 static WRITING: Mutex<()> = Mutex::new(());
+/// True from a panic on: its message would be lost on a view.
+static PANICKED: AtomicBool = AtomicBool::new(false);
 static HOOK: Once = Once::new();
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -53,13 +56,14 @@ pub(crate) fn enter(wanted: impl Fn() -> bool) -> io::Result<()> {
     HOOK.call_once(|| {
         let usual = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
+            PANICKED.store(true, Ordering::Release);
             leave();
             usual(panic);
         }));
     });
     let _writing = lock(&WRITING);
     let mut before = lock(&BEFORE);
-    if before.is_some() || !wanted() {
+    if before.is_some() || panicked() || !wanted() {
         return Ok(());
     }
     let settings = tcgetattr(stdin())?;
@@ -72,6 +76,16 @@ pub(crate) fn enter(wanted: impl Fn() -> bool) -> io::Result<()> {
     tcsetattr(stdin(), OptionalActions::Now, &own)?;
     *before = Some(settings);
     Out.write_all(ENTER.as_bytes())
+}
+
+/// Whether a thread has panicked since [`forget_panics`]: then the view does not come again.
+pub(crate) fn panicked() -> bool {
+    PANICKED.load(Ordering::Acquire)
+}
+
+/// For a new view: panics before it were caught.
+pub(crate) fn forget_panics() {
+    PANICKED.store(false, Ordering::Release);
 }
 
 /// Gives the terminal its settings and contents back, if there is a view on it.

@@ -60,6 +60,7 @@ impl View {
         let shared = Arc::new(Shared { content: Mutex::new(content), closed, begun: Instant::now() });
         let signals = Signals::new().ok()?;
         defaults(false);
+        tty::forget_panics();
         let drawer = Drawer { shared: Arc::clone(&shared), look, signals, screen: None };
         if tty::enter(|| true).is_err()
             || thread::Builder::new().name(tty::DRAWER.into()).spawn(|| drawer.run()).is_err()
@@ -196,7 +197,7 @@ impl Drawer {
 
     /// Handles signals, draws if something has changed, and waits for keys.
     fn turn(&mut self) -> io::Result<()> {
-        if taken(&self.signals.end) {
+        if taken(&self.signals.end) || tty::panicked() {
             self.shared.close();
             return Ok(());
         }
