@@ -62,8 +62,8 @@ impl Comparison {
             if over_networks {
                 return Row::Network(MeasuredNetwork::of(run, port.as_deref()));
             }
-            let named = |name: &&str| run.summary.phases.iter().find(|phase| phase.name == **name);
-            let phase = common.as_ref().and_then(named).or_else(|| busiest(&run.summary));
+            let own = |common: &Phase| run.summary.phases.iter().find(|phase| common.is(phase));
+            let phase = common.and_then(own).or_else(|| busiest(&run.summary));
             Row::Line(Measured::in_phase(&run.summary, phase, self.alone_bps.get(seed).copied()))
         };
         self.rows.iter().map(|row| row.runs.iter().enumerate().map(measured).collect()).collect()
@@ -149,11 +149,17 @@ pub fn about_the_rows(comparison: &Comparison, rows: &[Vec<Row>]) -> String {
     };
     let is_of_a_phase = |row: &Row| matches!(row, Row::Line(measured) if measured.phase != WHOLE_RUN);
     let of_a_phase = rows.iter().flatten().any(is_of_a_phase);
+    let spans = distinct(rows.iter().flatten().filter_map(|row| match row {
+        Row::Line(measured) => Some((&measured.phase, measured.phase_from_s, measured.phase_to_s)),
+        Row::Network(_) => None,
+    }));
+    let differ = spans.iter().any(|(name, ..)| spans.iter().filter(|(other, ..)| other == name).count() > 1);
+    let differ = if differ { " It begins or ends at other times in some runs." } else { "" };
     let rest = if of_a_phase { "; losses, drops and applications over the whole run" } else { "" };
     let mut runs = comparison.rows.iter().flat_map(|row| &row.runs);
     let unphased = runs.any(|run| run.summary.phases.is_empty() && !run.summary.flows.is_empty());
     let why = if unphased { " There are no phases: the flows are more than record.flows." } else { "" };
-    format!("Measured {place}{rest}.{why}")
+    format!("Measured {place}{rest}.{differ}{why}")
 }
 
 /// The meaning of the column `probe`; `None` if no row has one.
@@ -232,6 +238,10 @@ impl RoundTrips {
 pub struct Measured {
     /// The part of the run.
     pub phase: String,
+    /// Its start.
+    pub phase_from_s: f64,
+    /// Its end.
+    pub phase_to_s: f64,
     /// Goodput of all downloads.
     pub download_bps: f64,
     /// Goodput of all downloads as a share of their goodput without other traffic, if that is
@@ -282,6 +292,8 @@ impl Measured {
         };
         Self {
             phase: phase.map_or_else(|| WHOLE_RUN.to_owned(), |phase| phase.name.clone()),
+            phase_from_s: phase.map_or(0.0, |phase| phase.from_s),
+            phase_to_s: phase.map_or(summary.run.duration_s, |phase| phase.to_s),
             download_bps,
             download_share: reference_bps.filter(|bps| *bps > 0.0).map(|bps| download_bps / bps),
             upload_bps: goodput(summary, phase, "up"),
@@ -383,39 +395,48 @@ pub fn downloads(summary: &Summary) -> f64 {
     goodput(summary, None, "down")
 }
 
-/// The phase that all runs have in which most is uploaded, if some of them download in it too. A starved upload is no
-/// reason to measure another phase than that of the other runs.
-fn common_phase<'a>(runs: &[&'a Run]) -> Option<&'a str> {
+/// The phase that all runs have and in which both directions are offered most; `None` without one. What arrives is no
+/// reason to measure another phase: a starved upload is measured where the others are.
+fn common_phase<'a>(runs: &[&'a Run]) -> Option<&'a Phase> {
     let (first, others) = runs.split_first()?;
-    let find = |run: &'a Run, name: &str| run.summary.phases.iter().find(|phase| phase.name == name);
-    let bytes = |name: &str, direction: &str| -> f64 {
-        let of = |run: &&'a Run| {
-            let phase = find(run, name)?;
-            Some(goodput(&run.summary, Some(phase), direction) * (phase.to_s - phase.from_s))
-        };
-        runs.iter().filter_map(of).sum()
+    let load = |phase: &'a Phase| {
+        let same = others.iter().map(|run| Some((&run.summary, run.summary.phases.iter().find(|own| phase.is(own))?)));
+        let loads = same.map(|found| found.and_then(|(summary, phase)| both_ways(summary, phase)));
+        loads.fold(both_ways(&first.summary, phase), |sum, load| Some(sum? + load?))
     };
-    let names = first.summary.phases.iter().map(|phase| phase.name.as_str());
-    let common = names.filter(|name| others.iter().all(|run| find(run, name).is_some()));
-    let busy = common.map(|name| (name, bytes(name, "up"))).filter(|(name, up)| *up > 0.0 && bytes(name, "down") > 0.0);
-    busy.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(name, _)| name)
+    most(&first.summary.phases, load)
 }
 
-/// The longest of the phases in which both directions carry data.
+/// The phase in which both directions are offered most.
 fn busiest(summary: &Summary) -> Option<&Phase> {
-    let busy = |phase: &&Phase| ["down", "up"].iter().all(|direction| goodput(summary, Some(phase), direction) > 0.0);
-    let both = summary.phases.iter().filter(busy);
-    // The last packets of a stopped upload do not count as an upload.
-    let upload = |phase: &Phase| goodput(summary, Some(phase), "up") * (phase.to_s - phase.from_s);
-    both.max_by(|a, b| upload(a).total_cmp(&upload(b)))
+    most(&summary.phases, |phase| both_ways(summary, phase))
 }
 
-/// Goodput of the TCP flows of a direction together, in a phase or the whole run; without videos, which take what they
-/// need.
+/// The first of the phases with the largest load.
+fn most<'a>(phases: &'a [Phase], load: impl Fn(&'a Phase) -> Option<f64>) -> Option<&'a Phase> {
+    let loaded = phases.iter().filter_map(|phase| Some((load(phase)?, phase)));
+    loaded.reduce(|most, other| if other.0 > most.0 { other } else { most }).map(|(_, phase)| phase)
+}
+
+/// The seconds for which flows offer data in `phase`, summed over the flows; `None` unless some offer it in each
+/// direction.
+fn both_ways(summary: &Summary, phase: &Phase) -> Option<f64> {
+    let offered = |direction: &str| {
+        let offers = |flow: &Flow| phase.flows.iter().any(|other| other.offered && other.name == flow.name);
+        summary.flows.iter().filter(|flow| is_counted(flow, direction) && offers(flow)).count() as u64
+    };
+    let (down, up) = (offered("down"), offered("up"));
+    (down > 0 && up > 0).then(|| format::to_f64(down + up) * phase.length_s())
+}
+
+/// Whether the goodput of a direction counts the flow: over TCP or QUIC, and no video, which takes what it needs.
+fn is_counted(flow: &Flow, direction: &str) -> bool {
+    *flow.direction == *direction && flow.setup.tcp.is_some() && &*flow.setup.kind != "video"
+}
+
+/// Goodput of the counted flows of a direction together, in a phase or the whole run.
 fn goodput(summary: &Summary, phase: Option<&Phase>, direction: &str) -> f64 {
-    let is_meant =
-        |flow: &&Flow| *flow.direction == *direction && flow.setup.tcp.is_some() && &*flow.setup.kind != "video";
-    let flows = summary.flows.iter().filter(is_meant);
+    let flows = summary.flows.iter().filter(|flow| is_counted(flow, direction));
     let Some(phase) = phase else { return goodput::together(flows) };
     let in_phase = |flow: &Flow| phase.flows.iter().find(|other| other.name == flow.name);
     // The sum of no floats is -0.

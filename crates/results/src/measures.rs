@@ -95,12 +95,29 @@ pub(crate) fn busy_links(summary: &Summary) -> Vec<String> {
     names
 }
 
+/// The phases of runs of one scenario, each once, and its name; with its traffic, if another phase has the name.
+pub(crate) fn phases_of(runs: &[Run]) -> Vec<(String, &Phase)> {
+    let mut phases: Vec<&Phase> = Vec::new();
+    for phase in runs.iter().flat_map(|run| &run.summary.phases) {
+        if !phases.iter().any(|known| known.is(phase)) {
+            phases.push(phase);
+        }
+    }
+    let is_alone = |phase: &Phase| phases.iter().filter(|other| other.name == phase.name).count() == 1;
+    let label = |phase: &Phase| match phase {
+        phase if is_alone(phase) => phase.name.clone(),
+        phase if phase.traffic.is_empty() => format!("{}: nothing", phase.name),
+        phase => format!("{}: {}", phase.name, phase.traffic.join(", ")),
+    };
+    phases.iter().map(|phase| (label(phase), *phase)).collect()
+}
+
 /// Every measure of the runs, phase by phase: the phase, the name, and the value in each run that has it.
 pub(crate) fn measured(runs: &[Run]) -> Vec<(String, String, Vec<Value>)> {
     let links = distinct(runs.iter().flat_map(|run| busy_links(&run.summary)));
     let mut all = Vec::new();
-    for phase in distinct(runs.iter().flat_map(|run| &run.summary.phases).map(|phase| phase.name.clone())) {
-        let same = |run: &Run| run.summary.phases.iter().find(|other| other.name == phase).cloned();
+    for (label, phase) in phases_of(runs) {
+        let same = |run: &'_ Run| run.summary.phases.iter().find(|other| phase.is(other)).cloned();
         let values: Vec<Vec<(String, Value)>> =
             runs.iter().filter_map(same).map(|same| measures(&same, &links)).collect();
         let mut names = distinct(values.iter().flatten().map(|(name, _)| name.clone()));
@@ -109,7 +126,7 @@ pub(crate) fn measured(runs: &[Run]) -> Vec<(String, String, Vec<Value>)> {
             let find = |values: &Vec<(String, Value)>| {
                 values.iter().find(|(other, _)| *other == name).map(|(_, value)| *value)
             };
-            all.push((phase.clone(), name.clone(), values.iter().filter_map(find).collect()));
+            all.push((label.clone(), name.clone(), values.iter().filter_map(find).collect()));
         }
     }
     all

@@ -44,19 +44,20 @@ pub(crate) fn places(network: &Network) -> Vec<usize> {
     places
 }
 
-/// The name of each part, after the traffic that runs in it in addition to the traffic of the whole
-/// run.
+/// The traffic that each part offers, by index.
+pub(crate) fn offered(network: &Network, outcome: &Outcome, parts: &[Interval]) -> Vec<Vec<usize>> {
+    let of_part = |part: &Interval| {
+        let active = |index: &usize| is_active(network, outcome, *index, part);
+        (0..network.traffic.len()).filter(active).collect()
+    };
+    parts.iter().map(of_part).collect()
+}
+
+/// The name of each part with this traffic, after that in addition to the traffic of the whole run.
 ///
 /// `during upload`, or `during upload, voice`; without additional traffic `before upload` or
 /// `after upload`. Repeated names are numbered.
-pub(crate) fn names(network: &Network, outcome: &Outcome, parts: &[Interval]) -> Vec<String> {
-    let all: Vec<Vec<usize>> = parts
-        .iter()
-        .map(|part| {
-            let active = |index: &usize| is_active(network, outcome, *index, part);
-            (0..network.traffic.len()).filter(active).collect()
-        })
-        .collect();
+pub(crate) fn names(network: &Network, all: &[Vec<usize>]) -> Vec<String> {
     let always = |index: &usize| all.iter().all(|active| active.contains(index));
     let extra: Vec<Vec<usize>> =
         all.iter().map(|active| active.iter().copied().filter(|index| !always(index)).collect()).collect();

@@ -187,7 +187,7 @@ fn what_the_rows_measure_is_told() {
         let setup = FlowSetup { tcp: Some("cubic".into()), ..FlowSetup::default() };
         Flow { name: direction.into(), direction: direction.into(), setup, ..Flow::default() }
     };
-    let part = |name: &str| PhaseFlow { name: name.into(), goodput_bps: 1e6, ..PhaseFlow::default() };
+    let part = |name: &str| PhaseFlow { name: name.into(), offered: true, goodput_bps: 1e6, ..PhaseFlow::default() };
     let during =
         Phase { name: "during upload".into(), to_s: 9.0, flows: vec![part("down"), part("up")], ..Phase::default() };
     let about = |phases: Vec<Phase>| {
@@ -210,9 +210,13 @@ fn all_rows_measure_one_phase() {
         Flow { name: direction.into(), direction: direction.into(), setup, ..Flow::default() }
     };
     let phase = |name: &str, from_s: f64, up: f64| {
-        let part = |name: &str, goodput_bps| PhaseFlow { name: name.into(), goodput_bps, ..PhaseFlow::default() };
-        let flows = vec![part("down", 2e6), part("up", up)];
-        Phase { name: name.into(), from_s, to_s: from_s + 10.0, flows, ..Phase::default() }
+        let offered = !name.starts_with("after");
+        let part = |name: &str, offered, goodput_bps| {
+            PhaseFlow { name: name.into(), offered, goodput_bps, ..PhaseFlow::default() }
+        };
+        let flows = vec![part("down", true, 2e6), part("up", offered, up)];
+        let traffic = flows.iter().filter(|flow| flow.offered).map(|flow| flow.name.clone()).collect();
+        Phase { name: name.into(), from_s, to_s: from_s + 10.0, flows, traffic, ..Phase::default() }
     };
     let run = |label: &str, phases: Vec<Phase>| {
         let summary = Summary { flows: vec![flow("down"), flow("up")], phases, ..Summary::default() };
@@ -229,6 +233,14 @@ fn all_rows_measure_one_phase() {
     let (rows, about) = places(&[&starved, &served]);
     assert_eq!(rows, ["during up", "during up"]);
     assert_eq!(about, "Measured during up; losses, drops and applications over the whole run.");
+    // So does each alone, as a study has it, though nothing of the upload arrives in one of them.
+    for run in [&starved, &served] {
+        let comparison = Comparison::of(vec![run.clone()]);
+        let Row::Line(measured) = &comparison.measured()[0][0] else { panic!("a line") };
+        assert_eq!((&*measured.phase, measured.phase_from_s, measured.phase_to_s), ("during up", 10.0, 20.0));
+    }
+    let (_, about) = places(&[&starved, &run("late", vec![phase("during up", 12.0, 1e6)])]);
+    assert!(about.ends_with(" It begins or ends at other times in some runs."), "{about}");
     let (rows, about) = places(&[&served, &other]);
     assert_eq!(rows, ["during up", "during it"]);
     assert!(about.starts_with("Measured different parts of the runs: cake during up; other during it; "), "{about}");

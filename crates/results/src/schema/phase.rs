@@ -13,6 +13,9 @@ pub struct Phase {
     pub from_s: f64,
     /// End time.
     pub to_s: f64,
+    /// Names of the traffic that it offers, pings included, in the order of the scenario.
+    #[serde(default)]
+    pub traffic: Vec<String>,
     /// The flows that offered traffic or delivered data in it.
     pub flows: Vec<PhaseFlow>,
     /// Every link.
@@ -21,11 +24,29 @@ pub struct Phase {
     pub probes: Vec<PhaseProbe>,
 }
 
+impl Phase {
+    /// True if `other`, of another run of one scenario, has the name and the traffic of this phase. Where transfers
+    /// end at other times, one name may stand for other traffic.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        self.name == other.name && self.traffic == other.traffic
+    }
+
+    /// Its length in seconds.
+    #[must_use]
+    pub fn length_s(&self) -> f64 {
+        self.to_s - self.from_s
+    }
+}
+
 /// A flow within a phase.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct PhaseFlow {
     /// Name of the flow.
     pub name: String,
+    /// True if it offered data in this phase; else only what it had offered before was sent again or arrived.
+    #[serde(default)]
+    pub offered: bool,
     /// Payload delivered over the length of the phase.
     pub goodput_bps: f64,
     /// Limits of the sender in this phase, as shares that sum to 1; empty for an inactive flow.

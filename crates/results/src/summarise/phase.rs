@@ -29,12 +29,14 @@ pub(super) fn rate(bytes: u64, span: Duration) -> f64 {
 
 impl Run<'_> {
     pub(super) fn phases(&self) -> Vec<Phase> {
-        let names = phases::names(self.network, self.outcome, &self.parts);
-        let parts = self.parts.iter().zip(&self.fair).zip(names);
-        parts.map(|((part, shares), name)| self.phase(part, shares, name)).collect()
+        let offered = phases::offered(self.network, self.outcome, &self.parts);
+        let names = phases::names(self.network, &offered);
+        let parts = self.parts.iter().zip(&self.fair).zip(names.into_iter().zip(offered));
+        parts.map(|((part, shares), named)| self.phase(part, shares, named)).collect()
     }
 
-    fn phase(&self, part: &Interval, shares: &[Option<Bound>], name: String) -> Phase {
+    /// The results of a part with this name, which offers this traffic.
+    fn phase(&self, part: &Interval, shares: &[Option<Bound>], (name, offered): (String, Vec<usize>)) -> Phase {
         let links = self.phase_links(part);
         let sharing = self.sharing(part);
         let few = self.outcome.flows.len() <= self.network.record.flow_limit;
@@ -56,6 +58,7 @@ impl Run<'_> {
             name,
             from_s: part.from.as_secs_f64(),
             to_s: part.to.as_secs_f64(),
+            traffic: offered.into_iter().map(|index| self.network.traffic[index].name.clone()).collect(),
             flows,
             probes: probes.collect(),
             links,
@@ -67,7 +70,7 @@ impl Run<'_> {
         Part { from: part.from, to: part.to, last: part.to == Instant::ZERO + self.outcome.duration }
     }
 
-    /// `None` for a flow that neither offered nor delivered data in this part.
+    /// `None` for a flow of which nothing was offered, delivered or retransmitted in this part.
     fn phase_flow(
         &self,
         index: usize,
@@ -78,7 +81,9 @@ impl Run<'_> {
         sharing: &[usize],
     ) -> Option<PhaseFlow> {
         let fair = fair[flow.traffic].as_ref().filter(|share| share.bps < f64::MAX);
-        if part.bytes[index] == 0 && !self.is_active(flow, part) {
+        let offered = self.is_active(flow, part);
+        let retransmissions = part.retransmissions[index];
+        if part.bytes[index] == 0 && retransmissions == 0 && !offered {
             return None;
         }
         let shares = match &part.limited[index] {
@@ -88,7 +93,6 @@ impl Run<'_> {
         };
         let bound = self.bound(flow, (part.from.max(flow.start), part.to), false);
         let shape = self.shapes[flow.traffic].as_ref().filter(|shape| !shape.many);
-        let retransmissions = part.retransmissions[index];
         let two_way = shape.and_then(|shape| bounds::two_way((self.network, self.outcome), shape, flow, part));
         let closer = |two_way: &Bound| bound.as_ref().is_some_and(|bound| two_way.bps < CLOSER * bound.bps);
         let two_way = two_way.filter(closer);
@@ -119,6 +123,7 @@ impl Run<'_> {
         let noticed = self.noticed(flow, self.as_part(part));
         Some(PhaseFlow {
             name: flow.name.clone(),
+            offered,
             goodput_bps: rate(part.bytes[index], part.to.since(part.from)),
             limited_by: shares,
             explanation: noticed.unwrap_or_else(|| shape.map_or_else(String::new, explain)),

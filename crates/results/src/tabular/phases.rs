@@ -7,7 +7,7 @@ use super::columns::{NOTHING, columns};
 use super::{Column, Kind, Table};
 use crate::Run;
 use crate::format;
-use crate::measures::{Value, busy_links, distinct, measured, measures, order};
+use crate::measures::{Value, busy_links, distinct, measured, measures, order, phases_of};
 use crate::schema::Summary;
 use crate::seeds::{Seeded, text};
 
@@ -47,7 +47,7 @@ pub(crate) fn phases(summary: &Summary) -> Table {
 /// Several runs of one scenario, one column each: goodput, round trips, load and delay in each
 /// phase, and their differences.
 ///
-/// Phases are matched by name. With two runs, a last column has the factor between them.
+/// Phases are matched by name and traffic. With two runs, a last column has the factor between them.
 pub(crate) fn comparison(runs: &[Run]) -> Table {
     let mut table = Table {
         title: "Comparison".to_owned(),
@@ -63,9 +63,9 @@ pub(crate) fn comparison(runs: &[Run]) -> Table {
     let mut links: Vec<String> = runs.iter().flat_map(|run| busy_links(&run.summary)).collect();
     links.sort();
     links.dedup();
-    for phase in distinct(runs.iter().flat_map(|run| &run.summary.phases).map(|phase| phase.name.clone())) {
+    for (label, phase) in phases_of(runs) {
         let values_of = |run: &Run| {
-            let same = run.summary.phases.iter().find(|other| other.name == phase);
+            let same = run.summary.phases.iter().find(|other| phase.is(other));
             same.map_or_else(Vec::new, |same| measures(same, &links))
         };
         let values: Vec<Vec<(String, Value)>> = runs.iter().map(values_of).collect();
@@ -76,7 +76,7 @@ pub(crate) fn comparison(runs: &[Run]) -> Table {
                 values.iter().find(|(other, _)| *other == name).map(|(_, value)| *value)
             };
             let values: Vec<Option<Value>> = values.iter().map(find).collect();
-            let phase = if number == 0 { phase.clone() } else { String::new() };
+            let phase = if number == 0 { label.clone() } else { String::new() };
             let cells = values.iter().map(|value| format::or_dash(*value, |value| value.to_string()));
             let mut row: Vec<String> = [phase, name].into_iter().chain(cells).collect();
             if let [first, second] = values.as_slice() {

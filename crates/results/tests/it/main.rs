@@ -9,6 +9,7 @@ mod cells;
 mod households;
 mod network;
 mod notes;
+mod phases;
 mod policing;
 mod starvation;
 

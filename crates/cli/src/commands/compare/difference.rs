@@ -3,7 +3,7 @@
 
 use lastmile_results::Run;
 use lastmile_results::noticed::{Noticed, noticed};
-use lastmile_results::schema::PhaseFlow;
+use lastmile_results::schema::{Phase, PhaseFlow};
 use lastmile_text::table::wrap;
 use lastmile_units::BitRate;
 
@@ -19,7 +19,7 @@ const NOTICEABLE_S: f64 = 0.02;
 pub(super) fn explained(runs: &[Run], width: u16) -> String {
     let mut text = String::new();
     let Some((phase, flow)) = largest(runs) else { return text };
-    wrap(&mut text, &format!("What limited {flow} {phase}"), 0, width);
+    wrap(&mut text, &format!("What limited {flow} {}", phase.name), 0, width);
     for run in runs {
         if let Some(found) = find(run, phase, flow) {
             let rate = rate(found.goodput_bps);
@@ -53,7 +53,7 @@ pub(super) fn noticed_by_people(runs: &[Run], width: u16) -> String {
 }
 
 /// Names of the phase and the flow with the largest factor between goodputs.
-fn largest(runs: &[Run]) -> Option<(&str, &str)> {
+fn largest(runs: &[Run]) -> Option<(&Phase, &str)> {
     let first = runs.first()?;
     let named = first.summary.phases.iter().flat_map(|phase| phase.flows.iter().map(move |flow| (phase, flow)));
     // Phases say what people notice of applications, which is compared apart.
@@ -63,10 +63,10 @@ fn largest(runs: &[Run]) -> Option<(&str, &str)> {
     };
     let named = named.filter(|(_, flow)| !flow.explanation.is_empty() && !of_people(&flow.name));
     let spread = named.filter_map(|(phase, flow)| {
-        let goodputs = runs.iter().filter_map(|run| find(run, &phase.name, &flow.name)).map(|flow| flow.goodput_bps);
+        let goodputs = runs.iter().filter_map(|run| find(run, phase, &flow.name)).map(|flow| flow.goodput_bps);
         let (least, most) = goodputs.fold((f64::MAX, 0.0_f64), |(least, most), bps| (least.min(bps), most.max(bps)));
         // A flow that nearly ended in some run is no comparison.
-        (least > 0.0).then(|| (most / least, most, phase.name.as_str(), flow.name.as_str()))
+        (least > 0.0).then(|| (most / least, most, phase, flow.name.as_str()))
     });
     let typical = first.summary.flows.iter().map(|flow| flow.goodput_bps).fold(0.0, f64::max);
     spread
@@ -75,8 +75,8 @@ fn largest(runs: &[Run]) -> Option<(&str, &str)> {
         .map(|(_, _, phase, flow)| (phase, flow))
 }
 
-fn find<'a>(run: &'a Run, phase: &str, flow: &str) -> Option<&'a PhaseFlow> {
-    let phase = run.summary.phases.iter().find(|known| known.name == phase)?;
+fn find<'a>(run: &'a Run, phase: &Phase, flow: &str) -> Option<&'a PhaseFlow> {
+    let phase = run.summary.phases.iter().find(|known| phase.is(known))?;
     phase.flows.iter().find(|known| known.name == flow)
 }
 
@@ -95,7 +95,7 @@ fn rate(bps: f64) -> String {
 mod tests {
     use super::*;
     use lastmile_results::Summary;
-    use lastmile_results::schema::{Flow, Game, Phase, RoundTrip, Video};
+    use lastmile_results::schema::{Flow, Game, RoundTrip, Video};
 
     fn run(label: &str, during: f64, after: f64) -> Run {
         let flow = |bps, why: &str| PhaseFlow {

@@ -1,0 +1,34 @@
+//! What each phase has of each flow.
+
+use std::sync::Arc;
+
+use lastmile_model::{OpenedBy, Traffic};
+use lastmile_queueing::line::trace::{Step, Steps, Trace};
+use lastmile_queueing::spec::Spec;
+use lastmile_units::{BitRate, Duration, Instant, Ratio};
+
+use crate::network::{bulk, line, tcp, traffic};
+use crate::summary;
+
+/// A line that fails at 5 s for longer than the run: an upload stops at 6 s, but sends again what was lost, until 60 s.
+#[test]
+fn retransmissions_after_the_stop_are_in_their_phase() {
+    let mut network = line(2_000, 512, "ethernet", Spec::fifo(100));
+    let step = |at, rate| Step { at: Duration::from_s(at), rate, delay: Duration::from_ms(22), loss: Ratio::ZERO };
+    let rate = BitRate::from_kbit_per_s(512);
+    let steps = Steps::new(vec![step(0, Some(rate)), step(5, None), step(99, Some(rate))], None).expect("in order");
+    network.links[0].hop.line.trace = Some(Trace::Steps(Arc::new(steps)));
+    network.duration = Duration::from_s(60);
+    let at_s = |s| Instant::ZERO + Duration::from_s(s);
+    let upload = traffic("upload", 0, 1, bulk(&tcp(), None, OpenedBy::Sender));
+    network.traffic.push(Traffic { stop: Some(at_s(6)), ..upload });
+    let summary = summary(&network);
+    let told: Vec<(&str, &[String])> =
+        summary.phases.iter().map(|phase| (phase.name.as_str(), phase.traffic.as_slice())).collect();
+    assert_eq!(told, [("during upload", &["upload".to_owned()][..]), ("after upload", &[])]);
+    let after = &summary.phases[1].flows[0];
+    assert!(!after.offered && after.goodput_bps.abs() < f64::EPSILON, "{after:?}");
+    let all: Option<u64> = summary.phases.iter().map(|phase| phase.flows[0].retransmissions).sum();
+    assert_eq!(all, summary.flows[0].transport.retransmissions);
+    assert!(after.retransmissions > Some(2), "{after:?}");
+}
