@@ -246,7 +246,7 @@ fn snapshots(samples: &[lab::Sample], glances: &[lab::Glance]) -> Vec<Snapshot> 
             bytes_delivered: sample.flows.iter().map(|flow| flow.bytes_delivered).collect(),
             wire_bits: glance.hops.iter().map(|hop| hop.wire_bits).collect(),
             limited: tcp().map(|tcp| tcp.map(|sample| sample.limited)).collect(),
-            srtt: tcp().map(|tcp| tcp.and_then(|tcp| tcp.srtt)).collect(),
+            round_trips: vec![None; sample.flows.len()],
             receive_window: vec![None; sample.flows.len()],
             retransmissions: tcp().map(|tcp| tcp.map_or(0, |tcp| tcp.retransmissions)).collect(),
             queue_delay: hops().map(|hop| waits(since, hop, |glance| glance.waited)).collect(),

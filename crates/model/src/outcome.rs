@@ -13,7 +13,7 @@ use lastmile_packet::Meta;
 use lastmile_queueing::DropReason;
 use lastmile_queueing::line::Stats as LineStats;
 use lastmile_queueing::meter::conditioner;
-use lastmile_tcp::LimitedTime;
+use lastmile_tcp::{LimitedTime, RoundTrips};
 use lastmile_units::{Duration, Instant};
 
 pub use self::applications::{
@@ -308,8 +308,9 @@ pub struct Snapshot {
     /// The time by each sender's limit up to this time, of an application over all its connections; `None` for flows
     /// without TCP, and where it was not measured.
     pub limited: Vec<Option<LimitedTime>>,
-    /// Smoothed round-trip time of each sender; `None` without TCP or without a sample.
-    pub srtt: Vec<Option<Duration>>,
+    /// Round trips of what each sender's peer had acknowledged by this time; `None` without TCP, and where they were not
+    /// measured.
+    pub round_trips: Vec<Option<RoundTrips>>,
     /// The receive window that each sender sees at this time; `None` without TCP, and where it was not measured.
     pub receive_window: Vec<Option<u64>>,
     /// Segments that each sender had retransmitted by this time.

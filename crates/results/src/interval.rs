@@ -1,8 +1,9 @@
 //! The measurements between two snapshots of a run.
 
 use lastmile_model::Link;
-use lastmile_model::outcome::{Loss, Losses, Snapshot, Waits};
-use lastmile_tcp::LimitedTime;
+use lastmile_model::outcome::{Loss, LossCause, Losses, Snapshot, Waits};
+use lastmile_queueing::DropReason;
+use lastmile_tcp::{LimitedTime, RoundTrips};
 use lastmile_units::Instant;
 
 use crate::format::to_f64;
@@ -18,6 +19,8 @@ pub(crate) struct Interval {
     pub(crate) limited: Vec<Option<LimitedTime>>,
     /// The receive window at the end; `None` where it was not measured.
     pub(crate) receive_window: Vec<Option<u64>>,
+    /// Round trips of the octets that were acknowledged; of none for flows without TCP.
+    pub(crate) round_trips: Vec<RoundTrips>,
     /// Retransmitted segments.
     pub(crate) retransmissions: Vec<u64>,
     /// Bits sent.
@@ -49,6 +52,15 @@ impl Interval {
         self.ack_waits[link].packets as f64 / (self.waits[link].packets.max(1)) as f64
     }
 
+    /// The share of the pure ACKs at the queue of `link` that it did not drop.
+    pub(crate) fn kept_acks(&self, link: usize) -> f64 {
+        use DropReason::{Aqm, Head, Policed, Tail};
+        let by_queue = |cause| matches!(cause, LossCause::Packet(Tail | Head | Aqm | Policed));
+        let lost = self.losses.iter().filter(|(loss, _)| loss.back && loss.link == link && by_queue(loss.cause));
+        let (lost, left) = (lost.map(|(_, count)| count).sum::<u64>(), self.ack_waits[link].packets);
+        if lost == 0 { 1.0 } else { to_f64(left) / to_f64(left + lost) }
+    }
+
     /// Adds the following part.
     pub(crate) fn join(&mut self, next: Self) {
         self.to = next.to;
@@ -57,6 +69,9 @@ impl Interval {
         add_each(&mut self.wire_bits, &next.wire_bits);
         self.losses.extend(next.losses);
         self.receive_window = next.receive_window;
+        for (own, next) in self.round_trips.iter_mut().zip(next.round_trips) {
+            *own = own.plus(next);
+        }
         for (own, next) in self.limited.iter_mut().zip(next.limited) {
             *own = match (*own, next) {
                 (Some(own), Some(next)) => Some(own.plus(next)),
@@ -78,12 +93,17 @@ impl Interval {
             Some(before.limited[*place].map_or(new, |old| less(new, old)))
         });
         let wire_bits = after.wire_bits.iter().zip(&before.wire_bits).map(|(new, old)| new.saturating_sub(*old));
+        let round_trips = places.iter().map(|place| {
+            let [new, old] = [after, before].map(|snapshot| snapshot.round_trips[*place].unwrap_or_default());
+            new.since(old)
+        });
         Self {
             from: before.at,
             to: after.at,
             bytes: difference(|snapshot| &snapshot.bytes_delivered),
             limited: limited.collect(),
             receive_window: places.iter().map(|place| after.receive_window[*place]).collect(),
+            round_trips: round_trips.collect(),
             retransmissions: difference(|snapshot| &snapshot.retransmissions),
             wire_bits: wire_bits.collect(),
             waits: after.queue_delay.clone(),

@@ -1,12 +1,13 @@
 //! The limit of a flow, in words, inferred from measurements: the sender's own account of its
-//! waiting, the utilisation of links, and the queueing delays of packets and ACKs.
+//! waiting, its round trips, the utilisation of links, and the queueing delays of packets and ACKs.
 //!
-//! A sender that is limited by its receive window delivers window / round trip. Mean delays are
-//! taken over packets: each byte of a window waits one round trip, so the mean round trip of
-//! packets times the mean rate is the window (Little's law), also in a phase in which the queue
-//! grows.
+//! A sender that is limited by its receive window delivers window / round trip. The mean round trip
+//! is taken over octets, and that of queues over packets: each octet of a window waits one round
+//! trip, so this mean times the mean rate is the window (Little's law), also in a phase in which
+//! the queue grows.
 
 use lastmile_model::{Network, Source, Transport};
+use lastmile_tcp::RoundTrips;
 
 use crate::bounds::Shape;
 use crate::format;
@@ -33,6 +34,8 @@ pub(crate) struct Case<'a> {
     pub(crate) interval: &'a Interval,
     /// Links in that phase, in the order of the network.
     pub(crate) links: &'a [PhaseLink],
+    /// The flow's own round trips.
+    pub(crate) round_trips: RoundTrips,
     /// Shares of the flow's time by cause.
     pub(crate) shares: Shares,
     /// The flow's receive window at the end of the phase, if that was measured.
@@ -44,8 +47,10 @@ pub(crate) struct Case<'a> {
 }
 
 /// A measured round trip.
-struct RoundTrip {
+struct Trip {
     mean_s: f64,
+    /// The part that neither the empty path nor queues explain.
+    rest_s: f64,
     /// The queue with the largest part of the round trip.
     worst: Option<Wait>,
 }
@@ -85,7 +90,8 @@ impl Case<'_> {
     }
 
     fn awaiting_ack(&self) -> String {
-        let trip = self.round_trip().map_or_else(String::new, |trip| format!("; {}", self.trip(&trip)));
+        let trip = self.round_trip("awaiting_ack");
+        let trip = trip.map_or_else(String::new, |trip| format!("; {}", self.trip(&trip)));
         format!(
             "waiting for a handshake or retransmission to be acknowledged, {}{trip}",
             self.retransmitted(self.retransmissions)
@@ -93,7 +99,7 @@ impl Case<'_> {
     }
 
     fn link_or_window(&self, cause: &str) -> String {
-        let trip = self.round_trip();
+        let trip = self.round_trip(cause);
         let window = self.window(cause, trip.as_ref());
         if let Some(link) = self.fullest(&self.shape.data_path) {
             let sharing = match self.sharing[link] {
@@ -113,21 +119,28 @@ impl Case<'_> {
 
     /// The words for a window limit, such as `receive window 64 KiB / round trip 3.2 s, of which
     /// 3.1 s is the queue of link up, where ACKs wait`.
-    fn window(&self, cause: &str, trip: Option<&RoundTrip>) -> String {
-        let trip = trip.map_or_else(String::new, |trip| format!(" / {}", self.trip(trip)));
+    fn window(&self, cause: &str, measured: Option<&Trip>) -> String {
+        let trip = measured.map_or_else(String::new, |trip| format!(" / {}", self.trip(trip)));
         match (cause, self.shape.tcp) {
             ("receive_window", Some(tcp)) => {
                 // One that grows, or that a middlebox clamps, is below the configured one.
                 let window = self.receive_window.map_or(tcp.window, |window| window.min(tcp.window));
-                // The receiver delays its ACK until it has this number of segments, which the
+                // The receiver may delay its ACK until it has this number of segments, which the
                 // window never allows.
-                let held = if tcp.segments_per_ack > 1 && window < tcp.segments_per_ack * self.shape.payload {
-                    let segments = tcp.segments_per_ack;
+                let waits = |trip: &Trip| trip.rest_s >= trip.mean_s * WORTH_TELLING;
+                let (segments, payload) = (tcp.segments_per_ack, self.shape.payload);
+                let held = if segments > 1 && window < segments * payload && measured.is_some_and(waits) {
                     format!("; it is under {segments} full segments, so that ACKs also wait for the delayed-ACK timer")
                 } else {
                     String::new()
                 };
-                format!("receive window {}{trip}{held}", format::window(window))
+                // RFC 9293, section 3.8.6.2.1: what is left is less than half of the window, and waits.
+                let room = if (payload..2 * payload).contains(&window) && window > payload {
+                    format!(", room for one segment of {payload} bytes")
+                } else {
+                    String::new()
+                };
+                format!("receive window {}{room}{trip}{held}", format::window(window))
             }
             _ => {
                 let control = match (cause, self.is_model()) {
@@ -186,7 +199,7 @@ impl Case<'_> {
         }
     }
 
-    fn trip(&self, trip: &RoundTrip) -> String {
+    fn trip(&self, trip: &Trip) -> String {
         let total = format!("round trip {}", format::seconds(trip.mean_s));
         let Some(wait) = trip.worst.filter(|wait| wait.mean_s >= trip.mean_s * WORTH_TELLING) else {
             return format!("{total}, next to none of it in queues");
@@ -210,29 +223,43 @@ impl Case<'_> {
         )
     }
 
-    /// The empty path's round trip plus the mean delay in each queue of the path; `None` if no
-    /// packet of its kind left some queue.
-    fn round_trip(&self) -> Option<RoundTrip> {
+    /// The flow's own round trip; else the empty path's plus the mean delay in each queue of the path, which is that of
+    /// all flows. `None` if no packet of its kind left some queue. Where ACKs are thinned, one acknowledges many
+    /// segments, and longer delays leave fewer ACKs, so that the mean over ACKs is too low.
+    fn round_trip(&self, cause: &str) -> Option<Trip> {
+        let own_s = self.own_round_trip_s(cause);
         let tcp = self.shape.tcp?;
         let wait = |link: usize, acks: bool| {
-            let all = self.interval.waits[link];
-            let waits = if acks && !tcp.hidden { self.interval.ack_waits[link] } else { all };
-            let max_s = format::to_f64(waits.max_ns) / 1e9;
-            let mut mean_s = waits.mean_s()?;
-            if acks && tcp.is_thinned(&self.network.links[link].hop.queue) {
-                // One ACK acknowledges many segments, and longer delays leave fewer ACKs: the mean
-                // over ACKs is too low. The delay of all packets is close to it where ACKs queue
-                // among them, and otherwise no ACK waits long.
-                mean_s = mean_s.max(all.mean_s()?.min(max_s));
-            }
-            Some(Wait { link, mean_s, max_s, acks })
+            let of = if acks && !tcp.hidden { &self.interval.ack_waits } else { &self.interval.waits };
+            Some(Wait { link, mean_s: of[link].mean_s()?, max_s: format::to_f64(of[link].max_ns) / 1e9, acks })
         };
         let there = self.shape.data_path.iter().map(|link| wait(*link, false));
         let back = self.shape.ack_path.iter().map(|link| wait(*link, true));
-        let waits: Vec<Wait> = there.chain(back).collect::<Option<_>>()?;
-        let mean_s = self.shape.base_rtt_s(self.network) + waits.iter().map(|wait| wait.mean_s).sum::<f64>();
+        let mut waits: Vec<Wait> = there.chain(back).collect::<Option<_>>()?;
+        let empty_s = self.shape.base_rtt_s(self.network);
+        let queued_s: f64 = waits.iter().map(|wait| wait.mean_s).sum();
+        if let Some(own_s) = own_s {
+            let own_queued_s = (own_s - empty_s).max(0.0);
+            let is_thinned = |wait: &&mut Wait| wait.acks && tcp.is_thinned(&self.network.links[wait.link].hop.queue);
+            let thinned = waits.iter_mut().filter(is_thinned).reduce(|a, b| if b.max_s > a.max_s { b } else { a });
+            if let Some(thinned) = thinned {
+                // The rest is the wait of the ACKs that the thinning left.
+                thinned.mean_s = (thinned.mean_s + own_queued_s - queued_s).clamp(0.0, thinned.max_s);
+            } else if own_queued_s < queued_s {
+                // Others waited longer in the same queues.
+                waits.iter_mut().for_each(|wait| wait.mean_s *= own_queued_s / queued_s);
+            }
+        }
+        let explained_s = empty_s + waits.iter().map(|wait| wait.mean_s).sum::<f64>();
+        let mean_s = own_s.unwrap_or(explained_s);
         let worst = waits.into_iter().reduce(|a, b| if b.mean_s > a.mean_s { b } else { a });
-        Some(RoundTrip { mean_s, worst })
+        Some(Trip { mean_s, rest_s: mean_s - explained_s, worst })
+    }
+
+    /// The flow's own mean round trip of an octet. A receive window holds an octet until it is acknowledged, sent again
+    /// or not; a congestion window holds it for one of its transmissions.
+    fn own_round_trip_s(&self, cause: &str) -> Option<f64> {
+        if cause == "receive_window" { self.round_trips.in_flight_s() } else { self.round_trips.measured_s() }
     }
 
     /// The busiest link of `path`, if it is full.

@@ -58,4 +58,4 @@ pub use config::{
     InitialWindow, LossDetection, LossKind, Recovery, RepairConfig, Rto, SlowStart, TimerConfig, Variant, WindowScale,
 };
 pub use endpoint::{Endpoint, Open, State};
-pub use stats::{Limit, LimitClock, LimitedTime, Stats};
+pub use stats::{Limit, LimitClock, LimitedTime, RoundTrips, Stats};

@@ -51,6 +51,63 @@ pub enum Limit {
     AwaitingAck,
 }
 
+/// Sums over a connection. Their growth between two points in time has the mean round trips of octets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RoundTrips {
+    /// Octets that were sent; SYN and FIN count.
+    pub sent: u64,
+    /// Octets that the peer has acknowledged.
+    pub acknowledged: u64,
+    /// Microseconds from the transmission of each acknowledged octet to its acknowledgement, those that were retransmitted with the
+    /// smoothed round trip; zero by the timeout of RFC 6298, which measures one octet a round trip.
+    pub measured_us: u64,
+    /// Microseconds for which octets were in flight, from their first transmission to the cumulative acknowledgement.
+    /// Wraps: only differences have a meaning.
+    pub in_flight_us: u64,
+}
+
+impl RoundTrips {
+    /// The growth since `before`.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            sent: self.sent.saturating_sub(before.sent),
+            acknowledged: self.acknowledged.saturating_sub(before.acknowledged),
+            measured_us: self.measured_us.saturating_sub(before.measured_us),
+            in_flight_us: self.in_flight_us.wrapping_sub(before.in_flight_us),
+        }
+    }
+
+    /// The mean round trip of the acknowledged octets in seconds; `None` without one or where it was not measured.
+    #[must_use]
+    pub fn measured_s(self) -> Option<f64> {
+        mean_s(self.measured_us, 2 * self.acknowledged)
+    }
+
+    /// The mean time in seconds for which an octet is in flight (Little's law: half of the octets that are in flight at
+    /// one of the ends count); `None` without one.
+    #[must_use]
+    pub fn in_flight_s(self) -> Option<f64> {
+        mean_s(self.in_flight_us, self.sent + self.acknowledged)
+    }
+
+    /// The sum over two spans.
+    #[must_use]
+    pub fn plus(self, next: Self) -> Self {
+        Self {
+            sent: self.sent + next.sent,
+            acknowledged: self.acknowledged + next.acknowledged,
+            measured_us: self.measured_us.saturating_add(next.measured_us),
+            in_flight_us: self.in_flight_us.wrapping_add(next.in_flight_us),
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "statistics only")]
+fn mean_s(sum_us: u64, twice: u64) -> Option<f64> {
+    (sum_us > 0 && twice > 0).then(|| sum_us as f64 / (twice as f64 / 2.0) / 1e6)
+}
+
 /// The time for which each reason limited a sender, from the first SYN until its FIN is acknowledged or the
 /// connection fails.
 ///

@@ -3,8 +3,9 @@
 //! In each phase of a run, rates grow equally for all flows until a limit holds them (max-min
 //! fairness: Bertsekas and Gallager, Data Networks, section 6.5.2). Limits are the receive window,
 //! the source, the rate of a link for data, and the rate of a link for ACKs, one for every d
-//! segments, unless a discipline on that link thins ACKs. Sources that do not respond to loss take
-//! their mean rate first.
+//! segments, or for more by the share of ACKs that was dropped on the way; no rate of ACKs where a
+//! discipline on that link or before it thins them. Sources that do not respond to loss take their
+//! mean rate first.
 //!
 //! A fair share is no bound: a flow exceeds it where another does not use its own. ACKs and data in
 //! one queue are not counted against each other (see [`super::two_way`]), losses cost nothing, and
@@ -17,17 +18,18 @@
 use lastmile_model::outcome::Outcome;
 use lastmile_model::{Network, Source};
 
-use super::shape::{Shape, Span, packet_rate};
+use super::shape::{Shape, TcpShape, packet_rate};
 use super::{Bound, active, by_window};
 use crate::format;
+use crate::interval::Interval;
 
-/// The fair share of each traffic between `from` and `to`; `None` for pings, replays, connections
+/// The fair share of each traffic in a part of the run; `None` for pings, replays, connections
 /// opened during the run, and inactive traffic.
 pub(crate) fn in_phase(
     network: &Network,
     outcome: &Outcome,
     shapes: &[Option<Shape>],
-    (from, to): Span,
+    part: &Interval,
 ) -> Vec<Option<Bound>> {
     let mut bounds = vec![None; network.traffic.len()];
     let mut unused = Unused::new(network);
@@ -36,9 +38,9 @@ pub(crate) fn in_phase(
         let mut demands = Vec::new();
         for (index, shape) in shapes.iter().enumerate() {
             let Some(shape) = shape.as_ref().filter(|shape| shape.tcp.is_some() == responsive) else { continue };
-            let count = active(network, outcome, index, (from, to));
+            let count = active(network, outcome, index, (part.from, part.to));
             if count > 0 && !shape.many {
-                demands.push(Demand::new(network, index, shape, count, (from, to)));
+                demands.push(Demand::new(network, index, shape, count, part));
             }
         }
         unused.fill(network, demands, &mut bounds);
@@ -72,20 +74,16 @@ impl Resource {
 }
 
 impl Demand {
-    fn new(network: &Network, traffic: usize, shape: &Shape, count: usize, span: Span) -> Self {
+    fn new(network: &Network, traffic: usize, shape: &Shape, count: usize, part: &Interval) -> Self {
+        let span = (part.from, part.to);
         let mut costs = Vec::new();
         for index in &shape.data_path {
             if let Some(bps) = shape.capacity_bps(&network.links[*index], span) {
                 costs.push((Resource::Data(*index), bps.recip()));
             }
         }
-        for index in shape.ack_path.iter().filter(|_| shape.tcp.is_some()) {
-            let (link, tcp) = (&network.links[*index], shape.tcp.expect("filtered"));
-            let acks = packet_rate(link, shape.ack_over(link, tcp), span).filter(|_| !tcp.is_thinned(&link.hop.queue));
-            let covers = format::to_f64(shape.payload * tcp.segments_per_ack) * 8.0;
-            if let Some(acks) = acks {
-                costs.push((Resource::Acks(*index), (acks * covers).recip()));
-            }
+        if let Some(tcp) = &shape.tcp {
+            costs.extend(acks(network, shape, *tcp, part));
         }
         Self { traffic, count: format::to_f64(count as u64), cap: cap(network, traffic, shape), costs }
     }
@@ -93,6 +91,21 @@ impl Demand {
     fn cost(&self, resource: Resource) -> f64 {
         self.costs.iter().filter(|(other, _)| *other == resource).map(|(_, cost)| *cost).sum()
     }
+}
+
+/// The cost of a bit of payload in ACKs, on each link of their path before one that thins them.
+fn acks(network: &Network, shape: &Shape, tcp: TcpShape, part: &Interval) -> Vec<(Resource, f64)> {
+    let covers = format::to_f64(shape.payload * tcp.segments_per_ack) * 8.0;
+    let mut sent = 1.0;
+    let every = shape.ack_path.iter().take_while(|index| !tcp.is_thinned(&network.links[**index].hop.queue));
+    let cost = |index: &usize| {
+        // Those of QUIC are not counted apart from its data.
+        sent *= if tcp.hidden { 1.0 } else { part.kept_acks(*index) };
+        let link = &network.links[*index];
+        let acks = packet_rate(link, shape.ack_over(link, tcp), (part.from, part.to))?;
+        Some((Resource::Acks(*index), sent / (acks * covers)))
+    };
+    every.filter_map(cost).collect()
 }
 
 /// The highest rate of one flow of `traffic` apart from links.

@@ -211,8 +211,11 @@ fn all_rows_measure_one_phase() {
     };
     let phase = |name: &str, from_s: f64, up: f64| {
         let offered = !name.starts_with("after");
-        let part = |name: &str, offered, goodput_bps| {
-            PhaseFlow { name: name.into(), offered, goodput_bps, ..PhaseFlow::default() }
+        let part = |name: &str, offered, goodput_bps| PhaseFlow {
+            name: name.into(),
+            offered,
+            goodput_bps,
+            ..PhaseFlow::default()
         };
         let flows = vec![part("down", true, 2e6), part("up", offered, up)];
         let traffic = flows.iter().filter(|flow| flow.offered).map(|flow| flow.name.clone()).collect();

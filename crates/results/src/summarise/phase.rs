@@ -105,6 +105,7 @@ impl Run<'_> {
                 links,
                 shares,
                 receive_window: part.receive_window[index],
+                round_trips: part.round_trips[index],
                 retransmissions,
                 sharing,
             };

@@ -81,7 +81,7 @@ impl<'a> Run<'a> {
             }
         }
         let parts = phases::intervals(network, outcome);
-        let share = |part: &Interval| fair::in_phase(network, outcome, &shapes, (part.from, part.to));
+        let share = |part: &Interval| fair::in_phase(network, outcome, &shapes, part);
         let fair = parts.iter().map(share).collect();
         let limits = |shape: &Option<Shape>| {
             shape.as_ref().map(|shape| Limits::new(network, outcome, shape)).unwrap_or_default()

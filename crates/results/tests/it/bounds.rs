@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lastmile_linklayer::LinkLayer;
-use lastmile_model::{Network, OpenedBy, Source, Traffic};
+use lastmile_model::{Network, Node, OpenedBy, Source, Traffic};
 use lastmile_queueing::line::grants::{Asks, Config as Grants, Outstanding, Requests, Slots, Span};
 use lastmile_queueing::spec::Spec;
 use lastmile_quic::{AckFrequency, Config as QuicConfig, CongestionControl};
@@ -131,6 +131,37 @@ fn a_regulator_of_acks_lifts_their_bound() {
     assert_eq!(flow.limits.fair_share_by.as_deref(), Some("rate of link down"));
 }
 
+/// The regulator is in a middlebox before the line, whose own queue does not thin.
+#[test]
+fn a_regulator_before_the_line_lifts_the_bound_of_its_acks() {
+    let mut network = one_download(8_000, 64, "ip", Spec::fifo(100), &large_windows());
+    network.nodes.push(Node { name: "middlebox".to_owned(), processing: Duration::ZERO });
+    let [client, middlebox] = [0, 2];
+    let mut behind = network.links[0].clone();
+    behind.hop.name = "middlebox-up".to_owned();
+    behind.hop.queue = sad(Spec::fifo(100));
+    (behind.from, behind.to) = (client, middlebox);
+    network.links[0].from = middlebox;
+    network.links.push(behind);
+    assert_eq!(only_flow(&network).limits.fair_share_by.as_deref(), Some("rate of link down"));
+}
+
+/// 64 kbit/s carry 200 ACKs of 40 bytes a second, for 2 · 1460 bytes each: 4.672 Mbit/s. The queue drops ACKs beyond
+/// that, so that those left are for more.
+#[test]
+fn dropped_acks_leave_more_to_the_others() {
+    let every = 200.0 * 2.0 * 1_460.0 * 8.0;
+    let kept = only_flow(&one_download(8_000, 64, "ip", Spec::fifo(1_000), &large_windows()));
+    assert!(close(kept.limits.fair_share_bps.unwrap(), every), "{kept:?}");
+    let network = one_download(8_000, 64, "ip", Spec::fifo(5), &large_windows());
+    let run = summary(&network);
+    let (flow, up) = (&run.flows[0], &run.links[0]);
+    let [sent, lost] = [flow.transport.acks_sent.unwrap() as f64, up.queue.drops["tail"] as f64];
+    let share = flow.limits.fair_share_bps.unwrap();
+    assert!(lost > 10.0 && (share / (every * sent / (sent - lost)) - 1.0).abs() < 0.01, "{share}: {lost} of {sent}");
+    assert!(flow.goodput_bps > every && flow.goodput_bps < share * 1.01, "{flow:?}");
+}
+
 /// 22 ms each way, 1500 bytes at 8 Mbit/s in 1.5 ms, 40 bytes at 512 kbit/s in 0.625 ms: 46.125 ms.
 #[test]
 fn a_small_window_over_the_empty_round_trip_holds_a_flow() {
@@ -141,18 +172,24 @@ fn a_small_window_over_the_empty_round_trip_holds_a_flow() {
     assert!(flow.goodput_bps < flow.limits.fair_share_bps.unwrap(), "{flow:?}");
 }
 
-/// RFC 1122, section 4.2.3.2: an ACK for every second full segment, or after the delay. A smaller
-/// window never holds two.
+/// RFC 1122, section 4.2.3.2: an ACK for every second full segment, or after the delay, here 40 ms. A smaller window never
+/// holds two. A receiver that acknowledges one by one does not wait.
 #[test]
 fn a_window_under_two_segments_is_told_to_wait_for_the_delayed_ack() {
-    let words = |window: u64| {
-        let config = Config { receive_window: ByteCount::new(window), ..tcp() };
-        only_flow(&one_download(8_000, 512, "ip", Spec::fifo(100), &config)).limits.explanation
+    let words = |window: u64, ack_every: u8| {
+        let acks = AckConfig { ack_every, ..AckConfig::default() };
+        let config = Config { acks, receive_window: ByteCount::new(window), ..tcp() };
+        let mut network = one_download(8_000, 512, "ip", Spec::fifo(100), &config);
+        network.duration = Duration::from_s(20);
+        only_flow(&network).limits.explanation
     };
+    let one = "receive window 2000 bytes, room for one segment of 1460 bytes / round trip";
     let timer = "; it is under 2 full segments, so that ACKs also wait for the delayed-ACK timer";
-    assert!(words(2_000).starts_with("receive window 2000 bytes / round trip 46.1 ms"), "{}", words(2_000));
-    assert!(words(2_000).ends_with(timer), "{}", words(2_000));
-    assert!(!words(2_920).contains("timer"), "{}", words(2_920));
+    let (delayed, at_once) = (words(2_000, 2), words(2_000, 1));
+    assert_eq!(delayed, format!("{one} 86.1 ms, next to none of it in queues{timer}"));
+    assert_eq!(at_once, format!("{one} 46.1 ms, next to none of it in queues"));
+    assert!(words(2_920, 2).starts_with("receive window 2920 bytes / "), "{}", words(2_920, 2));
+    assert!(!words(2_920, 2).contains("timer"), "{}", words(2_920, 2));
 }
 
 /// 10 Mbit/s of IP in packets of 1500 bytes carry 9.7333 Mbit/s of payload. A CBR source first

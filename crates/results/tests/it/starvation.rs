@@ -8,7 +8,7 @@ use lastmile_results::comparison::Comparison;
 use lastmile_results::schema::{Phase, PhaseFlow};
 use lastmile_results::{Run, report, table};
 
-use crate::network::{bulk, modem, tcp, upload_starves_download};
+use crate::network::{bulk, modem, sad, tcp, upload_starves_download};
 use crate::{run, summary};
 
 static STARVED: LazyLock<Run> = LazyLock::new(|| run(&upload_starves_download(modem())));
@@ -54,6 +54,20 @@ fn the_report_says_that_window_over_queue_delay_limits_the_download() {
         download.goodput_bps < window_rate && download.goodput_bps > 0.7 * share * window_rate,
         "{download:?} {up:?}"
     );
+}
+
+/// One ACK for many segments: the round trip in words is that of the octets, a window of which is delivered in each.
+#[test]
+fn the_round_trip_of_thinned_acks_is_that_of_the_data() {
+    for queue in [modem(), sad(modem())] {
+        let summary = summary(&upload_starves_download(queue));
+        let download = flow(&summary.phases[1], "download");
+        let (_, trip) = download.explanation.split_once("receive window 64 KiB / round trip ").expect("a window");
+        let (value, unit) = trip.split(',').next().and_then(|trip| trip.split_once(' ')).expect("a time");
+        let trip_s: f64 = value.parse::<f64>().expect("a number") * if unit == "s" { 1.0 } else { 1e-3 };
+        let expected_s = 65_536.0 * 8.0 / download.goodput_bps;
+        assert!((trip_s / expected_s - 1.0).abs() < 0.03, "{trip_s} for {expected_s}: {download:?}");
+    }
 }
 
 /// The two-way form of the AMP bound: during the upload, the ACKs in the modem's FIFO release far

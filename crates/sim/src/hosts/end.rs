@@ -8,7 +8,7 @@
 use lastmile_model::IpFields;
 use lastmile_packet::{FlowId, Meta, Protocol};
 use lastmile_quic::InTransit;
-use lastmile_tcp::{Endpoint, LimitedTime};
+use lastmile_tcp::{Endpoint, LimitedTime, RoundTrips};
 use lastmile_units::{ByteCount, Duration, Instant};
 
 use super::datagram;
@@ -207,6 +207,14 @@ impl End {
     pub(crate) fn peer_window(&self) -> Option<u64> {
         match self {
             Self::Tcp(endpoint) => Some(endpoint.peer_window()),
+            Self::Quic(_) => None,
+        }
+    }
+
+    /// `None` for QUIC.
+    pub(crate) fn round_trips(&self, now: Instant) -> Option<RoundTrips> {
+        match self {
+            Self::Tcp(endpoint) => Some(endpoint.round_trips(now)),
             Self::Quic(_) => None,
         }
     }

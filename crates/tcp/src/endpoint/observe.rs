@@ -5,7 +5,7 @@ use lastmile_units::{BitRate, Duration, Instant};
 
 use super::{Endpoint, State};
 use crate::config::MAX_WINDOW;
-use crate::{Limit, LimitedTime, Stats};
+use crate::{Limit, LimitedTime, RoundTrips, Stats};
 
 /// Reports of the state. Bytes are payload bytes.
 impl Endpoint {
@@ -129,6 +129,12 @@ impl Endpoint {
     #[must_use]
     pub fn peer_window(&self) -> u64 {
         self.snd.peer_window()
+    }
+
+    /// The round trips of the octets that the peer has acknowledged.
+    #[must_use]
+    pub fn round_trips(&self, now: Instant) -> RoundTrips {
+        self.snd.round_trips(now)
     }
 
     /// Payload of this end's full segments, once agreed.

@@ -104,7 +104,7 @@ impl Sender {
     #[inline(never)]
     fn on_new_ack(&mut self, now: Instant, config: &Config, info: AckInfo<'_>, ack: u64) {
         let flight = self.in_flight();
-        let from = self.flight.advance(ack);
+        let from = self.flight.advance(now, ack);
         let acked = ack - from;
         if let Some(rate) = &mut self.rate {
             rate.on_acked(ack);
@@ -128,6 +128,7 @@ impl Sender {
                 Accounting::Transmissions => delivery.age,
                 _ => self.flight.transmissions_mut().acknowledge(now, from, ack).or(delivery.age),
             };
+            self.rtt.add_trip(acked, age);
         }
         self.rtt.on_new_ack(now, &config.timers, self.flight.outstanding(), age, info.echoed);
         if self.repair.undo.is_some() {

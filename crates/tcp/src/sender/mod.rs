@@ -32,7 +32,7 @@ use lastmile_packet::{Meta, SeqNumber};
 use lastmile_units::{Duration, Instant};
 
 use crate::stats::{LimitClock, SendStats};
-use crate::{Config, Limit, LimitedTime};
+use crate::{Config, Limit, LimitedTime, RoundTrips};
 pub(crate) use acknowledgement::{AckInfo, AckVerdict};
 pub(crate) use buffer::FOREVER;
 use buffer::SendBuffer;
@@ -280,6 +280,15 @@ impl Sender {
     /// Smoothed round trip, once there is one.
     pub(crate) fn srtt(&self) -> Option<Duration> {
         self.rtt.srtt()
+    }
+
+    pub(crate) fn round_trips(&self, now: Instant) -> RoundTrips {
+        RoundTrips {
+            sent: self.flight.max(),
+            acknowledged: self.flight.una(),
+            measured_us: self.rtt.measured_us(),
+            in_flight_us: self.flight.in_flight_us(now),
+        }
     }
 
     pub(crate) fn mss(&self) -> u16 {

@@ -43,9 +43,15 @@ pub(crate) struct Flight {
     nxt: u64,
     /// When data were last sent.
     last_sent: Instant,
+    /// The times of the acknowledgements of all octets, less those of their first transmissions, in microseconds; wraps.
+    held_us: u64,
     /// Stays empty unless Linux's retransmission timer or RACK is in use.
     transmissions: Transmissions,
     accounting: Accounting,
+}
+
+fn us(at: Instant) -> u64 {
+    at.since(Instant::ZERO).as_us()
 }
 
 impl Flight {
@@ -55,6 +61,7 @@ impl Flight {
             max: 0,
             nxt: 0,
             last_sent: Instant::ZERO,
+            held_us: 0,
             transmissions: Transmissions::default(),
             accounting: Accounting::Cumulative,
         }
@@ -135,16 +142,31 @@ impl Flight {
     /// A segment that ends at `nxt` or below was sent.
     #[inline]
     pub(crate) fn on_sent(&mut self, now: Instant) {
-        self.max = self.max.max(self.nxt);
+        self.reach(now, self.nxt);
         self.last_sent = now;
     }
 
     /// The cumulative acknowledgement advances to `ack`. Returns its value before.
     #[inline]
-    pub(crate) fn advance(&mut self, ack: u64) -> u64 {
+    pub(crate) fn advance(&mut self, now: Instant, ack: u64) -> u64 {
         self.nxt = self.nxt.max(ack);
-        self.max = self.max.max(ack);
+        self.reach(now, ack);
+        self.held_us = self.held_us.wrapping_add((ack - self.una).wrapping_mul(us(now)));
         core::mem::replace(&mut self.una, ack)
+    }
+
+    /// Octets below `end` are sent for the first time, unless they were before.
+    #[inline]
+    fn reach(&mut self, now: Instant, end: u64) {
+        if end > self.max {
+            self.held_us = self.held_us.wrapping_sub((end - self.max).wrapping_mul(us(now)));
+            self.max = end;
+        }
+    }
+
+    /// The time that octets have spent in flight until now, summed in microseconds; wraps.
+    pub(crate) fn in_flight_us(&self, now: Instant) -> u64 {
+        self.held_us.wrapping_add(self.size().wrapping_mul(us(now)))
     }
 
     /// All octets in flight are to be sent once more, from `una` on.
@@ -226,5 +248,50 @@ impl Flight {
     /// The first lost octets by the record of transmissions, at most `mss`.
     pub(crate) fn first_lost(&self, mss: u32) -> Option<Range> {
         self.transmissions.first_lost(self.una, mss)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lastmile_units::Duration;
+
+    use super::*;
+    use crate::RoundTrips;
+
+    fn at_ms(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_ms(ms)
+    }
+
+    /// 100 octets for 30 ms, 50 of them sent twice, and 100 for 10 ms so far: 4 s of octets. Of two octets in flight at an
+    /// end one counts: 100 and a half of 100.
+    #[test]
+    fn octets_are_in_flight_from_their_first_transmission_on() {
+        let mut flight = Flight::new();
+        flight.on_established();
+        let send = |flight: &mut Flight, ms, end| {
+            flight.set_nxt(end);
+            flight.on_sent(at_ms(ms));
+        };
+        send(&mut flight, 1_000, 101);
+        let before = RoundTrips { in_flight_us: flight.in_flight_us(at_ms(1_000)), ..RoundTrips::default() };
+        flight.go_back();
+        send(&mut flight, 1_020, 51);
+        flight.go_on();
+        send(&mut flight, 1_030, 201);
+        assert_eq!(flight.advance(at_ms(1_030), 101), 1);
+        let after = RoundTrips {
+            sent: 200,
+            acknowledged: 100,
+            measured_us: 0,
+            in_flight_us: flight.in_flight_us(at_ms(1_040)),
+        };
+        let grown = after.since(before);
+        assert_eq!(grown.in_flight_us, 100 * 30_000 + 100 * 10_000);
+        assert_eq!(grown.in_flight_s(), Some(4.0 / 150.0));
+        assert_eq!(grown.measured_s(), None);
+        let measured = RoundTrips { measured_us: 3_000_000, ..grown };
+        assert_eq!(measured.measured_s(), Some(0.03));
+        assert_eq!(measured.plus(measured).in_flight_s(), Some(4.0 / 150.0));
+        assert_eq!(RoundTrips::default().in_flight_s(), None);
     }
 }

@@ -26,6 +26,8 @@ pub(crate) struct Rtt {
     rule: Rule,
     /// The segment that is timed: a SYN, or with RFC 6298 one segment a round trip.
     timed: Option<Timed>,
+    /// With Linux's rule, the microseconds of the round trip of each octet that was acknowledged, summed.
+    measured_us: u64,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -47,7 +49,7 @@ impl Rtt {
             Rto::Rfc6298 => Rule::Rfc6298(Rfc6298::new(timers)),
             Rto::Linux => Rule::Linux(Linux::new(timers)),
         };
-        Self { rule, timed: None }
+        Self { rule, timed: None, measured_us: 0 }
     }
 
     /// Every acknowledgement measures, not one a round trip.
@@ -66,6 +68,11 @@ impl Rtt {
     /// The smoothed round trip in whole microseconds, zero before the first measurement.
     pub(crate) fn srtt_us(&self) -> u64 {
         self.srtt().unwrap_or_default().as_us()
+    }
+
+    /// The round trips of all acknowledged octets, summed in microseconds; zero by RFC 6298.
+    pub(crate) fn measured_us(&self) -> u64 {
+        self.measured_us
     }
 
     /// The shortest measured round trip in microseconds; only Linux's rule records it.
@@ -134,6 +141,13 @@ impl Rtt {
         if let Some(timed) = self.timed.take() {
             self.sample(timers.measured(timed.at, now), Outstanding { una: 1, max: 1 }, timers);
         }
+    }
+
+    /// `acked` octets are acknowledged, `age` after their transmission where that is known.
+    #[inline]
+    pub(crate) fn add_trip(&mut self, acked: u64, age: Option<Duration>) {
+        let us = age.map_or_else(|| self.srtt_us(), Duration::as_us);
+        self.measured_us = self.measured_us.saturating_add(acked.saturating_mul(us));
     }
 
     /// New data are acknowledged. `age`: the time since their transmission, where Linux's rule finds one.
