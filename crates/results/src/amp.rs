@@ -66,7 +66,7 @@ pub fn measure(summary: &Summary) -> Vec<Measured> {
 }
 
 fn one(summary: &Summary, flow: &Flow) -> Option<Measured> {
-    if flow.setup.tcp.as_ref().is_some_and(|name| name.starts_with("quic-")) {
+    if flow.is_over_quic() {
         return None;
     }
     let acks = flow.transport.acks_received.filter(|&acks| acks > 0)?;

@@ -135,7 +135,9 @@ impl Case<'_> {
                     String::new()
                 };
                 // RFC 9293, section 3.8.6.2.1: what is left is less than half of the window, and waits.
-                let room = if (payload..2 * payload).contains(&window) && window > payload {
+                let room = if tcp.hidden {
+                    ", raised by halves".to_owned()
+                } else if (payload..2 * payload).contains(&window) && window > payload {
                     format!(", room for one segment of {payload} bytes")
                 } else {
                     String::new()

@@ -56,6 +56,12 @@ impl Flow {
         (lived_s.is_finite() && lived_s > 0.0).then_some(lived_s)
     }
 
+    /// True for a flow over QUIC.
+    #[must_use]
+    pub fn is_over_quic(&self) -> bool {
+        self.setup.tcp.as_ref().is_some_and(|name| name.starts_with("quic-"))
+    }
+
     /// True for a flow over TCP or QUIC that takes the rate that it gets. Web users and video viewers
     /// request what they need.
     pub(crate) fn is_elastic(&self) -> bool {

@@ -103,6 +103,22 @@ fn acks_of_quic_bound_a_download_whatever_the_queue() {
     }
 }
 
+/// Half of 32 KiB is 11.6 packets of 1418 bytes: after 12 the limit rises, the 11 that are left do not raise it, but the
+/// first of the next round trip does. 44 ms of propagation, 0.592 ms for a packet and 0.248 ms for an ACK.
+#[test]
+fn a_small_window_of_quic_holds_little_more_than_half() {
+    let mut network = line(20_000, 2_000, "ip", Spec::fifo(1_000));
+    network.duration = Duration::from_s(10);
+    let quic = Arc::new(QuicConfig { receive_window: ByteCount::new(32_768), ..QuicConfig::default() });
+    let source = Source::Quic { quic, bytes: None, request: 0, opened_by: OpenedBy::Receiver };
+    network.traffic.push(traffic("download", 1, 0, source));
+    let flow = only_flow(&network);
+    let words = "receive window 32 KiB, raised by halves / round trip ";
+    assert!(flow.limits.explanation.starts_with(words), "{}", flow.limits.explanation);
+    let expected = 12.0 * 1_418.0 * 8.0 / 0.04484;
+    assert!((flow.goodput_bps / expected - 1.0).abs() < 0.01, "{} of {expected}", flow.goodput_bps);
+}
+
 /// 64 kbit/s carry 129 ACKs a second: 2.93, 5.85 and 14.6 Mbit/s with one for 2, 4 and 10 packets.
 #[test]
 fn the_explanation_names_what_fewer_acks_of_quic_allow() {

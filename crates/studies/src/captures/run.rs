@@ -29,13 +29,14 @@ impl RunCounters {
     pub(super) fn new(summary: &Summary, rows: &[Row]) -> Self {
         let mut counters = Vec::new();
         let mut directions: Vec<&str> = Vec::new();
-        for flow in summary.flows.iter().filter(|flow| flow.transport.timeouts.is_some()) {
+        let over_tcp = || summary.flows.iter().filter(|flow| flow.transport.timeouts.is_some() && !flow.is_over_quic());
+        for flow in over_tcp() {
             if !directions.contains(&&*flow.direction) {
                 directions.push(&flow.direction);
             }
         }
         for direction in directions {
-            let flows = || summary.flows.iter().filter(|flow| *flow.direction == *direction);
+            let flows = || over_tcp().filter(|flow| *flow.direction == *direction);
             let own = |of: fn(&Row) -> u64| {
                 let rows = || rows.iter().filter(|row| row.direction == direction);
                 (rows().count() > 0).then(|| rows().map(of).sum())
@@ -57,5 +58,26 @@ impl RunCounters {
             );
         }
         Self { scenario: summary.run.scenario.clone(), counters }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lastmile_results::schema::{FlowSetup, Transport};
+
+    /// A capture shows no retransmissions of QUIC.
+    #[test]
+    fn packets_of_quic_are_not_compared() {
+        let flow = |over: &str, retransmissions| {
+            let transport =
+                Transport { timeouts: Some(0), retransmissions: Some(retransmissions), ..Transport::default() };
+            let setup = FlowSetup { tcp: Some(over.into()), ..FlowSetup::default() };
+            Flow { direction: "down".into(), setup, transport, ..Flow::default() }
+        };
+        let summary = Summary { flows: vec![flow("quic-cubic", 12), flow("cubic", 28)], ..Summary::default() };
+        let counters = RunCounters::new(&summary, &[]).counters;
+        let retransmissions = counters.iter().find(|counter| counter.name == "retransmissions").expect("a counter");
+        assert_eq!(retransmissions.run, Some(28));
     }
 }
