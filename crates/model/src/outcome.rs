@@ -308,8 +308,8 @@ pub struct Snapshot {
     /// The time by each sender's limit up to this time, of an application over all its connections; `None` for flows
     /// without TCP, and where it was not measured.
     pub limited: Vec<Option<LimitedTime>>,
-    /// Round trips of what each sender's peer had acknowledged by this time; `None` without TCP, and where they were not
-    /// measured.
+    /// Round trips of what each sender's peer had acknowledged by this time; `None` without TCP, and where they were
+    /// not measured.
     pub round_trips: Vec<Option<RoundTrips>>,
     /// The receive window that each sender sees at this time; `None` without TCP, and where it was not measured.
     pub receive_window: Vec<Option<u64>>,

@@ -7,6 +7,7 @@
 //! the queue grows.
 
 use lastmile_model::{Network, Source, Transport};
+use lastmile_queueing::spec::Spec;
 use lastmile_tcp::RoundTrips;
 
 use crate::bounds::Shape;
@@ -242,11 +243,13 @@ impl Case<'_> {
         let queued_s: f64 = waits.iter().map(|wait| wait.mean_s).sum();
         if let Some(own_s) = own_s {
             let own_queued_s = (own_s - empty_s).max(0.0);
-            let is_thinned = |wait: &&mut Wait| wait.acks && tcp.is_thinned(&self.network.links[wait.link].hop.queue);
-            let thinned = waits.iter_mut().filter(is_thinned).reduce(|a, b| if b.max_s > a.max_s { b } else { a });
-            if let Some(thinned) = thinned {
-                // The rest is the wait of the ACKs that the thinning left.
-                thinned.mean_s = (thinned.mean_s + own_queued_s - queued_s).clamp(0.0, thinned.max_s);
+            // Of packets in one FIFO none waits longer than the others.
+            let may_differ = |wait: &&mut Wait| !matches!(self.network.links[wait.link].hop.queue, Spec::Fifo(_));
+            let other = waits.iter_mut().filter(may_differ).reduce(|a, b| if b.max_s > a.max_s { b } else { a });
+            let is_thinned = |wait: &Wait| tcp.is_thinned(&self.network.links[wait.link].hop.queue);
+            if let Some(other) = other.filter(|other| own_queued_s > queued_s || is_thinned(other)) {
+                // The rest is the wait of a class of its own, or of the ACKs that the thinning left.
+                other.mean_s = (other.mean_s + own_queued_s - queued_s).clamp(0.0, other.max_s);
             } else if own_queued_s < queued_s {
                 // Others waited longer in the same queues.
                 waits.iter_mut().for_each(|wait| wait.mean_s *= own_queued_s / queued_s);

@@ -58,8 +58,9 @@ pub struct RoundTrips {
     pub sent: u64,
     /// Octets that the peer has acknowledged.
     pub acknowledged: u64,
-    /// Microseconds from the transmission of each acknowledged octet to its acknowledgement, those that were retransmitted with the
-    /// smoothed round trip; zero by the timeout of RFC 6298, which measures one octet a round trip.
+    /// Microseconds from the transmission of each acknowledged octet to its acknowledgement, those that were
+    /// retransmitted with the smoothed round trip; zero by the timeout of RFC 6298, which measures one octet a round
+    /// trip.
     pub measured_us: u64,
     /// Microseconds for which octets were in flight, from their first transmission to the cumulative acknowledgement.
     /// Wraps: only differences have a meaning.

@@ -103,8 +103,8 @@ fn acks_of_quic_bound_a_download_whatever_the_queue() {
     }
 }
 
-/// Half of 32 KiB is 11.6 packets of 1418 bytes: after 12 the limit rises, the 11 that are left do not raise it, but the
-/// first of the next round trip does. 44 ms of propagation, 0.592 ms for a packet and 0.248 ms for an ACK.
+/// Half of 32 KiB is 11.6 packets of 1418 bytes: after 12 the limit rises, the 11 that are left do not raise it, but
+/// the first of the next round trip does. 44 ms of propagation, 0.592 ms for a packet and 0.248 ms for an ACK.
 #[test]
 fn a_small_window_of_quic_holds_little_more_than_half() {
     let mut network = line(20_000, 2_000, "ip", Spec::fifo(1_000));
@@ -188,8 +188,8 @@ fn a_small_window_over_the_empty_round_trip_holds_a_flow() {
     assert!(flow.goodput_bps < flow.limits.fair_share_bps.unwrap(), "{flow:?}");
 }
 
-/// RFC 1122, section 4.2.3.2: an ACK for every second full segment, or after the delay, here 40 ms. A smaller window never
-/// holds two. A receiver that acknowledges one by one does not wait.
+/// RFC 1122, section 4.2.3.2: an ACK for every second full segment, or after the delay, here 40 ms. A smaller window
+/// never holds two. A receiver that acknowledges one by one does not wait.
 #[test]
 fn a_window_under_two_segments_is_told_to_wait_for_the_delayed_ack() {
     let words = |window: u64, ack_every: u8| {

@@ -43,7 +43,7 @@ pub(crate) struct Flight {
     nxt: u64,
     /// When data were last sent.
     last_sent: Instant,
-    /// The times of the acknowledgements of all octets, less those of their first transmissions, in microseconds; wraps.
+    /// The times at which octets were acknowledged, less those of their first transmissions, in microseconds; wraps.
     held_us: u64,
     /// Stays empty unless Linux's retransmission timer or RACK is in use.
     transmissions: Transmissions,
@@ -262,8 +262,8 @@ mod tests {
         Instant::ZERO + Duration::from_ms(ms)
     }
 
-    /// 100 octets for 30 ms, 50 of them sent twice, and 100 for 10 ms so far: 4 s of octets. Of two octets in flight at an
-    /// end one counts: 100 and a half of 100.
+    /// 100 octets for 30 ms, 50 of them sent twice, and 100 for 10 ms so far: 4 s of octets. Of two octets in flight at
+    /// an end one counts: 100 and a half of 100.
     #[test]
     fn octets_are_in_flight_from_their_first_transmission_on() {
         let mut flight = Flight::new();
