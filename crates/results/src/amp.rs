@@ -46,7 +46,8 @@ pub struct Measured {
     pub forward_bps: Option<f64>,
     /// `A * M * P`, bit/s.
     pub amp_bps: f64,
-    /// The lower of `A * M * P` and the run's own bound, bit/s; of F without the latter.
+    /// The least of F, `A * M * P` and the run's own bound, bit/s. F is left out for a flow that exceeds it: then the
+    /// largest packets on the link are of another flow, and use the wire worse.
     pub bound_bps: f64,
     /// The flow's goodput, payload, bit/s.
     pub goodput_bps: f64,
@@ -87,6 +88,7 @@ fn one(summary: &Summary, flow: &Flow) -> Option<Measured> {
         (None, Some(link)) => (Limited::Acks, Some(link)),
         (None, None) => (Limited::Neither, None),
     };
+    let own_forward = forward.filter(|forward| *forward >= flow.goodput_bps);
     Some(Measured {
         name: flow.name.clone(),
         direction: flow.direction.to_string(),
@@ -95,7 +97,7 @@ fn one(summary: &Summary, flow: &Flow) -> Option<Measured> {
         packet_bits,
         forward_bps: forward,
         amp_bps,
-        bound_bps: flow.limits.bound_bps.or(forward).map_or(amp_bps, |bound| bound.min(amp_bps)),
+        bound_bps: own_forward.into_iter().chain(flow.limits.bound_bps).fold(amp_bps, f64::min),
         goodput_bps: flow.goodput_bps,
         limited_by,
         link,
