@@ -203,6 +203,18 @@ mod tests {
         assert_eq!((found.acks_per_s, found.amp_bps), (200.0, 1_536_000.0));
     }
 
+    /// More packets a second than the link carries were sent: F limits. A flow above F has packets of another size.
+    #[test]
+    fn the_bound_is_the_least_of_its_terms() {
+        let mut summary = summary(1.0, 1.0);
+        summary.flows[0].transport.data_packets = 20_000;
+        summary.flows[0].limits.bound_bps = Some(7_700_000.0);
+        let bound = |summary: &Summary| measure(summary)[0].bound_bps;
+        assert!((bound(&summary) - 7_680_000.0).abs() < 1e-6, "{}", bound(&summary));
+        summary.flows[0].goodput_bps = 7_690_000.0;
+        assert!((bound(&summary) - 7_700_000.0).abs() < 1e-6, "{}", bound(&summary));
+    }
+
     #[test]
     fn what_limits_is_the_full_link_or_neither() {
         assert_eq!(measure(&summary(0.5, 0.96))[0].limited_by, Limited::Forward);

@@ -242,13 +242,13 @@ pub struct Measured {
     pub phase_from_s: f64,
     /// Its end.
     pub phase_to_s: f64,
-    /// Goodput of all downloads.
-    pub download_bps: f64,
+    /// Goodput of all downloads; `None` for a run over a network without an access line.
+    pub download_bps: Option<f64>,
     /// Goodput of all downloads as a share of their goodput without other traffic, if that is
     /// known.
     pub download_share: Option<f64>,
-    /// Goodput of all uploads.
-    pub upload_bps: f64,
+    /// Goodput of all uploads; `None` as well.
+    pub upload_bps: Option<f64>,
     /// Round-trip time of the first ping over ICMP.
     pub ping: RoundTrips,
     /// Round-trip time of the first ping over UDP.
@@ -266,10 +266,10 @@ pub struct Measured {
     /// Sum of the longest delays in the queues of the upstream.
     pub up_queue_delay_max_s: Option<f64>,
     /// Packets that the queues of both directions of the line dropped in the whole run, without
-    /// regulated ACKs.
-    pub drops: u64,
-    /// Pure ACKs that those queues dropped because a newer one replaces them.
-    pub acks_merged: u64,
+    /// regulated ACKs; `None` without an access line.
+    pub drops: Option<u64>,
+    /// Pure ACKs that those queues dropped because a newer one replaces them; `None` as well.
+    pub acks_merged: Option<u64>,
 }
 
 impl Measured {
@@ -282,21 +282,24 @@ impl Measured {
     /// The result of `summary` in `phase`, or over the whole run, compared with a goodput of
     /// `reference_bps` of the downloads without other traffic.
     fn in_phase(summary: &Summary, phase: Option<&Phase>, reference_bps: Option<f64>) -> Self {
-        let download_bps = goodput(summary, phase, "down");
+        let has_line = !network::is_network(summary);
+        let goodput = |direction| has_line.then(|| goodput(summary, phase, direction));
+        let download_bps = goodput("down");
         let (up, down) = (waits(summary, phase, UP), waits(summary, phase, DOWN));
         let ends = ends(summary);
         let at_the_line = |name: &str| ends.iter().any(|end| is_of(name, UP, end) || is_of(name, DOWN, end));
         let dropped = |of_acks: bool| {
             let drops = summary.links.iter().filter(|link| at_the_line(&link.name)).flat_map(|link| &link.queue.drops);
-            drops.filter(|(reason, _)| REGULATED.contains(&reason.as_str()) == of_acks).map(|(_, count)| count).sum()
+            let meant = drops.filter(|(reason, _)| REGULATED.contains(&reason.as_str()) == of_acks);
+            has_line.then(|| meant.map(|(_, count)| count).sum())
         };
         Self {
             phase: phase.map_or_else(|| WHOLE_RUN.to_owned(), |phase| phase.name.clone()),
             phase_from_s: phase.map_or(0.0, |phase| phase.from_s),
             phase_to_s: phase.map_or(summary.run.duration_s, |phase| phase.to_s),
             download_bps,
-            download_share: reference_bps.filter(|bps| *bps > 0.0).map(|bps| download_bps / bps),
-            upload_bps: goodput(summary, phase, "up"),
+            download_share: download_bps.zip(reference_bps.filter(|bps| *bps > 0.0)).map(|(own, bps)| own / bps),
+            upload_bps: goodput("up"),
             ping: RoundTrips::of(summary, phase, "icmp"),
             probe: RoundTrips::of(summary, phase, "udp"),
             calls: Calls::of(summary),
@@ -311,7 +314,7 @@ impl Measured {
 
     /// The cells of the row.
     fn cells(&self, tails: Tails) -> Vec<Cell> {
-        let rate = |column, bps| Cell::new(column, Quantity::Rate, Some(bps));
+        let rate = |column, bps| Cell::new(column, Quantity::Rate, bps);
         let time = |column, seconds| Cell::new(column, Quantity::Time, seconds);
         let share = |column, share| Cell::new(column, Quantity::Share, share);
         let tail = |p99, [one, other]: [&'static str; 2]| if p99 { one } else { other };
@@ -332,8 +335,8 @@ impl Measured {
             time("down queue", self.down_queue_delay_mean_s),
             time("up queue", self.up_queue_delay_mean_s),
             time("up queue max", self.up_queue_delay_max_s),
-            Cell::count("drops", Some(self.drops)),
-            Cell::count("ACKs merged", Some(self.acks_merged)).told_from(1.0),
+            Cell::count("drops", self.drops),
+            Cell::count("ACKs merged", self.acks_merged).told_from(1.0),
         ]);
         cells
     }

@@ -40,10 +40,12 @@ impl Interval {
     }
 
     /// The share of the time for which the wire of `link`, number `index`, was busy: its bits over those that it could
-    /// carry. `None` without a rate, and in an outage.
+    /// carry. `None` without a rate, and in an outage. Bits are whole at both ends, so that a full wire may count one more
+    /// than it carries.
     pub(crate) fn utilisation(&self, index: usize, link: &Link) -> Option<f64> {
         let bps = link.hop.line.rate_between(self.from, self.to).filter(|bps| *bps > 0.0)?;
-        Some(to_f64(self.wire_bits[index]) / bps / self.length_s())
+        let (bits, most) = (to_f64(self.wire_bits[index]), bps * self.length_s());
+        Some(if (most..=most + 1.0).contains(&bits) { 1.0 } else { bits / most })
     }
 
     /// The share of pure ACKs among the packets that left the queue of `link`.

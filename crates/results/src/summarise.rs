@@ -251,12 +251,12 @@ impl Run<'_> {
 fn explanation(flow: &str, phases: &[Phase]) -> String {
     let in_phases = phases.iter().filter_map(|phase| {
         let flow = phase.flows.iter().find(|other| other.name == flow)?;
-        (!flow.explanation.is_empty()).then_some((phase.name.as_str(), flow.explanation.as_str()))
+        Some((phase.name.as_str(), flow.explanation.as_str()))
     });
-    let explained: Vec<(&str, &str)> = in_phases.collect();
+    let (explained, others): (Vec<_>, Vec<_>) = in_phases.partition(|(_, words)| !words.is_empty());
     match explained.as_slice() {
         [] => String::new(),
-        [(_, words)] => (*words).to_owned(),
+        [(_, words)] if others.is_empty() => (*words).to_owned(),
         several => several.iter().map(|(phase, words)| format!("{phase}: {words}")).collect::<Vec<_>>().join(". "),
     }
 }

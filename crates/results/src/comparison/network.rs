@@ -102,11 +102,13 @@ impl MeasuredNetwork {
 
 /// True if all runs have flows, none of them down or up an access line.
 pub(super) fn all_over_networks(runs: &[&Run]) -> bool {
-    let over_network = |run: &&Run| {
-        let flows = &run.summary.flows;
-        !flows.is_empty() && !flows.iter().any(|flow| matches!(&*flow.direction, "down" | "up"))
-    };
-    !runs.is_empty() && runs.iter().all(over_network)
+    !runs.is_empty() && runs.iter().all(|run| is_network(&run.summary))
+}
+
+/// True if the run has flows, none of them down or up an access line.
+pub(super) fn is_network(summary: &Summary) -> bool {
+    let on_line = |flow: &Flow| matches!(&*flow.direction, "down" | "up");
+    !summary.flows.is_empty() && !summary.flows.iter().any(on_line)
 }
 
 /// The port with the highest utilisation in any of the runs.

@@ -82,7 +82,7 @@ fn merged_acks_are_no_drops() {
         link("client-cpe", &[("tail", 50)]),
     ];
     let measured = Measured::of(&Summary { links, ..Summary::default() }, None);
-    assert_eq!((measured.drops, measured.acks_merged), (3, 90));
+    assert_eq!((measured.drops, measured.acks_merged), (Some(3), Some(90)));
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn the_links_of_several_lines_count_together() {
     ];
     let summary = Summary { links, lines: vec![line("line-1"), line("line-2")], ..Summary::default() };
     let measured = Measured::of(&summary, None);
-    assert_eq!((measured.drops, measured.down_queue_delay_mean_s), (8, None));
+    assert_eq!((measured.drops, measured.down_queue_delay_mean_s), (Some(8), None));
     assert!((measured.up_queue_delay_mean_s.unwrap() - 0.021).abs() < 1e-12, "{measured:?}");
     assert!((measured.up_queue_delay_max_s.unwrap() - 0.05).abs() < 1e-12, "{measured:?}");
 }
@@ -199,6 +199,24 @@ fn what_the_rows_measure_is_told() {
     assert_eq!(about(vec![during]), "Measured during upload; losses, drops and applications over the whole run.");
     let whole = "Measured over the whole run. There are no phases: the flows are more than record.flows.";
     assert_eq!(about(Vec::new()), whole);
+}
+
+/// A network without an access line beside a line has no goodput of downloads, and no drops of a line.
+#[test]
+fn a_network_beside_a_line_has_none_of_its_values() {
+    let run = |direction: &str| {
+        let setup = FlowSetup { tcp: Some("cubic".into()), ..FlowSetup::default() };
+        let flow = Flow { name: "flow".into(), direction: direction.into(), setup, ..Flow::default() };
+        let summary = Summary { flows: vec![flow], ..Summary::default() };
+        Run { label: direction.into(), own: Vec::new(), summary, series: Vec::new() }
+    };
+    let rows = Comparison::of(vec![run("down"), run("one to another")]).measured();
+    let values = |row: &[Row]| {
+        let Row::Line(measured) = &row[0] else { panic!("a line") };
+        (measured.download_bps, measured.upload_bps, measured.drops, measured.acks_merged)
+    };
+    assert_eq!(values(&rows[0]), (Some(0.0), Some(0.0), Some(0), Some(0)));
+    assert_eq!(values(&rows[1]), (None, None, None, None));
 }
 
 /// An upload that one run starves is in no other phase there: all rows are of the phase of the upload. Runs without a

@@ -155,6 +155,11 @@ proptest! {
         for terms in lastmile_results::amp::measure(&summary) {
             prop_assert!(within(terms.goodput_bps, Some(terms.bound_bps)), "{terms:#?}");
         }
+        let whole = summary.links.iter().map(|link| (&link.name, link.utilisation));
+        let in_phases = summary.phases.iter().flat_map(|phase| &phase.links);
+        for (name, busy) in whole.chain(in_phases.map(|link| (&link.name, link.utilisation))) {
+            prop_assert!(busy.is_none_or(|busy| (0.0..=1.0).contains(&busy)), "{name}: {busy:?}");
+        }
         for phase in &summary.phases {
             for flow in &phase.flows {
                 for bound in [flow.bound_bps, flow.two_way_bound_bps] {
