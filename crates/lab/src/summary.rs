@@ -5,6 +5,7 @@ use lastmile_model::Source;
 use lastmile_model::outcome::{self as sim, FlowOutcome, ProbeOutcome, Snapshot, TcpOutcome, Waits};
 use lastmile_results::schema::{Clock, Summary};
 use lastmile_results::{Origin, Run, Series, summarise};
+use lastmile_sim::sources::UserOutcome;
 use lastmile_units::{Duration, Instant};
 use serde::Serialize;
 
@@ -183,6 +184,14 @@ fn datagram_delays_ns(plan: &Plan<'_>, outcome: &lab::Outcome) -> Vec<Option<Box
     all
 }
 
+/// The end of a backup whose files were all copied.
+fn end_of_backup(flow: &lab::FlowOutcome, start: Instant) -> Option<Instant> {
+    match &flow.user {
+        Some(UserOutcome::Backup(backup)) => Some(start + backup.end?),
+        _ => None,
+    }
+}
+
 fn row(plan: &Plan<'_>, number: usize, (traffic, name): (usize, String), flow: &lab::FlowOutcome) -> FlowOutcome {
     let [data, acks] = plan.paths(number);
     let tcp = flow.tcp.as_ref().map(|tcp| TcpOutcome {
@@ -196,11 +205,12 @@ fn row(plan: &Plan<'_>, number: usize, (traffic, name): (usize, String), flow: &
         max_in_flight: tcp.max_in_flight,
         closed: false,
     });
+    let start = plan.network().traffic[traffic].start;
     FlowOutcome {
         traffic,
         name,
-        start: plan.network().traffic[traffic].start,
-        end: flow.end,
+        start,
+        end: flow.end.or_else(|| end_of_backup(flow, start)),
         bytes_delivered: flow.bytes_delivered,
         deliveries: flow.deliveries,
         data_path: data.into(),

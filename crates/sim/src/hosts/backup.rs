@@ -44,7 +44,7 @@ pub struct Backup {
     model: Arc<Model>,
     random: Stream,
     began: Option<Instant>,
-    ended: Option<Instant>,
+    pub(super) ended: Option<Instant>,
     stopped: Option<Instant>,
     as_of: Instant,
     /// Files that are not requested yet; `None` without end.

@@ -53,6 +53,11 @@ impl User {
         }
     }
 
+    /// The end of a backup whose files were all copied.
+    pub(crate) fn end(&self) -> Option<Instant> {
+        if let Self::Backup(backup) = self { backup.ended } else { None }
+    }
+
     /// Results kept for the end of the run, in 8 bytes each.
     pub(crate) fn kept(&self) -> usize {
         match self {

@@ -135,7 +135,7 @@ fn flows(simulation: &mut Simulation<'_>, losses: &[(Loss, u64)]) -> Vec<FlowOut
             StateIndex::Client(index) => {
                 let client = &simulation.hosts.clients[index as usize];
                 let paths = [there, back].map(Arc::clone);
-                flows.push(opened_outcome(&client.totals, row, paths));
+                flows.push(FlowOutcome { end: client.user.end(), ..opened_outcome(&client.totals, row, paths) });
             }
             StateIndex::Swarm(index) => {
                 let swarm = &simulation.hosts.swarms[index as usize];

@@ -70,6 +70,10 @@ impl Simulation<'_> {
             }
             if let Progress::Complete(responses) = progress {
                 (0..responses).for_each(|_| user.decide().completed(now, index));
+                let ends = user.end() == Some(now);
+                if ends {
+                    self.snapshot();
+                }
                 self.browse(owner, client);
             }
         }

@@ -65,6 +65,11 @@ fn files_on_an_idle_line_take_a_round_trip_and_their_bytes_each() {
         assert!((end_s / expected_s - 1.0).abs() < 0.01, "{opened_by:?}: {end_s} s of {expected_s} s");
         assert_eq!((client.took.len(), client.bytes, client.active), (100, 1_400_000, client.end.unwrap()));
         assert_eq!(outcome.flows[0].connections, Some((1, 0)));
+        // Its flow ends with the last file, which ends a part of the run.
+        let end = Instant::ZERO + client.end.unwrap();
+        assert_eq!(outcome.flows[0].end, Some(end));
+        let cuts: Vec<Instant> = outcome.snapshots.iter().map(|snapshot| snapshot.at).collect();
+        assert_eq!(cuts, [Instant::ZERO, end, Instant::ZERO + outcome.duration]);
         // What arrives is the files, with their requests on the way up.
         let request = if opened_by == OpenedBy::Sender { 350 } else { 0 };
         assert_eq!(outcome.flows[0].bytes_delivered, 100 * (14_000 + request));
