@@ -178,7 +178,7 @@ fn compute(arguments: &Arguments) -> Result<Document> {
 fn share(option: &str, text: &str) -> Result<Fraction> {
     decimal(text).filter(|&share| share <= Fraction::ONE).ok_or_else(|| {
         Failure::new(format_args!("{option}: \"{text}\" is not a share of a link"))
-            .hint("a decimal from 0 to 1, such as 0.99")
+            .hint("a decimal from 0 to 1 with at most three digits after the point, such as 0.99")
     })
 }
 
