@@ -40,8 +40,8 @@ impl Interval {
     }
 
     /// The share of the time for which the wire of `link`, number `index`, was busy: its bits over those that it could
-    /// carry. `None` without a rate, and in an outage. Bits are whole at both ends, so that a full wire may count one more
-    /// than it carries.
+    /// carry. `None` without a rate, and in an outage. Bits are whole at both ends, so that a full wire may count one
+    /// more than it carries.
     pub(crate) fn utilisation(&self, index: usize, link: &Link) -> Option<f64> {
         let bps = link.hop.line.rate_between(self.from, self.to).filter(|bps| *bps > 0.0)?;
         let (bits, most) = (to_f64(self.wire_bits[index]), bps * self.length_s());

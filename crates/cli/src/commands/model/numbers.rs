@@ -27,7 +27,7 @@ pub(super) fn decimal(text: &str) -> Option<Fraction> {
 pub(super) fn factor(text: &str) -> Result<Fraction> {
     decimal(text).filter(|&d| d >= Fraction::ONE).ok_or_else(|| {
         Failure::new(format_args!("--delayed-ack-factor: \"{text}\" is not a number of segments for each ACK"))
-            .hint("1 for an ACK of every segment, 2 for delayed ACKs, decimals such as 1.5 between and beyond, with at most three digits after the point")
+            .hint("1 for an ACK of every segment, 2 for delayed ACKs, decimals such as 1.5 of at most three digits")
     })
 }
 
