@@ -7,7 +7,6 @@
 //! the queue grows.
 
 use lastmile_model::{Network, Source, Transport};
-use lastmile_queueing::spec::Spec;
 use lastmile_tcp::RoundTrips;
 
 use crate::bounds::Shape;
@@ -243,13 +242,12 @@ impl Case<'_> {
         let queued_s: f64 = waits.iter().map(|wait| wait.mean_s).sum();
         if let Some(own_s) = own_s {
             let own_queued_s = (own_s - empty_s).max(0.0);
-            // Of packets in one FIFO none waits longer than the others.
-            let may_differ = |wait: &&mut Wait| !matches!(self.network.links[wait.link].hop.queue, Spec::Fifo(_));
-            let other = waits.iter_mut().filter(may_differ).reduce(|a, b| if b.max_s > a.max_s { b } else { a });
+            let longest = waits.iter_mut().reduce(|a, b| if b.max_s > a.max_s { b } else { a });
+            let rest_s = own_queued_s - queued_s;
             let is_thinned = |wait: &Wait| tcp.is_thinned(&self.network.links[wait.link].hop.queue);
-            if let Some(other) = other.filter(|other| own_queued_s > queued_s || is_thinned(other)) {
-                // The rest is the wait of a class of its own, or of the ACKs that the thinning left.
-                other.mean_s = (other.mean_s + own_queued_s - queued_s).clamp(0.0, other.max_s);
+            if let Some(other) = longest.filter(|wait| rest_s >= WORTH_TELLING * own_s || is_thinned(wait)) {
+                // The rest is the wait of a class of its own or at busy times, or of the ACKs that the thinning left.
+                other.mean_s = (other.mean_s + rest_s).clamp(0.0, other.max_s);
             } else if own_queued_s < queued_s {
                 // Others waited longer in the same queues.
                 waits.iter_mut().for_each(|wait| wait.mean_s *= own_queued_s / queued_s);
