@@ -153,7 +153,8 @@ fn in_flight(network: &Network, outcome: &Outcome, flow: &FlowOutcome) -> f64 {
 
 /// The bound by each link of the ACKs' path, if each ACK arrives: no drops, and no merged ACKs.
 fn by_acks(network: &Network, outcome: &Outcome, shape: &Shape, tcp: TcpShape) -> Vec<Bound> {
-    let covers = format::to_f64(shape.payload * tcp.segments_per_ack) * 8.0;
+    let Some(most) = tcp.most_per_ack else { return Vec::new() };
+    let covers = format::to_f64(shape.payload * most) * 8.0;
     let lossless = shape.ack_path.iter().all(|link| keeps_acks(network, outcome, *link, tcp));
     let bounds = shape.ack_path.iter().filter(|_| lossless).filter_map(|index| {
         let link = &network.links[*index];
@@ -221,7 +222,7 @@ pub(crate) fn two_way(
     if !shape.ack_path.iter().all(|link| keeps_acks(network, outcome, *link, tcp)) {
         return None;
     }
-    let covers = format::to_f64(shape.payload * tcp.segments_per_ack) * 8.0;
+    let covers = format::to_f64(shape.payload * tcp.most_per_ack?) * 8.0;
     // Data in flight at the start of the part, and after a loss the receiver's out-of-order data,
     // are delivered without ACKs of the part.
     let held = if flow.tcp.as_ref()?.retransmissions > 0 { format::to_f64(tcp.window) } else { 0.0 };

@@ -95,7 +95,8 @@ impl Demand {
 
 /// The cost of a bit of payload in ACKs, on each link of their path before one that thins them.
 fn acks(network: &Network, shape: &Shape, tcp: TcpShape, part: &Interval) -> Vec<(Resource, f64)> {
-    let covers = format::to_f64(shape.payload * tcp.segments_per_ack) * 8.0;
+    let Some(most) = tcp.most_per_ack else { return Vec::new() };
+    let covers = format::to_f64(shape.payload * most) * 8.0;
     let mut sent = 1.0;
     let every = shape.ack_path.iter().take_while(|index| !tcp.is_thinned(&network.links[**index].hop.queue));
     let cost = |index: &usize| {

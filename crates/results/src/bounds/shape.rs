@@ -5,7 +5,7 @@ use lastmile_model::{IpFields, Link, Network, Source, Transport};
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::spec::{Over, Spec};
 use lastmile_quic::SteadySizes;
-use lastmile_tcp::{Config, WindowScale};
+use lastmile_tcp::{AckConfig, Config, WindowScale};
 use lastmile_theory::{ack_rate, asymmetry};
 use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
@@ -57,6 +57,8 @@ pub(crate) struct TcpShape {
     pub(crate) window: u64,
     /// Segments for each ACK.
     pub(crate) segments_per_ack: u64,
+    /// The most segments for an ACK, where the receiver gathers them or reads late; `None` without a limit.
+    pub(crate) most_per_ack: Option<u64>,
 }
 
 impl Shape {
@@ -81,6 +83,11 @@ impl Shape {
             Source::Replay(_) | Source::Conference(_) | Source::Game(_) | Source::Ping { .. } => return None,
         };
         let data = ByteCount::new(payload + header);
+        let mut tcp = tcp;
+        if let (Some(tcp), Some(receiver)) = (&mut tcp, receiver(&traffic.source)) {
+            let links = data_path.iter().map(|index| &network.links[*index]);
+            tcp.most_per_ack = most_per_ack(&receiver.acks, tcp.segments_per_ack, payload, spacing(links, data));
+        }
         Some(Self {
             traffic: index,
             payload,
@@ -174,8 +181,51 @@ fn segments(sender: &Config, receiver: &Config) -> (u64, u64, Option<TcpShape>) 
     let scaled = sender.window_scale != WindowScale::Off && receiver.window_scale != WindowScale::Off;
     let window = receiver.receive_window.as_u64().min(if scaled { u64::MAX } else { UNSCALED_WINDOW });
     let segments_per_ack = if receiver.acks.delayed_ack.is_zero() { 1 } else { u64::from(receiver.acks.ack_every) };
-    let tcp = TcpShape { header, ack: header, hidden: false, timestamps, window, segments_per_ack };
+    let most_per_ack = Some(segments_per_ack);
+    let tcp = TcpShape { header, ack: header, hidden: false, timestamps, window, segments_per_ack, most_per_ack };
     (u64::from(sender.mss.min(receiver.mss)), header, Some(tcp))
+}
+
+/// The configuration of the end that receives the data over TCP.
+fn receiver(source: &Source) -> Option<&Config> {
+    match source {
+        Source::Bulk { receiver, .. } => Some(receiver),
+        Source::Writes { tcp, .. } => Some(tcp),
+        Source::Swarm(swarm) => Some(&swarm.tcp),
+        other => match other.transport()? {
+            Transport::Tcp(tcp) => Some(tcp),
+            Transport::Quic(_) => None,
+        },
+    }
+}
+
+/// The time between two full segments at their receiver, by the slowest link; `None` where a line may bunch them.
+fn spacing<'a>(links: impl Iterator<Item = &'a Link>, data: ByteCount) -> Option<Duration> {
+    let mut slowest = Duration::ZERO;
+    for link in links {
+        let line = &link.hop.line;
+        if line.grants.is_some() || line.impairments.may_hasten() {
+            return None;
+        }
+        let rate = match &line.trace {
+            Some(trace) => Some(trace.peak_rate()?),
+            None => line.rate,
+        };
+        slowest = slowest.max(rate.map_or(Duration::ZERO, |rate| rate.time_for(line.link_layer.on_wire(data))));
+    }
+    (!slowest.is_zero()).then_some(slowest)
+}
+
+/// The most segments for an ACK that is due after `every`: receive offload joins what arrives within its time, at most
+/// 64 KiB, and an application that reads late acknowledges what has arrived meanwhile, up to twice the mean.
+fn most_per_ack(acks: &AckConfig, every: u64, payload: u64, spacing: Option<Duration>) -> Option<u64> {
+    let read = if acks.quick_acks { acks.read_delay.saturating_mul(2) } else { Duration::ZERO };
+    if acks.gro.is_zero() && read.is_zero() {
+        return Some(every);
+    }
+    let within = |time: Duration| spacing.map(|spacing| time.as_ps() / spacing.as_ps());
+    let joined = if acks.gro.is_zero() { 0 } else { within(acks.gro)?.min(u64::from(u16::MAX) / payload) };
+    Some(every + within(read)? + if read.is_zero() { joined } else { 2 * joined })
 }
 
 /// Payload of a full packet of QUIC, bytes of all its headers, and the shape of the connection.
@@ -188,6 +238,7 @@ fn packets(quic: &lastmile_quic::Config, ip: IpFields) -> (u64, u64, Option<TcpS
         timestamps: false,
         window: quic.receive_window.as_u64(),
         segments_per_ack: quic.ack_every().into(),
+        most_per_ack: Some(quic.ack_every().into()),
     };
     (sizes.payload, header + u64::from(quic.datagram) - sizes.payload, Some(tcp))
 }

@@ -162,6 +162,25 @@ fn a_regulator_before_the_line_lifts_the_bound_of_its_acks() {
     assert_eq!(only_flow(&network).limits.fair_share_by.as_deref(), Some("rate of link down"));
 }
 
+/// 50 Mbit/s carry 4166 packets of 1500 bytes a second, 4 within 1 ms: an ACK is for at most 2 and 4 of them where they
+/// are gathered for 1 ms, and for 2 and 4 where they are read within 1 ms. 50 kbit/s carry 156 ACKs of 40 bytes a second.
+#[test]
+fn acks_for_gathered_segments_and_late_readers_bound_less() {
+    let plain = AckConfig { delayed_ack: Duration::from_ms(40), quick_acks: true, ..AckConfig::default() };
+    let late = AckConfig { read_delay: Duration::from_us(500), ..plain };
+    let gathered = AckConfig { gro: Duration::from_ms(1), ..plain };
+    let share = |acks: AckConfig| {
+        let config = Config { acks, ..large_windows() };
+        let mut network = one_download(50_000, 50, "ip", Spec::fifo(10_000), &config);
+        network.duration = Duration::from_s(10);
+        let flow = only_flow(&network);
+        assert!(flow.goodput_bps <= flow.limits.bound_bps.unwrap(), "{flow:?}");
+        flow.limits.fair_share_bps.unwrap()
+    };
+    let acks = |packets: f64| 50_000.0 / 320.0 * packets * 1_460.0 * 8.0;
+    assert!(close(share(plain), acks(2.0)) && close(share(late), acks(6.0)) && close(share(gathered), acks(6.0)));
+}
+
 /// 64 kbit/s carry 200 ACKs of 40 bytes a second, for 2 · 1460 bytes each: 4.672 Mbit/s. The queue drops ACKs beyond
 /// that, so that those left are for more.
 #[test]

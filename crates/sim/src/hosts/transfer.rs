@@ -254,8 +254,27 @@ impl Transfer {
     #[inline(always)]
     pub(crate) fn on_segment(&mut self, now: Instant, side: Side, segment: &Meta) -> Progress {
         let [sender, receiver] = &mut self.ends;
+        let before = receiver.delivered();
         if side == Side::Sender {
             End::deliver(sender, receiver, now, segment);
+        } else {
+            End::deliver(receiver, sender, now, segment);
+        }
+        self.advance(now, side, before)
+    }
+
+    /// The timer event of an end fires. A receiver that offloads hands data over then, too.
+    pub(crate) fn on_wake(&mut self, now: Instant, side: Side) -> Progress {
+        self.wakes[side.index()] = None;
+        let before = self.receiver().delivered();
+        self.end(side).on_timer(now);
+        self.advance(now, side, before)
+    }
+
+    /// An end has processed segments, before which the receiver had delivered `before` bytes.
+    #[inline(always)]
+    fn advance(&mut self, now: Instant, side: Side, before: u64) -> Progress {
+        if side == Side::Sender {
             if self.turns.is_some() {
                 return self.turn(side);
             }
@@ -264,20 +283,12 @@ impl Transfer {
             }
             return Progress::Ongoing;
         }
-        let before = receiver.delivered();
-        End::deliver(receiver, sender, now, segment);
         let delivered = self.received(now, before);
         if self.turns.is_some() {
             return self.turn(side);
         }
         let complete = delivered > before && self.bytes.is_some_and(|bytes| bytes.get() == delivered);
         if complete { Progress::Complete(1) } else { Progress::Ongoing }
-    }
-
-    /// The timer event of an end fires.
-    pub(crate) fn on_wake(&mut self, now: Instant, side: Side) {
-        self.wakes[side.index()] = None;
-        self.end(side).on_timer(now);
     }
 
     /// Updates the largest amount in flight, after an end has sent all that its windows admit.

@@ -57,8 +57,13 @@ impl Simulation<'_> {
         let before = transfer.bytes_delivered();
         let progress = transfer.on_segment(self.now, side, packet);
         let delivered = transfer.bytes_delivered() - before;
-        let owner = transfer.owner().expect("an opened connection has an owner");
         self.pump(index, side);
+        self.report(index, delivered, progress);
+    }
+
+    /// Reports what an opened connection has delivered to its owner.
+    pub(super) fn report(&mut self, index: u32, delivered: u64, progress: Progress) {
+        let owner = self.hosts.transfers[index as usize].owner().expect("an opened connection has an owner");
         let state = self.net.flows[owner as usize].state();
         if let Some(totals) = self.hosts.totals(state) {
             totals.deliver(self.now, delivered);

@@ -6,6 +6,7 @@ use lastmile_units::Instant;
 use super::delivery::pump;
 use super::state::Simulation;
 use crate::engine::event::Event;
+use crate::hosts::Progress;
 use crate::record::outcome::{outcome, snapshot};
 use lastmile_model::outcome::Outcome;
 use lastmile_model::{BuildError, Network};
@@ -75,10 +76,14 @@ impl Simulation<'_> {
             }
             Event::Timer(transfer, side) => {
                 let of = &mut self.hosts.transfers[transfer as usize];
-                of.on_wake(now, side);
+                let before = of.bytes_delivered();
+                let progress = of.on_wake(now, side);
+                let delivered = of.bytes_delivered() - before;
                 pump(&mut self.net, of, now, (transfer, side));
                 if of.owner().is_some() {
-                    self.retire_if_over(transfer);
+                    self.report(transfer, delivered, progress);
+                } else if progress != Progress::Ongoing {
+                    self.snapshot();
                 }
             }
             Event::Start(flow) => self.start(flow),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use lastmile_model::outcome::{BackupOutcome, Outcome};
 use lastmile_model::{Backup, FileSizes, Network, OpenedBy, Source, Transport};
 use lastmile_sim::run;
-use lastmile_tcp::Config;
-use lastmile_units::{ByteCount, Duration, Instant};
+use lastmile_tcp::{AckConfig, Config};
+use lastmile_units::{ByteCount, Duration, Instant, Ratio};
 
 use crate::build;
 
@@ -151,4 +151,33 @@ fn published_sizes_depend_on_the_seed_alone() {
     let bytes = sizes(tcp(), OpenedBy::Sender, 1);
     assert_eq!(bytes, sizes(quic(), OpenedBy::Receiver, 1));
     assert_ne!(bytes, sizes(tcp(), OpenedBy::Sender, 2));
+}
+
+/// Receive offload holds a segment back until a timer: after a loss, the last one of a file.
+#[test]
+fn offloaded_segments_end_files_and_transfers() {
+    let tcp = Config {
+        mss: 1460,
+        acks: AckConfig { gro: Duration::from_us(20), ..AckConfig::default() },
+        ..Config::default()
+    };
+    for seed in 1..=8 {
+        for opened_by in [OpenedBy::Sender, OpenedBy::Receiver] {
+            let transport = Transport::Tcp(Arc::new(tcp.clone()));
+            let mut lossy = network(backup(transport, opened_by, 3, 200_000), 20);
+            lossy.seed = seed;
+            lossy.links.iter_mut().for_each(|link| link.hop.line.loss = Ratio::from_ppm(10_000).unwrap());
+            let (outcome, client) = copy(&lossy);
+            assert_eq!((client.took.len(), client.bytes), (3, 600_000), "{seed}: {:?}", outcome.flows[0]);
+
+            let source = build::bulk(&tcp, Some(200_000), opened_by);
+            let (from, to) = if opened_by == OpenedBy::Sender { (0, 1) } else { (1, 0) };
+            lossy.traffic = vec![build::traffic("file", from, to, source)];
+            let outcome = run(&lossy).expect("the network runs");
+            let (file, end) = (&outcome.flows[0], outcome.flows[0].end.expect("a whole file"));
+            assert_eq!(file.deliveries.unwrap().last, end);
+            let at_end = outcome.snapshots.iter().find(|snapshot| snapshot.at == end);
+            assert_eq!(at_end.map(|snapshot| snapshot.bytes_delivered[0]), Some(200_000), "{seed}");
+        }
+    }
 }

@@ -63,7 +63,7 @@ pub(crate) fn upload(tcp: &Config, bytes: Option<u64>) -> Traffic {
     traffic("upload", 0, 1, bulk(tcp, bytes, OpenedBy::Sender))
 }
 
-fn bulk(tcp: &Config, bytes: Option<u64>, opened_by: OpenedBy) -> Source {
+pub(crate) fn bulk(tcp: &Config, bytes: Option<u64>, opened_by: OpenedBy) -> Source {
     let tcp = Arc::new(tcp.clone());
     Source::Bulk { sender: Arc::clone(&tcp), receiver: tcp, bytes, request: 0, opened_by }
 }
