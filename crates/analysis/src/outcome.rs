@@ -62,7 +62,7 @@ pub struct Direction {
     /// Time from the connection's first packet to the last new data or acknowledgement of this
     /// direction.
     pub active: Duration,
-    /// Acknowledged payload over that time.
+    /// [`Volume::bytes_of_goodput`] over that time.
     pub goodput_bps: f64,
     /// Payload of the largest segment.
     pub largest_segment: u64,
@@ -93,7 +93,8 @@ pub struct Direction {
 
 impl Direction {
     /// The round trip of the whole path, median and 95th percentile. Away from the sender it has two
-    /// parts: medians are added, and the 95th percentile of the larger part to the median of the other.
+    /// parts, whose medians are added. The 95th percentile is the larger of two sums: that of one part
+    /// and the median of the other.
     #[must_use]
     pub fn whole_round_trip(&self) -> (Option<Duration>, Option<Duration>) {
         let own = self.delays.round_trips;
@@ -102,8 +103,8 @@ impl Direction {
         }
         let other = self.delays.answers;
         let medians = own.median.zip(other.median);
-        let (large, small) = if own.median >= other.median { (own, other) } else { (other, own) };
-        (medians.map(|(own, other)| own + other), large.p95.zip(small.median).map(|(p95, median)| p95 + median))
+        let varied = |varies: RoundTrips, stays: RoundTrips| Some(varies.p95? + stays.median?);
+        (medians.map(|(own, other)| own + other), varied(own, other).max(varied(other, own)))
     }
 }
 
@@ -126,6 +127,8 @@ pub struct Volume {
     pub bytes_acknowledged: u64,
     /// Acknowledged bytes that the capture missed.
     pub bytes_unseen: u64,
+    /// Payload bytes of the goodput: `bytes_acknowledged`, or `bytes_new` if no ACK was captured.
+    pub bytes_of_goodput: u64,
 }
 
 /// Round trips on both sides of the capture.
@@ -279,4 +282,27 @@ pub struct Pause {
     pub span: Duration,
     /// The sender's limit at the end of the pause.
     pub limit: crate::Limit,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The longer part by its median varies little, and the other much: 100 + 300 ms are more than 110 + 90 ms.
+    #[test]
+    fn the_whole_p95_is_that_of_the_part_with_the_larger_sum() {
+        let part = |median, p95| RoundTrips {
+            median: Some(Duration::from_ms(median)),
+            p95: Some(Duration::from_ms(p95)),
+            ..RoundTrips::default()
+        };
+        let (long, varied) = (part(100, 110), part(90, 300));
+        for (round_trips, answers) in [(long, varied), (varied, long)] {
+            let delays = Delays { round_trips, answers, ..Delays::default() };
+            let position = Position { vantage: Vantage::Between, ..Position::default() };
+            let direction = Direction { delays, position, ..Direction::default() };
+            let whole = (Some(Duration::from_ms(190)), Some(Duration::from_ms(400)));
+            assert_eq!(direction.whole_round_trip(), whole);
+        }
+    }
 }

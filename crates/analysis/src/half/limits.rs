@@ -84,11 +84,12 @@ impl Half {
         self.out.volume.bytes_acknowledged = acknowledged.max(0).unsigned_abs();
         let end = self.times.advanced.or(self.times.last_sent).unwrap_or(from);
         self.out.active = end.since(from);
-        let bytes =
-            if self.times.last_ack.is_some() { self.out.volume.bytes_acknowledged } else { self.out.volume.bytes_new };
+        let volume = &mut self.out.volume;
+        volume.bytes_of_goodput =
+            if self.times.last_ack.is_some() { volume.bytes_acknowledged } else { volume.bytes_new };
         let seconds = self.out.active.as_secs_f64();
         #[expect(clippy::cast_precision_loss, reason = "statistics")]
-        let bits = bytes as f64 * 8.0;
+        let bits = self.out.volume.bytes_of_goodput as f64 * 8.0;
         self.out.goodput_bps = if seconds > 0.0 { bits / seconds } else { 0.0 };
         self.out.delays.turnaround = self.sender.turnaround.fastest();
         self.out.delays.round_trips = RoundTrips::of(&self.rtt);

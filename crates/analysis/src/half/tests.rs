@@ -375,3 +375,21 @@ fn without_a_syn_windows_are_not_known_and_the_rest_is() {
     assert_eq!((connection.up.volume.bytes_acknowledged, connection.up.window.max), (2_000, None));
     assert_eq!(connection.up.initial_window, None);
 }
+
+/// 3 segments are captured. With ACKs, the 2 acknowledged ones are the goodput.
+#[test]
+fn goodput_is_of_acknowledged_bytes_and_of_captured_ones_without_acks() {
+    for (acks, expected) in [(true, 2_000), (false, 3_000)] {
+        let mut talk = Talk { analysis: Analysis::new(), options: Options::NONE, id: 1 };
+        for number in 0..3 {
+            talk.data(100 * u64::from(number), number);
+        }
+        if acks {
+            talk.ack(300, 2, &[]);
+        }
+        let up = talk.up();
+        assert_eq!((up.volume.bytes_of_goodput, up.volume.bytes_new), (expected, 3_000));
+        let seconds = if acks { 0.3 } else { 0.2 };
+        assert!((up.goodput_bps - expected as f64 * 8.0 / seconds).abs() < 1e-6);
+    }
+}

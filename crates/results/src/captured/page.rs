@@ -194,7 +194,7 @@ fn rows(connections: &[Connection]) -> (Vec<Row<'_>>, usize) {
     (rows, others)
 }
 
-/// Payload that was acknowledged, or seen where ACKs are not.
+/// Payload that was acknowledged or captured, whichever is more.
 fn size(direction: &Direction) -> u64 {
     direction.volume.bytes_acknowledged.max(direction.volume.bytes_new)
 }
@@ -241,7 +241,7 @@ fn row((number, up, connection): Row<'_>, is_drawn: bool, causes: &[Cause]) -> M
         tr {
             td.name { @if is_drawn { a href={ "#" (anchor(number, up)) } { (name) } } @else { (name) } }
             td.left { (from) br; (to) }
-            td { (bytes(size(direction))) }
+            td { (bytes(direction.volume.bytes_of_goodput)) }
             td { (rate(direction.goodput_bps)) }
             td { (time(median)) }
             td { (time(p95)) }

@@ -111,6 +111,9 @@ pub(super) struct Volume {
     bytes_repeated: u64,
     pub(super) bytes_acknowledged: u64,
     bytes_unseen: u64,
+    /// Payload bytes of the goodput.
+    #[serde(skip)]
+    pub(super) bytes_of_goodput: u64,
     active_s: f64,
     pub(super) goodput_bps: f64,
     largest_segment_bytes: u64,
@@ -130,6 +133,7 @@ impl Volume {
             bytes_repeated: volume.bytes_repeated,
             bytes_acknowledged: volume.bytes_acknowledged,
             bytes_unseen: volume.bytes_unseen,
+            bytes_of_goodput: volume.bytes_of_goodput,
             active_s: direction.active.as_secs_f64(),
             goodput_bps: direction.goodput_bps,
             largest_segment_bytes: direction.largest_segment,

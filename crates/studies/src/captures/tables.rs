@@ -84,7 +84,7 @@ pub(super) fn all(document: &Document, most: usize) -> String {
         text.push_str(&summary(document));
     }
     if !document.connections.is_empty() {
-        let _ = write!(text, "\n{}", connections(document, most));
+        let _ = write!(text, "\n{}", connections(&document.connections, most));
     }
     groups(&mut text, document);
     if !document.datagram_flows.is_empty() {
@@ -140,7 +140,7 @@ fn stands(stands: &CapturePosition) -> String {
     text
 }
 
-fn connections(document: &Document, most: usize) -> String {
+fn connections(all: &[Row], most: usize) -> String {
     use Kind::{Name, Number, Text};
     let mut table = Table::new([
         ("#", Name),
@@ -159,7 +159,7 @@ fn connections(document: &Document, most: usize) -> String {
         ("stall", Number),
         ("limited by", Text),
     ]);
-    let mut rows: Vec<&Row> = document.connections.iter().collect();
+    let mut rows: Vec<&Row> = all.iter().collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.volume.bytes_acknowledged.max(row.volume.bytes_new)));
     let shown = if most == 0 { rows.len() } else { rows.len().min(most) };
     let hidden = rows.len() - shown;
@@ -172,7 +172,7 @@ fn connections(document: &Document, most: usize) -> String {
             row.ends.to.clone(),
             row.direction.to_owned(),
             row.position.vantage.unwrap_or("?").to_owned(),
-            bytes(row.volume.bytes_acknowledged.max(row.volume.bytes_new)),
+            bytes(row.volume.bytes_of_goodput),
             rate(row.volume.goodput_bps),
             or_dash(row.delays.round_trip_median_s, seconds),
             or_dash(row.delays.round_trip_p95_s, seconds),
@@ -273,4 +273,41 @@ pub(super) fn one(analysed: &Analysed, document: &Document, wanted: usize) -> Re
         }
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lastmile_analysis::{Analysis, Connection};
+    use lastmile_packet::{FlowAddresses, FlowId, FlowKey, Meta, Parsed, SeqNumber, TcpFlags};
+    use lastmile_units::{Duration, Instant};
+
+    /// Three segments of 1000 bytes in 300 ms, with an ACK of the first two or without.
+    fn captured(with_ack: bool) -> Connection {
+        let mut analysis = Analysis::new();
+        let mut packet = |ms, up, meta: Meta| {
+            let forward = FlowAddresses::of_simulated(FlowId::new(0));
+            let key = FlowKey { addresses: if up { forward } else { forward.reversed() }, protocol: 6 };
+            analysis.packet(Instant::ZERO + Duration::from_ms(ms), &Parsed { meta, key, transport_offset: 20 });
+        };
+        let ack = Meta { flags: TcpFlags::ACK, header_len: 40, ip_len: 40, ..Meta::default() };
+        for number in 0..3 {
+            packet(150 * u64::from(number), true, Meta { seq: SeqNumber::new(1_000 * number), ip_len: 1_040, ..ack });
+        }
+        if with_ack {
+            packet(300, false, Meta { ack: SeqNumber::new(2_000), ..ack });
+        }
+        analysis.finish().remove(0)
+    }
+
+    /// 16 000 bits in 300 ms are 53.3 kbit/s, 24 000 bits 80 kbit/s.
+    #[test]
+    fn bytes_are_those_of_the_goodput() {
+        for (with_ack, expected) in [(true, ["2", "kB", "53.3", "kbit/s"]), (false, ["3", "kB", "80", "kbit/s"])] {
+            let connection = captured(with_ack);
+            let text = connections(&[Row::new(1, &connection, "up", &connection.up)], 0);
+            let row: Vec<&str> = text.lines().last().unwrap_or_default().split_whitespace().collect();
+            assert_eq!(row[5..9], expected, "{text}");
+        }
+    }
 }
