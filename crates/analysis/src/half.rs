@@ -232,12 +232,13 @@ impl Half {
         if end <= self.stream.una || start >= end {
             return old;
         }
-        let above = self.sent.at(end).map(|segment| (segment.first, segment.timestamp));
+        let above = self.sent.at(end).map(|segment| segment.first);
+        let stamp_above = self.sent.timestamp_above(end);
         let timestamp = packet.options().timestamps().map(|(value, _)| value);
         for segment in self.sent.cut(start.max(self.stream.una), end) {
             if segment.sends == 0 {
                 old.filled += segment.end - segment.start;
-                old.above = above.or(Some((segment.first, None)));
+                old.above = Some((above.unwrap_or(segment.first), stamp_above));
                 segment.first = now;
                 // The receiver held back the data above the hole, so no ACK of them measures a
                 // round trip.

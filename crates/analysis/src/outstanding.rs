@@ -147,9 +147,16 @@ impl Outstanding {
         }
     }
 
-    /// The earliest SACK report for a segment sent after `sent`.
-    pub(crate) fn overtaken_since(&self, sent: Instant) -> Option<Instant> {
-        self.segments.iter().filter(|segment| segment.last > sent).filter_map(|segment| segment.sacked).min()
+    /// The earliest and the latest SACK report for a segment sent after `sent`.
+    pub(crate) fn overtaken_since(&self, sent: Instant) -> Option<(Instant, Instant)> {
+        let reports = self.segments.iter().filter(|segment| segment.last > sent).filter_map(|segment| segment.sacked);
+        reports.map(|at| (at, at)).reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)))
+    }
+
+    /// The timestamp of the first captured segment from `offset` on.
+    pub(crate) fn timestamp_above(&self, offset: i64) -> Option<u32> {
+        let from = self.segments.partition_point(|segment| segment.end <= offset);
+        self.segments.range(from..).find(|segment| segment.sends > 0)?.timestamp
     }
 }
 

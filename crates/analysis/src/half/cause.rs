@@ -15,8 +15,8 @@
 
 use lastmile_units::{Duration, Instant};
 
-use super::Half;
 use super::state::{DUP_THRESH, Old, Phase};
+use super::{HOST_SLACK, Half};
 use crate::cause::Cause;
 
 impl Half {
@@ -49,17 +49,21 @@ impl Half {
         let again = old.episode == self.recovery.episode;
         if again {
             let overtaken = self.sack.used.then(|| self.sent.overtaken_since(old.last)).flatten();
+            // The reordering window and PRR may postpone it to the ACK of a later segment.
+            let is_postponed = |first: Instant, latest: Instant| {
+                recent(latest) && self.whole_smoothed().is_some_and(|smoothed| now.since(first) < smoothed)
+            };
             return match (overtaken, self.recovery.evidence) {
                 (Some(_), _) if self.too_soon(now, Some(old.last)) => repaired,
                 _ if silent => Cause::Timeout,
-                (Some(at), _) if recent(at) => repaired,
+                (Some((first, latest)), _) if recent(first) || is_postponed(first, latest) => repaired,
                 // The repair was undone as unneeded (Eifel, DSACK, F-RTO), and evidence of a loss
                 // follows.
                 (_, Some(at)) if recent(at) => Cause::Fast,
                 _ => Cause::Timeout,
             };
         }
-        if silent && !(self.sack.ranges.len() > 0 && self.too_soon(now, None)) {
+        if silent && !((self.sack.ranges.len() > 0 || self.is_distant()) && self.too_soon(now, None)) {
             return Cause::Timeout;
         }
         // Reno's recovery ends with the first new ACK (RFC 5681, section 3.2, step 6): a second
@@ -72,7 +76,12 @@ impl Half {
     fn cause_of_first(&self, now: Instant, (start, end): (i64, i64), silent: bool, reaction: Duration) -> Cause {
         let fresh = self.recovery.evidence.is_some_and(|at| now.since(at) <= reaction);
         // Fewer than three suffice for early retransmit (RFC 5827) and RACK.
-        if fresh || (self.sack.ranges.len() > 0 && (!silent || self.too_soon(now, None))) {
+        if fresh || (self.sack.ranges.len() > 0 && !silent) {
+            return Cause::Fast;
+        }
+        // With SACK a cumulative ACK may suffice: it covers a segment that was sent later (RACK). At a
+        // distance the response may take longer than earlier ones.
+        if (self.sack.allowed || self.is_distant()) && self.too_soon(now, None) {
             return Cause::Fast;
         }
         let waited = self.times.last_sent.map(|at| now.since(at));
@@ -84,7 +93,26 @@ impl Half {
     /// acknowledgement and with the segment's transmission (`sent`, if that started the timer), and
     /// lasts longer than a smoothed round trip (RFC 6298, sections 5.3 and 2.3).
     fn too_soon(&self, now: Instant, sent: Option<Instant>) -> bool {
-        let set = self.times.advanced.max(sent);
-        set.zip(self.rtt.smoothed()).is_some_and(|(set, smoothed)| now.since(set) < smoothed)
+        // The acknowledgement has yet to reach the sender, and the retransmission the capture.
+        let distance = self.distance().unwrap_or_default();
+        let set = self.times.advanced.map(|at| at.saturating_add(distance)).max(sent);
+        set.zip(self.whole_smoothed()).is_some_and(|(set, smoothed)| now.since(set) < smoothed)
+    }
+
+    /// The smoothed round trip of the whole path. Next to the sender it is that to the receiver: there the part
+    /// to the sender would be its application's pauses.
+    fn whole_smoothed(&self) -> Option<Duration> {
+        let own = self.rtt.smoothed()?;
+        let other = self.distance().and_then(|_| self.sender.turnaround.prompt.smoothed());
+        Some(own + other.unwrap_or_default())
+    }
+
+    /// The fastest response of the sender by timestamps, if that is more than a host's.
+    fn distance(&self) -> Option<Duration> {
+        self.sender.turnaround.least().filter(|least| *least > HOST_SLACK)
+    }
+
+    fn is_distant(&self) -> bool {
+        self.distance().is_some()
     }
 }

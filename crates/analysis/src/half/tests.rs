@@ -37,6 +37,35 @@ impl Talk {
         talk
     }
 
+    /// The handshake next to the receiver: the client answers after 150 ms.
+    fn open_at_receiver() -> Self {
+        let mut talk = Self { analysis: Analysis::new(), options: Options::NONE, id: 1 };
+        let options = Options::syn(SynOptions { mss: Some(1460), window_scale: Some(2), sack_permitted: true });
+        talk.packet(0, true, Meta { seq: SeqNumber::new(ISN), flags: TcpFlags::SYN, ..Meta::default() }, options, 0);
+        let answer = Meta {
+            seq: SeqNumber::new(7),
+            ack: SeqNumber::new(ISN).add(1),
+            flags: TcpFlags::SYN.with(TcpFlags::ACK),
+            window: 1000,
+            ..Meta::default()
+        };
+        talk.packet(0, false, answer, options, 0);
+        talk.ack_of_client(150);
+        talk
+    }
+
+    /// A segment sent at `sent` that echoes `echo`.
+    fn stamped_data(&mut self, ms: u64, number: u32, (sent, echo): (u32, u32)) {
+        self.options = Options::NONE.with_timestamps(sent, echo);
+        self.data(ms, number);
+    }
+
+    /// An ACK with the capture's time as its timestamp.
+    fn stamped_ack(&mut self, ms: u64, number: u32, blocks: &[(u32, u32)]) {
+        self.options = Options::NONE.with_timestamps(ms as u32, 1);
+        self.ack(ms, number, blocks);
+    }
+
     fn packet(&mut self, ms: u64, up: bool, meta: Meta, options: Options, payload: u16) {
         let forward = FlowAddresses::of_simulated(FlowId::new(0));
         let addresses = if up { forward } else { forward.reversed() };
@@ -374,6 +403,99 @@ fn without_a_syn_windows_are_not_known_and_the_rest_is() {
     assert_eq!(connection.opener, crate::Opener::Guessed);
     assert_eq!((connection.up.volume.bytes_acknowledged, connection.up.window.max), (2_000, None));
     assert_eq!(connection.up.initial_window, None);
+}
+
+/// RFC 8985, section 6.2: a cumulative ACK delivers the retransmission of segment 3, which was sent after
+/// segment 7. So segment 7 is lost, without any SACK, and a recovery begins with the ACK that ends another.
+#[test]
+fn a_recovery_may_begin_with_the_ack_that_ends_another() {
+    let mut talk = Talk::open();
+    for number in 0..7 {
+        talk.data(200, number);
+    }
+    talk.ack(300, 0, &[(1, 3), (4, 7)]);
+    talk.data(300, 0);
+    talk.data(301, 7);
+    talk.data(320, 3);
+    talk.ack(400, 3, &[(4, 7)]);
+    talk.ack(420, 7, &[]);
+    talk.data(420, 7);
+    talk.ack(520, 8, &[]);
+    let repeats = talk.up().repeats;
+    assert_eq!((repeats.fast, repeats.in_recovery, repeats.timeouts), (2, 1, 0));
+}
+
+/// The repair of segment 0 is lost. Segment 6 overtakes it at 401 ms within the reordering window, so that the ACK of
+/// segment 7 retransmits it, 145 ms after the repair. A smoothed round trip is 100 ms.
+#[test]
+fn a_reordering_window_postpones_the_repair_of_a_repair_to_a_later_ack() {
+    let mut talk = Talk::open();
+    for number in 0..6 {
+        talk.data(200, number);
+    }
+    talk.ack(300, 0, &[(1, 5)]);
+    talk.data(300, 0);
+    talk.data(301, 6);
+    talk.data(345, 7);
+    talk.ack(401, 0, &[(1, 7)]);
+    talk.ack(445, 0, &[(1, 8)]);
+    talk.data(445, 0);
+    talk.ack(545, 8, &[]);
+    let repeats = talk.up().repeats;
+    assert_eq!((repeats.fast, repeats.in_recovery, repeats.timeouts), (1, 1, 0));
+}
+
+/// Next to the receiver, behind a queue: the sender answers after 150 ms, then after 300 ms, so that the whole round
+/// trip is about 290 ms when segment 78 is lost. Its retransmission waits 85 ms for reordering. It is later than any
+/// answer, but too early for a timer, which lasts a round trip from when the ACK of 2157 ms reached the sender. With
+/// a timer of 500 ms the retransmission arrives at 2157 + 300 + 500 ms.
+#[test]
+fn next_to_the_receiver_a_timer_lasts_for_the_whole_round_trip() {
+    for (again_at, sent, expected) in [(2_544, 2_394, (1, 0)), (2_957, 2_807, (0, 1))] {
+        let mut talk = Talk::open_at_receiver();
+        let mut number = 0;
+        let mut before = 0;
+        for from in [200, 350, 650, 950, 1_250, 1_550, 1_850] {
+            for place in 0..10 {
+                let at = from + place;
+                talk.stamped_data(at, number, (at as u32 - 75, if before > 0 { (before + place) as u32 } else { 0 }));
+                number += 1;
+                talk.stamped_ack(at, number, &[]);
+            }
+            before = from;
+        }
+        assert_eq!(number, 70);
+        for place in (0..10).filter(|place| *place != 8) {
+            let at = 2_150 + place;
+            talk.stamped_data(at, 70 + place as u32, (at as u32 - 150, 1_850 + place as u32));
+            let (ack, blocks) = if place < 8 { (71 + place as u32, &[][..]) } else { (78, &[(79, 80)][..]) };
+            talk.stamped_ack(at, ack, blocks);
+        }
+        talk.stamped_data(again_at, 78, (sent, 2_159));
+        talk.stamped_ack(again_at, 80, &[]);
+        let repeats = talk.up().repeats;
+        assert_eq!((repeats.fast, repeats.timeouts, repeats.packets()), (expected.0, expected.1, 1), "{again_at} ms");
+        assert_eq!(repeats.lost_before_capture, 1);
+    }
+}
+
+/// RFC 7323, section 5: timestamps order the transmissions. Segments 1 and 2 are missing, so that the one above the
+/// filled hole has none.
+#[test]
+fn a_segment_that_fills_a_part_of_a_hole_is_ordered_by_the_timestamp_above_it() {
+    for (sent, expected) in [(260, (1, 0)), (120, (0, 1))] {
+        let mut talk = Talk::open_at_receiver();
+        talk.stamped_data(200, 0, (120, 0));
+        talk.stamped_ack(200, 1, &[]);
+        for number in 3..6 {
+            talk.stamped_data(210, number, (130, 0));
+        }
+        talk.stamped_ack(210, 1, &[(3, 6)]);
+        talk.stamped_data(340, 1, (sent, 210));
+        talk.stamped_ack(340, 2, &[(3, 6)]);
+        let repeats = talk.up().repeats;
+        assert_eq!((repeats.lost_before_capture, repeats.out_of_order), expected, "sent at {sent} ms");
+    }
 }
 
 /// 3 segments are captured. With ACKs, the 2 acknowledged ones are the goodput.
