@@ -165,6 +165,10 @@ fn each_retransmission_has_the_cause_that_the_sender_had() {
         &["tcp.variant=reno", "tcp.sack=false", "access.down.loss=2 %"][..],
         &["tcp.variant=sack", BY_NUMBER[0], BY_NUMBER[1], "tcp.tail_loss_probe=false", "access.down.loss=2 %"],
         &["tcp.variant=cubic", BY_NUMBER[0], BY_NUMBER[1], "tcp.tail_loss_probe=false"],
+        // Losses found by time, and probes.
+        &["tcp.variant=cubic", "tcp.timestamps=false", "access.down.loss=2 %"],
+        &["tcp.variant=sack", "tcp.timestamps=false", "access.down.loss=5 %"],
+        &["tcp.variant=bbr", "tcp.timestamps=false", "access.down.loss=1 %"],
     ] {
         let seen = see(overrides);
         let all: u64 = Cause::ALL.into_iter().map(|cause| seen.causes(cause)).sum();
