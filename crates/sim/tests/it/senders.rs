@@ -6,7 +6,7 @@ use lastmile_queueing::aqm::dualpi2;
 use lastmile_queueing::spec::Spec;
 use lastmile_sim::run;
 use lastmile_tcp::{AckConfig, Config, CongestionConfig, Ecn, Variant};
-use lastmile_units::{ByteCount, Duration};
+use lastmile_units::{ByteCount, Duration, Ratio};
 
 use crate::build;
 
@@ -57,6 +57,25 @@ fn bbr_alone_fills_the_line_with_a_small_queue() {
         assert!(queue < 5.0, "{variant:?}: median queue {queue} ms");
         assert!(median_queue_ms(&cubic) > 2.0 * queue, "CUBIC: {} ms", median_queue_ms(&cubic));
     }
+}
+
+/// Losses alone, without reordering: no repair is needless, whatever its ACKs echo. With timestamps there are as many
+/// repairs as without.
+#[test]
+fn no_echo_disproves_a_repair_of_losses() {
+    let repairs = |timestamps: bool| -> u64 {
+        let of_seed = |seed: u64| {
+            let sender = Config { timestamps, ..today(Variant::Bbr, Ecn::Off) };
+            let mut network = downloads(&[sender], 30, 15);
+            network.seed = seed;
+            network.links[1].hop.line.loss = Ratio::from_ppm(20_000).unwrap();
+            let outcome = run(&network).unwrap();
+            outcome.flows[0].tcp.as_ref().map_or(0, |tcp| tcp.fast_retransmits)
+        };
+        (1..=4).map(of_seed).sum()
+    };
+    let (with, without) = (repairs(true), repairs(false));
+    assert!(with.abs_diff(without) * 10 <= without, "{with} with timestamps, {without} without");
 }
 
 /// Neither starves the other at 1.8 times the product of rate and round trip.

@@ -119,8 +119,11 @@ impl Sender {
     #[cold]
     pub(super) fn keep_for_undo(&mut self, config: &Config) {
         if config.repair.undo && matches!(self.repair.style(), Style::NewReno | Style::Sack | Style::Rack) {
-            let (cwnd, ssthresh) = (self.congestion.cwnd(), self.congestion.ssthresh());
-            self.repair.undo = Some(Box::new(Undo::new(cwnd, ssthresh, self.flight.una(), self.flight.max())));
+            let windows = (self.congestion.cwnd(), self.congestion.ssthresh());
+            let (una, max) = (self.flight.una(), self.flight.max());
+            let in_flight = self.flight.transmissions().retransmitted() > una;
+            let earlier = self.repair.first_retransmission().filter(|_| in_flight);
+            self.repair.undo = Some(Box::new(Undo::new(windows, una, max, earlier)));
         }
     }
 

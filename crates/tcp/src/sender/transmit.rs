@@ -121,10 +121,9 @@ impl Sender {
 
     #[cold]
     fn note_retransmission(&mut self, now: Instant, config: &Config, plan: Plan, len: u32) {
-        if let Some(undo) = &mut self.repair.undo {
-            undo.on_retransmission(len, config.timers.timestamp(now));
-        }
         let una = self.flight.una();
+        let alone = self.flight.transmissions().retransmitted() <= una;
+        self.repair.on_retransmission(len, config.timers.timestamp(now), alone);
         let range = Range { start: plan.start, end: plan.end };
         if !self.rtt.is_linux() {
             self.rtt.abandon_timed_segment();

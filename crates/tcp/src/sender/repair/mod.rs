@@ -65,6 +65,8 @@ pub(crate) struct Repair {
     pub(super) prr: Option<Box<Prr>>,
     /// The state from which the current or last repair can be undone.
     pub(super) undo: Option<Box<Undo>>,
+    /// The timestamp of the first retransmission in flight; it holds until none is (Linux: `retrans_stamp`).
+    first_retransmission: Option<u32>,
 }
 
 impl Repair {
@@ -79,6 +81,7 @@ impl Repair {
             probe: None,
             prr: None,
             undo: None,
+            first_retransmission: None,
         }
     }
 
@@ -165,6 +168,21 @@ impl Repair {
             (Phase::Open, _) => self.dup_acks == DUP_THRESH && self.recover < una,
         };
         if retransmits { OnDuplicate::FastRetransmit } else { OnDuplicate::Nothing }
+    }
+
+    /// `len` octets are retransmitted at the time `timestamp`. `alone`: no earlier retransmission is in flight.
+    pub(crate) fn on_retransmission(&mut self, len: u32, timestamp: u32, alone: bool) {
+        if let Some(undo) = &mut self.undo {
+            undo.on_retransmission(len, timestamp);
+        }
+        if alone || self.first_retransmission.is_none() {
+            self.first_retransmission = Some(timestamp);
+        }
+    }
+
+    /// The timestamp of the first retransmission, of which one is in flight.
+    pub(crate) fn first_retransmission(&self) -> Option<u32> {
+        self.first_retransmission
     }
 
     /// Fast retransmit with octets up to `max` in flight.

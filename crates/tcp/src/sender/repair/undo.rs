@@ -5,6 +5,9 @@
 //! with SACK); all three together in P. Sarolahti and A. Kuznetsov, "Congestion Control in Linux TCP",
 //! USENIX 2002, section 5.
 //!
+//! A retransmission of an earlier repair may be in flight when a repair begins. Its echo is no evidence: as in Linux
+//! (`retrans_stamp`), the first retransmission is that of all in flight.
+//!
 //! Window and threshold are stored when a repair begins. If one of the three shows that no segment was
 //! lost, both return to these values, or stay as they are if that is more, and all octets marked as lost
 //! are in flight.
@@ -29,9 +32,9 @@ pub(crate) struct Undo {
     /// Window and threshold before the repair.
     pub(crate) cwnd: u32,
     pub(crate) ssthresh: u32,
-    /// Retransmitted octets that no DSACK has reported.
-    unreported: u32,
-    /// The timestamp of the first retransmission.
+    /// Retransmitted octets that no DSACK has reported; `None` before the first retransmission of the repair.
+    unreported: Option<u32>,
+    /// The timestamp of the first retransmission in flight.
     first_retransmission: Option<u32>,
     /// The first octet not acknowledged when the repair began: reports below it concern an earlier one.
     from: u64,
@@ -61,9 +64,10 @@ pub(crate) struct Evidence<'a> {
 }
 
 impl Undo {
-    /// A repair begins with octets `una..max` in flight.
-    pub(crate) fn new(cwnd: u32, ssthresh: u32, una: u64, max: u64) -> Self {
-        Self { cwnd, ssthresh, unreported: 0, first_retransmission: None, from: una, until: max }
+    /// A repair begins with octets `una..max` in flight. `earlier`: the timestamp of the first retransmission that is
+    /// in flight.
+    pub(crate) fn new((cwnd, ssthresh): (u32, u32), una: u64, max: u64, earlier: Option<u32>) -> Self {
+        Self { cwnd, ssthresh, unreported: None, first_retransmission: earlier, from: una, until: max }
     }
 
     /// The repair has ended with octets up to `max` sent.
@@ -73,14 +77,15 @@ impl Undo {
 
     /// `len` octets are retransmitted at the time `timestamp`.
     pub(crate) fn on_retransmission(&mut self, len: u32, timestamp: u32) {
-        self.unreported = self.unreported.saturating_add(len);
+        self.unreported = Some(self.unreported.unwrap_or(0).saturating_add(len));
         self.first_retransmission.get_or_insert(timestamp);
     }
 
     /// RFC 3708, section 2: a DSACK reports a duplicate.
     pub(crate) fn on_dsack(&mut self, duplicate: Duplicate) {
         if duplicate.left >= self.from.cast_signed() {
-            self.unreported = self.unreported.saturating_sub((duplicate.right - duplicate.left) as u32);
+            let reported = (duplicate.right - duplicate.left) as u32;
+            self.unreported = self.unreported.map(|octets| octets.saturating_sub(reported));
         }
     }
 
@@ -99,7 +104,7 @@ impl Undo {
 
     /// All retransmitted octets have arrived twice.
     fn is_reported(&self) -> bool {
-        self.first_retransmission.is_some() && self.unreported == 0
+        self.unreported == Some(0)
     }
 
     /// RFC 3522, section 3.2, step 4: the echo is from before the first retransmission.
