@@ -255,7 +255,8 @@ pub(crate) fn active(network: &Network, outcome: &Outcome, index: usize, (from, 
     if traffic.start >= to || traffic.stop.is_some_and(|stop| stop <= from) {
         return 0;
     }
-    outcome.flows.iter().filter(|flow| flow.traffic == index && flow.end.is_none_or(|end| end > from)).count()
+    let offers = |flow: &&FlowOutcome| flow.start < to && flow.end.is_none_or(|end| end > from);
+    outcome.flows.iter().filter(|flow| flow.traffic == index).filter(offers).count()
 }
 
 #[cfg(test)]

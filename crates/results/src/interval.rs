@@ -56,8 +56,6 @@ impl Interval {
 
     /// The share of the pure ACKs at the queue of `link` that it did not drop.
     pub(crate) fn kept_acks(&self, link: usize) -> f64 {
-        use DropReason::{Aqm, Head, Policed, Tail};
-        let by_queue = |cause| matches!(cause, LossCause::Packet(Tail | Head | Aqm | Policed));
         let lost = self.losses.iter().filter(|(loss, _)| loss.back && loss.link == link && by_queue(loss.cause));
         let (lost, left) = (lost.map(|(_, count)| count).sum::<u64>(), self.ack_waits[link].packets);
         if lost == 0 { 1.0 } else { to_f64(left) / to_f64(left + lost) }
@@ -113,6 +111,12 @@ impl Interval {
             losses: of_flows(&after.losses, places),
         }
     }
+}
+
+/// A queue dropped the packet, so that it never took the wire.
+pub(crate) fn by_queue(cause: LossCause) -> bool {
+    use DropReason::{Aqm, Head, Policed, Tail};
+    matches!(cause, LossCause::Packet(Tail | Head | Aqm | Policed))
 }
 
 fn add_each(to: &mut [u64], more: &[u64]) {

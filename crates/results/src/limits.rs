@@ -245,12 +245,18 @@ impl Case<'_> {
             let longest = waits.iter_mut().reduce(|a, b| if b.max_s > a.max_s { b } else { a });
             let rest_s = own_queued_s - queued_s;
             let is_thinned = |wait: &Wait| tcp.is_thinned(&self.network.links[wait.link].hop.queue);
-            if let Some(other) = longest.filter(|wait| rest_s >= WORTH_TELLING * own_s || is_thinned(wait)) {
-                // The rest is the wait of a class of its own or at busy times, or of the ACKs that the thinning left.
+            let is_much = rest_s < 0.0 || rest_s >= WORTH_TELLING * own_s;
+            if let Some(other) = longest.filter(|wait| is_much || is_thinned(wait)) {
+                // The wait of a class of its own or at busy times, or of the ACKs that the thinning left.
                 other.mean_s = (other.mean_s + rest_s).clamp(0.0, other.max_s);
-            } else if own_queued_s < queued_s {
-                // Others waited longer in the same queues.
-                waits.iter_mut().for_each(|wait| wait.mean_s *= own_queued_s / queued_s);
+            }
+            let waited_s: f64 = waits.iter().map(|wait| wait.mean_s).sum();
+            if waited_s > own_queued_s {
+                waits.iter_mut().for_each(|wait| wait.mean_s *= own_queued_s / waited_s);
+            }
+            if rest_s < 0.0 {
+                // The longest waits are those of others.
+                waits.iter_mut().for_each(|wait| wait.max_s = wait.mean_s);
             }
         }
         let explained_s = empty_s + waits.iter().map(|wait| wait.mean_s).sum::<f64>();

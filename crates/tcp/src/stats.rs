@@ -68,6 +68,15 @@ pub struct RoundTrips {
 }
 
 impl RoundTrips {
+    /// `octets` are acknowledged after `trip`, and no others were in flight.
+    pub fn add(&mut self, octets: u64, trip: Duration) {
+        self.sent += octets;
+        self.acknowledged += octets;
+        let us = octets.saturating_mul(trip.as_us());
+        self.measured_us = self.measured_us.saturating_add(us);
+        self.in_flight_us = self.in_flight_us.wrapping_add(us);
+    }
+
     /// The growth since `before`.
     #[must_use]
     pub fn since(self, before: Self) -> Self {

@@ -25,6 +25,7 @@ impl Endpoint {
             latest = Some(trip);
         }
         for sent in &delivered {
+            self.round_trips.add(sent.flight.len(), now.since(sent.flight.sent()));
             self.controller.on_delivered(sent.flight);
             self.on_delivered(&sent.carried);
         }

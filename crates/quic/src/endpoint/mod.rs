@@ -20,8 +20,8 @@ mod transmit;
 
 use std::sync::Arc;
 
-use lastmile_tcp::LimitClock;
 use lastmile_tcp::controller::Controller;
+use lastmile_tcp::{LimitClock, RoundTrips};
 use lastmile_units::Instant;
 
 use crate::received::Received;
@@ -49,6 +49,7 @@ pub struct Endpoint {
     timers: Timers,
     limits: LimitClock,
     stats: Stats,
+    round_trips: RoundTrips,
 }
 
 impl Endpoint {
@@ -70,6 +71,7 @@ impl Endpoint {
             timers: Timers::default(),
             limits: LimitClock::default(),
             stats: Stats::default(),
+            round_trips: RoundTrips::default(),
             config,
         }
     }

@@ -1,6 +1,6 @@
 //! The state that an endpoint reports.
 
-use lastmile_tcp::{Limit, LimitedTime};
+use lastmile_tcp::{Limit, LimitedTime, RoundTrips};
 use lastmile_units::{BitRate, Duration, Instant};
 
 use super::Endpoint;
@@ -91,6 +91,12 @@ impl Endpoint {
     #[must_use]
     pub fn srtt(&self) -> Option<Duration> {
         self.rtt.smoothed()
+    }
+
+    /// The round trips of the octets of delivered packets, headers included; those in flight do not count.
+    #[must_use]
+    pub fn round_trips(&self) -> RoundTrips {
+        self.round_trips
     }
 
     /// The counters.

@@ -21,7 +21,7 @@ use lastmile_model::{Network, Source};
 use super::shape::{Shape, TcpShape, packet_rate};
 use super::{Bound, active, by_window};
 use crate::format;
-use crate::interval::Interval;
+use crate::interval::{Interval, by_queue};
 
 /// The fair share of each traffic in a part of the run; `None` for pings, replays, connections
 /// opened during the run, and inactive traffic.
@@ -40,7 +40,8 @@ pub(crate) fn in_phase(
             let Some(shape) = shape.as_ref().filter(|shape| shape.tcp.is_some() == responsive) else { continue };
             let count = active(network, outcome, index, (part.from, part.to));
             if count > 0 && !shape.many {
-                demands.push(Demand::new(network, index, shape, count, part));
+                let kept = kept_acks(network, outcome, index);
+                demands.push(Demand::new(network, (index, shape), count, part, kept));
             }
         }
         unused.fill(network, demands, &mut bounds);
@@ -74,7 +75,7 @@ impl Resource {
 }
 
 impl Demand {
-    fn new(network: &Network, traffic: usize, shape: &Shape, count: usize, part: &Interval) -> Self {
+    fn new(network: &Network, (traffic, shape): (usize, &Shape), count: usize, part: &Interval, kept: f64) -> Self {
         let span = (part.from, part.to);
         let mut costs = Vec::new();
         for index in &shape.data_path {
@@ -83,7 +84,7 @@ impl Demand {
             }
         }
         if let Some(tcp) = &shape.tcp {
-            costs.extend(acks(network, shape, *tcp, part));
+            costs.extend(acks(network, shape, *tcp, part, kept));
         }
         Self { traffic, count: format::to_f64(count as u64), cap: cap(network, traffic, shape), costs }
     }
@@ -93,15 +94,29 @@ impl Demand {
     }
 }
 
-/// The cost of a bit of payload in ACKs, on each link of their path before one that thins them.
-fn acks(network: &Network, shape: &Shape, tcp: TcpShape, part: &Interval) -> Vec<(Resource, f64)> {
+/// The share of the ACKs of this traffic that no queue dropped, over the run.
+fn kept_acks(network: &Network, outcome: &Outcome, traffic: usize) -> f64 {
+    let ends = outcome.flows.iter().filter(|flow| flow.traffic == traffic).filter_map(|flow| flow.tcp.as_ref());
+    let sent: u64 = ends.map(|end| end.acks_sent).sum();
+    let counts = network.traffic.iter().map(|traffic| traffic.count as usize);
+    let first: usize = counts.clone().take(traffic).sum();
+    let own = first..first + counts.clone().nth(traffic).unwrap_or(0);
+    let lost = outcome.losses.iter().filter(|(loss, _)| own.contains(&loss.flow) && loss.back && by_queue(loss.cause));
+    let lost: u64 = lost.map(|(_, count)| count).sum();
+    if lost == 0 { 1.0 } else { format::to_f64(sent.saturating_sub(lost)) / format::to_f64(sent.max(lost)) }
+}
+
+/// The cost of a bit of payload in ACKs, on each link of their path before one that thins them. `kept`: the share that
+/// arrives of the ACKs of QUIC, which links do not count apart from its data.
+fn acks(network: &Network, shape: &Shape, tcp: TcpShape, part: &Interval, kept: f64) -> Vec<(Resource, f64)> {
     let Some(most) = tcp.most_per_ack else { return Vec::new() };
     let covers = format::to_f64(shape.payload * most) * 8.0;
-    let mut sent = 1.0;
+    let mut sent = if tcp.hidden { kept } else { 1.0 };
     let every = shape.ack_path.iter().take_while(|index| !tcp.is_thinned(&network.links[**index].hop.queue));
     let cost = |index: &usize| {
-        // Those of QUIC are not counted apart from its data.
-        sent *= if tcp.hidden { 1.0 } else { part.kept_acks(*index) };
+        if !tcp.hidden {
+            sent *= part.kept_acks(*index);
+        }
         let link = &network.links[*index];
         let acks = packet_rate(link, shape.ack_over(link, tcp), (part.from, part.to))?;
         Some((Resource::Acks(*index), sent / (acks * covers)))

@@ -22,9 +22,14 @@ impl Part {
         at >= self.from && (at < self.to || (self.last && at == self.to))
     }
 
+    /// Something that ends at `at` ends in this part, of which it may be the end.
+    fn ends(self, at: Instant) -> bool {
+        at > self.from && at <= self.to
+    }
+
     /// The times whose ends are in this part.
     fn of<'a>(self, ends: &'a [Instant], times: &'a [Duration]) -> impl Iterator<Item = Duration> + 'a {
-        ends.iter().zip(times).filter(move |(end, _)| self.has(**end)).map(|(_, time)| *time)
+        ends.iter().zip(times).filter(move |(end, _)| self.ends(**end)).map(|(_, time)| *time)
     }
 
     /// The time of a span from `from` to `to` that lies in this part.
@@ -70,7 +75,7 @@ fn video(all: &Applications, flow: &FlowOutcome, part: Part, rate: impl Fn(u16) 
     let stalls: Vec<Duration> = stalls.map(|(stall, at)| part.overlap(*at, *at + *stall)).collect();
     let stalled = stalls.iter().filter(|stall| !stall.is_zero());
     let (count, stalled) = stalled.fold((0, Duration::ZERO), |(count, sum), stall| (count + 1, sum + *stall));
-    let rates = viewer.arrivals.iter().zip(&viewer.segments).filter(|(at, _)| part.has(**at));
+    let rates = viewer.arrivals.iter().zip(&viewer.segments).filter(|(at, _)| part.ends(**at));
     let rates: Vec<f64> = rates.map(|(_, step)| rate(*step)).collect();
     let mean = (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / to_f64(rates.len() as u64));
     let words = noticed::video(count, stalled.as_secs_f64(), mean);
@@ -83,7 +88,7 @@ fn video(all: &Applications, flow: &FlowOutcome, part: Part, rate: impl Fn(u16) 
 
 fn backup(all: &Applications, flow: &FlowOutcome, part: Part, active: Duration) -> Option<String> {
     let client = all.backups.iter().find(|client| client.name == flow.name)?;
-    let ended = client.end.map(|end| flow.start + end).filter(|end| part.has(*end));
+    let ended = client.end.map(|end| flow.start + end).filter(|end| part.ends(*end));
     // The time behind the last file is not the backup's.
     let active = ended.map_or(active, |end| end.since(flow.start.max(part.from)));
     let copied = part.of(&client.ends, &client.took).count() as u64;
@@ -105,4 +110,20 @@ fn game(all: &Applications, flow: &FlowOutcome, part: Part, limit: Duration) -> 
     let late = times.iter().filter(|time| **time > limit).count() as u64;
     let share = (!times.is_empty()).then(|| to_f64(late) / to_f64(times.len() as u64));
     Some(noticed::game(round_trip(times.into_iter()).p50, share, limit.as_secs_f64()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file whose end cuts the run belongs to the part that it ends, a request that leaves then to the next.
+    #[test]
+    fn what_ends_at_a_cut_ends_in_the_part_before() {
+        let at = |s| Instant::ZERO + Duration::from_s(s);
+        let parts = [(0, 5, false), (5, 9, true)].map(|(from, to, last)| Part { from: at(from), to: at(to), last });
+        let ends = [at(2), at(5), at(9)];
+        let counts = parts.map(|part| part.of(&ends, &[Duration::from_s(1); 3]).count());
+        assert_eq!(counts, [2, 1]);
+        assert_eq!(parts.map(|part| part.has(at(5))), [false, true]);
+    }
 }

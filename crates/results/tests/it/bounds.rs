@@ -119,6 +119,20 @@ fn a_small_window_of_quic_holds_little_more_than_half() {
     assert!((flow.goodput_bps / expected - 1.0).abs() < 0.01, "{} of {expected}", flow.goodput_bps);
 }
 
+/// A queue of 5 packets drops ACKs, so that the others are for more; QUIC has no other ACKs than those.
+#[test]
+fn dropped_acks_of_quic_leave_more_to_the_others() {
+    let mut network = line(20_000, 250, "ip", Spec::fifo(5));
+    network.duration = Duration::from_s(20);
+    let source =
+        Source::Quic { quic: Arc::new(QuicConfig::default()), bytes: None, request: 0, opened_by: OpenedBy::Receiver };
+    network.traffic.push(traffic("download", 1, 0, source));
+    let flow = only_flow(&network);
+    let every = 250_000.0 / 8.0 / 62.0 * 2.0 * 1_418.0 * 8.0;
+    let share = flow.limits.fair_share_bps.unwrap();
+    assert!(flow.goodput_bps > every && share > every && flow.goodput_bps < share * 1.02, "{share}: {flow:?}");
+}
+
 /// 64 kbit/s carry 129 ACKs a second: 2.93, 5.85 and 14.6 Mbit/s with one for 2, 4 and 10 packets.
 #[test]
 fn the_explanation_names_what_fewer_acks_of_quic_allow() {

@@ -142,6 +142,20 @@ fn scenario() -> impl Strategy<Value = String> {
         })
 }
 
+/// The round trip in an explanation, and the part of a queue in it.
+fn round_trip(explanation: &str) -> Option<(f64, f64)> {
+    let (_, trip) = explanation.split_once("round trip ")?;
+    let (whole, part) = trip.split_once(", of which ")?;
+    let seconds = |text: &str| {
+        let mut words = text.split_whitespace();
+        let value: f64 = words.next()?.parse().ok()?;
+        let scale =
+            [("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)].into_iter().find(|(unit, _)| words.clone().next() == Some(unit));
+        Some(value * scale?.1)
+    };
+    Some((seconds(whole)?, seconds(part)?))
+}
+
 proptest! {
     #[test]
     fn no_run_exceeds_its_bounds(text in scenario()) {
@@ -165,6 +179,9 @@ proptest! {
         }
         for phase in &summary.phases {
             for flow in &phase.flows {
+                if let Some((whole_s, queued_s)) = round_trip(&flow.explanation) {
+                    prop_assert!(queued_s <= whole_s * 1.01, "{flow:#?}");
+                }
                 for bound in [flow.bound_bps, flow.two_way_bound_bps] {
                     prop_assert!(within(flow.goodput_bps, bound), "{} to {}: {flow:#?}", phase.from_s, phase.to_s);
                 }

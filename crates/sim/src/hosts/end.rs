@@ -211,11 +211,10 @@ impl End {
         }
     }
 
-    /// `None` for QUIC.
-    pub(crate) fn round_trips(&self, now: Instant) -> Option<RoundTrips> {
+    pub(crate) fn round_trips(&self, now: Instant) -> RoundTrips {
         match self {
-            Self::Tcp(endpoint) => Some(endpoint.round_trips(now)),
-            Self::Quic(_) => None,
+            Self::Tcp(endpoint) => endpoint.round_trips(now),
+            Self::Quic(quic) => quic.endpoint.round_trips(),
         }
     }
 

@@ -79,7 +79,7 @@ pub(crate) fn snapshot(simulation: &mut Simulation<'_>) -> Snapshot {
         bytes_delivered: declared.iter().map(|flow| hosts.bytes_delivered(flow.state())).collect(),
         wire_bits: simulation.net.links.iter().map(|link| link.line.bits_sent(now)).collect(),
         limited: counts().map(|counts| Some(counts?.0)).collect(),
-        round_trips: declared.iter().map(|flow| sender(flow)?.round_trips(now)).collect(),
+        round_trips: declared.iter().map(|flow| Some(sender(flow)?.round_trips(now))).collect(),
         receive_window: declared.iter().map(|flow| sender(flow)?.peer_window()).collect(),
         retransmissions: counts().map(|counts| counts.map_or(0, |(_, retransmissions)| retransmissions)).collect(),
         queue_delay: Vec::with_capacity(simulation.net.links.len()),
