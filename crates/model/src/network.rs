@@ -3,7 +3,7 @@
 
 use lastmile_queueing::line;
 use lastmile_queueing::spec::Spec as QueueSpec;
-use lastmile_units::Duration;
+use lastmile_units::{Duration, Instant};
 
 use crate::atm::Atm;
 use crate::node::{Node, NodeIndex};
@@ -80,16 +80,18 @@ impl Network {
 }
 
 /// The recorded data in addition to totals.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Record {
     /// Time between samples of queues, windows and rates; `None` for no series.
     pub interval: Option<Duration>,
     /// The number of flows up to which each flow has its own series and phases.
     pub flow_limit: usize,
+    /// Times that divide phases, beside the starts, stops and ends of the traffic.
+    pub cuts: Vec<Instant>,
 }
 
 impl Default for Record {
     fn default() -> Self {
-        Self { interval: None, flow_limit: 64 }
+        Self { interval: None, flow_limit: 64, cuts: Vec::new() }
     }
 }

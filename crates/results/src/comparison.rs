@@ -2,6 +2,7 @@
 //! directions are busy, or about the whole run without one. Over other networks a row has
 //! connections, queues of cells and losses.
 
+mod alone;
 mod calls;
 mod cell;
 mod network;
@@ -11,6 +12,7 @@ use lastmile_queueing::DropReason;
 use lastmile_theory::interval::Mean;
 use serde::Serialize;
 
+pub use self::alone::Alone;
 pub use self::calls::Calls;
 use self::cell::{Cell, Quantity};
 pub use self::network::MeasuredNetwork;
@@ -38,9 +40,8 @@ pub enum Row {
 pub struct Comparison {
     /// One row per run, or per set of runs that differ by seed.
     pub rows: Vec<Seeded>,
-    /// Goodput of the downloads without other traffic, in bit/s, with each of the seeds; empty if
-    /// unknown.
-    pub alone_bps: Vec<f64>,
+    /// The downloads without other traffic, with each of the seeds; empty if unknown.
+    pub alone: Vec<Alone>,
 }
 
 impl Comparison {
@@ -48,7 +49,7 @@ impl Comparison {
     #[must_use]
     pub fn of(runs: Vec<Run>) -> Self {
         let row = |run: Run| Seeded { label: run.label.clone(), runs: vec![run] };
-        Self { rows: runs.into_iter().map(row).collect(), alone_bps: Vec::new() }
+        Self { rows: runs.into_iter().map(row).collect(), alone: Vec::new() }
     }
 
     /// Each row, run by run; all runs are of one kind.
@@ -64,15 +65,21 @@ impl Comparison {
             }
             let own = |common: &Phase| run.summary.phases.iter().find(|phase| common.is(phase));
             let phase = common.and_then(own).or_else(|| busiest(&run.summary));
-            Row::Line(Measured::in_phase(&run.summary, phase, self.alone_bps.get(seed).copied()))
+            Row::Line(Measured::in_phase(&run.summary, phase, self.alone.get(seed)))
         };
         self.rows.iter().map(|row| row.runs.iter().enumerate().map(measured).collect()).collect()
     }
 
-    /// Mean goodput of the downloads without other traffic; `None` if unknown.
+    /// Mean goodput of the downloads without other traffic, over the time that the first row measures; `None` if
+    /// unknown.
     #[must_use]
-    pub fn alone(&self) -> Option<Mean> {
-        Mean::of(&self.alone_bps)
+    pub fn baseline(&self) -> Option<Mean> {
+        let rows = self.measured();
+        let first = rows.first()?.iter().zip(&self.alone).filter_map(|(row, alone)| match row {
+            Row::Line(measured) => alone.bps((measured.phase_from_s, measured.phase_to_s)),
+            Row::Network(_) => None,
+        });
+        Mean::of(&first.collect::<Vec<_>>())
     }
 
     /// Number of runs per row.
@@ -275,13 +282,14 @@ pub struct Measured {
 impl Measured {
     /// The result of a run that is compared with no other.
     #[cfg(test)]
-    fn of(summary: &Summary, reference_bps: Option<f64>) -> Self {
-        Self::in_phase(summary, busiest(summary), reference_bps)
+    fn of(summary: &Summary) -> Self {
+        Self::in_phase(summary, busiest(summary), None)
     }
 
-    /// The result of `summary` in `phase`, or over the whole run, compared with a goodput of
-    /// `reference_bps` of the downloads without other traffic.
-    fn in_phase(summary: &Summary, phase: Option<&Phase>, reference_bps: Option<f64>) -> Self {
+    /// The result of `summary` in `phase`, or over the whole run, compared with the downloads `alone` in that time.
+    fn in_phase(summary: &Summary, phase: Option<&Phase>, alone: Option<&Alone>) -> Self {
+        let span = phase.map_or((0.0, summary.run.duration_s), |phase| (phase.from_s, phase.to_s));
+        let reference_bps = alone.and_then(|alone| alone.bps(span));
         let has_line = !network::is_network(summary);
         let goodput = |direction| has_line.then(|| goodput(summary, phase, direction));
         let download_bps = goodput("down");
@@ -295,8 +303,8 @@ impl Measured {
         };
         Self {
             phase: phase.map_or_else(|| WHOLE_RUN.to_owned(), |phase| phase.name.clone()),
-            phase_from_s: phase.map_or(0.0, |phase| phase.from_s),
-            phase_to_s: phase.map_or(summary.run.duration_s, |phase| phase.to_s),
+            phase_from_s: span.0,
+            phase_to_s: span.1,
             download_bps,
             download_share: download_bps.zip(reference_bps.filter(|bps| *bps > 0.0)).map(|(own, bps)| own / bps),
             upload_bps: goodput("up"),
@@ -390,12 +398,6 @@ fn waits_of(summary: &Summary, phase: Option<&Phase>, links: [&str; 2], end: &st
             found.map(|link| (link.queue.queue_delay_s.mean, link.queue.queue_delay_s.max)).fold(None, add)
         }
     }
-}
-
-/// Goodput of all downloads over the whole run, bit/s.
-#[must_use]
-pub fn downloads(summary: &Summary) -> f64 {
-    goodput(summary, None, "down")
 }
 
 /// The phase that all runs have and in which both directions are offered most; `None` without one. What arrives is no

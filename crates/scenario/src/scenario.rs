@@ -200,9 +200,12 @@ impl Scenario {
         Self { network, ..self }
     }
 
-    /// This scenario with no traffic but that for which `keep` holds: a download on its own, to compare with.
+    /// This scenario with no traffic but that for which `keep` holds: a download on its own, to compare with. The starts
+    /// and stops of the others still divide phases.
     #[must_use]
     pub fn with_traffic(mut self, keep: impl Fn(&Traffic) -> bool) -> Self {
+        let others = self.network.traffic.iter().filter(|traffic| !keep(traffic));
+        self.network.record.cuts = others.flat_map(|other| [Some(other.start), other.stop]).flatten().collect();
         self.network.traffic.retain(keep);
         self
     }
@@ -416,5 +419,5 @@ fn record(root: &Table<'_>, duration: Option<Duration>) -> Option<(Record, Recor
     }
     let flow_limit = usize::try_from(flows?).ok()?;
     let recorded = Recorded { interval: table.place("interval"), flows: table.place("flows") };
-    Some((Record { interval: series?.then_some(interval), flow_limit }, recorded))
+    Some((Record { interval: series?.then_some(interval), flow_limit, cuts: Vec::new() }, recorded))
 }

@@ -6,7 +6,7 @@ pub mod rows;
 
 use lastmile_model::{Source, Traffic};
 use lastmile_results::Run;
-use lastmile_results::comparison::{self, Comparison};
+use lastmile_results::comparison::{self, Alone, Comparison};
 use lastmile_results::schema::Document;
 use lastmile_results::seeds::{Means, Seeded};
 use lastmile_scenario::{Override, Report, Scenario};
@@ -126,7 +126,7 @@ impl Plan {
         };
         let comparison = Comparison {
             rows: self.rows.rows.iter().zip(done.chunks(each)).map(row).collect(),
-            alone_bps: alone.iter().map(|alone| comparison::downloads(&alone.run.summary)).collect(),
+            alone: alone.iter().map(|alone| Alone::of(&alone.run.summary)).collect(),
         };
         Compared { rows: self.rows, done, comparison, has_seeds: self.has_seeds }
     }
@@ -165,7 +165,7 @@ impl Compared {
         });
         ComparedDocument {
             scenario: self.done.first().map_or("", |done| &done.run.summary.run.scenario),
-            reference_bps: self.comparison.alone().map(|alone| alone.mean),
+            reference_bps: self.comparison.baseline().map(|baseline| baseline.mean),
             means,
             runs: runs.collect(),
         }

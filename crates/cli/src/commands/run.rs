@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         Some(out) => {
             write_runs(out, &variants, &mut done)?;
             if done.len() > 1 {
-                write_report(out, &Comparison { rows: vec![one_row(&done)], alone_bps: Vec::new() })?;
+                write_report(out, &Comparison { rows: vec![one_row(&done)], alone: Vec::new() })?;
             }
             Some(out.join(write::REPORT))
         }

@@ -12,7 +12,7 @@ use lastmile_scenario::file::{Reading, read};
 use lastmile_studies::study::check::check;
 use lastmile_studies::study::folder::{TABLE, carry_out};
 use lastmile_studies::study::journal::{FILE, Record};
-use lastmile_studies::study::means::means;
+use lastmile_studies::study::means::{about_phases, means};
 use lastmile_studies::study::page::PAGE;
 use lastmile_studies::study::plan::{Ended, Failure as Failed, Means, Runs};
 use lastmile_studies::study::statistics::Estimate;
@@ -194,6 +194,9 @@ fn print(start: &Start, described: &Described, (runs, table): (&Runs, &Table), p
     let numbers = format!("{} points, {} runs", described.space.points.len(), runs.progress.runs);
     printer.data(&format!("\n{numbers}. {seeds}\n\n"))?;
     printer.table(&means(table, &described.measures)?)?;
+    if let Some(about) = about_phases(table) {
+        printer.data(&format!("\n{about}\n"))?;
+    }
     for words in failures(&runs.failures) {
         printer.talk(&words);
     }

@@ -23,7 +23,7 @@ fn with_probes(received: u64) -> Summary {
 }
 
 fn row(summary: &Summary) -> Row {
-    Row::Line(Measured::of(summary, None))
+    Row::Line(Measured::of(summary))
 }
 
 fn names(summaries: &[Summary]) -> Vec<&'static str> {
@@ -36,8 +36,8 @@ fn names(summaries: &[Summary]) -> Vec<&'static str> {
 #[test]
 fn the_largest_of_few_replies_is_called_the_largest() {
     let (many, few) = (with_probes(400), with_probes(20));
-    assert_eq!(Measured::of(&few, None).ping.p99_s, None);
-    assert_eq!(Measured::of(&many, None).ping.p99_s, Some(0.08));
+    assert_eq!(Measured::of(&few).ping.p99_s, None);
+    assert_eq!(Measured::of(&many).ping.p99_s, Some(0.08));
     assert!(names(std::slice::from_ref(&many)).contains(&"ping p99"));
     let columns = names(&[many, few]);
     assert!(columns.contains(&"ping max") && columns.contains(&"probe max"), "{columns:?}");
@@ -49,7 +49,7 @@ fn the_largest_of_few_replies_is_called_the_largest() {
 fn a_probe_that_is_lost_does_not_look_fast() {
     let columns = names(&[with_probes(20), with_probes(1000)]);
     assert!(columns.contains(&"ping lost") && columns.contains(&"probe lost"), "{columns:?}");
-    assert_eq!(Measured::of(&with_probes(20), None).ping.lost_share, Some(0.2));
+    assert_eq!(Measured::of(&with_probes(20)).ping.lost_share, Some(0.2));
     assert!(!names(&[with_probes(1000)]).contains(&"ping lost"));
 }
 
@@ -81,7 +81,7 @@ fn merged_acks_are_no_drops() {
         link("middlebox-down", &[("aqm", 2)]),
         link("client-cpe", &[("tail", 50)]),
     ];
-    let measured = Measured::of(&Summary { links, ..Summary::default() }, None);
+    let measured = Measured::of(&Summary { links, ..Summary::default() });
     assert_eq!((measured.drops, measured.acks_merged), (Some(3), Some(90)));
 }
 
@@ -90,7 +90,7 @@ fn no_two_columns_have_one_name() {
     let both = [true, false];
     let distinct = |cells: &[Cell]| cells.iter().map(|cell| cell.column).collect::<BTreeSet<_>>().len();
     for tails in both.iter().flat_map(|&ping_p99| both.map(|probe_p99| Tails { ping_p99, probe_p99 })) {
-        let cells = Measured::of(&with_probes(9), None).cells(tails);
+        let cells = Measured::of(&with_probes(9)).cells(tails);
         assert_eq!(distinct(&cells), cells.len());
     }
     let cells = MeasuredNetwork::default().cells();
@@ -159,7 +159,7 @@ fn the_links_of_several_lines_count_together() {
         link("client-cpe-1", 9, 1.0, 1.0),
     ];
     let summary = Summary { links, lines: vec![line("line-1"), line("line-2")], ..Summary::default() };
-    let measured = Measured::of(&summary, None);
+    let measured = Measured::of(&summary);
     assert_eq!((measured.drops, measured.down_queue_delay_mean_s), (Some(8), None));
     assert!((measured.up_queue_delay_mean_s.unwrap() - 0.021).abs() < 1e-12, "{measured:?}");
     assert!((measured.up_queue_delay_max_s.unwrap() - 0.05).abs() < 1e-12, "{measured:?}");
@@ -177,7 +177,7 @@ fn transfers_one_after_another_have_the_rate_of_the_line() {
         ..Flow::default()
     };
     let summary = Summary { flows: (0..5).map(flow).collect(), ..Summary::default() };
-    assert!((downloads(&summary) - 12e6).abs() < 1.0, "{}", downloads(&summary));
+    assert!((goodput(&summary, None, "down") - 12e6).abs() < 1.0, "{}", goodput(&summary, None, "down"));
 }
 
 /// One run is compared in a phase, one as a whole for want of phases.

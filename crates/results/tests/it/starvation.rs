@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use lastmile_model::OpenedBy;
-use lastmile_results::comparison::Comparison;
+use lastmile_results::comparison::{Alone, Comparison};
 use lastmile_results::schema::{Phase, PhaseFlow};
 use lastmile_results::{Run, report, table};
 
@@ -171,8 +171,12 @@ fn a_comparison_says_what_is_compared() {
         run.summary.run.inputs.set = [vec!["seed=7".to_owned()], run.own.clone()].concat();
         run
     };
-    let page =
-        report::comparison(&Comparison { alone_bps: vec![1.72e6], ..Comparison::of(vec![run("fifo"), run("cake")]) });
+    let mut downloads = STARVED.summary.clone();
+    downloads.flows.iter_mut().for_each(|flow| flow.goodput_bps = 1.72e6);
+    let during = downloads.phases.iter_mut().flat_map(|phase| &mut phase.flows);
+    during.for_each(|flow| flow.goodput_bps = 1.72e6);
+    let alone = vec![Alone::of(&downloads)];
+    let page = report::comparison(&Comparison { alone, ..Comparison::of(vec![run("fifo"), run("cake")]) });
     assert!(page.contains("seed=7 · access.policy = fifo, cake · "), "{}", &page[..6_000]);
     assert!(page.contains("The baseline is the goodput of the downloads alone, 1.72 Mbit/s."));
     let case = |name: &str, own: &[&str]| {

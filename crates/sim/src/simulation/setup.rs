@@ -40,6 +40,9 @@ impl<'a> Simulation<'a> {
             simulation.sampler = Some(Sampler::new(network, &simulation.net, interval));
             simulation.net.schedule(Instant::ZERO + interval, Event::Sample);
         }
+        network.record.cuts.iter().for_each(|cut| {
+            simulation.net.schedule(*cut, Event::Mark);
+        });
         Ok(simulation)
     }
 

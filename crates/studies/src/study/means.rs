@@ -31,6 +31,22 @@ pub fn means(table: &Table, measures: &[String]) -> Result<Text, Error> {
     Ok(text)
 }
 
+/// A sentence if the runs measure parts of other times, as where transfers end earlier at one point than at another.
+#[must_use]
+pub fn about_phases(table: &Table) -> Option<&'static str> {
+    let differ = |measure| {
+        let estimates = table.estimates(measure).unwrap_or_default();
+        let mut means = estimates.iter().map(|(_, estimate)| estimate.mean);
+        let first = means.next();
+        let apart = |a: f64, b: f64| (a - b).abs() > 1e-9;
+        let between = estimates.iter().any(|(_, estimate)| estimate.ci95.is_some_and(|ci95| apart(ci95, 0.0)));
+        between || means.any(|mean| first.is_some_and(|first| apart(first, mean)))
+    };
+    ["phase_from_s", "phase_to_s"].into_iter().any(differ).then_some(
+        "Some runs measure a phase of another time, or the whole run: phase_from_s and phase_to_s of each run have it.",
+    )
+}
+
 /// These measures; for none the usual ones that runs have.
 pub(super) fn shown(table: &Table, measures: &[String]) -> Vec<String> {
     let usual = || USUAL.into_iter().filter(|&measure| table.has(measure)).map(str::to_owned).collect();
@@ -53,6 +69,22 @@ mod tests {
     use crate::study::space::Space;
     use crate::study::store::Measures;
     use crate::study::table::Entry;
+
+    #[test]
+    fn phases_of_other_times_are_told() {
+        let space = Space::grid(vec![("rate".to_owned(), vec!["1".to_owned(), "2".to_owned()])]).unwrap();
+        let entry = |point, seed, to_s: f64| Entry {
+            measures: Measures::from([("phase_from_s".to_owned(), 3.0), ("phase_to_s".to_owned(), to_s)]),
+            ..Entry { point, seed, measures: Measures::new() }
+        };
+        let told = |ends: [f64; 4]| {
+            let entries = [(0, 1), (0, 2), (1, 1), (1, 2)].into_iter().zip(ends);
+            let entries: Vec<Entry> = entries.map(|((point, seed), to_s)| entry(point, seed, to_s)).collect();
+            about_phases(&Table::new(&space, &entries)).is_some()
+        };
+        assert!(!told([9.0; 4]));
+        assert!(told([9.0, 9.0, 8.0, 8.0]) && told([9.0, 8.0, 9.0, 8.0]));
+    }
 
     #[test]
     fn a_row_is_a_point_and_a_missing_measure_a_dash() {
