@@ -19,7 +19,7 @@ pub use self::network::MeasuredNetwork;
 pub use self::people::People;
 use crate::Run;
 use crate::format;
-use crate::goodput;
+use crate::goodput::{is_counted, of_direction};
 use crate::measures::{ENOUGH_FOR_P99, distinct};
 use crate::schema::{Flow, Phase, Summary};
 use crate::seeds::{Measure, Seeded};
@@ -291,7 +291,7 @@ impl Measured {
         let span = phase.map_or((0.0, summary.run.duration_s), |phase| (phase.from_s, phase.to_s));
         let reference_bps = alone.and_then(|alone| alone.bps(span));
         let has_line = !network::is_network(summary);
-        let goodput = |direction| has_line.then(|| goodput(summary, phase, direction));
+        let goodput = |direction| has_line.then(|| of_direction(summary, phase, direction));
         let download_bps = goodput("down");
         let (up, down) = (waits(summary, phase, UP), waits(summary, phase, DOWN));
         let ends = ends(summary);
@@ -432,20 +432,6 @@ fn both_ways(summary: &Summary, phase: &Phase) -> Option<f64> {
     };
     let (down, up) = (offered("down"), offered("up"));
     (down > 0 && up > 0).then(|| format::to_f64(down + up) * phase.length_s())
-}
-
-/// Whether the goodput of a direction counts the flow: over TCP or QUIC, and no video, which takes what it needs.
-fn is_counted(flow: &Flow, direction: &str) -> bool {
-    *flow.direction == *direction && flow.setup.tcp.is_some() && &*flow.setup.kind != "video"
-}
-
-/// Goodput of the counted flows of a direction together, in a phase or the whole run.
-fn goodput(summary: &Summary, phase: Option<&Phase>, direction: &str) -> f64 {
-    let flows = summary.flows.iter().filter(|flow| is_counted(flow, direction));
-    let Some(phase) = phase else { return goodput::together(flows) };
-    let in_phase = |flow: &Flow| phase.flows.iter().find(|other| other.name == flow.name);
-    // The sum of no floats is -0.
-    flows.filter_map(in_phase).fold(0.0, |sum, flow| sum + flow.goodput_bps)
 }
 
 #[cfg(test)]

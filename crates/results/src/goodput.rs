@@ -1,6 +1,6 @@
 //! Goodput of several flows together.
 
-use crate::schema::Flow;
+use crate::schema::{Flow, Phase, Summary};
 
 /// A share of the common time that differs from all of it by this is rounded.
 const ROUNDED: f64 = 1e-9;
@@ -38,6 +38,20 @@ impl Life {
         let share = self.lived_s / all_s;
         if (share - 1.0).abs() < ROUNDED { 1.0 } else { share }
     }
+}
+
+/// Whether the goodput of a direction counts the flow: over TCP or QUIC, and no video, which takes what it needs.
+pub(crate) fn is_counted(flow: &Flow, direction: &str) -> bool {
+    *flow.direction == *direction && flow.setup.tcp.is_some() && &*flow.setup.kind != "video"
+}
+
+/// Goodput of the counted flows of a direction together, in a phase or the whole run.
+pub(crate) fn of_direction(summary: &Summary, phase: Option<&Phase>, direction: &str) -> f64 {
+    let flows = summary.flows.iter().filter(|flow| is_counted(flow, direction));
+    let Some(phase) = phase else { return together(flows) };
+    let in_phase = |flow: &Flow| phase.flows.iter().find(|other| other.name == flow.name);
+    // The sum of no floats is -0.
+    flows.filter_map(in_phase).fold(0.0, |sum, flow| sum + flow.goodput_bps)
 }
 
 #[cfg(test)]

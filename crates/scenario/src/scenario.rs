@@ -200,8 +200,8 @@ impl Scenario {
         Self { network, ..self }
     }
 
-    /// This scenario with no traffic but that for which `keep` holds: a download on its own, to compare with. The starts
-    /// and stops of the others still divide phases.
+    /// This scenario with no traffic but that for which `keep` holds: a download on its own, to compare with. The
+    /// starts and stops of the others still divide phases.
     #[must_use]
     pub fn with_traffic(mut self, keep: impl Fn(&Traffic) -> bool) -> Self {
         let others = self.network.traffic.iter().filter(|traffic| !keep(traffic));

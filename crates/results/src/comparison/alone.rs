@@ -1,6 +1,6 @@
 //! The downloads without other traffic, with which rows are compared.
 
-use super::goodput;
+use crate::goodput::of_direction;
 use crate::schema::Summary;
 
 /// The goodput of all downloads of a run without other traffic, over any time.
@@ -18,8 +18,12 @@ impl Alone {
     #[must_use]
     pub fn of(summary: &Summary) -> Self {
         let phases = summary.phases.iter();
-        let phases = phases.map(|phase| (phase.from_s, phase.to_s, goodput(summary, Some(phase), "down")));
-        Self { duration_s: summary.run.duration_s, whole_bps: goodput(summary, None, "down"), phases: phases.collect() }
+        let phases = phases.map(|phase| (phase.from_s, phase.to_s, of_direction(summary, Some(phase), "down")));
+        Self {
+            duration_s: summary.run.duration_s,
+            whole_bps: of_direction(summary, None, "down"),
+            phases: phases.collect(),
+        }
     }
 
     /// The goodput between two times, bit/s: the mean over the phases between, or that of the whole run. `None` if the

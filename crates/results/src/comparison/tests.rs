@@ -177,7 +177,7 @@ fn transfers_one_after_another_have_the_rate_of_the_line() {
         ..Flow::default()
     };
     let summary = Summary { flows: (0..5).map(flow).collect(), ..Summary::default() };
-    assert!((goodput(&summary, None, "down") - 12e6).abs() < 1.0, "{}", goodput(&summary, None, "down"));
+    assert!((of_direction(&summary, None, "down") - 12e6).abs() < 1.0, "{}", of_direction(&summary, None, "down"));
 }
 
 /// One run is compared in a phase, one as a whole for want of phases.

@@ -177,7 +177,8 @@ fn a_regulator_before_the_line_lifts_the_bound_of_its_acks() {
 }
 
 /// 50 Mbit/s carry 4166 packets of 1500 bytes a second, 4 within 1 ms: an ACK is for at most 2 and 4 of them where they
-/// are gathered for 1 ms, and for 2 and 4 where they are read within 1 ms. 50 kbit/s carry 156 ACKs of 40 bytes a second.
+/// are gathered for 1 ms, and for 2 and 4 where they are read within 1 ms. 50 kbit/s carry 156 ACKs of 40 bytes a
+/// second.
 #[test]
 fn acks_for_gathered_segments_and_late_readers_bound_less() {
     let plain = AckConfig { delayed_ack: Duration::from_ms(40), quick_acks: true, ..AckConfig::default() };
