@@ -251,7 +251,7 @@ pub struct Measured {
     pub phase_to_s: f64,
     /// Goodput of all downloads; `None` for a run over a network without an access line.
     pub download_bps: Option<f64>,
-    /// Goodput of all downloads as a share of their goodput without other traffic, if that is
+    /// Goodput of the bulk downloads as a share of what they have without other traffic in that time, if that is
     /// known.
     pub download_share: Option<f64>,
     /// Goodput of all uploads; `None` as well.
@@ -289,10 +289,8 @@ impl Measured {
     /// The result of `summary` in `phase`, or over the whole run, compared with the downloads `alone` in that time.
     fn in_phase(summary: &Summary, phase: Option<&Phase>, alone: Option<&Alone>) -> Self {
         let span = phase.map_or((0.0, summary.run.duration_s), |phase| (phase.from_s, phase.to_s));
-        let reference_bps = alone.and_then(|alone| alone.bps(span));
         let has_line = !network::is_network(summary);
         let goodput = |direction| has_line.then(|| of_direction(summary, phase, direction));
-        let download_bps = goodput("down");
         let (up, down) = (waits(summary, phase, UP), waits(summary, phase, DOWN));
         let ends = ends(summary);
         let at_the_line = |name: &str| ends.iter().any(|end| is_of(name, UP, end) || is_of(name, DOWN, end));
@@ -305,8 +303,8 @@ impl Measured {
             phase: phase.map_or_else(|| WHOLE_RUN.to_owned(), |phase| phase.name.clone()),
             phase_from_s: span.0,
             phase_to_s: span.1,
-            download_bps,
-            download_share: download_bps.zip(reference_bps.filter(|bps| *bps > 0.0)).map(|(own, bps)| own / bps),
+            download_bps: goodput("down"),
+            download_share: alone.filter(|_| has_line).and_then(|alone| alone.share_of(summary, phase)),
             upload_bps: goodput("up"),
             ping: RoundTrips::of(summary, phase, "icmp"),
             probe: RoundTrips::of(summary, phase, "udp"),

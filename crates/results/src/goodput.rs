@@ -47,7 +47,12 @@ pub(crate) fn is_counted(flow: &Flow, direction: &str) -> bool {
 
 /// Goodput of the counted flows of a direction together, in a phase or the whole run.
 pub(crate) fn of_direction(summary: &Summary, phase: Option<&Phase>, direction: &str) -> f64 {
-    let flows = summary.flows.iter().filter(|flow| is_counted(flow, direction));
+    of(summary, phase, |flow| is_counted(flow, direction))
+}
+
+/// Goodput of these flows together, in a phase or the whole run.
+pub(crate) fn of(summary: &Summary, phase: Option<&Phase>, is_meant: impl Fn(&Flow) -> bool) -> f64 {
+    let flows = summary.flows.iter().filter(|flow| is_meant(flow));
     let Some(phase) = phase else { return together(flows) };
     let in_phase = |flow: &Flow| phase.flows.iter().find(|other| other.name == flow.name);
     // The sum of no floats is -0.

@@ -1,12 +1,14 @@
 //! The downloads without other traffic, with which rows are compared.
 
-use crate::goodput::of_direction;
-use crate::schema::Summary;
+use crate::goodput::{self, of_direction};
+use crate::schema::{Phase, Summary};
 
 /// The goodput of all downloads of a run without other traffic, over any time.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Alone {
     duration_s: f64,
+    /// Names of the downloads.
+    names: Vec<String>,
     /// Over the whole run.
     whole_bps: f64,
     /// From, to, and the goodput between.
@@ -21,9 +23,18 @@ impl Alone {
         let phases = phases.map(|phase| (phase.from_s, phase.to_s, of_direction(summary, Some(phase), "down")));
         Self {
             duration_s: summary.run.duration_s,
+            names: summary.flows.iter().map(|flow| flow.name.clone()).collect(),
             whole_bps: of_direction(summary, None, "down"),
             phases: phases.collect(),
         }
+    }
+
+    /// The goodput of these downloads in a phase or the whole of a run with other traffic, as a share of what they have
+    /// alone in that time. Downloads of other kinds, such as web pages, do not count.
+    pub(super) fn share_of(&self, summary: &Summary, phase: Option<&Phase>) -> Option<f64> {
+        let span = phase.map_or((0.0, summary.run.duration_s), |phase| (phase.from_s, phase.to_s));
+        let own = goodput::of(summary, phase, |flow| self.names.contains(&flow.name));
+        self.bps(span).filter(|bps| *bps > 0.0).map(|bps| own / bps)
     }
 
     /// The goodput between two times, bit/s: the mean over the phases between, or that of the whole run. `None` if the
@@ -42,16 +53,31 @@ impl Alone {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schema::{Flow, FlowSetup};
 
     /// Slow start at first: 3 Mbit/s for 5 s, then 15 Mbit/s.
     #[test]
     fn the_baseline_is_that_of_the_measured_time() {
         let phases = vec![(0.0, 5.0, 3e6), (5.0, 10.0, 15e6)];
-        let alone = Alone { duration_s: 10.0, whole_bps: 9e6, phases };
+        let alone = Alone { duration_s: 10.0, names: Vec::new(), whole_bps: 9e6, phases };
         assert_eq!(alone.bps((5.0, 10.0)), Some(15e6));
         assert_eq!(alone.bps((4.0, 8.0)), Some(12e6));
         assert_eq!(alone.bps((0.0, 10.0)), Some(9e6));
         assert_eq!(alone.bps((10.0, 12.0)), None);
         assert_eq!(Alone { phases: Vec::new(), ..alone }.bps((5.0, 10.0)), Some(9e6));
+    }
+
+    /// Pages that come beside the download are no part of what it had alone.
+    #[test]
+    fn other_downloads_are_no_share() {
+        let flow = |name: &str, goodput_bps| {
+            let setup = FlowSetup { tcp: Some("cubic".into()), ..FlowSetup::default() };
+            let bytes_delivered = 1_000_000;
+            Flow { name: name.into(), direction: "down".into(), setup, goodput_bps, bytes_delivered, ..Flow::default() }
+        };
+        let run = |flows: Vec<Flow>| Summary { flows, ..Summary::default() };
+        let alone = Alone::of(&run(vec![flow("download", 8e6)]));
+        let share = alone.share_of(&run(vec![flow("download", 6e6), flow("web", 3e6)]), None).expect("a baseline");
+        assert!((share - 0.75).abs() < 1e-12, "{share}");
     }
 }
