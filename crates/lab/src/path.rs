@@ -124,7 +124,7 @@ mod tests {
             .up()
             .iter()
             .chain(&path.down())
-            .map(|hop| hop.line.rate.unwrap().time_for(hop.line.link_layer.on_wire(size)) + hop.line.delay)
+            .map(|hop| hop.line.least_time(hop.line.link_layer.on_wire(size)))
             .sum();
         assert_eq!(Some(sum), scenario.base_rtt(0, size, size));
     }

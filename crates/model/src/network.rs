@@ -70,11 +70,11 @@ pub struct Link {
 }
 
 impl Network {
-    /// The hop of a link as either clock builds it: its delay includes the processing of the node at its end.
+    /// The hop of a link as either clock builds it: its far end has the processing of the node there.
     #[must_use]
     pub fn hop_of(&self, link: &Link) -> Hop {
         let mut hop = link.hop.clone();
-        hop.line.delay += self.nodes[link.to].processing;
+        hop.line.far_end += self.nodes[link.to].processing;
         hop
     }
 }

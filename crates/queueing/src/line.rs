@@ -46,6 +46,7 @@ pub struct Line<P: Packet> {
     meter: WireMeter,
     codec: Option<Codec>,
     delay: Duration,
+    far_end: Duration,
     loss: Ratio,
     losses: Stream,
     /// `None` on a wire without impairments.
@@ -72,6 +73,7 @@ impl<P: Packet> Line<P> {
             meter: WireMeter::new(config.link_layer),
             codec: Codec::new(config.compression),
             delay: config.delay,
+            far_end: config.far_end,
             loss: config.loss,
             wire: Wire::new(&config.impairments, &losses),
             losses,
@@ -331,10 +333,10 @@ impl<P: Packet> Line<P> {
             return self.propagate_impaired(packet, observer);
         }
         let arrival = match self.transmitter.step(self.busy_until) {
-            None => self.busy_until + self.delay,
+            None => self.busy_until + self.delay + self.far_end,
             Some(step) => {
                 let before = self.in_flight.back().map_or(Instant::ZERO, |before| before.meta().arrived);
-                (self.busy_until + step.delay).max(before)
+                (self.busy_until + step.delay + self.far_end).max(before)
             }
         };
         // Changed in the ring: a packet that changes in between is copied once more.
@@ -351,10 +353,10 @@ impl<P: Packet> Line<P> {
         let delay = self.transmitter.step(sent).map_or(self.delay, |step| step.delay);
         let Some(wire) = &mut self.wire else { return };
         let meta = packet.meta_mut();
-        (meta.class, meta.arrived) = (None, wire.arrival(sent, delay));
+        (meta.class, meta.arrived) = (None, wire.arrival(sent, delay) + self.far_end);
         let twin = wire.duplicates().then(|| {
             let mut twin = packet.duplicate();
-            twin.meta_mut().arrived = wire.arrival(sent, delay);
+            twin.meta_mut().arrived = wire.arrival(sent, delay) + self.far_end;
             twin
         });
         self.insert(packet);

@@ -21,8 +21,10 @@ pub struct Config {
     pub grants: Option<Box<grants::Config>>,
     /// Encapsulation: the bytes on the wire of an IP packet.
     pub link_layer: LinkLayer,
-    /// Propagation delay, plus any constant delay at the far end.
+    /// Propagation delay.
     pub delay: Duration,
+    /// A constant delay at the far end, behind everything that the wire does.
+    pub far_end: Duration,
     /// Share of packets lost on the wire, each independent of the others.
     pub loss: Ratio,
     /// Losses in bursts, bit errors, jitter, reordering and duplicates.
@@ -41,6 +43,7 @@ impl Config {
             grants: None,
             link_layer,
             delay,
+            far_end: Duration::ZERO,
             loss: Ratio::ZERO,
             impairments: Impairments::default(),
             compression: Compression::None,
@@ -50,22 +53,15 @@ impl Config {
     /// The least time from the end of a transmission to the arrival.
     #[must_use]
     pub fn least_delay(&self) -> Duration {
-        match &self.trace {
-            _ if self.impairments.may_hasten() => Duration::ZERO,
-            Some(trace) => trace.least_delay().unwrap_or(self.delay),
-            None => self.delay,
-        }
+        let delay = self.trace.as_ref().and_then(Trace::least_delay).unwrap_or(self.delay);
+        self.impairments.least(delay) + self.far_end
     }
 
-    /// The least time of these bytes from the start of their transmission to their arrival, apart from what
-    /// impairments do.
+    /// The least time of these bytes from the start of their transmission to their arrival.
     #[must_use]
     pub fn least_time(&self, wire: WireBytes) -> Duration {
-        let (rate, delay) = match &self.trace {
-            None => (self.rate, self.delay),
-            Some(trace) => (trace.peak_rate(), trace.least_delay().unwrap_or(self.delay)),
-        };
-        rate.map_or(Duration::ZERO, |rate| rate.time_for(wire)) + delay
+        let rate = self.trace.as_ref().map_or(self.rate, Trace::peak_rate);
+        rate.map_or(Duration::ZERO, |rate| rate.time_for(wire)) + self.least_delay()
     }
 
     /// Mean rate between two times, in bit/s; `None` where transmission takes no time, and over no time.

@@ -51,6 +51,15 @@ impl Impairments {
         self.jitter.is_some() || self.reorder.is_some()
     }
 
+    /// The least delay of a packet on a wire of this delay.
+    #[must_use]
+    pub fn least(&self, delay: Duration) -> Duration {
+        match self.reorder {
+            Some(Reorder::Overtaking { .. }) => Duration::ZERO,
+            _ => self.jitter.as_ref().map_or(delay, |jitter| jitter.least(delay)),
+        }
+    }
+
     /// True if packets may arrive in another order, or more than once.
     #[must_use]
     pub fn disorders(&self) -> bool {

@@ -11,8 +11,6 @@ use lastmile_units::{BitRate, ByteCount, Duration, Instant};
 
 use crate::format;
 
-/// The largest window of a header without window scaling (RFC 9293, section 3.1).
-const UNSCALED_WINDOW: u64 = 65_535;
 /// Bytes of a segment's headers under RFC 1144 in an unbroken one-way transfer: change mask and
 /// checksum (section 3.2.2).
 const VJ_HEADER: u64 = 3;
@@ -159,12 +157,14 @@ impl Shape {
         (there + back).as_secs_f64()
     }
 
-    /// The least round trip of an empty path in seconds: of lines that change, with their highest rate and least delay.
+    /// The least round trip of an empty path in seconds: of lines that change, with their highest rate and least delay;
+    /// with the least delay, too, where it varies from packet to packet.
     pub(super) fn least_rtt_s(&self, network: &Network) -> f64 {
         let there = self.data_path.iter().map(|index| &network.links[*index]).map(|link| (link, self.data_over(link)));
         let back = self.ack_path.iter().map(|index| &network.links[*index]);
         let back = back.filter_map(|link| Some((link, self.ack_over(link, self.tcp?))));
-        let spared = there.chain(back).filter(|(link, _)| link.hop.line.trace.is_some()).map(|(link, ip)| {
+        let changes = |link: &Link| link.hop.line.trace.is_some() || link.hop.line.impairments.may_hasten();
+        let spared = there.chain(back).filter(|(link, _)| changes(link)).map(|(link, ip)| {
             let line = &link.hop.line;
             let wire = line.link_layer.on_wire(ip);
             let typical = line.rate.map_or(Duration::ZERO, |rate| rate.time_for(wire)) + line.delay;
@@ -179,7 +179,7 @@ fn segments(sender: &Config, receiver: &Config) -> (u64, u64, Option<TcpShape>) 
     let timestamps = sender.timestamps && receiver.timestamps;
     let header = if sender.ipv6 { 60 } else { 40 } + if timestamps { 12 } else { 0 };
     let scaled = sender.window_scale != WindowScale::Off && receiver.window_scale != WindowScale::Off;
-    let window = receiver.receive_window.as_u64().min(if scaled { u64::MAX } else { UNSCALED_WINDOW });
+    let window = receiver.largest_window(scaled);
     let segments_per_ack = if receiver.acks.delayed_ack.is_zero() { 1 } else { u64::from(receiver.acks.ack_every) };
     let most_per_ack = Some(segments_per_ack);
     let tcp = TcpShape { header, ack: header, hidden: false, timestamps, window, segments_per_ack, most_per_ack };

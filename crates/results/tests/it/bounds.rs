@@ -8,7 +8,7 @@ use lastmile_queueing::line::grants::{Asks, Config as Grants, Outstanding, Reque
 use lastmile_queueing::spec::Spec;
 use lastmile_quic::{AckFrequency, Config as QuicConfig, CongestionControl};
 use lastmile_results::schema::Flow;
-use lastmile_tcp::{AckConfig, Config};
+use lastmile_tcp::{AckConfig, Config, WindowScale};
 use lastmile_theory::Fraction;
 use lastmile_theory::asymmetry::{Download, asymmetry};
 use lastmile_theory::grants;
@@ -220,6 +220,22 @@ fn a_small_window_over_the_empty_round_trip_holds_a_flow() {
     assert!(close(flow.limits.fair_share_bps.unwrap(), 16_384.0 * 8.0 / 0.046_125), "{flow:?}");
     assert_eq!(flow.limits.fair_share_by.as_deref(), Some("receive window 16 KiB / empty round trip 46.1 ms"));
     assert!(flow.goodput_bps < flow.limits.fair_share_bps.unwrap(), "{flow:?}");
+}
+
+/// 12 kB with a shift of 14 is less than a unit, and is advertised as one: 16 KiB.
+#[test]
+fn a_window_below_a_unit_of_its_scale_is_a_unit() {
+    let config = Config {
+        window_scale: WindowScale::Shift(14),
+        receive_window: ByteCount::new(12_000),
+        timestamps: true,
+        ..tcp()
+    };
+    let flow = only_flow(&one_download(20_000, 20_000, "ip", Spec::fifo(100), &config));
+    assert_eq!(flow.setup.receive_window_bytes, Some(16_384));
+    // A round trip of 44 ms and 0.6 ms for a packet. Eleven segments fit, and the ACK of the last may be delayed.
+    let most = 16_384.0 * 8.0 / 0.0446;
+    assert!((0.8 * most..most).contains(&flow.goodput_bps), "{} of {most}", flow.goodput_bps);
 }
 
 /// RFC 1122, section 4.2.3.2: an ACK for every second full segment, or after the delay, here 40 ms. A smaller window

@@ -54,13 +54,21 @@ fn direction(kbit: std::ops::Range<u32>) -> impl Strategy<Value = String> {
     let loss = select(vec!["0 %", "0 %", "0.5 %", "3 %"]);
     let duplicate = select(vec!["0 %", "0 %", "0 %", "100 %"]);
     let compression = select(vec!["none", "none", "vj", "10 %"]);
-    (rate(kbit), 0_u32..40, encapsulation(), queue(), loss, duplicate, compression).prop_map(
-        |(rate, delay, encapsulation, queue, loss, duplicate, compression)| {
+    let varies = select(vec![
+        "",
+        "",
+        ", reorder = \"50 %\"",
+        ", jitter = { time = \"20 ms\", correlation = \"99.9 %\" }",
+        ", jitter = { time = \"5 ms\", distribution = \"pareto\" }, reorder = true",
+    ]);
+    (rate(kbit), 0_u32..40, encapsulation(), queue(), loss, duplicate, compression, varies).prop_map(
+        |(rate, delay, encapsulation, queue, loss, duplicate, compression, varies)| {
+            let varies = if compression == "vj" { "" } else { varies };
             let duplicate = if compression == "vj" { "0 %" } else { duplicate };
             let oam = if encapsulation.contains("vcmux") || encapsulation.contains("llc") { ", oam = 27" } else { "" };
             format!(
                 "{{ {rate}, delay = \"{delay} ms\", encapsulation = \"{encapsulation}\", queue = {queue}, \
-                 loss = \"{loss}\", duplicate = \"{duplicate}\", header_compression = \"{compression}\"{oam} }}"
+                 loss = \"{loss}\", duplicate = \"{duplicate}\", header_compression = \"{compression}\"{oam}{varies} }}"
             )
         },
     )
@@ -133,10 +141,18 @@ fn traffic() -> impl Strategy<Value = String> {
 }
 
 fn scenario() -> impl Strategy<Value = String> {
-    (direction(300..60_000), direction(30..20_000), prop::collection::vec(traffic(), 1..5), 1_u32..3, any::<u32>())
-        .prop_map(|(down, up, traffic, lines, seed)| {
+    (
+        direction(300..60_000),
+        direction(30..20_000),
+        prop::collection::vec(traffic(), 1..5),
+        1_u32..3,
+        any::<u32>(),
+        0_u32..80,
+    )
+        .prop_map(|(down, up, traffic, lines, seed, cpe)| {
             format!(
-                "duration = \"5 s\"\nseed = {seed}\n[access]\nlines = {lines}\ndown = {down}\nup = {up}\n{}",
+                "duration = \"5 s\"\nseed = {seed}\n[access]\nlines = {lines}\n\
+                 processing = {{ cpe = \"{cpe} ms\" }}\ndown = {down}\nup = {up}\n{}",
                 traffic.concat()
             )
         })

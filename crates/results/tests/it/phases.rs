@@ -3,12 +3,39 @@
 use std::sync::Arc;
 
 use lastmile_model::{OpenedBy, Traffic};
+use lastmile_queueing::line::impairments::{Chance, Reorder};
 use lastmile_queueing::line::trace::{Step, Steps, Trace};
 use lastmile_queueing::spec::Spec;
 use lastmile_units::{BitRate, Duration, Instant, Ratio};
 
 use crate::network::{bulk, line, tcp, traffic};
 use crate::summary;
+
+/// The home's processing is behind the wire: neither a trace that changes nothing nor a reordering of every packet, which
+/// take over the wire's own delay of zero, removes it.
+#[test]
+fn processing_is_behind_what_the_wire_does() {
+    let mut network = line(8_000, 8_000, "ethernet", Spec::fifo(100));
+    network.links.iter_mut().for_each(|link| link.hop.line.delay = Duration::ZERO);
+    network.nodes[0].processing = Duration::from_ms(100);
+    network.duration = Duration::from_s(5);
+    network.traffic.push(traffic("download", 1, 0, bulk(&tcp(), None, OpenedBy::Sender)));
+    let plain = summary(&network).flows[0].clone();
+    let step =
+        Step { at: Duration::ZERO, rate: network.links[1].hop.line.rate, delay: Duration::ZERO, loss: Ratio::ZERO };
+    let trace = Trace::Steps(Arc::new(Steps::new(vec![step], None).expect("in order")));
+    for change in 0..2 {
+        let mut other = network.clone();
+        let line = &mut other.links[1].hop.line;
+        if change == 0 {
+            line.trace = Some(trace.clone());
+        } else {
+            line.impairments.reorder = Some(Reorder::Overtaking { chance: Chance::independent(Ratio::ONE), gap: 1 });
+        }
+        let flow = summary(&other).flows[0].clone();
+        assert_eq!((flow.delay_s, flow.bytes_delivered), (plain.delay_s.clone(), plain.bytes_delivered), "{change}");
+    }
+}
 
 /// A line that fails at 5 s for longer than the run: an upload stops at 6 s, but sends again what was lost, until 60 s.
 #[test]

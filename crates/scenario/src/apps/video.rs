@@ -56,9 +56,14 @@ pub(crate) static VIDEO: Section = Section {
              BBA was published for 240 s.",
         )
         .at_most("1 h"),
-        Key::optional("length", Kind::Time, "longer than the run", "Playing time of the video.")
-            .at_least("100 ms")
-            .at_most("720 h"),
+        Key::optional(
+            "length",
+            Kind::Time,
+            "longer than the run",
+            "Playing time of the video, in whole segments: the last one may end later.",
+        )
+        .at_least("100 ms")
+        .at_most("720 h"),
         Key::with_default("request", Kind::Bytes, "350 B", "Bytes of a request for a segment.")
             .at_least("1 B")
             .at_most("64 KiB"),

@@ -245,6 +245,14 @@ impl Config {
         self.mss.clamp(1, MAX_MSS)
     }
 
+    /// The largest window that this end can advertise, with window scaling or without: whole units of the shift, at
+    /// least one.
+    #[must_use]
+    pub fn largest_window(&self, scaled: bool) -> u64 {
+        let shift = self.offered_shift().filter(|_| scaled).unwrap_or(0);
+        u64::from((self.buffer() >> shift).clamp(1, 0xffff)) << shift
+    }
+
     /// The shift to offer; `None`: no option.
     pub(crate) fn offered_shift(&self) -> Option<u8> {
         match self.window_scale {

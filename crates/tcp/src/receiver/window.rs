@@ -64,7 +64,8 @@ impl ReceiveWindow {
 
     /// The largest window that the shift can express.
     fn most(&self, config: &Config) -> u32 {
-        config.buffer().min(0xffff << self.shift)
+        // Linux rounds up to a unit, so that a window below one is not scaled to zero.
+        config.buffer().clamp(1 << self.shift, 0xffff << self.shift)
     }
 
     /// `len` octets were received in order.
@@ -106,7 +107,8 @@ impl ReceiveWindow {
         // Data that are sent mostly repeat an edge that has not moved.
         let moves = offered > self.edge && offered - self.edge >= self.step(config);
         let right = if moves { offered } else { self.edge };
-        let units = (right.saturating_sub(next) >> self.shift).min(0xffff);
+        let left = right.saturating_sub(next);
+        let units = (left >> self.shift).clamp(u64::from(left > 0 && self.unread == 0), 0xffff);
         self.edge = self.edge.max(next + (units << self.shift));
         units as u16
     }

@@ -35,6 +35,14 @@ pub struct Jitter {
     pub distribution: Distribution,
 }
 
+impl Jitter {
+    /// The least delay around `delay`.
+    pub(super) fn least(&self, delay: Duration) -> Duration {
+        let below = -self.distribution.least() * self.spread.as_ps() as f64;
+        delay.saturating_sub(Duration::from_ps(below.max(0.0).ceil() as u64))
+    }
+}
+
 /// The distribution of deviates.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Distribution {
@@ -51,6 +59,17 @@ pub enum Distribution {
 }
 
 impl Distribution {
+    /// The least deviate.
+    fn least(&self) -> f64 {
+        match self {
+            Self::Uniform => -1.0,
+            Self::Normal => -LARGEST,
+            Self::Pareto => -2.0 / 3.0,
+            Self::ParetoNormal => -(LARGEST + 2.0) / 4.0,
+            Self::Table(values) => f64::from(values.first().copied().unwrap_or(0)) / SCALE,
+        }
+    }
+
     /// The deviate of a normal number.
     fn deviate(&self, normal: f64) -> f64 {
         let deviate = match self {
