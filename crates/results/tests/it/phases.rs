@@ -11,8 +11,8 @@ use lastmile_units::{BitRate, Duration, Instant, Ratio};
 use crate::network::{bulk, line, tcp, traffic};
 use crate::summary;
 
-/// The home's processing is behind the wire: neither a trace that changes nothing nor a reordering of every packet, which
-/// take over the wire's own delay of zero, removes it.
+/// The home's processing is behind the wire: neither a trace that changes nothing nor a reordering of every packet,
+/// which take over the wire's own delay of zero, removes it.
 #[test]
 fn processing_is_behind_what_the_wire_does() {
     let mut network = line(8_000, 8_000, "ethernet", Spec::fifo(100));
