@@ -63,18 +63,17 @@ impl Comparison {
             if over_networks {
                 return Row::Network(MeasuredNetwork::of(run, port.as_deref()));
             }
-            let own = |common: &Phase| run.summary.phases.iter().find(|phase| common.is(phase));
-            let phase = common.and_then(own).or_else(|| busiest(&run.summary));
+            let own = common.and_then(|common| run.summary.same_phase(common));
+            let phase = own.or_else(|| busiest(&run.summary));
             Row::Line(Measured::in_phase(&run.summary, phase, self.alone.get(seed)))
         };
         self.rows.iter().map(|row| row.runs.iter().enumerate().map(measured).collect()).collect()
     }
 
-    /// Mean goodput of the downloads without other traffic, over the time that the first row measures; `None` if
-    /// unknown.
+    /// Mean goodput of the downloads without other traffic, over the time that the first of the measured `rows` is of;
+    /// `None` if unknown.
     #[must_use]
-    pub fn baseline(&self) -> Option<Mean> {
-        let rows = self.measured();
+    pub fn baseline(&self, rows: &[Vec<Row>]) -> Option<Mean> {
         let first = rows.first()?.iter().zip(&self.alone).filter_map(|(row, alone)| match row {
             Row::Line(measured) => alone.bps((measured.phase_from_s, measured.phase_to_s)),
             Row::Network(_) => None,
@@ -304,7 +303,7 @@ impl Measured {
             phase_from_s: span.0,
             phase_to_s: span.1,
             download_bps: goodput("down"),
-            download_share: alone.filter(|_| has_line).and_then(|alone| alone.share_of(summary, phase)),
+            download_share: alone.filter(|_| has_line).and_then(|alone| alone.share_of(summary, phase, span)),
             upload_bps: goodput("up"),
             ping: RoundTrips::of(summary, phase, "icmp"),
             probe: RoundTrips::of(summary, phase, "udp"),
@@ -403,8 +402,7 @@ fn waits_of(summary: &Summary, phase: Option<&Phase>, links: [&str; 2], end: &st
 fn common_phase<'a>(runs: &[&'a Run]) -> Option<&'a Phase> {
     let (first, others) = runs.split_first()?;
     let load = |phase: &'a Phase| {
-        let same = others.iter().map(|run| Some((&run.summary, run.summary.phases.iter().find(|own| phase.is(own))?)));
-        let loads = same.map(|found| found.and_then(|(summary, phase)| both_ways(summary, phase)));
+        let loads = others.iter().map(|run| both_ways(&run.summary, run.summary.same_phase(phase)?));
         loads.fold(both_ways(&first.summary, phase), |sum, load| Some(sum? + load?))
     };
     most(&first.summary.phases, load)

@@ -66,7 +66,7 @@ impl LiveComparison {
         for phase in &first.phases {
             for (of, measure) in measures(phase) {
                 let find = |summary: &Summary| {
-                    let phase = summary.phases.iter().find(|other| phase.is(other))?;
+                    let phase = summary.same_phase(phase)?;
                     measure.of_phase(phase, &of)
                 };
                 rows.extend(row((&phase.name, &of), measure, &live, simulated, &find));

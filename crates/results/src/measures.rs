@@ -117,9 +117,8 @@ pub(crate) fn measured(runs: &[Run]) -> Vec<(String, String, Vec<Value>)> {
     let links = distinct(runs.iter().flat_map(|run| busy_links(&run.summary)));
     let mut all = Vec::new();
     for (label, phase) in phases_of(runs) {
-        let same = |run: &'_ Run| run.summary.phases.iter().find(|other| phase.is(other)).cloned();
-        let values: Vec<Vec<(String, Value)>> =
-            runs.iter().filter_map(same).map(|same| measures(&same, &links)).collect();
+        let same = runs.iter().filter_map(|run| run.summary.same_phase(phase));
+        let values: Vec<Vec<(String, Value)>> = same.map(|same| measures(same, &links)).collect();
         let mut names = distinct(values.iter().flatten().map(|(name, _)| name.clone()));
         names.sort_by_key(|name| order(name));
         for name in names {

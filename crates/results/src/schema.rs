@@ -99,6 +99,14 @@ pub struct Summary {
     pub atm: Option<Atm>,
 }
 
+impl Summary {
+    /// The phase of this run that [is](Phase::is) `phase`, of another one.
+    #[must_use]
+    pub fn same_phase(&self, phase: &Phase) -> Option<&Phase> {
+        self.phases.iter().find(|own| phase.is(own))
+    }
+}
+
 /// Identity of a run: its inputs, length and clock.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct RunFacts {

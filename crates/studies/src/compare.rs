@@ -165,7 +165,7 @@ impl Compared {
         });
         ComparedDocument {
             scenario: self.done.first().map_or("", |done| &done.run.summary.run.scenario),
-            reference_bps: self.comparison.baseline().map(|baseline| baseline.mean),
+            reference_bps: self.comparison.baseline(&measured).map(|baseline| baseline.mean),
             means,
             runs: runs.collect(),
         }

@@ -22,23 +22,16 @@ struct Talk {
 impl Talk {
     /// The handshake: 0 to 100 ms.
     fn open() -> Self {
-        let mut talk = Self { analysis: Analysis::new(), options: Options::NONE, id: 1 };
-        let options = Options::syn(SynOptions { mss: Some(1460), window_scale: Some(2), sack_permitted: true });
-        talk.packet(0, true, Meta { seq: SeqNumber::new(ISN), flags: TcpFlags::SYN, ..Meta::default() }, options, 0);
-        let answer = Meta {
-            seq: SeqNumber::new(7),
-            ack: SeqNumber::new(ISN).add(1),
-            flags: TcpFlags::SYN.with(TcpFlags::ACK),
-            window: 1000,
-            ..Meta::default()
-        };
-        talk.packet(100, false, answer, options, 0);
-        talk.ack_of_client(100);
-        talk
+        Self::opened(100, 100)
     }
 
     /// The handshake next to the receiver: the client answers after 150 ms.
     fn open_at_receiver() -> Self {
+        Self::opened(0, 150)
+    }
+
+    /// A handshake with the SYN-ACK and the client's ACK at these times, in ms.
+    fn opened(answered: u64, acknowledged: u64) -> Self {
         let mut talk = Self { analysis: Analysis::new(), options: Options::NONE, id: 1 };
         let options = Options::syn(SynOptions { mss: Some(1460), window_scale: Some(2), sack_permitted: true });
         talk.packet(0, true, Meta { seq: SeqNumber::new(ISN), flags: TcpFlags::SYN, ..Meta::default() }, options, 0);
@@ -49,8 +42,8 @@ impl Talk {
             window: 1000,
             ..Meta::default()
         };
-        talk.packet(0, false, answer, options, 0);
-        talk.ack_of_client(150);
+        talk.packet(answered, false, answer, options, 0);
+        talk.ack_of_client(acknowledged);
         talk
     }
 

@@ -69,7 +69,7 @@ fn print(arguments: &Arguments, compared: &Compared, printer: &mut Printer) -> R
     let measured = comparison.measured();
     printer.heading(&compared.done[0].run.summary.run.scenario)?;
     let unvaried = if arguments.vary.is_empty() { "" } else { ", with the file's values," };
-    let alone = comparison.baseline();
+    let alone = comparison.baseline(&measured);
     let alone =
         alone.map(|alone| format!("Baseline: the downloads alone{unvaried} have {}.\n", format::rate(alone.mean)));
     let seeds = arguments.seeds.map(|seeds| format!("Means of {seeds} seeds, with 95 % intervals.\n"));

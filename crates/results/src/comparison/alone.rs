@@ -29,10 +29,9 @@ impl Alone {
         }
     }
 
-    /// The goodput of these downloads in a phase or the whole of a run with other traffic, as a share of what they have
-    /// alone in that time. Downloads of other kinds, such as web pages, do not count.
-    pub(super) fn share_of(&self, summary: &Summary, phase: Option<&Phase>) -> Option<f64> {
-        let span = phase.map_or((0.0, summary.run.duration_s), |phase| (phase.from_s, phase.to_s));
+    /// The goodput of these downloads in a phase of this span, or the whole, of a run with other traffic, as a share of
+    /// what they have alone in that time. Downloads of other kinds, such as web pages, do not count.
+    pub(super) fn share_of(&self, summary: &Summary, phase: Option<&Phase>, span: (f64, f64)) -> Option<f64> {
         let own = goodput::of(summary, phase, |flow| self.names.contains(&flow.name));
         self.bps(span).filter(|bps| *bps > 0.0).map(|bps| own / bps)
     }
@@ -77,7 +76,8 @@ mod tests {
         };
         let run = |flows: Vec<Flow>| Summary { flows, ..Summary::default() };
         let alone = Alone::of(&run(vec![flow("download", 8e6)]));
-        let share = alone.share_of(&run(vec![flow("download", 6e6), flow("web", 3e6)]), None).expect("a baseline");
+        let share =
+            alone.share_of(&run(vec![flow("download", 6e6), flow("web", 3e6)]), None, (0.0, 1.0)).expect("a baseline");
         assert!((share - 0.75).abs() < 1e-12, "{share}");
     }
 }

@@ -65,7 +65,7 @@ pub(crate) fn comparison(runs: &[Run]) -> Table {
     links.dedup();
     for (label, phase) in phases_of(runs) {
         let values_of = |run: &Run| {
-            let same = run.summary.phases.iter().find(|other| phase.is(other));
+            let same = run.summary.same_phase(phase);
             same.map_or_else(Vec::new, |same| measures(same, &links))
         };
         let values: Vec<Vec<(String, Value)>> = runs.iter().map(values_of).collect();

@@ -75,8 +75,7 @@ impl Simulation<'_> {
             }
             if let Progress::Complete(responses) = progress {
                 (0..responses).for_each(|_| user.decide().completed(now, index));
-                let ends = user.end() == Some(now);
-                if ends {
+                if user.end() == Some(now) {
                     self.snapshot();
                 }
                 self.browse(owner, client);

@@ -76,7 +76,7 @@ fn largest(runs: &[Run]) -> Option<(&Phase, &str)> {
 }
 
 fn find<'a>(run: &'a Run, phase: &Phase, flow: &str) -> Option<&'a PhaseFlow> {
-    let phase = run.summary.phases.iter().find(|known| phase.is(known))?;
+    let phase = run.summary.same_phase(phase)?;
     phase.flows.iter().find(|known| known.name == flow)
 }
 
