@@ -8,8 +8,8 @@ use lastmile_scenario::diagnostics::did_you_mean;
 use lastmile_theory::asymmetry::{self as form, Download};
 use lastmile_theory::interval::Mean;
 use lastmile_theory::voice::{self, Codec, Path};
-use lastmile_theory::{Fraction, ack_rate as ack_form, delay, fairness};
-use lastmile_units::{BitRate, ByteCount, CellCount};
+use lastmile_theory::{Fraction, ack_rate as ack_form, amp as amp_form, delay, fairness, grants};
+use lastmile_units::{BitRate, ByteCount, CellCount, Duration};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -67,10 +67,22 @@ fn bits(value: f64) -> Option<BitRate> {
     (1.0..=1e18).contains(&value).then(|| value.round() as u64).and_then(BitRate::from_bps)
 }
 
+/// A number in thousandths.
+fn thousandths(value: f64) -> Option<Fraction> {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range, and whole after rounding")]
+    (0.0..=1e5).contains(&value).then(|| (value * 1e3).round() as u128).and_then(|of| Fraction::new(of, 1000))
+}
+
 /// Segments for each ACK, in thousandths.
 fn segments(value: f64) -> Option<Fraction> {
+    thousandths(value).filter(|of| *of >= Fraction::ONE)
+}
+
+/// A time in whole nanoseconds, above 0 and up to a day.
+fn duration(seconds: f64) -> Option<Duration> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range, and whole after rounding")]
-    (1.0..=1e5).contains(&value).then(|| (value * 1e3).round() as u128).and_then(|of| Fraction::new(of, 1000))
+    let ns = (0.0..=86_400.0).contains(&seconds).then(|| (seconds * 1e9).round() as u64)?;
+    Some(Duration::from_ns(ns)).filter(|time| !time.is_zero())
 }
 
 #[expect(clippy::cast_precision_loss, reason = "floats are what arrays hold; exact up to 2^53")]
@@ -167,6 +179,37 @@ pub(crate) fn ack_rate(py: Python<'_>, name: &str, inputs: [Floats; 4], outs: [F
     each(py, [down, data, ack, per_ack], outs.each_ref(), |[down, data, ack, per_ack]| {
         let of = ack_form::for_line(bits(down)?, link, size(data)?, link.on_wire(size(ack)?), segments(per_ack)?)?;
         Some([of.packets_per_s, of.bits_per_s])
+    })
+}
+
+/// A, P, F and the bound of the AMP model.
+#[pyfunction]
+#[pyo3(signature = (name, inputs, outs))]
+pub(crate) fn amp(py: Python<'_>, name: &str, inputs: [Floats; 5], outs: [Floats; 4]) -> PyResult<()> {
+    let link = link(py, name)?;
+    let [down, up, data, ack, per_ack] = &inputs;
+    each(py, [down, up, data, ack, per_ack], outs.each_ref(), |[down, up, data, ack, per_ack]| {
+        let line = amp_form::Line {
+            forward: bits(down)?,
+            reverse: bits(up)?,
+            forward_link: link,
+            reverse_link: link,
+            data: size(data)?,
+            ack: size(ack)?,
+            packets_per_ack: thousandths(per_ack).filter(|of| *of > Fraction::ZERO)?,
+        };
+        let of = line.one_way()?;
+        Some([of.acks_per_s.as_f64(), float(of.packet_bits), of.forward_bps.as_f64(), of.bound.rate.as_f64()])
+    })
+}
+
+/// The rate to which bursts of ACKs limit a download, if each burst waits for a grant.
+#[pyfunction]
+pub(crate) fn grant_bound(py: Python<'_>, inputs: [Floats; 4], out: Floats) -> PyResult<()> {
+    let [request_grant_s, acks, per_ack, data] = &inputs;
+    each(py, [request_grant_s, acks, per_ack, data], [&out], |[request_grant_s, acks, per_ack, data]| {
+        let (time, acks) = (duration(request_grant_s)?, count(acks).filter(|acks| *acks > 0)?);
+        Some([grants::download_bps(time, acks, segments(per_ack)?, size(data)?)?.as_f64()])
     })
 }
 

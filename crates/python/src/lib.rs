@@ -70,8 +70,8 @@ mod _lastmile {
     use crate::ending::{end_simulations, forget_simulations};
     #[pymodule_export]
     use crate::forms::{
-        ack_rate, asymmetry, cells, efficiency, jain, largest_ip, mean_ci95, mos, on_wire, presets, r_factor, rate,
-        wait_behind,
+        ack_rate, amp, asymmetry, cells, efficiency, grant_bound, jain, largest_ip, mean_ci95, mos, on_wire, presets,
+        r_factor, rate, wait_behind,
     };
     #[pymodule_export]
     use crate::reproduce::{Reproduction, reproduce};

@@ -63,6 +63,26 @@ def test_shapes_are_those_of_the_arguments() -> None:
         theory.r_factor([0.1, 0.2], [0.0])
 
 
+def test_the_amp_bound_is_that_of_the_command(lastmile: Command) -> None:
+    command = lastmile(
+        "model", "amp", "--down", "8 Mbit/s", "--up", "64 kbit/s", "--link", "pppoe-vcmux", "--packets-per-ack", "1.5",
+        "--json",
+    )  # fmt: skip
+    row = json.loads(command.stdout)["links"][0]
+    own = theory.amp("8 Mbit/s", "64 kbit/s", link="pppoe-vcmux", packets_per_ack=1.5)
+    assert own == (row["acks_per_s"], row["packet_bits"], row["forward_bps"], row["bound_bps"])
+    assert math.isnan(theory.amp(8e6, 64e3, link="none", packets_per_ack=0).bound_bps)
+
+
+def test_grants_bound_downloads_as_published() -> None:
+    """CED, December 2006: 5 and 3 ms allow 2.4 and 4 Mbit/s; twice as much with delayed ACKs."""
+    bounds = theory.grant_bound(numpy.array([[0.005], [0.003]]), segments_per_ack=numpy.array([1, 2]))
+    assert bounds.tolist() == [[2.4e6, 4.8e6], [4e6, 8e6]]
+    assert theory.grant_bound(0.005, acks=10) == 24e6
+    wrong = [theory.grant_bound(0), theory.grant_bound(-1), theory.grant_bound(math.nan), theory.grant_bound(1, acks=0)]
+    assert all(math.isnan(bound) for bound in wrong), wrong
+
+
 def test_values_without_a_meaning_are_nan() -> None:
     assert [math.isnan(value) for value in linklayer.on_wire([0, 1, 1.5, -3, 65_536, math.inf], "none")] == [
         True, False, True, True, True, True,

@@ -89,7 +89,14 @@ pub(crate) static SWARM: Section = Section {
         Key::with_default("slots", Kind::Count, "4", "Peers that it sends to at a time, and that send to it.")
             .at_least("1")
             .at_most("1000"),
-        Key::with_default("rechoke", Kind::Time, "10 s", "Time between choices.").at_least("100 ms").at_most("24 h"),
+        Key::with_default(
+            "rechoke",
+            Kind::Time,
+            "10 s",
+            "Time between choices. A connection that has not opened by then has delivered least.",
+        )
+        .at_least("100 ms")
+        .at_most("24 h"),
         tcp::SETTINGS,
     ],
 };

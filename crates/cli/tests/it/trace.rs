@@ -55,6 +55,15 @@ fn a_converted_trace_is_the_same_line() {
 }
 
 #[test]
+fn a_delay_of_opportunities_is_refused() {
+    let scratch = scratch();
+    std::fs::write(scratch.path.join("line.up"), "1\n2\n3\n").unwrap();
+    let output = scratch.run("lastmile trace line.up --delay '5 ms' --to csv");
+    assert_eq!(output.code, 2);
+    assert!(output.stderr.contains("line.up: --delay: packet-delivery traces have no delay"), "{}", output.stderr);
+}
+
+#[test]
 fn what_mahimahi_cannot_have_is_told() {
     let scratch = scratch();
     let output = scratch.run("lastmile trace line.csv --delay '5 ms' --to mahimahi");

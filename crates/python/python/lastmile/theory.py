@@ -12,7 +12,21 @@ from typing import Any, NamedTuple
 from lastmile import _lastmile
 from lastmile._arrays import Numbers, apply
 
-__all__ = ["AckRate", "Asymmetry", "Mean", "ack_rate", "asymmetry", "jain", "mean", "mos", "r_factor", "wait_behind"]
+__all__ = [
+    "AckRate",
+    "Amp",
+    "Asymmetry",
+    "Mean",
+    "ack_rate",
+    "amp",
+    "asymmetry",
+    "grant_bound",
+    "jain",
+    "mean",
+    "mos",
+    "r_factor",
+    "wait_behind",
+]
 
 Rates = Numbers | str | Sequence[str]
 
@@ -47,6 +61,24 @@ class AckRate(NamedTuple):
     """ACKs a second."""
     bps: Any
     """Their bits a second on the wire."""
+
+
+class Amp(NamedTuple):
+    """The AMP bound of a download: the least of F and A·M·P, on the wire.
+
+    >>> from lastmile import theory
+    >>> theory.amp("8 Mbit/s", "64 kbit/s", link="none").bound_bps
+    2400000.0
+    """
+
+    acks_per_s: Any
+    """A: ACKs a second that the upstream carries."""
+    packet_bits: Any
+    """P: bits of a packet on the wire."""
+    forward_bps: Any
+    """F: the downstream without OAM cells."""
+    bound_bps: Any
+    """``min(F, A * M * P)``."""
 
 
 class Mean(NamedTuple):
@@ -98,6 +130,36 @@ def ack_rate(
     """
     inputs = [_bps(down), data, ack, segments_per_ack]
     return AckRate(*apply(lambda a, out: _lastmile.ack_rate(link, a, out), inputs, results=2))
+
+
+def amp(
+    down: Rates, up: Rates, *, link: str, data: Numbers = 1500, ack: Numbers = 40, packets_per_ack: Numbers = 1
+) -> Amp:
+    """The AMP bound (Kalyanaraman, Shekhar, Kidambi 1999) for downloads alone: ``lastmile model amp``.
+
+    ``packets_per_ack`` is M, in thousandths: 1 in congestion avoidance, 2 in slow start.
+
+    >>> from lastmile import theory
+    >>> theory.amp("8 Mbit/s", ["64 kbit/s", "1 Mbit/s"], link="none").bound_bps
+    array('d', [2400000.0, 8000000.0])
+    """
+    inputs = [_bps(down), _bps(up), data, ack, packets_per_ack]
+    return Amp(*apply(lambda a, out: _lastmile.amp(link, a, out), inputs, results=4))
+
+
+def grant_bound(
+    request_grant_s: Numbers, *, acks: Numbers = 1, segments_per_ack: Numbers = 1, data: Numbers = 1500
+) -> Any:
+    """The rate in bit/s to which ACKs limit a download if each burst of the upstream waits for a grant.
+
+    A station with one request outstanding sends one burst of ``acks`` ACKs in ``request_grant_s`` seconds ("DOCSIS
+    sub-throughput optimization", CED, December 2006). The rate counts the bytes that ``data`` counts.
+
+    >>> from lastmile import theory
+    >>> theory.grant_bound([0.005, 0.003], segments_per_ack=2)
+    array('d', [4800000.0, 8000000.0])
+    """
+    return apply(lambda a, out: _lastmile.grant_bound(a, *out), [request_grant_s, acks, segments_per_ack, data])
 
 
 def wait_behind(rate: Rates, *, link: str, packets: Numbers = 1, size: Numbers = 1500) -> Any:

@@ -36,9 +36,14 @@ pub(crate) static BACKUP: Section = Section {
         )
         .at_least("1 B")
         .at_most("64 KiB"),
-        Key::with_default("reply", Kind::Bytes, "200 B", "Bytes of the server's answer to a file on its way up.")
-            .at_least("1 B")
-            .at_most("64 KiB"),
+        Key::with_default(
+            "reply",
+            Kind::Bytes,
+            "200 B",
+            "Bytes of the server's answer to a file on its way up; not where all files come down.",
+        )
+        .at_least("1 B")
+        .at_most("64 KiB"),
         Key::with_default("parallel", Kind::Count, "1", "Connections, each with a file at a time.")
             .at_least("1")
             .at_most("64"),

@@ -52,8 +52,14 @@ pub(crate) static CONTRACT: Section = Section {
 };
 
 const PCR: Key = Key::required("pcr", Kind::Rate, "Peak cell rate; cells above it are dropped.");
-const CDVT: Key =
-    Key::with_default("cdvt", Kind::Time, "0 ms", "Cell delay variation tolerance of the peak rate.").at_most("10 s");
+const CDVT: Key = Key::with_default(
+    "cdvt",
+    Kind::Time,
+    "0 ms",
+    "Cell delay variation tolerance of the peak rate. With none, the second cell of a packet that comes at a higher rate \
+     is above the peak rate, and no packet of two cells arrives.",
+)
+.at_most("10 s");
 const SCR: Key = Key::required("scr", Kind::Rate, "Sustainable cell rate; not above `pcr`.");
 const MBS: Key =
     Key::required("mbs", Kind::Cells, "Maximum burst size: cells that may come at the peak rate; at least 1.");

@@ -49,8 +49,11 @@ pub(super) fn make(arguments: &Arguments) -> Result<(Trace, Has), Failure> {
         }
         _ => {
             let read = file::read(&text, base, None).map_err(named)?;
-            // Opportunities have no delay, and take none from the command line.
-            has.delay = read.has.delay || (has.delay && read.format != Format::Mahimahi);
+            if has.delay && read.format == Format::Mahimahi {
+                return Err(named("--delay: packet-delivery traces have no delay".to_owned())
+                    .hint("--to csv without --delay, and --delay with the steps that it prints"));
+            }
+            has.delay |= read.has.delay;
             has.loss = read.has.loss;
             Ok((read.trace, has))
         }

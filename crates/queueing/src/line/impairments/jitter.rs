@@ -127,3 +127,30 @@ impl Deviations {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A deviate of 1 is 1 ms. Delays are at least `least_us`, which the lowest of normal numbers gives.
+    #[test]
+    fn the_least_delay_is_reached_and_not_passed() {
+        let table = Distribution::Table([-4096, 0, 8192].into());
+        let cases = [
+            (Distribution::Uniform, 9_000.0),
+            (Distribution::Normal, 10_000.0 - 32_767.0 / 8.192),
+            (Distribution::Pareto, 10_000.0 - 2e3 / 3.0),
+            (Distribution::ParetoNormal, 10_000.0 - (32_767.0 / 8.192 + 2e3) / 4.0),
+            (table, 9_500.0),
+        ];
+        for (distribution, least_us) in cases {
+            let jitter = Jitter { spread: Duration::from_ms(1), correlation: Ratio::ZERO, distribution };
+            let least = jitter.least(Duration::from_ms(10));
+            assert!((least.as_secs_f64() * 1e6 - least_us).abs() < 1e-3, "{:?}: {least}", jitter.distribution);
+            let lowest = jitter.distribution.deviate(-9.0);
+            assert!((lowest - jitter.distribution.least()).abs() < 1e-6, "{:?}: {lowest}", jitter.distribution);
+            let all = (-900..=900).map(|tenths| jitter.distribution.deviate(f64::from(tenths) / 100.0));
+            assert!(all.fold(f64::INFINITY, f64::min) >= jitter.distribution.least(), "{:?}", jitter.distribution);
+        }
+    }
+}
