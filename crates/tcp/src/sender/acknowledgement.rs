@@ -119,7 +119,7 @@ impl Sender {
         let untouched = self.lost_by_timeout();
         let (mut delivery, mut age) = (Delivery::default(), None);
         if uses_sack || (self.repair.style().is_sack() && info.segment.options().sack_count() > 0) {
-            delivery = self.deliver(now, info, from);
+            delivery = self.deliver(now, config, info, from);
         }
         delivery.advanced = true;
         if self.rtt.is_linux() {
@@ -254,7 +254,7 @@ impl Sender {
         let mut delivery = Delivery::default();
         if style.is_sack() && info.segment.options().sack_count() > 0 {
             let untouched = self.lost_by_timeout();
-            delivery = self.deliver(now, info, self.flight.una());
+            delivery = self.deliver(now, config, info, self.flight.una());
             self.measure_sacked(now, config, delivery.age);
             if self.repair.undo.is_some() {
                 self.judge(info.segment, delivery, untouched);
@@ -329,10 +329,10 @@ impl Sender {
         self.repair.probe = None;
     }
 
-    /// RFC 8985, section 6.2: each delivery may reveal a loss.
+    /// RFC 8985, section 6.2: each delivery may reveal a loss, but none that step 2 ignores.
     #[cold]
     fn find_losses_by(&mut self, now: Instant, config: &Config, delivery: &mut Delivery) {
-        if !self.flight.is_empty() && (delivery.sacked || delivery.advanced) {
+        if self.repair.rack.take_advanced() && !self.flight.is_empty() {
             delivery.lost = self.find_losses(now, config, delivery.octets);
         }
         let busy = !self.repair.is_open() || self.urgent == Some(Urgent::TailLossProbe);

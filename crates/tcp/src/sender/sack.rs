@@ -10,29 +10,39 @@ use lastmile_units::{Duration, Instant};
 
 use super::Sender;
 use super::acknowledgement::{AckInfo, Delivery};
-use super::flight::{Scoreboard, SegmentState};
+use super::flight::{Scoreboard, SegmentState, Transmission};
 use super::repair::Duplicate;
+use crate::Config;
 use crate::ranges::Range;
 
 impl Sender {
     /// Records an acknowledgement, whose number moved SND.UNA from `from`.
     #[cold]
-    pub(super) fn deliver(&mut self, now: Instant, info: AckInfo<'_>, from: u64) -> Delivery {
+    pub(super) fn deliver(&mut self, now: Instant, config: &Config, info: AckInfo<'_>, from: u64) -> Delivery {
+        let (mss, retransmissions) = (self.mss, self.stats.retransmissions);
+        let duplicate = self.reported_duplicate(info.segment);
+        let duplicate = duplicate.filter(|one| self.repair.is_of_retransmission(one, mss, retransmissions));
         if self.repair.is_rack() {
-            self.deliver_by_transmissions(now, info, from)
+            self.deliver_by_transmissions(now, config, info, from, duplicate)
         } else {
-            self.deliver_by_scoreboard(now, info, from)
+            self.deliver_by_scoreboard(now, info, from, duplicate)
         }
     }
 
-    fn deliver_by_scoreboard(&mut self, now: Instant, info: AckInfo<'_>, from: u64) -> Delivery {
+    fn deliver_by_scoreboard(
+        &mut self,
+        now: Instant,
+        info: AckInfo<'_>,
+        from: u64,
+        duplicate: Option<Duplicate>,
+    ) -> Delivery {
         let (una, mss) = (self.flight.una(), u32::from(self.mss));
         let before = self.flight.delivered() - una + from;
         if let Some(board) = self.flight.board_mut() {
             board.advance(from, una);
         }
         let lost = self.flight.board().map_or(0, Scoreboard::lost);
-        self.count_duplicate(info.segment);
+        self.count_duplicate(duplicate);
         let retransmitted = self.flight.transmissions().retransmitted();
         // The first newly SACKed octet that was sent once.
         let mut once: Option<u64> = None;
@@ -65,21 +75,34 @@ impl Sender {
         delivery
     }
 
-    fn deliver_by_transmissions(&mut self, now: Instant, info: AckInfo<'_>, from: u64) -> Delivery {
+    fn deliver_by_transmissions(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        info: AckInfo<'_>,
+        from: u64,
+        duplicate: Option<Duplicate>,
+    ) -> Delivery {
         let (una, recover) = (self.flight.una(), self.repair.recover());
         if self.flight.begin_by_transmissions() {
             self.repair.rack.begin(from);
         }
-        self.adapt_to_dsack(info.segment);
+        self.adapt_to_dsack(duplicate);
         let least_us = self.rtt.least_us();
         let highest = self.repair.rack.highest();
         let before = self.flight.delivered() - una + from;
         let (records, rack) = (self.flight.transmissions_mut(), &mut self.repair.rack);
         let mut delivery = Delivery { advanced: una > from, ..Delivery::default() };
+        let echo = info.segment.options().timestamps().map(|(_, echo)| echo);
+        // RFC 8985, section 6.2, step 2. The echo is that of the octets below the acknowledgement number, not of SACKed ones.
+        let is_earlier = |sent: Transmission| {
+            sent.retransmitted
+                && echo.is_some_and(|echo| echo.wrapping_sub(config.timers.timestamp(sent.at(now))).cast_signed() < 0)
+        };
         let (mut age_us, mut retransmitted) = (None, false);
         records.settle(from, una, |part| {
             if let SegmentState::Sent(sent) = part.state {
-                let age = rack.on_delivered(now, part.range, sent, least_us, highest);
+                let age = rack.on_delivered(now, part.range, sent, least_us, highest, is_earlier(sent));
                 age_us = age_us.or(Some(age));
                 retransmitted |= sent.retransmitted;
                 delivery.original |= !sent.retransmitted && part.range.start < recover;
@@ -97,7 +120,7 @@ impl Sender {
                     rate.on_sacked(part.range);
                 }
                 if let SegmentState::Sent(sent) = part.state {
-                    let age = rack.on_delivered(now, part.range, sent, least_us, highest);
+                    let age = rack.on_delivered(now, part.range, sent, least_us, highest, false);
                     delivery.sacked = true;
                     if !sent.retransmitted {
                         delivery.original |= part.range.start < recover;
@@ -108,14 +131,14 @@ impl Sender {
         }
         delivery.age = age_us.or(sacked_us).map(|us| Duration::from_us(u64::from(us)));
         delivery.octets = self.flight.delivered() - before;
-        self.count_duplicate(info.segment);
+        self.count_duplicate(duplicate);
         delivery
     }
 
     /// RFC 8985, section 6.2, step 4, and section 7.4.2: the response to a reported duplicate.
-    fn adapt_to_dsack(&mut self, segment: &Meta) {
+    fn adapt_to_dsack(&mut self, duplicate: Option<Duplicate>) {
         self.repair.rack.expire_dsack_round(self.flight.una());
-        let Some(duplicate) = self.reported_duplicate(segment) else { return };
+        let Some(duplicate) = duplicate else { return };
         let answered =
             |probe: &super::repair::TailProbe| probe.retransmission && duplicate.right == probe.end.cast_signed();
         if self.repair.probe.as_ref().is_some_and(answered) {
@@ -128,11 +151,8 @@ impl Sender {
 
     /// A reported duplicate counts towards the undo of the repair.
     #[inline]
-    fn count_duplicate(&mut self, segment: &Meta) {
-        if self.repair.undo.is_some()
-            && let Some(duplicate) = self.reported_duplicate(segment)
-            && let Some(undo) = &mut self.repair.undo
-        {
+    fn count_duplicate(&mut self, duplicate: Option<Duplicate>) {
+        if let (Some(duplicate), Some(undo)) = (duplicate, &mut self.repair.undo) {
             undo.on_dsack(duplicate);
         }
     }

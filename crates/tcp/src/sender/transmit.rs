@@ -279,7 +279,7 @@ impl Sender {
         }
         let limit = match self.next_limited(new_first) {
             Ok(plan) => return Ok(plan),
-            Err(_) if new_first => return self.next_by_sack(config),
+            Err(_) if new_first && self.repair.frto().is_none() => return self.next_by_sack(config),
             Err(limit) => limit,
         };
         if self.repair.in_recovery()
@@ -303,18 +303,18 @@ impl Sender {
             return Ok(Plan::retransmission(part));
         }
         match self.next_limited(new_first) {
-            Err(_) if new_first => self.next_by_rack(config),
+            Err(_) if new_first && self.repair.frto().is_none() => self.next_by_rack(config),
             result => result,
         }
     }
 
-    /// New data where SACK decides. RFC 5682, section 2.1, step 2b: if F-RTO wants new data and there are
-    /// none, the timeout counts as genuine.
+    /// New data where SACK decides. RFC 5682, section 2.1, step 2b: if F-RTO wants new data and none can be sent, the
+    /// timeout counts as genuine. A single new segment is enough, as in Linux.
     fn next_limited(&mut self, frto: bool) -> Result<Plan, Limit> {
         let result = self.next_new();
         match result {
             Ok(plan) if self.repair.is_open() => self.repair.on_new_data(plan.end - plan.start),
-            Err(_) if frto => self.repair.end_frto(),
+            Err(_) if frto && self.flight.max() <= self.repair.recover() => self.repair.end_frto(),
             _ => {}
         }
         result

@@ -42,6 +42,11 @@ impl Transmission {
         micros(now).wrapping_sub(self.at_us)
     }
 
+    /// When it was sent.
+    pub(crate) fn at(self, now: Instant) -> Instant {
+        Instant::from_ps(now.as_ps().saturating_sub(u64::from(self.age_us(now)) * 1_000_000))
+    }
+
     #[inline]
     pub(super) fn age(self, now: Instant) -> Duration {
         Duration::from_us(u64::from(self.age_us(now)))

@@ -67,6 +67,8 @@ pub(crate) struct Repair {
     pub(super) undo: Option<Box<Undo>>,
     /// The timestamp of the first retransmission in flight; it holds until none is (Linux: `retrans_stamp`).
     first_retransmission: Option<u32>,
+    /// Segments that DSACKs have reported (Linux: `dsack_dups`).
+    reported: u32,
 }
 
 impl Repair {
@@ -82,6 +84,7 @@ impl Repair {
             prr: None,
             undo: None,
             first_retransmission: None,
+            reported: 0,
         }
     }
 
@@ -183,6 +186,14 @@ impl Repair {
     /// The timestamp of the first retransmission, of which one is in flight.
     pub(crate) fn first_retransmission(&self) -> Option<u32> {
         self.first_retransmission
+    }
+
+    /// Counts a duplicate that a DSACK reports. False: more segments have been reported than were retransmitted, so the
+    /// network duplicates (RFC 3708, section 3), and the report is of no use (Linux: `tcp_dsack_seen`).
+    pub(crate) fn is_of_retransmission(&mut self, duplicate: &Duplicate, mss: u16, retransmissions: u32) -> bool {
+        let octets = (duplicate.right - duplicate.left).cast_unsigned();
+        self.reported = self.reported.saturating_add(octets.div_ceil(u64::from(mss).max(1)) as u32);
+        self.reported <= retransmissions
     }
 
     /// Fast retransmit with octets up to `max` in flight.

@@ -44,6 +44,8 @@ pub(crate) struct Rack {
     wider: u8,
     /// RACK.reo_wnd_persist.
     persist: u8,
+    /// A delivery counted since losses were last looked for.
+    advanced: bool,
 }
 
 /// The most recent transmission that was delivered.
@@ -74,6 +76,7 @@ impl Rack {
     pub(crate) fn begin(&mut self, una: u64) {
         self.newest = None;
         self.highest = una;
+        self.advanced = false;
     }
 
     /// One past the highest octet that was delivered.
@@ -82,7 +85,8 @@ impl Rack {
     }
 
     /// RFC 8985, section 6.2, steps 1 to 3, for a part that is newly delivered. `highest`: before this
-    /// acknowledgement. Returns the age of the part in microseconds.
+    /// acknowledgement. `is_earlier`: by the timestamp echo, an earlier transmission of the part was delivered.
+    /// Returns the age of the part in microseconds.
     pub(crate) fn on_delivered(
         &mut self,
         now: Instant,
@@ -90,6 +94,7 @@ impl Rack {
         sent: Transmission,
         least_rtt_us: Option<u32>,
         highest: u64,
+        is_earlier: bool,
     ) -> u32 {
         let age = sent.age_us(now);
         if range.start < highest {
@@ -98,9 +103,10 @@ impl Rack {
             self.highest = self.highest.max(range.end);
         }
         // Step 2: within less than a round trip, the first transmission was delivered.
-        if sent.retransmitted && least_rtt_us.is_none_or(|least| age < least) {
+        if sent.retransmitted && (is_earlier || least_rtt_us.is_none_or(|least| age < least)) {
             return age;
         }
+        self.advanced = true;
         let this = Newest { sent, end: range.end, rtt_us: age };
         let newest = self.newest.get_or_insert(this);
         newest.rtt_us = age;
@@ -109,6 +115,11 @@ impl Rack {
             *newest = this;
         }
         age
+    }
+
+    /// A delivery counts that losses were not looked for after.
+    pub(crate) fn take_advanced(&mut self) -> bool {
+        core::mem::take(&mut self.advanced)
     }
 
     /// All octets below `una` are acknowledged: a DSACK may widen the window once more after the last round.
