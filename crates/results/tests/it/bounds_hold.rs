@@ -79,7 +79,7 @@ fn tcp() -> impl Strategy<Value = String> {
     let variant = select(vec!["tahoe", "reno", "newreno", "sack", "cubic"]);
     let ack = select(vec!["0 ms", "40 ms", "200 ms"]);
     let gro = select(vec!["0 us", "0 us", "100 us", "5 ms"]);
-    let read = select(vec!["0 us", "40 us", "1 ms", "20 ms"]);
+    let read = select(vec!["0 us", "40 us", "1 ms", "10 ms"]);
     (era, variant, ack, 2_u32..2000, 1_u32..4, any::<bool>(), gro, read).prop_map(
         |(era, variant, ack, window, every, timestamps, gro, read)| {
             format!(

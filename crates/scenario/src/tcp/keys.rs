@@ -202,11 +202,11 @@ pub(crate) static TCP: Section = Section {
             Kind::Time,
             "40 us",
             "Mean time from the arrival of data until the application has read them and, with `quick_acks`, the ACK \
-             goes out. It is spread evenly \
-             from nothing to twice the mean. Linux hosts take 10 to 100 us; without any spread two flows may fall \
-             into step.",
+             goes out: the time in which a host wakes it. It is spread evenly from nothing to twice the mean. Linux \
+             hosts take 10 to 100 us; without any spread two flows may fall into step. Unread data take no room in the \
+             receive window.",
         )
-        .at_most("1 s"),
+        .at_most("10 ms"),
         Key::with_default(
             "gro",
             Kind::Time,
