@@ -9,6 +9,7 @@ mod compare;
 mod coordinate;
 mod distribution;
 pub(crate) mod document;
+pub(crate) mod footer;
 mod frame;
 pub(crate) mod gallery;
 pub mod graphs;
@@ -33,6 +34,7 @@ use crate::Run;
 use crate::comparison::Comparison;
 use crate::schema::Summary;
 use caption::{caption, caption_text, shared_caption};
+use footer::Footer;
 use frame::{frame, frame_of};
 pub use gallery::Data;
 use gallery::Gallery;
@@ -134,7 +136,9 @@ pub fn figure(runs: &[Run], series: &[&str]) -> String {
     let top = if runs.len() > 1 { HEADING } else { 0.0 };
     let height: f64 = (0..rows).map(|row| frame.panel_height(row + 1 == rows)).sum();
     let width = (frame.width + GAP) * runs.len() as f64 - GAP;
-    let (outer_width, outer_height) = (width + 2.0 * GAP, height + top + GAP * 2.0 + 16.0);
+    let footer = Footer::new(&shared_caption(runs), width);
+    let footer_top = GAP + top + height + 26.0;
+    let (outer_width, outer_height) = (width + 2.0 * GAP, footer_top + footer.height());
     let drawing = html! {
         svg.plot xmlns="http://www.w3.org/2000/svg" viewBox={
             "0 0 " (coordinate(outer_width)) " " (coordinate(outer_height)) }
@@ -149,7 +153,7 @@ pub fn figure(runs: &[Run], series: &[&str]) -> String {
                     (stack(panels, &frame_of(run, &frame), top))
                 }
             }
-            text.note x=(coordinate(GAP)) y=(coordinate(outer_height - 14.0)) { (shared_caption(runs)) }
+            (footer.draw(GAP, footer_top))
         }
     };
     finished(drawing)
@@ -191,13 +195,13 @@ pub fn figure_of_lines(lines: &[Column], titles: &[&str]) -> String {
         let wanted = titles.iter().filter_map(|title| all.iter().find(|panel| panel.title == *title).cloned());
         let panels: Vec<Panel> = wanted.collect();
         let height: f64 = (0..panels.len()).map(|row| frame.panel_height(row + 1 == panels.len())).sum();
-        let caption = shared_caption(&column.runs);
+        let footer = Footer::new(&shared_caption(&column.runs), WIDTH);
         let drawn = html! {
             text.heading x="0" y="14" { (column.heading) }
             (stack(&panels, &frame, HEADING))
-            text.note x="0" y=(coordinate(HEADING + height + 18.0)) { (caption) }
+            (footer.draw(0.0, HEADING + height + 18.0))
         };
-        (drawn, HEADING + height + 18.0)
+        (drawn, HEADING + height + 4.0 + footer.height())
     };
     let drawn: Vec<(Markup, f64)> = columns.map(column).collect();
     let height = drawn.iter().map(|(_, height)| *height).fold(0.0, f64::max) + 2.0 * GAP;

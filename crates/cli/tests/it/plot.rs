@@ -85,6 +85,27 @@ fn a_capture_has_panels_of_its_own() {
     assert!(mixed.stderr.starts_with("error: a capture is drawn alone"), "{}", mixed.stderr);
 }
 
+/// The font of the crate `picture` has at most 6.6 units for a character of 11.
+#[test]
+fn the_footer_has_as_many_lines_as_the_inputs_need() {
+    let scratch = Scratch::new();
+    let together = "lastmile plot scenarios/upload-starves-download.toml --set 'traffic.upload.start=4 s' \
+                    --duration '20 s' --policy none --policy cake --panel 'Goodput of download' --out a.svg";
+    let sets = "--set access.up.queue.limit='100 packets' --set access.down.queue.limit='200 packets' \
+                --set tcp.receive_window='1 MiB'";
+    for command in [together, &*format!("lastmile plot {SHORT} {sets} --panel Goodput --out a.svg")] {
+        let svg = String::from_utf8(made(&scratch, command, "a.svg")).unwrap();
+        let notes = svg.split("<text class=\"note\"").skip(1).filter_map(|rest| rest.split(['>', '<']).nth(1));
+        let lines: Vec<&str> = notes.collect();
+        assert!(lines.len() >= 2 && lines[0].starts_with("upload-starves-download.toml · "), "{lines:?}");
+        assert!(lines.last().unwrap().contains("lastmile "), "{lines:?}");
+        for line in &lines {
+            let count = u32::try_from(line.chars().count()).unwrap();
+            assert!(f64::from(count) * 6.6 <= 560.0, "a column has 560 units: {line}");
+        }
+    }
+}
+
 /// The command in the guide draws the picture of README.md.
 #[test]
 fn a_guide_has_the_command_of_the_picture() {

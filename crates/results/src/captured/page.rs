@@ -14,6 +14,7 @@ use super::picture::Picture;
 use super::{MOST_DRAWN, Pictures, curves, plot};
 use crate::format::{bytes, grouped, or_dash, percent, rate, seconds};
 use crate::report::document::styled;
+use crate::report::footer::Footer;
 use crate::report::gallery::Gallery;
 use crate::report::{finished, panel::coordinate, scale::Axis, style};
 
@@ -105,17 +106,18 @@ pub fn figure(capture: &Capture<'_>, pictures: &Pictures, panels: &[&str]) -> St
     let mut plots = curves::plots(picture, matches!(vantage, Vantage::Sender | Vantage::Unknown));
     plots.retain(|plot| panels.contains(&plot.title));
     let axis = axis(picture);
-    let height = plots.iter().map(|plot| plot.height() + GAP).sum::<f64>() + 2.0 * GAP;
-    let width = plot::WIDTH + 2.0 * GAP;
+    let footer = format!("{}: {from} to {to} · lastmile {}", capture.name, capture.version);
+    let footer = Footer::new(&footer, plot::WIDTH);
     let mut top = GAP;
     let placed: Vec<(f64, &plot::Plot)> = plots
         .iter()
         .map(|plot| {
             let at = top;
-            top += plot.height() + GAP;
+            top += plot.height() + plot.legend_height() + GAP;
             (at, plot)
         })
         .collect();
+    let (width, height) = (plot::WIDTH + 2.0 * GAP, top + footer.height() + 10.0);
     finished(html! {
         svg.plot xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (coordinate(width)) " " (coordinate(height)) }
             width=(coordinate(width)) height=(coordinate(height)) role="img" {
@@ -125,9 +127,7 @@ pub fn figure(capture: &Capture<'_>, pictures: &Pictures, panels: &[&str]) -> St
             @for (at, plot) in placed {
                 g transform={ "translate(" (coordinate(GAP)) " " (coordinate(at + 4.0)) ")" } { (plot.within(&axis)) }
             }
-            text.note x=(coordinate(GAP)) y=(coordinate(height - 10.0)) {
-                (capture.name) ": " (from) " to " (to) " · lastmile " (capture.version)
-            }
+            (footer.draw(GAP, top + 14.0))
         }
     })
 }

@@ -6,11 +6,12 @@
 use lastmile_analysis::Phase;
 use maud::{Markup, PreEscaped, html};
 
-use crate::format::{self, Unit};
+use crate::format::{self, Unit, to_f64};
 use crate::report::gallery::{Across, Curve as Drawn, Exact, Sketch, Strip};
 use crate::report::panel::{coordinate, write_coordinate};
 use crate::report::scale::Axis;
 use crate::report::shape::Shape;
+use crate::report::style::CHARACTER;
 
 pub(super) const WIDTH: f64 = 1100.0;
 const LEFT: f64 = 62.0;
@@ -159,6 +160,32 @@ impl Plot {
                 }
             }
             (self.inside(&place))
+            g transform={ "translate(0 " (coordinate(self.height() + 10.0)) ")" } { (self.phase_names()) }
+        }
+    }
+
+    /// Height of the names of phases below the plot, as a part of a drawing.
+    pub(super) fn legend_height(&self) -> f64 {
+        if self.phases.is_empty() { 0.0 } else { 18.0 }
+    }
+
+    /// The colours of the strip: a name for each phase that occurs.
+    fn phase_names(&self) -> Markup {
+        let occurs = |phase: &&Phase| self.phases.iter().any(|(_, one)| one == *phase);
+        let mut x = LEFT;
+        let mut place = |name: &str| {
+            let at = x;
+            x += STRIP + 5.0 + CHARACTER * to_f64(name.chars().count() as u64) + 8.0;
+            at
+        };
+        html! {
+            @for phase in Phase::ALL.iter().filter(occurs) {
+                @let name = phase.name().replace('_', " ");
+                @let at = place(&name);
+                rect class={ "phase" (colour_of(*phase)) } x=(coordinate(at)) y=(coordinate(1.0 - STRIP))
+                    width=(coordinate(STRIP)) height=(coordinate(STRIP)) {}
+                text x=(coordinate(at + STRIP + 5.0)) y="0" { (name) }
+            }
         }
     }
 

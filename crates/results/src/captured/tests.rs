@@ -1,4 +1,4 @@
-use lastmile_analysis::{Acknowledgement, Analysis, Cause, Connection, Data, Kind, Sender, Sighting};
+use lastmile_analysis::{Acknowledgement, Analysis, Cause, Connection, Data, Kind, Phase, Sender, Sighting};
 use lastmile_packet::{FlowAddresses, FlowId, FlowKey, Meta, Parsed, SeqNumber, TcpFlags};
 use lastmile_units::{Duration, Instant};
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -204,4 +204,22 @@ fn a_capture_without_segments_gives_a_file_without_rows() {
     let bytes = Segments::new(Vec::new()).unwrap().finish().unwrap();
     let file = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
     assert_eq!((file.num_row_groups(), file.metadata().file_metadata().num_rows()), (0, 0));
+}
+
+/// The strip of a drawing has colours alone, and the names are below it: those of the phases that occur, once each.
+#[test]
+fn a_figure_names_the_phases_of_its_strip() {
+    let (pictures, connections, _) = analyse(&packets(300));
+    let capture =
+        Capture { name: "x", lines: &[], warnings: &[], connections: &connections, tables: &[], version: "0" };
+    let drawing = figure(&capture, &pictures, &["Windows"]);
+    let (_, names) = drawing.rsplit_once("</g><g").unwrap();
+    let (_, _, picture) = pictures.drawn().0[0];
+    let occurs = |phase: Phase| picture.all().iter().any(|bin| bin.phase == phase);
+    assert!(occurs(Phase::Timeout), "every 97th segment is lost");
+    for phase in Phase::ALL {
+        let name = format!(">{}</text>", phase.name().replace('_', " "));
+        assert_eq!(names.matches(&name).count(), usize::from(occurs(phase)), "{phase:?} {names}");
+    }
+    assert!(!figure(&capture, &pictures, &["Throughput"]).contains(">timeout</text>"));
 }
