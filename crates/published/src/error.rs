@@ -32,6 +32,9 @@ pub enum ExperimentError {
     /// The lab could not run.
     #[error("live: {0}")]
     Live(String),
+    /// Another thread has ended it: [`stoppable`](crate::stoppable).
+    #[error("ended before its time")]
+    Stopped,
     /// The transfer that the table measures did not end.
     #[error("the download is not complete after {0}")]
     Unfinished(Duration),

@@ -31,6 +31,7 @@ mod rounding;
 mod row;
 pub mod sample;
 pub mod select;
+mod stop;
 mod template;
 pub mod value;
 pub mod verdict;
@@ -44,6 +45,7 @@ pub use experiments::{
 pub use reproduction::{Reproduction, RowResult, Sensitivity, Summary, TableResult};
 pub use sample::Sample;
 pub use select::{SelectError, select};
+pub use stop::stoppable;
 pub use value::{Value, Values};
 pub use verdict::{Agreement, Claim, Finding, Verdict};
 pub use work::work;

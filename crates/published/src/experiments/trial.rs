@@ -7,11 +7,11 @@ use lastmile_model::outcome::{FlowOutcome, LinkOutcome, Outcome, Series};
 use lastmile_model::{Network, Source};
 use lastmile_queueing::DropReason;
 use lastmile_scenario::Scenario;
-use lastmile_sim::run;
 use lastmile_units::{Duration, Instant};
 
 use super::live_experiment::Lab;
 use crate::error::ExperimentError;
+use crate::stop::simulate;
 
 /// A run of a shipped scenario.
 pub(crate) struct Trial {
@@ -64,7 +64,7 @@ impl Trial {
     /// that every total is that of the transfer alone.
     pub(crate) fn until_complete(name: &str, text: &str, overrides: &Overrides) -> Result<Self, ExperimentError> {
         let mut network = network(name, text, overrides)?;
-        let whole = run(&network).map_err(|error| network_error(&error))?;
+        let whole = simulate(&network)?;
         let end = whole.flows.iter().find(|flow| flow.name == "download").and_then(|flow| flow.end);
         let end = end.ok_or(ExperimentError::Unfinished(network.duration))?;
         network.duration = end.since(Instant::ZERO);
@@ -88,7 +88,7 @@ impl Trial {
     }
 
     fn of(network: &Network) -> Result<Self, ExperimentError> {
-        Ok(Self::new(network, run(network).map_err(|error| network_error(&error))?))
+        Ok(Self::new(network, simulate(network)?))
     }
 
     fn new(network: &Network, outcome: Outcome) -> Self {
@@ -358,10 +358,6 @@ impl Trial {
 
 fn network(name: &str, text: &str, overrides: &Overrides) -> Result<Network, ExperimentError> {
     Ok(overrides.scenario(name, text)?.network())
-}
-
-fn network_error(error: &lastmile_model::BuildError) -> ExperimentError {
-    ExperimentError::Network(error.to_string())
 }
 
 /// True for `download` and for the numbered `download-3`.
