@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import inspect
 import json
 import threading
 import time
@@ -15,6 +16,7 @@ import lastmile as lm
 import pytest
 
 import own
+from conftest import ROOT
 
 LINES = {
     "starved": """
@@ -116,6 +118,12 @@ def test_a_reno_of_python_is_that_of_rust(name: str, variant: str) -> None:
 @pytest.mark.parametrize("name", LINES)
 def test_a_reno_of_python_is_that_of_rust_where_losses_are_found_by_rack(name: str) -> None:
     assert_equal_by_control(lm.loads(LINES[name]).set("tcp.variant", "sack"), own.LinuxReno)
+
+
+def test_the_guide_has_the_classes_that_are_compared() -> None:
+    guide = (ROOT / "docs/guides/your-own-queue.md").read_text()
+    for control in (own.Reno, own.LinuxReno):
+        assert inspect.getsource(control) in guide
 
 
 def assert_equal_by_control(line: lm.Scenario, control: Callable[[], lm.CongestionControl]) -> None:

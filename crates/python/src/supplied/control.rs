@@ -243,7 +243,9 @@ impl Ack {
 /// >>> kinds = set()
 /// >>> class Reno:
 /// ...     def on_ack(self, ack):
-/// ...         return ack.cwnd + ack.mss * (ack.acked if ack.cwnd < ack.ssthresh else ack.mss) // ack.cwnd
+/// ...         if ack.cwnd < ack.ssthresh:
+/// ...             return ack.cwnd + min(ack.acked, 2 * ack.mss)
+/// ...         return ack.cwnd + ack.mss * ack.acked // ack.cwnd
 /// ...     def on_loss(self, loss):
 /// ...         kinds.add(loss.kind)
 /// ...         return max(loss.in_flight // 2, 2 * loss.mss)
