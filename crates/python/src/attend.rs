@@ -49,12 +49,18 @@ impl Attendant {
 
     /// Passes the share of the work that is done to the callback, now and then and at the end.
     pub(crate) fn tell(&mut self, done: u64, of: u64) -> PyResult<()> {
-        let Some(callback) = self.callback.as_ref().filter(|_| done >= of || self.called.elapsed() >= PROGRESS) else {
+        #[expect(clippy::cast_precision_loss, reason = "a share for people")]
+        let share = if of == 0 { 1.0 } else { done as f64 / of as f64 };
+        self.tell_share(share)
+    }
+
+    /// As `tell`, for a share itself: at 1 the work is done.
+    pub(crate) fn tell_share(&mut self, share: f64) -> PyResult<()> {
+        let Some(callback) = self.callback.as_ref().filter(|_| share >= 1.0 || self.called.elapsed() >= PROGRESS)
+        else {
             return Ok(());
         };
         self.called = Instant::now();
-        #[expect(clippy::cast_precision_loss, reason = "a share for people")]
-        let share = if of == 0 { 1.0 } else { done as f64 / of as f64 };
         Python::attach(|py| callback.call1(py, (share.min(1.0),)).map(drop))
     }
 }

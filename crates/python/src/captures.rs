@@ -57,6 +57,9 @@ pub(crate) fn analyse(
     group_by: Option<&str>,
     packets: bool,
 ) -> PyResult<Analysis> {
+    if files.is_empty() {
+        return Err(PyValueError::new_err("files: at least one capture, or a folder of results"));
+    }
     let group_by = group_by.map(GroupBy::parse).transpose().map_err(PyValueError::new_err)?;
     if packets && files.len() != 1 {
         return Err(PyValueError::new_err("packets are kept of one capture only"));

@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
+use crate::arguments::{Length, Policy, Seed, SeedCount, Threads};
 use crate::attend::{Attendant, Shared, Worker};
 use crate::error;
 use crate::run::{self, Run, drawing};
@@ -44,12 +45,12 @@ pub(crate) struct Comparison {
 pub(crate) fn compare(
     py: Python<'_>,
     scenario: Given<'_>,
-    policy: Option<Vec<Option<String>>>,
+    policy: Option<Vec<Policy>>,
     vary: Option<&Bound<'_, PyDict>>,
-    seed: Option<u64>,
-    seeds: Option<u64>,
-    duration: Option<&str>,
-    threads: Option<NonZeroUsize>,
+    seed: Option<Seed>,
+    seeds: Option<SeedCount>,
+    duration: Option<Length>,
+    threads: Option<Threads>,
     progress: Option<Py<PyAny>>,
     memory: &str,
 ) -> PyResult<Comparison> {
@@ -57,11 +58,12 @@ pub(crate) fn compare(
     let source = &scenario.get().source;
     let memory = run::memory(memory)?;
     let choice = Choice {
-        common: run::overrides(scenario.get(), seed, duration, None)?,
-        policies: policy.into_iter().flatten().map(|name| name.unwrap_or_else(|| "none".to_owned())).collect(),
+        common: run::overrides(scenario.get(), seed, duration.as_ref(), None)?,
+        policies: policy.into_iter().flatten().map(|Policy(name)| name).collect(),
         vary: vary.map(dimensions).transpose()?.unwrap_or_default(),
-        seeds,
+        seeds: seeds.map(|SeedCount(count)| count),
     };
+    let threads = threads.map(|Threads(count)| count);
     let load = |overrides: &[_]| source.read(overrides);
     let file = load(&choice.common).map_err(|report| error::of_report(py, &report))?;
     error::warn(py, file.warnings())?;
@@ -202,7 +204,7 @@ impl Comparison {
     /// >>> comparison.svg("rtt_s")[:4]
     /// '<svg'
     #[pyo3(signature = (*series))]
-    fn svg(&self, py: Python<'_>, series: Vec<String>) -> String {
+    fn svg(&self, py: Python<'_>, series: Vec<String>) -> PyResult<String> {
         let runs = self.compared.runs();
         py.detach(|| drawing(&runs, &series))
     }

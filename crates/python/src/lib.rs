@@ -7,6 +7,8 @@
 //! | --- | --- |
 //! | `error.rs` | errors of the crates below as exceptions |
 //! | `scenario.rs`, `value.rs` | scenarios: read, changed, taken from the library; values of keys from Python |
+//! | `quantity.rs` | rates, times and sizes in texts, as numbers |
+//! | `arguments.rs` | arguments of several functions |
 //! | `attend.rs` | what happens between slices of runs: signals, progress |
 //! | `run.rs`, `compare.rs` | runs and comparisons |
 //! | `reproduce.rs` | published tables, reproduced |
@@ -23,6 +25,8 @@
 )]
 
 #[cfg(feature = "extension")]
+mod arguments;
+#[cfg(feature = "extension")]
 mod attend;
 #[cfg(feature = "extension")]
 mod captures;
@@ -36,6 +40,8 @@ mod ending;
 mod error;
 #[cfg(feature = "extension")]
 mod forms;
+#[cfg(feature = "extension")]
+mod quantity;
 #[cfg(feature = "extension")]
 mod reproduce;
 #[cfg(feature = "extension")]
@@ -74,15 +80,17 @@ mod _lastmile {
         r_factor, rate, wait_behind,
     };
     #[pymodule_export]
+    use crate::quantity::{numbers_of, quantity};
+    #[pymodule_export]
     use crate::reproduce::{Reproduction, reproduce};
     #[pymodule_export]
-    use crate::run::{Run, run};
+    use crate::run::{Run, run, run_of_parts};
     #[pymodule_export]
-    use crate::scenario::{Scenario, homes, line, lines, load, loads};
+    use crate::scenario::{Scenario, homes, line, lines, load, loads, scenario_of_parts};
     #[pymodule_export]
     use crate::series::Series;
     #[pymodule_export]
-    use crate::study::{Space, Study, grid, latin, paired, steps, study, study_file, work};
+    use crate::study::{Space, Study, grid, latin, paired, space_of_parts, steps, study, study_file, work};
     #[pymodule_export]
     use crate::supplied::{Ack, Loss, Packet};
     #[pymodule_export]

@@ -1,15 +1,19 @@
 //! Published tables, reproduced on all processors.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use lastmile_published::{
     Experiment, ExperimentError, Reproduction as Reproduced, Table, TableResult, experiment, publications, select,
+    stoppable, work,
 };
 use lastmile_results::json;
 use lastmile_studies::parallel::in_order_attended;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
+use crate::arguments::Threads;
 use crate::attend::Attendant;
 use crate::error;
 use crate::value::parsed;
@@ -32,9 +36,10 @@ pub(crate) struct Reproduction {
 pub(crate) fn reproduce(
     py: Python<'_>,
     tables: Vec<String>,
-    threads: Option<NonZeroUsize>,
+    threads: Option<Threads>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Reproduction> {
+    let threads = threads.map(|Threads(count)| count);
     let wrong = |message: &dyn std::fmt::Display| error::wrong(py, &format!("error: {message}"), None);
     let publications = publications().map_err(|error| wrong(&error))?;
     let chosen = select(&publications, &tables).map_err(|error| wrong(&error))?;
@@ -74,6 +79,8 @@ fn simulate_all(
         .enumerate()
         .flat_map(|(number, (table, experiment))| (0..experiment.parts(table)).map(move |part| (number, part)))
         .collect();
+    let shares = shares(experiments);
+    let is_over = Arc::new(AtomicBool::new(false));
     let failed = |number: usize, error| {
         let (table, experiment) = &experiments[number];
         Ended::Failed(format!("{}/{}", experiment.publication, table.id), error)
@@ -81,13 +88,14 @@ fn simulate_all(
     let part = |place: usize| {
         let (number, part) = all[place];
         let (table, experiment) = &experiments[number];
-        experiment.part(table, part).map_err(|error| failed(number, error))
+        stoppable(&is_over, || experiment.part(table, part)).map_err(|error| failed(number, error))
     };
+    let share = |done: usize| shares[..done].iter().fold(0.0, |sum, share| sum + share);
     let (mut made, mut tables, mut done) = (Vec::new(), Vec::new(), 0);
     let mut ended = Ok(());
     in_order_attended(all.len(), threads, part, |result| {
         let next = match result {
-            None => attendant.look().map_err(Ended::Exception),
+            None => attendant.look().and_then(|()| attendant.tell_share(share(done))).map_err(Ended::Exception),
             Some(Err(ended)) => Err(ended),
             Some(Ok(part)) => {
                 let (number, _) = all[done];
@@ -98,17 +106,32 @@ fn simulate_all(
                     is_last.then(|| experiments[number].1.join(experiments[number].0, std::mem::take(&mut made)));
                 joined.transpose().map_err(|error| failed(number, error)).and_then(|table| {
                     tables.extend(table);
-                    attendant.tell(done as u64, all.len() as u64).map_err(Ended::Exception)
+                    let share = if done == all.len() { 1.0 } else { share(done) };
+                    attendant.tell_share(share).map_err(Ended::Exception)
                 })
             }
         };
         let goes_on = next.is_ok();
         if !goes_on {
+            is_over.store(true, Ordering::Relaxed);
             ended = next;
         }
         goes_on
     });
     ended.map(|()| tables)
+}
+
+/// The share of the work that each part of each table has. Tables with unknown work have little.
+fn shares(experiments: &[(&Table, Experiment)]) -> Vec<f64> {
+    /// In the unit of `work`: a table of closed forms.
+    const LEAST: f64 = 0.01;
+    let of = |(table, experiment): &(&Table, Experiment)| {
+        let whole = work(experiment).max(LEAST);
+        experiment.shares(table).into_iter().map(move |share| share * whole).collect::<Vec<f64>>()
+    };
+    let parts: Vec<f64> = experiments.iter().flat_map(of).collect();
+    let sum: f64 = parts.iter().sum();
+    parts.iter().map(|part| part / sum).collect()
 }
 
 #[pymethods]

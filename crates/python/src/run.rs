@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use lastmile_results::{report, write};
+use lastmile_results::{Series as Samples, json, report, write};
 use lastmile_scenario::Override;
 use lastmile_scenario::diagnostics::did_you_mean;
 use lastmile_studies::memory::Memory;
@@ -12,9 +12,11 @@ use lastmile_studies::{Error, Variant};
 use lastmile_units::{ByteCount, Duration};
 use pyo3::exceptions::{PyKeyError, PyMemoryError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 
+use crate::arguments::{Length, Policy, Seed};
 use crate::attend::Attendant;
 use crate::error;
 use crate::scenario::{Given, Scenario};
@@ -47,16 +49,16 @@ impl Run {
 /// Overrides in the order of the command line: changes, seed, duration, policy.
 pub(crate) fn overrides(
     scenario: &Scenario,
-    seed: Option<u64>,
-    duration: Option<&str>,
-    policy: Option<&str>,
+    seed: Option<Seed>,
+    duration: Option<&Length>,
+    policy: Option<&Policy>,
 ) -> PyResult<Vec<Override>> {
     let duration: Option<Duration> = duration
-        .map(str::parse)
+        .map(|Length(text)| text.parse())
         .transpose()
         .map_err(|wrong: <Duration as std::str::FromStr>::Err| PyValueError::new_err(format!("duration: {wrong}")))?;
-    let set = common(&scenario.source.overrides, seed, duration);
-    Ok(set.into_iter().chain(policy.map(policy_override)).collect())
+    let set = common(&scenario.source.overrides, seed.map(|Seed(seed)| seed), duration);
+    Ok(set.into_iter().chain(policy.map(|Policy(name)| policy_override(name))).collect())
 }
 
 /// The limit of memory that `memory` grants.
@@ -75,9 +77,9 @@ pub(crate) fn memory(text: &str) -> PyResult<Memory> {
 pub(crate) fn run(
     py: Python<'_>,
     scenario: Given<'_>,
-    seed: Option<u64>,
-    duration: Option<&str>,
-    policy: Option<&str>,
+    seed: Option<Seed>,
+    duration: Option<Length>,
+    policy: Option<Policy>,
     queues: Option<&Bound<'_, PyDict>>,
     congestion: Option<&Bound<'_, PyDict>>,
     progress: Option<Py<PyAny>>,
@@ -86,7 +88,7 @@ pub(crate) fn run(
     let scenario = scenario.scenario(py)?;
     let scenario = scenario.get();
     let memory = self::memory(memory)?;
-    let variant = Variant::new("", &overrides(scenario, seed, duration, policy)?, Vec::new());
+    let variant = Variant::new("", &overrides(scenario, seed, duration.as_ref(), policy.as_ref())?, Vec::new());
     let source = &scenario.source;
     let read = source.read(&variant.overrides).map_err(|report| error::of_report(py, &report))?;
     read.needs_traffic(source.name()).map_err(|report| error::of_report(py, &report))?;
@@ -211,12 +213,29 @@ impl Run {
     /// >>> run.svg("goodput_bps", "rtt_s")[:4]
     /// '<svg'
     #[pyo3(signature = (*series))]
-    fn svg(&self, py: Python<'_>, series: Vec<String>) -> String {
+    fn svg(&self, py: Python<'_>, series: Vec<String>) -> PyResult<String> {
         py.detach(|| drawing(std::slice::from_ref(&self.finished.run), &series))
     }
 
-    fn _repr_svg_(&self, py: Python<'_>) -> String {
-        self.svg(py, Vec::new())
+    /// The drawing in a notebook; `None` without samples.
+    fn _repr_svg_(&self, py: Python<'_>) -> Option<String> {
+        self.svg(py, Vec::new()).ok()
+    }
+
+    /// For copies and pickles: `run_of_parts` makes an equal run.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Parts<'py>)> {
+        let Finished { run, timing } = &self.finished;
+        let bytes = |numbers: &mut dyn Iterator<Item = f64>| {
+            PyBytes::new(py, &numbers.flat_map(f64::to_le_bytes).collect::<Vec<u8>>())
+        };
+        let samples = run.series.iter().map(|series| {
+            let times = bytes(&mut series.points.iter().map(|point| point.0));
+            let values = bytes(&mut series.points.iter().map(|point| point.1));
+            (series.name.clone(), series.entity.clone(), times, values)
+        });
+        let names = (run.label.clone(), run.own.clone());
+        let parts = (names, run.summary.to_json(), json::pretty(timing), samples.collect());
+        Ok((py.import("lastmile._lastmile")?.getattr("run_of_parts")?, parts))
     }
 
     fn __repr__(&self) -> String {
@@ -236,9 +255,53 @@ impl Run {
     }
 }
 
+/// Label and own changes, summary and timing as JSON, and the samples as bytes of 64-bit floats, the least significant
+/// first: name, entity, times, values.
+type Parts<'py> =
+    ((String, Vec<String>), String, String, Vec<(String, String, Bound<'py, PyBytes>, Bound<'py, PyBytes>)>);
+
+/// The run of the parts of a pickle.
+#[pyfunction]
+pub(crate) fn run_of_parts(
+    names: (String, Vec<String>),
+    summary: &str,
+    timing: &str,
+    samples: Vec<(String, String, PyBackedBytes, PyBackedBytes)>,
+) -> PyResult<Run> {
+    let wrong = |error: serde_json::Error| PyValueError::new_err(format!("no run of this version: {error}"));
+    let numbers = |bytes: PyBackedBytes| {
+        bytes.as_chunks::<8>().0.iter().map(|chunk| f64::from_le_bytes(*chunk)).collect::<Vec<_>>()
+    };
+    let series = |(name, entity, times, values)| Samples {
+        name,
+        entity,
+        points: numbers(times).into_iter().zip(numbers(values)).collect(),
+    };
+    let run = lastmile_results::Run {
+        label: names.0,
+        own: names.1,
+        summary: serde_json::from_str(summary).map_err(wrong)?,
+        series: samples.into_iter().map(series).collect(),
+    };
+    Ok(Run::new(Finished { run, timing: serde_json::from_str(timing).map_err(wrong)? }))
+}
+
 /// The panels of the named series of several runs, or of all.
-pub(crate) fn drawing(runs: &[lastmile_results::Run], names: &[String]) -> String {
-    let all = || runs.iter().flat_map(|run| run.series.iter().map(|series| series.name.as_str()));
-    let names: Vec<&str> = if names.is_empty() { all().collect() } else { names.iter().map(String::as_str).collect() };
-    report::figure(runs, &names)
+pub(crate) fn drawing(runs: &[lastmile_results::Run], names: &[String]) -> PyResult<String> {
+    let available: Vec<&str> = report::panels_of(runs).into_iter().map(|(series, _)| series).collect();
+    if available.is_empty() {
+        return Err(no_samples());
+    }
+    if let Some(unknown) = names.iter().find(|name| !available.contains(&name.as_str())) {
+        let hint = did_you_mean(unknown, available.iter().copied());
+        let hint = hint.unwrap_or_else(|| format!("there are {}", available.join(", ")));
+        return Err(PyValueError::new_err(format!("series: no panel shows {unknown:?}: {hint}")));
+    }
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    Ok(report::figure(runs, if names.is_empty() { &available } else { &names }))
+}
+
+/// The exception for a drawing of runs without samples.
+fn no_samples() -> PyErr {
+    PyValueError::new_err("no samples over time to draw: a run records them with record.series = true")
 }

@@ -34,7 +34,16 @@ impl Source {
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
+
+    /// The name; that of a file with all its folders.
+    fn place(&self) -> String {
+        let file = self.input.file.as_ref().and_then(|_| std::path::absolute(&self.name).ok());
+        file.map_or_else(|| self.name.clone(), |path| path.display().to_string())
+    }
 }
+
+/// Name, file, text and changes of a scenario.
+type Parts = (String, Option<String>, String, Vec<String>);
 
 /// A checked scenario. It never changes: `set` returns another.
 ///
@@ -174,16 +183,48 @@ impl Scenario {
     }
 
     fn __eq__(&self, other: &Self) -> bool {
-        (&self.source.name, &self.source.text, &self.source.overrides)
-            == (&other.source.name, &other.source.text, &other.source.overrides)
+        (self.source.place(), &self.source.text, self.overrides())
+            == (other.source.place(), &other.source.text, other.overrides())
     }
 
     fn __hash__(&self) -> u64 {
         use std::hash::{DefaultHasher, Hash as _, Hasher as _};
         let mut hasher = DefaultHasher::new();
-        (&self.source.name, &self.source.text, self.overrides()).hash(&mut hasher);
+        (&self.source.text, self.overrides()).hash(&mut hasher);
         hasher.finish()
     }
+
+    /// For pickles: `scenario_of_parts` makes an equal scenario, also in another folder.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Parts)> {
+        let Source { input, text, .. } = &self.source;
+        let parts = (self.source.place(), input.file.clone(), text.clone(), self.overrides());
+        Ok((py.import("lastmile._lastmile")?.getattr("scenario_of_parts")?, parts))
+    }
+
+    /// The scenario itself, since it never changes.
+    fn __copy__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    /// The scenario itself, since it never changes.
+    fn __deepcopy__(slf: Py<Self>, memo: &Bound<'_, PyAny>) -> Py<Self> {
+        let _ = memo;
+        slf
+    }
+}
+
+/// The scenario of the parts of a pickle.
+#[pyfunction]
+pub(crate) fn scenario_of_parts(
+    py: Python<'_>,
+    name: String,
+    file: Option<String>,
+    text: String,
+    set: Vec<String>,
+) -> PyResult<Scenario> {
+    let input = Input { file, text: Some(text.clone()) };
+    let overrides = set.iter().map(|pair| Override::set(pair)).collect();
+    Scenario::of_source(py, Source { name, input, text, overrides })
 }
 
 /// The scenario in a file.

@@ -18,10 +18,11 @@ use lastmile_studies::study::plan::{Ended, Failure, Means, Pair, Places, Progres
 use lastmile_studies::study::space::{Range, Space as Points};
 use lastmile_studies::study::{Described, Store};
 use lastmile_studies::variant::pairs;
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyUserWarning, PyValueError};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyUserWarning};
 use pyo3::prelude::*;
 use pyo3::types::PyMapping;
 
+use crate::arguments::{Length, SeedCount, Threads};
 use crate::attend::Attendant;
 use crate::error;
 use crate::run;
@@ -49,7 +50,7 @@ pub(crate) struct Study {
     scenario: Py<Scenario>,
     space: Py<Space>,
     seeds: Seeds,
-    duration: Option<String>,
+    duration: Option<Length>,
     file: Option<File>,
 }
 
@@ -60,6 +61,15 @@ struct File {
     text: String,
     places: Places,
     measures: Vec<String>,
+}
+
+/// Keys and points of a space.
+type Parts = (Vec<String>, Vec<Vec<String>>);
+
+/// The space of the parts of a pickle.
+#[pyfunction]
+pub(crate) fn space_of_parts(keys: Vec<String>, points: Vec<Vec<String>>) -> Space {
+    Space(Points { keys, points })
 }
 
 /// Every combination of values.
@@ -102,20 +112,18 @@ pub(crate) fn study(
     py: Python<'_>,
     scenario: Given<'_>,
     space: Bound<'_, Space>,
-    seeds: u64,
+    seeds: SeedCount,
     until: Option<(String, f64)>,
-    duration: Option<String>,
+    duration: Option<Length>,
 ) -> PyResult<Study> {
-    if seeds == 0 {
-        return Err(PyValueError::new_err("seeds: at least 1"));
-    }
+    let SeedCount(seeds) = seeds;
     let scenario = scenario.scenario(py)?;
     let seeds = match until {
         None => Seeds::Count(seeds),
         Some((measure, share)) => Seeds::Until(Until { measure, share, at_most: seeds }),
     };
     // A wrong duration is refused now, and not by the first run.
-    run::overrides(scenario.get(), None, duration.as_deref(), None)?;
+    run::overrides(scenario.get(), None, duration.as_ref(), None)?;
     Ok(Study { scenario: scenario.unbind(), space: space.unbind(), seeds, duration, file: None })
 }
 
@@ -221,6 +229,11 @@ impl Space {
         self.0.clone().times(&other.0).map(Self).map_err(|wrong| error::of_error(py, &wrong))
     }
 
+    /// For copies and pickles: `space_of_parts` makes an equal space.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Parts)> {
+        Ok((py.import("lastmile._lastmile")?.getattr("space_of_parts")?, (self.keys(), self.points())))
+    }
+
     fn __repr__(&self) -> String {
         format!("<lastmile.Space: {} points of {}>", self.__len__(), self.0.keys.join(", "))
     }
@@ -244,7 +257,8 @@ impl Study {
     ///
     /// The folder then has the table as table.parquet, and a page of it as report.html. `progress` is a function of the
     /// share that is done.
-    /// `client` is a client of Dask, on whose cluster the runs then are: its workers must have the folder, too.
+    /// `client` is a client of Dask, or the address of its scheduler: the runs then are on this cluster, whose workers
+    /// must have the folder, too.
     ///
     /// >>> import lastmile as lm
     /// >>> line = lm.line("adsl2plus-12-1", home="single")
@@ -255,12 +269,13 @@ impl Study {
     fn run(
         slf: &Bound<'_, Self>,
         folder: PathBuf,
-        threads: Option<NonZeroUsize>,
+        threads: Option<Threads>,
         progress: Option<Py<PyAny>>,
         memory: &str,
         client: Option<Py<PyAny>>,
     ) -> PyResult<Table> {
         let (py, study) = (slf.py(), slf.get());
+        let threads = threads.map(|Threads(count)| count);
         let limit = run::memory(memory)?;
         let store = Store::open(&folder).map_err(|error| error::not_written(&folder, &error))?;
         study.check(py, &store, (&limit, threads))?;
@@ -285,7 +300,7 @@ impl Study {
             let message = CString::new(format!("failed: {point}, seed {seed}: {reason}")).unwrap_or_default();
             PyErr::warn(py, &py.get_type::<PyUserWarning>(), &message, 1)?;
         }
-        Ok(Table(table))
+        Ok(Table::new(table))
     }
 
     /// The number of runs that the folder has, and the number of runs whose need is known. Runs that failed count.
@@ -333,7 +348,7 @@ impl Study {
     /// ['duration=2 s']
     fn parts(&self) -> PyResult<(String, Option<String>, String, Vec<String>)> {
         let source = &self.scenario.get().source;
-        let common = run::overrides(self.scenario.get(), None, self.duration.as_deref(), None)?;
+        let common = run::overrides(self.scenario.get(), None, self.duration.as_ref(), None)?;
         let name = std::path::absolute(source.name()).map_err(|error| PyOSError::new_err(error.to_string()))?;
         Ok((name.display().to_string(), source.input.file.clone(), source.text.clone(), pairs(&common)))
     }
@@ -358,7 +373,7 @@ impl Study {
         of: impl FnOnce(&Planned<'_>, Means<'_>, &AtomicBool) -> T + Send,
     ) -> PyResult<T> {
         let scenario = self.scenario.get();
-        let common = run::overrides(scenario, None, self.duration.as_deref(), None)?;
+        let common = run::overrides(scenario, None, self.duration.as_ref(), None)?;
         let source = &scenario.source;
         let (none, is_over) = (Places::new(), AtomicBool::new(false));
         let places = self.file.as_ref().map_or(&none, |file| &file.places);

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use crate::error;
+use crate::quantity::numbers;
 use crate::series::stream;
 
 /// Columns of the text of a table.
@@ -26,23 +27,48 @@ const WIDTH: u16 = 120;
 /// >>> table.columns[:2], len(table)
 /// (['access.policy', 'seed'], 4)
 #[pyclass(frozen, module = "lastmile")]
-pub(crate) struct Table(pub(crate) Rows);
+pub(crate) struct Table {
+    rows: Rows,
+    /// Columns with the numbers of keys: the name of the key, that of the column, the values.
+    numbers: Vec<(String, String, Vec<Option<f64>>)>,
+}
+
+impl Table {
+    pub(crate) fn new(rows: Rows) -> Self {
+        let numbers = rows.columns.iter().filter_map(|(key, column)| match column {
+            Column::Words(words) => {
+                let (ending, values) = numbers(words)?;
+                let name = format!("{key}_{ending}");
+                let is_free = rows.columns.iter().all(|(known, _)| *known != name);
+                is_free.then(|| (key.clone(), name, values))
+            }
+            _ => None,
+        });
+        let numbers = numbers.collect();
+        Self { rows, numbers }
+    }
+}
 
 /// A mean: the values of the keys, the mean, half the width of its interval (`nan` for one seed), the number of seeds.
 type Mean = (Vec<String>, f64, f64, usize);
 
 #[pymethods]
 impl Table {
-    /// Names of the columns: keys, `seed`, measures.
+    /// Names of the columns: keys, `seed`, measures. Behind a key with numbers is a column of them, in the unit of
+    /// the end of its name: `access.up.rate_bps`.
     #[getter]
     fn columns(&self) -> Vec<String> {
-        self.0.columns.iter().map(|(name, _)| name.clone()).collect()
+        let with_numbers = |(name, _): &(String, Column)| {
+            let of_key = self.numbers.iter().filter(|(key, ..)| key == name).map(|(_, name, _)| name.clone());
+            std::iter::once(name.clone()).chain(of_key).collect::<Vec<_>>()
+        };
+        self.rows.columns.iter().flat_map(with_numbers).collect()
     }
 
     /// Names of the keys.
     #[getter]
     fn keys(&self) -> Vec<String> {
-        self.0.keys().into_iter().map(str::to_owned).collect()
+        self.rows.keys().into_iter().map(str::to_owned).collect()
     }
 
     /// The values of a column.
@@ -53,7 +79,10 @@ impl Table {
     /// >>> study.run("out/study").column("seed")
     /// [1, 2, 1, 2]
     fn column(&self, py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
-        let found = self.0.columns.iter().find(|(known, _)| known == name);
+        if let Some((.., values)) = self.numbers.iter().find(|(_, known, _)| known == name) {
+            return Ok(values.into_pyobject(py)?.into_any().unbind());
+        }
+        let found = self.rows.columns.iter().find(|(known, _)| known == name);
         let (_, column) = found.ok_or_else(|| PyKeyError::new_err(format!("no column {name:?}")))?;
         let values = match column {
             Column::Words(values) => values.into_pyobject(py)?,
@@ -72,7 +101,7 @@ impl Table {
     /// >>> [point for point, mean, ci95, seeds in study.run("out/study").means("download_bps")]
     /// [['none'], ['cake']]
     fn means(&self, py: Python<'_>, measure: &str) -> PyResult<Vec<Mean>> {
-        let means = self.0.estimates(measure).map_err(|wrong| error::of_error(py, &wrong))?;
+        let means = self.rows.estimates(measure).map_err(|wrong| error::of_error(py, &wrong))?;
         Ok(means.into_iter().map(mean).collect())
     }
 
@@ -95,7 +124,7 @@ impl Table {
         other: Option<&str>,
     ) -> PyResult<Vec<Mean>> {
         let [one, other] = [one, other].map(|value| value.unwrap_or("none"));
-        let means = self.0.paired(measure, (key, one, other)).map_err(|wrong| error::of_error(py, &wrong))?;
+        let means = self.rows.paired(measure, (key, one, other)).map_err(|wrong| error::of_error(py, &wrong))?;
         Ok(means.into_iter().map(mean).collect())
     }
 
@@ -109,7 +138,7 @@ impl Table {
     /// ['access.policy', 'seeds', 'drops']
     #[pyo3(signature = (*measures))]
     fn text(&self, py: Python<'_>, measures: Vec<String>) -> PyResult<String> {
-        let text = means(&self.0, &measures).map_err(|wrong| error::of_error(py, &wrong))?;
+        let text = means(&self.rows, &measures).map_err(|wrong| error::of_error(py, &wrong))?;
         Ok(text.render_within(WIDTH))
     }
 
@@ -122,7 +151,7 @@ impl Table {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         // A producer may ignore the request.
         drop(requested_schema);
-        let batch = py.detach(|| batch(&self.0)).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+        let batch = py.detach(|| self.batch()).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         stream(py, batch.schema(), vec![batch])
     }
 
@@ -133,11 +162,11 @@ impl Table {
     }
 
     fn __len__(&self) -> usize {
-        self.0.rows()
+        self.rows.rows()
     }
 
     fn __repr__(&self) -> String {
-        format!("<lastmile.Table: {} runs, {} columns>", self.__len__(), self.0.columns.len())
+        format!("<lastmile.Table: {} runs, {} columns>", self.__len__(), self.columns().len())
     }
 }
 
@@ -145,21 +174,25 @@ fn mean((point, estimate): (Vec<String>, Estimate)) -> Mean {
     (point, estimate.mean, estimate.ci95.unwrap_or(f64::NAN), estimate.seeds)
 }
 
-fn batch(table: &Rows) -> Result<RecordBatch, arrow_schema::ArrowError> {
-    let column = |(name, column): &(String, Column)| -> (Field, ArrayRef) {
-        match column {
-            Column::Words(words) => {
-                let array = StringArray::from_iter_values(words);
-                (Field::new(name, DataType::Utf8, false), Arc::new(array))
-            }
-            Column::Seeds(seeds) => {
-                (Field::new(name, DataType::UInt64, false), Arc::new(UInt64Array::from(seeds.clone())))
-            }
-            Column::Numbers(numbers) => {
-                (Field::new(name, DataType::Float64, true), Arc::new(Float64Array::from(numbers.clone())))
-            }
-        }
-    };
-    let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = table.columns.iter().map(column).unzip();
-    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
+impl Table {
+    fn batch(&self) -> Result<RecordBatch, arrow_schema::ArrowError> {
+        let numbers = |name: &str, numbers: &[Option<f64>]| -> (Field, ArrayRef) {
+            (Field::new(name, DataType::Float64, true), Arc::new(Float64Array::from(numbers.to_vec())))
+        };
+        let column = |(name, column): &(String, Column)| -> Vec<(Field, ArrayRef)> {
+            let own: (Field, ArrayRef) = match column {
+                Column::Words(words) => {
+                    (Field::new(name, DataType::Utf8, false), Arc::new(StringArray::from_iter_values(words)))
+                }
+                Column::Seeds(seeds) => {
+                    (Field::new(name, DataType::UInt64, false), Arc::new(UInt64Array::from(seeds.clone())))
+                }
+                Column::Numbers(values) => numbers(name, values),
+            };
+            let of_key = self.numbers.iter().filter(|(key, ..)| key == name);
+            std::iter::once(own).chain(of_key.map(|(_, name, values)| numbers(name, values))).collect()
+        };
+        let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = self.rows.columns.iter().flat_map(column).unzip();
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
+    }
 }

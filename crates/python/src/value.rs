@@ -1,9 +1,12 @@
 //! Values of keys from Python, in the form of `--set`.
 
+use pyo3::PyTypeInfo;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
+
+use crate::quantity;
 
 /// The object of a document of JSON, which is made once.
 pub(crate) fn parsed(
@@ -18,10 +21,15 @@ pub(crate) fn parsed(
 
 /// `value` as `--set key=VALUE` has it. A text is TOML, or a bare text; `None` is the word `none`.
 pub(crate) fn of_key(value: &Bound<'_, PyAny>) -> PyResult<String> {
-    match value.cast::<PyString>() {
-        Ok(text) => Ok(text.to_cow()?.into_owned()),
-        Err(_) if value.is_none() => Ok("none".to_owned()),
-        Err(_) => toml(value),
+    if let Ok(text) = value.cast::<PyString>() {
+        return Ok(text.to_cow()?.into_owned());
+    }
+    if value.is_none() {
+        return Ok("none".to_owned());
+    }
+    match quantity::text(value)? {
+        Some(text) => Ok(text),
+        None => toml(value),
     }
 }
 
@@ -34,8 +42,15 @@ fn toml(value: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(flag) = value.cast::<PyBool>() {
         return Ok(flag.is_true().to_string());
     }
-    if value.is_instance_of::<PyInt>() || value.is_instance_of::<PyFloat>() {
-        return Ok(value.repr()?.to_cow()?.into_owned());
+    // A subclass has a `repr` of its own, as an enumeration and a `float64` of NumPy have.
+    if value.is_instance_of::<PyInt>() {
+        return number::<PyInt>(value);
+    }
+    if value.is_instance_of::<PyFloat>() {
+        return match quantity::text(value)? {
+            Some(text) => Ok(quoted(&text)),
+            None => number::<PyFloat>(value),
+        };
     }
     if let Ok(table) = value.cast::<PyDict>() {
         let pair = |(key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
@@ -43,11 +58,18 @@ fn toml(value: &Bound<'_, PyAny>) -> PyResult<String> {
         };
         return Ok(format!("{{ {} }}", table.iter().map(pair).collect::<PyResult<Vec<_>>>()?.join(", ")));
     }
-    // Numbers of NumPy are neither `int` nor `float`, and have both methods.
-    for method in ["__index__", "__float__"] {
-        if value.hasattr(method)? {
-            return Ok(value.call_method0(method)?.repr()?.to_cow()?.into_owned());
-        }
+    // Numbers, flags and arrays of NumPy, and columns of pandas, have their values as objects of Python.
+    if let Ok(own) = value.call_method0("tolist")
+        && !own.get_type().is(value.get_type())
+    {
+        return toml(&own);
+    }
+    // Other numbers. Some have a method that refuses: `__index__` of an array is for a single whole number.
+    if let Ok(whole) = value.call_method0("__index__") {
+        return number::<PyInt>(&whole);
+    }
+    if let Ok(float) = value.call_method0("__float__") {
+        return number::<PyFloat>(&float);
     }
     let items = value.try_iter().map_err(|_| {
         let name = value.get_type().name().map_or_else(|_| "object".to_owned(), |name| name.to_string());
@@ -57,6 +79,11 @@ fn toml(value: &Bound<'_, PyAny>) -> PyResult<String> {
     })?;
     let items = items.map(|item| toml(&item?)).collect::<PyResult<Vec<_>>>()?;
     Ok(format!("[{}]", items.join(", ")))
+}
+
+/// The digits of a number, as its type of Python writes them.
+fn number<T: PyTypeInfo>(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    value.py().get_type::<T>().call_method1("__repr__", (value,))?.extract()
 }
 
 /// A basic string of TOML.

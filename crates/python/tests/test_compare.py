@@ -82,7 +82,7 @@ def test_a_comparison_shows_itself(download: lm.Scenario, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "wrong, message",
     [
-        ({"seeds": 0}, "seeds: none"),
+        ({"seeds": 0}, "seeds: 0 is no whole number from 1"),
         ({"vary": {"access.up.rate": []}}, "no values of access.up.rate"),
         ({"vary": {"access.policy": "cake"}}, r"access.policy: a list of values, and not a text: \['cake'\]"),
     ],

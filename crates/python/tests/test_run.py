@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import json
+import multiprocessing
 import os
 import pickle
 import signal
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import lastmile as lm
 import pytest
 
-from conftest import ROOT, Command
+from conftest import ROOT, Command, frame
 
 SCENARIOS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "scenarios").rglob("*.toml"))
 STARVED = "scenarios/upload-starves-download.toml"
@@ -114,6 +117,26 @@ def test_ctrl_c_stops_a_comparison(endless: lm.Scenario) -> None:
     assert time.monotonic() - began < 5
 
 
+def test_ctrl_c_stops_a_reproduction_inside_of_a_simulation() -> None:
+    timer, began = interrupt_soon(), time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        # Minutes for a part, of which the first simulation takes many seconds.
+        lm.reproduce("ano2002/1", threads=1)
+    timer.join()
+    assert time.monotonic() - began < 5
+
+
+def test_a_callback_that_raises_ends_the_reproduction() -> None:
+    class Enough(Exception):
+        pass
+
+    def stop(done: float) -> None:
+        raise Enough(done)
+
+    with pytest.raises(Enough, match=r"^0\.0$"):
+        lm.reproduce("ano2002/1", progress=stop)
+
+
 def test_other_threads_run_during_a_simulation(download: lm.Scenario) -> None:
     counted = 0
     over = threading.Event()
@@ -162,13 +185,56 @@ def test_bad_arguments_are_named(download: lm.Scenario) -> None:
         lm.run(lm.loads('[access]\ndown = { rate = "8 Mbit/s" }\nup = { rate = "1 Mbit/s" }\n'))
     with pytest.raises(TypeError):
         lm.run(3)  # type: ignore[arg-type]
+    wrong: list[tuple[dict[str, Any], type[Exception], str]] = [
+        ({"seed": -1}, ValueError, "seed: -1 is no whole number from 0 to 18446744073709551615"),
+        ({"seed": 2**64}, ValueError, "seed: 18446744073709551616 is no whole number"),
+        ({"seed": 1.5}, TypeError, "seed: a whole number, and not of type float"),
+        ({"duration": 20}, TypeError, 'duration: a text with a unit such as "20 s", and not of type int'),
+        ({"policy": 5}, TypeError, 'policy: a name such as "cake", a file, or None, and not of type int'),
+        ({"threads": 0}, ValueError, "threads: 0 is no whole number from 1 to"),
+        ({"threads": -1}, ValueError, "threads: -1 is no whole number from 1 to"),
+        ({"seeds": -1}, ValueError, "seeds: -1 is no whole number from 1 to"),
+    ]
+    for arguments, kind, message in wrong:
+        call = lm.compare if {"threads", "seeds"} & set(arguments) else lm.run
+        with pytest.raises(kind) as caught:
+            call(download, **arguments)
+        assert message in str(caught.value)
+    with pytest.raises(ValueError, match="threads: 0 is no whole number"):
+        lm.reproduce("phanse2000/text-3.4", threads=0)
+    with pytest.raises(ValueError, match="files: at least one capture"):
+        lm.analyse()
 
 
 def test_a_run_shows_itself(download: lm.Scenario) -> None:
     run = lm.run(download)
     assert repr(run) == '<lastmile.Run "a download", 5 s, seed 1>'
     assert "download" in str(run)
-    assert run._repr_svg_().startswith("<svg") and run._repr_svg_() == run.svg()
+    assert run.svg().startswith("<svg") and run._repr_svg_() == run.svg()
     assert len(run.svg("rtt_s")) < len(run.svg())
-    with pytest.raises(TypeError, match="cannot pickle"):
-        pickle.dumps(run)
+    with pytest.raises(ValueError, match='series: no panel shows "rtt": did you mean "rtt_s"'):
+        run.svg("rtt")
+    silent = lm.run(download.set("record.series", False), duration="1 s")
+    assert silent._repr_svg_() is None
+
+
+def test_a_run_can_be_pickled(download: lm.Scenario) -> None:
+    [run] = lm.compare(download, policy=["cake"], duration="2 s").runs
+    again = pickle.loads(pickle.dumps(run))
+    assert again.label == run.label == "cake" and again.json(timing=True) == run.json(timing=True)
+    assert again.series.names == run.series.names and again.html() == run.html()
+    assert frame(again.series).equals(frame(run.series))
+
+
+def test_pools_of_processes_run_scenarios(download: lm.Scenario) -> None:
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
+        [run] = pool.map(lm.run, [download])
+    assert run.json() == lm.run(download).json()
+
+
+def test_no_policy_is_none_and_that_of_the_file_is_the_default(download: lm.Scenario) -> None:
+    cake = download.set("access.policy", "cake")
+    goodput = [lm.run(cake, policy=policy).summary["links"] for policy in (None, "none", "cake")]
+    assert goodput[0] == goodput[1] == lm.run(download).summary["links"]
+    assert goodput[2] == lm.run(cake).summary["links"] != goodput[0]

@@ -32,7 +32,7 @@ def files(folder: Path) -> dict[str, int]:
 def test_a_run_of_a_study_is_a_single_run(download: lm.Scenario, tmp_path: Path) -> None:
     table = lm.study(download, SPACE, seeds=2).run(tmp_path)
     rows = frame(table)
-    assert rows.columns[:3] == ["access.up.rate", "access.policy", "seed"] and len(table) == 12
+    assert rows.columns[:4] == ["access.up.rate", "access.up.rate_bps", "access.policy", "seed"] and len(table) == 12
     wanted: dict[str, object] = {"access.up.rate": "256 kbit/s", "access.policy": "cake", "seed": 2}
     (row,) = (row for row in rows.to_dicts() if row.items() >= wanted.items())
     single = lm.compare(download, policy=["cake"], vary={"access.up.rate": ["256 kbit/s"]}, seed=2)
@@ -43,9 +43,38 @@ def test_a_run_of_a_study_is_a_single_run(download: lm.Scenario, tmp_path: Path)
 
 def test_the_table_is_a_file_of_the_folder(download: lm.Scenario, tmp_path: Path) -> None:
     table = lm.study(download, SPACE, seeds=2).run(tmp_path)
-    assert polars.read_parquet(tmp_path / "table.parquet").equals(frame(table), null_equal=True)
+    written = frame(table).drop("access.up.rate_bps")
+    assert polars.read_parquet(tmp_path / "table.parquet").equals(written, null_equal=True)
     page = (tmp_path / "report.html").read_text()
     assert "<h2>Differences from access.policy" in page and "sha256-" in page
+
+
+def test_keys_with_numbers_have_a_column_of_them(download: lm.Scenario, tmp_path: Path) -> None:
+    axes: dict[str, list[object]] = {
+        "access.up.rate": ["512 kbit/s", "1.024 Mbit/s"],
+        "access.backbone.delay": [lm.Duration("20 ms"), "1.5 ms"],
+        "access.up.queue.limit": ["50 packets", "20 packets"],
+        "access.down.loss": ["1 %", "0.5 %"],
+        "access.up.header_compression": ["10 %", None],
+        "tcp.receive_window": ["64 KiB", "1 MB"],
+        "tcp.ack_every": [1, 2],
+        "access.policy": [None, "cake"],
+    }
+    table = lm.study(download, lm.paired(axes), duration="1 s").run(tmp_path)
+    assert table.keys == list(axes)
+    numbers = {name: table.column(name) for name in table.columns[: table.columns.index("seed")]}
+    assert {name: values for name, values in numbers.items() if name not in axes} == {
+        "access.up.rate_bps": [512000.0, 1024000.0],
+        "access.backbone.delay_s": [0.02, 0.0015],
+        "access.up.queue.limit_packets": [50.0, 20.0],
+        "access.down.loss_share": [0.01, 0.005],
+        "access.up.header_compression_share": [0.1, None],
+        "tcp.receive_window_bytes": [65536.0, 1e6],
+        "tcp.ack_every_number": [1.0, 2.0],
+    }
+    rows = frame(table)
+    assert rows.columns == table.columns and rows["access.backbone.delay_s"].to_list() == [0.02, 0.0015]
+    assert rows["access.backbone.delay"].to_list() == ["20 ms", "1.5 ms"]
 
 
 def test_nothing_runs_twice_and_studies_share_a_folder(download: lm.Scenario, tmp_path: Path) -> None:
@@ -117,7 +146,9 @@ def test_a_study_that_is_killed_at_random_moments_loses_no_finished_run(tmp_path
     whole = lm.study(lm.loads(text), {"access.up.rate": rates, "access.policy": [None, "cake"]}, seeds=4).run(
         tmp_path / "whole"
     )
-    assert polars.read_parquet(tmp_path / "table.parquet").equals(frame(whole), null_equal=True)
+    assert polars.read_parquet(tmp_path / "table.parquet").equals(
+        frame(whole).drop("access.up.rate_bps"), null_equal=True
+    )
 
 
 def test_ctrl_c_stops_a_study_and_it_goes_on(endless: lm.Scenario, tmp_path: Path) -> None:
@@ -171,6 +202,14 @@ def test_a_wrong_point_is_named(download: lm.Scenario, tmp_path: Path) -> None:
         lm.linear("1 ms", "1 kB", 3)
     with pytest.raises(ValueError, match="no share"):
         lm.until(ci=0, at_most=3)
+    with pytest.raises(ValueError, match="at_most: 1 seeds have no interval"):
+        lm.until(ci=0.1, at_most=1)
+    with pytest.raises(ValueError, match="seeds: -1 is no whole number from 1"):
+        lm.study(download, SPACE, seeds=-1)
+    with pytest.raises(ValueError, match="threads: 0 is no whole number from 1"):
+        lm.study(download, SPACE).run(tmp_path, threads=0)
+    with pytest.raises(TypeError, match="client: a client of Dask or the address of its scheduler, and not int"):
+        lm.study(download, SPACE).run(tmp_path, client=5)
 
 
 def test_pictures_of_a_study_have_its_means(download: lm.Scenario, tmp_path: Path) -> None:

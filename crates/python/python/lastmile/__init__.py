@@ -28,6 +28,7 @@ from lastmile._lastmile import (
     __version__,
 )
 from lastmile._own import CongestionControl, Discipline
+from lastmile._quantities import Duration, Rate, Size
 from lastmile._runs import analyse, compare, homes, line, lines, load, loads, reproduce, run
 from lastmile._study import Until, latin, linear, log, paired, study, until
 
@@ -38,15 +39,18 @@ __all__ = [
     "CongestionControl",
     "ContractError",
     "Discipline",
+    "Duration",
     "Loss",
     "Packet",
     "Packets",
+    "Rate",
     "Reproduction",
     "Run",
     "Scenario",
     "ScenarioError",
     "ScenarioWarning",
     "Series",
+    "Size",
     "Space",
     "Study",
     "Table",

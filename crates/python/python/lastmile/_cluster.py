@@ -73,7 +73,13 @@ class Pace:
 def carry_out(
     study: Study, folder: str, client: Any, progress: Callable[[float], object] | None, memory: str = "4 GiB"
 ) -> None:
-    """Simulates all runs that the folder does not have, on the workers of a client."""
+    """Simulates all runs that the folder does not have, on the workers of a client or of the scheduler's address."""
+    if isinstance(client, str):
+        distributed: Any = importlib.import_module("distributed")
+        with distributed.Client(client, set_as_default=False) as own:
+            return carry_out(study, folder, own, progress, memory)
+    if not all(hasattr(client, method) for method in ("submit", "nthreads", "status")):
+        raise TypeError(f"client: a client of Dask or the address of its scheduler, and not {type(client).__name__}")
     scenario, keys, points = study.parts(), study.space.keys, study.space.points
     pace = Pace()
     before: list[Run] | None = None

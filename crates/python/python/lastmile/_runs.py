@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import os
 from collections.abc import Iterable, Mapping
 
@@ -9,9 +10,19 @@ from lastmile import _lastmile
 from lastmile._lastmile import Analysis, Comparison, Reproduction, Run, Scenario
 from lastmile._own import Controls, Queues
 from lastmile._progress import Progress, callback
+from lastmile._quantities import Duration
 
 ScenarioOrPath = Scenario | str | os.PathLike[str]
 """A scenario, or the path of its file."""
+
+
+class FromFile(enum.Enum):
+    """What an argument is that was not given, where ``None`` has a meaning of its own."""
+
+    POLICY = "the policy of the file"
+
+    def __repr__(self) -> str:
+        return f"<{self.value}>"
 
 
 def load(path: str | os.PathLike[str], /) -> Scenario:
@@ -83,14 +94,16 @@ def run(
     /,
     *,
     seed: int | None = None,
-    duration: str | None = None,
-    policy: str | None = None,
+    duration: str | Duration | None = None,
+    policy: str | FromFile | None = FromFile.POLICY,
     queues: Queues | None = None,
     congestion: Controls | None = None,
     progress: Progress = None,
     memory: str = "4 GiB",
 ) -> Run:
     """Simulates a scenario, as ``lastmile run`` does.
+
+    Without ``policy`` the policy is that of the scenario; ``None`` is none, as in `compare` and `study`.
 
     Other threads run meanwhile, and Ctrl-C ends the simulation. ``progress`` is ``True`` for a bar on standard error,
     or a function of the share that is done, from 0 to 1; an exception that it raises ends the run. A run that needs
@@ -105,12 +118,14 @@ def run(
     >>> run = lm.run(line, seed=7, duration="2 s", policy="cake")
     >>> run.summary["seed"], run.summary["inputs"]["set"]
     (7, ['seed=7', 'duration=2 s', 'access.policy=cake'])
+    >>> lm.run(line, duration="2 s", policy=None).summary["inputs"]["set"]
+    ['duration=2 s', 'access.policy=none']
     """
     return _lastmile.run(
         scenario,
         seed=seed,
         duration=duration,
-        policy=policy,
+        policy=None if isinstance(policy, FromFile) else "none" if policy is None else policy,
         queues=None if queues is None else dict(queues),
         congestion=None if congestion is None else dict(congestion),
         progress=callback(progress),
@@ -133,7 +148,7 @@ def compare(
     vary: Mapping[str, Iterable[object]] | None = None,
     seed: int | None = None,
     seeds: int | None = None,
-    duration: str | None = None,
+    duration: str | Duration | None = None,
     threads: int | None = None,
     progress: Progress = None,
     memory: str = "4 GiB",
@@ -143,6 +158,9 @@ def compare(
     Several lists make a grid; the values of the last change fastest. Without a list, the rows are those of
     ``lastmile compare``. ``seeds`` runs each row so often, with seeds from that of the scenario on. Runs use all
     processors, or ``threads`` of them; results do not depend on it.
+
+    Over an access line each row has a best-effort probe, a ping over UDP with at most 1 % of the upstream. So a row
+    differs from `run` with the same seed, and from the same point of a `study`, which add none.
 
     >>> import lastmile as lm
     >>> line = lm.line("adsl2plus-12-1", home="single").set("duration", "2 s")
@@ -184,7 +202,7 @@ def reproduce(*tables: str, threads: int | None = None, progress: Progress = Non
     """Reproduces published tables, as ``lastmile reproduce`` does; all of them by default.
 
     A table is ``PUBLICATION/TABLE``; a publication names all its tables, and an id a further table of it. Ctrl-C ends
-    the work after the simulations that run at the time.
+    the simulations, and so does an exception of ``progress``.
 
     >>> import lastmile as lm
     >>> [claim["verdict"] for claim in lm.reproduce("phanse2000/text-3.4").document["tables"][0]["claims"]]

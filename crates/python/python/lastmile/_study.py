@@ -8,6 +8,7 @@ from typing import NamedTuple, overload
 
 from lastmile import _lastmile
 from lastmile._lastmile import Scenario, Space, Study
+from lastmile._quantities import Duration
 from lastmile._runs import ScenarioOrPath, listed
 
 __all__ = ["Until", "latin", "linear", "log", "paired", "study", "until"]
@@ -43,6 +44,8 @@ def until(*, ci: float, at_most: int, measure: str = "download_bps") -> Until:
     """
     if not ci > 0:
         raise ValueError(f"ci: {ci} is no share of the mean, such as 0.02")
+    if at_most < 2:
+        raise ValueError(f"at_most: {at_most} seeds have no interval: at least 2")
     return Until(ci, at_most, measure)
 
 
@@ -111,7 +114,7 @@ def study(
     /,
     *,
     seeds: int | Until = 1,
-    duration: str | None = None,
+    duration: str | Duration | None = None,
 ) -> Study: ...
 def study(
     scenario: ScenarioOrPath,
@@ -119,7 +122,7 @@ def study(
     /,
     *,
     seeds: int | Until = 1,
-    duration: str | None = None,
+    duration: str | Duration | None = None,
 ) -> Study:
     """A study of a scenario: every combination of the values of each key, or the points of `paired` or `latin`.
 
