@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import lastmile as lm
 import matplotlib
@@ -45,6 +47,91 @@ def test_a_distribution_ends_at_one(run: lm.Run) -> None:
 def test_an_unknown_flow_is_refused_with_the_names(run: lm.Run) -> None:
     with pytest.raises(KeyError, match="no goodput_bps of 'nobody': there are"):
         run.plot.throughput("nobody")
+
+
+def test_wrong_arguments_are_named_with_the_choices(run: lm.Run) -> None:
+    wrong: list[tuple[Callable[..., object], dict[str, Any], str]] = [
+        (run.plot.fairness, {"direction": "sideways"}, "direction: 'sideways' is none of down, up"),
+        (run.plot.delay, {"of": "flow"}, "of: 'flow' is none of pings, flows"),
+        (run.plot.delay_cdf, {"by": "flows"}, "by: 'flows' is none of ping, class, flow"),
+    ]
+    for draw, arguments, message in wrong:
+        with pytest.raises(ValueError) as caught:
+            draw(**arguments)
+        assert str(caught.value) == message
+
+
+def test_a_run_without_samples_is_refused(download: lm.Scenario) -> None:
+    silent = lm.run(download.set("record.series", False), duration="1 s")
+    plots = silent.plot
+    for draw in (plots.overview, plots.throughput, plots.queue, plots.window, plots.time_sequence, plots.delay_cdf):
+        with pytest.raises(ValueError, match="the run has no samples of .*record.series = true"):
+            draw()
+    with pytest.raises(ValueError, match="no samples over time to draw: a run records them with record.series = true"):
+        silent.svg()
+    compared = lm.compare(download, policy=[None, "cake"], duration="1 s")
+    with pytest.raises(KeyError, match="no ping is called 'pong': there are ping"):
+        compared.plot.delay_cdf("pong")
+    with pytest.raises(ValueError, match="the run has no samples of rtt_s"):
+        lm.compare(download.set("record.series", False), policy=[None, "cake"], duration="1 s").plot.delay_cdf()
+
+
+def test_numbers_have_their_place_by_size_or_ratio_and_words_at_even_distances(
+    download: lm.Scenario, tmp_path: Path
+) -> None:
+    def drawn(space: Any, **arguments: Any) -> Any:
+        return lm.study(download, space, seeds=2, duration="1 s").run(tmp_path).plot.means("upload_bps", **arguments)
+
+    by_ratio = {"access.up.rate": ["2.048 Mbit/s", "128 kbit/s", "512 kbit/s"], "access.policy": [None, "cake"]}
+    [axes] = drawn(by_ratio).axes
+    assert (axes.get_xlabel(), axes.get_xscale()) == ("access.up.rate, Mbit/s", "log")
+    assert list(axes.get_xticks()) == [0.128, 0.512, 2.048]
+    for line in axes.lines[::3]:
+        assert list(line.get_xdata()) == [0.128, 0.512, 2.048] and line.get_linestyle() != "None"
+    legend = axes.get_legend()
+    assert legend.get_title().get_text() == "access.policy"
+    assert [text.get_text() for text in legend.get_texts()] == ["none", "cake"]
+
+    # Words that come first yield the axis to three numbers, as on the page of the study.
+    [axes] = drawn(dict(reversed(by_ratio.items()))).axes
+    assert axes.get_xlabel() == "access.up.rate, Mbit/s"
+    [axes] = drawn(by_ratio, x="access.policy").axes
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["none", "cake"]
+    assert axes.get_legend().get_title().get_text() == "access.up.rate"
+    names = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert names == ["128 kbit/s", "512 kbit/s", "2.048 Mbit/s"]
+    assert {line.get_linestyle() for line in axes.lines[::3]} == {"None"}, "no order joins words"
+
+    [axes] = drawn({"access.backbone.delay": ["30 ms", "10 ms", "20 ms"]}).axes
+    assert (axes.get_xlabel(), axes.get_xscale()) == ("access.backbone.delay, ms", "linear")
+    assert list(axes.lines[0].get_xdata()) == pytest.approx([10, 20, 30])
+
+    hypercube = lm.latin(
+        12, {"access.up.rate": ("128 kbit/s", "2 Mbit/s", "log"), "access.backbone.delay": ("2 ms", "40 ms")}
+    )
+    [axes] = drawn(hypercube * lm.paired({"access.policy": [None, "cake"]})).axes
+    assert axes.get_xscale() == "log" and len(axes.containers) == 2, "a colour for each policy"
+    for line in (axes.lines[0], axes.lines[3]):
+        assert list(line.get_xdata()) == sorted(line.get_xdata()) and line.get_linestyle() == "None"
+    assert axes.get_legend().get_title().get_text() == "access.policy"
+
+    with pytest.raises(ValueError, match="x: 'speed' is no key of the study: there are access.backbone.delay"):
+        drawn({"access.backbone.delay": ["10 ms"]}, x="speed")
+
+
+def test_a_heat_map_has_numbers_in_their_order(download: lm.Scenario, tmp_path: Path) -> None:
+    space = {"access.backbone.delay": ["20 ms", "5 ms", "10 ms"], "access.up.rate": ["1 Mbit/s", "512 kbit/s"]}
+    table = lm.study(download, space, duration="1 s").run(tmp_path)
+    axes = table.plot.heatmap("download_bps").axes[0]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["512 kbit/s", "1 Mbit/s"]
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["5 ms", "10 ms", "20 ms"]
+    bottom, top = axes.get_ylim()
+    assert bottom < top, "numbers grow upwards"
+    means = {tuple(point): mean / 1e6 for point, mean, _, _ in table.means("download_bps")}
+    for text in axes.texts:
+        column, row = (round(place) for place in text.get_position())
+        point = (["5 ms", "10 ms", "20 ms"][row], ["512 kbit/s", "1 Mbit/s"][column])
+        assert float(text.get_text()) == pytest.approx(means[point], rel=0.01)
 
 
 def test_axes_of_the_caller_are_drawn_into_and_settings_stay(run: lm.Run) -> None:

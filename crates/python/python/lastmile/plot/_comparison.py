@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lastmile.plot._heatmap import heatmap, unit_of, words
-from lastmile.plot._run import cdf, round_trips
+from lastmile.plot._run import NO_SAMPLES, cdf, round_trips
 from lastmile.plot._style import Picture, axes_of, legend, styled, unit
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -78,10 +78,15 @@ class ComparisonPlots:
         >>> lm.compare(line, policy=[None, "cake"]).plot.delay_cdf().axes[0].get_ylabel()
         'share of samples'
         """
-        figure, axes = axes_of(axes, (5.4, 3.2))
         samples = {run.label: round_trips(run) for run in self._comparison.runs}
-        chosen = ping or next((name for of in samples.values() for name in of), None)
-        curves = {label: of.get(chosen or "", []) for label, of in samples.items()}
+        pings = list(dict.fromkeys(name for of in samples.values() for name in of))
+        if not pings:
+            raise ValueError(NO_SAMPLES.format("rtt_s"))
+        if ping is not None and ping not in pings:
+            raise KeyError(f"no ping is called {ping!r}: there are {', '.join(pings)}")
+        chosen = pings[0] if ping is None else ping
+        curves = {label: of.get(chosen, []) for label, of in samples.items()}
+        figure, axes = axes_of(axes, (5.4, 3.2))
         size, name = unit((value for values in curves.values() for value in values), "s")
         for label, values in curves.items():
             cdf(axes, values, label, size)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from lastmile.plot._places import Places, in_order
 from lastmile.plot._style import axes_of, unit
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -29,8 +30,8 @@ def words(path: str, unit: str) -> str:
 
 
 def heatmap(path: str, keys: tuple[str, str], means: Mapping[tuple[str, str], float], axes: Axes | None) -> Figure:
-    """The means by the values of two keys, the first downwards and the second to the right."""
-    ys, xs = (list(dict.fromkeys(point[number] for point in means)) for number in (0, 1))
+    """The means by the values of two keys: numbers grow upwards and to the right, words are in order of appearance."""
+    ys, xs = (in_order([point[number] for point in means]) for number in (0, 1))
     factor, name = unit_of(path, list(means.values()))
     cells = [[means.get((y, x), float("nan")) / factor for x in xs] for y in ys]
     figure, axes = axes_of(axes, (2.4 + 0.8 * len(xs), 1.4 + 0.4 * len(ys)))
@@ -46,5 +47,7 @@ def heatmap(path: str, keys: tuple[str, str], means: Mapping[tuple[str, str], fl
     axes.set_xticks(range(len(xs)), xs, rotation=30 if is_wide else 0, ha="right" if is_wide else "center")
     axes.set_yticks(range(len(ys)), ys)
     axes.set(xlabel=keys[1], ylabel=keys[0])
+    if Places(keys[0], ys).has_order:
+        axes.invert_yaxis()
     axes.grid(visible=False)
     return figure

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
-from lastmile.plot._style import Picture, axes_of, legend, styled, unit
+from lastmile.plot._style import Picture, axes_of, chosen, legend, styled, unit
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 if TYPE_CHECKING:
     from lastmile._lastmile import Run
 
-__all__ = ["RunPlots", "cdf", "round_trips"]
+__all__ = ["NO_SAMPLES", "RunPlots", "cdf", "round_trips"]
+
+NO_SAMPLES = "the run has no samples of {}: it records those of its traffic with record.series = true"
 
 
 def cdf(axes: Axes, values: Iterable[float], label: str, size: float) -> None:
@@ -39,31 +41,33 @@ class RunPlots:
     def __init__(self, run: Run) -> None:
         self._run = run
 
-    def _lines(self, quantity: str, chosen: tuple[str, ...]) -> list[tuple[str, list[float], list[float]]]:
+    def _lines(self, quantity: str, names: tuple[str, ...]) -> list[tuple[str, list[float], list[float]]]:
         """Samples of a quantity, of the chosen flows, links or pings, or of all that have any."""
         series = self._run.series
         entities = [entity for name, entity in series.names if name == quantity]
-        for wanted in chosen:
+        if not entities:
+            raise ValueError(NO_SAMPLES.format(quantity))
+        for wanted in names:
             if wanted not in entities:
-                raise KeyError(f"no {quantity} of {wanted!r}: there are {', '.join(entities) or 'none'}")
+                raise KeyError(f"no {quantity} of {wanted!r}: there are {', '.join(entities)}")
         lines = []
-        for entity in chosen or entities:
+        for entity in names or entities:
             times, values = series.samples(quantity, entity)
-            if chosen or any(values):
+            if names or any(values):
                 lines.append((entity, list(times), list(values)))
         return lines
 
     def _over_time(
         self,
         quantity: str,
-        chosen: tuple[str, ...],
+        names: tuple[str, ...],
         axes: Axes | None,
         words: tuple[str, str, str],
         plot: Callable[[Axes], Callable[..., Any]] = lambda axes: axes.plot,
     ) -> Figure:
         title, label, base = words
+        lines = self._lines(quantity, names)
         figure, axes = axes_of(axes)
-        lines = self._lines(quantity, chosen)
         size, name = unit((value for _, _, values in lines for value in values), base)
         for entity, times, values in lines:
             plot(axes)(times, [value / size for value in values], label=entity)
@@ -114,6 +118,7 @@ class RunPlots:
         >>> run.plot.delay(of="flows").axes[0].get_title(loc="left")
         'One-way delay'
         """
+        chosen("of", of, ("pings", "flows"))
         if of == "flows":
             return self._over_time("one_way_delay_s", names, axes, ("One-way delay", "delay", "s"))
         return self._over_time("rtt_s", names, axes, ("Round trips", "round trip", "s"))
@@ -129,7 +134,7 @@ class RunPlots:
         >>> run.plot.delay_cdf(by="flow").axes[0].get_ylabel()
         'share of samples'
         """
-        figure, axes = axes_of(axes, (4.6, 3.2))
+        chosen("by", by, ("ping", "class", "flow"))
         if by == "flow":
             groups = {entity: values for entity, _, values in self._lines("one_way_delay_s", ())}
         else:
@@ -139,6 +144,9 @@ class RunPlots:
             for probe in self._run.summary["probes"]:
                 classes.setdefault(probe["class"], []).extend(groups.get(probe["name"], []))
             groups = classes
+        if not any(groups.values()):
+            raise ValueError(NO_SAMPLES.format("one_way_delay_s" if by == "flow" else "rtt_s"))
+        figure, axes = axes_of(axes, (4.6, 3.2))
         size, name = unit((value for values in groups.values() for value in values), "s")
         for label, values in groups.items():
             cdf(axes, values, label, size)
@@ -208,6 +216,7 @@ class RunPlots:
         >>> run.plot.fairness("down").axes[0].get_xlabel().split(",")[0]
         'goodput'
         """
+        chosen("direction", direction, ("down", "up"))
         summary = self._run.summary
         flows = [
             flow
@@ -239,6 +248,8 @@ class RunPlots:
         drawn = [self.throughput, self.queue, self.delay]
         has = {name for name, _ in self._run.series.names}
         drawn = [draw for draw, name in zip(drawn, ("goodput_bps", "queue_delay_s", "rtt_s")) if name in has]
+        if not drawn:
+            raise ValueError(NO_SAMPLES.format("goodput_bps, queue_delay_s or rtt_s"))
         picture = Picture(figsize=(6.8, 0.8 + 2.0 * len(drawn)), layout="constrained")
         for draw, axes in zip(drawn, picture.subplots(len(drawn), 1, sharex=True, squeeze=False).flat):
             draw(axes=axes)

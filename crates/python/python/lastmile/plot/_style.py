@@ -11,7 +11,7 @@ from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-__all__ = ["Picture", "axes_of", "legend", "styled", "unit"]
+__all__ = ["Picture", "axes_of", "chosen", "legend", "styled", "unit"]
 
 COLOURS = ["#1b9e77", "#d95f02", "#7570b3", "#e7298a", "#66a61e", "#b8860b", "#a6761d", "#666666"]
 """Dark2 of ColorBrewer, with a darker yellow: the colours of the report."""
@@ -87,6 +87,12 @@ def styled(draw: Callable[P, R]) -> Callable[P, R]:
     return inner
 
 
+def chosen(name: str, value: object, choices: Sequence[str]) -> None:
+    """Refuses a value that is none of the choices of an argument."""
+    if value not in choices:
+        raise ValueError(f"{name}: {value!r} is none of {', '.join(choices)}")
+
+
 def axes_of(axes: Axes | None, size: tuple[float, float] = (6.4, 3.2)) -> tuple[Figure, Axes]:
     """The caller's axes with their figure, or new ones."""
     if axes is not None:
@@ -111,15 +117,16 @@ def unit(values: Iterable[float], base: str) -> tuple[float, str]:
     return (1.0, base) if base != "s" else (1e-6, "µs")
 
 
-def legend(axes: Axes) -> None:
-    """Names of lines, beside the axes so that they hide nothing. One line needs no legend."""
+def legend(axes: Axes, title: str = "") -> None:
+    """Names of lines below a title, beside the axes so that they hide nothing. One line needs no legend."""
     handles, labels = axes.get_legend_handles_labels()
     if len(labels) < 2:
         return
     more = len(labels) - MOST_NAMED
     if more > 0:
         handles, labels = handles[:MOST_NAMED], labels[:MOST_NAMED]
-        title = f"the first {MOST_NAMED} of {MOST_NAMED + more}"
-    else:
-        title = ""
-    axes.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.0, 1.03), borderaxespad=0.2, title=title)
+        title = f"{title}\nthe first {MOST_NAMED} of {MOST_NAMED + more}".strip()
+    axes.legend(
+        handles, labels, loc="upper left", bbox_to_anchor=(1.0, 1.03), borderaxespad=0.2, title=title or None,
+        title_fontsize=8, alignment="left",
+    )  # fmt: skip

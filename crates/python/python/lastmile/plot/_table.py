@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lastmile.plot._heatmap import heatmap, unit_of, words
+from lastmile.plot._places import Design, Places, in_order
 from lastmile.plot._style import axes_of, legend, styled
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -28,7 +29,9 @@ class TablePlots:
 
     @styled
     def heatmap(self, measure: str, *, x: str | None = None, y: str | None = None, axes: Axes | None = None) -> Figure:
-        """The mean of a measure over two keys of the study; by default the first two.
+        """The mean of a measure over the two keys of the study; by default the second is ``x``.
+
+        Numbers are in their order, words in that of the study.
 
         >>> import lastmile as lm
         >>> line = lm.line("adsl2plus-12-1", home="single")
@@ -43,47 +46,59 @@ class TablePlots:
         y = y or (keys[1] if x == keys[0] else keys[0])
         x = x or (keys[0] if y == keys[1] else keys[1])
         if {x, y} != set(keys):
-            raise ValueError(f"x and y are {keys[0]} and {keys[1]}")
+            raise ValueError(f"x and y: the two keys of the study are {keys[0]} and {keys[1]}")
         row, column = keys.index(y), keys.index(x)
         means = {(point[row], point[column]): mean for point, mean, _, _ in self._table.means(measure)}
         return heatmap(measure, (y, x), means, axes)
 
     @styled
     def means(self, measure: str, *, x: str | None = None, axes: Axes | None = None) -> Figure:
-        """Means of a measure with their 95 % intervals over one key, a line for each value of the other.
+        """Means of a measure with their 95 % intervals over one key, a line for each value of the others.
+
+        Numbers have their place by size, or by ratio on a logarithmic axis where their ratios are even; words are at
+        even distances, and no line joins them. Keys that vary from point to point, as in a Latin hypercube, have no
+        lines, and the points are not joined. By default ``x`` is the axis of the page of the study: the first key, or
+        the first with three numbers if that has words.
 
         >>> import lastmile as lm
         >>> line = lm.line("adsl2plus-12-1", home="single")
         >>> space = {"access.up.rate": ["1 Mbit/s", "2 Mbit/s"], "access.policy": [None, "cake"]}
         >>> table = lm.study(line, space, seeds=2, duration="2 s").run("out/study")
-        >>> table.plot.means("download_bps").axes[0].get_xlabel()
-        'access.up.rate'
+        >>> axes = table.plot.means("download_bps").axes[0]
+        >>> axes.get_xlabel(), axes.get_legend().get_title().get_text()
+        ('access.up.rate, Mbit/s', 'access.policy')
         """
-        keys = self._table.keys
-        x = x or keys[0]
-        if x not in keys:
-            raise ValueError(f"{x!r} is no key of the study: there are {', '.join(keys)}")
-        at = keys.index(x)
+        keys, rows = self._table.keys, self._table.means(measure)
+        if not keys:
+            raise ValueError("x: the study varies no key")
+        if x is not None and x not in keys:
+            raise ValueError(f"x: {x!r} is no key of the study: there are {', '.join(keys)}")
+        design = Design(keys, [point for point, _, _, _ in rows], x)
+        at, factors = keys.index(design.x), [keys.index(key) for key in design.factors]
+        places = Places(design.x, [point[at] for point, _, _, _ in rows])
+        orders = [in_order([point[key] for point, _, _, _ in rows]) for key in factors]
+        # Lines are in the order of their values, the first key first.
+        rows.sort(key=lambda row: [order.index(row[0][key]) for key, order in zip(factors, orders)])
         lines: dict[str, list[tuple[str, float, float]]] = {}
-        for point, mean, ci95, _ in self._table.means(measure):
-            rest = ", ".join(value for number, value in enumerate(point) if number != at)
-            lines.setdefault(rest, []).append((point[at], mean, ci95))
+        for point, mean, ci95, _ in rows:
+            lines.setdefault(", ".join(point[key] for key in factors), []).append((point[at], mean, ci95))
         figure, axes = axes_of(axes, (5.6, 3.2))
         factor, name = unit_of(measure, [mean for line in lines.values() for _, mean, _ in line])
-        for label, line in lines.items():
-            values, means, intervals = zip(*line)
+        looks: dict[str, Any] = {} if places.has_order and not design.is_scattered else {"linestyle": "none"}
+        for number, (label, line) in enumerate(lines.items()):
+            placed = sorted((places.of(value, number, len(lines)), mean, ci95) for value, mean, ci95 in line)
             axes.errorbar(
-                values,
-                [mean / factor for mean in means],
-                yerr=[interval / factor for interval in intervals],
+                [place for place, _, _ in placed],
+                [mean / factor for _, mean, _ in placed],
+                yerr=[interval / factor for _, _, interval in placed],
                 label=label,
                 capsize=2.5,
                 marker="o",
                 markersize=3.5,
+                **looks,
             )
-        axes.set(xlabel=x, ylabel=words(measure, name))
+        places.draw(axes)
+        axes.set_ylabel(words(measure, name))
         axes.set_ylim(bottom=0)
-        is_wide = max((len(value) for line in lines.values() for value, _, _ in line), default=0) > 8
-        axes.tick_params(axis="x", rotation=30 if is_wide else 0)
-        legend(axes)
+        legend(axes, ", ".join(design.factors))
         return figure
