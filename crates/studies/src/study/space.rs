@@ -4,6 +4,8 @@
 //! order of its own (McKay, Beckman, Conover 1979, "A comparison of three methods for selecting values of input
 //! variables"). Each key is then covered as evenly as n points can.
 
+use std::collections::BTreeMap;
+
 use lastmile_units::{BitRate, ByteCount, Duration};
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_pcg::Pcg64Mcg;
@@ -12,6 +14,10 @@ use crate::error::Error;
 
 /// The most points of a study.
 const MOST_POINTS: usize = 1_000_000;
+/// Digits of a value between two ends.
+const DIGITS: i32 = 4;
+/// Digits of such values that are equal in fewer.
+const MOST_DIGITS: i32 = 12;
 
 /// A point: a value for each key of its space, as `--set` has it.
 pub type Point = Vec<String>;
@@ -29,7 +35,7 @@ impl Space {
     /// Every combination of the values of each key; those of the last change fastest.
     ///
     /// # Errors
-    /// A key twice, a key without values, or too many points.
+    /// A key twice, a key without values or with two equal ones, or too many points.
     pub fn grid(axes: Vec<(String, Vec<String>)>) -> Result<Self, Error> {
         let count = axes.iter().fold(1, |count: usize, (_, values)| count.saturating_mul(values.len()));
         if count > MOST_POINTS {
@@ -37,6 +43,9 @@ impl Space {
         }
         let mut space = Self { keys: Vec::new(), points: vec![Point::new()] };
         for (key, values) in axes {
+            if let Some((_, error)) = twice(&key, &values) {
+                return Err(error);
+            }
             let with = |point: &Point| {
                 let point = point.clone();
                 values.iter().map(move |value| [point.as_slice(), std::slice::from_ref(value)].concat())
@@ -50,7 +59,7 @@ impl Space {
     /// Lists of equal length: the n-th point has the n-th value of each.
     ///
     /// # Errors
-    /// A key twice, or lists of different lengths.
+    /// A key twice, lists of different lengths, or two equal points.
     pub fn paired(axes: Vec<(String, Vec<String>)>) -> Result<Self, Error> {
         let length = axes.first().map_or(0, |(_, values)| values.len());
         let mut space = Self { keys: Vec::new(), points: vec![Point::new(); length] };
@@ -64,19 +73,31 @@ impl Space {
             }
             space.add_key(key, length)?;
         }
-        Ok(space)
+        match space.equal_points() {
+            Some((one, other)) => {
+                let message = format!("the points {} and {} have equal values", one + 1, other + 1);
+                Err(Error::new(message).hint("each point once; a number of seeds runs it several times"))
+            }
+            None => Ok(space),
+        }
+    }
+
+    /// Two points that are one, by their numbers.
+    fn equal_points(&self) -> Option<(usize, usize)> {
+        let meaning = |point: &Point| point.iter().map(|value| meaning(value)).collect::<Vec<_>>();
+        equal(self.points.iter().map(meaning))
     }
 
     /// `count` points of a Latin hypercube over ranges, drawn by `seed`.
     ///
     /// # Errors
-    /// A key twice, no points, or ends of a range that are no range.
+    /// A key twice, no points, or ranges that have fewer values than there are points.
     pub fn latin(ranges: Vec<(String, Range)>, count: usize, seed: u64) -> Result<Self, Error> {
         if count == 0 || count > MOST_POINTS {
             return Err(Error::new(format_args!("{count} points; a study has 1 to {MOST_POINTS}")));
         }
         let mut random = Pcg64Mcg::seed_from_u64(seed);
-        let mut axes = Vec::new();
+        let mut axes: Vec<(String, Range, Vec<f64>)> = Vec::new();
         for (key, range) in ranges {
             // Fisher and Yates: the parts in an order of this key's own.
             let mut parts: Vec<usize> = (0..count).collect();
@@ -85,10 +106,15 @@ impl Space {
             }
             #[expect(clippy::cast_precision_loss, reason = "at most a million parts")]
             let share = |part: usize, random: &mut Pcg64Mcg| (part as f64 + unit_interval(random)) / count as f64;
-            let values = parts.into_iter().map(|part| range.at(share(part, &mut random))).collect();
-            axes.push((key, values));
+            let shares = parts.into_iter().map(|part| share(part, &mut random)).collect();
+            axes.push((key, range, shares));
         }
-        Self::paired(axes)
+        let with = |digits: i32| {
+            let values = |range: &Range, shares: &[f64]| shares.iter().map(|share| range.at(*share, digits)).collect();
+            Self::paired(axes.iter().map(|(key, range, shares)| (key.clone(), values(range, shares))).collect())
+        };
+        // More digits than usual where points would else be equal. An error of another kind comes with any digits.
+        with(DIGITS).or_else(|error| (DIGITS + 1..=MOST_DIGITS).find_map(|digits| with(digits).ok()).ok_or(error))
     }
 
     /// Each point of this space with each of the other, whose keys change fastest.
@@ -177,16 +203,24 @@ impl Range {
         Ok(Self { kind, low: low_value, high: high_value, is_log })
     }
 
-    /// `count` values from one end to the other, in even steps.
+    /// `count` values from one end to the other, in even steps; fewer if the range does not have so many, such as of
+    /// whole numbers. Each value is there once.
     #[must_use]
     pub fn steps(&self, count: usize) -> Vec<String> {
         #[expect(clippy::cast_precision_loss, reason = "counts of values")]
         let share = |step: usize| if count < 2 { 0.0 } else { step as f64 / (count - 1) as f64 };
-        (0..count).map(|step| self.at(share(step))).collect()
+        let with = |digits: i32| {
+            let mut values: Vec<String> = (0..count).map(|step| self.at(share(step), digits)).collect();
+            // They go one way, so equal ones are neighbours.
+            values.dedup();
+            values
+        };
+        let all = (DIGITS..=MOST_DIGITS).map(with).find(|values| values.len() == count);
+        all.unwrap_or_else(|| with(DIGITS))
     }
 
-    /// The value at a share of the way, in four digits, so that files and labels stay readable. The ends are exact.
-    fn at(&self, share: f64) -> String {
+    /// The value at a share of the way, in some digits, so that files and labels stay readable. The ends are exact.
+    fn at(&self, share: f64, digits: i32) -> String {
         let value = if self.is_log {
             self.low * (self.high / self.low).powf(share)
         } else {
@@ -194,7 +228,7 @@ impl Range {
         };
         let is_end = share <= 0.0 || share >= 1.0;
         let end = if share <= 0.0 { self.low } else { self.high };
-        self.text(if is_end { end } else { four_digits(value) })
+        self.text(if is_end { end } else { rounded(value, digits) })
     }
 
     fn text(&self, value: f64) -> String {
@@ -234,14 +268,45 @@ pub(super) fn measure(text: &str) -> Option<(Kind, f64)> {
     rate().or_else(time).or_else(size)
 }
 
-fn four_digits(value: f64) -> f64 {
+fn rounded(value: f64, digits: i32) -> f64 {
     if value == 0.0 {
         return value;
     }
-    let scale = 10_f64.powf(value.abs().log10().floor() - 3.0);
+    let scale = 10_f64.powf(value.abs().log10().floor() - f64::from(digits - 1));
     let rounded = (value / scale).round() * scale;
     // Scales below one leave traces such as 0.30000000000000004.
     format!("{rounded:.12}").parse().unwrap_or(rounded)
+}
+
+/// What a value stands for: a quantity in its base unit, whatever unit it is written in, or its text.
+fn meaning(text: &str) -> String {
+    let number = || text.trim().parse::<f64>().ok().map(|number| number.to_string());
+    let rate = || text.parse::<BitRate>().ok().map(|rate| format!("{} bit/s", rate.as_bps()));
+    let time = || text.parse::<Duration>().ok().map(|time| format!("{} ps", time.as_ps()));
+    let size = || text.parse::<ByteCount>().ok().map(|size| format!("{} B", size.as_u64()));
+    number().or_else(rate).or_else(time).or_else(size).unwrap_or_else(|| text.to_owned())
+}
+
+/// Two equal values, by their numbers.
+fn equal<T: Ord>(values: impl Iterator<Item = T>) -> Option<(usize, usize)> {
+    let mut known = BTreeMap::new();
+    values.enumerate().find_map(|(number, value)| Some((known.insert(value, number)?, number)))
+}
+
+/// The number of a value that an earlier one of the list equals, and the error.
+pub(super) fn twice(key: &str, values: &[String]) -> Option<(usize, Error)> {
+    let (one, other) = equal(values.iter().map(|value| meaning(value)))?;
+    Some((other, same(key, &values[one], &values[other])))
+}
+
+/// The error for two equal values of a key.
+fn same(key: &str, one: &str, other: &str) -> Error {
+    let error = if one == other {
+        Error::new(format_args!("{key} has {one:?} twice"))
+    } else {
+        Error::new(format_args!("{key}: {one:?} and {other:?} are equal"))
+    };
+    error.hint("each value once; a number of seeds runs every point several times")
 }
 
 #[cfg(test)]
@@ -290,6 +355,36 @@ mod tests {
         {
             assert!(Range::new(low, high, is_log).is_err(), "{low} {high}");
         }
+    }
+
+    /// Equal values would be runs that count twice.
+    #[test]
+    fn equal_values_are_refused_in_whatever_unit() {
+        let refused = |space: Result<Space, Error>| space.unwrap_err().to_string();
+        let twice = refused(Space::grid(vec![axis("a", &["1 Mbit/s", "2 Mbit/s", "1 Mbit/s"])]));
+        assert!(twice.starts_with("error: a has \"1 Mbit/s\" twice\nhint: "), "{twice}");
+        for (one, other) in [("1 Mbit/s", "1000 kbit/s"), ("1 s", "1000 ms"), ("64 kB", "64000 B"), ("1", "1.0")] {
+            let equal = refused(Space::grid(vec![axis("a", &[one, other])]));
+            assert!(equal.starts_with(&format!("error: a: {one:?} and {other:?} are equal")), "{equal}");
+        }
+        let equal = refused(Space::paired(vec![axis("a", &["1", "2", "1"]), axis("b", &["x", "x", "x"])]));
+        assert!(equal.starts_with("error: the points 1 and 3 have equal values"), "{equal}");
+        assert!(Space::paired(vec![axis("a", &["1", "1"]), axis("b", &["x", "y"])]).is_ok());
+        assert!(Space::grid(vec![axis("a", &["1 Mbit/s", "1 MB", "1 ms", "1"])]).is_ok(), "other quantities");
+    }
+
+    /// In four digits, six values from 1000 to 1001 kbit/s are 1000, 1000, 1000, 1001, 1001 and 1001.
+    #[test]
+    fn narrow_ranges_have_as_many_digits_as_keep_values_apart() {
+        let steps = |low: &str, high: &str, is_log, count| Range::new(low, high, is_log).unwrap().steps(count);
+        let expected = ["1 Mbit/s", "1.0002 Mbit/s", "1.0004 Mbit/s", "1.0006 Mbit/s", "1.0008 Mbit/s", "1.001 Mbit/s"];
+        assert_eq!(steps("1000 kbit/s", "1001 kbit/s", true, 6), expected);
+        assert_eq!(steps("10", "12", false, 6), ["10", "11", "12"], "whole numbers between whole ends");
+        assert_eq!(steps("5 ms", "5 ms", false, 3), ["5 ms"]);
+        let range = || vec![("a".to_owned(), Range::new("1000 kbit/s", "1001 kbit/s", false).unwrap())];
+        assert_eq!(Space::latin(range(), 50, 1).unwrap().equal_points(), None);
+        let few = Space::latin(vec![("a".to_owned(), Range::new("10", "12", false).unwrap())], 5, 1);
+        assert!(few.unwrap_err().to_string().contains("have equal values"));
     }
 
     #[test]
