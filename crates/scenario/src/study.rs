@@ -59,7 +59,12 @@ static UNTIL: Section = Section {
     about: "Each point begins with four seeds, and gets half as many more until its interval is narrow or it has \
             `at_most`. The seeds depend on results alone: an interrupted study ends with the same runs.",
     keys: &[
-        Key::with_default("measure", Kind::Text, "download_bps", "The measure whose mean is estimated."),
+        Key::optional(
+            "measure",
+            Kind::Text,
+            "`download_bps` over an access line, else `goodput_bps`",
+            "The measure whose mean is estimated. A point where no run has it keeps its first seeds.",
+        ),
         Key::required("ci", Kind::Share, "Half of the 95 % confidence interval, as a share of the mean.")
             .at_least("0.001 %"),
         Key::with_default("at_most", Kind::Count, "64", "The most seeds of a point.").at_least("2").at_most("1000000"),
@@ -79,7 +84,7 @@ static LATIN: Section = Section {
 static RANGE: Section = Section {
     heading: "Ranges",
     about: "In `[grid]` and `[paired]` a key has a list of values, or a range of `count` values. Values are \
-            rounded to four digits, except the ends.",
+            rounded to four digits, or as many as keep them apart, except the ends.",
     keys: &[
         Key::required(
             "from",
@@ -133,8 +138,8 @@ pub enum Seeding {
     Count(u64),
     /// Until half the interval of a measure's mean is at most a share of it, with at most this number of seeds.
     Until {
-        /// The measure.
-        measure: String,
+        /// The measure and its place; `None` for the usual one.
+        measure: Option<(Place, String)>,
         /// The share.
         share: f64,
         /// The most seeds.
@@ -255,8 +260,9 @@ fn seeds(root: &Table<'_>) -> Option<Seeding> {
         root.error("seeds", "seeds and [until]: give one of them", None);
     }
     let until = until.open(&UNTIL);
-    let (measure, share, at_most) = (until.get("measure"), until.get::<Ratio>("ci"), until.get("at_most"));
-    Some(Seeding::Until { measure: measure?, share: share?.as_f64(), at_most: at_most? })
+    let measure = until.optional("measure").map(|measure| (until.place("measure"), measure));
+    let (share, at_most) = (until.get::<Ratio>("ci"), until.get("at_most"));
+    Some(Seeding::Until { measure, share: share?.as_f64(), at_most: at_most? })
 }
 
 fn latin(table: Unopened<'_>) -> Option<Latin> {

@@ -9,6 +9,7 @@
 //! | `space.rs` | points: grids, paired lists, Latin hypercubes, and the values between two ends |
 //! | `address.rs`, `identity.rs` | the address of a run; the identity of the engine, which is part of it |
 //! | `store.rs` | the files of runs |
+//! | `measured.rs` | the measures of a run, and their names |
 //! | `one.rs` | one run: read, or simulated and kept |
 //! | `plan.rs` | the runs of a study: seeds by number, or until an interval is narrow enough |
 //! | `check.rs` | all points read before the first run |
@@ -28,6 +29,7 @@ pub mod folder;
 mod identity;
 pub mod journal;
 pub mod means;
+pub mod measured;
 mod one;
 pub mod page;
 pub mod plan;

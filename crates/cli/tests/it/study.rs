@@ -131,6 +131,49 @@ fn a_study_that_is_killed_loses_no_finished_run_and_ends_with_the_same_table() {
     assert_eq!(names(&out), names(&whole));
 }
 
+/// A measure that no run has cannot decide about seeds, nor be printed: it is refused before the runs that it would cost.
+/// Where a network has no access line, goodput decides by default.
+#[test]
+fn a_measure_of_no_run_is_refused() {
+    const NETWORK: &str = "duration = \"2 s\"\n[[link]]\nfrom = \"A\"\nto = \"B\"\nrate = \"1 Mbit/s\"\nloss = \"1 %\"\n\
+                           [[traffic]]\nkind = \"bulk\"\nfrom = \"A\"\nto = \"B\"\n";
+    let scratch = scratch();
+    fs::write(scratch.path.join("network.toml"), NETWORK).unwrap();
+    let study = |name: &str, text: &str| {
+        fs::write(scratch.path.join(name), text).unwrap();
+        let output = lastmile(&scratch.path, &["study", name, "--out", &format!("out-{name}"), "--threads", "1"]);
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        let runs = runs(&scratch.path.join(format!("out-{name}"))).len();
+        (output.status.code(), text(&output.stdout), text(&output.stderr), runs)
+    };
+    let until = "[until]\nci = \"3 %\"\nat_most = 6\n";
+    let (code, _, told, ran) =
+        study("a.toml", &format!("scenario = \"line.toml\"\nmeasures = [\"foo\"]\n{until}measure = \"nonsense\"\n"));
+    assert_eq!((code, ran), (Some(2), 0), "{told}");
+    assert!(told.contains("a.toml:2:") && told.contains("measures: no run has a measure \"foo\""), "{told}");
+    assert!(told.contains("a.toml:6:") && told.contains("until.measure: no run has a measure \"nonsense\""), "{told}");
+    // Ten replies to a ping have no 99th percentile.
+    let (code, _, told, ran) = study("b.toml", &format!("scenario = \"line.toml\"\n{until}measure = \"ping.p99_s\"\n"));
+    assert_eq!((code, ran), (Some(2), 4), "{told}");
+    assert!(told.contains("no run has the measure \"ping.p99_s\""), "{told}");
+    let (code, printed, told, ran) = study("c.toml", &format!("scenario = \"network.toml\"\n{until}"));
+    assert!(code == Some(0) && printed.contains("until the half-width of goodput_bps is"), "{told}\n{printed}");
+    assert!((4..=6).contains(&ran), "{ran}");
+}
+
+/// Equal values would be runs that count twice.
+#[test]
+fn equal_values_of_a_key_are_refused_at_their_place() {
+    let scratch = scratch();
+    let grid = "scenario = \"line.toml\"\n[grid]\naccess.policy = [\"none\", \"cake\"]\n\
+                access.up.rate = [\"1 Mbit/s\",\n\"1000 kbit/s\"]\n";
+    fs::write(scratch.path.join("twice.toml"), grid).unwrap();
+    let output = lastmile(&scratch.path, &["study", "twice.toml", "--out", "out"]);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("twice.toml:5:1: access.up.rate: \"1 Mbit/s\" and \"1000 kbit/s\" are equal"), "{told}");
+}
+
 /// The studies that the repository ships, with short runs.
 #[test]
 fn the_shipped_studies_run() {

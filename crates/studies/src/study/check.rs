@@ -5,6 +5,7 @@ use std::thread;
 
 use lastmile_scenario::{Diagnostic, Need, Report};
 
+use super::measured::may_be;
 use super::plan::{Attend, Ended, Means, Progress, Study};
 use crate::parallel::in_order_attended;
 
@@ -23,9 +24,10 @@ type Point = Result<(Vec<Need>, Report), Report>;
 /// Reads every point with its first seed.
 ///
 /// # Errors
-/// Errors of points; too little memory for as many runs as there are threads; the caller ended it.
+/// A measure that no run has; errors of points; too little memory for as many runs as there are threads; the caller ended it.
 pub fn check<S: Send>(study: &Study<'_>, means: Means<'_>, attend: &mut Attend<'_, S>) -> Result<Checked, Ended<S>> {
     let wrong = |report: Report| Ended::Wrong(report.into());
+    study.seeds.measure().map_or(Ok(()), |measure| may_be(measure)).map_err(Ended::Wrong)?;
     let file = (means.load)(study.common).map_err(wrong)?;
     let seed = file.network_ref().seed;
     let threads = means.threads.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);

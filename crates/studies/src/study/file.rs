@@ -7,8 +7,9 @@ use lastmile_scenario::file::{self, Reading};
 use lastmile_scenario::study::{Axis, Ends, Latin, Seeding, Values};
 use lastmile_scenario::{Override, Report, Scenario, StudyFile};
 
+use super::measured::may_be;
 use super::plan::{Places, Seeds, Study, Until};
-use super::space::{Range, Space};
+use super::space::{Range, Space, twice};
 use crate::error::Error;
 use crate::run::Input;
 
@@ -63,12 +64,21 @@ impl Described {
             file: read.scenario.file_name().map(|name| name.to_string_lossy().into_owned()),
             text: Some(text.clone()),
         };
+        measures_may_be(&read)?;
+        let measures = read.measures.into_iter().map(|(_, measure)| measure).collect();
+        let common = read.common;
         let seeds = match read.seeds {
             Seeding::Count(count) => Seeds::Count(count),
-            Seeding::Until { measure, share, at_most } => Seeds::Until(Until { measure, share, at_most }),
+            Seeding::Until { measure, share, at_most } => {
+                // What is wrong with the scenario is said when its points are read.
+                let over_line =
+                    || Scenario::parse_with(&path, &text, &common).is_ok_and(|file| file.access().is_some());
+                let usual = || if over_line() { "download_bps" } else { "goodput_bps" }.to_owned();
+                let measure = measure.map_or_else(usual, |(_, measure)| measure);
+                Seeds::Until(Until { measure, share, at_most })
+            }
         };
-        let measures = read.measures.into_iter().map(|(_, measure)| measure).collect();
-        Ok(Self { name: read.name, path, input, text, common: read.common, space, places, seeds, measures })
+        Ok(Self { name: read.name, path, input, text, common, space, places, seeds, measures })
     }
 
     /// The scenario with overrides.
@@ -87,6 +97,21 @@ impl Described {
     }
 }
 
+/// An error for each name of a measure that no run can have.
+fn measures_may_be(file: &StudyFile) -> Result<(), Report> {
+    let until = match &file.seeds {
+        Seeding::Until { measure, .. } => measure.as_ref().map(|measure| ("until.measure", measure)),
+        Seeding::Count(_) => None,
+    };
+    let mut report = Report::default();
+    for (key, (place, name)) in file.measures.iter().map(|measure| ("measures", measure)).chain(until) {
+        if let Err(wrong) = may_be(name) {
+            at(place, key, &wrong).findings().iter().for_each(|finding| report.push(finding.clone()));
+        }
+    }
+    if report.has_errors() { Err(report) } else { Ok(()) }
+}
+
 /// The points, and where the file has their values.
 fn space(file: &StudyFile) -> Result<(Space, Places), Report> {
     let mut places = Places::new();
@@ -95,7 +120,17 @@ fn space(file: &StudyFile) -> Result<(Space, Places), Report> {
     let mut report = Report::default();
     for (axes, is_grid) in [(&file.grid, true), (&file.paired, false)] {
         let Some(first) = axes.first() else { continue };
-        let values = |axis: &Axis| counted(axis, &mut places).map(|values| (axis.key.clone(), values));
+        let values = |axis: &Axis| {
+            let values = counted(axis, &mut places)?;
+            if let Some((number, wrong)) = twice(&axis.key, &values).filter(|_| is_grid) {
+                let place = match &axis.values {
+                    Values::List(list) => &list[number].0,
+                    Values::Range(ends, _) => &ends.place,
+                };
+                return Err(at(place, &axis.key, &wrong));
+            }
+            Ok((axis.key.clone(), values))
+        };
         let read = each(axes.iter().map(values), &mut report);
         let space = if is_grid { Space::grid(read) } else { Space::paired(read) };
         spaces.push(space.map_err(|wrong| at(&first.place, &first.key, &wrong)));

@@ -27,7 +27,7 @@ pub fn carry_out<S: Send>(
     let record = Record { keys: study.space.keys.clone(), points: study.space.points.len(), ..record };
     let mut journal = Journal::begin(folder, record).map_err(Ended::Io)?;
     let mut last = Progress::default();
-    let ended = study.run(means, &mut |progress| {
+    let ended = study.run_for(measures, means, &mut |progress| {
         last = progress;
         journal.note(progress).map_err(Ended::Io)?;
         attend(progress, journal.record()).map_err(Ended::Stop)

@@ -5,13 +5,11 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::panic::{self, AssertUnwindSafe};
 
-use lastmile_results::Run;
-use lastmile_results::comparison::{Comparison, Row};
-use lastmile_results::seeds::Seeded;
 use lastmile_scenario::{Override, Report, Scenario};
 
 use super::address::Address;
-use super::store::{Kept, Measures, Store};
+use super::measured;
+use super::store::{Kept, Store};
 use crate::error::Error;
 use crate::memory::Memory;
 use crate::run::{Early, Input, Job, Watch, simulate};
@@ -83,7 +81,7 @@ pub(super) fn one(
     let ended = panic::catch_unwind(AssertUnwindSafe(|| simulate(job, None, memory, &mut Slices(is_over))));
     memory.forget(number);
     let kept = match ended {
-        Ok(Ok(finished)) => Kept::Measures(measures(&finished.run)),
+        Ok(Ok(finished)) => Kept::Measures(measured::of(&finished.run)),
         Ok(Err(Early::Stop(()))) => return Err(Stopped::Wish),
         Ok(Err(Early::Memory)) => {
             let reason = memory.outcome().err();
@@ -114,36 +112,5 @@ impl Watch for Slices<'_> {
 
     fn progress(&mut self, _: u64) -> Result<(), ()> {
         Ok(())
-    }
-}
-
-/// The measures of a run: those of a row of a comparison, and `PHASE: MEASURE` of each phase.
-fn measures(run: &Run) -> Measures {
-    let mut measures = Measures::new();
-    let comparison = Comparison::of(vec![run.clone()]);
-    let rows: Vec<Row> = comparison.measured().into_iter().flatten().collect();
-    for row in rows {
-        flatten("", &serde_json::to_value(row).unwrap_or_default(), &mut measures);
-    }
-    for measure in (Seeded { label: String::new(), runs: vec![run.clone()] }).measures() {
-        measures.insert(format!("{}: {}", measure.phase, measure.name), measure.mean);
-    }
-    measures
-}
-
-/// Every number of a document, by the path of its keys, joined by dots.
-fn flatten(path: &str, value: &serde_json::Value, measures: &mut Measures) {
-    match value {
-        serde_json::Value::Object(keys) => {
-            for (key, value) in keys {
-                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-                flatten(&path, value, measures);
-            }
-        }
-        other => {
-            if let Some(number) = other.as_f64() {
-                measures.insert(path.to_owned(), number);
-            }
-        }
     }
 }

@@ -10,6 +10,7 @@ use std::io;
 
 use lastmile_scenario::{Override, Place, Report, Scenario};
 
+use super::measured::{is_in, may_be};
 use super::one::{Came, Stopped, one};
 pub use super::one::{Load, Means};
 use super::space::{Point, Space};
@@ -27,7 +28,7 @@ pub const FIRST: u64 = 4;
 /// Seeds until half of a measure's 95 % interval is at most a share of its mean.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Until {
-    /// The measure, such as `download_bps`.
+    /// The measure, such as `download_bps`. A point where no run has it keeps its first seeds.
     pub measure: String,
     /// The share of the mean.
     pub share: f64,
@@ -45,6 +46,14 @@ pub enum Seeds {
 }
 
 impl Seeds {
+    /// The measure that decides about the number of seeds, if one does.
+    pub(super) fn measure(&self) -> Option<&String> {
+        match self {
+            Self::Count(_) => None,
+            Self::Until(until) => Some(&until.measure),
+        }
+    }
+
     /// In a sentence.
     #[must_use]
     pub fn in_words(&self) -> String {
@@ -177,7 +186,21 @@ impl Study<'_> {
     /// # Errors
     /// The study ended early. The folder has every run that was finished.
     pub fn run<S: Send>(&self, means: Means<'_>, attend: &mut Attend<'_, S>) -> Result<Runs, Ended<S>> {
-        self.rounds(means, true, attend)
+        self.run_for(&[], means, attend)
+    }
+
+    /// As [`Study::run`], for these measures.
+    ///
+    /// # Errors
+    /// As there, and a measure that none of the first runs of all points has.
+    pub fn run_for<S: Send>(
+        &self,
+        measures: &[String],
+        means: Means<'_>,
+        attend: &mut Attend<'_, S>,
+    ) -> Result<Runs, Ended<S>> {
+        measures.iter().chain(self.seeds.measure()).try_for_each(|measure| may_be(measure)).map_err(Ended::Wrong)?;
+        self.rounds(means, (true, measures), attend)
     }
 
     /// The runs that the folder has. With seeds until an interval is narrow, more runs may be needed once the missing
@@ -186,7 +209,7 @@ impl Study<'_> {
     /// # Errors
     /// The study ended early.
     pub fn look<S: Send>(&self, means: Means<'_>, attend: &mut Attend<'_, S>) -> Result<Runs, Ended<S>> {
-        self.rounds(means, false, attend)
+        self.rounds(means, (false, &[]), attend)
     }
 
     /// Simulates these runs, as far as the folder does not have them.
@@ -196,14 +219,20 @@ impl Study<'_> {
     pub fn simulate(&self, pairs: &[Pair], means: Means<'_>) -> Result<Runs, Ended<Infallible>> {
         let mut runs = Runs { entries: vec![Vec::new(); self.space.points.len()], ..Runs::default() };
         runs.progress.runs = pairs.len();
-        self.round(pairs, means, true, (&mut runs, &mut |_| Ok(())))?;
+        self.round(pairs, means, (true, &[]), (&mut runs, &mut |_| Ok(())))?;
         Ok(runs)
     }
 
     /// Reads, and if `simulates` simulates, round after round.
-    fn rounds<S: Send>(&self, means: Means<'_>, simulates: bool, attend: &mut Attend<'_, S>) -> Result<Runs, Ended<S>> {
+    fn rounds<S: Send>(
+        &self,
+        means: Means<'_>,
+        (simulates, measures): (bool, &[String]),
+        attend: &mut Attend<'_, S>,
+    ) -> Result<Runs, Ended<S>> {
         let first = self.first_seed(means.load).map_err(|report| Ended::Wrong(report.into()))?;
         let points = self.space.points.len();
+        let named: Vec<String> = measures.iter().chain(self.seeds.measure()).cloned().collect();
         let mut runs = Runs { entries: vec![Vec::new(); points], ..Runs::default() };
         let (mut tried, mut wanted) = (vec![0; points], vec![self.first_round(); points]);
         while runs.missing.is_empty() {
@@ -218,7 +247,7 @@ impl Study<'_> {
                 break;
             }
             runs.progress.runs += next.len();
-            self.round(&next, means, simulates, (&mut runs, attend))?;
+            self.round(&next, means, (simulates, &named), (&mut runs, attend))?;
             let more = self.next_round(&wanted, &runs.entries);
             tried = std::mem::replace(&mut wanted, more);
         }
@@ -247,12 +276,22 @@ impl Study<'_> {
         entries.iter().zip(wanted).map(next).collect()
     }
 
-    /// Reads, and if `simulates` simulates, these runs.
+    /// An error for a measure that no run has, once all points have some runs.
+    fn have(&self, wanted: &[String], runs: &Runs) -> Result<(), Error> {
+        let some = FIRST.min(self.first_round()).saturating_mul(self.space.points.len() as u64);
+        let measures = runs.entries.iter().flatten().map(|entry| &entry.measures);
+        if (runs.progress.finished + runs.progress.failed) as u64 != some || measures.clone().next().is_none() {
+            return Ok(());
+        }
+        wanted.iter().try_for_each(|measure| is_in(measure, measures.clone()))
+    }
+
+    /// Reads, and if `simulates` simulates, these runs, which have the measures that are `wanted`.
     fn round<S: Send>(
         &self,
         pairs: &[Pair],
         means: Means<'_>,
-        simulates: bool,
+        (simulates, wanted): (bool, &[String]),
         (runs, attend): (&mut Runs, &mut Attend<'_, S>),
     ) -> Result<(), Ended<S>> {
         let job = |number: usize| {
@@ -265,7 +304,10 @@ impl Study<'_> {
         let mut ended = Ok(());
         in_order_attended(pairs.len(), means.threads, job, |result| {
             match result {
-                Some(Ok((pair, came))) => self.take(pair, came, runs),
+                Some(Ok((pair, came))) => {
+                    self.take(pair, came, runs);
+                    ended = self.have(wanted, runs).map_err(Ended::Wrong);
+                }
                 // The reason is with the caller.
                 Some(Err(Stopped::Wish)) | None => {}
                 Some(Err(Stopped::Wrong(wrong))) => ended = Err(Ended::Wrong(wrong)),
@@ -379,6 +421,38 @@ mod tests {
         let (table, progress) = run(&folder, &until(1e-9), 2, usize::MAX);
         assert_eq!(table.unwrap().rows(), 2 * 9);
         assert_eq!(progress.simulated, 2 * 5);
+    }
+
+    /// The line has no ping, and a typo is known before the first run.
+    #[test]
+    fn a_measure_that_no_run_has_ends_the_study_after_the_first_runs() {
+        let ended = |measure: &str, most: u64| {
+            let (_folder, folder) = store();
+            let until = Until { measure: measure.to_owned(), share: 0.03, at_most: most };
+            let (ended, progress) = run(&folder, &Seeds::Until(until), 2, usize::MAX);
+            let Err(Ended::Wrong(wrong)) = ended else { panic!("{measure}: {ended:?}") };
+            (wrong.to_string(), progress.simulated)
+        };
+        let (wrong, simulated) = ended("ping.p99_s", 64);
+        assert!(wrong.starts_with("error: no run has the measure \"ping.p99_s\""), "{wrong}");
+        assert_eq!(simulated, 2 * 4 - 1, "the last of the first runs ends it");
+        assert_eq!(ended("ping.p99_s", 2).1, 2 * 2 - 1);
+        let (wrong, simulated) = ended("download_bp", 64);
+        assert!(wrong.contains("did you mean \"download_bps\"?") && simulated == 0, "{wrong}");
+
+        let (_folder, store) = store();
+        let (input, space, places) = (Input::default(), space(), Places::new());
+        let study = Study { input: &input, common: &[], space: &space, places: &places, seeds: &Seeds::Count(9) };
+        let memory = Memory::unlimited();
+        let means = Means { load: &load, store: &store, memory: &memory, threads: None, is_over: &|| false };
+        let measures = ["download_bps", "during it: ping: RTT p50"].map(str::to_owned);
+        let mut last = Progress::default();
+        let ended = study.run_for(&measures, means, &mut |progress| {
+            last = progress;
+            Ok::<(), ()>(())
+        });
+        assert!(matches!(&ended, Err(Ended::Wrong(wrong)) if wrong.to_string().contains("during it")), "{ended:?}");
+        assert_eq!(last.finished, 2 * 4 - 1);
     }
 
     #[test]

@@ -13,8 +13,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
-use lastmile_scenario::diagnostics::did_you_mean;
-
+use super::measured::unknown;
 use super::space::Space;
 use super::statistics::{Estimate, paired};
 use super::store::Measures;
@@ -127,9 +126,8 @@ impl Table {
         });
         let Some(numbers) = numbers else {
             let known = self.columns.iter().filter(|(_, column)| matches!(column, Column::Numbers(_)));
-            let hint = did_you_mean(measure, known.map(|(name, _)| name.as_str()));
-            let error = Error::new(format_args!("no run has the measure {measure:?}"));
-            return Err(hint.map_or_else(|| error.clone(), |hint| error.clone().hint(hint)));
+            let message = format_args!("no run has the measure {measure:?}");
+            return Err(unknown(message, measure, known.map(|(name, _)| name.as_str())));
         };
         let mut words: Vec<&Vec<String>> = Vec::new();
         let mut seeds: &[u64] = &[];
