@@ -9,6 +9,8 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// An empty raw block, the last one of its frame (RFC 8878, section 3.1.1.2), and the octets of a checksum.
+const ZSTD_LAST_BLOCK: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
 /// After a first byte of which only the upper four bits are given (RFC 8878, section 3.1.2).
 const ZSTD_SKIPPABLE: [u8; 3] = [0x2a, 0x4d, 0x18];
 
@@ -24,7 +26,7 @@ pub(super) fn unpack<'a>(file: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>>
     Ok(if is_gzip {
         Box::new(MultiGzDecoder::new(whole))
     } else if is_zstd {
-        Box::new(Zstd { source: whole, decoder: FrameDecoder::new(), in_frame: false })
+        Box::new(Zstd { source: whole, decoder: FrameDecoder::new(), in_frame: false, fault: None })
     } else {
         Box::new(whole)
     })
@@ -35,6 +37,8 @@ struct Zstd<R> {
     source: R,
     decoder: FrameDecoder,
     in_frame: bool,
+    /// Why the file cannot be read on. What was decoded up to there comes first.
+    fault: Option<String>,
 }
 
 impl<R: BufRead> Read for Zstd<R> {
@@ -43,9 +47,16 @@ impl<R: BufRead> Read for Zstd<R> {
             if self.decoder.can_collect() > 0 || buffer.is_empty() {
                 return self.decoder.read(buffer);
             }
+            if let Some(fault) = &self.fault {
+                return Err(io::Error::other(fault.clone()));
+            }
             if self.in_frame && !self.decoder.is_finished() {
-                let one = BlockDecodingStrategy::UptoBlocks(1);
-                self.decoder.decode_blocks(&mut self.source, one).map_err(io::Error::other)?;
+                let one = || BlockDecodingStrategy::UptoBlocks(1);
+                if let Err(error) = self.decoder.decode_blocks(&mut self.source, one()) {
+                    self.fault = Some(error.to_string());
+                    // The decoder holds a window back, which may be the whole file, until a frame ends.
+                    self.decoder.decode_blocks(&ZSTD_LAST_BLOCK[..], one()).map_err(io::Error::other)?;
+                }
             } else if self.source.fill_buf()?.is_empty() {
                 return Ok(0);
             } else {
@@ -125,6 +136,36 @@ mod tests {
             let cut = &packed[..packed.len() / 2];
             assert!(unpack(cut).unwrap().read_to_end(&mut plain).is_err());
             assert!(plain.len() > bytes.len() / 4 && bytes.starts_with(&plain), "{}", plain.len());
+        }
+    }
+
+    /// A frame of `blocks`, in a window of 8 MiB: 2^(10 + 13) bytes (RFC 8878, section 3.1.1.1.2).
+    fn frame(checksum: bool, blocks: &[Vec<u8>]) -> Vec<u8> {
+        let head = [&ZSTD[..], &[if checksum { 4 } else { 0 }, 13 << 3]].concat();
+        [&[head], blocks].concat().concat()
+    }
+
+    /// A raw block that is not the last one.
+    fn raw(bytes: &[u8]) -> Vec<u8> {
+        [&u32::try_from(bytes.len() << 3).unwrap().to_le_bytes()[..3], bytes].concat()
+    }
+
+    #[test]
+    fn the_window_of_a_frame_that_ends_early_is_read() {
+        for checksum in [false, true] {
+            let whole = [raw(&[7; 1_000]), raw(&[8; 1_000])];
+            let told = |rest: Vec<u8>| {
+                let packed = [frame(checksum, &whole), rest].concat();
+                let mut file = unpack(Slow(&packed)).unwrap();
+                let mut plain = Vec::new();
+                let fault = file.read_to_end(&mut plain).unwrap_err().to_string();
+                assert_eq!(file.read(&mut [0; 8]).unwrap_err().to_string(), fault, "the fault stays");
+                (plain.len(), plain.last().copied())
+            };
+            // Nothing, a part of the next block's head, a part of the block, and a block of the reserved type.
+            for rest in [vec![], vec![0x40], raw(&[9; 1_000])[..500].to_vec(), vec![6, 0, 0, 0]] {
+                assert_eq!(told(rest.clone()), (2_000, Some(8)), "{rest:?}");
+            }
         }
     }
 }
