@@ -2,12 +2,15 @@
 
 import uPlot from "uplot";
 
-import { digits, type Panel, type Unit } from "./data";
+import { calendarTicks } from "./calendar";
+import { digits, type Across, type Panel, type Unit } from "./data";
 import { token } from "./style";
 
 const FONT = "12px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif";
 /** Pixels between the names of two places. */
 const APART = 84;
+/** The most times of an axis of calendar time. */
+const TIMES = 10;
 
 /** Pixels of a plot at the left and at the right of its lines. */
 const BESIDE = 74;
@@ -33,7 +36,7 @@ export function axes(panel: Panel): uPlot.Axis[] {
     Array.from({ length: 40 }, (_, n) => [1, 2, 5].map((step) => step * 10 ** (n - 20) * unit)).flat();
   const values: uPlot.Axis = { ...axis(panel.unit, false), incrs: incrs(panel.unit[0]), space: 34, size: 52 };
   const places: uPlot.Axis = { ...axis(across.unit, true), incrs: incrs(across.unit[0]), space: 70, size: 26 };
-  if (across.ticks !== undefined || across.log === true) {
+  if (hasNamedPlaces(across)) {
     places.splits = (plot, _, min, max) => namedPlaces(panel, min, max, plot.width - BESIDE).map(([at]) => at);
     places.values = (plot, splits) => {
       const { min, max } = plot.scales["x"]!;
@@ -44,10 +47,17 @@ export function axes(panel: Panel): uPlot.Axis[] {
   return [places, values];
 }
 
+/** Whether the places of an axis have names in place of numbers in its unit. */
+export function hasNamedPlaces({ ticks, log, clock }: Across): boolean {
+  return ticks !== undefined || log === true || clock !== undefined;
+}
+
 /** The named places of an axis that fit between its ends. */
 export function namedPlaces(panel: Panel, min: number, max: number, width: number): [number, string][] {
-  const { ticks, unit } = panel.across;
-  const all = ticks ?? decades(min, max, unit);
+  const { ticks, unit, clock } = panel.across;
+  const round = () =>
+    clock === undefined ? decades(min, max, unit) : calendarTicks(clock, min, max, Math.min(width / APART, TIMES));
+  const all = ticks ?? round();
   let last = -Infinity;
   return all.filter(([at]) => {
     if (at < min - 1e-9 || at > max + 1e-9) return false;

@@ -1,5 +1,7 @@
 /** The data of a report's figures, as the crate `results` writes them (`report/gallery.rs`). */
 
+import { timeShown, type Clock } from "./calendar";
+
 /** The value of a unit in the base unit, and its symbol. */
 export type Unit = [number, string];
 
@@ -12,6 +14,8 @@ export interface Across {
   ticks?: [number, string][];
   /** True if places are logarithms to base 10. */
   log?: boolean;
+  /** The clock of calendar time, if places are seconds since 1970; the unit names the zone. */
+  clock?: Clock;
   /** Begin, end and name of each phase. */
   phases: [number, number, string][];
 }
@@ -129,7 +133,8 @@ export function digits(value: number): string {
 }
 
 /** A place of an axis: the nearest of named places, or a value. */
-export function placeShown(at: number, { unit, ticks, log }: Across): string {
+export function placeShown(at: number, { unit, ticks, log, clock }: Across): string {
+  if (clock !== undefined) return `${timeShown(clock, at)} ${unit[1]}`;
   if (ticks === undefined) return shown(log === true ? 10 ** at : at, unit);
   const [nearest] = [...ticks].sort(([a], [b]) => Math.abs(a - at) - Math.abs(b - at));
   return nearest?.[1] ?? "";

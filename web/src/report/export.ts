@@ -2,7 +2,7 @@
 
 import type { Chart } from "./chart";
 import { parts as strip, STRIP } from "./annotations";
-import { namedPlaces } from "./axes";
+import { hasNamedPlaces, namedPlaces } from "./axes";
 import { digits, placeShown, type Panel } from "./data";
 import { isMark, isShaped, path, sign } from "./shapes";
 import { dashes, token } from "./style";
@@ -109,8 +109,12 @@ export function csv(chart: Chart): string {
     ["ci95", lines.some((line) => line.spread !== undefined)],
   ].flatMap(([name, is]) => (is === true ? [name] : []));
   const axis = across.title.toLowerCase().replaceAll(" ", "_");
-  const place = (at: number) =>
-    across.ticks !== undefined ? field(placeShown(at, across)) : number(across.log === true ? 10 ** at : at);
+  const place = (at: number) => {
+    if (across.ticks !== undefined) return field(placeShown(at, across));
+    // Seconds since 1970 have more digits than a measured value.
+    if (across.clock !== undefined) return String(Math.round(at * 1e3) / 1e3);
+    return number(across.log === true ? 10 ** at : at);
+  };
   const isTime = across.title === "Time" || /^(|m|\u00b5|n)s$/.test(across.unit[1]);
   const rows = [[field(isTime ? `${axis}_s` : axis), "line", "value", ...more].join()];
   for (const line of lines) {
@@ -206,8 +210,8 @@ function titled(name: string, unit: string): string {
 
 /** Ticks of the horizontal axis with their texts. */
 function places(panel: Panel, from: number, to: number, width: number): [number, string][] {
-  const { ticks: named, log, unit } = panel.across;
-  if (named !== undefined || log === true) return namedPlaces(panel, from, to, width);
+  const { unit } = panel.across;
+  if (hasNamedPlaces(panel.across)) return namedPlaces(panel, from, to, width);
   return ticks(from, to, unit[0], 10).map((tick) => [tick, digits(tick / unit[0])]);
 }
 

@@ -92,6 +92,7 @@ impl Gallery {
             phases: frame.phases.clone(),
             ticks: frame.time.names.clone(),
             log: frame.time.is_log,
+            clock: frame.time.clock.clone(),
         };
         let number = self.add(Figure::Panel(panel.clone(), across));
         html! { figure data-panel=(number) { (caption) (drawing(panel, frame, last)) } }

@@ -16,6 +16,8 @@ pub(crate) struct Axis {
     pub(crate) names: Vec<(f64, String)>,
     /// True if places are logarithms to base 10.
     pub(crate) is_log: bool,
+    /// Of calendar time: from which time on the zone was how many seconds ahead of UTC.
+    pub(crate) clock: Vec<(f64, f64)>,
     /// The unit of the axis: its value in the base unit, and its symbol.
     pub(crate) unit: Unit,
 }
@@ -41,11 +43,16 @@ impl Axis {
         Self::with_unit(low, high, unit, wanted)
     }
 
-    /// An axis of calendar time with these ticks and their labels. `zone` is the time zone of the labels.
-    pub(crate) fn calendar((low, high): (f64, f64), ticks: &[(f64, String)], zone: &'static str) -> Self {
+    /// An axis of calendar time with these ticks and their labels. `zone` is the time zone of the labels, and `clock`
+    /// has its distances from UTC.
+    pub(crate) fn calendar(
+        (low, high): (f64, f64),
+        ticks: &[(f64, String)],
+        (zone, clock): (&'static str, &[(f64, f64)]),
+    ) -> Self {
         let high = if high > low { high } else { low + 1.0 };
         let (ticks, labels) = ticks.iter().filter(|(tick, _)| (low..=high).contains(tick)).cloned().unzip();
-        Self { low, high, ticks, labels: Some(labels), unit: (1.0, zone), ..Self::default() }
+        Self { low, high, ticks, labels: Some(labels), clock: clock.to_vec(), unit: (1.0, zone), ..Self::default() }
     }
 
     /// An axis of named places.

@@ -19,12 +19,14 @@ pub struct Timeline {
     pub caption: String,
     /// The version of the program.
     pub version: String,
-    /// Begin and end, in seconds since any time.
+    /// Begin and end, in seconds since 1970.
     pub span_s: (f64, f64),
     /// Ticks of the axis of time, and their labels.
     pub ticks: Vec<(f64, String)>,
     /// The time zone of the labels, such as `UTC` or `local time`.
     pub zone: &'static str,
+    /// From which time on the zone was how many seconds ahead of UTC; the first begins with the span.
+    pub offsets_s: Vec<(f64, f64)>,
     /// Charts, from the top.
     pub charts: Vec<Chart>,
     /// Tables below them.
@@ -83,7 +85,7 @@ impl Quantity {
 #[must_use]
 pub fn timeline(page: &Timeline) -> String {
     let frame = Frame {
-        time: Axis::calendar(page.span_s, &page.ticks, page.zone),
+        time: Axis::calendar(page.span_s, &page.ticks, (page.zone, &page.offsets_s)),
         across: "Time".into(),
         phases: Vec::new(),
         width: 1140.0,
@@ -151,6 +153,7 @@ mod tests {
             span_s: (1000.0, 2000.0),
             ticks: vec![(1250.0, "Mon".to_owned()), (1500.0, "Tue".to_owned()), (9000.0, "Never".to_owned())],
             zone: "UTC",
+            offsets_s: vec![(1000.0, 0.0)],
             charts: vec![Chart {
                 title: "Round-trip time".to_owned(),
                 quantity: Quantity::Time,
@@ -163,6 +166,13 @@ mod tests {
             }],
             tables: vec![table],
         }
+    }
+
+    /// The script names times itself, in any part of the span, and needs the distance of the zone from UTC.
+    #[test]
+    fn the_script_of_the_page_has_the_clock_of_its_axis() {
+        let page = Timeline { offsets_s: vec![(1000.0, 3600.0), (1600.0, 7200.0)], ..page() };
+        assert!(timeline(&page).contains(r#""clock":[[1000.0,3600.0],[1600.0,7200.0]]"#), "{}", timeline(&page));
     }
 
     /// The plot is 1140 less 52 and 190 wide: a quarter is 52 + 898 / 4, half 52 + 898 / 2.

@@ -53,6 +53,13 @@ impl Calendar {
         Timestamp::from_second(time_s).map_or(0, |time| self.zone.to_offset(time).seconds().into())
     }
 
+    /// The distances from UTC between two times: when each begins, and its seconds. The first begins with the span.
+    pub(super) fn offsets_s(&self, from_s: i64, to_s: i64) -> Vec<(i64, i64)> {
+        let changes = Timestamp::from_second(from_s).into_iter().flat_map(|from| self.zone.following(from));
+        let changes = changes.map(|change| change.timestamp().as_second()).take_while(|at| *at <= to_s);
+        [from_s].into_iter().chain(changes).map(|at| (at, self.offset_s(at))).collect()
+    }
+
     fn format(&self, time_s: i64, form: &str) -> String {
         let time = Timestamp::from_second(time_s).map(|time| time.to_zoned_datetime(self.zone.clone()));
         time.map_or_else(|_| "-".to_owned(), |time| time.strftime(form).to_string())
@@ -86,8 +93,10 @@ impl Calendar {
         // Multiples of the step on the local clock. A change of that clock moves those after it.
         let first = from_s + (-(from_s + self.offset_s(from_s))).rem_euclid(step);
         let local = |tick: i64| tick + self.offset_s(first) - self.offset_s(tick);
-        let ticks = (0..=20).map(|n| local(first + n * step)).take_while(|tick| *tick <= to_s);
-        ticks.map(|tick| (tick, self.format(tick, form))).collect()
+        let mut ticks: Vec<i64> = (0..=20).map(|n| local(first + n * step)).take_while(|tick| *tick <= to_s).collect();
+        // A time that the clock leaves out is that of an earlier tick.
+        ticks.dedup();
+        ticks.into_iter().map(|tick| (tick, self.format(tick, form))).collect()
     }
 }
 
@@ -132,6 +141,21 @@ mod tests {
             assert_eq!(at(wrong), None, "{wrong}");
         }
         assert_eq!(calendar().minute(NOW_S), "2026-11-20 13:00");
+    }
+
+    /// Summer time in Berlin in 2026: from 29 March 01:00 UTC to 25 October 01:00 UTC (directive 2000/84/EC).
+    #[test]
+    fn the_distance_from_utc_changes_within_a_span() {
+        let rule = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
+        let (spring_s, autumn_s) = (1_774_746_000, 1_792_890_000);
+        let from_s = 1_767_225_600;
+        let calendar_of_berlin = Calendar { zone: rule, now_s: NOW_S };
+        let offsets = calendar_of_berlin.offsets_s(from_s, NOW_S);
+        assert_eq!(offsets, [(from_s, 3600), (spring_s, 7200), (autumn_s, 3600)]);
+        let ticks = calendar_of_berlin.ticks(spring_s - 3 * 3600, spring_s + 3 * 3600);
+        let labels: Vec<&str> = ticks.iter().map(|(_, label)| &label[4..]).collect();
+        assert_eq!(labels, ["23:00", "00:00", "01:00", "03:00", "04:00", "05:00", "06:00"]);
+        assert_eq!(calendar().offsets_s(from_s, NOW_S), [(from_s, 3600)]);
     }
 
     #[test]

@@ -21,6 +21,7 @@ pub(super) fn page(history: &History, calendar: &Calendar, store: &Path) -> Stri
     page_tables.extend(waiting.map(tables::hours_of_queue));
     page_tables.push(tables::events(history, calendar, 0));
     let ticks = calendar.ticks(history.from_s, history.to_s);
+    let offsets = calendar.offsets_s(history.from_s, history.to_s);
     timeline(&Timeline {
         title: format!("{from} to {to}"),
         caption: format!("{} · points of {} s · {}", store.display(), history.bin_s, calendar.name()),
@@ -28,6 +29,7 @@ pub(super) fn page(history: &History, calendar: &Calendar, store: &Path) -> Stri
         span_s: (float(history.from_s), float(history.to_s)),
         ticks: ticks.into_iter().map(|(tick, label)| (float(tick), label)).collect(),
         zone: calendar.name(),
+        offsets_s: offsets.into_iter().map(|(from_s, offset_s)| (float(from_s), float(offset_s))).collect(),
         charts: charts(history),
         tables: page_tables,
     })

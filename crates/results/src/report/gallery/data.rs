@@ -19,6 +19,9 @@ pub(crate) struct Across {
     /// True if places are logarithms to base 10.
     #[serde(skip_serializing_if = "is_false")]
     pub(crate) log: bool,
+    /// Of calendar time: from which place on, in seconds since 1970, the zone was how many seconds ahead of UTC.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) clock: Vec<(f64, f64)>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
