@@ -1,0 +1,242 @@
+use super::*;
+use lastmile_packet::{FlowId, Meta, Options, Parsed, SeqNumber, TcpFlags};
+
+fn packet(back: bool, number: u32) -> Parsed {
+    let key = FlowKey { addresses: FlowAddresses::of_simulated(FlowId::new(u32::from(back))), protocol: 6 };
+    let payload = if back { 0 } else { 1_000 };
+    let seq = SeqNumber::new(number * 1_000);
+    let meta = Meta { seq, flags: TcpFlags::ACK, ack: seq, header_len: 40, ip_len: 40 + payload, ..Meta::default() };
+    Parsed { meta, key, transport_offset: 20 }
+}
+
+/// 20 000 packets each way in 100 s; there 10 ms and a queue of up to 50 ms that empties every second,
+/// back 10 ms. The second clock is 3 s ahead and gains 50 ppm. Each 40th packet there is lost, the
+/// last after all others.
+fn captures(back: bool) -> (Glimpses, Glimpses) {
+    captures_of(back, 50, 20_000, |sent| sent % 1_000_000_000 / 20)
+}
+
+/// So many packets, and a drift in ppm; `queue` has nanoseconds of a time of sending in nanoseconds.
+fn captures_of(back: bool, ppm: i64, packets: u32, queue: impl Fn(u64) -> u64) -> (Glimpses, Glimpses) {
+    let (mut first, mut second) = (Glimpses::default(), Glimpses::default());
+    let clock = |ns: u64| (3_000_000_000 + ns).strict_add_signed(ns as i64 / 1_000 * ppm / 1_000);
+    let epoch = 1_000_000_000_000;
+    for number in 0..packets {
+        let sent = u64::from(number) * 5_000_000;
+        let queue = queue(sent);
+        first.packet(epoch + sent, &packet(false, number));
+        if number % 40 != 39 {
+            second.packet(epoch + clock(sent + 10_000_000 + queue), &packet(false, number));
+        }
+        if back {
+            second.packet(epoch + clock(sent), &packet(true, number));
+            first.packet(epoch + sent + 10_000_000, &packet(true, number));
+        }
+    }
+    (first, second)
+}
+
+#[test]
+fn delays_losses_and_clocks_come_out() {
+    let (first, second) = captures(true);
+    let joined = join(first, second).unwrap();
+    let clock = joined.clock.unwrap();
+    assert!((clock.ahead_s - 3.0).abs() < 0.001 && (clock.drift - 50e-6).abs() < 2e-6, "{clock:?}");
+    assert!((clock.error_s - 0.010).abs() < 0.001, "{clock:?}");
+    let ms = |delay: Duration| delay.as_secs_f64() * 1e3;
+    let [least, median, .., most] = joined.there.delays.unwrap().map(ms);
+    assert!((least - 10.0).abs() < 1.0 && (median - 35.0).abs() < 1.0 && (most - 60.0).abs() < 1.0);
+    assert_eq!((joined.there.both, joined.there.lost_between, joined.there.lost_data), (19_500, 499, 499));
+    assert_eq!((joined.back.both, joined.back.lost_between, joined.back.missed), (20_000, 0, 0));
+    assert_eq!(joined.is_there(FlowAddresses::of_simulated(FlowId::new(0))), Some(true));
+    assert_eq!(joined.is_there(FlowAddresses::of_simulated(FlowId::new(1))), Some(false));
+    assert_eq!(joined.is_there(FlowAddresses::of_simulated(FlowId::new(2))), None);
+    let [least, .., most] = joined.back.delays.unwrap().map(ms);
+    assert!((least - 10.0).abs() < 1.0 && (most - 10.0).abs() < 1.0, "{least} {most}");
+}
+
+/// The drift in ppm, and the least and the median delay in ms of each direction, in whole tenths.
+fn seen((first, second): (Glimpses, Glimpses)) -> (f64, [f64; 4]) {
+    let tenth = |value: f64| (value * 10.0).round() / 10.0;
+    let joined = join(first, second).unwrap();
+    let delays = [joined.there, joined.back].map(|way| way.delays.unwrap());
+    let [there, back] = delays.map(|delays| [delays[0], delays[1]].map(|delay| tenth(delay.as_secs_f64() * 1e3)));
+    (tenth(joined.clock.unwrap().drift * 1e6), [there[0], there[1], back[0], back[1]])
+}
+
+/// A download fills the queue there in two seconds, which then has 30 to 50 ms as long as it lasts.
+fn standing(sent: u64) -> u64 {
+    (sent / 50).min(30_000_000 + sent % 7_000_000_000 / 350)
+}
+
+#[test]
+fn a_standing_queue_is_no_drift_and_hides_none() {
+    for ppm in [0, 50, -50, 5] {
+        assert_eq!(seen(captures_of(true, ppm, 20_000, standing)), (ppm as f64, [10.0, 49.8, 10.0, 10.0]), "{ppm}");
+    }
+}
+
+/// A queue that grows by 500 ppm throughout looks like a clock in one direction; the other has none.
+#[test]
+fn a_growing_queue_is_no_drift() {
+    let (first, second) = captures_of(true, 0, 20_000, |sent| sent / 2_000);
+    assert_eq!(seen((first.clone(), second.clone())), (0.0, [10.0, 35.0, 10.0, 10.0]));
+    assert_eq!(seen((second, first)), (0.0, [10.0, 10.0, 10.0, 35.0]));
+    // A second of packets tells no drift of 50 ppm.
+    assert!(seen(captures_of(true, 50, 5, |_| 0)).0.abs() < 0.1);
+}
+
+/// 2000 ppm are 200 ms in 100 s, more than the 20 ms of a round trip, whatever the queue does.
+#[test]
+fn a_drift_of_more_than_a_round_trip_is_told_beside_any_queue() {
+    let (drift, delays) = seen(captures_of(true, 2_000, 20_000, |sent| sent / 2_000));
+    assert!((2_000.0..=2_501.0).contains(&drift) && delays.iter().all(|delay| *delay < 85.0), "{drift} {delays:?}");
+}
+
+#[test]
+fn captures_in_the_other_order_are_the_same_path() {
+    let (first, second) = captures(true);
+    let joined = join(second, first).unwrap();
+    assert!((joined.clock.unwrap().ahead_s + 3.0).abs() < 0.01);
+    assert_eq!((joined.back.both, joined.back.lost_between), (19_500, 499));
+}
+
+#[test]
+fn with_one_direction_delays_are_relative() {
+    let (first, second) = captures(false);
+    let joined = join(first, second).unwrap();
+    assert_eq!(joined.clock, None);
+    let [least, median, ..] = joined.there.delays.unwrap();
+    assert!(least.is_zero() && (median.as_secs_f64() - 0.0275).abs() < 0.003, "{median:?}");
+}
+
+#[test]
+fn captures_without_a_common_packet_are_not_joined() {
+    let (mut one, mut other) = (Glimpses::default(), Glimpses::default());
+    one.packet(0, &packet(false, 1));
+    other.packet(0, &packet(false, 2));
+    assert!(join(one, other).is_none());
+}
+
+/// A segment from `from` to `to` of a download, with a timestamp.
+fn segment(from: u32, to: u32, stamp: u32) -> Parsed {
+    let mut packet = packet(false, 0);
+    packet.meta.seq = SeqNumber::new(from);
+    packet.meta.ip_len = u16::try_from(40 + to.wrapping_sub(from)).unwrap();
+    packet.meta.tcp_options = Options::NONE.with_timestamps(stamp, 7);
+    packet
+}
+
+/// Two captures: packets `at` a time in ms, each a segment from, to, stamp; and an ACK each way of 10 ms at the ends.
+fn divided(first: &[(u64, u32, u32, u32)], second: &[(u64, u32, u32, u32)]) -> Joined {
+    let mut both = [Glimpses::default(), Glimpses::default()];
+    for (glimpses, packets) in both.iter_mut().zip([first, second]) {
+        for (at_ms, from, to, stamp) in packets {
+            glimpses.packet(at_ms * 1_000_000, &segment(*from, *to, *stamp));
+        }
+    }
+    for number in [1, 1_000_000] {
+        both[1].packet(u64::from(number) * 1_000, &packet(true, number));
+        both[0].packet(u64::from(number) * 1_000 + 10_000_000, &packet(true, number));
+    }
+    let [first, second] = both;
+    join(first, second).unwrap()
+}
+
+fn delays_ms(way: &OneWay) -> [f64; 2] {
+    let [least, .., most] = way.delays.unwrap().map(|delay| (delay.as_secs_f64() * 1e3).round());
+    [least, most]
+}
+
+/// 40 kB in two packets at the sender, in segments of 1 kB at the receiver, a millisecond apart, the first after 10 ms.
+/// The sequence numbers wrap. The 11th segment is lost, and retransmitted in a packet of its own.
+#[test]
+fn a_segment_that_a_device_divides_is_at_both_captures() {
+    let at = |number: u32| (number * 1_000).wrapping_sub(15_000);
+    let sent = [(0, at(0), at(20), 1), (20, at(20), at(40), 2), (90, at(10), at(11), 9)];
+    let received = (0..40).filter(|number| *number != 10);
+    let mut received: Vec<_> = received
+        .map(|number| (10 + u64::from(number), at(number), at(number + 1), if number < 20 { 1 } else { 2 }))
+        .collect();
+    received.push((100, at(10), at(11), 9));
+    let joined = divided(&sent, &received);
+    let there = joined.there;
+    assert_eq!((there.both, there.both_data, there.split, there.merged), (40, 40, 2, 0));
+    assert_eq!((there.lost_between, there.lost_data, there.lost_octets, there.missed), (1, 1, 1_000, 0));
+    // The 20th segment follows the first by 19 ms, and the 40th left at 20 ms.
+    assert_eq!(delays_ms(&there), [10.0, 29.0]);
+    assert_eq!((joined.back.both, joined.back.lost_between), (2, 0));
+}
+
+/// Two segments that the receiver merges are captured there once the second has arrived.
+#[test]
+fn a_packet_that_a_receiver_merged_has_the_delay_of_its_last_segment() {
+    let sent = [(0, 0, 1_000, 1), (5, 1_000, 2_000, 1), (6, 2_000, 3_000, 1), (50, 3_000, 4_000, 4)];
+    let there = divided(&sent, &[(15, 0, 2_000, 1), (16, 2_000, 3_000, 1), (60, 3_000, 4_000, 4)]).there;
+    assert_eq!((there.both, there.split, there.merged, there.lost_between), (4, 0, 1, 0));
+    assert_eq!(delays_ms(&there), [10.0, 10.0]);
+}
+
+/// Of 10 kB in one packet 4 kB arrive, in packets of 1 kB; the next 10 kB are lost whole, and the last 1 kB arrives.
+#[test]
+fn losses_of_a_divided_segment_are_counted_in_packets_of_the_finer_capture() {
+    let sent = [(0, 0, 10_000, 1), (1, 10_000, 20_000, 1), (30, 20_000, 21_000, 3)];
+    let received = [
+        (10, 0, 1_000, 1),
+        (11, 1_000, 2_000, 1),
+        (12, 5_000, 6_000, 1),
+        (13, 9_000, 10_000, 1),
+        (40, 20_000, 21_000, 3),
+    ];
+    let there = divided(&sent, &received).there;
+    assert_eq!((there.both, there.lost_between, there.lost_octets, there.split), (5, 16, 16_000, 1));
+}
+
+/// Segments that are divided differently at both ends: of 20 and 10 kB, and of 15 and 15 kB.
+#[test]
+fn packets_that_both_ends_show_differently_are_counted_by_their_common_parts() {
+    let sent = [(0, 0, 20_000, 1), (5, 20_000, 30_000, 1), (30, 30_000, 31_000, 3)];
+    let there = divided(&sent, &[(10, 0, 15_000, 1), (16, 15_000, 30_000, 1), (40, 30_000, 31_000, 3)]).there;
+    assert_eq!((there.both, there.lost_between, there.split, there.merged), (4, 0, 1, 1));
+    assert_eq!(delays_ms(&there), [10.0, 11.0]);
+}
+
+/// Without timestamps the second copy of an octet is the second one at the other capture.
+#[test]
+fn copies_of_octets_are_paired_in_their_order() {
+    let sent = [(0, 0, 2_000, 0), (20, 0, 2_000, 0)];
+    let received = [(10, 0, 1_000, 0), (11, 1_000, 2_000, 0), (30, 0, 1_000, 0), (31, 1_000, 2_000, 0)];
+    let there = divided(&sent, &received).there;
+    assert_eq!((there.both, there.lost_between, there.missed, there.split), (4, 0, 0, 2));
+    assert_eq!(delays_ms(&there), [10.0, 11.0]);
+}
+
+/// Ten seconds in which the fastest packets scatter by nothing tell a drift; two packets do not.
+#[test]
+fn the_error_of_the_drift_is_known_where_the_packets_tell_it() {
+    let error = |(first, second)| join(first, second).unwrap().clock.unwrap().drift_error;
+    assert!(error(captures_of(true, 50, 20_000, |_| 0)).is_some_and(|error| error < 1e-6));
+    assert_eq!(error(captures_of(true, 50, 2, |_| 0)), None);
+}
+
+/// A regulator on the path halves the window of each packet; the second ACK is lost.
+#[test]
+fn packets_whose_window_the_path_changed_are_at_both_captures() {
+    let mut both = [Glimpses::default(), Glimpses::default()];
+    for (which, glimpses) in both.iter_mut().enumerate() {
+        for number in 0..20 {
+            let sent = u64::from(number) * 1_000_000;
+            let mut data = segment(number * 1_000, number * 1_000 + 1_000, 1);
+            let mut ack = packet(true, number);
+            (data.meta.window, ack.meta.window) = if which == 0 { (60, 30) } else { (30, 60) };
+            glimpses.packet(sent + [0, 10_000_000][which], &data);
+            if which == 1 || number != 1 {
+                glimpses.packet(sent + [10_000_000, 0][which], &ack);
+            }
+        }
+    }
+    let [first, second] = both;
+    let joined = join(first, second).unwrap();
+    let counts = |way: &OneWay| (way.both, way.lost_between, way.missed, way.split + way.merged);
+    assert_eq!((counts(&joined.there), counts(&joined.back)), ((20, 0, 0, 0), (19, 1, 0, 0)));
+}
