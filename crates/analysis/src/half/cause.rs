@@ -74,6 +74,9 @@ impl Half {
 
     /// The cause of a retransmission outside of any repair.
     fn cause_of_first(&self, now: Instant, (start, end): (i64, i64), silent: bool, reaction: Duration) -> Cause {
+        if self.is_tail_probe((start, end), silent) {
+            return Cause::TailProbe;
+        }
         let fresh = self.recovery.evidence.is_some_and(|at| now.since(at) <= reaction);
         // Fewer than three suffice for early retransmit (RFC 5827) and RACK.
         if fresh || (self.sack.ranges.len() > 0 && !silent) {
@@ -84,9 +87,15 @@ impl Half {
         if (self.sack.allowed || self.is_distant()) && self.too_soon(now, None) {
             return Cause::Fast;
         }
-        let waited = self.times.last_sent.map(|at| now.since(at));
-        let is_tail = end == self.stream.next && start > self.stream.una && self.sack.allowed;
-        if is_tail && silent && waited >= self.rtt.smoothed() { Cause::TailProbe } else { Cause::Timeout }
+        Cause::Timeout
+    }
+
+    /// True for a retransmission of the last of several segments while no ACK reports a loss: a timer
+    /// and a recovery begin with the first of them. Without a SYN it is open whether SACK was agreed.
+    fn is_tail_probe(&self, (start, end): (i64, i64), silent: bool) -> bool {
+        let has_evidence = self.sack.ranges.len() > 0 || self.recovery.dup_acks > 0;
+        let may_probe = self.sack.allowed || self.stream.origin == 0;
+        end == self.stream.next && start > self.stream.una && silent && !has_evidence && may_probe
     }
 
     /// True if a retransmission timer cannot have expired. The timer restarts with each new

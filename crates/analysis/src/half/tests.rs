@@ -267,6 +267,27 @@ fn a_tail_loss_probe_repeats_the_last_of_several_segments() {
     assert_eq!((repeats.tail_probes, repeats.fast, repeats.timeouts), (1, 1, 0));
 }
 
+/// RFC 8985, section 7: a timer that runs since the first segment may send a probe earlier than a round trip after
+/// the last ACK. Only a probe repeats the last of several segments while no ACK reports a loss, with and without a SYN.
+#[test]
+fn a_tail_loss_probe_may_be_soon_and_is_no_repair() {
+    for captured in [true, false] {
+        let syn_less = || Talk { analysis: Analysis::new(), options: Options::NONE, id: 1 };
+        let mut talk = if captured { Talk::open() } else { syn_less() };
+        for number in 0..4 {
+            talk.data(200, number);
+        }
+        talk.ack(300, 2, &[]);
+        talk.data(300, 4);
+        talk.data(398, 4);
+        talk.ack(410, 5, &[]);
+        let up = talk.up();
+        let repeats = up.repeats;
+        assert_eq!((repeats.tail_probes, repeats.fast, repeats.timeouts), (1, 0, 0), "SYN: {captured}");
+        assert_eq!(up.limits.shares.of(Limit::Recovery), Duration::ZERO);
+    }
+}
+
 /// RFC 2883, section 4.1.1: the first block lies below the cumulative acknowledgement.
 #[test]
 fn a_report_of_a_duplicate_makes_a_repeat_spurious() {
