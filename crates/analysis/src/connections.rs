@@ -12,6 +12,7 @@ use lastmile_units::{Duration, Instant};
 
 use crate::half::Half;
 use crate::outcome::{Connection, Handshake, Opener};
+use crate::remote::Remote;
 use crate::response_time::Feedback;
 use crate::trace::Traced;
 
@@ -72,6 +73,8 @@ struct State {
     key: FlowKey,
     /// The direction of the key, and the reverse.
     halves: [Half; 2],
+    /// The halves whose sender is far from the capture, as those saw them.
+    remotes: [Option<Box<Remote>>; 2],
     /// The interface that counts for each half.
     sightings: [Option<Sighting>; 2],
     /// Index of the opener's half.
@@ -186,6 +189,7 @@ impl State {
         Self {
             key,
             halves: [Half::default(), Half::default()],
+            remotes: [None, None],
             sightings: [None; 2],
             opener: None,
             from: now,
@@ -235,8 +239,32 @@ impl State {
         if packet.flags.contains(TcpFlags::SYN) {
             other.size.announce(packet.options().syn_options().mss);
         }
+        self.remote(now, side, packet, opened);
+        let [forward, backward] = &mut self.halves;
+        let (own, other) = if side == 0 { (forward, backward) } else { (backward, forward) };
         other.on_ack(now, packet);
         own.on_packet(now, packet, opened);
+    }
+
+    /// Follows senders that are far from the capture.
+    fn remote(&mut self, now: Instant, side: usize, packet: &Meta, opened: Option<Duration>) {
+        if let Some(other) = &mut self.remotes[1 - side] {
+            other.towards(now, packet);
+        }
+        let begins =
+            self.remotes[side].is_none() && packet.payload_len() > 0 && packet.options().timestamps().is_some();
+        if !begins && self.remotes[side].is_none() {
+            return;
+        }
+        let distance = self.halves[side].to_distant_sender(opened);
+        if begins && distance.is_some() {
+            self.remotes[side] = Some(Box::new(Remote::new(&self.halves[side])));
+        }
+        if let Some(own) = &mut self.remotes[side]
+            && !distance.is_some_and(|distance| own.sent(now, packet, distance))
+        {
+            self.remotes[side] = None;
+        }
     }
 
     /// The last packet, of this side.
@@ -245,7 +273,11 @@ impl State {
         let traced = Traced::new(now, place, self.opener_side() == side, packet);
         let has_ack = packet.flags.contains(TcpFlags::ACK) && !packet.flags.contains(TcpFlags::RST);
         let ack = if has_ack { self.halves[1 - side].traced_ack(packet) } else { None };
-        Traced { data: self.halves[side].traced_data(), ack, ..traced }
+        let mut data = self.halves[side].traced_data();
+        if let (Some(data), Some(seen)) = (&mut data, self.remotes[side].as_ref().and_then(|remote| remote.data())) {
+            data.kind = seen.kind;
+        }
+        Traced { data, ack, ..traced }
     }
 
     /// The side that opened the connection; without a SYN that of the larger port.
@@ -305,7 +337,7 @@ impl State {
     }
 
     fn finish(self) -> Connection {
-        let Self { key, halves, from, .. } = self;
+        let Self { key, halves, remotes, from, .. } = self;
         let addresses = key.addresses;
         let by_port = usize::from(addresses.source_port < addresses.destination_port);
         let (opener, side) = self.opener.map_or((Opener::Guessed, by_port), |side| (Opener::Seen, side));
@@ -313,8 +345,9 @@ impl State {
         let [forward, backward] = &halves;
         let ways = [forward.to_receiver(backward), backward.to_receiver(forward)];
         let [forward, backward] = halves;
-        let forward = forward.finish(from, [ways[1], ways[0]]);
-        let backward = backward.finish(from, ways);
+        let [near, far] = remotes.map(|remote| remote.map(|remote| remote.finish()));
+        let forward = forward.finish(from, [ways[1], ways[0]], near);
+        let backward = backward.finish(from, ways, far);
         let (up, down) = if side == 0 { (forward, backward) } else { (backward, forward) };
         Connection {
             addresses: if side == 0 { addresses } else { addresses.reversed() },

@@ -36,6 +36,10 @@ const PAUSE: Duration = Duration::from_s(1);
 /// A host's response time in addition to the path: interrupts, scheduling, the pacing of a burst.
 const HOST_SLACK: Duration = Duration::from_ms(5);
 
+/// The number of round trips that is assumed to include one without delayed ACK, and of responses to
+/// include a prompt one.
+const FEW: u64 = 8;
+
 /// The state of one direction, as the module describes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Half {
@@ -65,6 +69,18 @@ impl Half {
 
     pub(crate) fn fin_seen(&self) -> bool {
         self.stream.fin.is_some()
+    }
+
+    /// The direction so far, without measurements of the path: its sender is seen from its own end.
+    pub(crate) fn seen_from_its_sender(&self) -> Self {
+        Self { sender: SenderSide::default(), rtt: RoundTrip::default(), ..self.clone() }
+    }
+
+    /// True for data while others are sent and not acknowledged, captured or not: data before it, or
+    /// what it retransmits.
+    pub(crate) fn has_others_in_flight(&self, packet: &Meta) -> bool {
+        let start = self.stream.base.map(|base| self.offset(base, self.stream.next, packet.seq));
+        packet.payload_len() > 0 && start.is_some_and(|start| start != self.stream.una || start < self.stream.next)
     }
 
     fn offset(&self, base: SeqNumber, near: i64, seq: SeqNumber) -> i64 {
@@ -163,6 +179,7 @@ impl Half {
             start,
             next: self.stream.next,
             mss: self.size.mss().cast_signed(),
+            advanced: self.times.advanced,
             is_full: self.last_is_full,
             repairs: self.recovery.phase != Phase::Open,
             timer: cause == Some(Cause::Timeout),

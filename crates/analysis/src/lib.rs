@@ -24,6 +24,7 @@
 //! | `ranges.rs` | ranges acknowledged by SACK |
 //! | `roundtrip.rs`, `response_time.rs` | the parts of the round trip on both sides of the capture |
 //! | `limit.rs`, `sender.rs` | the limits of a sender; their reconstruction from a distant capture |
+//! | `remote.rs`, `sender_clock.rs` | a distant sender with its packets and ACKs at the times of its own end |
 //! | `segment_size.rs` | the size of a full segment, also where offloads merge several |
 //! | `vantage.rs` | the position of the capture on the path |
 //! | `outcome.rs` | the results |
@@ -46,11 +47,13 @@ mod limit;
 mod outcome;
 mod outstanding;
 mod ranges;
+mod remote;
 mod response_time;
 mod roundtrip;
 pub mod seen;
 mod segment_size;
 mod sender;
+mod sender_clock;
 pub mod stream;
 mod trace;
 mod vantage;

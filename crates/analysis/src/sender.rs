@@ -60,6 +60,8 @@ pub(crate) struct Sent {
     /// One past the highest offset sent, this packet included.
     pub(crate) next: i64,
     pub(crate) mss: i64,
+    /// When the last new acknowledgement was captured.
+    pub(crate) advanced: Option<Instant>,
     /// True if the application had more data.
     pub(crate) is_full: bool,
     /// Whether losses are being repaired, and whether a timer expired with this packet.
@@ -110,8 +112,8 @@ impl AtSender {
     /// Records a packet and the sender's knowledge at its transmission. `turnaround` is the
     /// sender's fastest response.
     pub(crate) fn sent(&mut self, now: Instant, packet: Sent, known: Option<Known>, turnaround: Duration) {
-        let idle =
-            known.filter(|known| known.ack >= packet.start).map(|known| now.since(known.at).saturating_sub(turnaround));
+        let is_idle = known.is_some_and(|known| known.ack >= packet.start);
+        let idle = packet.advanced.filter(|_| is_idle).map(|advanced| now.since(advanced).saturating_sub(turnaround));
         if let (Some(since), Some(limit)) = (self.since, self.limit) {
             let span = now.since(since);
             // All data had been acknowledged: the application had none to send, or the window was
@@ -173,8 +175,10 @@ mod tests {
         Known { at: at(ms), ack, window: Some(window), at_most: false }
     }
 
-    fn sent(start: i64, is_full: bool) -> Sent {
-        Sent { start, next: start + 1000, mss: 1000, is_full, repairs: false, timer: false, opens: false }
+    /// A segment, captured after the ACK of `advanced` ms.
+    fn sent(start: i64, is_full: bool, advanced: u64) -> Sent {
+        let (next, advanced) = (start + 1000, Some(at(advanced)));
+        Sent { start, next, mss: 1000, advanced, is_full, repairs: false, timer: false, opens: false }
     }
 
     /// The capture is at the receiver, 20 ms of round trip from the sender: each segment is
@@ -189,7 +193,7 @@ mod tests {
             let (ms, start) = (2 * number, 1000 * i64::try_from(number).unwrap());
             sender.sent(
                 at(ms),
-                sent(start, true),
+                sent(start, true, ms),
                 Some(known(ms.saturating_sub(20), start - 9_000, 64_000)),
                 turnaround,
             );
@@ -205,15 +209,21 @@ mod tests {
         let mut full = AtSender::default();
         for number in 0..100 {
             let (ms, start) = (2 * number, 1000 * i64::try_from(number).unwrap());
-            full.sent(at(ms), sent(start, true), Some(known(ms.saturating_sub(20), start - 9_000, 10_000)), turnaround);
+            full.sent(
+                at(ms),
+                sent(start, true, ms),
+                Some(known(ms.saturating_sub(20), start - 9_000, 10_000)),
+                turnaround,
+            );
         }
         assert!(full.finish(None, None).unwrap().0.share(Limit::ReceiveWindow) > 0.999);
         // A segment every 100 ms, acknowledged on arrival: 20 ms until the sender has the ACK, then
-        // 80 ms without data.
+        // 80 ms without data. Its other ACKs show that it has received packets since.
         let mut idle = AtSender::default();
         for number in 0..100 {
             let (ms, start) = (100 * number, 1000 * i64::try_from(number).unwrap());
-            idle.sent(at(ms), sent(start, true), Some(known(ms.saturating_sub(100), start, 64_000)), turnaround);
+            let before = u64::saturating_sub(ms, 100);
+            idle.sent(at(ms), sent(start, true, before), Some(known(ms, start, 64_000)), turnaround);
         }
         let shares = idle.finish(None, None).unwrap().0;
         assert!((shares.share(Limit::Application) - 0.8).abs() < 0.01, "{shares:?}");
@@ -227,7 +237,7 @@ mod tests {
             for number in 0..100 {
                 let (ms, start) = (2 * number, 1000 * i64::try_from(number).unwrap());
                 let reached = sender.reached(at(ms), turnaround);
-                sender.sent(at(ms), sent(start, true), reached, turnaround);
+                sender.sent(at(ms), sent(start, true, ms), reached, turnaround);
                 sender.passed(Known { at_most: true, ..known(ms, start + 1000, window) });
             }
             let (shares, basis) = sender.finish(None, None).unwrap();

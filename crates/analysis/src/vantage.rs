@@ -27,7 +27,7 @@ const PART: u64 = 5;
 /// The largest distance of a near end.
 const NEAR: Duration = Duration::from_ms(5);
 /// Shorter round trips are within hosts, whose own delays vary by this much.
-const WITHIN_HOSTS: Duration = Duration::from_us(250);
+pub(crate) const WITHIN_HOSTS: Duration = Duration::from_us(250);
 
 impl Vantage {
     /// The position, from the fastest round trips between the capture and the sender and receiver.

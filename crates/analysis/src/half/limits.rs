@@ -2,15 +2,13 @@
 
 use lastmile_units::{Duration, Instant};
 
-use super::Half;
 use super::state::Phase;
+use super::{FEW, Half};
 use crate::limit::{Limit, Shares};
-use crate::outcome::{Direction, RoundTrips};
+use crate::outcome::{Direction, Limits, RoundTrips};
 use crate::sender::Basis;
-use crate::vantage::Vantage;
+use crate::vantage::{Vantage, WITHIN_HOSTS};
 
-/// The number of round trips that is assumed to include one without delayed ACK.
-const FEW: u64 = 8;
 /// The unit of timestamps in current systems.
 const TIMESTAMP_UNIT: Duration = Duration::from_ms(1);
 
@@ -52,6 +50,15 @@ impl Half {
         if is_sure { by_data.or(by_echo) } else { by_data.into_iter().chain(by_echo).min() }
     }
 
+    /// The fastest response of this half's sender by timestamps and in the handshake, if that is on
+    /// another host, and enough was captured to be sure.
+    pub(crate) fn to_distant_sender(&self, opened: Option<Duration>) -> Option<Duration> {
+        let turnaround = &self.sender.turnaround;
+        let is_sure = opened.is_some() || turnaround.prompt.count() >= FEW;
+        let least = opened.into_iter().chain(turnaround.least()).min();
+        least.filter(|least| is_sure && *least > WITHIN_HOSTS)
+    }
+
     /// The sender's limits from the capture's vantage point, and their basis.
     fn judge_limits(&mut self, vantage: Vantage) -> Option<Basis> {
         let there = self.sender.account.finish(self.times.advanced, self.sender.turnaround.least());
@@ -72,13 +79,20 @@ impl Half {
     }
 
     /// The results of a connection whose first packet was captured at `from`. `ways` are the
-    /// fastest round trips to the sender and to the receiver.
-    pub(crate) fn finish(mut self, from: Instant, ways: [Option<Duration>; 2]) -> Direction {
+    /// fastest round trips to the sender and to the receiver, and `remote` is the direction as its
+    /// distant sender saw it.
+    pub(crate) fn finish(mut self, from: Instant, ways: [Option<Duration>; 2], remote: Option<Self>) -> Direction {
         [self.out.position.to_sender, self.out.position.to_receiver] = ways;
         self.out.position.vantage = Vantage::new(ways[0], ways[1]);
-        self.out.limits.basis = self.judge_limits(self.out.position.vantage);
-        if self.out.limits.basis.is_none() {
-            self.out.limits.shares = Shares::default();
+        if let Some(remote) = remote.filter(|_| self.out.position.vantage != Vantage::Sender) {
+            self.out.repeats = remote.out.repeats;
+            self.out.events = remote.out.events;
+            self.out.limits = Limits { shares: remote.out.limits.shares, basis: Some(Basis::Timestamps) };
+        } else {
+            self.out.limits.basis = self.judge_limits(self.out.position.vantage);
+            if self.out.limits.basis.is_none() {
+                self.out.limits.shares = Shares::default();
+            }
         }
         let acknowledged = self.stream.una.min(self.stream.fin.unwrap_or(i64::MAX)) - self.stream.origin;
         self.out.volume.bytes_acknowledged = acknowledged.max(0).unsigned_abs();

@@ -1,0 +1,139 @@
+//! A sender far from the capture, with its packets and the ACKs in the order and at the times of its
+//! own end.
+//!
+//! At a distance a capture shows data that left the sender long ago, and ACKs that it has yet to
+//! receive. The timestamps of each packet (RFC 7323) name the last ACK that its sender had received,
+//! and how long the packet was in queues before the capture. So the analysis of a direction can be
+//! made at the sender's end: an ACK counts before the first packet that echoes it or a later one,
+//! and a packet at the time of its transmission. Times are those of the capture's clock, earlier by
+//! the fastest response for data, so that the whole round trip lies behind the sender.
+//!
+//! Data that were lost before the capture remain unknown.
+
+use std::collections::VecDeque;
+
+use lastmile_packet::{Meta, TcpFlags};
+use lastmile_units::{Duration, Instant};
+
+use crate::half::Half;
+use crate::sender_clock::SenderClock;
+use crate::trace::Data;
+
+/// The most ACKs on their way to the sender that are stored.
+const MOST_ACKS: usize = 8_192;
+/// The number of responses whose fastest is the delay of ACKs.
+const RESPONSES: usize = 8;
+/// A timestamp is up to a unit too early, and so is its echo.
+const UNITS: Duration = Duration::from_ms(2);
+
+/// The sender of a direction.
+#[derive(Clone, Debug)]
+pub(crate) struct Remote {
+    half: Half,
+    clock: SenderClock,
+    /// ACKs on their way to the sender, with their timestamps.
+    acks: VecDeque<(u32, Instant, Meta)>,
+    /// The delays of the latest ACKs that released data, beyond the fastest response.
+    responses: VecDeque<Duration>,
+    /// The sender's time.
+    now: Instant,
+}
+
+impl Remote {
+    /// A sender whose direction has come so far.
+    pub(crate) fn new(half: &Half) -> Self {
+        Self {
+            half: half.seen_from_its_sender(),
+            clock: SenderClock::default(),
+            acks: VecDeque::new(),
+            responses: VecDeque::new(),
+            now: Instant::ZERO,
+        }
+    }
+
+    /// Records a packet towards the sender, captured at `now`.
+    pub(crate) fn towards(&mut self, now: Instant, packet: &Meta) {
+        let last = self.acks.back().map(|(value, ..)| *value);
+        // A packet without timestamps (RST) has the place of the packet before.
+        let value = packet.options().timestamps().map(|(value, _)| value).or(last);
+        if self.acks.len() == MOST_ACKS {
+            self.arrive(now);
+        }
+        match value {
+            Some(value) => self.acks.push_back((value, now, *packet)),
+            None => self.half.on_ack(self.now, packet),
+        }
+    }
+
+    /// Records a packet of the sender, captured at `now`, whose fastest response is `distance`.
+    /// False if its timestamps tell no time.
+    pub(crate) fn sent(&mut self, now: Instant, packet: &Meta, distance: Duration) -> bool {
+        let mut sent_at = self.now;
+        if let Some((value, echo)) = packet.options().timestamps() {
+            let Some(queued) = self.clock.queued(now, value) else { return false };
+            sent_at = sent_at.max(earlier(now, queued + distance));
+            if packet.flags.contains(TcpFlags::ACK) {
+                self.release(sent_at, echo, packet);
+            }
+        }
+        self.now = sent_at;
+        let least = self.responses.iter().min().copied().unwrap_or_default();
+        self.half.on_packet(sent_at, packet, Some(UNITS + self.usual().saturating_sub(least)));
+        true
+    }
+
+    /// The ACKs up to the one with this timestamp have reached the sender by `sent_at`.
+    fn release(&mut self, sent_at: Instant, echo: u32, packet: &Meta) {
+        let mut answered = None;
+        while let Some((value, at, _)) = self.acks.front()
+            && echo.wrapping_sub(*value).cast_signed() >= 0
+        {
+            answered = (*value == echo).then_some(*at);
+            self.arrive(sent_at);
+        }
+        // Data that follow an ACK while others are in flight were released by it.
+        if let Some(at) = answered
+            && self.half.has_others_in_flight(packet)
+        {
+            if self.responses.len() == RESPONSES {
+                self.responses.pop_front();
+            }
+            self.responses.push_back(sent_at.since(at));
+        }
+    }
+
+    /// The oldest ACK reaches the sender, at the latest at `latest`.
+    fn arrive(&mut self, latest: Instant) {
+        let Some((_, at, packet)) = self.acks.pop_front() else { return };
+        let usual = self.usual();
+        self.now = at.saturating_add(usual).min(latest).max(self.now);
+        self.half.on_ack(self.now, &packet);
+    }
+
+    /// The median of the latest delays of ACKs.
+    fn usual(&self) -> Duration {
+        let mut responses: Vec<Duration> = self.responses.iter().copied().collect();
+        responses.sort_unstable();
+        responses.get(responses.len() / 2).copied().unwrap_or_default()
+    }
+
+    /// What the last packet's data were.
+    pub(crate) fn data(&self) -> Option<Data> {
+        self.half.traced_data()
+    }
+
+    /// The direction as its sender saw it.
+    pub(crate) fn finish(mut self) -> Half {
+        while !self.acks.is_empty() {
+            self.arrive(Instant::from_ps(u64::MAX));
+        }
+        self.half
+    }
+}
+
+fn earlier(now: Instant, span: Duration) -> Instant {
+    Instant::ZERO + now.since(Instant::ZERO).saturating_sub(span)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+//! Hand-made conversations, captured next to the server: the client 10.0.0.1 sends, 20 ms away each
+//! way without queues. The clocks of both hosts are that of the capture.
+
+use lastmile_packet::{
+    FlowAddresses, FlowId, FlowKey, Meta, Options, Parsed, SackBlock, SeqNumber, SynOptions, TcpFlags,
+};
+use lastmile_units::{Duration, Instant};
+
+use crate::{Analysis, Basis, Direction, Limit, Vantage};
+
+const MSS: u32 = 1000;
+
+struct Talk {
+    analysis: Analysis,
+    id: u16,
+}
+
+impl Talk {
+    /// The handshake, from 0 to 60 ms.
+    fn open() -> Self {
+        let mut talk = Self { analysis: Analysis::new(), id: 1 };
+        let options = Options::syn(SynOptions { mss: Some(1460), window_scale: Some(2), sack_permitted: true });
+        let syn = Meta { flags: TcpFlags::SYN, ..Meta::default() };
+        talk.packet(20, true, syn, options.with_timestamps(0, 0), 0);
+        let flags = TcpFlags::SYN.with(TcpFlags::ACK);
+        let answer = Meta { ack: SeqNumber::new(1), flags, window: 16_000, ..Meta::default() };
+        talk.packet(20, false, answer, options.with_timestamps(20, 0), 0);
+        talk.client_ack((40, 60), 0, 20);
+        talk
+    }
+
+    fn packet(&mut self, ms: u32, up: bool, meta: Meta, options: Options, payload: u32) {
+        let forward = FlowAddresses::of_simulated(FlowId::new(0));
+        let addresses = if up { forward } else { forward.reversed() };
+        let header_len = 40 + options.header_bytes();
+        let mut meta = Meta { header_len, ip_len: u16::from(header_len) + payload as u16, ip_id: self.id, ..meta };
+        meta.set_options(options);
+        self.id += 1;
+        let at = Instant::ZERO + Duration::from_ms(u64::from(ms));
+        self.analysis.packet(at, &Parsed { meta, key: FlowKey { addresses, protocol: 6 }, transport_offset: 20 });
+    }
+
+    /// The client's ACK of `bytes` of the server, sent and captured at these times.
+    fn client_ack(&mut self, (sent, ms): (u32, u32), bytes: u32, echo: u32) {
+        let meta = Meta { seq: SeqNumber::new(1), ack: SeqNumber::new(1 + bytes), ..ack() };
+        self.packet(ms, true, meta, Options::NONE.with_timestamps(sent, echo), 0);
+    }
+
+    /// The client's segment of this number, sent and captured at these times, with the last ACK that
+    /// it had received.
+    fn data(&mut self, (sent, ms): (u32, u32), number: u32, echo: u32) {
+        let meta = Meta { seq: SeqNumber::new(1 + number * MSS), ack: SeqNumber::new(1), ..ack() };
+        self.packet(ms, true, meta, Options::NONE.with_timestamps(sent, echo), MSS);
+    }
+
+    /// The server's ACK of all segments before this number, with SACK blocks of segments.
+    fn ack(&mut self, ms: u32, number: u32, blocks: &[(u32, u32)]) {
+        let at = |number: u32| SeqNumber::new(1 + number * MSS);
+        let blocks: Vec<_> =
+            blocks.iter().map(|(left, right)| SackBlock { left: at(*left), right: at(*right) }).collect();
+        let meta = Meta { seq: SeqNumber::new(1), ack: at(number), ..ack() };
+        self.packet(ms, false, meta, Options::NONE.with_timestamps(ms, 1).with_sack(&blocks), 0);
+    }
+
+    fn up(self) -> Direction {
+        let mut connections = self.analysis.finish();
+        assert_eq!(connections.len(), 1);
+        let up = connections.remove(0).up;
+        assert_eq!((up.position.vantage, up.limits.basis), (Vantage::Receiver, Some(Basis::Timestamps)));
+        up
+    }
+}
+
+fn ack() -> Meta {
+    Meta { flags: TcpFlags::ACK, window: 16_000, ..Meta::default() }
+}
+
+/// A request of equal size every second. The ACKs of the answer, which lasts for 800 ms, echo ever
+/// newer packets of the server.
+#[test]
+fn a_client_that_reads_its_answer_has_nothing_to_send() {
+    let mut talk = Talk::open();
+    let mut answered = 0;
+    for number in 0..10 {
+        let from = 1_000 + 1_000 * number;
+        talk.data((from - 20, from), number, if number == 0 { 20 } else { from - 160 });
+        for segment in 0..8 {
+            let ms = from + 100 * segment;
+            let meta = Meta { seq: SeqNumber::new(1 + answered), ack: SeqNumber::new(1 + (number + 1) * MSS), ..ack() };
+            talk.packet(ms, false, meta, Options::NONE.with_timestamps(ms, from - 20), MSS);
+            answered += MSS;
+            talk.client_ack((ms + 20, ms + 40), answered, ms);
+        }
+    }
+    let up = talk.up();
+    // 40 ms of each second until the ACK is back.
+    assert!((up.limits.shares.share(Limit::Application) - 0.95).abs() < 0.02, "{:?}", up.limits.shares);
+    assert!(up.events.longest_stall <= Duration::from_ms(41), "{:?}", up.events.longest_stall);
+}
+
+/// A window of one segment, which waits 160 ms in a queue before the capture.
+#[test]
+fn a_segment_in_a_queue_is_no_idle_application() {
+    let mut talk = Talk::open();
+    talk.data((40, 60), 0, 20);
+    talk.ack(60, 1, &[]);
+    let mut echo = 60;
+    for number in 1..50 {
+        let arrives = echo + 200;
+        talk.data((echo + 20, arrives), number, echo);
+        talk.ack(arrives, number + 1, &[]);
+        echo = arrives;
+    }
+    let up = talk.up();
+    assert!(up.limits.shares.share(Limit::Application) < 0.01, "{:?}", up.limits.shares);
+    assert!(up.limits.shares.share(Limit::CongestionWindow) > 0.98, "{:?}", up.limits.shares);
+}
+
+/// Segments 1, 5 and 9 of 13 are lost. The retransmissions arrive with three new segments between each
+/// two, which cause duplicate ACKs.
+#[test]
+fn retransmissions_that_arrive_one_by_one_are_one_repair() {
+    let mut talk = Talk::open();
+    for number in (0..13).filter(|number| number % 4 != 1) {
+        talk.data((40, 60 + number), number, 20);
+        match number {
+            0 => talk.ack(60, 1, &[]),
+            2..=4 => talk.ack(60 + number, 1, &[(2, number + 1)]),
+            6..=8 => talk.ack(60 + number, 1, &[(6, number + 1), (2, 5)]),
+            _ => talk.ack(60 + number, 1, &[(10, number + 1), (6, 9), (2, 5)]),
+        }
+    }
+    let mut next = 13;
+    for (place, hole) in [1, 5, 9].into_iter().enumerate() {
+        let at = 104 + 10 * place as u32;
+        talk.data((92, at), hole, 72);
+        let below = if hole == 9 { next } else { hole + 4 };
+        talk.ack(at, below, &[]);
+        if hole < 9 {
+            for more in 0..3 {
+                talk.data((92, at + 1 + more), next, 72);
+                next += 1;
+                talk.ack(at + 1 + more, below, &[(10, next)]);
+            }
+        }
+    }
+    let repeats = talk.up().repeats;
+    assert_eq!((repeats.fast, repeats.in_recovery, repeats.timeouts, repeats.packets()), (1, 2, 0, 3));
+}
+
+/// The same retransmission, 600 ms after the hole: sent at once and late by a queue, or sent late.
+#[test]
+fn a_timeout_is_told_by_the_clock_of_the_sender() {
+    for (sent, expected) in [(86, (1, 0)), (646, (0, 1))] {
+        let mut talk = Talk::open();
+        for number in (0..6).filter(|number| *number != 1) {
+            talk.data((40, 60 + number), number, 20);
+            talk.ack(60 + number, 1, if number > 1 { &[(2, 6)][..] } else { &[] });
+        }
+        talk.data((sent, 666), 1, 65);
+        talk.ack(666, 6, &[]);
+        let repeats = talk.up().repeats;
+        assert_eq!((repeats.fast, repeats.timeouts, repeats.packets()), (expected.0, expected.1, 1), "sent at {sent}");
+    }
+}
