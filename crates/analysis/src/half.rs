@@ -132,6 +132,10 @@ impl Half {
             self.last.data = Some(Data { start, end, kind: Kind::Probe, ..Data::default() });
             return;
         }
+        if start > self.stream.next && self.limit == Some(Limit::Application) {
+            // Data before it were lost on the way to the capture: they were in flight while nothing seemed to be.
+            self.limit = Some(Limit::CongestionWindow);
+        }
         self.pause(now, payload);
         let (kind, filled) = if start >= self.stream.next {
             (Kind::New, 0)

@@ -116,6 +116,18 @@ fn a_segment_in_a_queue_is_no_idle_application() {
     assert!(up.limits.shares.share(Limit::CongestionWindow) > 0.98, "{:?}", up.limits.shares);
 }
 
+/// Segment 1 is lost, and segment 2, 500 ms later, reveals it.
+#[test]
+fn data_that_were_lost_before_the_capture_were_in_flight() {
+    let mut talk = Talk::open();
+    talk.data((40, 60), 0, 20);
+    talk.ack(60, 1, &[]);
+    talk.data((540, 560), 2, 60);
+    talk.ack(560, 1, &[(2, 3)]);
+    let up = talk.up();
+    assert_eq!(up.limits.shares.of(Limit::Application), Duration::ZERO, "{:?}", up.limits.shares);
+}
+
 /// Segments 1, 5 and 9 of 13 are lost. The retransmissions arrive with three new segments between each
 /// two, which cause duplicate ACKs.
 #[test]
