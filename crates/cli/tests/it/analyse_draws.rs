@@ -132,37 +132,46 @@ fn flows_of_datagrams_have_rates_and_sizes() {
     assert!(text.contains("spin bit"), "{text}");
 }
 
-/// The clock is set back by 100 s after 180 packets. A record has 16 bytes of header: seconds, fraction
-/// and two lengths.
+/// The clock is set after 180 packets: back by 100 s, back by 300 days, which are no time of the program,
+/// and forward by 300 days, as that of a router that begins in 1970. A record has 16 bytes of header: seconds,
+/// fraction and two lengths.
 #[test]
-fn a_clock_that_is_set_back_is_told_and_the_rest_analysed() {
+fn a_clock_that_is_set_is_told_and_the_rest_analysed() {
+    const DAYS: i64 = 300 * 86_400;
     let whole = std::fs::read(captured("tsoapp-sender.pcap")).unwrap();
-    let mut bytes = whole.clone();
-    let word = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
-    let (mut at, mut number) = (24, 0);
-    while at < bytes.len() {
-        if number >= 180 {
-            let seconds = word(&bytes, at) - 100;
-            bytes[at..at + 4].copy_from_slice(&seconds.to_le_bytes());
+    let plain = document(&["analyse", captured("tsoapp-sender.pcap").to_str().unwrap(), "--json"]);
+    for (step, steps, told) in
+        [(-100, (1, 0), "set back 1"), (-DAYS, (1, 0), "set back 1"), (DAYS, (0, 1), "set forward 1")]
+    {
+        let mut bytes = whole.clone();
+        let word = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+        let (mut at, mut number) = (24, 0);
+        while at < bytes.len() {
+            if number >= 180 {
+                let seconds = u32::try_from(i64::from(word(&bytes, at)) + step).unwrap();
+                bytes[at..at + 4].copy_from_slice(&seconds.to_le_bytes());
+            }
+            (at, number) = (at + 16 + word(&bytes, at + 8) as usize, number + 1);
         }
-        (at, number) = (at + 16 + word(&bytes, at + 8) as usize, number + 1);
+        let path = folder("analyse-clock").join("clock.pcap");
+        std::fs::write(&path, bytes).unwrap();
+        let path = path.to_str().unwrap();
+        let stepped = document(&["analyse", path, "--json"]);
+        let counts = |document: &Value| {
+            let count = |name: &str| document[name].as_u64().unwrap();
+            (count("clock_steps_back"), count("clock_steps_forward"))
+        };
+        assert_eq!((counts(&stepped), counts(&plain)), (steps, (0, 0)), "{step} s");
+        assert_eq!(stepped["packets_unreadable"], 0, "{step} s");
+        let duration = |document: &Value| document["duration_s"].as_f64().unwrap();
+        assert!((duration(&stepped) - duration(&plain)).abs() < 0.2, "{} {}", duration(&stepped), duration(&plain));
+        let rows = |document: &Value, name: &str| document["connections"][0][name].clone();
+        for name in ["bytes_new", "retransmissions"] {
+            assert_eq!(rows(&stepped, name), rows(&plain, name), "{step} s: {name}");
+        }
+        let talk = String::from_utf8(lastmile(&["analyse", path]).stderr).unwrap();
+        assert!(talk.contains(&format!("{told} times")), "{talk}");
     }
-    let path = folder("analyse-clock").join("clock.pcap");
-    std::fs::write(&path, bytes).unwrap();
-    let path = path.to_str().unwrap();
-    let (stepped, plain) = (
-        document(&["analyse", path, "--json"]),
-        document(&["analyse", captured("tsoapp-sender.pcap").to_str().unwrap(), "--json"]),
-    );
-    assert_eq!((&stepped["clock_steps_back"], &plain["clock_steps_back"]), (&Value::from(1), &Value::from(0)));
-    let duration = |document: &Value| document["duration_s"].as_f64().unwrap();
-    assert!((duration(&stepped) - duration(&plain)).abs() < 0.2, "{} {}", duration(&stepped), duration(&plain));
-    let rows = |document: &Value, name: &str| document["connections"][0][name].clone();
-    for name in ["bytes_new", "retransmissions"] {
-        assert_eq!(rows(&stepped, name), rows(&plain, name), "{name}");
-    }
-    let talk = String::from_utf8(lastmile(&["analyse", path]).stderr).unwrap();
-    assert!(talk.contains("set back 1 times"), "{talk}");
 }
 
 /// An interface of an unknown link layer is left out of a capture of several, and refused alone.

@@ -52,6 +52,9 @@ pub(super) struct Incidents {
     /// from there.
     pub(super) clock_steps_back: u64,
     pub(super) largest_clock_step_s: f64,
+    /// The same of steps forward by more than 50 days.
+    pub(super) clock_steps_forward: u64,
+    pub(super) largest_clock_step_forward_s: f64,
     /// Why packets of an interface are left out.
     pub(super) interfaces_left_out: Option<String>,
     pub(super) packets_seen_at_other_interfaces: u64,
@@ -141,8 +144,10 @@ impl Document {
                 first_unreadable: first.map(|(number, why)| format!("packet {number}: {why}")),
                 packets_with_cut_options: counts.cut,
                 packets_back_in_time: counts.back_in_time,
-                clock_steps_back: counts.clock_steps,
-                largest_clock_step_s: counts.largest_clock_step_s,
+                clock_steps_back: counts.clock_back.count,
+                largest_clock_step_s: counts.clock_back.largest_s,
+                clock_steps_forward: counts.clock_forward.count,
+                largest_clock_step_forward_s: counts.clock_forward.largest_s,
                 interfaces_left_out: counts.skipped.clone(),
                 packets_seen_at_other_interfaces: counts.seen_before,
             },

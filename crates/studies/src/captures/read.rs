@@ -13,7 +13,7 @@ use lastmile_results::atomic::AtomicFile;
 use lastmile_results::captured::{Pictures, Segments};
 use lastmile_results::write::SUMMARY;
 use lastmile_scenario::capture;
-use lastmile_units::{Duration, Instant};
+use lastmile_units::Instant;
 
 use crate::error::Error;
 
@@ -53,38 +53,64 @@ impl Wanted<'_> {
     }
 }
 
-/// The least step back that is a clock set back, and no packets out of order.
-const STEP_NS: u64 = 1_000_000_000;
+/// A step back by more is a clock set back, and no packets out of order.
+const STEP_NS: i128 = 1_000_000_000;
+/// A step forward by more is a clock set forward, and no pause: the longest capture.
+const STEP_FORWARD_NS: i128 = capture::Times::LONGEST.as_ns() as i128;
 
-/// The clock of a capture. Where it is set back, time goes on from the packet before.
+/// The clock of a capture. Where it is set, time goes on from the packet before.
 #[derive(Clone, Copy, Default)]
 struct Clock {
-    ahead_ns: u64,
-    last_ns: u64,
-    steps: u64,
-    largest_ns: u64,
+    /// What the times of the capture lack to those of the first packets.
+    lacks_ns: i128,
+    /// The latest time, in that of the first packets.
+    last_ns: Option<u64>,
+    back: Steps,
+    forward: Steps,
+}
+
+/// How often a clock was set, and the largest step.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Steps {
+    pub(super) count: u64,
+    pub(super) largest_s: f64,
+}
+
+impl Steps {
+    #[expect(clippy::cast_precision_loss, reason = "shown to a few digits")]
+    fn add(&mut self, step_ns: i128) {
+        self.count += 1;
+        self.largest_s = self.largest_s.max(step_ns as f64 / 1e9);
+    }
 }
 
 impl Clock {
-    /// The time of a packet; `None` for a damaged one, which changes nothing.
-    fn read(&mut self, at_ns: u64, times: &mut capture::Times) -> Option<Instant> {
+    /// The time of a packet, and the same by the clock of the first packets in ns; `None` for a packet that
+    /// is too late, which changes nothing.
+    fn read(&mut self, at_ns: u64, times: &mut capture::Times) -> Option<(Instant, u64)> {
         let mut next = *self;
-        let at = times.since_first(next.step(at_ns))?;
+        let at_ns = next.step(at_ns);
+        let at = times.since_first(at_ns)?;
         *self = next;
-        Some(at)
+        Some((at, at_ns))
     }
 
     fn step(&mut self, at_ns: u64) -> u64 {
-        let now_ns = at_ns.saturating_add(self.ahead_ns);
-        let back_ns = self.last_ns.saturating_sub(now_ns);
-        if back_ns > STEP_NS {
-            self.ahead_ns += back_ns;
-            self.steps += 1;
-            self.largest_ns = self.largest_ns.max(back_ns);
-            return self.last_ns;
-        }
-        self.last_ns = self.last_ns.max(now_ns);
-        now_ns
+        let now_ns = i128::from(at_ns) + self.lacks_ns;
+        let last_ns = *self.last_ns.get_or_insert(at_ns);
+        let ahead_ns = now_ns - i128::from(last_ns);
+        let steps = if -ahead_ns > STEP_NS {
+            &mut self.back
+        } else if ahead_ns > STEP_FORWARD_NS {
+            &mut self.forward
+        } else {
+            let now_ns = u64::try_from(now_ns.max(0)).unwrap_or(u64::MAX);
+            self.last_ns = Some(last_ns.max(now_ns));
+            return now_ns;
+        };
+        steps.add(ahead_ns.abs());
+        self.lacks_ns -= ahead_ns;
+        last_ns
     }
 }
 
@@ -103,9 +129,9 @@ pub(super) struct Counts {
     /// Packets with options that the snap length cut.
     pub(super) cut: u64,
     pub(super) back_in_time: u64,
-    /// How often the clock was set back, and the largest step.
-    pub(super) clock_steps: u64,
-    pub(super) largest_clock_step_s: f64,
+    /// How often the clock was set back, and forward.
+    pub(super) clock_back: Steps,
+    pub(super) clock_forward: Steps,
     /// Why packets of an interface were left out.
     pub(super) skipped: Option<String>,
     /// Packets seen before at another interface, and omitted.
@@ -224,7 +250,7 @@ fn one(path: &Path, run: Option<Summary>, wanted: Wanted<'_>, mut tap: Option<&m
             return Ok(());
         };
         match timed(frame.at_ns, ip, (&mut clock, &mut times)) {
-            Ok((at, (parsed, cut))) => {
+            Ok(((at, at_ns), (parsed, cut))) => {
                 last = last.max(at);
                 counts.cut += u64::from(cut);
                 let capture::Sighting { interface, sent } = frame.sighting;
@@ -240,7 +266,7 @@ fn one(path: &Path, run: Option<Summary>, wanted: Wanted<'_>, mut tap: Option<&m
                     analysis.packet_at(at, sighting, &parsed);
                 }
                 datagrams.packet(last, &parsed, ip);
-                if let (Some(glimpses), Some(at_ns)) = (&mut sinks.glimpses, frame.at_ns) {
+                if let Some(glimpses) = &mut sinks.glimpses {
                     glimpses.packet(at_ns, &parsed);
                 }
             }
@@ -256,8 +282,7 @@ fn one(path: &Path, run: Option<Summary>, wanted: Wanted<'_>, mut tap: Option<&m
     })?;
     (counts.bytes, counts.broken, counts.skipped) = (extent.bytes, extent.broken, extent.skipped);
     counts.duration_s = last.as_secs_f64();
-    counts.clock_steps = clock.steps;
-    counts.largest_clock_step_s = Duration::from_ns(clock.largest_ns).as_secs_f64();
+    (counts.clock_back, counts.clock_forward) = (clock.back, clock.forward);
     counts.other = analysis.other_packets();
     counts.back_in_time = analysis.packets_back_in_time();
     counts.seen_before = analysis.packets_seen_before();
@@ -278,12 +303,13 @@ fn one(path: &Path, run: Option<Summary>, wanted: Wanted<'_>, mut tap: Option<&m
     })
 }
 
-/// The time of a frame, its packet, and whether the capture cut it; or why it cannot be analysed.
+/// The time of a frame since the first and that by the clock of the first, in ns, its packet, and whether the capture
+/// cut it; or why it cannot be analysed.
 fn timed(
     at_ns: Option<u64>,
     ip: &[u8],
     (clock, times): (&mut Clock, &mut capture::Times),
-) -> std::result::Result<(Instant, (Parsed, bool)), String> {
+) -> std::result::Result<((Instant, u64), (Parsed, bool)), String> {
     let at_ns = at_ns.ok_or("it has no time")?;
     let parsed = parse_captured(ip).map_err(|error| error.to_string())?;
     let late = || format!("its time is more than {} after that of the first", capture::Times::LONGEST);

@@ -50,13 +50,18 @@ pub(super) fn warnings(document: &Document) -> Vec<String> {
     if let Some(why) = &document.incidents.interfaces_left_out {
         warn(format!("packets of an interface are left out: {why}"));
     }
-    if document.incidents.clock_steps_back > 0 {
-        warn(format!(
-            "the clock of the capture was set back {} times, by up to {}: times go on from the packet before, and \
-             delays across a step are wrong",
-            document.incidents.clock_steps_back,
-            seconds(document.incidents.largest_clock_step_s)
-        ));
+    let incidents = &document.incidents;
+    for (way, count, largest_s) in [
+        ("back", incidents.clock_steps_back, incidents.largest_clock_step_s),
+        ("forward", incidents.clock_steps_forward, incidents.largest_clock_step_forward_s),
+    ] {
+        if count > 0 {
+            warn(format!(
+                "the clock of the capture was set {way} {count} times, by up to {}: times go on from the packet \
+                 before, and delays across a step are wrong",
+                seconds(largest_s)
+            ));
+        }
     }
     all
 }
