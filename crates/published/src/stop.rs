@@ -58,18 +58,14 @@ mod tests {
     #[test]
     fn a_request_ends_the_simulations_of_its_thread_alone() {
         let publications = publications().unwrap();
-        let publication = publications.iter().find(|known| known.key == "phanse2000").unwrap();
-        let table = publication.tables.iter().find(|table| table.id == "5.2").unwrap();
-        let experiment = experiment("phanse2000", "5.2").unwrap();
+        let publication = publications.iter().find(|known| known.key == "brouer2005").unwrap();
+        let table = publication.tables.iter().find(|table| table.id == "fig-7.1").unwrap();
+        let experiment = experiment("brouer2005", "fig-7.1").unwrap();
         let is_over = Arc::new(AtomicBool::new(true));
         let stopped = stoppable(&is_over, || experiment.part(table, 0)).unwrap_err();
         assert_eq!(stopped, ExperimentError::Stopped);
         is_over.store(false, Ordering::Relaxed);
-        let parts = |with: &dyn Fn(usize) -> Result<crate::Part, ExperimentError>| {
-            let all = (0..experiment.parts(table)).map(with).collect::<Result<_, _>>().unwrap();
-            format!("{:?}", experiment.join(table, all).unwrap())
-        };
-        let sliced = parts(&|part| stoppable(&is_over, || experiment.part(table, part)));
-        assert_eq!(sliced, parts(&|part| experiment.part(table, part)));
+        let sliced = stoppable(&is_over, || experiment.part(table, 0)).unwrap();
+        assert_eq!(format!("{sliced:?}"), format!("{:?}", experiment.part(table, 0).unwrap()));
     }
 }

@@ -88,6 +88,8 @@ pub(crate) fn run(
     let scenario = scenario.scenario(py)?;
     let scenario = scenario.get();
     let memory = self::memory(memory)?;
+    // Other networks than an access line have no policy already.
+    let policy = policy.filter(|Policy(name)| name != "none" || scenario.read.access().is_some());
     let variant = Variant::new("", &overrides(scenario, seed, duration.as_ref(), policy.as_ref())?, Vec::new());
     let source = &scenario.source;
     let read = source.read(&variant.overrides).map_err(|report| error::of_report(py, &report))?;

@@ -238,3 +238,8 @@ def test_no_policy_is_none_and_that_of_the_file_is_the_default(download: lm.Scen
     goodput = [lm.run(cake, policy=policy).summary["links"] for policy in (None, "none", "cake")]
     assert goodput[0] == goodput[1] == lm.run(download).summary["links"]
     assert goodput[2] == lm.run(cake).summary["links"] != goodput[0]
+    link = lm.loads(
+        'duration = "1 s"\n[[link]]\nfrom = "A"\nto = "B"\nrate = "1 Mbit/s"\n'
+        '[[traffic]]\nkind = "bulk"\nfrom = "A"\nto = "B"\n'
+    )
+    assert lm.run(link, policy=None).json() == lm.run(link).json(), "a network without an access line has no policy"
