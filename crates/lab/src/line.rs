@@ -75,7 +75,8 @@ pub struct Direction {
 /// All that an emulated line did on `path`.
 #[must_use]
 pub fn document(origin: &Origin, path: &Path<'_>, outcome: &Outcome) -> Document {
-    let network = path.network();
+    // Real packets are of no flow of the scenario: nobody knows the goodput of a line.
+    let network = Network { lines: Vec::new(), ..path.network() };
     let run = outcome::Outcome {
         duration: outcome.elapsed,
         events: 0,
@@ -221,7 +222,39 @@ impl Direction {
 
 #[cfg(test)]
 mod tests {
+    use lastmile_live::bump::{Bump, BumpConfig};
+    use lastmile_packet::HashKey;
+    use lastmile_scenario::Scenario;
+
     use super::*;
+
+    /// Of eight lines that share a DSLAM one is on the path, and no flow says which goodput it has.
+    #[test]
+    fn a_line_among_several_has_a_document() {
+        let text = r#"
+            duration = "1 s"
+            [access]
+            lines = 8
+            down = { rate = "8 Mbit/s" }
+            up = { rate = "1 Mbit/s" }
+            [[traffic]]
+            kind = "bulk"
+            direction = "down"
+        "#;
+        let scenario = Scenario::parse("line.toml", text, &[]).unwrap();
+        for (client, server) in [("client-8", "server"), ("client-2", "client-7")] {
+            let path = Path::of(&scenario, Some(&(client.to_owned(), server.to_owned()))).unwrap();
+            let (up, down) = (path.up(), path.down());
+            let names: Vec<String> = up.iter().chain(&down).map(|hop| hop.name.clone()).collect();
+            let bump =
+                Bump::new(&BumpConfig { up, down, mtu: 1500, seed: 1, hash_key: HashKey::new([0; 16]) }).unwrap();
+            let (up, down) = bump.reports();
+            let outcome = Outcome { ended: Ended::Limit, elapsed: Duration::from_s(1), up, down };
+            let summary = document(&Origin::default(), &path, &outcome).summary;
+            assert_eq!(summary.links.iter().map(|link| link.name.clone()).collect::<Vec<_>>(), names);
+            assert!(summary.lines.is_empty() && summary.line_fairness.is_empty());
+        }
+    }
 
     /// 1500 bytes at 1 kbit/s take 12 s: after 3 s 3000 bits have left, however many were begun.
     #[test]

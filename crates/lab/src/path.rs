@@ -1,7 +1,6 @@
 //! From a scenario's links to the hops that packets take between its two ends.
 
-use lastmile_model::Hop;
-use lastmile_model::{Network, NodeIndex};
+use lastmile_model::{AccessLine, Hop, Network, NodeIndex};
 use lastmile_scenario::Scenario;
 
 use crate::error::Error;
@@ -61,10 +60,21 @@ impl<'s> Path<'s> {
         self.down.iter().map(|link| self.hop(*link)).collect()
     }
 
-    /// The network with these links alone, those up and then those down, and no traffic.
+    /// The network with these links alone, those up and then those down, the access lines that they cross, and no
+    /// traffic.
     pub fn network(&self) -> Network {
-        let links = self.up.iter().chain(&self.down).map(|link| self.network.links[*link].clone());
-        Network { links: links.collect(), traffic: Vec::new(), atm: None, ..self.network.clone() }
+        let links: Vec<usize> = self.up.iter().chain(&self.down).copied().collect();
+        let here = |link: usize| links.iter().position(|crossed| *crossed == link);
+        let line = |line: &AccessLine| {
+            Some(AccessLine { name: line.name.clone(), down: here(line.down)?, up: here(line.up)? })
+        };
+        Network {
+            lines: self.network.lines.iter().filter_map(line).collect(),
+            links: links.iter().map(|link| self.network.links[*link].clone()).collect(),
+            traffic: Vec::new(),
+            atm: None,
+            ..self.network.clone()
+        }
     }
 
     fn hop(&self, link: usize) -> Hop {
@@ -127,6 +137,37 @@ mod tests {
             .map(|hop| hop.line.least_time(hop.line.link_layer.on_wire(size)))
             .sum();
         assert_eq!(Some(sum), scenario.base_rtt(0, size, size));
+    }
+
+    /// An access line is two indices into the links of its network.
+    #[test]
+    fn the_network_has_the_access_lines_that_its_links_are_of() {
+        let alone = scenario(ACCESS);
+        let several = scenario(
+            r#"
+            duration = "1 s"
+            [access]
+            lines = 8
+            down = { rate = "2 Mbit/s" }
+            up = { rate = "512 kbit/s" }
+            [[traffic]]
+            kind = "bulk"
+            direction = "down"
+            "#,
+        );
+        let crossed = |scenario: &Scenario, ends: Option<(&str, &str)>| {
+            let ends = ends.map(|(client, server)| (client.to_owned(), server.to_owned()));
+            let network = Path::of(scenario, ends.as_ref()).unwrap().network();
+            let names = |line: &AccessLine| {
+                let [up, down] = [line.up, line.down].map(|link| network.links[link].hop.name.clone());
+                format!("{}: {up}, {down}", line.name)
+            };
+            network.lines.iter().map(names).collect::<Vec<_>>()
+        };
+        assert_eq!(crossed(&alone, None), ["line: up, down"]);
+        assert_eq!(crossed(&several, Some(("client-8", "server"))), ["line-8: up-8, down-8"]);
+        assert_eq!(crossed(&several, Some(("client-3", "client-2"))), ["line-2: up-2, down-2", "line-3: up-3, down-3"]);
+        assert!(crossed(&several, Some(("server", "gateway"))).is_empty());
     }
 
     #[test]

@@ -79,6 +79,36 @@ fn a_real_ping_takes_as_long_as_the_simulated_one() {
     }
 }
 
+/// The line of one client among several: its links alone, and no goodput of lines, which nobody knows.
+#[test]
+#[ignore = "needs root: real packets"]
+fn a_scenario_of_several_access_lines_is_the_line_of_one_client() {
+    let text = r#"
+        duration = "1 s"
+        [access]
+        lines = 8
+        down = { rate = "8 Mbit/s", delay = "4 ms" }
+        up = { rate = "1 Mbit/s", delay = "4 ms" }
+        aggregation = { rate = "8 Mbit/s", delay = "1 ms" }
+        [[traffic]]
+        kind = "bulk"
+        direction = "down"
+    "#;
+    let Some(scratch) = live::folder("line.toml", text) else { return };
+    for (ends, access) in [(&[][..], "up-1"), (&["--between", "client-8,server"], "up-8")] {
+        let ping = ["--", "ping", "-n", "-c", "3", "-i", "0.05", "198.18.0.1"];
+        let arguments = [&["emulate", "line.toml", "--json"], ends, &ping].concat();
+        let output = lastmile(&scratch.path, &arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        let summary = json(&output.stderr[said.find('{').unwrap()..]);
+        let up = summary["links"].as_array().unwrap().iter().find(|link| link["name"] == access).unwrap().clone();
+        assert_eq!(up["packets"], 3, "{summary}");
+        assert_eq!(summary["lines"].as_array().map(Vec::len), Some(0), "{summary}");
+        assert_eq!(summary["conservation"]["holds"], true, "{summary}");
+    }
+}
+
 /// Ping and TCP over IPv6. In the second before and after, no packet appears that nobody sent: no
 /// discovery, no solicitation.
 #[test]
