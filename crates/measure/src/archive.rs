@@ -74,6 +74,7 @@ mod tests {
             phases: Vec::new(),
             clocks: None,
             warnings: vec!["one".to_owned()],
+            complete: true,
         }
     }
 

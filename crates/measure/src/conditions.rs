@@ -238,6 +238,7 @@ mod tests {
             ],
             clocks: None,
             warnings: Vec::new(),
+            complete: true,
         };
         let conditions = Conditions::of(&measured);
         // 10 and 200 ms.

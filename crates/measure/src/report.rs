@@ -29,6 +29,14 @@ pub struct Measurement {
     pub clocks: Option<String>,
     /// Measurements that were not possible, with the reasons, in sentences.
     pub warnings: Vec<String>,
+    /// Whether every phase is there and its load ran to the end.
+    #[serde(default = "is_complete")]
+    pub complete: bool,
+}
+
+/// Of files that do not say otherwise.
+fn is_complete() -> bool {
+    true
 }
 
 /// A span of a measurement with one kind of load.

@@ -113,7 +113,7 @@ pub fn run(
     let probing = Stop::default();
     let (sender, receiver) = mpsc::channel();
     let starts = starts(probers);
-    let recorded = thread::scope(|scope| {
+    let (recorded, complete) = thread::scope(|scope| {
         for ((index, prober), start) in probers.iter_mut().enumerate().zip(starts) {
             let (sender, probing) = (sender.clone(), &probing);
             scope.spawn(move || {
@@ -127,7 +127,7 @@ pub fn run(
             });
         }
         drop(sender);
-        let mut session = Session { zero, receiver, recorded: Recorded::new(series), stop, tell };
+        let mut session = Session { zero, receiver, recorded: Recorded::new(series), complete: true, stop, tell };
         for (index, kind) in plan.phases.iter().enumerate() {
             if stop.is_requested() {
                 break;
@@ -140,7 +140,7 @@ pub fn run(
         }
         probing.request();
         session.rest();
-        session.recorded
+        (session.recorded, session.complete && !stop.is_requested())
     });
     let (phases, clocks, warnings) = recorded.finish();
     Measurement {
@@ -152,6 +152,7 @@ pub fn run(
         phases,
         clocks,
         warnings,
+        complete,
     }
 }
 
@@ -172,6 +173,8 @@ struct Session<'a> {
     zero: Instant,
     receiver: Receiver<Message>,
     recorded: Recorded,
+    /// Whether every load so far ran to the end of its phase.
+    complete: bool,
     stop: &'a Stop,
     tell: &'a mut dyn FnMut(Event<'_>),
 }
@@ -187,9 +190,9 @@ impl Session<'_> {
             (Some(direction), Some(load)) if load.can(direction) => Some((direction, load)),
             (Some(direction), Some(load)) => {
                 let peer = load.peer();
-                return self.warn(format!("{peer} cannot load {}: no such phase", words(direction)));
+                return self.fail(format!("{peer} cannot load {}: no such phase", words(direction)));
             }
-            (Some(direction), None) => return self.warn(format!("no load, so no phase of {}", words(direction))),
+            (Some(direction), None) => return self.fail(format!("no load, so no phase of {}", words(direction))),
             (None, _) => None,
         };
         let start_s = self.now_s();
@@ -231,7 +234,7 @@ impl Session<'_> {
         let failed = result.is_err();
         let datagrams = result.unwrap_or_else(|error| {
             let what = kind.map_or("idle", words);
-            self.warn(format!("load of the phase {what}: {error}"));
+            self.fail(format!("load of the phase {what}: {error}"));
             Vec::new()
         });
         // The server of a UDP load counts an upload for itself, and reports it at the end.
@@ -244,7 +247,7 @@ impl Session<'_> {
         (self.tell)(Event::Ended { load: kind, at_s: end_s });
         if kind.is_some() && !carried {
             if !failed {
-                self.warn(format!("phase {}: not one byte arrived", kind.map_or("idle", words)));
+                self.fail(format!("phase {}: not one byte arrived", kind.map_or("idle", words)));
             }
             return;
         }
@@ -326,6 +329,12 @@ impl Session<'_> {
                 self.warn(warning);
             }
         }
+    }
+
+    /// Warns of a phase that is missing or cut short.
+    fn fail(&mut self, warning: String) {
+        self.complete = false;
+        self.warn(warning);
     }
 
     fn warn(&mut self, warning: String) {

@@ -77,9 +77,10 @@ struct Measured {
     #[arg(long, value_name = "NAME", default_value = "auto", conflicts_with = "serve")]
     protocol: Protocol,
 
-    /// Phases in their order: idle, download, upload, both
-    #[arg(long, value_name = "LIST", default_value = "idle,download,upload,both", conflicts_with = "serve")]
-    phases: Phases,
+    /// Phases in their order: idle, download, upload, both [default: all four; idle alone of an irtt
+    /// server]
+    #[arg(long, value_name = "LIST", conflicts_with = "serve")]
+    phases: Option<Phases>,
 
     /// Length of each phase; the first 3 s of a load (a third of a short phase) are its ramp, which
     /// figures leave out
@@ -200,13 +201,13 @@ fn measure(host: &str, options: &Measured, key: &key::Secret, printer: &mut Prin
     probers.extend(source::chosen(&options.ping, &wanted)?);
     let lacks = source.lacks();
     let mut load = source.load(&wanted);
+    let plan = plan(host, options, load.is_some())?;
     match &load {
         Some(load) => {
             printer.talk(&format!("load: {}, {}", load.peer(), source::streams(&wanted, &**load)));
         }
         None => printer.talk("no load: the idle line alone"),
     }
-    let plan = plan(host, options, load.is_some());
     let view = Display { plain: options.plain }.view(&format!("lastmile measure {host}"), "");
     let mut progress = Progress::new(printer, view);
     let load = load.as_mut().map(|load| &mut **load as &mut dyn Load);
@@ -220,6 +221,7 @@ fn measure(host: &str, options: &Measured, key: &key::Secret, printer: &mut Prin
         Some(signal) => Exit::Interrupted(signal),
         // Not one phase: the load never came about.
         None if measured.phases.is_empty() => Exit::CouldNotRun,
+        None if !measured.complete => Exit::No,
         None => Exit::Done,
     })
 }
@@ -240,14 +242,21 @@ impl Measured {
     }
 }
 
-fn plan(host: &str, options: &Measured, has_load: bool) -> Plan {
-    Plan {
+/// The plan, with the usual phases of the protocol if none are named.
+fn plan(host: &str, options: &Measured, has_load: bool) -> Result<Plan> {
+    let usual = || Phases(if has_load { Phases::ALL.to_vec() } else { vec![None] });
+    let phases = options.phases.clone().unwrap_or_else(usual).0;
+    if let Some(load) = phases.iter().copied().flatten().next().filter(|_| !has_load) {
+        return Err(Failure::new(format_args!("--phases {}: an irtt server has no load", session::words(load)))
+            .hint("--phases idle, or irtt probes beside another load: --ping irtt/HOST"));
+    }
+    Ok(Plan {
         host: host.to_owned(),
-        phases: options.phases.0.iter().copied().filter(|load| has_load || load.is_none()).collect(),
+        phases,
         duration: options.duration,
         ramp: Plan::usual_ramp(options.duration),
         enough: options.precision.map(|percent| percent / 100.0),
-    }
+    })
 }
 
 /// A signal ends the measurement, and the results so far are printed.

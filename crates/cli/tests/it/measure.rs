@@ -251,9 +251,9 @@ fn a_server_that_vanishes_is_reported_and_what_was_measured_printed() {
     kill("KILL", bench.serving.id());
     let _ = bench.serving.wait();
     let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     let measured = json(&output.stdout);
-    assert_eq!(measured["phases"].as_array().unwrap().len(), 3);
+    assert_eq!((measured["phases"].as_array().unwrap().len(), &measured["complete"]), (3, &false.into()));
     assert!(number(&phase(&measured, "download")["duration_s"]) < 5.0);
     let warnings = measured["warnings"].to_string();
     assert!(warnings.contains("load of the phase download"), "{warnings}");

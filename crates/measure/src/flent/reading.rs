@@ -172,6 +172,7 @@ impl Foreign {
             phases: spans.into_iter().map(|(load, from_s, to_s)| self.phase(load, from_s, to_s)).collect(),
             clocks: one_way.then(|| "one-way delays are those of irtt, whose clocks nobody has compared".to_owned()),
             warnings,
+            complete: true,
         })
     }
 

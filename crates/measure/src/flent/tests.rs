@@ -63,6 +63,7 @@ fn measurement(phases: Vec<Phase>) -> Measurement {
         phases,
         clocks: None,
         warnings: vec!["a warning".to_owned()],
+        complete: true,
     }
 }
 

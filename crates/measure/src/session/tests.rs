@@ -99,6 +99,7 @@ fn each_phase_has_its_rate_and_its_delays() {
     let phases = [None, Some(Direction::Download), Some(Direction::Upload)];
     let measured = measure(&plan(&phases), false, true);
     assert_eq!(measured.phases.len(), 3, "{:?}", measured.warnings);
+    assert!(measured.complete);
     let median_ms = |index: usize| measured.phases[index].probes[0].round_trip.unwrap().p50_s.value * 1e3;
     assert_eq!([0, 1, 2].map(|index| format!("{:.0}", median_ms(index))), ["10", "60", "60"]);
     let [idle, down, up] = &measured.phases[..] else { panic!("three phases") };
@@ -160,6 +161,7 @@ fn a_server_that_vanishes_ends_its_phase_and_no_other() {
     let [cut, idle] = &measured.phases[..] else { panic!("{measured:?}") };
     assert!(cut.duration_s < 0.8 && cut.download.is_some() && idle.probes[0].round_trip.is_some());
     assert!(measured.warnings[0].contains("it vanished"), "{:?}", measured.warnings);
+    assert!(!measured.complete);
 }
 
 #[test]

@@ -61,6 +61,7 @@ fn measurement(load: Option<Direction>) -> Measurement {
         phases,
         clocks: None,
         warnings: Vec::new(),
+        complete: true,
     }
 }
 

@@ -29,6 +29,12 @@ pub(super) fn host(text: &str) -> Result<String, String> {
 #[derive(Clone, Debug)]
 pub(super) struct Phases(pub(super) Vec<Option<Direction>>);
 
+impl Phases {
+    /// Each of them once.
+    pub(super) const ALL: [Option<Direction>; 4] =
+        [None, Some(Direction::Download), Some(Direction::Upload), Some(Direction::Both)];
+}
+
 impl FromStr for Phases {
     type Err = String;
 
