@@ -27,6 +27,7 @@ use lastmile_measure::session::{self, Plan};
 
 use crate::commands::live_view::Display;
 use crate::failure::{Exit, Failure, Result};
+use crate::folders::Folders;
 use crate::printer::Printer;
 
 use self::options::{Phases, Ping};
@@ -183,14 +184,17 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
 }
 
 fn measure(host: &str, options: &Measured, key: &key::Secret, printer: &mut Printer) -> Result {
+    let mut folders = Folders::default();
+    options.outputs.prepare(&mut folders)?;
+    options.detecting.prepare(&mut folders)?;
     if options.detecting.detect_idle {
-        detect::idle(first(host, 0)?.ip(), options.outputs.json.as_deref(), printer)?;
+        detect::idle(first(host, 0)?.ip(), &options.outputs, printer)?;
         return Ok(Exit::Done);
     }
     if options.detecting.detect {
         let key = key.read()?;
         let mut client = Client::connect(host, options.port.unwrap_or(PORT), &key)?;
-        detect::loaded(&mut client, host, &options.detecting, options.outputs.json.as_deref(), printer)?;
+        detect::loaded(&mut client, host, &options.detecting, &options.outputs, printer)?;
         return Ok(Exit::Done);
     }
     let stop = Arc::new(Stop::default());

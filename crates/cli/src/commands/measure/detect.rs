@@ -1,6 +1,6 @@
 //! `lastmile measure HOST --detect`: what the line is, and a scenario of it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use lastmile_measure::detect::idle::{self, Idle};
@@ -8,12 +8,15 @@ use lastmile_measure::detect::{
     self, Buffer, Detection, Encapsulation, Limiter, Options, Side, Unit, Verdict, scenario,
 };
 use lastmile_measure::own::{Client, EchoPath};
-use lastmile_results::{atomic, format, json};
+use lastmile_results::{format, json};
 use lastmile_text::table::{Kind as Align, Table};
 use lastmile_units::ByteCount;
 
 use crate::failure::{Failure, Result};
+use crate::folders::Folders;
 use crate::printer::Printer;
+
+use super::outputs::{Outputs, file, outcome};
 
 /// Options of a measurement that no detection reads.
 const MEASURING: [&str; 12] = [
@@ -50,25 +53,37 @@ pub(super) struct Detecting {
     scenario: Option<PathBuf>,
 }
 
+impl Detecting {
+    /// Checks that the scenario can be written, before anything is detected.
+    ///
+    /// # Errors
+    /// Errors of the file system.
+    pub(super) fn prepare(&self, folders: &mut Folders) -> Result<()> {
+        self.scenario.as_ref().map_or(Ok(()), |path| folders.prepare_file(path, "--scenario"))
+    }
+}
+
 /// Loads the line and prints what it is.
 pub(super) fn loaded(
     client: &mut Client,
     host: &str,
     options: &Detecting,
-    to: Option<&Path>,
+    outputs: &Outputs,
     printer: &mut Printer,
 ) -> Result<()> {
     let bounds = bounds(client);
     let mut path = client.path()?;
     let detection = detect::detect(&mut path, &bounds, &mut |step| printer.talk(step))?;
-    if let Some(file) = &options.scenario {
-        write(file, scenario::scenario(&detection, &format!("The line to {host}")).as_bytes())?;
-    }
-    match to {
-        Some(file) if file == Path::new("-") => Ok(printer.json(&detection)?),
-        Some(file) => write(file, json::pretty(&detection).as_bytes()).and_then(|()| print(&detection, printer)),
-        None => print(&detection, printer),
-    }
+    let scenario = || scenario::scenario(&detection, &format!("The line to {host}"));
+    let written = [
+        options.scenario.as_ref().map(|path| file(path, scenario().as_bytes())),
+        outputs.json_file().map(|path| file(path, json::pretty(&detection).as_bytes())),
+    ];
+    let printed = match outputs.prints_json() {
+        true => printer.json(&detection).map_err(Failure::from),
+        false => print(&detection, printer),
+    };
+    outcome(written, printed, printer)
 }
 
 /// The limits that the server grants, in packets of 1500 bytes. IPv6 headers take 20 bytes more.
@@ -80,18 +95,15 @@ fn bounds(client: &Client) -> Options {
 }
 
 /// Sends echo requests and prints what they show of cells.
-pub(super) fn idle(address: std::net::IpAddr, to: Option<&Path>, printer: &mut Printer) -> Result<()> {
+pub(super) fn idle(address: std::net::IpAddr, outputs: &Outputs, printer: &mut Printer) -> Result<()> {
     printer.talk("echo requests of 48 sizes, for up to three minutes");
     let idle = idle::detect(&mut EchoPath::new(address), &Options::default())?;
-    match to {
-        Some(file) if file == Path::new("-") => Ok(printer.json(&idle)?),
-        Some(file) => write(file, json::pretty(&idle).as_bytes()).and_then(|()| print_idle(&idle, printer)),
-        None => print_idle(&idle, printer),
-    }
-}
-
-fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    atomic::write(path, bytes).map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))
+    let written = outputs.json_file().map(|path| file(path, json::pretty(&idle).as_bytes()));
+    let printed = match outputs.prints_json() {
+        true => printer.json(&idle).map_err(Failure::from),
+        false => print_idle(&idle, printer),
+    };
+    outcome([written], printed, printer)
 }
 
 fn print(detection: &Detection, printer: &mut Printer) -> Result<()> {

@@ -10,9 +10,13 @@ use lastmile_results::{atomic, json};
 use serde::Serialize;
 
 use crate::failure::{Failure, Result};
+use crate::folders::Folders;
 use crate::printer::Printer;
 
 use super::{page, table};
+
+/// The name of standard output in place of a file.
+const STANDARD_OUTPUT: &str = "-";
 
 /// The files of a measurement.
 #[derive(Args)]
@@ -28,6 +32,39 @@ pub(super) struct Outputs {
     /// Write a page with graphs: one HTML file that needs no network
     #[arg(long, value_name = "FILE")]
     pub(super) page: Option<PathBuf>,
+}
+
+impl Outputs {
+    /// Checks that each file can be written, before there is anything to write.
+    ///
+    /// # Errors
+    /// Errors of the file system.
+    pub(super) fn prepare(&self, folders: &mut Folders) -> Result<()> {
+        for (option, path) in [("--json", self.json_file()), ("--flent", self.flent()), ("--page", self.page())] {
+            if let Some(path) = path {
+                folders.prepare_file(path, option)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The file for JSON; `None` also for standard output.
+    pub(super) fn json_file(&self) -> Option<&Path> {
+        self.json.as_deref().filter(|path| *path != Path::new(STANDARD_OUTPUT))
+    }
+
+    /// Whether JSON goes to standard output.
+    pub(super) fn prints_json(&self) -> bool {
+        self.json.as_deref() == Some(Path::new(STANDARD_OUTPUT))
+    }
+
+    fn flent(&self) -> Option<&Path> {
+        self.flent.as_deref()
+    }
+
+    fn page(&self) -> Option<&Path> {
+        self.page.as_deref()
+    }
 }
 
 /// The measurement with its working conditions, as JSON.
@@ -46,22 +83,62 @@ pub(super) fn write(
     printer: &mut Printer,
 ) -> Result<()> {
     let document = Document { measured, conditions };
-    let to_output = outputs.json.as_deref() == Some(Path::new("-"));
-    if let Some(path) = outputs.json.as_deref().filter(|_| !to_output) {
-        file(path, json::pretty(&document).as_bytes())?;
-    }
-    if let Some(path) = &outputs.flent {
-        file(path, &flent::write(measured))?;
-    }
-    if let Some(path) = &outputs.page {
-        file(path, page::of(measured, conditions).as_bytes())?;
-    }
-    if to_output {
-        return Ok(printer.json(&document)?);
-    }
-    table::print(measured, conditions, printer)
+    let written = [
+        outputs.json_file().map(|path| file(path, json::pretty(&document).as_bytes())),
+        outputs.flent().map(|path| file(path, &flent::write(measured))),
+        outputs.page().map(|path| file(path, page::of(measured, conditions).as_bytes())),
+    ];
+    let printed = match outputs.prints_json() {
+        true => printer.json(&document).map_err(Failure::from),
+        false => table::print(measured, conditions, printer),
+    };
+    outcome(written, printed, printer)
 }
 
-fn file(path: &Path, bytes: &[u8]) -> Result<()> {
+/// Writes a file.
+pub(super) fn file(path: &Path, bytes: &[u8]) -> Result<()> {
     atomic::write(path, bytes).map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))
+}
+
+/// One failure of those of files and of standard output; the others are printed. None of them keeps the rest from being
+/// written.
+pub(super) fn outcome<const N: usize>(
+    written: [Option<Result<()>>; N],
+    printed: Result<()>,
+    printer: &mut Printer,
+) -> Result<()> {
+    let mut failed = written.into_iter().flatten().filter_map(Result::err);
+    let Some(first) = failed.next() else { return printed };
+    for other in failed {
+        printer.failure(&other);
+    }
+    Err(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder that goes while the line is measured, for one.
+    #[test]
+    fn a_file_that_cannot_be_written_keeps_no_other_from_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let measured = Measurement {
+            schema: 1,
+            version: String::new(),
+            started_unix_s: 0.0,
+            host: "192.0.2.1".to_owned(),
+            load: None,
+            phases: Vec::new(),
+            clocks: None,
+            warnings: Vec::new(),
+            complete: true,
+        };
+        let at = |name: &str| Some(folder.path().join(name));
+        let outputs = Outputs { json: at("gone/line.json"), flent: at("line.flent.gz"), page: at("line.html") };
+        let failure = write(&measured, &Conditions::of(&measured), &outputs, &mut Printer::new()).unwrap_err();
+        let Failure::Wrong { message, .. } = failure else { panic!("{failure:?}") };
+        assert!(message.contains("gone/line.json"), "{message}");
+        assert!(folder.path().join("line.flent.gz").is_file() && folder.path().join("line.html").is_file());
+    }
 }

@@ -10,6 +10,7 @@ use lastmile_results::format;
 use lastmile_text::table::{Kind as Align, Table};
 
 use crate::failure::{Exit, Failure, Result};
+use crate::folders::Folders;
 use crate::printer::Printer;
 
 use super::outputs::{Outputs, write};
@@ -38,6 +39,8 @@ pub(super) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         }
     }
     let measured: Vec<(String, Measurement)> = arguments.files.iter().map(|path| read(path)).collect::<Result<_>>()?;
+    let mut folders = Folders::default();
+    arguments.outputs.prepare(&mut folders)?;
     if let [(_, measured)] = &measured[..] {
         write(measured, &Conditions::of(measured), &arguments.outputs, printer)?;
     } else {
