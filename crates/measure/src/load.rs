@@ -124,6 +124,11 @@ pub trait Load: Send {
         1
     }
 
+    /// The limit of the server in each direction, bit/s of payload; `None` for a server that states none.
+    fn limit_bps(&self) -> Option<u64> {
+        None
+    }
+
     /// The outcome of the datagrams of the last run; empty for a load without datagrams.
     fn datagrams(&self) -> Vec<Datagrams> {
         Vec::new()
@@ -148,6 +153,10 @@ impl<L: Load + ?Sized> Load for &mut L {
 
     fn streams(&self) -> u32 {
         (**self).streams()
+    }
+
+    fn limit_bps(&self) -> Option<u64> {
+        (**self).limit_bps()
     }
 
     fn datagrams(&self) -> Vec<Datagrams> {

@@ -12,6 +12,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use lastmile_units::BitRate;
+
 use crate::error::Error;
 use crate::load::{Arrived, Direction, Load, Stop, Transferred};
 use crate::probe::{Prober, Sample, Subject};
@@ -195,6 +197,7 @@ impl Session<'_> {
             (Some(direction), None) => return self.fail(format!("no load, so no phase of {}", words(direction))),
             (None, _) => None,
         };
+        let limit_bps = load.as_ref().and_then(|(_, load)| load.limit_bps());
         let start_s = self.now_s();
         (self.tell)(Event::Started { load: kind, at_s: start_s });
         let (transferred, ended) = (Transferred::default(), Stop::default());
@@ -264,6 +267,19 @@ impl Session<'_> {
             responsiveness: None,
         };
         self.recorded.phase(span, &points, streams);
+        self.warn_of_limit(kind, limit_bps);
+    }
+
+    /// Warns of the directions of the latest phase that the server's limit held back.
+    fn warn_of_limit(&mut self, kind: Option<Direction>, limit_bps: Option<u64>) {
+        let Some((bps, limit)) = limit_bps.and_then(|bps| Some((bps, BitRate::from_bps(bps)?))) else { return };
+        for direction in self.recorded.limited(bps) {
+            self.warn(format!(
+                "phase {}: the {direction} reached the limit of the server, {limit}: the line may carry more, and delays \
+                 are not those of a full line",
+                kind.map_or("idle", words)
+            ));
+        }
     }
 
     /// Records the bytes that have arrived, and reports the rates since the last time.

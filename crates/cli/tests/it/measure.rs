@@ -262,6 +262,23 @@ fn a_server_that_vanishes_is_reported_and_what_was_measured_printed() {
     assert!(number(&series(last, "icmp")["round_trip"]["p50_s"]["value"]) < 0.05);
 }
 
+/// The line carries 10 Mbit/s, and the server 3: no burst passes, and the measurement says what held it back.
+#[test]
+#[ignore = "needs root: real packets"]
+fn the_limit_of_a_server_is_the_rate_and_is_reported() {
+    let Some(bench) = Bench::new(VDSL2, &["--limit-rate", "3 Mbit/s"]) else { return };
+    let measured = bench.measure(&["--phases", "idle,download,upload", "--duration", "6 s"]);
+    for load in ["download", "upload"] {
+        let throughput = &phase(&measured, load)[load];
+        let goodput = number(&throughput["goodput_bps"]["value"]);
+        assert!((2.85e6..=3.1e6).contains(&goodput), "{load}: {}", throughput["goodput_bps"]);
+        // 6 s at 3 Mbit/s are 2.25 MB.
+        assert!(number(&throughput["bytes"]) < 2.35e6, "{load}: {}", throughput["bytes"]);
+        let warning = format!("phase {load}: the {load} reached the limit of the server, 3 Mbit/s");
+        assert!(measured["warnings"].to_string().contains(&warning), "{}", measured["warnings"]);
+    }
+}
+
 #[test]
 #[ignore = "needs root: real packets"]
 fn the_server_refuses_counts_and_ends_at_once() {

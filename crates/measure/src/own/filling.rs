@@ -108,6 +108,10 @@ impl Load for Filling<'_> {
         self.streams
     }
 
+    fn limit_bps(&self) -> Option<u64> {
+        Some(self.client.granted.rate_bps)
+    }
+
     fn run(&mut self, direction: Direction, transferred: &Transferred, stop: &Stop) -> Result<(), Error> {
         let request = Request::Load { direction, streams: self.streams, congestion: self.congestion.clone() };
         self.client.control.send(&request)?;

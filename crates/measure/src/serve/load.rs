@@ -14,8 +14,14 @@ use crate::train::Way;
 
 use super::locked::locked;
 
-/// Bytes that may pass at once at the limit of the rate.
-const BURST: u64 = 1 << 20;
+/// The time at the limit of the rate whose bytes may pass at once: what a late wake-up is made up for.
+const BURST: Duration = Duration::from_millis(10);
+
+/// The time at the limit of the rate that one write or read takes.
+const ONE: Duration = Duration::from_millis(5);
+
+/// Fewest bytes of one write or read: the payload of a segment in an Ethernet frame.
+const LEAST: usize = 1448;
 
 /// The load of a session.
 #[derive(Debug)]
@@ -92,10 +98,16 @@ impl Pace {
     /// Counts bytes, and returns the wait until the rate is kept.
     pub(super) fn wait(&self, bytes: usize) -> Duration {
         let now = Instant::now();
-        let time = |bytes: u64| Duration::from_nanos(bytes.saturating_mul(8_000_000_000) / self.rate.as_bps());
+        let time = Duration::from_nanos((bytes as u64).saturating_mul(8_000_000_000) / self.rate.as_bps());
         let mut passed = locked(&self.passed);
-        *passed = (*passed).max(now) + time(bytes as u64);
-        (*passed).saturating_duration_since(now).saturating_sub(time(BURST))
+        *passed = (*passed).max(now) + time;
+        (*passed).saturating_duration_since(now).saturating_sub(BURST)
+    }
+
+    /// Bytes of one write or read, `most` at most: a whole block at once would be a burst at a low rate.
+    pub(super) fn block(&self, most: usize) -> usize {
+        let bytes = u128::from(self.rate.as_bps()) * ONE.as_nanos() / 8_000_000_000;
+        usize::try_from(bytes).unwrap_or(most).clamp(LEAST, most)
     }
 }
 
@@ -108,12 +120,20 @@ pub(super) fn check_congestion(name: &str) -> io::Result<()> {
 mod tests {
     use super::*;
 
+    /// 10 ms at a megabyte a second are 10 kB.
     #[test]
-    fn a_pace_lets_a_burst_pass_and_then_keeps_its_rate() {
+    fn a_pace_lets_a_short_burst_pass_and_then_keeps_its_rate() {
         let pace = Pace::new(BitRate::from_mbit_per_s(8));
-        assert_eq!(pace.wait(1 << 20), Duration::ZERO, "the burst");
+        assert_eq!(pace.wait(10_000), Duration::ZERO, "the burst");
         let wait = pace.wait(1_000_000);
-        // A megabyte at a megabyte a second, less the time since the first call.
+        // A megabyte, less the time since the first call.
         assert!((Duration::from_millis(900)..=Duration::from_secs(1)).contains(&wait), "{wait:?}");
+    }
+
+    #[test]
+    fn a_write_is_short_at_a_low_rate_and_whole_at_a_high_one() {
+        let block = |bps| Pace::new(BitRate::from_bps(bps).unwrap()).block(65_536);
+        // 5 ms at 5 Mbit/s are 3125 bytes, and at 1 Gbit/s 625 kB.
+        assert_eq!([64_000, 5_000_000, 1_000_000_000].map(block), [1_448, 3_125, 65_536]);
     }
 }

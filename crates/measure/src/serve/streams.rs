@@ -19,7 +19,7 @@ use super::load::Load;
 use super::locked::locked;
 use super::session::{Session, Shared};
 
-/// Bytes of one write or read.
+/// Most bytes of one write or read.
 const BLOCK: usize = 64 << 10;
 
 /// One stream until the load ends.
@@ -55,7 +55,7 @@ pub(super) async fn stream(from: OwnedReadHalf, mut to: OwnedWriteHalf, way: Way
 }
 
 async fn send(mut to: OwnedWriteHalf, load: &Load, shared: &Shared) -> io::Result<()> {
-    let block = data::block(BLOCK);
+    let block = data::block(load.sending.block(BLOCK));
     loop {
         let sent = to.write(&block).await?;
         shared.counters.add(Counted::SentBytes, sent as u64);
@@ -64,7 +64,7 @@ async fn send(mut to: OwnedWriteHalf, load: &Load, shared: &Shared) -> io::Resul
 }
 
 async fn receive(mut from: OwnedReadHalf, load: &Load, shared: &Shared) -> io::Result<()> {
-    let mut buffer = vec![0; BLOCK];
+    let mut buffer = vec![0; load.receiving.block(BLOCK)];
     loop {
         let received = from.read(&mut buffer).await?;
         if received == 0 {

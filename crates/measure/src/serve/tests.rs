@@ -86,22 +86,25 @@ fn a_load_moves_bytes_in_its_direction_and_stops() {
 }
 
 #[test]
-fn the_rate_of_a_load_has_its_limit() {
-    let rate = BitRate::from_mbit_per_s(80);
+fn the_rate_of_a_load_has_its_limit_without_a_burst() {
+    let rate = BitRate::from_mbit_per_s(8);
     with_server(Limits { rate, ..Limits::default() }, |address, _| {
         let mut client = client(address);
         for direction in [Direction::Download, Direction::Upload] {
             let (transferred, stop) = (Transferred::default(), load::Stop::default());
             let mut filling = client.filling(3, None);
+            assert_eq!(filling.limit_bps(), Some(8_000_000));
             std::thread::scope(|scope| {
                 let running = scope.spawn(|| filling.run(direction, &transferred, &stop));
                 std::thread::sleep(Duration::from_secs(1));
                 stop.request();
                 running.join().unwrap().unwrap();
             });
-            let (down, up) = transferred.totals();
-            // 10 MB in a second, and the burst of 1 MiB; buffers of sockets are not counted.
-            assert!((6_000_000..=13_000_000).contains(&(down + up)), "{direction:?}: {down} {up}");
+            let (down, up) = transferred.arrived();
+            let arrived = if direction == Direction::Download { down } else { up };
+            // A byte in each microsecond; 10 ms of them at once, and 5 ms in each of three streams.
+            let most = u64::try_from(arrived.at.as_micros()).unwrap() + 25_000;
+            assert!((400_000..=most).contains(&arrived.bytes), "{direction:?}: {arrived:?}");
         }
     });
 }

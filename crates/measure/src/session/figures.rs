@@ -10,6 +10,10 @@ use crate::train::Way;
 
 use super::{clocks, responsiveness};
 
+/// The share of the server's limit from which a load counts as held back by it. Ethernet of 1 Gbit/s carries 0.949
+/// Gbit/s of payload, less than this share of the usual limit.
+const AT_THE_LIMIT: f64 = 0.95;
+
 /// Everything that a session has seen.
 pub(super) struct Recorded {
     series: Vec<(Subject, Clocks)>,
@@ -59,6 +63,17 @@ impl Recorded {
         phase.download = down.then(|| points.iter().map(|point| point.0).collect()).and_then(of);
         phase.upload = up.then(|| points.iter().map(|point| point.1).collect()).and_then(of);
         self.phases.push(phase);
+    }
+
+    /// The directions of the latest phase that reached the server's limit.
+    #[expect(clippy::cast_precision_loss, reason = "a limit is compared with an estimate")]
+    pub(super) fn limited(&self, limit_bps: u64) -> Vec<&'static str> {
+        let Some(phase) = self.phases.last() else { return Vec::new() };
+        let reached = |throughput: &Throughput| throughput.goodput_bps.value >= AT_THE_LIMIT * limit_bps as f64;
+        [("download", &phase.download), ("upload", &phase.upload)]
+            .into_iter()
+            .filter_map(|(name, throughput)| throughput.as_ref().is_some_and(reached).then_some(name))
+            .collect()
     }
 
     /// Whether every series that has answers on the idle line has one to a probe sent after

@@ -14,6 +14,7 @@ struct Line {
 struct Filler {
     line: Arc<Line>,
     vanishes: bool,
+    limit_bps: Option<u64>,
 }
 
 impl Load for Filler {
@@ -23,6 +24,10 @@ impl Load for Filler {
 
     fn can(&self, direction: Direction) -> bool {
         direction != Direction::Both
+    }
+
+    fn limit_bps(&self) -> Option<u64> {
+        self.limit_bps
     }
 
     fn run(&mut self, direction: Direction, transferred: &Transferred, stop: &Stop) -> Result<(), Error> {
@@ -89,7 +94,7 @@ fn plan(phases: &[Option<Direction>]) -> Plan {
 
 fn measure(plan: &Plan, vanishes: bool, answers: bool) -> Measurement {
     let line = Arc::<Line>::default();
-    let mut load = Filler { line: Arc::clone(&line), vanishes };
+    let mut load = Filler { line: Arc::clone(&line), vanishes, limit_bps: None };
     let mut probers: Vec<Box<dyn Prober>> = vec![Box::new(Echo { line, answers })];
     run(plan, Some(&mut load), &mut probers, &Stop::default(), &mut |_| {})
 }
@@ -151,6 +156,21 @@ fn what_a_load_cannot_do_is_reported_and_the_rest_done() {
     let measured = measure(&plan(&[Some(Direction::Both), None]), false, true);
     assert_eq!(measured.phases.len(), 1);
     assert_eq!(measured.warnings, ["test 192.0.2.1:1 cannot load both: no such phase"]);
+    assert!(!measured.complete);
+}
+
+/// The load has 8 Mbit/s.
+#[test]
+fn a_load_at_the_limit_of_the_server_says_nothing_about_a_full_line() {
+    let warnings = |limit_bps| {
+        let mut load = Filler { line: Arc::default(), vanishes: false, limit_bps: Some(limit_bps) };
+        let phases = [None, Some(Direction::Download)];
+        run(&plan(&phases), Some(&mut load), &mut [], &Stop::default(), &mut |_| {}).warnings
+    };
+    assert_eq!(warnings(9_000_000), [""; 0]);
+    let words = "phase download: the download reached the limit of the server, 8 Mbit/s: the line may carry more, and \
+                 delays are not those of a full line";
+    assert_eq!(warnings(8_000_000), [words]);
 }
 
 #[test]
