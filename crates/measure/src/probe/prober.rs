@@ -1,5 +1,6 @@
 //! Sources of probes, and their samples.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -30,6 +31,22 @@ pub enum Kind {
     HttpForeign,
     /// A small HTTP/2 request over a connection that carries load, until its whole answer.
     HttpSelf,
+}
+
+impl Kind {
+    /// A word or three for people.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Icmp => "ICMP",
+            Self::Udp => "UDP",
+            Self::Irtt => "irtt",
+            Self::TcpConnect => "TCP",
+            Self::TlsHandshake => "TLS",
+            Self::HttpForeign => "HTTP",
+            Self::HttpSelf => "HTTP under load",
+        }
+    }
 }
 
 /// One probe and its answer. Times are seconds of the client's monotonic clock since the
@@ -74,6 +91,17 @@ pub struct Subject {
     pub kind: Kind,
     /// Differentiated services code point of the probes, 0 to 63.
     pub code_point: u8,
+}
+
+/// Kind, target and code point, such as `UDP 192.0.2.1 @46`.
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind.name(), self.target)?;
+        match self.code_point {
+            0 => Ok(()),
+            code_point => write!(f, " @{code_point}"),
+        }
+    }
 }
 
 /// A source of probes.

@@ -124,17 +124,30 @@ impl Recorded {
             let from_s = phase.start_s;
             (from_s, from_s + phase.duration_s)
         });
-        let mut meaning = None;
-        for ((_, kind), samples) in self.series.iter().zip(&mut self.samples) {
+        // Each meaning, with the series that have it.
+        let mut meanings: Vec<(String, Vec<String>)> = Vec::new();
+        for ((subject, kind), samples) in self.series.iter().zip(&mut self.samples) {
             if samples.iter().all(|sample| sample.up_s.is_none() && sample.down_s.is_none()) {
                 continue;
             }
-            meaning = Some(match kind {
+            let meaning = match kind {
                 Clocks::Comparable => "one-way delays are differences of one clock".to_owned(),
                 Clocks::Apart => clocks::correct(samples, idle),
-            });
+            };
+            let name = subject.to_string();
+            match meanings.iter_mut().find(|(known, _)| *known == meaning) {
+                Some((_, names)) => names.push(name),
+                None => meanings.push((meaning, vec![name])),
+            }
         }
-        meaning
+        match &meanings[..] {
+            [] => None,
+            [(meaning, _)] => Some(meaning.clone()),
+            several => {
+                let each = several.iter().map(|(meaning, names)| format!("{}: {meaning}", names.join(" and ")));
+                Some(each.collect::<Vec<_>>().join("; "))
+            }
+        }
     }
 }
 
@@ -227,4 +240,33 @@ pub(super) fn is_enough(points: &[(Arrived, Arrived)], ramp: Duration, share: f6
     ];
     let known: Vec<Estimate> = both.into_iter().flatten().collect();
     !known.is_empty() && known.iter().all(|estimate| estimate.high - estimate.value <= share * estimate.value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(kinds: &[(Kind, Clocks)]) -> Option<String> {
+        let named = |(kind, clocks): &(Kind, Clocks)| {
+            let subject = Subject { target: "192.0.2.1".to_owned(), kind: *kind, code_point: 0 };
+            (subject, *clocks)
+        };
+        let mut recorded = Recorded::new(kinds.iter().map(named).collect());
+        for index in 0..kinds.len() {
+            let [up_s, down_s] = [7.010, -6.990].map(Some);
+            recorded.sample(index, Sample { sent_s: 0.1, rtt_s: Some(0.020), up_s, down_s, ..Sample::default() });
+        }
+        recorded.compare_clocks()
+    }
+
+    /// Where both ends of one series share a clock and those of another do not, no sentence holds for both.
+    #[test]
+    fn each_meaning_of_one_way_delays_names_its_series() {
+        let one = "one-way delays are differences of one clock";
+        let none = "no one-way delays: the clocks of both ends cannot be compared without answers on the idle line";
+        let (udp, irtt) = ((Kind::Udp, Clocks::Comparable), (Kind::Irtt, Clocks::Apart));
+        assert_eq!(series(&[udp]).unwrap(), one);
+        assert_eq!(series(&[udp, udp]).unwrap(), one);
+        assert_eq!(series(&[udp, irtt]).unwrap(), format!("UDP 192.0.2.1: {one}; irtt 192.0.2.1: {none}"));
+    }
 }

@@ -79,7 +79,7 @@ fn series(measured: &Measurement, counts: impl Fn(&Phase) -> bool) -> Vec<(Strin
     for phase in measured.phases.iter().filter(|phase| counts(phase)) {
         for series in &phase.probes {
             let answered = series.samples.iter().filter_map(|sample| Some((sample.sent_s, sample.rtt_s?)));
-            let name = table::name(series);
+            let name = series.subject.to_string();
             match named.iter_mut().find(|(other, _)| *other == name) {
                 Some((_, points)) => points.extend(answered),
                 None => named.push((name, answered.collect())),
@@ -101,7 +101,7 @@ fn distributions(measured: &Measurement) -> Vec<Graphs> {
             .phases
             .iter()
             .filter_map(|phase| {
-                let series = phase.probes.iter().find(|series| table::name(series) == *name)?;
+                let series = phase.probes.iter().find(|series| series.subject.to_string() == *name)?;
                 let after_s = phase.start_s + phase.ramp_s;
                 let counted = series.samples.iter().filter(|sample| sample.sent_s >= after_s);
                 let points = cumulative(counted.filter_map(|sample| sample.rtt_s).collect());

@@ -8,8 +8,6 @@ use lastmile_terminal::{Panel, Series, Snapshot, Unit, View};
 
 use crate::printer::Printer;
 
-use super::table;
-
 /// Time between two lines.
 const INTERVAL_S: f64 = 1.0;
 
@@ -108,7 +106,7 @@ impl<'a> Progress<'a> {
 /// Kind, code point and target of a series. The view cuts long labels, so the target comes last.
 fn label(subject: &Subject) -> String {
     let class = if subject.code_point == 0 { String::new() } else { format!("@{} ", subject.code_point) };
-    format!("{} {class}{}", table::kind(subject.kind), subject.target)
+    format!("{} {class}{}", subject.kind.name(), subject.target)
 }
 
 #[cfg(test)]

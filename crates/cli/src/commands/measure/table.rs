@@ -3,7 +3,6 @@
 use lastmile_measure::conditions::Conditions;
 use lastmile_measure::foreign::iperf3::Datagrams;
 use lastmile_measure::load::Direction;
-use lastmile_measure::probe::Kind;
 use lastmile_measure::report::{Delays, Estimate, Measurement, Phase, Series, Throughput};
 use lastmile_measure::session;
 use lastmile_measure::train::Way;
@@ -154,7 +153,7 @@ fn row(phase: &Phase, series: &Series) -> Vec<String> {
     };
     vec![
         words(phase.load).to_owned(),
-        name(series),
+        series.subject.to_string(),
         ms(|delays| delays.p50_s.value),
         format::or_dash(series.round_trip, |delays| interval(delays.p50_s, |s| s * 1e3, "")),
         ms(|delays| delays.p95_s),
@@ -169,28 +168,6 @@ fn row(phase: &Phase, series: &Series) -> Vec<String> {
 
 pub(super) fn number_ms(seconds: f64) -> String {
     format::number(seconds * 1e3)
-}
-
-/// A kind of probe in a word or three.
-pub(super) fn kind(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Icmp => "ICMP",
-        Kind::Udp => "UDP",
-        Kind::Irtt => "irtt",
-        Kind::TcpConnect => "TCP",
-        Kind::TlsHandshake => "TLS",
-        Kind::HttpForeign => "HTTP",
-        Kind::HttpSelf => "HTTP under load",
-    }
-}
-
-/// Kind, target and code point of a series.
-pub(super) fn name(series: &Series) -> String {
-    let class = match series.subject.code_point {
-        0 => String::new(),
-        code_point => format!(" @{code_point}"),
-    };
-    format!("{} {}{class}", kind(series.subject.kind), series.subject.target)
 }
 
 /// A direction in words, for tables.
