@@ -35,7 +35,9 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     match &arguments.out {
         None => printer.exact(&text)?,
         Some(path) => {
-            Folders::default().prepare_file(path, "--out")?;
+            // A folder that it makes stays once the file is in it.
+            let mut folders = Folders::default();
+            folders.prepare_file(path, "--out")?;
             std::fs::write(path, text).map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))?;
         }
     }

@@ -55,6 +55,13 @@ fn a_converted_trace_is_the_same_line() {
 }
 
 #[test]
+fn out_makes_the_folder_of_its_file() {
+    let scratch = scratch();
+    printed(&scratch, "lastmile trace line.csv --to csv --out new/folder/line.csv");
+    assert_eq!(std::fs::read_to_string(scratch.path.join("new/folder/line.csv")).unwrap(), TABLE);
+}
+
+#[test]
 fn a_delay_of_opportunities_is_refused() {
     let scratch = scratch();
     std::fs::write(scratch.path.join("line.up"), "1\n2\n3\n").unwrap();
