@@ -44,3 +44,10 @@ mod unit;
 pub(crate) mod watch;
 #[cfg(target_os = "linux")]
 mod web;
+
+use std::num::NonZeroUsize;
+
+/// Parses a number of threads.
+fn threads(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "a number of at least 1 is needed".to_owned())
+}

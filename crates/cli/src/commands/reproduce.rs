@@ -65,7 +65,7 @@ pub(crate) struct Arguments {
 
     /// Threads for the tables and their parts; results do not depend on it [default: one per
     /// processor]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = crate::commands::threads)]
     threads: Option<NonZeroUsize>,
 
     /// Print JSON

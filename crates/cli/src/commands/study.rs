@@ -65,7 +65,7 @@ struct Start {
     memory: Grant,
 
     /// Threads for the runs; results do not depend on it [default: one per processor]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = crate::commands::threads)]
     threads: Option<NonZeroUsize>,
 
     /// Print JSON: the means of every measure at each point

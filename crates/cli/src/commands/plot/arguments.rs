@@ -67,7 +67,7 @@ pub(crate) struct Arguments {
     pub(super) memory: Grant,
 
     /// Threads for the runs; results do not depend on it [default: one per processor]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = crate::commands::threads)]
     pub(super) threads: Option<NonZeroUsize>,
 }
 

@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
 
     /// Threads for the runs with several seeds; results do not depend on it [default: one per
     /// processor]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = crate::commands::threads)]
     pub(in crate::commands) threads: Option<NonZeroUsize>,
 
     /// Print JSON: the summary, and machine-dependent values under "timing"
