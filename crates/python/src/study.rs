@@ -113,14 +113,18 @@ pub(crate) fn study(
     scenario: Given<'_>,
     space: Bound<'_, Space>,
     seeds: SeedCount,
-    until: Option<(String, f64)>,
+    until: Option<(Option<String>, f64)>,
     duration: Option<Length>,
 ) -> PyResult<Study> {
     let SeedCount(seeds) = seeds;
     let scenario = scenario.scenario(py)?;
     let seeds = match until {
         None => Seeds::Count(seeds),
-        Some((measure, share)) => Seeds::Until(Until { measure, share, at_most: seeds }),
+        Some((measure, share)) => {
+            let over_line = scenario.get().read.access().is_some();
+            let measure = measure.unwrap_or_else(|| Until::usual_measure(over_line).to_owned());
+            Seeds::Until(Until { measure, share, at_most: seeds })
+        }
     };
     // A wrong duration is refused now, and not by the first run.
     run::overrides(scenario.get(), None, duration.as_ref(), None)?;

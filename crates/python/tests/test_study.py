@@ -180,6 +180,18 @@ def test_seeds_are_added_until_the_interval_is_narrow(download: lm.Scenario, tmp
     assert seeds == 4 and ci95 <= 0.5 * mean
 
 
+def test_over_a_network_without_an_access_line_goodput_is_to_be_narrow(tmp_path: Path) -> None:
+    network = lm.loads(
+        'duration = "2 s"\n[[link]]\nfrom = "a"\nto = "b"\nrate = "1 Mbit/s"\nloss = "1 %"\n'
+        '[[traffic]]\nkind = "bulk"\nfrom = "a"\nto = "b"\n'
+    )
+    study = lm.study(network, {"link.0.rate": ["1 Mbit/s"]}, seeds=lm.until(ci=0.000001, at_most=7))
+    assert len(study.run(tmp_path)) == 7
+    unknown = lm.study(network, {"link.0.rate": ["1 Mbit/s"]}, seeds=lm.until(ci=0.1, at_most=7, measure="nonsense"))
+    with pytest.raises(lm.ScenarioError, match="nonsense"):
+        unknown.run(tmp_path / "other")
+
+
 def test_paired_differences_are_narrower_than_means(download: lm.Scenario, tmp_path: Path) -> None:
     noisy = lm.loads(download.text + '[[traffic]]\nkind = "poisson"\nrate = "4 Mbit/s"\ndirection = "down"\n')
     table = lm.study(noisy, {"access.down.rate": ["8 Mbit/s", "8.1 Mbit/s"]}, seeds=6).run(tmp_path)

@@ -300,7 +300,7 @@ def study(
     space: Space,
     *,
     seeds: int,
-    until: tuple[str, float] | None,
+    until: tuple[str | None, float] | None,
     duration: str | Duration | None,
 ) -> Study: ...
 def study_file(path: _Path) -> Study: ...

@@ -22,21 +22,22 @@ class Until(NamedTuple):
 
     >>> import lastmile as lm
     >>> lm.until(ci=0.02, at_most=64)
-    Until(ci=0.02, at_most=64, measure='download_bps')
+    Until(ci=0.02, at_most=64, measure=None)
     """
 
     ci: float
     """Half the width of the 95 % confidence interval, as a share of the mean."""
     at_most: int
     """The most seeds of a point."""
-    measure: str
-    """The measure: a column of the table."""
+    measure: str | None
+    """The measure: a column of the table. ``None`` is ``download_bps``, or ``goodput_bps`` without an access line."""
 
 
-def until(*, ci: float, at_most: int, measure: str = "download_bps") -> Until:
+def until(*, ci: float, at_most: int, measure: str | None = None) -> Until:
     """Seeds until half of the 95 % confidence interval of ``measure`` is at most ``ci`` of its mean.
 
     Each point begins with four seeds, and gets half as many more until its interval is narrow or it has ``at_most``.
+    The measure is ``download_bps`` by default, or ``goodput_bps`` of a network without an access line.
 
     >>> import lastmile as lm
     >>> lm.until(ci=0.05, at_most=16, measure="ping.p50_s").measure

@@ -73,7 +73,7 @@ impl Described {
                 // What is wrong with the scenario is said when its points are read.
                 let over_line =
                     || Scenario::parse_with(&path, &text, &common).is_ok_and(|file| file.access().is_some());
-                let usual = || if over_line() { "download_bps" } else { "goodput_bps" }.to_owned();
+                let usual = || Until::usual_measure(over_line()).to_owned();
                 let measure = measure.map_or_else(usual, |(_, measure)| measure);
                 Seeds::Until(Until { measure, share, at_most })
             }

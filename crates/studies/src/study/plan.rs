@@ -45,6 +45,14 @@ pub enum Seeds {
     Until(Until),
 }
 
+impl Until {
+    /// The measure where none is given, over an access line or over a network without one.
+    #[must_use]
+    pub fn usual_measure(over_line: bool) -> &'static str {
+        if over_line { "download_bps" } else { "goodput_bps" }
+    }
+}
+
 impl Seeds {
     /// The measure that decides about the number of seeds, if one does.
     pub(super) fn measure(&self) -> Option<&String> {
