@@ -5,6 +5,7 @@
 //! line in the file would be.
 
 use core::ops::Range;
+use std::borrow::Cow;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -254,17 +255,26 @@ fn set(table: &mut Table, keys: &[&str], node: Node) -> Result<(), Refusal> {
     }
 }
 
+/// The name of an entry: its `name`, or of a link without one its ends, by which results call it.
+fn name_of(node: &Node) -> Option<Cow<'_, str>> {
+    let Value::Table(table) = &node.value else { return None };
+    let ends = || Some(format!("{}-{}", table.text("from")?, table.text("to")?));
+    table.text("name").map(Cow::Borrowed).or_else(|| ends().map(Cow::Owned))
+}
+
 /// The place of the entry that `item` names.
 fn find(items: &[Node], list: &str, item: &str) -> Result<usize, Refusal> {
-    let names = || {
-        items.iter().filter_map(|node| match &node.value {
-            Value::Table(table) => table.text("name"),
-            _ => None,
-        })
-    };
-    let named = |node: &Node| matches!(&node.value, Value::Table(table) if table.text("name") == Some(item));
-    if let Some(found) = items.iter().position(named) {
-        return Ok(found);
+    // Traffic has ends as well, and is called by its kind.
+    let is_link = list == "link";
+    let named: Vec<(usize, Cow<'_, str>)> = items
+        .iter()
+        .enumerate()
+        .filter(|(_, node)| is_link || matches!(&node.value, Value::Table(table) if table.text("name").is_some()))
+        .filter_map(|(number, node)| Some((number, name_of(node)?)))
+        .collect();
+    let names = || named.iter().map(|(_, name)| &**name);
+    if let Some((found, _)) = named.iter().find(|(_, name)| name == item) {
+        return Ok(*found);
     }
     match item.parse::<usize>() {
         Ok(index) if index < items.len() => Ok(index),
@@ -332,6 +342,24 @@ mod tests {
         let document = with(&["access.down.queue.kind=sad", "traffic.1.tcp.variant=reno"]).unwrap();
         assert!(matches!(at(&document, &["access", "down", "queue", "kind"]), Value::String(kind) if kind == "sad"));
         assert!(matches!(at(&document, &["traffic", "tcp", "variant"]), Value::String(kind) if kind == "reno"));
+    }
+
+    /// Results call a link without a name by its ends.
+    #[test]
+    fn a_link_without_a_name_is_found_by_its_ends() {
+        let text = "[[link]]\nfrom = \"A\"\nto = \"B\"\nrate = \"1 kbit/s\"\n\
+                    [[link]]\nname = \"A-C\"\nfrom = \"B\"\nto = \"C\"\nrate = \"1 kbit/s\"\n";
+        let with = |set: &str| Document::parse(Source::new("f.toml", text), &[Override::set(set)]);
+        let rate = |set: &str, number: usize| {
+            let document = with(set).unwrap();
+            let Some(Value::Array(links)) = document.root.get("link").map(|node| &node.value) else { panic!("links") };
+            let Value::Table(link) = &links[number].value else { panic!("a link") };
+            link.text("rate").unwrap().to_owned()
+        };
+        assert_eq!(rate("link.A-B.rate=2 kbit/s", 0), "2 kbit/s");
+        assert_eq!(rate("link.A-C.rate=3 kbit/s", 1), "3 kbit/s");
+        let wrong = with("link.B-C.rate=3 kbit/s").unwrap_err().to_string();
+        assert!(wrong.contains("no [[link]] is named \"B-C\"\nhint: did you mean \"A-C\"?"), "{wrong}");
     }
 
     #[test]

@@ -286,6 +286,11 @@ impl<'d> Table<'d> {
         Unopened { table: &NOTHING, path: self.at.path.child(key), ..self.at.clone() }.open(section)
     }
 
+    /// True if `key` is a list without entries.
+    pub(crate) fn is_empty_list(&self, key: &'static str) -> bool {
+        matches!(self.at.table.get(key), Some(Node { value: Value::Array(items), .. }) if items.is_empty())
+    }
+
     /// The tables of the list at `key`; none if it is missing.
     pub(crate) fn tables(&self, key: &'static str) -> Vec<Unopened<'d>> {
         self.spec(key);

@@ -142,7 +142,9 @@ Values have a unit and are written in quotes. Ambiguous values (`512 kb`, `64 K`
 
 `--set key=value` changes a value before the file is read, or adds it. The key is written with dots from the top \
                             level; an entry
-of a list is named by its name or by its index from 0. Quotes may be left out: `--set access.up.rate=1 Mbit/s` (in a \
+of a list is named by its name, a link without one by its ends (`link.A-B.rate`), or by its index from 0. Quotes may \
+                            be left out:
+`--set access.up.rate=1 Mbit/s` (in a \
                             shell:
 `--set \"access.up.rate=1 Mbit/s\"`), `--set traffic.upload.start=10s`, `--set access.up.queue.kind=sad`.
 An override is checked like the same line in the file.

@@ -56,8 +56,8 @@ const CDVT: Key = Key::with_default(
     "cdvt",
     Kind::Time,
     "0 ms",
-    "Cell delay variation tolerance of the peak rate. With none, the second cell of a packet that comes at a higher rate \
-     is above the peak rate, and no packet of two cells arrives.",
+    "Cell delay variation tolerance of the peak rate. With none, the second cell of a packet that comes at a higher \
+     rate is above the peak rate, and no packet of two cells arrives.",
 )
 .at_most("10 s");
 const SCR: Key = Key::required("scr", Kind::Rate, "Sustainable cell rate; not above `pcr`.");
@@ -189,10 +189,17 @@ impl Contracts {
         for item in root.tables("vp") {
             let table = item.open(&VP);
             let name = table.name("name");
-            let contract = contracts.find(&table, "contract").and_then(|service| service.contract);
-            if matches!(contract, Some(Contract::Gfr { .. })) {
-                let message = "a GFR contract judges frames, and holds for a virtual channel, not for a path";
+            let service = contracts.find(&table, "contract");
+            let mut contract = service.and_then(|service| service.contract);
+            let refused = match contract {
+                Some(Contract::Gfr { .. }) => Some("a GFR contract judges frames"),
+                _ if service.is_some_and(|service| service.abr.is_some()) => Some("an ABR contract polices nothing"),
+                _ => None,
+            };
+            if let Some(why) = refused {
+                let message = format!("{why}, and holds for a virtual channel, not for a path");
                 table.error("contract", message, Some("name it in the traffic".into()));
+                contract = None;
             }
             let Some(name) = name else {
                 contracts.incomplete = true;

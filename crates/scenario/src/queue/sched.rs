@@ -148,6 +148,10 @@ pub(super) fn classes<T>(
     read: impl Fn(&Table<'_>) -> Option<T>,
 ) -> Option<Vec<T>> {
     let items = table.tables("classes");
+    if items.is_empty() && table.has("classes") && !table.is_empty_list("classes") {
+        // What is wrong with its entries has been said.
+        return None;
+    }
     if items.is_empty() || items.len() > Spec::MAX_CLASSES {
         let message =
             format!("{}: {} classes; there are 1 to {}", table.path("classes"), items.len(), Spec::MAX_CLASSES);

@@ -147,6 +147,28 @@ fn a_code_point_finds_its_contract_and_a_path_is_policed_where_it_enters() {
     assert!(atm.paths[0].is_some());
 }
 
+/// Each is refused once, where the path names it.
+#[test]
+fn contracts_of_channels_do_not_police_paths() {
+    let of = |contract: &str| {
+        let text = format!(
+            "{CELLS}[[contract]]\nname = \"c\"\n{contract}\n\
+             [[vp]]\nname = \"p\"\ncontract = \"c\"\n{TRAFFIC}vp = \"p\"\n"
+        );
+        let report = crate::parse(&text).expect_err(&text);
+        report.findings().iter().map(lastmile_scenario::Diagnostic::headline).collect::<Vec<_>>()
+    };
+    let gfr = "kind = \"gfr\"\npcr = \"2 Mbit/s\"\nmcr = \"1 Mbit/s\"\nmbs = \"100 cells\"\nmfs = \"32 cells\"";
+    for (contract, why) in [
+        (gfr, "a GFR contract judges frames"),
+        ("kind = \"abr\"\npcr = \"2 Mbit/s\"", "an ABR contract polices nothing"),
+    ] {
+        let found = of(contract);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains(&format!("{why}, and holds for a virtual channel, not for a path")), "{found:?}");
+    }
+}
+
 /// A trickle of 1 Mbit/s as AF1 over a contract of an edge: of each packet of 1000 bytes 22 cells, 1166
 /// bytes on the wire. A bucket of 400 kbit/s makes a third of it green; what is yellow is another third
 /// at most, since it is what the committed bucket cannot hold.

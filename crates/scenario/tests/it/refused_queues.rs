@@ -304,3 +304,20 @@ fn thresholds_that_are_no_range() {
         "error: x.toml:4:61: both a weight and a burst, from which the weight follows",
     );
 }
+
+/// What is no list has no number of entries.
+#[test]
+fn classes_that_are_no_list_are_one_error() {
+    let headlines = |classes: &str| {
+        headlines(&format!(
+            "duration = \"1 s\"\n[access]\ndown = {{ rate = \"2 Mbit/s\" }}\n\
+             up = {{ rate = \"512 kbit/s\", queue = {{ kind = \"drr\", classes = {classes} }} }}\n"
+        ))
+    };
+    let wrong = headlines("5");
+    assert_eq!(wrong.len(), 1, "{wrong:?}");
+    assert!(wrong[0].contains("classes is a whole number, where a list of tables is expected"), "{wrong:?}");
+    let wrong = headlines("[]");
+    assert_eq!(wrong.len(), 1, "{wrong:?}");
+    assert!(wrong[0].contains("0 classes; there are 1 to 16"), "{wrong:?}");
+}
