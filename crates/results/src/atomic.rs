@@ -9,6 +9,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// The hidden files of this process without a final name. Locked during renames.
 static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
@@ -36,7 +37,7 @@ impl AtomicFile {
         let name = name.to_string_lossy();
         let name = shortened(&name);
         for attempt in 0..MAX_ATTEMPTS {
-            let temporary = path.with_file_name(format!(".{name}.{}-{attempt}.partial", std::process::id()));
+            let temporary = path.with_file_name(format!(".{name}.{}-{attempt}{SUFFIX}", std::process::id()));
             let mut unfinished = unfinished();
             match OpenOptions::new().write(true).create_new(true).open(&temporary) {
                 Ok(file) => {
@@ -115,6 +116,26 @@ pub fn abandon(end: impl FnOnce()) {
     end();
 }
 
+/// Removes the hidden files in `folder` that processes left which were killed: those that nobody has written to for
+/// [`QUIET`], since a process of another machine may be at work.
+///
+/// # Errors
+///
+/// The folder cannot be read.
+pub fn sweep(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let is_hidden = name.to_string_lossy().starts_with('.') && name.to_string_lossy().ends_with(SUFFIX);
+        let age = || entry.metadata().and_then(|about| about.modified()).ok()?.elapsed().ok();
+        if is_hidden && age().is_some_and(|age| age >= QUIET) {
+            // A file that stays has no final name.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+    Ok(())
+}
+
 /// An error if no file can have this path: it is a folder, or longer than the file system allows.
 fn may_be(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
@@ -168,6 +189,10 @@ pub fn write(path: &Path, contents: &[u8]) -> io::Result<()> {
     file.commit()
 }
 
+/// The end of hidden names.
+const SUFFIX: &str = ".partial";
+/// The time after which nobody writes to a hidden file any more.
+const QUIET: Duration = Duration::from_secs(10);
 /// The most hidden names of a process for one path.
 const MAX_ATTEMPTS: u32 = 100;
 /// Size of the write buffer: a capture then needs few system calls.

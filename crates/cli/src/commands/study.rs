@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use lastmile_scenario::file::{Reading, read};
 use lastmile_studies::study::check::check;
 use lastmile_studies::study::folder::{TABLE, carry_out};
-use lastmile_studies::study::journal::{FILE, Record};
+use lastmile_studies::study::journal::{FILE, Record, about_other};
 use lastmile_studies::study::means::{about_phases, means};
 use lastmile_studies::study::page::PAGE;
 use lastmile_studies::study::plan::{Ended, Failure as Failed, Means, Runs};
@@ -31,7 +31,7 @@ use crate::printer::Printer;
 /// The file names a scenario, lists or ranges of values for its keys, and the seeds of each point.
 /// Each finished run is kept in the folder, under an address made of everything that determines its
 /// result. A study that was stopped by Ctrl-C or killed goes on, and nothing runs twice. Studies may
-/// share a folder.
+/// share the runs of a folder; its table and its report are those of the last one.
 ///
 /// The table shows the mean of each measure over the seeds with its 95 % interval. DIR/table.parquet
 /// has a row for each run, with every measure; DIR/report.html shows the measures against the keys;
@@ -144,6 +144,9 @@ fn start_study(start: &Start, (file, out): (&Path, &Path), printer: &mut Printer
         text: read(file, Reading::Again).ok(),
         ..Record::default()
     };
+    if let Some(other) = about_other(out, &record) {
+        printer.talk(&format!("note: {other}"));
+    }
     let mut progress = Progress::new(printer.is_watched());
     let done = carry_out(&study, means, (record, &described.measures), &mut |now, record| {
         progress.show(now, record);
@@ -152,6 +155,9 @@ fn start_study(start: &Start, (file, out): (&Path, &Path), printer: &mut Printer
     progress.finish();
     match done {
         Ok((runs, table)) => {
+            if let Some(damaged) = runs.about_damaged("simulated again") {
+                printer.talk(&format!("note: {damaged}"));
+            }
             print(start, &described, (&runs, &table), printer)?;
             if !start.json {
                 let (table, page) = (out.join(TABLE), out.join(PAGE));

@@ -131,11 +131,13 @@ fn a_study_that_is_killed_loses_no_finished_run_and_ends_with_the_same_table() {
     assert_eq!(names(&out), names(&whole));
 }
 
-/// A measure that no run has cannot decide about seeds, nor be printed: it is refused before the runs that it would cost.
+/// A measure that no run has cannot decide about seeds, nor be printed: it is refused before the runs that it would
+/// cost.
 /// Where a network has no access line, goodput decides by default.
 #[test]
 fn a_measure_of_no_run_is_refused() {
-    const NETWORK: &str = "duration = \"2 s\"\n[[link]]\nfrom = \"A\"\nto = \"B\"\nrate = \"1 Mbit/s\"\nloss = \"1 %\"\n\
+    const NETWORK: &str = "duration = \"2 s\"\n[[link]]\nfrom = \"A\"\nto = \"B\"\nrate = \"1 Mbit/s\"\n\
+                           loss = \"1 %\"\n\
                            [[traffic]]\nkind = \"bulk\"\nfrom = \"A\"\nto = \"B\"\n";
     let scratch = scratch();
     fs::write(scratch.path.join("network.toml"), NETWORK).unwrap();
@@ -159,6 +161,40 @@ fn a_measure_of_no_run_is_refused() {
     let (code, printed, told, ran) = study("c.toml", &format!("scenario = \"network.toml\"\n{until}"));
     assert!(code == Some(0) && printed.contains("until the half-width of goodput_bps is"), "{told}\n{printed}");
     assert!((4..=6).contains(&ran), "{ran}");
+}
+
+/// A power failure may leave files without contents. The other study shares the runs, but not the table.
+#[test]
+fn damaged_runs_are_replaced_and_another_study_of_the_folder_is_told() {
+    let scratch = scratch();
+    let arguments = ["study", "study.toml", "--out", "out"];
+    let told = |arguments: &[&str]| {
+        let output = lastmile(&scratch.path, arguments);
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert_eq!(told(&arguments).0, Some(0));
+    let whole = runs(&scratch.path.join("out"));
+    let damaged: Vec<&PathBuf> = whole.keys().take(2).collect();
+    damaged.iter().for_each(|path| fs::write(path, "").unwrap());
+    let left = damaged[0].with_file_name(".half.parquet.1-0.partial");
+    fs::write(&left, "PAR1").unwrap();
+    let file = fs::File::options().write(true).open(&left).unwrap();
+    file.set_modified(std::time::SystemTime::now() - Duration::from_secs(60)).unwrap();
+    let (code, words) = told(&["study", "status", "out"]);
+    assert_eq!(code, Some(1), "{words}");
+    assert!(words.contains("note: the damaged files of 2 runs, counted as not run: "), "{words}");
+    let (code, words) = told(&arguments);
+    assert_eq!(code, Some(0), "{words}");
+    assert!(words.contains("note: the damaged files of 2 runs, simulated again: ") && !words.contains("the study \""));
+    assert_eq!(runs(&scratch.path.join("out")), whole);
+    assert!(!left.exists());
+    assert_eq!(told(&["study", "status", "out"]), (Some(0), String::new()));
+
+    fs::write(scratch.path.join("other.toml"), STUDY.replace("12", "2")).unwrap();
+    let output = lastmile(&scratch.path, &["study", "other.toml", "--out", "out", "--json"]);
+    assert_eq!(json(&output)["simulated"], 0);
+    let words = String::from_utf8(output.stderr).unwrap();
+    assert!(words.contains("note: out has the table and the report of the study \"study\""), "{words}");
 }
 
 /// Equal values would be runs that count twice.

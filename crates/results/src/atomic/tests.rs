@@ -41,6 +41,21 @@ fn a_file_has_its_name_only_once_it_is_whole() {
     assert_eq!(fs::read(dir.file("summary.json")).unwrap(), [b'x'; 200_000]);
 }
 
+/// A young hidden file may be at work, and a file with a final name is a result, however old.
+#[test]
+fn old_hidden_files_are_swept() {
+    let dir = TestDir::new("swept");
+    let old = std::time::SystemTime::now() - 2 * QUIET;
+    for (name, is_old) in [(".a.1-0.partial", true), (".b.1-0.partial", false), ("c.partial", true), (".d", true)] {
+        write(&dir.file(name), b"x").unwrap();
+        if is_old {
+            OpenOptions::new().write(true).open(dir.file(name)).unwrap().set_modified(old).unwrap();
+        }
+    }
+    sweep(&dir.0).unwrap();
+    assert_eq!(dir.names(), [".b.1-0.partial", ".d", "c.partial"]);
+}
+
 #[test]
 fn an_old_file_stays_until_the_new_one_is_whole() {
     let dir = TestDir::new("old");

@@ -24,7 +24,8 @@ type Point = Result<(Vec<Need>, Report), Report>;
 /// Reads every point with its first seed.
 ///
 /// # Errors
-/// A measure that no run has; errors of points; too little memory for as many runs as there are threads; the caller ended it.
+/// A measure that no run has; errors of points; too little memory for as many runs as there are threads; the caller
+/// ended it.
 pub fn check<S: Send>(study: &Study<'_>, means: Means<'_>, attend: &mut Attend<'_, S>) -> Result<Checked, Ended<S>> {
     let wrong = |report: Report| Ended::Wrong(report.into());
     study.seeds.measure().map_or(Ok(()), |measure| may_be(measure)).map_err(Ended::Wrong)?;

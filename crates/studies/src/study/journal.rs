@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::address::ENGINE;
 use super::plan::{Failure, Progress};
+use super::store::Store;
 
 /// The name of the file.
 pub const FILE: &str = "study.json";
@@ -106,6 +107,10 @@ impl Journal {
     /// Errors of the file system.
     pub fn begin(folder: &Path, record: Record) -> io::Result<Self> {
         let lock = OpenOptions::new().create(true).truncate(false).write(true).open(folder.join(LOCK))?;
+        // Alone in the folder, since every other study of it has the lock. What cannot be removed does no harm.
+        if lock.try_lock().is_ok() {
+            let _ = Store::open(folder).and_then(|store| store.sweep());
+        }
         // A file system without locks runs studies, too: only the status does not know.
         let lock = lock.try_lock_shared().is_ok().then_some(lock);
         let record = Record { version: env!("CARGO_PKG_VERSION").to_owned(), engine: ENGINE.to_owned(), ..record };
@@ -173,6 +178,24 @@ pub fn read(folder: &Path) -> io::Result<Option<Record>> {
     serde_json::from_str(&text).map(Some).map_err(|error| io::Error::other(format!("{}: {error}", path.display())))
 }
 
+/// A sentence if the table, the page and the record in `folder` are those of another study than `record`, which will
+/// replace them. Unreadable records are those of no study.
+#[must_use]
+pub fn about_other(folder: &Path, record: &Record) -> Option<String> {
+    let other = read(folder).ok()??;
+    let is_same = other.name == record.name && (other.file == record.file || other.text == record.text);
+    (!is_same).then(|| {
+        let from = other.file.map_or_else(String::new, |file| format!(" of {file}"));
+        format!(
+            "{} has the table and the report of the study {:?}{from}: they become those of {:?}. Its runs stay, and it \
+             gives its table again without simulating",
+            folder.display(),
+            other.name,
+            record.name
+        )
+    })
+}
+
 /// True while a study runs in `folder`, as far as the file system has locks.
 #[must_use]
 pub fn is_running(folder: &Path) -> bool {
@@ -183,6 +206,27 @@ pub fn is_running(folder: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn another_study_of_the_folder_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let record = |name: &str, file: &str, text: &str| Record {
+            name: name.to_owned(),
+            file: Some(file.to_owned()),
+            text: Some(text.to_owned()),
+            ..Record::default()
+        };
+        let one = record("one", "/a/one.toml", "seeds = 2");
+        assert_eq!(about_other(folder.path(), &one), None);
+        Journal::begin(folder.path(), one.clone()).unwrap();
+        assert_eq!(about_other(folder.path(), &one), None);
+        assert_eq!(about_other(folder.path(), &record("one", "/a/one.toml", "seeds = 9")), None, "it has grown");
+        assert_eq!(about_other(folder.path(), &record("one", "/b/one.toml", "seeds = 2")), None, "it has moved");
+        for other in [record("one", "/b/one.toml", "seeds = 9"), record("two", "/a/two.toml", "seeds = 2")] {
+            let told = about_other(folder.path(), &other).unwrap();
+            assert!(told.contains("of the study \"one\" of /a/one.toml"), "{told}");
+        }
+    }
 
     #[test]
     fn the_file_says_how_far_a_study_is_and_whether_it_runs() {

@@ -4,12 +4,13 @@ use std::any::Any;
 use std::io;
 use std::num::NonZeroUsize;
 use std::panic::{self, AssertUnwindSafe};
+use std::path::PathBuf;
 
 use lastmile_scenario::{Override, Report, Scenario};
 
 use super::address::Address;
 use super::measured;
-use super::store::{Kept, Store};
+use super::store::{Found, Kept, Store};
 use crate::error::Error;
 use crate::memory::Memory;
 use crate::run::{Early, Input, Job, Watch, simulate};
@@ -37,10 +38,10 @@ pub struct Means<'a> {
 pub(super) enum Came {
     /// The folder had it.
     Known(Kept),
-    /// It was simulated.
-    New(Kept),
-    /// The folder does not have it.
-    Missing,
+    /// It was simulated. The folder may have had a damaged file in its place.
+    New(Kept, Option<PathBuf>),
+    /// The folder does not have it, or has a damaged file in its place.
+    Missing(Option<PathBuf>),
 }
 
 /// Why a run ended early.
@@ -71,11 +72,13 @@ pub(super) fn one(
     let scenario = load(&variant.overrides).map_err(wrong)?;
     scenario.needs_traffic(input.file.as_deref().unwrap_or("scenario")).map_err(wrong)?;
     let address = Address::of(&scenario, &input.origin(variant, &scenario).inputs);
-    if let Some(kept) = store.kept(&address).map_err(Stopped::Io)? {
-        return Ok(Came::Known(kept));
-    }
+    let damaged = match store.find(&address).map_err(Stopped::Io)? {
+        Found::Kept(kept) => return Ok(Came::Known(kept)),
+        Found::Damaged(path) => Some(path),
+        Found::Nothing => None,
+    };
     if !simulates {
-        return Ok(Came::Missing);
+        return Ok(Came::Missing(damaged));
     }
     let job = Job { number, input, variant, scenario: &scenario };
     let ended = panic::catch_unwind(AssertUnwindSafe(|| simulate(job, None, memory, &mut Slices(is_over))));
@@ -91,7 +94,7 @@ pub(super) fn one(
         Err(panic) => Kept::Failed(format!("the simulation has a fault: {}", message(&*panic))),
     };
     store.keep(&address, &kept).map_err(Stopped::Io)?;
-    Ok(Came::New(kept))
+    Ok(Came::New(kept, damaged))
 }
 
 /// The message of a panic.

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::io;
+use std::path::PathBuf;
 
 use lastmile_scenario::{Override, Place, Report, Scenario};
 
@@ -133,11 +134,23 @@ pub struct Runs {
     pub failures: Vec<Failure>,
     /// Runs that the folder does not have, of those whose need is known.
     pub missing: Vec<Pair>,
+    /// Files that were no results, in place of those of runs. A simulated run has replaced its own.
+    pub damaged: Vec<PathBuf>,
     /// Their numbers.
     pub progress: Progress,
 }
 
 impl Runs {
+    /// The damaged files in words, with what became of their runs; `None` without one.
+    #[must_use]
+    pub fn about_damaged(&self, what: &str) -> Option<String> {
+        let first = self.damaged.first()?.display();
+        Some(match self.damaged.len() {
+            1 => format!("the damaged file of a run, {what}: {first}"),
+            count => format!("the damaged files of {count} runs, {what}: {first} and others"),
+        })
+    }
+
     /// A row for each run with a result.
     #[must_use]
     pub fn table(&self, space: &Space) -> Table {
@@ -331,9 +344,13 @@ impl Study<'_> {
 
     fn take(&self, (point, seed): Pair, came: Came, runs: &mut Runs) {
         let kept = match came {
-            Came::Missing => return runs.missing.push((point, seed)),
+            Came::Missing(damaged) => {
+                runs.damaged.extend(damaged);
+                return runs.missing.push((point, seed));
+            }
             Came::Known(kept) => kept,
-            Came::New(kept) => {
+            Came::New(kept, damaged) => {
+                runs.damaged.extend(damaged);
                 runs.progress.simulated += 1;
                 kept
             }

@@ -1,8 +1,10 @@
 //! The files of runs: `FOLDER/runs/AB/ADDRESS.parquet`, where AB begins the address.
 //!
 //! A file has a row for each measure: `measure`, `value`. It is written under a hidden name, synchronised and renamed,
-//! so that a process which is killed leaves whole files. Hidden files that it leaves are no results. A run without a
-//! result, which depends on its inputs alone, leaves `ADDRESS.failed` with the reason.
+//! so that a process which is killed leaves whole files. Hidden files that it leaves are no results; the next study in
+//! the folder removes them. A file that is damaged all the same, such as by the disk, is no result: its run is
+//! simulated again, and replaces it. A run without a result, which depends on its inputs alone, leaves
+//! `ADDRESS.failed` with the reason.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -10,7 +12,7 @@ use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lastmile_results::atomic::AtomicFile;
+use lastmile_results::atomic::{self, AtomicFile};
 use parquet::basic::Compression;
 use parquet::column::reader::get_typed_column_reader;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType};
@@ -38,6 +40,17 @@ pub enum Kept {
     Measures(Measures),
     /// Why it has no result.
     Failed(String),
+}
+
+/// What the folder has of a run.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Found {
+    /// The run.
+    Kept(Kept),
+    /// A file that is no result, such as one that lost its contents.
+    Damaged(PathBuf),
+    /// Nothing.
+    Nothing,
 }
 
 /// The folder of a study.
@@ -69,39 +82,39 @@ impl Store {
         self.folder.join(RUNS).join(shelf).join(format!("{}.parquet", address.as_str()))
     }
 
-    /// True if the run is finished.
-    #[must_use]
-    pub fn has(&self, address: &Address) -> bool {
-        self.path(address).is_file()
-    }
-
-    /// The measures of a run; `None` for a run that is not finished.
+    /// The run as the folder has it.
     ///
     /// # Errors
-    /// Errors of the file system; a file that is no result.
-    pub fn read(&self, address: &Address) -> io::Result<Option<Measures>> {
+    /// Errors of the file system.
+    pub fn find(&self, address: &Address) -> io::Result<Found> {
         let path = self.path(address);
         let file = match File::open(&path) {
             Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::NotFound => return failure(&path.with_extension(FAILED)),
             Err(error) => return Err(error),
         };
-        read(file).map(Some).map_err(|error| io::Error::other(format!("{}: {error}", path.display())))
+        match read(file) {
+            Ok(measures) => Ok(Found::Kept(Kept::Measures(measures))),
+            Err(error) => match of_system(&error) {
+                Some(kind) => Err(io::Error::new(kind, format!("{}: {error}", path.display()))),
+                None => Ok(Found::Damaged(path)),
+            },
+        }
     }
 
-    /// The measures of a run or the reason for their lack; `None` for a run that is not finished.
+    /// Removes the hidden files that processes left which were killed. None may write in the folder.
     ///
     /// # Errors
-    /// As [`Store::read`].
-    pub fn kept(&self, address: &Address) -> io::Result<Option<Kept>> {
-        if let Some(measures) = self.read(address)? {
-            return Ok(Some(Kept::Measures(measures)));
+    /// Errors of the file system.
+    pub fn sweep(&self) -> io::Result<()> {
+        atomic::sweep(&self.folder)?;
+        for shelf in fs::read_dir(self.folder.join(RUNS))? {
+            let shelf = shelf?;
+            if shelf.file_type()?.is_dir() {
+                atomic::sweep(&shelf.path())?;
+            }
         }
-        match fs::read_to_string(self.path(address).with_extension(FAILED)) {
-            Ok(reason) => Ok(Some(Kept::Failed(reason))),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+        Ok(())
     }
 
     /// Writes a finished run. A run that another process has finished meanwhile keeps its file.
@@ -110,7 +123,7 @@ impl Store {
     /// Errors of the file system. The file then does not exist.
     pub fn keep(&self, address: &Address, kept: &Kept) -> io::Result<()> {
         let path = self.path(address);
-        if self.has(address) {
+        if matches!(self.find(address)?, Found::Kept(_)) {
             return Ok(());
         }
         if let Some(shelf) = path.parent() {
@@ -130,6 +143,25 @@ impl Store {
         };
         file.commit()
     }
+}
+
+/// The run without a result whose reason this file has.
+fn failure(path: &Path) -> io::Result<Found> {
+    match fs::read_to_string(path) {
+        Ok(reason) if !reason.is_empty() => Ok(Found::Kept(Kept::Failed(reason))),
+        Ok(_) => Ok(Found::Damaged(path.to_owned())),
+        Err(error) if error.kind() == ErrorKind::InvalidData => Ok(Found::Damaged(path.to_owned())),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Found::Nothing),
+        Err(error) => Err(error),
+    }
+}
+
+/// The error of the file system behind an error of Parquet; `None` if the contents are wrong.
+fn of_system(error: &ParquetError) -> Option<ErrorKind> {
+    let ParquetError::External(inner) = error else { return None };
+    let inner = inner.downcast_ref::<io::Error>()?;
+    (!matches!(inner.kind(), ErrorKind::UnexpectedEof | ErrorKind::InvalidData | ErrorKind::InvalidInput))
+        .then(|| inner.kind())
 }
 
 fn write(measures: &Measures, out: &mut AtomicFile) -> Result<(), ParquetError> {
@@ -191,37 +223,51 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("deep/study")).unwrap();
         let measures = Measures::from([("download_bps".to_owned(), 1.0 / 3.0), ("ping.p50_s".to_owned(), -0.0)]);
-        assert!(!store.has(&address(1)));
-        assert_eq!(store.read(&address(1)).unwrap(), None);
+        assert_eq!(store.find(&address(1)).unwrap(), Found::Nothing);
         store.keep(&address(1), &Kept::Measures(measures.clone())).unwrap();
-        assert!(store.has(&address(1)) && !store.has(&address(2)));
-        let read = store.read(&address(1)).unwrap().unwrap();
+        assert_eq!(store.find(&address(2)).unwrap(), Found::Nothing);
+        let Found::Kept(Kept::Measures(read)) = store.find(&address(1)).unwrap() else { panic!("it is there") };
         let bits = |measures: &Measures| measures.values().map(|value| value.to_bits()).collect::<Vec<_>>();
         assert_eq!((bits(&read), read), (bits(&measures), measures));
     }
 
+    /// A power failure, or a full disk of a copy, leaves a file without its contents or with a part of them.
+    #[test]
+    fn a_damaged_file_is_no_result_and_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let measures = Kept::Measures(Measures::from([("download_bps".to_owned(), 1e6)]));
+        store.keep(&address(1), &measures).unwrap();
+        let path = store.path(&address(1));
+        let whole = fs::read(&path).unwrap();
+        for length in [0, 4, whole.len() / 2, whole.len() - 1] {
+            fs::write(&path, &whole[..length]).unwrap();
+            assert_eq!(store.find(&address(1)).unwrap(), Found::Damaged(path.clone()), "{length}");
+            store.keep(&address(1), &measures).unwrap();
+            assert_eq!(fs::read(&path).unwrap(), whole, "{length}");
+        }
+        store.keep(&address(2), &Kept::Failed("no path".to_owned())).unwrap();
+        fs::write(store.path(&address(2)).with_extension(FAILED), "").unwrap();
+        assert!(matches!(store.find(&address(2)).unwrap(), Found::Damaged(_)));
+    }
+
     /// A process that is killed while it writes leaves a hidden file.
     #[test]
-    fn a_hidden_file_is_no_result_and_a_broken_one_is_an_error_with_its_path() {
+    fn hidden_files_are_no_results_and_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let path = store.path(&address(1));
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path.with_file_name(".half.partial"), "PAR1").unwrap();
-        assert!(!store.has(&address(1)));
-        fs::write(&path, "PAR1").unwrap();
-        let error = store.read(&address(1)).unwrap_err().to_string();
-        assert!(error.starts_with(&path.display().to_string()), "{error}");
-    }
-
-    #[test]
-    fn a_run_without_a_result_keeps_its_reason() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path()).unwrap();
-        let failed = Kept::Failed("no path".to_owned());
-        assert_eq!(store.kept(&address(1)).unwrap(), None);
-        store.keep(&address(1), &failed).unwrap();
-        assert_eq!(store.kept(&address(1)).unwrap(), Some(failed));
-        assert_eq!((store.read(&address(1)).unwrap(), store.has(&address(1))), (None, false));
+        let left = [path.with_file_name(".half.1-0.partial"), folder.path().join(".table.parquet.1-0.partial")];
+        for left in &left {
+            fs::write(left, "PAR1").unwrap();
+            let file = File::options().write(true).open(left).unwrap();
+            file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(60)).unwrap();
+        }
+        assert_eq!(store.find(&address(1)).unwrap(), Found::Nothing);
+        store.keep(&address(1), &Kept::Failed("no path".to_owned())).unwrap();
+        store.sweep().unwrap();
+        assert!(left.iter().all(|left| !left.exists()));
+        assert_eq!(store.find(&address(1)).unwrap(), Found::Kept(Kept::Failed("no path".to_owned())));
     }
 }

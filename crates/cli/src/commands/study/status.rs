@@ -48,10 +48,13 @@ pub(super) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     };
     let interrupt = Interrupt::watch()?;
     let is_running = journal::is_running(folder);
-    let (runs, failed) = match look(&record, arguments, &interrupt)? {
+    let (runs, failed, damaged) = match look(&record, arguments, &interrupt)? {
         Ok(known) => known,
         Err(interrupted) => return Ok(interrupted),
     };
+    if let Some(damaged) = damaged {
+        printer.talk(&format!("note: {damaged}"));
+    }
     let is_complete = runs.finished == runs.runs;
     let Record { name, .. } = &record;
     if arguments.json {
@@ -77,16 +80,15 @@ pub(super) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     Ok(if is_complete { Exit::Done } else { Exit::No })
 }
 
+/// Numbers of runs, those without a result, and a sentence about damaged files.
+type Looked = (Runs, Vec<Failed>, Option<String>);
+
 /// The runs that the folder has; those of the record if the study has no file. The inner error is the exit code after a
 /// signal.
-fn look(
-    record: &Record,
-    arguments: &Arguments,
-    interrupt: &Interrupt,
-) -> Result<std::result::Result<(Runs, Vec<Failed>), Exit>> {
+fn look(record: &Record, arguments: &Arguments, interrupt: &Interrupt) -> Result<std::result::Result<Looked, Exit>> {
     let (Some(file), Some(text)) = (&record.file, &record.text) else {
         let Record { runs, finished, simulated, failed, .. } = record.clone();
-        return Ok(Ok((Runs { runs, finished, failed: failed.len(), simulated }, failed)));
+        return Ok(Ok((Runs { runs, finished, failed: failed.len(), simulated }, failed, None)));
     };
     let described = Described::parse(file, text).map_err(Failure::Report)?;
     let failure = |error: std::io::Error| Failure::new(format_args!("{}: {error}", arguments.folder.display()));
@@ -96,7 +98,10 @@ fn look(
     let means = Means { load: &load, store: &store, memory: &memory, threads: None, is_over: &is_over };
     let looked = described.study().look(means, &mut |_| interrupt.requested().map_or(Ok(()), Err));
     match looked {
-        Ok(runs) => Ok(Ok((runs.progress, runs.failures.iter().map(Failed::from).collect()))),
+        Ok(runs) => {
+            let damaged = runs.about_damaged("counted as not run");
+            Ok(Ok((runs.progress, runs.failures.iter().map(Failed::from).collect(), damaged)))
+        }
         Err(Ended::Stop(exit)) => Ok(Err(exit)),
         Err(Ended::Wrong(wrong)) => Err(wrong.into()),
         Err(Ended::Io(error)) => Err(failure(error)),
