@@ -12,9 +12,9 @@ use lastmile_queueing::DropReason;
 use lastmile_theory::interval::Mean;
 use serde::Serialize;
 
-pub use self::alone::Alone;
+pub use self::alone::{Alone, Baseline};
 pub use self::calls::Calls;
-use self::cell::{Cell, Quantity};
+use self::cell::{Cell, Quantity, WHOLE_RUN};
 pub use self::network::MeasuredNetwork;
 pub use self::people::People;
 use crate::Run;
@@ -40,8 +40,9 @@ pub enum Row {
 pub struct Comparison {
     /// One row per run, or per set of runs that differ by seed.
     pub rows: Vec<Seeded>,
-    /// The downloads without other traffic, with each of the seeds; empty if unknown.
-    pub alone: Vec<Alone>,
+    /// For each row the downloads without other traffic and with the row's other values, with each of the seeds; empty
+    /// if unknown.
+    pub alone: Vec<Vec<Alone>>,
 }
 
 impl Comparison {
@@ -59,26 +60,18 @@ impl Comparison {
         let over_networks = network::all_over_networks(&all);
         let port = if over_networks { network::busiest(&all) } else { None };
         let common = common_phase(&all);
-        let measured = |(seed, run): (usize, &Run)| {
+        let measured = |(seed, run): (usize, &Run), alone: Option<&Vec<Alone>>| {
             if over_networks {
                 return Row::Network(MeasuredNetwork::of(run, port.as_deref()));
             }
             let own = common.and_then(|common| run.summary.same_phase(common));
             let phase = own.or_else(|| busiest(&run.summary));
-            Row::Line(Measured::in_phase(&run.summary, phase, self.alone.get(seed)))
+            Row::Line(Measured::in_phase(&run.summary, phase, alone.and_then(|alone| alone.get(seed))))
         };
-        self.rows.iter().map(|row| row.runs.iter().enumerate().map(measured).collect()).collect()
-    }
-
-    /// Mean goodput of the downloads without other traffic, over the time that the first of the measured `rows` is of;
-    /// `None` if unknown.
-    #[must_use]
-    pub fn baseline(&self, rows: &[Vec<Row>]) -> Option<Mean> {
-        let first = rows.first()?.iter().zip(&self.alone).filter_map(|(row, alone)| match row {
-            Row::Line(measured) => alone.bps((measured.phase_from_s, measured.phase_to_s)),
-            Row::Network(_) => None,
-        });
-        Mean::of(&first.collect::<Vec<_>>())
+        let row = |(number, row): (usize, &Seeded)| {
+            row.runs.iter().enumerate().map(|run| measured(run, self.alone.get(number))).collect()
+        };
+        self.rows.iter().enumerate().map(row).collect()
     }
 
     /// Number of runs per row.
@@ -92,8 +85,8 @@ impl Comparison {
 /// differ by seed: means with 95 % intervals. Columns without any value are omitted.
 #[must_use]
 pub fn table(rows: &[Vec<Row>]) -> (Vec<&'static str>, Vec<Vec<String>>) {
-    let tails = Tails::of(&rows.iter().flatten().collect::<Vec<_>>());
-    let rows: Vec<Vec<Vec<Cell>>> = rows.iter().map(|row| row.iter().map(|run| run.cells(tails)).collect()).collect();
+    let layout = Layout::of(rows);
+    let rows: Vec<Vec<Vec<Cell>>> = rows.iter().map(|row| row.iter().map(|run| run.cells(layout)).collect()).collect();
     let runs = || rows.iter().flatten();
     let told: Vec<usize> =
         (0..runs().next().map_or(0, Vec::len)).filter(|column| runs().any(|cells| cells[*column].is_told())).collect();
@@ -105,24 +98,28 @@ pub fn table(rows: &[Vec<Row>]) -> (Vec<&'static str>, Vec<Vec<String>>) {
     (columns, texts)
 }
 
-/// The mean of each column over runs that differ by seed.
+/// For each of the rows, the mean of each column over its runs, which differ by seed. All rows have the same columns:
+/// those in which any run has a value.
 #[must_use]
-pub fn means(runs: &[Row]) -> Vec<Measure> {
-    let tails = Tails::of(&runs.iter().collect::<Vec<_>>());
-    let place = measured_where(runs);
-    let cells: Vec<Vec<Cell>> = runs.iter().map(|run| run.cells(tails)).collect();
-    columns_of(&cells).filter_map(|cells| cell::measure(&place, &cells)).collect()
-}
-
-/// The cells of each column, of runs with equal columns.
-fn columns_of(runs: &[Vec<Cell>]) -> impl Iterator<Item = Vec<&Cell>> {
-    (0..runs.first().map_or(0, Vec::len)).map(move |column| runs.iter().map(|cells| &cells[column]).collect())
+pub fn means(rows: &[Vec<Row>]) -> Vec<Vec<Measure>> {
+    let layout = Layout::of(rows);
+    let cells: Vec<Vec<Vec<Cell>>> =
+        rows.iter().map(|runs| runs.iter().map(|run| run.cells(layout)).collect()).collect();
+    let columns = cells.iter().flatten().next().map_or(0, Vec::len);
+    let is_known = |column: &usize| cells.iter().flatten().any(|cells| cells[*column].is_known());
+    let known: Vec<usize> = (0..columns).filter(is_known).collect();
+    let of_row = |(runs, cells): (&Vec<Row>, &Vec<Vec<Cell>>)| {
+        let place = measured_where(runs);
+        let column = |column: &usize| cells.iter().map(|cells| &cells[*column]).collect::<Vec<_>>();
+        known.iter().map(|number| cell::measure(&place, &column(number))).collect()
+    };
+    rows.iter().zip(&cells).map(of_row).collect()
 }
 
 impl Row {
-    fn cells(&self, tails: Tails) -> Vec<Cell> {
+    fn cells(&self, layout: Layout) -> Vec<Cell> {
         match self {
-            Self::Line(measured) => measured.cells(tails),
+            Self::Line(measured) => measured.cells(layout),
             Self::Network(measured) => measured.cells(),
         }
     }
@@ -168,6 +165,40 @@ pub fn about_the_rows(comparison: &Comparison, rows: &[Vec<Row>]) -> String {
     format!("Measured {place}{rest}.{differ}{why}")
 }
 
+/// The mean baseline of the runs of each row, bit/s; `None` where it is unknown.
+fn baselines(rows: &[Vec<Row>]) -> Vec<Option<f64>> {
+    let of_run = |row: &Row| match row {
+        Row::Line(measured) => measured.baseline.reference_bps,
+        Row::Network(_) => None,
+    };
+    let mean = |runs: &Vec<Row>| Mean::of(&runs.iter().filter_map(of_run).collect::<Vec<_>>());
+    rows.iter().map(|runs| mean(runs).map(|mean| mean.mean)).collect()
+}
+
+/// The baseline of the first of the measured `rows`, bit/s, if that of each prints alike; `None` if it is unknown, or
+/// another one in some row.
+#[must_use]
+pub fn baseline(rows: &[Vec<Row>]) -> Option<f64> {
+    let all = baselines(rows);
+    let first = all.first().copied().flatten()?;
+    let alike = |other: &Option<f64>| other.is_some_and(|other| format::rate(other) == format::rate(first));
+    all.iter().all(alike).then_some(first)
+}
+
+/// True if some of the measured `rows` have baselines, and not all the same one.
+fn baselines_differ(rows: &[Vec<Row>]) -> bool {
+    baseline(rows).is_none() && baselines(rows).iter().any(Option::is_some)
+}
+
+/// The baseline of the measured `rows` in a sentence; `None` without one.
+#[must_use]
+pub fn about_the_baseline(rows: &[Vec<Row>]) -> Option<String> {
+    if baselines_differ(rows) {
+        return Some("Baseline: the downloads alone, with the other values of the row.".to_owned());
+    }
+    Some(format!("Baseline: the downloads alone have {}.", format::rate(baseline(rows)?)))
+}
+
 /// The meaning of the column `probe`; `None` if no row has one.
 #[must_use]
 pub fn about_the_probe(rows: &[Vec<Row>]) -> Option<&'static str> {
@@ -178,29 +209,33 @@ pub fn about_the_probe(rows: &[Vec<Row>]) -> Option<&'static str> {
         .then_some("The probe is a ping over UDP without a code point, served as best effort.")
 }
 
-/// The part of the run, if it is no phase.
-const WHOLE_RUN: &str = "over the whole run";
-
 /// A table has the share of a probe's lost requests if it is at least this in some run.
 const TOLD_LOSS: f64 = 0.01;
 
-/// The measure for the slowest replies in all rows: their 99th percentile, or their maximum if any
-/// row has too few replies.
+/// What the columns of all rows are.
 #[derive(Clone, Copy)]
-struct Tails {
+struct Layout {
+    /// The measure for the slowest replies to the ping: their 99th percentile, or their maximum if any row has too few.
     ping_p99: bool,
+    /// The same of the probe.
     probe_p99: bool,
+    /// True if rows have baselines of their own.
+    has_baselines: bool,
 }
 
-impl Tails {
-    fn of(rows: &[&Row]) -> Self {
+impl Layout {
+    fn of(rows: &[Vec<Row>]) -> Self {
         let all = |times: fn(&Measured) -> &RoundTrips| {
-            rows.iter().all(|row| match row {
+            rows.iter().flatten().all(|row| match row {
                 Row::Line(measured) => times(measured).p50_s.is_none() || times(measured).p99_s.is_some(),
                 Row::Network(_) => true,
             })
         };
-        Self { ping_p99: all(|measured| &measured.ping), probe_p99: all(|measured| &measured.probe) }
+        Self {
+            ping_p99: all(|measured| &measured.ping),
+            probe_p99: all(|measured| &measured.probe),
+            has_baselines: baselines_differ(rows),
+        }
     }
 }
 
@@ -250,9 +285,9 @@ pub struct Measured {
     pub phase_to_s: f64,
     /// Goodput of all downloads; `None` for a run over a network without an access line.
     pub download_bps: Option<f64>,
-    /// Goodput of the bulk downloads as a share of what they have without other traffic in that time, if that is
-    /// known.
-    pub download_share: Option<f64>,
+    /// What the bulk downloads have without other traffic in that time, and their share of it.
+    #[serde(flatten)]
+    pub baseline: Baseline,
     /// Goodput of all uploads; `None` as well.
     pub upload_bps: Option<f64>,
     /// Round-trip time of the first ping over ICMP.
@@ -303,7 +338,7 @@ impl Measured {
             phase_from_s: span.0,
             phase_to_s: span.1,
             download_bps: goodput("down"),
-            download_share: alone.filter(|_| has_line).and_then(|alone| alone.share_of(summary, phase, span)),
+            baseline: alone.filter(|_| has_line).map_or_else(Baseline::default, |it| it.baseline(summary, phase, span)),
             upload_bps: goodput("up"),
             ping: RoundTrips::of(summary, phase, "icmp"),
             probe: RoundTrips::of(summary, phase, "udp"),
@@ -318,30 +353,31 @@ impl Measured {
     }
 
     /// The cells of the row.
-    fn cells(&self, tails: Tails) -> Vec<Cell> {
+    fn cells(&self, layout: Layout) -> Vec<Cell> {
         let rate = |column, bps| Cell::new(column, Quantity::Rate, bps);
         let time = |column, seconds| Cell::new(column, Quantity::Time, seconds);
         let share = |column, share| Cell::new(column, Quantity::Share, share);
         let tail = |p99, [one, other]: [&'static str; 2]| if p99 { one } else { other };
         let mut cells = vec![
             rate("download", self.download_bps),
-            share("of baseline", self.download_share),
+            rate("baseline", self.baseline.reference_bps.filter(|_| layout.has_baselines)),
+            share("of baseline", self.baseline.download_share),
             rate("upload", self.upload_bps),
             time("ping p50", self.ping.p50_s),
-            time(tail(tails.ping_p99, ["ping p99", "ping max"]), self.ping.tail(tails.ping_p99)),
+            time(tail(layout.ping_p99, ["ping p99", "ping max"]), self.ping.tail(layout.ping_p99)),
             time("probe p50", self.probe.p50_s),
-            time(tail(tails.probe_p99, ["probe p99", "probe max"]), self.probe.tail(tails.probe_p99)),
-            share("ping lost", self.ping.lost_share).told_from(TOLD_LOSS),
-            share("probe lost", self.probe.lost_share).told_from(TOLD_LOSS),
+            time(tail(layout.probe_p99, ["probe p99", "probe max"]), self.probe.tail(layout.probe_p99)),
+            share("ping lost", self.ping.lost_share).told_from(TOLD_LOSS).of_the_run(),
+            share("probe lost", self.probe.lost_share).told_from(TOLD_LOSS).of_the_run(),
         ];
-        cells.extend(self.calls.cells());
-        cells.extend(self.people.cells());
+        cells.extend(self.calls.cells().map(Cell::of_the_run));
+        cells.extend(self.people.cells().map(Cell::of_the_run));
         cells.extend([
             time("down queue", self.down_queue_delay_mean_s),
             time("up queue", self.up_queue_delay_mean_s),
             time("up queue max", self.up_queue_delay_max_s),
-            Cell::count("drops", self.drops),
-            Cell::count("ACKs merged", self.acks_merged).told_from(1.0),
+            Cell::count("drops", self.drops).of_the_run(),
+            Cell::count("ACKs merged", self.acks_merged).told_from(1.0).of_the_run(),
         ]);
         cells
     }

@@ -27,14 +27,14 @@ pub struct Means<'a> {
 /// One measure over all seeds.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Measure {
-    /// Name of the phase.
+    /// Name of the phase, or `over the whole run`.
     pub phase: String,
     /// The measure, such as `download: goodput`.
     pub name: String,
     /// `bps`, `s`, or `share`.
     pub unit: &'static str,
-    /// Mean over the runs that have the measure.
-    pub mean: f64,
+    /// Mean over the runs that have the measure; `None` if no run of the row has what runs of another row have.
+    pub mean: Option<f64>,
     /// Half width of the 95 % confidence interval of the mean (Student's t); `None` for a single run.
     pub ci95: Option<f64>,
     /// Runs that have the measure.
@@ -60,7 +60,7 @@ impl Seeded {
 fn of(phase: String, name: String, values: &[Value]) -> Option<Measure> {
     let samples: Vec<f64> = values.iter().map(|value| value.bare()).collect();
     let Mean { mean, ci95 } = Mean::of(&samples)?;
-    Some(Measure { phase, name, unit: values.first()?.unit(), mean, ci95, runs: samples.len() as u64 })
+    Some(Measure { phase, name, unit: values.first()?.unit(), mean: Some(mean), ci95, runs: samples.len() as u64 })
 }
 
 #[cfg(test)]
@@ -88,7 +88,8 @@ mod tests {
         let alone = |bps| run(vec![phase("during down", &[], bps)]);
         let runs = vec![alone(1e6), alone(3e6), run(vec![phase("during down", &["up"], 5e5)])];
         let measures = Seeded { label: String::new(), runs }.measures();
-        let told: Vec<(&str, f64, u64)> = measures.iter().map(|one| (&*one.phase, one.mean, one.runs)).collect();
-        assert_eq!(told, [("during down: down", 2e6, 2), ("during down: up, down", 5e5, 1)]);
+        let told: Vec<(&str, Option<f64>, u64)> =
+            measures.iter().map(|one| (&*one.phase, one.mean, one.runs)).collect();
+        assert_eq!(told, [("during down: down", Some(2e6), 2), ("during down: up, down", Some(5e5), 1)]);
     }
 }

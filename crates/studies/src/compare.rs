@@ -1,8 +1,12 @@
 //! One scenario under several policies, with several values of keys, or in several cases.
 //!
-//! Over an access line each run gets a best-effort probe, and the downloads run once more alone, as the baseline.
+//! Over an access line each run gets a best-effort probe, and the downloads run once more alone for
+//! each set of values that rows have beside their policies, as the baseline.
 
 pub mod rows;
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use lastmile_model::{Source, Traffic};
 use lastmile_results::Run;
@@ -16,7 +20,7 @@ use serde::Serialize;
 use self::rows::{Choice, Row, Rows};
 use crate::error::Error;
 use crate::run::Finished;
-use crate::variant::Variant;
+use crate::variant::{Variant, pairs};
 
 /// Label of the run with only the downloads.
 const ALONE: &str = "download alone";
@@ -25,7 +29,7 @@ const ALONE: &str = "download alone";
 pub type Load<'a> = dyn Fn(&[Override]) -> Result<Scenario, Report> + 'a;
 
 /// All runs of a comparison, each with its scenario: the seeds of each row, row by row, then the runs with only the
-/// downloads, one for each seed.
+/// downloads, the seeds of each set of values that rows have beside their policies.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The rows.
@@ -36,6 +40,8 @@ pub struct Plan {
     pub scenarios: Vec<Scenario>,
     /// Runs of the rows; those with only the downloads follow.
     compared: usize,
+    /// For each row, the number of its set among those with only the downloads; `None` without a baseline.
+    baselines: Vec<Option<usize>>,
     /// True with means over seeds.
     has_seeds: bool,
 }
@@ -56,8 +62,8 @@ pub struct Compared {
 #[derive(Serialize)]
 pub struct ComparedDocument<'a> {
     scenario: &'a str,
-    /// Goodput of the downloads without other traffic, a mean over several seeds; only for files
-    /// with bulk downloads over an access line.
+    /// Goodput of the downloads without other traffic, a mean over several seeds; only if all rows have the same, for
+    /// files with bulk downloads over an access line.
     reference_bps: Option<f64>,
     /// Means over seeds.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,15 +109,29 @@ pub fn plan(
         }
     }
     let compared = variants.len();
-    if file.access().is_some() && has_download(file) {
-        let alone = Variant::new(ALONE, &choice.common, rows.reference.clone()).unwritten();
-        for variant in over_seeds(choice, file, &alone) {
-            let scenario = load(&variant.overrides)?;
-            variants.push(variant);
-            scenarios.push(scenario.with_traffic(is_download));
-        }
+    let mut known: BTreeMap<Vec<String>, Option<usize>> = BTreeMap::new();
+    let mut baselines = Vec::new();
+    for row in &rows.rows {
+        let sets = known.values().flatten().count();
+        let set = match known.entry(pairs(&row.baseline)) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                let alone = Variant::new(ALONE, &choice.common, row.baseline.clone()).unwritten();
+                let seeds = over_seeds(choice, file, &alone);
+                let read =
+                    |variant: &Variant| load(&variant.overrides).map_err(|report| report.within(&rows.words(row)));
+                let read = seeds.iter().map(read).collect::<Result<Vec<Scenario>, _>>()?;
+                let has_baseline = read.first().is_some_and(|it| it.access().is_some() && has_download(it));
+                if has_baseline {
+                    variants.extend(seeds);
+                    scenarios.extend(read.into_iter().map(|scenario| scenario.with_traffic(is_download)));
+                }
+                *new.insert(has_baseline.then_some(sets))
+            }
+        };
+        baselines.push(set);
     }
-    Ok(Plan { rows, variants, scenarios, compared, has_seeds: choice.seeds.is_some() })
+    Ok(Plan { rows, variants, scenarios, compared, baselines, has_seeds: choice.seeds.is_some() })
 }
 
 impl Plan {
@@ -120,13 +140,15 @@ impl Plan {
     pub fn compared(self, mut done: Vec<Finished>) -> Compared {
         let alone = done.split_off(self.compared);
         let each = self.compared / self.rows.rows.len();
+        let alone: Vec<Alone> = alone.iter().map(|alone| Alone::of(&alone.run.summary)).collect();
+        let baseline = |set: &Option<usize>| set.map_or_else(Vec::new, |set| alone[set * each..][..each].to_vec());
         let row = |(row, done): (&Row, &[Finished])| Seeded {
             label: row.variant.label.clone(),
             runs: done.iter().map(|done| done.run.clone()).collect(),
         };
         let comparison = Comparison {
             rows: self.rows.rows.iter().zip(done.chunks(each)).map(row).collect(),
-            alone: alone.iter().map(|alone| Alone::of(&alone.run.summary)).collect(),
+            alone: self.baselines.iter().map(baseline).collect(),
         };
         Compared { rows: self.rows, done, comparison, has_seeds: self.has_seeds }
     }
@@ -155,8 +177,8 @@ impl Compared {
     #[must_use]
     pub fn document(&self, is_timed: bool) -> ComparedDocument<'_> {
         let measured = self.comparison.measured();
-        let means = self.comparison.rows.iter().zip(&measured);
-        let means = means.map(|(row, runs)| Means { label: &row.label, measures: comparison::means(runs) });
+        let means = self.comparison.rows.iter().zip(comparison::means(&measured));
+        let means = means.map(|(row, measures)| Means { label: &row.label, measures });
         let means = self.has_seeds.then(|| means.collect());
         let runs = self.done.iter().zip(measured.iter().flatten().cloned());
         let runs = runs.map(|(done, measured)| {
@@ -165,7 +187,7 @@ impl Compared {
         });
         ComparedDocument {
             scenario: self.done.first().map_or("", |done| &done.run.summary.run.scenario),
-            reference_bps: self.comparison.baseline(&measured).map(|baseline| baseline.mean),
+            reference_bps: comparison::baseline(&measured),
             means,
             runs: runs.collect(),
         }

@@ -3,7 +3,7 @@
 mod arguments;
 mod difference;
 
-use lastmile_results::{comparison, format};
+use lastmile_results::comparison;
 use lastmile_scenario::Scenario;
 use lastmile_studies::compare::rows::{Choice, Dimension};
 use lastmile_studies::compare::{self, Compared};
@@ -68,10 +68,7 @@ fn print(arguments: &Arguments, compared: &Compared, printer: &mut Printer) -> R
     }
     let measured = comparison.measured();
     printer.heading(&compared.done[0].run.summary.run.scenario)?;
-    let unvaried = if arguments.vary.is_empty() { "" } else { ", with the file's values," };
-    let alone = comparison.baseline(&measured);
-    let alone =
-        alone.map(|alone| format!("Baseline: the downloads alone{unvaried} have {}.\n", format::rate(alone.mean)));
+    let alone = comparison::about_the_baseline(&measured).map(|about| format!("{about}\n"));
     let seeds = arguments.seeds.map(|seeds| format!("Means of {seeds} seeds, with 95 % intervals.\n"));
     let probe = comparison::about_the_probe(&measured).map(|about| format!("{about}\n"));
     let rows = comparison::about_the_rows(comparison, &measured);

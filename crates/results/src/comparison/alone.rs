@@ -1,5 +1,7 @@
 //! The downloads without other traffic, with which rows are compared.
 
+use serde::Serialize;
+
 use crate::goodput::{self, of_direction};
 use crate::schema::{Phase, Summary};
 
@@ -29,17 +31,19 @@ impl Alone {
         }
     }
 
-    /// The goodput of these downloads in a phase of this span, or the whole, of a run with other traffic, as a share of
-    /// what they have alone in that time. Downloads of other kinds, such as web pages, do not count.
-    pub(super) fn share_of(&self, summary: &Summary, phase: Option<&Phase>, span: (f64, f64)) -> Option<f64> {
-        let own = goodput::of(summary, phase, |flow| self.names.contains(&flow.name));
-        self.bps(span).filter(|bps| *bps > 0.0).map(|bps| own / bps)
+    /// The baseline of a run with other traffic, over a phase of this span or the whole. Downloads of other kinds, such
+    /// as web pages, do not count.
+    pub(super) fn baseline(&self, summary: &Summary, phase: Option<&Phase>, span: (f64, f64)) -> Baseline {
+        let own = || goodput::of(summary, phase, |flow| self.names.contains(&flow.name));
+        // Nothing is no baseline: the downloads began later, or were over.
+        let reference_bps = self.bps(span).filter(|bps| *bps > 0.0);
+        Baseline { download_share: reference_bps.map(|bps| own() / bps), reference_bps }
     }
 
     /// The goodput between two times, bit/s: the mean over the phases between, or that of the whole run. `None` if the
     /// downloads had no part of that time.
     #[must_use]
-    pub fn bps(&self, (from_s, to_s): (f64, f64)) -> Option<f64> {
+    fn bps(&self, (from_s, to_s): (f64, f64)) -> Option<f64> {
         if self.phases.is_empty() || (from_s <= 0.0 && to_s >= self.duration_s) {
             return Some(self.whole_bps);
         }
@@ -47,6 +51,16 @@ impl Alone {
         let (bits, seconds) = within.fold((0.0, 0.0), |(bits, sum), (span, bps)| (bits + span * bps, sum + span));
         (seconds > 0.0).then(|| bits / seconds)
     }
+}
+
+/// The downloads of a run beside those of a run without other traffic.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct Baseline {
+    /// Goodput of the bulk downloads as a share of what they have without other traffic in that time, with the same
+    /// values of other keys; `None` if that is unknown or nothing.
+    pub download_share: Option<f64>,
+    /// The goodput that they have without other traffic in that time, bit/s.
+    pub reference_bps: Option<f64>,
 }
 
 #[cfg(test)]
@@ -76,8 +90,11 @@ mod tests {
         };
         let run = |flows: Vec<Flow>| Summary { flows, ..Summary::default() };
         let alone = Alone::of(&run(vec![flow("download", 8e6)]));
-        let share =
-            alone.share_of(&run(vec![flow("download", 6e6), flow("web", 3e6)]), None, (0.0, 1.0)).expect("a baseline");
-        assert!((share - 0.75).abs() < 1e-12, "{share}");
+        let beside = run(vec![flow("download", 6e6), flow("web", 3e6)]);
+        let expected = Baseline { download_share: Some(0.75), reference_bps: Some(8e6) };
+        assert_eq!(alone.baseline(&beside, None, (0.0, 1.0)), expected);
+        // A download that was over when the measured time began has no baseline there.
+        let over = Alone { whole_bps: 0.0, ..alone };
+        assert_eq!(over.baseline(&beside, None, (0.0, 1.0)), Baseline::default());
     }
 }

@@ -6,6 +6,9 @@ use crate::format;
 use crate::seeds::{self, Measure};
 use crate::tabular::NOTHING;
 
+/// The part of the run, if it is no phase.
+pub(super) const WHOLE_RUN: &str = "over the whole run";
+
 /// The quantity of a column, and its format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Quantity {
@@ -61,6 +64,8 @@ pub(super) struct Cell {
     pub(super) column: &'static str,
     quantity: Quantity,
     value: Option<f64>,
+    /// True if the value is of the whole run, whatever part the other columns measure.
+    is_of_the_run: bool,
     /// The least value of any run for which a table has the column.
     told_from: f64,
     /// Reasons of a count.
@@ -70,7 +75,7 @@ pub(super) struct Cell {
 impl Cell {
     /// A value in the column of this name; `None` if the run has none.
     pub(super) fn new(column: &'static str, quantity: Quantity, value: Option<f64>) -> Self {
-        Self { column, quantity, value, told_from: f64::NEG_INFINITY, reasons: None }
+        Self { column, quantity, value, is_of_the_run: false, told_from: f64::NEG_INFINITY, reasons: None }
     }
 
     /// A count that is omitted if it is `None`.
@@ -82,6 +87,17 @@ impl Cell {
     pub(super) fn with_reasons(mut self, reasons: String) -> Self {
         self.reasons = Some(reasons);
         self
+    }
+
+    /// A copy whose value is of the whole run.
+    pub(super) fn of_the_run(mut self) -> Self {
+        self.is_of_the_run = true;
+        self
+    }
+
+    /// True if the cell has a value.
+    pub(super) fn is_known(&self) -> bool {
+        self.value.is_some()
     }
 
     /// A copy whose column a table omits if no run has at least this value.
@@ -112,11 +128,15 @@ pub(super) fn over_runs(cells: &[&Cell]) -> String {
     }
 }
 
-/// The mean of the cells of one column; `None` if no run has a value.
-pub(super) fn measure(phase: &str, cells: &[&Cell]) -> Option<Measure> {
-    let (quantity, Mean { mean, ci95 }, runs) = mean(cells)?;
-    let (phase, name) = (phase.to_owned(), cells[0].column.to_owned());
-    Some(Measure { phase, name, unit: quantity.unit(), mean, ci95, runs })
+/// The mean of the cells of one column, which has at least one, in `phase`; a mean of none if no run has a value.
+pub(super) fn measure(phase: &str, cells: &[&Cell]) -> Measure {
+    let first = cells[0];
+    let phase = if first.is_of_the_run { WHOLE_RUN } else { phase };
+    let (mean, ci95, runs) = match mean(cells) {
+        Some((_, Mean { mean, ci95 }, runs)) => (Some(mean), ci95, runs),
+        None => (None, None, 0),
+    };
+    Measure { phase: phase.to_owned(), name: first.column.to_owned(), unit: first.quantity.unit(), mean, ci95, runs }
 }
 
 /// The quantity of the cells, their mean, and the number of cells with a value.

@@ -89,8 +89,9 @@ fn merged_acks_are_no_drops() {
 fn no_two_columns_have_one_name() {
     let both = [true, false];
     let distinct = |cells: &[Cell]| cells.iter().map(|cell| cell.column).collect::<BTreeSet<_>>().len();
-    for tails in both.iter().flat_map(|&ping_p99| both.map(|probe_p99| Tails { ping_p99, probe_p99 })) {
-        let cells = Measured::of(&with_probes(9)).cells(tails);
+    let layout = |ping_p99, probe_p99| Layout { ping_p99, probe_p99, has_baselines: true };
+    for layout in both.iter().flat_map(|&ping_p99| both.map(|probe_p99| layout(ping_p99, probe_p99))) {
+        let cells = Measured::of(&with_probes(9)).cells(layout);
         assert_eq!(distinct(&cells), cells.len());
     }
     let cells = MeasuredNetwork::default().cells();
@@ -109,9 +110,12 @@ fn a_row_of_several_seeds_is_a_mean_with_its_interval() {
     let (columns, texts) = table(&[seeds.clone(), vec![row(&with_median(0.05))]]);
     let column = columns.iter().position(|name| *name == "ping p50").unwrap();
     assert_eq!(texts.iter().map(|row| row[column].as_str()).collect::<Vec<_>>(), ["30.0 ms ± 24.8 ms", "50.0 ms"]);
-    let measures = means(&seeds);
+    let measures = means(&[seeds]).remove(0);
     let median = measures.iter().find(|measure| measure.name == "ping p50").unwrap();
-    assert!((median.mean - 0.03).abs() < 1e-12 && (median.ci95.unwrap() - 0.024_841).abs() < 1e-6, "{median:?}");
+    assert!(
+        (median.mean.unwrap() - 0.03).abs() < 1e-12 && (median.ci95.unwrap() - 0.024_841).abs() < 1e-6,
+        "{median:?}"
+    );
     assert_eq!((median.unit, median.runs), ("s", 3));
 }
 
@@ -128,11 +132,11 @@ fn a_mean_is_over_all_seeds_that_have_a_value() {
         Summary { probes: vec![probe], applications, links: vec![up], ..Summary::default() }
     };
     let seeds: Vec<Row> = [0, 1, 1].map(|lost| row(&seed(lost))).into();
-    let measures = means(&seeds);
+    let measures = means(std::slice::from_ref(&seeds)).remove(0);
     let of = |name: &str| measures.iter().find(|measure| measure.name == name).map(|it| (it.mean, it.runs));
-    assert_eq!(of("ping lost"), Some((0.02 / 3.0, 3)));
-    assert_eq!(of("ACKs merged"), Some((20.0, 3)));
-    assert_eq!(of("backup end"), Some((2.0, 2)));
+    assert_eq!(of("ping lost"), Some((Some(0.02 / 3.0), 3)));
+    assert_eq!(of("ACKs merged"), Some((Some(20.0), 3)));
+    assert_eq!(of("backup end"), Some((Some(2.0), 2)));
     let (columns, texts) = table(&[seeds, [0, 0, 0].map(|lost| row(&seed(lost))).into()]);
     let texts_of = |name: &str| {
         let column = columns.iter().position(|column| *column == name).unwrap();
@@ -141,6 +145,63 @@ fn a_mean_is_over_all_seeds_that_have_a_value() {
     assert_eq!(texts_of("ping lost"), ["0.7 % ± 1.4 %", "0.0 % ± 0.0 %"]);
     assert_eq!(texts_of("backup end"), ["2000.0 ms ± 0.0 ms (2 of 3)", "–"]);
     assert_eq!(texts_of("ACKs merged"), ["20 ± 43", "0 ± 0"]);
+}
+
+/// Rows with other values have other downloads alone; the table then has a column of them.
+#[test]
+fn rows_are_compared_with_downloads_of_the_same_values() {
+    let download = |goodput_bps| {
+        let setup = FlowSetup { tcp: Some("cubic".into()), ..FlowSetup::default() };
+        let bytes_delivered = 1_000_000;
+        let flow =
+            Flow { name: "d".into(), direction: "down".into(), setup, goodput_bps, bytes_delivered, ..Flow::default() };
+        Summary { flows: vec![flow], ..Summary::default() }
+    };
+    let run =
+        |label: &str, bps| Run { label: label.into(), own: Vec::new(), summary: download(bps), series: Vec::new() };
+    let told = |alone: [f64; 2]| {
+        let alone = alone.map(|bps| vec![Alone::of(&download(bps))]).into();
+        let comparison = Comparison { alone, ..Comparison::of(vec![run("slow", 5e6), run("fast", 10e6)]) };
+        let rows = comparison.measured();
+        let (columns, texts) = table(&rows);
+        let of = |name: &str| {
+            let column = columns.iter().position(|column| *column == name);
+            column.map(|column| [texts[0][column].clone(), texts[1][column].clone()])
+        };
+        (baseline(&rows), about_the_baseline(&rows).unwrap_or_default(), of("baseline"), of("of baseline"))
+    };
+    let texts = |texts: [&str; 2]| Some(texts.map(str::to_owned));
+    let (bps, about, column, shares) = told([10e6, 20e6]);
+    assert_eq!((bps, about.as_str()), (None, "Baseline: the downloads alone, with the other values of the row."));
+    assert_eq!((column, shares), (texts(["10 Mbit/s", "20 Mbit/s"]), texts(["50.0 %", "50.0 %"])));
+    let (bps, about, column, shares) = told([10e6, 10e6]);
+    assert_eq!((bps, about.as_str()), (Some(10e6), "Baseline: the downloads alone have 10 Mbit/s."));
+    assert_eq!((column, shares), (None, texts(["50.0 %", "100.0 %"])));
+    assert_eq!(told([10e6, 10.001e6]).0, Some(10e6), "the queues of other rows change the last digits");
+    assert_eq!(told([0.0, 0.0]), (None, String::new(), None, None), "nothing is no baseline");
+    assert_eq!(told([10e6, 0.0]).3, texts(["50.0 %", "–"]));
+}
+
+/// One row has too few replies for a 99th percentile, and another one no ping: all have the largest reply. What is of
+/// the whole run is of no phase.
+#[test]
+fn all_rows_have_the_same_measures_and_each_says_of_what_time() {
+    let in_phase = |summary: Summary| {
+        let phase = Phase { name: "during up".into(), probes: Vec::new(), ..Phase::default() };
+        Row::Line(Measured::in_phase(&summary, Some(&phase), None))
+    };
+    let rows = [with_probes(400), with_probes(20), Summary::default()].map(|summary| vec![in_phase(summary)]);
+    let means = means(&rows);
+    let keys = |row: &[Measure]| row.iter().map(|one| (one.name.clone(), one.phase.clone())).collect::<Vec<_>>();
+    assert!(means.iter().all(|row| keys(row) == keys(&means[0])), "{means:?}");
+    let of = |row: usize, name: &str| means[row].iter().find(|measure| measure.name == name).cloned().unwrap();
+    assert!(!means[0].iter().any(|measure| measure.name == "ping p99"));
+    assert!(of(1, "ping max").mean.is_some());
+    assert_eq!((of(2, "ping max").mean, of(2, "ping max").runs), (None, 0));
+    for (name, phase) in [("ping p50", "during up"), ("download", "during up"), ("ping lost", WHOLE_RUN)] {
+        assert_eq!(of(0, name).phase, phase, "{name}");
+    }
+    assert!(["probe lost", "drops", "ACKs merged"].iter().all(|name| of(0, name).phase == WHOLE_RUN));
 }
 
 /// Two lines: 3 and 5 packets lost, means of 10 + 2 and 30 ms upstream, the longest of 50 ms.

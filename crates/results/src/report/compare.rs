@@ -95,9 +95,7 @@ pub(crate) fn summary(comparison: &Comparison) -> Markup {
                 "are theirs over the whole run, as are the values of calls and datagrams, which are those of the worst."
                 @if let Some(about) = comparison::about_the_probe(&measured) { " " (about) }
             }
-            @if let Some(alone) = comparison.baseline(&measured) {
-                " The baseline is the goodput of the downloads alone, " (format::rate(alone.mean)) "."
-            }
+            @if let Some(about) = comparison::about_the_baseline(&measured) { " " (about) }
             @if comparison.seeds() > 1 {
                 " Means of " (comparison.seeds()) " seeds with 95 % intervals; the first seed is drawn."
             }

@@ -175,10 +175,10 @@ fn a_comparison_says_what_is_compared() {
     downloads.flows.iter_mut().for_each(|flow| flow.goodput_bps = 1.72e6);
     let during = downloads.phases.iter_mut().flat_map(|phase| &mut phase.flows);
     during.for_each(|flow| flow.goodput_bps = 1.72e6);
-    let alone = vec![Alone::of(&downloads)];
+    let alone = vec![vec![Alone::of(&downloads)]; 2];
     let page = report::comparison(&Comparison { alone, ..Comparison::of(vec![run("fifo"), run("cake")]) });
     assert!(page.contains("seed=7 · access.policy = fifo, cake · "), "{}", &page[..6_000]);
-    assert!(page.contains("The baseline is the goodput of the downloads alone, 1.72 Mbit/s."));
+    assert!(page.contains("Baseline: the downloads alone have 1.72 Mbit/s."));
     let case = |name: &str, own: &[&str]| {
         let own: Vec<String> = own.iter().map(|set| (*set).to_owned()).collect();
         Run { label: name.to_owned(), own, ..STARVED.clone() }

@@ -54,9 +54,6 @@ pub struct Rows {
     pub what: Vec<String>,
     /// Rows, at least one.
     pub rows: Vec<Row>,
-    /// The overrides of the run with only the downloads: with policies, it has the line's own
-    /// queues.
-    pub reference: Vec<Override>,
 }
 
 /// A row of a comparison.
@@ -66,6 +63,23 @@ pub struct Row {
     pub values: Vec<String>,
     /// Its label and changes.
     pub variant: Variant,
+    /// The changes of its run with only the downloads: its own, and where rows differ by policies the line's own queues
+    /// in place of the policy.
+    pub baseline: Vec<Override>,
+}
+
+impl Row {
+    /// The rows of these values, labels and own changes.
+    fn all(rows: Vec<(Vec<String>, String, Vec<Override>)>, common: &[Override]) -> Vec<Self> {
+        let is_policy = |set: &Override| set.is_within(POLICY);
+        let clears = rows.iter().any(|(_, _, own)| own.iter().any(is_policy));
+        let row = |(values, label, own): (Vec<String>, String, Vec<Override>)| {
+            let others = own.iter().filter(|set| !is_policy(set)).cloned();
+            let baseline = others.chain(clears.then(|| policy_override(NONE))).collect();
+            Self { values, variant: Variant::new(&label, common, own), baseline }
+        };
+        rows.into_iter().map(row).collect()
+    }
 }
 
 impl Rows {
@@ -162,14 +176,12 @@ pub fn of(choice: &Choice, file: &Scenario) -> Result<Rows, Error> {
         return Ok(usual(common, access));
     }
     let mut dimensions = Vec::new();
-    let mut reference = Vec::new();
     if !choice.policies.is_empty() {
         if file.access().is_none() {
             let hint = "--vary KEY=VALUE,... compares values of any key";
             return Err(Error::new("--policy: the file has no [access] line").hint(hint));
         }
         dimensions.push(Dimension::of_policies(choice.policies.iter().map(String::as_str)));
-        reference.push(policy_override(NONE));
     }
     for dimension in choice.vary.iter().cloned() {
         if dimension.values.is_empty() {
@@ -184,7 +196,7 @@ pub fn of(choice: &Choice, file: &Scenario) -> Result<Rows, Error> {
         dimensions.push(dimension);
     }
     let what = dimensions.iter().map(|dimension| dimension.what.clone()).collect();
-    Ok(Rows { what, rows: grid(common, &dimensions)?, reference })
+    Ok(Rows { what, rows: grid(common, &dimensions)? })
 }
 
 /// Every combination of the dimensions' values; those of the last change fastest.
@@ -212,9 +224,10 @@ fn grid(common: &[Override], dimensions: &[Dimension]) -> Result<Vec<Row>, Error
     }
     let row = |combination: Vec<&(String, Override)>| {
         let (values, own): (Vec<String>, _) = combination.into_iter().cloned().unzip();
-        Row { variant: Variant::new(&values.join(", "), common, own), values }
+        let label = values.join(", ");
+        (values, label, own)
     };
-    let rows: Vec<Row> = combinations.into_iter().map(row).collect();
+    let rows = Row::all(combinations.into_iter().map(row).collect(), common);
     match same_folder(rows.iter().map(|row| row.variant.label.as_str())) {
         Some((one, two, name)) => {
             Err(Error::new(format_args!("the runs {one:?} and {two:?} have one folder for their results: {name}")))
@@ -243,26 +256,20 @@ fn cases(common: &[Override], file: &Scenario) -> Result<Rows, Error> {
         let place = place.expect("one of the cases is called so");
         return Err(Error::Report(Report::of(Diagnostic::error(place, message))));
     }
-    let row = |name: &str, set: &[Override]| Row {
-        values: vec![name.to_owned()],
-        variant: Variant::new(name, common, set.to_vec()),
-    };
-    let rows = cases.iter().map(|case| row(&case.name, &case.set)).collect();
-    Ok(Rows { what: vec!["case".to_owned()], rows, reference: Vec::new() })
+    let rows = cases.iter().map(|case| (vec![case.name.clone()], case.name.clone(), case.set.clone())).collect();
+    Ok(Rows { what: vec!["case".to_owned()], rows: Row::all(rows, common) })
 }
 
 /// No policy, the file's own, and the default ones.
 fn usual(common: &[Override], access: &Access) -> Rows {
-    let row = |name: &str, own: Vec<Override>| Row {
-        values: vec![name.to_owned()],
-        variant: Variant::new(name, common, own),
-    };
+    let row = |name: &str, own: Vec<Override>| (vec![name.to_owned()], name.to_owned(), own);
     let of = |name: &str| row(name, vec![policy_override(name)]);
-    let own = access.policy.as_ref().map(|policy| row(&policy.name, Vec::new()));
-    let is_own = |name: &str| own.as_ref().is_some_and(|own| file_name(&own.variant.label) == file_name(name));
-    let others: Vec<Row> = USUAL.into_iter().filter(|name| !is_own(name)).map(of).collect();
+    let own = access.policy.as_ref().map(|policy| &policy.name);
+    let is_own = |name: &str| own.is_some_and(|own| file_name(own) == file_name(name));
+    let others = USUAL.into_iter().filter(|name| !is_own(name)).map(of);
+    let own = own.map(|own| row(own, Vec::new()));
     let rows = std::iter::once(of(NONE)).chain(own).chain(others).collect();
-    Rows { what: vec!["policy".to_owned()], rows, reference: vec![policy_override(NONE)] }
+    Rows { what: vec!["policy".to_owned()], rows: Row::all(rows, common) }
 }
 
 #[cfg(test)]

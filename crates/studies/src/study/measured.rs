@@ -30,7 +30,7 @@ pub(super) fn of(run: &Run) -> Measures {
         });
     }
     for measure in (Seeded { label: String::new(), runs: vec![run.clone()] }).measures() {
-        measures.insert(format!("{}: {}", measure.phase, measure.name), measure.mean);
+        measures.extend(measure.mean.map(|mean| (format!("{}: {}", measure.phase, measure.name), mean)));
     }
     measures
 }
