@@ -42,6 +42,8 @@ pub(crate) struct Case<'a> {
     pub(crate) receive_window: Option<u64>,
     /// Retransmitted segments.
     pub(crate) retransmissions: u64,
+    /// Packets for each ACK over the flow's life, and its goodput in the phase, bit/s.
+    pub(crate) reached: (f64, f64),
     /// The number of flows with data for each link in the phase.
     pub(crate) sharing: &'a [usize],
 }
@@ -90,12 +92,28 @@ impl Case<'_> {
     }
 
     fn awaiting_ack(&self) -> String {
+        if self.round_trips == RoundTrips::default() {
+            let place = self.stuck().map_or_else(String::new, |words| format!("; {words}"));
+            return format!("waiting for the handshake of the other end, which has not arrived{place}");
+        }
         let trip = self.round_trip("awaiting_ack");
         let trip = trip.map_or_else(String::new, |trip| format!("; {}", self.trip(&trip)));
         format!(
             "waiting for a handshake or retransmission to be acknowledged, {}{trip}",
             self.retransmitted(self.retransmissions)
         )
+    }
+
+    /// The link that holds up what opens the connection, in words: one that carries nothing, or that is full.
+    fn stuck(&self) -> Option<String> {
+        let path = || self.shape.ack_path.iter().chain(&self.shape.data_path).copied();
+        let (from, to) = (self.interval.from, self.interval.to);
+        let is_dead = |link: usize| self.network.links[link].hop.line.rate_between(from, to) == Some(0.0);
+        if let Some(link) = path().find(|link| is_dead(*link)) {
+            return Some(format!("link {} carries nothing", self.links[link].name));
+        }
+        let link = self.fullest(&path().collect::<Vec<_>>())?;
+        Some(format!("link {} is {} busy", self.links[link].name, self.busy(link)))
     }
 
     fn link_or_window(&self, cause: &str) -> String {
@@ -167,11 +185,21 @@ impl Case<'_> {
         }
     }
 
-    /// What a sender of QUIC could do about ACKs that fill their path, since no middlebox can.
+    /// What a sender of QUIC could do about ACKs that fill their path, since no middlebox can: fewer ACKs than there
+    /// are, if they allow more than there is.
     fn remedy(&self) -> Option<String> {
         let allowed = self.shape.by_ratio(self.network, &RATIOS, (self.interval.from, self.interval.to))?;
-        let packets: Vec<String> = RATIOS.iter().map(u32::to_string).collect();
-        let rates: Vec<String> = allowed.iter().map(|bps| format::rate(*bps)).collect();
+        let (packets_per_ack, goodput_bps) = self.reached;
+        let is_more = |every: u32, bps: f64| f64::from(every) > packets_per_ack && bps > goodput_bps;
+        let (packets, rates): (Vec<String>, Vec<String>) = RATIOS
+            .into_iter()
+            .zip(allowed)
+            .filter(|(every, bps)| is_more(*every, *bps))
+            .map(|(every, bps)| (every.to_string(), format::rate(bps)))
+            .unzip();
+        if packets.is_empty() {
+            return None;
+        }
         Some(format!(
             "no middlebox can thin the ACKs of QUIC; one for {} packets, which only its sender can request, allows {} \
              while none is lost",

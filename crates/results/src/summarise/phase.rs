@@ -96,6 +96,9 @@ impl Run<'_> {
         let two_way = shape.and_then(|shape| bounds::two_way((self.network, self.outcome), shape, flow, part));
         let closer = |two_way: &Bound| bound.as_ref().is_some_and(|bound| two_way.bps < CLOSER * bound.bps);
         let two_way = two_way.filter(closer);
+        let goodput_bps = rate(part.bytes[index], part.to.since(part.from));
+        let acks = flow.tcp.as_ref().map_or(0, |tcp| tcp.acks_sent).max(1);
+        let reached = (to_f64(flow.data_packets_received) / to_f64(acks), goodput_bps);
         let explain = |shape| {
             let words = Case {
                 network: self.network,
@@ -107,6 +110,7 @@ impl Run<'_> {
                 receive_window: part.receive_window[index],
                 round_trips: part.round_trips[index],
                 retransmissions,
+                reached,
                 sharing,
             };
             let words = words.words();
@@ -125,7 +129,7 @@ impl Run<'_> {
         Some(PhaseFlow {
             name: flow.name.clone(),
             offered,
-            goodput_bps: rate(part.bytes[index], part.to.since(part.from)),
+            goodput_bps,
             limited_by: shares,
             explanation: noticed.unwrap_or_else(|| shape.map_or_else(String::new, explain)),
             bound_bps: bound.as_ref().map(|bound| bound.bps),

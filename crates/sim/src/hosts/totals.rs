@@ -48,6 +48,6 @@ impl Totals {
         self.acks_sent += received.acks_sent;
         self.acks_received += sent.acks_received;
         self.max_in_flight = self.max_in_flight.max(transfer.max_in_flight.into());
-        self.limited = self.limited.plus(sender.limited_by(now));
+        self.limited = self.limited.plus(transfer.limited_by(now));
     }
 }

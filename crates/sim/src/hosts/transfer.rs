@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use lastmile_packet::{FlowId, Meta, SeqNumber};
 use lastmile_quic::Role;
-use lastmile_tcp::{Config, Endpoint, Open};
+use lastmile_tcp::{Config, Endpoint, LimitedTime, Open};
 use lastmile_units::Instant;
 
 use super::end::{End, QuicEnd};
@@ -195,6 +195,16 @@ impl Transfer {
 
     pub(crate) fn receiver(&self) -> &End {
         &self.ends[Side::Receiver.index()]
+    }
+
+    /// The time for which each reason limited the sender, up to `now`. One that waits to be opened, as that of a
+    /// download does, has none until the handshake reaches it: the end that opens then waits for both.
+    pub(crate) fn limited_by(&self, now: Instant) -> LimitedTime {
+        let of_sender = self.sender().limited_by(now);
+        if !of_sender.total().is_zero() {
+            return of_sender;
+        }
+        LimitedTime { awaiting_ack: self.receiver().limited_by(now).awaiting_ack, ..LimitedTime::default() }
     }
 
     #[inline]

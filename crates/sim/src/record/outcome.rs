@@ -64,13 +64,14 @@ pub(crate) fn snapshot(simulation: &mut Simulation<'_>) -> Snapshot {
     let now = simulation.now;
     let declared = &simulation.net.flows[..simulation.net.declared];
     let opened = simulation.opened();
-    let sender = |flow: &FlowEntry| match flow.state() {
-        StateIndex::Transfer(index) => Some(hosts.transfers[index as usize].sender()),
+    let transfer = |flow: &FlowEntry| match flow.state() {
+        StateIndex::Transfer(index) => Some(&hosts.transfers[index as usize]),
         _ => None,
     };
+    let sender = |flow: &FlowEntry| transfer(flow).map(Transfer::sender);
     let counts = || {
-        declared.iter().zip(&opened).map(|(flow, opened)| match sender(flow) {
-            Some(sender) => Some((sender.limited_by(now), sender.counts().retransmissions)),
+        declared.iter().zip(&opened).map(|(flow, opened)| match transfer(flow) {
+            Some(transfer) => Some((transfer.limited_by(now), transfer.sender().counts().retransmissions)),
             None => *opened,
         })
     };
@@ -267,7 +268,7 @@ fn transfer_outcome(
             fast_retransmits: stats.fast_retransmits,
             acks_sent: received.acks_sent,
             acks_received: stats.acks_received,
-            limited: sender.limited_by(now),
+            limited: transfer.limited_by(now),
             srtt: sender.srtt(),
             max_in_flight: transfer.max_in_flight.into(),
             closed: sender.is_closed() && receiver.is_closed(),

@@ -207,10 +207,10 @@ impl Simulation<'_> {
         };
         let mut all: Vec<_> = declared.iter().map(closed).collect();
         for (owner, index) in self.open_connections() {
-            let sender = self.hosts.transfers[index as usize].sender();
+            let transfer = &self.hosts.transfers[index as usize];
             if let Some((limited, retransmissions)) = &mut all[owner as usize] {
-                *limited = limited.plus(sender.limited_by(self.now));
-                *retransmissions += sender.counts().retransmissions;
+                *limited = limited.plus(transfer.limited_by(self.now));
+                *retransmissions += transfer.sender().counts().retransmissions;
             }
         }
         all
