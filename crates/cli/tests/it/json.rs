@@ -204,3 +204,46 @@ fn several_seeds_give_means_with_intervals() {
     assert_eq!(refused.code, 2, "{}", refused.stderr);
     assert!(refused.stderr.starts_with("error: none.toml: no [[traffic]]: nothing runs"), "{}", refused.stderr);
 }
+
+/// The upstream is dead while both transfers want to begin. The upload's SYN waits there, and so does the request of
+/// the download, whose sender knows nothing of it.
+#[test]
+fn a_download_that_is_never_opened_waits_for_its_handshake() {
+    let scratch = Scratch::new();
+    for transport in ["tcp", "quic"] {
+        let text = format!(
+            "duration = \"10 s\"\n[access]\ndown = {{ rate = \"5 Mbit/s\" }}\n\
+             up = {{ rate = \"1 Mbit/s\", trace = {{ steps = [{{ at = \"0 s\", rate = \"1 Mbit/s\" }}, \
+             {{ at = \"2 s\", outage = true }}, {{ at = \"9 s\", rate = \"1 Mbit/s\" }}] }} }}\n\
+             [[traffic]]\nkind = \"bulk\"\nname = \"x\"\ndirection = \"down\"\nstart = \"3 s\"\nstop = \"8 s\"\n\
+             transport = \"{transport}\"\n\
+             [[traffic]]\nkind = \"bulk\"\nname = \"y\"\ndirection = \"up\"\nstart = \"3 s\"\nstop = \"8 s\"\n"
+        );
+        std::fs::write(scratch.path.join("dead.toml"), text).unwrap();
+        let told = json(&scratch, "lastmile run dead.toml --json");
+        let phases = told["phases"].as_array().unwrap();
+        let during = phases.iter().find(|phase| phase["from_s"] == 3.0).unwrap();
+        for flow in told["flows"].as_array().unwrap().iter().chain(during["flows"].as_array().unwrap()) {
+            let shares: f64 = flow["limited_by"].as_object().unwrap().values().map(|it| it.as_f64().unwrap()).sum();
+            assert!((shares - 1.0).abs() < 1e-9, "{transport} {flow}");
+        }
+        let x = &told["flows"][0];
+        assert_eq!((&x["name"], &x["limited_by"]["awaiting_ack"]), (&"x".into(), &1.0.into()));
+        let words = "waiting for the handshake of the other end, which has not arrived; link up carries nothing";
+        assert_eq!(x["explanation"], words, "{transport}");
+    }
+}
+
+/// Packets that overtake others, none of which is lost or late, come in no bursts of loss.
+#[test]
+fn there_is_no_burst_without_a_loss() {
+    let scratch = Scratch::new();
+    let text = "duration = \"10 s\"\n[access]\ndown = { rate = \"20 Mbit/s\", delay = \"30 ms\", reorder = \"10 %\" }\n\
+                up = { rate = \"1 Mbit/s\" }\n[[traffic]]\nkind = \"onoff\"\ndirection = \"down\"\n\
+                rate = \"500 kbit/s\"\nsize = \"100 B\"\nstop = \"7 s\"\n";
+    std::fs::write(scratch.path.join("overtaken.toml"), text).unwrap();
+    let told = json(&scratch, "lastmile run overtaken.toml --json");
+    let datagrams = &told["flows"][0]["datagrams"];
+    assert_eq!((&datagrams["lost_packets"], &datagrams["late_packets"]), (&0.into(), &0.into()), "{datagrams}");
+    assert!(datagrams["burst_ratio"].is_null(), "{datagrams}");
+}
