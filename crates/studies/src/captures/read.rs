@@ -58,6 +58,9 @@ const STEP_NS: i128 = 1_000_000_000;
 /// A step forward by more is a clock set forward, and no pause: the longest capture.
 const STEP_FORWARD_NS: i128 = capture::Times::LONGEST.as_ns() as i128;
 
+/// The time of a packet since the first, and by the clock of the first packets in ns.
+type Moment = (Instant, u64);
+
 /// The clock of a capture. Where it is set, time goes on from the packet before.
 #[derive(Clone, Copy, Default)]
 struct Clock {
@@ -85,9 +88,8 @@ impl Steps {
 }
 
 impl Clock {
-    /// The time of a packet, and the same by the clock of the first packets in ns; `None` for a packet that
-    /// is too late, which changes nothing.
-    fn read(&mut self, at_ns: u64, times: &mut capture::Times) -> Option<(Instant, u64)> {
+    /// The time of a packet; `None` for one that is too late, which changes nothing.
+    fn read(&mut self, at_ns: u64, times: &mut capture::Times) -> Option<Moment> {
         let mut next = *self;
         let at_ns = next.step(at_ns);
         let at = times.since_first(at_ns)?;
@@ -303,13 +305,12 @@ fn one(path: &Path, run: Option<Summary>, wanted: Wanted<'_>, mut tap: Option<&m
     })
 }
 
-/// The time of a frame since the first and that by the clock of the first, in ns, its packet, and whether the capture
-/// cut it; or why it cannot be analysed.
+/// The time of a frame, its packet, and whether the capture cut it; or why it cannot be analysed.
 fn timed(
     at_ns: Option<u64>,
     ip: &[u8],
     (clock, times): (&mut Clock, &mut capture::Times),
-) -> std::result::Result<((Instant, u64), (Parsed, bool)), String> {
+) -> std::result::Result<(Moment, (Parsed, bool)), String> {
     let at_ns = at_ns.ok_or("it has no time")?;
     let parsed = parse_captured(ip).map_err(|error| error.to_string())?;
     let late = || format!("its time is more than {} after that of the first", capture::Times::LONGEST);
