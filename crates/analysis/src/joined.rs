@@ -113,14 +113,14 @@ pub fn join(mut first: Glimpses, mut second: Glimpses) -> Option<Joined> {
     second.all.sort_unstable();
     let Found { mut pairs, mut single } = pair(&first.all, &second.all);
     let divided = divide(&mut single);
-    let whole = pairs.len();
+    let equal = pairs.len();
     pairs.extend(divided.parts.iter().map(|part| (part.one, part.later)));
     let side = Sides::of(&pairs)?;
     let mut ways = [Way::default(), Way::default()];
     for (number, (one, later)) in pairs.iter().enumerate() {
         let back = usize::from(!side.is_there(one));
         // The parts of a packet at the later capture waited for its last octet there.
-        let is_delay = number < whole || divided.parts[number - whole].is_last[1 - back];
+        let is_delay = number < equal || divided.parts[number - equal].is_last[1 - back];
         ways[back].add(one, *later, is_delay);
     }
     for (which, one) in &divided.several {
@@ -129,11 +129,15 @@ pub fn join(mut first: Glimpses, mut second: Glimpses) -> Option<Joined> {
     // Packets at times at which the other capture did not run say nothing, and those after the last one
     // in common may be under way. The clocks may differ by any amount, so that the span is that of the
     // packets of the direction in common.
-    let spans = ways.each_ref().map(|way| way.spans);
-    for (which, one) in &single {
-        let number = usize::from(!side.is_there(one));
-        if spans[number].is_some_and(|spans| (spans[*which].0..=spans[*which].1).contains(&one.at_ns)) {
-            let way = &mut ways[number];
+    let whole = single.iter().map(|(which, one)| (which, one, [true; 2]));
+    let gaps = divided.gaps.iter().map(|gap| (&gap.which, &gap.one, gap.is_within));
+    for (which, one, [has_before, has_after]) in whole.chain(gaps) {
+        let way = &mut ways[usize::from(!side.is_there(one))];
+        let Some((from, to)) = way.spans.map(|spans| spans[*which]) else { continue };
+        // A capture that begins or ends amid the parts of a packet has no others of it.
+        let is_after = from < one.at_ns || from == one.at_ns && has_before;
+        let is_before = one.at_ns < to || one.at_ns == to && has_after;
+        if is_after && is_before {
             let packets = divided.packets(one);
             way.only[*which] += packets;
             way.only_data[*which] += if one.retains { packets } else { 0 };

@@ -23,6 +23,15 @@ pub(super) struct Part {
     pub(super) is_last: [bool; 2],
 }
 
+/// Octets of a packet that the other capture does not have.
+pub(super) struct Gap {
+    /// The index of the capture that has them.
+    pub(super) which: usize,
+    pub(super) one: Glimpse,
+    /// Whether the other capture has octets of the packet before them, and after them.
+    pub(super) is_within: [bool; 2],
+}
+
 /// A flow and one of its directions.
 pub(super) type Direction = (u32, bool);
 
@@ -30,6 +39,8 @@ pub(super) type Direction = (u32, bool);
 #[derive(Default)]
 pub(super) struct Divided {
     pub(super) parts: Vec<Part>,
+    /// Octets at one capture of packets of which the other has a part.
+    pub(super) gaps: Vec<Gap>,
     /// The packets of each capture that are several parts.
     pub(super) several: Vec<(usize, Glimpse)>,
     /// The octets of most parts of a direction, to count the packets that a gap was.
@@ -45,7 +56,7 @@ impl Divided {
 }
 
 /// Finds what the captures show in different packets among `single` ones, each with the index of its capture. What
-/// remains there is at one capture only, octets of a packet for which the other has a gap included.
+/// remains there is at one capture only.
 pub(super) fn divide(single: &mut Vec<(usize, Glimpse)>) -> Divided {
     let mut bursts: BTreeMap<(Direction, u32), [Vec<Glimpse>; 2]> = BTreeMap::new();
     for (which, one) in single.iter().filter(|(_, one)| one.burst != 0) {
@@ -64,10 +75,14 @@ pub(super) fn divide(single: &mut Vec<(usize, Glimpse)>) -> Divided {
         }
         let stretches = stretches(&packets);
         let mut counts = packets.each_ref().map(|packets| vec![0_u32; packets.len()]);
-        for stretch in &stretches {
-            for (counts, holder) in counts.iter_mut().zip(stretch.holders) {
-                if let Some(holder) = holder {
-                    counts[holder] += 1;
+        let mut common = packets.each_ref().map(|packets| vec![None::<(i64, i64)>; packets.len()]);
+        for Stretch { holders, from, .. } in &stretches {
+            for (which, holder) in holders.iter().enumerate() {
+                let Some(holder) = *holder else { continue };
+                counts[which][holder] += 1;
+                if holders[1 - which].is_some() {
+                    let (least, most) = common[which][holder].unwrap_or((*from, *from));
+                    common[which][holder] = Some((least.min(*from), most.max(*from)));
                 }
             }
         }
@@ -79,9 +94,17 @@ pub(super) fn divide(single: &mut Vec<(usize, Glimpse)>) -> Divided {
                     divided.parts.push(Part { one, later, is_last: stretch.is_last });
                     *sizes.entry((direction, stretch.octets)).or_default() += 1;
                 }
-                [Some(holder), None] => single.push((0, stretch.of(packets[0][holder]))),
-                [None, Some(holder)] => single.push((1, stretch.of(packets[1][holder]))),
-                [None, None] => {}
+                [first, second] => {
+                    for (which, holder) in [first, second].into_iter().enumerate() {
+                        let Some(holder) = holder else { continue };
+                        let one = stretch.of(packets[which][holder]);
+                        let Some((least, most)) = common[which][holder] else {
+                            single.push((which, one));
+                            continue;
+                        };
+                        divided.gaps.push(Gap { which, one, is_within: [least < stretch.from, stretch.from < most] });
+                    }
+                }
             }
         }
         for (which, counts) in counts.iter().enumerate() {
@@ -115,6 +138,7 @@ fn in_order([first, second]: &[Vec<Glimpse>; 2], divided: &mut Divided, single: 
 /// Octets in a row, and the packet that has them at each capture.
 struct Stretch {
     holders: [Option<usize>; 2],
+    from: i64,
     octets: u16,
     is_last: [bool; 2],
 }
@@ -191,6 +215,7 @@ fn stretches(packets: &[Vec<Glimpse>; 2]) -> Vec<Stretch> {
     }
     let stretch = |(holders, from, to): ([Option<usize>; 2], i64, i64)| Stretch {
         holders,
+        from,
         octets: u16::try_from(to - from).unwrap_or(u16::MAX),
         is_last: [0, 1].map(|which| holders[which].is_some_and(|index: usize| ends[which][index] == to)),
     };

@@ -240,3 +240,15 @@ fn packets_whose_window_the_path_changed_are_at_both_captures() {
     let counts = |way: &OneWay| (way.both, way.lost_between, way.missed, way.split + way.merged);
     assert_eq!((counts(&joined.there), counts(&joined.back)), ((20, 0, 0, 0), (19, 1, 0, 0)));
 }
+
+/// The second capture ends after 3 of the 10 parts of the last packet, and begins with the last 2 of the first.
+#[test]
+fn a_capture_that_ends_amid_the_parts_of_a_packet_has_lost_none() {
+    let sent = [(0, 0, 10_000, 1), (20, 10_000, 20_000, 2), (40, 20_000, 30_000, 3)];
+    let received = (8..23).filter(|number| *number != 15);
+    let received: Vec<_> = received
+        .map(|number| (10 + u64::from(number) * 2, number * 1_000, number * 1_000 + 1_000, number / 10 + 1))
+        .collect();
+    let there = divided(&sent, &received).there;
+    assert_eq!((there.both, there.lost_between, there.lost_octets, there.split), (14, 1, 1_000, 3));
+}
