@@ -14,6 +14,7 @@ use lastmile_results::json;
 use lastmile_scenario::Report;
 use lastmile_text::shown;
 use lastmile_text::table::Table;
+use rustix::termios::tcgetwinsize;
 use serde::Serialize;
 
 use crate::failure::{Exit, Failure};
@@ -169,13 +170,13 @@ impl Printer {
 
     /// Columns of the terminal; 120 if standard output is not a terminal.
     pub(crate) fn width(&self) -> u16 {
-        let columns = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0);
-        columns.filter(|&width| width > 0).unwrap_or(120)
+        // A terminal may know its columns, and not its rows.
+        tcgetwinsize(io::stdout()).map(|size| size.ws_col).ok().filter(|&width| width > 0).unwrap_or(120)
     }
 
     /// Rows of the terminal; `None` if standard output is not a terminal, or does not report them.
     pub(crate) fn rows(&self) -> Option<u16> {
-        terminal_size::terminal_size_of(io::stdout()).map(|(_, height)| height.0).filter(|&rows| rows > 0)
+        tcgetwinsize(io::stdout()).map(|size| size.ws_row).ok().filter(|&rows| rows > 0)
     }
 
     /// True if standard error is a terminal: only then a progress bar is shown.
