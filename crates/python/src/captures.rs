@@ -115,7 +115,10 @@ impl Analysis {
     /// Packets that the analysis omits or corrects, in words.
     #[getter]
     fn warnings(&self) -> Vec<String> {
-        let of = |capture: &Capture| capture.broken().into_iter().chain(capture.warnings()).collect::<Vec<_>>();
+        let of = |capture: &Capture| {
+            let warnings = capture.warnings().into_iter().map(|(_, text)| text);
+            capture.broken().into_iter().chain(warnings).collect::<Vec<_>>()
+        };
         self.with(|captures| captures.iter().flat_map(of).collect())
     }
 
@@ -163,7 +166,9 @@ impl Analysis {
 
     /// The tables as on a terminal.
     fn __str__(&self) -> String {
-        self.with(|captures| captures.iter().map(|one| format!("{}\n{}", one.file(), one.table(40))).collect())
+        self.with(|captures| {
+            captures.iter().map(|one| format!("{}\n{}", one.file(), one.table(40, u16::MAX))).collect()
+        })
     }
 }
 
@@ -174,7 +179,7 @@ impl Analysis {
             [only] => only.page(),
             _ => None,
         });
-        page.ok_or_else(|| PyValueError::new_err("pages and drawings are of one capture"))
+        page.ok_or_else(|| PyValueError::new_err("pages and drawings are of one capture that has packets to draw"))
     }
 }
 

@@ -29,11 +29,15 @@ use lastmile_results::atomic::AtomicFile;
 use lastmile_results::{Series, captured};
 use serde::Serialize;
 
+use self::both_ends::{BothEnds, Side};
 use self::document::{Document, Files};
 pub use self::group::GroupBy;
 use self::read::Analysed;
 pub use self::read::{STANDARD_INPUT, Tap, Wanted};
 use crate::error::Error;
+
+/// The width of a table that nothing limits: pages scroll.
+const WHOLE: u16 = u16::MAX;
 
 /// An analysed capture, or a folder with the results of a run and no capture.
 pub struct Capture {
@@ -73,8 +77,9 @@ impl Capture {
             return Err(Error::new(format_args!("{}: no packet of {}", with.display(), self.read.path.display()))
                 .hint("the captures must be of the same packets, without address translation between them"));
         };
-        let name = with.display().to_string();
-        let both = both_ends::BothEnds::new(&name, &joined, &self.read.connections, &second.connections);
+        let of_second = Document::new(second, None);
+        let first = side(&self.document, &self.read);
+        let both = BothEnds::new(&joined, &first, side(&of_second, second));
         self.document.joined = Some(both);
         Ok(())
     }
@@ -85,36 +90,43 @@ impl Capture {
         &self.document.file
     }
 
-    /// False for a capture that could not be read to its end.
+    /// False for a capture that could not be read to its end, or that was compared with such a one.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.document.complete
+        self.document.complete && self.document.joined.as_ref().is_none_or(|both| both.with_complete)
     }
 
-    /// For a capture that was not read to its end: the position of the error, and its cause.
+    /// For each capture that was not read to its end: the position of the error, and its cause.
     #[must_use]
-    pub fn broken(&self) -> Option<String> {
-        tables::broken(&self.document)
+    pub fn broken(&self) -> Vec<String> {
+        let second = self.document.joined.as_ref().and_then(both_ends::broken);
+        tables::broken(&self.document).into_iter().chain(second).collect()
     }
 
-    /// Packets that the analysis omits or corrects, in words.
+    /// Packets that the analysis omits or corrects: a capture, and words.
     #[must_use]
-    pub fn warnings(&self) -> Vec<String> {
-        tables::warnings(&self.document)
+    pub fn warnings(&self) -> Vec<(String, String)> {
+        let of = |file: &str, texts: Vec<String>| texts.into_iter().map(|text| (file.to_owned(), text)).collect();
+        let mut all: Vec<(String, String)> = of(&self.document.file, tables::warnings(&self.document));
+        if let Some(both) = &self.document.joined {
+            all.extend::<Vec<_>>(of(&both.with, both.warnings.clone()));
+        }
+        all
     }
 
-    /// The tables: at most `most` connections, their fairness, and the run's counters. 0 shows all connections.
+    /// The tables in lines of at most `width` characters: at most `most` connections, their fairness, and the run's
+    /// counters. 0 shows all connections.
     #[must_use]
-    pub fn table(&self, most: usize) -> String {
-        tables::all(&self.document, most)
+    pub fn table(&self, most: usize, width: u16) -> String {
+        tables::all(&self.document, most, width)
     }
 
-    /// All results of the connection of this number.
+    /// All results of the connection of this number, in lines of at most `width` characters.
     ///
     /// # Errors
     /// There is no such connection.
-    pub fn connection(&self, number: usize) -> Result<String, Error> {
-        tables::one(&self.read, &self.document, number)
+    pub fn connection(&self, number: usize, width: u16) -> Result<String, Error> {
+        tables::one(&self.read, &self.document, number, width)
     }
 
     /// Events of connections as samples over time.
@@ -123,30 +135,36 @@ impl Capture {
         samples::of(&self.read)
     }
 
-    /// The largest connections as a page; `None` if no pictures were kept.
+    /// The largest connections as a page; `None` if no pictures were kept, or for a capture without connections and
+    /// flows.
     #[must_use]
     pub fn page(&self) -> Option<String> {
-        self.drawn(captured::page)
+        let is_empty = self.read.connections.is_empty() && self.document.datagram_flows.is_empty();
+        if is_empty { None } else { self.drawn(captured::page) }
     }
 
     /// The panels of these names ([`captured::PANELS`]) of the largest direction as a drawing; `None` if no
-    /// pictures were kept.
+    /// pictures were kept, or without a direction to draw.
     #[must_use]
     pub fn drawing(&self, panels: &[&str]) -> Option<String> {
-        self.drawn(|capture, pictures| captured::figure(capture, pictures, panels))
+        self.drawn(|capture, pictures| captured::figure(capture, pictures, panels)).filter(|text| !text.is_empty())
     }
 
     fn drawn(&self, draw: impl FnOnce(&captured::Capture<'_>, &captured::Pictures) -> String) -> Option<String> {
         let pictures = self.read.pictures.as_ref()?;
         let document = &self.document;
         let lines: Vec<String> = tables::summary(document).lines().map(str::to_owned).collect();
-        let warnings: Vec<String> = self.broken().into_iter().chain(self.warnings()).collect();
+        let warnings = self
+            .warnings()
+            .into_iter()
+            .map(|(file, text)| if file == document.file { text } else { format!("{file}: {text}") });
+        let warnings: Vec<String> = self.broken().into_iter().chain(warnings).collect();
         let mut texts = Vec::new();
         if !document.datagram_flows.is_empty() {
-            texts.push(flows::table(&document.datagram_flows, captured::MOST_DRAWN));
+            texts.push(flows::table(&document.datagram_flows, captured::MOST_DRAWN, WHOLE));
         }
         if let Some(joined) = &document.joined {
-            texts.push(both_ends::text(joined, &document.file));
+            texts.push(both_ends::text(joined, &document.file, WHOLE));
         }
         let capture = captured::Capture {
             name: &document.file,
@@ -165,6 +183,17 @@ impl Capture {
     /// Errors of the file system.
     pub fn commit_segments(&mut self) -> io::Result<()> {
         self.read.segments.take().map_or(Ok(()), AtomicFile::commit)
+    }
+}
+
+fn side<'a>(document: &'a Document, read: &'a Analysed) -> Side<'a> {
+    Side {
+        file: &document.file,
+        connections: &read.connections,
+        broken: document.broken.as_deref(),
+        warnings: tables::warnings(document),
+        clock_steps_back: document.incidents.clock_steps_back,
+        duration_s: document.duration_s,
     }
 }
 

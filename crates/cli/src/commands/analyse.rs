@@ -23,7 +23,7 @@ const ANALYSIS: &str = "analysis.json";
 /// The output for such a folder compares the run's own counters with those of its captures. `up` is
 /// the data from the side that opened a connection, `down` the data to it. The position of the
 /// capture is inferred from the packets; captures next to the sender are the most informative. Exit
-/// code 1: a capture could not be read to its end.
+/// code 1: a capture could not be read to its end, or `--page` has nothing to draw.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Captures (pcap, pcapng; .gz and .zst too; - for standard input), or folders with the results of a run
@@ -121,29 +121,36 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
             capture.commit_segments().map_err(|error| cannot_write(path, &error))?;
         }
     }
+    let mut is_drawn = true;
     if let (Some(path), [capture]) = (&arguments.page, &captures[..]) {
-        write_page(path, capture)?;
-        printer.talk(&format!("page: {}", path.display()));
+        is_drawn = write_page(path, capture)?;
+        printer.talk(&if is_drawn {
+            format!("page: {}", path.display())
+        } else {
+            format!("warning: {} has nothing to draw: {} is not written", capture.file(), path.display())
+        });
     }
-    Ok(if captures.iter().all(Capture::is_complete) { Exit::Done } else { Exit::No })
+    Ok(if is_drawn && captures.iter().all(Capture::is_complete) { Exit::Done } else { Exit::No })
 }
 
 fn print(arguments: &Arguments, captures: &[Capture], printer: &mut Printer) -> Result<()> {
     let is_table = !arguments.json && !arguments.csv && arguments.connection.is_none();
     for capture in captures {
         // The table begins with this message.
-        if let Some(broken) = capture.broken().filter(|_| !is_table) {
-            printer.talk(&format!("error: {broken}"));
+        if !is_table {
+            for broken in capture.broken() {
+                printer.talk(&format!("error: {broken}"));
+            }
         }
     }
     for capture in captures {
-        for text in capture.warnings() {
-            printer.talk(&format!("warning: {}: {text}", capture.file()));
+        for (file, text) in capture.warnings() {
+            printer.talk(&format!("warning: {file}: {text}"));
         }
     }
     if let Some(number) = arguments.connection {
         for capture in captures {
-            let text = capture.connection(number)?;
+            let text = capture.connection(number, printer.width())?;
             printer.heading(&format!("{}: connection {number}", capture.file()))?;
             printer.data(&text)?;
         }
@@ -153,11 +160,11 @@ fn print(arguments: &Arguments, captures: &[Capture], printer: &mut Printer) -> 
         printer.write(|to| captures::write_csv(captures, to))?;
     } else {
         for capture in captures {
-            if let Some(broken) = capture.broken() {
+            for broken in capture.broken() {
                 printer.data(&format!("{broken}\n"))?;
             }
             printer.heading(capture.file())?;
-            printer.data(&capture.table(arguments.most))?;
+            printer.data(&capture.table(arguments.most, printer.width()))?;
         }
     }
     Ok(())
@@ -167,11 +174,13 @@ fn cannot_write(path: &Path, error: &dyn std::fmt::Display) -> Failure {
     Failure::new(format_args!("cannot write {}: {error}", path.display()))
 }
 
-fn write_page(path: &Path, capture: &Capture) -> Result<()> {
+/// False if there is nothing to draw, and no file is written.
+fn write_page(path: &Path, capture: &Capture) -> Result<bool> {
     let is_drawing = path.extension().is_some_and(|extension| extension == "svg");
     let text = if is_drawing { capture.drawing(&PANELS[..2]) } else { capture.page() };
-    let Some(text) = text else { return Ok(()) };
-    atomic::write(path, text.as_bytes()).map_err(|error| cannot_write(path, &error))
+    let Some(text) = text else { return Ok(false) };
+    atomic::write(path, text.as_bytes()).map_err(|error| cannot_write(path, &error))?;
+    Ok(true)
 }
 
 fn write(directory: &Path, captures: &[Capture]) -> Result<()> {

@@ -1,9 +1,13 @@
 //! `lastmile analyse`: pages, tables of segments, two captures joined, flows of datagrams, and captures
 //! with faults.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::Value;
 
 const SCENARIO: &str = r#"
@@ -35,6 +39,24 @@ fn document(arguments: &[&str]) -> Value {
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     document["files"][0].clone()
+}
+
+/// The output on a terminal of 80 columns that does not know its rows.
+fn on_terminal(arguments: &[&str]) -> String {
+    let near = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&near).unwrap();
+    unlockpt(&near).unwrap();
+    tcsetwinsize(&near, Winsize { ws_row: 0, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+    let far = ptsname(&near, Vec::new()).unwrap().into_string().unwrap();
+    let far = File::options().read(true).write(true).open(far).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lastmile"));
+    let mut child = command.args(arguments).stdin(Stdio::null()).stderr(Stdio::null()).stdout(far).spawn().unwrap();
+    drop(command);
+    let mut text = Vec::new();
+    // The end of a terminal without a writer is an error.
+    let _ = File::from(near).read_to_end(&mut text);
+    child.wait().unwrap();
+    String::from_utf8(text).unwrap()
 }
 
 fn folder(name: &str) -> PathBuf {
@@ -112,6 +134,88 @@ fn two_captures_show_delays_and_losses_between_them() {
     let output = lastmile(&["analyse", &file("server-gateway.pcapng"), "--with", other.to_str().unwrap()]);
     let talk = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.code() == Some(2) && talk.contains("no packet of"), "{talk}");
+
+    let text = on_terminal(&["analyse", &file("server-gateway.pcapng"), "--with", &file("client-cpe.pcapng")]);
+    let lines = text.lines().map(|line| line.trim_end_matches('\r')).filter(|line| !line.contains(".pcapng"));
+    let long: Vec<&str> = lines.filter(|line| line.chars().count() > 80).collect();
+    let parts = text.matches(" 1   down ").count();
+    assert!(long.is_empty() && parts > 1, "{parts}: {long:#?}");
+
+    // The clocks are equal, but the second capture ends early: that is told, and lines fit 120 columns in a pipe.
+    let cut = file("cut.pcapng");
+    let whole = std::fs::read(file("client-cpe.pcapng")).unwrap();
+    std::fs::write(&cut, &whole[..whole.len() / 2 + 1]).unwrap();
+    let output = lastmile(&["analyse", &file("server-gateway.pcapng"), "--with", &cut]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("cut.pcapng was NOT READ TO ITS END: only its packets up to there are compared"), "{text}");
+    let tables = text.lines().skip_while(|line| !line.starts_with(" #"));
+    let long: Vec<&str> = tables.filter(|line| line.chars().count() > 120 && !line.contains(".pcapng")).collect();
+    assert!(long.is_empty() && text.contains("\nClocks: that of "), "{long:#?}");
+}
+
+/// A capture of a download as its sender has it, before segmentation, and as its receiver has it, after: 20 packets of
+/// 10 segments of 1 kB each, one segment of which is lost.
+#[test]
+fn segments_of_a_device_are_at_both_captures() {
+    let dir = folder("analyse-offload");
+    let packet = |at_us: u32, back: bool, from: u32, octets: u16| {
+        let (ports, numbers) = if back { ([2, 1], [1, from]) } else { ([1, 2], [from, 1]) };
+        let addresses = if back { [[10, 0, 0, 2], [10, 0, 0, 1]] } else { [[10, 0, 0, 1], [10, 0, 0, 2]] };
+        let length = 40 + octets;
+        let mut ip = vec![0x45, 0];
+        ip.extend(length.to_be_bytes());
+        ip.extend([0, 0, 0x40, 0, 64, 6, 0, 0]);
+        ip.extend(addresses.concat());
+        ip.extend([0, ports[0], 0, ports[1]]);
+        ip.extend(numbers.map(u32::to_be_bytes).concat());
+        ip.extend([0x50, 0x10, 1, 0, 0, 0, 0, 0]);
+        let mut record = Vec::new();
+        for value in [at_us / 1_000_000, at_us % 1_000_000, 40, u32::from(length)] {
+            record.extend(value.to_le_bytes());
+        }
+        record.extend(ip);
+        record
+    };
+    // Magic number, version 2.4, snap length, raw IP (LINKTYPE_RAW).
+    let head = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 101].map(u32::to_le_bytes).concat();
+    let (mut sender, mut receiver) = (head.clone(), head);
+    for number in 0..20_u32 {
+        let at_us = 1_000_000 + number * 100_000;
+        sender.extend(packet(at_us, false, number * 10_000, 10_000));
+        for segment in (0..10).filter(|segment| (number, *segment) != (5, 3)) {
+            let late = 20_000 + segment * 1_000;
+            receiver.extend(packet(at_us + late, false, number * 10_000 + segment * 1_000, 1_000));
+        }
+        receiver.extend(packet(at_us + 40_000, true, number * 10_000 + 10_000, 0));
+        sender.extend(packet(at_us + 60_000, true, number * 10_000 + 10_000, 0));
+    }
+    let [first, second] = [("sender.pcap", sender), ("receiver.pcap", receiver)].map(|(name, bytes)| {
+        let path = dir.join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path.to_str().unwrap().to_owned()
+    });
+    let joined = &document(&["analyse", &first, "--with", &second, "--json"])["joined"];
+    let there = &joined["directions"][0];
+    let counts = ["packets_at_both", "data_lost_between", "data_bytes_lost_between", "segments_split"];
+    assert_eq!(counts.map(|name| there[name].as_u64().unwrap()), [199, 1, 1_000, 20], "{joined}");
+    let text = String::from_utf8(lastmile(&["analyse", &first, "--with", &second]).stdout).unwrap();
+    assert!(text.contains("there: 20 segments were split on the way: segmentation offload (TSO, GSO)."), "{text}");
+}
+
+#[test]
+fn a_page_of_a_capture_without_packets_is_not_written() {
+    let dir = folder("analyse-empty");
+    let path = |name: &str| dir.join(name).to_str().unwrap().to_owned();
+    let head = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 101].map(u32::to_le_bytes).concat();
+    std::fs::write(path("empty.pcap"), head).unwrap();
+    for page in ["page.svg", "page.html"].map(path) {
+        let output = lastmile(&["analyse", &path("empty.pcap"), "--page", &page]);
+        let talk = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{talk}");
+        assert!(talk.contains("empty.pcap has nothing to draw: ") && talk.contains("is not written"), "{talk}");
+        assert!(!Path::new(&page).exists(), "{page}");
+    }
 }
 
 /// A call of G.711: 160 bytes every 20 ms, 200 with headers, 80 kbit/s.

@@ -109,17 +109,17 @@ impl SpinBit {
     }
 }
 
-/// The table of the largest `most` rows; empty without flows.
-pub(super) fn table(all: &[FlowRow], most: usize) -> String {
+/// The table of the largest `most` rows in lines of `width`; empty without flows.
+pub(super) fn table(all: &[FlowRow], most: usize, width: u16) -> String {
     use Kind::{Name, Number, Text};
     if all.is_empty() {
         return String::new();
     }
     let mut table = Table::new([
         ("flow", Name),
+        ("", Name),
         ("from", Text),
         ("to", Text),
-        ("", Text),
         ("", Text),
         ("packets", Number),
         ("rate", Number),
@@ -142,9 +142,9 @@ pub(super) fn table(all: &[FlowRow], most: usize) -> String {
         };
         table.row([
             row.flow.to_string(),
+            row.direction.to_owned(),
             row.ends.from.clone(),
             row.ends.to.clone(),
-            row.direction.to_owned(),
             row.protocol.to_owned(),
             grouped(row.volume.packets),
             or_dash(row.volume.rate_bps, rate),
@@ -159,5 +159,5 @@ pub(super) fn table(all: &[FlowRow], most: usize) -> String {
     }
     let hidden = all.len() - rows.len();
     let rest = if hidden > 0 { format!("... and {hidden} smaller ones (--most 0 shows all)\n") } else { String::new() };
-    format!("{}{rest}", table.render())
+    format!("{}{rest}", table.render_within(width))
 }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use lastmile_analysis::Limit;
 use lastmile_results::format::{bytes, grouped, number, or_dash, percent, rate, seconds};
 use lastmile_text::shown;
-use lastmile_text::table::{Kind, Table};
+use lastmile_text::table::{Kind, Table, wrap};
 
 use super::connection::Row;
 use super::document::{CapturePosition, Document};
@@ -82,21 +82,23 @@ pub(super) fn summary(document: &Document) -> String {
     )
 }
 
-/// The tables of a capture: its connections, their fairness, and the run's counters.
-pub(super) fn all(document: &Document, most: usize) -> String {
+/// The tables of a capture in lines of `width`: its connections, their fairness, and the run's counters.
+pub(super) fn all(document: &Document, most: usize, width: u16) -> String {
     let mut text = String::new();
     if document.packets > 0 {
-        text.push_str(&summary(document));
+        for line in summary(document).lines() {
+            wrap(&mut text, line, 0, width);
+        }
     }
     if !document.connections.is_empty() {
-        let _ = write!(text, "\n{}", connections(&document.connections, most));
+        let _ = write!(text, "\n{}", connections(&document.connections, most, width));
     }
-    groups(&mut text, document);
+    groups(&mut text, document, width);
     if !document.datagram_flows.is_empty() {
-        let _ = write!(text, "\n{}", flows::table(&document.datagram_flows, most));
+        let _ = write!(text, "\n{}", flows::table(&document.datagram_flows, most, width));
     }
     if let Some(joined) = &document.joined {
-        text.push_str(&both_ends::text(joined, &document.file));
+        text.push_str(&both_ends::text(joined, &document.file, width));
     }
     if let Some(run) = &document.run {
         let mut table = Table::new([
@@ -109,7 +111,7 @@ pub(super) fn all(document: &Document, most: usize) -> String {
             let [run, capture] = [counter.run, counter.capture].map(|count| or_dash(count, grouped));
             table.row([counter.name.to_owned(), counter.direction.clone(), run, capture]);
         }
-        let _ = write!(text, "\nThe run itself: {}\n{}", run.scenario, table.render());
+        let _ = write!(text, "\nThe run itself: {}\n{}", run.scenario, table.render_within(width));
     }
     text.push('\n');
     text
@@ -145,13 +147,13 @@ fn stands(stands: &CapturePosition) -> String {
     text
 }
 
-fn connections(all: &[Row], most: usize) -> String {
+fn connections(all: &[Row], most: usize, width: u16) -> String {
     use Kind::{Name, Number, Text};
     let mut table = Table::new([
         ("#", Name),
+        ("", Name),
         ("from", Text),
         ("to", Text),
-        ("", Text),
         ("seen at", Text),
         ("bytes", Number),
         ("goodput", Number),
@@ -173,9 +175,9 @@ fn connections(all: &[Row], most: usize) -> String {
     for row in rows {
         table.row([
             row.connection.to_string(),
+            row.direction.to_owned(),
             row.ends.from.clone(),
             row.ends.to.clone(),
-            row.direction.to_owned(),
             row.position.vantage.unwrap_or("?").to_owned(),
             bytes(row.volume.bytes_of_goodput),
             rate(row.volume.goodput_bps),
@@ -189,14 +191,14 @@ fn connections(all: &[Row], most: usize) -> String {
             row.limits.limit.clone(),
         ]);
     }
-    let mut text = table.render();
+    let mut text = table.render_within(width);
     if hidden > 0 {
         let _ = writeln!(text, "... and {hidden} smaller ones (--most 0 shows all)");
     }
     text
 }
 
-fn groups(text: &mut String, document: &Document) {
+fn groups(text: &mut String, document: &Document, width: u16) {
     use Kind::{Name, Number};
     if document.groups.is_empty() {
         return;
@@ -236,14 +238,14 @@ fn groups(text: &mut String, document: &Document) {
             or_dash(group.correlation_with_timeouts, |value| format!("{value:+.2}")),
         ]);
     }
-    let _ = write!(text, "\n{}", table.render());
+    let _ = write!(text, "\n{}", table.render_within(width));
     for group in document.groups.iter().filter(|group| !group.explanation.is_empty()) {
-        let _ = writeln!(text, "{}: {}", name(group), group.explanation);
+        wrap(text, &format!("{}: {}", name(group), group.explanation), 0, width);
     }
 }
 
-/// All results of one connection.
-pub(super) fn one(analysed: &Analysed, document: &Document, wanted: usize) -> Result<String, Error> {
+/// All results of one connection, in lines of `width`.
+pub(super) fn one(analysed: &Analysed, document: &Document, wanted: usize, width: u16) -> Result<String, Error> {
     let count = analysed.connections.len();
     let Some(connection) = wanted.checked_sub(1).and_then(|index| analysed.connections.get(index)) else {
         return Err(Error::new(format_args!("{}: no connection {wanted}", document.file))
@@ -267,14 +269,14 @@ pub(super) fn one(analysed: &Analysed, document: &Document, wanted: usize) -> Re
         for limit in Limit::ALL {
             table.row([format!("time limited by {}", limit.name()), percent(direction.limits.shares.share(limit))]);
         }
-        text.push_str(&table.render());
+        text.push_str(&table.render_within(width));
         let mut pauses = Table::new([("pause at", Kind::Number), ("for", Kind::Number), ("waiting for", Kind::Text)]);
         for pause in &direction.events.pauses {
             let at = format!("{:.3} s", pause.from.as_secs_f64());
             pauses.row([at, seconds(pause.span.as_secs_f64()), pause.limit.name().replace('_', " ")]);
         }
         if !direction.events.pauses.is_empty() {
-            let _ = write!(text, "\n{}", pauses.render());
+            let _ = write!(text, "\n{}", pauses.render_within(width));
         }
     }
     Ok(text)
@@ -305,12 +307,24 @@ mod tests {
         analysis.finish().remove(0)
     }
 
+    #[test]
+    fn a_table_that_is_too_wide_continues_below_with_number_and_direction() {
+        let connection = captured(true);
+        let rows = ["up", "down"].map(|direction| Row::new(1, &connection, direction, &connection.up));
+        for width in [80, 120] {
+            let text = connections(&rows, 0, width);
+            assert!(text.lines().all(|line| line.chars().count() <= width.into()), "{text}");
+            let parts = text.lines().filter(|line| line.starts_with(" #")).count();
+            assert!(parts > 1 && text.matches(" 1   down ").count() == parts, "{text}");
+        }
+    }
+
     /// 16 000 bits in 300 ms are 53.3 kbit/s, 24 000 bits 80 kbit/s.
     #[test]
     fn bytes_are_those_of_the_goodput() {
         for (with_ack, expected) in [(true, ["2", "kB", "53.3", "kbit/s"]), (false, ["3", "kB", "80", "kbit/s"])] {
             let connection = captured(with_ack);
-            let text = connections(&[Row::new(1, &connection, "up", &connection.up)], 0);
+            let text = connections(&[Row::new(1, &connection, "up", &connection.up)], 0, 200);
             let row: Vec<&str> = text.lines().last().unwrap_or_default().split_whitespace().collect();
             assert_eq!(row[5..9], expected, "{text}");
         }
