@@ -275,8 +275,8 @@ impl Session<'_> {
         let Some((bps, limit)) = limit_bps.and_then(|bps| Some((bps, BitRate::from_bps(bps)?))) else { return };
         for direction in self.recorded.limited(bps) {
             self.warn(format!(
-                "phase {}: the {direction} reached the limit of the server, {limit}: the line may carry more, and delays \
-                 are not those of a full line",
+                "phase {}: the {direction} reached the limit of the server, {limit}: the line may carry more, and \
+                 delays are not those of a full line",
                 kind.map_or("idle", words)
             ));
         }

@@ -94,7 +94,8 @@ impl Sender {
         let (records, rack) = (self.flight.transmissions_mut(), &mut self.repair.rack);
         let mut delivery = Delivery { advanced: una > from, ..Delivery::default() };
         let echo = info.segment.options().timestamps().map(|(_, echo)| echo);
-        // RFC 8985, section 6.2, step 2. The echo is that of the octets below the acknowledgement number, not of SACKed ones.
+        // RFC 8985, section 6.2, step 2. The echo is that of the octets below the acknowledgement number, and not that
+        // of SACKed ones.
         let is_earlier = |sent: Transmission| {
             sent.retransmitted
                 && echo.is_some_and(|echo| echo.wrapping_sub(config.timers.timestamp(sent.at(now))).cast_signed() < 0)
