@@ -38,7 +38,7 @@ struct Zstd<R> {
     decoder: FrameDecoder,
     in_frame: bool,
     /// Why the file cannot be read on. What was decoded up to there comes first.
-    fault: Option<String>,
+    fault: Option<(io::ErrorKind, String)>,
 }
 
 impl<R: BufRead> Read for Zstd<R> {
@@ -47,13 +47,15 @@ impl<R: BufRead> Read for Zstd<R> {
             if self.decoder.can_collect() > 0 || buffer.is_empty() {
                 return self.decoder.read(buffer);
             }
-            if let Some(fault) = &self.fault {
-                return Err(io::Error::other(fault.clone()));
+            if let Some((kind, fault)) = &self.fault {
+                return Err(io::Error::new(*kind, fault.clone()));
             }
             if self.in_frame && !self.decoder.is_finished() {
                 let one = || BlockDecodingStrategy::UptoBlocks(1);
                 if let Err(error) = self.decoder.decode_blocks(&mut self.source, one()) {
-                    self.fault = Some(error.to_string());
+                    let is_end = self.source.fill_buf()?.is_empty();
+                    let kind = if is_end { io::ErrorKind::UnexpectedEof } else { io::ErrorKind::Other };
+                    self.fault = Some((kind, error.to_string()));
                     // The decoder holds a window back, which may be the whole file, until a frame ends.
                     self.decoder.decode_blocks(&ZSTD_LAST_BLOCK[..], one()).map_err(io::Error::other)?;
                 }
@@ -158,14 +160,16 @@ mod tests {
                 let packed = [frame(checksum, &whole), rest].concat();
                 let mut file = unpack(Slow(&packed)).unwrap();
                 let mut plain = Vec::new();
-                let fault = file.read_to_end(&mut plain).unwrap_err().to_string();
-                assert_eq!(file.read(&mut [0; 8]).unwrap_err().to_string(), fault, "the fault stays");
-                (plain.len(), plain.last().copied())
+                let fault = file.read_to_end(&mut plain).unwrap_err();
+                let again = file.read(&mut [0; 8]).unwrap_err();
+                assert_eq!((again.kind(), again.to_string()), (fault.kind(), fault.to_string()), "the fault stays");
+                (plain.len(), plain.last().copied(), fault.kind())
             };
             // Nothing, a part of the next block's head, a part of the block, and a block of the reserved type.
-            for rest in [vec![], vec![0x40], raw(&[9; 1_000])[..500].to_vec(), vec![6, 0, 0, 0]] {
-                assert_eq!(told(rest.clone()), (2_000, Some(8)), "{rest:?}");
+            for rest in [vec![], vec![0x40], raw(&[9; 1_000])[..500].to_vec()] {
+                assert_eq!(told(rest.clone()), (2_000, Some(8), io::ErrorKind::UnexpectedEof), "{rest:?}");
             }
+            assert_eq!(told(vec![6, 0, 0, 0]), (2_000, Some(8), io::ErrorKind::Other));
         }
     }
 }
