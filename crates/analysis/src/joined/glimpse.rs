@@ -35,7 +35,7 @@ impl Glimpses {
     /// Adds a packet captured at this time since 1970, by the clock of its capture.
     pub fn packet(&mut self, at_ns: u64, packet: &Parsed) {
         let meta = &packet.meta;
-        let payload = u16::try_from(meta.payload_len()).unwrap_or(u16::MAX);
+        let payload = meta.payload_len();
         let mut hasher = self.key.build_hasher();
         hasher.write_u64(self.key.hash_one(packet.key));
         hasher.write_u32(u32::from(meta.ip_len) << 16 | u32::from(meta.ip_id));

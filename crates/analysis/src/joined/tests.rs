@@ -143,8 +143,8 @@ fn divided(first: &[(u64, u32, u32, u32)], second: &[(u64, u32, u32, u32)]) -> J
     join(first, second).unwrap()
 }
 
-fn delays_ms(way: &OneWay) -> [f64; 2] {
-    let [least, .., most] = way.delays.unwrap().map(|delay| (delay.as_secs_f64() * 1e3).round());
+fn delays_ms(way: &OneWay) -> [u64; 2] {
+    let [least, .., most] = way.delays.unwrap().map(|delay| (delay.as_ns() + 500_000) / 1_000_000);
     [least, most]
 }
 
@@ -164,7 +164,7 @@ fn a_segment_that_a_device_divides_is_at_both_captures() {
     assert_eq!((there.both, there.both_data, there.split, there.merged), (40, 40, 2, 0));
     assert_eq!((there.lost_between, there.lost_data, there.lost_octets, there.missed), (1, 1, 1_000, 0));
     // The 20th segment follows the first by 19 ms, and the 40th left at 20 ms.
-    assert_eq!(delays_ms(&there), [10.0, 29.0]);
+    assert_eq!(delays_ms(&there), [10, 29]);
     assert_eq!((joined.back.both, joined.back.lost_between), (2, 0));
 }
 
@@ -174,7 +174,7 @@ fn a_packet_that_a_receiver_merged_has_the_delay_of_its_last_segment() {
     let sent = [(0, 0, 1_000, 1), (5, 1_000, 2_000, 1), (6, 2_000, 3_000, 1), (50, 3_000, 4_000, 4)];
     let there = divided(&sent, &[(15, 0, 2_000, 1), (16, 2_000, 3_000, 1), (60, 3_000, 4_000, 4)]).there;
     assert_eq!((there.both, there.split, there.merged, there.lost_between), (4, 0, 1, 0));
-    assert_eq!(delays_ms(&there), [10.0, 10.0]);
+    assert_eq!(delays_ms(&there), [10, 10]);
 }
 
 /// Of 10 kB in one packet 4 kB arrive, in packets of 1 kB; the next 10 kB are lost whole, and the last 1 kB arrives.
@@ -198,7 +198,7 @@ fn packets_that_both_ends_show_differently_are_counted_by_their_common_parts() {
     let sent = [(0, 0, 20_000, 1), (5, 20_000, 30_000, 1), (30, 30_000, 31_000, 3)];
     let there = divided(&sent, &[(10, 0, 15_000, 1), (16, 15_000, 30_000, 1), (40, 30_000, 31_000, 3)]).there;
     assert_eq!((there.both, there.lost_between, there.split, there.merged), (4, 0, 1, 1));
-    assert_eq!(delays_ms(&there), [10.0, 11.0]);
+    assert_eq!(delays_ms(&there), [10, 11]);
 }
 
 /// Without timestamps the second copy of an octet is the second one at the other capture.
@@ -208,7 +208,7 @@ fn copies_of_octets_are_paired_in_their_order() {
     let received = [(10, 0, 1_000, 0), (11, 1_000, 2_000, 0), (30, 0, 1_000, 0), (31, 1_000, 2_000, 0)];
     let there = divided(&sent, &received).there;
     assert_eq!((there.both, there.lost_between, there.missed, there.split), (4, 0, 0, 2));
-    assert_eq!(delays_ms(&there), [10.0, 11.0]);
+    assert_eq!(delays_ms(&there), [10, 11]);
 }
 
 /// Ten seconds in which the fastest packets scatter by nothing tell a drift; two packets do not.
