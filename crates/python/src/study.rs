@@ -13,7 +13,7 @@ use lastmile_studies::memory::Memory;
 use lastmile_studies::study::address::ENGINE;
 use lastmile_studies::study::check::check;
 use lastmile_studies::study::folder::carry_out;
-use lastmile_studies::study::journal::Record;
+use lastmile_studies::study::journal::{Record, about_other};
 use lastmile_studies::study::plan::{Ended, Failure, Means, Pair, Places, Progress, Seeds, Study as Planned, Until};
 use lastmile_studies::study::space::{Range, Space as Points};
 use lastmile_studies::study::{Described, Store};
@@ -190,6 +190,12 @@ pub(crate) fn work(
     }
 }
 
+/// Warns of what happens to the runs and to the folder of a study.
+fn warn(py: Python<'_>, message: String) -> PyResult<()> {
+    let message = CString::new(message).unwrap_or_default();
+    PyErr::warn(py, &py.get_type::<PyUserWarning>(), &message, 1)
+}
+
 /// The exception for a study that ended early.
 fn exception<S: Into<PyErr>>(py: Python<'_>, ended: Ended<S>) -> PyErr {
     match ended {
@@ -291,6 +297,9 @@ impl Study {
         }
         let mut attendant = Attendant::new(progress);
         let (record, measures) = (study.record(py), study.measures());
+        if let Some(other) = about_other(&folder, &record) {
+            warn(py, other)?;
+        }
         let ended = study.with(py, &store, (&limit, threads), |planned, means, is_over| {
             carry_out(planned, means, (record, &measures), &mut |progress: Progress, _: &Record| {
                 let (done, of) = ((progress.finished + progress.failed) as u64, progress.runs as u64);
@@ -300,9 +309,11 @@ impl Study {
             })
         })?;
         let (runs, table) = ended.map_err(|ended| exception(py, ended))?;
+        if let Some(damaged) = runs.about_damaged("replaced by a new run") {
+            warn(py, damaged)?;
+        }
         for Failure { point, seed, reason } in &runs.failures {
-            let message = CString::new(format!("failed: {point}, seed {seed}: {reason}")).unwrap_or_default();
-            PyErr::warn(py, &py.get_type::<PyUserWarning>(), &message, 1)?;
+            warn(py, format!("failed: {point}, seed {seed}: {reason}"))?;
         }
         Ok(Table::new(table))
     }

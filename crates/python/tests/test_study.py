@@ -192,6 +192,18 @@ def test_over_a_network_without_an_access_line_goodput_is_to_be_narrow(tmp_path:
         unknown.run(tmp_path / "other")
 
 
+def test_a_damaged_run_and_the_table_of_another_study_are_warned_of(download: lm.Scenario, tmp_path: Path) -> None:
+    space = {"access.up.rate": ["1 Mbit/s"]}
+    study = lm.study(download, space, seeds=2, duration="1 s")
+    first = study.run(tmp_path).means("download_bps")
+    next((tmp_path / "runs").rglob("*.parquet")).write_bytes(b"")
+    with pytest.warns(UserWarning, match="damaged file of a run, replaced by a new run"):
+        assert study.run(tmp_path).means("download_bps") == first
+    other = lm.study(lm.loads(download.text.replace("a download", "another")), space, duration="1 s")
+    with pytest.warns(UserWarning, match="the table and the report of the study"):
+        other.run(tmp_path)
+
+
 def test_paired_differences_are_narrower_than_means(download: lm.Scenario, tmp_path: Path) -> None:
     noisy = lm.loads(download.text + '[[traffic]]\nkind = "poisson"\nrate = "4 Mbit/s"\ndirection = "down"\n')
     table = lm.study(noisy, {"access.down.rate": ["8 Mbit/s", "8.1 Mbit/s"]}, seeds=6).run(tmp_path)

@@ -117,7 +117,7 @@ pub fn abandon(end: impl FnOnce()) {
 }
 
 /// Removes the hidden files in `folder` that processes left which were killed: those that nobody has written to for
-/// [`QUIET`], since a process of another machine may be at work.
+/// ten seconds, since a process of another machine may be at work.
 ///
 /// # Errors
 ///
