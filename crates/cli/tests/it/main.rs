@@ -30,6 +30,7 @@ mod lab;
 #[cfg(target_os = "linux")]
 mod lab_applications;
 mod lab_quic;
+mod lab_repairs;
 #[cfg(target_os = "linux")]
 mod leftovers;
 #[cfg(target_os = "linux")]
