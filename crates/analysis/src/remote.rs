@@ -35,6 +35,9 @@ pub(crate) struct Remote {
     acks: VecDeque<(u32, Instant, Meta)>,
     /// The delays of the latest ACKs that released data, beyond the fastest response.
     responses: VecDeque<Duration>,
+    /// The least of them, and their median.
+    least: Duration,
+    usual: Duration,
     /// The sender's time.
     now: Instant,
 }
@@ -47,6 +50,8 @@ impl Remote {
             clock: SenderClock::default(),
             acks: VecDeque::new(),
             responses: VecDeque::new(),
+            least: Duration::ZERO,
+            usual: Duration::ZERO,
             now: Instant::ZERO,
         }
     }
@@ -77,8 +82,7 @@ impl Remote {
             }
         }
         self.now = sent_at;
-        let least = self.responses.iter().min().copied().unwrap_or_default();
-        self.half.on_packet(sent_at, packet, Some(UNITS + self.usual().saturating_sub(least)));
+        self.half.on_packet(sent_at, packet, Some(UNITS + self.usual.saturating_sub(self.least)));
         true
     }
 
@@ -95,26 +99,26 @@ impl Remote {
         if let Some(at) = answered
             && self.half.has_others_in_flight(packet)
         {
-            if self.responses.len() == RESPONSES {
-                self.responses.pop_front();
-            }
-            self.responses.push_back(sent_at.since(at));
+            self.note_response(sent_at.since(at));
         }
+    }
+
+    fn note_response(&mut self, delay: Duration) {
+        if self.responses.len() == RESPONSES {
+            self.responses.pop_front();
+        }
+        self.responses.push_back(delay);
+        let mut sorted = [Duration::MAX; RESPONSES];
+        sorted.iter_mut().zip(&self.responses).for_each(|(place, delay)| *place = *delay);
+        sorted.sort_unstable();
+        (self.least, self.usual) = (sorted[0], sorted[self.responses.len() / 2]);
     }
 
     /// The oldest ACK reaches the sender, at the latest at `latest`.
     fn arrive(&mut self, latest: Instant) {
         let Some((_, at, packet)) = self.acks.pop_front() else { return };
-        let usual = self.usual();
-        self.now = at.saturating_add(usual).min(latest).max(self.now);
+        self.now = at.saturating_add(self.usual).min(latest).max(self.now);
         self.half.on_ack(self.now, &packet);
-    }
-
-    /// The median of the latest delays of ACKs.
-    fn usual(&self) -> Duration {
-        let mut responses: Vec<Duration> = self.responses.iter().copied().collect();
-        responses.sort_unstable();
-        responses.get(responses.len() / 2).copied().unwrap_or_default()
     }
 
     /// What the last packet's data were.
