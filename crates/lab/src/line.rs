@@ -231,17 +231,7 @@ mod tests {
     /// Of eight lines that share a DSLAM one is on the path, and no flow says which goodput it has.
     #[test]
     fn a_line_among_several_has_a_document() {
-        let text = r#"
-            duration = "1 s"
-            [access]
-            lines = 8
-            down = { rate = "8 Mbit/s" }
-            up = { rate = "1 Mbit/s" }
-            [[traffic]]
-            kind = "bulk"
-            direction = "down"
-        "#;
-        let scenario = Scenario::parse("line.toml", text, &[]).unwrap();
+        let scenario = Scenario::parse("line.toml", crate::path::tests::SEVERAL, &[]).unwrap();
         for (client, server) in [("client-8", "server"), ("client-2", "client-7")] {
             let path = Path::of(&scenario, Some(&(client.to_owned(), server.to_owned()))).unwrap();
             let (up, down) = (path.up(), path.down());

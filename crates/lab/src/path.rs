@@ -90,7 +90,7 @@ fn node(network: &Network, name: &str) -> Result<NodeIndex, Error> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use lastmile_units::{ByteCount, Duration};
 
     use super::*;
@@ -98,6 +98,18 @@ mod tests {
     fn scenario(text: &str) -> Scenario {
         Scenario::parse("line.toml", text, &[]).unwrap()
     }
+
+    /// Eight access lines that share a DSLAM.
+    pub(crate) const SEVERAL: &str = r#"
+        duration = "1 s"
+        [access]
+        lines = 8
+        down = { rate = "8 Mbit/s" }
+        up = { rate = "1 Mbit/s" }
+        [[traffic]]
+        kind = "bulk"
+        direction = "down"
+    "#;
 
     /// An access line with a backbone of 10 ms, a processing delay in the DSLAM, and a ping.
     const ACCESS: &str = r#"
@@ -143,18 +155,7 @@ mod tests {
     #[test]
     fn the_network_has_the_access_lines_that_its_links_are_of() {
         let alone = scenario(ACCESS);
-        let several = scenario(
-            r#"
-            duration = "1 s"
-            [access]
-            lines = 8
-            down = { rate = "2 Mbit/s" }
-            up = { rate = "512 kbit/s" }
-            [[traffic]]
-            kind = "bulk"
-            direction = "down"
-            "#,
-        );
+        let several = scenario(SEVERAL);
         let crossed = |scenario: &Scenario, ends: Option<(&str, &str)>| {
             let ends = ends.map(|(client, server)| (client.to_owned(), server.to_owned()));
             let network = Path::of(scenario, ends.as_ref()).unwrap().network();

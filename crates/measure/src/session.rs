@@ -191,8 +191,7 @@ impl Session<'_> {
         let load = match (kind, load) {
             (Some(direction), Some(load)) if load.can(direction) => Some((direction, load)),
             (Some(direction), Some(load)) => {
-                let peer = load.peer();
-                return self.fail(format!("{peer} cannot load {}: no such phase", words(direction)));
+                return self.fail(format!("{} cannot load {}: no such phase", load.peer(), words(direction)));
             }
             (Some(direction), None) => return self.fail(format!("no load, so no phase of {}", words(direction))),
             (None, _) => None,
@@ -236,8 +235,7 @@ impl Session<'_> {
         });
         let failed = result.is_err();
         let datagrams = result.unwrap_or_else(|error| {
-            let what = kind.map_or("idle", words);
-            self.fail(format!("load of the phase {what}: {error}"));
+            self.fail(format!("load of the phase {}: {error}", kind.map_or("idle", words)));
             Vec::new()
         });
         // The server of a UDP load counts an upload for itself, and reports it at the end.

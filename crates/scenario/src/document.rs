@@ -255,23 +255,18 @@ fn set(table: &mut Table, keys: &[&str], node: Node) -> Result<(), Refusal> {
     }
 }
 
-/// The name of an entry: its `name`, or of a link without one its ends, by which results call it.
-fn name_of(node: &Node) -> Option<Cow<'_, str>> {
+/// The name of an entry of `list`: its `name`, or of a link without one its ends, by which results call it. Traffic has
+/// ends as well, and is called by its kind.
+fn name_of<'n>(list: &str, node: &'n Node) -> Option<Cow<'n, str>> {
     let Value::Table(table) = &node.value else { return None };
     let ends = || Some(format!("{}-{}", table.text("from")?, table.text("to")?));
-    table.text("name").map(Cow::Borrowed).or_else(|| ends().map(Cow::Owned))
+    table.text("name").map(Cow::Borrowed).or_else(|| if list == "link" { ends().map(Cow::Owned) } else { None })
 }
 
 /// The place of the entry that `item` names.
 fn find(items: &[Node], list: &str, item: &str) -> Result<usize, Refusal> {
-    // Traffic has ends as well, and is called by its kind.
-    let is_link = list == "link";
-    let named: Vec<(usize, Cow<'_, str>)> = items
-        .iter()
-        .enumerate()
-        .filter(|(_, node)| is_link || matches!(&node.value, Value::Table(table) if table.text("name").is_some()))
-        .filter_map(|(number, node)| Some((number, name_of(node)?)))
-        .collect();
+    let named: Vec<(usize, Cow<'_, str>)> =
+        items.iter().enumerate().filter_map(|(number, node)| Some((number, name_of(list, node)?))).collect();
     let names = || named.iter().map(|(_, name)| &**name);
     if let Some((found, _)) = named.iter().find(|(_, name)| name == item) {
         return Ok(*found);

@@ -21,7 +21,7 @@ impl Sender {
     pub(super) fn deliver(&mut self, now: Instant, config: &Config, info: AckInfo<'_>, from: u64) -> Delivery {
         let (mss, retransmissions) = (self.mss, self.stats.retransmissions);
         let duplicate = self.reported_duplicate(info.segment);
-        let duplicate = duplicate.filter(|one| self.repair.is_of_retransmission(one, mss, retransmissions));
+        let duplicate = duplicate.filter(|one| self.repair.note_report(one, mss, retransmissions));
         if self.repair.is_rack() {
             self.deliver_by_transmissions(now, config, info, from, duplicate)
         } else {
