@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
+use lastmile_results::seeds::Seeded;
 use lastmile_results::{comparison, json, report, write};
 use lastmile_studies::compare::rows::{Choice, Dimension};
 use lastmile_studies::compare::{Compared, Plan, plan};
@@ -11,6 +12,7 @@ use lastmile_studies::memory::Memory;
 use lastmile_studies::parallel::in_order_attended;
 use lastmile_studies::run::{Early, Finished, Job, STEPS, simulate};
 use lastmile_studies::{Error, Input};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
@@ -170,19 +172,20 @@ impl Comparison {
     /// Names of what differs between rows: `policy`, keys, or `case`.
     #[getter]
     fn varied(&self) -> Vec<String> {
-        self.compared.rows.what.clone()
+        self.compared.what.clone()
     }
 
     /// The values of each row, in the order of `varied`.
     #[getter]
     fn rows(&self) -> Vec<Vec<String>> {
-        self.compared.rows.rows.iter().map(|row| row.values.clone()).collect()
+        self.compared.values.clone()
     }
 
     /// The runs, row by row.
     #[getter]
     fn runs(&self) -> Vec<Run> {
-        self.compared.done.iter().cloned().map(Run::new).collect()
+        let finished = |(run, timing): (&lastmile_results::Run, _)| Finished { run: run.clone(), timing };
+        self.compared.runs().zip(self.compared.timings.iter().copied()).map(finished).map(Run::new).collect()
     }
 
     /// The report of the comparison as a page of HTML.
@@ -205,7 +208,7 @@ impl Comparison {
     /// '<svg'
     #[pyo3(signature = (*series))]
     fn svg(&self, py: Python<'_>, series: Vec<String>) -> PyResult<String> {
-        let runs = self.compared.runs();
+        let runs: Vec<_> = self.compared.runs().cloned().collect();
         py.detach(|| drawing(&runs, &series))
     }
 
@@ -220,8 +223,16 @@ impl Comparison {
             .map_err(|error| error::not_written(&error.path, &error.source))
     }
 
+    /// For copies and pickles: `comparison_of_parts` makes an equal comparison.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Parts)> {
+        let Compared { what, values, comparison, has_seeds, .. } = &self.compared;
+        let labels = comparison.rows.iter().map(|row| row.label.clone()).collect();
+        let parts = (what.clone(), values.clone(), labels, self.runs(), json::pretty(&comparison.alone), *has_seeds);
+        Ok((py.import("lastmile._lastmile")?.getattr("comparison_of_parts")?, parts))
+    }
+
     fn __len__(&self) -> usize {
-        self.compared.rows.rows.len()
+        self.compared.values.len()
     }
 
     fn __repr__(&self) -> String {
@@ -244,4 +255,29 @@ impl Comparison {
     fn _repr_html_(&self) -> String {
         report::fragment(&self.compared.comparison)
     }
+}
+
+/// What varies, the values and the label of each row, the runs row by row, the downloads alone as JSON, and whether
+/// there are means over seeds.
+type Parts = (Vec<String>, Vec<Vec<String>>, Vec<String>, Vec<Run>, String, bool);
+
+/// The comparison of the parts of a pickle.
+#[pyfunction]
+pub(crate) fn comparison_of_parts(
+    what: Vec<String>,
+    values: Vec<Vec<String>>,
+    labels: Vec<String>,
+    runs: Vec<PyRef<'_, Run>>,
+    alone: &str,
+    has_seeds: bool,
+) -> PyResult<Comparison> {
+    let alone = serde_json::from_str(alone)
+        .map_err(|error| PyValueError::new_err(format!("no comparison of this version: {error}")))?;
+    let (runs, timings): (Vec<_>, Vec<_>) = runs.iter().map(|run| run.parts()).unzip();
+    let seeds = runs.len() / labels.len().max(1);
+    let mut runs = runs.into_iter();
+    let row = |label| Seeded { label, runs: runs.by_ref().take(seeds).collect() };
+    let comparison = comparison::Comparison { rows: labels.into_iter().map(row).collect(), alone };
+    let compared = Compared { what, values, comparison, timings, has_seeds };
+    Ok(Comparison { compared, document: PyOnceLock::new() })
 }

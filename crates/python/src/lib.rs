@@ -71,7 +71,7 @@ mod _lastmile {
     #[pymodule_export]
     use crate::command::main;
     #[pymodule_export]
-    use crate::compare::{Comparison, compare};
+    use crate::compare::{Comparison, compare, comparison_of_parts};
     #[pymodule_export]
     use crate::ending::{end_simulations, forget_simulations};
     #[pymodule_export]

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use lastmile_results::schema::Timing;
 use lastmile_results::{Series as Samples, json, report, write};
 use lastmile_scenario::Override;
 use lastmile_scenario::diagnostics::did_you_mean;
@@ -43,6 +44,11 @@ pub(crate) struct Run {
 impl Run {
     pub(crate) fn new(finished: Finished) -> Self {
         Self { finished, summary: PyOnceLock::new(), series: PyOnceLock::new() }
+    }
+
+    /// Its results and its speed.
+    pub(crate) fn parts(&self) -> (lastmile_results::Run, Timing) {
+        (self.finished.run.clone(), self.finished.timing)
     }
 }
 

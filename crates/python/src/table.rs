@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
-use lastmile_studies::study::means::means;
+use lastmile_studies::study::means::{about_phases, means};
 use lastmile_studies::study::statistics::Estimate;
 use lastmile_studies::study::{Column, Table as Rows};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
@@ -129,7 +129,7 @@ impl Table {
     }
 
     /// The means of measures at each point, with 95 % intervals, as text. Without names, those of goodputs and round
-    /// trips.
+    /// trips. A sentence follows if the runs measure phases of several times.
     ///
     /// >>> import lastmile as lm
     /// >>> line = lm.line("adsl2plus-12-1", home="single")
@@ -139,7 +139,8 @@ impl Table {
     #[pyo3(signature = (*measures))]
     fn text(&self, py: Python<'_>, measures: Vec<String>) -> PyResult<String> {
         let text = means(&self.rows, &measures).map_err(|wrong| error::of_error(py, &wrong))?;
-        Ok(text.render_within(WIDTH))
+        let text = text.render_within(WIDTH);
+        Ok(about_phases(&self.rows).map_or_else(|| text.clone(), |about| format!("{text}\n{about}\n")))
     }
 
     /// The table as a stream of Arrow record batches, for every library that reads the Arrow PyCapsule interface.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 from pathlib import Path
 from typing import Any, cast
@@ -90,6 +91,15 @@ def test_a_comparison_shows_itself(download: lm.Scenario, tmp_path: Path) -> Non
 def test_nothing_to_compare_is_an_error(download: lm.Scenario, wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         lm.compare(download, **wrong)
+
+
+def test_a_comparison_can_be_pickled(download: lm.Scenario) -> None:
+    compared = lm.compare(download, policy=[None, "cake"], seeds=2, duration="2 s")
+    again = pickle.loads(pickle.dumps(compared))
+    assert again.json(timing=True) == compared.json(timing=True)
+    assert (again.varied, again.rows, str(again)) == (compared.varied, compared.rows, str(compared))
+    assert again.html() == compared.html()
+    assert [run.json() for run in again.runs] == [run.json() for run in compared.runs]
 
 
 def test_what_is_no_scenario_is_named() -> None:

@@ -244,6 +244,14 @@ def test_pictures_of_a_study_have_its_means(download: lm.Scenario, tmp_path: Pat
     assert len(table.plot.means("download_bps").axes[0].containers) == 2
 
 
+def test_a_text_says_that_runs_measure_other_phases(download: lm.Scenario, tmp_path: Path) -> None:
+    said = "Some runs measure a phase of another time"
+    differ = lm.study(download, {"duration": ["1 s", "2 s"]}).run(tmp_path / "differ")
+    assert said in differ.text("download_bps")
+    equal = lm.study(download, SPACE, duration="1 s").run(tmp_path / "equal")
+    assert said not in equal.text("download_bps")
+
+
 def test_a_text_is_no_list_of_values(download: lm.Scenario) -> None:
     for make in (lambda: lm.study(download, {"access.policy": "cake"}), lambda: lm.paired({"access.policy": "cake"})):
         with pytest.raises(ValueError, match=r"access.policy: a list of values, and not a text: \['cake'\]"):

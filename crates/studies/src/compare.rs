@@ -11,7 +11,7 @@ use std::collections::btree_map::Entry;
 use lastmile_model::{Source, Traffic};
 use lastmile_results::Run;
 use lastmile_results::comparison::{self, Alone, Comparison};
-use lastmile_results::schema::Document;
+use lastmile_results::schema::{Document, Timing};
 use lastmile_results::seeds::{Means, Seeded};
 use lastmile_scenario::{Override, Report, Scenario};
 use lastmile_text::table::{Kind, Table};
@@ -49,13 +49,16 @@ pub struct Plan {
 /// A finished comparison.
 #[derive(Clone, Debug)]
 pub struct Compared {
-    /// The rows.
-    pub rows: Rows,
-    /// Runs, row by row.
-    pub done: Vec<Finished>,
-    /// The contents of the table.
+    /// Names of what differs between rows: `policy`, keys, or `case`.
+    pub what: Vec<String>,
+    /// For each row, a value for each of `what`.
+    pub values: Vec<Vec<String>>,
+    /// The runs, and the contents of the table.
     pub comparison: Comparison,
-    has_seeds: bool,
+    /// The speed of each run, row by row.
+    pub timings: Vec<Timing>,
+    /// True with means over seeds.
+    pub has_seeds: bool,
 }
 
 /// The document that `--json` prints.
@@ -142,23 +145,22 @@ impl Plan {
         let each = self.compared / self.rows.rows.len();
         let alone: Vec<Alone> = alone.iter().map(|alone| Alone::of(&alone.run.summary)).collect();
         let baseline = |set: &Option<usize>| set.map_or_else(Vec::new, |set| alone[set * each..][..each].to_vec());
-        let row = |(row, done): (&Row, &[Finished])| Seeded {
-            label: row.variant.label.clone(),
-            runs: done.iter().map(|done| done.run.clone()).collect(),
-        };
+        let timings = done.iter().map(|done| done.timing).collect();
+        let mut done = done.into_iter().map(|done| done.run);
+        let row = |row: &Row| Seeded { label: row.variant.label.clone(), runs: done.by_ref().take(each).collect() };
         let comparison = Comparison {
-            rows: self.rows.rows.iter().zip(done.chunks(each)).map(row).collect(),
+            rows: self.rows.rows.iter().map(row).collect(),
             alone: self.baselines.iter().map(baseline).collect(),
         };
-        Compared { rows: self.rows, done, comparison, has_seeds: self.has_seeds }
+        let values = self.rows.rows.into_iter().map(|row| row.values).collect();
+        Compared { what: self.rows.what, values, comparison, timings, has_seeds: self.has_seeds }
     }
 }
 
 impl Compared {
     /// Every run, row by row.
-    #[must_use]
-    pub fn runs(&self) -> Vec<Run> {
-        self.done.iter().map(|done| done.run.clone()).collect()
+    pub fn runs(&self) -> impl Iterator<Item = &Run> {
+        self.comparison.rows.iter().flat_map(|row| &row.runs)
     }
 
     /// The table that the command prints.
@@ -166,9 +168,9 @@ impl Compared {
     pub fn table(&self) -> Table {
         let (columns, texts) = comparison::table(&self.comparison.measured());
         let columns = columns.into_iter().map(|name| (name, Kind::Number));
-        let mut table = Table::new(self.rows.what.iter().map(|what| (what.as_str(), Kind::Name)).chain(columns));
-        for (row, cells) in self.rows.rows.iter().zip(texts) {
-            table.row(row.values.iter().cloned().chain(cells));
+        let mut table = Table::new(self.what.iter().map(|what| (what.as_str(), Kind::Name)).chain(columns));
+        for (values, cells) in self.values.iter().zip(texts) {
+            table.row(values.iter().cloned().chain(cells));
         }
         table
     }
@@ -180,13 +182,13 @@ impl Compared {
         let means = self.comparison.rows.iter().zip(comparison::means(&measured));
         let means = means.map(|(row, measures)| Means { label: &row.label, measures });
         let means = self.has_seeds.then(|| means.collect());
-        let runs = self.done.iter().zip(measured.iter().flatten().cloned());
-        let runs = runs.map(|(done, measured)| {
-            let summary = Document { summary: &done.run.summary, timing: is_timed.then_some(done.timing) };
-            ComparedRun { label: &done.run.label, measured, summary }
+        let runs = self.runs().zip(&self.timings).zip(measured.iter().flatten().cloned());
+        let runs = runs.map(|((run, timing), measured)| {
+            let summary = Document { summary: &run.summary, timing: is_timed.then_some(*timing) };
+            ComparedRun { label: &run.label, measured, summary }
         });
         ComparedDocument {
-            scenario: self.done.first().map_or("", |done| &done.run.summary.run.scenario),
+            scenario: self.runs().next().map_or("", |run| &run.summary.run.scenario),
             reference_bps: comparison::baseline(&measured),
             means,
             runs: runs.collect(),

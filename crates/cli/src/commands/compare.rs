@@ -67,7 +67,8 @@ fn print(arguments: &Arguments, compared: &Compared, printer: &mut Printer) -> R
         return Ok(printer.json(&compared.document(true))?);
     }
     let measured = comparison.measured();
-    printer.heading(&compared.done[0].run.summary.run.scenario)?;
+    let runs: Vec<_> = compared.runs().collect();
+    printer.heading(&runs[0].summary.run.scenario)?;
     let alone = comparison::about_the_baseline(&measured).map(|about| format!("{about}\n"));
     let seeds = arguments.seeds.map(|seeds| format!("Means of {seeds} seeds, with 95 % intervals.\n"));
     let probe = comparison::about_the_probe(&measured).map(|about| format!("{about}\n"));
@@ -76,7 +77,7 @@ fn print(arguments: &Arguments, compared: &Compared, printer: &mut Printer) -> R
     printer.data(&format!("\n{alone}{seeds}{rows}\n{probe}\n"))?;
     printer.table(&compared.table())?;
     if arguments.seeds.is_none() {
-        let (runs, width) = (compared.runs(), printer.width());
+        let width = printer.width();
         for words in [difference::explained(&runs, width), difference::noticed_by_people(&runs, width)] {
             printer.data(&if words.is_empty() { words } else { format!("\n{words}") })?;
         }

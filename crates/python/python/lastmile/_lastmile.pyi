@@ -37,6 +37,7 @@ __all__ = [
     "asymmetry",
     "cells",
     "compare",
+    "comparison_of_parts",
     "efficiency",
     "end_simulations",
     "forget_simulations",
@@ -350,6 +351,14 @@ def reproduce(*tables: str, threads: int | None = None, progress: _Callback = No
 def rate(text: str) -> int: ...
 def quantity(ending: str, text: str) -> float: ...
 def numbers(texts: Sequence[str]) -> tuple[str, list[float | None]] | None: ...
+def comparison_of_parts(
+    what: Sequence[str],
+    values: Sequence[Sequence[str]],
+    labels: Sequence[str],
+    runs: Sequence[Run],
+    alone: str,
+    has_seeds: bool,
+) -> Comparison: ...
 def run_of_parts(
     names: tuple[str, Sequence[str]], summary: str, timing: str, samples: Sequence[tuple[str, str, bytes, bytes]]
 ) -> Run: ...

@@ -1,12 +1,12 @@
 //! The downloads without other traffic, with which rows are compared.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::goodput::{self, of_direction};
 use crate::schema::{Phase, Summary};
 
 /// The goodput of all downloads of a run without other traffic, over any time.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Alone {
     duration_s: f64,
     /// Names of the downloads.

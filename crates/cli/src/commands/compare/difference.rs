@@ -16,7 +16,7 @@ const NOTICEABLE_S: f64 = 0.02;
 
 /// The limit, in each run, of the flow in the phase with the largest difference; empty if the runs
 /// hardly differ.
-pub(super) fn explained(runs: &[Run], width: u16) -> String {
+pub(super) fn explained(runs: &[&Run], width: u16) -> String {
     let mut text = String::new();
     let Some((phase, flow)) = largest(runs) else { return text };
     wrap(&mut text, &format!("What limited {flow} {}", phase.name), 0, width);
@@ -30,7 +30,7 @@ pub(super) fn explained(runs: &[Run], width: u16) -> String {
 }
 
 /// What people notice, in each run, of the application with the largest difference; empty if the runs hardly differ.
-pub(super) fn noticed_by_people(runs: &[Run], width: u16) -> String {
+pub(super) fn noticed_by_people(runs: &[&Run], width: u16) -> String {
     let all: Vec<Vec<Noticed>> = runs.iter().map(|run| noticed(&run.summary)).collect();
     let in_each = |name: &str| -> Option<Vec<&Noticed>> {
         all.iter().map(|run| run.iter().find(|one| one.name == name)).collect()
@@ -53,7 +53,7 @@ pub(super) fn noticed_by_people(runs: &[Run], width: u16) -> String {
 }
 
 /// Names of the phase and the flow with the largest factor between goodputs.
-fn largest(runs: &[Run]) -> Option<(&Phase, &str)> {
+fn largest<'a>(runs: &[&'a Run]) -> Option<(&'a Phase, &'a str)> {
     let first = runs.first()?;
     let named = first.summary.phases.iter().flat_map(|phase| phase.flows.iter().map(move |flow| (phase, flow)));
     // Phases say what people notice of applications, which is compared apart.
@@ -124,12 +124,12 @@ mod tests {
         let mut runs = [run("none", 1e5, 1e5), run("sad", 9e5, 1e5)];
         let phases = runs.iter_mut().flat_map(|run| &mut run.summary.phases);
         phases.for_each(|phase| phase.flows[0].explanation.clear());
-        assert_eq!(explained(&runs, 120), "");
+        assert_eq!(explained(&runs.each_ref(), 120), "");
     }
 
     #[test]
     fn the_phase_that_differs_most_is_told_with_the_reason_in_each_run() {
-        let text = explained(&[run("none", 4.189e5, 9e5), run("sad", 1.6996e6, 1e6)], 120);
+        let text = explained(&[&run("none", 4.189e5, 9e5), &run("sad", 1.6996e6, 1e6)], 120);
         assert_eq!(text, "What limited download during\n none, 419 kbit/s: window\n sad, 1.7 Mbit/s: window\n");
     }
 
@@ -151,7 +151,7 @@ mod tests {
     /// The film takes 12 s in place of 1.2 s, the game 90 ms in place of 60 ms.
     #[test]
     fn what_people_notice_most_is_told_in_the_words_of_its_application() {
-        let text = noticed_by_people(&[playing("none", 2.0, 10.0, 0.09), playing("sad", 1.2, 0.0, 0.06)], 120);
+        let text = noticed_by_people(&[&playing("none", 2.0, 10.0, 0.09), &playing("sad", 1.2, 0.0, 0.06)], 120);
         let expected = "What people notice of film\n none: first picture after 2 s, one stall of 10 s\n \
                         sad: first picture after 1.2 s, no stall\n";
         assert_eq!(text, expected);
@@ -159,13 +159,13 @@ mod tests {
 
     #[test]
     fn differences_that_bother_nobody_are_not_told() {
-        assert_eq!(noticed_by_people(&[playing("none", 1.3, 0.0, 0.015), playing("sad", 1.2, 0.0, 0.005)], 120), "");
-        assert_eq!(noticed_by_people(&[run("a", 1e6, 1e6), run("b", 1e6, 1e6)], 120), "");
+        assert_eq!(noticed_by_people(&[&playing("none", 1.3, 0.0, 0.015), &playing("sad", 1.2, 0.0, 0.005)], 120), "");
+        assert_eq!(noticed_by_people(&[&run("a", 1e6, 1e6), &run("b", 1e6, 1e6)], 120), "");
     }
 
     #[test]
     fn runs_that_are_alike_and_flows_that_have_ended_are_not_told() {
-        assert_eq!(explained(&[run("a", 1e6, 1e6), run("b", 1.1e6, 1e6)], 120), "");
-        assert_eq!(explained(&[run("a", 1e6, 10.0), run("b", 1e6, 100.0)], 120), "");
+        assert_eq!(explained(&[&run("a", 1e6, 1e6), &run("b", 1.1e6, 1e6)], 120), "");
+        assert_eq!(explained(&[&run("a", 1e6, 10.0), &run("b", 1e6, 100.0)], 120), "");
     }
 }

@@ -190,8 +190,8 @@ impl Repair {
 
     /// Counts a duplicate that a DSACK reports, and returns whether it may be a retransmission.
     ///
-    /// False: more segments have been reported than were retransmitted, so the network duplicates (RFC 3708, section 3),
-    /// and the report is of no use (Linux: `tcp_dsack_seen`).
+    /// False: more segments have been reported than were retransmitted, so the network duplicates (RFC 3708, section
+    /// 3), and the report is of no use (Linux: `tcp_dsack_seen`).
     pub(crate) fn note_report(&mut self, duplicate: &Duplicate, mss: u16, retransmissions: u32) -> bool {
         let octets = (duplicate.right - duplicate.left).cast_unsigned();
         self.reported = self.reported.saturating_add(octets.div_ceil(u64::from(mss).max(1)) as u32);
