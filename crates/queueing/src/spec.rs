@@ -141,15 +141,5 @@ impl Spec {
     }
 }
 
-/// [`Spec::build_in`] for packets of one kind.
-#[cfg(all(debug_assertions, not(test)))]
-type Build<P> = fn(&Spec, &Environment) -> Result<Node<P>, BuildError>;
-
-/// Compiles all disciplines for the packets of both clocks here. Builds that share generic code, as those of tests do,
-/// then compile them once, and not in each crate above. Other builds share none.
-#[cfg(all(debug_assertions, not(test)))]
-#[expect(dead_code, reason = "only its code is of use")]
-static SHARED: (Build<lastmile_packet::Meta>, Build<lastmile_packet::Frame>) = (Spec::build_in, Spec::build_in);
-
 #[cfg(test)]
 mod tests;
