@@ -6,17 +6,20 @@
 //! constant for new data and cumulative ACKs, a binary search for retransmissions and SACK blocks.
 //!
 //! This file has the data packets, `acks.rs` the ACKs, `cause.rs` the causes of retransmissions,
-//! `limits.rs` the sender's limits and the results, `state.rs` the parts of the state.
+//! `limits.rs` the sender's limits and the results, `reports.rs` the reports of duplicates, `state.rs` the parts of the
+//! state.
 
 mod acks;
 mod cause;
 mod limits;
+mod reports;
 mod state;
 mod trace;
 
 use lastmile_packet::{Meta, SeqNumber, TcpFlags};
 use lastmile_units::{Duration, Instant};
 
+use self::reports::Reports;
 use self::state::{
     DUP_THRESH, Doubt, Last, Old, Phase, ReceiveWindow, Recent, Recovery, Sack, SenderSide, Stream, Times,
 };
@@ -36,6 +39,9 @@ const PAUSE: Duration = Duration::from_s(1);
 /// A host's response time in addition to the path: interrupts, scheduling, the pacing of a burst.
 const HOST_SLACK: Duration = Duration::from_ms(5);
 
+/// The longest tick of a clock of timestamps in use.
+const COARSEST_TICK: Duration = Duration::from_ms(10);
+
 /// The number of round trips that is assumed to include one without delayed ACK, and of responses to
 /// include a prompt one.
 const FEW: u64 = 8;
@@ -49,6 +55,7 @@ pub(crate) struct Half {
     rtt: RoundTrip,
     pub(crate) sender: SenderSide,
     recovery: Recovery,
+    reports: Reports,
     times: Times,
     /// The sender's limit since the last event.
     limit: Option<Limit>,
@@ -254,12 +261,11 @@ impl Half {
             return old;
         }
         let above = self.sent.at(end).map(|segment| segment.first);
-        let stamp_above = self.sent.timestamp_above(end);
         let timestamp = packet.options().timestamps().map(|(value, _)| value);
         for segment in self.sent.cut(start.max(self.stream.una), end) {
             if segment.sends == 0 {
                 old.filled += segment.end - segment.start;
-                old.above = Some((above.unwrap_or(segment.first), stamp_above));
+                old.above = Some((above.unwrap_or(segment.first), segment.timestamp));
                 segment.first = now;
                 // The receiver held back the data above the hole, so no ACK of them measures a
                 // round trip.
@@ -295,15 +301,17 @@ impl Half {
         Kind::Retransmission(self.cause(now, range, old, reaction))
     }
 
-    /// True for a packet that fills a hole and was sent before the data above it: by its timestamp,
+    /// True for a packet that fills a hole and was sent before the data that showed the hole: by its timestamp,
     /// or because it is too early for a repair.
     fn is_late(&self, now: Instant, packet: &Meta, old: &Old, reaction: Duration) -> bool {
         let Some((seen, timestamp)) = old.above else { return false };
         let own = packet.options().timestamps().map(|(value, _)| value);
-        if let (Some(own), Some(other)) = (own, timestamp)
-            && own != other
-        {
-            return own.wrapping_sub(other).cast_signed() < 0;
+        if let (Some(own), Some(other)) = (own, timestamp) {
+            // A repair is sent a round trip after the data above the hole, and timestamps tick in less.
+            let whole = self.rtt.least().unwrap_or_default() + self.sender.turnaround.least().unwrap_or_default();
+            if own != other || whole > COARSEST_TICK {
+                return own.wrapping_sub(other).cast_signed() <= 0;
+            }
         }
         // A repair needs the ACK of the data above the hole, and a path back.
         now.since(seen) < reaction.saturating_sub(HOST_SLACK).max(Duration::from_ms(1))
@@ -312,6 +320,7 @@ impl Half {
 
     /// Counts a retransmission, and starts a repair with its first packet.
     fn count(&mut self, now: Instant, (start, end): (i64, i64), cause: Cause, packet: &Meta) {
+        self.reports.note(start, end);
         let repeats = &mut self.out.repeats;
         let begins = match cause {
             Cause::Timeout => {
@@ -381,7 +390,7 @@ impl Half {
             in_network: true,
         };
         if start > self.stream.next {
-            let hole = Segment { end: start, sends: 0, timestamp: None, ip_id: 0, ..new };
+            let hole = Segment { end: start, sends: 0, ip_id: 0, ..new };
             self.out.forgotten += u64::from(self.sent.push(hole));
         }
         let start = start.max(self.stream.next);

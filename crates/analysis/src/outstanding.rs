@@ -22,7 +22,7 @@ pub(crate) struct Segment {
     pub(crate) last: Instant,
     /// Time of the SACK that reported its arrival.
     pub(crate) sacked: Option<Instant>,
-    /// The timestamp of its last transmission.
+    /// The timestamp of its last transmission; of a hole that of the packet that showed it.
     pub(crate) timestamp: Option<u32>,
     /// Number of transmissions; 0 for a hole.
     pub(crate) sends: u32,
@@ -151,12 +151,6 @@ impl Outstanding {
     pub(crate) fn overtaken_since(&self, sent: Instant) -> Option<(Instant, Instant)> {
         let reports = self.segments.iter().filter(|segment| segment.last > sent).filter_map(|segment| segment.sacked);
         reports.map(|at| (at, at)).reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)))
-    }
-
-    /// The timestamp of the first captured segment from `offset` on.
-    pub(crate) fn timestamp_above(&self, offset: i64) -> Option<u32> {
-        let from = self.segments.partition_point(|segment| segment.end <= offset);
-        self.segments.range(from..).find(|segment| segment.sends > 0)?.timestamp
     }
 }
 

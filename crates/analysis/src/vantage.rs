@@ -44,6 +44,14 @@ impl Vantage {
         }
     }
 
+    /// This position, unless the sender's usual answer takes longer than the rest of the round trip: a queue
+    /// before the capture was empty at the fastest answer. `usual` are the medians of both parts.
+    #[must_use]
+    pub(crate) fn behind_a_queue(self, usual: Option<(Duration, Duration)>) -> Self {
+        let is_behind = usual.is_some_and(|(sender, receiver)| sender > NEAR && sender > receiver);
+        if self == Self::Sender && is_behind { Self::Between } else { self }
+    }
+
     /// The name in outputs; `None` for an unknown position.
     #[must_use]
     pub const fn name(self) -> Option<&'static str> {
@@ -73,5 +81,15 @@ mod tests {
         assert_eq!(vantage(15_000, 15_000), Vantage::Between);
         assert_eq!(vantage(20, 150), Vantage::Unknown, "one machine");
         assert_eq!(Vantage::new(None, Some(Duration::from_ms(30))), Vantage::Unknown);
+    }
+
+    #[test]
+    fn a_queue_that_was_once_empty_is_before_the_capture() {
+        let usual = |sender, receiver| Some((Duration::from_ms(sender), Duration::from_ms(receiver)));
+        assert_eq!(Vantage::Sender.behind_a_queue(usual(881, 56)), Vantage::Between);
+        assert_eq!(Vantage::Sender.behind_a_queue(usual(20, 56)), Vantage::Sender, "the sender paces");
+        assert_eq!(Vantage::Sender.behind_a_queue(usual(3, 1)), Vantage::Sender);
+        assert_eq!(Vantage::Sender.behind_a_queue(None), Vantage::Sender);
+        assert_eq!(Vantage::Receiver.behind_a_queue(usual(881, 0)), Vantage::Receiver);
     }
 }

@@ -1,8 +1,8 @@
 //! The outcome of a lab run in the schema of every run, and the part that only real hosts have.
 
 use lastmile_live::bump::HopGlance;
-use lastmile_model::Source;
 use lastmile_model::outcome::{self as sim, FlowOutcome, ProbeOutcome, Snapshot, TcpOutcome, Waits};
+use lastmile_model::{Network, Source};
 use lastmile_results::schema::{Clock, Summary};
 use lastmile_results::{Origin, Run, Series, summarise};
 use lastmile_sim::sources::UserOutcome;
@@ -160,7 +160,7 @@ pub fn as_simulated(plan: &Plan<'_>, outcome: &lab::Outcome) -> sim::Outcome {
         links: line::links(emulated, network, network.duration),
         probes,
         applications,
-        snapshots: snapshots(&outcome.samples, &outcome.glances),
+        snapshots: snapshots(&outcome.samples, &outcome.glances, first_start(network)),
         series,
         conservation: line::conservation(emulated),
         atm: None,
@@ -240,11 +240,17 @@ fn waits(glances: &[lab::Glance], hop: usize, of: fn(&HopGlance) -> Waits) -> Wa
     sum
 }
 
-/// Where everything stood when the offered traffic changed.
-fn snapshots(samples: &[lab::Sample], glances: &[lab::Glance]) -> Vec<Snapshot> {
+/// The time at which the first traffic starts, where phases begin under both clocks.
+fn first_start(network: &Network) -> Instant {
+    network.traffic.iter().map(|traffic| traffic.start).min().unwrap_or_default()
+}
+
+/// Where everything stood when the offered traffic changed, `from` this time on.
+fn snapshots(samples: &[lab::Sample], glances: &[lab::Glance], from: Instant) -> Vec<Snapshot> {
     let mut snapshots = Vec::new();
     let mut seen = 0;
-    for (sample, at) in samples.iter().filter_map(|sample| Some((sample, sample.cut?))) {
+    let cuts = samples.iter().filter_map(|sample| Some((sample, sample.cut?)));
+    for (sample, at) in cuts.filter(|(_, at)| *at >= from) {
         let number = glance_after(glances, sample.at);
         let Some(glance) = glances.get(number) else { continue };
         let since = &glances[seen.min(number + 1)..=number];
@@ -382,7 +388,7 @@ mod tests {
     fn a_snapshot_stands_at_its_planned_time_and_has_all_waits_since_the_one_before() {
         let samples = [sample(1, Some(0), 0), sample(500, None, 70), sample(1002, Some(1000), 150)];
         let glances = [glance(2, 10, 5), glance(501, 600, 20), glance(1003, 1100, 30)];
-        let snapshots = snapshots(&samples, &glances);
+        let snapshots = snapshots(&samples, &glances, at(0));
         let times: Vec<Instant> = snapshots.iter().map(|snapshot| snapshot.at).collect();
         assert_eq!(times, [at(0), at(1000)]);
         assert_eq!(snapshots[0].queue_delay, [Waits { packets: 1, sum_ns: 5, max_ns: 5 }]);
@@ -390,10 +396,19 @@ mod tests {
         assert_eq!((snapshots[1].wire_bits[0], snapshots[1].bytes_delivered[0]), (1100, 150));
     }
 
+    /// The simulator has no phase before the first traffic.
+    #[test]
+    fn snapshots_begin_with_the_first_traffic() {
+        let samples = [sample(1, Some(0), 0), sample(1002, Some(1000), 0), sample(3001, Some(3000), 70)];
+        let glances = [glance(2, 0, 0), glance(1003, 0, 0), glance(3002, 600, 20)];
+        let times: Vec<_> = snapshots(&samples, &glances, at(1000)).into_iter().map(|snapshot| snapshot.at).collect();
+        assert_eq!(times, [at(1000), at(3000)]);
+    }
+
     #[test]
     fn two_cuts_that_one_glance_answers_do_not_count_its_waits_twice() {
         let samples = [sample(0, Some(0), 0), sample(1, Some(1), 0)];
-        let snapshots = snapshots(&samples, &[glance(2, 10, 5)]);
+        let snapshots = snapshots(&samples, &[glance(2, 10, 5)], at(0));
         let packets: Vec<u64> = snapshots.iter().map(|snapshot| snapshot.queue_delay[0].packets).collect();
         assert_eq!(packets, [1, 0]);
     }

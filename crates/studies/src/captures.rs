@@ -135,11 +135,11 @@ impl Capture {
         samples::of(&self.read)
     }
 
-    /// The largest connections as a page; `None` if no pictures were kept, or for a capture without connections and
-    /// flows.
+    /// The largest connections as a page; `None` if no pictures were kept, or for a capture without connections with
+    /// data and without flows.
     #[must_use]
     pub fn page(&self) -> Option<String> {
-        let is_empty = self.read.connections.is_empty() && self.document.datagram_flows.is_empty();
+        let is_empty = self.document.connections.is_empty() && self.document.datagram_flows.is_empty();
         if is_empty { None } else { self.drawn(captured::page) }
     }
 

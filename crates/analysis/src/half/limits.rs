@@ -83,7 +83,9 @@ impl Half {
     /// distant sender saw it.
     pub(crate) fn finish(mut self, from: Instant, ways: [Option<Duration>; 2], remote: Option<Self>) -> Direction {
         [self.out.position.to_sender, self.out.position.to_receiver] = ways;
-        self.out.position.vantage = Vantage::new(ways[0], ways[1]);
+        let answers = &self.sender.turnaround.prompt;
+        let usual = answers.quantile(0.5).zip(self.rtt.quantile(0.5)).filter(|_| answers.count() >= FEW);
+        self.out.position.vantage = Vantage::new(ways[0], ways[1]).behind_a_queue(usual);
         if let Some(remote) = remote.filter(|_| self.out.position.vantage != Vantage::Sender) {
             self.out.repeats = remote.out.repeats;
             self.out.events = remote.out.events;

@@ -41,7 +41,7 @@ pub(super) struct Old {
     pub(super) last: Instant,
     pub(super) episode: u32,
     pub(super) ip_id: u16,
-    /// The segment above a filled hole: its time and timestamp.
+    /// The time of the segment above a filled hole, and the timestamp of the packet that showed the hole.
     pub(super) above: Option<(Instant, Option<u32>)>,
 }
 

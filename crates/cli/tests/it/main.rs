@@ -6,6 +6,7 @@
 mod analyse;
 mod analyse_draws;
 mod captures;
+mod captures_of_lines;
 mod claims;
 mod compare;
 #[cfg(target_os = "linux")]

@@ -1,6 +1,7 @@
 //! The output for people: a table of connections, their fairness, and all results of one
 //! connection.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use lastmile_analysis::Limit;
@@ -71,7 +72,7 @@ pub(super) fn summary(document: &Document) -> String {
     let incidents = &document.incidents;
     let tcp =
         document.packets - incidents.packets_without_ip - incidents.packets_not_tcp - incidents.packets_unreadable;
-    let connections = document.connections.iter().map(|row| row.connection).max().unwrap_or(0);
+    let connections = document.connections.iter().map(|row| row.connection).collect::<BTreeSet<_>>().len();
     let plural = if connections == 1 { "" } else { "s" };
     format!(
         "{} packets in {}, {} of TCP; {connections} connection{plural} with data\n{}",
@@ -252,6 +253,10 @@ pub(super) fn one(analysed: &Analysed, document: &Document, wanted: usize, width
             .hint(format!("connections are numbered from 1 to {count}")));
     };
     let mut text = String::new();
+    if !document.connections.iter().any(|row| row.connection == wanted) {
+        let [up, down] = [&connection.up, &connection.down].map(|direction| direction.volume.packets);
+        let _ = writeln!(text, "no data: {up} packets up and {down} down, of the handshake or the end");
+    }
     for row in document.connections.iter().filter(|row| row.connection == wanted) {
         let direction = if row.direction == "up" { &connection.up } else { &connection.down };
         let _ = writeln!(text, "\n{}: {} to {}", row.direction, row.ends.from, row.ends.to);
