@@ -19,7 +19,6 @@ mod trace;
 use lastmile_packet::{Meta, SeqNumber, TcpFlags};
 use lastmile_units::{Duration, Instant};
 
-use self::reports::Reports;
 use self::state::{
     DUP_THRESH, Doubt, Last, Old, Phase, ReceiveWindow, Recent, Recovery, Sack, SenderSide, Stream, Times,
 };
@@ -55,7 +54,6 @@ pub(crate) struct Half {
     rtt: RoundTrip,
     pub(crate) sender: SenderSide,
     recovery: Recovery,
-    reports: Reports,
     times: Times,
     /// The sender's limit since the last event.
     limit: Option<Limit>,
@@ -320,7 +318,7 @@ impl Half {
 
     /// Counts a retransmission, and starts a repair with its first packet.
     fn count(&mut self, now: Instant, (start, end): (i64, i64), cause: Cause, packet: &Meta) {
-        self.reports.note(start, end);
+        self.recovery.reports.note(start, end);
         let repeats = &mut self.out.repeats;
         let begins = match cause {
             Cause::Timeout => {

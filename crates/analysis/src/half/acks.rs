@@ -168,7 +168,7 @@ impl Half {
             _ => self.rtt.least().is_some_and(|least| now.since(doubt.at) < least / 2),
         };
         if early {
-            self.out.repeats.spurious += u64::from(self.reports.settle(doubt.start));
+            self.out.repeats.spurious += u64::from(self.recovery.reports.settle(doubt.start));
             self.out.repeats.spurious_timeouts += u64::from(doubt.timeout);
             // The sender takes its repair back: nothing is lost.
             self.sent.restore(ack, self.stream.next);
@@ -190,7 +190,7 @@ impl Half {
         for (number, &(left, right)) in blocks.iter().enumerate() {
             let within = blocks.get(1).is_some_and(|other| other.0 <= left && right <= other.1);
             if number == 0 && left < right && (right <= ack || within) {
-                self.out.repeats.spurious += self.reports.needless(left, right);
+                self.out.repeats.spurious += self.recovery.reports.needless(left, right);
                 continue;
             }
             if left >= right || left < ack || right > self.stream.next || right <= self.stream.una {

@@ -3,6 +3,7 @@
 use lastmile_packet::SeqNumber;
 use lastmile_units::{Duration, Instant};
 
+use super::reports::Reports;
 use crate::ranges::Ranges;
 use crate::response_time::Turnaround;
 use crate::sender::AtSender;
@@ -80,6 +81,7 @@ pub(super) struct Recovery {
     /// Number of the last repair, from 1 on.
     pub(super) episode: u32,
     pub(super) doubt: Option<Doubt>,
+    pub(super) reports: Reports,
     pub(super) dup_acks: u32,
     /// Consecutive timeouts without an acknowledgement between them.
     pub(super) in_a_row: u64,
