@@ -42,6 +42,8 @@ use names::Names;
 /// The time that a statement waits for another process's lock. The watcher then goes on, and tries again with the next
 /// interval.
 const LOCK_PATIENCE: Duration = Duration::from_millis(200);
+/// All statements that a watcher repeats: the shapes of an interval, of its minutes and of what is old.
+const STATEMENTS: usize = 64;
 /// The time that a reader waits.
 const READER_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -74,6 +76,7 @@ impl Store {
         connection.busy_timeout(READER_PATIENCE).map_err(|error| fail(ErrorKind::Sqlite(error)))?;
         schema::prepare(&connection, kept.limit_bytes).map_err(fail)?;
         connection.busy_timeout(LOCK_PATIENCE).map_err(|error| fail(ErrorKind::Sqlite(error)))?;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS);
         Ok(Self { connection, file: file.to_owned(), names: Names::default(), kept, _alone: Some(alone) })
     }
 

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import path from "node:path";
 import assert from "node:assert/strict";
 import { BROWSERS, launch, open } from "../browsers.mjs";
-import { accessible, ask, pictures, read, rowsOf } from "./looks.mjs";
+import { accessible, ask, pictures, press, read, rowsOf } from "./looks.mjs";
 
 const [program, folder] = process.argv.slice(2);
 const ADDRESS = "http://127.0.0.1:8420/";
@@ -89,14 +89,14 @@ async function look(page) {
     const button = await page.evaluateHandle((wanted) => {
       return [...document.querySelectorAll("#spans button")].find((one) => one.textContent === wanted);
     }, name);
-    await button.click();
+    await button.evaluate((one) => one.click());
     assert.equal(await button.evaluate((one) => one.getAttribute("aria-pressed")), "true");
   };
   await span("1 h");
   await span("1 min");
-  await page.click(`${chart} ul.legend button`);
+  await press(page, `${chart} ul.legend button`);
   assert.equal(await page.$eval(`${chart} ul.legend button`, (one) => one.getAttribute("aria-pressed")), "false");
-  await page.click(`${chart} ul.legend button`);
+  await press(page, `${chart} ul.legend button`);
 
   // A policy in which pings have no class of their own: they wait for the bursts.
   await page.select("#policy", "");
@@ -123,23 +123,23 @@ async function look(page) {
   const quick = rows.findIndex(([first]) => first === "class quick");
   assert.ok(quick > 0, JSON.stringify(rows));
 
-  await page.click("#reload");
+  await press(page, "#reload");
   await page.waitForFunction(() => /is in force/.test(document.querySelector("#message").textContent));
   await page.waitForFunction(() => !document.querySelector("#marks").hidden);
   assert.match(await read(page, "#marks li"), /mine <b onclick='x'>&amp; is in force$/);
 
   // Another policy in force from the page, and back.
   await page.select("#policy", "cake");
-  await page.click("#apply");
+  await press(page, "#apply");
   await page.waitForFunction(() => /cake is in force/.test(document.querySelector("#asked").textContent));
   await page.waitForFunction(() =>
     /cake is in force$/.test(document.querySelector("#marks li:last-child").textContent),
   );
-  await page.click("#reload");
+  await press(page, "#reload");
   await page.waitForFunction(() =>
     /mine.*is in force$/.test(document.querySelector("#marks li:last-child").textContent),
   );
-  await page.click("#server summary");
+  await press(page, "#server summary");
   await page.waitForFunction(() => /refused token/.test(document.querySelector("#server dl").textContent));
 }
 
@@ -157,7 +157,7 @@ try {
       assert.deepEqual(wrong, []);
       // A file that is wrong leaves the policy in force, and the page shows why.
       writeFileSync(policy, text.replace("20 %", "twenty"));
-      await page.click("#reload");
+      await press(page, "#reload");
       await page.waitForFunction(() => {
         return /mine\.toml:\d+/.test(document.querySelector("#message.bad")?.textContent ?? "");
       });

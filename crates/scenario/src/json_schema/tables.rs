@@ -6,15 +6,11 @@ use serde_json::{Map, Value, json};
 
 use super::value::{self, plain};
 use crate::reader::Tagged;
-#[cfg(test)]
-use crate::schema::Key;
 use crate::schema::{Fallback, Section};
 use crate::{atm, queue, trace, traffic};
 
 /// The tables that a file can have.
 pub(super) struct Tables {
-    #[cfg(test)]
-    sections: Vec<&'static Section>,
     tagged: Vec<Tagged>,
     /// Headings by the names of their definitions.
     definitions: BTreeMap<String, &'static Section>,
@@ -36,12 +32,7 @@ impl Tables {
         for section in sections {
             definitions.entry(slug(section.heading)).or_insert(*section);
         }
-        Self {
-            #[cfg(test)]
-            sections: sections.to_vec(),
-            tagged,
-            definitions,
-        }
+        Self { tagged, definitions }
     }
 
     /// The definition of this name.
@@ -125,18 +116,6 @@ impl Tables {
         let found: Vec<String> = found.collect();
         assert!(!found.is_empty(), "{} links to {link}, which is no table", section.heading);
         found
-    }
-
-    /// Every key of every table.
-    #[cfg(test)]
-    pub(super) fn keys(&self) -> impl Iterator<Item = (&'static Section, &'static Key)> {
-        self.sections.iter().flat_map(|section| section.keys.iter().map(move |key| (*section, key)))
-    }
-
-    /// The schema of a value of `key` in `section`.
-    #[cfg(test)]
-    pub(super) fn value(&self, section: &'static Section, key: &'static Key) -> Value {
-        value::of(key.kind, &|link| self.linked(section, link))
     }
 
     /// The names of all definitions.

@@ -33,3 +33,66 @@ fn spaced(unit: &str) -> String {
 fn in_any_case(unit: &str) -> String {
     unit.chars().map(|c| format!("[{}{}]", c.to_ascii_lowercase(), c.to_ascii_uppercase())).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use regex_lite::Regex;
+
+    use super::Quantity;
+    use crate::{BitRate, ByteCount, Duration, Limit, Ratio, WireBytes};
+
+    /// Text that the parser of quantities accepts or refuses, and the pattern with it.
+    #[test]
+    fn patterns_agree_with_the_parser() {
+        let texts = [
+            "20 ms",
+            "20ms",
+            " 1.5  s ",
+            "5 m",
+            "3 min",
+            "1. s",
+            ".5 s",
+            "1,5 s",
+            "-1 s",
+            "1e3 s",
+            "20 µs",
+            "512 kbit/s",
+            "512kbit",
+            "1 Mbps",
+            "1 Mb/s",
+            "1 MB/s",
+            "512 kb",
+            "1 MBIT/SEC",
+            "1 Mbit/sec",
+            "9600 bps",
+            "206 kB",
+            "64 KiB",
+            "64 K",
+            "1500 bytes",
+            "3 wire bytes",
+            "3 wire  bytes",
+            "100 packets",
+            "1 pkt",
+            "10 cells",
+            "20 %",
+            "20%",
+            "5 ppm",
+            "0.5 percent",
+            "20",
+            "",
+            "s",
+        ];
+        let check = |quantity: Quantity, parses: fn(&str) -> bool| {
+            let pattern = Regex::new(&quantity.pattern()).unwrap();
+            for text in texts {
+                assert_eq!(pattern.is_match(text), parses(text), "{text:?} as {quantity:?}");
+            }
+        };
+        check(Quantity::Time, |text| text.parse::<Duration>().is_ok());
+        check(Quantity::Rate, |text| text.parse::<BitRate>().is_ok());
+        check(Quantity::Bytes, |text| text.parse::<ByteCount>().is_ok());
+        check(Quantity::WireBytes, |text| text.parse::<WireBytes>().is_ok());
+        check(Quantity::Limit, |text| text.parse::<Limit>().is_ok());
+        check(Quantity::Share, |text| text.parse::<Ratio>().is_ok());
+    }
+}

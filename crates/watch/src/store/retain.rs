@@ -99,7 +99,8 @@ struct Pages {
 impl Pages {
     fn of(connection: &Connection) -> rusqlite::Result<Self> {
         let count = |pragma: &str| {
-            connection.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs)
+            let mut pages = connection.prepare_cached(&format!("PRAGMA {pragma}"))?;
+            pages.query_row([], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs)
         };
         Ok(Self { all: count("page_count")?, free: count("freelist_count")? })
     }
@@ -125,7 +126,7 @@ fn by_age(connection: &Connection, now_ms: WallMs, kept: Kept) -> rusqlite::Resu
     for (step_s, days) in [(60, kept.minute_days), (3600, kept.hour_days)] {
         delete_spans(connection, step_s, cutoff_s(days))?;
     }
-    connection.execute("DELETE FROM event WHERE at_ms < ?1", [cutoff_s(kept.hour_days) * 1000])?;
+    connection.prepare_cached("DELETE FROM event WHERE at_ms < ?1")?.execute([cutoff_s(kept.hour_days) * 1000])?;
     Ok(())
 }
 

@@ -243,8 +243,9 @@ impl Batch {
 
 /// The raw rows that no minute has yet.
 pub(super) fn pending(connection: &Connection) -> rusqlite::Result<Rows> {
-    let after = connection.query_row("SELECT rolled_interval FROM state", [], |row| row.get(0))?;
-    let last: Option<i64> = connection.query_row("SELECT max(id) FROM interval", [], |row| row.get(0))?;
+    let after = connection.prepare_cached("SELECT rolled_interval FROM state")?.query_row([], |row| row.get(0))?;
+    let last: Option<i64> =
+        connection.prepare_cached("SELECT max(id) FROM interval")?.query_row([], |row| row.get(0))?;
     Ok(Rows { after, last: last.unwrap_or(after) })
 }
 
@@ -270,7 +271,7 @@ impl Store {
         for (key, span) in &counts {
             add_counts(&transaction, *key, span)?;
         }
-        transaction.execute("UPDATE state SET rolled_interval = ?1", [rows.last])?;
+        transaction.prepare_cached("UPDATE state SET rolled_interval = ?1")?.execute([rows.last])?;
         transaction.commit()?;
         Ok(rows.last < all.last)
     }
