@@ -5,13 +5,12 @@
 //! when a packet is transmitted instead of when one is queued. The newest ACK is therefore at the
 //! head, where that of the [filter](super::filter) is at the tail.
 //!
-//! Differs: the publication does not define redundancy. Here the ACK about to depart gives way to
-//! the next of its flow in the queue, that one to its next, and so on. Each must have a higher
-//! number, or an equal number and another window, must have the same sequence number or a later
-//! one, and must carry all information of the ACK before it (see [`super`]). The run ends at the first
-//! ACK that does not, and at any other packet of the flow (data, a flag, a duplicate, which fast
-//! retransmit counts). So no packet of a flow is overtaken by a later one, and a duplicate stays
-//! behind the ACK that it repeats.
+//! Differs: the publication does not define redundancy. Here the ACK about to depart gives way to the next of its
+//! flow in the queue, that one to its next, and so on. Each must have a higher number, or an equal number and
+//! another window, must have the same sequence number or a later one, and must carry all information of the ACK
+//! before it (see [`super`]). The run ends at the first ACK that does not, and at any other packet of the flow
+//! (data, a flag, a duplicate, which fast retransmit counts, but for those with SACK blocks behind the third). So
+//! no packet of a flow is overtaken by a later one, and a duplicate stays behind the ACK that it repeats.
 //! Since all ACKs are queued until then, a queue that is full of ACKs refuses packets, where a
 //! filter frees space.
 //! Cost: one table look-up a packet at enqueue, one at dequeue; O(1) for each ACK dropped. The
@@ -65,6 +64,7 @@ impl<P: Packet> AckCollapsing<P> {
         self.stats.seen += 1;
         match self.queue.kind_of(ack) {
             None | Some(AckKind::Advance | AckKind::WindowUpdate) => Role::Link,
+            Some(AckKind::Duplicate) if self.queue.is_spare(ack) => Role::Link,
             Some(AckKind::Duplicate) => {
                 self.stats.duplicates_kept += 1;
                 Role::Fixed

@@ -4,14 +4,13 @@
 //! queued older ACKs of its flow are removed, all or a fraction of them, and the new one goes to
 //! the tail.
 //!
-//! Differs: the publications do not define redundancy. Here an ACK is removed only for one that has
-//! a higher number, or an equal number and another window, has the same sequence number or a later
-//! one, carries all information of its options (see [`super`]), and reports the marks that all
-//! between the two report. A duplicate protects itself and
-//! the ACK that it repeats, since fast retransmit counts them all. With [`Duplicates::Remove`]
-//! duplicates are filtered like any older ACK, as a filter does that compares numbers alone. Data
-//! with ECE or CWR protect the ACK before them, which has neither and so reports the end of
-//! congestion (RFC 3168, section 6.1). Nothing is removed in favour of an ACK that does not fit
+//! Differs: the publications do not define redundancy. Here an ACK is removed only for one that has a higher
+//! number, or an equal number and another window, has the same sequence number or a later one, carries all
+//! information of its options (see [`super`]), and reports the marks that all between the two report. A duplicate
+//! protects itself and the ACK that it repeats, since fast retransmit counts them all, but for those with SACK
+//! blocks behind the third. With [`Duplicates::Remove`] duplicates are filtered like any older ACK, as a filter
+//! does that compares numbers alone. Data with ECE or CWR protect the ACK before them, which has neither and so
+//! reports the end of congestion (RFC 3168, section 6.1). Nothing is removed in favour of an ACK that does not fit
 //! afterwards.
 //! Cost: one table look-up a packet; O(1) for each ACK removed or found protected, once. The queue
 //! is never scanned: the removable ACKs of a flow are chained. Memory: an entry for each flow with
@@ -164,7 +163,7 @@ impl<P: Packet> AckFilter<P> {
                 self.stats.passed.old += 1;
                 Verdict::NoEffect
             }
-            (AckKind::Duplicate, Duplicates::Keep) => {
+            (AckKind::Duplicate, Duplicates::Keep) if !flow.newest.is_spare(ack) => {
                 self.stats.duplicates_kept += 1;
                 Verdict::Protects
             }
@@ -227,8 +226,10 @@ impl<P: Packet> AckFilter<P> {
         };
         let (number, flags) = (ack.ack, ack.flags);
         let flow = self.flows.entry(ack.flow).or_insert_with(|| Flow::new(ack));
+        if flow.queued > 0 {
+            flow.newest.note(ack.segment());
+        }
         flow.queued += 1;
-        flow.newest.note(ack.segment());
         match verdict {
             Verdict::NoEffect => flow.protect_from_change(flags, &mut self.fifo),
             Verdict::Protects => flow.protect(number, &mut self.fifo),

@@ -54,14 +54,27 @@ impl<P: Packet, M: Copy> FlowFifo<P, M> {
     /// Relation of a pure ACK to the newest queued acknowledgement of its flow. `None`: no
     /// acknowledgement is queued.
     pub(super) fn kind_of(&self, ack: PureAck<'_>) -> Option<AckKind> {
-        Some(self.flows.get(&ack.flow)?.newest?.kind_of(ack.segment()))
+        Some(self.newest_of(ack.flow)?.kind_of(ack.segment()))
+    }
+
+    /// True if a pure ACK that repeats the newest number of its flow is needed only for its SACK blocks.
+    pub(super) fn is_spare(&self, duplicate: PureAck<'_>) -> bool {
+        self.newest_of(duplicate.flow).is_some_and(|newest| newest.is_spare(duplicate))
+    }
+
+    fn newest_of(&self, flow: FlowId) -> Option<Newest> {
+        self.flows.get(&flow)?.newest
     }
 
     /// Appends a packet that fits.
     pub(super) fn push_back(&mut self, packet: P, size: u64, note: M) {
         let (id, segment) = (packet.meta().flow, packet.segment());
         let chained = packet.meta().protocol != Protocol::Tcp || segment.is_some();
-        let acknowledged = segment.filter(|segment| segment.flags.contains(TcpFlags::ACK)).map(Newest::of);
+        let acknowledged = segment.filter(|segment| segment.flags.contains(TcpFlags::ACK));
+        let newest = acknowledged.map(|segment| match self.newest_of(id) {
+            Some(newest) => newest.noted(segment),
+            None => Newest::of(segment),
+        });
         self.capacity.take(&packet, size);
         let handle = self.fifo.push_back(QueuedPacket { packet, note, chained, before: None, after: None });
         if !chained {
@@ -77,9 +90,7 @@ impl<P: Packet, M: Copy> FlowFifo<P, M> {
                 flow
             }
         };
-        if let Some(acknowledged) = acknowledged {
-            flow.newest.get_or_insert(acknowledged).advance_to(acknowledged);
-        }
+        flow.newest = newest.or(flow.newest);
     }
 
     /// Removes a packet.

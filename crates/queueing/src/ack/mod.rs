@@ -14,7 +14,9 @@
 //! - A *duplicate* ACK has the number and the window of the newest ACK of its flow (RFC 5681,
 //!   section 2), or its number and SACK blocks (RFC 6675, section 2: with SACK, the window does not
 //!   matter). An ACK with its number, another window and no SACK blocks is a *window update*, and
-//!   counts as a newer ACK.
+//!   counts as a newer ACK. Duplicates are kept, since fast retransmit counts three of them (RFC 5681, section 3.2).
+//!   Behind three queued ones a duplicate with SACK blocks counts as a newer ACK, too: a sender needs the blocks
+//!   (RFC 6675), and the last one has them all.
 //! - No change of ECE, CWR or AE is lost (RFC 3168, section 6.1; RFC 9768, section 3.3.3): an ACK gives way only to
 //!   one with equal bits. Where any of them is set, the bits may be the counter of Accurate ECN, which wraps after
 //!   eight marked packets: an ACK then stands for at most three, since most receivers acknowledge
@@ -114,11 +116,13 @@ enum AckKind {
 struct Newest {
     ack: SeqNumber,
     window: u16,
+    /// How often the number was repeated.
+    duplicates: u32,
 }
 
 impl Newest {
     fn of(segment: Segment<'_>) -> Self {
-        Self { ack: segment.ack, window: segment.window }
+        Self { ack: segment.ack, window: segment.window, duplicates: 0 }
     }
 
     fn kind_of(self, meta: Segment<'_>) -> AckKind {
@@ -135,16 +139,29 @@ impl Newest {
 
     /// Updates with a segment of the flow that has ACK, pure or not.
     fn note(&mut self, segment: Segment<'_>) {
-        self.advance_to(Self::of(segment));
+        *self = self.noted(segment);
     }
 
-    /// Becomes `other` unless that has a lower number.
-    fn advance_to(&mut self, other: Self) {
-        if other.ack.at_or_after(self.ack) {
-            *self = other;
+    fn noted(self, segment: Segment<'_>) -> Self {
+        let same = |duplicates| Self { duplicates, ..Self::of(segment) };
+        match self.kind_of(segment) {
+            AckKind::Advance => Self::of(segment),
+            // RFC 5681, section 2: data is no duplicate ACK.
+            AckKind::Duplicate if segment.payload_len() == 0 => same(self.duplicates.saturating_add(1)),
+            AckKind::Duplicate | AckKind::WindowUpdate => same(self.duplicates),
+            AckKind::Old => self,
         }
     }
+
+    /// True if a duplicate that follows is needed only for its SACK blocks (RFC 6675): those before it were enough for
+    /// fast retransmit, also of a sender that counts them.
+    fn is_spare(self, duplicate: PureAck<'_>) -> bool {
+        self.duplicates >= DUPLICATE_THRESHOLD && duplicate.options().sack_count() > 0
+    }
 }
+
+/// The duplicates that begin fast retransmit (RFC 5681, section 3.2).
+const DUPLICATE_THRESHOLD: u32 = 3;
 
 /// The most acknowledgements for which one may stand that reports marks by a counter of three bits: six segments, where
 /// every second one is acknowledged.

@@ -230,7 +230,9 @@ impl<P: Packet, D: Discipline<P>> AckRegenerator<P, D> {
         if meta.protocol != Protocol::AckSignal || self.know != Know::Signal || self.exempt.matches(now, packet) {
             return false;
         }
-        let flow = self.flows.get_or_create(now, meta.flow, || Flow::of(Newest { ack: meta.ack, window: meta.window }));
+        let flow = self
+            .flows
+            .get_or_create(now, meta.flow, || Flow::of(Newest { ack: meta.ack, window: meta.window, duplicates: 0 }));
         self.stats.signals += 1;
         self.stats.signals_unmatched += u64::from(flow.signal.is_some());
         flow.signal = Some((meta.ack, meta.list()));

@@ -52,7 +52,8 @@ pub use table::Suppressed;
 /// Treatment of duplicate ACKs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Duplicates {
-    /// They are queued unchanged, as fast retransmit needs.
+    /// They are queued unchanged, as fast retransmit needs. Behind three queued ones, those with SACK blocks are
+    /// merged.
     #[default]
     Keep,
     /// They are dropped and counted ([`Suppressed::duplicates`]), for a regenerator at the far end
@@ -165,6 +166,7 @@ impl<P, D> SmartAckDropper<P, D> {
             Entry::Occupied(entry) => entry.into_mut(),
         };
         let kind = record.newest.kind_of(ack.segment());
+        let spare = self.report == Report::None && record.newest.is_spare(ack);
         record.newest.note(ack.segment());
         let reason = match (kind, self.duplicates) {
             (AckKind::Old, _) => {
@@ -173,9 +175,12 @@ impl<P, D> SmartAckDropper<P, D> {
                 return None;
             }
             (AckKind::Duplicate, Duplicates::Keep) => {
-                self.stats.duplicates_kept += 1;
-                record.push(QueuedAck::closed(ack));
-                return None;
+                if !(spare && record.last.open && record.last.is_duplicate && record.last.may_become(ack)) {
+                    self.stats.duplicates_kept += 1;
+                    record.push(QueuedAck::duplicate(ack, spare));
+                    return None;
+                }
+                DropReason::AckMerged
             }
             (AckKind::Duplicate, Duplicates::Count) => DropReason::AckDuplicate,
             (AckKind::Advance | AckKind::WindowUpdate, _) => DropReason::AckMerged,

@@ -23,6 +23,24 @@ fn fields(ack: u32, blocks: &[(u32, u32)]) -> AckFields {
     AckFields { ack: number(ack), window: 1000, options: Options::NONE.with_sack(&blocks) }
 }
 
+/// An ACK and seven duplicates of it, each with a block that is a segment longer, but for the seventh, which reports a
+/// duplicate segment (D-SACK).
+pub(super) fn duplicates_with_sack() -> [Meta; 8] {
+    let duplicate = |blocks: &[(u32, u32)]| {
+        let AckFields { ack, window, options } = fields(0, blocks);
+        let header_len = 40 + options.header_bytes();
+        let ip_len = u16::from(header_len);
+        let mut meta = Meta { ip_len, header_len, flags: TcpFlags::ACK, ack, window, ..Meta::default() };
+        meta.set_options(options);
+        meta
+    };
+    [0, 1, 2, 3, 4, 5, 6, 7].map(|segments| match segments {
+        0 => duplicate(&[]),
+        7 => duplicate(&[(3, 4), (2, 8)]),
+        _ => duplicate(&[(2, 2 + segments)]),
+    })
+}
+
 #[test]
 fn a_wider_block_covers_a_narrower_one() {
     assert!(covers_sack(&fields(0, &[(2, 3)]), &fields(0, &[(2, 5)])));

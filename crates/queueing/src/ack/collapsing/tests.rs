@@ -3,7 +3,7 @@ use lastmile_packet::{FlowId, Meta, Options, SackBlock, SeqNumber, TcpFlags};
 use lastmile_units::PacketCount;
 
 use super::*;
-use crate::ack::tests::counted;
+use crate::ack::tests::{counted, duplicates_with_sack};
 
 const NOW: Instant = Instant::ZERO;
 
@@ -62,6 +62,18 @@ fn duplicates_stay_behind_the_ack_that_they_repeat() {
     let mut queue = queue(10, Overflow::Tail);
     send(&mut queue, acks([1000, 2000, 2000, 2000, 2000, 6000, 7000]));
     assert_eq!(drain(&mut queue), acks([2000, 2000, 2000, 2000, 7000]));
+}
+
+/// RFC 5681 counts three duplicates; RFC 6675 reads the blocks of all, which the last one has.
+#[test]
+fn behind_three_duplicates_the_newest_sack_blocks_depart() {
+    let mut queue = queue(100, Overflow::Tail);
+    let came = duplicates_with_sack();
+    send(&mut queue, came[..7].to_vec());
+    assert_eq!(drain(&mut queue), [came[0], came[1], came[2], came[3], came[6]]);
+    let plain = [came[0]; 6];
+    send(&mut queue, plain);
+    assert_eq!(drain(&mut queue), plain);
 }
 
 #[test]

@@ -3,7 +3,7 @@ use lastmile_packet::{Meta, Options, SackBlock, SeqNumber};
 use lastmile_units::{ByteCount, PacketCount};
 
 use super::*;
-use crate::ack::tests::counted;
+use crate::ack::tests::{counted, duplicates_with_sack};
 
 const NOW: Instant = Instant::ZERO;
 
@@ -90,6 +90,18 @@ fn duplicates_protect_themselves_and_the_ack_that_they_repeat() {
 }
 
 /// A filter that compares numbers alone disables fast retransmit.
+/// RFC 5681 counts three duplicates; RFC 6675 reads the blocks of all, which the last one has.
+#[test]
+fn behind_three_duplicates_the_newest_sack_blocks_remove_older_ones() {
+    let mut filter = with_ample_space(&Rules::default());
+    let came = duplicates_with_sack();
+    send(&mut filter, came[..7].to_vec());
+    assert_eq!(drain(&mut filter), [came[0], came[1], came[2], came[3], came[6]]);
+    let plain = [came[0]; 6];
+    send(&mut filter, plain);
+    assert_eq!(drain(&mut filter), plain);
+}
+
 #[test]
 fn by_number_alone_duplicates_are_removed_too() {
     let mut filter = with_ample_space(&Rules { duplicates: Duplicates::Remove, ..Rules::default() });

@@ -116,6 +116,8 @@ pub(super) struct QueuedAck {
     pub(super) traffic_class: u8,
     /// The bit of the published table: true while newer ACKs may be merged into this one.
     pub(super) open: bool,
+    /// It repeats the number of the ACK before it.
+    pub(super) is_duplicate: bool,
     pub(super) newest: AckFields,
     pub(super) suppressed: Suppressed,
     /// The suppressed numbers, if they are reported.
@@ -142,6 +144,7 @@ impl QueuedAck {
             carrier: Carrier::of(ack),
             traffic_class: ack.traffic_class,
             open: true,
+            is_duplicate: false,
             newest: ack.fields(),
             suppressed: Suppressed { merged: 0, duplicates: 0 },
             list: AckList::EMPTY,
@@ -150,6 +153,11 @@ impl QueuedAck {
 
     pub(super) fn closed(ack: PureAck<'_>) -> Self {
         Self { open: false, ..Self::open(ack) }
+    }
+
+    /// A duplicate, into which a later one may be merged if it is `open`.
+    pub(super) fn duplicate(ack: PureAck<'_>, open: bool) -> Self {
+        Self { open, is_duplicate: true, ..Self::open(ack) }
     }
 
     /// True when no information is lost if this ACK departs with the values of `newer`.

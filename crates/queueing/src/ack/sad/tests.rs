@@ -2,7 +2,7 @@ use lastmile_packet::{Meta, Options, Protocol, SeqNumber, TcpFlags};
 use lastmile_units::PacketCount;
 
 use super::*;
-use crate::ack::tests::counted;
+use crate::ack::tests::{counted, duplicates_with_sack};
 use crate::fifo::{Fifo, Overflow};
 
 mod report;
@@ -109,6 +109,24 @@ fn kept_duplicates_reach_the_sender_behind_the_ack_that_they_repeat() {
     send(&mut sad, came);
     assert_eq!(drain(&mut sad), [2000, 2000, 2000, 2000, 7000].map(|number| ack(1, number)));
     assert_eq!(counter(&sad, "duplicates_kept"), 3);
+}
+
+/// RFC 5681 counts three duplicates; RFC 6675 reads the blocks of all, which the last one has.
+#[test]
+fn behind_three_duplicates_one_departs_with_the_newest_sack_blocks() {
+    let mut sad = keeping();
+    let came = duplicates_with_sack();
+    send(&mut sad, came[..7].to_vec());
+    assert_eq!(drain(&mut sad), [came[0], came[1], came[2], came[3], came[6]]);
+    assert_eq!((counter(&sad, "duplicates_kept"), counter(&sad, "dropped_ack_merged")), (4, 2));
+    // A D-SACK is sent once: it may take the place of one that it covers, and none takes its place.
+    let advance = Meta { ack: came[0].ack.add(9000), ..came[0] };
+    send(&mut sad, came.into_iter().chain([advance]));
+    assert_eq!(drain(&mut sad), [came[0], came[1], came[2], came[3], came[7], advance]);
+    // Without blocks each counts.
+    let plain = [came[0]; 6];
+    send(&mut sad, plain);
+    assert_eq!(drain(&mut sad), plain);
 }
 
 #[test]
