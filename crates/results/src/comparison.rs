@@ -196,7 +196,10 @@ pub fn about_the_baseline(rows: &[Vec<Row>]) -> Option<String> {
     if baselines_differ(rows) {
         return Some("Baseline: the downloads alone, with the other values of the row.".to_owned());
     }
-    Some(format!("Baseline: the downloads alone have {}.", format::rate(baseline(rows)?)))
+    let above = |row: &Row| matches!(row, Row::Line(measured) if measured.baseline.above_capacity);
+    let why = " That is more than the line carries: data behind a gap counts when the gap closes, which was then.";
+    let why = if rows.iter().flatten().any(above) { why } else { "" };
+    Some(format!("Baseline: the downloads alone have {}.{why}", format::rate(baseline(rows)?)))
 }
 
 /// The meaning of the column `probe`; `None` if no row has one.

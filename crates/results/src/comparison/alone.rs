@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::goodput::{self, of_direction};
 use crate::schema::{Phase, Summary};
 
+/// Goodput above the capacity by less is no more than the octets at the ends of a phase.
+const ROUNDING: f64 = 1.01;
+
 /// The goodput of all downloads of a run without other traffic, over any time.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Alone {
@@ -37,7 +40,12 @@ impl Alone {
         let own = || goodput::of(summary, phase, |flow| self.names.contains(&flow.name));
         // Nothing is no baseline: the downloads began later, or were over.
         let reference_bps = self.bps(span).filter(|bps| *bps > 0.0);
-        Baseline { download_share: reference_bps.map(|bps| own() / bps), reference_bps }
+        let capacity = summary.links.iter().find(|link| link.name == "down").and_then(|link| link.payload_capacity_bps);
+        Baseline {
+            download_share: reference_bps.map(|bps| own() / bps),
+            reference_bps,
+            above_capacity: reference_bps.zip(capacity).is_some_and(|(bps, capacity)| bps > capacity * ROUNDING),
+        }
     }
 
     /// The goodput between two times, bit/s: the mean over the phases between, or that of the whole run. `None` if the
@@ -61,6 +69,10 @@ pub struct Baseline {
     pub download_share: Option<f64>,
     /// The goodput that they have without other traffic in that time, bit/s.
     pub reference_bps: Option<f64>,
+    /// True if that is more than the line carries: goodput counts what is delivered in order, so octets behind a gap
+    /// count when it closes.
+    #[serde(skip)]
+    pub above_capacity: bool,
 }
 
 #[cfg(test)]
@@ -91,7 +103,7 @@ mod tests {
         let run = |flows: Vec<Flow>| Summary { flows, ..Summary::default() };
         let alone = Alone::of(&run(vec![flow("download", 8e6)]));
         let beside = run(vec![flow("download", 6e6), flow("web", 3e6)]);
-        let expected = Baseline { download_share: Some(0.75), reference_bps: Some(8e6) };
+        let expected = Baseline { download_share: Some(0.75), reference_bps: Some(8e6), above_capacity: false };
         assert_eq!(alone.baseline(&beside, None, (0.0, 1.0)), expected);
         // A download that was over when the measured time began has no baseline there.
         let over = Alone { whole_bps: 0.0, ..alone };

@@ -178,6 +178,14 @@ fn rows_are_compared_with_downloads_of_the_same_values() {
     assert_eq!((bps, about.as_str()), (Some(10e6), "Baseline: the downloads alone have 10 Mbit/s."));
     assert_eq!((column, shares), (None, texts(["50.0 %", "100.0 %"])));
     assert_eq!(told([10e6, 10.001e6]).0, Some(10e6), "the queues of other rows change the last digits");
+    let line = |capacity| {
+        let down = Link { name: "down".into(), payload_capacity_bps: Some(capacity), ..Link::default() };
+        let summary = Summary { links: vec![down], ..download(5e6) };
+        Measured::in_phase(&summary, None, Some(&Alone::of(&download(10e6))))
+    };
+    let about = |capacity| about_the_baseline(&[vec![Row::Line(line(capacity))]]).unwrap();
+    assert_eq!(about(9.95e6), "Baseline: the downloads alone have 10 Mbit/s.");
+    assert!(about(9.5e6).contains("That is more than the line carries"), "{}", about(9.5e6));
     assert_eq!(told([0.0, 0.0]), (None, String::new(), None, None), "nothing is no baseline");
     assert_eq!(told([10e6, 0.0]).3, texts(["50.0 %", "–"]));
 }
