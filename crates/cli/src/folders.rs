@@ -39,6 +39,29 @@ impl Folders {
         Ok(())
     }
 
+    /// Prepares the folder of one file, whose name has one of these endings or none.
+    ///
+    /// # Errors
+    /// Another ending; errors of the file system.
+    pub(crate) fn prepare_kind(&mut self, path: &Path, named_by: &str, kind: &str, endings: &[&str]) -> Result<()> {
+        if let Some(ending) = path.extension()
+            && !endings.iter().any(|known| ending.eq_ignore_ascii_case(known))
+        {
+            let known = endings.iter().map(|ending| format!(".{ending}")).collect::<Vec<_>>().join(" or ");
+            return Err(Failure::new(format_args!("{named_by} {}: {kind}", path.display()))
+                .hint(format!("a name that ends in {known}")));
+        }
+        self.prepare_file(path, named_by)
+    }
+
+    /// Prepares the folder of a page.
+    ///
+    /// # Errors
+    /// As [`Folders::prepare_kind`].
+    pub(crate) fn prepare_page(&mut self, path: &Path, named_by: &str) -> Result<()> {
+        self.prepare_kind(path, named_by, "a page is HTML", &["html", "htm"])
+    }
+
     /// Prepares the folder of one file.
     ///
     /// # Errors

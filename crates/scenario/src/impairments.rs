@@ -148,6 +148,12 @@ pub(crate) fn read(table: &Table<'_>, line: &mut Config) -> Option<()> {
     if table.has("reorder") {
         line.impairments.reorder = reorder(table)?;
     }
+    let reorders = line.impairments.reorder == Some(Reorder::ByDelay);
+    // A trace may change the delay.
+    if reorders && line.impairments.jitter.is_none() && !table.has("trace") {
+        let message = format!("{}: without jitter no packet overtakes another", table.path("reorder"));
+        table.warning("reorder", message, Some("jitter = \"5 ms\" beside it, or a share: reorder = \"1 %\"".into()));
+    }
     if table.has("duplicate") {
         line.impairments.duplicate = Some(duplicate(table)?).filter(|chance| chance.share > Ratio::ZERO);
     }

@@ -53,6 +53,9 @@ fn split(text: &str, quantity: Quantity) -> Result<Written<'_>, Problem> {
     let number = Decimal::parse(digits)?;
     let unit = unit.trim();
     if unit.is_empty() {
+        if let Some(ways) = spelling::bare(quantity, digits) {
+            return Err(Problem::Ambiguous { readings: ways.iter().map(|way| way.of(number)).collect() });
+        }
         let proposed = quantity.usual_unit(!digits.contains('.'));
         return Err(Problem::MissingUnit { write: format!("{number} {proposed}") });
     }

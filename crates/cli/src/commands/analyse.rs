@@ -95,10 +95,11 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     if let Some(out) = &arguments.out {
         folders.prepare(out, &[SERIES, ANALYSIS], "--out")?;
     }
-    for (option, path) in [("--page", &arguments.page), ("--segments", &arguments.segments)] {
-        if let Some(path) = path {
-            folders.prepare_file(path, option)?;
-        }
+    if let Some(path) = &arguments.page {
+        folders.prepare_kind(path, "--page", "a page is HTML, and a drawing SVG", &["html", "htm", "svg"])?;
+    }
+    if let Some(path) = &arguments.segments {
+        folders.prepare_kind(path, "--segments", "segments are Parquet", &["parquet"])?;
     }
     let wanted = Wanted {
         pictures: arguments.page.is_some(),

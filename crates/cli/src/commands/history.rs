@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     }
     let mut folders = Folders::default();
     if let Some(page) = &arguments.page {
-        folders.prepare_file(page, "--page")?;
+        folders.prepare_page(page, "--page")?;
     }
     let store = Store::read(&arguments.store).map_err(|error| {
         Failure::new(error).hint("`lastmile watch --store FILE` makes a store, and its folder must be readable")

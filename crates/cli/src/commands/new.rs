@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     list: bool,
 
     /// Print the list as JSON
-    #[arg(long, requires = "list")]
+    #[arg(long, requires = "list", conflicts_with_all = ["line", "home"])]
     json: bool,
 }
 

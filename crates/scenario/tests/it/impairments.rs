@@ -94,6 +94,19 @@ fn impairments_that_cannot_be_are_refused() {
     assert!(error("duplicate = \"1 %\", header_compression = \"vj\"").contains("access.up.duplicate"));
 }
 
+#[test]
+fn packets_of_one_delay_are_not_reordered_which_is_told() {
+    let told = |up: &str| {
+        let scenario = Scenario::parse("line.toml", &file(up), &[]).unwrap_or_else(|report| panic!("{report}"));
+        scenario.warnings().to_string()
+    };
+    let warning = told("reorder = true");
+    assert!(warning.contains("access.up.reorder: without jitter no packet overtakes another"), "{warning}");
+    for quiet in ["reorder = true, jitter = \"1 ms\"", "reorder = false", "reorder = \"1 %\""] {
+        assert_eq!(told(quiet), "", "{quiet}");
+    }
+}
+
 /// TCP, voice and pings over a wire that does everything at once: the account of packets holds, and the counters say
 /// it.
 #[test]

@@ -163,6 +163,8 @@ impl fmt::Display for ConfigError {
 
 impl core::error::Error for ConfigError {}
 
+/// The bytes that timestamps take from the payload of each segment (RFC 7323, appendix A).
+pub(crate) const TIMESTAMPS_BYTES: u16 = 12;
 /// The largest payload with which the longest headers (IPv6 40, TCP 20, options 40) fit into 65 535 bytes.
 pub(crate) const MAX_MSS: u16 = 65_435;
 /// Just above the largest window that the header can express: 65 535 shifted by 14 (RFC 7323, section 2.3).
@@ -243,6 +245,11 @@ impl Config {
     /// Payload of a full segment, limited to its range.
     pub(crate) fn own_mss(&self) -> u16 {
         self.mss.clamp(1, MAX_MSS)
+    }
+
+    /// The value of the MSS option, which leaves out options of TCP (RFC 6691; RFC 9293, section 3.7.1).
+    pub(crate) fn offered_mss(&self) -> u16 {
+        self.own_mss() + if self.timestamps { TIMESTAMPS_BYTES } else { 0 }
     }
 
     /// The largest window that this end can advertise, with window scaling or without: whole units of the shift, at

@@ -11,7 +11,7 @@ use super::accecn::EcnHandshake;
 use super::segments::{Header, Reset};
 use super::{Endpoint, State};
 use crate::Ecn;
-use crate::config::MAX_WINDOW_SHIFT;
+use crate::config::{MAX_WINDOW_SHIFT, TIMESTAMPS_BYTES};
 use crate::receiver::Timestamps;
 
 /// RFC 9293, section 3.7.1: a peer that names no MSS accepts 536 bytes.
@@ -145,7 +145,9 @@ impl Endpoint {
         {
             self.rcv.start_timestamps(value);
         }
-        let mss = config.own_mss().min(syn.mss.unwrap_or(DEFAULT_MSS).max(1));
+        let own_options = if self.rcv.timestamps().is_some() { TIMESTAMPS_BYTES } else { 0 };
+        let of_peer = syn.mss.unwrap_or(DEFAULT_MSS).saturating_sub(own_options).max(1);
+        let mss = config.own_mss().min(of_peer);
         let shift = shifts.map_or(0, |(_, peer)| peer.min(MAX_WINDOW_SHIFT));
         self.snd.on_peer_syn(segment, mss, shift);
         self.agree_ecn(segment);
@@ -194,7 +196,7 @@ impl Endpoint {
     fn syn_options(&self, now: Instant, answer: bool) -> Options {
         let config = &self.config;
         let mut options = Options::syn(SynOptions {
-            mss: Some(config.own_mss()),
+            mss: Some(config.offered_mss()),
             window_scale: config.offered_shift().filter(|_| !answer || self.handshake.scaled),
             sack_permitted: if answer { self.rcv.sends_sack() } else { config.sack },
         });

@@ -183,6 +183,14 @@ const AMBIGUOUS_BYTES: Ambiguous = &[
     (&["gb", "Gb"], &[Way::new(1, "GB", "billions"), Way::new(1, "GiB", "1024^3s"), Way::eighth(0, "MB")]),
 ];
 
+/// A share below one without a unit.
+const AMBIGUOUS_SHARE: &[Way] = &[Way::new(100, "%", "a share of one"), Way::new(1, "%", "percent")];
+
+/// The readings of a number without a unit, if there are several.
+pub(super) fn bare(quantity: Quantity, digits: &str) -> Option<&'static [Way]> {
+    (quantity == Quantity::Share && digits.starts_with("0.")).then_some(AMBIGUOUS_SHARE)
+}
+
 /// The readings of `unit`, if there are several.
 pub(super) fn readings(quantity: Quantity, unit: &str) -> Option<&'static [Way]> {
     let table = match quantity {

@@ -107,7 +107,11 @@ fn shares_are_exact() {
     assert_eq!("100 percent".parse(), Ok(Ratio::ONE));
     assert_eq!(problem::<Ratio>("101 %"), Problem::TooLarge);
     assert_eq!(problem::<Ratio>("0.00000001 %"), Problem::TooFine);
-    assert_eq!(problem::<Ratio>("0.2"), Problem::MissingUnit { write: "0.2 %".into() });
+    assert_eq!(problem::<Ratio>("20"), Problem::MissingUnit { write: "20 %".into() });
+    assert_eq!(
+        message::<Ratio>("0.01"),
+        "\"0.01\" can be read in two ways; write \"1 %\" (a share of one) or \"0.01 %\" (percent)"
+    );
 }
 
 /// Whole numbers of bytes are mostly sizes of packets and windows.

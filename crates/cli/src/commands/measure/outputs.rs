@@ -40,12 +40,12 @@ impl Outputs {
     /// # Errors
     /// Errors of the file system.
     pub(super) fn prepare(&self, folders: &mut Folders) -> Result<()> {
-        for (option, path) in [("--json", self.json_file()), ("--flent", self.flent()), ("--page", self.page())] {
+        for (option, path) in [("--json", self.json_file()), ("--flent", self.flent())] {
             if let Some(path) = path {
                 folders.prepare_file(path, option)?;
             }
         }
-        Ok(())
+        self.page().map_or(Ok(()), |path| folders.prepare_page(path, "--page"))
     }
 
     /// The file for JSON; `None` also for standard output.
