@@ -43,7 +43,8 @@ pub struct Fairness {
     pub timeouts: u64,
     /// Sum of the fast retransmits.
     pub fast_retransmits: u64,
-    /// Correlation of goodput with the number of timeouts (Pearson), -1 to 1.
+    /// Correlation of goodput with the number of timeouts (Pearson), -1 to 1, of connections that were seldom without
+    /// data to send: others have the goodput that they ask for.
     pub correlation_with_timeouts: Option<f64>,
     /// Change of goodput per timeout: the slope of the least-squares line.
     pub bps_per_timeout: Option<f64>,
@@ -67,11 +68,9 @@ const MOST_NAMED: usize = 8;
 pub fn fairness(shares: &[Share]) -> Fairness {
     let goodputs = || shares.iter().map(|share| share.goodput_bps);
     let freed = |share: &Share| share.goodput_bps / (1.0 - share.timer_share.clamp(0.0, 0.99));
-    #[expect(clippy::cast_precision_loss, reason = "statistics")]
-    let timeouts = || shares.iter().map(|share| share.timeouts as f64);
     let inverse =
         shares.iter().filter_map(|share| Some((share.rtt_s.filter(|rtt| *rtt > 0.0)?.recip(), share.goodput_bps)));
-    let line = Line::through(timeouts().zip(goodputs()));
+    let line = Line::through(shares.iter().filter(|share| share.idle_share < MUCH).map(timeouts_and_goodput));
     let mut fairness = Fairness {
         connections: shares.len(),
         goodput_bps: goodputs().sum(),
@@ -87,6 +86,11 @@ pub fn fairness(shares: &[Share]) -> Fairness {
     };
     fairness.explanation = explain(shares, &fairness);
     fairness
+}
+
+#[expect(clippy::cast_precision_loss, reason = "statistics")]
+fn timeouts_and_goodput(share: &Share) -> (f64, f64) {
+    (share.timeouts as f64, share.goodput_bps)
 }
 
 /// The measured causes of unequal goodputs.
@@ -210,6 +214,16 @@ mod tests {
         assert!(fairness(&shares).explanation.starts_with("neither timeouts"));
         assert_eq!(fairness(&shares[..1]).explanation, "");
         assert_eq!(fairness(&[]).jain_index, None);
+    }
+
+    /// An upload and the control connections of its test, each with one timer: three points, of which two had nothing
+    /// to send.
+    #[test]
+    fn timeouts_of_idle_connections_explain_no_goodput() {
+        let idle = |number| Share { idle_share: 0.99, ..share(number, 1.0, 1, 0.001) };
+        let fairness = fairness(&[share(1, 1e6, 0, 0.0), idle(2), idle(3)]);
+        assert_eq!(fairness.correlation_with_timeouts, None);
+        assert_eq!(fairness.explanation, "connections 2 and 3 had nothing to send for 99 % of the time");
     }
 
     #[test]

@@ -21,6 +21,10 @@ use crate::discipline::Discipline;
 /// The limit of a FIFO in place of a queue that has none in packets or bytes.
 const DEFAULT_LIMIT: Limit = Limit::Packets(PacketCount::new(1000));
 
+/// The longest wait in a FIFO in place of an AQM, and the packets that it holds on the slowest line.
+const SUBSTITUTE_WAIT: Duration = Duration::from_ms(100);
+const SUBSTITUTE_PACKETS: u64 = 10;
+
 /// The position of a queue.
 pub(crate) struct Place<'a> {
     pub(crate) device: &'static str,
@@ -59,19 +63,22 @@ pub(crate) fn step(place: &Place<'_>, queue: &Spec) -> (Step, Vec<String>) {
             values: discipline.values.clone(),
         })
     };
-    let steps = nearest.tried.iter().rev().fold(None, |below: Option<Step>, discipline| {
+    let steps = nearest.tried.iter().rev().fold(None, |below: Option<(Step, &Discipline)>, discipline| {
         let first = command(discipline);
-        Some(match below {
+        let step = match below {
             None => Step::run("", first),
-            Some(step) => {
-                let lacking = discipline.words.split(' ').next().unwrap_or_default().to_owned();
+            Some((step, substitute)) => {
+                let kind = |discipline: &Discipline| discipline.words.split(' ').next().unwrap_or_default().to_owned();
+                let instead = if substitute.words.contains("fifo") { &substitute.words } else { &kind(substitute) };
+                let lacking = format!("{}: {instead} in its place", kind(discipline));
                 let then = discipline.hosts.as_deref().map(|options| by_hosts(place, options)).into_iter().collect();
                 Step::Choice { about: vec![], first, then, lacking, otherwise: vec![step] }
             }
-        })
+        };
+        Some((step, discipline))
     });
     let remarks = nearest.remarks.into_iter().map(|remark| format!("queue of {}: {remark}", place.name)).collect();
-    (steps.unwrap_or_else(|| Step::run("", Command::new("tc"))), remarks)
+    (steps.map_or_else(|| Step::run("", Command::new("tc")), |(step, _)| step), remarks)
 }
 
 /// Divides hosts among the buckets of the queue, by tc-flow(8).
@@ -114,22 +121,22 @@ impl Nearest {
             Spec::FqCodel(config) => {
                 let (target, interval) = self.times(config.target, config.interval, place);
                 self.tried.push(fq_codel(config, target, interval));
-                self.fifo(Limit::Packets(config.limit), Overflow::Tail, place);
+                self.without_aqm(Limit::Packets(config.limit), place);
             }
             Spec::FqPie(config) => {
                 self.pie_burst(config.control.max_burst);
                 self.tried.push(fq_pie(config));
-                self.fifo(Limit::Packets(config.limit), Overflow::Tail, place);
+                self.without_aqm(Limit::Packets(config.limit), place);
             }
             Spec::Codel(config) => {
                 let (target, interval) = self.times(config.target, config.interval, place);
                 self.tried.push(codel(config, target, interval, place.accounting));
-                self.fifo(config.limit, Overflow::Tail, place);
+                self.without_aqm(config.limit, place);
             }
             Spec::Pie(config) => {
                 self.pie_burst(config.control.max_burst);
                 self.tried.push(pie(config, place.accounting));
-                self.fifo(config.limit, Overflow::Tail, place);
+                self.without_aqm(config.limit, place);
             }
             Spec::DocsisPie(config) => self.docsis_pie(config, place),
             Spec::DualPi2(config) => {
@@ -142,7 +149,7 @@ impl Nearest {
                     );
                 }
                 self.tried.push(dualpi2(config, place.accounting));
-                self.fifo(config.limit, Overflow::Tail, place);
+                self.without_aqm(config.limit, place);
             }
             Spec::Red(config) => {
                 self.tried.push(red(config, place.accounting));
@@ -192,7 +199,7 @@ impl Nearest {
         self.remark("CAKE below a class: without its own shaper");
         let unshaped = lastmile_queueing::cake::Config { bandwidth: None, ..config.clone() };
         self.tried.push(cake::discipline(&unshaped, place.accounting));
-        self.fifo(DEFAULT_LIMIT, Overflow::Tail, place);
+        self.without_aqm(DEFAULT_LIMIT, place);
     }
 
     fn docsis_pie(&mut self, config: &aqm::docsis_pie::Config, place: &Place<'_>) {
@@ -201,7 +208,7 @@ impl Nearest {
              do not depend on sizes, and bursts are spared by PIE's rule",
         );
         self.tried.push(docsis_pie(config, place.accounting));
-        self.fifo(config.limit, Overflow::Tail, place);
+        self.without_aqm(config.limit, place);
     }
 
     fn smart_ack_dropper(&mut self, queue: &Spec, place: &Place<'_>) {
@@ -228,6 +235,15 @@ impl Nearest {
     fn without(&mut self, what: &str, queue: &Spec, place: &Place<'_>) {
         self.remark(format!("{what}: the kernel has none; left out"));
         self.find(queue, place);
+    }
+
+    /// A FIFO for kernels without this AQM. The limit of an AQM is for bursts, and would be a standing queue here.
+    fn without_aqm(&mut self, limit: Limit, place: &Place<'_>) {
+        let packet = place.rate.time_for(place.accounting.layer().on_wire(place.accounting.largest()));
+        let fit = SUBSTITUTE_WAIT.as_ps() / packet.as_ps().max(1);
+        let most = Limit::Packets(PacketCount::new(fit.max(SUBSTITUTE_PACKETS)));
+        let is_longer = place.accounting.bytes(limit) > place.accounting.bytes(most);
+        self.fifo(if is_longer { most } else { limit }, Overflow::Tail, place);
     }
 
     fn fifo(&mut self, limit: Limit, drop: Overflow, place: &Place<'_>) {

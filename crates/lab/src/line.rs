@@ -103,7 +103,8 @@ pub(crate) fn links(outcome: &Outcome, network: &Network, after: Duration) -> Ve
 }
 
 fn link(hop: &HopReport, spec: &Link, after: Duration) -> LinkOutcome {
-    let rate = spec.hop.line.rate;
+    // Of a trace the bits that it could carry until then.
+    let rate = spec.hop.line.mean_rate(after);
     // Frames carry the class that the rules of a policy gave them.
     let classes = (0..).zip(&hop.class_waited).filter(|(_, waits)| !waits.is_empty());
     let named = |(class, waits): (u16, &Histogram<u64>)| {

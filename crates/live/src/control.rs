@@ -44,6 +44,9 @@ const LONGEST_ANSWER: usize = 64 << 20;
 /// Time in which a living program must accept a connection to its socket.
 const PROBE: Duration = Duration::from_millis(500);
 
+/// Between looks at whether a program has ended.
+const POLL: Duration = Duration::from_millis(10);
+
 /// Connections that the kernel keeps until they are accepted.
 const BACKLOG: i32 = 64;
 
@@ -242,6 +245,19 @@ pub fn ask(path: &Path, request: &str) -> Result<String, Error> {
         _ => no_answer(source),
     })?;
     converse_with(&stream, request).map_err(no_answer)
+}
+
+/// Waits until no program answers at this socket, for at most `patience`; false if one does still.
+#[must_use]
+pub fn wait_for_end(path: &Path, patience: Duration) -> bool {
+    let deadline = Instant::now() + patience;
+    while connect(path, PROBE).is_ok() {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(POLL);
+    }
+    true
 }
 
 /// Waits for at most `patience` where the queue of the one who listens is full.

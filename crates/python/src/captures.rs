@@ -13,7 +13,7 @@ use lastmile_analysis::{Kind, Traced};
 use lastmile_results::captured::PANELS;
 use lastmile_results::json;
 use lastmile_studies::Error;
-use lastmile_studies::captures::{Capture, GroupBy, Tap, Wanted, document};
+use lastmile_studies::captures::{Capture, GroupBy, Tap, Wanted, document, is_one};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -66,7 +66,7 @@ pub(crate) fn analyse(
     }
     let mut columns = packets.then(Columns::default);
     let read = py.detach(|| -> Result<Vec<Capture>, Error> {
-        let wanted = Wanted { pictures: files.len() == 1, ..Wanted::default() };
+        let wanted = Wanted { pictures: files.len() == 1 && is_one(&files[0]), ..Wanted::default() };
         let mut captures = Vec::new();
         for file in &files {
             let mut tap = columns.as_mut().map(|columns| move |packet: &Traced| columns.push(packet));

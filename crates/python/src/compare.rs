@@ -65,6 +65,11 @@ pub(crate) fn compare(
         vary: vary.map(dimensions).transpose()?.unwrap_or_default(),
         seeds: seeds.map(|SeedCount(count)| count),
     };
+    for (name, is_given) in [("seed", seed.is_some()), ("duration", duration.is_some())] {
+        if is_given && vary.is_some_and(|vary| vary.contains(name).unwrap_or(false)) {
+            return Err(PyValueError::new_err(format!("vary and {name} set one key, {name}: leave one of them out")));
+        }
+    }
     let threads = threads.map(|Threads(count)| count);
     let load = |overrides: &[_]| source.read(overrides);
     let file = load(&choice.common).map_err(|report| error::of_report(py, &report))?;

@@ -110,3 +110,14 @@ def test_what_is_no_scenario_is_named() -> None:
 def test_the_table_says_what_it_measures(at_root: Path) -> None:
     compared = lm.compare(STARVED, policy=[None, "cake"], duration="90 s")
     assert str(compared).startswith("Measured during upload; losses, drops and applications over the whole run.\n\n")
+
+
+def test_a_key_is_set_once(download: lm.Scenario) -> None:
+    with pytest.raises(ValueError, match="vary and duration set one key, duration"):
+        lm.compare(download, vary={"duration": ["1 s", "2 s"]}, duration="9 s")
+    with pytest.raises(ValueError, match="vary and seed set one key, seed"):
+        lm.compare(download, vary={"seed": [5, 6]}, seed=1)
+    with pytest.raises(lm.ScenarioError, match="a number of seeds set one key, seed"):
+        lm.compare(download, vary={"seed": [5, 6]}, seeds=2)
+    runs = lm.compare(download, vary={"seed": [5, 6]}, duration="1 s").runs
+    assert [run.summary["seed"] for run in runs] == [5, 6]

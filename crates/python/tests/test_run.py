@@ -16,7 +16,7 @@ from typing import Any
 import lastmile as lm
 import pytest
 
-from conftest import ROOT, Command, frame
+from conftest import DOWNLOAD, ROOT, Command, frame
 
 SCENARIOS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "scenarios").rglob("*.toml"))
 STARVED = "scenarios/upload-starves-download.toml"
@@ -243,3 +243,10 @@ def test_no_policy_is_none_and_that_of_the_file_is_the_default(download: lm.Scen
         '[[traffic]]\nkind = "bulk"\nfrom = "A"\nto = "B"\n'
     )
     assert lm.run(link, policy=None).json() == lm.run(link).json(), "a network without an access line has no policy"
+
+
+def test_a_folder_with_several_captures_is_analysed(lastmile: Command, tmp_path: Path) -> None:
+    (tmp_path / "line.toml").write_text(DOWNLOAD)
+    done = lastmile("run", "line.toml", "--out", "run", "--capture", "up,down", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(lm.analyse(tmp_path / "run").document["files"]) == 2

@@ -33,7 +33,7 @@ use self::both_ends::{BothEnds, Side};
 use self::document::{Document, Files};
 pub use self::group::GroupBy;
 use self::read::Analysed;
-pub use self::read::{STANDARD_INPUT, Tap, Wanted};
+pub use self::read::{STANDARD_INPUT, Tap, Wanted, is_one};
 use crate::error::Error;
 
 /// The width of a table that nothing limits: pages scroll.

@@ -56,7 +56,10 @@ fn split(text: &str, quantity: Quantity) -> Result<Written<'_>, Problem> {
         if let Some(ways) = spelling::bare(quantity, digits) {
             return Err(Problem::Ambiguous { readings: ways.iter().map(|way| way.of(number)).collect() });
         }
-        let proposed = quantity.usual_unit(!digits.contains('.'));
+        let whole = !digits.contains('.');
+        // A rate of six digits is hardly one of 100 Mbit/s.
+        let bits = quantity == Quantity::Rate && whole && digits.len() > 5;
+        let proposed = if bits { "bit/s" } else { quantity.usual_unit(whole) };
         return Err(Problem::MissingUnit { write: format!("{number} {proposed}") });
     }
     Ok(Written { number, unit })

@@ -61,7 +61,7 @@ export class Plot {
   private readonly area = h("div", { class: "plot", role: "img" });
   private readonly legend = h("ul", { class: "legend" });
   private readonly more = h("ul", { class: "legend" });
-  private readonly details = h("details", {}, h("summary"), this.more);
+  private readonly details = h("details", { hidden: true }, h("summary"), this.more);
   private plot: uPlot | null = null;
   private labels: string[] = [];
   private values: HTMLElement[] = [];

@@ -93,6 +93,15 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     };
     let read = |points| History::read(&store, &wish(points), &|time_s| calendar.offset_s(time_s)).map_err(Failure::new);
     let history = read(if fine { POINTS.1 } else { POINTS.0 })?;
+    let within = format!("between {} and {}", calendar.minute(from_s), calendar.minute(to_s));
+    let unchosen = || {
+        let wish = Wish { classes: Vec::new(), targets: Vec::new(), ..wish(POINTS.0) };
+        History::read(&store, &wish, &|time_s| calendar.offset_s(time_s)).map_err(Failure::new)
+    };
+    let missing = missing(arguments, &history);
+    if !history.is_empty() && !missing.is_empty() {
+        return Err(not_there(&store, &missing, &unchosen()?, &within));
+    }
     if let Some(file) = &arguments.page {
         write_page(file, &page::page(&history, &calendar, &arguments.store))?;
     }
@@ -100,13 +109,11 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         (true, _) => printer.json(&Document::of(&history))?,
         (_, true) => printer.exact(&tables::csv(&history))?,
         _ if history.is_empty() => {
-            let within = format!("between {} and {}", calendar.minute(from_s), calendar.minute(to_s));
-            let unchosen = Wish { classes: Vec::new(), targets: Vec::new(), ..wish(POINTS.0) };
-            let all = History::read(&store, &unchosen, &|time_s| calendar.offset_s(time_s)).map_err(Failure::new)?;
+            let all = unchosen()?;
             return Err(if all.is_empty() {
                 nothing(&store, &calendar, &within)
             } else {
-                not_there(&store, arguments, &all, &within)
+                not_there(&store, &missing, &all, &within)
             });
         }
         _ => {
@@ -120,16 +127,26 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     Ok(Exit::Done)
 }
 
-/// The store has rows of the time, and none of the chosen names.
-fn not_there(store: &Store, arguments: &Arguments, all: &History, within: &str) -> Failure {
-    let chosen = |what: &str, names: &[String]| names.iter().map(|name| format!("{what} {name}")).collect::<Vec<_>>();
-    let wanted = [chosen("host", &arguments.target), chosen("class", &arguments.class)].concat().join(", ");
+/// The chosen hosts and classes of which `history` has no row.
+fn missing(arguments: &Arguments, history: &History) -> Vec<String> {
+    let has_host = |name: &str| history.paths.iter().any(|path| path.path.target == name);
+    let has_class = |name: &str| history.queues.iter().any(|queue| queue.name.class == name);
+    let hosts = arguments.target.iter().filter(|name| !has_host(name)).map(|name| format!("host {name}"));
+    let classes = arguments.class.iter().filter(|name| !has_class(name)).map(|name| format!("class {name}"));
+    hosts.chain(classes).collect()
+}
+
+/// The store has rows of the time, and none of these names.
+fn not_there(store: &Store, missing: &[String], all: &History, within: &str) -> Failure {
+    let wanted = missing.join(", ");
     let mut hosts: Vec<&str> = all.paths.iter().map(|path| path.path.target.as_str()).collect();
     let mut classes: Vec<&str> = all.queues.iter().map(|queue| queue.name.class.as_str()).collect();
     let mut known = Vec::new();
     for (what, names) in [("hosts", &mut hosts), ("classes", &mut classes)] {
         names.sort_unstable();
         names.dedup();
+        // A queue without classes.
+        names.retain(|name| !name.is_empty());
         if !names.is_empty() {
             known.push(format!("{what}: {}", names.join(", ")));
         }

@@ -14,6 +14,7 @@ mod what_if;
 use std::path::PathBuf;
 use std::process;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use lastmile_live::control::{Listener, Request, Verb};
@@ -40,6 +41,9 @@ use self::start::{CONTROL, Start};
 use self::status::{Place, Rights, Status};
 use self::watch::{InForce, Watch};
 use self::web::{Reporter, Shaper};
+
+/// The time that `stop` waits for the end of the shaper.
+const LONGEST_END: Duration = Duration::from_secs(10);
 
 /// Shape a real line by a policy, as a bridge between the LAN and the modem
 ///
@@ -116,7 +120,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
             let policy = policy.as_deref().map(replacement::read).transpose()?;
             order(ordered, Request { policy, ..Verb::Reload.into() }, printer)
         }
-        (Some(Command::Stop(ordered)), _) => order(ordered, Verb::Stop.into(), printer),
+        (Some(Command::Stop(ordered)), _) => end(ordered, printer),
         (Some(Command::Unit(arguments)), _) => unit::run(arguments, printer),
         (None, Some(start)) if start.supervise => supervised(start, printer),
         (None, Some(start)) => shape(start, printer),
@@ -127,6 +131,17 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
 /// Sends a command to a running shaper.
 fn order(ordered: &Ordered, request: Request, printer: &mut Printer) -> Result {
     let answer: Answer = control::ask(&ordered.control, request)?;
+    control::tell(&answer, ordered.json, printer)
+}
+
+/// Ends a running shaper. Afterwards another one may be started at once.
+fn end(ordered: &Ordered, printer: &mut Printer) -> Result {
+    let mut answer: Answer = control::ask(&ordered.control, Verb::Stop)?;
+    if let Answer::Done { message } = &mut answer
+        && lastmile_live::control::wait_for_end(&ordered.control, LONGEST_END)
+    {
+        *message = "it has ended".to_owned();
+    }
     control::tell(&answer, ordered.json, printer)
 }
 

@@ -188,7 +188,7 @@ fn it_tells_what_it_has_done_in_words_in_json_and_while_it_is_watched() {
     assert_eq!(watching.wait().unwrap().code(), Some(0));
 
     let (_, told, code) = site.ask(&["stop"]);
-    assert_eq!((told.as_str(), code), ("it ends\n", Some(0)));
+    assert_eq!((told.as_str(), code), ("it has ended\n", Some(0)));
     let (code, data, _) = shaper.ended();
     assert_eq!(code, Some(0));
     assert!(data.contains("  Sent ") && data.contains("\n quick "), "{data}");

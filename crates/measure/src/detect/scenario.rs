@@ -185,9 +185,10 @@ fn limit(buffer: &Buffer, candidate: Option<&Candidate>) -> String {
     match buffer.unit {
         Unit::Packets => format!("{:.0} packets", buffer.packets.value.max(1.0)),
         Unit::WireBytes if candidate.is_some_and(|candidate| candidate.framing == "atm") => {
-            let cells =
-                buffer.bytes.value / 1500.0 * f64::from(1500 + candidate.map_or(0, |c| c.overhead_bytes)) / 48.0;
-            format!("{:.0} cells", cells.max(1.0).ceil())
+            // Each packet takes whole cells.
+            let packets = buffer.packets.value.max(1.0);
+            let size = (buffer.bytes.value / packets).round() + f64::from(candidate.map_or(0, |c| c.overhead_bytes));
+            format!("{:.0} cells", (packets * (size / 48.0).ceil()).ceil())
         }
         Unit::Bytes | Unit::WireBytes | Unit::Unknown => format!("{:.0} B", buffer.bytes.value.max(1_500.0)),
     }
@@ -224,4 +225,32 @@ fn comment(text: &str) -> String {
 fn quoted(text: &str) -> String {
     let plain: String = text.chars().filter(|c| !c.is_control()).collect();
     format!("\"{}\"", plain.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 64 packets of 1500 bytes with 40 bytes around each take 33 cells each (RFC 2684: 32.08 cells of 48 bytes).
+    #[test]
+    fn a_buffer_over_atm_holds_the_cells_of_its_packets() {
+        let exactly = |value| Estimate { value, low: value, high: value };
+        let buffer = Buffer {
+            bytes: exactly(96_000.0),
+            packets: exactly(64.0),
+            wait_s: exactly(0.149_25),
+            unit: Unit::WireBytes,
+        };
+        let candidate = Candidate {
+            presets: Vec::new(),
+            overhead_bytes: 40,
+            minimum_bytes: 0,
+            framing: "atm".to_owned(),
+            probability: 1.0,
+            gross_bps: exactly(6e6),
+        };
+        assert_eq!(limit(&buffer, Some(&candidate)), "2112 cells");
+        assert_eq!(limit(&Buffer { unit: Unit::Packets, ..buffer }, Some(&candidate)), "64 packets");
+        assert_eq!(limit(&buffer, None), "96000 B");
+    }
 }

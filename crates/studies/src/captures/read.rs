@@ -1,7 +1,7 @@
 //! The inputs of an analysis: capture files, and folders with the results of a run.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read, stdin};
+use std::io::{self, ErrorKind, Read, stdin};
 use std::path::{Path, PathBuf};
 
 use lastmile_analysis::datagrams::{DatagramAnalysis, DatagramFlow};
@@ -161,10 +161,7 @@ fn folder(path: &Path, wanted: Wanted<'_>, tap: Option<&mut Tap<'_>>) -> Result<
             .hint("a folder must hold the results of a run, as `lastmile run --out DIR` writes them")
     })?;
     let summary: Summary = serde_json::from_str(&text).map_err(|error| failed(&summary, &error))?;
-    let entries = std::fs::read_dir(path).map_err(|error| failed(path, &error))?;
-    let mut captures: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    captures.retain(|path| is_capture(path));
-    captures.sort();
+    let captures = in_folder(path).map_err(|error| failed(path, &error))?;
     if (wanted.any() || tap.is_some()) && captures.len() != 1 {
         return Err(Error::new(format_args!("{}: a folder with {} captures", path.display(), captures.len()))
             .hint("--page, --segments and --with are of one capture: name it"));
@@ -187,6 +184,21 @@ fn folder(path: &Path, wanted: Wanted<'_>, tap: Option<&mut Tap<'_>>) -> Result<
     captures.iter().map(|capture| one(capture, Some(summary.clone()), wanted, None)).collect()
 }
 
+/// The captures in a folder, by name.
+fn in_folder(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder)?;
+    let mut captures: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    captures.retain(|path| is_capture(path));
+    captures.sort();
+    Ok(captures)
+}
+
+/// True of a file, and of a folder with one capture: of these, pictures can be made.
+#[must_use]
+pub fn is_one(path: &Path) -> bool {
+    !path.is_dir() || in_folder(path).is_ok_and(|captures| captures.len() == 1)
+}
+
 /// True for the extensions `.pcap` and `.pcapng`, optionally followed by `.gz` or `.zst`.
 fn is_capture(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -195,7 +207,7 @@ fn is_capture(path: &Path) -> bool {
 }
 
 /// The file of this name, or standard input.
-fn open(path: &Path) -> std::io::Result<Box<dyn Read>> {
+fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     if path == Path::new(STANDARD_INPUT) { Ok(Box::new(stdin().lock())) } else { Ok(Box::new(File::open(path)?)) }
 }
 
@@ -206,12 +218,12 @@ struct Sinks {
     glimpses: Option<Glimpses>,
     segments: Option<Segments<AtomicFile>>,
     /// Why the segments could not be written.
-    failure: Option<std::io::Error>,
+    failure: Option<io::Error>,
     wanted: bool,
 }
 
 impl Sinks {
-    fn new(wanted: Wanted<'_>) -> std::io::Result<Self> {
+    fn new(wanted: Wanted<'_>) -> io::Result<Self> {
         let segments = wanted.segments.map(AtomicFile::create).transpose()?.map(Segments::new).transpose()?;
         let pictures = wanted.pictures.then(Pictures::default);
         let glimpses = wanted.glimpses.then(Glimpses::default);
@@ -317,7 +329,7 @@ fn timed(
     Ok((clock.read(at_ns, times).ok_or_else(late)?, parsed))
 }
 
-fn cannot_write(wanted: Wanted<'_>, error: &std::io::Error) -> Error {
+fn cannot_write(wanted: Wanted<'_>, error: &io::Error) -> Error {
     let path = wanted.segments.unwrap_or(Path::new(""));
     Error::new(format_args!("cannot write {}: {error}", path.display()))
 }

@@ -188,6 +188,10 @@ pub fn of(choice: &Choice, file: &Scenario) -> Result<Rows, Error> {
             let message = format!("{}: no values of {}", dimension.option, dimension.key());
             return Err(Error::new(message).hint("at least one value"));
         }
+        if choice.seeds.is_some() && dimension.key() == "seed" {
+            let message = format!("{} and a number of seeds set one key, seed", dimension.option);
+            return Err(Error::new(message).hint("leave one of them out"));
+        }
         if let Some(other) = dimensions.iter().find(|other| other.key() == dimension.key()) {
             let (one, two) = (&other.option, &dimension.option);
             let message = format!("{one} and {two} set one key, {}", dimension.key());

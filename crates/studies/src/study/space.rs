@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use lastmile_units::{BitRate, ByteCount, Duration};
+use lastmile_units::{BitRate, ByteCount, Duration, Ratio};
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_pcg::Pcg64Mcg;
 
@@ -215,20 +215,33 @@ impl Range {
             values.dedup();
             values
         };
-        let all = (DIGITS..=MOST_DIGITS).map(with).find(|values| values.len() == count);
-        all.unwrap_or_else(|| with(DIGITS))
+        // Rounding to few digits may put a value of a narrow range beyond an end.
+        let is_ordered = |digits: i32| {
+            let values: Vec<f64> = (0..count).map(|step| self.rounded_at(share(step), digits)).collect();
+            values.is_sorted_by(|one, next| one < next)
+        };
+        let mut all = (DIGITS..=MOST_DIGITS).filter(|digits| is_ordered(*digits)).map(with);
+        all.find(|values| values.len() == count).unwrap_or_else(|| with(MOST_DIGITS))
     }
 
     /// The value at a share of the way, in some digits, so that files and labels stay readable. The ends are exact.
     fn at(&self, share: f64, digits: i32) -> String {
+        self.text(self.rounded_at(share, digits))
+    }
+
+    fn rounded_at(&self, share: f64, digits: i32) -> f64 {
         let value = if self.is_log {
             self.low * (self.high / self.low).powf(share)
         } else {
             self.low + (self.high - self.low) * share
         };
-        let is_end = share <= 0.0 || share >= 1.0;
-        let end = if share <= 0.0 { self.low } else { self.high };
-        self.text(if is_end { end } else { rounded(value, digits) })
+        if share <= 0.0 {
+            self.low
+        } else if share >= 1.0 {
+            self.high
+        } else {
+            rounded(value, digits).clamp(self.low, self.high)
+        }
     }
 
     fn text(&self, value: f64) -> String {
@@ -284,7 +297,8 @@ fn meaning(text: &str) -> String {
     let rate = || text.parse::<BitRate>().ok().map(|rate| format!("{} bit/s", rate.as_bps()));
     let time = || text.parse::<Duration>().ok().map(|time| format!("{} ps", time.as_ps()));
     let size = || text.parse::<ByteCount>().ok().map(|size| format!("{} B", size.as_u64()));
-    number().or_else(rate).or_else(time).or_else(size).unwrap_or_else(|| text.to_owned())
+    let share = || text.parse::<Ratio>().ok().map(|share| format!("{} ppb", share.as_parts_per_billion()));
+    number().or_else(rate).or_else(time).or_else(size).or_else(share).unwrap_or_else(|| text.to_owned())
 }
 
 /// Two equal values, by their numbers.
@@ -363,7 +377,9 @@ mod tests {
         let refused = |space: Result<Space, Error>| space.unwrap_err().to_string();
         let twice = refused(Space::grid(vec![axis("a", &["1 Mbit/s", "2 Mbit/s", "1 Mbit/s"])]));
         assert!(twice.starts_with("error: a has \"1 Mbit/s\" twice\nhint: "), "{twice}");
-        for (one, other) in [("1 Mbit/s", "1000 kbit/s"), ("1 s", "1000 ms"), ("64 kB", "64000 B"), ("1", "1.0")] {
+        for (one, other) in
+            [("1 Mbit/s", "1000 kbit/s"), ("1 s", "1000 ms"), ("64 kB", "64000 B"), ("1", "1.0"), ("1 %", "10000 ppm")]
+        {
             let equal = refused(Space::grid(vec![axis("a", &[one, other])]));
             assert!(equal.starts_with(&format!("error: a: {one:?} and {other:?} are equal")), "{equal}");
         }
@@ -381,6 +397,9 @@ mod tests {
         assert_eq!(steps("1000 kbit/s", "1001 kbit/s", true, 6), expected);
         assert_eq!(steps("10", "12", false, 6), ["10", "11", "12"], "whole numbers between whole ends");
         assert_eq!(steps("5 ms", "5 ms", false, 3), ["5 ms"]);
+        assert_eq!(steps("10.001 ms", "10.002 ms", false, 3), ["10.001 ms", "10.0015 ms", "10.002 ms"]);
+        assert_eq!(steps("9.9991 Mbit/s", "9.9999 Mbit/s", false, 3)[1], "9.9995 Mbit/s");
+        assert_eq!(steps("100001", "100003", false, 5), ["100001", "100002", "100003"]);
         let range = || vec![("a".to_owned(), Range::new("1000 kbit/s", "1001 kbit/s", false).unwrap())];
         assert_eq!(Space::latin(range(), 50, 1).unwrap().equal_points(), None);
         let few = Space::latin(vec![("a".to_owned(), Range::new("10", "12", false).unwrap())], 5, 1);

@@ -107,6 +107,8 @@ fn shares_are_exact() {
     assert_eq!("100 percent".parse(), Ok(Ratio::ONE));
     assert_eq!(problem::<Ratio>("101 %"), Problem::TooLarge);
     assert_eq!(problem::<Ratio>("0.00000001 %"), Problem::TooFine);
+    assert_eq!(problem::<BitRate>("512"), Problem::MissingUnit { write: "512 kbit/s".into() });
+    assert_eq!(problem::<BitRate>("1000000"), Problem::MissingUnit { write: "1000000 bit/s".into() });
     assert_eq!(problem::<Ratio>("20"), Problem::MissingUnit { write: "20 %".into() });
     assert_eq!(
         message::<Ratio>("0.01"),

@@ -8,7 +8,8 @@ use lastmile_dashboard::report::Report;
 use lastmile_live::bump::{DirectionReport, HopGlance, HopReport, States};
 use lastmile_live::emulate::{Handle, Snapshot};
 use lastmile_model::Hop;
-use lastmile_units::{BitRate, Instant};
+use lastmile_queueing::line::trace::Trace;
+use lastmile_units::{BitRate, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::super::control::Seen;
@@ -49,7 +50,7 @@ pub(crate) struct Direction {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Link {
     pub(crate) name: String,
-    /// `None` for transmission in no time.
+    /// `None` for transmission in no time. Of a line with a trace the mean of the last second, `None` in an outage.
     pub(crate) rate_bps: Option<u64>,
     pub(crate) encapsulation: String,
     #[serde(flatten)]
@@ -60,8 +61,35 @@ pub(crate) struct Link {
 #[derive(Clone)]
 struct Fixed {
     name: String,
-    rate_bps: Option<u64>,
+    rate: Option<BitRate>,
+    trace: Option<Trace>,
     encapsulation: String,
+}
+
+impl Fixed {
+    fn of(hop: &Hop) -> Self {
+        Self {
+            name: hop.name.clone(),
+            rate: hop.line.rate,
+            trace: hop.line.trace.clone(),
+            encapsulation: hop.line.link_layer.to_string(),
+        }
+    }
+
+    /// The rate between two times, bit/s: the mean of a trace. `None` without a rate, and in an outage.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate of a trace fits")]
+    fn rate_bps(&self, from: Instant, to: Instant) -> Option<u64> {
+        let rate = match &self.trace {
+            Some(trace) => trace.rate_between(from, to).map(|bps| bps.round() as u64),
+            None => self.rate.map(BitRate::as_bps),
+        };
+        rate.filter(|bps| *bps > 0)
+    }
+}
+
+/// The second that ends at `now`, over which a status has the mean of a rate that changes.
+fn last_second(now: Instant) -> (Instant, Instant) {
+    (Instant::ZERO + now.since(Instant::ZERO).saturating_sub(Duration::from_s(1)), now)
 }
 
 /// Builds a status from a snapshot.
@@ -73,14 +101,7 @@ pub(in crate::commands) struct Teller {
 
 impl Teller {
     pub(in crate::commands) fn new(scenario: &str, up: &[Hop], down: &[Hop]) -> Self {
-        let fixed = |hops: &[Hop]| {
-            let of = |hop: &Hop| Fixed {
-                name: hop.name.clone(),
-                rate_bps: hop.line.rate.map(BitRate::as_bps),
-                encapsulation: hop.line.link_layer.to_string(),
-            };
-            hops.iter().map(of).collect()
-        };
+        let fixed = |hops: &[Hop]| hops.iter().map(Fixed::of).collect();
         Self { scenario: scenario.to_owned(), up: fixed(up), down: fixed(down) }
     }
 
@@ -94,11 +115,13 @@ impl Teller {
                 fixed.iter().enumerate().map(move |(index, link)| (name, link, Some(index) == slowest))
             });
         let shown = links.zip(&hops).filter(|((_, _, slowest), hop)| *slowest || hop.has_mattered());
-        let groups = shown.map(|((direction, Fixed { name, rate_bps, encapsulation }, _), hop)| {
+        let (from, to) = before.map_or_else(|| last_second(now.at), |before| (before.at, now.at));
+        let groups = shown.map(|((direction, fixed, _), hop)| {
+            let rate_bps = fixed.rate_bps(from, to);
             let rate =
                 rate_bps.and_then(BitRate::from_bps).map_or_else(|| "no rate".to_owned(), |rate| rate.to_string());
-            let title = format!("{direction}, {name}: {rate}, {encapsulation}");
-            charts::group(&format!("{direction} {name}"), title, *rate_bps, hop, &[])
+            let title = format!("{direction}, {}: {rate}, {}", fixed.name, fixed.encapsulation);
+            charts::group(&format!("{direction} {}", fixed.name), title, rate_bps, hop, &[])
         });
         Report {
             status: format!("scenario {}", self.scenario),
@@ -113,8 +136,8 @@ impl Teller {
             scenario: self.scenario.clone(),
             pid: std::process::id(),
             uptime_s: snapshot.uptime.as_secs_f64(),
-            up: Direction::new(&snapshot.up, &self.up),
-            down: Direction::new(&snapshot.down, &self.down),
+            up: Direction::new(&snapshot.up, &self.up, Instant::ZERO + snapshot.uptime),
+            down: Direction::new(&snapshot.down, &self.down, Instant::ZERO + snapshot.uptime),
         }
     }
 
@@ -129,7 +152,8 @@ impl Teller {
             let waiting: u64 = hops.iter().map(|hop| hop.queued.packets.as_u64()).sum();
             let dropped: u64 = hops.iter().map(|hop| hop.dropped_packets).sum();
             let bits = is.wire_bits.saturating_sub(was.wire_bits);
-            let busy = fixed[slowest].rate_bps.map(|rate| format!("{:3.0} % ", share(bits, rate, seconds)));
+            let busy =
+                fixed[slowest].rate_bps(before.0, now.0).map(|rate| format!("{:3.0} % ", share(bits, rate, seconds)));
             Some(in_brief(name, &busy.unwrap_or_default(), mega(bits, seconds), waiting, dropped))
         };
         let parts = [part("up", &self.up, 0), part("down", &self.down, self.up.len())];
@@ -143,29 +167,31 @@ impl Teller {
     pub(in crate::commands) fn view(&self, before: Option<&States>, now: &States) -> lastmile_terminal::Snapshot {
         let hops = intervals(before, now);
         let directions = [("up", self.up.as_slice(), 0), ("down", self.down.as_slice(), self.up.len())];
+        let (from, to) = before.map_or_else(|| last_second(now.at), |before| (before.at, now.at));
         let panels = directions.iter().filter_map(|&(name, fixed, first)| {
             let slowest = slowest(fixed)?;
-            let Fixed { name: link, rate_bps, encapsulation } = &fixed[slowest];
+            let Fixed { name: link, encapsulation, .. } = &fixed[slowest];
+            let rate_bps = fixed[slowest].rate_bps(from, to);
             let title = match rate_bps.and_then(BitRate::from_bps) {
                 Some(rate) => format!("{name}, link {link}: {rate}, {encapsulation}"),
                 None => format!("{name}, link {link}"),
             };
-            Some(hops.get(first + slowest)?.panel(title, *rate_bps))
+            Some(hops.get(first + slowest)?.panel(title, rate_bps))
         });
         let rows = directions.into_iter().flat_map(|(_, fixed, first)| {
             let slowest = slowest(fixed);
             let hops = fixed.iter().zip(&hops[first.min(hops.len())..]).enumerate();
             let shown = hops.filter(move |(index, (_, hop))| Some(*index) == slowest || hop.is_notable());
-            shown.map(|(_, (fixed, hop))| (fixed.name.as_str(), fixed.rate_bps, *hop))
+            shown.map(move |(_, (fixed, hop))| (fixed.name.as_str(), fixed.rate_bps(from, to), *hop))
         });
         let (status, panels) = (String::new(), panels.collect());
         lastmile_terminal::Snapshot { status, panels, tables: vec![hops::table(rows)] }
     }
 }
 
-/// The index of the slowest link.
+/// The index of the link that is the slowest at the start.
 fn slowest(fixed: &[Fixed]) -> Option<usize> {
-    (0..fixed.len()).min_by_key(|&at| fixed[at].rate_bps.unwrap_or(u64::MAX))
+    (0..fixed.len()).min_by_key(|&at| fixed[at].rate.map_or(u64::MAX, BitRate::as_bps))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "for the eye only")]
@@ -174,10 +200,11 @@ fn share(bits: u64, rate: u64, seconds: f64) -> f64 {
 }
 
 impl Direction {
-    fn new(report: &DirectionReport, fixed: &[Fixed]) -> Self {
+    fn new(report: &DirectionReport, fixed: &[Fixed], now: Instant) -> Self {
+        let (from, to) = last_second(now);
         let link = |(hop, fixed): (&HopReport, &Fixed)| Link {
             name: hop.name.clone(),
-            rate_bps: fixed.rate_bps,
+            rate_bps: fixed.rate_bps(from, to),
             encapsulation: fixed.encapsulation.clone(),
             line: Counters::of(hop),
         };
