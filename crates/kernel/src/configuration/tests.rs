@@ -39,12 +39,16 @@ fn commands(steps: &[Step], into: &mut Vec<String>) {
 
 /// The configuration on 512 kbit/s of bridged Ethernet in ATM cells.
 fn of(queue: &Spec, names: &[&str]) -> (Configuration, Vec<String>) {
+    at_rate(kbit(512), queue, names)
+}
+
+fn at_rate(rate: BitRate, queue: &Spec, names: &[&str]) -> (Configuration, Vec<String>) {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     let configuration = Configuration::new(&Request {
         name: "test",
         about: "",
         notes: vec![],
-        up: Direction { rate: kbit(512), layer: preset::BRIDGED_VCMUX_FCS.link, queue },
+        up: Direction { rate, layer: preset::BRIDGED_VCMUX_FCS.link, queue },
         down: None,
         classes: &names,
         header: Device::Ethernet,
@@ -274,7 +278,7 @@ fn a_scheduler_below_a_token_bucket_keeps_its_classes_at_the_rate_of_the_bucket(
 
 /// tc-pie(8) counts gains in sixteenths, and the burst is a constant of the kernel.
 #[test]
-fn pie_becomes_pie_or_a_fifo_of_its_limit() {
+fn pie_becomes_pie_or_a_short_fifo() {
     let control = pie::Parameters { max_burst: Duration::from_ms(100), ecn: true, ..pie::Parameters::default() };
     let config = pie::Config { control, ..pie::Config::default() };
     let (configuration, all) = of(&Spec::Pie(config), &[]);
@@ -284,12 +288,24 @@ fn pie_becomes_pie_or_a_fifo_of_its_limit() {
         "{}",
         all[at]
     );
-    assert_eq!(all[at + 2], "tc qdisc add dev $DEV parent 1a57:1 handle 1a58: pfifo limit 1000");
+    assert_eq!(all[at + 2], "tc qdisc add dev $DEV parent 1a57:1 handle 1a58: pfifo limit 10");
     assert!(
         configuration.left_out[0].contains("spares bursts of 150 ms, not of 100 ms"),
         "{:?}",
         configuration.left_out
     );
+}
+
+/// Full packets take 32 cells, 1696 bytes: 737 of them are 100 ms of 100 Mbit/s, and three of 512 kbit/s. A limit that
+/// is lower stays.
+#[test]
+fn a_fifo_in_place_of_an_aqm_holds_100_ms_or_ten_packets() {
+    let fifo = |rate, packets| {
+        let limit = Limit::Packets(PacketCount::new(packets));
+        let (_, all) = at_rate(rate, &Spec::DocsisPie(docsis_pie::Config::of(rate, limit)), &[]);
+        all.iter().find_map(|line| line.split_once("pfifo limit ")).map(|(_, limit)| limit.to_owned()).unwrap()
+    };
+    assert_eq!([fifo(kbit(100_000), 10_240), fifo(kbit(512), 10_240), fifo(kbit(512), 5)], ["737", "10", "5"]);
 }
 
 /// RFC 8034: 10 ms, 16 ms, and gains of 4/16 and 40/16 Hz, of which the kernel has at most 32/16.
@@ -299,7 +315,7 @@ fn docsis_pie_becomes_pie_with_its_target_and_period() {
     let (configuration, all) = of(&Spec::DocsisPie(docsis_pie::Config::of(kbit(512), limit)), &[]);
     let at = all.iter().position(|line| line.contains(" pie ")).unwrap();
     assert!(all[at].ends_with("pie limit 500 target 10000us tupdate 16000us alpha 4 beta 32 noecn"), "{}", all[at]);
-    assert_eq!(all[at + 2], "tc qdisc add dev $DEV parent 1a57:1 handle 1a58: pfifo limit 500");
+    assert_eq!(all[at + 2], "tc qdisc add dev $DEV parent 1a57:1 handle 1a58: pfifo limit 10");
     assert!(configuration.left_out[0].contains("DOCSIS-PIE"), "{:?}", configuration.left_out);
 }
 
@@ -319,7 +335,7 @@ fn fair_queues_of_hosts_are_divided_by_the_flow_classifier() {
     );
     let filter = "try tc filter add dev $DEV parent 1a58: protocol all prio 1 handle 1 flow hash keys src divisor 1024";
     assert_eq!(all[at + 1], filter);
-    assert!(all.contains(&"tc qdisc add dev $DEV parent 1a57:1 handle 1a58: pfifo limit 10240".to_owned()), "{all:#?}");
+    assert!(all.contains(&"tc qdisc add dev $DEV parent 1a57:1 handle 1a58: pfifo limit 10".to_owned()), "{all:#?}");
 
     let (delay, selector) = (Duration::from_ms(1), Selector { value: 0x01, mask: 0x03 });
     let ce_threshold = Some(CeThreshold { delay, selector });
@@ -333,7 +349,7 @@ fn fair_queues_of_hosts_are_divided_by_the_flow_classifier() {
 
 /// tc-dualpi2(8) counts gains in hertz: 41/256 and 819/256.
 #[test]
-fn dualpi2_becomes_dualpi2_or_a_fifo_of_its_limit() {
+fn dualpi2_becomes_dualpi2_or_a_short_fifo() {
     let config = dualpi2::Config { queue_protection: true, nqb: true, ..dualpi2::Config::default() };
     let (configuration, all) = of(&Spec::DualPi2(config), &[]);
     let at = all.iter().position(|line| line.contains(" dualpi2 ")).unwrap();
@@ -345,7 +361,7 @@ fn dualpi2_becomes_dualpi2_or_a_fifo_of_its_limit() {
         "{}",
         all[at]
     );
-    assert_eq!(all[at + 2], "tc qdisc add dev $DEV parent 1a57:1 handle 1a58: pfifo limit 10000");
+    assert_eq!(all[at + 2], "tc qdisc add dev $DEV parent 1a57:1 handle 1a58: pfifo limit 10");
     assert!(configuration.left_out[0].contains("does not protect"), "{:?}", configuration.left_out);
     assert!(configuration.left_out[1].contains("NQB"), "{:?}", configuration.left_out);
 }
