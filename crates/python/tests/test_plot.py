@@ -168,3 +168,26 @@ def test_a_heat_map_has_the_means_of_the_cells(download: lm.Scenario) -> None:
         lm.compare(download, vary={"seed": [1, 2]}).plot.heatmap("download_bps")
     with pytest.raises(KeyError, match="no 'speed'"):
         compared.plot.measures("speed")
+
+
+def test_fairness_of_a_network_has_its_own_directions() -> None:
+    network = """
+duration = "2 s"
+[[link]]
+name = "bottleneck"
+from = "a"
+to = "b"
+rate = "10 Mbit/s"
+delay = "20 ms"
+[[traffic]]
+kind = "bulk"
+from = "a"
+to = "b"
+count = 3
+"""
+    run = lm.run(lm.loads(network))
+    axes = run.plot.fairness().axes[0]
+    assert len(axes.patches) == 3 and axes.get_title(loc="left").startswith("Goodput of flows a to b, Jain's index ")
+    assert len(run.plot.fairness("a to b").axes[0].patches) == 3
+    with pytest.raises(ValueError, match="direction: 'down' is none of a to b"):
+        run.plot.fairness("down")

@@ -206,23 +206,28 @@ class RunPlots:
         return self._over_time("acked_bytes", flows, axes, ("Acknowledged data", "ACK number", "B"))
 
     @styled
-    def fairness(self, direction: Literal["down", "up"] = "down", *, axes: Axes | None = None) -> Figure:
+    def fairness(self, direction: str | None = None, *, axes: Axes | None = None) -> Figure:
         """Goodput of each transfer of a direction over its life, with Jain's index.
 
-        Web pages and videos take what they need, and are no part of it.
+        Directions are ``down`` and ``up``, or such as ``a to b`` in a network without an access line; ``down`` by
+        default, or the first there. Web pages and videos take what they need, and are no part of it.
 
         >>> import lastmile as lm
         >>> run = lm.run(lm.line("adsl2plus-12-1", home="single"), duration="3 s")
         >>> run.plot.fairness("down").axes[0].get_xlabel().split(",")[0]
         'goodput'
         """
-        chosen("direction", direction, ("down", "up"))
         summary = self._run.summary
-        flows = [
-            flow
-            for flow in summary["flows"]
-            if flow["direction"] == direction and flow["tcp"] is not None and flow["kind"] not in ("web", "video")
+        transfers = [
+            flow for flow in summary["flows"] if flow["tcp"] is not None and flow["kind"] not in ("web", "video")
         ]
+        directions = tuple(dict.fromkeys(flow["direction"] for flow in transfers))
+        if not directions:
+            raise ValueError("the run has no transfers over TCP")
+        if direction is None:
+            direction = "down" if "down" in directions else directions[0]
+        chosen("direction", direction, directions)
+        flows = [flow for flow in transfers if flow["direction"] == direction]
         figure, axes = axes_of(axes, (5.2, 0.9 + 0.26 * max(len(flows), 2)))
         size, name = unit((flow["goodput_bps"] for flow in flows), "bit/s")
         rates = [flow["goodput_bps"] / size for flow in flows]
