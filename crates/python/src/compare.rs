@@ -66,7 +66,7 @@ pub(crate) fn compare(
         seeds: seeds.map(|SeedCount(count)| count),
     };
     for (name, is_given) in [("seed", seed.is_some()), ("duration", duration.is_some())] {
-        if is_given && vary.is_some_and(|vary| vary.contains(name).unwrap_or(false)) {
+        if is_given && choice.varies(name) {
             return Err(PyValueError::new_err(format!("vary and {name} set one key, {name}: leave one of them out")));
         }
     }

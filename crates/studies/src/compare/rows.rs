@@ -30,6 +30,12 @@ pub struct Choice {
 }
 
 impl Choice {
+    /// True if the rows vary this key.
+    #[must_use]
+    pub fn varies(&self, key: &str) -> bool {
+        self.vary.iter().any(|dimension| dimension.key() == key)
+    }
+
     /// An error if an override of all runs sets a key that the rows vary, and would say nothing.
     ///
     /// # Errors

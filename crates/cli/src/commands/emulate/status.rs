@@ -92,6 +92,11 @@ fn last_second(now: Instant) -> (Instant, Instant) {
     (Instant::ZERO + now.since(Instant::ZERO).saturating_sub(Duration::from_s(1)), now)
 }
 
+/// The time between two moments, or the last second before the first one.
+fn span(before: Option<&States>, now: &States) -> (Instant, Instant) {
+    before.map_or_else(|| last_second(now.at), |before| (before.at, now.at))
+}
+
 /// Builds a status from a snapshot.
 pub(in crate::commands) struct Teller {
     scenario: String,
@@ -115,7 +120,7 @@ impl Teller {
                 fixed.iter().enumerate().map(move |(index, link)| (name, link, Some(index) == slowest))
             });
         let shown = links.zip(&hops).filter(|((_, _, slowest), hop)| *slowest || hop.has_mattered());
-        let (from, to) = before.map_or_else(|| last_second(now.at), |before| (before.at, now.at));
+        let (from, to) = span(before, now);
         let groups = shown.map(|((direction, fixed, _), hop)| {
             let rate_bps = fixed.rate_bps(from, to);
             let rate =
@@ -167,7 +172,7 @@ impl Teller {
     pub(in crate::commands) fn view(&self, before: Option<&States>, now: &States) -> lastmile_terminal::Snapshot {
         let hops = intervals(before, now);
         let directions = [("up", self.up.as_slice(), 0), ("down", self.down.as_slice(), self.up.len())];
-        let (from, to) = before.map_or_else(|| last_second(now.at), |before| (before.at, now.at));
+        let (from, to) = span(before, now);
         let panels = directions.iter().filter_map(|&(name, fixed, first)| {
             let slowest = slowest(fixed)?;
             let Fixed { name: link, encapsulation, .. } = &fixed[slowest];
@@ -266,7 +271,30 @@ impl Status {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use lastmile_queueing::line::trace::{Step, Steps};
+    use lastmile_units::Ratio;
+
     use super::*;
+
+    /// 4 Mbit/s for three seconds, an outage of one, then 10 Mbit/s.
+    #[test]
+    fn the_rate_of_a_line_that_changes_is_that_of_the_time_asked_for() {
+        let step = |at, rate| Step { at: Duration::from_s(at), rate, delay: Duration::ZERO, loss: Ratio::ZERO };
+        let mbit = |mbit| Some(BitRate::from_mbit_per_s(mbit));
+        let steps = Steps::new(vec![step(0, mbit(4)), step(3, None), step(4, mbit(10))], None).unwrap();
+        let trace = Some(Trace::Steps(Arc::new(steps)));
+        let line = Fixed { name: "down".to_owned(), rate: mbit(4), trace, encapsulation: String::new() };
+        let at = |second| Instant::ZERO + Duration::from_s(second);
+        let last = |second| {
+            let (from, to) = last_second(at(second));
+            line.rate_bps(from, to)
+        };
+        assert_eq!([last(2), last(4), last(6)], [Some(4_000_000), None, Some(10_000_000)]);
+        assert_eq!(line.rate_bps(at(2), at(5)), Some(4_666_667), "a second of each");
+        assert_eq!(Fixed { trace: None, ..line }.rate_bps(at(2), at(5)), Some(4_000_000));
+    }
 
     /// One column stays free, so that the line does not wrap.
     #[test]

@@ -89,7 +89,6 @@ fn duplicates_protect_themselves_and_the_ack_that_they_repeat() {
     assert_eq!(drain(&mut filter), acks([2000, 2000, 2000, 2000, 7000]));
 }
 
-/// A filter that compares numbers alone disables fast retransmit.
 /// RFC 5681 counts three duplicates; RFC 6675 reads the blocks of all, which the last one has.
 #[test]
 fn behind_three_duplicates_the_newest_sack_blocks_remove_older_ones() {
@@ -102,6 +101,7 @@ fn behind_three_duplicates_the_newest_sack_blocks_remove_older_ones() {
     assert_eq!(drain(&mut filter), plain);
 }
 
+/// A filter that compares numbers alone disables fast retransmit.
 #[test]
 fn by_number_alone_duplicates_are_removed_too() {
     let mut filter = with_ample_space(&Rules { duplicates: Duplicates::Remove, ..Rules::default() });
