@@ -66,7 +66,8 @@ pub struct Direction {
     pub goodput_bps: f64,
     /// Payload of the largest segment.
     pub largest_segment: u64,
-    /// Bytes sent before the first acknowledgement of data; `None` if no SYN was seen.
+    /// Bytes sent before the first acknowledgement of data arrived; `None` if no SYN was seen, and away from a sender
+    /// without timestamps.
     pub initial_window: Option<u64>,
     /// The largest distance from the highest offset acknowledged to the highest sent, at the
     /// capture.

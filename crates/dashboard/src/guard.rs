@@ -83,12 +83,6 @@ impl Guard {
         })
     }
 
-    /// Whether reading takes a token.
-    #[must_use]
-    pub const fn has_token(&self) -> bool {
-        self.token.is_some()
-    }
-
     /// Checks the name of the server, and the site that the request comes from. `navigation` is a page
     /// that a user may follow a link to.
     ///

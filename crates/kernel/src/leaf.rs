@@ -118,11 +118,7 @@ impl Nearest {
                 self.tried.push(sfq(config));
                 self.fifo(Limit::Packets(config.limit), Overflow::Tail, place);
             }
-            Spec::FqCodel(config) => {
-                let (target, interval) = self.times(config.target, config.interval, place);
-                self.tried.push(fq_codel(config, target, interval));
-                self.without_aqm(Limit::Packets(config.limit), place);
-            }
+            Spec::FqCodel(config) => self.fq_codel(config, place),
             Spec::FqPie(config) => {
                 self.pie_burst(config.control.max_burst);
                 self.tried.push(fq_pie(config));
@@ -193,6 +189,12 @@ impl Nearest {
                 }
             }
         }
+    }
+
+    fn fq_codel(&mut self, config: &fair::fq_codel::Config, place: &Place<'_>) {
+        let (target, interval) = self.times(config.target, config.interval, place);
+        self.tried.push(fq_codel(config, target, interval));
+        self.without_aqm(Limit::Packets(config.limit), place);
     }
 
     fn unshaped_cake(&mut self, config: &lastmile_queueing::cake::Config, place: &Place<'_>) {

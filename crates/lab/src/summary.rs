@@ -263,6 +263,7 @@ fn snapshots(samples: &[lab::Sample], glances: &[lab::Glance], from: Instant) ->
             wire_bits: glance.hops.iter().map(|hop| hop.wire_bits).collect(),
             limited: tcp().map(|tcp| tcp.map(|sample| sample.limited)).collect(),
             round_trips: vec![None; sample.flows.len()],
+            streams: vec![None; sample.flows.len()],
             receive_window: vec![None; sample.flows.len()],
             retransmissions: tcp().map(|tcp| tcp.map_or(0, |tcp| tcp.retransmissions)).collect(),
             queue_delay: hops().map(|hop| waits(since, hop, |glance| glance.waited)).collect(),

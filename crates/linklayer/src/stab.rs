@@ -63,12 +63,6 @@ impl Device {
     pub const fn stab_overhead(self, from_ip: i32) -> i32 {
         from_ip - self.header() as i32
     }
-
-    /// The overhead for CAKE that equals `from_frame` for `stab`.
-    #[must_use]
-    pub const fn cake_overhead(self, from_frame: i32) -> i32 {
-        from_frame + self.header() as i32
-    }
 }
 
 /// The parameters of `tc qdisc ... stab`.

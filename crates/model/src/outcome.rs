@@ -311,6 +311,8 @@ pub struct Snapshot {
     /// Round trips of what each sender's peer had acknowledged by this time; `None` without TCP, and where they were
     /// not measured.
     pub round_trips: Vec<Option<RoundTrips>>,
+    /// The progress of each transfer's data; `None` for others, and where it was not measured.
+    pub streams: Vec<Option<StreamProgress>>,
     /// The receive window that each sender sees at this time; `None` without TCP, and where it was not measured.
     pub receive_window: Vec<Option<u64>>,
     /// Segments that each sender had retransmitted by this time.
@@ -321,6 +323,17 @@ pub struct Snapshot {
     pub ack_queue_delay: Vec<Waits>,
     /// Packets dropped since the preceding snapshot.
     pub losses: Losses,
+}
+
+/// The progress of a stream of data up to a point in time, in octets of payload.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StreamProgress {
+    /// Sent at least once.
+    pub sent: u64,
+    /// Arrived at the receiver, in order or not.
+    pub arrived: u64,
+    /// Acknowledged without a gap, by the acknowledgements that the sender has received.
+    pub acked: u64,
 }
 
 /// Number and delays of packets that waited.

@@ -11,9 +11,10 @@
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
+use lastmile_units::BitRate;
 
 use crate::spec::{Over, Problem, Site};
-use crate::{BuildError, Discipline, Environment, Node, Spec};
+use crate::{BuildError, Discipline, Environment, Limit, Node, Spec};
 
 /// Gives the table to the macro `$then`, as rows `"name" => Variant(type)`.
 ///
@@ -114,6 +115,27 @@ pub(crate) trait Mechanism {
         }
     }
 
+    /// True if it, or a discipline below, drops pure ACKs on purpose.
+    fn thins_acks(&self) -> bool {
+        self.below().into_iter().any(Spec::thins_acks)
+    }
+
+    /// The capacity, if it is one number.
+    fn limit(&self) -> Option<Limit> {
+        match self.below().as_slice() {
+            [only] => only.limit(),
+            _ => None,
+        }
+    }
+
+    /// The rate on the wire to which it shapes.
+    fn shaped_to(&self) -> Option<BitRate> {
+        match self.below().as_slice() {
+            [only] => only.shaped_to(),
+            _ => None,
+        }
+    }
+
     /// Builds what [`Mechanism::check`] has accepted.
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P>;
 }
@@ -122,6 +144,16 @@ pub(crate) trait Mechanism {
 pub(crate) trait Above {
     /// Refuses what cannot be built over `queue`.
     fn check(&self, queue: &Spec, link_layer: &LinkLayer) -> Result<(), Problem>;
+
+    /// True if it drops pure ACKs on purpose.
+    fn thins_acks(&self) -> bool {
+        false
+    }
+
+    /// The rate on the wire to which it shapes.
+    fn shaped_to(&self) -> Option<BitRate> {
+        None
+    }
 
     /// The discipline over `queue`.
     fn over<P: Packet + Send + 'static>(
@@ -144,6 +176,14 @@ impl<C: Above> Mechanism for Over<C> {
 
     fn below(&self) -> Vec<&Spec> {
         vec![&self.queue]
+    }
+
+    fn thins_acks(&self) -> bool {
+        self.config.thins_acks() || self.queue.thins_acks()
+    }
+
+    fn shaped_to(&self) -> Option<BitRate> {
+        self.config.shaped_to().into_iter().chain(self.queue.shaped_to()).min()
     }
 
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {

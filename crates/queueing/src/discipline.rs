@@ -23,7 +23,8 @@ use lastmile_units::{ByteCount, Instant, PacketCount};
 ///   packet only when it has dequeued it; there `dequeue` makes progress instead: `next_ready` then
 ///   returns a later time.
 /// - *Untouched*: packets depart unchanged. Exceptions are a pure ACK that an ACK regulator
-///   rewrites and a window that a clamp lowers.
+///   rewrites, a window that a clamp lowers, a congestion mark by an AQM, a code point that a policer
+///   sets, and the class that rules decide.
 /// - *Handed on*: a discipline that passes a sink of its own to a child forwards all calls of that
 ///   sink to the caller's, `created` as well as `dropped`.
 pub trait Discipline<P: Packet> {
@@ -261,6 +262,23 @@ impl DropReason {
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
+    }
+
+    /// True for a pure ACK that an ACK regulator removed on purpose: no data are lost.
+    #[must_use]
+    pub const fn is_ack_regulation(self) -> bool {
+        match self {
+            Self::AckFiltered | Self::AckCollapsed | Self::AckMerged | Self::AckDuplicate | Self::AckSignal => true,
+            Self::Tail
+            | Self::Head
+            | Self::Aqm
+            | Self::Policed
+            | Self::WireLoss
+            | Self::HeaderCompression
+            | Self::TooLarge
+            | Self::Unreachable
+            | Self::BitError => false,
+        }
     }
 
     /// The name of the reason in results.

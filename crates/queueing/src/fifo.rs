@@ -285,6 +285,10 @@ impl Mechanism for Config {
         check_limit(self.limit, link_layer)
     }
 
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
+    }
+
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
         let fifo = Fifo::new(self.limit, self.drop, &site.environment.link_layer);
         Ok(Box::new(fifo.ok_or_else(|| site.refuse(Problem::NoCells))?))

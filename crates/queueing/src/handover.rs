@@ -35,12 +35,6 @@ impl<P: Packet> Handover<P> {
         let holds_any = earlier.backlog() != Backlog::default();
         Self { earlier: holds_any.then_some(earlier), next, sent: 0, may_be_urgent: false }
     }
-
-    /// True while the earlier queue holds packets.
-    #[must_use]
-    pub fn is_under_way(&self) -> bool {
-        self.earlier.is_some()
-    }
 }
 
 impl<P: Packet> Discipline<P> for Handover<P> {
@@ -157,7 +151,7 @@ mod tests {
         let left: Vec<u16> =
             std::iter::from_fn(|| queue.dequeue(at(2), &mut none)).map(|packet| packet.ip_len).collect();
         assert_eq!(left, [100, 101, 200]);
-        assert!(!queue.is_under_way());
+        assert!(queue.earlier.is_none());
         assert_eq!(queue.next_ready(at(2)), None);
     }
 
@@ -187,7 +181,7 @@ mod tests {
 
     #[test]
     fn an_empty_queue_is_gone_at_once() {
-        assert!(!Handover::new(fifo(10), fifo(10)).is_under_way());
+        assert!(Handover::new(fifo(10), fifo(10)).earlier.is_none());
     }
 
     /// Packets of the earlier queue have level 0 whatever their class; then the classes of the next

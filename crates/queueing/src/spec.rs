@@ -5,7 +5,7 @@
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
-use lastmile_units::PacketCount;
+use lastmile_units::{BitRate, PacketCount};
 
 use crate::catalogue::{Built, Mechanism};
 use crate::{Environment, Limit, Node, Overflow, fifo};
@@ -74,6 +74,27 @@ macro_rules! spec {
                 }
             }
 
+            fn thins_acks(&self) -> bool {
+                match self {
+                    $(Self::$kind(config) => Mechanism::thins_acks(config),)*
+                    $(Self::$part(config) => Mechanism::thins_acks(config),)*
+                }
+            }
+
+            fn limit(&self) -> Option<Limit> {
+                match self {
+                    $(Self::$kind(config) => Mechanism::limit(config),)*
+                    $(Self::$part(config) => Mechanism::limit(config),)*
+                }
+            }
+
+            fn shaped_to(&self) -> Option<BitRate> {
+                match self {
+                    $(Self::$kind(config) => Mechanism::shaped_to(config),)*
+                    $(Self::$part(config) => Mechanism::shaped_to(config),)*
+                }
+            }
+
             fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
                 match self {
                     $(Self::$kind(config) => Mechanism::build(config, site),)*
@@ -107,6 +128,25 @@ impl Spec {
     #[must_use]
     pub fn class_name(&self, class: u16) -> Option<String> {
         Mechanism::class_name(self, class)
+    }
+
+    /// True if this discipline, or one below, drops pure ACKs on purpose.
+    #[must_use]
+    pub fn thins_acks(&self) -> bool {
+        Mechanism::thins_acks(self)
+    }
+
+    /// The capacity, if it is one number.
+    #[must_use]
+    pub fn limit(&self) -> Option<Limit> {
+        Mechanism::limit(self)
+    }
+
+    /// The rate on the wire to which this discipline shapes on any line: that of a token bucket, a drain, CAKE, an HTB,
+    /// or the upper limit of an HFSC; the least of them, if they are above one another.
+    #[must_use]
+    pub fn shaped_to(&self) -> Option<BitRate> {
+        Mechanism::shaped_to(self)
     }
 
     /// The disciplines right below this one, in the order of the configuration.

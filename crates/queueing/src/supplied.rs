@@ -27,12 +27,6 @@ impl Config {
     pub fn new<P: Packet + 'static>(thins_acks: bool, make: impl Fn() -> Node<P> + Send + Sync + 'static) -> Self {
         Self { make: Arc::new(move || Box::new(make())), thins_acks }
     }
-
-    /// The discipline drops pure ACKs that newer ones replace.
-    #[must_use]
-    pub fn thins_acks(&self) -> bool {
-        self.thins_acks
-    }
 }
 
 impl PartialEq for Config {
@@ -52,6 +46,10 @@ impl fmt::Debug for Config {
 impl Mechanism for Config {
     fn check(&self, _link_layer: &LinkLayer) -> Result<(), Problem> {
         Ok(())
+    }
+
+    fn thins_acks(&self) -> bool {
+        self.thins_acks
     }
 
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {

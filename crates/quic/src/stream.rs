@@ -199,6 +199,11 @@ impl ReceiveStream {
         self.held.first().filter(|first| first.start == 0).map_or(0, |first| first.end)
     }
 
+    /// The number of octets that have arrived, in order or not.
+    pub(crate) fn arrived(&self) -> u64 {
+        self.held.octets()
+    }
+
     /// The octets from `start` to `end` have arrived.
     pub(crate) fn holds(&self, start: u64, end: u64) -> bool {
         start >= end || self.held.at_or_after(start).is_some_and(|held| held.start <= start && held.end >= end)

@@ -14,13 +14,14 @@
 //! - *its source*, if that has a maximum rate; for a capture, the packets in it.
 //!
 //! Data that entered the path before a phase may be delivered in the phase. The bound of a phase
-//! therefore adds a receive window, and for datagrams the largest backlog of the path's queues.
+//! therefore adds what had already crossed the link when the phase began ([`carried`]).
 //! Poisson sources and applications that write at random have no bound of their own. Web users have
 //! none: each requests a page only after reading the last one.
 //!
 //! A bound is not a forecast. Flows that share a link each have the bound of a single flow;
 //! [`fair`] has their equal shares.
 
+mod carried;
 pub(crate) mod fair;
 mod shape;
 
@@ -34,6 +35,8 @@ use lastmile_units::{Duration, Instant};
 use crate::format;
 use crate::interval::Interval;
 
+pub(crate) use carried::Before;
+use carried::Carried;
 pub(crate) use shape::{Shape, Span};
 use shape::{TcpShape, of_nominal, packet_rate, steady_rate};
 
@@ -93,18 +96,18 @@ impl Limits {
     }
 }
 
-/// The bound of a flow over a span. With `whole` no data was sent before the span, otherwise at
-/// most the flow's largest flight. `None` for a flow without bound, for an empty span, and for
-/// connections opened during the run within a phase, which may deliver at once all data received
-/// out of order.
+/// The bound of a flow over a span, before which it had sent `before`. `None` for a flow without
+/// bound, for an empty span, and for connections opened during the run within a phase, which may
+/// deliver at once all data received out of order.
 pub(crate) fn of_flow(
     (network, outcome): (&Network, &Outcome),
     (shape, limits): (Option<&Shape>, &Limits),
     flow: &FlowOutcome,
     (from, to): Span,
-    whole: bool,
+    before: Before,
 ) -> Option<Bound> {
     let span_s = to.since(from).as_secs_f64();
+    let whole = matches!(before, Before::Nothing);
     if span_s <= 0.0 || (!whole && shape.is_some_and(|shape| shape.many)) {
         return None;
     }
@@ -113,42 +116,22 @@ pub(crate) fn of_flow(
         let begin = if whole { traffic.start } else { from };
         return captured(capture, traffic, (begin, to), span_s);
     }
-    let with = |bound: &Bound, bytes: f64| {
-        let part = bound.link.map_or(1.0, |link| of_nominal(&network.links[link], (from, to)));
-        Bound { bps: bound.bps * part + bytes * 8.0 / span_s, ..bound.clone() }
-    };
-    let packet = format::to_f64(shape?.payload);
-    // Data that a receiver holds out of order is no part of the flight, and is delivered at once
-    // when the hole closes: at most a window.
-    let before = match (whole, &limits.window) {
-        (true, _) => 0.0,
-        (false, Some((bytes, _))) => format::to_f64(*bytes),
-        (false, None) => in_flight(network, outcome, flow),
-    };
-    let rates = limits.rates.iter().map(|bound| with(bound, before + packet));
-    let window = limits.window.iter().map(|(bytes, bound)| with(bound, format::to_f64(*bytes)));
-    let flight = flow.tcp.as_ref().map_or(0.0, |tcp| format::to_f64(tcp.max_in_flight));
-    let acks = limits.acks.iter().map(|bound| with(bound, before + flight + packet));
+    let shape = shape?;
+    let carried = Carried::new((network, outcome), shape, flow, before);
+    let packet = format::to_f64(shape.payload);
+    let add = |bound: &Bound, bps: f64, bytes: f64| Bound { bps: bps + bytes * 8.0 / span_s, ..bound.clone() };
+    let rates = limits.rates.iter().map(|bound| {
+        let (bps, bytes) = carried.over(bound, (from, to));
+        add(bound, bps, bytes + packet)
+    });
+    let window = limits.window.iter().map(|(bytes, bound)| add(bound, bound.bps, format::to_f64(*bytes)));
+    let acks = limits.acks.iter().map(|bound| {
+        let link = bound.link.map(|link| &network.links[link]);
+        let part = link.map_or(1.0, |link| of_nominal(link, (from, to)));
+        add(bound, bound.bps * part, carried.without_acks() + packet)
+    });
     let bounds = rates.chain(window).chain(acks).filter(|bound| bound.bps < f64::MAX);
     bounds.min_by(|a, b| a.bps.total_cmp(&b.bps))
-}
-
-/// The most bytes of a flow in flight: of TCP by its sender's account, of others the largest
-/// backlog of the path's queues and the contents of its wires.
-fn in_flight(network: &Network, outcome: &Outcome, flow: &FlowOutcome) -> f64 {
-    if let Some(tcp) = &flow.tcp {
-        return format::to_f64(tcp.max_in_flight);
-    }
-    let held = |index: &usize| {
-        let link = &network.links[*index];
-        let wire = link
-            .hop
-            .line
-            .rate
-            .map_or(0.0, |rate| format::to_f64(rate.as_bps()) / 8.0 * link.hop.line.delay.as_secs_f64());
-        format::to_f64(outcome.links[*index].max_backlog_bytes) + wire
-    };
-    flow.data_path.iter().map(held).sum()
 }
 
 /// The bound by each link of the ACKs' path, if each ACK arrives: no drops, and no merged ACKs.
@@ -158,7 +141,7 @@ fn by_acks(network: &Network, outcome: &Outcome, shape: &Shape, tcp: TcpShape) -
     let lossless = shape.ack_path.iter().all(|link| keeps_acks(network, outcome, *link, tcp));
     let bounds = shape.ack_path.iter().filter(|_| lossless).filter_map(|index| {
         let link = &network.links[*index];
-        let bps = steady_rate(link, shape.ack_over(link, tcp))? * covers;
+        let bps = steady_rate(link, shape.ack_over(link, tcp.with_equal_timestamps()))? * covers;
         Some(Bound::of_link(*index, bps, format!("ACKs on link {}", link.hop.name)))
     });
     bounds.collect()
@@ -215,7 +198,7 @@ pub(crate) fn two_way(
     (network, outcome): (&Network, &Outcome),
     shape: &Shape,
     flow: &FlowOutcome,
-    part: &Interval,
+    (part, before): (&Interval, Before),
 ) -> Option<Bound> {
     // ACKs of QUIC are not counted among the other packets of a link.
     let tcp = shape.tcp.filter(|tcp| !tcp.hidden)?;
@@ -223,11 +206,8 @@ pub(crate) fn two_way(
         return None;
     }
     let covers = format::to_f64(shape.payload * tcp.most_per_ack?) * 8.0;
-    // Data in flight at the start of the part, and after a loss the receiver's out-of-order data,
-    // are delivered without ACKs of the part.
-    let held = if flow.tcp.as_ref()?.retransmissions > 0 { format::to_f64(tcp.window) } else { 0.0 };
-    let before = in_flight(network, outcome, flow) + held + format::to_f64(shape.payload);
-    let before = before * 8.0 / part.length_s();
+    let carried = Carried::new((network, outcome), shape, flow, before);
+    let besides = (carried.without_acks() + format::to_f64(shape.payload)) * 8.0 / part.length_s();
     let over = |index: &usize| {
         let link = &network.links[*index];
         let acks = packet_rate(link, shape.ack_over(link, tcp), (part.from, part.to));
@@ -235,7 +215,7 @@ pub(crate) fn two_way(
         let seen = format::to_f64(part.ack_waits[*index].packets) / part.length_s();
         let busy = part.utilisation(*index, link)?;
         let (data, left) = next_to_data(acks, seen, busy);
-        let bps = left * covers + before;
+        let bps = left * covers + besides;
         let by = format!("ACKs on link {}, next to data that takes {} of it", link.hop.name, format::percent(data));
         (data >= DATA_IN_THE_WAY).then(|| Bound::of_link(*index, bps, by))
     };

@@ -333,7 +333,9 @@ impl Measured {
         let at_the_line = |name: &str| ends.iter().any(|end| is_of(name, UP, end) || is_of(name, DOWN, end));
         let dropped = |of_acks: bool| {
             let drops = summary.links.iter().filter(|link| at_the_line(&link.name)).flat_map(|link| &link.queue.drops);
-            let meant = drops.filter(|(reason, _)| REGULATED.contains(&reason.as_str()) == of_acks);
+            let regulated: Vec<&str> =
+                DropReason::ALL.into_iter().filter(|reason| reason.is_ack_regulation()).map(DropReason::name).collect();
+            let meant = drops.filter(|(reason, _)| regulated.contains(&reason.as_str()) == of_acks);
             has_line.then(|| meant.map(|(_, count)| count).sum())
         };
         Self {
@@ -385,15 +387,6 @@ impl Measured {
         cells
     }
 }
-
-/// Drop reasons of a pure ACK that a newer one replaces.
-const REGULATED: [&str; 5] = [
-    DropReason::AckFiltered.name(),
-    DropReason::AckCollapsed.name(),
-    DropReason::AckMerged.name(),
-    DropReason::AckDuplicate.name(),
-    DropReason::AckSignal.name(),
-];
 
 /// The links of a line whose queues a packet of each direction crosses.
 const UP: [&str; 2] = ["up", "middlebox-up"];

@@ -17,6 +17,8 @@ pub(crate) struct Interval {
     pub(crate) bytes: Vec<u64>,
     /// Time by limit; `None` for flows without TCP.
     pub(crate) limited: Vec<Option<LimitedTime>>,
+    /// The data under way at both ends of it; `None` where they were not measured.
+    pub(crate) under_way: Vec<Option<UnderWay>>,
     /// The receive window at the end; `None` where it was not measured.
     pub(crate) receive_window: Vec<Option<u64>>,
     /// Round trips of the octets that were acknowledged; of none for flows without TCP.
@@ -31,6 +33,17 @@ pub(crate) struct Interval {
     pub(crate) ack_waits: Vec<Waits>,
     /// Dropped packets; flows are indices into [`lastmile_model::outcome::Outcome::flows`].
     pub(crate) losses: Losses,
+}
+
+/// The data of a transfer under way at both ends of an interval, in octets of payload.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct UnderWay {
+    /// Sent before the interval, and not delivered before it.
+    pub(crate) undelivered: u64,
+    /// Those of them that the receiver held: out of order, or not read yet.
+    pub(crate) held: u64,
+    /// Sent and not acknowledged at the end.
+    pub(crate) unacknowledged: u64,
 }
 
 impl Interval {
@@ -69,6 +82,9 @@ impl Interval {
         add_each(&mut self.wire_bits, &next.wire_bits);
         self.losses.extend(next.losses);
         self.receive_window = next.receive_window;
+        for (own, next) in self.under_way.iter_mut().zip(next.under_way) {
+            *own = own.zip(next).map(|(own, next)| UnderWay { unacknowledged: next.unacknowledged, ..own });
+        }
         for (own, next) in self.round_trips.iter_mut().zip(next.round_trips) {
             *own = own.plus(next);
         }
@@ -92,6 +108,15 @@ impl Interval {
             let new = after.limited[*place]?;
             Some(before.limited[*place].map_or(new, |old| less(new, old)))
         });
+        let under_way = places.iter().map(|place| {
+            let (old, new) = (before.streams[*place]?, after.streams[*place]?);
+            let delivered = before.bytes_delivered[*place];
+            Some(UnderWay {
+                undelivered: old.sent.saturating_sub(delivered),
+                held: old.arrived.saturating_sub(delivered),
+                unacknowledged: new.sent.saturating_sub(new.acked),
+            })
+        });
         let wire_bits = after.wire_bits.iter().zip(&before.wire_bits).map(|(new, old)| new.saturating_sub(*old));
         let round_trips = places.iter().map(|place| {
             let [new, old] = [after, before].map(|snapshot| snapshot.round_trips[*place].unwrap_or_default());
@@ -102,6 +127,7 @@ impl Interval {
             to: after.at,
             bytes: difference(|snapshot| &snapshot.bytes_delivered),
             limited: limited.collect(),
+            under_way: under_way.collect(),
             receive_window: places.iter().map(|place| after.receive_window[*place]).collect(),
             round_trips: round_trips.collect(),
             retransmissions: difference(|snapshot| &snapshot.retransmissions),

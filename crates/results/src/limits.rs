@@ -12,7 +12,6 @@ use lastmile_tcp::RoundTrips;
 use crate::bounds::Shape;
 use crate::format;
 use crate::interval::Interval;
-use crate::policing;
 use crate::schema::{PhaseLink, Shares};
 
 /// The utilisation from which a link counts as full.
@@ -320,8 +319,7 @@ impl Case<'_> {
     /// The rate of the shaper in front of a link, if it is below the link's.
     fn shaper_bps(&self, link: usize) -> Option<f64> {
         let link = &self.network.links[link];
-        let rate = policing::shaped_to(&link.hop.queue)
-            .filter(|shaper| link.hop.line.rate.is_none_or(|rate| *shaper < rate))?;
+        let rate = link.hop.queue.shaped_to().filter(|shaper| link.hop.line.rate.is_none_or(|rate| *shaper < rate))?;
         Some(format::to_f64(rate.as_bps()))
     }
 }

@@ -50,7 +50,8 @@ pub fn read(file: File) -> io::Result<Vec<Series>> {
     read_parquet(file).map_err(as_io)
 }
 
-fn as_io(error: ParquetError) -> io::Error {
+/// An error of a file as it was, others by their words.
+pub(crate) fn as_io(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {
             Ok(error) => *error,

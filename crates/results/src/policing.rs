@@ -8,8 +8,8 @@ use lastmile_atm::contract::{Contract, Peak, Sustainable};
 use lastmile_atm::network::{Upc, VcSpec};
 use lastmile_model::outcome::{Loss, LossCause};
 use lastmile_model::{Atm, Network};
+use lastmile_queueing::meter::policer;
 use lastmile_queueing::meter::policer::{Rule, Then};
-use lastmile_queueing::meter::{policer, tbf};
 use lastmile_queueing::spec::{Over, Spec};
 use lastmile_queueing::{DropReason, meter};
 use lastmile_units::BitRate;
@@ -159,30 +159,4 @@ fn rate(meter: &meter::Config) -> Option<String> {
 
 fn of(rate: BitRate) -> String {
     format::rate(format::to_f64(rate.as_bps()))
-}
-
-/// The rate on the wire to which a queue shapes, on any line: that of a token bucket, a drain,
-/// CAKE, an HTB, or the upper limit of an HFSC.
-pub(crate) fn shaped_to(queue: &Spec) -> Option<BitRate> {
-    let own = match queue {
-        Spec::Tbf(Over { config: tbf::Config { rate, .. }, .. }) => Some(*rate),
-        Spec::Drain(Over { config, .. }) => config.share.of_rate(config.line),
-        // With another link layer its bytes differ from those of this wire.
-        Spec::Cake(config) if config.link_layer.is_none() => config.bandwidth,
-        Spec::Htb(config) => {
-            let mut roots = config.tree.classes.iter().filter(|class| class.parent.is_none());
-            roots.next().filter(|_| roots.next().is_none()).map(|root| root.share.ceil.unwrap_or(root.share.rate))
-        }
-        Spec::Hfsc(config) => {
-            let mut roots = config.tree.classes.iter().filter(|class| class.parent.is_none());
-            let root = roots.next().filter(|_| roots.next().is_none());
-            root.and_then(|root| root.share.upper_limit).map(|limit| limit.rate)
-        }
-        _ => None,
-    };
-    let below = match queue.below().as_slice() {
-        [only] if !matches!(queue, Spec::Htb(_)) => shaped_to(only),
-        _ => None,
-    };
-    own.into_iter().chain(below).min()
 }

@@ -27,7 +27,7 @@ pub use self::statistics::delay;
 use self::statistics::{distribution, round_trip};
 use self::streams::{datagrams, one_way, one_way_verdict, probe_verdict};
 use crate::atm;
-use crate::bounds::{self, Bound};
+use crate::bounds::{self, Before, Bound};
 use crate::format;
 use crate::lines;
 use crate::phases;
@@ -103,7 +103,7 @@ impl Run<'_> {
             self.active_until(flow),
             matches!(traffic.source, Source::Bulk { bytes: Some(_), .. } | Source::Quic { bytes: Some(_), .. }),
         );
-        let bound = self.bound(flow, (flow.start, until), true);
+        let bound = self.bound(flow, (flow.start, until), Before::Nothing);
         let share = self.fair_share_over_life(flow);
         let delay_s = flow.data_delays.as_deref().map(one_way);
         let lost = flow.data_packets_lost.filter(|_| flow.connections.is_none());
@@ -222,10 +222,10 @@ impl Run<'_> {
         flow.end.or(last).unwrap_or(end).min(end)
     }
 
-    /// The bound of a flow over a span; `whole` if that begins with the flow.
-    fn bound(&self, flow: &FlowOutcome, span: (Instant, Instant), whole: bool) -> Option<Bound> {
+    /// The bound of a flow over a span.
+    fn bound(&self, flow: &FlowOutcome, span: (Instant, Instant), before: Before) -> Option<Bound> {
         let of = (self.shapes[flow.traffic].as_ref(), &self.limits[flow.traffic]);
-        bounds::of_flow((self.network, self.outcome), of, flow, span, whole)
+        bounds::of_flow((self.network, self.outcome), of, flow, span, before)
     }
 
     /// The mean of the flow's fair shares over the phases of its life, and the cause that applied

@@ -49,6 +49,12 @@ impl RangeSet {
         self.ranges.len()
     }
 
+    /// The number of octets in all ranges.
+    #[must_use]
+    pub fn octets(&self) -> u64 {
+        self.descending().map(Range::len).sum()
+    }
+
     /// The lowest range.
     #[must_use]
     pub fn first(&self) -> Option<Range> {

@@ -90,7 +90,12 @@ impl Half {
             self.out.repeats = remote.out.repeats;
             self.out.events = remote.out.events;
             self.out.limits = Limits { shares: remote.out.limits.shares, basis: Some(Basis::Timestamps) };
+            self.out.initial_window = remote.out.initial_window;
         } else {
+            // An acknowledgement passes the capture before it reaches the sender.
+            if matches!(self.out.position.vantage, Vantage::Between | Vantage::Receiver) {
+                self.out.initial_window = None;
+            }
             self.out.limits.basis = self.judge_limits(self.out.position.vantage);
             if self.out.limits.basis.is_none() {
                 self.out.limits.shares = Shares::default();

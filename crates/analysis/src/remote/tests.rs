@@ -116,6 +116,21 @@ fn a_segment_in_a_queue_is_no_idle_application() {
     assert!(up.limits.shares.share(Limit::CongestionWindow) > 0.98, "{:?}", up.limits.shares);
 }
 
+/// Four segments leave at once and are acknowledged as they arrive, before the sender has an ACK.
+#[test]
+fn the_initial_window_is_what_the_sender_sent_before_an_ack_reached_it() {
+    let mut talk = Talk::open();
+    for number in 0..4 {
+        talk.data((40, 60 + number), number, 20);
+        talk.ack(60 + number, number + 1, &[]);
+    }
+    for number in 4..12 {
+        talk.data((80 + number, 100 + number), number, 63);
+        talk.ack(100 + number, number + 1, &[]);
+    }
+    assert_eq!(talk.up().initial_window, Some(4 * u64::from(MSS)));
+}
+
 /// Segment 1 is lost, and segment 2, 500 ms later, reveals it.
 #[test]
 fn data_that_were_lost_before_the_capture_were_in_flight() {

@@ -61,8 +61,8 @@ impl Interface {
     /// Opens the interface of this name in `namespace`, or in that of the calling thread.
     ///
     /// # Errors
-    /// Not root, no such interface, one that is down or that another process has opened so, or a
-    /// kernel without what it takes.
+    /// Not root; no such interface; the interface is down, or another process has claimed it; the kernel lacks a
+    /// feature.
     pub fn open(namespace: Option<&Namespace>, name: &str, path: Path) -> Result<Self, Error> {
         let claim = match namespace {
             Some(namespace) => namespace.run(|| claim::take(name))?,

@@ -146,10 +146,9 @@ impl Trial {
 
     /// ACKs that a regulator dropped in front of a link.
     pub(super) fn acks_dropped(&self, link: &str) -> u64 {
-        let regulated =
-            [DropReason::AckMerged, DropReason::AckFiltered, DropReason::AckCollapsed, DropReason::AckDuplicate];
         let dropped = &self.link(link).stats.dropped;
-        regulated.iter().map(|reason| dropped[reason.index()].packets).sum()
+        let regulated = DropReason::ALL.iter().filter(|reason| reason.is_ack_regulation());
+        regulated.map(|reason| dropped[reason.index()].packets).sum()
     }
 
     /// Bytes of a flow that had been acknowledged when its congestion window first reached `window` bytes.

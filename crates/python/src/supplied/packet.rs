@@ -23,10 +23,6 @@ const REASONS: [DropReason; 9] = [
     DropReason::TooLarge,
 ];
 
-/// The reasons of ACK regulation.
-const THINNING: [DropReason; 4] =
-    [DropReason::AckFiltered, DropReason::AckCollapsed, DropReason::AckMerged, DropReason::AckDuplicate];
-
 /// A packet in a queueing discipline of Python. Only a run makes packets.
 ///
 /// A discipline returns each packet once from ``dequeue``, or drops it once. Sizes are bytes, times seconds.
@@ -187,7 +183,7 @@ impl Packet {
             let names = REASONS.map(DropReason::name).join(", ");
             PyValueError::new_err(format!("unknown reason {reason:?}: there are {names}"))
         })?;
-        if THINNING.contains(&reason) && !self.ledger.thins_acks() {
+        if reason.is_ack_regulation() && !self.ledger.thins_acks() {
             let name = reason.name();
             return Err(contract(py, &format!("reason {name:?} is for queues with thins_acks = True")));
         }

@@ -155,6 +155,14 @@ impl Mechanism for Config {
         Ok(self.exempt.check()?)
     }
 
+    fn thins_acks(&self) -> bool {
+        true
+    }
+
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
+    }
+
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
         let queue = AckCollapsing::new(self.limit, self.drop, &self.exempt, site.environment);
         Ok(Box::new(queue.ok_or_else(|| site.refuse(Problem::NoCells))?))

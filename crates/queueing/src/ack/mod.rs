@@ -32,7 +32,18 @@
 //!
 //! The first queued ACK of a flow is never recognised as a duplicate, since flows without queued
 //! packets have no state.
-//! which nothing waits.
+//!
+//! | file | regulator |
+//! | --- | --- |
+//! | `sad` | Smart ACK Dropper (Phanse 2000): a newer ACK takes the place of the queued one |
+//! | `regenerator` | ACK Regenerator: restores behind the line the ACKs that were dropped before it |
+//! | `filter` | drops the queued ACKs of a flow when a newer one arrives |
+//! | `collapsing` | drops the queued ACKs of a flow when a newer one departs |
+//! | `cake` | the ACK filter of CAKE, by its own rules |
+//! | `pacing` | delays ACKs to a rate |
+//! | `clamp` | lowers the window that ACKs advertise |
+//! | `handshakes` | records what SYNs and SYN-ACKs agree, for `clamp` |
+//! | `flow_map`, `recent_flows`, `flow_fifo`, `linked_fifo` | containers of the state of flows |
 
 pub mod cake;
 pub mod clamp;
@@ -91,6 +102,14 @@ impl<R: Filter> Mechanism for Filtered<R> {
     fn check(&self, link_layer: &LinkLayer) -> Result<(), Problem> {
         check_limit(self.limit, link_layer)?;
         Ok(self.rules.exempt().check()?)
+    }
+
+    fn thins_acks(&self) -> bool {
+        true
+    }
+
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
     }
 
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {

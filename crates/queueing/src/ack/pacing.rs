@@ -284,6 +284,15 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for AckPacing<P, D> {
         self.queue.dequeue_urgent(now, drops)
     }
 
+    fn level_ready(&self, now: Instant) -> Option<usize> {
+        let is_due = self.next_release().is_some_and(|due| due <= now);
+        self.queue.level_ready(now).or_else(|| is_due.then_some(0))
+    }
+
+    fn level_sent(&self) -> usize {
+        self.queue.level_sent()
+    }
+
     fn next_ready(&self, now: Instant) -> Option<Instant> {
         match (self.next_release(), self.queue.next_ready(now)) {
             (Some(release), Some(below)) => Some(release.min(below)),

@@ -303,6 +303,20 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for AckRegenerator<P, D> {
         self.queue.dequeue(now, drops)
     }
 
+    fn dequeue_urgent(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
+        self.release(now, drops);
+        self.queue.dequeue_urgent(now, drops)
+    }
+
+    fn level_ready(&self, now: Instant) -> Option<usize> {
+        let is_due = self.held.next().is_some_and(|due| due <= now);
+        self.queue.level_ready(now).or_else(|| is_due.then_some(0))
+    }
+
+    fn level_sent(&self) -> usize {
+        self.queue.level_sent()
+    }
+
     fn next_ready(&self, now: Instant) -> Option<Instant> {
         [self.queue.next_ready(now), self.held.next()].into_iter().flatten().min()
     }

@@ -36,7 +36,7 @@ mod table;
 use std::collections::hash_map::Entry;
 
 use lastmile_linklayer::LinkLayer;
-use lastmile_packet::{AckList, FlowId, Packet};
+use lastmile_packet::{AckList, Packet};
 use lastmile_units::{ByteCount, Instant, PacketCount};
 
 use self::stats::Stats;
@@ -92,8 +92,6 @@ pub struct SmartAckDropper<P, D = Node<P>> {
     report: Report,
     exempt: Condition,
     table: Table,
-    /// ACKs represented by the last departed packet.
-    departed: Suppressed,
     /// The rewritten ACK whose signal has just departed, and its IP bytes on arrival.
     behind_signal: Option<(P, u16)>,
     stats: Stats,
@@ -117,23 +115,9 @@ impl<P, D> SmartAckDropper<P, D> {
             report,
             exempt,
             table: Table::default(),
-            departed: Suppressed::default(),
             behind_signal: None,
             stats: Stats::default(),
         }
-    }
-
-    /// ACKs represented by the newest queued ACK of `flow`. `None`: no pure ACK of the flow is
-    /// queued.
-    #[must_use]
-    pub fn waiting(&self, flow: FlowId) -> Option<Suppressed> {
-        self.table.flows.get(&flow).map(|record| record.last.suppressed)
-    }
-
-    /// ACKs represented by the last departed packet: none unless it was a pure ACK.
-    #[must_use]
-    pub const fn departed(&self) -> Suppressed {
-        self.departed
     }
 
     /// The backlog below, plus the ACK whose signal has just departed.
@@ -215,7 +199,6 @@ impl<P, D> SmartAckDropper<P, D> {
     where
         P: Packet,
     {
-        self.departed = waited.suppressed;
         let mut newest = waited.newest;
         // Only a regulator below can have made it newer.
         let Some(came_as) = packet.meta().pure_ack().filter(|came| newest.ack.at_or_after(came.ack)) else {
@@ -243,6 +226,27 @@ impl<P, D> SmartAckDropper<P, D> {
     }
 }
 
+impl<P: Packet, D: Discipline<P>> SmartAckDropper<P, D> {
+    /// Takes the next packet out of the queue by `dequeue`.
+    fn take(
+        &mut self,
+        now: Instant,
+        drops: &mut dyn DropSink<P>,
+        dequeue: impl FnOnce(&mut D, Instant, &mut dyn DropSink<P>) -> Option<P>,
+    ) -> Option<P> {
+        if let Some((packet, came)) = self.behind_signal.take() {
+            self.stats.resized(came, packet.meta().ip_len);
+            return Some(packet);
+        }
+        let mut sink = TableUpdater { table: &mut self.table, stats: &mut self.stats, drops };
+        let packet = dequeue(&mut self.queue, now, &mut sink)?;
+        match packet.meta().pure_ack().and_then(|ack| self.table.take(ack)) {
+            Some(waited) => Some(self.release(now, packet, &waited, drops)),
+            None => Some(packet),
+        }
+    }
+}
+
 impl<P: Packet, D: Discipline<P>> Discipline<P> for SmartAckDropper<P, D> {
     fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
         if let Some(reason) = self.admit(now, &packet) {
@@ -254,21 +258,24 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for SmartAckDropper<P, D> {
     }
 
     fn dequeue(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
-        if let Some((packet, came)) = self.behind_signal.take() {
-            self.stats.resized(came, packet.meta().ip_len);
-            return Some(packet);
-        }
-        let mut sink = TableUpdater { table: &mut self.table, stats: &mut self.stats, drops };
-        let packet = self.queue.dequeue(now, &mut sink)?;
-        self.departed = Suppressed::default();
-        if let Some(waited) = packet.meta().pure_ack().and_then(|ack| self.table.take(ack)) {
-            return Some(self.release(now, packet, &waited, drops));
-        }
-        Some(packet)
+        self.take(now, drops, D::dequeue)
+    }
+
+    /// An ACK behind its signal departs next, in either way.
+    fn dequeue_urgent(&mut self, now: Instant, drops: &mut dyn DropSink<P>) -> Option<P> {
+        self.take(now, drops, D::dequeue_urgent)
     }
 
     fn next_ready(&self, now: Instant) -> Option<Instant> {
         if self.behind_signal.is_some() { Some(now) } else { self.queue.next_ready(now) }
+    }
+
+    fn level_ready(&self, now: Instant) -> Option<usize> {
+        if self.behind_signal.is_some() { Some(self.level_sent()) } else { self.queue.level_ready(now) }
+    }
+
+    fn level_sent(&self) -> usize {
+        self.queue.level_sent()
     }
 
     fn backlog(&self) -> Backlog {
@@ -337,6 +344,10 @@ impl Above for Config {
             return Err(Problem::RegeneratorBelow);
         }
         Ok(self.exempt.check()?)
+    }
+
+    fn thins_acks(&self) -> bool {
+        true
     }
 
     fn over<P: Packet + Send + 'static>(

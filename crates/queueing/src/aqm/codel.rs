@@ -150,6 +150,10 @@ impl Mechanism for Config {
         check_times(self.target, self.interval)
     }
 
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
+    }
+
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
         let codel = CoDel::new(self, &site.environment.link_layer);
         Ok(Box::new(codel.ok_or_else(|| site.refuse(Problem::NoCells))?))

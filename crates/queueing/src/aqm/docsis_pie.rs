@@ -175,6 +175,10 @@ impl Mechanism for Config {
         Ok(Self::check(self)?)
     }
 
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
+    }
+
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
         let pie = DocsisPie::new(self, &site.environment.link_layer);
         Ok(Box::new(pie.ok_or_else(|| site.refuse(Problem::NoCells))?))

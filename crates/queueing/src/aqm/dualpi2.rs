@@ -25,7 +25,7 @@ mod queues;
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{Meta, Packet};
-use lastmile_units::{Instant, WireBytes};
+use lastmile_units::{Instant, Limit, WireBytes};
 
 pub use self::config::{Config, DualPi2Error};
 use self::controller::Controller;
@@ -203,6 +203,10 @@ impl Mechanism for Config {
     fn check(&self, link_layer: &LinkLayer) -> Result<(), Problem> {
         check_limit(self.limit, link_layer)?;
         Ok(Self::check(self)?)
+    }
+
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
     }
 
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {

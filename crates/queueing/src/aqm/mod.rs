@@ -53,14 +53,7 @@ impl<P: Packet> WireFifo<P> {
 
     /// The reason for which the packet cannot be enqueued, if any.
     fn refuses(&self, packet: &P) -> Option<Full> {
-        let size = self.capacity.size_of(packet);
-        if self.capacity.never_fits(size) {
-            Some(Full::TooLarge)
-        } else if self.capacity.fits(size) {
-            None
-        } else {
-            Some(Full::NoSpace)
-        }
+        Full::of(&self.capacity, packet)
     }
 
     /// Enqueues a packet that is not refused.
@@ -96,6 +89,12 @@ enum Full {
 }
 
 impl Full {
+    /// The reason for which the packet does not fit, if any.
+    fn of(capacity: &Capacity, packet: &impl Packet) -> Option<Self> {
+        let size = capacity.size_of(packet);
+        if capacity.never_fits(size) { Some(Self::TooLarge) } else { (!capacity.fits(size)).then_some(Self::NoSpace) }
+    }
+
     /// Counts the refused packet, and returns the reason of its drop.
     const fn counted(self, tally: &mut Tally) -> DropReason {
         match self {

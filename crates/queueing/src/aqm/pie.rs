@@ -128,6 +128,10 @@ impl Mechanism for Config {
         Ok(self.control.check()?)
     }
 
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
+    }
+
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
         let pie = Pie::new(self, &site.environment.link_layer);
         Ok(Box::new(pie.ok_or_else(|| site.refuse(Problem::NoCells))?))

@@ -447,6 +447,10 @@ impl Mechanism for Config {
         check_limit(self.min, link_layer)
     }
 
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
+    }
+
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {
         let red = Red::new(self, &site.environment.link_layer).map_err(|why| site.refuse(why))?;
         Ok(Box::new(red.ok_or_else(|| site.refuse(Problem::NoCells))?))

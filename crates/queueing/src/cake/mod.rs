@@ -20,7 +20,7 @@
 //! - Hosts are counted exactly, where Linux hashes them too.
 //! - Divisions of a quantum carry their remainder, where Linux adds a random number.
 //! - A flow that finds all eight ways of its set taken stays in the queue that it shares until that
-//!   is empty, where Linux may move it, so that it overtakes its own packets.
+//!   is empty. Linux may move it earlier, which reorders the flow.
 //! - `nat` is only passed on to Linux: addresses here are never translated.
 //! - Not implemented: `wash`, `ingress`, `autorate-ingress`, `fwmark`, the splitting of large
 //!   segments (there are none here).
@@ -41,7 +41,7 @@ use std::sync::Arc;
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{FlowDirectory, Packet};
-use lastmile_units::{ByteCount, Instant, PacketCount, Serialiser};
+use lastmile_units::{BitRate, ByteCount, Instant, PacketCount, Serialiser};
 
 use crate::catalogue::{Built, Mechanism};
 use crate::discipline::Counter;
@@ -215,6 +215,15 @@ impl Mechanism for Config {
 
     fn class_name(&self, class: u16) -> Option<String> {
         self.diffserv.names().get(usize::from(class)).map(|name| (*name).to_owned())
+    }
+
+    fn thins_acks(&self) -> bool {
+        self.ack_filter.is_some()
+    }
+
+    /// With another link layer its bytes differ from those of this wire.
+    fn shaped_to(&self) -> Option<BitRate> {
+        self.bandwidth.filter(|_| self.link_layer.is_none())
     }
 
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {

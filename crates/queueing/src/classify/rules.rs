@@ -23,7 +23,7 @@ use super::condition::{Check, Facts, Known, Observer};
 pub use super::matching::MOST_RULES as MOST;
 use super::matching::{Match, MatchError, check_patterns};
 use super::verdict::{Kept, Look, RuleSet, Verdict};
-use crate::discipline::Counter;
+use crate::discipline::{Counter, answers_of_below};
 use crate::{Backlog, Discipline, DropSink, Environment, Node, Spec};
 
 /// A list of rules and the queue below it.
@@ -181,17 +181,7 @@ impl<P: Packet, D: Discipline<P>> Discipline<P> for Rules<P, D> {
         self.queue.dequeue_urgent(now, drops)
     }
 
-    fn next_ready(&self, now: Instant) -> Option<Instant> {
-        self.queue.next_ready(now)
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.queue.backlog()
-    }
-
-    fn class_backlogs(&self, visit: &mut dyn FnMut(usize, Backlog)) {
-        self.queue.class_backlogs(visit);
-    }
+    answers_of_below!(self => self.queue);
 
     fn counters(&self, visit: &mut dyn FnMut(Counter<'_>)) {
         let kind = "rules";

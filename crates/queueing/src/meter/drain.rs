@@ -466,6 +466,10 @@ impl Above for Config {
         Ok(Self::check(self)?)
     }
 
+    fn shaped_to(&self) -> Option<BitRate> {
+        self.share.of_rate(self.line)
+    }
+
     fn over<P: Packet + Send + 'static>(
         &self,
         queue: impl Discipline<P> + Send + 'static,

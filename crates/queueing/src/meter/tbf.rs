@@ -242,6 +242,10 @@ impl Above for Config {
         Ok(Self::check(self, link_layer)?)
     }
 
+    fn shaped_to(&self) -> Option<BitRate> {
+        Some(self.rate)
+    }
+
     fn over<P: Packet + Send + 'static>(
         &self,
         queue: impl Discipline<P> + Send + 'static,

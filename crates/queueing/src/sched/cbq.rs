@@ -23,7 +23,7 @@ use lastmile_units::{BitRate, ByteCount, Instant, Ratio, WireBytes};
 
 use super::htb::sum;
 use super::sharing::{Own, PRIORITIES, Plan, Sharing, Slack, Tokens};
-use super::tree::{Rules, Shape, Tree, TreeError, Wrong};
+use super::tree::{Shape, Tree, TreeError, TreeRules, Wrong};
 use crate::catalogue::{Built, Mechanism};
 use crate::classify::{ClassIndex, Classifier};
 use crate::discipline::Counter;
@@ -87,11 +87,11 @@ impl Share {
     }
 }
 
-/// CBQ with any classifier, such as the [`Rules`] of its tree.
+/// CBQ with any classifier, such as the [`TreeRules`] of its tree.
 ///
 /// A classifier returns leaves by their number in [`Tree::classes`]. Any other number means the
 /// last leaf.
-pub struct Cbq<P, C = Rules> {
+pub struct Cbq<P, C = TreeRules> {
     sharing: Sharing<P>,
     classifier: C,
     /// By number in the configuration: the class of [`Sharing`], for leaves.

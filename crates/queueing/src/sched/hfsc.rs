@@ -31,7 +31,7 @@ use self::curve::{Initial, Work};
 use self::link_sharing::LinkSharing;
 use self::real_time::RealTime;
 use super::heap::Heap;
-use super::tree::{Rules, Shape, Span, Tree, TreeError, Wrong};
+use super::tree::{Shape, Span, Tree, TreeError, TreeRules, Wrong};
 use crate::catalogue::{Built, Mechanism};
 use crate::classify::{ClassIndex, Classifier};
 use crate::discipline::Counter;
@@ -162,10 +162,10 @@ impl Sent {
     }
 }
 
-/// HFSC with any classifier, such as the [`Rules`] of its tree.
+/// HFSC with any classifier, such as the [`TreeRules`] of its tree.
 ///
 /// A classifier returns leaves by their number in [`Tree::classes`]. Any other number means the last leaf.
-pub struct Hfsc<P: Packet, C = Rules> {
+pub struct Hfsc<P: Packet, C = TreeRules> {
     leaves: Vec<Leaf<P>>,
     /// By number in the configuration: its leaf.
     by_number: Vec<Option<u32>>,
@@ -388,6 +388,10 @@ impl Mechanism for Config {
 
     fn class_name(&self, class: u16) -> Option<String> {
         self.tree.name(class)
+    }
+
+    fn shaped_to(&self) -> Option<BitRate> {
+        self.tree.only_root()?.share.upper_limit.map(|limit| limit.rate)
     }
 
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {

@@ -30,7 +30,7 @@ use lastmile_packet::Packet;
 use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, WireBytes};
 
 use super::sharing::{Own, PRIORITIES, Plan, Sharing, Slack, Tokens};
-use super::tree::{Rules, Shape, Tree, TreeError, Wrong};
+use super::tree::{Shape, Tree, TreeError, TreeRules, Wrong};
 use crate::catalogue::{Built, Mechanism};
 use crate::classify::{ClassIndex, Classifier};
 use crate::discipline::Counter;
@@ -81,11 +81,9 @@ pub struct Share {
     pub rate: BitRate,
     /// Maximum rate on the wire. `None`: its guaranteed rate.
     pub ceil: Option<BitRate>,
-    /// Bytes on the wire that it may send at once of its rate after a pause. `None`: the largest
-    /// packet.
+    /// Burst at its rate after a pause, in bytes on the wire. `None`: the largest packet.
     pub burst: Option<WireBytes>,
-    /// Bytes on the wire that it may send at once of its ceiling after a pause. `None`: the largest
-    /// packet.
+    /// Burst at its ceiling after a pause, in bytes on the wire. `None`: the largest packet.
     pub cburst: Option<WireBytes>,
     /// Order in which excess is offered: 0, the most urgent, to 7. No effect in a class with
     /// classes below.
@@ -103,11 +101,11 @@ impl Share {
     }
 }
 
-/// HTB with any classifier, such as the [`Rules`] of its tree.
+/// HTB with any classifier, such as the [`TreeRules`] of its tree.
 ///
 /// A classifier returns leaves by their number in [`Tree::classes`]. Any other number means the
 /// direct queue.
-pub struct Htb<P: Packet, C = Rules> {
+pub struct Htb<P: Packet, C = TreeRules> {
     sharing: Sharing<P>,
     classifier: C,
     /// By number in the configuration: the class of [`Sharing`], for leaves.
@@ -309,6 +307,11 @@ impl Mechanism for Config {
 
     fn class_name(&self, class: u16) -> Option<String> {
         self.tree.name(class)
+    }
+
+    fn shaped_to(&self) -> Option<BitRate> {
+        let root = self.tree.only_root()?;
+        Some(root.share.ceil.unwrap_or(root.share.rate))
     }
 
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {

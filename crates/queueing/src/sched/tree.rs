@@ -319,9 +319,9 @@ impl<S> Tree<S> {
 
     /// The classifier of these rules. Packets that no rule matches get `otherwise`, unless the tree
     /// has a default.
-    pub(super) fn classifier(&self, shape: &Shape, otherwise: ClassIndex, environment: &Environment) -> Rules {
+    pub(super) fn classifier(&self, shape: &Shape, otherwise: ClassIndex, environment: &Environment) -> TreeRules {
         let otherwise = shape.default.map_or(otherwise, |class| ClassIndex::new(class as u16));
-        let mut rules = Rules { by_flow: BTreeMap::new(), by_class: Vec::new(), conditions: Vec::new(), otherwise };
+        let mut rules = TreeRules { by_flow: BTreeMap::new(), by_class: Vec::new(), conditions: Vec::new(), otherwise };
         for (number, (rule, class)) in self.rules.iter().zip(&shape.rules).enumerate() {
             let class = ClassIndex::new(*class as u16);
             match &rule.matches {
@@ -342,7 +342,7 @@ impl<S> Tree<S> {
 
 /// The rules of a tree: the first that matches names the class.
 #[derive(Clone, Debug)]
-pub struct Rules {
+pub struct TreeRules {
     /// By flow: the first rule for it, as (number of the rule, class).
     by_flow: BTreeMap<FlowId, (usize, ClassIndex)>,
     /// By class of the packet: the first rule for it.
@@ -352,7 +352,7 @@ pub struct Rules {
     otherwise: ClassIndex,
 }
 
-impl<P: Packet> Classifier<P> for Rules {
+impl<P: Packet> Classifier<P> for TreeRules {
     // Nearly every tree whose packets are already classified needs one look-up.
     #[inline(always)]
     fn classify(&mut self, now: Instant, packet: &P) -> ClassIndex {
@@ -365,7 +365,7 @@ impl<P: Packet> Classifier<P> for Rules {
     }
 }
 
-impl Rules {
+impl TreeRules {
     /// The class of the first rule that matches; `by_class_rule` is the first rule for the class of the
     /// packet.
     fn first_match<P: Packet>(
@@ -393,6 +393,12 @@ impl Rules {
 }
 
 impl<S> Tree<S> {
+    /// The class without a parent, if there is only one.
+    pub(super) fn only_root(&self) -> Option<&Class<S>> {
+        let mut roots = self.classes.iter().filter(|class| class.parent.is_none());
+        roots.next().filter(|_| roots.next().is_none())
+    }
+
     /// Refuses conditions that cannot be.
     pub(super) fn check_rules(&self) -> Result<(), Problem> {
         Ok(self.rules.iter().try_for_each(|rule| rule.matches.check())?)

@@ -4,7 +4,8 @@ use lastmile_units::{BitRate, ByteCount, CellCount, Duration, Instant, PacketCou
 
 use super::*;
 use crate::Match;
-use crate::ack::{clamp, handshakes, regenerator, sad};
+use crate::ack::{clamp, handshakes, pacing, regenerator, sad};
+use crate::classify::rules;
 use crate::meter::{self, gcra, policer, tbf};
 use crate::sched::tree::{self, Tree};
 use crate::sched::{custom, htb, priority};
@@ -203,6 +204,9 @@ fn what_lets_packets_through_as_they_come_tells_their_levels() {
     };
     let target = clamp::Target::Window(ByteCount::new(10_000));
     let clamp = clamp::Config { target, mss: ByteCount::new(1460), exempt: Match::Never };
+    let regenerator = regenerator::Config::default();
+    let pacing =
+        pacing::Config { rate: BitRate::from_mbit_per_s(1), max_hold: Duration::from_ms(100), exempt: Match::Never };
     let now = Instant::ZERO;
     let ack = Meta { flags: TcpFlags::ACK, header_len: 40, ip_len: 40, ..Meta::default() };
     let data = Meta { ip_len: 1500, ..ack };
@@ -211,6 +215,10 @@ fn what_lets_packets_through_as_they_come_tells_their_levels() {
         Spec::Policer(Over { config: policer::Config { rules: vec![rule(bucket(10_000))] }, queue: two() }),
         Spec::WindowClamp(Over { config: clamp, queue: two() }),
         Spec::Witness(Over { config: handshakes::Config, queue: two() }),
+        sad(*two()),
+        Spec::AckRegenerator(Over { config: regenerator, queue: two() }),
+        Spec::AckPacing(Over { config: pacing, queue: two() }),
+        Spec::Rules(rules::Config { rules: Vec::new(), otherwise: 0, names: Vec::new(), queue: two() }),
     ] {
         let mut queue = tree.build::<Meta>(&plain()).expect("nothing is wrong with it");
         let mut drops = |_: Instant, _: Meta, reason| panic!("dropped: {reason:?}");
@@ -225,6 +233,12 @@ fn what_lets_packets_through_as_they_come_tells_their_levels() {
             let left = queue.dequeue(now, &mut drops).map(|packet| packet.ip_len);
             assert_eq!((left, queue.level_sent()), (Some(packet.ip_len), level), "{tree:?}");
         }
+        for packet in [data, ack] {
+            queue.enqueue(now, packet, &mut drops);
+        }
+        let urgent = [(); 2].map(|()| queue.dequeue_urgent(now, &mut drops).map(|packet| packet.ip_len));
+        assert_eq!(urgent, [Some(40), None], "{tree:?}");
+        assert_eq!(queue.dequeue(now, &mut drops).map(|packet| packet.ip_len), Some(1500), "{tree:?}");
     }
 }
 
@@ -291,4 +305,27 @@ fn managed_and_fair_queues_that_could_not_work_are_refused() {
         |quantum| crate::fair::Class { class: class(Match::Any, Spec::fifo(1)), share: WireBytes::new(quantum) };
     assert_eq!(refused(Spec::Drr(Among::Classes(vec![class(1), class(0)]))), no_quantum);
     assert_eq!(refused(Spec::Drr(Among::Classes(vec![]))), "0 classes; there must be from 1 to 16");
+}
+
+/// A queue of 30 kB below regulators, shapers and rules: what results ask of the whole.
+#[test]
+fn a_queue_tells_its_limit_its_rate_and_whether_it_thins_acks() {
+    let bytes = Limit::Bytes(ByteCount::new(30_000));
+    let fifo = || Spec::Fifo(fifo::Config { limit: bytes, drop: Overflow::Tail });
+    let told = |queue: &Spec| (queue.limit(), queue.shaped_to(), queue.thins_acks());
+    let rate = BitRate::from_kbit_per_s(512);
+    assert_eq!(told(&fifo()), (Some(bytes), None, false));
+    assert_eq!(told(&sad(fifo())), (Some(bytes), None, true));
+    assert_eq!(told(&tbf(5_000, sad(fifo()))), (Some(bytes), Some(rate), true));
+    let below =
+        |queue: Spec| rules::Config { rules: Vec::new(), otherwise: 0, names: Vec::new(), queue: Box::new(queue) };
+    assert_eq!(told(&Spec::Rules(below(tbf(5_000, fifo())))), (Some(bytes), Some(rate), false));
+    let codel = Spec::Codel(crate::aqm::codel::Config { limit: bytes, ..Default::default() });
+    assert_eq!(told(&codel), (Some(bytes), None, false));
+    // Several queues have several limits.
+    let classes = vec![class(Match::PureAck, sad(fifo())), class(Match::Any, fifo())];
+    assert_eq!(told(&Spec::Priority(priority::Config { classes })), (None, None, true));
+    let cake = |link_layer| crate::cake::Config { bandwidth: Some(rate), link_layer, ..Default::default() };
+    assert_eq!(told(&Spec::Cake(cake(None))), (None, Some(rate), false));
+    assert_eq!(told(&Spec::Cake(cake(Some(atm())))), (None, None, false));
 }

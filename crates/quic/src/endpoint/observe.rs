@@ -32,6 +32,12 @@ impl Endpoint {
         self.receive.read()
     }
 
+    /// Octets that have arrived, in order or not.
+    #[must_use]
+    pub fn arrived(&self) -> u64 {
+        self.receive.arrived()
+    }
+
     /// The octets from `start` to `end` have arrived, whatever is missing before them. An application with several
     /// streams keeps each in a range of octets of its own.
     #[must_use]

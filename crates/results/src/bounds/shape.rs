@@ -3,7 +3,7 @@
 use lastmile_linklayer::{LinkLayer, aal5};
 use lastmile_model::{IpFields, Link, Network, Source, Transport};
 use lastmile_queueing::compress::Compression;
-use lastmile_queueing::spec::{Over, Spec};
+use lastmile_queueing::spec::Spec;
 use lastmile_quic::SteadySizes;
 use lastmile_tcp::{AckConfig, Config, WindowScale};
 use lastmile_theory::{ack_rate, asymmetry};
@@ -14,6 +14,8 @@ use crate::format;
 /// Bytes of a segment's headers under RFC 1144 in an unbroken one-way transfer: change mask and
 /// checksum (section 3.2.2).
 const VJ_HEADER: u64 = 3;
+/// Bytes of the headers of IPv6 and TCP, which RFC 1144 does not compress.
+const IPV6_AND_TCP: u64 = 60;
 /// The rate for which limits are computed on a line whose rate changes.
 const NOMINAL: BitRate = BitRate::from_mbit_per_s(1_000);
 
@@ -49,7 +51,7 @@ pub(crate) struct TcpShape {
     ack: u64,
     /// True for QUIC, whose ACKs no link can tell from data.
     pub(crate) hidden: bool,
-    /// True for timestamps, which change every header.
+    /// True for timestamps that change every header.
     timestamps: bool,
     /// The largest receive window that a header can express.
     pub(crate) window: u64,
@@ -122,13 +124,14 @@ impl Shape {
         Some(packets * format::to_f64(self.payload) * 8.0)
     }
 
-    /// [`Shape::steady_bps`] in packets of the most efficient size: in cells a full packet may need more padding than a
-    /// shorter one.
+    /// [`Shape::steady_bps`] in packets of the most efficient size, with headers that compress best: in cells a full
+    /// packet may need more padding than a shorter one.
     pub(super) fn best_bps(&self, link: &Link) -> Option<f64> {
         let header = self.data.as_u64() - self.payload;
         let sizes = self.payload.saturating_sub(aal5::CELL_PAYLOAD).max(1)..=self.payload;
         let of = |payload: u64| {
-            let shape = Self { payload, data: ByteCount::new(payload + header), ..self.clone() };
+            let tcp = self.tcp.map(TcpShape::with_equal_timestamps);
+            let shape = Self { payload, data: ByteCount::new(payload + header), tcp, ..self.clone() };
             shape.steady_bps(link)
         };
         sizes.filter_map(of).reduce(f64::max)
@@ -246,7 +249,12 @@ fn packets(quic: &lastmile_quic::Config, ip: IpFields) -> (u64, u64, Option<TcpS
 impl TcpShape {
     /// The queue thins the flow's ACKs, so that their number is no measure of delivered data.
     pub(crate) fn is_thinned(self, queue: &Spec) -> bool {
-        !self.hidden && regulates_acks(queue)
+        !self.hidden && queue.thins_acks()
+    }
+
+    /// The shape of segments that follow one another within a tick of the timestamps' clock.
+    pub(super) fn with_equal_timestamps(self) -> Self {
+        Self { timestamps: false, ..self }
     }
 
     fn compressed(self, packet: ByteCount, vj_header: u64, compression: Compression) -> ByteCount {
@@ -255,7 +263,7 @@ impl TcpShape {
             _ if self.hidden => packet,
             // If the options differ from the preceding packet's, RFC 1144 sends the whole header;
             // timestamps nearly always differ.
-            Compression::Rfc1144 { .. } if !self.timestamps && self.header == 40 => {
+            Compression::Rfc1144 { .. } if !self.timestamps && self.header < IPV6_AND_TCP => {
                 ByteCount::new(packet.as_u64() - self.header + vj_header)
             }
             Compression::FixedRatio(ratio) => ratio.compressed(packet, ByteCount::new(self.header)),
@@ -281,16 +289,4 @@ pub(super) fn steady_rate(link: &Link, ip: ByteCount) -> Option<f64> {
 pub(super) fn of_nominal(link: &Link, (from, to): Span) -> f64 {
     let mean = link.hop.line.trace.as_ref().and_then(|trace| trace.rate_between(from, to));
     mean.map_or(1.0, |bps| bps / format::to_f64(NOMINAL.as_bps()))
-}
-
-/// True if the queue thins the pure ACKs of TCP.
-fn regulates_acks(queue: &Spec) -> bool {
-    match queue {
-        Spec::Sad(_) | Spec::AckFilter(_) => true,
-        Spec::Supplied(config) => config.thins_acks(),
-        Spec::AckCollapsing(_) | Spec::CakeAckFilter(_) => true,
-        Spec::AckPacing(Over { queue, .. }) | Spec::WindowClamp(Over { queue, .. }) => regulates_acks(queue),
-        Spec::Cake(config) if config.ack_filter.is_some() => true,
-        other => other.below().into_iter().any(regulates_acks),
-    }
 }

@@ -24,6 +24,7 @@ use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::{ColumnPath, TypePtr};
 
 use super::chunks::Chunks;
+use crate::parquet::as_io;
 
 /// Rows of a row group, a multiple of [`BLOCK`].
 pub(super) const ROWS_A_GROUP: usize = 1 << 18;
@@ -262,14 +263,4 @@ fn optional<T: DataType>(
 ) -> Result<(), ParquetError> {
     let values = std::mem::take(&mut from.count);
     group.write::<T>(column, &from.values.0[..values], Some(&from.levels.0[..count]))
-}
-
-fn as_io(error: ParquetError) -> io::Error {
-    match error {
-        ParquetError::External(source) => match source.downcast::<io::Error>() {
-            Ok(error) => *error,
-            Err(other) => io::Error::other(other),
-        },
-        other => io::Error::other(other),
-    }
 }

@@ -2,9 +2,7 @@
 
 use lastmile_model::Link as LinkSpec;
 use lastmile_model::outcome::LinkOutcome;
-use lastmile_queueing::ack::{collapsing, filter};
-use lastmile_queueing::spec::Over;
-use lastmile_queueing::{DropReason, Limit, Spec, ack, fifo};
+use lastmile_queueing::{DropReason, Limit, Spec};
 
 use lastmile_units::Instant;
 
@@ -79,18 +77,8 @@ impl Run<'_> {
 
 /// The queue's limit, if it is one limit in bytes.
 fn limit_in_bytes(queue: &Spec) -> Option<u64> {
-    match queue {
-        Spec::Fifo(fifo::Config { limit, .. })
-        | Spec::AckFilter(filter::Config { limit, .. })
-        | Spec::AckCollapsing(collapsing::Config { limit, .. })
-        | Spec::CakeAckFilter(ack::cake::Config { limit, .. }) => match limit {
-            Limit::Bytes(bytes) => Some(bytes.as_u64()),
-            Limit::Packets(_) | Limit::Wire(_) | Limit::Cells(_) => None,
-        },
-        Spec::Tbf(Over { queue, .. })
-        | Spec::Policer(Over { queue, .. })
-        | Spec::Sad(Over { queue, .. })
-        | Spec::AckRegenerator(Over { queue, .. }) => limit_in_bytes(queue),
-        _ => None,
+    match queue.limit()? {
+        Limit::Bytes(bytes) => Some(bytes.as_u64()),
+        Limit::Packets(_) | Limit::Wire(_) | Limit::Cells(_) => None,
     }
 }

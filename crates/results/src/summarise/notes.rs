@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lastmile_model::Source;
 
 use super::run::Run;
-use crate::bounds::{Bound, Shape, Span};
+use crate::bounds::{Before, Bound, Shape, Span};
 use crate::format;
 use crate::schema::Flow;
 
@@ -28,7 +28,7 @@ impl Run<'_> {
             };
             let life = (outcome.start, self.active_until(outcome));
             let Some(line) = self.line_carries(shape, life) else { continue };
-            let bound = self.bound(outcome, life, true);
+            let bound = self.bound(outcome, life, Before::Nothing);
             let limits = [bound, self.fair_share_over_life(outcome)].into_iter().flatten();
             let is_elsewhere = |limit: &Bound| limit.bps < BELOW * line && !self.is_at_the_line(limit);
             if let Some(limit) = limits.into_iter().find(is_elsewhere) {

@@ -7,7 +7,7 @@ use super::class::class;
 use super::noticed::Part;
 use super::run::Run;
 use super::statistics::round_trip;
-use crate::bounds::{self, Bound};
+use crate::bounds::{self, Before, Bound};
 use crate::format::{self, to_f64};
 use crate::interval::Interval;
 use crate::limits::Case;
@@ -91,9 +91,15 @@ impl Run<'_> {
             None if flow.tcp.is_none() => BY_ITS_SOURCE,
             None => Shares::default(),
         };
-        let bound = self.bound(flow, (part.from.max(flow.start), part.to), false);
+        let before = match part.under_way[index] {
+            Some(data) => Before::Measured(data),
+            None if flow.start >= part.from => Before::Nothing,
+            None => Before::Unknown,
+        };
+        let bound = self.bound(flow, (part.from.max(flow.start), part.to), before);
         let shape = self.shapes[flow.traffic].as_ref().filter(|shape| !shape.many);
-        let two_way = shape.and_then(|shape| bounds::two_way((self.network, self.outcome), shape, flow, part));
+        let two_way =
+            shape.and_then(|shape| bounds::two_way((self.network, self.outcome), shape, flow, (part, before)));
         let closer = |two_way: &Bound| bound.as_ref().is_some_and(|bound| two_way.bps < CLOSER * bound.bps);
         let two_way = two_way.filter(closer);
         let goodput_bps = rate(part.bytes[index], part.to.since(part.from));

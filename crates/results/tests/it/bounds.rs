@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lastmile_linklayer::LinkLayer;
-use lastmile_model::{Network, Node, OpenedBy, Source, Traffic};
+use lastmile_model::{Echo, Network, Node, OpenedBy, Source, Traffic};
 use lastmile_queueing::line::grants::{Asks, Config as Grants, Outstanding, Requests, Slots, Span};
 use lastmile_queueing::spec::Spec;
 use lastmile_quic::{AckFrequency, Config as QuicConfig, CongestionControl};
@@ -357,5 +357,27 @@ fn grants_limit_a_download_through_its_acks() {
     for (ahead_ms, every) in [(4, 1), (2, 1), (4, 2), (2, 2)] {
         let (goodput, bound) = goodput(ahead_ms, every);
         assert!((0.97 * bound..=1.005 * bound).contains(&goodput), "{ahead_ms} ms, {every}: {goodput}, bound {bound}");
+    }
+}
+
+/// A window of 8 MiB, most of it in the queue before the link: what waits there has yet to take the link, so a phase
+/// carries its rate, and in addition only what was behind the link when it began.
+#[test]
+fn the_bound_of_a_phase_is_what_the_link_carries_in_it_and_what_was_behind_it() {
+    let mut network = one_download(2_000, 512, "ethernet", sad(Spec::fifo(1_000)), &large_windows());
+    network.links[1].hop.queue = Spec::fifo(1_000);
+    network.duration = Duration::from_s(20);
+    let ping = Source::Ping { interval: Duration::from_ms(100), size: ByteCount::new(64), echo: Echo::Icmp };
+    network.traffic.push(Traffic { start: Instant::ZERO + Duration::from_s(10), ..traffic("ping", 0, 1, ping) });
+    let all = summary(&network);
+    let share = all.flows[0].limits.fair_share_bps.expect("a transfer");
+    for (phase, behind_s) in all.phases.iter().zip([0.0, 0.022]) {
+        let bound = phase.flows[0].bound_bps.expect("a transfer");
+        let span_s = phase.to_s - phase.from_s;
+        assert!(close(span_s, 10.0), "{phase:?}");
+        // Cells need no padding here, so the best size is the full one; and one packet that the span cuts.
+        let expected = share * (span_s + behind_s) / span_s + 1_460.0 * 8.0 / span_s;
+        assert!((bound - expected).abs() < 1e-6 * expected, "{bound} {expected}: {phase:?}");
+        assert!(phase.flows[0].goodput_bps <= bound, "{phase:?}");
     }
 }

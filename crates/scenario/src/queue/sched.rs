@@ -158,7 +158,7 @@ pub(super) fn classes<T>(
         table.error("classes", message, None);
         return None;
     }
-    // All are read before one that is wrong ends it, so that all that is wrong is said.
+    // Every class is read before a wrong one fails the table, so that every error is reported.
     let classes: Vec<Option<T>> = items.into_iter().map(|item| read(&item.open(section))).collect();
     classes.into_iter().collect()
 }

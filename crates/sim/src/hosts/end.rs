@@ -218,6 +218,16 @@ impl End {
         }
     }
 
+    /// Octets of this end that were sent at least once, and of these the acknowledged ones.
+    pub(crate) fn sent_and_acked(&self) -> (u64, u64) {
+        either_ref!(self, endpoint => (endpoint.sent(), endpoint.acked()))
+    }
+
+    /// Octets that have arrived, in order or not.
+    pub(crate) fn arrived(&self) -> u64 {
+        either_ref!(self, endpoint => endpoint.arrived())
+    }
+
     pub(crate) fn limited_by(&self, now: Instant) -> LimitedTime {
         either_ref!(self, endpoint => endpoint.limited_by(now))
     }

@@ -328,8 +328,8 @@ impl Transfer {
         self.wakes[side.index()] = Some(wake);
     }
 
-    /// A segment has arrived at one end of a connection by turns: of the end that answers, which writes the responses
-    /// to requests that are whole, or of the end that asks, which counts the responses that are.
+    /// A segment has arrived at one end of a connection by turns. The end that answers writes a response to each
+    /// complete request; the end that asks counts the complete responses.
     fn turn(&mut self, side: Side) -> Progress {
         let Some(turns) = &mut self.turns else { return Progress::Ongoing };
         let end = &mut self.ends[side.index()];

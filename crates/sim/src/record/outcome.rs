@@ -14,7 +14,8 @@ use crate::network::route::PathId;
 use crate::simulation::state::Simulation;
 use lastmile_model::Link;
 use lastmile_model::outcome::{
-    Applications, Buckets, FlowOutcome, LinkOutcome, Loss, Outcome, ProbeOutcome, Series, Snapshot, TcpOutcome,
+    Applications, Buckets, FlowOutcome, LinkOutcome, Loss, Outcome, ProbeOutcome, Series, Snapshot, StreamProgress,
+    TcpOutcome,
 };
 
 /// The outcome of a run.
@@ -81,6 +82,7 @@ pub(crate) fn snapshot(simulation: &mut Simulation<'_>) -> Snapshot {
         wire_bits: simulation.net.links.iter().map(|link| link.line.bits_sent(now)).collect(),
         limited: counts().map(|counts| Some(counts?.0)).collect(),
         round_trips: declared.iter().map(|flow| Some(sender(flow)?.round_trips(now))).collect(),
+        streams: declared.iter().map(|flow| transfer(flow).map(stream)).collect(),
         receive_window: declared.iter().map(|flow| sender(flow)?.peer_window()).collect(),
         retransmissions: counts().map(|counts| counts.map_or(0, |(_, retransmissions)| retransmissions)).collect(),
         queue_delay: Vec::with_capacity(simulation.net.links.len()),
@@ -96,6 +98,12 @@ pub(crate) fn snapshot(simulation: &mut Simulation<'_>) -> Snapshot {
         snapshot.ack_queue_delay.push(acks);
     }
     snapshot
+}
+
+/// The progress of a transfer's data.
+fn stream(transfer: &Transfer) -> StreamProgress {
+    let (sent, acked) = transfer.sender().sent_and_acked();
+    StreamProgress { sent, acked, arrived: transfer.receiver().arrived() }
 }
 
 /// The identity of a flow in its row.

@@ -57,6 +57,12 @@ impl Endpoint {
         self.rcv.received()
     }
 
+    /// Bytes that have arrived, in order or not.
+    #[must_use]
+    pub fn arrived(&self) -> u64 {
+        self.rcv.arrived()
+    }
+
     /// Bytes of this end that the peer has acknowledged.
     #[must_use]
     pub fn acked(&self) -> u64 {

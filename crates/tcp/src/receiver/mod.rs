@@ -175,6 +175,11 @@ impl Receiver {
         self.received() - u64::from(self.window.unread())
     }
 
+    /// Octets that have arrived, in order or not.
+    pub(crate) fn arrived(&self) -> u64 {
+        self.received() + self.reassembly.as_ref().map_or(0, |reassembly| reassembly.octets())
+    }
+
     /// Ranges of octets that wait out of order.
     pub(crate) fn gaps(&self) -> usize {
         self.reassembly.as_ref().map_or(0, |reassembly| reassembly.len())

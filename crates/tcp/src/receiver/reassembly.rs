@@ -37,6 +37,11 @@ impl Reassembly {
         self.held.len()
     }
 
+    /// The octets that are held.
+    pub(super) fn octets(&self) -> u64 {
+        self.held.octets()
+    }
+
     /// Octets `start..end` arrived beyond the next expected one. Returns whether any of them is new.
     pub(super) fn insert(&mut self, start: u64, end: u64) -> bool {
         let mut new = false;

@@ -10,15 +10,6 @@ use lastmile_units::Duration;
 /// A wait in a queue that is worth a look.
 pub(in crate::commands) const NOTABLE: Duration = Duration::from_ms(1);
 
-/// Drops that carry out ACK regulation: no data is lost.
-const ACK_REGULATION: [DropReason; 5] = [
-    DropReason::AckFiltered,
-    DropReason::AckCollapsed,
-    DropReason::AckMerged,
-    DropReason::AckDuplicate,
-    DropReason::AckSignal,
-];
-
 /// A hop in the interval between two moments.
 #[derive(Clone, Copy)]
 pub(in crate::commands) struct Interval<'a> {
@@ -64,11 +55,6 @@ pub(in crate::commands) fn per_second(before: u64, now: u64, seconds: f64) -> f6
 
 fn packets(dropped: &[Count], wanted: impl Fn(DropReason) -> bool) -> u64 {
     DropReason::ALL.into_iter().filter(|reason| wanted(*reason)).map(|reason| dropped[reason.index()].packets).sum()
-}
-
-/// True for drops that carry out ACK regulation.
-pub(in crate::commands) fn is_ack_regulation(reason: DropReason) -> bool {
-    ACK_REGULATION.contains(&reason)
 }
 
 impl Interval<'_> {
@@ -119,11 +105,11 @@ impl Interval<'_> {
             backlog,
             Series::new("delay p50", Unit::Seconds, waited.p50),
             Series::new("delay p99", Unit::Seconds, waited.p99),
-            Series::new("drops", Unit::PerSecond, Some(dropped(|reason| !is_ack_regulation(reason)))),
+            Series::new("drops", Unit::PerSecond, Some(dropped(|reason| !reason.is_ack_regulation()))),
             Series::new("ACKs p99", Unit::Seconds, acks.p99),
         ];
-        if packets(&now.line.dropped, is_ack_regulation) > 0 {
-            let thinned = Series::new("ACKs dropped", Unit::PerSecond, Some(dropped(is_ack_regulation)));
+        if packets(&now.line.dropped, DropReason::is_ack_regulation) > 0 {
+            let thinned = Series::new("ACKs dropped", Unit::PerSecond, Some(dropped(DropReason::is_ack_regulation)));
             series.push(thinned);
         }
         Panel::new(title, series)

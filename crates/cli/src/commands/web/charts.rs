@@ -8,7 +8,7 @@ use lastmile_queueing::DropReason;
 use lastmile_scenario::policy::Class;
 
 use super::super::live_view::classes::{Numbers, at};
-use super::super::live_view::hops::{Interval, Waited, is_ack_regulation, per_second};
+use super::super::live_view::hops::{Interval, Waited, per_second};
 
 /// The series of everything in a chart that also has classes.
 const ALL: &str = "all";
@@ -130,8 +130,8 @@ pub(in crate::commands) fn group(
     if time.is_some() {
         charts.push(Chart::new("queue as time on the line", Unit::Seconds).with(ALL, time));
     }
-    charts.extend([queue, longest, median, drops(hop, "drops by reason", |reason| !is_ack_regulation(reason))]);
-    charts.push(drops(hop, "ACKs merged or dropped by ACK regulation", is_ack_regulation));
+    charts.extend([queue, longest, median, drops(hop, "drops by reason", |reason| !reason.is_ack_regulation())]);
+    charts.push(drops(hop, "ACKs merged or dropped by ACK regulation", DropReason::is_ack_regulation));
     Group { id: id.to_owned(), title, charts }
 }
 

@@ -8,8 +8,6 @@ use lastmile_live::handle::Handle;
 use lastmile_packet::FlowKey;
 use lastmile_units::{Duration, Instant};
 
-use super::super::live_view::hops::is_ack_regulation;
-
 /// Flows in the table of each direction.
 const MOST_FLOWS: usize = 10;
 
@@ -27,7 +25,7 @@ fn table(record: &Record, direction: &str, now: Instant) -> Table {
     let since = Instant::from_ps(now.as_ps().saturating_sub(SPAN.as_ps()));
     let seconds = SPAN.as_secs_f64();
     let per_second = |count: u64| Cell::from(Some(count as f64 / seconds));
-    let (count, largest) = record.largest_flows(since, MOST_FLOWS, |reason| !is_ack_regulation(reason));
+    let (count, largest) = record.largest_flows(since, MOST_FLOWS, |reason| !reason.is_ack_regulation());
     let rows = largest.into_iter().map(|flow| {
         let words = words(flow.key.as_ref()).map(Cell::Text);
         let numbers = [8 * flow.bytes, flow.packets, flow.dropped].map(per_second);

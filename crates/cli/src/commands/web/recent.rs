@@ -7,7 +7,7 @@ use lastmile_queueing::DropReason;
 use lastmile_units::{Duration, Instant};
 use serde::Serialize;
 
-use super::super::live_view::hops::{Interval, intervals, is_ack_regulation};
+use super::super::live_view::hops::{Interval, intervals};
 
 /// Time between two states that a question may begin at.
 const CHECKPOINTS: Duration = Duration::from_s(10);
@@ -99,7 +99,7 @@ impl Second {
 
 /// Drops in an interval by reason, without those of ACK regulation and without zeros.
 pub(super) fn lost(hop: &Interval<'_>) -> BTreeMap<&'static str, u64> {
-    dropped(hop, |reason| !is_ack_regulation(reason))
+    dropped(hop, |reason| !reason.is_ack_regulation())
 }
 
 pub(super) fn dropped(hop: &Interval<'_>, wanted: impl Fn(DropReason) -> bool) -> BTreeMap<&'static str, u64> {

@@ -12,11 +12,12 @@ use std::ops::Deref;
 use lastmile_live::bump::{Record, States, WaitCounts};
 use lastmile_live::handle::Handle;
 use lastmile_model::Hop;
+use lastmile_queueing::DropReason;
 use lastmile_scenario::policy::Class;
 use lastmile_units::{BitRate, Duration, Instant};
 use serde::Serialize;
 
-use super::super::live_view::hops::{Interval, NOTABLE, intervals, is_ack_regulation};
+use super::super::live_view::hops::{Interval, NOTABLE, intervals};
 use super::charts::{self, CROSSED};
 use super::recent::{MINUTE, Recent, Second, Seconds, dropped, lost};
 
@@ -169,7 +170,7 @@ impl Direction {
             delay_s: Delay::of(&hop.now.waited, &hop.before.waited),
             ack_delay_s: Delay::of(&hop.now.acks_waited, &hop.before.acks_waited),
             dropped: lost(hop),
-            acks_dropped: dropped(hop, is_ack_regulation).values().sum(),
+            acks_dropped: dropped(hop, DropReason::is_ack_regulation).values().sum(),
             classes: charts::classes(classes, hop).into_iter().map(class).collect(),
             at_s,
             by_second,

@@ -63,14 +63,7 @@ impl<P: Packet> Queues<P> {
 
     /// The reason for which the packet cannot be enqueued, if any.
     pub(super) fn refuses(&self, packet: &P) -> Option<Full> {
-        let size = self.capacity.size_of(packet);
-        if self.capacity.never_fits(size) {
-            Some(Full::TooLarge)
-        } else if self.capacity.fits(size) {
-            None
-        } else {
-            Some(Full::NoSpace)
-        }
+        Full::of(&self.capacity, packet)
     }
 
     /// Enqueues a packet that is not refused. The step spares it if it finds at most `spared` others.

@@ -1,0 +1,117 @@
+//! Data that a flow sent before a phase and delivers in it.
+//!
+//! A link carries its rate, but what crossed it before the phase arrives in addition: the octets
+//! that the receiver held at the beginning, out of order or not read yet, and those that were
+//! behind the link. These are no more than the link sends in the longest time from it to the
+//! receiver, and no more than the sender had sent and the application had not received.
+//!
+//! ACKs of a phase stand for the data that arrived in it, except for the data whose ACKs were still
+//! on their way at its end.
+
+use lastmile_model::Network;
+use lastmile_model::outcome::{FlowOutcome, Outcome};
+use lastmile_queueing::line::trace::Trace;
+use lastmile_units::{Duration, Instant};
+
+use super::Bound;
+use super::shape::{Shape, Span, of_nominal};
+use crate::format;
+use crate::interval::UnderWay;
+
+/// What a flow had sent before a span.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Before {
+    /// Nothing: the span begins with the flow.
+    Nothing,
+    /// The measured octets.
+    Measured(UnderWay),
+    /// An unknown number of octets.
+    Unknown,
+}
+
+/// The data that a flow delivers in a span and that no link and no ACK of the span stands for.
+pub(super) struct Carried<'a> {
+    network: &'a Network,
+    outcome: &'a Outcome,
+    shape: &'a Shape,
+    /// Payload bytes that the receiver held at the beginning.
+    held: f64,
+    /// Payload bytes on the path at the beginning, in addition.
+    on_path: f64,
+    /// Payload bytes whose ACKs were on their way at the end.
+    unacknowledged: f64,
+}
+
+impl<'a> Carried<'a> {
+    pub(super) fn new(
+        (network, outcome): (&'a Network, &'a Outcome),
+        shape: &'a Shape,
+        flow: &FlowOutcome,
+        before: Before,
+    ) -> Self {
+        let flight = flow.tcp.as_ref().map_or(0.0, |tcp| format::to_f64(tcp.max_in_flight));
+        let (held, on_path, unacknowledged) = match (before, shape.tcp) {
+            (Before::Nothing, _) => (0.0, 0.0, flight),
+            (Before::Measured(data), _) => {
+                let on_path = data.undelivered.saturating_sub(data.held);
+                (format::to_f64(data.held), format::to_f64(on_path), format::to_f64(data.unacknowledged))
+            }
+            // Data held out of order are no part of the flight: at most a window of both.
+            (Before::Unknown, Some(tcp)) => (format::to_f64(tcp.window), 0.0, flight),
+            (Before::Unknown, None) => (0.0, on_wires_and_in_queues(network, outcome, flow), 0.0),
+        };
+        Self { network, outcome, shape, held, on_path, unacknowledged }
+    }
+
+    /// The rate of this bound in the span, and the payload bytes in addition.
+    pub(super) fn over(&self, bound: &Bound, (from, to): Span) -> (f64, f64) {
+        let Some(index) = bound.link else { return (bound.bps, self.held + self.on_path) };
+        let link = &self.network.links[index];
+        let bps = bound.bps * of_nominal(link, (from, to));
+        let behind = self.time_behind(index).map(|time| {
+            let begin = Instant::ZERO + from.since(Instant::ZERO).saturating_sub(time);
+            let bps = bound.bps * of_nominal(link, (begin, from));
+            bps * from.since(begin).as_secs_f64() / 8.0
+        });
+        (bps, self.held + behind.map_or(self.on_path, |bytes| bytes.min(self.on_path)))
+    }
+
+    /// The payload bytes that are delivered in the span without an ACK that arrives in it.
+    pub(super) fn without_acks(&self) -> f64 {
+        self.held + self.unacknowledged
+    }
+
+    /// The longest time from the end of a transmission on link number `from` to the receiver; `None` where it has no
+    /// limit that is known.
+    fn time_behind(&self, from: usize) -> Option<Duration> {
+        let at = self.shape.data_path.iter().position(|index| *index == from)?;
+        let mut sum = Duration::ZERO;
+        for (number, index) in self.shape.data_path[at..].iter().enumerate() {
+            let link = &self.network.links[*index];
+            let line = &link.hop.line;
+            let varies = line.impairments.may_hasten() || line.trace.as_ref().and_then(Trace::least_delay).is_some();
+            let of_cells = self.network.atm.as_ref().is_some_and(|atm| atm.links.contains(index));
+            if varies || of_cells || (number > 0 && (line.trace.is_some() || line.grants.is_some())) {
+                return None;
+            }
+            sum += line.delay + line.far_end + self.network.nodes[link.to].processing;
+            if number > 0 {
+                sum += Duration::from_ns(self.outcome.links[*index].queue_delay_ns.max() + 1);
+                let wire = line.link_layer.on_wire(self.shape.data);
+                sum += line.rate.map_or(Duration::ZERO, |rate| rate.time_for(wire));
+            }
+        }
+        Some(sum)
+    }
+}
+
+/// The most bytes of datagrams that can be on the way: the largest backlogs of the path's queues, and the contents of
+/// its wires.
+fn on_wires_and_in_queues(network: &Network, outcome: &Outcome, flow: &FlowOutcome) -> f64 {
+    let held = |index: &usize| {
+        let line = &network.links[*index].hop.line;
+        let wire = line.rate.map_or(0.0, |rate| format::to_f64(rate.as_bps()) / 8.0 * line.delay.as_secs_f64());
+        format::to_f64(outcome.links[*index].max_backlog_bytes) + wire
+    };
+    flow.data_path.iter().map(held).sum()
+}
