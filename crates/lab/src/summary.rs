@@ -137,7 +137,7 @@ pub fn as_simulated(plan: &Plan<'_>, outcome: &lab::Outcome) -> sim::Outcome {
         if is_ping(plan, traffic) {
             let (sent, received, replies) = (flow.packets_sent, flow.packets_received, flow.replies.clone());
             let start = network.traffic[traffic].start;
-            probes.push(ProbeOutcome { traffic, name, start, sent, received, replies });
+            probes.push(ProbeOutcome { traffic, name, start, sent, received, dropped: None, replies });
         } else {
             if let Some(user) = flow.user.clone() {
                 user.add_to(&mut applications);

@@ -292,6 +292,8 @@ pub struct ProbeOutcome {
     pub sent: u64,
     /// Replies received.
     pub received: u64,
+    /// Requests and replies that were dropped; `None` where drops are not known by flow.
+    pub dropped: Option<u64>,
     /// The time of each answered request, and its round trip.
     pub replies: Vec<(Instant, Duration)>,
 }

@@ -11,9 +11,8 @@
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
-use lastmile_units::BitRate;
 
-use crate::spec::{Over, Problem, Site};
+use crate::spec::{Over, Problem, Shaper, Site};
 use crate::{BuildError, Discipline, Environment, Limit, Node, Spec};
 
 /// Gives the table to the macro `$then`, as rows `"name" => Variant(type)`.
@@ -128,11 +127,11 @@ pub(crate) trait Mechanism {
         }
     }
 
-    /// The rate on the wire to which it shapes.
-    fn shaped_to(&self) -> Option<BitRate> {
+    /// The shapers that every packet passes, the outermost first.
+    fn shapers(&self) -> Vec<Shaper> {
         match self.below().as_slice() {
-            [only] => only.shaped_to(),
-            _ => None,
+            [only] => only.shapers(),
+            _ => Vec::new(),
         }
     }
 
@@ -150,8 +149,8 @@ pub(crate) trait Above {
         false
     }
 
-    /// The rate on the wire to which it shapes.
-    fn shaped_to(&self) -> Option<BitRate> {
+    /// Its own shaper.
+    fn shaper(&self) -> Option<Shaper> {
         None
     }
 
@@ -182,8 +181,8 @@ impl<C: Above> Mechanism for Over<C> {
         self.config.thins_acks() || self.queue.thins_acks()
     }
 
-    fn shaped_to(&self) -> Option<BitRate> {
-        self.config.shaped_to().into_iter().chain(self.queue.shaped_to()).min()
+    fn shapers(&self) -> Vec<Shaper> {
+        self.config.shaper().into_iter().chain(self.queue.shapers()).collect()
     }
 
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {

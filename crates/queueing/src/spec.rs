@@ -5,7 +5,7 @@
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::Packet;
-use lastmile_units::{BitRate, PacketCount};
+use lastmile_units::{BitRate, PacketCount, WireBytes};
 
 use crate::catalogue::{Built, Mechanism};
 use crate::{Environment, Limit, Node, Overflow, fifo};
@@ -88,10 +88,10 @@ macro_rules! spec {
                 }
             }
 
-            fn shaped_to(&self) -> Option<BitRate> {
+            fn shapers(&self) -> Vec<Shaper> {
                 match self {
-                    $(Self::$kind(config) => Mechanism::shaped_to(config),)*
-                    $(Self::$part(config) => Mechanism::shaped_to(config),)*
+                    $(Self::$kind(config) => Mechanism::shapers(config),)*
+                    $(Self::$part(config) => Mechanism::shapers(config),)*
                 }
             }
 
@@ -106,6 +106,21 @@ macro_rules! spec {
 }
 
 crate::catalogue!(spec);
+
+/// A shaper that every packet of a queue passes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shaper {
+    /// Its rate on the wire.
+    pub rate: BitRate,
+    /// The most bytes on the wire that pass in a span of time beyond its rate. `None`: urgent or guaranteed traffic
+    /// passes in addition.
+    pub burst: Option<WireBytes>,
+}
+
+impl Shaper {
+    /// At least a full Ethernet frame on any wire.
+    pub(crate) const PACKET: WireBytes = WireBytes::new(2_000);
+}
 
 impl Spec {
     /// As many classes as tc-prio(8) has bands at most.
@@ -142,11 +157,11 @@ impl Spec {
         Mechanism::limit(self)
     }
 
-    /// The rate on the wire to which this discipline shapes on any line: that of a token bucket, a drain, CAKE, an HTB,
-    /// or the upper limit of an HFSC; the least of them, if they are above one another.
+    /// The shapers that every packet passes, the outermost first, on any line: token buckets, drains, CAKE, an HTB, the
+    /// upper limit of an HFSC.
     #[must_use]
-    pub fn shaped_to(&self) -> Option<BitRate> {
-        Mechanism::shaped_to(self)
+    pub fn shapers(&self) -> Vec<Shaper> {
+        Mechanism::shapers(self)
     }
 
     /// The disciplines right below this one, in the order of the configuration.

@@ -5,6 +5,9 @@
 //! - *the rate of each link* that its data crosses, as payload of segments of the best size for the
 //!   wire, without headers, encapsulation, cell headers and OAM cells; of a line whose rate changes,
 //!   its mean rate over T;
+//! - *the rate of each shaper* before such a link, and its burst;
+//! - *the grants of each link* whose station has one request on the way: what one request brings, for
+//!   each of the shortest cycles;
 //! - *its receive window*: one window per round trip of the empty path, serialisation and
 //!   processing included, and one more for the window that the span cuts;
 //! - *the rate of each link* that its ACKs cross, one ACK for every d segments (min(1, d/k) of
@@ -23,12 +26,14 @@
 
 mod carried;
 pub(crate) mod fair;
+mod hold;
 mod shape;
 
 use std::sync::Arc;
 
 use lastmile_model::outcome::{FlowOutcome, Outcome};
 use lastmile_model::{Network, Replay, Source, Traffic};
+use lastmile_queueing::line::grants::{Cycle, PerRequest};
 use lastmile_queueing::spec::Spec;
 use lastmile_units::{Duration, Instant};
 
@@ -37,8 +42,9 @@ use crate::interval::Interval;
 
 pub(crate) use carried::Before;
 use carried::Carried;
-pub(crate) use shape::{Shape, Span};
-use shape::{TcpShape, of_nominal, packet_rate, steady_rate};
+pub(crate) use hold::{Hold, Span};
+pub(crate) use shape::Shape;
+use shape::TcpShape;
 
 /// Data below this share of a link's rate do not delay ACKs noticeably.
 const DATA_IN_THE_WAY: f64 = 0.01;
@@ -68,12 +74,24 @@ impl Bound {
 /// nominal rate.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Limits {
-    /// The bound by each link of the data's path, and by a source with a maximum rate.
-    rates: Vec<Bound>,
+    /// The bound by a source with a maximum rate.
+    source: Option<Bound>,
+    /// The bound by each hold of each link of the data's path.
+    data: Vec<LinkBound>,
     /// The receive window, in bytes, and its rate.
     window: Option<(u64, Bound)>,
-    /// The bound by each link of the ACKs' path, if each ACK arrives.
-    acks: Vec<Bound>,
+    /// The bound by each hold of each link of the ACKs' path, if each ACK arrives.
+    acks: Vec<LinkBound>,
+}
+
+/// The bound by a hold of a link.
+#[derive(Clone, Debug)]
+struct LinkBound {
+    bound: Bound,
+    link: usize,
+    hold: Hold,
+    /// The most payload bytes in a span beyond the rate.
+    beyond: f64,
 }
 
 impl Limits {
@@ -84,15 +102,15 @@ impl Limits {
             return Self::default();
         }
         let all = if shape.many { ", all its connections together" } else { "" };
-        let links = shape.data_path.iter().filter_map(|index| {
-            let link = &network.links[*index];
-            Some(Bound::of_link(*index, shape.best_bps(link)?, format!("rate of link {}{all}", link.hop.name)))
+        let data = holds(network, &shape.data_path, shape.payload).map(|(link, hold, beyond)| {
+            let by = format!("{}{all}", hold.words(&network.links[link]));
+            let bound = Bound::of_link(link, shape.best_bps(&network.links[link], hold), by);
+            LinkBound { bound, link, hold, beyond }
         });
-        let rates = links.chain(offered_at_most(traffic, shape)).collect();
         let tcp = shape.tcp.filter(|_| !shape.many);
         let window = tcp.map(|tcp| (tcp.window, by_window(network, shape, &tcp)));
         let acks = tcp.map_or_else(Vec::new, |tcp| by_acks(network, outcome, shape, tcp));
-        Self { rates, window, acks }
+        Self { source: offered_at_most(traffic, shape), data: data.collect(), window, acks }
     }
 }
 
@@ -120,31 +138,45 @@ pub(crate) fn of_flow(
     let carried = Carried::new((network, outcome), shape, flow, before);
     let packet = format::to_f64(shape.payload);
     let add = |bound: &Bound, bps: f64, bytes: f64| Bound { bps: bps + bytes * 8.0 / span_s, ..bound.clone() };
-    let rates = limits.rates.iter().map(|bound| {
-        let (bps, bytes) = carried.over(bound, (from, to));
-        add(bound, bps, bytes + packet)
+    let source = limits.source.iter().map(|bound| add(bound, bound.bps, carried.all() + packet));
+    let data = limits.data.iter().map(|of| {
+        let part = of.hold.part(&network.links[of.link], (from, to));
+        add(&of.bound, of.bound.bps * part, carried.over(of, from) + of.beyond + packet)
     });
     let window = limits.window.iter().map(|(bytes, bound)| add(bound, bound.bps, format::to_f64(*bytes)));
-    let acks = limits.acks.iter().map(|bound| {
-        let link = bound.link.map(|link| &network.links[link]);
-        let part = link.map_or(1.0, |link| of_nominal(link, (from, to)));
-        add(bound, bound.bps * part, carried.without_acks() + packet)
+    let acks = limits.acks.iter().map(|of| {
+        let part = of.hold.part(&network.links[of.link], (from, to));
+        add(&of.bound, of.bound.bps * part, carried.without_acks() + of.beyond + packet)
     });
-    let bounds = rates.chain(window).chain(acks).filter(|bound| bound.bps < f64::MAX);
+    let bounds = source.chain(data).chain(window).chain(acks).filter(|bound| bound.bps < f64::MAX);
     bounds.min_by(|a, b| a.bps.total_cmp(&b.bps))
 }
 
-/// The bound by each link of the ACKs' path, if each ACK arrives: no drops, and no merged ACKs.
-fn by_acks(network: &Network, outcome: &Outcome, shape: &Shape, tcp: TcpShape) -> Vec<Bound> {
+/// The bound by each hold of each link of the ACKs' path, if each ACK arrives: no drops, and no merged ACKs.
+fn by_acks(network: &Network, outcome: &Outcome, shape: &Shape, tcp: TcpShape) -> Vec<LinkBound> {
     let Some(most) = tcp.most_per_ack else { return Vec::new() };
-    let covers = format::to_f64(shape.payload * most) * 8.0;
-    let lossless = shape.ack_path.iter().all(|link| keeps_acks(network, outcome, *link, tcp));
-    let bounds = shape.ack_path.iter().filter(|_| lossless).filter_map(|index| {
-        let link = &network.links[*index];
-        let bps = steady_rate(link, shape.ack_over(link, tcp.with_equal_timestamps()))? * covers;
-        Some(Bound::of_link(*index, bps, format!("ACKs on link {}", link.hop.name)))
+    let covers = shape.payload * most;
+    if !shape.ack_path.iter().all(|link| keeps_acks(network, outcome, *link, tcp)) {
+        return Vec::new();
+    }
+    let bounds = holds(network, &shape.ack_path, covers).map(|(index, hold, beyond)| {
+        let link = &network.links[index];
+        let ack = shape.ack_over(link, tcp.with_equal_timestamps());
+        // Bytes of ACKs pass beyond the rate, and each is for this much data.
+        let beyond = match hold {
+            Hold::Grants(Cycle { brings: PerRequest::Packet, .. }) => beyond,
+            _ => beyond / format::to_f64(ack.as_u64()) * format::to_f64(covers),
+        };
+        let bps = hold.packets_per_s(link, ack) * format::to_f64(covers) * 8.0;
+        LinkBound { bound: Bound::of_link(index, bps, hold.words_for_acks(link)), link: index, hold, beyond }
     });
     bounds.collect()
+}
+
+/// The holds of the links of `path` that are strict, and the bytes that pass beyond each, in packets of `payload`.
+fn holds<'a>(network: &'a Network, path: &'a [usize], payload: u64) -> impl Iterator<Item = (usize, Hold, f64)> + 'a {
+    let of = |index: usize| Hold::of(&network.links[index]).into_iter().map(move |hold| (index, hold));
+    path.iter().copied().flat_map(of).filter_map(move |(index, hold)| Some((index, hold, hold.beyond(payload)?)))
 }
 
 /// True for a link that neither lost nor merged ACKs.
@@ -210,8 +242,8 @@ pub(crate) fn two_way(
     let besides = (carried.without_acks() + format::to_f64(shape.payload)) * 8.0 / part.length_s();
     let over = |index: &usize| {
         let link = &network.links[*index];
-        let acks = packet_rate(link, shape.ack_over(link, tcp), (part.from, part.to));
-        let acks = acks.filter(|_| matches!(link.hop.queue, Spec::Fifo(_)))?;
+        let wire = Hold::wire(link).filter(|_| matches!(link.hop.queue, Spec::Fifo(_)))?;
+        let acks = wire.packets_per_s(link, shape.ack_over(link, tcp)) * wire.part(link, (part.from, part.to));
         let seen = format::to_f64(part.ack_waits[*index].packets) / part.length_s();
         let busy = part.utilisation(*index, link)?;
         let (data, left) = next_to_data(acks, seen, busy);

@@ -54,11 +54,13 @@ impl Interval {
 
     /// The share of the time for which the wire of `link`, number `index`, was busy: its bits over those that it could
     /// carry. `None` without a rate, and in an outage. Bits are whole at both ends, so that a full wire may count one
-    /// more than it carries.
+    /// more than it carries. The rate of a wire that sends what is granted is a mean, above which it may be for a round
+    /// of its pattern.
     pub(crate) fn utilisation(&self, index: usize, link: &Link) -> Option<f64> {
         let bps = link.hop.line.rate_between(self.from, self.to).filter(|bps| *bps > 0.0)?;
         let (bits, most) = (to_f64(self.wire_bits[index]), bps * self.length_s());
-        Some(if (most..=most + 1.0).contains(&bits) { 1.0 } else { bits / most })
+        let is_mean = link.hop.line.grants.is_some();
+        Some(if bits >= most && (is_mean || bits <= most + 1.0) { 1.0 } else { bits / most })
     }
 
     /// The share of pure ACKs among the packets that left the queue of `link`.

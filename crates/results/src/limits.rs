@@ -7,9 +7,10 @@
 //! the queue grows.
 
 use lastmile_model::{Network, Source, Transport};
+use lastmile_queueing::line::grants::PerRequest;
 use lastmile_tcp::RoundTrips;
 
-use crate::bounds::Shape;
+use crate::bounds::{Hold, Shape};
 use crate::format;
 use crate::interval::Interval;
 use crate::schema::{PhaseLink, Shares};
@@ -20,6 +21,8 @@ const FULL: f64 = 0.95;
 const ACKS_ALONE: f64 = 0.9;
 /// The packets for each ACK whose effect is reported where ACKs of QUIC fill their path.
 const RATIOS: [u32; 3] = [2, 4, 10];
+/// The least share of outages in a phase that is reported.
+const OUTAGE: f64 = 0.05;
 /// The least share of a queue in the round trip that is reported.
 const WORTH_TELLING: f64 = 0.1;
 
@@ -78,7 +81,22 @@ impl Case<'_> {
             _ => self.link_or_window(cause),
         };
         // One cause for nearly all the time is given without its share.
-        if share >= 0.9 { words } else { format!("{words} ({} of the time)", whole_percent(share)) }
+        let words = if share >= 0.9 { words } else { format!("{words} ({} of the time)", whole_percent(share)) };
+        let outages = self.outages();
+        [words].into_iter().chain(outages).collect::<Vec<_>>().join("; ")
+    }
+
+    /// The outages of the links on the path, in words, if they take a telling part of the phase.
+    fn outages(&self) -> impl Iterator<Item = String> + '_ {
+        let (from, to) = (self.interval.from, self.interval.to);
+        let links = self.shape.data_path.iter().chain(&self.shape.ack_path);
+        links.filter_map(move |link| {
+            let trace = self.network.links[*link].hop.line.trace.as_ref()?;
+            let outage_s = trace.outage_between(from, to).as_secs_f64();
+            let name = &self.links[*link].name;
+            let is_told = outage_s >= OUTAGE * self.interval.length_s() && outage_s < self.interval.length_s();
+            is_told.then(|| format!("link {name} carried nothing for {}", format::seconds(outage_s)))
+        })
     }
 
     fn application(&self) -> String {
@@ -111,25 +129,25 @@ impl Case<'_> {
         if let Some(link) = path().find(|link| is_dead(*link)) {
             return Some(format!("link {} carries nothing", self.links[link].name));
         }
-        let link = self.fullest(&path().collect::<Vec<_>>())?;
-        Some(format!("link {} is {} busy", self.links[link].name, self.busy(link)))
+        let full = self.fullest(&path().collect::<Vec<_>>())?;
+        Some(format!("link {} is {} busy", self.links[full.link].name, full.percent()))
     }
 
     fn link_or_window(&self, cause: &str) -> String {
         let trip = self.round_trip(cause);
         let window = self.window(cause, trip.as_ref());
-        if let Some(link) = self.fullest(&self.shape.data_path) {
-            let sharing = match self.sharing[link] {
+        if let Some(full) = self.fullest(&self.shape.data_path) {
+            let sharing = match self.sharing[full.link] {
                 0 | 1 => String::new(),
                 flows => format!(", shared by {flows} flows"),
             };
-            let shaper = if self.shaper_bps(link).is_some() { "the shaper of " } else { "" };
-            let name = &self.links[link].name;
-            return format!("rate of {shaper}link {name} ({} busy{sharing}); {window}", self.busy(link));
+            let words = full.hold.words(&self.network.links[full.link]);
+            return format!("{words} ({} busy{sharing}); {window}", full.percent());
         }
-        if let Some(link) = self.fullest(&self.shape.ack_path).filter(|link| self.has_acks_alone(*link)) {
+        if let Some(full) = self.fullest(&self.shape.ack_path).filter(|full| self.has_acks_alone(full.link)) {
             let remedy = self.remedy().map_or_else(String::new, |words| format!("; {words}"));
-            return format!("ACKs fill link {} ({} busy){remedy}; {window}", self.links[link].name, self.busy(link));
+            let filled = full.hold.filled(&self.network.links[full.link]);
+            return format!("ACKs fill {filled} ({} busy){remedy}; {window}", full.percent());
         }
         window
     }
@@ -189,6 +207,8 @@ impl Case<'_> {
     fn remedy(&self) -> Option<String> {
         let allowed = self.shape.by_ratio(self.network, &RATIOS, (self.interval.from, self.interval.to))?;
         let (packets_per_ack, goodput_bps) = self.reached;
+        let packets_per_ack =
+            packets_per_ack.max(self.shape.tcp.map_or(0.0, |tcp| format::to_f64(tcp.segments_per_ack)));
         let is_more = |every: u32, bps: f64| f64::from(every) > packets_per_ack && bps > goodput_bps;
         let (packets, rates): (Vec<String>, Vec<String>) = RATIOS
             .into_iter()
@@ -269,10 +289,12 @@ impl Case<'_> {
         let queued_s: f64 = waits.iter().map(|wait| wait.mean_s).sum();
         if let Some(own_s) = own_s {
             let own_queued_s = (own_s - empty_s).max(0.0);
+            let told_s = WORTH_TELLING * own_s;
+            let is_split = own_queued_s >= told_s && waits.iter().all(|wait| wait.mean_s < told_s);
             let longest = waits.iter_mut().reduce(|a, b| if b.max_s > a.max_s { b } else { a });
             let rest_s = own_queued_s - queued_s;
             let is_thinned = |wait: &Wait| tcp.is_thinned(&self.network.links[wait.link].hop.queue);
-            let is_much = rest_s < 0.0 || rest_s >= WORTH_TELLING * own_s;
+            let is_much = rest_s < 0.0 || rest_s >= told_s || is_split;
             if let Some(other) = longest.filter(|wait| is_much || is_thinned(wait)) {
                 // The wait of a class of its own or at busy times, or of the ACKs that the thinning left.
                 other.mean_s = (other.mean_s + rest_s).clamp(0.0, other.max_s);
@@ -298,29 +320,43 @@ impl Case<'_> {
         if cause == "receive_window" { self.round_trips.in_flight_s() } else { self.round_trips.measured_s() }
     }
 
-    /// The busiest link of `path`, if it is full.
-    fn fullest(&self, path: &[usize]) -> Option<usize> {
-        let busy = |link: usize| self.utilisation(link);
-        let busiest = path.iter().copied().reduce(|a, b| if busy(b) > busy(a) { b } else { a })?;
-        (busy(busiest) >= FULL).then_some(busiest)
+    /// The busiest hold of the links of `path`, if it is full.
+    fn fullest(&self, path: &[usize]) -> Option<Full> {
+        let holds =
+            path.iter().flat_map(|link| Hold::of(&self.network.links[*link]).into_iter().map(|hold| (*link, hold)));
+        let used = holds.map(|(link, hold)| Full { link, hold, busy: self.used(link, hold) });
+        used.reduce(|a, b| if b.busy > a.busy { b } else { a }).filter(|full| full.busy >= FULL)
     }
 
-    fn busy(&self, link: usize) -> String {
-        format::percent(self.utilisation(link).min(1.0))
+    /// The used share of what a hold of a link lets pass.
+    fn used(&self, link: usize, hold: Hold) -> f64 {
+        let a_second = |count: f64| count / self.interval.length_s();
+        let bits = format::to_f64(self.interval.wire_bits[link]);
+        match hold {
+            Hold::Wire(_) | Hold::Changing => self.links[link].utilisation.unwrap_or(0.0),
+            Hold::Shaper(shaper) => a_second(bits) / format::to_f64(shaper.rate.as_bps()),
+            Hold::Grants(cycle) => {
+                let requests = match cycle.brings {
+                    PerRequest::Packet => format::to_f64(self.interval.waits[link].packets),
+                    PerRequest::Bytes(bytes) => bits / 8.0 / format::to_f64(bytes.as_u64()),
+                };
+                a_second(requests) * cycle.time.as_secs_f64()
+            }
+        }
     }
+}
 
-    /// The used share of a link's rate, or of its shaper's rate if that is lower.
-    fn utilisation(&self, link: usize) -> f64 {
-        let of_wire = self.links[link].utilisation.unwrap_or(0.0);
-        let wire_bps = self.network.links[link].hop.line.rate_between(self.interval.from, self.interval.to);
-        wire_bps.zip(self.shaper_bps(link)).map_or(of_wire, |(wire, shaper)| of_wire * wire / shaper)
-    }
+/// A hold that is full.
+struct Full {
+    link: usize,
+    hold: Hold,
+    /// The used share.
+    busy: f64,
+}
 
-    /// The rate of the shaper in front of a link, if it is below the link's.
-    fn shaper_bps(&self, link: usize) -> Option<f64> {
-        let link = &self.network.links[link];
-        let rate = link.hop.queue.shaped_to().filter(|shaper| link.hop.line.rate.is_none_or(|rate| *shaper < rate))?;
-        Some(format::to_f64(rate.as_bps()))
+impl Full {
+    fn percent(&self) -> String {
+        format::percent(self.busy.min(1.0))
     }
 }
 

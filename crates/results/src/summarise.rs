@@ -3,6 +3,7 @@
 
 mod applications;
 mod class;
+mod full;
 mod groups;
 mod links;
 mod notes;
@@ -157,22 +158,32 @@ impl Run<'_> {
         let traffic = &self.network.traffic[probe.traffic];
         let echo = if let Source::Ping { echo, .. } = traffic.source { echo } else { Echo::Icmp };
         let rtt_s = round_trip(probe.replies.iter().map(|(_, took)| *took));
-        // A request whose reply was still possible is not lost.
-        let waited = rtt_s.max.unwrap_or(0.0);
-        let end_s = self.outcome.duration.as_secs_f64();
-        let unanswered = self.requests(probe).filter(|left| end_s - left.as_secs_f64() > waited).count() as u64;
-        let answered = probe.replies.iter().filter(|(left, _)| end_s - left.as_secs_f64() > waited).count() as u64;
+        let lost = self.lost_requests(probe);
         Probe {
             name: probe.name.clone(),
             class: class(traffic.ip.dscp),
             protocol: echo.name().to_owned(),
             sent: probe.sent,
             received: probe.received,
-            lost: unanswered - answered.min(unanswered),
-            y1541: probe_verdict(probe, &rtt_s, unanswered - answered.min(unanswered)),
+            lost,
+            y1541: probe_verdict(probe, &rtt_s, lost),
             rtt_distribution: distribution(probe.replies.iter().map(|(_, took)| *took)),
             rtt_s,
         }
+    }
+
+    /// The requests that were lost, they or their replies. Where drops are not known by flow, a request without a reply
+    /// counts once the longest round trip has passed since.
+    fn lost_requests(&self, probe: &ProbeOutcome) -> u64 {
+        if let Some(dropped) = probe.dropped {
+            return dropped.min(probe.sent - probe.received);
+        }
+        let waited = probe.replies.iter().map(|(_, took)| *took).max().unwrap_or_default();
+        let end = Instant::ZERO + self.outcome.duration;
+        let is_over = |left: Instant| left + waited < end;
+        let asked = self.requests(probe).filter(|left| is_over(*left)).count();
+        let answered = probe.replies.iter().filter(|(left, _)| is_over(*left)).count();
+        asked.saturating_sub(answered) as u64
     }
 
     /// The times of a probe's requests.
@@ -193,7 +204,14 @@ impl Run<'_> {
             (source, Some(tcp)) if traffic.opens() => {
                 let shares = phases::shares(&tcp.limited);
                 let most = shares.iter().reduce(|a, b| if b.1 > a.1 { b } else { a });
-                most.map_or_else(String::new, |(cause, share)| applications::limit(source, cause, share))
+                let words = |(cause, share)| match (self.full_link(flow), cause) {
+                    (Some(link), "application") => {
+                        format!("{link}; all data were on their way for {} of the time", format::percent(share))
+                    }
+                    (Some(link), _) => format!("{link}; {}", applications::limit(source, cause, share)),
+                    (None, _) => applications::limit(source, cause, share),
+                };
+                most.map_or_else(String::new, words)
             }
             _ => explanation(&flow.name, phases),
         }
@@ -228,20 +246,20 @@ impl Run<'_> {
         bounds::of_flow((self.network, self.outcome), of, flow, span, before)
     }
 
-    /// The mean of the flow's fair shares over the phases of its life, and the cause that applied
-    /// longest.
+    /// The mean of the flow's fair shares over its life, in which it may deliver after its last offer, and the cause
+    /// that applied longest.
     fn fair_share_over_life(&self, flow: &FlowOutcome) -> Option<Bound> {
         let until = self.active_until(flow);
         let mut times: BTreeMap<&str, (f64, &Bound)> = BTreeMap::new();
-        let (mut bits, mut seconds) = (0.0, 0.0);
+        let mut bits = 0.0;
         for (part, shares) in self.parts.iter().zip(&self.fair) {
             let Some(bound) = &shares[flow.traffic] else { continue };
             let span = part.to.min(until).since(part.from.max(flow.start)).as_secs_f64();
             bits += bound.bps * span;
-            seconds += span;
             times.entry(&bound.by).or_insert((0.0, bound)).0 += span;
         }
         let (_, longest) = times.into_values().reduce(|a, b| if b.0 > a.0 { b } else { a })?;
+        let seconds = until.since(flow.start).as_secs_f64();
         let bps = bits / seconds;
         (bps.is_finite() && seconds > 0.0).then(|| Bound { bps, ..longest.clone() })
     }

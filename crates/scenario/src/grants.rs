@@ -237,6 +237,12 @@ pub(crate) fn read(table: &Table<'_>, line: &mut Config) -> Option<()> {
         (table.empty("grants", &SECTION), preset)
     };
     let grants = config(&own, preset, rate)?;
+    warn_of_the_other_direction(table, preset);
+    let sustained = own.optional::<BitRate>("sustained").filter(|sustained| *sustained > rate);
+    if let Some(sustained) = sustained {
+        let message = format!("{}: {sustained}, above the rate of {rate}, limits nothing", own.path("sustained"));
+        own.warning("sustained", message, None);
+    }
     if let Err(wrong) = grants.check() {
         let key = match wrong {
             GrantsError::NeedsFragmentation => "fragmentation",
@@ -250,6 +256,19 @@ pub(crate) fn read(table: &Table<'_>, line: &mut Config) -> Option<()> {
     line.rate = grants.mean_rate();
     line.grants = Some(Box::new(grants));
     Some(())
+}
+
+/// Warns of a station that asks on a downstream, and of one that need not on an upstream.
+fn warn_of_the_other_direction(table: &Table<'_>, preset: &Preset) {
+    let path = table.path("grants");
+    let (downstream, upstream) = (path.ends_with("down.grants"), path.ends_with("up.grants"));
+    let (is_for, hint) = match (preset.asks, preset.pattern.contains('D')) {
+        (true, true) if downstream => ("an upstream, whose station asks", "grants = \"5g-tdd-down\""),
+        (true, _) if downstream => ("an upstream, whose station asks", "leave it out: a downstream needs no grants"),
+        (false, _) if upstream => ("a downstream", "grants = \"5g-tdd\""),
+        _ => return,
+    };
+    table.warning("grants", format!("{path}: {:?} is for {is_for}", preset.name), Some(hint.into()));
 }
 
 fn config(own: &Table<'_>, preset: &Preset, rate: BitRate) -> Option<Grants> {

@@ -189,6 +189,11 @@ fn loss(table: &Table<'_>) -> Option<(Ratio, Option<LossModel>)> {
         }
         (Some(model), None) => Some((chance.share, Some(LossModel::GilbertElliott(gilbert_elliott(&model)?)))),
         (None, Some(model)) => Some((chance.share, Some(LossModel::States(states(&model)?)))),
+        (None, None) if chance.share == Ratio::ZERO && chance.correlation > Ratio::ZERO => {
+            let message = format!("{}: a correlation of no losses", own.path("correlation"));
+            own.warning("correlation", message, Some("random = \"1 %\" beside it".into()));
+            Some((Ratio::ZERO, None))
+        }
         (None, None) if correlated => Some((Ratio::ZERO, Some(LossModel::Correlated(chance)))),
         (None, None) => Some((chance.share, None)),
     }

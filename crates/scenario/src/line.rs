@@ -8,6 +8,7 @@ use lastmile_linklayer::{Framing, Interleave, LinkLayer, OamShare, PRESETS, Pres
 use lastmile_model::Hop;
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::line::Config;
+use lastmile_queueing::line::trace::Trace;
 use lastmile_queueing::spec::Spec as QueueSpec;
 use lastmile_queueing::{Overflow, fifo};
 use lastmile_units::{ByteCount, Duration, Limit, Ratio};
@@ -155,6 +156,8 @@ pub(crate) fn read_with<'d>(
             trace::read(table, &mut line)?;
         }
     }
+    line.link_layer = with_tun_header(link_layer, line.trace.as_ref());
+    let link_layer = line.link_layer;
     match &defaults.line.grants {
         Some(inherited) if ["grants", "rate", "trace"].iter().all(|key| !table.has(key)) => {
             (line.grants, line.rate) = (Some(inherited.clone()), inherited.mean_rate());
@@ -172,7 +175,39 @@ pub(crate) fn read_with<'d>(
     if let Some(rate) = rate {
         queue::tree::within(table, &queue, rate)?;
     }
+    warn_of_another_service_flow(table, &line, &queue);
     Some(Hop { name: name.to_owned(), line, queue })
+}
+
+/// The header of a packet from a TUN device, four bytes of flags and protocol.
+const TUN: LinkLayer = match LinkLayer::new(4, Framing::None) {
+    Ok(layer) => layer,
+    Err(_) => preset::IP.link,
+};
+
+/// Over plain IP the packets of mahimahi count with the header of its TUN device, so that one of 1500 bytes takes a whole
+/// opportunity.
+fn with_tun_header(layer: LinkLayer, trace: Option<&Trace>) -> LinkLayer {
+    let is_plain = layer.with_mtu(None) == preset::IP.link;
+    match trace {
+        Some(Trace::Opportunities(_)) if is_plain => TUN.with_mtu(layer.mtu()),
+        _ => layer,
+    }
+}
+
+/// Warns of a DOCSIS-PIE whose service flow is faster than that of the grants: it would see no queue.
+fn warn_of_another_service_flow(table: &Table<'_>, line: &Config, queue: &QueueSpec) {
+    let granted = line.grants.as_ref().and_then(|grants| grants.mean_rate());
+    if let (QueueSpec::DocsisPie(pie), Some(granted)) = (queue, granted)
+        && pie.sustained > granted
+    {
+        let message = format!(
+            "{}.sustained: {}, where grants have {granted}: PIE would reckon with a shorter queue",
+            table.path("queue"),
+            pie.sustained
+        );
+        table.warning("queue", message, Some(format!("sustained = \"{granted}\"")));
+    }
 }
 
 /// `layer` with the MTU that the table gives, if it gives one.

@@ -28,7 +28,9 @@ pub(crate) static SECTION: Section = Section {
     heading: "`trace = { ... }`",
     about: "The capacity of a direction over time: steps, a file, or a generator. A file has one of three formats. \
             Whole numbers, one in a line, are a packet-delivery trace of mahimahi: at each of these milliseconds \
-            1504 bytes may be sent, and the trace starts again after its last line. A file whose first line is \
+            1504 bytes may be sent, and the trace starts again after its last line; over plain IP (`encapsulation = \
+            \"ip\"`) each packet counts four bytes more, the header of the TUN device of mahimahi, so that one of 1500 \
+            bytes takes an opportunity. A file whose first line is \
             `at,rate` is a table of steps, with columns `delay` and `loss` if they change; rate `0` is an outage, \
             during which packets wait. A line `# repeat = \"60 s\"` in it says when it starts again. JSON is a trace \
             of Rattan (the crate netem-trace): static and repeated patterns of `Bw`, `Delay` and `Loss`, alone or in \
@@ -146,6 +148,10 @@ pub(crate) fn read(table: &Table<'_>, line: &mut Config) -> Option<()> {
         },
         None => given(&own.open(&SECTION), base)?,
     };
+    if matches!(trace, Trace::Opportunities(_)) && table.has("rate") {
+        let message = format!("{}: not used; a packet-delivery trace says when packets are sent", table.path("rate"));
+        table.warning("rate", message, None);
+    }
     line.rate = nominal(&trace);
     if let Trace::Steps(steps) = &trace {
         line.delay = steps.steps().iter().map(|step| step.delay).min().unwrap_or(line.delay);

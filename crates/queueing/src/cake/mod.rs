@@ -41,12 +41,12 @@ use std::sync::Arc;
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_packet::{FlowDirectory, Packet};
-use lastmile_units::{BitRate, ByteCount, Instant, PacketCount, Serialiser};
+use lastmile_units::{ByteCount, Instant, PacketCount, Serialiser};
 
 use crate::catalogue::{Built, Mechanism};
 use crate::discipline::Counter;
 use crate::random::Stream;
-use crate::spec::{Problem, Site};
+use crate::spec::{Problem, Shaper, Site};
 use crate::{Backlog, Discipline, DropReason, DropSink, Environment};
 
 pub use config::{CakeError, Config};
@@ -221,9 +221,10 @@ impl Mechanism for Config {
         self.ack_filter.is_some()
     }
 
-    /// With another link layer its bytes differ from those of this wire.
-    fn shaped_to(&self) -> Option<BitRate> {
-        self.bandwidth.filter(|_| self.link_layer.is_none())
+    /// With another link layer its bytes differ from those of this wire. Its clock lets one packet pass at once.
+    fn shapers(&self) -> Vec<Shaper> {
+        let rate = self.bandwidth.filter(|_| self.link_layer.is_none());
+        rate.map(|rate| Shaper { rate, burst: Some(Shaper::PACKET) }).into_iter().collect()
     }
 
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {

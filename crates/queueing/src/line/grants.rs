@@ -26,12 +26,14 @@ use core::num::NonZeroU64;
 use lastmile_units::{BitRate, Duration, Ratio, WireBytes};
 
 mod capacity;
+mod cycle;
 mod head_end;
 mod slots;
 mod station;
 #[cfg(test)]
 mod tests;
 
+pub use cycle::{Cycle, PerRequest};
 pub use slots::{Slots, SlotsError, Span};
 pub(super) use station::Station;
 
@@ -209,6 +211,18 @@ impl Config {
     pub fn mean_rate(&self) -> Option<BitRate> {
         let wire = self.slots.mean_rate(self.rate)?;
         Some(self.limits.iter().fold(wire, |least, bucket| least.min(bucket.rate)))
+    }
+}
+
+impl Config {
+    /// The most that is ever sent: a mean rate, and the bytes beyond it in a span of time, which may begin with full buckets
+    /// and have one more usable part of the pattern than its length has in the mean. Grants without requests take no
+    /// tokens.
+    #[must_use]
+    pub fn at_most(&self) -> Option<(BitRate, WireBytes)> {
+        let rate = if self.proactive.is_some() { self.slots.mean_rate(self.rate)? } else { self.mean_rate()? };
+        let burst: u64 = self.limits.iter().map(|bucket| bucket.burst.as_u64()).sum();
+        Some((rate, WireBytes::new(capacity::bytes_in(self.rate, self.slots.round()).saturating_add(burst))))
     }
 }
 

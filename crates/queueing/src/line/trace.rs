@@ -106,13 +106,18 @@ impl Steps {
 
     /// Bits that the line can carry in its first `span`, times 10^12.
     pub(super) fn work_by(&self, span: Duration) -> u128 {
+        self.sum_by(span, |step| step.rate.map_or(0, BitRate::as_bps))
+    }
+
+    /// The sum over the first `span` of the time in each step, in picoseconds, times what `each` makes of the step.
+    fn sum_by(&self, span: Duration, each: impl Fn(&Step) -> u64) -> u128 {
         let one = |span: Duration| -> u128 {
             let ends = self.steps.iter().skip(1).map(|step| step.at).chain([Duration::MAX]);
-            let works = self.steps.iter().zip(ends).map(|(step, end)| {
+            let parts = self.steps.iter().zip(ends).map(|(step, end)| {
                 let length = end.min(span).saturating_sub(step.at).as_ps();
-                u128::from(length) * u128::from(step.rate.map_or(0, BitRate::as_bps))
+                u128::from(length) * u128::from(each(step))
             });
-            works.sum()
+            parts.sum()
         };
         match self.period {
             None => one(span),
@@ -227,6 +232,14 @@ impl Trace {
         let work = self.work_by(to).saturating_sub(self.work_by(from));
         let span = to.saturating_sub(from).as_ps();
         (span > 0).then(|| work as f64 / span as f64)
+    }
+
+    /// The time of outages between two times; opportunities have none.
+    #[must_use]
+    pub fn outage_between(&self, from: Instant, to: Instant) -> Duration {
+        let Self::Steps(steps) = self else { return Duration::ZERO };
+        let by = |at: Instant| steps.sum_by(at.since(Instant::ZERO), |step| u64::from(step.rate.is_none()));
+        Duration::from_ps(u64::try_from(by(to).saturating_sub(by(from))).unwrap_or(u64::MAX))
     }
 
     /// The highest rate; `None` for opportunities, whose blocks take no time.

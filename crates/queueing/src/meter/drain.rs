@@ -58,7 +58,7 @@ use self::idleness::Idleness;
 use crate::catalogue::{Above, Built};
 use crate::classify::MatchError;
 use crate::discipline::Counter;
-use crate::spec::{Problem, Site, Spec, shaper_over};
+use crate::spec::{Problem, Shaper, Site, Spec, shaper_over};
 use crate::{Backlog, Condition, Discipline, DropReason, DropSink, Environment, Match, Matcher as _, Node};
 
 /// Parameters of a shaper behind a line, or in front of one.
@@ -466,8 +466,8 @@ impl Above for Config {
         Ok(Self::check(self)?)
     }
 
-    fn shaped_to(&self) -> Option<BitRate> {
-        self.share.of_rate(self.line)
+    fn shaper(&self) -> Option<Shaper> {
+        Some(Shaper { rate: self.share.of_rate(self.line)?, burst: None })
     }
 
     fn over<P: Packet + Send + 'static>(

@@ -17,7 +17,7 @@ use lastmile_units::{BitRate, ByteCount, Duration, Instant, PacketCount, WireByt
 use super::TokenBucket;
 use crate::catalogue::{Above, Built};
 use crate::discipline::Counter;
-use crate::spec::{Problem, Site, Spec, shaper_over};
+use crate::spec::{Problem, Shaper, Site, Spec, shaper_over};
 use crate::{Backlog, Discipline, DropReason, DropSink, Environment, Node};
 
 /// Parameters of a shaper, without its queue.
@@ -242,8 +242,8 @@ impl Above for Config {
         Ok(Self::check(self, link_layer)?)
     }
 
-    fn shaped_to(&self) -> Option<BitRate> {
-        Some(self.rate)
+    fn shaper(&self) -> Option<Shaper> {
+        Some(Shaper { rate: self.rate, burst: Some(self.burst) })
     }
 
     fn over<P: Packet + Send + 'static>(

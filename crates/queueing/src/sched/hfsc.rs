@@ -36,7 +36,7 @@ use crate::catalogue::{Built, Mechanism};
 use crate::classify::{ClassIndex, Classifier};
 use crate::discipline::Counter;
 use crate::fair::sized::SizedQueue;
-use crate::spec::{Problem, Site, Spec};
+use crate::spec::{Problem, Shaper, Site, Spec};
 use crate::{Backlog, Discipline, DropSink, Environment, Node};
 
 pub use self::curve::ServiceCurve;
@@ -390,8 +390,10 @@ impl Mechanism for Config {
         self.tree.name(class)
     }
 
-    fn shaped_to(&self) -> Option<BitRate> {
-        self.tree.only_root()?.share.upper_limit.map(|limit| limit.rate)
+    /// Real-time guarantees pass the upper limit.
+    fn shapers(&self) -> Vec<Shaper> {
+        let limit = self.tree.only_root().and_then(|root| root.share.upper_limit);
+        limit.map(|limit| Shaper { rate: limit.rate, burst: None }).into_iter().collect()
     }
 
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {

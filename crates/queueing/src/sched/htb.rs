@@ -35,7 +35,7 @@ use crate::catalogue::{Built, Mechanism};
 use crate::classify::{ClassIndex, Classifier};
 use crate::discipline::Counter;
 use crate::fifo::{Fifo, Overflow};
-use crate::spec::{Problem, Site, Spec};
+use crate::spec::{Problem, Shaper, Site, Spec};
 use crate::{Backlog, BuildError, Discipline, DropSink, Environment, Node};
 
 /// Parameters of HTB.
@@ -309,9 +309,20 @@ impl Mechanism for Config {
         self.tree.name(class)
     }
 
-    fn shaped_to(&self) -> Option<BitRate> {
-        let root = self.tree.only_root()?;
-        Some(root.share.ceil.unwrap_or(root.share.rate))
+    /// Guarantees are within those of the class above, so the ceiling of an only root holds for all packets that have
+    /// a leaf. A class has two bursts, and may go into debt by as much and a packet.
+    fn shapers(&self) -> Vec<Shaper> {
+        let is_leafless =
+            self.tree.default.is_none() && self.tree.rules.iter().all(|rule| rule.matches != crate::Match::Any);
+        let Some(root) = self.tree.only_root().filter(|_| !is_leafless) else { return Vec::new() };
+        let bursts = self.tree.classes.iter().map(|class| {
+            let packet = Shaper::PACKET.as_u64().max(2 * self.largest.as_u64());
+            let [burst, cburst] =
+                [class.share.burst, class.share.cburst].map(|own| own.map_or(packet, WireBytes::as_u64));
+            2 * (burst + cburst) + packet
+        });
+        let burst = Some(WireBytes::new(bursts.sum()));
+        vec![Shaper { rate: root.share.ceil.unwrap_or(root.share.rate), burst }]
     }
 
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {

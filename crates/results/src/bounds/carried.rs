@@ -13,8 +13,8 @@ use lastmile_model::outcome::{FlowOutcome, Outcome};
 use lastmile_queueing::line::trace::Trace;
 use lastmile_units::{Duration, Instant};
 
-use super::Bound;
-use super::shape::{Shape, Span, of_nominal};
+use super::LinkBound;
+use super::shape::Shape;
 use crate::format;
 use crate::interval::UnderWay;
 
@@ -63,17 +63,20 @@ impl<'a> Carried<'a> {
         Self { network, outcome, shape, held, on_path, unacknowledged }
     }
 
-    /// The rate of this bound in the span, and the payload bytes in addition.
-    pub(super) fn over(&self, bound: &Bound, (from, to): Span) -> (f64, f64) {
-        let Some(index) = bound.link else { return (bound.bps, self.held + self.on_path) };
-        let link = &self.network.links[index];
-        let bps = bound.bps * of_nominal(link, (from, to));
-        let behind = self.time_behind(index).map(|time| {
+    /// All payload bytes that were sent before the span.
+    pub(super) fn all(&self) -> f64 {
+        self.held + self.on_path
+    }
+
+    /// The payload bytes that had passed a hold of a link before the span begins at `from`.
+    pub(super) fn over(&self, of: &LinkBound, from: Instant) -> f64 {
+        let link = &self.network.links[of.link];
+        let behind = self.time_behind(of.link).map(|time| {
             let begin = Instant::ZERO + from.since(Instant::ZERO).saturating_sub(time);
-            let bps = bound.bps * of_nominal(link, (begin, from));
+            let bps = of.bound.bps * of.hold.part(link, (begin, from));
             bps * from.since(begin).as_secs_f64() / 8.0
         });
-        (bps, self.held + behind.map_or(self.on_path, |bytes| bytes.min(self.on_path)))
+        self.held + behind.map_or(self.on_path, |bytes| bytes.min(self.on_path))
     }
 
     /// The payload bytes that are delivered in the span without an ACK that arrives in it.
@@ -91,7 +94,7 @@ impl<'a> Carried<'a> {
             let line = &link.hop.line;
             let varies = line.impairments.may_hasten() || line.trace.as_ref().and_then(Trace::least_delay).is_some();
             let of_cells = self.network.atm.as_ref().is_some_and(|atm| atm.links.contains(index));
-            if varies || of_cells || (number > 0 && (line.trace.is_some() || line.grants.is_some())) {
+            if varies || of_cells || line.grants.is_some() || (number > 0 && line.trace.is_some()) {
                 return None;
             }
             sum += line.delay + line.far_end + self.network.nodes[link.to].processing;

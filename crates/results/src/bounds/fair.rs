@@ -2,7 +2,7 @@
 //!
 //! In each phase of a run, rates grow equally for all flows until a limit holds them (max-min
 //! fairness: Bertsekas and Gallager, Data Networks, section 6.5.2). Limits are the receive window,
-//! the source, the rate of a link for data, and the rate of a link for ACKs, one for every d
+//! the source, the rate of a link, of its shapers and of its grants for data, and these for ACKs, one for every d
 //! segments, or for more by the share of ACKs that was dropped on the way; no rate of ACKs where a
 //! discipline on that link or before it thins them. Sources that do not respond to loss take their
 //! mean rate first.
@@ -18,7 +18,8 @@
 use lastmile_model::outcome::Outcome;
 use lastmile_model::{Network, Source};
 
-use super::shape::{Shape, TcpShape, packet_rate};
+use super::hold::Hold;
+use super::shape::{Shape, TcpShape};
 use super::{Bound, active, by_window};
 use crate::format;
 use crate::interval::{Interval, by_queue};
@@ -44,7 +45,7 @@ pub(crate) fn in_phase(
                 demands.push(Demand::new(network, (index, shape), count, part, kept));
             }
         }
-        unused.fill(network, demands, &mut bounds);
+        unused.fill(demands, &mut bounds);
     }
     bounds
 }
@@ -55,8 +56,15 @@ struct Demand {
     count: f64,
     /// The highest rate of a flow apart from links.
     cap: Bound,
-    /// Share of a resource that one bit/s of payload takes.
-    costs: Vec<(Resource, f64)>,
+    costs: Vec<Cost>,
+}
+
+/// The share of a resource that one bit/s of payload takes.
+struct Cost {
+    resource: Resource,
+    share: f64,
+    /// The resource in words.
+    words: String,
 }
 
 /// A link's rate, for data and for ACKs.
@@ -79,8 +87,9 @@ impl Demand {
         let span = (part.from, part.to);
         let mut costs = Vec::new();
         for index in &shape.data_path {
-            if let Some(bps) = shape.capacity_bps(&network.links[*index], span) {
-                costs.push((Resource::Data(*index), bps.recip()));
+            let link = &network.links[*index];
+            if let Some((bps, hold)) = shape.passes_bps(link, span) {
+                costs.push(Cost { resource: Resource::Data(*index), share: bps.recip(), words: hold.words(link) });
             }
         }
         if let Some(tcp) = &shape.tcp {
@@ -90,7 +99,7 @@ impl Demand {
     }
 
     fn cost(&self, resource: Resource) -> f64 {
-        self.costs.iter().filter(|(other, _)| *other == resource).map(|(_, cost)| *cost).sum()
+        self.costs.iter().filter(|cost| cost.resource == resource).map(|cost| cost.share).sum()
     }
 }
 
@@ -108,7 +117,7 @@ fn kept_acks(network: &Network, outcome: &Outcome, traffic: usize) -> f64 {
 
 /// The cost of a bit of payload in ACKs, on each link of their path before one that thins them. `kept`: the share that
 /// arrives of the ACKs of QUIC, which links do not count apart from its data.
-fn acks(network: &Network, shape: &Shape, tcp: TcpShape, part: &Interval, kept: f64) -> Vec<(Resource, f64)> {
+fn acks(network: &Network, shape: &Shape, tcp: TcpShape, part: &Interval, kept: f64) -> Vec<Cost> {
     let Some(most) = tcp.most_per_ack else { return Vec::new() };
     let covers = format::to_f64(shape.payload * most) * 8.0;
     let mut sent = if tcp.hidden { kept } else { 1.0 };
@@ -118,8 +127,9 @@ fn acks(network: &Network, shape: &Shape, tcp: TcpShape, part: &Interval, kept: 
             sent *= part.kept_acks(*index);
         }
         let link = &network.links[*index];
-        let acks = packet_rate(link, shape.ack_over(link, tcp), (part.from, part.to))?;
-        Some((Resource::Acks(*index), sent / (acks * covers)))
+        let (acks, hold) = Hold::least(link, shape.ack_over(link, tcp), (part.from, part.to))?;
+        let words = hold.words_for_acks(link);
+        Some(Cost { resource: Resource::Acks(*index), share: sent / (acks * covers), words })
     };
     every.filter_map(cost).collect()
 }
@@ -175,19 +185,19 @@ impl Unused {
     }
 
     /// Raises all of `demands` together, and freezes each at its cap or at an exhausted resource.
-    fn fill(&mut self, network: &Network, mut demands: Vec<Demand>, bounds: &mut [Option<Bound>]) {
+    fn fill(&mut self, mut demands: Vec<Demand>, bounds: &mut [Option<Bound>]) {
         while !demands.is_empty() {
             let (level, tight) = self.next_level(&demands);
             let holds = |demand: &Demand| match tight {
                 Some(resource) => demand.cost(resource) > 0.0,
                 None => demand.cap.bps <= level,
             };
-            let by = tight.map(|resource| Bound::of_link(resource.link(), level, name(network, resource, &demands)));
+            let by = tight.map(|resource| Bound::of_link(resource.link(), level, name(resource, &demands)));
             let (frozen, rising): (Vec<Demand>, Vec<Demand>) = demands.into_iter().partition(holds);
             debug_assert!(!frozen.is_empty(), "every round holds at least one demand");
             for demand in frozen {
-                for (resource, cost) in &demand.costs {
-                    self.take(*resource, cost * level * demand.count);
+                for cost in &demand.costs {
+                    self.take(cost.resource, cost.share * level * demand.count);
                 }
                 bounds[demand.traffic] = Some(by.clone().unwrap_or(Bound { bps: level, ..demand.cap }));
             }
@@ -200,24 +210,24 @@ impl Unused {
     fn next_level(&self, demands: &[Demand]) -> (f64, Option<Resource>) {
         let cap = demands.iter().map(|demand| demand.cap.bps).fold(f64::INFINITY, f64::min);
         let mut least = (cap, None);
-        for (resource, _) in demands.iter().flat_map(|demand| &demand.costs) {
-            let cost: f64 = demands.iter().map(|demand| demand.cost(*resource) * demand.count).sum();
-            let level = self.left(*resource) / cost;
+        for resource in demands.iter().flat_map(|demand| &demand.costs).map(|cost| cost.resource) {
+            let cost: f64 = demands.iter().map(|demand| demand.cost(resource) * demand.count).sum();
+            let level = self.left(resource) / cost;
             if level < least.0 {
-                least = (level, Some(*resource));
+                least = (level, Some(resource));
             }
         }
         least
     }
 }
 
-fn name(network: &Network, resource: Resource, demands: &[Demand]) -> String {
+fn name(resource: Resource, demands: &[Demand]) -> String {
     let sharing: f64 = demands.iter().filter(|demand| demand.cost(resource) > 0.0).map(|demand| demand.count).sum();
-    let link = |index: usize| &network.links[index].hop.name;
+    let costs = || demands.iter().flat_map(|demand| &demand.costs).filter(|cost| cost.resource == resource);
+    let words = costs().next().map_or("", |cost| cost.words.as_str());
     match (resource, sharing > 1.0) {
-        (Resource::Data(index), false) => format!("rate of link {}", link(index)),
-        (Resource::Data(index), true) => format!("rate of link {}, shared by {sharing}", link(index)),
-        (Resource::Acks(index), false) => format!("ACKs on link {}", link(index)),
-        (Resource::Acks(index), true) => format!("ACKs on link {}, of {sharing} flows", link(index)),
+        (_, false) => words.to_owned(),
+        (Resource::Data(_), true) => format!("{words}, shared by {sharing}"),
+        (Resource::Acks(_), true) => format!("{words}, of {sharing} flows"),
     }
 }

@@ -1,14 +1,15 @@
-//! The packets of a source, and the rates at which links carry them.
+//! The packets of a source, and the rates at which they get through links.
 
-use lastmile_linklayer::{LinkLayer, aal5};
+use lastmile_linklayer::aal5;
 use lastmile_model::{IpFields, Link, Network, Source, Transport};
 use lastmile_queueing::compress::Compression;
 use lastmile_queueing::spec::Spec;
 use lastmile_quic::SteadySizes;
 use lastmile_tcp::{AckConfig, Config, WindowScale};
-use lastmile_theory::{ack_rate, asymmetry};
-use lastmile_units::{BitRate, ByteCount, Duration, Instant};
+use lastmile_theory::ack_rate;
+use lastmile_units::{ByteCount, Duration};
 
+use super::hold::{Hold, Span};
 use crate::format;
 
 /// Bytes of a segment's headers under RFC 1144 in an unbroken one-way transfer: change mask and
@@ -16,11 +17,6 @@ use crate::format;
 const VJ_HEADER: u64 = 3;
 /// Bytes of the headers of IPv6 and TCP, which RFC 1144 does not compress.
 const IPV6_AND_TCP: u64 = 60;
-/// The rate for which limits are computed on a line whose rate changes.
-const NOMINAL: BitRate = BitRate::from_mbit_per_s(1_000);
-
-/// The time from one point to another.
-pub(crate) type Span = (Instant, Instant);
 
 /// The packets of a source and their path.
 #[derive(Clone, Debug)]
@@ -112,29 +108,34 @@ impl Shape {
         tcp.compressed(ByteCount::new(tcp.ack), VJ_HEADER + moved, link.hop.line.compression)
     }
 
-    /// Payload, bit/s, that `link` carries in full packets of this shape within `span`; `None` without a
+    /// Payload, bit/s, that the wire of `link` carries in full packets of this shape within `span`; `None` without a
     /// transmission time.
     pub(crate) fn capacity_bps(&self, link: &Link, span: Span) -> Option<f64> {
-        Some(self.steady_bps(link)? * of_nominal(link, span))
+        let wire = Hold::wire(link)?;
+        Some(wire.packets_per_s(link, self.data_over(link)) * wire.part(link, span) * self.payload_bits())
     }
 
-    /// [`Shape::capacity_bps`] at a constant rate: the link's, or the nominal one where that changes.
-    fn steady_bps(&self, link: &Link) -> Option<f64> {
-        let packets = steady_rate(link, self.data_over(link))?;
-        Some(packets * format::to_f64(self.payload) * 8.0)
+    /// Payload, bit/s, that gets through `link` in full packets of this shape within `span`, and what decides.
+    pub(super) fn passes_bps(&self, link: &Link, span: Span) -> Option<(f64, Hold)> {
+        let (packets, hold) = Hold::least(link, self.data_over(link), span)?;
+        Some((packets * self.payload_bits(), hold))
     }
 
-    /// [`Shape::steady_bps`] in packets of the most efficient size, with headers that compress best: in cells a full
-    /// packet may need more padding than a shorter one.
-    pub(super) fn best_bps(&self, link: &Link) -> Option<f64> {
+    /// Payload, bit/s, that `hold` lets pass in packets of the most efficient size, with headers that compress best: in
+    /// cells a full packet may need more padding than a shorter one. On a wire that changes for the nominal rate.
+    pub(super) fn best_bps(&self, link: &Link, hold: Hold) -> f64 {
         let header = self.data.as_u64() - self.payload;
         let sizes = self.payload.saturating_sub(aal5::CELL_PAYLOAD).max(1)..=self.payload;
         let of = |payload: u64| {
             let tcp = self.tcp.map(TcpShape::with_equal_timestamps);
             let shape = Self { payload, data: ByteCount::new(payload + header), tcp, ..self.clone() };
-            shape.steady_bps(link)
+            hold.packets_per_s(link, shape.data_over(link)) * shape.payload_bits()
         };
-        sizes.filter_map(of).reduce(f64::max)
+        sizes.map(of).fold(0.0, f64::max)
+    }
+
+    fn payload_bits(&self) -> f64 {
+        format::to_f64(self.payload) * 8.0
     }
 
     /// The goodput, bit/s, with an ACK for each of these numbers of packets, if no ACK is lost: min(1, d/k) of the
@@ -144,8 +145,9 @@ impl Shape {
         let least = |rates: &mut dyn Iterator<Item = f64>| rates.reduce(f64::min);
         let links = |path: &[usize]| path.iter().map(|index| &network.links[*index]).collect::<Vec<_>>();
         let (data, acks) = (links(&self.data_path), links(&self.ack_path));
-        let capacity_bps = least(&mut data.iter().filter_map(|link| self.capacity_bps(link, span)))?;
-        let acks_per_s = least(&mut acks.iter().filter_map(|link| packet_rate(link, self.ack_over(link, tcp), span)))?;
+        let capacity_bps = least(&mut data.iter().filter_map(|link| Some(self.passes_bps(link, span)?.0)))?;
+        let acks_of = |link: &&Link| Some(Hold::least(link, self.ack_over(link, tcp), span)?.0);
+        let acks_per_s = least(&mut acks.iter().filter_map(acks_of))?;
         let payload = ByteCount::new(self.payload);
         let of = |every: &u32| ack_rate::download_bps(capacity_bps, acks_per_s, payload, *every);
         Some(ratios.iter().map(of).collect())
@@ -270,23 +272,4 @@ impl TcpShape {
             Compression::None | Compression::Rfc1144 { .. } => packet,
         }
     }
-}
-
-/// Packets of `ip` bytes that `link` carries per second within `span`, without OAM cells; `None` without a transmission
-/// time.
-pub(super) fn packet_rate(link: &Link, ip: ByteCount, span: Span) -> Option<f64> {
-    Some(steady_rate(link, ip)? * of_nominal(link, span))
-}
-
-/// [`packet_rate`] at a constant rate: the link's, or the nominal one where that changes.
-pub(super) fn steady_rate(link: &Link, ip: ByteCount) -> Option<f64> {
-    let layer: LinkLayer = link.hop.line.link_layer;
-    let rate = if link.hop.line.trace.is_some() { Some(NOMINAL) } else { link.hop.line.rate };
-    Some(asymmetry::ip_rate_bps(rate?, layer, ip) / (format::to_f64(ip.as_u64()) * 8.0))
-}
-
-/// The mean rate within `span` of a line whose rate changes, as a part of the nominal one; 1 on other lines.
-pub(super) fn of_nominal(link: &Link, (from, to): Span) -> f64 {
-    let mean = link.hop.line.trace.as_ref().and_then(|trace| trace.rate_between(from, to));
-    mean.map_or(1.0, |bps| bps / format::to_f64(NOMINAL.as_bps()))
 }

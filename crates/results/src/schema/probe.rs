@@ -19,8 +19,8 @@ pub struct Probe {
     pub sent: u64,
     /// Replies received.
     pub received: u64,
-    /// Requests without a reply that at the end were older than the longest round trip. Younger
-    /// ones may still be answered.
+    /// Requests that were dropped, they or their replies. Of real hosts: requests without a reply that at the end were
+    /// older than the longest round trip; younger ones may still be answered.
     #[serde(default)]
     pub lost: u64,
     /// Round-trip time.

@@ -23,7 +23,11 @@ impl Run<'_> {
         let duration = self.outcome.duration;
         let whole = (Instant::ZERO, Instant::ZERO + duration);
         let mean_rate = spec.hop.line.mean_rate(duration);
-        let share = |bits: u64| Some(to_f64(bits) / to_f64(mean_rate?.as_bps()) / duration.as_secs_f64());
+        let share = |bits: u64| {
+            let share = to_f64(bits) / to_f64(mean_rate?.as_bps()) / duration.as_secs_f64();
+            // The rate of granted transmissions is a mean.
+            Some(if spec.hop.line.grants.is_some() { share.min(1.0) } else { share })
+        };
         // The packet on the wire at the end counts as far as it was transmitted.
         let begun_bits = link.stats.wire_bytes.bits();
         let ip_share = |share: f64| share * to_f64(link.stats.transmitted.bytes * 8) / to_f64(begun_bits.max(1));

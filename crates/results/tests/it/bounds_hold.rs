@@ -30,7 +30,27 @@ fn queue() -> impl Strategy<Value = String> {
         Just("{ kind = \"ack-filter\" }".to_owned()),
         Just("{ kind = \"ack-regenerator\" }".to_owned()),
         Just("{ kind = \"red\" }".to_owned()),
+        shaped(),
     ]
+}
+
+/// A shaper with a rate of its own, which may be above the line's.
+fn shaped() -> impl Strategy<Value = String> {
+    let rate = 100_u32..10_000;
+    let tbf = (rate.clone(), 2_000_u32..60_000).prop_map(|(kbit, burst)| {
+        format!("{{ kind = \"tbf\", rate = \"{kbit} kbit/s\", burst = \"{burst} wire bytes\" }}")
+    });
+    let cake = rate.clone().prop_map(|kbit| format!("{{ kind = \"cake\", bandwidth = \"{kbit} kbit/s\" }}"));
+    let htb = (rate, select(vec!["", ", default = \"a\""])).prop_map(|(kbit, default)| {
+        // Guarantees within the slowest line.
+        format!(
+            "{{ kind = \"htb\"{default}, classes = [{{ name = \"root\", rate = \"4 kbit/s\", ceil = \"{kbit} kbit/s\" }}, \
+             {{ name = \"a\", parent = \"root\", rate = \"2 kbit/s\", ceil = \"{kbit} kbit/s\" }}, \
+             {{ name = \"b\", parent = \"root\", rate = \"2 kbit/s\", ceil = \"{kbit} kbit/s\", \
+             match = {{ pure_ack = true }} }}] }}"
+        )
+    });
+    prop_oneof![tbf, cake, htb]
 }
 
 /// A rate, or steps of rates and delays, played once or again and again.
@@ -61,14 +81,18 @@ fn direction(kbit: std::ops::Range<u32>) -> impl Strategy<Value = String> {
         ", jitter = { time = \"20 ms\", correlation = \"99.9 %\" }",
         ", jitter = { time = \"5 ms\", distribution = \"pareto\" }, reorder = true",
     ]);
-    (rate(kbit), 0_u32..40, encapsulation(), queue(), loss, duplicate, compression, varies).prop_map(
-        |(rate, delay, encapsulation, queue, loss, duplicate, compression, varies)| {
+    let grants = select(vec!["", "", "", "docsis-1.0", "docsis-2.0", "docsis-3.1", "lte", "pon", "5g-tdd"]);
+    (rate(kbit), 0_u32..40, encapsulation(), queue(), loss, duplicate, (compression, varies, grants)).prop_map(
+        |(rate, delay, encapsulation, queue, loss, duplicate, (compression, varies, grants))| {
             let varies = if compression == "vj" { "" } else { varies };
             let duplicate = if compression == "vj" { "0 %" } else { duplicate };
+            let cells = encapsulation.contains("vcmux") || encapsulation.contains("llc");
+            let grants = if cells || rate.contains("trace") { "" } else { grants };
+            let grants = if grants.is_empty() { String::new() } else { format!(", grants = \"{grants}\"") };
             let oam = if encapsulation.contains("vcmux") || encapsulation.contains("llc") { ", oam = 27" } else { "" };
             format!(
                 "{{ {rate}, delay = \"{delay} ms\", encapsulation = \"{encapsulation}\", queue = {queue}, \
-                 loss = \"{loss}\", duplicate = \"{duplicate}\", header_compression = \"{compression}\"{oam}{varies} }}"
+                 loss = \"{loss}\", duplicate = \"{duplicate}\", header_compression = \"{compression}\"{oam}{varies}{grants} }}"
             )
         },
     )

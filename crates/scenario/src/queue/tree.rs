@@ -193,6 +193,12 @@ impl Readable for htb::Config {
         let (hysteresis, timer) = (hysteresis?, timer?);
         let config = Self { tree: tree?, largest: largest?, r2q, hysteresis, timer, direct_limit };
         checked(table, &items, &config.tree, config.check(&wire.layer), "rate")?;
+        if config.tree.rules.is_empty() && config.tree.default.is_none() {
+            let message = format!("{}: no class matches a packet, so that all depart unshaped", table.path("classes"));
+            let leaf = config.tree.classes.iter().rfind(|class| class.queue.is_some());
+            let hint = leaf.map(|leaf| format!("default = {:?}", leaf.name));
+            table.warning("classes", message, hint);
+        }
         Some(config)
     }
 }

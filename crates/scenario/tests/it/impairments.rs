@@ -121,3 +121,53 @@ fn traffic_survives_a_wire_that_does_everything() {
     assert!(stats.duplicated.packets > 20 && stats.reordered.packets > 20, "{stats:?}");
     assert_eq!(outcome.conservation.created.packets, stats.duplicated.packets);
 }
+
+/// Keys that contradict others, or that change nothing.
+#[test]
+fn keys_that_change_nothing_are_told() {
+    let told = |down: &str, up: &str| {
+        let text = format!("duration = \"1 s\"\n[access]\ndown = {{ rate = \"8 Mbit/s\", {down} }}\nup = {{ {up} }}\n");
+        let scenario = Scenario::parse("line.toml", &text, &[]).unwrap_or_else(|report| panic!("{report}"));
+        scenario.warnings().to_string()
+    };
+    let up = "rate = \"10 Mbit/s\"";
+    let asked = |grants: &str| format!("{up}, grants = {grants}");
+    let flow = |grants: &str, pie: &str| {
+        format!(
+            "{up}, grants = {{ kind = \"docsis-3.1\", sustained = \"{grants}\" }}, queue = {{ kind = \"docsis-pie\"{pie} }}"
+        )
+    };
+    let classes =
+        "{ name = \"root\", rate = \"5 Mbit/s\" }, { name = \"leaf\", parent = \"root\", rate = \"5 Mbit/s\" }";
+    let htb = |default: &str| format!("queue = {{ kind = \"htb\"{default}, classes = [{classes}] }}");
+    for (down, up, expected) in [
+        ("grants = \"5g-tdd\"", up.to_owned(), "access.down.grants: \"5g-tdd\" is for an upstream, whose station asks"),
+        ("", asked("\"5g-tdd-down\""), "access.up.grants: \"5g-tdd-down\" is for a downstream"),
+        (
+            "",
+            asked("{ kind = \"docsis-3.1\", sustained = \"20 Mbit/s\" }"),
+            "access.up.grants.sustained: 20 Mbit/s, above the rate of 10 Mbit/s, limits nothing",
+        ),
+        (
+            "",
+            flow("2 Mbit/s", ", sustained = \"5 Mbit/s\""),
+            "access.up.queue.sustained: 5 Mbit/s, where grants have 2 Mbit/s",
+        ),
+        (
+            "loss = { correlation = \"50 %\" }",
+            up.to_owned(),
+            "access.down.loss.correlation: a correlation of no losses",
+        ),
+        (&htb(""), up.to_owned(), "access.down.queue.classes: no class matches a packet, so that all depart unshaped"),
+    ] {
+        let warning = told(down, &up);
+        assert!(warning.contains(expected), "{warning}");
+    }
+    for (down, up) in [
+        ("grants = \"5g-tdd-down\"", asked("\"5g-tdd\"")),
+        ("loss = { random = \"1 %\", correlation = \"50 %\" }", flow("2 Mbit/s", "")),
+        (&htb(", default = \"leaf\""), up.to_owned()),
+    ] {
+        assert_eq!(told(down, &up), "");
+    }
+}

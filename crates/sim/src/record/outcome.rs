@@ -38,7 +38,7 @@ pub(crate) fn outcome(mut simulation: Simulation<'_>) -> Outcome {
     let traffics = 0..simulation.network.traffic.len();
     let datagram_delays_ns = traffics.map(|traffic| simulation.net.delays.take_distribution(traffic)).collect();
     let mut series = simulation.sampler.take().map(super::series::Sampler::into_series).unwrap_or_default();
-    let probes = probes(&mut simulation);
+    let probes = probes(&mut simulation, &losses);
     let applications = applications(&mut simulation);
     if simulation.network.record.interval.is_some() {
         series.extend(probes.iter().map(round_trips));
@@ -285,10 +285,11 @@ fn transfer_outcome(
     }
 }
 
-fn probes(simulation: &mut Simulation<'_>) -> Vec<ProbeOutcome> {
+fn probes(simulation: &mut Simulation<'_>, losses: &[(Loss, u64)]) -> Vec<ProbeOutcome> {
     let mut pings = std::mem::take(&mut simulation.hosts.pings);
     let mut probes = Vec::new();
-    for (flow, name) in simulation.net.flows.iter().zip(flow_names(simulation.network)) {
+    for (number, (flow, name)) in simulation.net.flows.iter().zip(flow_names(simulation.network)).enumerate() {
+        let of_flow = || losses.iter().filter(|(loss, _)| loss.flow == number);
         if let StateIndex::Ping(index) = flow.state() {
             let ping: &mut Ping = &mut pings[index as usize];
             let replies = std::mem::take(&mut ping.replies);
@@ -298,6 +299,7 @@ fn probes(simulation: &mut Simulation<'_>) -> Vec<ProbeOutcome> {
                 start: ping.start,
                 sent: ping.sent(),
                 received: replies.len() as u64,
+                dropped: Some(of_flow().map(|(_, count)| count).sum()),
                 replies,
             });
         }

@@ -9,7 +9,7 @@ use lastmile_text::table::{Kind, Table};
 use lastmile_units::{BitRate, Duration};
 use serde::Serialize;
 
-/// Opportunities show as rates over this time, as an outage does that is at least as long.
+/// Opportunities show as rates over this time. Two of them at least as far apart have an outage between them.
 const INTERVAL: Duration = Duration::from_ms(100);
 
 /// Figures of a trace, for `--json`.
@@ -58,6 +58,20 @@ fn spans(trace: &Trace, length: Duration) -> (Vec<(Duration, Step)>, Duration) {
     (steps.steps().iter().zip(ends).map(|(step, end)| (end - step.at, *step)).collect(), end)
 }
 
+/// Lengths of the spans without capacity, in seconds.
+fn outages(trace: &Trace, spans: &[(Duration, Step)]) -> Vec<f64> {
+    let lengths: Vec<Duration> = match trace {
+        Trace::Steps(_) => spans.iter().filter(|(_, step)| step.rate.is_none()).map(|(span, _)| *span).collect(),
+        Trace::Opportunities(blocks) => {
+            // The last of a period is followed by the first of the next.
+            let again = blocks.times().first().map(|first| *first + blocks.period());
+            let next = blocks.times().iter().copied().skip(1).chain(again);
+            blocks.times().iter().zip(next).map(|(at, next)| next - *at).filter(|gap| *gap >= INTERVAL).collect()
+        }
+    };
+    lengths.into_iter().map(Duration::as_secs_f64).collect()
+}
+
 fn bps(step: &Step) -> f64 {
     step.rate.map_or(0.0, |rate| rate.as_bps() as f64)
 }
@@ -77,8 +91,7 @@ impl Summary {
             });
             found.or(by_rate.last()).map_or(0.0, |(rate, _)| *rate)
         };
-        let outages: Vec<f64> =
-            spans.iter().filter(|(_, step)| step.rate.is_none()).map(|(span, _)| span.as_secs_f64()).collect();
+        let outages = outages(trace, &spans);
         let delays = spans.iter().map(|(_, step)| step.delay);
         let (kind, entries) = match trace {
             Trace::Steps(steps) => ("steps", steps.steps().len()),
@@ -146,4 +159,23 @@ fn chart(spans: &[(Duration, Step)], end: Duration, columns: usize) -> Vec<f64> 
         }
     }
     sums
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use lastmile_queueing::line::trace::Opportunities;
+
+    use super::*;
+
+    /// Gaps of 99 ms, 101 ms and, from the last of a period to the first of the next, 1 s.
+    #[test]
+    fn outages_are_the_gaps_between_opportunities() {
+        let at = [1, 100, 201, 202].map(Duration::from_ms);
+        let blocks = Opportunities::new(at.to_vec(), Duration::from_ms(1_201), Opportunities::MAHIMAHI_BYTES);
+        let summary = Summary::of(&Trace::Opportunities(Arc::new(blocks.expect("a trace"))), Duration::ZERO);
+        assert_eq!(summary.outages, 2);
+        assert!((summary.outage_s - 1.101).abs() < 1e-9 && (summary.longest_outage_s - 1.0).abs() < 1e-9);
+    }
 }

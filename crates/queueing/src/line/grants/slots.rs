@@ -58,6 +58,12 @@ impl Slots {
         self.length
     }
 
+    /// The time after which the pattern repeats.
+    #[must_use]
+    pub fn round(&self) -> Duration {
+        self.length * self.usable.len() as u64
+    }
+
     /// `rate` times the usable share of time.
     #[must_use]
     pub fn mean_rate(&self, rate: BitRate) -> Option<BitRate> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::line::trace::{Opportunities, Step, Steps, TraceError};
+use crate::line::trace::{Opportunities, Step, Steps, Trace, TraceError};
 
 fn ms(ms: u64) -> Duration {
     Duration::from_ms(ms)
@@ -73,6 +73,18 @@ fn no_bits_are_sent_in_an_outage() {
     line.enqueue(at_us(0), packet(0, 1_500), &mut Log::default());
     let sent = [4_000, 8_000, 50_000, 100_000, 102_000, 104_000].map(|us| line.bits_sent(at_us(us)));
     assert_eq!(sent, [4_000, 8_000, 8_000, 8_000, 10_000, 12_000]);
+}
+
+/// 2 s of each 5 s.
+#[test]
+fn the_time_of_outages_is_that_of_all_periods() {
+    let steps = vec![step(0, 1_000, 5), step(1_000, 0, 5), step(3_000, 1_000, 5)];
+    let trace = Trace::Steps(Arc::new(Steps::new(steps, Some(ms(5_000))).expect("a trace")));
+    let between = |from: u64, to: u64| trace.outage_between(at_us(from * 1_000), at_us(to * 1_000));
+    let expected = [((0, 5_000), 2_000), ((0, 1_500), 500), ((2_000, 6_500), 1_500), ((3_000, 6_000), 0)];
+    for ((from, to), outage) in expected {
+        assert_eq!(between(from, to), ms(outage), "{from} to {to}");
+    }
 }
 
 /// Three packets of 1000 bytes in blocks of 1504 at 5, 10 and 20 ms: 504 bytes of the second in the first block, 496 in

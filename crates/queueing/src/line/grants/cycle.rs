@@ -1,0 +1,98 @@
+//! What a station with one request on the way can send at most.
+//!
+//! A request is answered after the response time, in a slot that begins then or later; the next request leaves with the
+//! granted data, or at the next opportunity after the grant has begun. Nothing is faster than a station that always has
+//! a request ready, so the mean time between its grants bounds every run: the request-grant time of `theory`, MAP
+//! interval plus MAP-ahead.
+
+use lastmile_units::{Duration, Instant, WireBytes};
+
+use super::{Asks, Config, Outstanding};
+
+/// Requests over which the mean is taken: patterns and opportunities meet anew after fewer.
+const REQUESTS: u64 = 4_096;
+
+/// The most that one request brings.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PerRequest {
+    /// One packet of any size.
+    Packet,
+    /// Bytes on the wire.
+    Bytes(WireBytes),
+}
+
+/// A station with one request on the way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cycle {
+    /// The least mean time from one grant to the next.
+    pub time: Duration,
+    /// The most that each brings.
+    pub brings: PerRequest,
+}
+
+impl Config {
+    /// The cycle that bounds the station. `None` if requests overtake one another, ask for any size, or are not needed.
+    #[must_use]
+    pub fn cycle(&self) -> Option<Cycle> {
+        let requests = self.requests.as_ref().filter(|_| self.proactive.is_none())?;
+        let brings = match (requests.asks, requests.outstanding) {
+            (Asks::Packet, _) => PerRequest::Packet,
+            (Asks::Backlog { most, first }, Outstanding::One) => {
+                let padded =
+                    most?.max(first.unwrap_or(WireBytes::ZERO)).as_u64().checked_next_multiple_of(self.unit.get());
+                PerRequest::Bytes(WireBytes::new(padded?))
+            }
+            (Asks::Backlog { .. }, Outstanding::Many) => return None,
+        };
+        let every = requests.every.as_ps();
+        let grant_of = |asked: Instant| self.slots.starting_from(asked + requests.response).start;
+        let first = grant_of(Instant::ZERO);
+        let last = (0..REQUESTS).fold(first, |grant, _| {
+            let opportunity = Instant::from_ps((grant.as_ps() / every + 1) * every);
+            grant_of(if requests.piggyback { grant } else { opportunity }).max(grant + Duration::from_ps(1))
+        });
+        Some(Cycle { time: last.since(first) / REQUESTS, brings })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lastmile_units::BitRate;
+
+    use super::super::{Requests, Slots, Span};
+    use super::*;
+
+    fn config(every_ms: u64, response_ms: u64, asks: Asks, outstanding: Outstanding) -> Config {
+        let slot = Duration::from_ms(every_ms);
+        let slots = Slots::new(slot, vec![Span { start: Duration::ZERO, end: slot }]).expect("a slot");
+        let response = Duration::from_ms(response_ms);
+        let requests = Requests { every: slot, contention: None, piggyback: false, response, asks, outstanding };
+        Config { requests: Some(requests), ..Config::new(BitRate::from_mbit_per_s(10), slots) }
+    }
+
+    /// "DOCSIS sub-throughput optimization" (CED, December 2006): MAP interval plus MAP-ahead.
+    #[test]
+    fn the_cycle_of_single_packets_is_the_request_grant_time() {
+        for (ahead_ms, cycle_ms) in [(4, 5), (2, 3)] {
+            let cycle = config(1, ahead_ms, Asks::Packet, Outstanding::Many).cycle();
+            let expected = Cycle { time: Duration::from_ms(cycle_ms), brings: PerRequest::Packet };
+            assert_eq!(cycle, Some(expected));
+        }
+        // With the granted data a request leaves a slot earlier.
+        let mut piggyback = config(1, 4, Asks::Packet, Outstanding::One);
+        piggyback.requests.iter_mut().for_each(|requests| requests.piggyback = true);
+        assert_eq!(piggyback.cycle().map(|cycle| cycle.time), Some(Duration::from_ms(4)));
+    }
+
+    /// In minislots of 16 bytes 3000 bytes are 3008.
+    #[test]
+    fn a_request_for_the_backlog_brings_what_it_may_ask_for() {
+        let asks = |most: u64| Asks::Backlog { most: Some(WireBytes::new(most)), first: None };
+        let one = config(2, 2, asks(3_000), Outstanding::One);
+        let one = Config { unit: core::num::NonZeroU64::new(16).expect("above zero"), ..one };
+        let expected = Cycle { time: Duration::from_ms(4), brings: PerRequest::Bytes(WireBytes::new(3_008)) };
+        assert_eq!(one.cycle(), Some(expected));
+        assert_eq!(config(2, 2, asks(3_000), Outstanding::Many).cycle(), None);
+        assert_eq!(config(2, 2, Asks::Backlog { most: None, first: None }, Outstanding::One).cycle(), None);
+    }
+}

@@ -1,0 +1,130 @@
+//! What holds back the packets of a link: the rate of its wire, the shapers before it, the grants of a head end.
+
+use lastmile_linklayer::LinkLayer;
+use lastmile_model::Link;
+use lastmile_queueing::line::grants::{Cycle, PerRequest};
+use lastmile_queueing::spec::Shaper;
+use lastmile_theory::asymmetry;
+use lastmile_units::{BitRate, ByteCount, Instant, WireBytes};
+
+use crate::format::{self, to_f64};
+
+/// The rate for which limits are computed on a line whose rate changes.
+const NOMINAL: BitRate = BitRate::from_mbit_per_s(1_000);
+
+/// The time from one point to another.
+pub(crate) type Span = (Instant, Instant);
+
+/// One thing that holds back the packets of a link.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Hold {
+    /// The rate of the wire; the mean of one that sends what is granted.
+    Wire(Shaper),
+    /// The rate of a wire that changes, as if it were [`NOMINAL`].
+    Changing,
+    Shaper(Shaper),
+    /// A station with one request on the way.
+    Grants(Cycle),
+}
+
+impl Hold {
+    /// The wire of `link`; `None` if transmission takes no time.
+    pub(crate) fn wire(link: &Link) -> Option<Self> {
+        let line = &link.hop.line;
+        if line.trace.is_some() {
+            return Some(Self::Changing);
+        }
+        let (rate, beyond) = match &line.grants {
+            Some(grants) => grants.at_most()?,
+            None => (line.rate?, WireBytes::ZERO),
+        };
+        Some(Self::Wire(Shaper { rate, burst: Some(beyond) }))
+    }
+
+    /// All that hold back the packets of `link`. A shaper at or above the rate of the wire holds back nothing.
+    pub(crate) fn of(link: &Link) -> Vec<Self> {
+        let line = &link.hop.line;
+        let slower = |shaper: &Shaper| line.trace.is_some() || line.rate.is_none_or(|rate| shaper.rate < rate);
+        let shapers = link.hop.queue.shapers().into_iter().filter(slower).map(Self::Shaper);
+        let grants = line.grants.as_ref().and_then(|grants| grants.cycle()).map(Self::Grants);
+        Self::wire(link).into_iter().chain(shapers).chain(grants).collect()
+    }
+
+    /// The most packets of `ip` bytes a second, without OAM cells; on a wire that changes for the nominal rate.
+    pub(crate) fn packets_per_s(&self, link: &Link, ip: ByteCount) -> f64 {
+        let layer: LinkLayer = link.hop.line.link_layer;
+        let at = |rate| asymmetry::ip_rate_bps(rate, layer, ip) / (to_f64(ip.as_u64()) * 8.0);
+        match self {
+            Self::Wire(limit) | Self::Shaper(limit) => at(limit.rate),
+            Self::Changing => at(NOMINAL),
+            Self::Grants(cycle) => match cycle.brings {
+                PerRequest::Packet => cycle.time.as_secs_f64().recip(),
+                PerRequest::Bytes(bytes) => {
+                    to_f64(bytes.as_u64()) / to_f64(layer.on_wire(ip).as_u64()) / cycle.time.as_secs_f64()
+                }
+            },
+        }
+    }
+
+    /// The packets of `ip` bytes a second that all holds of `link` let pass within `span`, and the one that decides.
+    pub(crate) fn least(link: &Link, ip: ByteCount, span: Span) -> Option<(f64, Self)> {
+        let rates = Self::of(link).into_iter().map(|hold| (hold.packets_per_s(link, ip) * hold.part(link, span), hold));
+        rates.min_by(|a, b| a.0.total_cmp(&b.0))
+    }
+
+    /// The part of that rate within `span`: less or more than 1 on a wire that changes.
+    pub(crate) fn part(&self, link: &Link, (from, to): Span) -> f64 {
+        let mean = link.hop.line.trace.as_ref().filter(|_| *self == Self::Changing);
+        let mean = mean.and_then(|trace| trace.rate_between(from, to));
+        mean.map_or(1.0, |bps| bps / to_f64(NOMINAL.as_bps()))
+    }
+
+    /// The most bytes that pass in a span beyond the rate, in packets of `payload`; `None` where that has no limit.
+    pub(crate) fn beyond(&self, payload: u64) -> Option<f64> {
+        match self {
+            Self::Wire(limit) => limit.burst.map(|beyond| to_f64(beyond.as_u64())),
+            Self::Changing => Some(0.0),
+            // And the packet that the wire is sending.
+            Self::Shaper(shaper) => shaper.burst.map(|burst| to_f64(burst.as_u64() + payload)),
+            Self::Grants(cycle) => Some(match cycle.brings {
+                PerRequest::Packet => 2.0 * to_f64(payload),
+                PerRequest::Bytes(bytes) => 2.0 * to_f64(bytes.as_u64()),
+            }),
+        }
+    }
+
+    /// In words, for data.
+    pub(crate) fn words(&self, link: &Link) -> String {
+        let name = &link.hop.name;
+        match self {
+            Self::Wire(_) | Self::Changing => format!("rate of link {name}"),
+            Self::Shaper(_) => format!("rate of the shaper of link {name}"),
+            Self::Grants(cycle) => {
+                let time = format::seconds(cycle.time.as_secs_f64());
+                match cycle.brings {
+                    PerRequest::Packet => format!("grants of link {name}, one packet in {time}"),
+                    PerRequest::Bytes(bytes) => {
+                        format!("grants of link {name}, {} in {time}", format::bytes(bytes.as_u64()))
+                    }
+                }
+            }
+        }
+    }
+
+    /// In words, as what is filled.
+    pub(crate) fn filled(&self, link: &Link) -> String {
+        match self {
+            Self::Wire(_) | Self::Changing => format!("link {}", link.hop.name),
+            Self::Shaper(_) => format!("the shaper of link {}", link.hop.name),
+            Self::Grants(_) => format!("the {}", self.words(link)),
+        }
+    }
+
+    /// In words, for ACKs.
+    pub(crate) fn words_for_acks(&self, link: &Link) -> String {
+        match self {
+            Self::Wire(_) | Self::Changing => format!("ACKs on link {}", link.hop.name),
+            Self::Shaper(_) | Self::Grants(_) => format!("ACKs by the {}", self.words(link)),
+        }
+    }
+}

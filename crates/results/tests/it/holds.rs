@@ -1,0 +1,136 @@
+//! What holds back the packets of a link besides its wire: shapers, grants, outages; and applications whose data wait.
+
+use lastmile_results::schema::Flow;
+use lastmile_results::{Origin, Summary, summarise};
+use lastmile_scenario::Scenario;
+
+fn simulated(text: &str) -> Summary {
+    let scenario = Scenario::parse("f", text, &[]).unwrap_or_else(|report| panic!("{report}"));
+    let network = scenario.network();
+    let outcome = lastmile_sim::run(&network).expect("it can be run");
+    summarise(&Origin::default(), &network, &outcome)
+}
+
+/// A run of 20 s over lines of 50 and 20 Mbit/s with these additions.
+fn line(down: &str, up: &str, traffic: &str) -> Summary {
+    simulated(&format!(
+        "duration = \"20 s\"\n[access]\ndown = {{ rate = \"50 Mbit/s\", delay = \"10 ms\"{down} }}\n\
+         up = {{ rate = \"20 Mbit/s\", delay = \"10 ms\"{up} }}\n{traffic}"
+    ))
+}
+
+const DOWNLOAD: &str = "[[traffic]]\nname = \"x\"\nkind = \"bulk\"\ndirection = \"down\"\n";
+const UPLOAD: &str = "[[traffic]]\nname = \"x\"\nkind = \"bulk\"\ndirection = \"up\"\n";
+
+/// Bound and fair share of a flow, each with its cause.
+fn limits(flow: &Flow) -> [(f64, &str); 2] {
+    let limits = &flow.limits;
+    let bound = limits.bound_bps.zip(limits.bound_by.as_deref());
+    let share = limits.fair_share_bps.zip(limits.fair_share_by.as_deref());
+    [bound, share].map(|limit| limit.expect("a transfer"))
+}
+
+/// Segments of 1448 in packets of 1500 bytes: 96.5 % of 5 Mbit/s, and in 20 s at most a burst of 5 kB more.
+#[test]
+fn a_shaper_is_the_bound_and_the_share() {
+    let classes =
+        "{ name = \"root\", rate = \"5 Mbit/s\" }, { name = \"leaf\", parent = \"root\", rate = \"5 Mbit/s\" }";
+    for queue in [
+        "{ kind = \"cake\", bandwidth = \"5 Mbit/s\" }".to_owned(),
+        "{ kind = \"tbf\", rate = \"5 Mbit/s\", burst = \"5000 wire bytes\" }".to_owned(),
+        format!("{{ kind = \"htb\", default = \"leaf\", classes = [{classes}] }}"),
+    ] {
+        let two = DOWNLOAD.replace("\"x\"\n", "\"x\"\ncount = 2\n");
+        let run = line(&format!(", queue = {queue}"), "", &two);
+        let carries = 5e6 * 1_448.0 / 1_500.0;
+        for flow in &run.flows {
+            let [(bound, by), (share, shared_by)] = limits(flow);
+            assert_eq!(
+                (by, shared_by),
+                ("rate of the shaper of link down", "rate of the shaper of link down, shared by 2")
+            );
+            assert!((carries..carries + 20_000.0).contains(&bound) && (share - carries / 2.0).abs() < 1.0, "{flow:?}");
+            let said = "rate of the shaper of link down (";
+            assert!(flow.limits.explanation.starts_with(said), "{}", flow.limits.explanation);
+        }
+    }
+    // Packets without a class are not shaped.
+    let run = line(&format!(", queue = {{ kind = \"htb\", classes = [{classes}] }}"), "", DOWNLOAD);
+    assert_eq!(limits(&run.flows[0])[0].1, "rate of link down");
+}
+
+/// DOCSIS 1.0: MAPs of 2 ms 3 ms ahead, asked for with the granted data: a packet in 4 ms, 2.896 Mbit/s. A download has an
+/// ACK for two segments in each, twice as much.
+#[test]
+fn grants_of_single_packets_are_the_bound_and_the_share() {
+    for (traffic, bps, by) in [
+        (UPLOAD, 2.896e6, "grants of link up, one packet in 4 ms"),
+        (DOWNLOAD, 5.792e6, "ACKs by the grants of link up, one packet in 4 ms"),
+    ] {
+        let run = line("", ", grants = \"docsis-1.0\"", traffic);
+        let flow = &run.flows[0];
+        let [(bound, bound_by), (share, shared_by)] = limits(flow);
+        assert_eq!((bound_by, shared_by), (by, by));
+        assert!((share - bps).abs() < 1.0, "{flow:?}");
+        assert!(flow.goodput_bps <= bound && flow.goodput_bps > 0.9 * share, "{flow:?}");
+        if traffic == UPLOAD {
+            let said = &flow.limits.explanation;
+            assert!(said.starts_with("grants of link up, one packet in 4 ms (9"), "{said}");
+            // What is on the path at the end, and the packets that the span cuts.
+            assert!(bound < share + 10_000.0, "{flow:?}");
+        }
+    }
+}
+
+/// The line falls to 500 kbit/s as the download stops, with a queue of 250 ms at 20 Mbit/s, 625 kB: 10 s.
+#[test]
+fn the_share_of_a_flow_that_delivers_after_its_stop_is_within_its_bound() {
+    let trace = "steps = [{ at = \"0 s\", rate = \"20 Mbit/s\" }, { at = \"4 s\", rate = \"500 kbit/s\" }]";
+    let run = line(
+        &format!(", trace = {{ {trace} }}, queue = {{ limit = \"625 kB\" }}"),
+        "",
+        &DOWNLOAD.replace("\"x\"\n", "\"x\"\nstop = \"5 s\"\n"),
+    );
+    let flow = &run.flows[0];
+    let [(bound, _), (share, _)] = limits(flow);
+    assert!(flow.end_s.is_some_and(|end| end > 10.0) || flow.bytes_delivered > 0, "{flow:?}");
+    assert!(share <= bound, "{flow:?}");
+}
+
+/// Nothing is lost: the requests wait behind the upload at the end of the run.
+#[test]
+fn requests_that_wait_are_not_lost() {
+    let ping = "[[traffic]]\nname = \"ping\"\nkind = \"ping\"\ninterval = \"100 ms\"\n";
+    let slow = ", trace = { steps = [{ at = \"0 s\", rate = \"1 Mbit/s\" }, { at = \"1 s\", rate = \"10 kbit/s\" }] }";
+    let run = line("", &format!("{slow}, queue = {{ limit = \"1000 packets\" }}"), &format!("{UPLOAD}{ping}"));
+    let probe = &run.probes[0];
+    assert!(probe.received < probe.sent / 2 && probe.lost == 0, "{probe:?}");
+    // A tenth is lost on the wire, either way.
+    let lossy = line(", loss = \"10 %\"", "", ping);
+    let probe = &lossy.probes[0];
+    assert!(probe.lost > 5 && probe.lost + probe.received + 1 >= probe.sent, "{probe:?}");
+}
+
+/// Pictures of 400 kbit/s for a line of 300: with room for a segment in the queue nothing waits at the sender, with room
+/// for ten packets its window is full.
+#[test]
+fn an_application_that_fills_the_line_is_limited_by_it() {
+    for (limit, more) in [("1 MB", "all data were on their way for "), ("10 packets", "its connection: ")] {
+        let run = simulated(&format!(
+            "duration = \"60 s\"\n[access]\nup = {{ rate = \"1 Mbit/s\", delay = \"10 ms\" }}\n\
+             down = {{ rate = \"300 kbit/s\", delay = \"10 ms\", queue = {{ limit = \"{limit}\" }} }}\n[[traffic]]\n\
+             name = \"x\"\nkind = \"video\"\nladder = [\"400 kbit/s\"]\n"
+        ));
+        let said = &run.flows[0].limits.explanation;
+        assert!(said.starts_with("rate of link down (9") && said.contains(more), "{limit}: {said}");
+    }
+}
+
+/// 5 s of 20 without a line.
+#[test]
+fn an_outage_is_told() {
+    let steps = "{ at = \"0 s\", rate = \"10 Mbit/s\" }, { at = \"5 s\", outage = true }, { at = \"10 s\", rate = \"10 Mbit/s\" }";
+    let run = line(&format!(", trace = {{ steps = [{steps}] }}"), "", DOWNLOAD);
+    let said = &run.flows[0].limits.explanation;
+    assert!(said.contains("link down carried nothing for 5 s"), "{said}");
+}
