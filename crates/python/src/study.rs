@@ -18,7 +18,7 @@ use lastmile_studies::study::plan::{Ended, Failure, Means, Pair, Places, Progres
 use lastmile_studies::study::space::{Range, Space as Points};
 use lastmile_studies::study::{Described, Store};
 use lastmile_studies::variant::pairs;
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyUserWarning};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyMapping;
 
@@ -126,6 +126,9 @@ pub(crate) fn study(
             Seeds::Until(Until { measure, share, at_most: seeds })
         }
     };
+    if duration.is_some() && space.get().0.keys.iter().any(|key| key == "duration") {
+        return Err(PyValueError::new_err("space and duration set one key, duration: leave one of them out"));
+    }
     // A wrong duration is refused now, and not by the first run.
     run::overrides(scenario.get(), None, duration.as_ref(), None)?;
     Ok(Study { scenario: scenario.unbind(), space: space.unbind(), seeds, duration, file: None })

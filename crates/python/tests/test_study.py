@@ -271,3 +271,8 @@ def test_one_seed_has_no_interval(download: lm.Scenario, tmp_path: Path) -> None
     table = lm.study(download, {"access.policy": [None]}, duration="1 s").run(tmp_path)
     [(_, mean, ci95, seeds)] = table.means("download_bps")
     assert mean > 0 and math.isnan(ci95) and seeds == 1
+
+
+def test_a_key_is_set_once(download: lm.Scenario) -> None:
+    with pytest.raises(ValueError, match="space and duration set one key, duration"):
+        lm.study(download, {"duration": ["1 s", "2 s"]}, duration="9 s")

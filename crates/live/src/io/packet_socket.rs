@@ -86,9 +86,8 @@ impl PacketSocket {
                     self.down = true;
                     return Ok(Some(0));
                 }
-                Ok(0) if self.down && !self.receiver.device_exists() => {
-                    return Err(io::Error::from_raw_os_error(libc::ENETDOWN));
-                }
+                Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) => return Err(removed()),
+                Ok(0) if self.down && !self.receiver.device_exists() => return Err(removed()),
                 // A piece to be cut in a way that struct virtio_net_hdr has no word for (fragments
                 // of UDP, SCTP): the kernel has dropped that one frame.
                 Err(error) if error.raw_os_error() == Some(libc::EINVAL) => self.counters.offloads.refused += 1,
@@ -101,6 +100,10 @@ impl PacketSocket {
         }
         Ok(None)
     }
+}
+
+fn removed() -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, "the interface was removed")
 }
 
 impl Port for PacketSocket {

@@ -1,5 +1,6 @@
 //! Conditions on packets.
 
+use lastmile_packet::Protocol;
 use lastmile_queueing::Match;
 use lastmile_queueing::classify::End;
 use lastmile_units::{BitRate, ByteCount};
@@ -172,6 +173,7 @@ pub(crate) fn matching(condition: Unopened<'_>) -> Option<Match> {
     }
     let opened: Option<PerTime> = table.optional("new_connections_per_host");
     all.extend(opened.map(|PerTime { bound, count, per }| Match::NewConnections { bound, count, per }));
+    warn_of_the_impossible(&table, &all);
     let condition = match all.len() {
         0 => Match::Any,
         1 => all.remove(0),
@@ -182,6 +184,34 @@ pub(crate) fn matching(condition: Unopened<'_>) -> Option<Match> {
         return None;
     }
     Some(condition)
+}
+
+/// The largest pure ACK: headers of IP and TCP with all their options.
+const LARGEST_PURE_ACK: u16 = 120;
+
+/// Warns of conditions that exclude one another.
+fn warn_of_the_impossible(table: &Table<'_>, all: &[Match]) {
+    let is_ack = all.iter().any(|one| matches!(one, Match::PureAck | Match::SackAck));
+    let least = all.iter().find_map(|one| if let Match::AtLeastBytes(bytes) = one { Some(*bytes) } else { None });
+    let most = all.iter().find_map(|one| if let Match::AtMostBytes(bytes) = one { Some(*bytes) } else { None });
+    let (tcp, udp) = (Match::Protocol(Protocol::Tcp), Match::Protocol(Protocol::Udp));
+    let protocol = all.iter().find(|one| matches!(one, Match::Protocol(_) | Match::ProtocolNumber(_)));
+    let is_other = |known: &[&Match]| protocol.is_some_and(|protocol| !known.contains(&protocol));
+    let ports = ["port", "source_port", "destination_port"].into_iter().find(|key| table.has(key));
+    let wrong = if is_ack && least.is_some_and(|least| least > LARGEST_PURE_ACK) {
+        Some(("at_least", format!("a pure ACK has at most {LARGEST_PURE_ACK} bytes")))
+    } else if least.zip(most).is_some_and(|(least, most)| least > most) {
+        Some(("at_least", "it is above `at_most`".to_owned()))
+    } else if is_other(&[&tcp]) && (is_ack || table.has("tcp_flags")) {
+        Some(("protocol", "pure ACKs and flags are those of TCP".to_owned()))
+    } else if is_other(&[&tcp, &udp]) {
+        ports.map(|key| (key, "ports are those of TCP and UDP".to_owned()))
+    } else {
+        None
+    };
+    if let Some((key, why)) = wrong {
+        table.warning(key, format!("{}: no packet matches: {why}", table.path(key)), None);
+    }
 }
 
 fn flag(table: &Table<'_>, key: &'static str, condition: Match, all: &mut Vec<Match>) {

@@ -114,3 +114,33 @@ fn what_is_no_condition_is_refused_with_what_would_be_one() {
         ": a pattern that ends at byte 513; the first 512 bytes of a payload are looked at",
     );
 }
+
+/// Conditions that exclude one another, and those that look alike and do not.
+#[test]
+fn conditions_that_no_packet_meets_are_told() {
+    let told = |text: &str| parse(&line(text)).unwrap_or_else(|report| panic!("{report}")).warnings().to_string();
+    for (text, expected) in [
+        (
+            "pure_ack = true, at_least = \"1000 B\"",
+            "exempt.at_least: no packet matches: a pure ACK has at most 120 bytes",
+        ),
+        ("at_least = \"200 B\", at_most = \"100 B\"", "exempt.at_least: no packet matches: it is above `at_most`"),
+        (
+            "protocol = \"udp\", tcp_flags = \"syn\"",
+            "exempt.protocol: no packet matches: pure ACKs and flags are those of",
+        ),
+        ("protocol = \"icmp\", port = 22", "exempt.port: no packet matches: ports are those of TCP and UDP"),
+    ] {
+        let warning = told(text);
+        assert!(warning.contains(expected), "{warning}");
+    }
+    for quiet in [
+        "pure_ack = true, at_least = \"120 B\"",
+        "pure_ack = false, at_least = \"1000 B\"",
+        "protocol = \"tcp\", tcp_flags = \"syn\", port = 22",
+        "protocol = \"udp\", source_port = 53",
+        "protocol = 50",
+    ] {
+        assert_eq!(told(quiet), "", "{quiet}");
+    }
+}
