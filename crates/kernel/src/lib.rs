@@ -7,13 +7,15 @@
 //!
 //! | module | holds |
 //! | --- | --- |
+//! | `configuration` | the whole set-up: which steps, in which order |
 //! | [`accounting`] | the parameters of `stab` and CAKE for bytes on the wire |
 //! | [`command`] | commands, choices by the kernel's features, objects to read back |
 //! | `nearest` | removal of parts without a counterpart in the kernel |
-//! | `tree` | classes of HTB for every scheduler |
+//! | `tree` | classes of HTB, or of the scheduler itself where the kernel has it |
 //! | `order` | from "the last match decides" to "the first match decides" |
 //! | `nft` | rules as a table of nft |
 //! | `leaf`, `cake` | the queue of a class |
+//! | `words` | conditions in words, for comments |
 //! | `discipline` | the words of a queueing discipline, and the values to read back |
 //! | [`ingress`] | received packets: a policer, or an intermediate device |
 //! | [`script`] | a configuration as a shell script |

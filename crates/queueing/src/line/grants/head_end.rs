@@ -230,25 +230,25 @@ impl HeadEnd {
         };
         let mut at = from.max(self.granted_until);
         loop {
-            let (span, start, room) = room(&self.slots, self.rate, at);
+            let (span, start, left) = room(&self.slots, self.rate, at);
             let ready = self.limits.iter().map(|bucket| bucket.ready(want.min(LARGEST_PACKET.as_u64()))).max();
             if let Some(ready) = ready.filter(|ready| *ready > start) {
                 at = self.slots.starting_from(ready).start;
                 continue;
             }
             let tokens = self.limits.iter().map(|bucket| bucket.at(start)).min().unwrap_or(u64::MAX);
-            let bytes = want.min(room).min(tokens);
+            let bytes = want.min(left).min(tokens);
             // Without fragmentation a grant is split only where every span is too short for it.
-            if !self.fragmentation && room < want.min(self.longest) {
+            if !self.fragmentation && left < want.min(self.longest) {
                 at = span.end;
                 continue;
             }
             match amount {
                 Amount::Packet { .. } => {
                     (self.for_packet, self.granted_until) = (true, span.end);
-                    self.window = Some(Window::new(start, span.end, room));
+                    self.window = Some(Window::new(start, span.end, left));
                 }
-                Amount::Bytes(_) => self.grant_bytes(start, want, bytes, room, counts),
+                Amount::Bytes(_) => self.grant_bytes(start, want, bytes, left, counts),
             }
             return Some(());
         }

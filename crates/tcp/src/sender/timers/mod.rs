@@ -17,6 +17,9 @@ mod tail_loss_probe;
 
 use lastmile_units::Instant;
 
+use super::Sender;
+use crate::Config;
+
 /// The purpose of the timer that runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Alarm {
@@ -31,6 +34,21 @@ pub(crate) enum Alarm {
     Persist,
     /// The connection leaves TIME-WAIT.
     TimeWait,
+}
+
+impl Sender {
+    /// A timer of an established connection expired. False: the connection is given up (R2 of RFC 9293,
+    /// section 3.8.3).
+    pub(crate) fn on_timer(&mut self, now: Instant, config: &Config, alarm: Alarm) -> bool {
+        match alarm {
+            Alarm::Retransmission => return self.on_retransmission_timer(now, config),
+            Alarm::Persist => return self.on_persist_timer(now, config),
+            Alarm::Reordering => self.on_reordering_timer(now, config),
+            Alarm::TailLossProbe => self.on_probe_timer(now, config),
+            Alarm::Syn | Alarm::TimeWait => self.timers.stop(),
+        }
+        true
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -12,19 +12,6 @@ use crate::sender::Sender;
 use crate::sender::repair::Style;
 
 impl Sender {
-    /// A timer of an established connection expired. False: the connection is given up (R2 of RFC 9293,
-    /// section 3.8.3).
-    pub(crate) fn on_timer(&mut self, now: Instant, config: &Config, alarm: Alarm) -> bool {
-        match alarm {
-            Alarm::Retransmission => return self.on_retransmission_timer(now, config),
-            Alarm::Persist => return self.on_persist_timer(now, config),
-            Alarm::Reordering => self.on_reordering_timer(now, config),
-            Alarm::TailLossProbe => self.on_probe_timer(now, config),
-            Alarm::Syn | Alarm::TimeWait => self.timers.stop(),
-        }
-        true
-    }
-
     /// RFC 6298 (5.1), (5.3): starts the retransmission timer.
     #[inline]
     pub(in crate::sender) fn set_rto(&mut self, now: Instant, config: &Config) {
@@ -33,7 +20,7 @@ impl Sender {
 
     /// The retransmission timer expired with data or a FIN in flight. False: give up.
     #[cold]
-    fn on_retransmission_timer(&mut self, now: Instant, config: &Config) -> bool {
+    pub(super) fn on_retransmission_timer(&mut self, now: Instant, config: &Config) -> bool {
         let first = self.timers.backoff() == 0;
         if !self.timers.back_off(config.timers.max_retries) {
             return false;
