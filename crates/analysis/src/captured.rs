@@ -1,7 +1,7 @@
 //! Truncated headers in captures: a short snap length cuts TCP options in the middle.
 //!
 //! Differs from [`lastmile_packet::parse_headers`]: truncated TCP options are omitted, and the
-//! packet is kept.
+//! packet is kept, with options that are marked as cut.
 
 use lastmile_packet::{ParseError, Parsed, parse_headers};
 
@@ -41,6 +41,7 @@ pub fn parse_captured(bytes: &[u8]) -> Result<(Parsed, bool), ParseError> {
         });
     }
     parsed.meta.header_len = header_len as u8;
+    parsed.meta.set_options(parsed.meta.options().with_cut());
     Ok((parsed, true))
 }
 
@@ -71,11 +72,12 @@ mod tests {
         let mut bytes = Vec::new();
         write_packet(&meta, &FlowAddresses::of_simulated(FlowId::new(0)), &mut bytes);
         let (parsed, cut) = parse_captured(&bytes[..54]).unwrap();
-        assert!(cut);
+        assert!(cut && parsed.meta.options().is_cut());
         assert_eq!(parsed.meta.options().timestamps(), Some((7, 8)));
         assert_eq!(parsed.meta.options().sack_count(), 0);
         assert_eq!(parsed.meta.payload_len(), 100);
         assert!(parse_captured(&bytes[..39]).is_err());
-        assert!(!parse_captured(&bytes[..72]).unwrap().1);
+        let (whole, cut) = parse_captured(&bytes[..72]).unwrap();
+        assert!(!cut && !whole.meta.options().is_cut());
     }
 }

@@ -67,6 +67,33 @@ impl Recent {
     }
 }
 
+/// The options in a packet that opens the connection.
+#[derive(Clone, Copy, Debug)]
+struct Offer {
+    at: Instant,
+    options: SynOptions,
+    timestamps: bool,
+    /// True if the capture cut the options: those not seen are unknown.
+    is_cut: bool,
+}
+
+impl Offer {
+    fn new(at: Instant, packet: &Meta) -> Self {
+        let options = packet.options();
+        let timestamps = options.timestamps().is_some();
+        Self { at, options: options.syn_options(), timestamps, is_cut: options.is_cut() }
+    }
+
+    /// True if it may offer to scale windows.
+    fn may_scale(&self) -> bool {
+        self.options.window_scale.is_some() || self.is_cut
+    }
+
+    fn may_permit_sack(&self) -> bool {
+        self.options.sack_permitted || self.is_cut
+    }
+}
+
 #[derive(Clone, Debug)]
 struct State {
     /// The lesser of the keys of the two directions.
@@ -82,8 +109,8 @@ struct State {
     from: Instant,
     to: Instant,
     reset: bool,
-    syn: Option<(Instant, SynOptions, bool)>,
-    syn_ack: Option<(Instant, SynOptions, bool)>,
+    syn: Option<Offer>,
+    syn_ack: Option<Offer>,
     first_syn: Option<Instant>,
     took: Option<Duration>,
     /// The time in which each half's sender answered in the handshake.
@@ -292,7 +319,7 @@ impl State {
         if self.took.is_some() && !flags.contains(TcpFlags::SYN) {
             return;
         }
-        let offered = (now, packet.options().syn_options(), packet.options().timestamps().is_some());
+        let offered = Offer::new(now, packet);
         match (flags.contains(TcpFlags::SYN), flags.contains(TcpFlags::ACK)) {
             (true, false) => {
                 self.opener.get_or_insert(side);
@@ -303,8 +330,8 @@ impl State {
             }
             (true, true) => {
                 self.opener.get_or_insert(1 - side);
-                if let (Some((at, ..)), None) = (self.syn, self.opened[side]) {
-                    self.opened[side] = Some(now.since(at));
+                if let (Some(syn), None) = (self.syn, self.opened[side]) {
+                    self.opened[side] = Some(now.since(syn.at));
                 }
                 if self.took.is_none() {
                     self.syn_ack = Some(offered);
@@ -312,9 +339,9 @@ impl State {
                 self.agree();
             }
             (false, true) if self.took.is_none() && self.opener == Some(side) => {
-                if let Some((at, ..)) = self.syn_ack {
-                    self.opened[side] = Some(now.since(at));
-                    self.took = Some(now.since(self.first_syn.unwrap_or(at)));
+                if let Some(answer) = self.syn_ack {
+                    self.opened[side] = Some(now.since(answer.at));
+                    self.took = Some(now.since(self.first_syn.unwrap_or(answer.at)));
                 }
             }
             _ => {}
@@ -323,16 +350,20 @@ impl State {
 
     /// Applies the options on which SYN and SYN-ACK agree.
     fn agree(&mut self) {
-        let (Some((_, syn, _)), Some((_, answer, _)), Some(opener)) = (self.syn, self.syn_ack, self.opener) else {
-            return;
-        };
+        let (Some(syn), Some(answer), Some(opener)) = (self.syn, self.syn_ack, self.opener) else { return };
         // RFC 7323, section 2.2: windows are scaled if both sides offered it, each by its own
-        // shift.
-        let scaled = syn.window_scale.zip(answer.window_scale);
-        self.halves[opener].window.shift = Some(scaled.map_or(0, |(_, answer)| answer));
-        self.halves[1 - opener].window.shift = Some(scaled.map_or(0, |(own, _)| own));
+        // shift. A SYN-ACK offers it only in answer to an offer. Cut options leave a shift unknown.
+        let [by_opener, by_answerer] = if !(syn.may_scale() && answer.may_scale()) {
+            [Some(0); 2]
+        } else if answer.options.window_scale.is_some() {
+            [syn.options.window_scale, answer.options.window_scale]
+        } else {
+            [None; 2]
+        };
+        self.halves[opener].window.shift = by_answerer;
+        self.halves[1 - opener].window.shift = by_opener;
         for half in &mut self.halves {
-            half.sack.allowed = syn.sack_permitted && answer.sack_permitted;
+            half.sack.allowed = syn.may_permit_sack() && answer.may_permit_sack();
         }
     }
 
@@ -357,8 +388,9 @@ impl State {
             reset: self.reset,
             closed,
             handshake: Handshake {
-                syn: self.syn.map(|(_, options, timestamps)| (options, timestamps)),
-                syn_ack: self.syn_ack.map(|(_, options, timestamps)| (options, timestamps)),
+                syn: self.syn.map(|offer| (offer.options, offer.timestamps)),
+                syn_ack: self.syn_ack.map(|offer| (offer.options, offer.timestamps)),
+                cut: [self.syn, self.syn_ack].map(|offer| offer.is_some_and(|offer| offer.is_cut)),
                 took: self.took,
             },
             up,

@@ -50,6 +50,8 @@ pub struct Handshake {
     pub syn: Option<(SynOptions, bool)>,
     /// Options of the SYN-ACK, and whether it had timestamps.
     pub syn_ack: Option<(SynOptions, bool)>,
+    /// Whether the capture cut the options of the SYN and of the SYN-ACK: those not seen are unknown.
+    pub cut: [bool; 2],
     /// Time from the first SYN to the first ACK of its sender.
     pub took: Option<Duration>,
 }

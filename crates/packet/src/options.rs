@@ -33,6 +33,7 @@ impl OptionSet {
     const UNKNOWN: u16 = 0x40;
     const LIST: u16 = 0x80;
     const ACCECN: u16 = 0x100;
+    const CUT: u16 = 0x200;
 }
 
 /// Options of a SYN.
@@ -243,6 +244,19 @@ impl Options {
     pub const fn with_unknown(mut self) -> Self {
         self.set.0 |= OptionSet::UNKNOWN;
         self
+    }
+
+    /// A copy marked as incomplete: a capture cut the header within its options.
+    #[must_use]
+    pub const fn with_cut(mut self) -> Self {
+        self.set.0 |= OptionSet::CUT;
+        self
+    }
+
+    /// True for options that a capture cut: those that follow are unknown.
+    #[must_use]
+    pub const fn is_cut(&self) -> bool {
+        self.set.0 & OptionSet::CUT != 0
     }
 
     /// A copy with this list in place of an earlier one. Only an ACK without SACK blocks

@@ -209,9 +209,9 @@ impl Half {
         self.window.raw = Some(packet.window);
         let shift = if packet.flags.contains(TcpFlags::SYN) { Some(0) } else { self.window.shift };
         self.window.bytes = shift.map(|shift| i64::from(packet.window) << shift.min(14));
-        if let Some(window) = self.window.bytes {
-            self.out.window.max = Some(self.out.window.max.unwrap_or(0).max(window.unsigned_abs()));
-        }
+        // The window of a SYN is not scaled; it tells nothing about others of unknown scale.
+        self.out.window.max =
+            self.window.bytes.map(|window| self.out.window.max.unwrap_or(0).max(window.unsigned_abs()));
         match (packet.window, self.window.closed_since) {
             (0, None) => {
                 self.window.closed_since = Some(now);

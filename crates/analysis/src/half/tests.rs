@@ -32,9 +32,13 @@ impl Talk {
 
     /// A handshake with the SYN-ACK and the client's ACK at these times, in ms.
     fn opened(answered: u64, acknowledged: u64) -> Self {
-        let mut talk = Self { analysis: Analysis::new(), options: Options::NONE, id: 1 };
-        let options = Options::syn(SynOptions { mss: Some(1460), window_scale: Some(2), sack_permitted: true });
-        talk.packet(0, true, Meta { seq: SeqNumber::new(ISN), flags: TcpFlags::SYN, ..Meta::default() }, options, 0);
+        Self::opened_with(answered, acknowledged, [usual(); 2])
+    }
+
+    /// The same with these options of the SYN and of the SYN-ACK.
+    fn opened_with(answered: u64, acknowledged: u64, [offer, answer_options]: [Options; 2]) -> Self {
+        let mut talk = Self::amid();
+        talk.packet(0, true, Meta { seq: SeqNumber::new(ISN), flags: TcpFlags::SYN, ..Meta::default() }, offer, 0);
         let answer = Meta {
             seq: SeqNumber::new(7),
             ack: SeqNumber::new(ISN).add(1),
@@ -42,9 +46,14 @@ impl Talk {
             window: 1000,
             ..Meta::default()
         };
-        talk.packet(answered, false, answer, options, 0);
+        talk.packet(answered, false, answer, answer_options, 0);
         talk.ack_of_client(acknowledged);
         talk
+    }
+
+    /// A capture that begins amid the connection.
+    fn amid() -> Self {
+        Self { analysis: Analysis::new(), options: Options::NONE, id: 1 }
     }
 
     /// A segment sent at `sent` that echoes `echo`.
@@ -110,6 +119,11 @@ impl Talk {
     fn up(self) -> Direction {
         self.end().up
     }
+}
+
+/// The usual options of a SYN.
+fn usual() -> Options {
+    Options::syn(SynOptions { mss: Some(1460), window_scale: Some(2), sack_permitted: true })
 }
 
 #[test]
@@ -272,8 +286,7 @@ fn a_tail_loss_probe_repeats_the_last_of_several_segments() {
 #[test]
 fn a_tail_loss_probe_may_be_soon_and_is_no_repair() {
     for captured in [true, false] {
-        let syn_less = || Talk { analysis: Analysis::new(), options: Options::NONE, id: 1 };
-        let mut talk = if captured { Talk::open() } else { syn_less() };
+        let mut talk = if captured { Talk::open() } else { Talk::amid() };
         for number in 0..4 {
             talk.data(200, number);
         }
@@ -356,7 +369,7 @@ fn a_repeat_of_what_was_lost_before_the_capture_is_known_by_its_hole() {
 
 #[test]
 fn a_syn_that_is_sent_again_is_a_timeout_and_one_with_another_number_a_new_connection() {
-    let mut talk = Talk { analysis: Analysis::new(), options: Options::NONE, id: 1 };
+    let mut talk = Talk::amid();
     let syn = |isn| Meta { seq: SeqNumber::new(isn), flags: TcpFlags::SYN, ..Meta::default() };
     talk.packet(0, true, syn(1), Options::NONE, 0);
     talk.packet(1_000, true, syn(1), Options::NONE, 0);
@@ -409,7 +422,7 @@ fn acks_closer_than_their_data_are_compressed() {
 /// A capture that begins in the middle: the side with the larger port counts as the opener.
 #[test]
 fn without_a_syn_windows_are_not_known_and_the_rest_is() {
-    let mut talk = Talk { analysis: Analysis::new(), options: Options::NONE, id: 1 };
+    let mut talk = Talk::amid();
     talk.data(0, 3);
     talk.data(1, 4);
     talk.ack(50, 5, &[]);
@@ -516,7 +529,7 @@ fn a_segment_that_fills_a_part_of_a_hole_is_ordered_by_the_timestamp_above_it() 
 #[test]
 fn goodput_is_of_acknowledged_bytes_and_of_captured_ones_without_acks() {
     for (acks, expected) in [(true, 2_000), (false, 3_000)] {
-        let mut talk = Talk { analysis: Analysis::new(), options: Options::NONE, id: 1 };
+        let mut talk = Talk::amid();
         for number in 0..3 {
             talk.data(100 * u64::from(number), number);
         }
@@ -527,5 +540,40 @@ fn goodput_is_of_acknowledged_bytes_and_of_captured_ones_without_acks() {
         assert_eq!((up.volume.bytes_of_goodput, up.volume.bytes_new), (expected, 3_000));
         let seconds = if acks { 0.3 } else { 0.2 };
         assert!((up.goodput_bps - expected as f64 * 8.0 / seconds).abs() < 1e-6);
+    }
+}
+
+/// RFC 7323, section 2.2: windows are scaled if both SYNs offer it, and a SYN-ACK offers it only in answer to an offer.
+/// The raw windows are 16 000 of the server and 1000 of the client, the shift 2. Options that the capture cut after the
+/// MSS tell nothing.
+#[test]
+fn a_scale_that_was_cut_from_a_syn_is_unknown() {
+    let short = Options::syn(SynOptions { mss: Some(1460), ..SynOptions::default() });
+    let cut = short.with_cut();
+    let (none, unscaled) = ((None, None), (Some(16_000), Some(1_000)));
+    for (options, expected) in [
+        ([usual(), usual()], (Some(64_000), Some(4_000))),
+        ([cut, usual()], (Some(64_000), None)),
+        ([usual(), cut], none),
+        ([cut, cut], none),
+        ([short, cut], unscaled),
+        ([cut, short], unscaled),
+        // The cut was after the scale.
+        ([usual().with_cut(), usual().with_cut()], (Some(64_000), Some(4_000))),
+    ] {
+        let mut talk = Talk::opened_with(100, 100, options);
+        talk.data(200, 0);
+        talk.ack(300, 1, &[]);
+        for number in 1..21 {
+            talk.data(300, number);
+        }
+        talk.ack(400, 21, &[]);
+        let Connection { up, down, handshake, .. } = talk.end();
+        assert_eq!((up.window.max, down.window.max), expected, "{options:?}");
+        assert_eq!(handshake.cut, options.map(|options| options.is_cut()));
+        // The 1000 bytes of the SYN-ACK, which are not scaled, are full until 300 ms. 20 kB exceed a window of 16 kB,
+        // and of an unknown one nothing is said.
+        let full = if expected == unscaled { 200 } else { 100 };
+        assert_eq!(up.limits.shares.of(Limit::ReceiveWindow), Duration::from_ms(full), "{options:?}");
     }
 }

@@ -94,10 +94,21 @@ impl Options {
         Self {
             mss_bytes: offered.and_then(|(options, _)| options.mss),
             window_scale: offered.and_then(|(options, _)| options.window_scale),
-            sack: both.map(|((syn, _), (answer, _))| syn.sack_permitted && answer.sack_permitted),
-            timestamps: both.map(|((_, syn), (_, answer))| syn && answer),
+            sack: both
+                .and_then(|((syn, _), (answer, _))| agreed([syn.sack_permitted, answer.sack_permitted], handshake.cut)),
+            timestamps: both.and_then(|((_, syn), (_, answer))| agreed([syn, answer], handshake.cut)),
             dscp: direction.dscp,
         }
+    }
+}
+
+/// Whether both sides offered an option; `None` if the capture cut the options of a side that shows none.
+fn agreed(offered: [bool; 2], cut: [bool; 2]) -> Option<bool> {
+    let [own, other] = [0, 1].map(|side| if offered[side] || !cut[side] { Some(offered[side]) } else { None });
+    match (own, other) {
+        (Some(own), Some(other)) => Some(own && other),
+        (Some(false), None) | (None, Some(false)) => Some(false),
+        _ => None,
     }
 }
 
