@@ -375,6 +375,8 @@ impl Half {
         let (first, last, sacked, episode) = (now, now, None, 0);
         let timestamp = packet.options().timestamps().map(|(value, _)| value);
         let ip_id = packet.ip_id;
+        // The first captured data may be preceded by data from before the capture.
+        let is_first = self.stream.origin == 0 && self.times.last_sent.is_none();
         let new = Segment {
             start: self.stream.next,
             end,
@@ -388,7 +390,11 @@ impl Half {
             in_network: true,
         };
         if start > self.stream.next {
-            let hole = Segment { end: start, sends: 0, ip_id: 0, ..new };
+            let hole = if is_first {
+                Segment::before_capture(new.start, start, now)
+            } else {
+                Segment { end: start, sends: 0, ip_id: 0, ..new }
+            };
             self.out.forgotten += u64::from(self.sent.push(hole));
         }
         let start = start.max(self.stream.next);

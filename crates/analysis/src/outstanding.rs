@@ -35,6 +35,23 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
+    /// Data that were sent before the capture began, whose first packet was captured at `at`. Counted as sent
+    /// twice, they measure no round trip.
+    pub(crate) fn before_capture(start: i64, end: i64, at: Instant) -> Self {
+        Self {
+            start,
+            end,
+            first: at,
+            last: at,
+            sacked: None,
+            timestamp: None,
+            sends: 2,
+            episode: 0,
+            ip_id: 0,
+            in_network: true,
+        }
+    }
+
     fn octets(&self) -> i64 {
         if self.in_network { self.end - self.start } else { 0 }
     }
@@ -69,6 +86,13 @@ impl Outstanding {
         self.in_network += segment.octets();
         self.segments.push_back(segment);
         full
+    }
+
+    /// Adds a segment that ends at the begin of the first.
+    pub(crate) fn prepend(&mut self, segment: Segment) {
+        debug_assert!(self.segments.front().is_none_or(|first| first.start == segment.end), "segments lie end to end");
+        self.in_network += segment.octets();
+        self.segments.push_front(segment);
     }
 
     /// The segments that `start..end` covers, split at both ends.

@@ -9,6 +9,9 @@ use super::state::{AckFact, DUP_THRESH, Phase};
 use crate::outstanding::Segment;
 use crate::response_time::Feedback;
 
+/// The largest window (RFC 7323, section 2.3).
+const WIDEST_WINDOW: i64 = 1 << 30;
+
 impl Half {
     /// Processes the acknowledgement in a `packet` of the other side.
     pub(crate) fn on_ack(&mut self, now: Instant, packet: &Meta) {
@@ -30,6 +33,7 @@ impl Half {
             self.sender.account.passed(known);
         }
         let ack = self.offset(base, self.stream.una, packet.ack);
+        self.begin_at(now, ack);
         self.account(now, None);
         self.congestion.before_ack(self.moment(now));
         let una = self.stream.una;
@@ -61,6 +65,18 @@ impl Half {
         if ack > una {
             self.congestion.advanced(self.moment(now), self.stream.una, self.stream.next);
         }
+    }
+
+    /// In a capture that begins amid a connection, the first ACK shows the data that were under way: those
+    /// from `ack` to the first captured octet.
+    fn begin_at(&mut self, now: Instant, ack: i64) {
+        let is_first = self.stream.origin == 0 && self.times.last_ack.is_none();
+        if !is_first || ack >= self.stream.una || ack < -WIDEST_WINDOW {
+            return;
+        }
+        let sent = self.times.waiting.unwrap_or(now);
+        self.sent.prepend(Segment::before_capture(ack, self.stream.una, sent));
+        self.stream.una = ack;
     }
 
     /// In a repair by SACK the sender takes the holes below the highest SACKed octet for lost.

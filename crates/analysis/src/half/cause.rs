@@ -24,7 +24,7 @@ impl Half {
     /// `reaction` is the sender's longest response time.
     pub(super) fn cause(&self, now: Instant, (start, end): (i64, i64), old: &Old, reaction: Duration) -> Cause {
         let recent = |at: Instant| now.since(at) <= reaction;
-        if start < self.stream.origin {
+        if self.stream.is_syn(start) {
             // A retransmitted SYN is answered again, independent of any timer.
             return if self.times.asked.is_some_and(recent) { Cause::AfterTimeout } else { Cause::Timeout };
         }

@@ -24,7 +24,7 @@ impl Half {
     pub(super) fn limit_now(&self) -> Limit {
         let mss = self.size.mss();
         let flight = self.stream.next - self.stream.una;
-        if self.stream.una < self.stream.origin {
+        if self.stream.is_opening() {
             Limit::Handshake
         } else if flight == 0 {
             if self.window.closed_since.is_some() { Limit::ReceiveWindow } else { Limit::Application }

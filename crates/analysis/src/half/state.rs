@@ -61,6 +61,18 @@ pub(super) struct Stream {
     pub(super) fin: Option<i64>,
 }
 
+impl Stream {
+    /// True while the captured SYN is not acknowledged. Without one, offsets below zero were sent before the capture.
+    pub(super) fn is_opening(&self) -> bool {
+        self.origin == 1 && self.una < 1
+    }
+
+    /// True for the offset of the captured SYN.
+    pub(super) fn is_syn(&self, offset: i64) -> bool {
+        self.origin == 1 && offset < 1
+    }
+}
+
 /// The sender's response times, and its account of time by limit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SenderSide {

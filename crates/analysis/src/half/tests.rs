@@ -577,3 +577,54 @@ fn a_scale_that_was_cut_from_a_syn_is_unknown() {
         assert_eq!(up.limits.shares.of(Limit::ReceiveWindow), Duration::from_ms(full), "{options:?}");
     }
 }
+
+/// Segments 5 to 9 were sent before the capture, and 5 and 8 of them were lost.
+#[test]
+fn retransmissions_of_data_from_before_the_capture_belong_to_their_recovery() {
+    let mut talk = Talk::amid();
+    for number in 10..15 {
+        talk.data(0, number);
+    }
+    talk.ack(1, 5, &[]);
+    talk.ack(2, 5, &[(6, 8)]);
+    talk.ack(3, 5, &[(9, 11), (6, 8)]);
+    talk.data(3, 5);
+    talk.data(4, 8);
+    talk.ack(50, 8, &[(9, 11)]);
+    talk.ack(51, 15, &[]);
+    talk.data(52, 15);
+    talk.ack(100, 16, &[]);
+    let up = talk.up();
+    let repeats = up.repeats;
+    assert_eq!((repeats.fast, repeats.in_recovery, repeats.packets()), (1, 1, 2));
+    assert_eq!((repeats.lost_before_capture, repeats.out_of_order), (0, 0));
+    assert_eq!((up.volume.bytes_acknowledged, up.max_in_flight), (6_000, 10_000));
+    assert_eq!(up.limits.shares.of(Limit::Handshake), Duration::ZERO);
+    // Data from before the capture measure no round trip, only the last segment does.
+    assert_eq!((up.delays.round_trips.count, up.delays.round_trips.least), (1, Some(Duration::from_ms(48))));
+}
+
+/// The capture begins with the ACK of the segments before the 5th.
+#[test]
+fn data_before_the_first_captured_ones_are_no_loss_before_the_capture() {
+    let mut talk = Talk::amid();
+    talk.ack(0, 5, &[]);
+    talk.data(0, 10);
+    talk.ack(1, 5, &[(6, 10)]);
+    talk.data(2, 5);
+    talk.ack(50, 11, &[]);
+    let repeats = talk.up().repeats;
+    assert_eq!((repeats.fast, repeats.packets(), repeats.lost_before_capture), (1, 1, 0));
+}
+
+/// Segment 5 was sent before the capture. No ACK reports a loss, and none comes for a second.
+#[test]
+fn a_retransmission_of_data_from_before_the_capture_after_silence_is_a_timeout() {
+    let mut talk = Talk::amid();
+    talk.data(0, 10);
+    talk.ack(1, 5, &[]);
+    talk.data(1_001, 5);
+    talk.ack(1_050, 11, &[]);
+    let repeats = talk.up().repeats;
+    assert_eq!((repeats.timeouts, repeats.packets()), (1, 1));
+}
