@@ -20,7 +20,7 @@ use lastmile_packet::{Meta, SeqNumber, TcpFlags};
 use lastmile_units::{Duration, Instant};
 
 use self::state::{
-    DUP_THRESH, Doubt, Last, Old, Phase, ReceiveWindow, Recent, Recovery, Sack, SenderSide, Stream, Times,
+    DUP_THRESH, Doubt, Last, Old, Past, Phase, ReceiveWindow, Recent, Recovery, Sack, SenderSide, Stream, Times,
 };
 use crate::cause::Cause;
 use crate::congestion::Congestion;
@@ -150,7 +150,8 @@ impl Half {
         };
         let cause = if let Kind::Retransmission(cause) = kind { Some(cause) } else { None };
         self.last.data = Some(Data { start, end, kind, ..Data::default() });
-        self.account(now, (cause == Some(Cause::Timeout)).then_some(Limit::Timer));
+        let by_timer = matches!(cause, Some(Cause::Timeout | Cause::TailProbe));
+        self.account(now, by_timer.then_some(Limit::Timer));
         if let Some(cause) = cause {
             self.count(now, (start, end), cause, packet);
         }
@@ -191,7 +192,7 @@ impl Half {
             advanced: self.times.advanced,
             is_full: self.last_is_full,
             repairs: self.recovery.phase != Phase::Open,
-            timer: cause == Some(Cause::Timeout),
+            timer: matches!(cause, Some(Cause::Timeout | Cause::TailProbe)),
             opens: self.stream.next <= self.stream.origin,
         };
         self.sender.account.sent(now, sent, known, turnaround.unwrap_or_default());
@@ -319,6 +320,7 @@ impl Half {
     /// Counts a retransmission, and starts a repair with its first packet.
     fn count(&mut self, now: Instant, (start, end): (i64, i64), cause: Cause, packet: &Meta) {
         self.recovery.reports.note(start, end);
+        self.expired(now, (start, end), cause);
         let repeats = &mut self.out.repeats;
         let begins = match cause {
             Cause::Timeout => {
@@ -353,7 +355,8 @@ impl Half {
         };
         if let Some(phase) = begins {
             self.reduce(phase);
-            (self.recovery.phase, self.recovery.last_phase) = (phase, phase);
+            self.recovery.phase = phase;
+            self.recovery.past = Past { phase, first: start, ended: None, evident: None };
             self.recovery.until = self.stream.next.max(end);
             self.recovery.episode += 1;
             let timestamp = packet.options().timestamps().map(|(value, _)| value);

@@ -2,8 +2,8 @@
 //!
 //! Zhang, Breslau, Paxson and Shenker 2002 ("On the Characteristics and Origins of Internet Flow
 //! Rates", T-RAT) introduced the split of a flow's time by its limit. Each span between two packets
-//! of a direction has the limit that applied after the first of them. The span before a timeout has
-//! the limit [`Limit::Timer`].
+//! of a direction has the limit that applied after the first of them. The span before a timeout or a
+//! tail loss probe has the limit [`Limit::Timer`], and so has the wait for the answer to a probe.
 
 use lastmile_units::Duration;
 
@@ -21,7 +21,7 @@ pub enum Limit {
     Window,
     /// One of the windows during loss recovery.
     Recovery,
-    /// A retransmission timer had to expire.
+    /// A retransmission timer or that of a tail loss probe had to expire, or the probe to be answered.
     Timer,
     /// The handshake was not complete.
     Handshake,

@@ -64,7 +64,8 @@ pub(crate) struct Sent {
     pub(crate) advanced: Option<Instant>,
     /// True if the application had more data.
     pub(crate) is_full: bool,
-    /// Whether losses are being repaired, and whether a timer expired with this packet.
+    /// Whether losses are being repaired, and whether a timer expired with this packet: that of a
+    /// retransmission or of a probe.
     pub(crate) repairs: bool,
     pub(crate) timer: bool,
     /// True for the SYN.
@@ -132,6 +133,7 @@ impl AtSender {
         self.limit = Some(match known {
             _ if packet.opens => Limit::Handshake,
             _ if packet.repairs => Limit::Recovery,
+            _ if packet.timer => Limit::Timer,
             Some(known) => {
                 self.at_most |= known.at_most;
                 let full = known.window.is_some_and(|window| packet.next - known.ack + packet.mss > window);

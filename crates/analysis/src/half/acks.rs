@@ -140,10 +140,14 @@ impl Half {
         self.stream.una = ack;
         self.sack.ranges.forget_below(ack);
         (self.recovery.dup_acks, self.recovery.in_a_row, self.times.advanced) = (0, 0, Some(now));
-        self.recovery.evidence = None;
+        if self.recovery.evidence.take().is_some() {
+            self.recovery.past.evident = Some(now);
+        }
+        self.recovery.expiry.take_if(|expiry| ack >= expiry.end);
         self.times.waiting = (self.stream.next > self.stream.una).then_some(now);
         if self.recovery.phase != Phase::Open && self.stream.una >= self.recovery.until {
             (self.recovery.phase, self.recovery.departed) = (Phase::Open, 0);
+            self.recovery.past.ended = Some(now);
             self.congestion.repaired();
         }
     }

@@ -7,17 +7,28 @@
 //! sender's response time, and a timeout otherwise. Within a repair each segment is sent once. Its
 //! second retransmission means an expired timer or, with SACK, that a segment sent later has just
 //! arrived (RACK, RFC 8985, section 6). With SACK a sender may first wait for a reordering timer
-//! (RFC 8985, section 6.2, step 5): less than a round trip after the last new acknowledgement it is
-//! not a retransmission timeout.
+//! (RFC 8985, section 6.2, step 5). A retransmission timeout takes longer: at least a smoothed round
+//! trip (RFC 6298, section 2.3), and in Linux 200 ms more. Its timer runs from the last new
+//! acknowledgement, or from later data that were sent while none were under way.
 //!
-//! Differs: a tail loss probe (RFC 8985, section 7) of the only segment in flight is
-//! indistinguishable from a timeout, and counts as one.
+//! A timer without any evidence of a loss is that of a tail loss probe (RFC 8985, section 7) or of a
+//! timeout. A probe repeats the last segment, a timeout the first. If only one segment is under way,
+//! both are the same packet. A sender with SACK probes first: after two smoothed round trips and the
+//! 200 ms that a delayed ACK may take, or earlier. So the first retransmission of the only segment is
+//! a probe up to that time, and a timeout later or without SACK. The second retransmission decides
+//! again: a timeout doubles the timer (RFC 6298, section 5.5), and a probe does not. The counts have
+//! the later decision; the cause of each packet is the one known at its time. A single retransmission
+//! by a sender that does not probe remains a probe here, which no packet can refute.
 
 use lastmile_units::{Duration, Instant};
 
-use super::state::{DUP_THRESH, Old, Phase};
-use super::{HOST_SLACK, Half};
+use super::state::{DUP_THRESH, Expiry, Old, Phase};
+use super::{HOST_SLACK, Half, note};
 use crate::cause::Cause;
+
+/// The least time of a retransmission timeout beyond a smoothed round trip (Linux: `tcp_rto_min`), and the
+/// time that a probe allows for a delayed ACK (RFC 8985, section 7.2).
+const LEAST: Duration = Duration::from_ms(200);
 
 impl Half {
     /// The cause of the retransmission of `start..end`, with `old` as the earlier transmission.
@@ -37,10 +48,7 @@ impl Half {
         };
         // The segment was acknowledged at the capture, and the sender cannot have received the ACK.
         if end <= self.stream.una && self.times.advanced.is_some_and(recent) {
-            return match self.recovery.last_phase {
-                Phase::Loss => Cause::AfterTimeout,
-                _ => Cause::InRecovery,
-            };
+            return self.cause_of_delivered(now, (start, end), reaction);
         }
         let Some(repaired) = repaired else { return self.cause_of_first(now, (start, end), silent, reaction) };
         if start > self.stream.una {
@@ -72,9 +80,25 @@ impl Half {
         if is_reno && self.recovery.dup_acks == DUP_THRESH { Cause::Fast } else { repaired }
     }
 
+    /// The cause of a retransmission of data whose acknowledgement has yet to reach the sender.
+    fn cause_of_delivered(&self, now: Instant, (start, end): (i64, i64), reaction: Duration) -> Cause {
+        let recent = |at: Instant| now.since(at) <= reaction;
+        let past = self.recovery.past;
+        let goes_on = self.recovery.phase != Phase::Open || past.ended.is_some_and(recent);
+        match past.phase {
+            Phase::Fast if goes_on => Cause::InRecovery,
+            // Each timeout begins again with the first segment.
+            Phase::Loss if goes_on && start == past.first => Cause::Timeout,
+            Phase::Loss if goes_on => Cause::AfterTimeout,
+            _ if past.evident.is_some_and(recent) => Cause::Fast,
+            _ if end == self.stream.next && self.may_probe(now) => Cause::TailProbe,
+            _ => Cause::Timeout,
+        }
+    }
+
     /// The cause of a retransmission outside of any repair.
     fn cause_of_first(&self, now: Instant, (start, end): (i64, i64), silent: bool, reaction: Duration) -> Cause {
-        if self.is_tail_probe((start, end), silent) {
+        if self.is_tail_probe(now, (start, end), silent) {
             return Cause::TailProbe;
         }
         let fresh = self.recovery.evidence.is_some_and(|at| now.since(at) <= reaction);
@@ -90,22 +114,84 @@ impl Half {
         Cause::Timeout
     }
 
-    /// True for a retransmission of the last of several segments while no ACK reports a loss: a timer
-    /// and a recovery begin with the first of them. Without a SYN it is open whether SACK was agreed.
-    fn is_tail_probe(&self, (start, end): (i64, i64), silent: bool) -> bool {
+    /// True for a retransmission of the last segment while no ACK reports a loss. Of several, a timer and a
+    /// recovery begin with the first.
+    fn is_tail_probe(&self, now: Instant, (start, end): (i64, i64), silent: bool) -> bool {
         let has_evidence = self.sack.ranges.len() > 0 || self.recovery.dup_acks > 0;
-        let may_probe = self.sack.allowed || self.stream.origin == 0;
-        end == self.stream.next && start > self.stream.una && silent && !has_evidence && may_probe
+        if end != self.stream.next || !silent || has_evidence {
+            return false;
+        }
+        if start > self.stream.una { self.probes() } else { start == self.stream.una && self.may_probe(now) }
+    }
+
+    /// True for a sender that may probe. Without a SYN it is open whether SACK was agreed.
+    fn probes(&self) -> bool {
+        self.sack.allowed || self.stream.origin == 0
+    }
+
+    /// True if the timer of a probe of the only segment may have expired, and no probe is under way. The timer
+    /// lasts for at most two smoothed round trips and the time for a delayed ACK.
+    fn may_probe(&self, now: Instant) -> bool {
+        let (Some(set), Some(smoothed)) = (self.timer_set(), self.whole_smoothed()) else { return false };
+        let longest = smoothed * 2 + LEAST + smoothed / 4 + HOST_SLACK;
+        self.probes() && self.recovery.expiry.is_none() && now.since(set) <= longest
+    }
+
+    /// When the timer of a probe was set: with the last data, or the last new acknowledgement.
+    fn timer_set(&self) -> Option<Instant> {
+        self.times.advanced.map(|at| at.saturating_add(self.distance().unwrap_or_default())).max(self.times.last_sent)
+    }
+
+    /// Notes a retransmission by a timer. Its distance from the one before may show that this had another cause.
+    pub(super) fn expired(&mut self, now: Instant, (start, end): (i64, i64), cause: Cause) {
+        if !matches!(cause, Cause::Timeout | Cause::TailProbe) {
+            return;
+        }
+        let before = self.recovery.expiry.take();
+        if let Some(before) = before.filter(|before| (before.start, before.end) == (start, end) && self.probes()) {
+            self.revise(&before, now.since(before.at));
+        }
+        let is_last = end == self.stream.next && start >= self.stream.una && !self.stream.is_syn(start);
+        if cause == Cause::TailProbe || (is_last && before.is_none()) {
+            let wait = self.timer_set().map(|set| now.since(set)).unwrap_or_default();
+            self.recovery.expiry = Some(Expiry { start, end, at: now, wait, cause });
+        }
+    }
+
+    /// A timer ran for `again` after the one `before` it, for the same segment. A timeout doubles it.
+    fn revise(&mut self, before: &Expiry, again: Duration) {
+        let (repeats, events) = (&mut self.out.repeats, &mut self.out.events);
+        let is_doubled = again >= before.wait * 2 - before.wait / 8;
+        match before.cause {
+            Cause::TailProbe if is_doubled => {
+                repeats.tail_probes -= 1;
+                repeats.timeouts += 1;
+                self.recovery.in_a_row += 1;
+                note(&mut events.timeouts_at, before.at);
+            }
+            Cause::Timeout if again < before.wait + before.wait / 2 => {
+                repeats.timeouts -= 1;
+                repeats.tail_probes += 1;
+                self.recovery.in_a_row = self.recovery.in_a_row.saturating_sub(1);
+                events.timeouts_at.pop_if(|at| *at == before.at);
+            }
+            _ => {}
+        }
     }
 
     /// True if a retransmission timer cannot have expired. The timer restarts with each new
-    /// acknowledgement and with the segment's transmission (`sent`, if that started the timer), and
-    /// lasts longer than a smoothed round trip (RFC 6298, sections 5.3 and 2.3).
+    /// acknowledgement and with the segment's transmission (`sent`, if that started the timer).
     fn too_soon(&self, now: Instant, sent: Option<Instant>) -> bool {
         // The acknowledgement has yet to reach the sender, and the retransmission the capture.
         let distance = self.distance().unwrap_or_default();
-        let set = self.times.advanced.map(|at| at.saturating_add(distance)).max(sent);
-        set.zip(self.whole_smoothed()).is_some_and(|(set, smoothed)| now.since(set) < smoothed)
+        let mut set = self.times.advanced.map(|at| at.saturating_add(distance)).max(sent);
+        let mut least = self.whole_smoothed();
+        // Where SACK reports a loss, a timer of reordering is the alternative.
+        if self.sack.ranges.len() > 0 {
+            set = set.max(self.times.waiting);
+            least = least.map(|least| least + LEAST);
+        }
+        set.zip(least).is_some_and(|(set, least)| now.since(set) < least)
     }
 
     /// The smoothed round trip of the whole path. Next to the sender it is that to the receiver: there the part

@@ -30,6 +30,9 @@ impl Half {
             if self.window.closed_since.is_some() { Limit::ReceiveWindow } else { Limit::Application }
         } else if self.recovery.phase != Phase::Open {
             Limit::Recovery
+        } else if self.recovery.expiry.is_some() {
+            // The answer to a probe.
+            Limit::Timer
         } else if self.window.bytes.is_some_and(|window| flight + mss.cast_signed() > window) {
             Limit::ReceiveWindow
         } else if !self.last_is_full {

@@ -4,6 +4,7 @@ use lastmile_packet::SeqNumber;
 use lastmile_units::{Duration, Instant};
 
 use super::reports::Reports;
+use crate::cause::Cause;
 use crate::ranges::Ranges;
 use crate::response_time::Turnaround;
 use crate::sender::AtSender;
@@ -82,12 +83,35 @@ pub(crate) struct SenderSide {
     pub(crate) answer: Option<Duration>,
 }
 
+/// A retransmission of the last data under way, by a timer: a tail loss probe, or after a timeout.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Expiry {
+    pub(super) start: i64,
+    pub(super) end: i64,
+    pub(super) at: Instant,
+    /// The time for which the timer ran.
+    pub(super) wait: Duration,
+    pub(super) cause: Cause,
+}
+
+/// The last repair, as far as it matters after its end.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Past {
+    pub(super) phase: Phase,
+    /// The offset of its first packet.
+    pub(super) first: i64,
+    pub(super) ended: Option<Instant>,
+    /// The time of the last new acknowledgement after sufficient evidence of a loss.
+    pub(super) evident: Option<Instant>,
+}
+
 /// The repair of losses.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recovery {
     pub(super) phase: Phase,
-    /// The phase of the last repair.
-    pub(super) last_phase: Phase,
+    pub(super) past: Past,
+    /// The last retransmission by a timer, until it is acknowledged.
+    pub(super) expiry: Option<Expiry>,
     /// The offset whose acknowledgement ends the repair.
     pub(super) until: i64,
     /// Number of the last repair, from 1 on.

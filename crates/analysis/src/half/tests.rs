@@ -578,6 +578,24 @@ fn a_scale_that_was_cut_from_a_syn_is_unknown() {
     }
 }
 
+/// RFC 8985, section 6.2, step 5, after an idle time: the timer of a timeout begins with the data after it. A smoothed
+/// round trip is 100 ms, and a timeout of Linux lasts for 200 ms more.
+#[test]
+fn a_reordering_timer_after_an_idle_time_is_no_timeout() {
+    for (again_at, expected) in [(1_127, (1, 0)), (1_290, (1, 0)), (1_310, (0, 1))] {
+        let mut talk = Talk::open();
+        talk.data(200, 0);
+        talk.ack(300, 1, &[]);
+        talk.data(1_000, 1);
+        talk.data(1_000, 2);
+        talk.ack(1_100, 1, &[(2, 3)]);
+        talk.data(again_at, 1);
+        talk.ack(again_at + 100, 3, &[]);
+        let repeats = talk.up().repeats;
+        assert_eq!((repeats.fast, repeats.timeouts, repeats.packets()), (expected.0, expected.1, 1), "{again_at} ms");
+    }
+}
+
 /// Segments 5 to 9 were sent before the capture, and 5 and 8 of them were lost.
 #[test]
 fn retransmissions_of_data_from_before_the_capture_belong_to_their_recovery() {
@@ -627,4 +645,97 @@ fn a_retransmission_of_data_from_before_the_capture_after_silence_is_a_timeout()
     talk.ack(1_050, 11, &[]);
     let repeats = talk.up().repeats;
     assert_eq!((repeats.timeouts, repeats.packets()), (1, 1));
+}
+
+/// RFC 8985, section 7.2: a probe is sent after two smoothed round trips of 100 ms and 200 ms for a delayed ACK, or
+/// earlier. RFC 6298 (5.5): a timeout doubles the timer. It runs from the ACK of 300 ms.
+#[test]
+fn a_retransmission_of_the_only_segment_is_a_probe_unless_its_timer_is_long_or_doubles() {
+    let plain = Options::syn(SynOptions { mss: Some(1460), window_scale: Some(2), sack_permitted: false });
+    for (options, again_at, expected) in [
+        (usual(), &[600][..], (1, &[][..])),
+        (usual(), &[600, 890], (1, &[890])),
+        (usual(), &[600, 1_200], (0, &[600, 1_200])),
+        (usual(), &[600, 890, 1_470], (1, &[890, 1_470])),
+        (usual(), &[900], (0, &[900])),
+        (usual(), &[900, 1_500], (1, &[1_500])),
+        (usual(), &[900, 2_100], (0, &[900, 2_100])),
+        (plain, &[600], (0, &[600])),
+        (plain, &[600, 890], (0, &[600, 890])),
+    ] {
+        let mut talk = Talk::opened_with(100, 100, [options; 2]);
+        talk.data(200, 0);
+        talk.data(200, 1);
+        talk.ack(300, 1, &[]);
+        again_at.iter().for_each(|ms| talk.data(*ms, 1));
+        let answered = again_at.last().unwrap() + 100;
+        talk.ack(answered, 2, &[]);
+        let up = talk.up();
+        let at: Vec<u64> = up.events.timeouts_at.iter().map(|at| at.since(Instant::ZERO).as_ms()).collect();
+        assert_eq!((up.repeats.tail_probes, &at[..]), expected, "{again_at:?}");
+        let timeouts = at.len() as u64;
+        assert_eq!((up.repeats.timeouts, up.repeats.most_in_a_row), (timeouts, timeouts), "{again_at:?}");
+        // The answer to a probe is the timer's too, that to a timeout the recovery's.
+        let timer = if timeouts == 0 { answered } else { answered - 100 } - 300;
+        assert_eq!(up.limits.shares.of(Limit::Timer), Duration::from_ms(timer), "{again_at:?}");
+    }
+}
+
+/// RFC 8985, section 7: segments 1 to 3 are lost. The probe of 480 ms repeats the last, and its answer of 580 ms begins
+/// the recovery.
+#[test]
+fn the_wait_for_a_tail_loss_probe_and_its_answer_is_the_timers() {
+    let mut talk = Talk::open();
+    for number in 0..4 {
+        talk.data(200, number);
+    }
+    talk.ack(300, 1, &[]);
+    talk.data(480, 3);
+    talk.ack(580, 1, &[(3, 4)]);
+    talk.data(580, 1);
+    talk.data(580, 2);
+    talk.ack(680, 4, &[]);
+    let up = talk.up();
+    let repeats = up.repeats;
+    assert_eq!((repeats.tail_probes, repeats.fast, repeats.in_recovery, repeats.packets()), (1, 1, 1, 3));
+    let of = |limit| up.limits.shares.of(limit);
+    assert_eq!((of(Limit::Timer), of(Limit::Recovery)), (Duration::from_ms(280), Duration::from_ms(100)));
+    assert_eq!(of(Limit::Application), Duration::from_ms(100), "from the handshake to the data");
+}
+
+/// Next to the receiver, whose sender is 150 ms away: a line holds ten segments and two retransmissions of the first by
+/// a timer. All of them are acknowledged as they arrive, so that no loss was ever reported.
+#[test]
+fn retransmissions_of_what_has_arrived_are_timeouts_without_a_recovery() {
+    let mut talk = Talk::open_at_receiver();
+    for number in 0..10 {
+        talk.data(1_500, number);
+        talk.ack(1_500, number + 1, &[]);
+    }
+    for ms in [1_501, 1_502] {
+        talk.data(ms, 0);
+        talk.ack(ms, 10, &[(0, 1)]);
+    }
+    talk.data(1_660, 10);
+    talk.ack(1_660, 11, &[]);
+    let repeats = talk.up().repeats;
+    assert_eq!((repeats.timeouts, repeats.packets(), repeats.spurious), (2, 2, 2));
+}
+
+/// Next to the receiver: segment 1 arrives behind 2 to 4, and its retransmission after the SACK of these.
+#[test]
+fn a_retransmission_of_what_has_arrived_after_evidence_of_a_loss_is_fast() {
+    let mut talk = Talk::open_at_receiver();
+    talk.data(300, 0);
+    talk.ack(300, 1, &[]);
+    for number in 2..5 {
+        talk.data(310, number);
+    }
+    talk.ack(310, 1, &[(2, 5)]);
+    talk.data(312, 1);
+    talk.ack(312, 5, &[]);
+    talk.data(460, 1);
+    talk.ack(460, 5, &[(1, 2)]);
+    let repeats = talk.up().repeats;
+    assert_eq!((repeats.out_of_order, repeats.fast, repeats.packets(), repeats.spurious), (1, 1, 1, 1));
 }
