@@ -4,7 +4,8 @@
 //! A packet is found in the other capture by a hash of what the path leaves unchanged: addresses,
 //! protocol, length, IPv4 identification, and the TCP header's numbers and timestamps. Equal packets
 //! are paired in their order. Network address translation between the captures hides all pairs. Octets of TCP that
-//! the captures show in packets of different lengths are paired by their numbers (`octets.rs`).
+//! the captures show in packets of different lengths are paired by their numbers (`octets.rs`). Flows that no router
+//! forwards, as those of link-local addresses, are left out unless both captures have them.
 //!
 //! Each capture has a clock. The fastest packets of each direction bound the offset of the clocks from
 //! both sides. It is taken to be in the middle, as if the fastest packets took as long in both
@@ -131,7 +132,12 @@ pub fn join(mut first: Glimpses, mut second: Glimpses) -> Option<Joined> {
     // packets of the direction in common.
     let whole = single.iter().map(|(which, one)| (which, one, [true; 2]));
     let gaps = divided.gaps.iter().map(|gap| (&gap.which, &gap.one, gap.is_within));
-    for (which, one, [has_before, has_after]) in whole.chain(gaps) {
+    let is_forwarded = |one: &Glimpse| {
+        let is_local = first.local.contains(&one.flow) || second.local.contains(&one.flow);
+        // Of such a flow in both captures, these are on one link.
+        !is_local || side.forward.contains_key(&one.flow)
+    };
+    for (which, one, [has_before, has_after]) in whole.chain(gaps).filter(|(_, one, _)| is_forwarded(one)) {
         let way = &mut ways[usize::from(!side.is_there(one))];
         let Some((from, to)) = way.spans.map(|spans| spans[*which]) else { continue };
         // A capture that begins or ends amid the parts of a packet has no others of it.

@@ -1,8 +1,10 @@
 //! What a comparison of two captures keeps of each packet.
 
+use std::collections::BTreeSet;
 use std::hash::{BuildHasher as _, Hasher as _};
+use std::net::{IpAddr, Ipv6Addr};
 
-use lastmile_packet::{HashKey, Parsed, Protocol, TcpFlags};
+use lastmile_packet::{HashKey, IpAddresses, Parsed, Protocol, TcpFlags};
 
 /// A packet, as it is recognised in the other capture.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -28,6 +30,8 @@ pub(super) struct Glimpse {
 #[derive(Clone, Debug, Default)]
 pub struct Glimpses {
     pub(super) all: Vec<Glimpse>,
+    /// Flows that no router forwards.
+    pub(super) local: BTreeSet<u32>,
     pub(super) key: HashKey,
 }
 
@@ -50,10 +54,14 @@ impl Glimpses {
             let shared = if payload > 0 { self.key.hash_one(octets) } else { self.key.hash_one((octets, whole)) };
             burst = shared as u32 | 1;
         }
+        let flow = self.key.hash_one(packet.key.min(packet.key.reversed())) as u32;
+        if is_of_a_link(&packet.key.addresses.ip) {
+            self.local.insert(flow);
+        }
         self.all.push(Glimpse {
             hash: hasher.finish(),
             at_ns: i64::try_from(at_ns).unwrap_or(i64::MAX),
-            flow: self.key.hash_one(packet.key.min(packet.key.reversed())) as u32,
+            flow,
             burst,
             seq: meta.seq.raw(),
             payload,
@@ -61,4 +69,27 @@ impl Glimpses {
             retains: payload > 0 || meta.flags.intersects(TcpFlags::SYN.with(TcpFlags::FIN)),
         });
     }
+}
+
+/// True for packets that stay on their link: from or to a link-local or unspecified address (RFC 3927, section 7;
+/// RFC 4291, sections 2.5.2 and 2.5.6), to a multicast group of a link (RFC 5771, section 4; RFC 4291, section 2.7), or
+/// to all hosts of it (RFC 919).
+fn is_of_a_link(addresses: &IpAddresses) -> bool {
+    let is_here = |address: IpAddr| match address {
+        IpAddr::V4(address) => address.is_link_local() || address.is_unspecified(),
+        IpAddr::V6(address) => address.is_unicast_link_local() || address.is_unspecified(),
+    };
+    let destination = addresses.destination();
+    let to_all = match destination {
+        IpAddr::V4(to) => to.is_broadcast() || to.octets()[..3] == [224, 0, 0],
+        IpAddr::V6(to) => to.is_multicast() && scope(to) <= LINK_SCOPE,
+    };
+    to_all || is_here(addresses.source()) || is_here(destination)
+}
+
+/// The scope of a multicast group, of which 2 is the link.
+const LINK_SCOPE: u16 = 2;
+
+fn scope(group: Ipv6Addr) -> u16 {
+    group.segments()[0] & 0xf
 }

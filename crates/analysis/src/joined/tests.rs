@@ -1,5 +1,5 @@
 use super::*;
-use lastmile_packet::{FlowId, Meta, Options, Parsed, SeqNumber, TcpFlags};
+use lastmile_packet::{FlowId, IpAddresses, Meta, Options, Parsed, Protocol, SeqNumber, TcpFlags};
 
 fn packet(back: bool, number: u32) -> Parsed {
     let key = FlowKey { addresses: FlowAddresses::of_simulated(FlowId::new(u32::from(back))), protocol: 6 };
@@ -251,4 +251,49 @@ fn a_capture_that_ends_amid_the_parts_of_a_packet_has_lost_none() {
         .collect();
     let there = divided(&sent, &received).there;
     assert_eq!((there.both, there.lost_between, there.lost_octets, there.split), (14, 1, 1_000, 3));
+}
+
+/// Packets that a router does not forward pass one of the captures only, amid those of a download. They are no losses.
+/// A lost packet of another address, and one of a link-local flow that both captures have, are losses.
+#[test]
+fn packets_that_stay_on_their_link_are_not_lost_between_the_captures() {
+    let between = |source: &str, destination: &str| {
+        let ip = IpAddresses::new(source.parse().unwrap(), destination.parse().unwrap()).unwrap();
+        let key =
+            FlowKey { addresses: FlowAddresses { ip, source_port: 5_353, destination_port: 5_353 }, protocol: 17 };
+        let meta = Meta { protocol: Protocol::Udp, header_len: 28, ip_len: 128, ..Meta::default() };
+        Parsed { meta, key, transport_offset: 20 }
+    };
+    let local = [
+        ("192.168.0.5", "224.0.0.251"),
+        ("192.168.0.5", "255.255.255.255"),
+        ("0.0.0.0", "10.0.0.1"),
+        ("169.254.1.2", "10.0.0.1"),
+        ("10.0.0.1", "169.254.1.2"),
+        ("2001:db8::1", "ff02::fb"),
+        ("2001:db8::1", "ff01::1"),
+        ("fe80::1", "2001:db8::1"),
+        ("::", "ff05::2"),
+    ];
+    let routed = [("192.168.0.5", "224.0.1.1"), ("2001:db8::1", "ff05::2"), ("2001:db8::1", "2001:db8::2")];
+    let (mut first, mut second) = captures_of(true, 0, 20, |_| 0);
+    for (place, (source, destination)) in local.into_iter().chain(routed).enumerate() {
+        first.packet(1_000_000_000_000 + 10_000_000 + place as u64, &between(source, destination));
+    }
+    let lost = |first: &Glimpses, second: &Glimpses| {
+        let joined = join(first.clone(), second.clone()).unwrap();
+        joined.there.lost_data + joined.back.lost_data + joined.there.missed + joined.back.missed
+    };
+    assert_eq!(lost(&first, &second), 3);
+    // The second clock is 3 s ahead.
+    let at_ms = |ms: u64| 1_000_000_000_000 + ms * 1_000_000;
+    for (number, ms) in [20, 25, 30].into_iter().enumerate() {
+        let mut one = between("fe80::1", "fe80::2");
+        one.meta.ip_id = number as u16 + 1;
+        first.packet(at_ms(ms), &one);
+        if number != 1 {
+            second.packet(at_ms(ms + 3_010), &one);
+        }
+    }
+    assert_eq!(lost(&first, &second), 4, "both captures have this flow");
 }
