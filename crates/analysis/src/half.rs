@@ -121,6 +121,9 @@ impl Half {
             self.out.dscp.get_or_insert(packet.dscp());
             self.out.largest_segment = self.out.largest_segment.max(payload.unsigned_abs());
             self.size.note(payload.unsigned_abs());
+            let segments = self.size.segments(payload.unsigned_abs());
+            self.out.volume.segments += segments;
+            self.out.volume.packets_of_several += u64::from(segments > 1);
         }
         let base = *self.stream.base.get_or_insert_with(|| {
             self.stream.origin = i64::from(syn);
@@ -359,8 +362,11 @@ impl Half {
             self.recovery.past = Past { phase, first: start, ended: None, evident: None };
             self.recovery.until = self.stream.next.max(end);
             self.recovery.episode += 1;
+        }
+        // The echo for the first segment under way is that of the segment itself (RFC 7323, section 4.3).
+        if begins.is_some() || cause == Cause::TailProbe && start == self.stream.una {
             let timestamp = packet.options().timestamps().map(|(value, _)| value);
-            self.recovery.doubt = Some(Doubt { start, at: now, timestamp, timeout: phase == Phase::Loss });
+            self.recovery.doubt = Some(Doubt { start, at: now, timestamp, timeout: begins == Some(Phase::Loss) });
         }
         let (episode, una) = (self.recovery.episode, self.stream.una);
         for segment in self.sent.cut(start.max(una), end.min(self.stream.next)) {

@@ -118,6 +118,10 @@ pub struct Volume {
     pub packets: u64,
     /// Packets with payload.
     pub data_packets: u64,
+    /// Segments in them: segmentation offload and receive offload show several in one packet.
+    pub segments: u64,
+    /// Packets of several segments.
+    pub packets_of_several: u64,
     /// IP bytes of all packets.
     pub ip_bytes: u64,
     /// Payload bytes captured for the first time.

@@ -57,16 +57,31 @@ impl SegmentSize {
         self.mss
     }
 
+    /// The segments in a packet with this payload.
+    pub(crate) fn segments(self, payload: u64) -> u64 {
+        let full = if self.is_guessed() { OF_ETHERNET } else { self.mss.max(1) };
+        payload.div_ceil(full).max(1)
+    }
+
+    /// True without an announced MSS and before a segment of which the larger packets consist was captured.
+    fn is_guessed(self) -> bool {
+        self.announced.is_none() && self.largest > LARGEST && !self.consists_of_one()
+    }
+
+    fn consists_of_one(self) -> bool {
+        self.one >= ANY_PATH && self.largest.is_multiple_of(self.one)
+    }
+
     fn derived(self) -> u64 {
         let announced = self.announced.map(u64::from);
         if self.largest <= announced.unwrap_or(OF_ETHERNET) {
             self.largest
-        } else if self.one >= ANY_PATH && self.largest.is_multiple_of(self.one) {
+        } else if self.consists_of_one() {
             self.one
         } else {
             match announced {
                 Some(announced) => announced.saturating_sub(self.options).max(1),
-                None if self.largest > LARGEST => ANY_PATH,
+                None if self.is_guessed() => ANY_PATH,
                 None => self.largest,
             }
         }
@@ -79,8 +94,7 @@ impl SegmentSize {
             return payload > 0;
         }
         // Without an announced MSS merged segments cannot be counted.
-        let is_guessed = self.announced.is_none() && mss == ANY_PATH;
-        payload > mss && (is_guessed || payload.is_multiple_of(mss))
+        payload > mss && (self.is_guessed() || payload.is_multiple_of(mss))
     }
 }
 
@@ -104,6 +118,19 @@ mod tests {
         assert!(merged.is_full(1448) && merged.is_full(7 * 1448) && !merged.is_full(20_000) && !merged.is_full(0));
         let smaller = after(Some(1460), &[1400, 3 * 1400]);
         assert!(smaller.is_full(1400) && smaller.is_full(2800) && !smaller.is_full(1448));
+    }
+
+    /// A packet before segmentation has 22 segments of 1448 bytes.
+    #[test]
+    fn a_packet_has_as_many_segments_as_fit() {
+        let merged = after(Some(1460), &[22 * 1448]);
+        let counted = |size: SegmentSize, payloads: [u64; 4]| payloads.map(|payload| size.segments(payload));
+        assert_eq!(counted(merged, [1, 1448, 1449, 31_856]), [1, 1, 2, 22]);
+        assert_eq!(after(Some(8960), &[8948]).segments(8948), 1, "a jumbo frame");
+        assert_eq!(after(None, &[8948]).segments(8948), 1);
+        assert_eq!(counted(after(None, &[1448, 22 * 1448]), [1, 1448, 1449, 31_856]), [1, 1, 2, 22]);
+        // A whole number of segments of an unknown size, at least those of an Ethernet.
+        assert_eq!(after(None, &[22 * 1448]).segments(31_856), 22);
     }
 
     #[test]

@@ -148,13 +148,15 @@ impl Half {
             return;
         }
         let before = self.recovery.expiry.take();
-        if let Some(before) = before.filter(|before| (before.start, before.end) == (start, end) && self.probes()) {
+        let is_same = |before: &Expiry| before.is_only && (before.start, before.end) == (start, end);
+        if let Some(before) = before.filter(|before| is_same(before) && self.probes()) {
             self.revise(&before, now.since(before.at));
         }
-        let is_last = end == self.stream.next && start >= self.stream.una && !self.stream.is_syn(start);
-        if cause == Cause::TailProbe || (is_last && before.is_none()) {
+        let is_only = (start, end) == (self.stream.una, self.stream.next) && !self.stream.is_syn(start);
+        let is_first = before.is_none() && self.recovery.in_a_row == 0;
+        if cause == Cause::TailProbe || (is_only && is_first) {
             let wait = self.timer_set().map(|set| now.since(set)).unwrap_or_default();
-            self.recovery.expiry = Some(Expiry { start, end, at: now, wait, cause });
+            self.recovery.expiry = Some(Expiry { start, end, at: now, wait, is_only, cause });
         }
     }
 

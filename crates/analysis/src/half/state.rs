@@ -91,6 +91,8 @@ pub(super) struct Expiry {
     pub(super) at: Instant,
     /// The time for which the timer ran.
     pub(super) wait: Duration,
+    /// True if nothing else was under way.
+    pub(super) is_only: bool,
     pub(super) cause: Cause,
 }
 

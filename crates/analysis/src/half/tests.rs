@@ -660,6 +660,8 @@ fn a_retransmission_of_the_only_segment_is_a_probe_unless_its_timer_is_long_or_d
         (usual(), &[900], (0, &[900])),
         (usual(), &[900, 1_500], (1, &[1_500])),
         (usual(), &[900, 2_100], (0, &[900, 2_100])),
+        // Linux doubles up to 120 s.
+        (usual(), &[900, 2_100, 4_500, 6_900], (0, &[900, 2_100, 4_500, 6_900])),
         (plain, &[600], (0, &[600])),
         (plain, &[600, 890], (0, &[600, 890])),
     ] {
@@ -679,6 +681,17 @@ fn a_retransmission_of_the_only_segment_is_a_probe_unless_its_timer_is_long_or_d
         let timer = if timeouts == 0 { answered } else { answered - 100 } - 300;
         assert_eq!(up.limits.shares.of(Limit::Timer), Duration::from_ms(timer), "{again_at:?}");
     }
+}
+
+/// RFC 3522: the ACK of 601 ms is sooner than a round trip after the probe of 600 ms.
+#[test]
+fn a_probe_whose_original_was_late_is_spurious_and_no_spurious_timeout() {
+    let mut talk = Talk::open();
+    talk.data(300, 0);
+    talk.data(600, 0);
+    talk.ack(601, 1, &[]);
+    let repeats = talk.up().repeats;
+    assert_eq!((repeats.tail_probes, repeats.spurious, repeats.spurious_timeouts), (1, 1, 0));
 }
 
 /// RFC 8985, section 7: segments 1 to 3 are lost. The probe of 480 ms repeats the last, and its answer of 580 ms begins
@@ -738,4 +751,18 @@ fn a_retransmission_of_what_has_arrived_after_evidence_of_a_loss_is_fast() {
     talk.ack(460, 5, &[(1, 2)]);
     let repeats = talk.up().repeats;
     assert_eq!((repeats.out_of_order, repeats.fast, repeats.packets(), repeats.spurious), (1, 1, 1, 1));
+}
+
+/// Before segmentation by a device: packets of 22, of two and of one segment of 1460 bytes.
+#[test]
+fn segments_of_a_packet_before_segmentation_count_each() {
+    let mut talk = Talk::open();
+    let mut offset = 1;
+    for segments in [22, 2, 1] {
+        let meta = Meta { seq: SeqNumber::new(ISN).add(offset), flags: TcpFlags::ACK, ..Meta::default() };
+        talk.packet(200, true, meta, Options::NONE, 1_460 * segments);
+        offset += 1_460 * u32::from(segments);
+    }
+    let volume = talk.up().volume;
+    assert_eq!((volume.data_packets, volume.segments, volume.packets_of_several), (3, 25, 2));
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use lastmile_analysis::Vantage;
 use lastmile_analysis::fairness::{Fairness, Share, fairness};
+use lastmile_analysis::{Connection, Direction, Vantage};
 use serde::Serialize;
 
 use super::both_ends::BothEnds;
@@ -47,6 +47,8 @@ pub(super) struct Incidents {
     pub(super) packets_unreadable: u64,
     pub(super) first_unreadable: Option<String>,
     pub(super) packets_with_cut_options: u64,
+    /// Packets of several segments, before segmentation by a device (TSO, GSO) or merged by a receiver (GRO, LRO).
+    pub(super) packets_of_several_segments: u64,
     pub(super) packets_back_in_time: u64,
     /// How often the clock was set back by more than a second, and the largest step. Later times go on
     /// from there.
@@ -143,6 +145,7 @@ impl Document {
                 packets_unreadable: counts.unreadable,
                 first_unreadable: first.map(|(number, why)| format!("packet {number}: {why}")),
                 packets_with_cut_options: counts.cut,
+                packets_of_several_segments: several(&analysed.connections),
                 packets_back_in_time: counts.back_in_time,
                 clock_steps_back: counts.clock_back.count,
                 largest_clock_step_s: counts.clock_back.largest_s,
@@ -158,6 +161,11 @@ impl Document {
             connections,
         }
     }
+}
+
+fn several(connections: &[Connection]) -> u64 {
+    let of = |direction: &Direction| direction.volume.packets_of_several;
+    connections.iter().map(|connection| of(&connection.up) + of(&connection.down)).sum()
 }
 
 /// By group and direction, in the order of their names; without groups by direction only.

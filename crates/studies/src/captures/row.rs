@@ -250,7 +250,7 @@ impl Acks {
         Self {
             acks: acks.pure,
             duplicate_acks: acks.duplicate,
-            segments_per_ack: share(direction.volume.data_packets, acks.pure),
+            segments_per_ack: share(direction.volume.segments, acks.pure),
             compressed_acks_share: share(acks.compressed, acks.spaced),
             zero_windows: window.closings,
             zero_window_s: window.closed.as_secs_f64(),

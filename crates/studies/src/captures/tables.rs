@@ -44,6 +44,13 @@ pub(super) fn warnings(document: &Document) -> Vec<String> {
             "options of {count} packets were cut by the snap length; capture at least 128 bytes of each packet"
         ));
     }
+    if document.incidents.packets_of_several_segments > 0 {
+        let count = grouped(document.incidents.packets_of_several_segments);
+        warn(format!(
+            "{count} packets have several segments: the capture is before segmentation offload (TSO, GSO) or behind \
+             receive offload (GRO, LRO), and counts of packets and retransmissions are of such packets"
+        ));
+    }
     if document.incidents.packets_seen_at_other_interfaces > 0 {
         let count = document.incidents.packets_seen_at_other_interfaces;
         warn(format!("{count} packets were seen before at another interface of the capture and are left out"));
