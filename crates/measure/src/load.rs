@@ -30,6 +30,8 @@ pub struct Transferred {
     start: Instant,
     down: Mutex<Arrived>,
     up: Mutex<Arrived>,
+    /// Counts of the server that the session has not taken yet, each with its own time.
+    reports: Mutex<Vec<Arrived>>,
 }
 
 /// Bytes of one direction, and the time of the last of them.
@@ -43,7 +45,7 @@ pub struct Arrived {
 
 impl Default for Transferred {
     fn default() -> Self {
-        Self { start: Instant::now(), down: Mutex::default(), up: Mutex::default() }
+        Self { start: Instant::now(), down: Mutex::default(), up: Mutex::default(), reports: Mutex::default() }
     }
 }
 
@@ -59,9 +61,16 @@ impl Transferred {
         add(&self.up, bytes, self.elapsed());
     }
 
-    /// Counts bytes that the server had received by `at`, for protocols that report the time.
+    /// Counts bytes that the server had received by `at`, for protocols that report the time. Reports may come late
+    /// and several at once: each is kept with its time.
     pub fn add_up_at(&self, bytes: u64, at: Duration) {
-        add(&self.up, bytes, at);
+        let arrived = add(&self.up, bytes, at);
+        locked(&self.reports).push(arrived);
+    }
+
+    /// Takes the reports of [`Self::add_up_at`] since the last call, in their order of time.
+    pub(crate) fn take_reports(&self) -> Vec<Arrived> {
+        std::mem::take(&mut *locked(&self.reports))
     }
 
     /// Time since the load started.
@@ -84,10 +93,11 @@ impl Transferred {
     }
 }
 
-fn add(arrived: &Mutex<Arrived>, bytes: u64, at: Duration) {
+fn add(arrived: &Mutex<Arrived>, bytes: u64, at: Duration) -> Arrived {
     let mut arrived = locked(arrived);
     arrived.bytes += bytes;
     arrived.at = arrived.at.max(at);
+    *arrived
 }
 
 /// Counters stay valid whatever a thread that held them did.
@@ -134,6 +144,11 @@ pub trait Load: Send {
         Vec::new()
     }
 
+    /// Faults of the last run that did not end it, in sentences.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Fills the line until `stop`, and returns once all connections are closed. It blocks: the
     /// session calls it on a thread of its own.
     ///
@@ -161,6 +176,10 @@ impl<L: Load + ?Sized> Load for &mut L {
 
     fn datagrams(&self) -> Vec<Datagrams> {
         (**self).datagrams()
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        (**self).warnings()
     }
 
     fn run(&mut self, direction: Direction, transferred: &Transferred, stop: &Stop) -> Result<(), Error> {

@@ -84,6 +84,9 @@ pub struct Throughput {
     pub streams: u32,
     /// Goodput after the ramp, bit/s of TCP payload.
     pub goodput_bps: Estimate,
+    /// Whether the goodput is that of all bytes, ramp included, as counts cover less than half of the time after it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ramp_included: bool,
     /// Samples: end of the interval in seconds, and the goodput of the interval in bit/s.
     pub samples: Vec<(f64, f64)>,
 }

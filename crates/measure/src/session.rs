@@ -6,6 +6,7 @@
 
 mod clocks;
 mod figures;
+mod goodput;
 mod responsiveness;
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -15,14 +16,15 @@ use std::time::{Duration, Instant, SystemTime};
 use lastmile_units::BitRate;
 
 use crate::error::Error;
-use crate::load::{Arrived, Direction, Load, Stop, Transferred};
+use crate::foreign::iperf3::Datagrams;
+use crate::load::{Direction, Load, Stop, Transferred};
 use crate::probe::{Prober, Sample, Subject};
 use crate::report::{Measurement, Phase, SCHEMA};
 
 use self::figures::Recorded;
+use self::goodput::{Counts, Span};
 
-/// Time between two samples of the throughput.
-pub const SAMPLING: Duration = Duration::from_millis(200);
+pub use self::goodput::SAMPLING;
 
 /// Longest wait for a queue to drain between phases.
 const SETTLING: Duration = Duration::from_secs(5);
@@ -188,83 +190,70 @@ impl Session<'_> {
 
     /// Runs one phase.
     fn phase(&mut self, plan: &Plan, kind: Option<Direction>, load: Option<&mut dyn Load>) {
-        let load = match (kind, load) {
-            (Some(direction), Some(load)) if load.can(direction) => Some((direction, load)),
-            (Some(direction), Some(load)) => {
-                return self.fail(format!("{} cannot load {}: no such phase", load.peer(), words(direction)));
-            }
-            (Some(direction), None) => return self.fail(format!("no load, so no phase of {}", words(direction))),
-            (None, _) => None,
+        let load = match loading(kind, load) {
+            Ok(load) => load,
+            Err(reason) => return self.fail(reason),
         };
         let limit_bps = load.as_ref().and_then(|(_, load)| load.limit_bps());
         let start_s = self.now_s();
         (self.tell)(Event::Started { load: kind, at_s: start_s });
         let (transferred, ended) = (Transferred::default(), Stop::default());
-        let mut points = vec![(Arrived::default(), Arrived::default())];
-        let (end_s, result, streams) = thread::scope(|scope| {
+        let mut counts = Counts::default();
+        let (end_s, end, ran) = thread::scope(|scope| {
             let running = load.map(|(direction, load)| {
                 let (transferred, ended) = (&transferred, &ended);
-                scope.spawn(move || {
-                    let done = load.run(direction, transferred, ended);
-                    // A protocol that adds connections knows their number at the end.
-                    (done.map(|()| load.datagrams()), load.streams())
-                })
+                scope.spawn(move || Ran::of(load, direction, transferred, ended))
             });
             let begin = Instant::now();
             while begin.elapsed() < plan.duration && !self.stop.is_requested() {
                 self.take(SAMPLING.min(plan.duration.saturating_sub(begin.elapsed())));
                 if let Some(running) = &running {
-                    self.sample(&transferred, &mut points);
-                    if running.is_finished() {
-                        break;
-                    }
-                    if plan.enough.is_some_and(|share| {
-                        begin.elapsed() > LEAST.max(plan.ramp) && figures::is_enough(&points, plan.ramp, share)
-                    }) {
+                    self.sample(&transferred, &mut counts);
+                    let span = Span { ramp: plan.ramp, end: transferred.elapsed() };
+                    let is_enough = |share| span.end > LEAST.max(plan.ramp) && counts.are_enough(span, share);
+                    if running.is_finished() || plan.enough.is_some_and(is_enough) {
                         break;
                     }
                 }
             }
-            let end_s = self.now_s();
+            let (end_s, end) = (self.now_s(), transferred.elapsed());
             ended.request();
-            let (result, streams) = running.map_or((Ok(Vec::new()), 0), |running| {
-                let failed = |_| (Err(Error::Unsupported("the thread of the load failed".to_owned())), 0);
-                running.join().unwrap_or_else(failed)
-            });
-            (end_s, result, streams)
+            (end_s, end, running.map_or_else(Ran::idle, |running| running.join().unwrap_or_else(|_| Ran::failed())))
         });
-        let failed = result.is_err();
-        let datagrams = result.unwrap_or_else(|error| {
-            self.fail(format!("load of the phase {}: {error}", kind.map_or("idle", words)));
+        let failed = ran.result.is_err();
+        counts.close(&transferred, Some(end).filter(|_| !failed));
+        let name = kind.map_or("idle", words);
+        for warning in ran.warnings {
+            self.warn(format!("load of the phase {name}: {warning}"));
+        }
+        let datagrams = ran.result.unwrap_or_else(|error| {
+            self.fail(format!("load of the phase {name}: {error}"));
             Vec::new()
         });
-        // The server of a UDP load counts an upload for itself, and reports it at the end.
-        let arrived = transferred.arrived();
-        if arrived.1.bytes > 0 && points.iter().all(|point| point.1.bytes == 0) {
-            points.push(arrived);
-        }
         // A phase whose load carried nothing says nothing about the line under load.
         let carried = transferred.totals() != (0, 0);
         (self.tell)(Event::Ended { load: kind, at_s: end_s });
         if kind.is_some() && !carried {
             if !failed {
-                self.fail(format!("phase {}: not one byte arrived", kind.map_or("idle", words)));
+                self.fail(format!("phase {name}: not one byte arrived"));
             }
             return;
         }
-        let ramp_s = if kind.is_some() { plan.ramp.as_secs_f64().min(end_s - start_s) } else { 0.0 };
         let span = Phase {
             load: kind,
             start_s,
             duration_s: end_s - start_s,
-            ramp_s,
+            ramp_s: if kind.is_some() { plan.ramp.as_secs_f64().min(end_s - start_s) } else { 0.0 },
             download: None,
             upload: None,
             probes: Vec::new(),
             datagrams,
             responsiveness: None,
         };
-        self.recorded.phase(span, &points, streams);
+        self.recorded.phase(span, &counts, ran.streams);
+        for reason in self.recorded.uncovered() {
+            self.warn(format!("phase {name}: {reason}"));
+        }
         self.warn_of_limit(kind, limit_bps);
     }
 
@@ -281,12 +270,8 @@ impl Session<'_> {
     }
 
     /// Records the bytes that have arrived, and reports the rates since the last time.
-    fn sample(&mut self, transferred: &Transferred, points: &mut Vec<(Arrived, Arrived)>) {
-        let now = transferred.arrived();
-        let before = points.last().copied().unwrap_or_default();
-        let rate = |before: Arrived, now: Arrived| figures::rate(before, now).unwrap_or(0.0);
-        let (down_bps, up_bps) = (rate(before.0, now.0), rate(before.1, now.1));
-        points.push(now);
+    fn sample(&mut self, transferred: &Transferred, counts: &mut Counts) {
+        let (down_bps, up_bps) = counts.read(transferred);
         let at_s = self.now_s();
         (self.tell)(Event::Rate { at_s, down_bps, up_bps });
     }
@@ -354,6 +339,48 @@ impl Session<'_> {
     fn warn(&mut self, warning: String) {
         (self.tell)(Event::Warning(&warning));
         self.recorded.warn(warning);
+    }
+}
+
+/// The load of a phase with its direction; `None` for the idle line.
+///
+/// # Errors
+/// There is no such load.
+fn loading<'a>(
+    kind: Option<Direction>,
+    load: Option<&'a mut dyn Load>,
+) -> Result<Option<(Direction, &'a mut dyn Load)>, String> {
+    match (kind, load) {
+        (Some(direction), Some(load)) if load.can(direction) => Ok(Some((direction, load))),
+        (Some(direction), Some(load)) => {
+            Err(format!("{} cannot load {}: no such phase", load.peer(), words(direction)))
+        }
+        (Some(direction), None) => Err(format!("no load, so no phase of {}", words(direction))),
+        (None, _) => Ok(None),
+    }
+}
+
+/// A load that has run.
+struct Ran {
+    result: Result<Vec<Datagrams>, Error>,
+    streams: u32,
+    warnings: Vec<String>,
+}
+
+impl Ran {
+    fn of(load: &mut dyn Load, direction: Direction, transferred: &Transferred, ended: &Stop) -> Self {
+        let done = load.run(direction, transferred, ended);
+        // A protocol that adds connections knows their number at the end.
+        Self { result: done.map(|()| load.datagrams()), streams: load.streams(), warnings: load.warnings() }
+    }
+
+    fn idle() -> Self {
+        Self { result: Ok(Vec::new()), streams: 0, warnings: Vec::new() }
+    }
+
+    fn failed() -> Self {
+        let error = Error::Unsupported("the thread of the load failed".to_owned());
+        Self { result: Err(error), ..Self::idle() }
     }
 }
 

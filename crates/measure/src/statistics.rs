@@ -20,19 +20,48 @@ pub(crate) const Z: f64 = 1.96;
 /// Numbers of batches of an interval. More would be short ones, which follow each other.
 const BATCHES: RangeInclusive<usize> = 8..=20;
 
+/// Fewest samples whose interval takes account of their order.
+pub(crate) const FEWEST: usize = *BATCHES.start();
+
 /// The mean of `samples`, in their order of time; `None` for none. Fewer than eight samples have an
 /// interval as if they were independent, and one sample has none.
 #[must_use]
 pub fn mean(samples: &[f64]) -> Option<Estimate> {
     let value = Mean::of(samples)?.mean;
-    let mut half = 0.0_f64;
-    let sizes = (1..=samples.len()).filter(|size| BATCHES.contains(&(samples.len() / size)));
-    // Too few for batches.
-    for size in sizes.chain((samples.len() < *BATCHES.start()).then_some(1)) {
-        let batches: Vec<f64> = samples.chunks_exact(size).map(average).collect();
-        half = half.max(Mean::of(&batches).and_then(|mean| mean.ci95).unwrap_or(0.0));
-    }
+    let half = widest(samples.len(), |size| Mean::of(&samples.chunks_exact(size).map(average).collect::<Vec<f64>>()));
     Some(Estimate { value, low: value - half, high: value + half })
+}
+
+/// The rate of `parts`, each an amount and its time, in their order: all amounts over all times; `None` for no time.
+///
+/// Parts of equal length have the interval of [`mean`] over their rates. Otherwise it is that of a ratio of two means
+/// (Law and Kelton, the regenerative method), so that a part weighs as much as its time.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "numbers of batches")]
+pub fn rate(parts: &[(f64, f64)]) -> Option<Estimate> {
+    let sum = |parts: &[(f64, f64)]| parts.iter().fold((0.0, 0.0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
+    let (amount, time) = sum(parts);
+    if time <= 0.0 {
+        return None;
+    }
+    let value = amount / time;
+    let half = widest(parts.len(), |size| {
+        let batches: Vec<(f64, f64)> = parts.chunks_exact(size).map(sum).collect();
+        let (amount, time) = sum(&batches);
+        let (rate, length) = (amount / time, time / batches.len() as f64);
+        // Their mean is zero, and that of one batch of the mean length is the error of its rate.
+        let errors = batches.iter().map(|(amount, time)| (amount - rate * time) / length);
+        Mean::of(&errors.collect::<Vec<f64>>())
+    });
+    Some(Estimate { value, low: value - half, high: value + half })
+}
+
+/// The widest half interval of the lengths of batch that `count` samples may have.
+fn widest(count: usize, of: impl Fn(usize) -> Option<Mean>) -> f64 {
+    let sizes = (1..=count).filter(|size| BATCHES.contains(&(count / size)));
+    // Too few for batches.
+    let sizes = sizes.chain((count < FEWEST).then_some(1));
+    sizes.filter_map(|size| of(size)?.ci95).fold(0.0, f64::max)
 }
 
 /// The median of `samples`, in their order of time; `None` for none.
@@ -195,6 +224,31 @@ mod tests {
         assert_eq!((one.low, one.high), (3.0, 3.0));
         let three = median(&[1.0, 9.0, 2.0]).unwrap();
         assert_eq!((three.value, three.low, three.high), (2.0, 1.0, 9.0));
+    }
+
+    #[test]
+    fn the_rate_of_equal_parts_is_the_mean_of_their_rates() {
+        let mut noise = Noise(5);
+        for len in [1, 2, 7, 8, 50, 133] {
+            let rates: Vec<f64> = noise.series(0.5, len).iter().map(|value| 10.0 + value).collect();
+            let parts: Vec<(f64, f64)> = rates.iter().map(|rate| (rate * 0.2, 0.2)).collect();
+            let (mean, rate) = (mean(&rates).unwrap(), rate(&parts).unwrap());
+            for (mean, rate) in [(mean.value, rate.value), (mean.low, rate.low), (mean.high, rate.high)] {
+                assert!((mean - rate).abs() < 1e-9, "{len}: {mean} and {rate}");
+            }
+        }
+        assert_eq!(rate(&[]), None);
+        assert_eq!(rate(&[(0.0, 0.0)]), None);
+    }
+
+    /// 8 in 4 s, 1 in 1 s and 1 in 1 s: 10 in 6 s. The errors are 8 - 20/3, 1 - 5/3 and 1 - 5/3, over a mean length of
+    /// 2 s: 2/3, -1/3 and -1/3. Their standard deviation is 3^-0.5, so with t(0.975, 2) = 4.3027 the interval is
+    /// 4.3027 / 3 on either side. The mean of the rates would be 4/3.
+    #[test]
+    fn a_part_weighs_as_much_as_its_time() {
+        let Estimate { value, low, high } = rate(&[(8.0, 4.0), (1.0, 1.0), (1.0, 1.0)]).unwrap();
+        assert!((value - 10.0 / 6.0).abs() < 1e-12, "{value}");
+        assert!((value - low - 4.3027 / 3.0).abs() < 1e-4 && (high - value - 4.3027 / 3.0).abs() < 1e-4, "{low}");
     }
 
     /// 1 to 100: the 95th percentile is 95.05, the mean of 1 to 95 is 48.

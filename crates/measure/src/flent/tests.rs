@@ -34,7 +34,7 @@ fn series(kind: Kind, code_point: u8, samples: Vec<Sample>) -> Series {
 
 fn throughput(samples: &[(f64, f64)]) -> Throughput {
     let estimate = Estimate { value: 8e6, low: 7.5e6, high: 8.5e6 };
-    Throughput { bytes: 1_000_003, streams: 4, goodput_bps: estimate, samples: samples.to_vec() }
+    Throughput { bytes: 1_000_003, streams: 4, goodput_bps: estimate, ramp_included: false, samples: samples.to_vec() }
 }
 
 fn phase(load: Option<Direction>, start_s: f64, rates: &[(f64, f64)], probes: Vec<Series>) -> Phase {

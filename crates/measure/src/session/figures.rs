@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use crate::load::{Arrived, Direction};
 use crate::probe::{Clocks, Kind, Sample, Subject};
-use crate::report::{Estimate, Phase, Series, Throughput};
+use crate::report::{Phase, Series, Throughput};
 use crate::statistics;
 use crate::train::Way;
 
+use super::goodput::{self, Counts, Span};
 use super::{clocks, responsiveness};
 
 /// The share of the server's limit from which a load counts as held back by it. Ethernet of 1 Gbit/s carries 0.949
@@ -50,18 +51,18 @@ impl Recorded {
         }
     }
 
-    /// A phase has ended, with these readings of the transferred bytes.
-    pub(super) fn phase(&mut self, mut phase: Phase, points: &[(Arrived, Arrived)], streams: u32) {
-        let ramp = Duration::from_secs_f64(phase.ramp_s);
+    /// A phase has ended, with these counts of the transferred bytes.
+    pub(super) fn phase(&mut self, mut phase: Phase, counts: &Counts, streams: u32) {
+        let [ramp, end] = [phase.ramp_s, phase.duration_s].map(Duration::from_secs_f64);
         let [down, up] = match phase.load {
             None => [false, false],
             Some(Direction::Download) => [true, false],
             Some(Direction::Upload) => [false, true],
             Some(Direction::Both) => [true, true],
         };
-        let of = |points: Vec<Arrived>| throughput(&points, ramp, streams);
-        phase.download = down.then(|| points.iter().map(|point| point.0).collect()).and_then(of);
-        phase.upload = up.then(|| points.iter().map(|point| point.1).collect()).and_then(of);
+        let of = |counts: &[Arrived]| goodput::throughput(counts, Span { ramp, end }, streams);
+        phase.download = down.then(|| of(&counts.down)).flatten();
+        phase.upload = up.then(|| of(&counts.up)).flatten();
         self.phases.push(phase);
     }
 
@@ -74,6 +75,21 @@ impl Recorded {
             .into_iter()
             .filter_map(|(name, throughput)| throughput.as_ref().is_some_and(reached).then_some(name))
             .collect()
+    }
+
+    /// The directions of the latest phase whose goodput includes the ramp, with the reason.
+    pub(super) fn uncovered(&self) -> Vec<String> {
+        let Some(phase) = self.phases.last() else { return Vec::new() };
+        let Phase { duration_s, ramp_s, .. } = phase;
+        let each = [("download", &phase.download), ("upload", &phase.upload)].into_iter().filter_map(|(name, of)| {
+            let Throughput { bytes, samples, .. } = of.as_ref().filter(|of| of.ramp_included)?;
+            let counted_s = samples.last().map_or(0.0, |(end_s, _)| *end_s);
+            Some(format!(
+                "the counts of the {name} end after {counted_s:.1} s of {duration_s:.1} s, of which the ramp is \
+                 {ramp_s:.1} s: its goodput is that of all {bytes} bytes until then, ramp included"
+            ))
+        });
+        each.collect()
     }
 
     /// Whether every series that has answers on the idle line has one to a probe sent after
@@ -196,50 +212,6 @@ fn one(subject: &Subject, samples: &[Sample], phase: &Phase) -> Series {
         duplicates: count(&|sample| sample.duplicate),
         samples,
     }
-}
-
-/// Payload rate between two readings, bit/s; `None` without new bytes.
-#[expect(clippy::cast_precision_loss, reason = "statistics")]
-pub(super) fn rate(before: Arrived, now: Arrived) -> Option<f64> {
-    let time_s = now.at.saturating_sub(before.at).as_secs_f64();
-    (time_s > 0.0).then(|| (now.bytes - before.bytes) as f64 * 8.0 / time_s)
-}
-
-/// The throughput of a direction; `None` where no byte arrived.
-fn throughput(points: &[Arrived], ramp: Duration, streams: u32) -> Option<Throughput> {
-    // Readings without new bytes add nothing: the next one covers their time.
-    let mut distinct: Vec<Arrived> = points.to_vec();
-    distinct.dedup_by_key(|point| point.bytes);
-    let bytes = distinct.last()?.bytes;
-    if bytes == 0 {
-        return None;
-    }
-    let samples: Vec<(f64, f64)> =
-        distinct.windows(2).filter_map(|pair| Some((pair[1].at.as_secs_f64(), rate(pair[0], pair[1])?))).collect();
-    let goodput_bps = goodput(&distinct, ramp)?;
-    Some(Throughput { bytes, streams, goodput_bps, samples })
-}
-
-/// The rate over the whole time after the ramp, with the interval of the rates of its parts.
-fn goodput(points: &[Arrived], ramp: Duration) -> Option<Estimate> {
-    // Where all bytes came during the ramp there is only the ramp.
-    let from = points.iter().position(|point| point.at >= ramp).filter(|from| from + 1 < points.len()).unwrap_or(0);
-    let points = &points[from..];
-    let value = rate(*points.first()?, *points.last()?)?;
-    let rates: Vec<f64> = points.windows(2).filter_map(|pair| rate(pair[0], pair[1])).collect();
-    let Estimate { value: mean, low, high } = statistics::mean(&rates)?;
-    Some(Estimate { value, low: (value - (mean - low)).max(0.0), high: value + (high - mean) })
-}
-
-/// Whether the intervals of all rates are within `share` of the rate on either side.
-pub(super) fn is_enough(points: &[(Arrived, Arrived)], ramp: Duration, share: f64) -> bool {
-    let estimates = |points: Vec<Arrived>| throughput(&points, ramp, 1).map(|throughput| throughput.goodput_bps);
-    let both = [
-        estimates(points.iter().map(|point| point.0).collect()),
-        estimates(points.iter().map(|point| point.1).collect()),
-    ];
-    let known: Vec<Estimate> = both.into_iter().flatten().collect();
-    !known.is_empty() && known.iter().all(|estimate| estimate.high - estimate.value <= share * estimate.value)
 }
 
 #[cfg(test)]

@@ -173,6 +173,60 @@ fn a_load_at_the_limit_of_the_server_says_nothing_about_a_full_line() {
     assert_eq!(warnings(8_000_000), [words]);
 }
 
+/// A load of 8 Mbit/s whose server reports its bytes until 100 ms, and the rest perhaps at the end.
+struct Reporting {
+    rest: bool,
+}
+
+impl Load for Reporting {
+    fn peer(&self) -> String {
+        "test 192.0.2.1:1".to_owned()
+    }
+
+    fn can(&self, _: Direction) -> bool {
+        true
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        vec!["a stream ended".to_owned()]
+    }
+
+    fn run(&mut self, _: Direction, transferred: &Transferred, stop: &Stop) -> Result<(), Error> {
+        transferred.add_up_at(100_000, Duration::from_millis(100));
+        while !stop.is_requested() {
+            thread::sleep(Duration::from_millis(5));
+        }
+        for report in (2..=12).filter(|_| self.rest) {
+            transferred.add_up_at(100_000, Duration::from_millis(100 * report));
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn reports_that_come_after_the_end_count_and_missing_ones_are_told() {
+    let measured = |rest| {
+        let plan = plan(&[Some(Direction::Upload)]);
+        run(&plan, Some(&mut Reporting { rest }), &mut [], &Stop::default(), &mut |_| {})
+    };
+    let upload = |measured: &Measurement| measured.phases[0].upload.clone().unwrap();
+    let stream = "load of the phase upload: a stream ended";
+    let whole = measured(true);
+    assert_eq!(whole.warnings, [stream]);
+    let found = upload(&whole);
+    assert!((found.goodput_bps.value / 8e6 - 1.0).abs() < 1e-3 && !found.ramp_included, "{found:?}");
+    // Those until 900 ms, and no bytes that came after the end of the phase.
+    assert!((900_000..1_000_000).contains(&found.bytes), "{}", found.bytes);
+    assert!(!serde_json::to_string(&whole).unwrap().contains("ramp_included"));
+    let cut = measured(false);
+    let found = upload(&cut);
+    assert!((found.goodput_bps.value / 8e6 - 1.0).abs() < 1e-9 && found.ramp_included, "{found:?}");
+    let words = "phase upload: the counts of the upload end after 0.1 s of 0.9 s, of which the ramp is 0.2 s: its \
+                 goodput is that of all 100000 bytes until then, ramp included";
+    assert_eq!(cut.warnings, [stream, words]);
+    assert!(whole.complete && cut.complete && serde_json::to_string(&cut).unwrap().contains("\"ramp_included\":true"));
+}
+
 #[test]
 fn a_server_that_vanishes_ends_its_phase_and_no_other() {
     let begin = Instant::now();
