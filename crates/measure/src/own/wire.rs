@@ -18,6 +18,7 @@
 //! whose cookie came back over the control connection.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -41,6 +42,9 @@ pub const MOST_PACKETS: usize = 1 << 16;
 
 /// Most trains of one request.
 pub const MOST_TRAINS: usize = 16;
+
+/// Longest wait of a load for its streams, from its start: the usual ramp. Data would hold up their first lines.
+pub const GATHERING: Duration = Duration::from_secs(3);
 
 /// Bytes in hexadecimal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

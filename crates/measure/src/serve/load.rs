@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 use lastmile_units::BitRate;
 use socket2::{Domain, Socket, Type};
 use tokio::sync::watch;
+use tokio::time;
 
 use crate::load::Direction;
+use crate::own::wire::GATHERING;
 use crate::train::Way;
 
 use super::locked::locked;
@@ -32,6 +34,8 @@ pub(super) struct Load {
     begun: Instant,
     /// Streams that have come, downward and upward.
     joined: [AtomicU32; 2],
+    /// Streams that were accepted, of both directions.
+    accepted: watch::Sender<u32>,
     pub(super) received: AtomicU64,
     pub(super) stop: watch::Sender<bool>,
     pub(super) sending: Pace,
@@ -46,6 +50,7 @@ impl Load {
             congestion,
             begun: Instant::now(),
             joined: Default::default(),
+            accepted: watch::Sender::new(0),
             received: AtomicU64::new(0),
             stop: watch::Sender::new(false),
             sending: Pace::new(rate),
@@ -79,6 +84,20 @@ impl Load {
             Way::Up => self.is_upward(),
         };
         goes && self.joined[way as usize].fetch_add(1, Ordering::Relaxed) < self.streams
+    }
+
+    /// Counts a stream whose client has its answer.
+    pub(super) fn accept(&self) {
+        self.accepted.send_modify(|accepted| *accepted += 1);
+    }
+
+    /// Waits until every stream is accepted, for at most [`GATHERING`].
+    pub(super) async fn all_accepted(&self) {
+        let ways = if self.direction == Direction::Both { 2 } else { 1 };
+        let all = self.streams.saturating_mul(ways);
+        let mut accepted = self.accepted.subscribe();
+        let end = time::Instant::from_std(self.begun + GATHERING);
+        let _ = time::timeout_at(end, accepted.wait_for(|accepted| *accepted >= all)).await;
     }
 }
 

@@ -39,11 +39,15 @@ pub(super) async fn stream(from: OwnedReadHalf, mut to: OwnedWriteHalf, way: Way
     if answer(&mut to, &Answer::Ready).await.is_err() {
         return;
     }
+    load.accept();
     let _ = data::receive_as_a_transfer(&SockRef::from(from.as_ref()));
     let mut stop = load.stop.subscribe();
     let moving = async {
         match way {
-            Way::Down => send(to, &load, shared).await,
+            Way::Down => {
+                load.all_accepted().await;
+                send(to, &load, shared).await
+            }
             Way::Up => receive(from, &load, shared).await,
         }
     };

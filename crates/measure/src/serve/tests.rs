@@ -328,6 +328,40 @@ fn memory() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
 }
 
+/// A stream of a session; the client has read that it is accepted.
+fn raw_stream(address: SocketAddr, (session, key): (Hex<8>, &Key), way: Way) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let wire::Greeting { challenge, .. } = read_line(&mut stream);
+    let code = key.code("stream", &[&challenge.0, &session.0]);
+    stream.write_all(&wire::line(&wire::Opening::Stream { session, way, code })).unwrap();
+    assert_eq!(read_line::<wire::Answer>(&mut stream), wire::Answer::Ready);
+    stream
+}
+
+/// Data of the first stream would hold up the handshake of the second one. A stream that never comes is not waited for.
+#[test]
+fn data_wait_for_all_streams_of_their_load_but_not_for_ever() {
+    with_server(Limits::default(), |address, _| {
+        for come in [2, 1] {
+            let (mut control, session, session_key) = raw_session(address);
+            let begin = wire::Request::Load { direction: Direction::Download, streams: 2, congestion: None };
+            control.write_all(&wire::line(&begin)).unwrap();
+            assert_eq!(read_line::<wire::Answer>(&mut control), wire::Answer::Ready);
+            let begun = Instant::now();
+            let mut first = raw_stream(address, (session, &session_key), Way::Down);
+            first.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+            assert!(first.read(&mut [0]).is_err(), "data before the second stream");
+            let second = (come == 2).then(|| raw_stream(address, (session, &session_key), Way::Down));
+            first.set_read_timeout(Some(wire::GATHERING + Duration::from_secs(10))).unwrap();
+            assert_eq!(first.read(&mut [0]).unwrap(), 1);
+            // Some milliseconds for the way of the answer.
+            let is_long = begun.elapsed() > wire::GATHERING - Duration::from_millis(200);
+            assert_eq!(is_long, come == 1, "{:?}", begun.elapsed());
+            drop((second, control));
+        }
+    });
+}
+
 /// Clients with the key that read neither their load nor their answers, and floods without it, cost counters and a
 /// bounded memory, and another client is served beside them. The test has a process of its own, whose memory no other
 /// test uses.

@@ -1,7 +1,7 @@
 //! From counts of arrived bytes to the goodput of a phase.
 //!
-//! Counts are cumulative, so the goodput after the ramp is the bytes after the ramp over their time. The bytes at the end
-//! of the ramp, and at that of the phase, lie between two counts in proportion to time.
+//! Counts are cumulative, so the goodput after the ramp is the bytes after the ramp over their time. The bytes at the
+//! end of the ramp, and at that of the phase, lie between two counts in proportion to time.
 
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ impl Counts {
         (rate(before.0, now.0), rate(before.1, latest(&self.up)))
     }
 
-    /// Takes reports of the server, which may be late and several at once: a sample is as long as those of other counts.
+    /// Takes reports of the server, perhaps late and several at once. A sample is as long as those of other counts.
     fn reported(&mut self, reports: Vec<Arrived>) {
         for report in reports {
             self.is_reported = true;
