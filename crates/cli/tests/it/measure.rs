@@ -426,6 +426,22 @@ fn a_detection_refuses_the_options_of_a_measurement_by_name() {
     }
 }
 
+/// An option that is refused without a word of it in the help is a surprise.
+#[test]
+fn the_help_of_a_detection_names_its_options() {
+    let scratch = Scratch::new();
+    let output = lastmile(&scratch.path, &["measure", "--help"]).output().unwrap();
+    let help = String::from_utf8(output.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    let of = |from: &str, to: &str| help.split_once(from).unwrap().1.split_once(to).unwrap().0.to_owned();
+    let [detect, idle] = [of(" --detect Detect", " --detect-idle "), of(" --detect-idle Detect", " --scenario ")];
+    for option in ["takes --port, --key-file, --json and --scenario", "refuses --plain"] {
+        assert!(detect.contains(option), "{option}: {detect}");
+    }
+    for option in ["takes --json", "refuses the options of a measurement and --plain"] {
+        assert!(idle.contains(option), "{option}: {idle}");
+    }
+}
+
 /// flent's file of its test `ping`, and the JSON that a measurement would have written of it.
 #[test]
 fn a_file_of_flent_becomes_json_and_a_page_and_is_shown_beside_others() {

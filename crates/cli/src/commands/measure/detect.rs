@@ -38,12 +38,15 @@ const MEASURING: [&str; 12] = [
 #[derive(Args)]
 pub(super) struct Detecting {
     /// Detect what the line is, in place of a measurement: encapsulation, rates of the wire,
-    /// buffers, shapers and policers. It loads the line for up to three minutes
+    /// buffers, shapers and policers. It loads the line for up to three minutes. It takes --port,
+    /// --key-file, --json and --scenario, and refuses the options of a measurement: it has no live
+    /// view, so it refuses --plain, too
     #[arg(long, conflicts_with_all = MEASURING, conflicts_with_all = ["authorities", "insecure"])]
     pub(super) detect: bool,
 
     /// Detect cells and their overhead from echo requests alone, to any HOST that answers them:
-    /// the idle line is not loaded, and no server of lastmile is needed
+    /// the idle line is not loaded, and no server of lastmile is needed. It takes --json, and
+    /// refuses the options of a measurement and --plain
     #[arg(long, conflicts_with_all = MEASURING)]
     #[arg(conflicts_with_all = ["authorities", "insecure", "detect", "port", "key_file"])]
     pub(super) detect_idle: bool,
