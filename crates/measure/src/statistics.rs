@@ -241,9 +241,9 @@ mod tests {
         assert_eq!(rate(&[(0.0, 0.0)]), None);
     }
 
-    /// 8 in 4 s, 1 in 1 s and 2 in 1 s: 11 in 6 s. The errors are 8 - 22/3, 1 - 11/6 and 2 - 11/6, over a mean length of
-    /// 2 s: 4/12, -5/12 and 1/12. Their standard deviation is the root of 21 over 12, so with t(0.975, 2) = 4.3027 and
-    /// the root of 3 the interval is 0.9486 on either side. That of the rates 2, 1 and 2 would be 1.4342.
+    /// 8 in 4 s, 1 in 1 s and 2 in 1 s: 11 in 6 s. The errors are 8 - 22/3, 1 - 11/6 and 2 - 11/6, over a mean length
+    /// of 2 s: 4/12, -5/12 and 1/12. Their standard deviation is the root of 21 over 12, so with t(0.975, 2) = 4.3027
+    /// and the root of 3 the interval is 0.9486 on either side. That of the rates 2, 1 and 2 would be 1.4342.
     #[test]
     fn a_part_weighs_as_much_as_its_time() {
         let Estimate { value, low, high } = rate(&[(8.0, 4.0), (1.0, 1.0), (2.0, 1.0)]).unwrap();
