@@ -69,16 +69,16 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// Waits for the end of the load, and counts the bytes that the server reports. The streams may all have ended
-    /// before, for this reason.
+    /// Waits for the end of the load, and counts the bytes that the server reports. Returns why the first stream ended
+    /// if none is left.
     fn attend(
         &mut self,
         reports: &mut Reports<'_>,
         stop: &Stop,
         ended: &mut Ended,
-        shared: &Together,
+        together: &Together,
     ) -> Result<Option<Error>, Error> {
-        let moved = |reports: &Reports<'_>| (reports.transferred.totals(), shared.written.load(Ordering::Relaxed));
+        let moved = |reports: &Reports<'_>| (reports.transferred.totals(), together.written.load(Ordering::Relaxed));
         let mut alive = (moved(reports), Instant::now());
         while !stop.is_requested() {
             match self.client.control.next(LOOKING)? {
@@ -93,7 +93,7 @@ impl<'a> Filling<'a> {
             if let Some(reason) = ended.look(reports.transferred.elapsed()) {
                 return Ok(Some(reason));
             }
-            if moved(reports) != alive.0 || !shared.is_begun() {
+            if moved(reports) != alive.0 || !together.is_begun() {
                 alive = (moved(reports), Instant::now());
             } else if alive.1.elapsed() > SILENCE {
                 let what = format!("not one byte for {} s: the server or the path is gone", SILENCE.as_secs());
@@ -161,14 +161,14 @@ impl Ended {
     /// The streams that ended while others ran on, in a sentence.
     fn warning(&self) -> Option<String> {
         let (at, error) = self.first.as_ref()?;
-        let (count, of) = (self.count, self.streams);
-        let word = if of == 1 { "stream" } else { "streams" };
-        Some(format!("{count} of {of} {word} ended early, the first after {:.1} s: {error}", at.as_secs_f64()))
+        let (count, of, at_s) = (self.count, self.streams, at.as_secs_f64());
+        Some(format!("{count} of {of} streams ended early, the first after {at_s:.1} s: {error}"))
     }
 }
 
 /// The common start of the streams of a load.
 struct Together {
+    /// End of the wait.
     end: Instant,
     /// Streams that are neither accepted nor failed.
     missing: Mutex<usize>,
