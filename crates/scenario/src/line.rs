@@ -185,8 +185,8 @@ const TUN: LinkLayer = match LinkLayer::new(4, Framing::None) {
     Err(_) => preset::IP.link,
 };
 
-/// Over plain IP the packets of mahimahi count with the header of its TUN device, so that one of 1500 bytes takes a whole
-/// opportunity.
+/// Over plain IP the packets of mahimahi count with the header of its TUN device, so that one of 1500 bytes takes a
+/// whole opportunity.
 fn with_tun_header(layer: LinkLayer, trace: Option<&Trace>) -> LinkLayer {
     let is_plain = layer.with_mtu(None) == preset::IP.link;
     match trace {

@@ -21,8 +21,8 @@ impl Deref for Handle {
 }
 
 impl Handle {
-    /// Replaces the queues. The backlog departs before all but urgent packets, and nothing is lost. Behind a token bucket no
-    /// packet is urgent.
+    /// Replaces the queues. The backlog departs before all but urgent packets, and nothing is lost. Behind a token
+    /// bucket no packet is urgent.
     /// The calling thread builds the queues. Returns when they are in place.
     ///
     /// # Errors

@@ -215,9 +215,9 @@ impl Config {
 }
 
 impl Config {
-    /// The most that is ever sent: a mean rate, and the bytes beyond it in a span of time, which may begin with full buckets
-    /// and have one more usable part of the pattern than its length has in the mean. Grants without requests take no
-    /// tokens.
+    /// The most that is ever sent: a mean rate, and the bytes beyond it in a span of time. A span may begin with full
+    /// buckets, and have one more usable part of the pattern than its length has in the mean. Grants without requests
+    /// take no tokens.
     #[must_use]
     pub fn at_most(&self) -> Option<(BitRate, WireBytes)> {
         let rate = if self.proactive.is_some() { self.slots.mean_rate(self.rate)? } else { self.mean_rate()? };

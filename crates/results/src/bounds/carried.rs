@@ -18,7 +18,7 @@ use super::shape::Shape;
 use crate::format;
 use crate::interval::UnderWay;
 
-/// What a flow had sent before a span.
+/// The data that a flow had sent before a span.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Before {
     /// Nothing: the span begins with the flow.

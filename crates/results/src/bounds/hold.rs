@@ -1,4 +1,4 @@
-//! What holds back the packets of a link: the rate of its wire, the shapers before it, the grants of a head end.
+//! The holds of a link, which limit its packets: the rate of its wire, the shapers before it, the grants of a head end.
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_model::Link;

@@ -133,7 +133,8 @@ fn dropped_acks_of_quic_leave_more_to_the_others() {
     assert!(flow.goodput_bps > every && share > every && flow.goodput_bps < share * 1.02, "{share}: {flow:?}");
 }
 
-/// 64 kbit/s carry 129 ACKs a second: 5.85 and 14.6 Mbit/s with one for 4 and 10 packets. One for 2 is requested already.
+/// 64 kbit/s carry 129 ACKs a second: 5.85 and 14.6 Mbit/s with one for 4 and 10 packets. One for 2 is requested
+/// already.
 #[test]
 fn the_explanation_names_what_fewer_acks_of_quic_allow() {
     let mut network = line(20_000, 64, "ip", sad(Spec::fifo(1000)));

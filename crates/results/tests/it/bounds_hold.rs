@@ -44,7 +44,8 @@ fn shaped() -> impl Strategy<Value = String> {
     let htb = (rate, select(vec!["", ", default = \"a\""])).prop_map(|(kbit, default)| {
         // Guarantees within the slowest line.
         format!(
-            "{{ kind = \"htb\"{default}, classes = [{{ name = \"root\", rate = \"4 kbit/s\", ceil = \"{kbit} kbit/s\" }}, \
+            "{{ kind = \"htb\"{default}, classes = [\
+             {{ name = \"root\", rate = \"4 kbit/s\", ceil = \"{kbit} kbit/s\" }}, \
              {{ name = \"a\", parent = \"root\", rate = \"2 kbit/s\", ceil = \"{kbit} kbit/s\" }}, \
              {{ name = \"b\", parent = \"root\", rate = \"2 kbit/s\", ceil = \"{kbit} kbit/s\", \
              match = {{ pure_ack = true }} }}] }}"
@@ -92,7 +93,8 @@ fn direction(kbit: std::ops::Range<u32>) -> impl Strategy<Value = String> {
             let oam = if encapsulation.contains("vcmux") || encapsulation.contains("llc") { ", oam = 27" } else { "" };
             format!(
                 "{{ {rate}, delay = \"{delay} ms\", encapsulation = \"{encapsulation}\", queue = {queue}, \
-                 loss = \"{loss}\", duplicate = \"{duplicate}\", header_compression = \"{compression}\"{oam}{varies}{grants} }}"
+                 loss = \"{loss}\", duplicate = \"{duplicate}\", \
+                 header_compression = \"{compression}\"{oam}{varies}{grants} }}"
             )
         },
     )

@@ -1,4 +1,4 @@
-//! What holds back the packets of a link besides its wire: shapers, grants, outages; and applications whose data wait.
+//! The holds of a link besides its wire: shapers, grants, outages; and applications whose data wait.
 
 use lastmile_results::schema::Flow;
 use lastmile_results::{Origin, Summary, summarise};
@@ -59,8 +59,8 @@ fn a_shaper_is_the_bound_and_the_share() {
     assert_eq!(limits(&run.flows[0])[0].1, "rate of link down");
 }
 
-/// DOCSIS 1.0: MAPs of 2 ms 3 ms ahead, asked for with the granted data: a packet in 4 ms, 2.896 Mbit/s. A download has an
-/// ACK for two segments in each, twice as much.
+/// DOCSIS 1.0: MAPs of 2 ms 3 ms ahead, asked for with the granted data: a packet in 4 ms, 2.896 Mbit/s. A download
+/// has an ACK for two segments in each, twice as much.
 #[test]
 fn grants_of_single_packets_are_the_bound_and_the_share() {
     for (traffic, bps, by) in [
@@ -76,7 +76,7 @@ fn grants_of_single_packets_are_the_bound_and_the_share() {
         if traffic == UPLOAD {
             let said = &flow.limits.explanation;
             assert!(said.starts_with("grants of link up, one packet in 4 ms (9"), "{said}");
-            // What is on the path at the end, and the packets that the span cuts.
+            // The bound adds data on the path at the end, and the packets that the span cuts.
             assert!(bound < share + 10_000.0, "{flow:?}");
         }
     }
@@ -111,8 +111,8 @@ fn requests_that_wait_are_not_lost() {
     assert!(probe.lost > 5 && probe.lost + probe.received + 1 >= probe.sent, "{probe:?}");
 }
 
-/// Pictures of 400 kbit/s for a line of 300: with room for a segment in the queue nothing waits at the sender, with room
-/// for ten packets its window is full.
+/// Pictures of 400 kbit/s for a line of 300: with room for a segment in the queue nothing waits at the sender, with
+/// room for ten packets its window is full.
 #[test]
 fn an_application_that_fills_the_line_is_limited_by_it() {
     for (limit, more) in [("1 MB", "all data were on their way for "), ("10 packets", "its connection: ")] {
@@ -129,7 +129,8 @@ fn an_application_that_fills_the_line_is_limited_by_it() {
 /// 5 s of 20 without a line.
 #[test]
 fn an_outage_is_told() {
-    let steps = "{ at = \"0 s\", rate = \"10 Mbit/s\" }, { at = \"5 s\", outage = true }, { at = \"10 s\", rate = \"10 Mbit/s\" }";
+    let steps = "{ at = \"0 s\", rate = \"10 Mbit/s\" }, { at = \"5 s\", outage = true }, \
+                 { at = \"10 s\", rate = \"10 Mbit/s\" }";
     let run = line(&format!(", trace = {{ steps = [{steps}] }}"), "", DOWNLOAD);
     let said = &run.flows[0].limits.explanation;
     assert!(said.contains("link down carried nothing for 5 s"), "{said}");

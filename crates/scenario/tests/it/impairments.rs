@@ -134,7 +134,8 @@ fn keys_that_change_nothing_are_told() {
     let asked = |grants: &str| format!("{up}, grants = {grants}");
     let flow = |grants: &str, pie: &str| {
         format!(
-            "{up}, grants = {{ kind = \"docsis-3.1\", sustained = \"{grants}\" }}, queue = {{ kind = \"docsis-pie\"{pie} }}"
+            "{up}, grants = {{ kind = \"docsis-3.1\", sustained = \"{grants}\" }}, \
+             queue = {{ kind = \"docsis-pie\"{pie} }}"
         )
     };
     let classes =

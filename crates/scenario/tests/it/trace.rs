@@ -61,7 +61,8 @@ fn a_table_and_a_trace_of_mahimahi_beside_the_scenario() {
     assert_eq!((line.rate, line.delay), (Some(BitRate::from_mbit_per_s(4)), Duration::from_ms(30)));
     let Some(Trace::Opportunities(opportunities)) = read("cell.trace", "").unwrap().trace else { panic!("no trace") };
     assert_eq!((opportunities.period(), opportunities.bytes()), (Duration::from_ms(4), ByteCount::new(1_504)));
-    // A packet of 1500 bytes counts as from mahimahi's TUN device, and takes an opportunity. Other framings count alone.
+    // A packet of 1500 bytes counts as from mahimahi's TUN device, and takes an opportunity. Other framings count
+    // alone.
     let on_wire = |more: &str| read("cell.trace", more).unwrap().link_layer.on_wire(ByteCount::new(1_500)).as_u64();
     assert_eq!((on_wire(""), on_wire(" }, encapsulation = \"docsis\", mtu = { ")), (1_504, 1_518));
     let report = read("cell.csv", "").expect_err("an outage for ever").to_string();

@@ -1,4 +1,4 @@
-//! What a station with one request on the way can send at most.
+//! The most that a station with one request on the way can send.
 //!
 //! A request is answered after the response time, in a slot that begins then or later; the next request leaves with the
 //! granted data, or at the next opportunity after the grant has begun. Nothing is faster than a station that always has
