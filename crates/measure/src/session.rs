@@ -346,10 +346,7 @@ impl Session<'_> {
 ///
 /// # Errors
 /// There is no such load.
-fn loading<'a>(
-    kind: Option<Direction>,
-    load: Option<&'a mut dyn Load>,
-) -> Result<Option<(Direction, &'a mut dyn Load)>, String> {
+fn loading(kind: Option<Direction>, load: Option<&mut dyn Load>) -> Result<Option<(Direction, &mut dyn Load)>, String> {
     match (kind, load) {
         (Some(direction), Some(load)) if load.can(direction) => Ok(Some((direction, load))),
         (Some(direction), Some(load)) => {

@@ -4,12 +4,13 @@ use std::net::{Shutdown, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
+use crate::own::wire::LONGEST_OPENING;
 use crate::serve::{Limits, Server};
 
 use super::*;
 
 /// Longest opening of a stream, and more than any.
-const LINE: u64 = super::super::wire::LONGEST_OPENING as u64;
+const LINE: u64 = LONGEST_OPENING as u64;
 
 /// A connection of the client, and that to the server.
 struct Relayed {
