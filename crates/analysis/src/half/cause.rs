@@ -7,9 +7,9 @@
 //! sender's response time, and a timeout otherwise. Within a repair each segment is sent once. Its
 //! second retransmission means an expired timer or, with SACK, that a segment sent later has just
 //! arrived (RACK, RFC 8985, section 6). With SACK a sender may first wait for a reordering timer
-//! (RFC 8985, section 6.2, step 5). A retransmission timeout takes longer: at least a smoothed round
-//! trip (RFC 6298, section 2.3), and in Linux 200 ms more. Its timer runs from the last new
-//! acknowledgement, or from later data that were sent while none were under way.
+//! (RFC 8985, section 6.2, step 5). A retransmission timeout takes at least a smoothed round trip
+//! (RFC 6298, section 2.3), and the first of a repair at least the 200 ms of Linux. Its timer runs from
+//! the last new acknowledgement, or from later data that were sent while none were under way.
 //!
 //! A timer without any evidence of a loss is that of a tail loss probe (RFC 8985, section 7) or of a
 //! timeout. A probe repeats the last segment, a timeout the first. If only one segment is under way,
@@ -26,8 +26,8 @@ use super::state::{DUP_THRESH, Expiry, Old, Phase};
 use super::{HOST_SLACK, Half, note};
 use crate::cause::Cause;
 
-/// The least time of a retransmission timeout beyond a smoothed round trip (Linux: `tcp_rto_min`), and the
-/// time that a probe allows for a delayed ACK (RFC 8985, section 7.2).
+/// The least time of a retransmission timeout (Linux: `tcp_rto_min`), and the time that a probe allows for a
+/// delayed ACK (RFC 8985, section 7.2).
 const LEAST: Duration = Duration::from_ms(200);
 
 impl Half {
@@ -191,7 +191,9 @@ impl Half {
         // Where SACK reports a loss, a timer of reordering is the alternative.
         if self.sack.ranges.len() > 0 {
             set = set.max(self.times.waiting);
-            least = least.map(|least| least + LEAST);
+            if self.recovery.phase == Phase::Open {
+                least = least.map(|least| least.max(LEAST));
+            }
         }
         set.zip(least).is_some_and(|(set, least)| now.since(set) < least)
     }
