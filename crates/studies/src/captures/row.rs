@@ -323,3 +323,32 @@ fn seconds(span: Option<Duration>) -> Option<f64> {
 fn share(part: u64, all: u64) -> Option<f64> {
     (all > 0).then(|| part as f64 / all as f64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 7323 and RFC 2018: an option is in use if both SYNs have it.
+    #[test]
+    fn an_option_that_was_cut_from_one_syn_is_unknown_unless_the_other_has_none() {
+        for (offered, cut, expected) in [
+            ([true, true], [false, false], Some(true)),
+            ([true, false], [false, false], Some(false)),
+            ([true, true], [true, true], Some(true)),
+            ([true, false], [false, true], None),
+            ([false, false], [true, true], None),
+            ([false, false], [true, false], Some(false)),
+        ] {
+            assert_eq!(agreed(offered, cut), expected, "{offered:?} {cut:?}");
+        }
+    }
+
+    /// Three packets before segmentation have 25 segments.
+    #[test]
+    fn segments_per_ack_are_those_of_packets_before_segmentation() {
+        let volume = lastmile_analysis::Volume { data_packets: 3, segments: 25, ..Default::default() };
+        let acks = lastmile_analysis::Acks { pure: 10, ..Default::default() };
+        let direction = Direction { volume, acks, ..Direction::default() };
+        assert_eq!(Acks::new(&direction).segments_per_ack, Some(2.5));
+    }
+}
