@@ -578,8 +578,8 @@ fn a_scale_that_was_cut_from_a_syn_is_unknown() {
     }
 }
 
-/// RFC 8985, section 6.2, step 5, after an idle time: the timer of a timeout begins with the data after it, and lasts for
-/// at least 200 ms in Linux. A smoothed round trip is 100 ms.
+/// RFC 8985, section 6.2, step 5, after an idle time: the timer of a timeout begins with the data after it, and
+/// lasts for at least 200 ms in Linux. A smoothed round trip is 100 ms.
 #[test]
 fn a_reordering_timer_after_an_idle_time_is_no_timeout() {
     for (again_at, expected) in [(1_127, (1, 0)), (1_195, (1, 0)), (1_210, (0, 1))] {
