@@ -141,7 +141,7 @@ pub(crate) fn of_flow(
     let source = limits.source.iter().map(|bound| add(bound, bound.bps, carried.all() + packet));
     let data = limits.data.iter().map(|of| {
         let part = of.hold.part(&network.links[of.link], (from, to));
-        add(&of.bound, of.bound.bps * part, carried.over(of, from) + of.beyond + packet)
+        add(&of.bound, of.bound.bps * part, carried.over((of.link, of.hold, of.bound.bps), from) + of.beyond + packet)
     });
     let window = limits.window.iter().map(|(bytes, bound)| add(bound, bound.bps, format::to_f64(*bytes)));
     let acks = limits.acks.iter().map(|of| {

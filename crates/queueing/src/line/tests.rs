@@ -2,7 +2,6 @@ use lastmile_packet::{FlowId, Meta, Protocol, SeqNumber, TcpFlags};
 use lastmile_units::{BitRate, PacketCount, Ratio};
 use proptest::prelude::*;
 
-use super::trace::Trace;
 use super::*;
 use crate::compress::Compression;
 use crate::discipline::{Backlog, Counter};

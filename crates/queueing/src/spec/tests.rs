@@ -312,7 +312,8 @@ fn managed_and_fair_queues_that_could_not_work_are_refused() {
 fn a_queue_tells_its_limit_its_rate_and_whether_it_thins_acks() {
     let bytes = Limit::Bytes(ByteCount::new(30_000));
     let fifo = || Spec::Fifo(fifo::Config { limit: bytes, drop: Overflow::Tail });
-    let told = |queue: &Spec| (queue.limit(), queue.shaped_to(), queue.thins_acks());
+    let rates = |queue: &Spec| queue.shapers().iter().map(|shaper| shaper.rate).min();
+    let told = |queue: &Spec| (queue.limit(), rates(queue), queue.thins_acks());
     let rate = BitRate::from_kbit_per_s(512);
     assert_eq!(told(&fifo()), (Some(bytes), None, false));
     assert_eq!(told(&sad(fifo())), (Some(bytes), None, true));
@@ -328,4 +329,24 @@ fn a_queue_tells_its_limit_its_rate_and_whether_it_thins_acks() {
     let cake = |link_layer| crate::cake::Config { bandwidth: Some(rate), link_layer, ..Default::default() };
     assert_eq!(told(&Spec::Cake(cake(None))), (None, Some(rate), false));
     assert_eq!(told(&Spec::Cake(cake(Some(atm())))), (None, None, false));
+}
+
+/// A token bucket lets its burst pass beyond its rate. Packets without a class pass an HTB unshaped.
+#[test]
+fn shapers_tell_what_passes_beyond_their_rate() {
+    let shapers = tbf(5_000, tbf(4_000, Spec::fifo(9))).shapers();
+    let bursts: Vec<_> = shapers.iter().map(|shaper| shaper.burst).collect();
+    assert_eq!(bursts, [Some(WireBytes::new(5_000)), Some(WireBytes::new(4_000))]);
+    let leaf = |default: Option<&str>| {
+        let class = tree::Class {
+            name: "only".into(),
+            parent: None,
+            share: htb::Share::of(BitRate::from_kbit_per_s(100)),
+            queue: Some(Spec::fifo(9)),
+        };
+        let tree = Tree { classes: vec![class], rules: Vec::new(), default: default.map(Into::into) };
+        Spec::Htb(htb::Config::new(tree))
+    };
+    let rates = |queue: &Spec| queue.shapers().iter().map(|shaper| shaper.rate.as_bps()).collect::<Vec<_>>();
+    assert_eq!((rates(&leaf(Some("only"))), rates(&leaf(None))), (vec![100_000], vec![]));
 }
