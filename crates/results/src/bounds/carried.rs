@@ -68,7 +68,7 @@ impl<'a> Carried<'a> {
         self.held + self.on_path
     }
 
-    /// The payload bytes that had passed a hold of link number `index`, at most `bps`, before the span begins at `from`.
+    /// The payload bytes that had passed a hold of a link, at most `bps`, before the span begins at `from`.
     pub(super) fn over(&self, (index, hold, bps): (usize, Hold, f64), from: Instant) -> f64 {
         let link = &self.network.links[index];
         let behind = self.time_behind(index).map(|time| {
