@@ -28,7 +28,7 @@ fn classes_that_are_no_tree_or_are_promised_too_much() {
         "error: x.toml:4:87: access.up.queue.classes.a.parent: class \"a\": its parent \"b\" is no class",
     );
     refused(
-        &classes("{ name = \"a\", rate = \"513 kbit/s\" }"),
+        &with("{ kind = \"htb\", default = \"a\", classes = [{ name = \"a\", rate = \"513 kbit/s\" }] }"),
         "error: x.toml:4:37: access.up.queue: the classes on the link are guaranteed 513 kbit/s together, and the \
          link has 512 kbit/s",
     );
@@ -126,7 +126,7 @@ fn a_tree_of_classes_that_would_not_hold_is_told_whole() {
         assert_eq!(said(&format!("{line}[access.up.queue]\n{queue}\n{classes}")), expected);
     };
     told(
-        "kind = \"htb\"",
+        "kind = \"htb\"\ndefault = \"a\"",
         &["name = \"a\"\nrate = \"300 kbit/s\"", "name = \"b\"\nrate = \"213 kbit/s\""],
         "error: x.toml:5:1: access.up.queue: the classes on the link are guaranteed 513 kbit/s together, and the \
          link has 512 kbit/s\n  \

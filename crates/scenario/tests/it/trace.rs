@@ -64,7 +64,7 @@ fn a_table_and_a_trace_of_mahimahi_beside_the_scenario() {
     // A packet of 1500 bytes counts as from mahimahi's TUN device, and takes an opportunity. Other framings count
     // alone.
     let on_wire = |more: &str| read("cell.trace", more).unwrap().link_layer.on_wire(ByteCount::new(1_500)).as_u64();
-    assert_eq!((on_wire(""), on_wire(" }, encapsulation = \"docsis\", mtu = { ")), (1_504, 1_518));
+    assert_eq!((on_wire(""), on_wire(" }, encapsulation = \"docsis\", queue = { kind = \"fifo\"")), (1_504, 1_518));
     let report = read("cell.csv", "").expect_err("an outage for ever").to_string();
     assert!(report.contains("cell.csv: the line never sends again after 2 s: the last step has rate 0"), "{report}");
     fs::write(folder.path().join("cell.csv"), "at,rate\n0 s,8 Mbit/s\n1 s,fast\n").unwrap();
