@@ -156,6 +156,12 @@ impl LinkLayer {
         Ok(Self { min_frame: bytes as u16, ..self })
     }
 
+    /// This layer without cells of OAM.
+    #[must_use]
+    pub const fn without_oam(self) -> Self {
+        Self { oam: None, ..self }
+    }
+
     /// A copy with OAM cells among the user's cells. [`crate::WireMeter`] counts them,
     /// [`LinkLayer::on_wire`] does not.
     ///

@@ -138,7 +138,7 @@ pub(crate) fn of_flow(
     let carried = Carried::new((network, outcome), shape, flow, before);
     let packet = format::to_f64(shape.payload);
     let add = |bound: &Bound, bps: f64, bytes: f64| Bound { bps: bps + bytes * 8.0 / span_s, ..bound.clone() };
-    let source = limits.source.iter().map(|bound| add(bound, bound.bps, carried.all() + packet));
+    let source = limits.source.iter().map(|bound| add(bound, bound.bps, carried.of_source(bound.bps, from) + packet));
     let data = limits.data.iter().map(|of| {
         let part = of.hold.part(&network.links[of.link], (from, to));
         add(&of.bound, of.bound.bps * part, carried.over((of.link, of.hold, of.bound.bps), from) + of.beyond + packet)

@@ -82,7 +82,7 @@ impl Case<'_> {
         };
         // One cause for nearly all the time is given without its share.
         let words = if share >= 0.9 { words } else { format!("{words} ({} of the time)", whole_percent(share)) };
-        let outages = self.outages();
+        let outages = self.outages().filter(|_| !words.contains("carries nothing")).collect::<Vec<_>>();
         [words].into_iter().chain(outages).collect::<Vec<_>>().join("; ")
     }
 
@@ -94,8 +94,9 @@ impl Case<'_> {
             let trace = self.network.links[*link].hop.line.trace.as_ref()?;
             let outage_s = trace.outage_between(from, to).as_secs_f64();
             let name = &self.links[*link].name;
-            let is_told = outage_s >= OUTAGE * self.interval.length_s() && outage_s < self.interval.length_s();
-            is_told.then(|| format!("link {name} carried nothing for {}", format::seconds(outage_s)))
+            let part = outage_s / self.interval.length_s();
+            let words = if part < 1.0 { format!(" for {}", format::seconds(outage_s)) } else { String::new() };
+            (part >= OUTAGE).then(|| format!("link {name} carried nothing{words}"))
         })
     }
 
@@ -104,7 +105,13 @@ impl Case<'_> {
             Source::Bulk { .. } | Source::Quic { .. } | Source::Writes { .. } => {
                 "the application offered nothing more".to_owned()
             }
-            _ => "the source, which sends on its own schedule".to_owned(),
+            _ => {
+                let full = self.fullest(&self.shape.data_path).map_or_else(String::new, |full| {
+                    let link = &self.network.links[full.link];
+                    format!("; {} is {} busy", full.hold.filled(link), full.percent())
+                });
+                format!("the source, which sends on its own schedule{full}")
+            }
         }
     }
 
@@ -115,6 +122,14 @@ impl Case<'_> {
         }
         let trip = self.round_trip("awaiting_ack");
         let trip = trip.map_or_else(String::new, |trip| format!("; {}", self.trip(&trip)));
+        // The handshake is over, and nothing was sent again: what remains is the end of the data, and the FIN.
+        if self.retransmissions == 0 {
+            let full = self.fullest(&self.shape.data_path).map_or_else(String::new, |full| {
+                let words = full.hold.words(&self.network.links[full.link]);
+                format!("{words} ({} busy); ", full.percent())
+            });
+            return format!("{full}waiting for its last data to be acknowledged{trip}");
+        }
         format!(
             "waiting for a handshake or retransmission to be acknowledged, {}{trip}",
             self.retransmitted(self.retransmissions)

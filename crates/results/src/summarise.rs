@@ -22,7 +22,7 @@ use lastmile_queueing::DropReason;
 use lastmile_units::{Duration, Instant};
 
 use self::class::class;
-use self::phase::{BY_ITS_SOURCE, of_flow, rate};
+use self::phase::{BY_ITS_SOURCE, of_flow, rate, within};
 use self::run::Run;
 pub use self::statistics::delay;
 use self::statistics::{distribution, round_trip};
@@ -105,7 +105,7 @@ impl Run<'_> {
             matches!(traffic.source, Source::Bulk { bytes: Some(_), .. } | Source::Quic { bytes: Some(_), .. }),
         );
         let bound = self.bound(flow, (flow.start, until), Before::Nothing);
-        let share = self.fair_share_over_life(flow);
+        let share = self.fair_share_over_life(flow).map(|share| within(&share, bound.as_ref()).clone());
         let delay_s = flow.data_delays.as_deref().map(one_way);
         let lost = flow.data_packets_lost.filter(|_| flow.connections.is_none());
         let y1541 = delay_s.zip(lost).and_then(|(delay, lost)| one_way_verdict(&delay, delay.count, lost));

@@ -234,6 +234,20 @@ impl Trace {
         (span > 0).then(|| work as f64 / span as f64)
     }
 
+    /// Mean between two times of the rate or of `most`, whichever is less at a time, in bit/s; of opportunities the mean
+    /// rate, at most `most`. `None` over no time.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "statistics only")]
+    pub fn rate_up_to(&self, most: BitRate, from: Instant, to: Instant) -> Option<f64> {
+        let Self::Steps(steps) = self else { return Some(self.rate_between(from, to)?.min(most.as_bps() as f64)) };
+        let by = |at: Instant| {
+            let capped = |step: &Step| step.rate.map_or(0, |rate| rate.min(most).as_bps());
+            steps.sum_by(at.since(Instant::ZERO), capped)
+        };
+        let span = to.since(from).as_ps();
+        (span > 0).then(|| by(to).saturating_sub(by(from)) as f64 / span as f64)
+    }
+
     /// The time of outages between two times; opportunities have none.
     #[must_use]
     pub fn outage_between(&self, from: Instant, to: Instant) -> Duration {

@@ -63,9 +63,19 @@ impl<'a> Carried<'a> {
         Self { network, outcome, shape, held, on_path, unacknowledged }
     }
 
-    /// All payload bytes that were sent before the span.
-    pub(super) fn all(&self) -> f64 {
-        self.held + self.on_path
+    /// The payload bytes that a source of at most `bps` had sent before the span begins at `from`.
+    pub(super) fn of_source(&self, bps: f64, from: Instant) -> f64 {
+        let first = self.shape.data_path.first().copied();
+        let path = first.and_then(|first| {
+            let line = &self.network.links[first].hop.line;
+            let sending =
+                line.rate.map_or(Duration::ZERO, |rate| rate.time_for(line.link_layer.on_wire(self.shape.data)));
+            let queued = Duration::from_ns(self.outcome.links[first].queue_delay_ns.max() + 1);
+            let is_plain = line.trace.is_none() && line.grants.is_none();
+            Some(self.time_behind(first).filter(|_| is_plain)? + queued + sending)
+        });
+        let time = path.map(|path| path.min(from.since(Instant::ZERO)));
+        self.held + time.map_or(self.on_path, |time| (bps * time.as_secs_f64() / 8.0).min(self.on_path))
     }
 
     /// The payload bytes that had passed a hold of a link, at most `bps`, before the span begins at `from`.

@@ -53,10 +53,12 @@ impl Hold {
     /// The most packets of `ip` bytes a second, without OAM cells; on a wire that changes for the nominal rate.
     pub(crate) fn packets_per_s(&self, link: &Link, ip: ByteCount) -> f64 {
         let layer: LinkLayer = link.hop.line.link_layer;
-        let at = |rate| asymmetry::ip_rate_bps(rate, layer, ip) / (to_f64(ip.as_u64()) * 8.0);
+        let at = |rate, layer| asymmetry::ip_rate_bps(rate, layer, ip) / (to_f64(ip.as_u64()) * 8.0);
         match self {
-            Self::Wire(limit) | Self::Shaper(limit) => at(limit.rate),
-            Self::Changing => at(NOMINAL),
+            Self::Wire(limit) => at(limit.rate, layer),
+            Self::Changing => at(NOMINAL, layer),
+            // A shaper does not see cells of OAM.
+            Self::Shaper(limit) => at(limit.rate, layer.without_oam()),
             Self::Grants(cycle) => match cycle.brings {
                 PerRequest::Packet => cycle.time.as_secs_f64().recip(),
                 PerRequest::Bytes(bytes) => {
@@ -66,17 +68,32 @@ impl Hold {
         }
     }
 
-    /// The packets of `ip` bytes a second that all holds of `link` let pass within `span`, and the one that decides.
+    /// The packets of `ip` bytes a second that all holds of `link` let pass within `span` in the mean, and the one that
+    /// decides.
     pub(crate) fn least(link: &Link, ip: ByteCount, span: Span) -> Option<(f64, Self)> {
-        let rates = Self::of(link).into_iter().map(|hold| (hold.packets_per_s(link, ip) * hold.part(link, span), hold));
+        let rates = Self::of(link)
+            .into_iter()
+            .map(|hold| (hold.packets_per_s(link, ip) * hold.part_in_the_mean(link, span), hold));
         rates.min_by(|a, b| a.0.total_cmp(&b.0))
     }
 
-    /// The part of that rate within `span`: less or more than 1 on a wire that changes.
+    /// The part of that rate that passes within `span` at most: less or more than 1 on a wire that changes.
     pub(crate) fn part(&self, link: &Link, (from, to): Span) -> f64 {
         let mean = link.hop.line.trace.as_ref().filter(|_| *self == Self::Changing);
         let mean = mean.and_then(|trace| trace.rate_between(from, to));
         mean.map_or(1.0, |bps| bps / to_f64(NOMINAL.as_bps()))
+    }
+
+    /// The part that passes in the mean: less than 1 for a shaper before a wire that is slower at times. After each such
+    /// time its burst passes, so that this is no bound.
+    fn part_in_the_mean(&self, link: &Link, (from, to): Span) -> f64 {
+        let mean = match (self, &link.hop.line.trace) {
+            (Self::Shaper(shaper), Some(trace)) => {
+                trace.rate_up_to(shaper.rate, from, to).map(|bps| bps / to_f64(shaper.rate.as_bps()))
+            }
+            _ => None,
+        };
+        mean.unwrap_or_else(|| self.part(link, (from, to)))
     }
 
     /// The most bytes that pass in a span beyond the rate, in packets of `payload`; `None` where that has no limit.

@@ -7,7 +7,7 @@ use super::class::class;
 use super::noticed::Part;
 use super::run::Run;
 use super::statistics::round_trip;
-use crate::bounds::{self, Before, Bound};
+use crate::bounds::{self, Before, Bound, Span};
 use crate::format::{self, to_f64};
 use crate::interval::Interval;
 use crate::limits::Case;
@@ -25,6 +25,11 @@ pub(super) const BY_ITS_SOURCE: Shares =
 /// Bytes over a span in bits per second; zero over no time.
 pub(super) fn rate(bytes: u64, span: Duration) -> f64 {
     if span.is_zero() { 0.0 } else { to_f64(bytes) * 8.0 / span.as_secs_f64() }
+}
+
+/// A fair share, at most the bound: where a line changes, the share takes a capacity that no data can reach in time.
+pub(super) fn within<'a>(share: &'a Bound, bound: Option<&'a Bound>) -> &'a Bound {
+    bound.filter(|bound| bound.bps < share.bps).unwrap_or(share)
 }
 
 impl Run<'_> {
@@ -96,7 +101,9 @@ impl Run<'_> {
             None if flow.start >= part.from => Before::Nothing,
             None => Before::Unknown,
         };
-        let bound = self.bound(flow, (part.from.max(flow.start), part.to), before);
+        let span = (part.from.max(flow.start), part.to);
+        let bound = self.bound(flow, span, before).filter(|bound| self.holds_packets(flow, span, bound));
+        let fair = fair.map(|share| within(share, bound.as_ref()));
         let shape = self.shapes[flow.traffic].as_ref().filter(|shape| !shape.many);
         let two_way =
             shape.and_then(|shape| bounds::two_way((self.network, self.outcome), shape, flow, (part, before)));
@@ -146,6 +153,13 @@ impl Run<'_> {
             two_way_bound_by: two_way.as_ref().map(|bound| bound.by.to_string()),
             retransmissions: part.limited[index].map(|_| retransmissions),
         })
+    }
+
+    /// True if a span is long enough for some packets at this bound: in a shorter one the packets at its ends decide.
+    fn holds_packets(&self, flow: &FlowOutcome, (from, to): Span, bound: &Bound) -> bool {
+        const SOME: u64 = 10;
+        let payload = self.shapes[flow.traffic].as_ref().map_or(0, |shape| shape.payload);
+        bound.bps * to.since(from).as_secs_f64() / 8.0 >= to_f64(SOME * payload)
     }
 
     /// True if the flow offered data in this part.

@@ -135,3 +135,85 @@ fn an_outage_is_told() {
     let said = &run.flows[0].limits.explanation;
     assert!(said.contains("link down carried nothing for 5 s"), "{said}");
 }
+
+/// A line of 20 Mbit/s for 2 s and of 1 Mbit/s for 18.
+const FALLS: &str =
+    ", trace = { steps = [{ at = \"0 s\", rate = \"20 Mbit/s\" }, { at = \"2 s\", rate = \"1 Mbit/s\" }] }";
+
+/// 5 Mbit/s of the line's 20 for 2 s, and its 1 Mbit/s after: 1.4 Mbit/s in the mean.
+#[test]
+fn a_shaper_before_a_slower_line_passes_what_the_line_does() {
+    let queue = ", queue = { kind = \"tbf\", rate = \"5 Mbit/s\", burst = \"5000 wire bytes\" }";
+    let run = line(&format!("{FALLS}{queue}"), "", DOWNLOAD);
+    let flow = &run.flows[0];
+    let [(bound, _), (share, shared_by)] = limits(flow);
+    assert_eq!(shared_by, "rate of the shaper of link down");
+    let passes = (2.0 * 5e6 + 18.0 * 1e6) / 20.0 * 1_448.0 / 1_500.0;
+    assert!((share - passes).abs() < 1.0 && bound >= share, "{passes}: {flow:?}");
+}
+
+/// The capacity of the first seconds counts before a byte can arrive: the share is at most the bound.
+#[test]
+fn a_share_is_within_the_bound_of_a_line_that_falls() {
+    let run = line(FALLS, "", DOWNLOAD);
+    let [(bound, _), (share, _)] = limits(&run.flows[0]);
+    assert!(share <= bound, "{:?}", run.flows[0]);
+    for phase in &run.phases {
+        let flow = &phase.flows[0];
+        let within = flow.fair_share_bps.zip(flow.bound_bps).is_none_or(|(share, bound)| share <= bound);
+        assert!(within, "{flow:?}");
+    }
+}
+
+fn in_phase<'a>(run: &'a Summary, phase: &str, flow: &str) -> &'a lastmile_results::schema::PhaseFlow {
+    let found = run.phases.iter().find(|other| other.name == phase).unwrap_or_else(|| panic!("{:?}", run.phases));
+    found.flows.iter().find(|other| other.name == flow).expect("it is there")
+}
+
+/// A phase within an outage.
+#[test]
+fn a_phase_without_a_line_says_so() {
+    let steps = "{ at = \"0 s\", rate = \"10 Mbit/s\" }, { at = \"5 s\", outage = true }, \
+                 { at = \"15 s\", rate = \"10 Mbit/s\" }";
+    let ping = "[[traffic]]\nname = \"ping\"\nkind = \"ping\"\nstart = \"6 s\"\nstop = \"12 s\"\n";
+    let run = line(&format!(", trace = {{ steps = [{steps}] }}"), "", &format!("{DOWNLOAD}{ping}"));
+    let said = &in_phase(&run, "during ping", "x").explanation;
+    assert!(said.ends_with("; link down carried nothing"), "{said}");
+}
+
+/// A full queue drains after the stop: nothing was sent again, and the FIN has no answer yet.
+#[test]
+fn a_flow_that_has_stopped_waits_for_its_last_data() {
+    let stopped = DOWNLOAD.replace("\"x\"\n", "\"x\"\nstop = \"5 s\"\ntcp = { receive_window = \"1 MB\" }\n");
+    let run = simulated(&format!(
+        "duration = \"20 s\"\n[access]\nup = {{ rate = \"1 Mbit/s\", delay = \"10 ms\" }}\n\
+         down = {{ rate = \"1 Mbit/s\", delay = \"10 ms\", queue = {{ limit = \"1 MB\" }} }}\n{stopped}"
+    ));
+    let said = &in_phase(&run, "after x", "x").explanation;
+    assert!(said.contains("waiting for its last data to be acknowledged"), "{said}");
+}
+
+/// 10 Mbit/s of datagrams for a line of 1, and for one of 50. Nothing of a wire of 1 Gbit/s counts as under way.
+#[test]
+fn datagrams_on_a_full_line_are_told() {
+    let blast = "[[traffic]]\nname = \"x\"\nkind = \"blast\"\nrate = \"10 Mbit/s\"\ndirection = \"down\"\n";
+    let ping = "[[traffic]]\nname = \"ping\"\nkind = \"ping\"\nstart = \"10 s\"\n";
+    let run = line("", "", &format!("{blast}{ping}"));
+    let flow = in_phase(&run, "during ping", "x");
+    assert_eq!(flow.explanation, "the source, which sends on its own schedule");
+    assert!(flow.bound_bps.is_some_and(|bound| bound < 1.01 * flow.goodput_bps), "{flow:?}");
+    let slow = simulated(&format!(
+        "duration = \"20 s\"\n[access]\nup = {{ rate = \"1 Mbit/s\" }}\ndown = {{ rate = \"1 Mbit/s\" }}\n{blast}{ping}"
+    ));
+    let said = &in_phase(&slow, "during ping", "x").explanation;
+    assert_eq!(said, "the source, which sends on its own schedule; link down is 100 % busy");
+}
+
+/// In the last 0.1 ms a packet or two decide.
+#[test]
+fn a_phase_of_a_few_packets_has_no_bound() {
+    let late = UPLOAD.replace("\"x\"", "\"late\"").replace("\"up\"\n", "\"up\"\nstart = \"19.9999 s\"\n");
+    let run = line("", "", &format!("{DOWNLOAD}{late}"));
+    let flow = in_phase(&run, "during late", "x");
+    assert_eq!((flow.bound_bps, &flow.bound_by), (None, &None), "{flow:?}");
+}

@@ -87,6 +87,15 @@ fn the_time_of_outages_is_that_of_all_periods() {
     }
 }
 
+/// 20 Mbit/s for 2 s and 1 Mbit/s for 13, of which 5 Mbit/s can be used: (2 * 5 + 13 * 1) / 15 Mbit/s.
+#[test]
+fn the_mean_of_the_lesser_rate_is_not_the_lesser_mean() {
+    let steps = vec![step(0, 20_000, 5), step(2_000, 1_000, 5)];
+    let trace = Trace::Steps(Arc::new(Steps::new(steps, None).expect("a trace")));
+    let mean = trace.rate_up_to(BitRate::from_mbit_per_s(5), at_us(0), at_us(15_000_000)).expect("a span");
+    assert!((mean - 23e6 / 15.0).abs() < 1.0, "{mean}");
+}
+
 /// Three packets of 1000 bytes in blocks of 1504 at 5, 10 and 20 ms: 504 bytes of the second in the first block, 496 in
 /// the second, and all of the third there.
 #[test]
