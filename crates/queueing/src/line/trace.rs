@@ -234,8 +234,8 @@ impl Trace {
         (span > 0).then(|| work as f64 / span as f64)
     }
 
-    /// Mean between two times of the rate or of `most`, whichever is less at a time, in bit/s; of opportunities the mean
-    /// rate, at most `most`. `None` over no time.
+    /// Mean between two times of the rate or of `most`, whichever is less at a time, in bit/s; of opportunities the
+    /// mean rate, at most `most`. `None` over no time.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "statistics only")]
     pub fn rate_up_to(&self, most: BitRate, from: Instant, to: Instant) -> Option<f64> {

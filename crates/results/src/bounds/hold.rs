@@ -84,8 +84,8 @@ impl Hold {
         mean.map_or(1.0, |bps| bps / to_f64(NOMINAL.as_bps()))
     }
 
-    /// The part that passes in the mean: less than 1 for a shaper before a wire that is slower at times. After each such
-    /// time its burst passes, so that this is no bound.
+    /// The part that passes in the mean: less than 1 for a shaper before a wire that is slower at times. After each
+    /// such time its burst passes, so that this is no bound.
     fn part_in_the_mean(&self, link: &Link, (from, to): Span) -> f64 {
         let mean = match (self, &link.hop.line.trace) {
             (Self::Shaper(shaper), Some(trace)) => {
