@@ -122,13 +122,14 @@ impl Case<'_> {
         }
         let trip = self.round_trip("awaiting_ack");
         let trip = trip.map_or_else(String::new, |trip| format!("; {}", self.trip(&trip)));
-        // The handshake is over, and nothing was sent again: what remains is the end of the data, and the FIN.
+        // Nothing was sent again. Once data arrive the handshake is over, and their end and the FIN remain.
         if self.retransmissions == 0 {
             let full = self.fullest(&self.shape.data_path).map_or_else(String::new, |full| {
                 let words = full.hold.words(&self.network.links[full.link]);
                 format!("{words} ({} busy); ", full.percent())
             });
-            return format!("{full}waiting for its last data to be acknowledged{trip}");
+            let handshake = if self.reached.1 > 0.0 { "" } else { "a handshake or " };
+            return format!("{full}waiting for {handshake}its last data to be acknowledged{trip}");
         }
         format!(
             "waiting for a handshake or retransmission to be acknowledged, {}{trip}",

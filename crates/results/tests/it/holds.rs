@@ -216,4 +216,6 @@ fn a_phase_of_a_few_packets_has_no_bound() {
     let run = line("", "", &format!("{DOWNLOAD}{late}"));
     let flow = in_phase(&run, "during late", "x");
     assert_eq!((flow.bound_bps, &flow.bound_by), (None, &None), "{flow:?}");
+    let opening = &in_phase(&run, "during late", "late").explanation;
+    assert!(opening.contains("waiting for a handshake or its last data to be acknowledged"), "{opening}");
 }
