@@ -42,7 +42,8 @@ use crate::interval::Interval;
 
 pub(crate) use carried::Before;
 use carried::Carried;
-pub(crate) use hold::{Hold, Span};
+use hold::Hold;
+pub(crate) use hold::{Full, Span};
 pub(crate) use shape::Shape;
 use shape::TcpShape;
 

@@ -7,16 +7,13 @@
 //! the queue grows.
 
 use lastmile_model::{Network, Source, Transport};
-use lastmile_queueing::line::grants::PerRequest;
 use lastmile_tcp::RoundTrips;
 
-use crate::bounds::{Hold, Shape};
+use crate::bounds::{Full, Shape};
 use crate::format;
 use crate::interval::Interval;
 use crate::schema::{PhaseLink, Shares};
 
-/// The utilisation from which a link counts as full.
-const FULL: f64 = 0.95;
 /// The share of pure ACKs among a link's packets from which ACKs alone fill it.
 const ACKS_ALONE: f64 = 0.9;
 /// The packets for each ACK whose effect is reported where ACKs of QUIC fill their path.
@@ -106,11 +103,9 @@ impl Case<'_> {
                 "the application offered nothing more".to_owned()
             }
             _ => {
-                let full = self.fullest(&self.shape.data_path).map_or_else(String::new, |full| {
-                    let link = &self.network.links[full.link];
-                    format!("; {} is {} busy", full.hold.filled(link), full.percent())
-                });
-                format!("the source, which sends on its own schedule{full}")
+                let full = self.fullest(&self.shape.data_path);
+                let full = full.map(|full| format!("; {} is {} busy", full.filled(), full.percent()));
+                format!("the source, which sends on its own schedule{}", full.unwrap_or_default())
             }
         }
     }
@@ -124,10 +119,8 @@ impl Case<'_> {
         let trip = trip.map_or_else(String::new, |trip| format!("; {}", self.trip(&trip)));
         // Nothing was sent again. Once data arrive the handshake is over, and their end and the FIN remain.
         if self.retransmissions == 0 {
-            let full = self.fullest(&self.shape.data_path).map_or_else(String::new, |full| {
-                let words = full.hold.words(&self.network.links[full.link]);
-                format!("{words} ({} busy); ", full.percent())
-            });
+            let full = self.fullest(&self.shape.data_path);
+            let full = full.map(|full| format!("{} ({} busy); ", full.words(), full.percent())).unwrap_or_default();
             let handshake = if self.reached.1 > 0.0 { "" } else { "a handshake or " };
             return format!("{full}waiting for {handshake}its last data to be acknowledged{trip}");
         }
@@ -146,24 +139,22 @@ impl Case<'_> {
             return Some(format!("link {} carries nothing", self.links[link].name));
         }
         let full = self.fullest(&path().collect::<Vec<_>>())?;
-        Some(format!("link {} is {} busy", self.links[full.link].name, full.percent()))
+        Some(format!("link {} is {} busy", self.links[full.index].name, full.percent()))
     }
 
     fn link_or_window(&self, cause: &str) -> String {
         let trip = self.round_trip(cause);
         let window = self.window(cause, trip.as_ref());
         if let Some(full) = self.fullest(&self.shape.data_path) {
-            let sharing = match self.sharing[full.link] {
+            let sharing = match self.sharing[full.index] {
                 0 | 1 => String::new(),
                 flows => format!(", shared by {flows} flows"),
             };
-            let words = full.hold.words(&self.network.links[full.link]);
-            return format!("{words} ({} busy{sharing}); {window}", full.percent());
+            return format!("{} ({} busy{sharing}); {window}", full.words(), full.percent());
         }
-        if let Some(full) = self.fullest(&self.shape.ack_path).filter(|full| self.has_acks_alone(full.link)) {
+        if let Some(full) = self.fullest(&self.shape.ack_path).filter(|full| self.has_acks_alone(full.index)) {
             let remedy = self.remedy().map_or_else(String::new, |words| format!("; {words}"));
-            let filled = full.hold.filled(&self.network.links[full.link]);
-            return format!("ACKs fill {filled} ({} busy){remedy}; {window}", full.percent());
+            return format!("ACKs fill {} ({} busy){remedy}; {window}", full.filled(), full.percent());
         }
         window
     }
@@ -336,43 +327,9 @@ impl Case<'_> {
         if cause == "receive_window" { self.round_trips.in_flight_s() } else { self.round_trips.measured_s() }
     }
 
-    /// The busiest hold of the links of `path`, if it is full.
-    fn fullest(&self, path: &[usize]) -> Option<Full> {
-        let holds =
-            path.iter().flat_map(|link| Hold::of(&self.network.links[*link]).into_iter().map(|hold| (*link, hold)));
-        let used = holds.map(|(link, hold)| Full { link, hold, busy: self.used(link, hold) });
-        used.reduce(|a, b| if b.busy > a.busy { b } else { a }).filter(|full| full.busy >= FULL)
-    }
-
-    /// The used share of what a hold of a link lets pass.
-    fn used(&self, link: usize, hold: Hold) -> f64 {
-        let a_second = |count: f64| count / self.interval.length_s();
-        let bits = format::to_f64(self.interval.wire_bits[link]);
-        match hold {
-            Hold::Wire(_) | Hold::Changing => self.links[link].utilisation.unwrap_or(0.0),
-            Hold::Shaper(shaper) => a_second(bits) / format::to_f64(shaper.rate.as_bps()),
-            Hold::Grants(cycle) => {
-                let requests = match cycle.brings {
-                    PerRequest::Packet => format::to_f64(self.interval.waits[link].packets),
-                    PerRequest::Bytes(bytes) => bits / 8.0 / format::to_f64(bytes.as_u64()),
-                };
-                a_second(requests) * cycle.time.as_secs_f64()
-            }
-        }
-    }
-}
-
-/// A hold that is full.
-struct Full {
-    link: usize,
-    hold: Hold,
-    /// The used share.
-    busy: f64,
-}
-
-impl Full {
-    fn percent(&self) -> String {
-        format::percent(self.busy.min(1.0))
+    /// The fullest hold of the links of `path`, if it is full.
+    fn fullest(&self, path: &[usize]) -> Option<Full<'_>> {
+        Full::of(self.network, path, self.interval)
     }
 }
 

@@ -1,13 +1,17 @@
 //! The holds of a link, which limit its packets: the rate of its wire, the shapers before it, the grants of a head end.
 
 use lastmile_linklayer::LinkLayer;
-use lastmile_model::Link;
+use lastmile_model::{Link, Network};
 use lastmile_queueing::line::grants::{Cycle, PerRequest};
 use lastmile_queueing::spec::Shaper;
 use lastmile_theory::asymmetry;
 use lastmile_units::{BitRate, ByteCount, Instant, WireBytes};
 
 use crate::format::{self, to_f64};
+use crate::interval::Interval;
+
+/// The used share from which a hold counts as full.
+const FULL: f64 = 0.95;
 
 /// The rate for which limits are computed on a line whose rate changes.
 const NOMINAL: BitRate = BitRate::from_mbit_per_s(1_000);
@@ -110,6 +114,23 @@ impl Hold {
         }
     }
 
+    /// The share of what it lets pass that link number `index` used in `part`.
+    fn used(&self, (index, link): (usize, &Link), part: &Interval) -> f64 {
+        let a_second = |count: f64| count / part.length_s();
+        let bits = to_f64(part.wire_bits[index]);
+        match self {
+            Self::Wire(_) | Self::Changing => part.utilisation(index, link).unwrap_or(0.0),
+            Self::Shaper(shaper) => a_second(bits) / to_f64(shaper.rate.as_bps()),
+            Self::Grants(cycle) => {
+                let requests = match cycle.brings {
+                    PerRequest::Packet => to_f64(part.waits[index].packets),
+                    PerRequest::Bytes(bytes) => bits / 8.0 / to_f64(bytes.as_u64()),
+                };
+                a_second(requests) * cycle.time.as_secs_f64()
+            }
+        }
+    }
+
     /// In words, for data.
     pub(crate) fn words(&self, link: &Link) -> String {
         let name = &link.hop.name;
@@ -129,7 +150,7 @@ impl Hold {
     }
 
     /// In words, as what is filled.
-    pub(crate) fn filled(&self, link: &Link) -> String {
+    fn filled(&self, link: &Link) -> String {
         match self {
             Self::Wire(_) | Self::Changing => format!("link {}", link.hop.name),
             Self::Shaper(_) => format!("the shaper of link {}", link.hop.name),
@@ -143,5 +164,45 @@ impl Hold {
             Self::Wire(_) | Self::Changing => format!("ACKs on link {}", link.hop.name),
             Self::Shaper(_) | Self::Grants(_) => format!("ACKs by the {}", self.words(link)),
         }
+    }
+}
+
+/// A hold that is full.
+pub(crate) struct Full<'a> {
+    /// Number of its link.
+    pub(crate) index: usize,
+    link: &'a Link,
+    hold: Hold,
+    /// The used share.
+    used: f64,
+}
+
+impl<'a> Full<'a> {
+    /// The fullest hold of the links of `path` in `part`, if it is full.
+    pub(crate) fn of(network: &'a Network, path: &[usize], part: &Interval) -> Option<Self> {
+        let holds = path.iter().flat_map(|index| {
+            let link = &network.links[*index];
+            Hold::of(link).into_iter().map(move |hold| Self {
+                index: *index,
+                link,
+                hold,
+                used: hold.used((*index, link), part),
+            })
+        });
+        holds.reduce(|a, b| if b.used > a.used { b } else { a }).filter(|full| full.used >= FULL)
+    }
+
+    /// In words, for data.
+    pub(crate) fn words(&self) -> String {
+        self.hold.words(self.link)
+    }
+
+    /// In words, as what is filled.
+    pub(crate) fn filled(&self) -> String {
+        self.hold.filled(self.link)
+    }
+
+    pub(crate) fn percent(&self) -> String {
+        format::percent(self.used.min(1.0))
     }
 }
