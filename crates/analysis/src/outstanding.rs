@@ -183,19 +183,7 @@ mod tests {
     use super::*;
 
     fn segment(start: i64, end: i64) -> Segment {
-        let at = Instant::ZERO;
-        Segment {
-            start,
-            end,
-            first: at,
-            last: at,
-            sacked: None,
-            timestamp: None,
-            sends: 1,
-            episode: 0,
-            ip_id: 0,
-            in_network: true,
-        }
+        Segment { sends: 1, ..Segment::before_capture(start, end, Instant::ZERO) }
     }
 
     #[test]
