@@ -79,8 +79,7 @@ impl Case<'_> {
         };
         // One cause for nearly all the time is given without its share.
         let words = if share >= 0.9 { words } else { format!("{words} ({} of the time)", whole_percent(share)) };
-        let outages = self.outages().filter(|_| !words.contains("carries nothing")).collect::<Vec<_>>();
-        [words].into_iter().chain(outages).collect::<Vec<_>>().join("; ")
+        [words].into_iter().chain(self.outages()).collect::<Vec<_>>().join("; ")
     }
 
     /// The outages of the links on the path, in words, if they take a telling part of the phase.
@@ -89,11 +88,13 @@ impl Case<'_> {
         let links = self.shape.data_path.iter().chain(&self.shape.ack_path);
         links.filter_map(move |link| {
             let trace = self.network.links[*link].hop.line.trace.as_ref()?;
-            let outage_s = trace.outage_between(from, to).as_secs_f64();
             let name = &self.links[*link].name;
-            let part = outage_s / self.interval.length_s();
-            let words = if part < 1.0 { format!(" for {}", format::seconds(outage_s)) } else { String::new() };
-            (part >= OUTAGE).then(|| format!("link {name} carried nothing{words}"))
+            if trace.rate_between(from, to) == Some(0.0) {
+                return Some(format!("link {name} carries nothing"));
+            }
+            let outage_s = trace.outage_between(from, to).as_secs_f64();
+            let is_told = outage_s >= OUTAGE * self.interval.length_s();
+            is_told.then(|| format!("link {name} carried nothing for {}", format::seconds(outage_s)))
         })
     }
 
@@ -130,15 +131,10 @@ impl Case<'_> {
         )
     }
 
-    /// The link that holds up what opens the connection, in words: one that carries nothing, or that is full.
+    /// The full link that holds up what opens the connection, in words.
     fn stuck(&self) -> Option<String> {
-        let path = || self.shape.ack_path.iter().chain(&self.shape.data_path).copied();
-        let (from, to) = (self.interval.from, self.interval.to);
-        let is_dead = |link: usize| self.network.links[link].hop.line.rate_between(from, to) == Some(0.0);
-        if let Some(link) = path().find(|link| is_dead(*link)) {
-            return Some(format!("link {} carries nothing", self.links[link].name));
-        }
-        let full = self.fullest(&path().collect::<Vec<_>>())?;
+        let path: Vec<usize> = self.shape.ack_path.iter().chain(&self.shape.data_path).copied().collect();
+        let full = self.fullest(&path)?;
         Some(format!("link {} is {} busy", self.links[full.index].name, full.percent()))
     }
 

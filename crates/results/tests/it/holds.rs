@@ -178,7 +178,7 @@ fn a_phase_without_a_line_says_so() {
     let ping = "[[traffic]]\nname = \"ping\"\nkind = \"ping\"\nstart = \"6 s\"\nstop = \"12 s\"\n";
     let run = line(&format!(", trace = {{ steps = [{steps}] }}"), "", &format!("{DOWNLOAD}{ping}"));
     let said = &in_phase(&run, "during ping", "x").explanation;
-    assert!(said.ends_with("; link down carried nothing"), "{said}");
+    assert!(said.ends_with("; link down carries nothing"), "{said}");
 }
 
 /// A full queue drains after the stop: nothing was sent again, and the FIN has no answer yet.
