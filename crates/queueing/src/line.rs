@@ -20,8 +20,9 @@ use lastmile_units::{ByteCount, CellCount, Duration, Instant, PacketCount, Ratio
 
 use crate::compress::Codec;
 use crate::random::Stream;
-use crate::{Discipline, DropReason, DropSink, Fifo, Handover, Node, Overflow};
+use crate::{Backlog, Discipline, DropReason, DropSink, Fifo, Handover, Node, Overflow};
 
+mod buffer;
 mod config;
 mod counted;
 mod granted;
@@ -32,6 +33,7 @@ mod partly_sent;
 pub mod trace;
 mod transmitter;
 
+use buffer::Buffer;
 pub use config::Config;
 pub use counted::{Count, Observer, Stats};
 use counted::{Counted, lost_or_spoilt};
@@ -58,6 +60,8 @@ pub struct Line<P: Packet> {
     /// Packets whose transmission has begun, on a line that can interrupt them. The last element
     /// continues first.
     partly_sent: Vec<PartlySent<P>>,
+    /// Packets that wait for grants behind a queue that shapes.
+    buffer: Option<Box<Buffer<P>>>,
     /// Packets on the wire. Their `arrived` is the time at which they will arrive.
     in_flight: VecDeque<P>,
     stats: Stats,
@@ -80,6 +84,7 @@ impl<P: Packet> Line<P> {
             busy_until: Instant::ZERO,
             due: None,
             partly_sent: Vec::new(),
+            buffer: config.grants.as_ref().and_then(|grants| grants.buffer).map(|most| Box::new(Buffer::new(most))),
             in_flight: VecDeque::new(),
             stats: Stats::default(),
         }
@@ -225,6 +230,19 @@ impl<P: Packet> Line<P> {
     #[must_use]
     pub fn queue(&self) -> &dyn Discipline<P> {
         &*self.queue
+    }
+
+    /// Packets and bytes that wait for their transmission: those of the queue, and of the buffer of a granted
+    /// transmitter.
+    #[must_use]
+    pub fn backlog(&self) -> Backlog {
+        let mut backlog = self.queue.backlog();
+        if let Some(buffer) = &self.buffer {
+            let released = buffer.backlog();
+            backlog.packets += released.packets;
+            backlog.bytes += released.bytes;
+        }
+        backlog
     }
 
     /// Packets on the wire and their IP bytes, including those whose transmission has begun. O(n)

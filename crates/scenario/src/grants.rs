@@ -296,6 +296,7 @@ fn config(own: &Table<'_>, preset: &Preset, rate: BitRate) -> Option<Grants> {
         fragmentation: own.optional("fragmentation").unwrap_or(preset.fragmentation),
         proactive: proactive.map(|bytes| Proactive { every, bytes }),
         limits: limits.into_iter().flatten().collect(),
+        buffer: None,
         seed: own.get("seed")?,
     })
 }

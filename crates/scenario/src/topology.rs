@@ -98,7 +98,11 @@ impl<'d> Topology<'d> {
         *self.leads.borrow_mut().entry((from, to)).or_insert_with(search)
     }
 
-    pub(crate) fn add_link(&mut self, link: Link, table: &Table<'d>) {
+    pub(crate) fn add_link(&mut self, mut link: Link, table: &Table<'d>) {
+        let shapes = !link.hop.queue.shapers().is_empty();
+        if let Some(grants) = link.hop.line.grants.as_mut().filter(|_| shapes) {
+            grants.buffer = Some(grants.buffer_behind_shaper());
+        }
         self.links.push(link);
         self.tables.push(table.clone());
     }

@@ -59,7 +59,7 @@ impl Simulation<'_> {
     pub fn held(&self) -> Vec<Held> {
         let mut all = Vec::with_capacity(2 * self.net.links.len() + 5);
         for (index, link) in self.net.links.iter().enumerate() {
-            let queued = link.line.queue().backlog().packets.as_u64();
+            let queued = link.line.backlog().packets.as_u64();
             let stats = link.line.stats();
             let gone: u64 = stats.dropped.iter().map(|count| count.packets).sum();
             let inside = (stats.enqueued.packets + stats.created.packets).saturating_sub(gone + stats.arrived.packets);

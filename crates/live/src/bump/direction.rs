@@ -245,7 +245,7 @@ impl Direction {
 
     pub(super) fn glance(&mut self, now: Instant) -> Vec<HopGlance> {
         let hops = self.hops.iter_mut().map(|hop| HopGlance {
-            queued: hop.line.queue().backlog(),
+            queued: hop.line.backlog(),
             wire_bits: hop.line.bits_sent(now),
             dropped_packets: hop.line.stats().dropped.iter().map(|count| count.packets).sum(),
             waited: std::mem::take(&mut hop.waits.lately),
@@ -323,7 +323,7 @@ impl Queue {
 impl RunningHop {
     pub(super) fn enqueue(&mut self, at: Instant, frame: Frame, kept: &mut Kept, tap: AtHop<'_>) {
         self.line.enqueue(at, frame, &mut Watch { waits: &mut self.waits, kept, tap });
-        let backlog = self.line.queue().backlog();
+        let backlog = self.line.backlog();
         self.most_queued.packets = self.most_queued.packets.max(backlog.packets);
         self.most_queued.bytes = self.most_queued.bytes.max(backlog.bytes);
     }
@@ -343,7 +343,7 @@ impl RunningHop {
             name: self.name.clone(),
             line: self.line.stats().clone(),
             cells: self.line.cells(),
-            queued: self.line.queue().backlog(),
+            queued: self.line.backlog(),
             in_flight: self.line.in_flight(),
             queue_counters: queue_counters(&self.line),
             class_backlogs,
@@ -361,7 +361,7 @@ pub(super) fn state<P: Packet>(line: &Line<P>, waits: &Waits, now: Instant) -> H
     let mut class_queued = Vec::new();
     line.queue().class_backlogs(&mut |class, backlog| class_queued.push((class, backlog)));
     HopState {
-        queued: line.queue().backlog(),
+        queued: line.backlog(),
         wire_bits: line.bits_sent(now),
         line: line.stats().clone(),
         waited: waits.all.coarse.clone(),

@@ -173,7 +173,7 @@ impl Half {
         }
         let mut last = packets.last().map_or(Instant::ZERO, |packet| packet.0);
         last = self.entry(last);
-        while self.line.next_transmission().is_some() && self.line.queue().backlog().packets.as_u64() > 0 {
+        while self.line.next_transmission().is_some() && self.line.backlog().packets.as_u64() > 0 {
             let next = self.line.next_transmission().unwrap_or(last).max(last);
             last = next;
             self.cross(last);

@@ -9,41 +9,70 @@ use super::{Counted, Line, Observer, Transmitter};
 impl<P: Packet> Line<P> {
     /// The next wake-up of a line with grants, of which a packet is ready at `next`.
     pub(super) fn due_by_grants(&mut self, now: Instant, next: Option<Instant>) -> Option<Instant> {
-        let ready = next?;
         let free = self.busy_until.max(now);
+        if let Some(buffer) = &self.buffer {
+            let room = if buffer.has_room() { self.queue.next_ready(now) } else { None };
+            let filled = room.map(|ready| ready.max(now));
+            let backlog = self.unsent_bytes();
+            let sent = match &mut self.transmitter {
+                Transmitter::Granted(station) if backlog > 0 => station.due(free, backlog),
+                _ => None,
+            };
+            return filled.into_iter().chain(sent).min();
+        }
+        let ready = next?;
         if ready > free {
             // The station does not know of it yet.
             return Some(ready);
         }
-        let backlog = self.unsent_bytes();
+        let backlog = self.unsent_bytes().max(1);
         match &mut self.transmitter {
             Transmitter::Granted(station) => station.due(free, backlog),
             _ => Some(free),
         }
     }
 
-    /// The demand of a request: bytes on the wire of the queue's packets, as if each had their mean
+    /// The demand of a request: bytes on the wire of the buffer's packets, or of the queue's, as if each had their mean
     /// size, and of the packet under way.
     fn unsent_bytes(&self) -> u64 {
-        let backlog = self.queue.backlog();
-        let packets = backlog.packets.as_u64();
-        let queued = match backlog.bytes.as_u64().checked_div(packets) {
-            None => 0,
-            Some(_) => {
-                let mean = backlog.bytes.as_u64().div_ceil(packets);
-                self.meter.link().on_wire(lastmile_units::ByteCount::new(mean)).as_u64() * packets
-            }
+        let waiting = match &self.buffer {
+            Some(buffer) => buffer.wire_bytes(),
+            None => self.queued_bytes(),
         };
         let begun = self.partly_sent.iter().map(|begun| match begun.unsent {
             Unsent::Bytes { left, .. } => left,
             Unsent::Pieces(_) => 0,
         });
-        (queued + begun.sum::<u64>()).max(1)
+        waiting + begun.sum::<u64>()
+    }
+
+    fn queued_bytes(&self) -> u64 {
+        let backlog = self.queue.backlog();
+        let packets = backlog.packets.as_u64();
+        if packets == 0 {
+            return 0;
+        }
+        let mean = backlog.bytes.as_u64().div_ceil(packets);
+        self.meter.link().on_wire(lastmile_units::ByteCount::new(mean)).as_u64() * packets
+    }
+
+    /// Moves packets from the queue into the buffer, as far as the queue lets them go and the buffer has room.
+    fn fill(&mut self, now: Instant, observer: &mut impl Observer<P>) {
+        let Some(buffer) = &mut self.buffer else { return };
+        let mut drops = Counted { stats: &mut self.stats, observer };
+        while buffer.has_room() && self.queue.next_ready(now).is_some_and(|ready| ready <= now) {
+            let Some(packet) = self.queue.dequeue(now, &mut drops) else { return };
+            buffer.push(packet, self.meter.link());
+        }
     }
 
     /// Does what is due at `start`: asks, or sends a packet or a piece of one.
     pub(super) fn send_granted(&mut self, start: Instant, observer: &mut impl Observer<P>) {
-        let backlog = self.unsent_bytes();
+        self.fill(start, observer);
+        if self.buffer.is_some() && (start < self.busy_until || self.unsent_bytes() == 0) {
+            return self.reschedule(start);
+        }
+        let backlog = self.unsent_bytes().max(1);
         let Transmitter::Granted(station) = &mut self.transmitter else { return };
         if !station.ask(start, backlog) && station.may_send(start) {
             let sent = if self.partly_sent.is_empty() { self.send_next(start, observer) } else { None };
@@ -52,7 +81,7 @@ impl<P: Packet> Line<P> {
             }
         }
         self.reschedule(start);
-        if self.partly_sent.is_empty() && self.queue.backlog().packets.as_u64() == 0 {
+        if self.partly_sent.is_empty() && self.backlog().packets.as_u64() == 0 {
             // An AQM or regulator dropped all that was ready.
             self.due = self.due.filter(|due| *due > start);
         }
@@ -60,8 +89,10 @@ impl<P: Packet> Line<P> {
 
     /// Sends the next packet whole. If the grant is too small, the packet becomes the one under way.
     fn send_next(&mut self, start: Instant, observer: &mut impl Observer<P>) -> Option<()> {
-        let mut drops = Counted { stats: &mut self.stats, observer };
-        let packet = self.queue.dequeue(start, &mut drops)?;
+        let packet = match &mut self.buffer {
+            Some(buffer) => buffer.pop(self.meter.link())?,
+            None => self.queue.dequeue(start, &mut Counted { stats: &mut self.stats, observer })?,
+        };
         let (wire, lost) = self.cost_of(start, &packet);
         let Transmitter::Granted(station) = &mut self.transmitter else { return None };
         if station.fits(start, wire.as_u64()) {
@@ -102,9 +133,12 @@ impl<P: Packet> Line<P> {
     }
 
     fn piggyback(&mut self, start: Instant) {
-        let queue_is_ready = self.queue.next_ready(start).is_some_and(|ready| ready <= start);
-        if queue_is_ready || !self.partly_sent.is_empty() {
-            let backlog = self.unsent_bytes();
+        let is_ready = match &self.buffer {
+            Some(buffer) => !buffer.is_empty(),
+            None => self.queue.next_ready(start).is_some_and(|ready| ready <= start),
+        };
+        if is_ready || !self.partly_sent.is_empty() {
+            let backlog = self.unsent_bytes().max(1);
             if let Transmitter::Granted(station) = &mut self.transmitter {
                 station.piggyback(start, backlog);
             }

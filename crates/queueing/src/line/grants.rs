@@ -16,7 +16,7 @@
 //! asks for the backlog at the time of the request, as bytes on the wire of packets of the mean size.
 //!
 //! Packets stay in the queue until a grant begins, so an AQM, a scheduler or an ACK filter acts until
-//! then.
+//! then. From a queue that shapes they go into a buffer when its tokens allow, and wait for grants there.
 //!
 //! Cost: O(1) a packet; a wake-up for each request at an opportunity, and for each piece of a packet
 //! that is cut.
@@ -56,6 +56,9 @@ pub struct Config {
     /// Token buckets that all requested grants conform to: the sustained rate of a service flow, and
     /// its peak rate.
     pub limits: Vec<Bucket>,
+    /// Packets leave the queue for a buffer of this size, and wait there for grants; for a queue that shapes. `None`:
+    /// they stay in the queue until a grant begins.
+    pub buffer: Option<WireBytes>,
     /// Seed of the back-off.
     pub seed: u64,
 }
@@ -168,7 +171,17 @@ impl Config {
     #[must_use]
     pub fn new(rate: BitRate, slots: Slots) -> Self {
         let unit = NonZeroU64::MIN;
-        Self { rate, slots, requests: None, unit, fragmentation: true, proactive: None, limits: Vec::new(), seed: 1 }
+        Self {
+            rate,
+            slots,
+            requests: None,
+            unit,
+            fragmentation: true,
+            proactive: None,
+            limits: Vec::new(),
+            buffer: None,
+            seed: 1,
+        }
     }
 
     /// Refuses parameters with which a packet could wait for ever.
@@ -206,23 +219,38 @@ impl Config {
         }
     }
 
-    /// The largest mean rate: that of the usable spans, or of the slowest bucket where that is less.
+    /// The largest mean rate: that of the usable spans, or what buckets allow requests and proactive grants bring where
+    /// that is less.
     #[must_use]
     pub fn mean_rate(&self) -> Option<BitRate> {
         let wire = self.slots.mean_rate(self.rate)?;
-        Some(self.limits.iter().fold(wire, |least, bucket| least.min(bucket.rate)))
+        let asked = self.limits.iter().fold(wire, |least, bucket| least.min(bucket.rate)).as_bps();
+        let brought = self.proactive.map(|grant| capacity::rate_of(grant.bytes, grant.every));
+        let most = match (&self.requests, brought) {
+            (Some(_), brought) => asked.saturating_add(brought.unwrap_or(0)),
+            (None, Some(brought)) => brought,
+            (None, None) => return Some(wire),
+        };
+        Some(BitRate::from_bps(most)?.min(wire))
     }
-}
 
-impl Config {
-    /// The most that is ever sent: a mean rate, and the bytes beyond it in a span of time. A span may begin with full
-    /// buckets, and have one more usable part of the pattern than its length has in the mean. Grants without requests
-    /// take no tokens.
+    /// The most that is ever sent: the mean rate, and the bytes beyond it in a span of time. A span may begin with full
+    /// buckets, and have one proactive grant and one usable part of the pattern more than its length has in the mean.
     #[must_use]
     pub fn at_most(&self) -> Option<(BitRate, WireBytes)> {
-        let rate = if self.proactive.is_some() { self.slots.mean_rate(self.rate)? } else { self.mean_rate()? };
         let burst: u64 = self.limits.iter().map(|bucket| bucket.burst.as_u64()).sum();
-        Some((rate, WireBytes::new(capacity::bytes_in(self.rate, self.slots.round()).saturating_add(burst))))
+        let grant = self.proactive.map_or(0, |grant| grant.bytes.as_u64());
+        let round = capacity::bytes_in(self.rate, self.slots.round());
+        Some((self.mean_rate()?, WireBytes::new(round.saturating_add(burst).saturating_add(grant))))
+    }
+
+    /// The size of a buffer behind a queue that shapes: what the line sends from a request to its grant, and two packets.
+    #[must_use]
+    pub fn buffer_behind_shaper(&self) -> WireBytes {
+        let asked = self.requests.as_ref().map_or(Duration::ZERO, |requests| requests.every + requests.response);
+        let rate = self.mean_rate().unwrap_or(self.rate);
+        let on_the_way = capacity::bytes_in(rate, asked + self.slots.round());
+        LARGEST_PACKET + LARGEST_PACKET + WireBytes::new(on_the_way)
     }
 }
 

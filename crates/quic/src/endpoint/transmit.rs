@@ -35,7 +35,8 @@ impl Endpoint {
         match self.choose(now) {
             Ok(purpose) => Some(self.build(now, purpose)),
             Err(limit) => {
-                if matches!(limit, Limit::Application | Limit::AwaitingAck | Limit::ReceiveWindow) {
+                // As in TCP, flow control is no lack of data: samples of such a time are of the path.
+                if matches!(limit, Limit::Application | Limit::AwaitingAck) {
                     self.controller.note_unused();
                 }
                 self.limits.set(now, Some(limit).filter(|_| !self.send.is_finished()));

@@ -129,3 +129,18 @@ fn an_outage_is_persistent_congestion() {
     assert_eq!((pair.ends[SERVER].delivered(), stats.persistent_congestions), (20_000_000, 1), "{stats:?}");
     assert!(stats.probe_timeouts >= 4, "{stats:?}");
 }
+
+/// Flow control lets 100 kB a round trip pass. That is as full as the path gets, so that BBR ends its startup and drains
+/// it, as over TCP.
+#[test]
+fn flow_control_is_no_lack_of_data_for_bbr() {
+    for congestion in [CongestionControl::Bbr, CongestionControl::Bbr3] {
+        let config = Config { congestion, receive_window: ByteCount::new(100_000), ..Config::default() };
+        let mut pair = Pair::new(config, Duration::from_ms(50), Box::new(|_, _, _| Fate::Arrives));
+        pair.ends[CLIENT].write(100_000_000);
+        pair.ends[CLIENT].connect(Instant::ZERO);
+        pair.run(seconds(3));
+        let phase = pair.ends[CLIENT].model_phase();
+        assert!(phase.is_some_and(|phase| phase.starts_with("probe")), "{congestion:?}: {phase:?}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use lastmile_linklayer::LinkLayer;
 use lastmile_model::{Link, Network};
-use lastmile_queueing::line::grants::{Cycle, PerRequest};
+use lastmile_queueing::line::grants::{Cycle, LARGEST_PACKET, PerRequest};
 use lastmile_queueing::spec::Shaper;
 use lastmile_theory::asymmetry;
 use lastmile_units::{BitRate, ByteCount, Instant, WireBytes};
@@ -45,11 +45,19 @@ impl Hold {
         Some(Self::Wire(Shaper { rate, burst: Some(beyond) }))
     }
 
-    /// All that hold back the packets of `link`. A shaper at or above the rate of the wire holds back nothing.
+    /// All that hold back the packets of `link`. A shaper at or above the rate of the wire holds back nothing. What has
+    /// passed one before grants may wait in the buffer, and pass later.
     pub(crate) fn of(link: &Link) -> Vec<Self> {
         let line = &link.hop.line;
+        let released = line.grants.as_ref().and_then(|grants| grants.buffer).map(|buffer| buffer + LARGEST_PACKET);
+        let before = |shaper: Shaper| {
+            Self::Shaper(Shaper {
+                burst: shaper.burst.map(|burst| burst + released.unwrap_or(WireBytes::ZERO)),
+                ..shaper
+            })
+        };
         let slower = |shaper: &Shaper| line.trace.is_some() || line.rate.is_none_or(|rate| shaper.rate < rate);
-        let shapers = link.hop.queue.shapers().into_iter().filter(slower).map(Self::Shaper);
+        let shapers = link.hop.queue.shapers().into_iter().filter(slower).map(before);
         let grants = line.grants.as_ref().and_then(|grants| grants.cycle()).map(Self::Grants);
         Self::wire(link).into_iter().chain(shapers).chain(grants).collect()
     }

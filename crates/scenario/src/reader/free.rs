@@ -2,7 +2,7 @@
 
 use super::{Path, Reader, Unopened};
 use crate::diagnostics::{Diagnostic, Place};
-use crate::document::{Node, Origin, Value};
+use crate::document::{Key, Node, Origin, Value};
 
 /// A key of such a table, and its value.
 pub(crate) struct FreeKey<'d> {
@@ -17,13 +17,15 @@ pub(crate) struct FreeKey<'d> {
 
 impl<'d> Unopened<'d> {
     /// Every key of the table with its value, in the order of the file. A table is a value if `is_value` holds for the
-    /// names of its keys; else its keys are joined to its own name.
+    /// name of a key that has neither a list nor a table; else its keys are joined to its own name.
     pub(crate) fn free(&self, is_value: &dyn Fn(&str) -> bool) -> Vec<FreeKey<'d>> {
         let mut keys = Vec::new();
+        let is_of_value =
+            |(key, node): &(Key, Node)| !matches!(node.value, Value::Array(_) | Value::Table(_)) && is_value(&key.name);
         for (key, node) in &self.table.entries {
             let path = self.path.child(&key.name);
             match &node.value {
-                Value::Table(table) if !table.entries.iter().any(|(key, _)| is_value(&key.name)) => {
+                Value::Table(table) if !table.entries.iter().any(is_of_value) => {
                     let below = Self { table, origin: Some(&node.origin), path, ..self.clone() };
                     let with = |inner: FreeKey<'d>| FreeKey { name: format!("{}.{}", key.name, inner.name), ..inner };
                     keys.extend(below.free(is_value).into_iter().map(with));

@@ -36,6 +36,23 @@ fn keys_of_the_scenario_are_dotted_or_quoted_and_values_stand_as_in_set() {
     assert_eq!((latin.points, ends.from.as_str(), ends.to.as_str(), ends.is_log), (7, "1", "3", true));
 }
 
+/// `count` is a key of a range and one of traffic: a range has a number there.
+#[test]
+fn a_table_with_lists_is_no_range() {
+    let file = StudyFile::parse(
+        "x.toml",
+        "scenario = \"line.toml\"\n[grid]\ntraffic.web.count = [2, 4]\n\
+         traffic.game = { count = { from = 1, to = 3, count = 2 } }\n",
+    )
+    .unwrap();
+    assert_eq!(
+        file.grid.iter().map(|axis| axis.key.as_str()).collect::<Vec<_>>(),
+        ["traffic.web.count", "traffic.game.count"]
+    );
+    assert!(matches!(&file.grid[0].values, Values::List(list) if list.len() == 2));
+    assert!(matches!(&file.grid[1].values, Values::Range(ends, Some(2)) if ends.to == "3"));
+}
+
 #[test]
 fn what_cannot_be_is_refused_at_its_line() {
     for (text, wanted) in [

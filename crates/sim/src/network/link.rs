@@ -124,7 +124,7 @@ impl Monitor {
     #[inline]
     pub(super) fn note_backlog(&mut self, line: &Line<Meta>) {
         if line.next_transmission().is_some() {
-            let backlog = line.queue().backlog();
+            let backlog = line.backlog();
             self.max_backlog_packets = self.max_backlog_packets.max(backlog.packets.as_u64());
             self.max_backlog_bytes = self.max_backlog_bytes.max(backlog.bytes.as_u64());
         }

@@ -184,7 +184,7 @@ impl Net {
                 "shrunk_bytes" => sums.dropped.bytes += counter.value,
                 _ => {}
             });
-            let backlog = link.line.queue().backlog();
+            let backlog = link.line.backlog();
             sums.queued.packets += backlog.packets.as_u64();
             sums.queued.bytes += backlog.bytes.as_u64();
             let in_flight = link.line.in_flight();

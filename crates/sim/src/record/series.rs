@@ -75,7 +75,7 @@ impl Sampler {
             if link.cells {
                 continue;
             }
-            let backlog = link.line.queue().backlog();
+            let backlog = link.line.backlog();
             let waits = std::mem::take(&mut link.monitor.since_sample);
             let wire_bits = link.line.bits_sent(now);
             series.queue_packets.push(now, backlog.packets.as_u64() as f64);

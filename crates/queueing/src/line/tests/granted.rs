@@ -4,7 +4,9 @@
 use core::num::NonZeroU64;
 
 use super::*;
+use crate::Tbf;
 use crate::line::grants::{Asks, Bucket, Config as Grants, Contention, Outstanding, Proactive, Requests, Slots, Span};
+use crate::meter::tbf;
 
 fn us(us: u64) -> Duration {
     Duration::from_us(us)
@@ -218,6 +220,22 @@ fn grants_conform_to_the_sustained_rate() {
     assert_eq!(starts, [4_000, 11_000, 21_000, 25_000]);
 }
 
+/// 200 bytes every 2 ms are 800 kbit/s, beside requests of 500 kbit/s or without any, on a wire of 8 Mbit/s.
+#[test]
+fn the_mean_rate_is_of_requests_and_of_proactive_grants() {
+    let proactive = Some(Proactive { every: us(2_000), bytes: WireBytes::new(200) });
+    let limits = vec![Bucket { rate: BitRate::from_kbit_per_s(500), burst: WireBytes::new(2_000) }];
+    let both = Grants { proactive, limits, ..asking(requests()) };
+    let kbit = |grants: &Grants| grants.mean_rate().map(|rate| rate.as_bps() / 1_000);
+    assert_eq!(kbit(&both), Some(1_300));
+    // A slot of 1 ms, the bucket and a grant.
+    assert_eq!(both.at_most().map(|(_, beyond)| beyond), Some(WireBytes::new(1_000 + 2_000 + 200)));
+    assert_eq!(kbit(&Grants { proactive: None, ..both.clone() }), Some(500));
+    assert_eq!(kbit(&Grants { requests: None, ..both.clone() }), Some(800));
+    assert_eq!(kbit(&Grants { requests: None, proactive: None, ..both.clone() }), Some(8_000));
+    assert_eq!(kbit(&Grants { limits: Vec::new(), ..both }), Some(8_000));
+}
+
 /// All requests collide half of the time, and are repeated; everything is sent in the end, in order.
 #[test]
 fn collided_requests_are_repeated_after_a_back_off() {
@@ -245,6 +263,30 @@ fn packets_wait_in_the_queue() {
     assert_eq!(line.queue().backlog().packets, PacketCount::new(5));
     line.transmit(at_us(4_000), &mut log);
     assert_eq!(line.queue().backlog().packets, PacketCount::new(4));
+}
+
+/// A packet of 1000 bytes passes the token bucket every 2 ms. Requests ask for what has passed it, and a slot holds one
+/// packet. Without a buffer they ask for all, and a slot that finds no tokens passes.
+#[test]
+fn behind_a_shaper_packets_wait_for_grants_in_a_buffer() {
+    let sent = |buffer: Option<u64>| {
+        let grants = Grants { buffer: buffer.map(WireBytes::new), ..asking(requests()) };
+        let link = LinkLayer::from_name("ip").unwrap();
+        let (rate, burst) = (BitRate::from_mbit_per_s(4), WireBytes::new(1_000));
+        let bucket = tbf::Config { rate, burst, peak: None, largest: ByteCount::new(1_000), catch_up: Duration::ZERO };
+        let fifo = Fifo::in_packets(PacketCount::new(100), Overflow::Tail);
+        let shaper = Tbf::new(&bucket, &link, fifo).unwrap();
+        let config = Config { grants: Some(Box::new(grants)), ..config(1, "ip") };
+        let mut line = Line::new(&config, Box::new(shaper), Stream::new(1, "loss"));
+        let starts: Vec<u64> =
+            run(&mut line, &[(0, 1_000); 9]).into_iter().map(|(_, start, _)| start / 1_000).collect();
+        (starts, line.grants().unwrap().unused)
+    };
+    // Packet 0 is asked for at 0 ms, those of 2 and 4 ms at 4 ms, those of 6 and 8 ms at 8 ms, as the last grant begins.
+    assert_eq!(sent(Some(5_000)), (vec![3, 7, 8, 11, 12, 15, 16, 19, 20], 0));
+    assert_eq!(sent(None), (vec![3, 8, 10, 12, 14, 19, 21, 26, 31], 7_000));
+    // Full with one packet, the buffer takes the next as soon as a transmission begins.
+    assert_eq!(sent(Some(1)), (vec![3, 7, 11, 15, 19, 23, 27, 31, 35], 0));
 }
 
 prop_compose! {
@@ -279,6 +321,7 @@ prop_compose! {
         limits in proptest::collection::vec((500_u64..8_000, 1_600_u64..10_000), 0..3),
         unit in 1_u64..100,
         fragmentation: bool,
+        buffer in proptest::option::weighted(0.3, 1_u64..10_000),
         seed in 0_u64..1_000,
     ) -> Grants {
         let mut spans: Vec<Span> = parts.iter().map(|(from, to)| {
@@ -302,6 +345,7 @@ prop_compose! {
             fragmentation,
             proactive: proactive.map(|(every, bytes)| Proactive { every: us(every), bytes: WireBytes::new(bytes) }),
             limits: limits.collect(),
+            buffer: buffer.map(WireBytes::new),
             seed,
         }
     }
@@ -320,7 +364,7 @@ fn drive(grants: &Grants, packets: &[(u64, u16)], late: u64) -> (Vec<(u32, Insta
             }
             line.transmit(at, log);
         }
-        panic!("{} wait for ever", line.queue().backlog().packets);
+        panic!("{} wait for ever", line.backlog().packets);
     };
     for (number, (at, len)) in (0..).zip(packets) {
         wake(&mut line, &mut log, Some(at_us(*at)));
@@ -361,6 +405,8 @@ proptest! {
             let kept = counts.granted - counts.unused.min(counts.granted);
             prop_assert!(kept as f64 <= most + bucket.burst.as_u64() as f64, "{kept} of {most}");
         }
+        let (rate, beyond) = grants.at_most().unwrap();
+        prop_assert!(bytes as f64 <= rate.as_bps() as f64 / 8.0 * end + beyond.as_u64() as f64, "{rate} and {beyond}");
         // Transmissions begin in usable spans, and the line sends at most at its rate.
         let mut arrivals: Vec<Instant> = line.in_flight.iter().map(|packet| packet.arrived).collect();
         prop_assert!(arrivals.is_sorted());

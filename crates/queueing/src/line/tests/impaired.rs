@@ -298,7 +298,7 @@ proptest! {
         let stats = line.stats();
         let gone: u64 = stats.dropped.iter().map(|count| count.packets).sum();
         let bytes: u64 = stats.dropped.iter().map(|count| count.bytes).sum();
-        let (queued, wire) = (line.queue().backlog(), line.in_flight());
+        let (queued, wire) = (line.backlog(), line.in_flight());
         prop_assert_eq!(
             stats.enqueued.packets + stats.created.packets,
             stats.arrived.packets + gone + queued.packets.as_u64() + wire.packets

@@ -201,7 +201,7 @@ proptest! {
             }
             line.enqueue(at_us(now), packet(number as u32, *bytes), &mut log);
             wire += link.on_wire(ByteCount::new((*bytes).into())).as_u64();
-            let waiting = line.queue().backlog().packets.as_u64();
+            let waiting = line.backlog().packets.as_u64();
             prop_assert_eq!(waiting + line.in_flight().packets + arrived.len() as u64, number as u64 + 1);
         }
         arrived.extend(arrivals(&mut line, &mut log));
