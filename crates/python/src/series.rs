@@ -43,7 +43,16 @@ impl Series {
 
     fn find(&self, name: &str, entity: &str) -> PyResult<&Samples> {
         let found = self.samples.iter().find(|one| one.name == name && one.entity == entity);
-        found.ok_or_else(|| PyKeyError::new_err(format!("no series {name:?} of {entity:?}")))
+        found.ok_or_else(|| {
+            let others: Vec<&str> =
+                self.samples.iter().filter(|one| one.entity == entity).map(|one| one.name.as_str()).collect();
+            let hint = if others.is_empty() {
+                "`names` lists all".to_owned()
+            } else {
+                format!("of {entity:?} there are: {}", others.join(", "))
+            };
+            PyKeyError::new_err(format!("no series {name:?} of {entity:?}; {hint}"))
+        })
     }
 
     /// The columns, built by the first reader.

@@ -14,6 +14,7 @@ import lastmile
 import lastmile.linklayer
 import lastmile.plot
 import lastmile.theory
+import pandas
 import polars
 import pytest
 
@@ -85,7 +86,7 @@ def test_the_lines_of_a_page_run(path: str, tmp_path: Path, monkeypatch: pytest.
         os.symlink(ROOT / name, tmp_path / name)
     os.symlink(ROOT / "scenarios/upload-starves-download.toml", tmp_path / "upload-starves-download.toml")
     monkeypatch.chdir(tmp_path)
-    names = {"polars": polars}
+    names = {"pandas": pandas, "polars": polars}
     for block in code:
         exec(compile(block, path, "exec"), names)
     pictures = list(tmp_path.glob("*.pdf"))

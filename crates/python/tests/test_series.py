@@ -60,8 +60,10 @@ def test_samples_of_one_series_are_arrays(run: lm.Run) -> None:
     assert len(times) == len(values) == 50 and times.typecode == "d"
     assert memoryview(values).format == "d"
     assert ("goodput_bps", "download") in run.series.names
-    with pytest.raises(KeyError, match="no series"):
+    with pytest.raises(KeyError, match="no series .*`names` lists all"):
         run.series.samples("goodput_bps", "upload")
+    with pytest.raises(KeyError, match="of .*download.* there are: .*goodput_bps"):
+        run.series.samples("goodput", "download")
 
 
 def test_a_run_without_series_is_an_empty_stream(download: lm.Scenario) -> None:

@@ -226,6 +226,8 @@ def test_a_wrong_point_is_named(download: lm.Scenario, tmp_path: Path) -> None:
         lm.linear("1 ms", "1 kB", 3)
     with pytest.raises(ValueError, match="no share"):
         lm.until(ci=0, at_most=3)
+    with pytest.raises(ValueError, match="no share"):
+        lm.until(ci=5)
     with pytest.raises(ValueError, match="at_most: 1 seeds have no interval"):
         lm.until(ci=0.1, at_most=1)
     with pytest.raises(ValueError, match="seeds: -1 is no whole number from 1"):

@@ -21,7 +21,7 @@ pub(crate) static WEB: Section = Section {
     heading: "`kind = \"web\"`",
     about: "A web user who reads page after page, each a main object and what it embeds; `count` is the number of \
             users. Sizes are those of the \
-            HTTP model of 3GPP2 C.R1002-0 and 3GPP TR 25.892 (main object lognormal, mean 10.7 kB; 5.6 embedded \
+            HTTP model of 3GPP2 C.R1002-0 and 3GPP TR 25.892 (main object lognormal, mean 10.7 kB; 5.2 embedded \
             objects on average, \
             Pareto, of 7.8 kB each, lognormal). The direction is `down` unless said otherwise. Results have the \
             response times of pages. [The page of the model](../mechanisms/web.md) has sources and limits.",

@@ -122,15 +122,7 @@ impl Scenario {
     /// # Errors
     /// All that is wrong: the file cannot be read, or what it says cannot be simulated.
     pub fn load(path: &Path, overrides: &[String]) -> Result<Self, Report> {
-        Self::load_with(path, &set(overrides))
-    }
-
-    /// Reads the file at `path` with `overrides`. An error in an override is reported where it was written.
-    ///
-    /// # Errors
-    /// As [`Scenario::load`].
-    pub fn load_with(path: &Path, overrides: &[Override]) -> Result<Self, Report> {
-        Self::parse_with(&path.display().to_string(), &Self::text(path)?, overrides)
+        Self::parse_with(&path.display().to_string(), &Self::text(path)?, &set(overrides))
     }
 
     /// The text of the file at `path`.

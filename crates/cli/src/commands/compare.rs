@@ -16,14 +16,16 @@ use crate::interrupt::Interrupt;
 use crate::printer::Printer;
 
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
-    let load = |overrides: &[_]| Scenario::load_with(&arguments.scenario, overrides);
+    let name = arguments.scenario.display().to_string();
+    // Read once: it may be a pipe.
+    let text = Scenario::text(&arguments.scenario).map_err(Failure::Report)?;
+    let load = |overrides: &[_]| Scenario::parse_with(&name, &text, overrides);
     let file = load(&arguments.common()).map_err(Failure::Report)?;
     printer.warnings(file.warnings());
     let vary = arguments.vary.iter().map(|vary| Dimension::parse(vary)).collect::<std::result::Result<_, _>>()?;
     let choice =
         Choice { common: arguments.common(), policies: arguments.policy.clone(), vary, seeds: arguments.seeds };
     choice.check_overrides()?;
-    let name = arguments.scenario.display().to_string();
     let planned = compare::plan(&choice, (&file, &name), &load, &mut |warnings| printer.warnings(warnings))?;
     let plan = plan(arguments);
     let interrupt = Interrupt::watch()?;

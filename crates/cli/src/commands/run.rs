@@ -44,11 +44,13 @@ struct Labelled<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
-    let read =
-        |variant: &Variant| Scenario::load_with(&arguments.scenario, &variant.overrides).map_err(Failure::Report);
+    let name = arguments.scenario.display().to_string();
+    // Read once: it may be a pipe.
+    let text = Scenario::text(&arguments.scenario).map_err(Failure::Report)?;
+    let read = |variant: &Variant| Scenario::parse_with(&name, &text, &variant.overrides).map_err(Failure::Report);
     let one = Variant::new("", &arguments.changes.overrides(arguments.seed), Vec::new());
     let scenario = read(&one)?;
-    scenario.needs_traffic(&arguments.scenario.display().to_string()).map_err(Failure::Report)?;
+    scenario.needs_traffic(&name).map_err(Failure::Report)?;
     printer.warnings(scenario.warnings());
     let (variants, scenarios): (Vec<Variant>, Vec<Scenario>) = match arguments.seeds {
         None => (vec![one], vec![scenario]),

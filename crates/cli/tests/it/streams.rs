@@ -22,6 +22,21 @@ fn what_is_piped_has_no_colours_unless_forced_and_never_with_no_color() {
     assert!(!escapes(lastmile(&WITH_HEADING).env("NO_COLOR", "1")));
 }
 
+/// `lastmile compare <(lastmile new ...)`: each of several runs has the file that came through a pipe once.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_scenario_from_a_pipe_is_read_once() {
+    let new = ["new", "--line", "adsl2plus-12-1", "--home", "single"];
+    for arguments in [&["compare", "--policy", "none,sad"][..], &["run", "--seeds", "2"]] {
+        let mut made = lastmile(&new).stdout(Stdio::piped()).spawn().unwrap();
+        let pipe = made.stdout.take().unwrap();
+        let arguments = [arguments, &["/dev/stdin", "--duration", "11 s"]].concat();
+        let output = lastmile(&arguments).stdin(pipe).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(made.wait().unwrap().code(), Some(0));
+    }
+}
+
 /// `lastmile overhead | head -1` is no error, and no panic.
 #[test]
 fn a_reader_that_goes_away_is_no_error() {

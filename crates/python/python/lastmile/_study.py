@@ -33,7 +33,7 @@ class Until(NamedTuple):
     """The measure: a column of the table. ``None`` is ``download_bps``, or ``goodput_bps`` without an access line."""
 
 
-def until(*, ci: float, at_most: int, measure: str | None = None) -> Until:
+def until(*, ci: float, at_most: int = 64, measure: str | None = None) -> Until:
     """Seeds until half of the 95 % confidence interval of ``measure`` is at most ``ci`` of its mean.
 
     Each point begins with four seeds, and gets half as many more until its interval is narrow or it has ``at_most``.
@@ -43,7 +43,7 @@ def until(*, ci: float, at_most: int, measure: str | None = None) -> Until:
     >>> lm.until(ci=0.05, at_most=16, measure="ping.p50_s").measure
     'ping.p50_s'
     """
-    if not ci > 0:
+    if not 0 < ci < 1:
         raise ValueError(f"ci: {ci} is no share of the mean, such as 0.02")
     if at_most < 2:
         raise ValueError(f"at_most: {at_most} seeds have no interval: at least 2")

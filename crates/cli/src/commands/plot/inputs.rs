@@ -106,10 +106,13 @@ fn simulated(
         [] => vec![Variant::new("", shared, Vec::new()).unwritten()],
         policies => policies.iter().map(|policy| with_policy(policy, shared)).collect(),
     };
-    let read = |variant: &Variant| Scenario::load_with(path, &variant.overrides).map_err(Failure::Report);
+    let name = path.display().to_string();
+    // Read once: it may be a pipe.
+    let text = Scenario::text(path).map_err(Failure::Report)?;
+    let read = |variant: &Variant| Scenario::parse_with(&name, &text, &variant.overrides).map_err(Failure::Report);
     let scenarios: Vec<Scenario> = variants.iter().map(read).collect::<Result<_>>()?;
     for scenario in scenarios.iter().take(1) {
-        scenario.needs_traffic(&path.display().to_string()).map_err(Failure::Report)?;
+        scenario.needs_traffic(&name).map_err(Failure::Report)?;
         printer.warnings(scenario.warnings());
     }
     let plan = run::Arguments {
