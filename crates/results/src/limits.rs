@@ -158,7 +158,9 @@ impl Case<'_> {
     /// The words for a window limit, such as `receive window 64 KiB / round trip 3.2 s, of which
     /// 3.1 s is the queue of link up, where ACKs wait`.
     fn window(&self, cause: &str, measured: Option<&Trip>) -> String {
-        let trip = measured.map_or_else(String::new, |trip| format!(" / {}", self.trip(trip)));
+        // A window is sent once a round trip; a rate is what it is.
+        let by = if cause == "pacing" { ", " } else { " / " };
+        let trip = measured.map_or_else(String::new, |trip| format!("{by}{}", self.trip(trip)));
         match (cause, self.shape.tcp) {
             ("receive_window", Some(tcp)) => {
                 // One that grows, or that a middlebox clamps, is below the configured one.

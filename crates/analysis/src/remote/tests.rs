@@ -191,8 +191,8 @@ fn a_timeout_is_told_by_the_clock_of_the_sender() {
     }
 }
 
-/// Segment 1 and its first repair are lost before the capture, and reports of later segments restart the timer of Linux.
-/// The second repair follows the last report, whose way took longer than usual, or it follows a silence of 220 ms.
+/// Segment 1 and its first repair are lost before the capture, and reports of later segments restart the timer of
+/// Linux. The second repair follows the last report, whose way took longer than usual, or it follows a silence of 220 ms.
 #[test]
 fn a_timer_that_reports_restarted_has_not_expired() {
     for (waited, timeouts, fast) in [(90, 0, 1), (240, 1, 0)] {

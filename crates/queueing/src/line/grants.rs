@@ -244,7 +244,8 @@ impl Config {
         Some((self.mean_rate()?, WireBytes::new(round.saturating_add(burst).saturating_add(grant))))
     }
 
-    /// The size of a buffer behind a queue that shapes: what the line sends from a request to its grant, and two packets.
+    /// The size of a buffer behind a queue that shapes: what the line sends from a request to its grant, and two
+    /// packets.
     #[must_use]
     pub fn buffer_behind_shaper(&self) -> WireBytes {
         let asked = self.requests.as_ref().map_or(Duration::ZERO, |requests| requests.every + requests.response);

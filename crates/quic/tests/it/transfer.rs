@@ -130,8 +130,8 @@ fn an_outage_is_persistent_congestion() {
     assert!(stats.probe_timeouts >= 4, "{stats:?}");
 }
 
-/// Flow control lets 100 kB a round trip pass. That is as full as the path gets, so that BBR ends its startup and drains
-/// it, as over TCP.
+/// Flow control lets 100 kB a round trip pass. That is as full as the path gets, so that BBR ends its startup and
+/// drains it, as over TCP.
 #[test]
 fn flow_control_is_no_lack_of_data_for_bbr() {
     for congestion in [CongestionControl::Bbr, CongestionControl::Bbr3] {

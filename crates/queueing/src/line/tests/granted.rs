@@ -282,7 +282,8 @@ fn behind_a_shaper_packets_wait_for_grants_in_a_buffer() {
             run(&mut line, &[(0, 1_000); 9]).into_iter().map(|(_, start, _)| start / 1_000).collect();
         (starts, line.grants().unwrap().unused)
     };
-    // Packet 0 is asked for at 0 ms, those of 2 and 4 ms at 4 ms, those of 6 and 8 ms at 8 ms, as the last grant begins.
+    // Packet 0 is asked for at 0 ms, those of 2 and 4 ms at 4 ms, and those of 6 and 8 ms at 8 ms, as the last grant
+    // begins.
     assert_eq!(sent(Some(5_000)), (vec![3, 7, 8, 11, 12, 15, 16, 19, 20], 0));
     assert_eq!(sent(None), (vec![3, 8, 10, 12, 14, 19, 21, 26, 31], 7_000));
     // Full with one packet, the buffer takes the next as soon as a transmission begins.
