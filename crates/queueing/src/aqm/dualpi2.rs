@@ -132,7 +132,7 @@ enum Signal {
 }
 
 impl<P: Packet> Discipline<P> for DualPi2<P> {
-    fn enqueue(&mut self, now: Instant, packet: P, drops: &mut dyn DropSink<P>) {
+    fn enqueue(&mut self, now: Instant, mut packet: P, drops: &mut dyn DropSink<P>) {
         self.controller.advance(now, &self.config, &self.queues);
         if let Some(full) = self.queues.refuses(&packet) {
             let reason = full.counted(&mut self.tally);
@@ -140,6 +140,7 @@ impl<P: Packet> Discipline<P> for DualPi2<P> {
             return;
         }
         let queue = self.queue_for(now, &packet);
+        packet.meta_mut().join_class(queue as usize);
         self.queues.put(queue, packet, self.config.min_qlen_step);
     }
 
@@ -207,6 +208,10 @@ impl Mechanism for Config {
 
     fn limit(&self) -> Option<Limit> {
         Some(self.limit)
+    }
+
+    fn class_name(&self, class: u16) -> Option<String> {
+        ["L queue", "C queue"].get(usize::from(class)).map(|name| (*name).to_owned())
     }
 
     fn build<P: Packet + Send + 'static>(&self, site: &mut Site<'_>) -> Built<P> {

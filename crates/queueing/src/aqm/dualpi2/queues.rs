@@ -10,7 +10,7 @@ use crate::Backlog;
 use crate::aqm::Full;
 use crate::fifo::Capacity;
 
-/// One of the two queues.
+/// One of the two queues, and the number of its class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Queue {
     /// The L queue: for senders that respond to every mark.

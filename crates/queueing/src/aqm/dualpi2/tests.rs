@@ -54,8 +54,11 @@ fn the_ecn_field_decides_the_queue() {
     for ecn in [Meta::NOT_ECT, Meta::ECT_0, Meta::ECT_1, Meta::CE] {
         put(&mut dual, at(0), ecn);
     }
-    let order: Vec<u8> = (0..4).map(|_| dual.dequeue(at(0), &mut |_, _, _| ()).unwrap().ecn()).collect();
+    let sent: Vec<Meta> = (0..4).map(|_| dual.dequeue(at(0), &mut |_, _, _| ()).unwrap()).collect();
+    let order: Vec<u8> = sent.iter().map(Meta::ecn).collect();
     assert_eq!(order, [Meta::ECT_1, Meta::CE, Meta::NOT_ECT, Meta::ECT_0]);
+    let classes = sent.iter().map(|packet| Config::default().class_name(packet.class.unwrap()));
+    assert!(classes.eq(["L queue", "L queue", "C queue", "C queue"].map(|name| Some(name.to_owned()))));
     assert_eq!((dual.counts.sent_l, dual.counts.sent_c), (2, 2));
 }
 
