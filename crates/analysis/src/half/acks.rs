@@ -219,7 +219,6 @@ impl Half {
             (self.sack.used, self.sack.allowed) = (true, true);
             if self.sack.ranges.add(left, right) {
                 fresh = true;
-                self.sack.extended = Some(now);
                 self.sent.sack(left, right, now);
             }
         }

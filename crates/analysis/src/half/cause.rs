@@ -50,7 +50,7 @@ impl Half {
         if end <= self.stream.una && self.times.advanced.is_some_and(recent) {
             return self.cause_of_delivered(now, (start, end), reaction);
         }
-        let Some(repaired) = repaired else { return self.cause_of_first(now, (start, end), old, reaction) };
+        let Some(repaired) = repaired else { return self.cause_of_first(now, (start, end), silent, reaction) };
         if start > self.stream.una {
             return repaired;
         }
@@ -71,7 +71,7 @@ impl Half {
                 _ => Cause::Timeout,
             };
         }
-        if silent && !((self.sack.ranges.len() > 0 || self.is_distant()) && self.too_soon(now, self.restarted(old))) {
+        if silent && !((self.sack.ranges.len() > 0 || self.is_distant()) && self.too_soon(now, None)) {
             return Cause::Timeout;
         }
         // Reno's recovery ends with the first new ACK (RFC 5681, section 3.2, step 6): a second
@@ -97,8 +97,7 @@ impl Half {
     }
 
     /// The cause of a retransmission outside of any repair.
-    fn cause_of_first(&self, now: Instant, (start, end): (i64, i64), old: &Old, reaction: Duration) -> Cause {
-        let silent = self.times.last_ack.is_none_or(|at| now.since(at) > reaction);
+    fn cause_of_first(&self, now: Instant, (start, end): (i64, i64), silent: bool, reaction: Duration) -> Cause {
         if self.is_tail_probe(now, (start, end), silent) {
             return Cause::TailProbe;
         }
@@ -109,7 +108,7 @@ impl Half {
         }
         // With SACK a cumulative ACK may suffice: it covers a segment that was sent later (RACK). At a
         // distance the response may take longer than earlier ones.
-        if (self.sack.allowed || self.is_distant()) && self.too_soon(now, self.restarted(old)) {
+        if (self.sack.allowed || self.is_distant()) && self.too_soon(now, None) {
             return Cause::Fast;
         }
         Cause::Timeout
@@ -182,18 +181,12 @@ impl Half {
         }
     }
 
-    /// When SACK restarted the timer of a segment that the capture missed. Linux restarts it with each report of data
-    /// that were sent before the first segment was last sent, and an earlier repair may have been lost, too.
-    fn restarted(&self, old: &Old) -> Option<Instant> {
-        self.sack.extended.filter(|_| old.filled > 0 && self.sack.ranges.len() > 0)
-    }
-
     /// True if a retransmission timer cannot have expired. The timer restarts with each new
-    /// acknowledgement and at `restarted`.
-    fn too_soon(&self, now: Instant, restarted: Option<Instant>) -> bool {
+    /// acknowledgement and with the segment's transmission (`sent`, if that started the timer).
+    fn too_soon(&self, now: Instant, sent: Option<Instant>) -> bool {
         // The acknowledgement has yet to reach the sender, and the retransmission the capture.
         let distance = self.distance().unwrap_or_default();
-        let mut set = self.times.advanced.map(|at| at.saturating_add(distance)).max(restarted);
+        let mut set = self.times.advanced.map(|at| at.saturating_add(distance)).max(sent);
         let mut least = self.whole_smoothed();
         // Where SACK reports a loss, a timer of reordering is the alternative.
         if self.sack.ranges.len() > 0 {

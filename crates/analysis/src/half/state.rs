@@ -174,8 +174,6 @@ pub(super) struct Times {
 pub(crate) struct Sack {
     /// Offsets reported above the cumulative acknowledgement.
     pub(super) ranges: Ranges,
-    /// Time of the last report of octets that were not reported before.
-    pub(super) extended: Option<Instant>,
     /// True if a SACK block was captured.
     pub(super) used: bool,
     /// True if SACK was negotiated, or used.

@@ -190,24 +190,3 @@ fn a_timeout_is_told_by_the_clock_of_the_sender() {
         assert_eq!((repeats.fast, repeats.timeouts, repeats.packets()), (expected.0, expected.1, 1), "sent at {sent}");
     }
 }
-
-/// Segment 1 and its first repair are lost before the capture, and reports of later segments restart the timer of
-/// Linux. The second repair follows the last report, whose way took longer than usual, or it follows a silence of 220 ms.
-#[test]
-fn a_timer_that_reports_restarted_has_not_expired() {
-    for (waited, timeouts, fast) in [(90, 0, 1), (240, 1, 0)] {
-        let mut talk = Talk::open();
-        talk.data((100, 120), 0, 20);
-        talk.ack(120, 1, &[]);
-        for number in 2..9 {
-            let ms = 120 + 40 * (number - 1);
-            talk.data((102, ms), number, 20);
-            talk.ack(ms, 1, &[(2, number + 1)]);
-        }
-        let last = 120 + 40 * 7;
-        talk.data((last + waited, last + waited + 20), 1, last);
-        talk.ack(last + waited + 20, 9, &[]);
-        let repeats = talk.up().repeats;
-        assert_eq!((repeats.timeouts, repeats.fast, repeats.after_timeout), (timeouts, fast, 0), "{waited} ms");
-    }
-}
