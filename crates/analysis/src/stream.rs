@@ -4,9 +4,14 @@
 //! Jitter is the estimate J of RFC 3550, section 6.4.1: for consecutive arrivals i and j, D = (Rj -
 //! Ri) - (Sj - Si) and J += (|D| - J) / 16.
 //!
-//! The play-out buffer is fixed: a packet is played at its sending time plus the smallest delay so
-//! far plus the buffer. A packet that arrives after that time is late. A skipped packet number
-//! counts as lost, and stays so if the packet arrives out of order. A copy of a packet that has arrived is discarded.
+//! The play-out follows the delay: a packet is played at its sending time plus the smallest delay of the present and
+//! the preceding half second of sending times, plus the buffer. A packet that arrives after that time is late. So a
+//! queue that grows by more than the buffer within that time makes packets late, and a queue that stands delays them
+//! all. A skipped packet number counts as lost, and stays so if the packet arrives out of order. A copy of a packet
+//! that has arrived is discarded.
+//!
+//! Published: Ramjee, Kurose, Towsley and Schulzrinne 1994 (play-out that follows the delay). Differs: the smallest
+//! delay of a window replaces their moving averages, which need a talkspurt to change.
 //!
 //! Cost: O(1) a packet; memory is constant without the distribution.
 
@@ -26,6 +31,8 @@ pub struct Reception {
     pub max: Duration,
     /// Sum of the delays, in picoseconds.
     pub sum_ps: u128,
+    /// Sum over the packets of the delay from which the buffer counted, in picoseconds.
+    pub base_sum_ps: u128,
     /// Delays in nanoseconds, to three digits, if requested.
     pub distribution: Option<Box<Buckets>>,
     /// Jitter after the latest packet, in seconds.
@@ -44,6 +51,31 @@ pub struct Reception {
     pub in_runs: u64,
 }
 
+/// The smallest delay of the present half second of sending times, and of the preceding one with packets.
+#[derive(Clone, Copy, Debug, Default)]
+struct Base {
+    half_second: u64,
+    present: Option<Duration>,
+    preceding: Option<Duration>,
+}
+
+impl Base {
+    /// Records the delay of a packet sent at `sent`, and returns the smallest delay.
+    fn with(&mut self, sent: Instant, delay: Duration) -> Duration {
+        let half_second = sent.since(Instant::ZERO).as_us() / 500_000;
+        if half_second > self.half_second {
+            (self.half_second, self.preceding) = (half_second, self.present.take().or(self.preceding));
+        }
+        let present = self.present.map_or(delay, |present| present.min(delay));
+        self.present = Some(present);
+        self.preceding.map_or(present, |preceding| preceding.min(present))
+    }
+
+    fn smallest(&self) -> Duration {
+        self.present.into_iter().chain(self.preceding).min().unwrap_or_default()
+    }
+}
+
 /// Measures a stream as its packets arrive.
 #[derive(Clone, Debug)]
 pub struct Stream {
@@ -51,6 +83,7 @@ pub struct Stream {
     buffer: Duration,
     /// Transit time of the latest packet.
     latest: Option<Duration>,
+    base: Base,
     /// Number after that of the latest packet in order.
     next: u64,
     seen: Seen,
@@ -64,7 +97,16 @@ impl Stream {
     #[must_use]
     pub fn new(buffer: Duration, with_distribution: bool) -> Self {
         let reception = Reception { distribution: with_distribution.then(Box::default), ..Reception::default() };
-        Self { reception, buffer, latest: None, next: 0, seen: Seen::default(), in_run: false, taken: (0, 0) }
+        Self {
+            reception,
+            buffer,
+            latest: None,
+            base: Base::default(),
+            next: 0,
+            seen: Seen::default(),
+            in_run: false,
+            taken: (0, 0),
+        }
     }
 
     /// Records the delay of a packet of a transport, which is not played: no jitter, and none is late or lost.
@@ -88,14 +130,16 @@ impl Stream {
         }
         let delay = now.since(sent);
         self.delayed(delay);
+        let base = self.base.with(sent, delay);
         let of = &mut self.reception;
+        of.base_sum_ps += u128::from(base.as_ps());
         if let Some(before) = self.latest.replace(delay) {
             let difference_s = before.max(delay).saturating_sub(before.min(delay)).as_secs_f64();
             of.jitter_s += (difference_s - of.jitter_s) / 16.0;
             of.jitter_max_s = of.jitter_max_s.max(of.jitter_s);
             of.jitter_sum_s += of.jitter_s;
         }
-        let late = delay > of.min + self.buffer;
+        let late = delay > base + self.buffer;
         of.late += u64::from(late);
         // A packet out of order was counted when it was skipped.
         let Some(skipped) = number.checked_sub(self.next) else { return true };
@@ -147,7 +191,7 @@ impl Stream {
     /// that arrived; `under_way` of them were not dropped.
     #[must_use]
     pub fn finish(mut self, end: Instant, outstanding: impl Iterator<Item = Instant>, under_way: u64) -> Reception {
-        let waits = self.reception.min + self.buffer;
+        let waits = self.base.smallest() + self.buffer;
         let overdue = outstanding.filter(|sent| end.since(*sent) > waits).count() as u64;
         if overdue > 0 {
             self.unplayed(overdue);
@@ -163,6 +207,13 @@ impl Reception {
     #[expect(clippy::cast_precision_loss, reason = "statistics only")]
     pub fn mean_s(&self) -> Option<f64> {
         (self.packets > 0).then(|| self.sum_ps as f64 / self.packets as f64 / 1e12)
+    }
+
+    /// Mean delay from which the buffer counted, in seconds; `None` without a packet.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "statistics only")]
+    pub fn base_s(&self) -> Option<f64> {
+        (self.packets > 0).then(|| self.base_sum_ps as f64 / self.packets as f64 / 1e12)
     }
 
     /// Mean jitter in seconds; `None` before the second packet.
@@ -222,6 +273,29 @@ mod tests {
         let reception = stream.finish(at(300), std::iter::empty(), 0);
         assert_eq!((reception.packets, reception.late, reception.runs, reception.in_runs), (8, 2, 2, 4));
         assert_eq!(reception.mean_run(), Some(2.0));
+    }
+
+    /// A queue grows by 50 ms in each second. No packet is late, and each waits 60 ms beyond the smallest delay of its
+    /// half second and the one before. When a queue of 100 ms comes at once, packets are late until a whole half second
+    /// has it.
+    #[test]
+    fn play_out_follows_the_delay() {
+        let mut grows = Stream::new(MS(60), false);
+        for number in 0..200 {
+            let sent = 20 * number;
+            grows.arrived(number, at(sent), at(sent + 10 + sent / 20));
+        }
+        let reception = grows.finish(at(4_010), std::iter::empty(), 0);
+        // 10 ms twice, then 35, 60, 85, 110, 135 and 160 ms.
+        assert_eq!((reception.late, reception.base_s()), (0, Some(0.075625)));
+        let mut steps = Stream::new(MS(60), false);
+        for number in 0..250 {
+            let sent = 20 * number;
+            steps.arrived(number, at(sent), at(sent + if sent < 1_500 { 10 } else { 110 }));
+        }
+        let reception = steps.finish(at(5_110), std::iter::empty(), 0);
+        // Those of 1.5 to 2 s: then the half second before has the queue.
+        assert_eq!((reception.late, reception.runs), (25, 1));
     }
 
     /// The last packet that arrived took 10 ms. At 1 s those sent at 600 and 900 ms should have

@@ -42,8 +42,8 @@ pub struct Traffic {
 /// The application that receives datagrams.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Listener {
-    /// The fixed play-out buffer: a packet whose delay exceeds the smallest so far by more than
-    /// this is late.
+    /// The play-out buffer: a packet whose delay exceeds the smallest of the last half to one
+    /// second by more than this is late.
     pub buffer: Duration,
     /// The codec of a voice stream.
     pub codec: Option<Codec>,

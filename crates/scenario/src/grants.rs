@@ -222,7 +222,10 @@ pub(crate) fn read(table: &Table<'_>, line: &mut Config) -> Option<()> {
     if line.link_layer.oam().is_some() {
         return error("grants with OAM cells, which nothing asks for");
     }
-    let Some(rate) = line.rate else { return error("grants without a rate") };
+    let Some(rate) = line.rate else {
+        // A rate that is wrong has its own error.
+        return if table.has("rate") { None } else { error("grants without a rate") };
+    };
     let (own, preset) = if table.has_table("grants") {
         let own = table.table("grants")?.open(&SECTION);
         let preset = &PRESETS[own.choice("kind", &KINDS)?];

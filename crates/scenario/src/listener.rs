@@ -13,8 +13,8 @@ pub(crate) const PLAYOUT: Key = Key::with_default(
     "playout",
     Kind::Time,
     "60 ms",
-    "Fixed play-out buffer of the receiving application: a packet that takes this much longer than the fastest so \
-     far is late.",
+    "Play-out buffer of the receiving application: a packet that takes this much longer than the fastest of the last \
+     half to one second is late.",
 )
 .at_most("60 s");
 

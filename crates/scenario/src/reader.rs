@@ -427,7 +427,7 @@ impl<'d> Table<'d> {
     }
 
     fn parse<T: FromNode>(&self, spec: &'static Key, node: &Node) -> Option<T> {
-        let value = match T::from_value(&node.value) {
+        let value = match read::<T>(node) {
             Ok(value) => value,
             Err(message) => {
                 self.error(spec.name, format!("{}: {message}", self.path(spec.name)), None);
@@ -460,6 +460,17 @@ impl<'d> Table<'d> {
             let finding = Diagnostic::error(reader.place(Some(&key.origin)), message);
             reader.push(finding.about(path.key(&key.name)).hint(hint));
         }
+    }
+}
+
+/// The value of `node`. An override has no quotes: in `--set traffic.web.http=2` the number is a text.
+fn read<T: FromNode>(node: &Node) -> Result<T, String> {
+    let value = T::from_value(&node.value);
+    match (&node.value, &node.origin) {
+        (Value::Integer(text) | Value::Float(text), Origin::Override(_)) => {
+            value.or_else(|message| T::from_value(&Value::String(text.clone())).map_err(|_| message))
+        }
+        _ => value,
     }
 }
 

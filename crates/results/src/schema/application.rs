@@ -100,7 +100,8 @@ pub struct Conference {
     pub frames_captured: u64,
     /// Frames that were shown.
     pub frames_shown: u64,
-    /// Frames that were shown later than the fastest so far and the play-out buffer, or were still due at the end.
+    /// Frames that were shown later than the fastest of the last second and the play-out buffer, or were still due at
+    /// the end.
     pub frames_late: u64,
     /// Frames that were skipped because packets of them, or of earlier ones, were missing.
     pub frames_lost: u64,

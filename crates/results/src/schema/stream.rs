@@ -34,7 +34,7 @@ pub struct Datagrams {
     pub jitter_max_s: Option<f64>,
     /// Packets dropped on the path.
     pub lost_packets: u64,
-    /// The fixed play-out buffer of the receiver.
+    /// The play-out buffer of the receiver, beyond the delay that it follows.
     pub playout_buffer_s: f64,
     /// Packets whose delay exceeded the smallest so far plus the buffer, including those still in
     /// flight at the end.
@@ -58,8 +58,8 @@ pub struct Voice {
     pub ie: f64,
     /// Its packet-loss robustness factor Bpl.
     pub bpl: f64,
-    /// Delay from mouth to ear: a packet's sound, look-ahead of the coder, smallest network delay,
-    /// play-out buffer; `null` if no packet arrived.
+    /// Mean delay from mouth to ear: a packet's sound, look-ahead of the coder, network delay that the play-out
+    /// follows, play-out buffer; `null` if no packet arrived.
     pub mouth_to_ear_s: Option<f64>,
     /// Transmission rating factor, 0 to 100; 93.2 is the best of a narrow-band call.
     pub r_factor: f64,

@@ -158,7 +158,7 @@ impl Heard<'_> {
     fn voice(&self, traffic: &Traffic, interval: Duration, codec: &Codec) -> Option<Voice> {
         let loss = self.loss?;
         let fixed_s = interval.as_secs_f64() + codec.look_ahead_s + traffic.listener.buffer.as_secs_f64();
-        let mouth_to_ear_s = (self.reception.packets > 0).then(|| self.reception.min.as_secs_f64() + fixed_s);
+        let mouth_to_ear_s = self.reception.base_s().map(|delay_s| delay_s + fixed_s);
         // The model's range ends far below the loss of a call that does not arrive.
         let r_factor = mouth_to_ear_s.map_or(0.0, |delay_s| {
             voice::r_factor(codec, &voice::Path { delay_s, loss, burst_ratio: self.burst_ratio.unwrap_or(1.0) })

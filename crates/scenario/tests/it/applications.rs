@@ -122,6 +122,17 @@ fn a_video_that_cannot_be_played_is_told() {
 }
 
 #[test]
+fn a_version_of_http_needs_no_quotes_in_an_override() {
+    let text = format!("{LINE}[[traffic]]\nkind = \"web\"\n");
+    let with = |value: &str| Scenario::parse("f.toml", &text, &[format!("traffic.web.http={value}")]);
+    for (value, http) in [("2", Http::Two), ("\"2\"", Http::Two), ("1.0", Http::One0)] {
+        let network = with(value).unwrap().network();
+        assert!(matches!(&network.traffic[0].source, Source::Web(web) if web.http == http), "{value}");
+    }
+    assert!(with("5").unwrap_err().to_string().contains("unknown http \"5\""));
+}
+
+#[test]
 fn http_chooses_transport_connections_and_tls() {
     let web = |keys: &str| {
         let network = parse(&format!("kind = \"web\"\n{keys}")).unwrap();
