@@ -131,8 +131,8 @@ fn units_are_those_of_names() {
     let symbol = |measure: &str| units(measure)[0].1;
     assert_eq!(symbol("download_bps"), "Gbit/s");
     assert_eq!(symbol("ping.p50_s"), "s");
-    assert_eq!(symbol("while upload: download: goodput"), "Gbit/s");
-    assert_eq!(symbol("idle: ping: RTT p50"), "s");
+    assert_eq!(symbol("while upload: download: goodput_bps"), "Gbit/s");
+    assert_eq!(symbol("idle: ping: RTT p50_s"), "s");
     assert_eq!((symbol("drops"), symbol("jain_index")), ("", ""));
     assert_eq!((title("ping.p50_s"), title("jain_index")), ("ping.p50".to_owned(), "jain_index".to_owned()));
 }

@@ -7,15 +7,11 @@ use crate::format::{self, Unit};
 /// The units that a measure's name ends with.
 #[must_use]
 pub fn units(measure: &str) -> &'static [Unit] {
-    // Measures of phases end in words.
-    let in_words = measure.rsplit(": ").next().filter(|_| measure.contains(": "));
-    let ending = measure.rsplit(['_', '.']).next();
-    match (in_words, ending) {
-        (Some("goodput"), _) | (_, Some("bps")) => format::RATES,
-        (Some(words), _) if words.starts_with("RTT") || words.ends_with("delay") => format::SECONDS,
-        (_, Some("s")) => format::SECONDS,
-        (_, Some("bytes")) => format::BYTES,
-        (Some("busy"), _) | (_, Some("share" | "utilisation")) => format::SHARES,
+    match measure.rsplit(['_', '.']).next() {
+        Some("bps") => format::RATES,
+        Some("s") => format::SECONDS,
+        Some("bytes") => format::BYTES,
+        Some("share" | "utilisation") => format::SHARES,
         _ => format::NUMBERS,
     }
 }

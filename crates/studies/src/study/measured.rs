@@ -1,6 +1,6 @@
 //! The measures of a run, and their names.
 //!
-//! A run has the numbers of its row of a comparison, by the path of their keys, and `PHASE: MEASURE` of each phase.
+//! A run has the numbers of its row of a comparison, by the path of their keys, and `PHASE: MEASURE_UNIT` of each phase.
 //! Names of the first kind are known before any run; phases, and the reasons of drops, are those that occur.
 
 use std::collections::BTreeSet;
@@ -30,7 +30,8 @@ pub(super) fn of(run: &Run) -> Measures {
         });
     }
     for measure in (Seeded { label: String::new(), runs: vec![run.clone()] }).measures() {
-        measures.extend(measure.mean.map(|mean| (format!("{}: {}", measure.phase, measure.name), mean)));
+        let name = format!("{}: {}_{}", measure.phase, measure.name, measure.unit);
+        measures.extend(measure.mean.map(|mean| (name, mean)));
     }
     measures
 }

@@ -470,7 +470,7 @@ mod tests {
         let study = Study { input: &input, common: &[], space: &space, places: &places, seeds: &Seeds::Count(9) };
         let memory = Memory::unlimited();
         let means = Means { load: &load, store: &store, memory: &memory, threads: None, is_over: &|| false };
-        let measures = ["download_bps", "during it: ping: RTT p50"].map(str::to_owned);
+        let measures = ["download_bps", "during it: ping: RTT p50_s"].map(str::to_owned);
         let mut last = Progress::default();
         let ended = study.run_for(&measures, means, &mut |progress| {
             last = progress;

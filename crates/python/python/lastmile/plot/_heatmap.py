@@ -15,7 +15,7 @@ __all__ = ["heatmap", "unit_of", "words"]
 def unit_of(path: str, values: Sequence[float]) -> tuple[float, str]:
     """Factor and unit of a measure, by the ending of its name."""
     known = [value for value in values if value == value]
-    for ending, base in (("_bps", "bit/s"), ("goodput", "bit/s"), ("_bytes", "B"), ("_s", "s")):
+    for ending, base in (("_bps", "bit/s"), ("_bytes", "B"), ("_s", "s")):
         if path.endswith(ending):
             return unit(known, base)
     return 1.0, ""
