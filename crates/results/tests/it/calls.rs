@@ -59,7 +59,9 @@ fn a_call_that_nobody_can_follow_is_told_from_one_that_all_can() {
     assert!(good.r_factor > 85.0 && good.mos > 4.2, "{good:?}");
     assert!(bad.r_factor < 40.0 && bad.mos < 2.0, "{bad:?}");
     assert_eq!(bad.satisfaction, "not recommended");
-    assert!(fifo.summary.datagram_classes[0].late_packets > 1_000, "{:?}", fifo.summary.datagram_classes);
+    // The play-out follows the queue: packets are late while it grows, and all are seconds old.
+    let late = fifo.summary.datagram_classes[0].late_packets;
+    assert!((500..800).contains(&late) && bad.mouth_to_ear_s.unwrap() > 2.0, "{late} {bad:?}");
     assert_eq!((good.codec.as_str(), good.ie, good.bpl), ("g711", 0.0, 25.1));
     let verdict = |run: &Run| flow(run, "call").y1541.as_ref().expect("a verdict").classes.clone();
     assert_eq!((verdict(&fifo), verdict(&first)), (vec![5], vec![0, 1, 2, 3, 4, 5, 6, 7]));

@@ -123,7 +123,7 @@ fn a_video_that_cannot_be_played_is_told() {
 
 #[test]
 fn a_version_of_http_needs_no_quotes_in_an_override() {
-    let text = format!("{LINE}[[traffic]]\nkind = \"web\"\n");
+    let text = format!("{LINE}[[traffic]]\nname = \"web\"\nkind = \"web\"\n");
     let with = |value: &str| Scenario::parse("f.toml", &text, &[format!("traffic.web.http={value}")]);
     for (value, http) in [("2", Http::Two), ("\"2\"", Http::Two), ("1.0", Http::One0)] {
         let network = with(value).unwrap().network();
