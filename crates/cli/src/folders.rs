@@ -39,38 +39,89 @@ impl Folders {
         Ok(())
     }
 
-    /// Prepares the folder of one file, whose name has one of these endings or none.
+    /// Checks the name and the folder of one file, whose name has one of these endings or none.
     ///
     /// # Errors
-    /// Another ending; errors of the file system.
+    /// Another ending; as [`Folders::prepare_file`].
     pub(crate) fn prepare_kind(&mut self, path: &Path, named_by: &str, kind: &str, endings: &[&str]) -> Result<()> {
-        if let Some(ending) = path.extension()
-            && !endings.iter().any(|known| ending.eq_ignore_ascii_case(known))
-        {
-            let known = endings.iter().map(|ending| format!(".{ending}")).collect::<Vec<_>>().join(" or ");
-            return Err(Failure::new(format_args!("{named_by} {}: {kind}", path.display()))
-                .hint(format!("a name that ends in {known}")));
-        }
+        check_ending(path, named_by, kind, endings)?;
         self.prepare_file(path, named_by)
     }
 
-    /// Prepares the folder of a page.
+    /// Checks the folder of a page.
     ///
     /// # Errors
     /// As [`Folders::prepare_kind`].
     pub(crate) fn prepare_page(&mut self, path: &Path, named_by: &str) -> Result<()> {
-        self.prepare_kind(path, named_by, "a page is HTML", &["html", "htm"])
+        self.prepare_kind(path, named_by, "a page is HTML", ENDINGS_OF_PAGES)
     }
 
-    /// Prepares the folder of one file.
+    /// Checks that one file can be written. Its folder must exist: `--out` alone makes folders.
+    ///
+    /// # Errors
+    /// No such folder; errors of the file system.
+    pub(crate) fn prepare_file(&mut self, path: &Path, named_by: &str) -> Result<()> {
+        let folder = folder_of(path);
+        if let Some(file) = folder.ancestors().find(|path| path.exists() && !path.is_dir()) {
+            return Err(Failure::new(format_args!(
+                "{named_by}: cannot write {}: {} is a file, and no folder",
+                path.display(),
+                file.display()
+            )));
+        }
+        // A folder that may not be looked at is no missing one: the error of the file tells of it.
+        if matches!(folder.try_exists(), Ok(false)) {
+            let failure = Failure::new(format_args!("{named_by}: cannot write {}: no such folder", path.display()));
+            return Err(failure.hint(format!("the folder {} does not exist", folder.display())));
+        }
+        try_file(path, named_by)
+    }
+
+    /// Prepares the page of `--out`, and makes its folder if necessary.
+    ///
+    /// # Errors
+    /// As [`Folders::prepare_out`]; another ending than that of a page.
+    pub(crate) fn prepare_out_page(&mut self, path: &Path) -> Result<()> {
+        check_ending(path, OUT, "a page is HTML", ENDINGS_OF_PAGES)?;
+        self.prepare_out(path)
+    }
+
+    /// Prepares the file of `--out`, and makes its folder if necessary.
     ///
     /// # Errors
     /// Errors of the file system.
-    pub(crate) fn prepare_file(&mut self, path: &Path, named_by: &str) -> Result<()> {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        self.prepare(folder, &[], named_by)?;
-        AtomicFile::create(path).map(drop).map_err(|error| cannot_write(path, &error, named_by))
+    pub(crate) fn prepare_out(&mut self, path: &Path) -> Result<()> {
+        self.prepare(folder_of(path), &[], OUT)?;
+        try_file(path, OUT)
     }
+}
+
+/// The option that makes folders.
+const OUT: &str = "--out";
+
+/// The endings of the name of a page.
+const ENDINGS_OF_PAGES: &[&str] = &["html", "htm"];
+
+/// The folder of a file.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Tries a file under a hidden name.
+fn try_file(path: &Path, named_by: &str) -> Result<()> {
+    AtomicFile::create(path).map(drop).map_err(|error| cannot_write(path, &error, named_by))
+}
+
+/// Refuses a name with an ending that is none of these.
+fn check_ending(path: &Path, named_by: &str, kind: &str, endings: &[&str]) -> Result<()> {
+    if let Some(ending) = path.extension()
+        && !endings.iter().any(|known| ending.eq_ignore_ascii_case(known))
+    {
+        let known = endings.iter().map(|ending| format!(".{ending}")).collect::<Vec<_>>().join(" or ");
+        return Err(Failure::new(format_args!("{named_by} {}: {kind}", path.display()))
+            .hint(format!("a name that ends in {known}")));
+    }
+    Ok(())
 }
 
 impl Drop for Folders {
@@ -96,6 +147,29 @@ fn cannot_write(path: &Path, error: &io::Error, named_by: &str) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_needs_an_existing_folder_and_out_makes_it() {
+        let temporary = tempfile::tempdir().unwrap();
+        let base = temporary.path();
+        let mut folders = Folders::default();
+        let refused = |path: &Path| match Folders::default().prepare_file(path, "--json").unwrap_err() {
+            Failure::Wrong { message, hint } => (message, hint),
+            other => panic!("{other:?}"),
+        };
+        let (no, file) = (base.join("no"), base.join("file"));
+        let (message, hint) = refused(&no.join("x.json"));
+        assert_eq!(message, format!("--json: cannot write {}: no such folder", no.join("x.json").display()));
+        assert_eq!(hint.unwrap(), format!("the folder {} does not exist", no.display()));
+        assert!(!no.exists());
+        fs::write(&file, "in the way").unwrap();
+        let (below, whose) = (file.join("x.json"), file.display());
+        let message = format!("--json: cannot write {}: {whose} is a file, and no folder", below.display());
+        assert_eq!(refused(&below), (message, None));
+        folders.prepare_file(&base.join("x.json"), "--json").unwrap();
+        folders.prepare_out(&no.join("x.json")).unwrap();
+        assert!(no.is_dir());
+    }
 
     #[test]
     fn folders_that_stay_empty_go_again() {

@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     let inputs = inputs::named(arguments)?;
     let mut folders = Folders::default();
     if let Some(out) = &arguments.out {
-        folders.prepare_file(out, "--out")?;
+        folders.prepare_out(out)?;
     }
     let figure = match &inputs[..] {
         [Input::Capture(path)] => {

@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
     let _cut_off = Interrupt::at_once()?;
     let mut folders = Folders::default();
     if let Some(out) = &arguments.out {
-        folders.prepare_page(out, "--out")?;
+        folders.prepare_out_page(out)?;
     }
     let mut runs: Vec<Run> = Vec::new();
     for folder in &arguments.folders {

@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Arguments, printer: &mut Printer) -> Result {
         Some(path) => {
             // A folder that it makes stays once the file is in it.
             let mut folders = Folders::default();
-            folders.prepare_file(path, "--out")?;
+            folders.prepare_out(path)?;
             std::fs::write(path, text).map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))?;
         }
     }

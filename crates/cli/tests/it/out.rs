@@ -69,6 +69,32 @@ fn a_folder_that_cannot_be_is_told_before_anything_runs() {
     assert!(error.starts_with("error: --out: cannot write file"), "{error}");
 }
 
+/// `--out` alone makes folders. The address is one of documentation: a measurement of it would not end within a test.
+#[test]
+fn a_file_in_no_folder_is_told_before_anything_runs_and_no_folder_is_made() {
+    let scratch = scratch();
+    let commands: [&[&str]; 8] = [
+        &["measure", "192.0.2.1", "--json", "no/such/x.json"],
+        &["measure", "192.0.2.1", "--flent", "no/such/x.flent.gz"],
+        &["measure", "192.0.2.1", "--page", "no/such/x.html"],
+        &["measure", "192.0.2.1", "--detect", "--scenario", "no/such/x.toml"],
+        &["measure", "192.0.2.1", "--detect-idle", "--json", "no/such/x.json"],
+        &["history", "--store", "x.sqlite", "--page", "no/such/x.html"],
+        &["analyse", "long.toml", "--page", "no/such/x.html"],
+        &["analyse", "long.toml", "--segments", "no/such/x.parquet"],
+    ];
+    for words in commands {
+        let (option, file) = (words[words.len() - 2], words[words.len() - 1]);
+        let error = refused(&scratch.path, words);
+        let told = format!("error: {option}: cannot write {file}: no such folder\n");
+        assert!(error.starts_with(&told), "{words:?}: {error}");
+        assert!(error.contains("hint: the folder no/such does not exist"), "{words:?}: {error}");
+        assert!(!scratch.path.join("no").exists(), "{words:?}");
+    }
+    let error = refused(&scratch.path, &["measure", "192.0.2.1", "--json", "file/x.json"]);
+    assert!(error.starts_with("error: --json: cannot write file/x.json: file is a file, and no folder"), "{error}");
+}
+
 #[test]
 fn a_folder_in_the_place_of_a_file_is_told_before_anything_runs() {
     let scratch = scratch();
