@@ -8,6 +8,7 @@
 //! | [`conditions`] | working conditions: a grade and sentences |
 //! | [`session`] | the phases of a measurement, run over a load and any number of probes |
 //! | [`own`], [`serve`] | lastmile's own protocol: the client, and the server |
+//! | [`congestion`] | congestion controls: what the kernel offers, and what sockets have |
 //! | [`statistics`] | means and medians with intervals that are honest for dependent samples |
 //! | [`train`] | packets of given sizes at given times, and their arrivals: the instrument of [`detect`] |
 //! | [`flent`] | flent's data files, written and read |
@@ -20,6 +21,7 @@
 pub mod archive;
 mod clock;
 pub mod conditions;
+pub mod congestion;
 pub mod detect;
 mod error;
 pub mod flent;

@@ -121,6 +121,16 @@ impl Stop {
     }
 }
 
+/// The congestion controls of the senders of a load, as their sockets tell; `None` where nobody does. Several have
+/// commas between them.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Used {
+    /// The server's.
+    pub down: Option<String>,
+    /// The client's.
+    pub up: Option<String>,
+}
+
 /// A protocol that can fill the line: lastmile's own, iperf3, HTTP/2.
 pub trait Load: Send {
     /// Name of the protocol and address of the server, for the report.
@@ -147,6 +157,11 @@ pub trait Load: Send {
     /// Faults of the last run that did not end it, in sentences.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// The congestion controls of the last run.
+    fn congestion(&self) -> Used {
+        Used::default()
     }
 
     /// Fills the line until `stop`, and returns once all connections are closed. It blocks: the
@@ -180,6 +195,10 @@ impl<L: Load + ?Sized> Load for &mut L {
 
     fn warnings(&self) -> Vec<String> {
         (**self).warnings()
+    }
+
+    fn congestion(&self) -> Used {
+        (**self).congestion()
     }
 
     fn run(&mut self, direction: Direction, transferred: &Transferred, stop: &Stop) -> Result<(), Error> {

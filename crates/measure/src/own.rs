@@ -51,6 +51,8 @@ pub struct Client {
     clocks: Clocks,
     /// The limits that the server grants.
     granted: Granted,
+    /// Whether the server tells the congestion control of a load.
+    tells_congestion: bool,
     socket: Option<Arc<UdpSocket>>,
 }
 
@@ -63,6 +65,15 @@ pub struct Granted {
     pub load: Duration,
     /// Most streams in each direction.
     pub streams: u32,
+}
+
+/// What the machine of a server offers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Offer {
+    /// Congestion controls.
+    pub congestion: Vec<String>,
+    /// Why the wanted one cannot be had; `None` if it can.
+    pub fault: Option<String>,
 }
 
 impl Client {
@@ -101,7 +112,8 @@ impl Client {
         let same = !own.is_empty() && key.verifies("clock", &[own.as_bytes()], &clock.0);
         let clocks = if same { Clocks::Comparable } else { Clocks::Apart };
         let granted = Granted { rate_bps, load: Duration::from_secs(load_s.into()), streams };
-        let mut client = Self { control, address, session, key, clocks, granted, socket: None };
+        let mut client =
+            Self { control, address, session, key, clocks, granted, tells_congestion: false, socket: None };
         client.socket = client.prove_address()?.map(Arc::new);
         Ok(client)
     }
@@ -122,6 +134,22 @@ impl Client {
     #[must_use]
     pub fn granted(&self) -> Granted {
         self.granted
+    }
+
+    /// Asks the server for what its machine offers, and whether it can have this congestion control. The answer is
+    /// `None` of an older server, which does not tell the congestion control of a load either.
+    ///
+    /// # Errors
+    /// No connection.
+    pub fn offer(&mut self, congestion: Option<&str>) -> Result<Option<Offer>, Error> {
+        let (mut control, challenge) = Control::connect(self.address)?;
+        let code = self.key.code("offer", &[&challenge.0, &self.session.0]);
+        let congestion = congestion.map(str::to_owned);
+        control.send(&wire::Opening::Offer { session: self.session, congestion, code })?;
+        // An older server does not know the line, and closes the connection.
+        let Ok(Answer::Offered { congestion, fault }) = control.answer(PATIENCE) else { return Ok(None) };
+        self.tells_congestion = true;
+        Ok(Some(Offer { congestion, fault }))
     }
 
     /// Whether datagrams reach the server and come back.

@@ -82,6 +82,10 @@ pub struct Throughput {
     pub bytes: u64,
     /// Number of connections.
     pub streams: u32,
+    /// Congestion control of the sender, as its sockets told; `None` where nobody did. Several have commas between
+    /// them.
+    #[serde(default)]
+    pub congestion: Option<String>,
     /// Goodput after the ramp, bit/s of TCP payload.
     pub goodput_bps: Estimate,
     /// Whether the goodput is that of all bytes, ramp included, as counts cover less than half of the time after it.

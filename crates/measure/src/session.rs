@@ -17,7 +17,7 @@ use lastmile_units::BitRate;
 
 use crate::error::Error;
 use crate::foreign::iperf3::Datagrams;
-use crate::load::{Direction, Load, Stop, Transferred};
+use crate::load::{Direction, Load, Stop, Transferred, Used};
 use crate::probe::{Prober, Sample, Subject};
 use crate::report::{Measurement, Phase, SCHEMA};
 
@@ -250,7 +250,7 @@ impl Session<'_> {
             datagrams,
             responsiveness: None,
         };
-        self.recorded.phase(span, &counts, ran.streams);
+        self.recorded.phase(span, &counts, ran.streams, &ran.used);
         for reason in self.recorded.uncovered() {
             self.warn(format!("phase {name}: {reason}"));
         }
@@ -361,6 +361,7 @@ fn loading(kind: Option<Direction>, load: Option<&mut dyn Load>) -> Result<Optio
 struct Ran {
     result: Result<Vec<Datagrams>, Error>,
     streams: u32,
+    used: Used,
     warnings: Vec<String>,
 }
 
@@ -368,11 +369,12 @@ impl Ran {
     fn of(load: &mut dyn Load, direction: Direction, transferred: &Transferred, ended: &Stop) -> Self {
         let done = load.run(direction, transferred, ended);
         // A protocol that adds connections knows their number at the end.
-        Self { result: done.map(|()| load.datagrams()), streams: load.streams(), warnings: load.warnings() }
+        let (streams, used, warnings) = (load.streams(), load.congestion(), load.warnings());
+        Self { result: done.map(|()| load.datagrams()), streams, used, warnings }
     }
 
     fn idle() -> Self {
-        Self { result: Ok(Vec::new()), streams: 0, warnings: Vec::new() }
+        Self { result: Ok(Vec::new()), streams: 0, used: Used::default(), warnings: Vec::new() }
     }
 
     fn failed() -> Self {

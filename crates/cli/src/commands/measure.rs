@@ -200,6 +200,7 @@ fn measure(host: &str, options: &Measured, key: &key::Secret, printer: &mut Prin
     let stop = Arc::new(Stop::default());
     let signal = watch(&stop)?;
     let wanted = options.wanted(host)?;
+    wanted.congestion.map_or(Ok(()), source::check_congestion)?;
     let mut source = Source::open(options.protocol, &wanted, || key.read())?;
     let mut probers = source.probers(&wanted);
     probers.extend(source::chosen(&options.ping, &wanted)?);

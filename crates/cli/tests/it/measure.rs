@@ -151,6 +151,7 @@ fn measured_rates_and_delays_are_those_of_the_line() {
         let loaded = phase(&measured, load);
         let goodput = number(&loaded[load]["goodput_bps"]["value"]);
         let right = goodput_bps(rate_bps);
+        assert_eq!(loaded[load]["congestion"], "cubic", "the sender's socket tells it");
         assert!((goodput / right - 1.0).abs() < 0.01, "{load}: {goodput} bit/s, {right} by the closed form");
         // A full queue is this many packets long.
         let full_ms = packets * wire_bits(1500) / rate_bps * 1e3;
@@ -395,6 +396,20 @@ fn without_a_key_it_says_how_to_have_one() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("need a key") && said.contains("hint: ") && said.contains("--key-file"), "{said}");
+}
+
+/// Before anything is connected: nobody listens at the address of documentation.
+#[test]
+fn a_congestion_control_that_this_machine_lacks_is_refused_with_those_that_it_offers() {
+    let scratch = Scratch::new();
+    let words = ["measure", "192.0.2.1", "--congestion", "nosuch"];
+    let output = lastmile(&scratch.path, &words).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.starts_with("error: --congestion nosuch: this machine cannot have it: No such file"), "{said}");
+    let offered = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
+    let offered = offered.split_whitespace().collect::<Vec<_>>().join(", ");
+    assert!(said.contains(&format!("hint: its kernel offers {offered}\n")), "{said}");
 }
 
 /// A detection sends packets of its own choice: options that shape a measurement have no effect.

@@ -207,7 +207,7 @@ impl Foreign {
         let goodput_bps: Estimate = statistics::mean(&rates)?;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "held at the largest number")]
         let bytes = (rates.iter().sum::<f64>() * self.step_s / 8.0) as u64;
-        Some(Throughput { bytes, streams, goodput_bps, ramp_included: false, samples })
+        Some(Throughput { bytes, streams, congestion: None, goodput_bps, ramp_included: false, samples })
     }
 }
 

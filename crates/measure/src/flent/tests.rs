@@ -34,7 +34,14 @@ fn series(kind: Kind, code_point: u8, samples: Vec<Sample>) -> Series {
 
 fn throughput(samples: &[(f64, f64)]) -> Throughput {
     let estimate = Estimate { value: 8e6, low: 7.5e6, high: 8.5e6 };
-    Throughput { bytes: 1_000_003, streams: 4, goodput_bps: estimate, ramp_included: false, samples: samples.to_vec() }
+    Throughput {
+        bytes: 1_000_003,
+        streams: 4,
+        congestion: None,
+        goodput_bps: estimate,
+        ramp_included: false,
+        samples: samples.to_vec(),
+    }
 }
 
 fn phase(load: Option<Direction>, start_s: f64, rates: &[(f64, f64)], probes: Vec<Series>) -> Phase {
@@ -70,6 +77,28 @@ fn measurement(phases: Vec<Phase>) -> Measurement {
 /// The JSON of a written file.
 fn written(measurement: &Measurement) -> Value {
     serde_json::from_slice(&decompress(&write(measurement)).ok().unwrap()).unwrap()
+}
+
+/// flent's man page: `tcp_cong_control`, a pair where the ends differ.
+#[test]
+fn the_congestion_controls_are_a_parameter_of_the_test() {
+    let parameters = |names: &[(Direction, Option<&str>, Option<&str>)]| {
+        let one = |(load, down, up): &(Direction, Option<&str>, Option<&str>)| {
+            let mut phase = phase(Some(*load), 0.0, &[(0.5, 8e6)], Vec::new());
+            for (throughput, name) in [(&mut phase.download, down), (&mut phase.upload, up)] {
+                throughput.iter_mut().for_each(|throughput| throughput.congestion = name.map(str::to_owned));
+            }
+            phase
+        };
+        written(&measurement(names.iter().map(one).collect()))["metadata"]["TEST_PARAMETERS"].clone()
+    };
+    let (down, up, both) = (Direction::Download, Direction::Upload, Direction::Both);
+    assert_eq!(parameters(&[(down, Some("bbr"), None)]), json!({"tcp_cong_control": "bbr"}));
+    let two = [(down, Some("bbr"), None), (up, None, Some("cubic")), (both, Some("bbr"), Some("cubic"))];
+    assert_eq!(parameters(&two), json!({"tcp_cong_control": "cubic,bbr"}));
+    assert_eq!(parameters(&[(both, None, Some("cubic"))]), json!({}));
+    assert_eq!(parameters(&[(down, Some("bbr"), None), (down, Some("reno"), None)]), json!({}));
+    assert_eq!(parameters(&[]), json!({}));
 }
 
 /// A file that flent's `tcp_upload` or `rrul_be` could have written, by `resultset.py`.

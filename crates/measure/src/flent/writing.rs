@@ -199,13 +199,33 @@ fn metadata(measurement: &Measurement, test: &str, end_s: f64, lines: &[Timeline
         "TOTAL_LENGTH": length_s,
         "STEP_SIZE": STEP_S,
         "IP_VERSION": if measurement.host.contains(':') { 6 } else { 4 },
-        "TEST_PARAMETERS": {},
+        "TEST_PARAMETERS": parameters(measurement),
         "FAILED_RUNNERS": 0,
         "FLENT_VERSION": format!("lastmile {}", measurement.version),
         "DATA_FILENAME": format!("{test}-{date}{}", super::SUFFIX),
         "SERIES_META": series_metas,
         OWN: skeleton(measurement),
     })
+}
+
+/// flent's parameter of the congestion controls, that of the client before that of the server as netperf's `-K` has
+/// them. It is left out where phases differ, or one is not known.
+fn parameters(measurement: &Measurement) -> Value {
+    let of = |pick: Pick| {
+        let mut names: Vec<&Option<String>> =
+            measurement.phases.iter().filter_map(pick).map(|throughput| &throughput.congestion).collect();
+        names.dedup();
+        match names[..] {
+            [] => Some(""),
+            [Some(name)] => Some(name.as_str()),
+            _ => None,
+        }
+    };
+    match (of(|phase| phase.upload.as_ref()), of(|phase| phase.download.as_ref())) {
+        (Some(""), Some("")) | (None, _) | (_, None) => json!({}),
+        (Some(one), Some("")) | (Some(""), Some(one)) => json!({ "tcp_cong_control": one }),
+        (Some(up), Some(down)) => json!({ "tcp_cong_control": format!("{up},{down}") }),
+    }
 }
 
 fn series_meta(line: &Timeline, measurement: &Measurement) -> Value {

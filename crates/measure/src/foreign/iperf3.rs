@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::Error;
 use crate::foreign::wire::{self, Halt, Patience};
-use crate::load::{Direction, Load, Stop, Transferred};
+use crate::load::{Direction, Load, Stop, Transferred, Used};
 use crate::train::Way;
 
 mod control;
@@ -52,11 +52,12 @@ pub struct Iperf3 {
     settings: Settings,
     outcome: Option<Vec<StreamOutcome>>,
     datagrams: Vec<Datagrams>,
+    used: Used,
 }
 
 /// Results of a test.
 enum Done {
-    Tcp(Vec<StreamOutcome>),
+    Tcp(Vec<StreamOutcome>, Used),
     Udp(Vec<Datagrams>),
 }
 
@@ -70,7 +71,7 @@ impl Iperf3 {
             let text = format!("iperf3 has at most {MAX_STREAMS} streams, not {}", settings.streams);
             return Err(Error::Unsupported(text));
         }
-        Ok(Self { settings, outcome: None, datagrams: Vec::new() })
+        Ok(Self { settings, outcome: None, datagrams: Vec::new(), used: Used::default() })
     }
 
     /// The test that was asked for.
@@ -124,7 +125,7 @@ fn exchange(
         udp::carry(&mut streams, control, longest, transferred, stop)?;
         let span = started.elapsed();
         let ours = |stream: &udp::Stream| stream.result(span);
-        let theirs = conclude(control, direction, &order, || streams.iter().map(ours).collect())?;
+        let (theirs, _) = conclude(control, direction, &order, || streams.iter().map(ours).collect())?;
         return Ok(Done::Udp(udp::settle(&streams, &theirs, transferred)));
     }
     let order = protocol::streams(direction, settings.streams.get());
@@ -134,8 +135,10 @@ fn exchange(
     streams::carry(&mut streams, control, longest, transferred, stop)?;
     let span = started.elapsed();
     let ours = |stream: &streams::Stream| stream.result(span);
-    let theirs = conclude(control, direction, &order, || streams.iter().map(ours).collect())?;
-    Ok(Done::Tcp(streams::settle(&streams, &theirs, span, transferred)))
+    let up = streams::congestion(&streams);
+    let (theirs, down) = conclude(control, direction, &order, || streams.iter().map(ours).collect())?;
+    let used = Used { down: down.filter(|_| direction != Direction::Upload), up };
+    Ok(Done::Tcp(streams::settle(&streams, &theirs, span, transferred), used))
 }
 
 fn parameters(settings: &Settings, direction: Direction) -> Parameters<'_> {
@@ -155,22 +158,23 @@ fn begin(control: &Control<'_>) -> Result<(), Halt> {
     control.expect(State::TestRunning)
 }
 
-/// Ends a test and exchanges the results of both ends: those of the server.
+/// Ends a test and exchanges the results of both ends: those of the server, and its congestion control.
 fn conclude(
     control: &mut Control<'_>,
     direction: Direction,
     order: &[(u32, Way)],
     ours: impl FnOnce() -> Vec<StreamResult>,
-) -> Result<Vec<StreamResult>, Halt> {
+) -> Result<(Vec<StreamResult>, Option<String>), Halt> {
     control.finish();
     control.send(State::TestEnd)?;
     control.expect(State::ExchangeResults)?;
     control.send_json(&protocol::write_results(&ours(), direction != Direction::Download))?;
     let ids: Vec<u32> = order.iter().map(|&(id, _)| id).collect();
-    let theirs = protocol::parse_results(&control.read_json()?, &ids).map_err(|what| control.protocol(what))?;
+    let text = control.read_json()?;
+    let theirs = protocol::parse_results(&text, &ids).map_err(|what| control.protocol(what))?;
     control.expect(State::DisplayResults)?;
     control.send(State::IperfDone)?;
-    Ok(theirs)
+    Ok((theirs, protocol::congestion_used(&text)))
 }
 
 impl Load for Iperf3 {
@@ -191,11 +195,15 @@ impl Load for Iperf3 {
         self.datagrams.clone()
     }
 
+    fn congestion(&self) -> Used {
+        self.used.clone()
+    }
+
     fn run(&mut self, direction: Direction, transferred: &Transferred, stop: &Stop) -> Result<(), Error> {
-        (self.outcome, self.datagrams) = (None, Vec::new());
+        (self.outcome, self.datagrams, self.used) = (None, Vec::new(), Used::default());
         match self.test(direction, transferred, stop) {
-            Ok(Done::Tcp(outcome)) => {
-                self.outcome = Some(outcome);
+            Ok(Done::Tcp(outcome, used)) => {
+                (self.outcome, self.used) = (Some(outcome), used);
                 Ok(())
             }
             Ok(Done::Udp(datagrams)) => {

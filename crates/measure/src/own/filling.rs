@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 
 use socket2::{Domain, SockRef, Socket, Type};
 
+use crate::congestion::{self, Names};
 use crate::error::Error;
-use crate::load::{Direction, Load, Stop, Transferred};
+use crate::load::{Direction, Load, Stop, Transferred, Used};
 use crate::train::Way;
 
 use super::control::{Control, PATIENCE};
@@ -40,6 +41,8 @@ pub struct Filling<'a> {
     congestion: Option<String>,
     /// Faults of the last run that did not end it.
     warnings: Vec<String>,
+    /// Of the senders of the last run.
+    used: Used,
 }
 
 impl Client {
@@ -51,7 +54,7 @@ impl Client {
 
 impl<'a> Filling<'a> {
     fn new(client: &'a mut Client, streams: u32, congestion: Option<String>) -> Self {
-        Self { client, streams, congestion, warnings: Vec::new() }
+        Self { client, streams, congestion, warnings: Vec::new(), used: Used::default() }
     }
 
     /// Begins a load at the server, and returns when it had begun at the latest.
@@ -104,13 +107,17 @@ impl<'a> Filling<'a> {
     }
 
     /// Ends the load at the server, and counts the reports until then.
-    fn end(&mut self, reports: &mut Reports<'_>) -> Result<(), Error> {
+    fn end(&mut self, direction: Direction, reports: &mut Reports<'_>) -> Result<(), Error> {
+        if self.client.tells_congestion && direction != Direction::Upload {
+            self.client.control.send(&Request::Sending)?;
+        }
         self.client.control.send(&Request::Stop)?;
         let begin = Instant::now();
         while begin.elapsed() < 2 * PATIENCE {
             match self.client.control.answer(2 * PATIENCE)? {
                 Answer::Stopped => return Ok(()),
                 Answer::Received { bytes, at_us } => reports.count(bytes, at_us),
+                Answer::Sending { congestion } => self.used.down = congestion::joined(&congestion),
                 _ => {}
             }
         }
@@ -224,8 +231,13 @@ impl Load for Filling<'_> {
         self.warnings.clone()
     }
 
+    fn congestion(&self) -> Used {
+        self.used.clone()
+    }
+
     fn run(&mut self, direction: Direction, transferred: &Transferred, stop: &Stop) -> Result<(), Error> {
         self.warnings.clear();
+        self.used = Used::default();
         let begun = self.begin(direction, transferred)?;
         let ways: &[Way] = match direction {
             Direction::Download => &[Way::Down],
@@ -238,13 +250,13 @@ impl Load for Filling<'_> {
         let mut ended = Ended { failed, streams, count: 0, first: None };
         let mut reports = Reports { transferred, begun, zero: None, counted: 0 };
         let (address, session, key) = (self.client.address, self.client.session, self.client.key.clone());
-        let congestion = self.congestion.clone();
+        let (congestion, names) = (self.congestion.clone(), Names::default());
         let attended = thread::scope(|scope| {
             for way in ways.iter().flat_map(|way| std::iter::repeat_n(*way, self.streams as usize)) {
-                let (sender, over, key, together) = (sender.clone(), &over, &key, &together);
+                let (sender, over, key, together, names) = (sender.clone(), &over, &key, &together, &names);
                 let congestion = congestion.as_deref();
                 scope.spawn(move || {
-                    let stream = Stream { address, session, key, congestion };
+                    let stream = Stream { address, session, key, congestion, names };
                     if let Err(error) = stream.run(way, transferred, over, together) {
                         // At the end the server closes its streams, perhaps first.
                         let _ = sender.send(error);
@@ -258,7 +270,8 @@ impl Load for Filling<'_> {
         // A server that is gone cannot end its load.
         let all_ended = attended?;
         self.warnings.extend(ended.warning());
-        let done = self.end(&mut reports);
+        self.used.up = congestion::joined(&names.all());
+        let done = self.end(direction, &mut reports);
         all_ended.map_or(done, Err)
     }
 }
@@ -269,6 +282,8 @@ struct Stream<'a> {
     session: Hex<8>,
     key: &'a Key,
     congestion: Option<&'a str>,
+    /// Those of the sockets that send.
+    names: &'a Names,
 }
 
 impl Stream<'_> {
@@ -297,6 +312,9 @@ impl Stream<'_> {
         if let Some(name) = self.congestion {
             let choosing = format!("choosing the congestion control {name}");
             socket.set_tcp_congestion(name.as_bytes()).map_err(Error::io(choosing))?;
+        }
+        if way == Way::Up {
+            self.names.note(&socket);
         }
         socket.connect_timeout(&self.address.into(), PATIENCE).map_err(Error::io(what()))?;
         let (mut control, challenge) = Control::over(socket.into(), self.address)?;

@@ -120,6 +120,16 @@ pub enum Opening {
         /// Code of challenge and session by the session's key, purpose `stream`.
         code: Hex<32>,
     },
+    /// Asks what the server's machine offers, on a connection of its own: an older server closes it, and the session
+    /// goes on. A server that answers also knows [`Request::Sending`].
+    Offer {
+        /// The session.
+        session: Hex<8>,
+        /// Congestion control that the client wants; `None` for the machine's own.
+        congestion: Option<String>,
+        /// Code of challenge and session by the session's key, purpose `offer`.
+        code: Hex<32>,
+    },
 }
 
 /// A line of the client on the control connection.
@@ -137,6 +147,8 @@ pub enum Request {
     },
     /// End the load.
     Stop,
+    /// Tell the congestion control of the running load. Only servers that answered an [`Opening::Offer`] know this.
+    Sending,
     /// The client has received this cookie at its UDP address.
     Address {
         /// The cookie.
@@ -231,6 +243,18 @@ pub enum Answer {
     },
     /// The load has ended.
     Stopped,
+    /// What the server's machine offers.
+    Offered {
+        /// Congestion controls, the machine's own first where it is known.
+        congestion: Vec<String>,
+        /// Why the wanted one cannot be had.
+        fault: Option<String>,
+    },
+    /// The congestion controls of the sockets that have sent data of the load, each once, as these sockets tell.
+    Sending {
+        /// Their names.
+        congestion: Vec<String>,
+    },
     /// The trains have ended: one record each, in the order of the request.
     Trained {
         /// The records.

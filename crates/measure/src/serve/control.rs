@@ -13,11 +13,12 @@ use tokio::select;
 use tokio::sync::oneshot;
 use tokio::time::{self, Instant};
 
+use crate::congestion;
 use crate::own::wire::{self, Answer, Greeting, Hex, LONGEST_LINE, LONGEST_OPENING, Opening, Request, VERSION};
 
 use super::answers::{answer, refusal};
 use super::limits::HANDSHAKE;
-use super::load::{self, Load};
+use super::load::Load;
 use super::locked::locked;
 use super::session::{Session, Shared, random};
 use super::{Counted, Counters, streams, trains};
@@ -134,6 +135,17 @@ pub(super) async fn converse(stream: TcpStream, mut stranger: Stranger, shared: 
                 }
             }
         }
+        Ok(Opening::Offer { session, congestion, code }) => {
+            let session = shared.session(session);
+            let is_of = |session: &Arc<Session>| session.key.verifies("offer", &[&challenge.0, &session.id.0], &code.0);
+            if session.is_some_and(|session| is_of(&session)) {
+                attended.set();
+                let fault = congestion.and_then(|name| congestion::check(&name).err()).map(|error| error.to_string());
+                let _ = answer(&mut to, &Answer::Offered { congestion: congestion::offered(), fault }).await;
+            } else {
+                shared.counters.add(Counted::WrongKey, 1);
+            }
+        }
     }
 }
 
@@ -244,6 +256,11 @@ impl Attending<'_> {
         let granted = match request {
             Request::Bye => return Ok(()),
             Request::Stop => return self.stop_load().await,
+            Request::Sending => {
+                let load = locked(&self.session.load).clone();
+                let congestion = load.map(|load| load.sending_with.all()).unwrap_or_default();
+                return answer(&mut self.to, &Answer::Sending { congestion }).await;
+            }
             Request::Load { direction, streams, congestion } => self.load(direction, streams, congestion),
             Request::Address { cookie } => self.address(cookie),
             Request::Trains { number, trains } => {
@@ -269,7 +286,7 @@ impl Attending<'_> {
             return Err(format!("{streams} streams: 1 to {most} are possible"));
         }
         if let Some(name) = &congestion {
-            load::check_congestion(name).map_err(|error| format!("congestion control {name:?}: {error}"))?;
+            congestion::check(name).map_err(|error| format!("congestion control {name:?}: {error}"))?;
         }
         let mut running = locked(&self.session.load);
         if running.is_some() {

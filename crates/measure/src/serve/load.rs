@@ -1,15 +1,14 @@
 //! The load of a session: its direction, streams and bytes, and the limit of its rate.
 
-use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use lastmile_units::BitRate;
-use socket2::{Domain, Socket, Type};
 use tokio::sync::watch;
 use tokio::time;
 
+use crate::congestion::Names;
 use crate::load::Direction;
 use crate::own::wire::GATHERING;
 use crate::train::Way;
@@ -37,6 +36,8 @@ pub(super) struct Load {
     /// Streams that were accepted, of both directions.
     accepted: watch::Sender<u32>,
     pub(super) received: AtomicU64,
+    /// Those of the sockets that send.
+    pub(super) sending_with: Names,
     pub(super) stop: watch::Sender<bool>,
     pub(super) sending: Pace,
     pub(super) receiving: Pace,
@@ -52,6 +53,7 @@ impl Load {
             joined: Default::default(),
             accepted: watch::Sender::new(0),
             received: AtomicU64::new(0),
+            sending_with: Names::default(),
             stop: watch::Sender::new(false),
             sending: Pace::new(rate),
             receiving: Pace::new(rate),
@@ -128,11 +130,6 @@ impl Pace {
         let bytes = u128::from(self.rate.as_bps()) * ONE.as_nanos() / 8_000_000_000;
         usize::try_from(bytes).unwrap_or(most).clamp(LEAST, most)
     }
-}
-
-/// Whether this machine lets a socket have this congestion control.
-pub(super) fn check_congestion(name: &str) -> io::Result<()> {
-    Socket::new(Domain::IPV4, Type::STREAM, None)?.set_tcp_congestion(name.as_bytes())
 }
 
 #[cfg(test)]

@@ -36,6 +36,9 @@ pub(super) async fn stream(from: OwnedReadHalf, mut to: OwnedWriteHalf, way: Way
     if let Some(name) = &load.congestion {
         let _ = socket.set_tcp_congestion(name.as_bytes());
     }
+    if way == Way::Down {
+        load.sending_with.note(from.as_ref());
+    }
     if answer(&mut to, &Answer::Ready).await.is_err() {
         return;
     }

@@ -85,6 +85,52 @@ fn a_load_moves_bytes_in_its_direction_and_stops() {
     });
 }
 
+/// Reno is part of every kernel, and the default of a machine is another one.
+#[test]
+fn a_load_tells_the_congestion_control_of_its_senders() {
+    with_server(Limits::default(), |address, counters| {
+        let mut client = client(address);
+        let offer = client.offer(Some("nosuch")).unwrap().unwrap();
+        assert!(offer.congestion.iter().any(|name| name == "reno"), "{offer:?}");
+        assert!(offer.fault.unwrap().contains("No such file"));
+        assert_eq!(client.offer(Some("reno")).unwrap().unwrap().fault, None);
+        for (direction, down, up) in [
+            (Direction::Download, Some("reno"), None),
+            (Direction::Upload, None, Some("reno")),
+            (Direction::Both, Some("reno"), Some("reno")),
+        ] {
+            let used = used(&mut client, direction, Some("reno"));
+            assert_eq!((used.down.as_deref(), used.up.as_deref()), (down, up), "{direction:?}");
+        }
+        let own = used(&mut client, Direction::Both, None);
+        let default = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap();
+        assert_eq!((own.down.as_deref(), own.up.as_deref()), (Some(default.trim()), Some(default.trim())));
+        assert_eq!((counters.get(Counted::Malformed), counters.get(Counted::Sessions)), (0, 1));
+    });
+}
+
+/// A client that has not asked what the server offers takes it for one that does not tell.
+#[test]
+fn an_older_server_tells_no_congestion_control() {
+    with_server(Limits::default(), |address, _| {
+        let used = used(&mut client(address), Direction::Both, Some("reno"));
+        assert_eq!((used.down, used.up.as_deref()), (None, Some("reno")));
+    });
+}
+
+/// The congestion controls of a load that runs until bytes have moved.
+fn used(client: &mut Client, direction: Direction, congestion: Option<&str>) -> load::Used {
+    let (transferred, stop) = (Transferred::default(), load::Stop::default());
+    let mut filling = client.filling(2, congestion.map(str::to_owned));
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| filling.run(direction, &transferred, &stop));
+        wait(|| transferred.totals() != (0, 0));
+        stop.request();
+        running.join().unwrap().unwrap();
+    });
+    filling.congestion()
+}
+
 #[test]
 fn the_rate_of_a_load_has_its_limit_without_a_burst() {
     let rate = BitRate::from_mbit_per_s(8);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::load::{Arrived, Direction};
+use crate::load::{Arrived, Direction, Used};
 use crate::probe::{Clocks, Kind, Sample, Subject};
 use crate::report::{Phase, Series, Throughput};
 use crate::statistics;
@@ -52,7 +52,7 @@ impl Recorded {
     }
 
     /// A phase has ended, with these counts of the transferred bytes.
-    pub(super) fn phase(&mut self, mut phase: Phase, counts: &Counts, streams: u32) {
+    pub(super) fn phase(&mut self, mut phase: Phase, counts: &Counts, streams: u32, used: &Used) {
         let [ramp, end] = [phase.ramp_s, phase.duration_s].map(Duration::from_secs_f64);
         let [down, up] = match phase.load {
             None => [false, false],
@@ -61,8 +61,10 @@ impl Recorded {
             Some(Direction::Both) => [true, true],
         };
         let of = |counts: &[Arrived]| goodput::throughput(counts, Span { ramp, end }, streams);
-        phase.download = down.then(|| of(&counts.down)).flatten();
-        phase.upload = up.then(|| of(&counts.up)).flatten();
+        let told =
+            |throughput, congestion: &Option<String>| Throughput { congestion: congestion.clone(), ..throughput };
+        phase.download = down.then(|| of(&counts.down)).flatten().map(|down| told(down, &used.down));
+        phase.upload = up.then(|| of(&counts.up)).flatten().map(|up| told(up, &used.up));
         self.phases.push(phase);
     }
 

@@ -123,7 +123,7 @@ pub(super) fn throughput(counts: &[Arrived], span: Span, streams: u32) -> Option
     let samples: Vec<(f64, f64)> =
         counts.windows(2).filter_map(|pair| Some((pair[1].at.as_secs_f64(), rate(pair[0], pair[1])?))).collect();
     let (goodput_bps, ramp_included) = goodput(&counts, span)?;
-    Some(Throughput { bytes, streams, goodput_bps, ramp_included, samples })
+    Some(Throughput { bytes, streams, congestion: None, goodput_bps, ramp_included, samples })
 }
 
 /// Counts with new bytes, and the last one. One without new bytes adds nothing: the next one covers its time.

@@ -30,6 +30,10 @@ impl Load for Filler {
         self.limit_bps
     }
 
+    fn congestion(&self) -> Used {
+        Used { down: Some("bbr".to_owned()), up: None }
+    }
+
     fn run(&mut self, direction: Direction, transferred: &Transferred, stop: &Stop) -> Result<(), Error> {
         self.line.loaded.store(true, Ordering::Relaxed);
         let begin = Instant::now();
@@ -123,6 +127,15 @@ fn each_phase_has_its_rate_and_its_delays() {
     assert!((idle - 0.005).abs() < 1e-6 && (down - 0.055).abs() < 1e-6, "{idle} {down}");
     let text = serde_json::to_string(&measured).unwrap();
     assert_eq!(serde_json::from_str::<Measurement>(&text).unwrap().phases.len(), 3);
+    // The server's of a download; null where nobody tells, and files of earlier versions do not have it.
+    let json = serde_json::to_value(&measured).unwrap();
+    let [of_download, of_upload] = [(1, "download"), (2, "upload")].map(|(at, load)| &json["phases"][at][load]);
+    assert_eq!((&of_download["congestion"], &of_upload["congestion"]), (&"bbr".into(), &serde_json::Value::Null));
+    assert!(of_upload.as_object().unwrap().contains_key("congestion"));
+    let earlier = text.replace("\"congestion\":\"bbr\",", "").replace("\"congestion\":null,", "");
+    assert!(!earlier.contains("congestion"));
+    let read: Measurement = serde_json::from_str(&earlier).unwrap();
+    assert_eq!(read.phases[1].download.as_ref().unwrap().congestion, None);
 }
 
 /// A series at an interval.

@@ -19,7 +19,7 @@ fn measurement(load: Option<Direction>) -> Measurement {
     let throughput = |to_bps: f64| {
         let samples: Vec<(f64, f64)> = (1..=40).map(f64::from).map(|n| (n / 4.0, ramp(1e6, to_bps, n / 4.0))).collect();
         let goodput_bps = Estimate { value: to_bps / 2.0, low: 0.0, high: to_bps };
-        Throughput { bytes: 1, streams: 4, goodput_bps, ramp_included: false, samples }
+        Throughput { bytes: 1, streams: 4, congestion: None, goodput_bps, ramp_included: false, samples }
     };
     let series = |kind: Kind, start_s: f64, to_s: f64| {
         let sample = |n: f64| {

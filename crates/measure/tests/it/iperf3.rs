@@ -67,6 +67,10 @@ fn agrees(program: &PathBuf, direction: Direction, streams: u32) {
     done.unwrap();
     let text = server.output();
     let report: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    let used = load.congestion();
+    let of = |is_loaded: bool| is_loaded.then(|| "cubic".to_owned());
+    assert_eq!(used.down, of(direction != Direction::Upload), "{program:?}");
+    assert_eq!(used.up, of(direction != Direction::Download), "{program:?}");
     let outcome = load.outcome().unwrap();
     let reported = reported(&report);
     assert_eq!(reported.len(), outcome.len());

@@ -24,7 +24,8 @@ pub(super) fn of(measured: &Measurement, conditions: &Conditions) -> String {
         parts.extend(distributions.into_iter().map(Part::Graphs));
     }
     parts.push(Part::Table(titled(table::delays(measured), "Delays")));
-    let notes = measured.clocks.iter().map(|clocks| format!("Clocks: {clocks}."));
+    let notes = table::senders(measured).into_iter();
+    let notes = notes.chain(measured.clocks.iter().map(|clocks| format!("Clocks: {clocks}.")));
     let notes: Vec<String> =
         notes.chain(measured.warnings.iter().map(|warning| format!("Warning: {warning}."))).collect();
     if !notes.is_empty() {

@@ -69,6 +69,7 @@ fn compared(measured: &[(String, Measurement)]) -> Table {
         ("median\nround trip\nms", Align::Number),
         ("95 %\ninterval", Align::Number),
         ("p99\nms", Align::Number),
+        ("congestion\ncontrol", Align::Name),
         ("grade", Align::Name),
     ]);
     for (name, measured) in measured {
@@ -104,6 +105,7 @@ fn row(name: &str, phase: &Phase, target: Option<&str>, grade: String) -> Vec<St
         format::or_dash(delays, |delays| table::number_ms(delays.p50_s.value)),
         format::or_dash(delays, |delays| table::interval(delays.p50_s, |s| s * 1e3, "")),
         format::or_dash(delays, |delays| table::number_ms(delays.p99_s)),
+        table::congestion(phase),
         grade,
     ]
 }

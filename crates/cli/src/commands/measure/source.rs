@@ -5,13 +5,14 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
 use clap::ValueEnum;
+use lastmile_measure::congestion;
 use lastmile_measure::foreign::iperf3::{self, Iperf3};
 use lastmile_measure::foreign::irtt::{self, Irtt};
 use lastmile_measure::foreign::responsiveness::{self, Responsiveness, Trust};
 use lastmile_measure::load::Load;
-use lastmile_measure::own::Client;
 use lastmile_measure::own::key::Key;
 use lastmile_measure::own::wire::PORT;
+use lastmile_measure::own::{Client, Offer};
 use lastmile_measure::probe::{Icmp, Prober, TcpConnect};
 use lastmile_results::format;
 
@@ -87,8 +88,12 @@ impl Source {
                 Self::open(if is_own { Protocol::Lastmile } else { Protocol::Iperf3 }, wanted, key)
             }
             Protocol::Lastmile => {
-                let client = Client::connect(wanted.host, wanted.port.unwrap_or(PORT), &key()?)?;
+                let mut client = Client::connect(wanted.host, wanted.port.unwrap_or(PORT), &key()?)?;
                 check(wanted, &client)?;
+                let offer = client.offer(wanted.congestion)?;
+                if let (Some(name), Some(Offer { congestion, fault: Some(fault) })) = (wanted.congestion, offer) {
+                    return Err(lacks_congestion(name, "the server", &fault, &congestion));
+                }
                 Ok(Self::Lastmile(client))
             }
             Protocol::Iperf3 => {
@@ -175,6 +180,20 @@ pub(super) fn streams(wanted: &Wanted<'_>, load: &dyn Load) -> String {
         }
         (None, true) => format!("1 to {} connections in each direction", responsiveness::MOST_CONNECTIONS),
         (None, false) => format!("{} streams in each direction", wanted.streams),
+    }
+}
+
+/// Refuses a congestion control that this machine cannot have, before anything is measured.
+pub(super) fn check_congestion(name: &str) -> Result<()> {
+    let check = congestion::check(name);
+    check.map_err(|error| lacks_congestion(name, "this machine", &error.to_string(), &congestion::offered()))
+}
+
+fn lacks_congestion(name: &str, whose: &str, fault: &str, offered: &[String]) -> Failure {
+    let failure = Failure::new(format_args!("--congestion {name}: {whose} cannot have it: {fault}"));
+    match offered {
+        [] => failure,
+        offered => failure.hint(format!("its kernel offers {}", offered.join(", "))),
     }
 }
 

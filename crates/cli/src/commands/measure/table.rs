@@ -26,6 +26,10 @@ pub(super) fn print(measured: &Measurement, conditions: &Conditions, printer: &m
         text.push('\n');
         text.push_str(sentence);
     }
+    if let Some(senders) = senders(measured) {
+        text.push('\n');
+        text.push_str(&senders);
+    }
     if let Some(clocks) = &measured.clocks {
         text.push_str("\nClocks: ");
         text.push_str(clocks);
@@ -67,6 +71,33 @@ pub(super) fn rates(measured: &Measurement) -> Table {
         table.row([words(phase.load).to_owned()].into_iter().chain(cells));
     }
     table
+}
+
+/// The congestion control of all senders in a sentence, by phases where they differ; `None` where nobody tells.
+pub(super) fn senders(measured: &Measurement) -> Option<String> {
+    let loaded = measured.phases.iter().filter(|phase| phase.load.is_some());
+    let each: Vec<(&str, String)> = loaded.map(|phase| (words(phase.load), congestion(phase))).collect();
+    let first = &each.first()?.1;
+    if each.iter().all(|(_, name)| name == first) {
+        return (first != UNKNOWN).then(|| format!("Congestion control of the senders: {first}."));
+    }
+    let each: Vec<String> = each.iter().map(|(phase, name)| format!("{phase} {name}")).collect();
+    Some(format!("Congestion control of the senders: {}.", each.join("; ")))
+}
+
+/// In the place of a congestion control that nobody tells.
+const UNKNOWN: &str = "–";
+
+/// The congestion control of the senders of a phase; with their directions where they differ.
+pub(super) fn congestion(phase: &Phase) -> String {
+    let of = |throughput: &Option<Throughput>| throughput.as_ref().map(|throughput| throughput.congestion.clone());
+    match (of(&phase.download), of(&phase.upload)) {
+        (Some(Some(down)), Some(Some(up))) if down != up => format!("{down} down, {up} up"),
+        (Some(Some(down)), Some(None)) => format!("{down} down"),
+        (Some(None), Some(Some(up))) => format!("{up} up"),
+        (Some(Some(name)), _) | (_, Some(Some(name))) => name,
+        _ => UNKNOWN.to_owned(),
+    }
 }
 
 /// Datagrams of a UDP load; `None` without one.
@@ -188,6 +219,62 @@ mod tests {
             assert_eq!(of_rate(estimate(bps)), interval);
             assert!(format::rate(bps).ends_with(interval.rsplit(' ').next().unwrap()), "{}", format::rate(bps));
         }
+    }
+
+    #[test]
+    fn a_phase_has_the_congestion_control_of_its_senders() {
+        let throughput = |congestion: &str| Throughput {
+            bytes: 1,
+            streams: 1,
+            congestion: (!congestion.is_empty()).then(|| congestion.to_owned()),
+            goodput_bps: Estimate { value: 1e6, low: 1e6, high: 1e6 },
+            ramp_included: false,
+            samples: Vec::new(),
+        };
+        let phase = |load, [down, up]: [Option<&str>; 2]| Phase {
+            load,
+            start_s: 0.0,
+            duration_s: 10.0,
+            ramp_s: 0.0,
+            download: down.map(throughput),
+            upload: up.map(throughput),
+            probes: Vec::new(),
+            datagrams: Vec::new(),
+            responsiveness: None,
+        };
+        let cases = [
+            ([None, None], "–"),
+            ([Some("bbr"), None], "bbr"),
+            ([None, Some("cubic")], "cubic"),
+            ([None, Some("")], "–"),
+            ([Some("bbr"), Some("bbr")], "bbr"),
+            ([Some("bbr"), Some("cubic")], "bbr down, cubic up"),
+            // An older server does not tell its own.
+            ([Some(""), Some("cubic")], "cubic up"),
+        ];
+        for (of, words) in cases {
+            assert_eq!(congestion(&phase(None, of)), words);
+        }
+        let sentence = |down: &str, up: &str| {
+            let idle = phase(None, [None, None]);
+            let down_alone = phase(Some(Direction::Download), [Some(down), None]);
+            let up_alone = phase(Some(Direction::Upload), [None, Some(up)]);
+            senders(&Measurement {
+                schema: 1,
+                version: String::new(),
+                started_unix_s: 0.0,
+                host: String::new(),
+                load: None,
+                phases: vec![idle, down_alone, up_alone],
+                clocks: None,
+                warnings: Vec::new(),
+                complete: true,
+            })
+        };
+        assert_eq!(sentence("bbr", "bbr").unwrap(), "Congestion control of the senders: bbr.");
+        let differ = "Congestion control of the senders: download bbr; upload cubic.";
+        assert_eq!(sentence("bbr", "cubic").unwrap(), differ);
+        assert_eq!(sentence("", ""), None);
     }
 
     #[test]

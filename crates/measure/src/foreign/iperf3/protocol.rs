@@ -260,6 +260,15 @@ pub(super) fn parse_results(text: &[u8], ids: &[u32]) -> Result<Vec<StreamResult
     Ok(found)
 }
 
+/// The congestion control of the server's sockets, from its results; `None` from iperf3 before 3.1 and of UDP.
+pub(super) fn congestion_used(text: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Used {
+        congestion_used: Option<String>,
+    }
+    serde_json::from_slice::<Used>(text).ok()?.congestion_used
+}
+
 /// The server's reason, from the number that follows [`State::ServerError`] (`i_errno` of iperf3).
 pub(super) fn reason(code: i32) -> String {
     let known = match code {

@@ -10,6 +10,7 @@ use rustix::event::{PollFd, PollFlags};
 
 use super::control::Control;
 use super::protocol::{COOKIE_LEN, Counted, StreamResult};
+use crate::congestion::{self, Names};
 use crate::error::Error;
 use crate::foreign::wire::{self, Halt, LOOK, Patience};
 use crate::load::{Stop, Transferred};
@@ -144,6 +145,13 @@ pub(super) fn connect_all(
     stop: &Stop,
 ) -> Result<Vec<Stream>, Halt> {
     order.iter().map(|&stream| Stream::connect(stream, server, congestion, cookie, stop)).collect()
+}
+
+/// The congestion controls of the streams that send, each once.
+pub(super) fn congestion(streams: &[Stream]) -> Option<String> {
+    let names = Names::default();
+    streams.iter().filter(|stream| stream.way == Way::Up).for_each(|stream| names.note(&stream.socket));
+    congestion::joined(&names.all())
 }
 
 /// Carries load until `stop`, or for `longest`.

@@ -34,7 +34,14 @@ fn phase(rates_bps: [f64; 10], time_s: impl Fn(Kind, f64) -> f64) -> Phase {
         start_s: 100.0,
         duration_s: 10.0,
         ramp_s: 3.0,
-        download: Some(Throughput { bytes: 1, streams: 4, goodput_bps, ramp_included: false, samples }),
+        download: Some(Throughput {
+            bytes: 1,
+            streams: 4,
+            congestion: None,
+            goodput_bps,
+            ramp_included: false,
+            samples,
+        }),
         upload: None,
         probes: KINDS.map(series).into(),
         datagrams: Vec::new(),
@@ -111,7 +118,7 @@ fn without_all_four_kinds_there_is_no_responsiveness_by_the_draft() {
 fn bits_of_an_interval_are_those_of_its_part_of_each_sample() {
     let samples = vec![(0.5, 10.0), (1.5, 20.0), (4.0, 2.0)];
     let goodput_bps = Estimate { value: 1.0, low: 1.0, high: 1.0 };
-    let throughput = Throughput { bytes: 1, streams: 1, goodput_bps, ramp_included: false, samples };
+    let throughput = Throughput { bytes: 1, streams: 1, congestion: None, goodput_bps, ramp_included: false, samples };
     let bits = [1, 2, 3, 4, 5].map(|interval| carried(&throughput, interval));
     let right = [15.0, 11.0, 2.0, 2.0, 0.0];
     assert!(bits.iter().zip(right).all(|(bits, right)| (bits - right).abs() < 1e-9), "{bits:?}");

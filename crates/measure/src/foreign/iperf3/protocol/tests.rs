@@ -18,6 +18,8 @@ fn results_of_iperf3_are_read() {
     assert_eq!(counts, [(1, 1_310_720, None), (3, 1_310_720, None), (4, 1_310_721, Some(7)), (5, 1_310_720, Some(0))]);
     assert_eq!(read[2].span_s, Some(1.002_033));
     assert_eq!(read[3].span_s, None, "iperf3 before 3.2");
+    assert_eq!(congestion_used(SERVER.as_bytes()).as_deref(), Some("bbr"));
+    assert_eq!(congestion_used(write_results(&read, true).as_bytes()), None);
 }
 
 #[test]
